@@ -1,26 +1,26 @@
-//! What may be done with memory.
+//! Memory access rights.
 
 use std::fmt;
 
 use curium_driver::sys::CUmemAccess_flags;
 
-/// What a location may do with memory.
+/// The access rights of a location (`CUmemAccess_flags`).
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub enum MemoryAccess {
-    /// Nothing: an access is an error.
+    /// No access.
     #[default]
     None,
-    /// Read.
+    /// Read access.
     Read,
-    /// Read and write.
+    /// Read and write access.
     ReadWrite,
-    /// Rights that this version of the crate does not know.
+    /// Rights unknown to this version of the crate.
     Unknown(u32),
 }
 
 impl MemoryAccess {
-    /// The rights as C describes them.
+    /// Converts to the driver's type.
     #[must_use]
     #[inline]
     pub const fn to_raw(self) -> CUmemAccess_flags {
@@ -32,7 +32,7 @@ impl MemoryAccess {
         }
     }
 
-    /// The rights that C describes.
+    /// Converts from the driver's type.
     #[must_use]
     #[inline]
     pub const fn from_raw(raw: CUmemAccess_flags) -> Self {

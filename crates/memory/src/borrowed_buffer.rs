@@ -1,4 +1,4 @@
-//! Memory of the device that something else owns, as a buffer.
+//! Device memory that other code owns, as a buffer.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -12,10 +12,10 @@ use crate::device_slice::{WholeMut, argument_as};
 use crate::tracked::{Reach, Tracked};
 use crate::{AsDeviceSlice, AsDeviceSliceMut, DeviceSlice, DeviceSliceMut, size};
 
-/// Elements in device memory that something else owns: a [`Mapping`](crate::Mapping), an [`IpcMemory`](crate::IpcMemory), memory of another
-/// interface or of another library. It is viewed, copied and passed to kernels like a [`DeviceBuffer`](crate::DeviceBuffer).
+/// A buffer in device memory that other code owns: a [`Mapping`](crate::Mapping), an [`IpcMemory`](crate::IpcMemory), memory of a graphics
+/// API or of another library. It is sliced, copied and passed to kernels like a [`DeviceBuffer`](crate::DeviceBuffer).
 ///
-/// It keeps its owner, and lets go of it when every use is done, for which it waits on the host.
+/// It holds the owner of the memory. Dropping it waits on the host for every use and then drops the owner.
 ///
 /// ```
 /// use curium_memory::{AddressRange, BorrowedBuffer, MemoryAccess, PhysicalMemory};
@@ -43,114 +43,114 @@ pub struct BorrowedBuffer<T, O: Send + 'static> {
 }
 
 impl<T, O: Send + 'static> BorrowedBuffer<T, O> {
-    /// The `len` elements at `pointer`, which `owner` keeps. The buffer copies on `stream`.
+    /// Creates a buffer of the `len` elements at `pointer`, which `owner` keeps alive. The buffer copies on `stream`.
     ///
     /// # Safety
     ///
-    /// - At `pointer` there are `len` elements of `T`, in memory that the device of `stream` may read and write, for as long as `owner` is
-    ///   not dropped, and is left alone if it moves.
-    /// - Uses of the memory elsewhere are ordered before or after those by the buffer.
+    /// - `pointer` is the address of `len` elements of `T` in memory that the device of `stream` can read and write until `owner` is
+    ///   dropped, even if `owner` is moved.
+    /// - Other uses of the memory are ordered with those through the buffer.
     ///
     /// # Errors
     ///
-    /// An argument error if `len` is 0 or too large to be a size, if the pointer is null or not aligned for `T`, and if the stream is one
-    /// of a capture. The owner is dropped then.
+    /// An argument error if `len` is 0 or too large, if the pointer is null or misaligned for `T`, or if the stream belongs to a capture.
+    /// The owner is dropped then.
     #[inline]
     pub unsafe fn new(stream: &Stream, pointer: DevicePointer<T>, len: usize, owner: O) -> Result<Self> {
         const OPERATION: &str = "BorrowedBuffer::new";
         size::bytes::<T>(OPERATION, len)?;
         size::aligned::<T>(OPERATION, pointer.as_raw())?;
         if pointer.as_raw() == 0 {
-            return Err(Error::argument(OPERATION, "the pointer is null"));
+            return Err(Error::argument(OPERATION, "null pointer"));
         }
         let tracked =
             Tracked::leasable_outside(OPERATION, stream, Reach::Granted)?.at(pointer.as_raw(), len * size_of::<T>());
         Ok(Self { pointer, len, tracked, owner: ManuallyDrop::new(owner), _elements: PhantomData })
     }
 
-    /// The number of elements, which is at least 1.
+    /// Returns the number of elements, at least 1.
     #[must_use]
     #[inline]
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether there is no element, which is never so.
+    /// Returns `false`: there is at least one element.
     #[must_use]
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// The size in bytes.
+    /// Returns the size in bytes.
     #[must_use]
     #[inline]
     pub fn byte_len(&self) -> usize {
         self.len * size_of::<T>()
     }
 
-    /// The stream that the buffer copies on.
+    /// Returns the buffer's stream, on which it copies.
     #[must_use]
     #[inline]
     pub fn stream(&self) -> &Stream {
         self.tracked.stream()
     }
 
-    /// The address of the first element. What is done with it is not tracked.
+    /// Returns the address of the first element. Accesses through the pointer are not tracked.
     #[must_use]
     #[inline]
     pub fn as_pointer(&self) -> DevicePointer<T> {
         self.pointer
     }
 
-    /// Who owns the memory.
+    /// Returns the owner of the memory.
     #[must_use]
     #[inline]
     pub fn owner(&self) -> &O {
         &self.owner
     }
 
-    /// A view of all elements.
+    /// Returns a view of all elements.
     #[must_use]
     #[inline]
     pub fn as_slice(&self) -> DeviceSlice<'_, T> {
         DeviceSlice::new(self.pointer, self.len, &self.tracked)
     }
 
-    /// A view of all elements to be written.
+    /// Returns a mutable view of all elements.
     #[must_use]
     #[inline]
     pub fn as_slice_mut(&mut self) -> DeviceSliceMut<'_, T> {
         DeviceSliceMut::new(self.pointer, self.len, &self.tracked)
     }
 
-    /// A view of the elements in `range`.
+    /// Returns a view of the elements in `range`.
     ///
     /// # Errors
     ///
-    /// An argument error if the range ends before it begins, or beyond the buffer.
+    /// An argument error if the range is reversed or out of bounds.
     #[inline]
     pub fn slice(&self, range: impl RangeBounds<usize>) -> Result<DeviceSlice<'_, T>> {
         self.as_slice().slice(range)
     }
 
-    /// A view of the elements in `range` to be written.
+    /// Returns a mutable view of the elements in `range`.
     ///
     /// # Errors
     ///
-    /// An argument error if the range ends before it begins, or beyond the buffer.
+    /// An argument error if the range is reversed or out of bounds.
     #[inline]
     pub fn slice_mut(&mut self, range: impl RangeBounds<usize>) -> Result<DeviceSliceMut<'_, T>> {
         self.as_slice_mut().slice(range)
     }
 
-    /// A copy of the elements on the host. Waits until it is there.
+    /// Copies the elements to a vector. Waits until the copy is done.
     ///
     /// CUDA: `cuMemcpyDtoHAsync_v2`, `cuStreamSynchronize`.
     ///
     /// # Errors
     ///
-    /// The error of any work of the context that failed before.
+    /// An error of earlier work of the context.
     #[inline]
     pub fn to_vec(&self) -> Result<Vec<T>>
     where
@@ -159,7 +159,7 @@ impl<T, O: Send + 'static> BorrowedBuffer<T, O> {
         self.as_slice().to_vec()
     }
 
-    /// As [`BorrowedBuffer::to_vec`], on any stream.
+    /// Like [`BorrowedBuffer::to_vec`], on the given stream.
     ///
     /// # Errors
     ///
@@ -172,13 +172,13 @@ impl<T, O: Send + 'static> BorrowedBuffer<T, O> {
         self.as_slice().to_vec_on(stream)
     }
 
-    /// Gives the owner back. Waits on the host for every use.
+    /// Returns the owner. Waits on the host for every use.
     ///
     /// CUDA: `cuStreamSynchronize`.
     ///
     /// # Errors
     ///
-    /// Gives the buffer back if a graph uses it, or if a use cannot be waited for.
+    /// Returns the buffer together with the error if a graph uses it or a wait fails.
     #[expect(clippy::result_large_err, reason = "the error gives back what it is about, and is rare")]
     #[inline]
     pub fn into_owner(mut self) -> Result<O, Returned<Self>> {
@@ -189,7 +189,7 @@ impl<T, O: Send + 'static> BorrowedBuffer<T, O> {
             return Err(Returned::new(self, error));
         }
         let mut this = ManuallyDrop::new(self);
-        // SAFETY: the value is not dropped, so that nobody uses the field again.
+        // SAFETY: the value is not dropped, so the field is not used again.
         let owner = unsafe { ManuallyDrop::take(&mut this.owner) };
         // SAFETY: as above.
         unsafe { std::ptr::drop_in_place(&raw mut this.tracked) };
@@ -234,14 +234,14 @@ impl<T, O: Send + 'static> fmt::Debug for BorrowedBuffer<T, O> {
 impl<T, O: Send + 'static> Drop for BorrowedBuffer<T, O> {
     #[inline]
     fn drop(&mut self) {
-        // SAFETY: this value is being dropped, so that nobody uses the field again.
+        // SAFETY: this value is being dropped, so the field is not used again.
         let owner = unsafe { ManuallyDrop::take(&mut self.owner) };
         if self.tracked.exclusive().is_leased() {
             return self.tracked.leave_memory(owner);
         }
         let owner = ManuallyDrop::new(owner);
         release(|| {
-            // Memory that may still be in use stays its owner's for ever; a context that is lost uses none.
+            // Memory that may still be in use is never released. A lost context uses none.
             let waited = self.tracked.exclusive().synchronize();
             if waited.is_ok() || waited.as_ref().is_err_and(Error::is_sticky) {
                 drop(ManuallyDrop::into_inner(owner));

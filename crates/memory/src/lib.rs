@@ -1,21 +1,38 @@
-//! CUDA device and pinned memory: stream-ordered buffers that safe code may use on any stream, and copies.
+//! Memory for CUDA: device, pinned, mapped and managed buffers, copies, and memory resources.
 //!
-//! - [`DeviceBuffer`] is memory of the device, allocated and freed in the order of a stream. Who uses it on which stream is known
-//!   (see [`curium_driver::hazard`]), so that it may be passed to a kernel or copied on any stream without waits by hand: a use on
-//!   the buffer's own stream costs no driver call, readers do not wait for each other, and a writer or the end of the buffer waits
-//!   for all of them, on the device.
-//! - [`DeviceSlice`] and [`DeviceSliceMut`] are views of such memory: kernels and copies take them like buffers.
-//! - [`PinnedBuffer`] is memory of the host that the device copies at full speed, [`MappedBuffer`] what kernels use in place, and
-//!   [`UnifiedBuffer`] what migrates between host and devices. Slices of the host are lent by them once the device is done.
-//! - [`copy`] has copies in every form, and says which to take.
-//! - [`DeviceVec`] is memory of the device that grows in place: its elements never move.
-//! - [`virtual_memory`] reserves addresses and maps memory behind them.
-//! - A [`Resource`] is where device memory comes from: [`StreamOrdered`] is the device's current pool, [`Plain`] is memory of no
-//!   pool.
+//! | Task | Type |
+//! |---|---|
+//! | Device memory, allocated and freed in stream order | [`DeviceBuffer`], [`DeviceBox`], [`PitchedBuffer`] |
+//! | A device vector that grows without moving | [`DeviceVec`] |
+//! | A part of a buffer, for kernels and copies | [`DeviceSlice`], [`DeviceSliceMut`], [`PitchedSlice`] |
+//! | Host memory that the device copies at full speed | [`PinnedBuffer`], [`Registered`] |
+//! | Memory that host and devices both access | [`MappedBuffer`], [`UnifiedBuffer`] |
+//! | Memory that other code owns | [`BorrowedBuffer`], [`external`] |
+//! | Copies: blocking, asynchronous, scoped, batched | methods of the buffers, [`copy`] |
+//! | The source of device memory, limits, statistics | [`Resource`] and its implementations |
+//! | Reserving addresses and mapping memory | [`virtual_memory`] |
+//! | Textures, surfaces and tensor maps | [`Texture`], [`Surface`], [`TensorMap`] |
 //!
-//! Lengths are in elements, and sizes called `bytes` in bytes. What may be copied is bounded with `bytemuck`'s traits:
-//! [`NoUninit`] for elements that go to the device, and [`AnyBitPattern`] for those that come back, since a kernel may leave any
-//! bytes behind.
+//! Buffers [track their accesses](curium_driver::hazard) across streams, so safe code may use a buffer on any stream. A use on the
+//! buffer's own stream costs no driver call, and readers run concurrently. Writers, and the deallocation, wait for earlier accesses on
+//! the device, not on the host.
+//!
+//! # Element types
+//!
+//! Lengths are in elements; sizes are in bytes and have `bytes` in their name. The bounds are `bytemuck`'s traits:
+//!
+//! - [`NoUninit`] for copies to the device: types without padding;
+//! - [`AnyBitPattern`] for copies to the host, host views and uninitialized buffers: types that are valid for every bit pattern, because
+//!   a kernel may write any bytes;
+//! - [`Zeroable`] for zeroed buffers.
+//!
+//! `bool`, `char`, enums and `NonZero` are not valid for every bit pattern. Such elements can be copied to the device, but not back: read
+//! them as integers ([`DeviceSlice::cast`]) and convert them with `bytemuck::checked`, which reports invalid values.
+//!
+//! # Constructors
+//!
+//! Arguments come in one order: the stream or the context, then the length or the contents, then flags and options. A constructor with
+//! the suffix `_in` takes a [`Resource`] as its last argument, as in `std`.
 //!
 //! # Features
 //!

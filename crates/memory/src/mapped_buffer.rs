@@ -1,4 +1,4 @@
-//! A buffer in memory of the host that the device uses in place.
+//! A buffer in mapped host memory.
 
 use std::fmt;
 use std::mem::ManuallyDrop;
@@ -14,8 +14,8 @@ use crate::{
     AsDeviceSlice, AsDeviceSliceMut, DeviceSlice, DeviceSliceMut, HostView, HostViewMut, PinnedBuffer, PinnedFlags,
 };
 
-/// A fixed number of elements in pinned memory of the host that kernels of every device read and write in place, over the bus: what is
-/// used once is copied nowhere.
+/// A buffer in mapped (zero-copy) pinned host memory with a fixed number of elements. Kernels of every device access it in place, over the
+/// bus.
 ///
 /// Kernels take it as they take a [`DeviceBuffer`](crate::DeviceBuffer). The host accesses it through [`MappedBuffer::host_view`] and
 /// [`MappedBuffer::host_view_mut`], which wait for the work that uses it. While a view exists, no conflicting work can start.
@@ -35,13 +35,13 @@ use crate::{
 /// ```
 pub struct MappedBuffer<T> {
     tracked: Tracked,
-    /// Where the device finds the memory.
+    /// The address for the device.
     pointer: DevicePointer<T>,
     memory: ManuallyDrop<PinnedBuffer<T>>,
 }
 
 impl<T> MappedBuffer<T> {
-    /// Allocates `len` elements, every byte of them zero. Work on the buffer that names no stream goes on `stream`.
+    /// Allocates `len` elements and sets every byte to zero. `stream` is the buffer's stream.
     ///
     /// CUDA: `cuMemHostAlloc`, `cuMemHostGetDevicePointer_v2`.
     ///
@@ -57,7 +57,7 @@ impl<T> MappedBuffer<T> {
         Self::map(stream, PinnedBuffer::zeroed(stream.context(), len, Self::FLAGS)?)
     }
 
-    /// Allocates as many elements as `source` has and copies it there.
+    /// Allocates a buffer and copies `source` to it.
     ///
     /// CUDA: `cuMemHostAlloc`, `cuMemHostGetDevicePointer_v2`.
     ///
@@ -72,70 +72,70 @@ impl<T> MappedBuffer<T> {
         Self::map(stream, PinnedBuffer::from_slice(stream.context(), source, Self::FLAGS)?)
     }
 
-    /// The number of elements.
+    /// Returns the number of elements.
     #[must_use]
     #[inline]
     pub fn len(&self) -> usize {
         self.memory.len()
     }
 
-    /// Whether there is no element, which is never so.
+    /// Returns `false`: there is at least one element.
     #[must_use]
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.memory.is_empty()
     }
 
-    /// The size in bytes.
+    /// Returns the size in bytes.
     #[must_use]
     #[inline]
     pub fn byte_len(&self) -> usize {
         self.memory.byte_len()
     }
 
-    /// The stream for work that names none.
+    /// Returns the buffer's stream, which operations without a stream argument use.
     #[must_use]
     #[inline]
     pub fn stream(&self) -> &Stream {
         self.tracked.stream()
     }
 
-    /// Where the device finds the first element. What is done with it is not tracked.
+    /// Returns the device address of the first element. Accesses through the pointer are not tracked.
     #[must_use]
     #[inline]
     pub fn as_pointer(&self) -> DevicePointer<T> {
         self.pointer
     }
 
-    /// A view of all elements as the device sees them.
+    /// Returns a view of all elements for the device.
     #[must_use]
     #[inline]
     pub fn as_slice(&self) -> DeviceSlice<'_, T> {
         DeviceSlice::new(self.pointer, self.len(), &self.tracked)
     }
 
-    /// A view of all elements as the device sees them, to be written.
+    /// Returns a mutable view of all elements for the device.
     #[must_use]
     #[inline]
     pub fn as_slice_mut(&mut self) -> DeviceSliceMut<'_, T> {
         DeviceSliceMut::new(self.pointer, self.memory.len(), &self.tracked)
     }
 
-    /// A view of the elements in `range` as the device sees them.
+    /// Returns a view of the elements in `range` for the device.
     ///
     /// # Errors
     ///
-    /// An argument error if the range ends before it begins, or beyond the buffer.
+    /// An argument error if the range is reversed or out of bounds.
     #[inline]
     pub fn slice(&self, range: impl RangeBounds<usize>) -> Result<DeviceSlice<'_, T>> {
         self.as_slice().slice(range)
     }
 
-    /// A view of the elements in `range` as the device sees them, to be written.
+    /// Returns a mutable view of the elements in `range` for the device.
     ///
     /// # Errors
     ///
-    /// An argument error if the range ends before it begins, or beyond the buffer.
+    /// An argument error if the range is reversed or out of bounds.
     #[inline]
     pub fn slice_mut(&mut self, range: impl RangeBounds<usize>) -> Result<DeviceSliceMut<'_, T>> {
         self.as_slice_mut().slice(range)
@@ -178,7 +178,7 @@ impl<T> MappedBuffer<T> {
         Ok(HostViewMut::new(&mut self.memory, access))
     }
 
-    /// Memory that is mapped everywhere, and pinned in every context.
+    /// Mapped and pinned in every context.
     const FLAGS: PinnedFlags = PinnedFlags::DEVICE_MAP.union(PinnedFlags::PORTABLE);
 
     #[inline]
@@ -186,7 +186,7 @@ impl<T> MappedBuffer<T> {
         let host = memory.as_mut_ptr();
         let pointer = stream.context().entered(|driver| {
             let mut raw: CUdeviceptr = 0;
-            // SAFETY: `raw` is a valid place for the answer, the memory is live and mapped, and the context is current.
+            // SAFETY: `raw` is a valid pointer, the memory is live and mapped, and the context is current.
             unsafe { call!(driver, cuMemHostGetDevicePointer_v2(&raw mut raw, host.cast(), 0)) }?;
             Ok(DevicePointer::from_raw(raw))
         })?;
@@ -232,14 +232,14 @@ impl<T> Drop for MappedBuffer<T> {
     #[inline]
     fn drop(&mut self) {
         if self.tracked.exclusive().is_leased() {
-            // SAFETY: this value is being dropped, so that nobody uses the field again.
+            // SAFETY: this value is being dropped, so the field is not used again.
             let memory = unsafe { ManuallyDrop::take(&mut self.memory) };
             return self.tracked.leave_memory(memory.into_bytes());
         }
         release(|| {
-            // Memory that may still be in use is left alone.
+            // Memory that may still be in use is leaked.
             self.tracked.wait_for_uses().or_else(|_| self.tracked.wait_for_uses())?;
-            // SAFETY: this value is being dropped, so that nobody uses the field again.
+            // SAFETY: this value is being dropped, so the field is not used again.
             unsafe { ManuallyDrop::drop(&mut self.memory) };
             Ok(())
         });

@@ -1,4 +1,4 @@
-//! Rows in the memory of a device, each at an address that suits it.
+//! A two-dimensional buffer in device memory.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -13,10 +13,9 @@ use crate::device_slice::{WholeMut, argument_as};
 use crate::tracked::{Reach, Tracked};
 use crate::{DeviceSlice, DeviceSliceMut, PitchedSlice, PitchedSliceMut, fill, size};
 
-/// Rows of elements in the memory of a device, each of which begins at a multiple of what the device reads at once. Between the rows lie
-/// bytes that belong to none.
+/// A two-dimensional buffer in pitched device memory: each row starts at an aligned address, and rows may be separated by padding.
 ///
-/// A kernel takes it for a `&[T]` or a `&mut [T]` that begins with the first row, and finds row `n` at `n * pitch_bytes()`.
+/// Kernels take it for a `&[T]` or a `&mut [T]` that starts with the first row. Row `n` starts at byte `n * pitch_bytes()`.
 ///
 /// ```
 /// # let simulator = curium_sim::Simulator::new(curium_sim::Config::new())?;
@@ -33,7 +32,7 @@ use crate::{DeviceSlice, DeviceSliceMut, PitchedSlice, PitchedSliceMut, fill, si
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct PitchedBuffer<T> {
-    /// 0 once the memory was freed.
+    /// 0 after the memory was freed.
     pointer: DevicePointer<T>,
     width: usize,
     height: usize,
@@ -43,13 +42,13 @@ pub struct PitchedBuffer<T> {
 }
 
 impl<T> PitchedBuffer<T> {
-    /// Allocates `height` rows of `width` elements and sets every byte to zero on `stream`, on which the buffer copies.
+    /// Allocates `height` rows of `width` elements and sets every byte to zero on `stream`, which is the buffer's stream.
     ///
     /// CUDA: `cuMemAllocPitch_v2`, `cuMemsetD2D8Async`.
     ///
     /// # Errors
     ///
-    /// An argument error if there is no element, or more than there are addresses; `CUDA_ERROR_OUT_OF_MEMORY`.
+    /// An argument error if `width` or `height` is 0 or too large; `CUDA_ERROR_OUT_OF_MEMORY`.
     #[doc(alias = "cuMemAllocPitch")]
     #[inline]
     pub fn zeroed(stream: &Stream, width: usize, height: usize) -> Result<Self>
@@ -64,7 +63,7 @@ impl<T> PitchedBuffer<T> {
         Ok(buffer)
     }
 
-    /// Allocates `height` rows of `width` elements and leaves their bytes as they are: any values.
+    /// Allocates `height` rows of `width` elements with unspecified values.
     ///
     /// CUDA: `cuMemAllocPitch_v2`.
     ///
@@ -79,82 +78,82 @@ impl<T> PitchedBuffer<T> {
         Self::allocate("PitchedBuffer::uninit", stream, width, height)
     }
 
-    /// The elements in a row.
+    /// Returns the number of elements per row.
     #[must_use]
     #[inline]
     pub fn width(&self) -> usize {
         self.width
     }
 
-    /// The number of rows.
+    /// Returns the number of rows.
     #[must_use]
     #[inline]
     pub fn height(&self) -> usize {
         self.height
     }
 
-    /// The bytes from the beginning of one row to that of the next.
+    /// Returns the pitch: the distance between the starts of two rows in bytes.
     #[must_use]
     #[inline]
     pub fn pitch_bytes(&self) -> usize {
         self.pitch
     }
 
-    /// The stream on which the buffer copies.
+    /// Returns the buffer's stream, on which it copies.
     #[must_use]
     #[inline]
     pub fn stream(&self) -> &Stream {
         self.tracked.stream()
     }
 
-    /// The address of the first row. What is done with it is not tracked.
+    /// Returns the address of the first row. Accesses through the pointer are not tracked.
     #[must_use]
     #[inline]
     pub fn as_pointer(&self) -> DevicePointer<T> {
         self.pointer
     }
 
-    /// A view of a row.
+    /// Returns a view of a row.
     ///
     /// # Errors
     ///
-    /// An argument error if there is no such row.
+    /// An argument error if `index` is out of bounds.
     #[inline]
     pub fn row(&self, index: usize) -> Result<DeviceSlice<'_, T>> {
         Ok(DeviceSlice::new(self.row_pointer("PitchedBuffer::row", index)?, self.width, &self.tracked))
     }
 
-    /// A view of a row to be written.
+    /// Returns a mutable view of a row.
     ///
     /// # Errors
     ///
-    /// An argument error if there is no such row.
+    /// An argument error if `index` is out of bounds.
     #[inline]
     pub fn row_mut(&mut self, index: usize) -> Result<DeviceSliceMut<'_, T>> {
         Ok(DeviceSliceMut::new(self.row_pointer("PitchedBuffer::row_mut", index)?, self.width, &self.tracked))
     }
 
-    /// Views of all rows.
+    /// Returns an iterator over views of all rows.
     #[inline]
     pub fn rows(&self) -> impl ExactSizeIterator<Item = DeviceSlice<'_, T>> {
         (0..self.height).map(|index| DeviceSlice::new(self.row_at(index), self.width, &self.tracked))
     }
 
-    /// Views of all rows to be written.
+    /// Returns an iterator over mutable views of all rows.
     #[inline]
     pub fn rows_mut(&mut self) -> impl ExactSizeIterator<Item = DeviceSliceMut<'_, T>> {
         let this = &*self;
         (0..this.height).map(|index| DeviceSliceMut::new(this.row_at(index), this.width, &this.tracked))
     }
 
-    /// All rows, to be copied.
+    /// Returns all rows as a pitched view.
     #[must_use]
     #[inline]
     pub fn as_pitched(&self) -> PitchedSlice<'_, T> {
         PitchedSlice::new(self.whole(), self.place())
     }
 
-    /// All rows, to be copied to.
+    /// Returns all rows as a mutable pitched view.
     #[must_use]
     #[inline]
     pub fn as_pitched_mut(&mut self) -> PitchedSliceMut<'_, T> {
@@ -164,13 +163,13 @@ impl<T> PitchedBuffer<T> {
         )
     }
 
-    /// Frees the buffer, which [`Drop`] does as well, and says whether it succeeded. Waits for the work that uses it.
+    /// Frees the buffer, as [`Drop`] does, and returns any error. Waits for the work that uses it.
     ///
     /// CUDA: `cuMemFree_v2`, `cuStreamSynchronize`.
     ///
     /// # Errors
     ///
-    /// Gives the buffer back if the driver refuses.
+    /// Returns the buffer together with the error if the driver fails.
     #[expect(clippy::result_large_err, reason = "the error gives back what it is about, and is rare")]
     #[inline]
     pub fn close(mut self) -> Result<(), Returned<Self>> {
@@ -188,7 +187,7 @@ impl<T> PitchedBuffer<T> {
         let (pointer, pitch) = stream.context().entered(|driver| {
             let (mut raw, mut pitch): (CUdeviceptr, usize) = (0, 0);
             let (place, pitch_place, element) = (&raw mut raw, &raw mut pitch, access_size::<T>());
-            // SAFETY: both are valid places for the answers, and the context is current.
+            // SAFETY: both are valid pointers, and the context is current.
             let result = unsafe { call!(driver, cuMemAllocPitch_v2(place, pitch_place, row, height, element)) };
             result.map_err(|error| error.about(format!("{height} rows of {row} bytes")))?;
             Ok((DevicePointer::from_raw(raw), pitch))
@@ -198,7 +197,7 @@ impl<T> PitchedBuffer<T> {
         size::aligned::<T>(operation, pointer.as_raw() | pitch as u64).map(|()| buffer)
     }
 
-    /// The elements that fit between the first one and the end of the last row, gaps included.
+    /// Returns a view from the first element to the end of the last row, padding included.
     #[inline]
     fn whole(&self) -> DeviceSlice<'_, T> {
         DeviceSlice::new(self.pointer, self.span() / size_of::<T>(), &self.tracked)
@@ -236,7 +235,7 @@ impl<T> PitchedBuffer<T> {
             return Ok(());
         }
         self.tracked.wait_for_uses()?;
-        // SAFETY: the memory is live, all work that uses it has been waited for, and it is forgotten once it is freed.
+        // SAFETY: the memory is live, all work that uses it has been waited for, and it is not used after this call.
         unsafe { call!(self.tracked.stream().driver(), cuMemFree_v2(self.pointer.as_raw())) }
             .map_err(|error| self.whole().end().explain(error))?;
         self.pointer = DevicePointer::from_raw(0);
@@ -264,7 +263,7 @@ impl<T> fmt::Debug for PitchedBuffer<T> {
 impl<T> Drop for PitchedBuffer<T> {
     #[inline]
     fn drop(&mut self) {
-        // Nobody is there to try again.
+        // Retries once, because no caller can.
         if self.pointer.as_raw() != 0
             && let Some(Err(error)) = dropping(|| self.free().or_else(|_| self.free()))
         {
@@ -273,7 +272,7 @@ impl<T> Drop for PitchedBuffer<T> {
     }
 }
 
-/// The bytes that a thread reads at once, of which the driver takes three sizes.
+/// Returns the access size of a thread: the driver supports three.
 #[inline]
 const fn access_size<T>() -> u32 {
     match size_of::<T>() {

@@ -1,4 +1,4 @@
-//! Rows and layers of elements.
+//! Pitched views of device memory.
 
 mod host;
 mod mutable;
@@ -15,27 +15,27 @@ use crate::capture_advice::READ_LATER;
 use crate::copy::pitched::{self as copies, Place};
 use crate::{DeviceSlice, wait};
 
-/// How many elements a row has, how many rows a layer, and how many layers there are.
+/// A two- or three-dimensional extent in elements.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub struct Extent {
-    /// Elements in a row.
+    /// Elements per row.
     pub width: usize,
-    /// Rows in a layer.
+    /// Rows per layer.
     pub height: usize,
     /// Layers.
     pub depth: usize,
 }
 
-/// How rows and layers lie in memory.
+/// The distances between rows and between layers.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub struct Pitch {
-    /// The bytes from the beginning of one row to that of the next.
+    /// The distance between the starts of two rows in bytes.
     pub row_bytes: usize,
-    /// The rows from the beginning of one layer to that of the next.
+    /// The distance between the starts of two layers in rows.
     pub layer_rows: usize,
 }
 
-/// Rows and layers of elements in memory that the device uses, borrowed to be read. The first element is that of the view it was made of.
+/// A shared two- or three-dimensional view of device-accessible memory. Its first element is the first element of the slice.
 ///
 /// ```
 /// # let simulator = curium_sim::Simulator::new(curium_sim::Config::new())?;
@@ -59,14 +59,14 @@ pub struct PitchedSlice<'a, T> {
 }
 
 impl Extent {
-    /// Rows in one layer.
+    /// Creates a two-dimensional extent.
     #[must_use]
     #[inline]
     pub const fn new_2d(width: usize, height: usize) -> Self {
         Self { width, height, depth: 1 }
     }
 
-    /// Rows in several layers.
+    /// Creates a three-dimensional extent.
     #[must_use]
     #[inline]
     pub const fn new_3d(width: usize, height: usize, depth: usize) -> Self {
@@ -75,14 +75,14 @@ impl Extent {
 }
 
 impl Pitch {
-    /// Rows that begin `elements` elements of type `T` behind each other, in one layer.
+    /// Creates a two-dimensional pitch of `elements` elements of type `T` per row, padding included.
     #[must_use]
     #[inline]
     pub const fn from_row_len<T>(elements: usize) -> Self {
         Self { row_bytes: elements.saturating_mul(size_of::<T>()), layer_rows: 0 }
     }
 
-    /// The same with layers that begin `rows` rows behind each other.
+    /// Sets the distance between layers in rows.
     #[must_use]
     #[inline]
     pub const fn with_layer_rows(mut self, rows: usize) -> Self {
@@ -90,14 +90,14 @@ impl Pitch {
         self
     }
 
-    /// Rows and layers without gaps.
+    /// Creates the pitch of an extent without padding.
     #[must_use]
     #[inline]
     pub const fn tight<T>(extent: Extent) -> Self {
         Self::from_row_len::<T>(extent.width).with_layer_rows(extent.height)
     }
 
-    /// The place of an extent of elements of `T` at this pitch in `bytes` bytes.
+    /// Returns the byte layout of an extent of `T` at this pitch, within `bytes` bytes.
     #[inline]
     fn place<T>(self, operation: &'static str, extent: Extent, bytes: usize) -> Result<Place> {
         let Extent { width, height, depth } = extent;
@@ -129,11 +129,11 @@ impl Pitch {
 }
 
 impl<'a, T> DeviceSlice<'a, T> {
-    /// The elements from the first on as rows and layers.
+    /// Returns the elements as a pitched view.
     ///
     /// # Errors
     ///
-    /// An argument error if they reach beyond the view, or if rows or layers overlap.
+    /// An argument error if the extent is out of bounds, or if rows or layers overlap.
     #[inline]
     pub fn pitched(self, extent: Extent, pitch: Pitch) -> Result<PitchedSlice<'a, T>> {
         let place = pitch.place::<T>("DeviceSlice::pitched", extent, self.byte_len())?;
@@ -142,45 +142,45 @@ impl<'a, T> DeviceSlice<'a, T> {
 }
 
 impl<'a, T> PitchedSlice<'a, T> {
-    /// The rows and layers from `start` on, which are known to lie in the memory of the view.
+    /// Creates a view from `start` on. The layout must be in bounds.
     #[inline]
     pub(crate) fn new(start: DeviceSlice<'a, T>, place: Place) -> Self {
         Self { start, place }
     }
 
-    /// How many elements, rows and layers there are.
+    /// Returns the extent.
     #[must_use]
     #[inline]
     pub fn extent(&self) -> Extent {
         extent::<T>(&self.place)
     }
 
-    /// How rows and layers lie in memory.
+    /// Returns the distances between rows and between layers.
     #[must_use]
     #[inline]
     pub fn pitch(&self) -> Pitch {
         Pitch { row_bytes: self.place.pitch, layer_rows: self.place.layer }
     }
 
-    /// The address of the first element. What is done with it is not tracked.
+    /// Returns the address of the first element. Accesses through the pointer are not tracked.
     #[must_use]
     #[inline]
     pub fn as_pointer(&self) -> DevicePointer<T> {
         self.start.as_pointer()
     }
 
-    /// The stream of the memory that this is a view of, on which it copies.
+    /// Returns the stream of the viewed memory, on which the view copies.
     #[must_use]
     #[inline]
     pub fn stream(&self) -> &'a Stream {
         self.start.stream()
     }
 
-    /// The box of `extent` whose first element is in column, row and layer `origin`.
+    /// Returns the subregion of `extent` that starts at column, row and layer `origin`.
     ///
     /// # Errors
     ///
-    /// An argument error if it reaches beyond this one.
+    /// An argument error if the subregion is out of bounds.
     #[inline]
     pub fn region(self, origin: [usize; 3], extent: Extent) -> Result<Self> {
         let (offset, place) = part::<T>("PitchedSlice::region", &self.place, origin, extent)?;
@@ -188,13 +188,13 @@ impl<'a, T> PitchedSlice<'a, T> {
         Ok(Self { start: DeviceSlice::new(pointer, self.start.len(), self.start.tracked()), place })
     }
 
-    /// Copies the elements to `target`, which has as many, rows and layers. Waits until the copy is done.
+    /// Copies the elements to `target`, which has the same extent. Waits until the copy is done.
     ///
     /// CUDA: `cuMemcpy2DAsync_v2` or `cuMemcpy3DAsync_v2`, `cuStreamSynchronize`.
     ///
     /// # Errors
     ///
-    /// An argument error if the extents differ; the error of any work of the context that failed before.
+    /// An argument error if the extents differ; an error of earlier work of the context.
     #[doc(alias = "cuMemcpy2D")]
     #[doc(alias = "cuMemcpy3D")]
     #[inline]
@@ -206,7 +206,7 @@ impl<'a, T> PitchedSlice<'a, T> {
         self.copy_to_host_on(self.stream(), target)
     }
 
-    /// As [`PitchedSlice::copy_to_host`], on any stream.
+    /// Like [`PitchedSlice::copy_to_host`], on the given stream.
     ///
     /// # Errors
     ///
@@ -226,7 +226,7 @@ impl<'a, T> PitchedSlice<'a, T> {
         let mut guard = AccessGuard::blocking(stream)?;
         end.end.tracked.before_read(OPERATION, &mut guard)?;
         let to = target.as_mut_ptr().cast();
-        // SAFETY: the host's end holds these rows and layers, any bytes are valid elements, and it is borrowed until the stream has been
+        // SAFETY: the host operand has this layout, every bit pattern is a valid element, and it is borrowed until the stream has been
         // waited for below.
         unsafe { copies::to_host(stream, to, target.place(), &end) }?;
         end.end.tracked.after_read(&mut guard);
@@ -234,7 +234,7 @@ impl<'a, T> PitchedSlice<'a, T> {
         wait::until_done(stream)
     }
 
-    /// As one end of a copy.
+    /// Returns the view as an operand of a copy.
     #[inline]
     pub(crate) fn end(&self) -> copies::End<'a> {
         copies::End { end: self.start.end(), place: self.place }
@@ -262,7 +262,7 @@ fn extent<T>(place: &Place) -> Extent {
     Extent { width: place.width / size_of::<T>().max(1), height: place.height, depth: place.depth }
 }
 
-/// A box within a place: where it begins, in bytes, and its own place.
+/// Returns a subregion: its offset in bytes, and its layout.
 #[inline]
 fn part<T>(operation: &'static str, place: &Place, origin: [usize; 3], inner: Extent) -> Result<(usize, Place)> {
     let outer = extent::<T>(place);
@@ -270,10 +270,10 @@ fn part<T>(operation: &'static str, place: &Place, origin: [usize; 3], inner: Ex
     let fits =
         |(start, (size, limit)): (usize, (usize, usize))| start.checked_add(size).is_some_and(|end| end <= limit);
     if !origin.into_iter().zip(sizes).all(fits) {
-        return Err(Error::argument(operation, format!("part out of bounds ({inner:?} at {origin:?} of {outer:?})")));
+        return Err(Error::argument(operation, format!("region out of bounds ({inner:?} at {origin:?} of {outer:?})")));
     }
     let [x, y, z] = origin;
-    // A part without elements has no address: at the end of an empty grid, the offset may exceed the address space.
+    // An empty region has no address: at the end of an empty view, the offset may exceed the address space.
     let is_empty = inner.width == 0 || inner.height == 0 || inner.depth == 0;
     let offset = if is_empty { 0 } else { (z * place.layer + y) * place.pitch + x * size_of::<T>() };
     let width = inner.width * size_of::<T>();

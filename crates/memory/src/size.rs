@@ -1,10 +1,10 @@
-//! From a number of elements to a number of bytes.
+//! Checked sizes and ranges.
 
 use std::ops::{Bound, Range, RangeBounds};
 
 use curium_driver::{Error, Result};
 
-/// The bytes of `len` elements of type `T`, which must be at least one and fit the address space.
+/// Returns the size of `len` elements of type `T` in bytes. It must not be 0 and must fit the address space.
 #[inline]
 pub(crate) fn bytes<T>(operation: &'static str, len: usize) -> Result<usize> {
     let size = size_of::<T>();
@@ -21,7 +21,7 @@ pub(crate) fn bytes<T>(operation: &'static str, len: usize) -> Result<usize> {
     }
 }
 
-/// An error unless both sides of a copy have the same number of elements.
+/// Returns an error unless both operands of a copy have the same number of elements.
 #[inline]
 pub(crate) fn same_len(operation: &'static str, buffer: usize, other: usize) -> Result<()> {
     if buffer == other {
@@ -29,11 +29,11 @@ pub(crate) fn same_len(operation: &'static str, buffer: usize, other: usize) -> 
     }
     Err(Error::argument(
         operation,
-        format!("length mismatch (the buffer has {buffer} elements, the other side has {other})"),
+        format!("length mismatch (the buffer has {buffer} elements, the other operand has {other})"),
     ))
 }
 
-/// The range, if it lies within `len` elements.
+/// Returns the range if it is within `len` elements.
 #[inline]
 pub(crate) fn range(operation: &'static str, len: usize, range: impl RangeBounds<usize>) -> Result<Range<usize>> {
     let start = match range.start_bound() {
@@ -55,7 +55,7 @@ pub(crate) fn range(operation: &'static str, len: usize, range: impl RangeBounds
     }
 }
 
-/// An error unless there are at least `middle` of `len` elements.
+/// Returns an error unless `middle` is within `len` elements.
 #[inline]
 pub(crate) fn split(operation: &'static str, len: usize, middle: usize) -> Result<()> {
     if middle <= len {
@@ -64,7 +64,7 @@ pub(crate) fn split(operation: &'static str, len: usize, middle: usize) -> Resul
     Err(Error::argument(operation, format!("split index out of bounds ({middle} of {len} elements)")))
 }
 
-/// An error unless `address` is aligned for elements of type `T`.
+/// Returns an error unless `address` is aligned for elements of type `T`.
 #[inline]
 pub(crate) fn aligned<T>(operation: &'static str, address: u64) -> Result<()> {
     let align = align_of::<T>();

@@ -1,4 +1,4 @@
-//! A buffer in managed memory.
+//! A buffer in managed (unified) memory.
 
 mod advice;
 mod argument;
@@ -13,7 +13,7 @@ use std::ops::RangeBounds;
 use bytemuck::{AnyBitPattern, NoUninit, Zeroable};
 use curium_driver::sys::{CUdeviceptr, CUmemAttach_flags};
 use curium_driver::{
-    DeviceAttribute, DevicePointer, Driver, Error, LeakedMemory, Result, Returned, Stream, call, dropping, leak,
+    DeviceAttribute, DevicePointer, Driver, LeakedMemory, Result, Returned, Stream, call, dropping, leak,
 };
 
 pub use self::advice::{MemoryAdvice, RangeAttributes};
@@ -25,11 +25,10 @@ use crate::copy::host;
 use crate::tracked::{Reach, Tracked};
 use crate::{AsDeviceSlice, AsDeviceSliceMut, DeviceSlice, DeviceSliceMut, size};
 
-/// A fixed number of elements in managed memory: one address for the host and every device, and pages that migrate to whoever uses them.
+/// A buffer in managed (unified) memory.
 ///
-/// Kernels take it as they take a [`DeviceBuffer`](crate::DeviceBuffer). The host accesses it through
-/// [`UnifiedBuffer::host_view`] and [`UnifiedBuffer::host_view_mut`], which wait for the work that uses it. While a view exists, no
-/// conflicting work can start.
+/// Kernels take it as they take a [`DeviceBuffer`](crate::DeviceBuffer). The host accesses it through [`UnifiedBuffer::host_view`] and
+/// [`UnifiedBuffer::host_view_mut`], which wait for the work that uses it. While a view exists, no conflicting work can start.
 ///
 /// # Concurrent managed access
 ///
@@ -54,7 +53,7 @@ use crate::{AsDeviceSlice, AsDeviceSliceMut, DeviceSlice, DeviceSliceMut, size};
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct UnifiedBuffer<T> {
-    /// 0 once the memory was freed.
+    /// 0 after the memory was freed.
     pointer: DevicePointer<T>,
     len: usize,
     tracked: Tracked,
@@ -65,14 +64,14 @@ pub struct UnifiedBuffer<T> {
 }
 
 impl<T> UnifiedBuffer<T> {
-    /// Allocates `len` elements and sets every byte to zero on `stream`, on which work on the buffer goes that names no other.
+    /// Allocates `len` elements and sets every byte to zero on `stream`, which is the buffer's stream.
     ///
     /// CUDA: `cuMemAllocManaged`, `cuMemsetD8Async`.
     ///
     /// # Errors
     ///
-    /// An argument error if `len` is 0 or too large to be a size; `CUDA_ERROR_OUT_OF_MEMORY`; `CUDA_ERROR_NOT_SUPPORTED` if the device has
-    /// no managed memory.
+    /// An argument error if `len` is 0 or too large; `CUDA_ERROR_OUT_OF_MEMORY`; `CUDA_ERROR_NOT_SUPPORTED` if the device has no managed
+    /// memory.
     #[doc(alias = "cuMemAllocManaged")]
     #[inline]
     pub fn zeroed(stream: &Stream, len: usize) -> Result<Self>
@@ -85,7 +84,7 @@ impl<T> UnifiedBuffer<T> {
         Ok(buffer)
     }
 
-    /// Allocates `len` elements and leaves their bytes as they are: any values.
+    /// Allocates `len` elements with unspecified values.
     ///
     /// CUDA: `cuMemAllocManaged`.
     ///
@@ -100,7 +99,7 @@ impl<T> UnifiedBuffer<T> {
         Self::allocate("UnifiedBuffer::uninit", stream, len)
     }
 
-    /// Allocates as many elements as `source` has and copies it there. Waits until the copy is done.
+    /// Allocates a buffer and copies `source` to it. Waits until the copy is done.
     ///
     /// CUDA: `cuMemAllocManaged`, `cuMemcpyHtoDAsync_v2`, `cuStreamSynchronize`.
     ///
@@ -119,82 +118,82 @@ impl<T> UnifiedBuffer<T> {
         Ok(buffer)
     }
 
-    /// The number of elements.
+    /// Returns the number of elements.
     #[must_use]
     #[inline]
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether there is no element, which is never so.
+    /// Returns `false`: there is at least one element.
     #[must_use]
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// The size in bytes.
+    /// Returns the size in bytes.
     #[must_use]
     #[inline]
     pub fn byte_len(&self) -> usize {
         self.len * size_of::<T>()
     }
 
-    /// The stream for work that names none.
+    /// Returns the buffer's stream, which operations without a stream argument use.
     #[must_use]
     #[inline]
     pub fn stream(&self) -> &Stream {
         self.tracked.stream()
     }
 
-    /// The address of the first element. What is done with it is not tracked.
+    /// Returns the address of the first element. Accesses through the pointer are not tracked.
     #[must_use]
     #[inline]
     pub fn as_pointer(&self) -> DevicePointer<T> {
         self.pointer
     }
 
-    /// A view of all elements as the device sees them.
+    /// Returns a view of all elements for the device.
     #[must_use]
     #[inline]
     pub fn as_slice(&self) -> DeviceSlice<'_, T> {
         DeviceSlice::new(self.pointer, self.len, &self.tracked)
     }
 
-    /// A view of all elements as the device sees them, to be written.
+    /// Returns a mutable view of all elements for the device.
     #[must_use]
     #[inline]
     pub fn as_slice_mut(&mut self) -> DeviceSliceMut<'_, T> {
         DeviceSliceMut::new(self.pointer, self.len, &self.tracked)
     }
 
-    /// A view of the elements in `range` as the device sees them.
+    /// Returns a view of the elements in `range` for the device.
     ///
     /// # Errors
     ///
-    /// An argument error if the range ends before it begins, or beyond the buffer.
+    /// An argument error if the range is reversed or out of bounds.
     #[inline]
     pub fn slice(&self, range: impl RangeBounds<usize>) -> Result<DeviceSlice<'_, T>> {
         self.as_slice().slice(range)
     }
 
-    /// A view of the elements in `range` as the device sees them, to be written.
+    /// Returns a mutable view of the elements in `range` for the device.
     ///
     /// # Errors
     ///
-    /// An argument error if the range ends before it begins, or beyond the buffer.
+    /// An argument error if the range is reversed or out of bounds.
     #[inline]
     pub fn slice_mut(&mut self, range: impl RangeBounds<usize>) -> Result<DeviceSliceMut<'_, T>> {
         self.as_slice_mut().slice(range)
     }
 
-    /// Frees the buffer, which [`Drop`] does as well, and says whether it succeeded. Waits for the work that uses it.
+    /// Frees the buffer, as [`Drop`] does, and returns any error. Waits for the work that uses it.
     ///
     /// CUDA: `cuMemFree_v2`, `cuStreamSynchronize`.
     ///
     /// # Errors
     ///
-    /// Gives the buffer back if the driver refuses.
+    /// Returns the buffer together with the error if the driver fails.
     #[expect(clippy::result_large_err, reason = "the error gives back what it is about, and is rare")]
     #[inline]
     pub fn close(mut self) -> Result<(), Returned<Self>> {
@@ -208,7 +207,7 @@ impl<T> UnifiedBuffer<T> {
         let is_concurrent = is_concurrent(stream.driver())?;
         let pointer = stream.context().entered(|driver| {
             let (mut raw, flags): (CUdeviceptr, u32) = (0, CUmemAttach_flags::CU_MEM_ATTACH_GLOBAL.0);
-            // SAFETY: `raw` is a valid place for the answer, and the context is current.
+            // SAFETY: `raw` is a valid pointer, and the context is current.
             let result = unsafe { call!(driver, cuMemAllocManaged(&raw mut raw, bytes, flags)) };
             result.map_err(|error| error.about(format!("{bytes} bytes of managed memory")))?;
             Ok(DevicePointer::from_raw(raw))
@@ -227,7 +226,7 @@ impl<T> UnifiedBuffer<T> {
             return Ok(());
         }
         self.tracked.wait_for_uses()?;
-        // SAFETY: the memory is live, all work that uses it has been waited for, and it is forgotten once it is freed.
+        // SAFETY: the memory is live, all work that uses it has been waited for, and it is not used after this call.
         unsafe { call!(self.tracked.stream().driver(), cuMemFree_v2(self.pointer.as_raw())) }
             .map_err(|error| self.as_slice().end().explain(error))?;
         self.pointer = DevicePointer::from_raw(0);
@@ -235,7 +234,7 @@ impl<T> UnifiedBuffer<T> {
     }
 }
 
-/// Returns `true` if the host may use managed memory while any device of the system works. Every device may use a buffer.
+/// Returns `true` if the host may access managed memory while any device of the system works. All devices can use a buffer, so all count.
 #[inline]
 fn is_concurrent(driver: &Driver) -> Result<bool> {
     let attribute = DeviceAttribute::CONCURRENT_MANAGED_ACCESS;
@@ -275,7 +274,7 @@ impl<T> fmt::Debug for UnifiedBuffer<T> {
 impl<T> Drop for UnifiedBuffer<T> {
     #[inline]
     fn drop(&mut self) {
-        // Nobody is there to try again.
+        // Retries once, because no caller can.
         if self.pointer.as_raw() != 0
             && let Some(Err(error)) = dropping(|| self.free().or_else(|_| self.free()))
         {

@@ -109,7 +109,7 @@ fn arrays_take_views_of_every_kind_of_memory() {
         array.copy_to_device(region, &mut vector.slice_mut(..6).expect("there are")).expect("the lengths are equal");
         assert_eq!(vector.to_vec().expect("the vector can be read")[..7], [4, 5, 6, 7, 8, 9, 6]);
         let error = array.copy_from_device(region, &vector).expect_err("too long");
-        assert!(error.to_string().contains("the region has 6 elements, the other side has 12"), "{error}");
+        assert!(error.to_string().contains("the region has 6 elements, the other operand has 12"), "{error}");
     });
 }
 
@@ -230,7 +230,7 @@ fn borrowed_arrays_are_those_of_others_and_stay_theirs() {
             // SAFETY: as above; the number of levels is looked at.
             let error = unsafe { MipmappedArray::<u32>::from_raw_borrowed(&stream, owner.as_raw(), levels) };
             let error = error.expect_err("there are 1 to 5").to_string();
-            assert!(error.contains(&format!("{levels} levels of a plane of 16 × 8")), "{error}");
+            assert!(error.contains(&format!("{levels} levels of 2D array of 16 × 8")), "{error}");
         }
     });
 }
@@ -251,7 +251,7 @@ fn shapes_and_regions_that_cannot_be_are_errors_before_the_driver_is_called() {
                 .expect_err("too many")
         };
         for error in [levels(0), levels(4)] {
-            assert!(error.to_string().contains("there may be 1 to 3"), "{error}");
+            assert!(error.to_string().contains("allowed: 1 to 3"), "{error}");
         }
         test.assert_calls(Function::cuMemcpy3DAsync_v2, 0, || {
             let regions =
@@ -259,10 +259,10 @@ fn shapes_and_regions_that_cannot_be_are_errors_before_the_driver_is_called() {
             for (origin, extent) in regions.into_iter().chain([([usize::MAX, 0, 0], [2, 1, 1])]) {
                 let error = array.copy_region_from_slice(ArrayRegion { origin, extent }, &[0; 5]).expect_err("outside");
                 assert!(matches!(error, Error::Argument(_)), "{error}");
-                assert!(error.to_string().contains(" of a plane of 4 × 3)"), "{error}");
+                assert!(error.to_string().contains(" of 2D array of 4 × 3)"), "{error}");
             }
             let error = array.copy_from_slice(&[1; 11]).expect_err("too short");
-            assert!(error.to_string().contains("the region has 12 elements, the other side has 11"), "{error}");
+            assert!(error.to_string().contains("the region has 12 elements, the other operand has 11"), "{error}");
         });
     });
 }

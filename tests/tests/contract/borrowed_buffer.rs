@@ -112,7 +112,7 @@ fn pointers_that_are_null_or_not_aligned_make_no_buffer() {
     on_driver(|test| {
         let (stream, scope_error) = (test.stream(), "the stream is one of a capture");
         for (address, len, expected) in
-            [(0, 4, "the pointer is null"), (2, 4, "misaligned address (0x2, alignment 4)"), (256, 0, "zero length")]
+            [(0, 4, "null pointer"), (2, 4, "misaligned address (0x2, alignment 4)"), (256, 0, "zero length")]
         {
             // SAFETY: nothing is made of the pointer.
             let buffer = unsafe { BorrowedBuffer::<u32, _>::new(&stream, DevicePointer::from_raw(address), len, ()) };

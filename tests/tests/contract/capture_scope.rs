@@ -110,7 +110,7 @@ fn operation_that_would_end_the_capture_is_refused_and_the_capture_goes_on() {
             assert_refused(stream.wait_event(&inside), "was recorded in a capture");
             assert_refused(inside.is_finished(), "was recorded in a capture");
             assert_refused(inside.synchronize(), "was recorded in a capture");
-            assert_refused(DeviceBuffer::<u32, Plain>::uninit_in(scope, LEN, Plain), "only memory of");
+            assert_refused(DeviceBuffer::<u32, Plain>::uninit_in(scope, LEN, Plain), "use `StreamOrdered`");
             assert_refused(MappedBuffer::<u32>::zeroed(scope, LEN), "one of a capture");
             assert_refused(DeviceBuffer::<u32>::zeroed(scope, LEN)?.to_vec(), "is being captured");
             assert_refused(DeviceVec::<u32>::new(scope), "one of a capture");

@@ -83,7 +83,7 @@ fn copy_that_does_not_begin_gives_the_pinned_buffer_back() {
         let mut target = DeviceBuffer::<u32>::zeroed(&stream, 3).expect("memory suffices");
         let (source, error) =
             copy::upload(&stream, pinned(test, 5), &mut target).map(drop).expect_err("other lengths").into_parts();
-        assert!(error.to_string().contains("1000 elements, the other side has 3"), "{error}");
+        assert!(error.to_string().contains("1000 elements, the other operand has 3"), "{error}");
         let mut target = buffer(&stream, 0);
         for function in [Function::cuMemcpyHtoDAsync_v2, Function::cuEventRecord] {
             simulator.inject(Fault::on(function).returns(CUresult::CUDA_ERROR_OPERATING_SYSTEM));
@@ -332,7 +332,7 @@ fn grid_that_does_not_fit_is_an_error_with_the_figures() {
         }
         let grid = buffer.as_slice().pitched(Extent::new_2d(4, 3), Pitch::from_row_len::<u32>(4)).expect("it fits");
         let error = grid.region([2, 0, 0], Extent::new_2d(3, 1)).map(drop).expect_err("it is too wide");
-        assert!(error.to_string().contains("part out of bounds"), "{error}");
+        assert!(error.to_string().contains("region out of bounds"), "{error}");
     });
 }
 

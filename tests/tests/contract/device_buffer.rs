@@ -131,7 +131,7 @@ fn different_lengths_are_an_error_that_names_both() {
             buffer.copy_from_device(&longer).expect_err("too long"),
         ] {
             assert!(matches!(error, Error::Argument(_)), "{error}");
-            assert!(error.to_string().contains("the buffer has 3 elements, the other side has"), "{error}");
+            assert!(error.to_string().contains("the buffer has 3 elements, the other operand has"), "{error}");
         }
         assert_eq!(buffer.to_vec().expect("the buffer can be read"), [1, 2, 3]);
     });

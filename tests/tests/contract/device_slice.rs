@@ -337,7 +337,7 @@ fn memory_that_foreign_code_has_freed_is_named_by_the_error() {
         ] {
             assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_INVALID_VALUE));
             let text = error.to_string();
-            assert!(text.contains(&format!("nothing is allocated at {address:#x}")), "{text}");
+            assert!(text.contains(&format!("no allocation at {address:#x}")), "{text}");
             assert!(text.contains(&format!("32 bytes at {address:#x}")), "{text}");
         }
     });

@@ -278,6 +278,6 @@ fn futures_that_are_polled_after_completion_are_errors() {
         drop(pollster::block_on(&mut pending).expect("the copy is done"));
         assert_refused(pollster::block_on(&mut pending));
         let (_, error) = pending.wait().expect_err("the memory was given back").into_parts();
-        assert!(error.to_string().contains("already given back"), "{error}");
+        assert!(error.to_string().contains("already returned"), "{error}");
     });
 }

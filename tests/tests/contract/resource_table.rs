@@ -80,10 +80,7 @@ fn resource_of_c_is_a_resource_and_is_released_once() {
         unsafe { resource.deallocate(&stream, pointer, 77, 256) }.expect("the table frees");
         assert!(resource.allocate(&stream, 1, 256).expect_err("memory is short").is_out_of_memory());
         let error = resource.allocate(&stream, 2, 256).expect_err("the table refuses");
-        assert_eq!(
-            error.to_string(),
-            "ExternalResource::allocate: the resource behind it returned code 800 for 2 bytes"
-        );
+        assert_eq!(error.to_string(), "ExternalResource::allocate: the C function failed (code 800, 2 bytes)");
         assert_eq!(released.load(Ordering::Relaxed), 0);
         drop(resource);
         assert_eq!(released.load(Ordering::Relaxed), 1);

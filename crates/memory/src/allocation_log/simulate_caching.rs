@@ -1,38 +1,38 @@
-//! What the caching resource would make of a log, without a device.
+//! Simulating the caching resource on a log, without a device.
 
 use std::collections::HashMap;
 
 use super::{AllocationEvent, AllocationLog, EventKind};
 use crate::cache::{Bins, Class, GRANULE, Generation, Owner, Rounded, Store};
 
-/// The state of a cache after an event of a log.
+/// The state of a simulated cache after an event.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct CacheSample {
-    /// When, in nanoseconds since the beginning of the log.
+    /// The time in nanoseconds since the start of the log.
     pub nanoseconds: u64,
-    /// The bytes in use, as they were asked for.
+    /// The requested bytes in use.
     pub live_bytes: u64,
-    /// The bytes in use, as they were rounded up.
+    /// The rounded bytes in use.
     pub block_bytes: u64,
     /// The bytes of all segments.
     pub reserved_bytes: u64,
 }
 
-/// A cache whose memory is made of numbers.
+/// A cache of simulated memory.
 struct Imagined {
     store: Store,
-    /// The bins of each stream, as if one thread used them all.
+    /// The free lists of each stream, as with a single thread.
     bins: HashMap<Owner, Bins>,
-    /// What is in use: where it is imagined to be, and its size.
+    /// The live allocations: simulated address and size.
     live: HashMap<u64, (u64, Rounded, usize)>,
     step: u64,
     sample: CacheSample,
 }
 
 impl AllocationLog {
-    /// What a [`CachingResource`](crate::CachingResource) with segments of at least `segment_bytes` would hold after each event, if one
-    /// thread had done it all and no stream ever waited for another.
+    /// Simulates a [`CachingResource`](crate::CachingResource) with segments of at least `segment_bytes` bytes, for a single thread and
+    /// independent streams. Returns its state after each event.
     #[must_use]
     #[inline]
     pub fn simulate_caching(&self, segment_bytes: usize) -> Vec<CacheSample> {
@@ -54,7 +54,7 @@ impl Imagined {
         match event.kind {
             EventKind::Allocate if event.bytes != 0 => self.allocate(owner, event),
             EventKind::Free => self.free(owner, event.address),
-            // Segments are its own.
+            // Segments belong to the resource.
             _ => {}
         }
         self.sample.nanoseconds = event.nanoseconds;
@@ -124,10 +124,10 @@ impl Imagined {
         Some(place)
     }
 
-    /// Adds to the one segment, at its end.
+    /// Extends the only segment at its end.
     #[inline]
     fn grow(&mut self, bytes: u64) {
-        // The first granule is left out, so that no address is 0.
+        // The first granule is skipped, so no address is 0.
         let end = GRANULE + self.sample.reserved_bytes;
         let before = self.store.heap().ending_at(end).map_or(0, |range| range.length);
         let length = bytes.saturating_sub(before).max(self.step);

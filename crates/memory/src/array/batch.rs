@@ -1,4 +1,4 @@
-//! Regions of arrays in batches of copies.
+//! Batched copies of array regions.
 
 use curium_driver::{Error, Result};
 
@@ -8,12 +8,11 @@ use crate::copy::{CopyBatch, pitched};
 use crate::{PitchedSlice, PitchedSliceMut};
 
 impl<'a> CopyBatch<'a> {
-    /// Adds a copy of the rows and layers of `source` to as large a region of `array`, which begins at the element, row and layer
-    /// `origin`.
+    /// Adds a copy of `source` to the region of `array` that starts at element, row and layer `origin` and has the same extent.
     ///
     /// # Errors
     ///
-    /// An argument error if the region is not in the array, or if the rows of `source` begin within elements.
+    /// An argument error if the region is out of bounds, or if a row of `source` starts inside an element.
     #[inline]
     pub fn copy_to_array<T: Texel>(
         self,
@@ -24,8 +23,7 @@ impl<'a> CopyBatch<'a> {
         self.with_array("CopyBatch::copy_to_array", (array, origin), source.end(), true)
     }
 
-    /// Adds a copy of a region of `array`, which begins at the element, row and layer `origin`, to the rows and layers of `target`, of
-    /// which it has as many.
+    /// Adds a copy of the region of `array` that starts at element, row and layer `origin` to `target`, which has the same extent.
     ///
     /// # Errors
     ///

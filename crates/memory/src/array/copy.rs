@@ -12,22 +12,22 @@ use crate::capture_advice::READ_LATER;
 use crate::copy::{host, peer, pitched};
 use crate::{AsDeviceSlice, AsDeviceSliceMut, wait};
 
-/// One side of a copy.
+/// One operand of a copy.
 #[derive(Clone, Copy)]
 enum Side<'a, T> {
     Array(&'a Array<T>, [usize; 3]),
-    /// Elements without gaps.
+    /// Elements without padding.
     Host(*mut c_void),
 }
 
 impl<T: Texel> Array<T> {
-    /// Copies `source` to the array: row by row, layer by layer, without gaps. Waits until the copy is done.
+    /// Copies `source` to the array, row by row and layer by layer, without padding. Waits until the copy is done.
     ///
     /// CUDA: `cuMemcpy3DAsync_v2`, `cuStreamSynchronize`.
     ///
     /// # Errors
     ///
-    /// An argument error unless there are as many elements as the array has.
+    /// An argument error if the number of elements differs.
     #[doc(alias = "cuMemcpyHtoA")]
     #[inline]
     pub fn copy_from_slice(&self, source: &[T]) -> Result<()> {
@@ -35,7 +35,8 @@ impl<T: Texel> Array<T> {
         self.copy_from_slice_on(self.stream(), source)
     }
 
-    /// As [`Array::copy_from_slice`], on any stream. In a capture the graph keeps a copy of `source`, and copies that in each launch.
+    /// Like [`Array::copy_from_slice`], on the given stream. In a capture, the graph keeps a copy of `source` and uploads it at each
+    /// launch.
     ///
     /// # Errors
     ///
@@ -45,14 +46,13 @@ impl<T: Texel> Array<T> {
         self.copy_region_from_slice_on(stream, ArrayRegion::whole(self.shape()), source)
     }
 
-    /// Copies the array to `target`: row by row, layer by layer, without gaps. Waits until the copy is done.
+    /// Copies the array to `target`, row by row and layer by layer, without padding. Waits until the copy is done.
     ///
     /// CUDA: `cuMemcpy3DAsync_v2`, `cuStreamSynchronize`.
     ///
     /// # Errors
     ///
-    /// An argument error unless there is room for as many elements as the array has; the error of any work of the context that failed
-    /// before.
+    /// An argument error if the number of elements differs; an error of earlier work of the context.
     #[doc(alias = "cuMemcpyAtoH")]
     #[inline]
     pub fn copy_to_slice(&self, target: &mut [T]) -> Result<()> {
@@ -60,7 +60,7 @@ impl<T: Texel> Array<T> {
         self.copy_to_slice_on(self.stream(), target)
     }
 
-    /// As [`Array::copy_to_slice`], on any stream.
+    /// Like [`Array::copy_to_slice`], on the given stream.
     ///
     /// # Errors
     ///
@@ -70,20 +70,20 @@ impl<T: Texel> Array<T> {
         self.copy_region_to_slice_on(stream, ArrayRegion::whole(self.shape()), target)
     }
 
-    /// A copy of the array on the host. Waits until it is there.
+    /// Copies the array to a vector. Waits until the copy is done.
     ///
     /// CUDA: `cuMemcpy3DAsync_v2`, `cuStreamSynchronize`.
     ///
     /// # Errors
     ///
-    /// The error of any work of the context that failed before.
+    /// An error of earlier work of the context.
     #[inline]
     pub fn to_vec(&self) -> Result<Vec<T>> {
         self.stream().expect_captured("Array::to_vec", READ_LATER)?;
         self.to_vec_on(self.stream())
     }
 
-    /// As [`Array::to_vec`], on any stream.
+    /// Like [`Array::to_vec`], on the given stream.
     ///
     /// # Errors
     ///
@@ -101,7 +101,7 @@ impl<T: Texel> Array<T> {
     ///
     /// # Errors
     ///
-    /// An argument error unless the region is in the array, and there are as many elements as it has.
+    /// An argument error if the region is out of bounds or the number of elements differs.
     #[inline]
     pub fn copy_region_from_slice(&self, region: ArrayRegion, source: &[T]) -> Result<()> {
         let instead = "use `copy_region_from_slice_on(scope, …)`";
@@ -109,7 +109,7 @@ impl<T: Texel> Array<T> {
         self.copy_region_from_slice_on(self.stream(), region, source)
     }
 
-    /// As [`Array::copy_region_from_slice`], on any stream. In a capture the graph keeps a copy of `source`, and copies that in each
+    /// Like [`Array::copy_region_from_slice`], on the given stream. In a capture, the graph keeps a copy of `source` and uploads it at each
     /// launch.
     ///
     /// # Errors
@@ -138,14 +138,14 @@ impl<T: Texel> Array<T> {
     ///
     /// # Errors
     ///
-    /// An argument error unless the region is in the array, and there is room for as many elements as it has.
+    /// An argument error if the region is out of bounds or the number of elements differs.
     #[inline]
     pub fn copy_region_to_slice(&self, region: ArrayRegion, target: &mut [T]) -> Result<()> {
         self.stream().expect_captured("Array::copy_region_to_slice", READ_LATER)?;
         self.copy_region_to_slice_on(self.stream(), region, target)
     }
 
-    /// As [`Array::copy_region_to_slice`], on any stream.
+    /// Like [`Array::copy_region_to_slice`], on the given stream.
     ///
     /// # Errors
     ///
@@ -164,14 +164,14 @@ impl<T: Texel> Array<T> {
         wait::until_done(stream)
     }
 
-    /// Copies `source`, which has as many elements and may be on another device, to a region of the array. Returns when the copy is on
-    /// the array's stream.
+    /// Copies `source`, which has as many elements and may be on another device, to a region of the array. Returns once the copy is
+    /// enqueued on the array's stream.
     ///
     /// CUDA: `cuMemcpy3DAsync_v2`, `cuMemcpy3DPeerAsync`.
     ///
     /// # Errors
     ///
-    /// An argument error unless the region is in the array and the source has as many elements.
+    /// An argument error if the region is out of bounds or the number of elements differs.
     #[doc(alias = "cuMemcpyDtoA")]
     #[inline]
     pub fn copy_from_device(&self, region: ArrayRegion, source: &impl AsDeviceSlice<Element = T>) -> Result<()> {
@@ -179,7 +179,7 @@ impl<T: Texel> Array<T> {
         self.copy_from_device_on(self.stream(), region, source)
     }
 
-    /// As [`Array::copy_from_device`], on any stream.
+    /// Like [`Array::copy_from_device`], on the given stream.
     ///
     /// CUDA: `cuMemcpy3DAsync_v2`, `cuMemcpy3DPeerAsync`.
     ///
@@ -202,14 +202,14 @@ impl<T: Texel> Array<T> {
         ArrayCopy::new(OPERATION, (self, region.origin), memory, true).run(stream)
     }
 
-    /// Copies a region of the array to `target`, which has as many elements and may be on another device. Returns when the copy is on the
-    /// array's stream.
+    /// Copies a region of the array to `target`, which has as many elements and may be on another device. Returns once the copy is enqueued
+    /// on the array's stream.
     ///
     /// CUDA: `cuMemcpy3DAsync_v2`, `cuMemcpy3DPeerAsync`.
     ///
     /// # Errors
     ///
-    /// An argument error unless the region is in the array and the target has as many elements.
+    /// An argument error if the region is out of bounds or the number of elements differs.
     #[doc(alias = "cuMemcpyAtoD")]
     #[inline]
     pub fn copy_to_device(&self, region: ArrayRegion, target: &mut impl AsDeviceSliceMut<Element = T>) -> Result<()> {
@@ -217,7 +217,7 @@ impl<T: Texel> Array<T> {
         self.copy_to_device_on(self.stream(), region, target)
     }
 
-    /// As [`Array::copy_to_device`], on any stream.
+    /// Like [`Array::copy_to_device`], on the given stream.
     ///
     /// CUDA: `cuMemcpy3DAsync_v2`, `cuMemcpy3DPeerAsync`.
     ///
@@ -240,14 +240,14 @@ impl<T: Texel> Array<T> {
         ArrayCopy::new(OPERATION, (self, region.origin), memory, false).run(stream)
     }
 
-    /// Copies a region of another array, which may be on another device, to the place of this one that begins at `origin`. Returns when
-    /// the copy is on this array's stream.
+    /// Copies a region of another array, which may be on another device, to the region of this one that starts at `origin`. Returns once
+    /// the copy is enqueued on this array's stream.
     ///
     /// CUDA: `cuMemcpy3DAsync_v2`, `cuMemcpy3DPeerAsync`.
     ///
     /// # Errors
     ///
-    /// An argument error unless the region is in the other array and its place in this one, and the two are not the same.
+    /// An argument error if a region is out of bounds, or if both arrays are the same.
     #[doc(alias = "cuMemcpyAtoA")]
     #[inline]
     pub fn copy_from_array(&self, origin: [usize; 3], source: &Self, region: ArrayRegion) -> Result<()> {
@@ -255,7 +255,7 @@ impl<T: Texel> Array<T> {
         self.copy_from_array_on(self.stream(), origin, source, region)
     }
 
-    /// As [`Array::copy_from_array`], on any stream.
+    /// Like [`Array::copy_from_array`], on the given stream.
     ///
     /// CUDA: `cuMemcpy3DAsync_v2`, `cuMemcpy3DPeerAsync`.
     ///
@@ -282,7 +282,7 @@ impl<T: Texel> Array<T> {
         if is_apart && self.stream().device().as_raw() != source.stream().device().as_raw() {
             peer::connect(contexts.0, contexts.1)?;
         }
-        // SAFETY: both regions are in their arrays, which are of these contexts, and the stream has waited for all that both must wait for.
+        // SAFETY: both regions are in bounds, the arrays belong to these contexts, and the stream has waited for everything both depend on.
         let enqueue = || unsafe { copy(stream, to, from, region.extent, is_apart.then_some(contexts)) };
         let mut guard = AccessGuard::new(stream)?;
         guard.keep(&self.handle);
@@ -300,13 +300,16 @@ impl<T: Texel> Array<T> {
         Ok(())
     }
 
-    /// An argument error unless work on `stream` reaches the array by itself.
+    /// Returns an argument error unless work on `stream` can access the array directly.
     #[inline]
     fn expect_own_device(&self, operation: &'static str, stream: &Stream) -> Result<()> {
         if self.stream().context().shares_objects_with(stream.context()) {
             return Ok(());
         }
-        Err(Error::argument(operation, format!("{stream:?} is of another context than the array")))
+        Err(Error::argument(
+            operation,
+            format!("context mismatch (the array belongs to another context than {stream:?})"),
+        ))
     }
 
     #[inline]
@@ -318,7 +321,7 @@ impl<T: Texel> Array<T> {
         }
         Err(Error::argument(
             operation,
-            format!("length mismatch (the region has {count} elements, the other side has {len})"),
+            format!("length mismatch (the region has {count} elements, the other operand has {len})"),
         ))
     }
 }
@@ -357,18 +360,19 @@ impl<T: Texel> Side<'_, T> {
     }
 }
 
-/// Elements without gaps.
+/// Elements without padding.
 #[inline]
 const fn tight<T>([width, height, depth]: [usize; 3]) -> pitched::Place {
     let width = width * size_of::<T>();
     pitched::Place { width, height, depth, pitch: width, layer: height }
 }
 
-/// Puts a copy of `extent` elements, rows and layers on `stream`; between contexts if they are named.
+/// Enqueues a copy of `extent` elements, rows and layers on `stream`, between contexts if they are given.
 ///
 /// # Safety
 ///
-/// Both sides have them, are of the contexts, live until the copy is done, and the stream has waited for all that the copy must wait for.
+/// Both operands are in bounds, belong to the contexts, and are live until the copy is done. The stream has waited for everything the copy
+/// depends on.
 #[inline]
 unsafe fn copy<T: Texel>(
     stream: &Stream,
@@ -382,7 +386,7 @@ unsafe fn copy<T: Texel>(
         CUDA_MEMCPY3D { WidthInBytes: width * size_of::<T>(), Height: rows, Depth: layers, ..CUDA_MEMCPY3D::default() };
     to.target(&mut raw, extent);
     from.source(&mut raw, extent);
-    // SAFETY: the caller vouches for both sides.
+    // SAFETY: the caller guarantees both operands.
     let result = unsafe { put(stream, &raw, contexts) };
     result.map_err(|error| error.about(format!("{extent:?} elements of {}", T::FORMAT)))
 }

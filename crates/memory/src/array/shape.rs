@@ -1,4 +1,4 @@
-//! The extents of an array.
+//! Array shapes.
 
 use std::fmt;
 
@@ -8,125 +8,125 @@ use curium_driver::{Error, Result};
 
 use super::{ArrayFormat, Texel};
 
-/// The extents of an array, in elements, rows and layers.
+/// The shape of an array in elements, rows and layers.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub struct ArrayShape {
     width: usize,
-    /// 0 for lines.
+    /// 0 for one-dimensional arrays.
     height: usize,
-    /// 0 for lines and planes.
+    /// 0 for one- and two-dimensional arrays.
     depth: usize,
     kind: ArrayKind,
 }
 
-/// What the layers of an array are.
+/// The kind of an array.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub enum ArrayKind {
-    /// Parts of one line, plane or volume.
+    /// A one-, two- or three-dimensional array.
     Regular,
-    /// Lines or planes for themselves.
+    /// A layered one- or two-dimensional array.
     Layered,
-    /// The six faces of a cube.
+    /// A cubemap of six faces.
     Cubemap,
-    /// The faces of several cubes.
+    /// A layered cubemap.
     LayeredCubemap,
 }
 
 bitflags! {
-    /// What an array is for, beyond plain textures.
+    /// Flags of an array (`CUDA_ARRAY3D_…`).
     #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
     pub struct ArrayFlags: u32 {
-        /// Surfaces can be made of it.
+        /// Surfaces can be bound to it.
         const SURFACE = sys::CUDA_ARRAY3D_SURFACE_LDST;
-        /// Textures of it can gather one component of four elements; planes only.
+        /// Textures of it support gather; two-dimensional arrays only.
         const GATHER = sys::CUDA_ARRAY3D_TEXTURE_GATHER;
-        /// It holds depths.
+        /// A depth texture.
         const DEPTH = sys::CUDA_ARRAY3D_DEPTH_TEXTURE;
-        /// A graphics library renders to it.
+        /// A color attachment of a graphics API.
         const COLOR_ATTACHMENT = sys::CUDA_ARRAY3D_COLOR_ATTACHMENT;
-        /// Memory is mapped behind its tiles later, as needed.
+        /// A sparse array: memory is mapped per tile, as needed.
         const SPARSE = sys::CUDA_ARRAY3D_SPARSE;
-        /// Memory is mapped behind all of it later.
+        /// Memory is mapped later, for the whole array.
         const DEFERRED_MAPPING = sys::CUDA_ARRAY3D_DEFERRED_MAPPING;
-        /// A video engine uses it. Needs a driver for CUDA 13.0.
+        /// For the video encoder and decoder. Requires a driver for CUDA 13.0.
         const VIDEO = sys::CUDA_ARRAY3D_VIDEO_ENCODE_DECODE;
-        /// Uses of newer drivers.
+        /// Flags of newer drivers.
         const _ = !(sys::CUDA_ARRAY3D_LAYERED | sys::CUDA_ARRAY3D_CUBEMAP);
     }
 }
 
 impl ArrayShape {
-    /// A line of `width` elements.
+    /// Creates a one-dimensional shape.
     #[must_use]
     #[inline]
     pub const fn new_1d(width: usize) -> Self {
         Self { width, height: 0, depth: 0, kind: ArrayKind::Regular }
     }
 
-    /// A plane of `height` rows.
+    /// Creates a two-dimensional shape.
     #[must_use]
     #[inline]
     pub const fn new_2d(width: usize, height: usize) -> Self {
         Self { width, height, depth: 0, kind: ArrayKind::Regular }
     }
 
-    /// A volume of `depth` planes.
+    /// Creates a three-dimensional shape.
     #[must_use]
     #[inline]
     pub const fn new_3d(width: usize, height: usize, depth: usize) -> Self {
         Self { width, height, depth, kind: ArrayKind::Regular }
     }
 
-    /// `layers` lines for themselves.
+    /// Creates a layered one-dimensional shape.
     #[must_use]
     #[inline]
     pub const fn layered_1d(width: usize, layers: usize) -> Self {
         Self { width, height: 0, depth: layers, kind: ArrayKind::Layered }
     }
 
-    /// `layers` planes for themselves.
+    /// Creates a layered two-dimensional shape.
     #[must_use]
     #[inline]
     pub const fn layered_2d(width: usize, height: usize, layers: usize) -> Self {
         Self { width, height, depth: layers, kind: ArrayKind::Layered }
     }
 
-    /// The six faces of a cube.
+    /// Returns a cubemap of six faces.
     #[must_use]
     #[inline]
     pub const fn cubemap(width: usize) -> Self {
         Self { width, height: width, depth: 6, kind: ArrayKind::Cubemap }
     }
 
-    /// The faces of several cubes.
+    /// Returns a layered cubemap.
     #[must_use]
     #[inline]
     pub const fn layered_cubemap(width: usize, cubemaps: usize) -> Self {
         Self { width, height: width, depth: cubemaps.saturating_mul(6), kind: ArrayKind::LayeredCubemap }
     }
 
-    /// The elements of a row.
+    /// Elements per row.
     #[must_use]
     #[inline]
     pub const fn width(&self) -> usize {
         self.width
     }
 
-    /// Whether there are no rows but the one.
+    /// Returns `true` for one-dimensional shapes, layered or not.
     #[inline]
     pub(crate) const fn is_line(&self) -> bool {
         self.height == 0
     }
 
-    /// The rows of a layer: 1 for lines.
+    /// Returns the number of rows per layer: 1 for one-dimensional arrays.
     #[must_use]
     #[inline]
     pub const fn rows(&self) -> usize {
         if self.is_line() { 1 } else { self.height }
     }
 
-    /// The layers: 1 for lines and planes.
+    /// Returns the number of layers: 1 for one- and two-dimensional arrays.
     #[must_use]
     #[inline]
     pub const fn layers(&self) -> usize {
@@ -136,21 +136,21 @@ impl ArrayShape {
         }
     }
 
-    /// What the layers are.
+    /// Returns the kind.
     #[must_use]
     #[inline]
     pub const fn kind(&self) -> ArrayKind {
         self.kind
     }
 
-    /// The number of elements.
+    /// Returns the number of elements.
     #[must_use]
     #[inline]
     pub const fn len(&self) -> usize {
         self.width.saturating_mul(self.rows()).saturating_mul(self.layers())
     }
 
-    /// Whether there is no element.
+    /// Returns `true` if there is no element.
     #[must_use]
     #[inline]
     pub const fn is_empty(&self) -> bool {
@@ -189,7 +189,7 @@ impl ArrayShape {
         }
     }
 
-    /// What C describes.
+    /// Converts from the driver's type.
     #[inline]
     pub(super) fn from_raw(raw: &CUDA_ARRAY3D_DESCRIPTOR) -> (Self, ArrayFlags, ArrayFormat) {
         let (layered, cube) = (sys::CUDA_ARRAY3D_LAYERED, sys::CUDA_ARRAY3D_CUBEMAP);
@@ -204,7 +204,7 @@ impl ArrayShape {
         (shape, flags, ArrayFormat { component: raw.Format, channels: raw.NumChannels })
     }
 
-    /// The shape of a level of a mipmapped array: each extent is halved so often. Layers stay as many as they are.
+    /// Returns the shape of a mipmap level: each extent is halved `level` times, and the number of layers stays the same.
     #[inline]
     pub(super) fn level(self, level: u32) -> Self {
         let half = |extent: usize| if extent == 0 { 0 } else { extent.checked_shr(level).unwrap_or(0).max(1) };
@@ -212,7 +212,7 @@ impl ArrayShape {
         Self { width: half(self.width), height: half(self.height), depth, ..self }
     }
 
-    /// How many levels there can be.
+    /// Returns the maximum number of mipmap levels.
     #[inline]
     pub(super) fn max_levels(self) -> u32 {
         let depth = if self.kind == ArrayKind::Regular { self.depth } else { 1 };
@@ -225,13 +225,13 @@ impl fmt::Display for ArrayShape {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { width, height, depth, kind } = self;
         match (kind, height, depth) {
-            (ArrayKind::Regular, 0, 0) => write!(formatter, "a line of {width}"),
-            (ArrayKind::Regular, _, 0) => write!(formatter, "a plane of {width} × {height}"),
-            (ArrayKind::Regular, ..) => write!(formatter, "a volume of {width} × {height} × {depth}"),
-            (ArrayKind::Layered, 0, _) => write!(formatter, "{depth} lines of {width}"),
-            (ArrayKind::Layered, ..) => write!(formatter, "{depth} planes of {width} × {height}"),
-            (ArrayKind::Cubemap, ..) => write!(formatter, "a cube of {width}"),
-            (ArrayKind::LayeredCubemap, ..) => write!(formatter, "{} cubes of {width}", depth / 6),
+            (ArrayKind::Regular, 0, 0) => write!(formatter, "1D array of {width}"),
+            (ArrayKind::Regular, _, 0) => write!(formatter, "2D array of {width} × {height}"),
+            (ArrayKind::Regular, ..) => write!(formatter, "3D array of {width} × {height} × {depth}"),
+            (ArrayKind::Layered, 0, _) => write!(formatter, "layered 1D array of {width}, {depth} layers"),
+            (ArrayKind::Layered, ..) => write!(formatter, "layered 2D array of {width} × {height}, {depth} layers"),
+            (ArrayKind::Cubemap, ..) => write!(formatter, "cubemap of {width}"),
+            (ArrayKind::LayeredCubemap, ..) => write!(formatter, "layered cubemap of {width}, {} cubemaps", depth / 6),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Copies of whole buffers. Parts are copied through views.
+//! Copies of whole buffers. Slices copy parts.
 
 use bytemuck::{AnyBitPattern, NoUninit};
 use curium_driver::{Result, Stream};
@@ -11,7 +11,7 @@ use crate::resource::Resource;
 use crate::size;
 
 impl<T, R: Resource> DeviceBuffer<T, R> {
-    /// Copies `source`, which has as many elements as the buffer, to the device. Waits until the copy is done.
+    /// Copies `source`, which has the same length, to the device. Waits until the copy is done.
     ///
     /// CUDA: `cuMemcpyHtoDAsync_v2`, `cuStreamSynchronize`.
     ///
@@ -31,7 +31,7 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
         host::upload(OPERATION, target.stream(), target, source)
     }
 
-    /// As [`DeviceBuffer::copy_from_slice`], on any stream. In a capture the graph keeps a copy of `source`, and copies that in each
+    /// Like [`DeviceBuffer::copy_from_slice`], on the given stream. In a capture, the graph keeps a copy of `source` and uploads it at each
     /// launch.
     ///
     /// # Errors
@@ -46,13 +46,13 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
         host::upload("DeviceBuffer::copy_from_slice", stream, self.as_slice_mut(), source)
     }
 
-    /// Copies the buffer to `target`, which has as many elements. Waits until the copy is done.
+    /// Copies the buffer to `target`, which has the same length. Waits until the copy is done.
     ///
     /// CUDA: `cuMemcpyDtoHAsync_v2`, `cuStreamSynchronize`.
     ///
     /// # Errors
     ///
-    /// An argument error if the lengths differ; the error of any work of the context that failed before.
+    /// An argument error if the lengths differ; an error of earlier work of the context.
     #[doc(alias = "cuMemcpyDtoH")]
     #[inline]
     pub fn copy_to_slice(&self, target: &mut [T]) -> Result<()>
@@ -63,7 +63,7 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
         self.copy_to_slice_on(self.stream(), target)
     }
 
-    /// As [`DeviceBuffer::copy_to_slice`], on any stream.
+    /// Like [`DeviceBuffer::copy_to_slice`], on the given stream.
     ///
     /// # Errors
     ///
@@ -77,13 +77,13 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
         host::download("DeviceBuffer::copy_to_slice", stream, self.as_slice(), target)
     }
 
-    /// A copy of the buffer on the host. Waits until it is there.
+    /// Copies the buffer to a vector. Waits until the copy is done.
     ///
     /// CUDA: `cuMemcpyDtoHAsync_v2`, `cuStreamSynchronize`.
     ///
     /// # Errors
     ///
-    /// The error of any work of the context that failed before.
+    /// An error of earlier work of the context.
     #[inline]
     pub fn to_vec(&self) -> Result<Vec<T>>
     where
@@ -92,7 +92,7 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
         self.as_slice().to_vec()
     }
 
-    /// As [`DeviceBuffer::to_vec`], on any stream.
+    /// Like [`DeviceBuffer::to_vec`], on the given stream.
     ///
     /// # Errors
     ///
@@ -105,8 +105,7 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
         self.as_slice().to_vec_on(stream)
     }
 
-    /// Copies `source`, which has as many elements and may be on another device, on the device. Returns when the copy is on this
-    /// buffer's stream.
+    /// Copies `source`, which has the same length and may be on another device. Returns once the copy is enqueued on this buffer's stream.
     ///
     /// CUDA: `cuMemcpyDtoDAsync_v2`, `cuMemcpyPeerAsync`.
     ///
@@ -123,7 +122,7 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
         self.as_slice_mut().copy_from_device(source)
     }
 
-    /// As [`DeviceBuffer::copy_from_device`], on any stream.
+    /// Like [`DeviceBuffer::copy_from_device`], on the given stream.
     ///
     /// CUDA: `cuMemcpyDtoDAsync_v2`, `cuMemcpyPeerAsync`.
     ///

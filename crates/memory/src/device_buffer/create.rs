@@ -1,4 +1,4 @@
-//! How buffers are made.
+//! Constructors.
 
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
@@ -15,13 +15,13 @@ use crate::size;
 use crate::tracked::{Reach, Tracked};
 
 impl<T> DeviceBuffer<T> {
-    /// Allocates `len` elements on `stream` and leaves their bytes as they are: any values.
+    /// Allocates `len` elements on `stream` with unspecified values.
     ///
     /// CUDA: `cuMemAllocAsync`.
     ///
     /// # Errors
     ///
-    /// An argument error if `len` is 0 or too large to be a size; `CUDA_ERROR_OUT_OF_MEMORY` with the figures.
+    /// An argument error if `len` is 0 or too large; `CUDA_ERROR_OUT_OF_MEMORY`, with the amounts of free and total memory.
     #[doc(alias = "cuMemAlloc")]
     #[doc(alias = "cuMemAllocAsync")]
     #[track_caller]
@@ -33,7 +33,7 @@ impl<T> DeviceBuffer<T> {
         Self::allocate("DeviceBuffer::uninit", stream, len, StreamOrdered)
     }
 
-    /// Allocates `len` elements on `stream` and sets every byte to zero there.
+    /// Allocates `len` elements on `stream` and sets every byte to zero.
     ///
     /// CUDA: `cuMemAllocAsync`, `cuMemsetD8Async`.
     ///
@@ -50,9 +50,9 @@ impl<T> DeviceBuffer<T> {
         Self::allocate_zeroed("DeviceBuffer::zeroed", stream, len, StreamOrdered)
     }
 
-    /// Allocates `len` elements on `stream` and sets each to `value` there.
+    /// Allocates `len` elements on `stream` and sets each to `value`, as [`DeviceSliceMut::fill`](crate::DeviceSliceMut::fill) does.
     ///
-    /// CUDA: `cuMemAllocAsync`; [`DeviceSliceMut::fill`](crate::DeviceSliceMut::fill) says how it fills.
+    /// CUDA: `cuMemAllocAsync`, `cuMemsetD8Async` and its variants.
     ///
     /// # Errors
     ///
@@ -66,7 +66,7 @@ impl<T> DeviceBuffer<T> {
         Self::allocate_filled("DeviceBuffer::filled", stream, (len, value), StreamOrdered)
     }
 
-    /// Allocates as many elements as `source` has on `stream` and copies it there. Waits until the copy is done.
+    /// Allocates a buffer on `stream` and copies `source` to it. Waits until the copy is done.
     ///
     /// CUDA: `cuMemAllocAsync`, `cuMemcpyHtoDAsync_v2`, `cuStreamSynchronize`.
     ///
@@ -82,8 +82,8 @@ impl<T> DeviceBuffer<T> {
         Self::from_slice_in(stream, source, StreamOrdered)
     }
 
-    /// Allocates `len` uninitialized elements on `stream`. Any type of element is possible: [`DeviceBuffer::assume_init`] makes a buffer
-    /// of values once work on the device has written them.
+    /// Allocates `len` uninitialized elements of any type on `stream`. Call [`DeviceBuffer::assume_init`] once work on the device has
+    /// written them.
     ///
     /// CUDA: `cuMemAllocAsync`.
     ///
@@ -98,7 +98,7 @@ impl<T> DeviceBuffer<T> {
 }
 
 impl<T, R: Resource> DeviceBuffer<T, R> {
-    /// As [`DeviceBuffer::uninit`], with memory of `resource`.
+    /// Like [`DeviceBuffer::uninit`], with memory from `resource`.
     ///
     /// ```
     /// # let simulator = curium_sim::Simulator::new(curium_sim::Config::new())?;
@@ -123,7 +123,7 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
         Self::allocate("DeviceBuffer::uninit_in", stream, len, resource)
     }
 
-    /// As [`DeviceBuffer::zeroed`], with memory of `resource`.
+    /// Like [`DeviceBuffer::zeroed`], with memory from `resource`.
     ///
     /// # Errors
     ///
@@ -137,7 +137,7 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
         Self::allocate_zeroed("DeviceBuffer::zeroed_in", stream, len, resource)
     }
 
-    /// As [`DeviceBuffer::filled`], with memory of `resource`.
+    /// Like [`DeviceBuffer::filled`], with memory from `resource`.
     ///
     /// # Errors
     ///
@@ -151,7 +151,7 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
         Self::allocate_filled("DeviceBuffer::filled_in", stream, (len, value), resource)
     }
 
-    /// As [`DeviceBuffer::from_slice`], with memory of `resource`.
+    /// Like [`DeviceBuffer::from_slice`], with memory from `resource`.
     ///
     /// # Errors
     ///
@@ -169,8 +169,7 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
         Ok(buffer)
     }
 
-    /// Allocates `len` uninitialized elements on `stream`, with memory of `resource`. Any type of element is possible:
-    /// [`DeviceBuffer::assume_init`] makes a buffer of values once work on the device has written them.
+    /// Like [`DeviceBuffer::maybe_uninit`], with memory from `resource`.
     ///
     /// # Errors
     ///
@@ -205,12 +204,12 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
         Ok(buffer)
     }
 
-    /// Memory whose elements are not initialised yet.
+    /// Allocates uninitialized elements.
     #[track_caller]
     #[inline]
     pub(super) fn allocate(operation: &'static str, stream: &Stream, len: usize, resource: R) -> Result<Self> {
         let bytes = size::bytes::<T>(operation, len)?;
-        // What a resource of no graph allocates is no work of a stream.
+        // A resource that does not allocate in graphs enqueues no work.
         if resource.allocates_in_graphs() {
             stream.expect_captured(operation, ALLOCATE)?;
         }
@@ -224,7 +223,7 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
     }
 }
 
-/// Allocates memory that belongs to the graph of a capture.
+/// Allocates memory that the graph of a capture owns.
 #[cold]
 #[track_caller]
 fn allocate_captured<R: Resource>(
@@ -238,25 +237,25 @@ fn allocate_captured<R: Resource>(
         return Err(in_capture(operation, stream));
     }
     let pointer = resource.allocate(stream, bytes, alignment).map_err(|error| explain(error, stream, bytes))?;
-    // SAFETY: the memory was allocated in the capture just now, and its buffer takes it back before it frees it.
+    // SAFETY: the memory was just allocated in the capture, and its buffer removes it before freeing it.
     unsafe { guard.add_allocation(pointer.as_raw()) };
     Ok(pointer)
 }
 
-/// The error for memory that a graph cannot own.
+/// Returns the error for memory that a graph cannot own.
 #[cold]
 #[inline]
 fn in_capture(operation: &'static str, stream: &Stream) -> Error {
     let reason = match stream.is_capture_active() {
         true => {
-            "is being captured, and only memory of `StreamOrdered` can be a graph's own: allocate on another stream"
+            format!("the resource cannot allocate in a capture ({stream:?}); use `StreamOrdered` or another stream")
         }
-        false => "was made for a capture that has ended",
+        false => format!("the capture of the stream has ended ({stream:?})"),
     };
-    Error::argument(operation, format!("{stream:?} {reason}"))
+    Error::argument(operation, reason)
 }
 
-/// Adds the figures of the device to an error of a resource that adds none itself.
+/// Adds the amounts of free and total memory to an error without them.
 #[cold]
 #[inline]
 fn explain(error: Error, stream: &Stream, bytes: usize) -> Error {

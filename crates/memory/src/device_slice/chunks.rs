@@ -1,4 +1,4 @@
-//! Views in parts of equal length.
+//! Chunks of views.
 
 use std::iter::FusedIterator;
 
@@ -6,14 +6,14 @@ use curium_driver::{Error, Result};
 
 use super::{DeviceSlice, DeviceSliceMut};
 
-/// The parts of a view. Made by [`DeviceSlice::chunks`].
+/// An iterator over chunks of a view. Returned by [`DeviceSlice::chunks`].
 #[derive(Debug)]
 pub struct DeviceChunks<'a, T> {
     rest: DeviceSlice<'a, T>,
     len: usize,
 }
 
-/// The parts of a view, each borrowed exclusively. Made by [`DeviceSliceMut::chunks`].
+/// An iterator over mutable chunks of a view. Returned by [`DeviceSliceMut::chunks`].
 #[derive(Debug)]
 pub struct DeviceChunksMut<'a, T> {
     rest: Option<DeviceSliceMut<'a, T>>,
@@ -44,7 +44,7 @@ impl<'a, T> Iterator for DeviceChunks<'a, T> {
         if self.rest.is_empty() {
             return None;
         }
-        // The middle lies within the view.
+        // The middle is within the view.
         let (part, rest) = self.rest.split_at(self.len.min(self.rest.len())).ok()?;
         self.rest = rest;
         Some(part)
@@ -64,7 +64,7 @@ impl<'a, T> Iterator for DeviceChunksMut<'a, T> {
     fn next(&mut self) -> Option<Self::Item> {
         let rest = self.rest.take().filter(|rest| !rest.is_empty())?;
         let middle = self.len.min(rest.len());
-        // The middle lies within the view.
+        // The middle is within the view.
         let (part, rest) = rest.split_at(middle).ok()?;
         self.rest = Some(rest);
         Some(part)

@@ -1,4 +1,4 @@
-//! What is copied to and from a vector. Parts are copied through views.
+//! Copies of whole vectors. Slices copy parts.
 
 use bytemuck::{AnyBitPattern, NoUninit};
 use curium_driver::{Result, Stream};
@@ -7,7 +7,7 @@ use super::DeviceVec;
 use crate::{AsDeviceSlice, size};
 
 impl<T> DeviceVec<T> {
-    /// Copies `source`, which has as many elements, to the vector. Waits until the copy is done.
+    /// Copies `source`, which has the same length, to the vector. Waits until the copy is done.
     ///
     /// CUDA: `cuMemcpyHtoDAsync_v2`, `cuStreamSynchronize`.
     ///
@@ -24,7 +24,8 @@ impl<T> DeviceVec<T> {
         self.as_slice_mut().copy_from_slice(source)
     }
 
-    /// As [`DeviceVec::copy_from_slice`], on any stream. In a capture the graph keeps a copy of `source`, and copies that in each launch.
+    /// Like [`DeviceVec::copy_from_slice`], on the given stream. In a capture, the graph keeps a copy of `source` and uploads it at each
+    /// launch.
     ///
     /// # Errors
     ///
@@ -38,13 +39,13 @@ impl<T> DeviceVec<T> {
         self.as_slice_mut().copy_from_slice_on(stream, source)
     }
 
-    /// Copies the elements to `target`, which has as many. Waits until the copy is done.
+    /// Copies the elements to `target`, which has the same length. Waits until the copy is done.
     ///
     /// CUDA: `cuMemcpyDtoHAsync_v2`, `cuStreamSynchronize`.
     ///
     /// # Errors
     ///
-    /// An argument error if the lengths differ; the error of any work of the context that failed before.
+    /// An argument error if the lengths differ; an error of earlier work of the context.
     #[doc(alias = "cuMemcpyDtoH")]
     #[inline]
     pub fn copy_to_slice(&self, target: &mut [T]) -> Result<()>
@@ -55,7 +56,7 @@ impl<T> DeviceVec<T> {
         self.as_slice().copy_to_slice(target)
     }
 
-    /// As [`DeviceVec::copy_to_slice`], on any stream.
+    /// Like [`DeviceVec::copy_to_slice`], on the given stream.
     ///
     /// # Errors
     ///
@@ -69,13 +70,13 @@ impl<T> DeviceVec<T> {
         self.as_slice().copy_to_slice_on(stream, target)
     }
 
-    /// Adds the elements of `source`, which may be on another device, on the device. Returns when the copy is on this vector's stream.
+    /// Appends the elements of `source`, which may be on another device. Returns once the copy is enqueued on this vector's stream.
     ///
     /// CUDA: `cuMemcpyDtoDAsync_v2`, `cuMemcpyPeerAsync`.
     ///
     /// # Errors
     ///
-    /// As for [`DeviceVec::reserve`]. The vector is as it was then.
+    /// As for [`DeviceVec::reserve`]. The vector is unchanged then.
     #[doc(alias = "cuMemcpyDtoD")]
     #[inline]
     pub fn extend_from_device(&mut self, source: &impl AsDeviceSlice<Element = T>) -> Result<()>
@@ -91,7 +92,7 @@ impl<T> DeviceVec<T> {
         Ok(())
     }
 
-    /// As [`DeviceVec::extend_from_device`], on any stream.
+    /// Like [`DeviceVec::extend_from_device`], on the given stream.
     ///
     /// # Errors
     ///

@@ -6,13 +6,13 @@ use curium_driver::{Result, Stream};
 use super::DeviceVec;
 
 impl<T> DeviceVec<T> {
-    /// A copy of the elements on the host. Waits until it is there.
+    /// Copies the elements to a vector. Waits until the copy is done.
     ///
     /// CUDA: `cuMemcpyDtoHAsync_v2`, `cuStreamSynchronize`.
     ///
     /// # Errors
     ///
-    /// The error of any work of the context that failed before.
+    /// An error of earlier work of the context.
     #[inline]
     pub fn to_vec(&self) -> Result<Vec<T>>
     where
@@ -21,7 +21,7 @@ impl<T> DeviceVec<T> {
         self.as_slice().to_vec()
     }
 
-    /// As [`DeviceVec::to_vec`], on any stream.
+    /// Like [`DeviceVec::to_vec`], on the given stream.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! The memory behind a row of reserved addresses: mapped from the front, without gaps.
+//! Memory that is mapped from the start of a reserved address range, without gaps.
 
 use curium_driver::sys::CUdeviceptr;
 use curium_driver::{Device, Error, Result, Returned};
@@ -6,19 +6,19 @@ use curium_driver::{Device, Error, Result, Returned};
 use crate::virtual_memory::{AddressRange, Granularity, Mapping, PhysicalMemory, PhysicalOptions};
 use crate::{MemoryAccess, MemoryLocation};
 
-/// Addresses, and memory behind the first of them.
+/// A reserved address range with memory mapped at its start.
 pub(super) struct Segments {
-    /// From the front on; the last ends at `mapped`.
+    /// In order of address; the last one ends at `mapped`.
     mappings: Vec<Mapping>,
     mapped: usize,
     granularity: usize,
-    /// Who may use the memory beside its own device.
+    /// The devices with access beside the memory's own.
     peers: Vec<MemoryLocation>,
     range: AddressRange,
 }
 
 impl Segments {
-    /// Addresses for at least `bytes` bytes, and no memory.
+    /// Reserves addresses for at least `bytes` bytes without memory.
     #[inline]
     pub(super) fn reserve(device: &Device, bytes: usize) -> Result<Self> {
         let granularity = PhysicalOptions::new(device).granularity(device.driver(), Granularity::Minimum)?;
@@ -35,20 +35,20 @@ impl Segments {
         self.range.as_pointer().as_raw()
     }
 
-    /// The bytes that there are addresses for.
+    /// Returns the number of reserved bytes.
     #[inline]
     pub(super) fn reserved(&self) -> usize {
         self.range.byte_len()
     }
 
-    /// The bytes that there is memory for.
+    /// Returns the number of mapped bytes.
     #[inline]
     pub(super) fn mapped(&self) -> usize {
         self.mapped
     }
 
-    /// Has memory for at least `bytes` bytes, which there are addresses for. Grows by half where there is memory for it, so that
-    /// many small steps make few mappings.
+    /// Maps memory for at least `bytes` bytes, within the reserved range. Grows by half if memory suffices, so many small steps need few
+    /// mappings.
     #[inline]
     pub(super) fn grow_to(&mut self, device: &Device, bytes: usize) -> Result<()> {
         let Some(missing) = bytes.checked_sub(self.mapped).filter(|missing| *missing > 0) else { return Ok(()) };
@@ -72,13 +72,13 @@ impl Segments {
         Ok(())
     }
 
-    /// Whether another device may use the memory.
+    /// Returns `true` if another device has access.
     #[inline]
     pub(super) fn is_reached_by(&self, peer: &Device) -> bool {
         self.peers.contains(&peer.into())
     }
 
-    /// Lets another device use the memory, and what is mapped later.
+    /// Enables access by another device to the current and future memory.
     #[inline]
     pub(super) fn allow(&mut self, peer: &Device) -> Result<()> {
         let location = MemoryLocation::from(peer);
@@ -87,13 +87,13 @@ impl Segments {
         Ok(())
     }
 
-    /// Whether a whole mapping lies behind the first `bytes` bytes.
+    /// Returns `true` if a whole mapping lies beyond the first `bytes` bytes.
     #[inline]
     pub(super) fn can_shrink_to(&self, bytes: usize) -> bool {
         self.mappings.last().is_some_and(|last| self.mapped - last.byte_len() >= bytes)
     }
 
-    /// Ends the mappings that lie behind the first `bytes` bytes, which nobody uses any more, from the end on.
+    /// Unmaps the mappings beyond the first `bytes` bytes, which nobody uses any more, starting at the end.
     #[inline]
     pub(super) fn shrink_to(&mut self, bytes: usize) -> Result<()> {
         while self.can_shrink_to(bytes) {
@@ -108,13 +108,13 @@ impl Segments {
         Ok(())
     }
 
-    /// Gives the addresses back, behind which there is no memory any more.
+    /// Frees the reserved addresses once no memory is mapped.
     #[inline]
     pub(super) fn free_addresses(&mut self) -> Result<()> {
         self.range.free()
     }
 
-    /// Keeps the memory and its addresses for as long as the process lives.
+    /// Leaks the memory and its addresses.
     #[inline]
     pub(super) fn leak(&mut self) {
         std::mem::forget(std::mem::take(&mut self.mappings));

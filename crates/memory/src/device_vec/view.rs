@@ -1,4 +1,4 @@
-//! A vector as memory that kernels and copies take.
+//! Views of vectors.
 
 use std::ops::RangeBounds;
 
@@ -9,35 +9,35 @@ use crate::device_slice::{WholeMut, argument_as};
 use crate::{AsDeviceSlice, AsDeviceSliceMut, DeviceSlice, DeviceSliceMut};
 
 impl<T> DeviceVec<T> {
-    /// A view of all elements.
+    /// Returns a view of all elements.
     #[must_use]
     #[inline]
     pub fn as_slice(&self) -> DeviceSlice<'_, T> {
         DeviceSlice::new(self.as_pointer(), self.len, &self.tracked)
     }
 
-    /// A view of all elements to be written.
+    /// Returns a mutable view of all elements.
     #[must_use]
     #[inline]
     pub fn as_slice_mut(&mut self) -> DeviceSliceMut<'_, T> {
         DeviceSliceMut::new(self.as_pointer(), self.len, &self.tracked)
     }
 
-    /// A view of the elements in `range`.
+    /// Returns a view of the elements in `range`.
     ///
     /// # Errors
     ///
-    /// An argument error if the range ends before it begins, or beyond the last element.
+    /// An argument error if the range is reversed or out of bounds.
     #[inline]
     pub fn slice(&self, range: impl RangeBounds<usize>) -> Result<DeviceSlice<'_, T>> {
         self.as_slice().slice(range)
     }
 
-    /// A view of the elements in `range` to be written.
+    /// Returns a mutable view of the elements in `range`.
     ///
     /// # Errors
     ///
-    /// An argument error if the range ends before it begins, or beyond the last element.
+    /// An argument error if the range is reversed or out of bounds.
     #[inline]
     pub fn slice_mut(&mut self, range: impl RangeBounds<usize>) -> Result<DeviceSliceMut<'_, T>> {
         self.as_slice_mut().slice(range)

@@ -1,18 +1,18 @@
-//! Rows and layers in memory of the host.
+//! Pitched views of host memory.
 
 use curium_driver::Result;
 
 use super::{Extent, Pitch};
 use crate::copy::pitched::Place;
 
-/// Rows and layers of elements in a slice, to be copied to the device.
+/// A shared two- or three-dimensional view of a slice: the source of a copy to the device.
 #[derive(Clone, Copy, Debug)]
 pub struct HostPitchedSlice<'a, T> {
     elements: &'a [T],
     place: Place,
 }
 
-/// Rows and layers of elements in a slice, to be copied to from the device.
+/// A mutable two- or three-dimensional view of a slice: the target of a copy from the device.
 #[derive(Debug)]
 pub struct HostPitchedSliceMut<'a, T> {
     elements: &'a mut [T],
@@ -20,11 +20,11 @@ pub struct HostPitchedSliceMut<'a, T> {
 }
 
 impl<'a, T> HostPitchedSlice<'a, T> {
-    /// The elements from the first on as rows and layers.
+    /// Creates a view of `elements`.
     ///
     /// # Errors
     ///
-    /// An argument error if they reach beyond the slice, or if rows or layers overlap.
+    /// An argument error if the extent is out of bounds, or if rows or layers overlap.
     #[inline]
     pub fn new(elements: &'a [T], extent: Extent, pitch: Pitch) -> Result<Self> {
         let place = pitch.place::<T>("HostPitchedSlice::new", extent, size_of_val(elements))?;
@@ -48,11 +48,11 @@ impl<'a, T> HostPitchedSlice<'a, T> {
 }
 
 impl<'a, T> HostPitchedSliceMut<'a, T> {
-    /// The elements from the first on as rows and layers. What lies between rows keeps its values.
+    /// Creates a view of `elements`. Copies leave the padding unchanged.
     ///
     /// # Errors
     ///
-    /// An argument error if they reach beyond the slice, or if rows or layers overlap.
+    /// An argument error if the extent is out of bounds, or if rows or layers overlap.
     #[inline]
     pub fn new(elements: &'a mut [T], extent: Extent, pitch: Pitch) -> Result<Self> {
         let place = pitch.place::<T>("HostPitchedSliceMut::new", extent, size_of_val(elements))?;

@@ -1,4 +1,4 @@
-//! Rows and layers that are written.
+//! Mutable pitched views of device memory.
 
 use std::fmt;
 
@@ -13,18 +13,18 @@ use crate::copy::pitched::{self as copies, Place};
 use crate::fill::{self, Rows};
 use crate::{DeviceSliceMut, wait};
 
-/// Rows and layers of elements in memory that the device uses, borrowed exclusively. See [`PitchedSlice`].
+/// A mutable two- or three-dimensional view of device-accessible memory. See [`PitchedSlice`].
 pub struct PitchedSliceMut<'a, T> {
     start: DeviceSliceMut<'a, T>,
     place: Place,
 }
 
 impl<'a, T> DeviceSliceMut<'a, T> {
-    /// The elements from the first on as rows and layers. [`DeviceSliceMut::reborrow`] keeps this view.
+    /// Returns the elements as a mutable pitched view. Call [`DeviceSliceMut::reborrow`] before to keep the slice.
     ///
     /// # Errors
     ///
-    /// An argument error if they reach beyond the view, or if rows or layers overlap.
+    /// An argument error if the extent is out of bounds, or if rows or layers overlap.
     #[inline]
     pub fn pitched(self, extent: Extent, pitch: Pitch) -> Result<PitchedSliceMut<'a, T>> {
         let place = pitch.place::<T>("DeviceSliceMut::pitched", extent, self.byte_len())?;
@@ -33,52 +33,52 @@ impl<'a, T> DeviceSliceMut<'a, T> {
 }
 
 impl<'a, T> PitchedSliceMut<'a, T> {
-    /// The rows and layers from `start` on, which are known to lie in the memory of the view.
+    /// Creates a view from `start` on. The layout must be in bounds.
     #[inline]
     pub(crate) fn new(start: DeviceSliceMut<'a, T>, place: Place) -> Self {
         Self { start, place }
     }
 
-    /// How many elements, rows and layers there are.
+    /// Returns the extent.
     #[must_use]
     #[inline]
     pub fn extent(&self) -> Extent {
         extent::<T>(&self.place)
     }
 
-    /// How rows and layers lie in memory.
+    /// Returns the distances between rows and between layers.
     #[must_use]
     #[inline]
     pub fn pitch(&self) -> Pitch {
         Pitch { row_bytes: self.place.pitch, layer_rows: self.place.layer }
     }
 
-    /// The address of the first element. What is done with it is not tracked.
+    /// Returns the address of the first element. Accesses through the pointer are not tracked.
     #[must_use]
     #[inline]
     pub fn as_pointer(&self) -> DevicePointer<T> {
         self.start.as_pointer()
     }
 
-    /// The stream of the memory that this is a view of, on which it copies.
+    /// Returns the stream of the viewed memory, on which the view copies.
     #[must_use]
     #[inline]
     pub fn stream(&self) -> &'a Stream {
         self.start.stream()
     }
 
-    /// The same elements to be read.
+    /// Returns a shared view of the same elements.
     #[must_use]
     #[inline]
     pub fn as_pitched(&self) -> PitchedSlice<'_, T> {
         PitchedSlice::new(self.start.as_slice(), self.place)
     }
 
-    /// The box of `extent` whose first element is in column, row and layer `origin`.
+    /// Returns the subregion of `extent` that starts at column, row and layer `origin`.
     ///
     /// # Errors
     ///
-    /// An argument error if it reaches beyond this one.
+    /// An argument error if the subregion is out of bounds.
     #[inline]
     pub fn region(self, origin: [usize; 3], extent: Extent) -> Result<Self> {
         let (offset, place) = part::<T>("PitchedSliceMut::region", &self.place, origin, extent)?;
@@ -86,8 +86,8 @@ impl<'a, T> PitchedSliceMut<'a, T> {
         Ok(Self { start: DeviceSliceMut::new(pointer, self.start.len(), self.start.tracked()), place })
     }
 
-    /// Copies `source`, which has as many elements, rows and layers and may be on another device, on the device. Returns when the copy is
-    /// on the stream of the memory that this is a view of.
+    /// Copies `source`, which has the same extent and may be on another device. Returns once the copy is enqueued on the stream of the
+    /// viewed memory.
     ///
     /// CUDA: `cuMemcpy2DAsync_v2`, `cuMemcpy3DAsync_v2`, or `cuMemcpy3DPeerAsync` between devices.
     ///
@@ -106,7 +106,7 @@ impl<'a, T> PitchedSliceMut<'a, T> {
         self.copy_from_on(self.stream(), source)
     }
 
-    /// As [`PitchedSliceMut::copy_from`], on any stream.
+    /// Like [`PitchedSliceMut::copy_from`], on the given stream.
     ///
     /// # Errors
     ///
@@ -119,7 +119,7 @@ impl<'a, T> PitchedSliceMut<'a, T> {
         copies::copy("PitchedSliceMut::copy_from", stream, &self.end(), &source.end())
     }
 
-    /// As [`PitchedSliceMut::copy_from_on`], with options that the driver follows if it knows them.
+    /// Like [`PitchedSliceMut::copy_from_on`], with hints for drivers that support them.
     ///
     /// CUDA: `cuMemcpy3DWithAttributesAsync` (since 13.2) or `cuMemcpy3DBatchAsync_v2` (since 13.0); an older driver ignores the options.
     ///
@@ -135,7 +135,7 @@ impl<'a, T> PitchedSliceMut<'a, T> {
         copies::copy_with("PitchedSliceMut::copy_from_with", stream, (&self.end(), &source.end()), options)
     }
 
-    /// Copies `source`, which has as many elements, rows and layers, to the device. Waits until the copy is done.
+    /// Copies `source`, which has the same extent, to the device. Waits until the copy is done.
     ///
     /// CUDA: `cuMemcpy2DAsync_v2` or `cuMemcpy3DAsync_v2`, `cuStreamSynchronize`.
     ///
@@ -153,8 +153,8 @@ impl<'a, T> PitchedSliceMut<'a, T> {
         self.copy_from_host_on(self.stream(), source)
     }
 
-    /// As [`PitchedSliceMut::copy_from_host`], on any stream. In a capture the graph keeps a copy of the memory that `source` lies in, and copies
-    /// that in each launch.
+    /// Like [`PitchedSliceMut::copy_from_host`], on the given stream. In a capture, the graph keeps a copy of the slice of `source` and
+    /// uploads it at each launch.
     ///
     /// # Errors
     ///
@@ -177,23 +177,22 @@ impl<'a, T> PitchedSliceMut<'a, T> {
         stream.refuse_capture(OPERATION, PASS_THE_SCOPE)?;
         let mut guard = AccessGuard::blocking(stream)?;
         end.end.tracked.before_write(OPERATION, &mut guard)?;
-        // SAFETY: the host's end holds these rows and layers, and it is borrowed until the stream has been waited for below.
+        // SAFETY: the host operand has this layout, and it is borrowed until the stream has been waited for below.
         unsafe { copies::from_host(stream, &end, source.as_ptr().cast(), source.place()) }?;
         end.end.tracked.after_partial_write(&mut guard);
         drop(guard);
         wait::until_done(stream)
     }
 
-    /// Sets every element to `value`, and nothing between the rows. Returns when that is on the stream of the memory that this is a view
-    /// of.
+    /// Sets every element to `value`; padding is unchanged. Returns once the fill is enqueued on the stream of the viewed memory.
     ///
-    /// One call for each layer, if elements have 1, 2 or 4 bytes; see [`DeviceSliceMut::fill`] for others.
+    /// Elements of 1, 2 or 4 bytes take one driver call per layer; see [`DeviceSliceMut::fill`] for others.
     ///
     /// CUDA: `cuMemsetD2D8Async`, `cuMemsetD2D16Async`, `cuMemsetD2D32Async`.
     ///
     /// # Errors
     ///
-    /// Whatever the driver returns.
+    /// Any error of the driver.
     #[doc(alias = "cuMemsetD2D8Async")]
     #[doc(alias = "cuMemsetD2D16Async")]
     #[doc(alias = "cuMemsetD2D32Async")]
@@ -206,11 +205,11 @@ impl<'a, T> PitchedSliceMut<'a, T> {
         self.fill_on(self.stream(), value)
     }
 
-    /// As [`PitchedSliceMut::fill`], on any stream.
+    /// Like [`PitchedSliceMut::fill`], on the given stream.
     ///
     /// # Errors
     ///
-    /// Whatever the driver returns.
+    /// Any error of the driver.
     #[inline]
     pub fn fill_on(&mut self, stream: &Stream, value: T) -> Result<()>
     where
@@ -228,13 +227,13 @@ impl<'a, T> PitchedSliceMut<'a, T> {
         Ok(())
     }
 
-    /// As one end of a copy, for as long as the view is borrowed.
+    /// Returns the view as an operand of a copy; the view stays borrowed.
     #[inline]
     fn end(&self) -> copies::End<'a> {
         copies::End { end: self.start.end(), place: self.place }
     }
 
-    /// As one end of a copy.
+    /// Returns the view as an operand of a copy.
     #[inline]
     pub(crate) fn into_end(self) -> copies::End<'a> {
         self.end()

@@ -15,9 +15,8 @@ use parking_lot::Mutex;
 use super::{Resource, SegmentChange};
 use crate::allocation_log::{AllocationEvent, EventKind, Site};
 
-/// A resource that writes down every allocation and every free, in the order in which they happened. A free that fails is followed by
-/// an allocation of the same memory. What the resource inside did to its segments stands before the first event that was written down
-/// since.
+/// A resource that writes down every allocation and every free, in the order in which they happened. A free that fails is followed by an
+/// allocation of the same memory. What the resource inside did to its segments stands before the first event that was written down since.
 ///
 /// - [`Recording::ring`] keeps the last so many events, for a [`Snapshot`](crate::Snapshot).
 /// - [`Recording::to_writer`] writes each event as a line of text, which [`AllocationLog`](crate::AllocationLog) reads, draws and replays.
@@ -55,8 +54,7 @@ impl<R: Resource> Recording<R> {
     /// Writes the events of `inner` to `writer`, a line each. A writer with a buffer makes it quick.
     ///
     /// A line that cannot be written is [lost](Recording::lost), also if the writer panics; the allocation takes place all the same. The
-    /// writer
-    /// may use the resource: what it allocates is written after the line at hand.
+    /// writer may use the resource: what it allocates is written after the line at hand.
     #[inline]
     pub fn to_writer(inner: R, mut writer: impl Write + Send + 'static) -> Self {
         let is_begun = contained(|| writeln!(writer, "{}", AllocationEvent::HEADER)).is_ok();
@@ -66,13 +64,13 @@ impl<R: Resource> Recording<R> {
         recording
     }
 
-    /// The resource inside.
+    /// Returns the inner resource.
     #[inline]
     pub fn inner(&self) -> &R {
         &self.inner
     }
 
-    /// The events that are kept, the oldest first; none if they are written.
+    /// Returns the events that are kept, the oldest first; none if they are written.
     #[inline]
     pub fn events(&self) -> Vec<AllocationEvent> {
         match &*self.sink.lock() {
@@ -183,7 +181,7 @@ impl<R: Resource> Recording<R> {
         result
     }
 
-    /// The writer, for this thread alone; nothing if another thread has it, or if there is none.
+    /// Returns the writer, for this thread alone; nothing if another thread has it, or if there is none.
     #[inline]
     fn take_writer(&self) -> io::Result<Option<Writing<'_>>> {
         let mut sink = self.sink.lock();
@@ -252,7 +250,7 @@ impl Sink {
 impl Drop for Writing<'_> {
     #[inline]
     fn drop(&mut self) {
-        // SAFETY: this value is being dropped, so that nobody uses the field again.
+        // SAFETY: this value is being dropped, so the field is not used again.
         let writer = unsafe { ManuallyDrop::take(&mut self.writer) };
         if let Sink::Lines(lines) = &mut *self.sink.lock() {
             (lines.writer, lines.writing) = (Some(writer), None);
@@ -268,7 +266,7 @@ impl Drop for Lines {
     }
 }
 
-// SAFETY: all memory is that of the resource inside, which keeps the promises.
+// SAFETY: all memory comes from the inner resource, which upholds the contract.
 unsafe impl<R: Resource> Resource for Recording<R> {
     #[track_caller]
     #[inline]
@@ -294,7 +292,7 @@ unsafe impl<R: Resource> Resource for Recording<R> {
         let figures = (pointer.as_raw(), bytes, alignment);
         // It is written down first: once it is free, another thread may be given the same address.
         self.record(EventKind::Free, stream, figures, None);
-        // SAFETY: the caller's promises are those of the resource inside, where the memory came from.
+        // SAFETY: the caller upholds the contract of the inner resource, where the memory came from.
         let freed = unsafe { self.inner.deallocate(stream, pointer, bytes, alignment) };
         freed.inspect_err(|_| self.record(EventKind::Allocate, stream, figures, None))
     }

@@ -1,17 +1,17 @@
-//! Segments without gaps: every byte belongs to a block that is in use or free.
+//! Complete segments: every byte belongs to a used or a free block.
 
 use crate::allocation_log::{AllocationEvent, EventKind, Site};
 use crate::cache::GRANULE;
 use crate::resource::LiveAllocation;
 
-/// A row of addresses.
+/// An address range.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) struct Span {
     pub(super) start: u64,
     pub(super) end: u64,
 }
 
-/// Memory in use.
+/// Used memory.
 #[derive(Clone, Debug)]
 pub(super) struct Block {
     pub(super) address: u64,
@@ -20,14 +20,14 @@ pub(super) struct Block {
     pub(super) site: Option<Site>,
 }
 
-/// A segment and all that lies in it.
+/// A segment and its blocks.
 #[derive(Debug)]
 pub(super) struct Segment {
     pub(super) span: Span,
     pub(super) blocks: Vec<Placed>,
 }
 
-/// A part of a segment.
+/// A block of a segment.
 #[derive(Debug)]
 pub(super) struct Placed {
     pub(super) address: u64,
@@ -44,7 +44,7 @@ impl Span {
         self.end - self.start
     }
 
-    /// The granules that memory takes.
+    /// Returns the granules of memory.
     #[inline]
     fn of(address: u64, bytes: u64) -> Self {
         Self { start: address, end: address + bytes.next_multiple_of(GRANULE).max(GRANULE) }
@@ -75,7 +75,7 @@ impl From<&LiveAllocation> for Block {
     }
 }
 
-/// The segments that the events leave, by address.
+/// Returns the segments that are left after the events, by address.
 #[inline]
 pub(super) fn left_by(events: &[AllocationEvent]) -> Vec<Span> {
     let mut left = Vec::new();
@@ -91,8 +91,8 @@ pub(super) fn left_by(events: &[AllocationEvent]) -> Vec<Span> {
     left
 }
 
-/// The segments with all blocks, `live` being sorted by address. Memory of blocks and events that lies in none of the known segments, nor
-/// in one that came or went, is made one of its own: whoever goes back in time finds a place for every event.
+/// Returns the segments with all blocks. `live` must be sorted by address. Memory of blocks and events outside of all known segments
+/// becomes a segment of its own, so the viewer finds a place for every event.
 #[inline]
 pub(super) fn segments(known: &[Span], live: &[Block], events: &[AllocationEvent]) -> Vec<Segment> {
     let used = live.iter().map(|block| Span::of(block.address, block.bytes));
@@ -100,7 +100,7 @@ pub(super) fn segments(known: &[Span], live: &[Block], events: &[AllocationEvent
     let seen = placed.map(|event| Span::of(event.address, event.bytes as u64));
     let passing = events.iter().filter(|event| event.kind.is_segment_event());
     let passing = passing.map(|event| Span { start: event.address, end: event.address + event.bytes as u64 });
-    // Memory may lie across segments that are neighbours, where they are mapped.
+    // With mapped segments, an allocation may span adjacent ones.
     let join = joining(events);
     let places = merged(known.iter().copied().chain(passing).collect(), join);
     let unknown = used.chain(seen).filter(|span| !places.iter().any(|place| place.contains(*span)));
@@ -115,13 +115,13 @@ pub(super) fn segments(known: &[Span], live: &[Block], events: &[AllocationEvent
     spans.into_iter().map(segment).collect()
 }
 
-/// Whether segments that are neighbours are one: where they are mapped.
+/// `true` if adjacent segments are one, because they are mapped.
 #[inline]
 pub(super) fn joining(events: &[AllocationEvent]) -> bool {
     events.iter().any(|event| matches!(event.kind, EventKind::MapSegment | EventKind::UnmapSegment))
 }
 
-/// The spans by address, those that overlap as one, and with `join` also those that touch.
+/// Returns the spans by address. Overlapping ones are merged, and adjacent ones if `join` is `true`.
 #[inline]
 fn merged(mut spans: Vec<Span>, join: bool) -> Vec<Span> {
     spans.sort_by_key(|span| span.start);
@@ -137,7 +137,7 @@ fn merged(mut spans: Vec<Span>, join: bool) -> Vec<Span> {
     merged
 }
 
-/// The blocks of a segment and what is free between them.
+/// Returns the used and free blocks of a segment.
 #[inline]
 fn blocks(span: Span, live: &[Block]) -> Vec<Placed> {
     let mut blocks = Vec::new();

@@ -1,6 +1,6 @@
-//! Python's pickle format, as much of it as a snapshot needs: protocol 2, without references to what was written before.
+//! The subset of Python's pickle format that snapshots need: protocol 2, without references.
 
-/// A value that is being written.
+/// A pickle being written.
 pub(super) struct Pickle {
     bytes: Vec<u8>,
 }
@@ -20,7 +20,7 @@ const TUPLE2: u8 = 0x86;
 const NEWTRUE: u8 = 0x88;
 const NEWFALSE: u8 = 0x89;
 
-/// Readers take the items of a list from their stack at once: so many at most, as Python itself writes them.
+/// The maximum number of items per batch, as in Python's own writer.
 const BATCH: usize = 1000;
 
 impl Pickle {
@@ -35,7 +35,7 @@ impl Pickle {
         self.bytes
     }
 
-    /// A dictionary, whose keys and values `entries` writes in turns.
+    /// Writes a dictionary; `entries` writes keys and values alternately.
     #[inline]
     pub(super) fn dictionary(&mut self, entries: impl FnOnce(&mut Self)) {
         self.bytes.extend([EMPTY_DICT, MARK]);
@@ -43,7 +43,7 @@ impl Pickle {
         self.bytes.push(SETITEMS);
     }
 
-    /// A list, each item of which `item` writes.
+    /// Writes a list; `item` writes each item.
     #[inline]
     pub(super) fn list<T>(&mut self, items: &[T], mut item: impl FnMut(&mut Self, &T)) {
         self.bytes.push(EMPTY_LIST);
@@ -54,13 +54,13 @@ impl Pickle {
         }
     }
 
-    /// A key of a dictionary.
+    /// Writes a key.
     #[inline]
     pub(super) fn key(&mut self, key: &str) {
         self.text(key);
     }
 
-    /// A key of a dictionary with a number.
+    /// Writes a key with a number.
     #[inline]
     pub(super) fn entry(&mut self, key: &str, value: u64) {
         self.key(key);
@@ -95,7 +95,7 @@ impl Pickle {
             self.bytes.push(BININT);
             return self.bytes.extend(value.to_le_bytes());
         }
-        // Two's complement: one byte more than the number has keeps it positive.
+        // Two's complement: an extra byte keeps the number positive.
         let bytes = value.to_le_bytes();
         let length = if value >> 63 == 0 { 8 } else { 9 };
         self.bytes.extend([LONG1, length]);

@@ -1,4 +1,4 @@
-//! Managed buffers as arguments of kernels.
+//! Managed buffers as kernel arguments.
 
 use super::UnifiedBuffer;
 use crate::device_slice::{WholeMut, argument_as};

@@ -10,13 +10,13 @@ use crate::copy::End;
 use crate::tracked::Reach;
 use crate::{DeviceSlice, DeviceSliceMut, MemoryLocation};
 
-/// Has the pages of each view of managed memory go to its location, in the order of `stream`. Nothing else changes.
+/// Prefetches each view of managed memory to its location, in the order of `stream`. Contents do not change.
 ///
 /// CUDA: `cuMemPrefetchBatchAsync` (since 13.0), before that a call for each.
 ///
 /// # Errors
 ///
-/// An argument error if a view is not of managed memory.
+/// An argument error if a view is not in managed memory.
 #[doc(alias = "cuMemPrefetchBatchAsync")]
 #[inline]
 pub fn prefetch<T>(stream: &Stream, ranges: &[(DeviceSlice<'_, T>, MemoryLocation)]) -> Result<()> {
@@ -28,7 +28,7 @@ pub fn prefetch<T>(stream: &Stream, ranges: &[(DeviceSlice<'_, T>, MemoryLocatio
     let mut guard = AccessGuard::new(stream)?;
     if stream.driver().has(Function::cuMemPrefetchBatchAsync) {
         let result = batch.prefetch(stream);
-        // A batch that fails may have been enqueued in part.
+        // A failed batch may have been enqueued in part.
         ranges.iter().for_each(|(range, _)| range.tracked().after_read(&mut guard));
         return result;
     }
@@ -39,14 +39,14 @@ pub fn prefetch<T>(stream: &Stream, ranges: &[(DeviceSlice<'_, T>, MemoryLocatio
     })
 }
 
-/// Says that what the views of managed memory hold is not needed any more, in the order of `stream`: it is undefined until it is written,
-/// and need not migrate.
+/// Discards the contents of views of managed memory, in the order of `stream`: they are undefined until they are written, and their pages
+/// need not migrate.
 ///
-/// Needs a driver for CUDA 13.0. CUDA: `cuMemDiscardBatchAsync`.
+/// Requires a driver for CUDA 13.0. CUDA: `cuMemDiscardBatchAsync`.
 ///
 /// # Errors
 ///
-/// An argument error if a view is not of managed memory.
+/// An argument error if a view is not in managed memory.
 #[doc(alias = "cuMemDiscardBatchAsync")]
 #[inline]
 pub fn discard<T: AnyBitPattern>(stream: &Stream, ranges: &mut [DeviceSliceMut<'_, T>]) -> Result<()> {
@@ -61,13 +61,13 @@ pub fn discard<T: AnyBitPattern>(stream: &Stream, ranges: &mut [DeviceSliceMut<'
     result
 }
 
-/// As [`discard`], and has the pages go to their locations.
+/// Like [`discard`], and prefetches each view to its location.
 ///
-/// Needs a driver for CUDA 13.0. CUDA: `cuMemDiscardAndPrefetchBatchAsync`.
+/// Requires a driver for CUDA 13.0. CUDA: `cuMemDiscardAndPrefetchBatchAsync`.
 ///
 /// # Errors
 ///
-/// An argument error if a view is not of managed memory.
+/// An argument error if a view is not in managed memory.
 #[doc(alias = "cuMemDiscardAndPrefetchBatchAsync")]
 #[inline]
 pub fn discard_and_prefetch<T: AnyBitPattern>(
@@ -88,14 +88,14 @@ pub fn discard_and_prefetch<T: AnyBitPattern>(
     result
 }
 
-/// Ranges as C wants them. Empty ones are left out.
+/// Ranges as the driver's lists. Empty ones are left out.
 struct Batch {
     addresses: Vec<CUdeviceptr>,
     sizes: Vec<usize>,
     locations: Vec<CUmemLocation>,
-    /// Each location is that of one range.
+    /// The index of the first range of each location: one location per range.
     firsts: Vec<usize>,
-    /// The ranges that are not empty.
+    /// The indices of the ranges that are not empty.
     kept: Vec<usize>,
 }
 
@@ -146,8 +146,8 @@ impl Batch {
     fn discard(&mut self, stream: &Stream) -> Result<()> {
         let (count, raw) = (self.addresses.len(), stream.as_raw());
         let (ranges, sizes) = (self.addresses.as_mut_ptr(), self.sizes.as_mut_ptr());
-        // SAFETY: both lists have `count` entries, the ranges are managed memory that is live and borrowed exclusively, the stream has
-        // waited for its uses, and any bytes are valid elements.
+        // SAFETY: both lists have `count` entries, the ranges are live managed memory that is borrowed exclusively, the stream has waited
+        // for its uses, and every bit pattern is a valid element.
         unsafe { call!(stream.driver(), cuMemDiscardBatchAsync(ranges, sizes, count, 0, raw)) }
     }
 

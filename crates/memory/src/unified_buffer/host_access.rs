@@ -8,7 +8,7 @@ use super::UnifiedBuffer;
 use crate::tracked::Tracked;
 use crate::{HostView, HostViewMut};
 
-/// Who may access a managed buffer on systems without concurrent managed access.
+/// The attachment of a managed buffer: the streams, or the host, that may access it on systems without concurrent managed access.
 pub(super) enum Attachment {
     Global,
     Host,
@@ -73,8 +73,9 @@ impl<T> UnifiedBuffer<T> {
         let attachment = self.attach_to_host(OPERATION)?;
         let (_, accesses) = self.tracked.stream_and_accesses();
         accesses.synchronize()?;
-        // SAFETY: the memory is live and holds `len` elements, for which every bit pattern is valid. All uses have been waited for, and none
-        // can start while the buffer is borrowed exclusively and the view exists. `attach_to_host` has made sure that the host may access it.
+        // SAFETY: the memory is live and holds `len` elements, for which every bit pattern is valid. All uses have been waited for, and
+        // none can start while the buffer is borrowed exclusively and the view exists. `attach_to_host` has made sure that the host may
+        // access it.
         let elements = unsafe { std::slice::from_raw_parts_mut(self.host_pointer(), self.len) };
         Ok(HostViewMut::attached(elements, access, attachment))
     }
@@ -100,9 +101,9 @@ impl<T> UnifiedBuffer<T> {
     pub unsafe fn attach(&mut self, stream: &Stream, mode: AttachMode) -> Result<()> {
         attach("UnifiedBuffer::attach", &self.tracked, self.pointer.cast(), stream, mode)?;
         self.attachment = match mode {
-            AttachMode::Global => Attachment::Global,
             AttachMode::Host => Attachment::Host,
             AttachMode::Stream => Attachment::Stream(stream.clone()),
+            _ => Attachment::Global,
         };
         Ok(())
     }
@@ -162,8 +163,8 @@ fn attach(
     stream.expect_running(operation)?;
     let mut guard = AccessGuard::new(stream)?;
     tracked.before_write(operation, &mut guard)?;
-    // SAFETY: the address is that of a whole live allocation of managed memory. The caller of `UnifiedBuffer::attach` guarantees who accesses
-    // it; a `HostAttachment` borrows its buffer exclusively.
+    // SAFETY: the address is that of a whole live allocation of managed memory. The caller of `UnifiedBuffer::attach` guarantees who
+    // accesses it; a `HostAttachment` borrows its buffer exclusively.
     unsafe { stream.attach_managed(pointer, 0, mode) }?;
     tracked.after_partial_write(&mut guard);
     Ok(())

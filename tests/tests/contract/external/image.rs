@@ -106,7 +106,7 @@ fn image_of_external_memory_is_an_array_that_keeps_the_memory() {
         assert!(error.contains("ExternalMemory::map_image") && error.contains(reason), "{error}");
     }
     let error = image(0, square, 1).expect_err("the other interface has none there").to_string();
-    assert!(error.contains("1 levels of a plane of 8 × 8"), "{error}");
+    assert!(error.contains("1 levels of 2D array of 8 × 8"), "{error}");
     let image = image(OFFSET, square, 2).expect("there is an image");
     let (memory, error) = memory.close().expect_err("an image lies in it").into_parts();
     assert!(error.to_string().contains("still in use"), "{error}");
