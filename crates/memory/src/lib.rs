@@ -165,14 +165,14 @@ pub use self::pitched_slice::{Extent, HostPitchedSlice, HostPitchedSliceMut, Pit
 pub use self::pointer_info::{MemoryType, PointerInfo, PointerSharing, address_range, set_sync_memops};
 pub use self::registered::{RegisterFlags, Registered, RegisteredRef};
 pub use self::resource::{
-    AllocateFunction, AllocationCounts, DeallocateFunction, ExternalResource, LadderStatistics, LimitedResource,
-    LiveAllocation, Managed, OnFailure, Pinned, Plain, ReclaimerGuard, Reclaiming, Resource, ResourceTable, Rung,
-    RungStatistics, Statistics, StreamOrdered, Tracking,
+    AllocateFunction, AllocationCounts, DeallocateFunction, ExternalResource, FailureCallback, LeakTracker,
+    LimitedResource, LiveAllocation, Managed, Pinned, ReclaimerGuard, Reclaiming, RecoveryStatistics, RecoveryStep,
+    RecoveryStepStatistics, Resource, ResourceTable, Statistics, StreamOrdered, SyncAlloc,
 };
+#[cfg(feature = "diagnostics")]
+pub use self::resource::{AllocationRecorder, SegmentChange};
 #[cfg(feature = "caching")]
 pub use self::resource::{Arena, CachingOptions, CachingResource, CachingStatistics};
-#[cfg(feature = "diagnostics")]
-pub use self::resource::{Recording, SegmentChange};
 #[cfg(feature = "diagnostics")]
 pub use self::snapshot::Snapshot;
 pub use self::staging::{Staging, StagingOptions};

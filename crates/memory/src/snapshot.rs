@@ -15,7 +15,7 @@ use crate::resource::{CachingResource, LiveAllocation};
 ///
 /// ```
 /// # use curium_driver::Driver;
-/// use curium_memory::{Recording, Resource, Snapshot, StreamOrdered};
+/// use curium_memory::{AllocationRecorder, Resource, Snapshot, StreamOrdered};
 ///
 /// # let simulator = curium_sim::Simulator::new(curium_sim::Config::new())?;
 /// # // SAFETY: the simulator implements the driver's functions, and outlives everything made from this table.
@@ -24,7 +24,7 @@ use crate::resource::{CachingResource, LiveAllocation};
 /// let driver = Driver::load()?;
 /// # */
 /// let stream = driver.device(0)?.primary_context()?.stream()?;
-/// let resource = Recording::ring(StreamOrdered, 10_000);
+/// let resource = AllocationRecorder::ring(StreamOrdered, 10_000);
 /// let pointer = resource.allocate(&stream, 1 << 20, 256)?;
 /// let pickle = Snapshot::new(0, resource.events()).to_pickle();
 /// // std::fs::write("snapshot.pickle", pickle)?;
@@ -53,7 +53,7 @@ impl Snapshot {
         Self { device, events: log.events().to_vec(), live, segments }
     }
 
-    /// Sets the live allocations, such as those of [`Tracking`](crate::Tracking). This includes memory that was allocated before the first
+    /// Sets the live allocations, such as those of [`LeakTracker`](crate::LeakTracker). This includes memory that was allocated before the first
     /// event.
     #[must_use]
     #[inline]

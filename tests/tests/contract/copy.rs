@@ -6,7 +6,7 @@ use curium_driver::{Error, Function, Stream, call};
 use curium_memory::copy::{self, CopyBatch, CopyOptions};
 use curium_memory::{
     DeviceBuffer, DeviceSlice, Extent, HostPitchedSlice, HostPitchedSliceMut, MemoryLocation, PinnedBuffer,
-    PinnedFlags, Pitch, Plain,
+    PinnedFlags, Pitch, SyncAlloc,
 };
 use curium_sim::{Config, Fault, Simulator};
 use curium_sys::{CUresult, CUstreamCaptureMode, CudaVersion};
@@ -382,7 +382,7 @@ fn copy_between_devices_that_cannot_reach_each_other_goes_all_the_same() {
 fn kernel_argument_on_another_device_is_given_access_once() {
     with_two_devices(|test, _, [first, second]| {
         use curium_driver::Argument;
-        let buffer = DeviceBuffer::from_slice_in(&first, &[1_u32; 4], Plain).expect("memory suffices");
+        let buffer = DeviceBuffer::from_slice_in(&first, &[1_u32; 4], SyncAlloc).expect("memory suffices");
         for calls in [1, 0] {
             test.assert_calls(Function::cuCtxEnablePeerAccess, calls, || {
                 // SAFETY: nothing is launched with it.

@@ -5,8 +5,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use curium_driver::{AttachMode, DevicePointer, Error, Function};
 use curium_memory::{
-    DeviceBuffer, MappedBuffer, MemoryAdvice, MemoryLocation, MemoryType, PitchedBuffer, Plain, PointerInfo,
-    RegisterFlags, Registered, RegisteredRef, UnifiedBuffer, set_sync_memops, unified,
+    DeviceBuffer, MappedBuffer, MemoryAdvice, MemoryLocation, MemoryType, PitchedBuffer, PointerInfo, RegisterFlags,
+    Registered, RegisteredRef, SyncAlloc, UnifiedBuffer, set_sync_memops, unified,
 };
 use curium_sim::{Config, Fault};
 use curium_sys::{CUresult, CudaVersion};
@@ -316,7 +316,7 @@ fn pitched_rows_begin_at_the_pitch_and_hold_their_elements() {
 fn synchronous_copies_are_set_for_memory_that_is_of_no_pool() {
     on_driver(|test| {
         let (stream, driver) = (test.stream(), test.driver());
-        let plain = DeviceBuffer::<u8, _>::zeroed_in(&stream, 100, Plain).expect("memory suffices");
+        let plain = DeviceBuffer::<u8, _>::zeroed_in(&stream, 100, SyncAlloc).expect("memory suffices");
         set_sync_memops(driver, plain.as_pointer(), true).expect("the memory takes the attribute");
         plain.to_vec().expect("the buffer can be read");
         set_sync_memops(driver, plain.as_pointer(), false).expect("the memory takes the attribute");

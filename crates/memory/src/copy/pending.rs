@@ -8,7 +8,7 @@ use std::task::{Context, Poll};
 use bytemuck::{AnyBitPattern, NoUninit};
 use curium_driver::hazard::AccessGuard;
 use curium_driver::{
-    Error, Event, Finished, PooledEvent, Result, Returned, Stream, drop_when_finished, dropping, report,
+    Completion, Error, Event, PooledEvent, Result, Returned, Stream, drop_on_completion, dropping, report,
 };
 
 use super::host;
@@ -26,7 +26,7 @@ pub struct Pending<B> {
     /// `None` after it was returned.
     host: Option<B>,
     /// Dropped before the event, whose handle is only reused when nobody polls it.
-    finished: Option<Finished>,
+    finished: Option<Completion>,
     /// Recorded after the copy.
     event: PooledEvent,
 }
@@ -120,7 +120,7 @@ impl<B> Pending<B> {
         }
     }
 
-    /// Drops the value without blocking the calling thread. The thread that serves [`Finished`] drops the memory once the copy is done.
+    /// Drops the value without blocking the calling thread. The thread that serves [`Completion`] drops the memory once the copy is done.
     ///
     /// Use this, or await the value, inside an executor instead of dropping it.
     ///
@@ -130,7 +130,7 @@ impl<B> Pending<B> {
     where
         B: Send + Sync + 'static,
     {
-        drop_when_finished(Detached(self));
+        drop_on_completion(Detached(self));
     }
 
     /// Takes the host memory, or returns an error if it was taken before.
@@ -189,7 +189,7 @@ impl<B: Unpin> Future for Pending<B> {
         if this.host.is_none() {
             return Poll::Ready(this.take_host("Pending::poll"));
         }
-        let finished = this.finished.get_or_insert_with(|| this.event.finished());
+        let finished = this.finished.get_or_insert_with(|| this.event.completion());
         match Pin::new(finished).poll(context) {
             Poll::Pending => Poll::Pending,
             Poll::Ready(Ok(())) => Poll::Ready(this.take_host("Pending::poll")),

@@ -18,13 +18,13 @@ use super::{Request, Resource};
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
 #[doc(alias = "cuMemAlloc")]
 #[doc(alias = "cuMemFree")]
-pub struct Plain;
+pub struct SyncAlloc;
 
 // SAFETY: the driver guarantees all of it for memory that it allocated, which lives until it is freed after the stream has been waited for.
-unsafe impl Resource for Plain {
+unsafe impl Resource for SyncAlloc {
     #[inline]
     fn allocate(&self, stream: &Stream, bytes: usize, alignment: usize) -> Result<DevicePointer<u8>> {
-        Request::new("Plain::allocate", bytes, alignment, DRIVER_ALIGNMENT)?;
+        Request::new("SyncAlloc::allocate", bytes, alignment, DRIVER_ALIGNMENT)?;
         stream.context().entered(|driver| {
             let mut raw: CUdeviceptr = 0;
             // SAFETY: `raw` is a valid pointer, and the context is current.
