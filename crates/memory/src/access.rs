@@ -22,7 +22,6 @@ pub enum MemoryAccess {
 impl MemoryAccess {
     /// Converts to the driver's type.
     #[must_use]
-    #[inline]
     pub const fn to_raw(self) -> CUmemAccess_flags {
         match self {
             Self::None => CUmemAccess_flags::CU_MEM_ACCESS_FLAGS_PROT_NONE,
@@ -34,7 +33,6 @@ impl MemoryAccess {
 
     /// Converts from the driver's type.
     #[must_use]
-    #[inline]
     pub const fn from_raw(raw: CUmemAccess_flags) -> Self {
         match raw {
             CUmemAccess_flags::CU_MEM_ACCESS_FLAGS_PROT_NONE => Self::None,
@@ -46,7 +44,6 @@ impl MemoryAccess {
 }
 
 impl fmt::Display for MemoryAccess {
-    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::None => formatter.write_str("no access"),

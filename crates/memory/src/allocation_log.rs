@@ -47,21 +47,18 @@ pub struct ParseLogError {
 impl AllocationLog {
     /// Creates a log from events.
     #[must_use]
-    #[inline]
     pub fn new(events: Vec<AllocationEvent>) -> Self {
         Self { events }
     }
 
     /// Returns the events, oldest first.
     #[must_use]
-    #[inline]
     pub fn events(&self) -> &[AllocationEvent] {
         &self.events
     }
 
     /// Returns the allocations without a matching free, by address.
     #[must_use]
-    #[inline]
     pub fn live(&self) -> Vec<AllocationEvent> {
         let mut live = HashMap::new();
         for event in &self.events {
@@ -80,7 +77,6 @@ impl AllocationLog {
 impl FromStr for AllocationLog {
     type Err = ParseLogError;
 
-    #[inline]
     fn from_str(text: &str) -> Result<Self, ParseLogError> {
         let mut lines = text.lines().enumerate();
         let wrong = |line: usize, reason: String| ParseLogError { line: line + 1, reason };
@@ -99,7 +95,6 @@ impl FromStr for AllocationLog {
 }
 
 impl fmt::Display for AllocationLog {
-    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(formatter, "{}", AllocationEvent::HEADER)?;
         self.events.iter().try_for_each(|event| writeln!(formatter, "{event}"))

@@ -88,7 +88,6 @@ impl<T: Texel> Array<T> {
     /// `CUDA_ERROR_OUT_OF_MEMORY`.
     #[doc(alias = "cuArrayCreate")]
     #[doc(alias = "cuArray3DCreate")]
-    #[inline]
     pub fn new(stream: &Stream, shape: ArrayShape, flags: ArrayFlags) -> Result<Self> {
         shape.check("Array::new")?;
         let (uses, descriptor) = (Uses::new("Array::new", stream)?, shape.to_raw::<T>(flags));
@@ -110,7 +109,6 @@ impl<T: Texel> Array<T> {
     /// # Errors
     ///
     /// As for [`Array::new`] and [`Array::copy_from_slice`].
-    #[inline]
     pub fn from_slice(stream: &Stream, source: &[T], shape: ArrayShape, flags: ArrayFlags) -> Result<Self> {
         let array = Self::new(stream, shape, flags)?;
         array.copy_from_slice(source)?;
@@ -129,7 +127,6 @@ impl<T: Texel> Array<T> {
     /// # Errors
     ///
     /// An argument error if the elements are not of type `T`.
-    #[inline]
     pub unsafe fn from_raw_borrowed(stream: &Stream, raw: CUarray) -> Result<Self> {
         // SAFETY: the caller guarantees that the array is live.
         let (shape, flags) = unsafe { described::<T>("Array::from_raw_borrowed", stream, raw) }?;
@@ -137,7 +134,6 @@ impl<T: Texel> Array<T> {
         Ok(Self::of(handle, shape, flags, Uses::of_another(stream)))
     }
 
-    #[inline]
     fn of(handle: ArrayHandle, shape: ArrayShape, flags: ArrayFlags, uses: Arc<Uses>) -> Self {
         Self { handle: Arc::new(handle), shape, flags, uses, _elements: PhantomData }
     }
@@ -146,49 +142,42 @@ impl<T: Texel> Array<T> {
 impl<T> Array<T> {
     /// Returns the shape.
     #[must_use]
-    #[inline]
     pub fn shape(&self) -> ArrayShape {
         self.shape
     }
 
     /// Returns the flags of the array.
     #[must_use]
-    #[inline]
     pub fn flags(&self) -> ArrayFlags {
         self.flags
     }
 
     /// Returns the number of elements.
     #[must_use]
-    #[inline]
     pub fn len(&self) -> usize {
         self.shape.len()
     }
 
     /// Returns `false`: there is at least one element.
     #[must_use]
-    #[inline]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
     /// Returns the array's stream, on which it copies.
     #[must_use]
-    #[inline]
     pub fn stream(&self) -> &Stream {
         &self.uses.stream
     }
 
     /// Returns the driver.
     #[must_use]
-    #[inline]
     pub fn driver(&self) -> &Driver {
         self.stream().driver()
     }
 
     /// Returns the driver's handle, which this value keeps owning.
     #[must_use]
-    #[inline]
     pub fn as_raw(&self) -> CUarray {
         self.handle.raw
     }
@@ -201,7 +190,6 @@ impl<T> Array<T> {
     ///
     /// `CUDA_ERROR_INVALID_VALUE` for other arrays.
     #[doc(alias = "cuArrayGetMemoryRequirements")]
-    #[inline]
     pub fn memory_requirements(&self, device: &Device) -> Result<ArrayMemoryRequirements> {
         let mut raw = CUDA_ARRAY_MEMORY_REQUIREMENTS::default();
         let array = self.as_raw();
@@ -218,7 +206,6 @@ impl<T> Array<T> {
     ///
     /// Returns the array together with the error if a graph uses it or the driver fails.
     #[doc(alias = "cuArrayDestroy")]
-    #[inline]
     pub fn close(mut self) -> Result<(), Returned<Self>> {
         let Some(handle) = Arc::get_mut(&mut self.handle) else {
             return Err(Returned::new(self, Error::argument("Array::close", "the array is still in use")));
@@ -230,13 +217,11 @@ impl<T> Array<T> {
     }
 
     /// Returns the driver's array.
-    #[inline]
     pub(crate) fn handle(&self) -> &Arc<ArrayHandle> {
         &self.handle
     }
 
     /// Returns the accesses to the array.
-    #[inline]
     pub(crate) fn uses(&self) -> &Arc<Uses> {
         &self.uses
     }
@@ -244,7 +229,6 @@ impl<T> Array<T> {
 
 impl Uses {
     /// Creates the accesses of an array that graphs can keep.
-    #[inline]
     pub(crate) fn new(operation: &'static str, stream: &Stream) -> Result<Arc<Self>> {
         if stream.is_created_by_capture() {
             let reason = "the stream is one of a capture, whose graph cannot own an array: make it on another";
@@ -254,18 +238,15 @@ impl Uses {
     }
 
     /// Creates the accesses of a borrowed array, which graphs cannot keep.
-    #[inline]
     fn of_another(stream: &Stream) -> Arc<Self> {
         Arc::new(Self { stream: stream.clone(), accesses: Accesses::allocated(stream) })
     }
 
-    #[inline]
     pub(crate) fn stream(&self) -> &Stream {
         &self.stream
     }
 
     /// Calls `enqueue` to enqueue a read on `stream`.
-    #[inline]
     pub(crate) fn read(&self, stream: &Stream, enqueue: impl FnOnce() -> Result<()>) -> Result<()> {
         let mut guard = AccessGuard::new(stream)?;
         self.accesses.before_read(&mut guard)?;
@@ -275,7 +256,6 @@ impl Uses {
     }
 
     /// Calls `enqueue` to enqueue a write on `stream`.
-    #[inline]
     pub(crate) fn write(&self, stream: &Stream, enqueue: impl FnOnce() -> Result<()>) -> Result<()> {
         let mut guard = AccessGuard::new(stream)?;
         self.accesses.before_write(&mut guard)?;
@@ -285,35 +265,29 @@ impl Uses {
     }
 
     /// Orders the guard's stream after what a read must wait for.
-    #[inline]
     pub(crate) fn before_read(&self, guard: &mut AccessGuard<'_>) -> Result<()> {
         self.accesses.before_read(guard)
     }
 
-    #[inline]
     pub(crate) fn after_read(&self, guard: &mut AccessGuard<'_>) {
         self.accesses.after_read(guard);
     }
 
-    #[inline]
     pub(crate) fn before_write(&self, guard: &mut AccessGuard<'_>) -> Result<()> {
         self.accesses.before_write(guard)
     }
 
-    #[inline]
     pub(crate) fn after_write(&self, guard: &mut AccessGuard<'_>) {
         self.accesses.after_partial_write(guard);
     }
 
     /// Waits on the host until every use is done.
-    #[inline]
     pub(crate) fn synchronize(&self) -> Result<()> {
         self.accesses.synchronize()
     }
 }
 
 impl ArrayHandle {
-    #[inline]
     fn destroy(&mut self) -> Result<()> {
         if let (Owner::Handle(uses), false) = (&self.owner, self.raw.is_null()) {
             uses.synchronize()?;
@@ -330,7 +304,6 @@ impl ArrayHandle {
 /// # Safety
 ///
 /// `raw` is an array of the stream's context.
-#[inline]
 unsafe fn described<T: Texel>(
     operation: &'static str,
     stream: &Stream,
@@ -348,21 +321,18 @@ unsafe fn described<T: Texel>(
 }
 
 impl<T> AsRef<Driver> for Array<T> {
-    #[inline]
     fn as_ref(&self) -> &Driver {
         self.driver()
     }
 }
 
 impl<T> fmt::Debug for Array<T> {
-    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "Array({} of {}, {:?})", self.shape, std::any::type_name::<T>(), self.as_raw())
     }
 }
 
 impl Drop for ArrayHandle {
-    #[inline]
     fn drop(&mut self) {
         release(|| self.destroy());
     }

@@ -55,7 +55,6 @@ impl<T, O: Send + 'static> BorrowedBuffer<T, O> {
     ///
     /// An argument error if `len` is 0 or too large, if the pointer is null or misaligned for `T`, or if the stream belongs to a capture.
     /// The owner is dropped then.
-    #[inline]
     pub unsafe fn new(stream: &Stream, pointer: DevicePointer<T>, len: usize, owner: O) -> Result<Self> {
         const OPERATION: &str = "BorrowedBuffer::new";
         size::bytes::<T>(OPERATION, len)?;
@@ -105,7 +104,6 @@ impl<T, O: Send + 'static> BorrowedBuffer<T, O> {
 
     /// Returns the owner of the memory.
     #[must_use]
-    #[inline]
     pub fn owner(&self) -> &O {
         &self.owner
     }
@@ -129,7 +127,6 @@ impl<T, O: Send + 'static> BorrowedBuffer<T, O> {
     /// # Errors
     ///
     /// An argument error if the range is reversed or out of bounds.
-    #[inline]
     pub fn slice(&self, range: impl RangeBounds<usize>) -> Result<DeviceSlice<'_, T>> {
         self.as_slice().slice(range)
     }
@@ -139,7 +136,6 @@ impl<T, O: Send + 'static> BorrowedBuffer<T, O> {
     /// # Errors
     ///
     /// An argument error if the range is reversed or out of bounds.
-    #[inline]
     pub fn slice_mut(&mut self, range: impl RangeBounds<usize>) -> Result<DeviceSliceMut<'_, T>> {
         self.as_slice_mut().slice(range)
     }
@@ -151,7 +147,6 @@ impl<T, O: Send + 'static> BorrowedBuffer<T, O> {
     /// # Errors
     ///
     /// An error of earlier work of the context.
-    #[inline]
     pub fn to_vec(&self) -> Result<Vec<T>>
     where
         T: AnyBitPattern,
@@ -164,7 +159,6 @@ impl<T, O: Send + 'static> BorrowedBuffer<T, O> {
     /// # Errors
     ///
     /// As for [`BorrowedBuffer::to_vec`]; an argument error if the stream is being captured.
-    #[inline]
     pub fn to_vec_on(&self, stream: &Stream) -> Result<Vec<T>>
     where
         T: AnyBitPattern,
@@ -180,7 +174,6 @@ impl<T, O: Send + 'static> BorrowedBuffer<T, O> {
     ///
     /// Returns the buffer together with the error if a graph uses it or a wait fails.
     #[expect(clippy::result_large_err, reason = "the error gives back what it is about, and is rare")]
-    #[inline]
     pub fn into_owner(mut self) -> Result<O, Returned<Self>> {
         if self.tracked.exclusive().is_leased() {
             return Err(Returned::new(self, Error::argument("BorrowedBuffer::into_owner", "a graph uses the memory")));
@@ -217,14 +210,12 @@ impl<T, O: Send + 'static> AsDeviceSliceMut for BorrowedBuffer<T, O> {
 }
 
 impl<T, O: Send + 'static> AsRef<Driver> for BorrowedBuffer<T, O> {
-    #[inline]
     fn as_ref(&self) -> &Driver {
         self.stream().driver()
     }
 }
 
 impl<T, O: Send + 'static> fmt::Debug for BorrowedBuffer<T, O> {
-    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let name = std::any::type_name::<T>();
         write!(formatter, "BorrowedBuffer({} × {name} at {:?})", self.len, self.pointer)
@@ -232,7 +223,6 @@ impl<T, O: Send + 'static> fmt::Debug for BorrowedBuffer<T, O> {
 }
 
 impl<T, O: Send + 'static> Drop for BorrowedBuffer<T, O> {
-    #[inline]
     fn drop(&mut self) {
         // SAFETY: this value is being dropped, so the field is not used again.
         let owner = unsafe { ManuallyDrop::take(&mut self.owner) };

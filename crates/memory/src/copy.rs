@@ -63,7 +63,6 @@ impl End<'_> {
     }
 
     /// Returns `true` if both operands are on one device, or one of them is accessible to every device.
-    #[inline]
     pub(crate) fn is_near(&self, other: &End<'_>) -> bool {
         let is_same_device = self.stream().device().as_raw() == other.stream().device().as_raw();
         is_same_device || self.is_everywhere() || other.is_everywhere()
@@ -78,7 +77,6 @@ impl End<'_> {
 
     /// Adds the size of the access to an error, and reports memory that was freed by other code.
     #[cold]
-    #[inline]
     pub(crate) fn explain(&self, error: Error) -> Error {
         let error = error.about(format!("{} bytes at {:#x}", self.bytes, self.address));
         error.advised(|_| self.is_gone().then(|| gone(self.address).into()))
@@ -98,7 +96,6 @@ pub(crate) fn gone(address: CUdeviceptr) -> String {
 }
 
 /// Calls `enqueue` to enqueue work on `stream` that writes `to` and reads `from`.
-#[inline]
 pub(crate) fn transfer(
     operation: &'static str,
     stream: &Stream,
@@ -116,7 +113,6 @@ pub(crate) fn transfer(
 }
 
 #[cold]
-#[inline]
 fn explain_both(error: Error, to: &End<'_>, from: &End<'_>) -> Error {
     if to.is_gone() { to.explain(error) } else { from.explain(error) }
 }

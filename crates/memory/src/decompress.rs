@@ -42,7 +42,6 @@ struct Piece<'a> {
 
 impl<'a> DecompressBatch<'a> {
     /// Creates an empty batch.
-    #[inline]
     pub fn new() -> Self {
         Self::default()
     }
@@ -52,7 +51,6 @@ impl<'a> DecompressBatch<'a> {
     /// # Errors
     ///
     /// An argument error if `source`, `target` or `written` is empty.
-    #[inline]
     pub fn add(
         mut self,
         compression: Compression,
@@ -93,7 +91,6 @@ impl<'a> DecompressBatch<'a> {
     ///
     /// `CUDA_ERROR_NOT_SUPPORTED` if the device has no decompression engine; any error of the driver.
     #[doc(alias = "cuMemBatchDecompressAsync")]
-    #[inline]
     pub fn enqueue(self, stream: &Stream) -> Result<()> {
         const OPERATION: &str = "DecompressBatch::enqueue";
         if self.is_empty() {
@@ -126,7 +123,6 @@ impl<'a> DecompressBatch<'a> {
 }
 
 impl Piece<'_> {
-    #[inline]
     fn to_raw(&self) -> CUmemDecompressParams {
         CUmemDecompressParams {
             srcNumBytes: self.source.bytes,
@@ -141,7 +137,6 @@ impl Piece<'_> {
 }
 
 impl Compression {
-    #[inline]
     const fn to_raw(self) -> CUmemDecompressAlgorithm {
         match self {
             Self::Deflate => CUmemDecompressAlgorithm::CU_MEM_DECOMPRESS_ALGORITHM_DEFLATE,
@@ -152,7 +147,6 @@ impl Compression {
 }
 
 impl fmt::Debug for DecompressBatch<'_> {
-    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "DecompressBatch({} pieces)", self.len())
     }

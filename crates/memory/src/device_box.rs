@@ -25,7 +25,6 @@ impl<T> DeviceBox<T> {
     ///
     /// An argument error if `T` is zero-sized; `CUDA_ERROR_OUT_OF_MEMORY`, with the amounts of free and total memory.
     #[track_caller]
-    #[inline]
     pub fn new(stream: &Stream, value: T) -> Result<Self>
     where
         T: NoUninit,
@@ -41,7 +40,6 @@ impl<T> DeviceBox<T> {
     ///
     /// As for [`DeviceBox::new`].
     #[track_caller]
-    #[inline]
     pub fn zeroed(stream: &Stream) -> Result<Self>
     where
         T: Zeroable,
@@ -57,7 +55,6 @@ impl<T, R: Resource> DeviceBox<T, R> {
     ///
     /// As for [`DeviceBox::new`].
     #[track_caller]
-    #[inline]
     pub fn new_in(stream: &Stream, value: T, resource: R) -> Result<Self>
     where
         T: NoUninit,
@@ -72,7 +69,6 @@ impl<T, R: Resource> DeviceBox<T, R> {
     /// # Errors
     ///
     /// An error of earlier work of the context.
-    #[inline]
     pub fn get(&self) -> Result<T>
     where
         T: AnyBitPattern,
@@ -86,7 +82,6 @@ impl<T, R: Resource> DeviceBox<T, R> {
     /// # Errors
     ///
     /// As for [`DeviceBox::get`]; an argument error if the stream is being captured.
-    #[inline]
     pub fn get_on(&self, stream: &Stream) -> Result<T>
     where
         T: AnyBitPattern,
@@ -103,7 +98,6 @@ impl<T, R: Resource> DeviceBox<T, R> {
     /// # Errors
     ///
     /// Any error of the driver.
-    #[inline]
     pub fn set(&mut self, value: T) -> Result<()>
     where
         T: NoUninit,
@@ -118,7 +112,6 @@ impl<T, R: Resource> DeviceBox<T, R> {
     /// # Errors
     ///
     /// Any error of the driver.
-    #[inline]
     pub fn set_on(&mut self, stream: &Stream, value: T) -> Result<()>
     where
         T: NoUninit,
@@ -142,7 +135,6 @@ impl<T, R: Resource> DeviceBox<T, R> {
 
     /// Converts into the buffer of one element.
     #[must_use]
-    #[inline]
     pub fn into_buffer(self) -> DeviceBuffer<T, R> {
         self.buffer
     }
@@ -153,7 +145,6 @@ impl<T, R: Resource> DeviceBox<T, R> {
     ///
     /// Returns the value together with the error if the resource fails.
     #[expect(clippy::result_large_err, reason = "the error gives back what it is about, and is rare")]
-    #[inline]
     pub fn close(self) -> Result<(), Returned<Self>> {
         self.buffer.close().map_err(|returned| returned.map(|buffer| Self { buffer }))
     }
@@ -178,14 +169,12 @@ impl<T, R: Resource> AsDeviceSliceMut for DeviceBox<T, R> {
 argument_as!([T, R: Resource] DeviceBox<T, R>: |value| &value.buffer, &mut value.buffer);
 
 impl<T, R: Resource> AsRef<Driver> for DeviceBox<T, R> {
-    #[inline]
     fn as_ref(&self) -> &Driver {
         self.buffer.as_ref()
     }
 }
 
 impl<T, R: Resource> fmt::Debug for DeviceBox<T, R> {
-    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "DeviceBox({} at {:?})", std::any::type_name::<T>(), self.as_pointer())
     }

@@ -126,7 +126,6 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
 
     /// Waits on the host until every use of the buffer is done.
     #[cfg(feature = "textures")]
-    #[inline]
     pub(crate) fn wait_for_uses(&self) -> Result<()> {
         let (_, accesses) = self.tracked.stream_and_accesses();
         accesses.synchronize()
@@ -180,7 +179,6 @@ impl<T, R: Resource> AsRef<Driver> for DeviceBuffer<T, R> {
 }
 
 impl<T, R: Resource> fmt::Debug for DeviceBuffer<T, R> {
-    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let name = std::any::type_name::<T>();
         write!(formatter, "DeviceBuffer({} × {name} at {:?})", self.len, self.pointer)

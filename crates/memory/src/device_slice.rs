@@ -94,7 +94,6 @@ impl<'a, T> DeviceSlice<'a, T> {
     /// # Errors
     ///
     /// An argument error if the range is reversed or out of bounds.
-    #[inline]
     pub fn slice(self, range: impl RangeBounds<usize>) -> Result<Self> {
         let range = size::range("DeviceSlice::slice", self.len, range)?;
         Ok(Self { pointer: self.pointer.wrapping_add(range.start), len: range.len(), ..self })
@@ -105,7 +104,6 @@ impl<'a, T> DeviceSlice<'a, T> {
     /// # Errors
     ///
     /// An argument error if the view has fewer elements.
-    #[inline]
     pub fn split_at(self, middle: usize) -> Result<(Self, Self)> {
         size::split("DeviceSlice::split_at", self.len, middle)?;
         let rest = Self { pointer: self.pointer.wrapping_add(middle), len: self.len - middle, ..self };
@@ -130,7 +128,6 @@ impl<'a, T> DeviceSlice<'a, T> {
     ///
     /// An argument error if the lengths differ; an error of earlier work of the context.
     #[doc(alias = "cuMemcpyDtoH")]
-    #[inline]
     pub fn copy_to_slice(self, target: &mut [T]) -> Result<()>
     where
         T: AnyBitPattern,
@@ -145,7 +142,6 @@ impl<'a, T> DeviceSlice<'a, T> {
     /// # Errors
     ///
     /// As for [`DeviceSlice::copy_to_slice`]; an argument error if the stream is being captured.
-    #[inline]
     pub fn copy_to_slice_on(self, stream: &Stream, target: &mut [T]) -> Result<()>
     where
         T: AnyBitPattern,
@@ -161,7 +157,6 @@ impl<'a, T> DeviceSlice<'a, T> {
     /// # Errors
     ///
     /// An error of earlier work of the context.
-    #[inline]
     pub fn to_vec(self) -> Result<Vec<T>>
     where
         T: AnyBitPattern,
@@ -176,7 +171,6 @@ impl<'a, T> DeviceSlice<'a, T> {
     /// # Errors
     ///
     /// As for [`DeviceSlice::to_vec`]; an argument error if the stream is being captured.
-    #[inline]
     pub fn to_vec_on(self, stream: &Stream) -> Result<Vec<T>>
     where
         T: AnyBitPattern,
@@ -224,7 +218,6 @@ impl<T> AsRef<Driver> for DeviceSlice<'_, T> {
 }
 
 impl<T> fmt::Debug for DeviceSlice<'_, T> {
-    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "DeviceSlice({} × {} at {:?})", self.len, std::any::type_name::<T>(), self.pointer)
     }

@@ -40,7 +40,6 @@ impl<T> DeviceVec<T> {
     /// # Errors
     ///
     /// `CUDA_ERROR_NOT_SUPPORTED` if the device has no virtual memory management; an argument error for zero-sized elements.
-    #[inline]
     pub fn new(stream: &Stream) -> Result<Self> {
         size::bytes::<T>("DeviceVec::new", 1)?;
         let total = stream.context().device().total_memory()?;
@@ -56,7 +55,6 @@ impl<T> DeviceVec<T> {
     /// An argument error if `max_len` is 0 or too large; `CUDA_ERROR_NOT_SUPPORTED` if the device has no virtual memory management;
     /// `CUDA_ERROR_OUT_OF_MEMORY` if the address space is exhausted.
     #[doc(alias = "cuMemAddressReserve")]
-    #[inline]
     pub fn with_max_len(stream: &Stream, max_len: usize) -> Result<Self> {
         let bytes = size::bytes::<T>("DeviceVec::with_max_len", max_len)?;
         let tracked = Tracked::leasable_outside("DeviceVec::with_max_len", stream, Reach::Granted)?;
@@ -70,7 +68,6 @@ impl<T> DeviceVec<T> {
     /// # Errors
     ///
     /// As for [`DeviceVec::new`] and [`DeviceVec::extend_from_slice`].
-    #[inline]
     pub fn from_slice(stream: &Stream, source: &[T]) -> Result<Self>
     where
         T: NoUninit,
@@ -103,14 +100,12 @@ impl<T> DeviceVec<T> {
 
     /// Returns the number of elements that fit the mapped memory.
     #[must_use]
-    #[inline]
     pub fn capacity(&self) -> usize {
         self.segments.mapped() / size_of::<T>()
     }
 
     /// Returns the number of elements that fit the reserved addresses.
     #[must_use]
-    #[inline]
     pub fn max_len(&self) -> usize {
         self.segments.reserved() / size_of::<T>()
     }
@@ -136,7 +131,6 @@ impl<T> DeviceVec<T> {
     /// # Errors
     ///
     /// An argument error beyond [`DeviceVec::max_len`]; `CUDA_ERROR_OUT_OF_MEMORY`. The vector is unchanged then.
-    #[inline]
     pub fn reserve(&mut self, additional: usize) -> Result<()> {
         self.make_room("DeviceVec::reserve", additional).map(|_| ())
     }
@@ -148,7 +142,6 @@ impl<T> DeviceVec<T> {
     /// # Errors
     ///
     /// As for [`DeviceVec::reserve`]. The vector is unchanged then.
-    #[inline]
     pub fn push(&mut self, value: T) -> Result<()>
     where
         T: NoUninit,
@@ -164,7 +157,6 @@ impl<T> DeviceVec<T> {
     /// # Errors
     ///
     /// As for [`DeviceVec::push`]; an argument error if the stream is being captured.
-    #[inline]
     pub fn push_on(&mut self, stream: &Stream, value: T) -> Result<()>
     where
         T: NoUninit,
@@ -182,7 +174,6 @@ impl<T> DeviceVec<T> {
     /// # Errors
     ///
     /// As for [`DeviceVec::reserve`]. The vector is unchanged then.
-    #[inline]
     pub fn extend_from_slice(&mut self, source: &[T]) -> Result<()>
     where
         T: NoUninit,
@@ -198,7 +189,6 @@ impl<T> DeviceVec<T> {
     /// # Errors
     ///
     /// As for [`DeviceVec::extend_from_slice`]; an argument error if the stream is being captured.
-    #[inline]
     pub fn extend_from_slice_on(&mut self, stream: &Stream, source: &[T]) -> Result<()>
     where
         T: NoUninit,
@@ -218,7 +208,6 @@ impl<T> DeviceVec<T> {
     /// # Errors
     ///
     /// As for [`DeviceVec::reserve`]. The vector is unchanged then.
-    #[inline]
     pub fn resize(&mut self, len: usize, value: T) -> Result<()>
     where
         T: NoUninit,
@@ -236,7 +225,6 @@ impl<T> DeviceVec<T> {
     /// # Errors
     ///
     /// As for [`DeviceVec::resize`]; an argument error if the stream is being captured.
-    #[inline]
     pub fn resize_on(&mut self, stream: &Stream, len: usize, value: T) -> Result<()>
     where
         T: NoUninit,
@@ -250,13 +238,11 @@ impl<T> DeviceVec<T> {
     }
 
     /// Shortens the vector to `len` elements if it is longer. The memory is kept.
-    #[inline]
     pub fn truncate(&mut self, len: usize) {
         self.len = self.len.min(len);
     }
 
     /// Removes all elements. The memory is kept.
-    #[inline]
     pub fn clear(&mut self) {
         self.len = 0;
     }
@@ -268,7 +254,6 @@ impl<T> DeviceVec<T> {
     /// # Errors
     ///
     /// As for [`DeviceVec::shrink_to`].
-    #[inline]
     pub fn shrink_to_fit(&mut self) -> Result<()> {
         self.shrink_to(0)
     }
@@ -281,7 +266,6 @@ impl<T> DeviceVec<T> {
     /// # Errors
     ///
     /// An error of earlier work of the context; an argument error if a graph that can be launched uses the vector. The memory is kept then.
-    #[inline]
     pub fn shrink_to(&mut self, min_capacity: usize) -> Result<()> {
         let keep = self.len.max(min_capacity).saturating_mul(size_of::<T>());
         if self.segments.can_shrink_to(keep) {
@@ -305,7 +289,6 @@ impl<T> DeviceVec<T> {
     /// Returns the vector together with the error if the driver fails. It may have lost memory at its end.
     #[doc(alias = "cuMemAddressFree")]
     #[expect(clippy::result_large_err, reason = "the error gives back what it is about, and is rare")]
-    #[inline]
     pub fn close(mut self) -> Result<(), Returned<Self>> {
         if self.tracked.exclusive().is_leased() {
             return Ok(());
@@ -315,7 +298,6 @@ impl<T> DeviceVec<T> {
     }
 
     /// Maps memory for `additional` more elements and returns the new length.
-    #[inline]
     fn make_room(&mut self, operation: &'static str, additional: usize) -> Result<usize> {
         let len = self.len.checked_add(additional).filter(|len| *len <= self.max_len());
         let Some(len) = len else {
@@ -329,7 +311,6 @@ impl<T> DeviceVec<T> {
     }
 
     /// Like [`DeviceVec::make_room`], for elements that are written on the vector's own stream.
-    #[inline]
     fn make_room_on_own(&mut self, operation: &'static str, additional: usize) -> Result<usize> {
         self.stream().expect_captured(operation, GROW_BEFORE)?;
         self.make_room(operation, additional)
@@ -337,7 +318,6 @@ impl<T> DeviceVec<T> {
 
     /// Like [`DeviceVec::make_room`], for elements that are written on `stream`. A graph cannot write them, because they exist before it is
     /// launched.
-    #[inline]
     fn make_room_on(&mut self, operation: &'static str, stream: &Stream, additional: usize) -> Result<usize> {
         stream.refuse_capture(operation, GROW_BEFORE)?;
         stream.driver().expect_same(self.stream().driver(), operation)?;
@@ -345,12 +325,10 @@ impl<T> DeviceVec<T> {
     }
 
     /// Returns a view of `count` uninitialized elements from `first`, for which memory is mapped.
-    #[inline]
     fn places(&mut self, first: usize, count: usize) -> DeviceSliceMut<'_, T> {
         DeviceSliceMut::new(self.as_pointer().wrapping_add(first), count, &self.tracked)
     }
 
-    #[inline]
     fn end(&mut self) -> Result<()> {
         self.tracked.exclusive().synchronize()?;
         // The removed elements are gone even if the memory cannot be released.
@@ -361,7 +339,6 @@ impl<T> DeviceVec<T> {
 }
 
 impl<T> fmt::Debug for DeviceVec<T> {
-    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let name = std::any::type_name::<T>();
         write!(formatter, "DeviceVec({} × {name} at {:?})", self.len, self.as_pointer())
@@ -369,7 +346,6 @@ impl<T> fmt::Debug for DeviceVec<T> {
 }
 
 impl<T> Drop for DeviceVec<T> {
-    #[inline]
     fn drop(&mut self) {
         if self.tracked.exclusive().is_leased() {
             // SAFETY: this value is being dropped, so the field is not used again.

@@ -18,7 +18,6 @@ use curium_driver::{Context, DevicePointer, Error, Result, call};
 /// An argument error if `bytes` is 0; `CUDA_ERROR_NOT_SUPPORTED` if the device attribute `DMA_BUF_SUPPORTED` is 0;
 /// `CUDA_ERROR_INVALID_VALUE` if the range is misaligned or not device memory.
 #[doc(alias = "cuMemGetHandleForAddressRange")]
-#[inline]
 pub fn export_dma_buf<T>(context: &Context, pointer: DevicePointer<T>, bytes: usize) -> Result<OwnedFd> {
     if bytes == 0 {
         return Err(Error::argument("export_dma_buf", "empty range"));

@@ -24,14 +24,12 @@ pub(crate) struct Rows {
 }
 
 /// Fills `target` with copies of `value`, on `stream`.
-#[inline]
 pub(crate) fn elements(operation: &'static str, stream: &Stream, target: &End<'_>, value: &[u8]) -> Result<()> {
     let rows = Rows { pitch: target.bytes, width: target.bytes, height: 1 };
     fill(operation, stream, target, rows, value)
 }
 
 /// Fills the `rows` of `target` with copies of `value`, on `stream`.
-#[inline]
 pub(crate) fn fill(operation: &'static str, stream: &Stream, target: &End<'_>, rows: Rows, value: &[u8]) -> Result<()> {
     if rows.width == 0 || rows.height == 0 {
         return Ok(());
@@ -44,7 +42,6 @@ pub(crate) fn fill(operation: &'static str, stream: &Stream, target: &End<'_>, r
     filled.map_err(|error| target.explain(error))
 }
 
-#[inline]
 fn enqueue(stream: &Stream, address: CUdeviceptr, rows: Rows, value: &[u8]) -> Result<()> {
     let pitch = if rows.height > 1 { rows.pitch as u64 } else { 0 };
     let words = words(value, address | pitch);
@@ -68,7 +65,6 @@ fn enqueue(stream: &Stream, address: CUdeviceptr, rows: Rows, value: &[u8]) -> R
 }
 
 /// Returns the value as words of the largest size that the address allows.
-#[inline]
 fn words(value: &[u8], places: u64) -> Vec<Word> {
     let fits = |size: usize| value.len().is_multiple_of(size) && places.is_multiple_of(size as u64);
     if fits(4) {
@@ -81,7 +77,6 @@ fn words(value: &[u8], places: u64) -> Vec<Word> {
 }
 
 impl Word {
-    #[inline]
     const fn size(self) -> usize {
         match self {
             Self::Byte(_) => 1,
@@ -92,7 +87,6 @@ impl Word {
 }
 
 /// Enqueues a fill of `count` consecutive words.
-#[inline]
 fn line(stream: &Stream, at: CUdeviceptr, word: Word, count: usize) -> Result<()> {
     let (driver, raw) = (stream.driver(), stream.as_raw());
     spanning::enqueue(stream, || match word {
@@ -106,7 +100,6 @@ fn line(stream: &Stream, at: CUdeviceptr, word: Word, count: usize) -> Result<()
 }
 
 /// Enqueues a fill of rows; their width is in words.
-#[inline]
 fn block(stream: &Stream, at: CUdeviceptr, word: Word, rows: Rows) -> Result<()> {
     let (driver, raw) = (stream.driver(), stream.as_raw());
     let Rows { pitch, width, height } = rows;

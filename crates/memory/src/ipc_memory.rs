@@ -30,7 +30,6 @@ impl IpcMemoryHandle {
     ///
     /// `CUDA_ERROR_INVALID_VALUE` if `pointer` does not point into such memory.
     #[doc(alias = "cuIpcGetMemHandle")]
-    #[inline]
     pub fn of<T>(context: &Context, pointer: DevicePointer<T>) -> Result<Self> {
         let mut handle = CUipcMemHandle::default();
         context.entered(|driver| {
@@ -52,7 +51,6 @@ impl IpcMemory {
     /// `CUDA_ERROR_INVALID_CONTEXT` in the exporting process; `CUDA_ERROR_INVALID_VALUE` for an invalid handle;
     /// `CUDA_ERROR_TOO_MANY_PEERS`.
     #[doc(alias = "cuIpcOpenMemHandle")]
-    #[inline]
     pub fn open(context: &Context, handle: IpcMemoryHandle) -> Result<Self> {
         let handle = CUipcMemHandle_st { reserved: handle.0.map(|byte| c_char::from_ne_bytes([byte])) };
         let flags = CUipcMem_flags::CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS.0;
@@ -74,7 +72,6 @@ impl IpcMemory {
 
     /// Returns the context in which the memory was opened.
     #[must_use]
-    #[inline]
     pub fn context(&self) -> &Context {
         &self.context
     }
@@ -87,12 +84,10 @@ impl IpcMemory {
     ///
     /// Returns the memory together with the error if the driver fails.
     #[doc(alias = "cuIpcCloseMemHandle")]
-    #[inline]
     pub fn close(mut self) -> Result<(), Returned<Self>> {
         self.end().map_err(|error| Returned::new(self, error))
     }
 
-    #[inline]
     fn end(&mut self) -> Result<()> {
         self.context.entered(|driver| {
             // SAFETY: the memory is open, its context is current, and it is not used after this call.
@@ -104,14 +99,12 @@ impl IpcMemory {
 }
 
 impl fmt::Debug for IpcMemory {
-    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "IpcMemory({:?})", self.as_pointer())
     }
 }
 
 impl Drop for IpcMemory {
-    #[inline]
     fn drop(&mut self) {
         if self.address != 0 {
             release(|| self.end());

@@ -71,7 +71,6 @@
 //! ```
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
-#![warn(clippy::missing_inline_in_public_items)]
 
 mod access;
 #[cfg(feature = "diagnostics")]

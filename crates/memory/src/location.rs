@@ -24,7 +24,6 @@ pub enum MemoryLocation {
 impl MemoryLocation {
     /// Converts to the driver's type.
     #[must_use]
-    #[inline]
     pub fn to_raw(self) -> CUmemLocation {
         let (type_, id) = match self {
             Self::Device(id) => (CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE, id),
@@ -40,7 +39,6 @@ impl MemoryLocation {
 
     /// Converts from the driver's type.
     #[must_use]
-    #[inline]
     pub fn from_raw(raw: &CUmemLocation) -> Self {
         // SAFETY: the first member of the union is a number that covers all its bytes, which the driver or `Default` has initialized.
         let id = unsafe { raw.__bindgen_anon_1.id };
@@ -55,14 +53,12 @@ impl MemoryLocation {
 }
 
 impl From<&Device> for MemoryLocation {
-    #[inline]
     fn from(device: &Device) -> Self {
         Self::Device(device.as_raw())
     }
 }
 
 impl fmt::Display for MemoryLocation {
-    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Device(id) => write!(formatter, "device {id}"),

@@ -49,7 +49,6 @@ impl<T> MappedBuffer<T> {
     ///
     /// As for [`PinnedBuffer::zeroed`].
     #[doc(alias = "cuMemHostGetDevicePointer")]
-    #[inline]
     pub fn zeroed(stream: &Stream, len: usize) -> Result<Self>
     where
         T: Zeroable,
@@ -64,7 +63,6 @@ impl<T> MappedBuffer<T> {
     /// # Errors
     ///
     /// As for [`PinnedBuffer::zeroed`].
-    #[inline]
     pub fn from_slice(stream: &Stream, source: &[T]) -> Result<Self>
     where
         T: NoUninit,
@@ -126,7 +124,6 @@ impl<T> MappedBuffer<T> {
     /// # Errors
     ///
     /// An argument error if the range is reversed or out of bounds.
-    #[inline]
     pub fn slice(&self, range: impl RangeBounds<usize>) -> Result<DeviceSlice<'_, T>> {
         self.as_slice().slice(range)
     }
@@ -136,7 +133,6 @@ impl<T> MappedBuffer<T> {
     /// # Errors
     ///
     /// An argument error if the range is reversed or out of bounds.
-    #[inline]
     pub fn slice_mut(&mut self, range: impl RangeBounds<usize>) -> Result<DeviceSliceMut<'_, T>> {
         self.as_slice_mut().slice(range)
     }
@@ -181,7 +177,6 @@ impl<T> MappedBuffer<T> {
     /// Mapped and pinned in every context.
     const FLAGS: PinnedFlags = PinnedFlags::DEVICE_MAP.union(PinnedFlags::PORTABLE);
 
-    #[inline]
     fn map(stream: &Stream, mut memory: PinnedBuffer<T>) -> Result<Self> {
         let host = memory.as_mut_ptr();
         let pointer = stream.context().entered(|driver| {
@@ -215,21 +210,18 @@ impl<T> AsDeviceSliceMut for MappedBuffer<T> {
 argument_as!([T] MappedBuffer<T>: |buffer| buffer.as_slice(), WholeMut::new(buffer.pointer, &mut buffer.tracked));
 
 impl<T> AsRef<Driver> for MappedBuffer<T> {
-    #[inline]
     fn as_ref(&self) -> &Driver {
         self.stream().driver()
     }
 }
 
 impl<T> fmt::Debug for MappedBuffer<T> {
-    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "MappedBuffer({} × {} at {:?})", self.len(), std::any::type_name::<T>(), self.pointer)
     }
 }
 
 impl<T> Drop for MappedBuffer<T> {
-    #[inline]
     fn drop(&mut self) {
         if self.tracked.exclusive().is_leased() {
             // SAFETY: this value is being dropped, so the field is not used again.

@@ -48,7 +48,6 @@ impl MemoryPool {
     /// # Errors
     ///
     /// As for [`MemoryPool::with_options`].
-    #[inline]
     pub fn new(device: &Device) -> Result<Self> {
         Self::with_options(device.driver(), &PoolOptions::new(device))
     }
@@ -62,7 +61,6 @@ impl MemoryPool {
     /// `CUDA_ERROR_NOT_SUPPORTED` or `CUDA_ERROR_INVALID_VALUE` for locations and handle types that the driver or the system does not
     /// support.
     #[doc(alias = "cuMemPoolCreate")]
-    #[inline]
     pub fn with_options(driver: &Driver, options: &PoolOptions) -> Result<Self> {
         let properties = options.to_raw(driver)?;
         let mut raw = std::ptr::null_mut();
@@ -82,7 +80,6 @@ impl MemoryPool {
     ///
     /// `CUDA_ERROR_NOT_SUPPORTED` if the device has no memory pools.
     #[doc(alias = "cuDeviceGetDefaultMemPool")]
-    #[inline]
     pub fn default_for(device: &Device) -> Result<Self> {
         Self::found(device.driver(), |driver, raw| {
             // SAFETY: `raw` is a valid pointer, and the device belongs to this driver.
@@ -98,7 +95,6 @@ impl MemoryPool {
     ///
     /// `CUDA_ERROR_NOT_SUPPORTED` if the device has no memory pools.
     #[doc(alias = "cuDeviceGetMemPool")]
-    #[inline]
     pub fn current_for(device: &Device) -> Result<Self> {
         Self::found(device.driver(), |driver, raw| {
             // SAFETY: `raw` is a valid pointer, and the device belongs to this driver.
@@ -115,7 +111,6 @@ impl MemoryPool {
     ///
     /// `CUDA_ERROR_INVALID_VALUE` if the pool is on another device or on the host.
     #[doc(alias = "cuDeviceSetMemPool")]
-    #[inline]
     pub fn set_current_for(&self, device: &Device) -> Result<()> {
         self.driver().expect_same(device.driver(), "MemoryPool::set_current_for")?;
         // SAFETY: the pool is live, and the device belongs to this driver.
@@ -130,7 +125,6 @@ impl MemoryPool {
     ///
     /// `CUDA_ERROR_INVALID_VALUE` if the location has no such memory.
     #[doc(alias = "cuMemGetDefaultMemPool")]
-    #[inline]
     pub fn default_for_location(driver: &Driver, location: Option<MemoryLocation>, kind: PoolKind) -> Result<Self> {
         let mut place = options::raw_location(location);
         Self::found(driver, |driver, raw| {
@@ -147,7 +141,6 @@ impl MemoryPool {
     ///
     /// `CUDA_ERROR_INVALID_VALUE` if the location has no such memory.
     #[doc(alias = "cuMemGetMemPool")]
-    #[inline]
     pub fn current_for_location(driver: &Driver, location: Option<MemoryLocation>, kind: PoolKind) -> Result<Self> {
         let mut place = options::raw_location(location);
         Self::found(driver, |driver, raw| {
@@ -164,7 +157,6 @@ impl MemoryPool {
     ///
     /// `CUDA_ERROR_INVALID_VALUE` if the pool has another location or kind.
     #[doc(alias = "cuMemSetMemPool")]
-    #[inline]
     pub fn set_current_for_location(&self, location: Option<MemoryLocation>, kind: PoolKind) -> Result<()> {
         let mut place = options::raw_location(location);
         // SAFETY: `place` is a valid pointer, and the pool is live.
@@ -177,7 +169,6 @@ impl MemoryPool {
     ///
     /// `raw` is a pool of this driver that outlives every clone of the result.
     #[must_use]
-    #[inline]
     pub unsafe fn from_raw_borrowed(driver: &Driver, raw: CUmemoryPool) -> Self {
         Self::from_parts(driver, raw, false)
     }
@@ -188,21 +179,18 @@ impl MemoryPool {
     ///
     /// `raw` is a live pool of this driver that nobody else destroys.
     #[must_use]
-    #[inline]
     pub unsafe fn from_raw(driver: &Driver, raw: CUmemoryPool) -> Self {
         Self::from_parts(driver, raw, true)
     }
 
     /// Returns the driver's handle, which this value keeps owning.
     #[must_use]
-    #[inline]
     pub fn as_raw(&self) -> CUmemoryPool {
         self.shared.raw
     }
 
     /// Returns the driver.
     #[must_use]
-    #[inline]
     pub fn driver(&self) -> &Driver {
         &self.shared.driver
     }
@@ -216,7 +204,6 @@ impl MemoryPool {
     ///
     /// Any error of the driver.
     #[doc(alias = "cuMemPoolTrimTo")]
-    #[inline]
     pub fn trim_to(&self, keep_bytes: usize) -> Result<()> {
         // SAFETY: the pool is live.
         unsafe { call!(self.driver(), cuMemPoolTrimTo(self.as_raw(), keep_bytes)) }
@@ -231,7 +218,6 @@ impl MemoryPool {
     ///
     /// `CUDA_ERROR_INVALID_DEVICE` or `CUDA_ERROR_INVALID_VALUE` if the device cannot access the pool's device.
     #[doc(alias = "cuMemPoolSetAccess")]
-    #[inline]
     pub fn set_access(&self, location: impl Into<MemoryLocation>, access: MemoryAccess) -> Result<()> {
         let location = location.into();
         let raw = CUmemAccessDesc { location: location.to_raw(), flags: access.to_raw() };
@@ -248,7 +234,6 @@ impl MemoryPool {
     ///
     /// `CUDA_ERROR_INVALID_DEVICE` or `CUDA_ERROR_INVALID_VALUE` for a location that does not exist.
     #[doc(alias = "cuMemPoolGetAccess")]
-    #[inline]
     pub fn access(&self, location: impl Into<MemoryLocation>) -> Result<MemoryAccess> {
         let location = location.into();
         let (mut raw, mut flags) = (location.to_raw(), CUmemAccess_flags(0));
@@ -268,7 +253,6 @@ impl MemoryPool {
     ///
     /// Returns the pool together with the error if clones of it exist or the driver fails.
     #[doc(alias = "cuMemPoolDestroy")]
-    #[inline]
     pub fn close(self) -> Result<(), Returned<Self>> {
         let mut shared = Arc::try_unwrap(self.shared).map_err(|shared| {
             let clones = Arc::strong_count(&shared) - 1;
@@ -279,21 +263,18 @@ impl MemoryPool {
     }
 
     /// Returns the pool that `find` stores, which may create it.
-    #[inline]
     fn found(driver: &Driver, find: impl FnOnce(&Driver, *mut CUmemoryPool) -> Result<()>) -> Result<Self> {
         let mut raw = std::ptr::null_mut();
         with_relaxed_capture_mode(driver, || find(driver, &raw mut raw))?;
         Ok(Self::from_parts(driver, raw, false))
     }
 
-    #[inline]
     fn from_parts(driver: &Driver, raw: CUmemoryPool, is_owned: bool) -> Self {
         Self { shared: Arc::new(Shared { driver: driver.clone(), raw, is_owned }) }
     }
 }
 
 impl Shared {
-    #[inline]
     fn destroy(&mut self) -> Result<()> {
         if self.is_owned {
             // SAFETY: the pool is live and owned by this value, and it is not used after this call.
@@ -305,21 +286,18 @@ impl Shared {
 }
 
 impl AsRef<Driver> for MemoryPool {
-    #[inline]
     fn as_ref(&self) -> &Driver {
         self.driver()
     }
 }
 
 impl fmt::Debug for MemoryPool {
-    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.debug_tuple("MemoryPool").field(&self.as_raw()).finish()
     }
 }
 
 impl Drop for Shared {
-    #[inline]
     fn drop(&mut self) {
         release(|| self.destroy());
     }

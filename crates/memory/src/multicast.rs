@@ -43,14 +43,12 @@ pub struct MulticastBinding {
 impl MulticastOptions {
     /// Creates options for `devices` devices with at most `bytes` bytes each.
     #[must_use]
-    #[inline]
     pub const fn new(devices: u32, bytes: usize) -> Self {
         Self { devices, bytes, handle_types: MemoryHandleTypes::empty() }
     }
 
     /// Sets the handle types for sharing with other processes.
     #[must_use]
-    #[inline]
     pub const fn with_handle_types(mut self, types: MemoryHandleTypes) -> Self {
         self.handle_types = types;
         self
@@ -64,7 +62,6 @@ impl MulticastOptions {
     ///
     /// `CUDA_ERROR_NOT_SUPPORTED` without multicast support.
     #[doc(alias = "cuMulticastGetGranularity")]
-    #[inline]
     pub fn granularity(&self, driver: &Driver, granularity: Granularity) -> Result<usize> {
         let option = match granularity {
             Granularity::Minimum => CUmulticastGranularity_flags::CU_MULTICAST_GRANULARITY_MINIMUM,
@@ -76,7 +73,6 @@ impl MulticastOptions {
         Ok(bytes)
     }
 
-    #[inline]
     fn to_raw(self) -> CUmulticastObjectProp {
         CUmulticastObjectProp {
             numDevices: self.devices,
@@ -96,7 +92,6 @@ impl MulticastObject {
     ///
     /// An argument error for 0 devices or 0 bytes; `CUDA_ERROR_NOT_SUPPORTED` without multicast support, as on the simulator.
     #[doc(alias = "cuMulticastCreate")]
-    #[inline]
     pub fn new(driver: &Driver, options: &MulticastOptions) -> Result<Self> {
         let (devices, bytes) = (options.devices, options.bytes);
         if devices == 0 || bytes == 0 {
@@ -113,14 +108,12 @@ impl MulticastObject {
     /// Converts from memory that was imported from another process and is a multicast object. For other memory, every operation is an
     /// error.
     #[must_use]
-    #[inline]
     pub const fn from_memory(memory: PhysicalMemory) -> Self {
         Self { memory }
     }
 
     /// Returns the object as memory to [map](crate::AddressRange::map) and export. Writes where it is mapped go to all bound memory.
     #[must_use]
-    #[inline]
     pub const fn as_memory(&self) -> &PhysicalMemory {
         &self.memory
     }
@@ -133,7 +126,6 @@ impl MulticastObject {
     ///
     /// Any error of the driver.
     #[doc(alias = "cuMulticastAddDevice")]
-    #[inline]
     pub fn add_device(&self, device: &Device) -> Result<()> {
         self.driver().expect_same(device.driver(), "MulticastObject::add_device")?;
         // SAFETY: the object is live, and the driver only looks the device up.
@@ -148,7 +140,6 @@ impl MulticastObject {
     ///
     /// An argument error if the memory does not fit at `offset`, or for a device or memory of another driver; any error of the driver.
     #[doc(alias = "cuMulticastBindMem")]
-    #[inline]
     pub fn bind(&self, device: &Device, offset: usize, memory: &PhysicalMemory) -> Result<MulticastBinding> {
         self.driver().expect_same(memory.driver(), "MulticastObject::bind")?;
         self.driver().expect_same(device.driver(), "MulticastObject::bind")?;
@@ -178,14 +169,12 @@ impl MulticastObject {
 
     /// Returns the driver.
     #[must_use]
-    #[inline]
     pub fn driver(&self) -> &Driver {
         self.memory.driver()
     }
 
     /// Returns the driver's handle, which this value keeps owning.
     #[must_use]
-    #[inline]
     pub fn as_raw(&self) -> CUmemGenericAllocationHandle {
         self.memory.as_raw()
     }
@@ -197,7 +186,6 @@ impl MulticastObject {
     /// # Errors
     ///
     /// Returns the object together with the error if clones, bindings or mappings of it exist or the driver fails.
-    #[inline]
     pub fn close(self) -> Result<(), Returned<Self>> {
         self.memory.close().map_err(|returned| returned.map(|memory| Self { memory }))
     }
@@ -206,7 +194,6 @@ impl MulticastObject {
 impl MulticastBinding {
     /// Returns the bound memory.
     #[must_use]
-    #[inline]
     pub fn memory(&self) -> &PhysicalMemory {
         &self.memory
     }
@@ -219,12 +206,10 @@ impl MulticastBinding {
     ///
     /// Returns the binding together with the error if the driver fails.
     #[doc(alias = "cuMulticastUnbind")]
-    #[inline]
     pub fn close(mut self) -> Result<(), Returned<Self>> {
         self.unbind().map_err(|error| Returned::new(self, error))
     }
 
-    #[inline]
     fn unbind(&mut self) -> Result<()> {
         let (raw, device) = (self.object.as_raw(), self.device.as_raw());
         let (offset, bytes) = (self.offset, self.memory.byte_len());
@@ -236,21 +221,18 @@ impl MulticastBinding {
 }
 
 impl fmt::Debug for MulticastObject {
-    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "MulticastObject({} bytes, handle {:#x})", self.byte_len(), self.as_raw())
     }
 }
 
 impl fmt::Debug for MulticastBinding {
-    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "MulticastBinding({:?} at {} of {:?})", self.memory, self.offset, self.object)
     }
 }
 
 impl Drop for MulticastBinding {
-    #[inline]
     fn drop(&mut self) {
         if self.is_bound {
             release(|| self.unbind());

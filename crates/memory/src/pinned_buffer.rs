@@ -66,7 +66,6 @@ impl<T> PinnedBuffer<T> {
     ///
     /// An argument error if `len` is 0 or too large, or if the alignment of `T` is larger than a page; `CUDA_ERROR_OUT_OF_MEMORY`.
     #[doc(alias = "cuMemHostAlloc")]
-    #[inline]
     pub fn zeroed(context: &Context, len: usize, flags: PinnedFlags) -> Result<Self>
     where
         T: Zeroable,
@@ -84,7 +83,6 @@ impl<T> PinnedBuffer<T> {
     /// # Errors
     ///
     /// As for [`PinnedBuffer::zeroed`].
-    #[inline]
     pub fn from_slice(context: &Context, source: &[T], flags: PinnedFlags) -> Result<Self>
     where
         T: Copy,
@@ -104,7 +102,6 @@ impl<T> PinnedBuffer<T> {
 
     /// Returns the context in which the memory was allocated.
     #[must_use]
-    #[inline]
     pub fn context(&self) -> &Context {
         &self.context
     }
@@ -117,7 +114,6 @@ impl<T> PinnedBuffer<T> {
     ///
     /// `CUDA_ERROR_INVALID_VALUE` for memory of a NUMA node, which has no flags.
     #[doc(alias = "cuMemHostGetFlags")]
-    #[inline]
     pub fn flags(&self) -> Result<PinnedFlags> {
         let memory = self.pointer.as_ptr();
         self.context.entered(|driver| {
@@ -136,13 +132,11 @@ impl<T> PinnedBuffer<T> {
     ///
     /// Returns the buffer together with the error if the driver fails.
     #[doc(alias = "cuMemFreeHost")]
-    #[inline]
     pub fn close(mut self) -> Result<(), Returned<Self>> {
         self.free().map_err(|error| Returned::new(self, error))
     }
 
     /// Allocates uninitialized elements. They are freed without being dropped, so callers require plain data.
-    #[inline]
     fn allocate(operation: &'static str, context: &Context, len: usize, flags: PinnedFlags) -> Result<Self> {
         let bytes = size::bytes::<T>(operation, len)?;
         let raw = context.entered(|driver| {
@@ -164,7 +158,6 @@ impl<T> PinnedBuffer<T> {
     }
 
     /// Converts into a buffer of bytes.
-    #[inline]
     pub(crate) fn into_bytes(self) -> PinnedBuffer<u8> {
         let buffer = ManuallyDrop::new(self);
         // SAFETY: the field is moved out of a value that is not used or dropped afterwards.
@@ -174,7 +167,6 @@ impl<T> PinnedBuffer<T> {
         PinnedBuffer { pointer: buffer.pointer.cast(), len: buffer.byte_len(), context, source, _elements: PhantomData }
     }
 
-    #[inline]
     fn free(&mut self) -> Result<()> {
         if self.len == 0 {
             return Ok(());
@@ -209,14 +201,12 @@ impl<T> DerefMut for PinnedBuffer<T> {
 }
 
 impl<T: fmt::Debug> fmt::Debug for PinnedBuffer<T> {
-    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Debug::fmt(&**self, formatter)
     }
 }
 
 impl<T> Drop for PinnedBuffer<T> {
-    #[inline]
     fn drop(&mut self) {
         release(|| self.free());
     }

@@ -50,7 +50,6 @@ impl<T> PitchedBuffer<T> {
     ///
     /// An argument error if `width` or `height` is 0 or too large; `CUDA_ERROR_OUT_OF_MEMORY`.
     #[doc(alias = "cuMemAllocPitch")]
-    #[inline]
     pub fn zeroed(stream: &Stream, width: usize, height: usize) -> Result<Self>
     where
         T: Zeroable,
@@ -70,7 +69,6 @@ impl<T> PitchedBuffer<T> {
     /// # Errors
     ///
     /// As for [`PitchedBuffer::zeroed`].
-    #[inline]
     pub fn uninit(stream: &Stream, width: usize, height: usize) -> Result<Self>
     where
         T: AnyBitPattern,
@@ -80,21 +78,18 @@ impl<T> PitchedBuffer<T> {
 
     /// Returns the number of elements per row.
     #[must_use]
-    #[inline]
     pub fn width(&self) -> usize {
         self.width
     }
 
     /// Returns the number of rows.
     #[must_use]
-    #[inline]
     pub fn height(&self) -> usize {
         self.height
     }
 
     /// Returns the pitch: the distance between the starts of two rows in bytes.
     #[must_use]
-    #[inline]
     pub fn pitch_bytes(&self) -> usize {
         self.pitch
     }
@@ -118,7 +113,6 @@ impl<T> PitchedBuffer<T> {
     /// # Errors
     ///
     /// An argument error if `index` is out of bounds.
-    #[inline]
     pub fn row(&self, index: usize) -> Result<DeviceSlice<'_, T>> {
         Ok(DeviceSlice::new(self.row_pointer("PitchedBuffer::row", index)?, self.width, &self.tracked))
     }
@@ -128,19 +122,16 @@ impl<T> PitchedBuffer<T> {
     /// # Errors
     ///
     /// An argument error if `index` is out of bounds.
-    #[inline]
     pub fn row_mut(&mut self, index: usize) -> Result<DeviceSliceMut<'_, T>> {
         Ok(DeviceSliceMut::new(self.row_pointer("PitchedBuffer::row_mut", index)?, self.width, &self.tracked))
     }
 
     /// Returns an iterator over views of all rows.
-    #[inline]
     pub fn rows(&self) -> impl ExactSizeIterator<Item = DeviceSlice<'_, T>> {
         (0..self.height).map(|index| DeviceSlice::new(self.row_at(index), self.width, &self.tracked))
     }
 
     /// Returns an iterator over mutable views of all rows.
-    #[inline]
     pub fn rows_mut(&mut self) -> impl ExactSizeIterator<Item = DeviceSliceMut<'_, T>> {
         let this = &*self;
         (0..this.height).map(|index| DeviceSliceMut::new(this.row_at(index), this.width, &this.tracked))
@@ -148,14 +139,12 @@ impl<T> PitchedBuffer<T> {
 
     /// Returns all rows as a pitched view.
     #[must_use]
-    #[inline]
     pub fn as_pitched(&self) -> PitchedSlice<'_, T> {
         PitchedSlice::new(self.whole(), self.place())
     }
 
     /// Returns all rows as a mutable pitched view.
     #[must_use]
-    #[inline]
     pub fn as_pitched_mut(&mut self) -> PitchedSliceMut<'_, T> {
         PitchedSliceMut::new(
             DeviceSliceMut::new(self.pointer, self.span() / size_of::<T>(), &self.tracked),
@@ -171,12 +160,10 @@ impl<T> PitchedBuffer<T> {
     ///
     /// Returns the buffer together with the error if the driver fails.
     #[expect(clippy::result_large_err, reason = "the error gives back what it is about, and is rare")]
-    #[inline]
     pub fn close(mut self) -> Result<(), Returned<Self>> {
         self.free().map_err(|error| Returned::new(self, error))
     }
 
-    #[inline]
     fn allocate(operation: &'static str, stream: &Stream, width: usize, height: usize) -> Result<Self> {
         let row = size::bytes::<T>(operation, width)?;
         if height == 0 || row.checked_next_multiple_of(4096).and_then(|row| row.checked_mul(height)).is_none() {
@@ -198,28 +185,23 @@ impl<T> PitchedBuffer<T> {
     }
 
     /// Returns a view from the first element to the end of the last row, padding included.
-    #[inline]
     fn whole(&self) -> DeviceSlice<'_, T> {
         DeviceSlice::new(self.pointer, self.span() / size_of::<T>(), &self.tracked)
     }
 
-    #[inline]
     fn span(&self) -> usize {
         (self.height - 1) * self.pitch + self.width * size_of::<T>()
     }
 
-    #[inline]
     fn place(&self) -> Place {
         let width = self.width * size_of::<T>();
         Place { width, height: self.height, depth: 1, pitch: self.pitch, layer: self.height }
     }
 
-    #[inline]
     fn row_at(&self, index: usize) -> DevicePointer<T> {
         DevicePointer::from_raw(self.pointer.as_raw() + (index * self.pitch) as u64)
     }
 
-    #[inline]
     fn row_pointer(&self, operation: &'static str, index: usize) -> Result<DevicePointer<T>> {
         if index < self.height {
             return Ok(self.row_at(index));
@@ -227,7 +209,6 @@ impl<T> PitchedBuffer<T> {
         Err(Error::argument(operation, format!("row index out of bounds ({index} of {} rows)", self.height)))
     }
 
-    #[inline]
     fn free(&mut self) -> Result<()> {
         if self.tracked.exclusive().is_leased() {
             self.tracked.leave_plain_memory(self.pointer.as_raw());
@@ -246,14 +227,12 @@ impl<T> PitchedBuffer<T> {
 argument_as!([T] PitchedBuffer<T>: |buffer| buffer.whole(), WholeMut::new(buffer.pointer, &mut buffer.tracked));
 
 impl<T> AsRef<Driver> for PitchedBuffer<T> {
-    #[inline]
     fn as_ref(&self) -> &Driver {
         self.stream().driver()
     }
 }
 
 impl<T> fmt::Debug for PitchedBuffer<T> {
-    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (Self { width, height, pitch, pointer, .. }, name) = (self, std::any::type_name::<T>());
         write!(formatter, "PitchedBuffer({width} × {height} × {name} at {pointer:?}, pitch {pitch} bytes)")
@@ -261,7 +240,6 @@ impl<T> fmt::Debug for PitchedBuffer<T> {
 }
 
 impl<T> Drop for PitchedBuffer<T> {
-    #[inline]
     fn drop(&mut self) {
         // Retries once, because no caller can.
         if self.pointer.as_raw() != 0
@@ -273,7 +251,6 @@ impl<T> Drop for PitchedBuffer<T> {
 }
 
 /// Returns the access size of a thread: the driver supports three.
-#[inline]
 const fn access_size<T>() -> u32 {
     match size_of::<T>() {
         size if size.is_multiple_of(16) => 16,

@@ -61,14 +61,12 @@ pub struct PitchedSlice<'a, T> {
 impl Extent {
     /// Creates a two-dimensional extent.
     #[must_use]
-    #[inline]
     pub const fn new_2d(width: usize, height: usize) -> Self {
         Self { width, height, depth: 1 }
     }
 
     /// Creates a three-dimensional extent.
     #[must_use]
-    #[inline]
     pub const fn new_3d(width: usize, height: usize, depth: usize) -> Self {
         Self { width, height, depth }
     }
@@ -77,14 +75,12 @@ impl Extent {
 impl Pitch {
     /// Creates a two-dimensional pitch of `elements` elements of type `T` per row, padding included.
     #[must_use]
-    #[inline]
     pub const fn from_row_len<T>(elements: usize) -> Self {
         Self { row_bytes: elements.saturating_mul(size_of::<T>()), layer_rows: 0 }
     }
 
     /// Sets the distance between layers in rows.
     #[must_use]
-    #[inline]
     pub const fn with_layer_rows(mut self, rows: usize) -> Self {
         self.layer_rows = rows;
         self
@@ -92,13 +88,11 @@ impl Pitch {
 
     /// Creates the pitch of an extent without padding.
     #[must_use]
-    #[inline]
     pub const fn tight<T>(extent: Extent) -> Self {
         Self::from_row_len::<T>(extent.width).with_layer_rows(extent.height)
     }
 
     /// Returns the byte layout of an extent of `T` at this pitch, within `bytes` bytes.
-    #[inline]
     fn place<T>(self, operation: &'static str, extent: Extent, bytes: usize) -> Result<Place> {
         let Extent { width, height, depth } = extent;
         let refuse = |reason: String| Err(Error::argument(operation, reason));
@@ -134,7 +128,6 @@ impl<'a, T> DeviceSlice<'a, T> {
     /// # Errors
     ///
     /// An argument error if the extent is out of bounds, or if rows or layers overlap.
-    #[inline]
     pub fn pitched(self, extent: Extent, pitch: Pitch) -> Result<PitchedSlice<'a, T>> {
         let place = pitch.place::<T>("DeviceSlice::pitched", extent, self.byte_len())?;
         Ok(PitchedSlice { start: self, place })
@@ -143,21 +136,18 @@ impl<'a, T> DeviceSlice<'a, T> {
 
 impl<'a, T> PitchedSlice<'a, T> {
     /// Creates a view from `start` on. The layout must be in bounds.
-    #[inline]
     pub(crate) fn new(start: DeviceSlice<'a, T>, place: Place) -> Self {
         Self { start, place }
     }
 
     /// Returns the extent.
     #[must_use]
-    #[inline]
     pub fn extent(&self) -> Extent {
         extent::<T>(&self.place)
     }
 
     /// Returns the distances between rows and between layers.
     #[must_use]
-    #[inline]
     pub fn pitch(&self) -> Pitch {
         Pitch { row_bytes: self.place.pitch, layer_rows: self.place.layer }
     }
@@ -181,7 +171,6 @@ impl<'a, T> PitchedSlice<'a, T> {
     /// # Errors
     ///
     /// An argument error if the subregion is out of bounds.
-    #[inline]
     pub fn region(self, origin: [usize; 3], extent: Extent) -> Result<Self> {
         let (offset, place) = part::<T>("PitchedSlice::region", &self.place, origin, extent)?;
         let pointer = DevicePointer::from_raw(self.as_pointer().as_raw() + offset as u64);
@@ -197,7 +186,6 @@ impl<'a, T> PitchedSlice<'a, T> {
     /// An argument error if the extents differ; an error of earlier work of the context.
     #[doc(alias = "cuMemcpy2D")]
     #[doc(alias = "cuMemcpy3D")]
-    #[inline]
     pub fn copy_to_host(&self, target: &mut HostPitchedSliceMut<'_, T>) -> Result<()>
     where
         T: AnyBitPattern,
@@ -211,7 +199,6 @@ impl<'a, T> PitchedSlice<'a, T> {
     /// # Errors
     ///
     /// As for [`PitchedSlice::copy_to_host`]; an argument error if the stream is being captured.
-    #[inline]
     pub fn copy_to_host_on(&self, stream: &Stream, target: &mut HostPitchedSliceMut<'_, T>) -> Result<()>
     where
         T: AnyBitPattern,
@@ -235,14 +222,12 @@ impl<'a, T> PitchedSlice<'a, T> {
     }
 
     /// Returns the view as an operand of a copy.
-    #[inline]
     pub(crate) fn end(&self) -> copies::End<'a> {
         copies::End { end: self.start.end(), place: self.place }
     }
 }
 
 impl<T> Clone for PitchedSlice<'_, T> {
-    #[inline]
     fn clone(&self) -> Self {
         *self
     }
@@ -251,19 +236,16 @@ impl<T> Clone for PitchedSlice<'_, T> {
 impl<T> Copy for PitchedSlice<'_, T> {}
 
 impl<T> fmt::Debug for PitchedSlice<'_, T> {
-    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         describe::<T>(formatter, "PitchedSlice", &self.place, self.as_pointer())
     }
 }
 
-#[inline]
 fn extent<T>(place: &Place) -> Extent {
     Extent { width: place.width / size_of::<T>().max(1), height: place.height, depth: place.depth }
 }
 
 /// Returns a subregion: its offset in bytes, and its layout.
-#[inline]
 fn part<T>(operation: &'static str, place: &Place, origin: [usize; 3], inner: Extent) -> Result<(usize, Place)> {
     let outer = extent::<T>(place);
     let sizes = [(inner.width, outer.width), (inner.height, outer.height), (inner.depth, outer.depth)];
@@ -280,7 +262,6 @@ fn part<T>(operation: &'static str, place: &Place, origin: [usize; 3], inner: Ex
     Ok((offset, Place { width, height: inner.height, depth: inner.depth, ..*place }))
 }
 
-#[inline]
 fn describe<T>(
     formatter: &mut fmt::Formatter<'_>,
     name: &str,

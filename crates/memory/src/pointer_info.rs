@@ -75,12 +75,10 @@ impl PointerInfo {
     /// Any error of the driver.
     #[doc(alias = "cuPointerGetAttribute")]
     #[doc(alias = "cuPointerGetAttributes")]
-    #[inline]
     pub fn of<T>(driver: &Driver, pointer: DevicePointer<T>) -> Result<Option<Self>> {
         Self::of_address(driver, pointer.as_raw())
     }
 
-    #[inline]
     pub(crate) fn of_address(driver: &Driver, address: CUdeviceptr) -> Result<Option<Self>> {
         let mut answers = Answers::default();
         answers.ask(driver, address)?;
@@ -93,7 +91,6 @@ impl PointerInfo {
 }
 
 impl Answers {
-    #[inline]
     fn ask(&mut self, driver: &Driver, address: CUdeviceptr) -> Result<()> {
         use CUpointer_attribute as Attribute;
 
@@ -114,7 +111,6 @@ impl Answers {
         unsafe { ask(driver, address, &mut attributes, &mut places) }
     }
 
-    #[inline]
     fn into_info(self, is_pooled: bool) -> PointerInfo {
         PointerInfo {
             kind: MemoryType::from_raw(self.kind),
@@ -131,7 +127,6 @@ impl Answers {
 }
 
 impl MemoryType {
-    #[inline]
     fn from_raw(raw: u32) -> Self {
         match CUmemorytype(raw) {
             CUmemorytype::CU_MEMORYTYPE_HOST => Self::Host,
@@ -151,7 +146,6 @@ impl MemoryType {
 ///
 /// Any error of the driver.
 #[doc(alias = "cuMemGetAddressRange")]
-#[inline]
 pub fn address_range<T>(context: &Context, pointer: DevicePointer<T>) -> Result<Option<Range<u64>>> {
     let result = context.entered(|driver| {
         let (mut base, mut size, address) = (0, 0, pointer.as_raw());
@@ -175,7 +169,6 @@ pub fn address_range<T>(context: &Context, pointer: DevicePointer<T>) -> Result<
 ///
 /// `CUDA_ERROR_INVALID_VALUE` if nothing is allocated there, or the memory comes from a pool.
 #[doc(alias = "cuPointerSetAttribute")]
-#[inline]
 pub fn set_sync_memops<T>(driver: &Driver, pointer: DevicePointer<T>, synchronous: bool) -> Result<()> {
     let (value, address) = (i32::from(synchronous), pointer.as_raw());
     let attribute = CUpointer_attribute::CU_POINTER_ATTRIBUTE_SYNC_MEMOPS;
@@ -185,7 +178,6 @@ pub fn set_sync_memops<T>(driver: &Driver, pointer: DevicePointer<T>, synchronou
 }
 
 /// Returns the pool that the memory was allocated from, or null.
-#[inline]
 pub(crate) fn pool_at(driver: &Driver, address: CUdeviceptr) -> Result<CUmemoryPool> {
     let mut pool: CUmemoryPool = ptr::null_mut();
     let mut attribute = CUpointer_attribute::CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE;
@@ -200,7 +192,6 @@ pub(crate) fn pool_at(driver: &Driver, address: CUdeviceptr) -> Result<CUmemoryP
 /// # Safety
 ///
 /// There are as many pointers as attributes, each valid for the type of its attribute.
-#[inline]
 unsafe fn ask(
     driver: &Driver,
     address: CUdeviceptr,

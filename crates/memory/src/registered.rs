@@ -85,7 +85,6 @@ impl<T> Registered<'_, T> {
     ///
     /// As for [`Registered::new`]; `operation` does not run in that case.
     #[doc(alias = "cuMemHostRegister")]
-    #[inline]
     pub fn scope<R>(
         context: &Context,
         elements: &mut [T],
@@ -114,7 +113,6 @@ impl<'a, T> Registered<'a, T> {
     ///
     /// An argument error if the slice has no bytes; `CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED` if a part of it is already pinned.
     #[doc(alias = "cuMemHostRegister")]
-    #[inline]
     pub unsafe fn new(context: &Context, elements: &'a mut [T], flags: RegisterFlags) -> Result<Self> {
         let bytes = size_of_val(elements);
         let registration = Registration::new("Registered::new", context, elements.as_mut_ptr().cast(), bytes, flags)?;
@@ -129,7 +127,6 @@ impl<'a, T> Registered<'a, T> {
     /// # Errors
     ///
     /// Any error of the driver.
-    #[inline]
     pub fn device_pointer(&mut self) -> Result<DevicePointer<T>> {
         let host = self.elements.as_mut_ptr();
         self.registration.context.entered(|driver| {
@@ -148,7 +145,6 @@ impl<'a, T> Registered<'a, T> {
     ///
     /// Returns the value together with the error if the driver fails.
     #[doc(alias = "cuMemHostUnregister")]
-    #[inline]
     pub fn close(mut self) -> Result<(), Returned<Self>> {
         self.registration.end().map_err(|error| Returned::new(self, error))
     }
@@ -162,7 +158,6 @@ impl<T> RegisteredRef<'_, T> {
     /// # Errors
     ///
     /// As for [`RegisteredRef::new`]; `operation` does not run in that case.
-    #[inline]
     pub fn scope<R>(
         context: &Context,
         elements: &[T],
@@ -188,7 +183,6 @@ impl<'a, T> RegisteredRef<'a, T> {
     /// # Errors
     ///
     /// As for [`Registered::new`]; `CUDA_ERROR_NOT_SUPPORTED` if the system cannot register read-only memory.
-    #[inline]
     pub unsafe fn new(context: &Context, elements: &'a [T], flags: RegisterFlags) -> Result<Self> {
         let (start, bytes) = (elements.as_ptr().cast_mut().cast(), size_of_val(elements));
         let registration = Registration::new("RegisteredRef::new", context, start, bytes, flags)?;
@@ -202,14 +196,12 @@ impl<'a, T> RegisteredRef<'a, T> {
     /// # Errors
     ///
     /// Returns the value together with the error if the driver fails.
-    #[inline]
     pub fn close(mut self) -> Result<(), Returned<Self>> {
         self.registration.end().map_err(|error| Returned::new(self, error))
     }
 }
 
 impl Registration {
-    #[inline]
     fn new(
         operation: &'static str,
         context: &Context,
@@ -228,7 +220,6 @@ impl Registration {
         Ok(Self { context: context.clone(), address: start.expose_provenance(), _memory: PhantomData })
     }
 
-    #[inline]
     fn end(&mut self) -> Result<()> {
         if self.address == 0 {
             return Ok(());
@@ -271,28 +262,24 @@ impl<T> Deref for RegisteredRef<'_, T> {
 }
 
 impl<T: fmt::Debug> fmt::Debug for Registered<'_, T> {
-    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Debug::fmt(&**self, formatter)
     }
 }
 
 impl<T: fmt::Debug> fmt::Debug for RegisteredRef<'_, T> {
-    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Debug::fmt(&**self, formatter)
     }
 }
 
 impl Drop for Registration {
-    #[inline]
     fn drop(&mut self) {
         release(|| self.end());
     }
 }
 
 #[cold]
-#[inline]
 fn explain(error: Error) -> Error {
     error.advised(|error| {
         let is_unknown = error.code == CUresult::CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;

@@ -140,7 +140,6 @@ pub unsafe trait Resource: Send + Sync {
     /// # Errors
     ///
     /// Any error of the driver.
-    #[inline]
     fn trim(&self, stream: &Stream, keep: usize) -> Result<()> {
         let _ = (stream, keep);
         Ok(())
@@ -149,7 +148,6 @@ pub unsafe trait Resource: Send + Sync {
     /// Returns the segments that were taken or released since the change with this number, inclusive, oldest first; none for resources
     /// without segments. A [`AllocationRecorder`] queries this for each event.
     #[cfg(feature = "diagnostics")]
-    #[inline]
     fn segment_changes(&self, since: u64) -> Vec<SegmentChange> {
         let _ = since;
         Vec::new()

@@ -5,7 +5,6 @@ use std::ops::{Bound, Range, RangeBounds};
 use curium_driver::{Error, Result};
 
 /// Returns the size of `len` elements of type `T` in bytes. It must not be 0 and must fit the address space.
-#[inline]
 pub(crate) fn bytes<T>(operation: &'static str, len: usize) -> Result<usize> {
     let size = size_of::<T>();
     if len == 0 {
@@ -22,7 +21,6 @@ pub(crate) fn bytes<T>(operation: &'static str, len: usize) -> Result<usize> {
 }
 
 /// Returns an error unless both operands of a copy have the same number of elements.
-#[inline]
 pub(crate) fn same_len(operation: &'static str, buffer: usize, other: usize) -> Result<()> {
     if buffer == other {
         return Ok(());
@@ -34,7 +32,6 @@ pub(crate) fn same_len(operation: &'static str, buffer: usize, other: usize) -> 
 }
 
 /// Returns the range if it is within `len` elements.
-#[inline]
 pub(crate) fn range(operation: &'static str, len: usize, range: impl RangeBounds<usize>) -> Result<Range<usize>> {
     let start = match range.start_bound() {
         Bound::Included(start) => Some(*start),
@@ -56,7 +53,6 @@ pub(crate) fn range(operation: &'static str, len: usize, range: impl RangeBounds
 }
 
 /// Returns an error unless `middle` is within `len` elements.
-#[inline]
 pub(crate) fn split(operation: &'static str, len: usize, middle: usize) -> Result<()> {
     if middle <= len {
         return Ok(());
@@ -65,7 +61,6 @@ pub(crate) fn split(operation: &'static str, len: usize, middle: usize) -> Resul
 }
 
 /// Returns an error unless `address` is aligned for elements of type `T`.
-#[inline]
 pub(crate) fn aligned<T>(operation: &'static str, address: u64) -> Result<()> {
     let align = align_of::<T>();
     if address.is_multiple_of(align as u64) {

@@ -45,7 +45,6 @@ impl Snapshot {
     /// Creates a snapshot of the device with this number after `events`. Their live allocations and segments are those without a matching
     /// free.
     #[must_use]
-    #[inline]
     pub fn new(device: usize, events: Vec<AllocationEvent>) -> Self {
         let log = AllocationLog::new(events);
         let live = log.live().into_iter().map(Block::from).collect();
@@ -56,7 +55,6 @@ impl Snapshot {
     /// Sets the live allocations, such as those of [`LeakTracker`](crate::LeakTracker). This includes memory that was allocated before the first
     /// event.
     #[must_use]
-    #[inline]
     pub fn with_live(mut self, live: &[LiveAllocation]) -> Self {
         self.live = live.iter().map(Block::from).collect();
         self.live.sort_by_key(|block| block.address);
@@ -66,7 +64,6 @@ impl Snapshot {
     /// Adds the segments of `resource`, including those from before the first event. Memory outside of all segments is shown as a segment
     /// of its own.
     #[must_use]
-    #[inline]
     pub fn with_segments(mut self, resource: &CachingResource) -> Self {
         self.segments =
             resource.segments().into_iter().map(|(start, bytes)| Span { start, end: start + bytes }).collect();
@@ -75,7 +72,6 @@ impl Snapshot {
 
     /// Returns the contents of the file.
     #[must_use]
-    #[inline]
     pub fn to_pickle(&self) -> Vec<u8> {
         let mut pickle = Pickle::new();
         pickle.dictionary(|pickle| {
@@ -100,12 +96,10 @@ impl Snapshot {
     /// # Errors
     ///
     /// Any I/O error.
-    #[inline]
     pub fn write(&self, path: impl AsRef<Path>) -> io::Result<()> {
         std::fs::write(path, self.to_pickle())
     }
 
-    #[inline]
     fn write_segment(&self, pickle: &mut Pickle, segment: &layout::Segment) {
         let in_use = || segment.blocks.iter().filter(|block| block.is_live);
         let allocated: u64 = in_use().map(|block| block.size).sum();
@@ -130,7 +124,6 @@ impl Snapshot {
         });
     }
 
-    #[inline]
     fn write_trace(&self, pickle: &mut Pickle, trace: &[AllocationEvent]) {
         let actions = trace.iter().flat_map(|event| actions(event.kind).iter().map(move |action| (*action, event)));
         let mut actions: Vec<_> = actions.collect();
@@ -147,7 +140,6 @@ impl Snapshot {
 }
 
 /// Returns the viewer's names of an event. A free is two events: requested and completed.
-#[inline]
 fn actions(kind: EventKind) -> &'static [&'static str] {
     match kind {
         EventKind::Allocate => &["alloc"],
@@ -160,7 +152,6 @@ fn actions(kind: EventKind) -> &'static [&'static str] {
     }
 }
 
-#[inline]
 fn write_block(pickle: &mut Pickle, block: &layout::Placed) {
     pickle.dictionary(|pickle| {
         pickle.entry("address", block.address);
@@ -173,7 +164,6 @@ fn write_block(pickle: &mut Pickle, block: &layout::Placed) {
     });
 }
 
-#[inline]
 fn write_event(pickle: &mut Pickle, action: &str, event: &AllocationEvent) {
     pickle.dictionary(|pickle| {
         pickle.key("action");
@@ -187,7 +177,6 @@ fn write_event(pickle: &mut Pickle, action: &str, event: &AllocationEvent) {
     });
 }
 
-#[inline]
 fn write_frames(pickle: &mut Pickle, site: Option<&Site>) {
     pickle.list(site.as_slice(), |pickle, site| {
         pickle.dictionary(|pickle| {

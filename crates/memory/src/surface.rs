@@ -43,7 +43,6 @@ impl<T> Surface<T> {
     ///
     /// An argument error if the array lacks that flag.
     #[doc(alias = "cuSurfObjectCreate")]
-    #[inline]
     pub fn new(array: &Arc<Array<T>>) -> Result<Self> {
         if !array.flags().contains(ArrayFlags::SURFACE) {
             return Err(Error::argument("Surface::new", format!("missing flag `ArrayFlags::SURFACE` ({array:?})")));
@@ -62,14 +61,12 @@ impl<T> Surface<T> {
 
     /// Returns the array.
     #[must_use]
-    #[inline]
     pub fn array(&self) -> &Arc<Array<T>> {
         &self.array
     }
 
     /// Returns the driver's handle, which this value keeps owning.
     #[must_use]
-    #[inline]
     pub fn as_raw(&self) -> CUsurfObject {
         self.handle.raw
     }
@@ -82,7 +79,6 @@ impl<T> Surface<T> {
     ///
     /// Returns the surface together with the error if a graph uses it or the driver fails.
     #[doc(alias = "cuSurfObjectDestroy")]
-    #[inline]
     pub fn close(mut self) -> Result<(), Returned<Self>> {
         let Some(handle) = Arc::get_mut(&mut self.handle) else {
             return Err(Returned::new(self, Error::argument("Surface::close", "a graph uses the surface")));
@@ -95,7 +91,6 @@ impl<T> Surface<T> {
 }
 
 impl SurfaceHandle {
-    #[inline]
     fn destroy(&mut self) -> Result<()> {
         // Running kernels may still use the object.
         self.uses.synchronize()?;
@@ -111,7 +106,6 @@ impl SurfaceHandle {
 // SAFETY: `bind` makes the stream wait for every use of the array, and later uses wait for this one, which `launched` records. The surface
 // is borrowed, and it is only destroyed after every use, including those of graphs that keep it.
 unsafe impl<T> Argument<SurfaceObject> for &Surface<T> {
-    #[inline]
     unsafe fn bind(&mut self, guard: &mut AccessGuard<'_>) -> Result<SurfaceObject> {
         expect_known("surface", self.array.stream().context(), guard.stream())?;
         guard.keep(&self.handle);
@@ -126,21 +120,18 @@ unsafe impl<T> Argument<SurfaceObject> for &Surface<T> {
 }
 
 impl<T> AsRef<Driver> for Surface<T> {
-    #[inline]
     fn as_ref(&self) -> &Driver {
         self.array.driver()
     }
 }
 
 impl<T> fmt::Debug for Surface<T> {
-    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "Surface({:#x} of {:?})", self.as_raw(), self.array)
     }
 }
 
 impl Drop for SurfaceHandle {
-    #[inline]
     fn drop(&mut self) {
         if self.raw != 0 {
             release(|| self.destroy());

@@ -65,7 +65,6 @@ impl TensorMap {
     /// An argument error for a layout that the accelerator does not support, see [`TensorLayout`]. A box has 1 to 256 elements per
     /// dimension and a multiple of 16 bytes in the innermost one, which must fit the swizzle span unless the layout is interleaved.
     #[doc(alias = "cuTensorMapEncodeTiled")]
-    #[inline]
     pub fn tiled(context: &Context, layout: &TensorLayout, elements: &[u32]) -> Result<Self> {
         check::layout("TensorMap::tiled", layout, 1)?;
         check::boxed("TensorMap::tiled", layout, elements)?;
@@ -101,7 +100,6 @@ impl TensorMap {
     ///
     /// An argument error for a layout that the accelerator does not support, see [`TensorLayout`] and [`Im2col`].
     #[doc(alias = "cuTensorMapEncodeIm2col")]
-    #[inline]
     pub fn im2col(context: &Context, layout: &TensorLayout, pixels: &Im2col<'_>) -> Result<Self> {
         check::layout("TensorMap::im2col", layout, 3)?;
         check::im2col("TensorMap::im2col", layout, pixels)?;
@@ -140,7 +138,6 @@ impl TensorMap {
     ///
     /// An argument error for a layout that the accelerator does not support, see [`TensorLayout`] and [`Im2colWide`].
     #[doc(alias = "cuTensorMapEncodeIm2colWide")]
-    #[inline]
     pub fn im2col_wide(context: &Context, layout: &TensorLayout, pixels: &Im2colWide) -> Result<Self> {
         check::layout("TensorMap::im2col_wide", layout, 3)?;
         check::im2col_wide("TensorMap::im2col_wide", layout, pixels)?;
@@ -180,7 +177,6 @@ impl TensorMap {
     ///
     /// An argument error if the address is not a multiple of 16; `CUDA_ERROR_INVALID_VALUE` if the layout requires 32.
     #[doc(alias = "cuTensorMapReplaceAddress")]
-    #[inline]
     pub fn replace_address<T>(&mut self, context: &Context, pointer: DevicePointer<T>) -> Result<()> {
         check::address("TensorMap::replace_address", pointer.as_raw(), 16)?;
         let address = std::ptr::without_provenance_mut::<c_void>(pointer.as_raw() as usize);
@@ -203,7 +199,6 @@ impl TensorMap {
     ///
     /// Any error of the driver.
     #[doc(alias = "cuTensorMapSetAllocationClass")]
-    #[inline]
     pub unsafe fn set_allocation_class(
         &mut self,
         context: &Context,
@@ -219,7 +214,6 @@ impl TensorMap {
 
     /// Returns the 128 opaque bytes as words.
     #[must_use]
-    #[inline]
     pub fn to_words(&self) -> [u64; 16] {
         self.0.opaque
     }
@@ -230,13 +224,11 @@ impl TensorMap {
     ///
     /// `words` came from [`TensorMap::to_words`].
     #[must_use]
-    #[inline]
     pub const unsafe fn from_words(words: [u64; 16]) -> Self {
         Self(CUtensorMap { opaque: words })
     }
 
     /// Creates a map with `encode`, which runs with the context current.
-    #[inline]
     fn encode(
         context: &Context,
         encode: impl FnOnce(&curium_driver::Driver, *mut CUtensorMap) -> Result<()>,
@@ -249,7 +241,6 @@ impl TensorMap {
 }
 
 impl TensorAllocationClass {
-    #[inline]
     const fn to_raw(self) -> CUtensorMapAllocClass {
         match self {
             Self::Auto => CUtensorMapAllocClass::CU_TENSOR_MAP_ALLOC_CLASS_AUTO,
@@ -258,7 +249,6 @@ impl TensorAllocationClass {
         }
     }
 
-    #[inline]
     fn from_raw(raw: CUtensorMapAllocClass) -> Self {
         match raw {
             CUtensorMapAllocClass::CU_TENSOR_MAP_ALLOC_CLASS_SMALL => Self::Small,
@@ -269,7 +259,6 @@ impl TensorAllocationClass {
 }
 
 impl fmt::Debug for TensorMap {
-    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.debug_struct("TensorMap").finish_non_exhaustive()
     }
@@ -277,7 +266,6 @@ impl fmt::Debug for TensorMap {
 
 /// Adds the hint that the device may be too old.
 #[cold]
-#[inline]
 fn explain(error: Error, context: &Context) -> Error {
     let capability = context.device().compute_capability();
     error.advised(|_| {

@@ -71,7 +71,6 @@ impl<T: Texel> Texture<T> {
     ///
     /// `CUDA_ERROR_INVALID_VALUE` if the options do not fit the array.
     #[doc(alias = "cuTexObjectCreate")]
-    #[inline]
     pub fn from_array(array: &Arc<Array<T>>, options: &TextureOptions) -> Result<Self> {
         Self::from_array_with_view(array, options, None)
     }
@@ -83,7 +82,6 @@ impl<T: Texel> Texture<T> {
     /// # Errors
     ///
     /// An argument error for a view without levels or layers; `CUDA_ERROR_INVALID_VALUE` if the options or the view do not fit the array.
-    #[inline]
     pub fn from_array_with_view(
         array: &Arc<Array<T>>,
         options: &TextureOptions,
@@ -103,7 +101,6 @@ impl<T: Texel> Texture<T> {
     ///
     /// An argument error for a view without levels or layers; `CUDA_ERROR_INVALID_VALUE` if the options or the view do not fit the array.
     /// It requires normalized coordinates.
-    #[inline]
     pub fn from_mipmapped_array(
         array: &Arc<MipmappedArray<T>>,
         options: &TextureOptions,
@@ -122,7 +119,6 @@ impl<T: Texel> Texture<T> {
     /// # Errors
     ///
     /// `CUDA_ERROR_INVALID_VALUE` if the buffer is too long for the device, or misaligned.
-    #[inline]
     pub fn from_buffer(buffer: &Arc<DeviceBuffer<T>>, options: &TextureOptions) -> Result<Self> {
         let mut resource = empty(CUresourcetype::CU_RESOURCE_TYPE_LINEAR);
         resource.res.linear.devPtr = buffer.as_pointer().as_raw();
@@ -139,7 +135,6 @@ impl<T: Texel> Texture<T> {
     /// # Errors
     ///
     /// An argument error if the region is out of bounds; `CUDA_ERROR_INVALID_VALUE` if the pitch or the address is misaligned.
-    #[inline]
     pub fn from_pitch2d(buffer: &Arc<DeviceBuffer<T>>, plane: Pitch2d, options: &TextureOptions) -> Result<Self> {
         let Pitch2d { width, height, pitch_bytes } = plane;
         let row = width.checked_mul(size_of::<T>()).filter(|row| *row <= pitch_bytes && *row != 0);
@@ -166,14 +161,12 @@ impl<T: Texel> Texture<T> {
 impl<T> Texture<T> {
     /// Returns the driver's handle, which this value keeps owning.
     #[must_use]
-    #[inline]
     pub fn as_raw(&self) -> CUtexObject {
         self.handle.raw
     }
 
     /// Returns the driver.
     #[must_use]
-    #[inline]
     pub fn driver(&self) -> &Driver {
         self.handle.context.driver()
     }
@@ -186,7 +179,6 @@ impl<T> Texture<T> {
     ///
     /// Any error of the driver.
     #[doc(alias = "cuTexObjectGetTextureDesc")]
-    #[inline]
     pub fn options(&self) -> Result<TextureOptions> {
         let mut raw = CUDA_TEXTURE_DESC::default();
         self.handle.context.entered(|driver| {
@@ -204,7 +196,6 @@ impl<T> Texture<T> {
     ///
     /// Returns the texture together with the error if a graph uses it or the driver fails.
     #[doc(alias = "cuTexObjectDestroy")]
-    #[inline]
     pub fn close(mut self) -> Result<(), Returned<Self>> {
         let Some(handle) = Arc::get_mut(&mut self.handle) else {
             return Err(Returned::new(self, Error::argument("Texture::close", "a graph uses the texture")));
@@ -217,7 +208,6 @@ impl<T> Texture<T> {
 }
 
 impl<T: Texel> Texture<T> {
-    #[inline]
     fn create(
         context: &Context,
         resource: &CUDA_RESOURCE_DESC,
@@ -239,7 +229,6 @@ impl<T: Texel> Texture<T> {
 }
 
 impl TextureHandle {
-    #[inline]
     fn destroy(&mut self) -> Result<()> {
         // Running kernels may still use the object.
         self.source.synchronize()?;
@@ -253,21 +242,18 @@ impl TextureHandle {
 }
 
 impl Kept for (Arc<Uses>, Arc<ArrayHandle>) {
-    #[inline]
     fn synchronize(&self) -> Result<()> {
         self.0.synchronize()
     }
 }
 
 impl Kept for MipmappedHandle {
-    #[inline]
     fn synchronize(&self) -> Result<()> {
         self.uses().synchronize()
     }
 }
 
 impl<T: Texel> Kept for DeviceBuffer<T> {
-    #[inline]
     fn synchronize(&self) -> Result<()> {
         self.wait_for_uses()
     }
@@ -275,7 +261,6 @@ impl<T: Texel> Kept for DeviceBuffer<T> {
 
 impl<T: Texel> Source<T> {
     /// Requirements of the driver's texture.
-    #[inline]
     fn kept(&self) -> Arc<dyn Kept> {
         match self {
             Self::Array(array) => Arc::new((Arc::clone(array.uses()), Arc::clone(array.handle()))) as _,
@@ -286,7 +271,6 @@ impl<T: Texel> Source<T> {
 }
 
 impl<T> Source<T> {
-    #[inline]
     fn uses(&self) -> Option<&Arc<Uses>> {
         match self {
             Self::Array(array) => Some(array.uses()),
@@ -299,7 +283,6 @@ impl<T> Source<T> {
 // SAFETY: `bind` makes the stream wait for the last write of the memory, and later writers wait for this use, which `launched` records. The
 // texture is borrowed, and it is only destroyed after every use, including those of graphs that keep it.
 unsafe impl<T> Argument<TextureObject> for &Texture<T> {
-    #[inline]
     unsafe fn bind(&mut self, guard: &mut AccessGuard<'_>) -> Result<TextureObject> {
         expect_known("texture", &self.handle.context, guard.stream())?;
         guard.keep(&self.handle);
@@ -314,7 +297,6 @@ unsafe impl<T> Argument<TextureObject> for &Texture<T> {
         Ok(TextureObject(self.as_raw()))
     }
 
-    #[inline]
     unsafe fn launched(&mut self, guard: &mut AccessGuard<'_>) {
         match &self.source {
             Source::Buffer(buffer) => {
@@ -328,21 +310,18 @@ unsafe impl<T> Argument<TextureObject> for &Texture<T> {
 }
 
 impl<T> AsRef<Driver> for Texture<T> {
-    #[inline]
     fn as_ref(&self) -> &Driver {
         self.driver()
     }
 }
 
 impl<T> fmt::Debug for Texture<T> {
-    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "Texture({:#x} of {})", self.as_raw(), std::any::type_name::<T>())
     }
 }
 
 impl Drop for TextureHandle {
-    #[inline]
     fn drop(&mut self) {
         if self.raw != 0 {
             release(|| self.destroy());
@@ -351,7 +330,6 @@ impl Drop for TextureHandle {
 }
 
 /// Returns an error if a texture or surface of `context` is invalid for kernels on `stream`: objects belong to a context.
-#[inline]
 pub(crate) fn expect_known(what: &str, context: &Context, stream: &Stream) -> Result<()> {
     const OPERATION: &str = "kernel argument";
     stream.driver().expect_same(context.driver(), OPERATION)?;
@@ -363,7 +341,6 @@ pub(crate) fn expect_known(what: &str, context: &Context, stream: &Stream) -> Re
 }
 
 /// Returns a resource descriptor of a type, to be filled in.
-#[inline]
 pub(crate) fn empty(kind: CUresourcetype) -> CUDA_RESOURCE_DESC {
     CUDA_RESOURCE_DESC { resType: kind, ..CUDA_RESOURCE_DESC::default() }
 }

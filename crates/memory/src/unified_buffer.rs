@@ -73,7 +73,6 @@ impl<T> UnifiedBuffer<T> {
     /// An argument error if `len` is 0 or too large; `CUDA_ERROR_OUT_OF_MEMORY`; `CUDA_ERROR_NOT_SUPPORTED` if the device has no managed
     /// memory.
     #[doc(alias = "cuMemAllocManaged")]
-    #[inline]
     pub fn zeroed(stream: &Stream, len: usize) -> Result<Self>
     where
         T: Zeroable,
@@ -106,7 +105,6 @@ impl<T> UnifiedBuffer<T> {
     /// # Errors
     ///
     /// As for [`UnifiedBuffer::zeroed`].
-    #[inline]
     pub fn from_slice(stream: &Stream, source: &[T]) -> Result<Self>
     where
         T: NoUninit,
@@ -235,7 +233,6 @@ impl<T> UnifiedBuffer<T> {
 }
 
 /// Returns `true` if the host may access managed memory while any device of the system works. All devices can use a buffer, so all count.
-#[inline]
 fn is_concurrent(driver: &Driver) -> Result<bool> {
     let attribute = DeviceAttribute::CONCURRENT_MANAGED_ACCESS;
     driver.devices()?.iter().try_fold(true, |all, device| Ok(all && device.attribute(attribute)?))
@@ -265,7 +262,6 @@ impl<T> AsRef<Driver> for UnifiedBuffer<T> {
 }
 
 impl<T> fmt::Debug for UnifiedBuffer<T> {
-    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "UnifiedBuffer({} × {} at {:?})", self.len, std::any::type_name::<T>(), self.pointer)
     }

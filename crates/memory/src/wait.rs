@@ -22,7 +22,6 @@ const ABORT_AFTER: &str = "CURIUM_ABORT_AFTER";
 /// # Errors
 ///
 /// The error of the last attempt.
-#[inline]
 pub(crate) fn before_free(stream: &Stream) -> Result<()> {
     // The common case is an idle stream, which needs no wait.
     if stream.is_finished().unwrap_or(false) { Ok(()) } else { repeated(|| stream.synchronize()) }
@@ -34,7 +33,6 @@ pub(crate) fn before_free(stream: &Stream) -> Result<()> {
 ///
 /// As for [`before_free`].
 #[cfg(feature = "caching")]
-#[inline]
 pub(crate) fn before_free_event(event: &Event) -> Result<()> {
     repeated(|| event.synchronize())
 }
@@ -45,13 +43,11 @@ pub(crate) fn before_free_event(event: &Event) -> Result<()> {
 ///
 /// As for [`before_free`].
 #[cfg(feature = "caching")]
-#[inline]
 pub(crate) fn before_free_context(context: &Context) -> Result<()> {
     repeated(|| context.synchronize())
 }
 
 /// Waits, and retries if that fails.
-#[inline]
 fn repeated(wait: impl Fn() -> Result<()>) -> Result<()> {
     let again = |result: Result<()>, _| result.or_else(|_: Error| wait());
     (0..RETRIES).fold(wait(), again)
@@ -66,7 +62,6 @@ fn repeated(wait: impl Fn() -> Result<()>) -> Result<()> {
 /// # Errors
 ///
 /// The error of earlier work, or of the wait.
-#[inline]
 pub(crate) fn until_done(stream: &Stream) -> Result<()> {
     stream.synchronize().inspect_err(|error| wait_or_abort(stream, error))
 }

@@ -63,7 +63,6 @@ impl AllocationEvent {
 }
 
 impl EventKind {
-    #[inline]
     fn name(self) -> &'static str {
         match self {
             Self::Allocate => "allocate",
@@ -76,7 +75,6 @@ impl EventKind {
         }
     }
 
-    #[inline]
     fn from_name(name: &str) -> Option<Self> {
         const ALL: [EventKind; 7] = [
             EventKind::Allocate,
@@ -92,14 +90,12 @@ impl EventKind {
 
     /// Returns `true` for events of segments, `false` for those of allocations.
     #[must_use]
-    #[inline]
     pub fn is_segment_event(self) -> bool {
         !matches!(self, Self::Allocate | Self::Free | Self::Fail)
     }
 }
 
 impl From<&'static Location<'static>> for Site {
-    #[inline]
     fn from(location: &'static Location<'static>) -> Self {
         Self { file: location.file().into(), line: location.line(), column: location.column() }
     }
@@ -109,7 +105,6 @@ impl From<&'static Location<'static>> for Site {
 impl FromStr for AllocationEvent {
     type Err = String;
 
-    #[inline]
     fn from_str(line: &str) -> Result<Self, String> {
         let mut fields = line.trim().splitn(7, ' ');
         let mut field = |name: &str| fields.next().ok_or_else(|| format!("missing {name}"));
@@ -128,7 +123,6 @@ impl FromStr for AllocationEvent {
 impl FromStr for Site {
     type Err = String;
 
-    #[inline]
     fn from_str(text: &str) -> Result<Self, String> {
         let mut parts = text.rsplitn(3, ':');
         let mut part = || parts.next().unwrap_or_default();
@@ -141,7 +135,6 @@ impl FromStr for Site {
 }
 
 impl fmt::Display for AllocationEvent {
-    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { kind, nanoseconds, address, bytes, alignment, stream, site } = self;
         write!(formatter, "{nanoseconds} {} {address:#x} {bytes} {alignment} {stream}", kind.name())?;
@@ -150,18 +143,15 @@ impl fmt::Display for AllocationEvent {
 }
 
 impl fmt::Display for Site {
-    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "{}:{}:{}", self.file, self.line, self.column)
     }
 }
 
-#[inline]
 fn number<T: FromStr>(text: &str, name: &str) -> Result<T, String> {
     text.parse().map_err(|_| format!("invalid {name} {text:?}"))
 }
 
-#[inline]
 fn address(text: &str) -> Result<u64, String> {
     let digits = text.strip_prefix("0x").ok_or_else(|| format!("invalid address {text:?}"))?;
     u64::from_str_radix(digits, 16).map_err(|_| format!("invalid address {text:?}"))

@@ -49,7 +49,6 @@ impl AllocationLog {
     /// # Errors
     ///
     /// Any other error of the resource.
-    #[inline]
     pub fn replay(&self, resource: &impl Resource, context: &Context) -> Result<Replay> {
         let mut playing = Playing {
             resource,
@@ -67,7 +66,6 @@ impl AllocationLog {
 }
 
 impl<R: Resource> Playing<'_, R> {
-    #[inline]
     fn play(&mut self, event: &AllocationEvent) -> Result<()> {
         // The resource has its own segments.
         if event.kind.is_segment_event() {
@@ -95,7 +93,6 @@ impl<R: Resource> Playing<'_, R> {
         }
     }
 
-    #[inline]
     fn allocate(&mut self, event: &AllocationEvent, stream: Stream) -> Result<()> {
         let Some(pointer) = self.attempt(event, &stream)? else { return Ok(()) };
         self.replay.allocations += 1;
@@ -113,7 +110,6 @@ impl<R: Resource> Playing<'_, R> {
     }
 
     /// Allocates memory, or returns `None` if it is out of memory.
-    #[inline]
     fn attempt(&mut self, event: &AllocationEvent, stream: &Stream) -> Result<Option<DevicePointer<u8>>> {
         match self.resource.allocate(stream, event.bytes, event.alignment) {
             Ok(pointer) => Ok(Some(pointer)),
@@ -125,13 +121,11 @@ impl<R: Resource> Playing<'_, R> {
         }
     }
 
-    #[inline]
     fn free(&self, block: &Block) -> Result<()> {
         // SAFETY: the block came from this resource with this size and alignment on this stream, and nothing uses it.
         unsafe { self.resource.deallocate(&block.stream, block.pointer, block.bytes, block.alignment) }
     }
 
-    #[inline]
     fn stream(&mut self, number: u64) -> Result<Stream> {
         if let Some(stream) = self.streams.get(&number) {
             return Ok(stream.clone());
@@ -141,7 +135,6 @@ impl<R: Resource> Playing<'_, R> {
         Ok(stream)
     }
 
-    #[inline]
     fn end(&mut self) -> Result<()> {
         let left = std::mem::take(&mut self.live);
         self.replay.left = left.len() as u64;

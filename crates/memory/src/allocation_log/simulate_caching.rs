@@ -34,7 +34,6 @@ impl AllocationLog {
     /// Simulates a [`CachingResource`](crate::CachingResource) with segments of at least `segment_bytes` bytes, for a single thread and
     /// independent streams. Returns its state after each event.
     #[must_use]
-    #[inline]
     pub fn simulate_caching(&self, segment_bytes: usize) -> Vec<CacheSample> {
         let mut imagined = Imagined {
             store: Store::default(),
@@ -48,7 +47,6 @@ impl AllocationLog {
 }
 
 impl Imagined {
-    #[inline]
     fn play(&mut self, event: &AllocationEvent) -> CacheSample {
         let owner = Owner(event.stream);
         match event.kind {
@@ -61,7 +59,6 @@ impl Imagined {
         self.sample
     }
 
-    #[inline]
     fn allocate(&mut self, owner: Owner, event: &AllocationEvent) {
         self.free(owner, event.address);
         let (size, alignment) = (Rounded::up(event.bytes), (event.alignment as u64).max(GRANULE));
@@ -72,7 +69,6 @@ impl Imagined {
         self.sample.block_bytes += size.bytes();
     }
 
-    #[inline]
     fn free(&mut self, owner: Owner, address: u64) {
         let Some((place, size, bytes)) = self.live.remove(&address) else { return };
         self.sample.live_bytes -= bytes as u64;
@@ -86,7 +82,6 @@ impl Imagined {
         self.store.give(owner, size, place);
     }
 
-    #[inline]
     fn search(&mut self, owner: Owner, size: Rounded, alignment: u64) -> u64 {
         if let Some(place) = self.take(owner, size, alignment) {
             return place;
@@ -105,7 +100,6 @@ impl Imagined {
         }
     }
 
-    #[inline]
     fn take(&mut self, owner: Owner, size: Rounded, alignment: u64) -> Option<u64> {
         match size {
             Rounded::Class(class) if alignment == GRANULE => self.take_block(owner, class),
@@ -113,7 +107,6 @@ impl Imagined {
         }
     }
 
-    #[inline]
     fn take_block(&mut self, owner: Owner, class: Class) -> Option<u64> {
         let mut blocks = Vec::new();
         self.store.take(owner, class, Bins::capacity(class).div_ceil(2), &mut blocks);
@@ -125,7 +118,6 @@ impl Imagined {
     }
 
     /// Extends the only segment at its end.
-    #[inline]
     fn grow(&mut self, bytes: u64) {
         // The first granule is skipped, so no address is 0.
         let end = GRANULE + self.sample.reserved_bytes;
@@ -135,7 +127,6 @@ impl Imagined {
         self.sample.reserved_bytes += length;
     }
 
-    #[inline]
     fn bins(&mut self, owner: Owner) -> &mut Bins {
         self.bins.entry(owner).or_insert_with(Bins::new)
     }

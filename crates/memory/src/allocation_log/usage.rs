@@ -21,7 +21,6 @@ pub struct UsageSample {
 impl AllocationLog {
     /// Returns the memory use after each event. Frees without an allocation in the log are ignored.
     #[must_use]
-    #[inline]
     pub fn usage(&self) -> Vec<UsageSample> {
         let mut live: BTreeMap<u64, u64> = BTreeMap::new();
         let mut live_bytes = 0;

@@ -28,7 +28,6 @@ pub(super) struct ArrayCopy<'a> {
 
 impl<'a> ArrayCopy<'a> {
     /// Creates a copy between the region at `origin` and `memory`, which has the same extent. The region must be in bounds.
-    #[inline]
     pub(super) fn new<T>(
         operation: &'static str,
         (array, origin): (&'a Array<T>, [usize; 3]),
@@ -40,7 +39,6 @@ impl<'a> ArrayCopy<'a> {
     }
 
     /// Enqueues the copy on `stream`.
-    #[inline]
     pub(super) fn run(&self, stream: &Stream) -> Result<()> {
         let mut guard = AccessGuard::new(stream)?;
         self.prepare(&mut guard)?;
@@ -50,7 +48,6 @@ impl<'a> ArrayCopy<'a> {
     }
 
     /// Returns the array operand of a batch; lengths are in its elements.
-    #[inline]
     fn array_operand(&self) -> CUmemcpy3DOperand {
         let [x, y, z] = self.origin;
         let array =
@@ -62,7 +59,6 @@ impl<'a> ArrayCopy<'a> {
     }
 
     /// Returns the memory operand, in elements of the array.
-    #[inline]
     fn memory_operand(&self, options: CopyOptions) -> CUmemcpy3DOperand {
         let (place, hints) = (&self.memory.place, options.to_raw());
         let ptr = CUmemcpy3DOperand_st__bindgen_ty_1__bindgen_ty_1 {
@@ -79,7 +75,6 @@ impl<'a> ArrayCopy<'a> {
 }
 
 impl BoxCopy for ArrayCopy<'_> {
-    #[inline]
     fn prepare(&self, guard: &mut AccessGuard<'_>) -> Result<()> {
         let (own, memory) = (self.uses.stream(), &self.memory.end);
         if !memory.is_everywhere() && own.device().as_raw() != memory.stream().device().as_raw() {
@@ -95,12 +90,10 @@ impl BoxCopy for ArrayCopy<'_> {
         }
     }
 
-    #[inline]
     fn is_at(&self, stream: &Stream) -> bool {
         self.uses.stream().context().shares_objects_with(stream.context()) && self.memory.end.is_at(stream)
     }
 
-    #[inline]
     fn operation(&self, options: CopyOptions) -> CUDA_MEMCPY3D_BATCH_OP {
         let (place, hints) = (&self.memory.place, options.to_raw());
         let (array, memory) = (self.array_operand(), self.memory_operand(options));
@@ -109,7 +102,6 @@ impl BoxCopy for ArrayCopy<'_> {
         CUDA_MEMCPY3D_BATCH_OP { src, dst, extent, srcAccessOrder: hints.srcAccessOrder, flags: hints.flags }
     }
 
-    #[inline]
     fn enqueue(&self, stream: &Stream) -> Result<()> {
         let (place, array, address, [x, y, z]) =
             (&self.memory.place, self.array.raw, self.memory.end.address, self.origin);
@@ -141,7 +133,6 @@ impl BoxCopy for ArrayCopy<'_> {
         unsafe { put(stream, &copy, contexts) }
     }
 
-    #[inline]
     fn record(&self, guard: &mut AccessGuard<'_>) {
         if self.is_to_array {
             self.memory.end.tracked.after_read(guard);
@@ -159,7 +150,6 @@ impl BoxCopy for ArrayCopy<'_> {
 ///
 /// Both operands are in bounds, belong to the contexts, and are live until the copy is done. The stream has waited for everything the copy
 /// depends on.
-#[inline]
 pub(super) unsafe fn put(stream: &Stream, copy: &CUDA_MEMCPY3D, contexts: Option<(&Context, &Context)>) -> Result<()> {
     let Some((to, from)) = contexts else {
         // SAFETY: the caller guarantees both operands.
@@ -171,7 +161,6 @@ pub(super) unsafe fn put(stream: &Stream, copy: &CUDA_MEMCPY3D, contexts: Option
 }
 
 /// Returns the copy as one between contexts.
-#[inline]
 fn between(copy: &CUDA_MEMCPY3D, to: &Context, from: &Context) -> CUDA_MEMCPY3D_PEER {
     CUDA_MEMCPY3D_PEER {
         srcXInBytes: copy.srcXInBytes,

@@ -13,7 +13,6 @@ impl<'a> CopyBatch<'a> {
     /// # Errors
     ///
     /// An argument error if the region is out of bounds, or if a row of `source` starts inside an element.
-    #[inline]
     pub fn copy_to_array<T: Texel>(
         self,
         array: &'a Array<T>,
@@ -28,7 +27,6 @@ impl<'a> CopyBatch<'a> {
     /// # Errors
     ///
     /// As for [`CopyBatch::copy_to_array`].
-    #[inline]
     pub fn copy_from_array<T: Texel>(
         self,
         target: PitchedSliceMut<'a, T>,
@@ -38,7 +36,6 @@ impl<'a> CopyBatch<'a> {
         self.with_array("CopyBatch::copy_from_array", (array, origin), target.into_end(), false)
     }
 
-    #[inline]
     fn with_array<T: Texel>(
         self,
         operation: &'static str,

@@ -29,7 +29,6 @@ impl<T: Texel> Array<T> {
     ///
     /// An argument error if the number of elements differs.
     #[doc(alias = "cuMemcpyHtoA")]
-    #[inline]
     pub fn copy_from_slice(&self, source: &[T]) -> Result<()> {
         self.stream().expect_captured("Array::copy_from_slice", "use `copy_from_slice_on(scope, …)`")?;
         self.copy_from_slice_on(self.stream(), source)
@@ -41,7 +40,6 @@ impl<T: Texel> Array<T> {
     /// # Errors
     ///
     /// As for [`Array::copy_from_slice`].
-    #[inline]
     pub fn copy_from_slice_on(&self, stream: &Stream, source: &[T]) -> Result<()> {
         self.copy_region_from_slice_on(stream, ArrayRegion::whole(self.shape()), source)
     }
@@ -54,7 +52,6 @@ impl<T: Texel> Array<T> {
     ///
     /// An argument error if the number of elements differs; an error of earlier work of the context.
     #[doc(alias = "cuMemcpyAtoH")]
-    #[inline]
     pub fn copy_to_slice(&self, target: &mut [T]) -> Result<()> {
         self.stream().expect_captured("Array::copy_to_slice", READ_LATER)?;
         self.copy_to_slice_on(self.stream(), target)
@@ -65,7 +62,6 @@ impl<T: Texel> Array<T> {
     /// # Errors
     ///
     /// As for [`Array::copy_to_slice`]; an argument error if the stream is being captured.
-    #[inline]
     pub fn copy_to_slice_on(&self, stream: &Stream, target: &mut [T]) -> Result<()> {
         self.copy_region_to_slice_on(stream, ArrayRegion::whole(self.shape()), target)
     }
@@ -77,7 +73,6 @@ impl<T: Texel> Array<T> {
     /// # Errors
     ///
     /// An error of earlier work of the context.
-    #[inline]
     pub fn to_vec(&self) -> Result<Vec<T>> {
         self.stream().expect_captured("Array::to_vec", READ_LATER)?;
         self.to_vec_on(self.stream())
@@ -88,7 +83,6 @@ impl<T: Texel> Array<T> {
     /// # Errors
     ///
     /// As for [`Array::to_vec`]; an argument error if the stream is being captured.
-    #[inline]
     pub fn to_vec_on(&self, stream: &Stream) -> Result<Vec<T>> {
         let mut target = bytemuck::zeroed_vec(self.len());
         self.copy_to_slice_on(stream, &mut target)?;
@@ -102,7 +96,6 @@ impl<T: Texel> Array<T> {
     /// # Errors
     ///
     /// An argument error if the region is out of bounds or the number of elements differs.
-    #[inline]
     pub fn copy_region_from_slice(&self, region: ArrayRegion, source: &[T]) -> Result<()> {
         let instead = "use `copy_region_from_slice_on(scope, …)`";
         self.stream().expect_captured("Array::copy_region_from_slice", instead)?;
@@ -115,7 +108,6 @@ impl<T: Texel> Array<T> {
     /// # Errors
     ///
     /// As for [`Array::copy_region_from_slice`].
-    #[inline]
     pub fn copy_region_from_slice_on(&self, stream: &Stream, region: ArrayRegion, source: &[T]) -> Result<()> {
         const OPERATION: &str = "Array::copy_region_from_slice";
         self.check(OPERATION, region, source.len())?;
@@ -139,7 +131,6 @@ impl<T: Texel> Array<T> {
     /// # Errors
     ///
     /// An argument error if the region is out of bounds or the number of elements differs.
-    #[inline]
     pub fn copy_region_to_slice(&self, region: ArrayRegion, target: &mut [T]) -> Result<()> {
         self.stream().expect_captured("Array::copy_region_to_slice", READ_LATER)?;
         self.copy_region_to_slice_on(self.stream(), region, target)
@@ -150,7 +141,6 @@ impl<T: Texel> Array<T> {
     /// # Errors
     ///
     /// As for [`Array::copy_region_to_slice`]; an argument error if the stream is being captured.
-    #[inline]
     pub fn copy_region_to_slice_on(&self, stream: &Stream, region: ArrayRegion, target: &mut [T]) -> Result<()> {
         const OPERATION: &str = "Array::copy_region_to_slice";
         self.check(OPERATION, region, target.len())?;
@@ -173,7 +163,6 @@ impl<T: Texel> Array<T> {
     ///
     /// An argument error if the region is out of bounds or the number of elements differs.
     #[doc(alias = "cuMemcpyDtoA")]
-    #[inline]
     pub fn copy_from_device(&self, region: ArrayRegion, source: &impl AsDeviceSlice<Element = T>) -> Result<()> {
         self.stream().expect_captured("Array::copy_from_device", "use `copy_from_device_on(scope, …)`")?;
         self.copy_from_device_on(self.stream(), region, source)
@@ -186,7 +175,6 @@ impl<T: Texel> Array<T> {
     /// # Errors
     ///
     /// As for [`Array::copy_from_device`].
-    #[inline]
     pub fn copy_from_device_on(
         &self,
         stream: &Stream,
@@ -211,7 +199,6 @@ impl<T: Texel> Array<T> {
     ///
     /// An argument error if the region is out of bounds or the number of elements differs.
     #[doc(alias = "cuMemcpyAtoD")]
-    #[inline]
     pub fn copy_to_device(&self, region: ArrayRegion, target: &mut impl AsDeviceSliceMut<Element = T>) -> Result<()> {
         self.stream().expect_captured("Array::copy_to_device", "use `copy_to_device_on(scope, …)`")?;
         self.copy_to_device_on(self.stream(), region, target)
@@ -224,7 +211,6 @@ impl<T: Texel> Array<T> {
     /// # Errors
     ///
     /// As for [`Array::copy_to_device`].
-    #[inline]
     pub fn copy_to_device_on(
         &self,
         stream: &Stream,
@@ -249,7 +235,6 @@ impl<T: Texel> Array<T> {
     ///
     /// An argument error if a region is out of bounds, or if both arrays are the same.
     #[doc(alias = "cuMemcpyAtoA")]
-    #[inline]
     pub fn copy_from_array(&self, origin: [usize; 3], source: &Self, region: ArrayRegion) -> Result<()> {
         self.stream().expect_captured("Array::copy_from_array", "use `copy_from_array_on(scope, …)`")?;
         self.copy_from_array_on(self.stream(), origin, source, region)
@@ -262,7 +247,6 @@ impl<T: Texel> Array<T> {
     /// # Errors
     ///
     /// As for [`Array::copy_from_array`].
-    #[inline]
     pub fn copy_from_array_on(
         &self,
         stream: &Stream,
@@ -301,7 +285,6 @@ impl<T: Texel> Array<T> {
     }
 
     /// Returns an argument error unless work on `stream` can access the array directly.
-    #[inline]
     fn expect_own_device(&self, operation: &'static str, stream: &Stream) -> Result<()> {
         if self.stream().context().shares_objects_with(stream.context()) {
             return Ok(());
@@ -312,7 +295,6 @@ impl<T: Texel> Array<T> {
         ))
     }
 
-    #[inline]
     fn check(&self, operation: &'static str, region: ArrayRegion, len: usize) -> Result<()> {
         region.check(operation, self.shape())?;
         let count = region.len();
@@ -327,7 +309,6 @@ impl<T: Texel> Array<T> {
 }
 
 impl<T: Texel> Side<'_, T> {
-    #[inline]
     fn source(&self, raw: &mut CUDA_MEMCPY3D, [width, rows, _]: [usize; 3]) {
         let size = size_of::<T>();
         (raw.srcPitch, raw.srcHeight) = (width * size, rows);
@@ -343,7 +324,6 @@ impl<T: Texel> Side<'_, T> {
         }
     }
 
-    #[inline]
     fn target(&self, raw: &mut CUDA_MEMCPY3D, [width, rows, _]: [usize; 3]) {
         let size = size_of::<T>();
         (raw.dstPitch, raw.dstHeight) = (width * size, rows);
@@ -361,7 +341,6 @@ impl<T: Texel> Side<'_, T> {
 }
 
 /// Elements without padding.
-#[inline]
 const fn tight<T>([width, height, depth]: [usize; 3]) -> pitched::Place {
     let width = width * size_of::<T>();
     pitched::Place { width, height, depth, pitch: width, layer: height }
@@ -373,7 +352,6 @@ const fn tight<T>([width, height, depth]: [usize; 3]) -> pitched::Place {
 ///
 /// Both operands are in bounds, belong to the contexts, and are live until the copy is done. The stream has waited for everything the copy
 /// depends on.
-#[inline]
 unsafe fn copy<T: Texel>(
     stream: &Stream,
     to: Side<'_, T>,

@@ -51,7 +51,6 @@ impl<T: Texel> MipmappedArray<T> {
     /// An argument error for a shape without elements, for 0 levels, or for more levels than the shape allows; otherwise as for
     /// [`Array::new`].
     #[doc(alias = "cuMipmappedArrayCreate")]
-    #[inline]
     pub fn new(stream: &Stream, shape: ArrayShape, levels: u32, flags: ArrayFlags) -> Result<Self> {
         check_levels("MipmappedArray::new", shape, levels)?;
         let (uses, descriptor) = (Uses::new("MipmappedArray::new", stream)?, shape.to_raw::<T>(flags));
@@ -77,7 +76,6 @@ impl<T: Texel> MipmappedArray<T> {
     /// # Errors
     ///
     /// An argument error if the elements are not of type `T`, for 0 levels, or for more levels than the shape allows.
-    #[inline]
     pub unsafe fn from_raw_borrowed(stream: &Stream, raw: CUmipmappedArray, levels: u32) -> Result<Self> {
         let mut whole = std::ptr::null_mut();
         // SAFETY: `whole` is a valid pointer, and the caller guarantees that the array is live.
@@ -91,7 +89,6 @@ impl<T: Texel> MipmappedArray<T> {
 
     /// Takes ownership of the array `raw` of `levels` levels in `memory`.
     #[cfg(feature = "external")]
-    #[inline]
     pub(crate) fn in_external(
         stream: &Stream,
         raw: CUmipmappedArray,
@@ -102,7 +99,6 @@ impl<T: Texel> MipmappedArray<T> {
         Self::of(MipmappedHandle { raw, uses: Uses::of_another(stream), owner }, form)
     }
 
-    #[inline]
     fn of(handle: MipmappedHandle, (shape, levels, flags): (ArrayShape, u32, ArrayFlags)) -> Self {
         Self { handle: Arc::new(handle), shape, flags, levels, _elements: PhantomData }
     }
@@ -115,7 +111,6 @@ impl<T: Texel> MipmappedArray<T> {
     ///
     /// An argument error if `level` is out of bounds.
     #[doc(alias = "cuMipmappedArrayGetLevel")]
-    #[inline]
     pub fn level(&self, level: u32) -> Result<Array<T>> {
         if level >= self.levels {
             let reason = format!("level {level} of an array of {} levels", self.levels);
@@ -132,42 +127,36 @@ impl<T: Texel> MipmappedArray<T> {
 impl<T> MipmappedArray<T> {
     /// Returns the shape of level 0.
     #[must_use]
-    #[inline]
     pub fn shape(&self) -> ArrayShape {
         self.shape
     }
 
     /// Returns the flags of the array.
     #[must_use]
-    #[inline]
     pub fn flags(&self) -> ArrayFlags {
         self.flags
     }
 
     /// Returns the number of levels.
     #[must_use]
-    #[inline]
     pub fn levels(&self) -> u32 {
         self.levels
     }
 
     /// Returns the stream on which the levels copy.
     #[must_use]
-    #[inline]
     pub fn stream(&self) -> &Stream {
         self.handle.uses.stream()
     }
 
     /// Returns the driver.
     #[must_use]
-    #[inline]
     pub fn driver(&self) -> &Driver {
         self.stream().driver()
     }
 
     /// Returns the driver's handle, which this value keeps owning.
     #[must_use]
-    #[inline]
     pub fn as_raw(&self) -> CUmipmappedArray {
         self.handle.raw
     }
@@ -180,7 +169,6 @@ impl<T> MipmappedArray<T> {
     ///
     /// `CUDA_ERROR_INVALID_VALUE` for other arrays.
     #[doc(alias = "cuMipmappedArrayGetMemoryRequirements")]
-    #[inline]
     pub fn memory_requirements(&self, device: &Device) -> Result<ArrayMemoryRequirements> {
         let mut raw = CUDA_ARRAY_MEMORY_REQUIREMENTS::default();
         let array = self.as_raw();
@@ -197,7 +185,6 @@ impl<T> MipmappedArray<T> {
     ///
     /// Returns the array together with the error if a level or a texture of it exists, or the driver fails.
     #[doc(alias = "cuMipmappedArrayDestroy")]
-    #[inline]
     pub fn close(mut self) -> Result<(), Returned<Self>> {
         let Some(handle) = Arc::get_mut(&mut self.handle) else {
             return Err(Returned::new(self, Error::argument("MipmappedArray::close", "the array is still in use")));
@@ -208,12 +195,10 @@ impl<T> MipmappedArray<T> {
         }
     }
 
-    #[inline]
     pub(crate) fn handle(&self) -> &Arc<MipmappedHandle> {
         &self.handle
     }
 
-    #[inline]
     pub(crate) fn uses(&self) -> &Arc<Uses> {
         &self.handle.uses
     }
@@ -221,12 +206,10 @@ impl<T> MipmappedArray<T> {
 
 impl MipmappedHandle {
     /// Returns the accesses to the array and its levels.
-    #[inline]
     pub(crate) fn uses(&self) -> &Arc<Uses> {
         &self.uses
     }
 
-    #[inline]
     fn destroy(&mut self) -> Result<()> {
         if !self.raw.is_null() && !matches!(self.owner, MipmappedOwner::Foreign) {
             self.uses.synchronize()?;
@@ -239,7 +222,6 @@ impl MipmappedHandle {
 }
 
 /// Returns an argument error of `operation` unless the shape has elements and at least `levels` levels.
-#[inline]
 pub(crate) fn check_levels(operation: &'static str, shape: ArrayShape, levels: u32) -> Result<()> {
     shape.check(operation)?;
     if (1..=shape.max_levels()).contains(&levels) {
@@ -250,7 +232,6 @@ pub(crate) fn check_levels(operation: &'static str, shape: ArrayShape, levels: u
 }
 
 impl<T> fmt::Debug for MipmappedArray<T> {
-    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let name = std::any::type_name::<T>();
         write!(formatter, "MipmappedArray({} levels of {} of {name})", self.levels, self.shape)
@@ -258,7 +239,6 @@ impl<T> fmt::Debug for MipmappedArray<T> {
 }
 
 impl Drop for MipmappedHandle {
-    #[inline]
     fn drop(&mut self) {
         release(|| self.destroy());
     }

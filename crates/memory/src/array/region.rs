@@ -16,14 +16,12 @@ pub struct ArrayRegion {
 impl ArrayRegion {
     /// Returns the region that covers a shape.
     #[must_use]
-    #[inline]
     pub const fn whole(shape: ArrayShape) -> Self {
         Self { origin: [0; 3], extent: [shape.width(), shape.rows(), shape.layers()] }
     }
 
     /// Returns the number of elements.
     #[must_use]
-    #[inline]
     pub const fn len(&self) -> usize {
         let [width, rows, layers] = self.extent;
         width.saturating_mul(rows).saturating_mul(layers)
@@ -31,13 +29,11 @@ impl ArrayRegion {
 
     /// Returns `true` if there is no element.
     #[must_use]
-    #[inline]
     pub const fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
     /// Returns an error unless the region is not empty and in bounds.
-    #[inline]
     pub(super) fn check(&self, operation: &'static str, shape: ArrayShape) -> Result<()> {
         let bounds = [shape.width(), shape.rows(), shape.layers()];
         let ends = self.origin.iter().zip(self.extent).map(|(origin, extent)| origin.checked_add(extent));

@@ -59,76 +59,65 @@ bitflags! {
 impl ArrayShape {
     /// Creates a one-dimensional shape.
     #[must_use]
-    #[inline]
     pub const fn new_1d(width: usize) -> Self {
         Self { width, height: 0, depth: 0, kind: ArrayKind::Regular }
     }
 
     /// Creates a two-dimensional shape.
     #[must_use]
-    #[inline]
     pub const fn new_2d(width: usize, height: usize) -> Self {
         Self { width, height, depth: 0, kind: ArrayKind::Regular }
     }
 
     /// Creates a three-dimensional shape.
     #[must_use]
-    #[inline]
     pub const fn new_3d(width: usize, height: usize, depth: usize) -> Self {
         Self { width, height, depth, kind: ArrayKind::Regular }
     }
 
     /// Creates a layered one-dimensional shape.
     #[must_use]
-    #[inline]
     pub const fn layered_1d(width: usize, layers: usize) -> Self {
         Self { width, height: 0, depth: layers, kind: ArrayKind::Layered }
     }
 
     /// Creates a layered two-dimensional shape.
     #[must_use]
-    #[inline]
     pub const fn layered_2d(width: usize, height: usize, layers: usize) -> Self {
         Self { width, height, depth: layers, kind: ArrayKind::Layered }
     }
 
     /// Returns a cubemap of six faces.
     #[must_use]
-    #[inline]
     pub const fn cubemap(width: usize) -> Self {
         Self { width, height: width, depth: 6, kind: ArrayKind::Cubemap }
     }
 
     /// Returns a layered cubemap.
     #[must_use]
-    #[inline]
     pub const fn layered_cubemap(width: usize, cubemaps: usize) -> Self {
         Self { width, height: width, depth: cubemaps.saturating_mul(6), kind: ArrayKind::LayeredCubemap }
     }
 
     /// Elements per row.
     #[must_use]
-    #[inline]
     pub const fn width(&self) -> usize {
         self.width
     }
 
     /// Returns `true` for one-dimensional shapes, layered or not.
-    #[inline]
     pub(crate) const fn is_line(&self) -> bool {
         self.height == 0
     }
 
     /// Returns the number of rows per layer: 1 for one-dimensional arrays.
     #[must_use]
-    #[inline]
     pub const fn rows(&self) -> usize {
         if self.is_line() { 1 } else { self.height }
     }
 
     /// Returns the number of layers: 1 for one- and two-dimensional arrays.
     #[must_use]
-    #[inline]
     pub const fn layers(&self) -> usize {
         match self.kind {
             ArrayKind::Regular if self.depth == 0 => 1,
@@ -138,26 +127,22 @@ impl ArrayShape {
 
     /// Returns the kind.
     #[must_use]
-    #[inline]
     pub const fn kind(&self) -> ArrayKind {
         self.kind
     }
 
     /// Returns the number of elements.
     #[must_use]
-    #[inline]
     pub const fn len(&self) -> usize {
         self.width.saturating_mul(self.rows()).saturating_mul(self.layers())
     }
 
     /// Returns `true` if there is no element.
     #[must_use]
-    #[inline]
     pub const fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    #[inline]
     pub(super) fn check(&self, operation: &'static str) -> Result<()> {
         let has_gap = self.kind == ArrayKind::Regular && self.depth != 0 && self.height == 0;
         let is_hollow = self.kind != ArrayKind::Regular && self.depth == 0;
@@ -171,7 +156,6 @@ impl ArrayShape {
         Ok(())
     }
 
-    #[inline]
     pub(crate) fn to_raw<T: Texel>(self, flags: ArrayFlags) -> CUDA_ARRAY3D_DESCRIPTOR {
         let kind = match self.kind {
             ArrayKind::Regular => 0,
@@ -190,7 +174,6 @@ impl ArrayShape {
     }
 
     /// Converts from the driver's type.
-    #[inline]
     pub(super) fn from_raw(raw: &CUDA_ARRAY3D_DESCRIPTOR) -> (Self, ArrayFlags, ArrayFormat) {
         let (layered, cube) = (sys::CUDA_ARRAY3D_LAYERED, sys::CUDA_ARRAY3D_CUBEMAP);
         let kind = match (raw.Flags & cube != 0, raw.Flags & layered != 0) {
@@ -205,7 +188,6 @@ impl ArrayShape {
     }
 
     /// Returns the shape of a mipmap level: each extent is halved `level` times, and the number of layers stays the same.
-    #[inline]
     pub(super) fn level(self, level: u32) -> Self {
         let half = |extent: usize| if extent == 0 { 0 } else { extent.checked_shr(level).unwrap_or(0).max(1) };
         let depth = if self.kind == ArrayKind::Regular { half(self.depth) } else { self.depth };
@@ -213,7 +195,6 @@ impl ArrayShape {
     }
 
     /// Returns the maximum number of mipmap levels.
-    #[inline]
     pub(super) fn max_levels(self) -> u32 {
         let depth = if self.kind == ArrayKind::Regular { self.depth } else { 1 };
         usize::BITS - self.width.max(self.height).max(depth).leading_zeros()
@@ -221,7 +202,6 @@ impl ArrayShape {
 }
 
 impl fmt::Display for ArrayShape {
-    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { width, height, depth, kind } = self;
         match (kind, height, depth) {

@@ -56,7 +56,6 @@ impl<T> Array<T> {
     ///
     /// `CUDA_ERROR_INVALID_VALUE` for other arrays.
     #[doc(alias = "cuArrayGetSparseProperties")]
-    #[inline]
     pub fn sparse_properties(&self) -> Result<SparseProperties> {
         let mut raw = CUDA_ARRAY_SPARSE_PROPERTIES::default();
         // SAFETY: `raw` is a valid pointer, and the array is live.
@@ -77,7 +76,6 @@ impl<T> Array<T> {
     ///
     /// An argument error if `tiles` is empty; any error of the driver.
     #[doc(alias = "cuMemMapArrayAsync")]
-    #[inline]
     pub unsafe fn map_tiles(&self, stream: &Stream, tiles: &[TileMapping<'_>]) -> Result<()> {
         let resource = |info: &mut CUarrayMapInfo| {
             info.resourceType = CUresourcetype::CU_RESOURCE_TYPE_ARRAY;
@@ -99,7 +97,6 @@ impl<T> MipmappedArray<T> {
     ///
     /// `CUDA_ERROR_INVALID_VALUE` for other arrays.
     #[doc(alias = "cuMipmappedArrayGetSparseProperties")]
-    #[inline]
     pub fn sparse_properties(&self) -> Result<SparseProperties> {
         let mut raw = CUDA_ARRAY_SPARSE_PROPERTIES::default();
         // SAFETY: `raw` is a valid pointer, and the array is live.
@@ -119,7 +116,6 @@ impl<T> MipmappedArray<T> {
     /// # Errors
     ///
     /// An argument error if `tiles` is empty; any error of the driver.
-    #[inline]
     pub unsafe fn map_tiles(&self, stream: &Stream, tiles: &[TileMapping<'_>]) -> Result<()> {
         let resource = |info: &mut CUarrayMapInfo| {
             info.resourceType = CUresourcetype::CU_RESOURCE_TYPE_MIPMAPPED_ARRAY;
@@ -133,7 +129,6 @@ impl<T> MipmappedArray<T> {
 }
 
 impl SparseProperties {
-    #[inline]
     fn from_raw(raw: &CUDA_ARRAY_SPARSE_PROPERTIES) -> Self {
         Self {
             tile: [raw.tileExtent.width, raw.tileExtent.height, raw.tileExtent.depth],
@@ -145,7 +140,6 @@ impl SparseProperties {
 }
 
 impl TileMapping<'_> {
-    #[inline]
     fn to_raw(self) -> CUarrayMapInfo {
         let mut info = CUarrayMapInfo {
             subresourceType: CUarraySparseSubresourceType::CU_ARRAY_SPARSE_SUBRESOURCE_TYPE_SPARSE_LEVEL,
@@ -177,7 +171,6 @@ impl TileMapping<'_> {
 /// # Safety
 ///
 /// The array is live, and the memory outlives its mapping.
-#[inline]
 unsafe fn map(stream: &Stream, tiles: &[TileMapping<'_>], resource: impl Fn(&mut CUarrayMapInfo)) -> Result<()> {
     stream.expect_running("Array::map_tiles")?;
     let count = u32::try_from(tiles.len()).ok().filter(|count| *count != 0);

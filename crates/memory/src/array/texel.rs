@@ -63,7 +63,6 @@ unsafe impl bytemuck::Zeroable for Half {}
 unsafe impl bytemuck::Pod for Half {}
 
 impl fmt::Display for ArrayFormat {
-    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let component = match self.component {
             CUarray_format::CU_AD_FORMAT_UNSIGNED_INT8 => "u8",

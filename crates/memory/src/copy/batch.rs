@@ -62,13 +62,11 @@ struct Between<'a> {
 
 impl<'a> CopyBatch<'a> {
     /// Creates an empty batch.
-    #[inline]
     pub fn new() -> Self {
         Self::default()
     }
 
     /// Sets hints for all copies, for drivers that support them.
-    #[inline]
     pub fn with_options(mut self, options: CopyOptions) -> Self {
         self.options = options;
         self
@@ -79,7 +77,6 @@ impl<'a> CopyBatch<'a> {
     /// # Errors
     ///
     /// An argument error if the lengths differ.
-    #[inline]
     pub fn copy<T: Copy>(mut self, target: DeviceSliceMut<'a, T>, source: DeviceSlice<'a, T>) -> Result<Self> {
         size::same_len("CopyBatch::copy", target.len(), source.len())?;
         let (target, source) = (target.into_end(), source.end());
@@ -94,7 +91,6 @@ impl<'a> CopyBatch<'a> {
     /// # Errors
     ///
     /// An argument error if the extents differ.
-    #[inline]
     pub fn copy_pitched<T: Copy>(
         mut self,
         target: PitchedSliceMut<'a, T>,
@@ -110,7 +106,6 @@ impl<'a> CopyBatch<'a> {
 
     /// Adds a pitched copy of another kind.
     #[cfg(feature = "textures")]
-    #[inline]
     pub(crate) fn with_box(mut self, copy: impl BoxCopy + Send + Sync + 'a) -> Self {
         self.boxes.push(Box::new(copy));
         self
@@ -142,7 +137,6 @@ impl<'a> CopyBatch<'a> {
     /// Any error of the driver. Some of the copies may have been enqueued then.
     #[doc(alias = "cuMemcpyBatchAsync")]
     #[doc(alias = "cuMemcpy3DBatchAsync")]
-    #[inline]
     pub fn enqueue(self, stream: &Stream) -> Result<()> {
         let mut guard = AccessGuard::new(stream)?;
         for (to, from) in &self.lines {
@@ -156,7 +150,6 @@ impl<'a> CopyBatch<'a> {
         result.map_err(|error| error.about(format!("{} copies", self.len())))
     }
 
-    #[inline]
     fn enqueue_lines(&self, stream: &Stream) -> Result<()> {
         let driver = stream.driver();
         let (has, has_older) = (driver.has(Function::cuMemcpyBatchAsync_v2), driver.has(Function::cuMemcpyBatchAsync));
@@ -170,7 +163,6 @@ impl<'a> CopyBatch<'a> {
         alone.into_iter().try_for_each(|(_, (to, from))| enqueue_line(stream, to, from))
     }
 
-    #[inline]
     fn enqueue_boxes(&self, stream: &Stream) -> Result<()> {
         let takes_batches = pitched::takes_batches(stream);
         let (together, alone): (Vec<_>, Vec<_>) =
@@ -202,7 +194,6 @@ struct Lines {
 }
 
 impl Lines {
-    #[inline]
     fn new(copies: &[Numbered<'_, '_>], options: CopyOptions) -> Self {
         Self {
             numbers: copies.iter().map(|(number, _)| *number).collect(),
@@ -213,7 +204,6 @@ impl Lines {
         }
     }
 
-    #[inline]
     fn call(&mut self, stream: &Stream) -> Result<()> {
         let (mut attributes, mut first, count, raw) = (self.options.to_raw(), 0, self.sizes.len(), stream.as_raw());
         let (to, from, sizes) = (self.targets.as_mut_ptr(), self.sources.as_mut_ptr(), self.sizes.as_mut_ptr());
@@ -226,7 +216,6 @@ impl Lines {
     }
 
     /// Returns the signature with the index of the failed copy, of CUDA 12.8 and 12.9.
-    #[inline]
     fn call_of_12_8(&mut self, stream: &Stream) -> Result<()> {
         let (mut attributes, mut first, count, raw) = (self.options.to_raw(), 0, self.sizes.len(), stream.as_raw());
         let (to, from, sizes) = (self.targets.as_mut_ptr(), self.sources.as_mut_ptr(), self.sizes.as_mut_ptr());
@@ -245,34 +234,28 @@ impl Lines {
 }
 
 impl BoxCopy for Between<'_> {
-    #[inline]
     fn prepare(&self, guard: &mut AccessGuard<'_>) -> Result<()> {
         prepare(guard, &self.to.end, &self.from.end)
     }
 
-    #[inline]
     fn is_at(&self, stream: &Stream) -> bool {
         self.to.end.is_at(stream) && self.from.end.is_at(stream)
     }
 
-    #[inline]
     fn operation(&self, options: CopyOptions) -> CUDA_MEMCPY3D_BATCH_OP {
         pitched::operation(&self.to, &self.from, options)
     }
 
-    #[inline]
     fn enqueue(&self, stream: &Stream) -> Result<()> {
         pitched::enqueue(stream, &self.to, &self.from)
     }
 
-    #[inline]
     fn record(&self, guard: &mut AccessGuard<'_>) {
         record(guard, &self.to.end, &self.from.end);
     }
 }
 
 /// Enqueues one copy on `stream`, which has waited for the work that both operands depend on.
-#[inline]
 fn enqueue_line(stream: &Stream, to: &End<'_>, from: &End<'_>) -> Result<()> {
     if to.is_everywhere() || from.is_everywhere() || to.is_at(stream) && from.is_at(stream) {
         return device::any(stream, to, from);
@@ -281,14 +264,12 @@ fn enqueue_line(stream: &Stream, to: &End<'_>, from: &End<'_>) -> Result<()> {
 }
 
 /// Records the accesses of a copy that may have been enqueued.
-#[inline]
 fn record(guard: &mut AccessGuard<'_>, to: &End<'_>, from: &End<'_>) {
     from.tracked.after_read(guard);
     to.tracked.after_partial_write(guard);
 }
 
 /// Orders the guard's stream after the work that a copy depends on.
-#[inline]
 fn prepare(guard: &mut AccessGuard<'_>, to: &End<'_>, from: &End<'_>) -> Result<()> {
     if !to.is_near(from) {
         peer::connect(to.stream().context(), from.stream().context())?;
@@ -298,7 +279,6 @@ fn prepare(guard: &mut AccessGuard<'_>, to: &End<'_>, from: &End<'_>) -> Result<
 }
 
 impl fmt::Debug for CopyBatch<'_> {
-    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "CopyBatch({} copies)", self.len())
     }

@@ -29,7 +29,6 @@ pub(crate) fn copy(operation: &'static str, stream: &Stream, to: End<'_>, from: 
 }
 
 /// Enqueues a copy on `stream`, which has waited for the work that both operands depend on, for operands on any device.
-#[inline]
 pub(crate) fn any(stream: &Stream, to: &End<'_>, from: &End<'_>) -> Result<()> {
     spanning::enqueue(stream, || {
         // SAFETY: both operands have this many bytes and are live on this stream, which has waited for the work they depend on.
@@ -38,7 +37,6 @@ pub(crate) fn any(stream: &Stream, to: &End<'_>, from: &End<'_>) -> Result<()> {
 }
 
 /// Like [`copy`], with hints if the driver supports them and both operands are on the stream's device.
-#[inline]
 pub(crate) fn copy_with(
     operation: &'static str,
     stream: &Stream,
@@ -68,7 +66,6 @@ pub(crate) fn copy_with(
 /// # Safety
 ///
 /// Both operands are live on `stream`, which has waited for the work they depend on, and the attributes are readable.
-#[inline]
 unsafe fn with_attributes(
     stream: &Stream,
     to: &End<'_>,
@@ -83,7 +80,6 @@ unsafe fn with_attributes(
 /// # Safety
 ///
 /// As for [`with_attributes`].
-#[inline]
 unsafe fn batch_of_one(
     stream: &Stream,
     to: &End<'_>,

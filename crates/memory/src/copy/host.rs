@@ -13,7 +13,6 @@ use crate::capture_advice::READ_LATER;
 use crate::{DeviceSlice, DeviceSliceMut, MappedBuffer, staging, wait};
 
 /// Copies `source` to `target`, which has the same length, on `stream`, and waits until the copy is done.
-#[inline]
 pub(crate) fn upload<T: NoUninit>(
     operation: &'static str,
     stream: &Stream,
@@ -69,7 +68,6 @@ pub(crate) fn kept<T: NoUninit>(stream: &Stream, source: &[T]) -> Result<MappedB
 }
 
 /// Copies `source` to `target`, which has the same length, on `stream`, and waits until the copy is done.
-#[inline]
 pub(crate) fn download<T: AnyBitPattern>(
     operation: &'static str,
     stream: &Stream,
@@ -113,7 +111,6 @@ pub(crate) fn download<T: AnyBitPattern>(
 /// # Safety
 ///
 /// Both operands have `bytes` bytes, the device's is live in the order of `stream`, and nobody writes the host's before the copy is done.
-#[inline]
 pub(crate) unsafe fn to_device(stream: &Stream, to: CUdeviceptr, from: *const c_void, bytes: usize) -> Result<()> {
     spanning::enqueue(stream, || {
         // SAFETY: the caller guarantees both operands, and the stream is live.
@@ -126,7 +123,6 @@ pub(crate) unsafe fn to_device(stream: &Stream, to: CUdeviceptr, from: *const c_
 /// # Safety
 ///
 /// Both operands have `bytes` bytes, the device's is live in the order of `stream`, and nobody uses the host's before the copy is done.
-#[inline]
 pub(crate) unsafe fn to_host(stream: &Stream, to: *mut c_void, from: CUdeviceptr, bytes: usize) -> Result<()> {
     spanning::enqueue(stream, || {
         // SAFETY: the caller guarantees both operands, and the stream is live.

@@ -19,14 +19,12 @@ pub struct CopyOptions {
 impl CopyOptions {
     /// Creates options without hints.
     #[must_use]
-    #[inline]
     pub const fn new() -> Self {
         Self { prefer_overlap: false, source_location: None, target_location: None }
     }
 
     /// Sets the preference for copy engines over multiprocessors.
     #[must_use]
-    #[inline]
     pub const fn with_prefer_overlap(mut self, prefer_overlap: bool) -> Self {
         self.prefer_overlap = prefer_overlap;
         self
@@ -34,7 +32,6 @@ impl CopyOptions {
 
     /// Sets the expected location of managed source memory.
     #[must_use]
-    #[inline]
     pub const fn with_source_location(mut self, location: MemoryLocation) -> Self {
         self.source_location = Some(location);
         self
@@ -42,14 +39,12 @@ impl CopyOptions {
 
     /// Sets the expected location of managed target memory.
     #[must_use]
-    #[inline]
     pub const fn with_target_location(mut self, location: MemoryLocation) -> Self {
         self.target_location = Some(location);
         self
     }
 
     /// Converts to the driver's type. The source access order is always that of the stream, as the tracking of accesses requires.
-    #[inline]
     pub(crate) fn to_raw(self) -> CUmemcpyAttributes {
         let location =
             |place: Option<MemoryLocation>| place.map_or_else(CUmemLocation::default, MemoryLocation::to_raw);
@@ -61,7 +56,6 @@ impl CopyOptions {
         }
     }
 
-    #[inline]
     const fn flags(self) -> u32 {
         if self.prefer_overlap {
             CUmemcpyFlags::CU_MEMCPY_FLAG_PREFER_OVERLAP_WITH_COMPUTE.0

@@ -8,7 +8,6 @@ use crate::{MemoryLocation, pointer_info};
 
 /// Enqueues a copy between devices on `stream`.
 #[cold]
-#[inline]
 pub(crate) fn copy(operation: &'static str, stream: &Stream, to: End<'_>, from: End<'_>) -> Result<()> {
     let (to_context, from_context) = (to.stream().context(), from.stream().context());
     connect(to_context, from_context)?;
@@ -16,7 +15,6 @@ pub(crate) fn copy(operation: &'static str, stream: &Stream, to: End<'_>, from: 
 }
 
 /// Enqueues a copy on `stream`, which has waited for the work that both operands depend on, for operands on any device.
-#[inline]
 pub(super) fn enqueue(stream: &Stream, to: &End<'_>, from: &End<'_>) -> Result<()> {
     let (to_context, from_context) = (to.stream().context().as_raw(), from.stream().context().as_raw());
     let (to, from, bytes, raw) = (to.address, from.address, to.bytes, stream.as_raw());
@@ -26,7 +24,6 @@ pub(super) fn enqueue(stream: &Stream, to: &End<'_>, from: &End<'_>) -> Result<(
 }
 
 /// Enables peer access between two contexts if their devices support it, so copies between them are direct.
-#[inline]
 pub(crate) fn connect(one: &Context, other: &Context) -> Result<()> {
     for (from, to) in [(one, other), (other, one)] {
         if from.device().can_access_peer(to.device())? {
@@ -37,7 +34,6 @@ pub(crate) fn connect(one: &Context, other: &Context) -> Result<()> {
 }
 
 /// Enables access by kernels on `stream` to memory at `address` that belongs to `owner`, a stream of another device.
-#[inline]
 pub(crate) fn give_access(
     operation: &'static str,
     stream: &Stream,
@@ -61,7 +57,6 @@ pub(crate) fn give_access(
 }
 
 /// Copies are staged if peer access is not possible.
-#[inline]
 fn unless_impossible(result: Result<()>) -> Result<()> {
     const IMPOSSIBLE: [CUresult; 2] =
         [CUresult::CUDA_ERROR_PEER_ACCESS_UNSUPPORTED, CUresult::CUDA_ERROR_TOO_MANY_PEERS];

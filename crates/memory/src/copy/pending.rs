@@ -58,7 +58,6 @@ pub struct Pending<B> {
 /// Returns the buffer together with the error; an argument error if the lengths differ, or if the stream is being captured, because a graph
 /// would outlive the buffer.
 #[doc(alias = "cuMemcpyHtoDAsync")]
-#[inline]
 pub fn upload<T: NoUninit>(
     stream: &Stream,
     source: PinnedBuffer<T>,
@@ -85,7 +84,6 @@ pub fn upload<T: NoUninit>(
 ///
 /// As for [`upload`].
 #[doc(alias = "cuMemcpyDtoHAsync")]
-#[inline]
 pub fn download<T: AnyBitPattern>(
     stream: &Stream,
     source: &impl AsDeviceSlice<Element = T>,
@@ -112,7 +110,6 @@ impl<B> Pending<B> {
     ///
     /// Returns this value together with the error: the copy may still be in progress. If the context is lost it is not, and dropping the
     /// value frees the memory. An argument error if awaiting this value has already returned the memory.
-    #[inline]
     pub fn wait(mut self) -> Result<B, Returned<Self>> {
         match self.event.synchronize().and_then(|()| self.take_host("Pending::wait")) {
             Ok(host) => Ok(host),
@@ -125,7 +122,6 @@ impl<B> Pending<B> {
     /// Use this, or await the value, inside an executor instead of dropping it.
     ///
     /// CUDA: `cuEventQuery`, on that thread.
-    #[inline]
     pub fn detach(self)
     where
         B: Send + Sync + 'static,
@@ -134,7 +130,6 @@ impl<B> Pending<B> {
     }
 
     /// Takes the host memory, or returns an error if it was taken before.
-    #[inline]
     fn take_host(&mut self, operation: &'static str) -> Result<B> {
         self.host.take().ok_or_else(|| Error::argument(operation, "the memory was already returned"))
     }
@@ -146,13 +141,11 @@ impl<B> Pending<B> {
     /// # Errors
     ///
     /// An error of earlier work of the context.
-    #[inline]
     pub fn is_finished(&self) -> Result<bool> {
         self.event.is_finished()
     }
 
     /// Calls `enqueue` to enqueue a copy on `stream` after checking that the lengths are equal.
-    #[inline]
     fn begin(
         (operation, instead): (&'static str, &str),
         stream: &Stream,
@@ -183,7 +176,6 @@ impl<B: Unpin> Future for Pending<B> {
     type Output = Result<B>;
 
     /// Returns an error if it is polled after completion.
-    #[inline]
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<B>> {
         let this = &mut *self;
         if this.host.is_none() {
@@ -202,21 +194,18 @@ impl<B: Unpin> Future for Pending<B> {
 struct Detached<B>(Pending<B>);
 
 impl<B> AsRef<Event> for Detached<B> {
-    #[inline]
     fn as_ref(&self) -> &Event {
         &self.0.event
     }
 }
 
 impl<B> fmt::Debug for Pending<B> {
-    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "Pending({:?})", &*self.event)
     }
 }
 
 impl<B> Drop for Pending<B> {
-    #[inline]
     fn drop(&mut self) {
         let Some(host) = self.host.take() else { return };
         // Retries once, because no caller can.

@@ -45,7 +45,6 @@ impl Place {
     }
 
     /// Returns the number of bytes from the first to the last, padding included.
-    #[inline]
     pub(crate) fn span(&self) -> Option<usize> {
         if self.is_empty() {
             return Some(0);
@@ -56,7 +55,6 @@ impl Place {
 }
 
 impl Side {
-    #[inline]
     fn kind(self) -> CUmemorytype {
         match self {
             Self::Device(_) => CUmemorytype::CU_MEMORYTYPE_DEVICE,
@@ -64,19 +62,16 @@ impl Side {
         }
     }
 
-    #[inline]
     fn device(self) -> CUdeviceptr {
         if let Self::Device(address) = self { address } else { 0 }
     }
 
-    #[inline]
     fn host(self) -> *mut c_void {
         if let Self::Host(host) = self { host } else { std::ptr::null_mut() }
     }
 }
 
 /// Enqueues a pitched copy on a device or between devices.
-#[inline]
 pub(crate) fn copy(operation: &'static str, stream: &Stream, to: &End<'_>, from: &End<'_>) -> Result<()> {
     same_extent(operation, &to.place, &from.place)?;
     if to.place.is_empty() {
@@ -89,7 +84,6 @@ pub(crate) fn copy(operation: &'static str, stream: &Stream, to: &End<'_>, from:
 }
 
 /// Like [`copy`], with hints if the driver supports them and both operands are on the stream's device.
-#[inline]
 pub(crate) fn copy_with(
     name: &'static str,
     stream: &Stream,
@@ -120,13 +114,11 @@ pub(crate) fn copy_with(
 }
 
 /// Returns `true` if pitched copies on a stream can be batched.
-#[inline]
 pub(crate) fn takes_batches(stream: &Stream) -> bool {
     !stream.as_raw().is_null() && !stream.is_capture_active() && stream.driver().has(Function::cuMemcpy3DBatchAsync_v2)
 }
 
 /// Enqueues a copy on `stream`, which has waited for the work that both operands depend on.
-#[inline]
 pub(crate) fn enqueue(stream: &Stream, to: &End<'_>, from: &End<'_>) -> Result<()> {
     let sides = (Side::Device(to.end.address), Side::Device(from.end.address));
     // A plain pitched copy of another device's memory is an invalid value, or crashes the process if no context is current.
@@ -144,7 +136,6 @@ pub(crate) fn enqueue(stream: &Stream, to: &End<'_>, from: &End<'_>) -> Result<(
 ///
 /// `from` points to memory with this layout that nobody writes until the copy is done; the stream has waited for the work that `to` depends
 /// on.
-#[inline]
 pub(crate) unsafe fn from_host(stream: &Stream, to: &End<'_>, from: *const c_void, place: &Place) -> Result<()> {
     let (target, source) = (Side::Device(to.end.address), Side::Host(from.cast_mut()));
     let result = at_home(stream, &to.end, || {
@@ -160,7 +151,6 @@ pub(crate) unsafe fn from_host(stream: &Stream, to: &End<'_>, from: *const c_voi
 ///
 /// `to` points to memory with this layout that nobody uses until the copy is done; the stream has waited for the work that `from` depends
 /// on.
-#[inline]
 pub(crate) unsafe fn to_host(stream: &Stream, to: *mut c_void, place: &Place, from: &End<'_>) -> Result<()> {
     let result = at_home(stream, &from.end, || {
         // SAFETY: the caller guarantees the host operand, and the other was checked.
@@ -170,7 +160,6 @@ pub(crate) unsafe fn to_host(stream: &Stream, to: *mut c_void, place: &Place, fr
 }
 
 /// Enqueues a copy on `stream`, with its context current if the memory is on another device: drivers crash the process otherwise.
-#[inline]
 fn at_home(stream: &Stream, end: &super::End<'_>, put: impl FnOnce() -> Result<()>) -> Result<()> {
     if end.is_at(stream) { put() } else { stream.context().entered(|_| put()) }
 }
@@ -180,7 +169,6 @@ fn at_home(stream: &Stream, end: &super::End<'_>, put: impl FnOnce() -> Result<(
 /// # Safety
 ///
 /// Both operands are in bounds, and are live until the copy is done.
-#[inline]
 unsafe fn put(stream: &Stream, (to, target): (Side, &Place), (from, source): (Side, &Place)) -> Result<()> {
     if target.depth == 1 {
         let copy = two_dimensional((to, target), (from, source));
@@ -196,7 +184,6 @@ unsafe fn put(stream: &Stream, (to, target): (Side, &Place), (from, source): (Si
     })
 }
 
-#[inline]
 fn two_dimensional((to, target): (Side, &Place), (from, source): (Side, &Place)) -> CUDA_MEMCPY2D {
     CUDA_MEMCPY2D {
         srcMemoryType: from.kind(),
@@ -213,7 +200,6 @@ fn two_dimensional((to, target): (Side, &Place), (from, source): (Side, &Place))
     }
 }
 
-#[inline]
 fn three_dimensional((to, target): (Side, &Place), (from, source): (Side, &Place)) -> CUDA_MEMCPY3D {
     CUDA_MEMCPY3D {
         srcMemoryType: from.kind(),
@@ -233,7 +219,6 @@ fn three_dimensional((to, target): (Side, &Place), (from, source): (Side, &Place
     }
 }
 
-#[inline]
 fn between_devices(stream: &Stream, to: &End<'_>, from: &End<'_>) -> Result<()> {
     let copy = CUDA_MEMCPY3D_PEER {
         srcMemoryType: CUmemorytype::CU_MEMORYTYPE_DEVICE,
@@ -256,7 +241,6 @@ fn between_devices(stream: &Stream, to: &End<'_>, from: &End<'_>) -> Result<()> 
 }
 
 /// Returns the copy as an operation of a batch.
-#[inline]
 pub(crate) fn operation(to: &End<'_>, from: &End<'_>, options: CopyOptions) -> CUDA_MEMCPY3D_BATCH_OP {
     let hints = options.to_raw();
     let operand = |end: &End<'_>, hint| CUmemcpy3DOperand {
@@ -280,7 +264,6 @@ pub(crate) fn operation(to: &End<'_>, from: &End<'_>, options: CopyOptions) -> C
 }
 
 /// Returns an error unless both operands have the same extent.
-#[inline]
 pub(crate) fn same_extent(operation: &'static str, one: &Place, other: &Place) -> Result<()> {
     let extent = |place: &Place| (place.width, place.height, place.depth);
     if extent(one) == extent(other) {

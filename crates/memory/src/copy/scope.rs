@@ -56,7 +56,6 @@ struct Waiter<'env> {
 /// # Errors
 ///
 /// The error of `operation`, or an error of earlier work of the context.
-#[inline]
 pub fn copy_scope<'env, R>(
     stream: &'env Stream,
     operation: impl for<'scope> FnOnce(&'scope CopyScope<'scope, 'env>) -> Result<R>,
@@ -82,7 +81,6 @@ impl<'scope> CopyScope<'scope, '_> {
     /// # Errors
     ///
     /// An argument error if the lengths differ, or if the stream is being captured, because a graph would outlive the scope.
-    #[inline]
     pub fn upload<T: NoUninit>(
         &'scope self,
         source: &'scope [T],
@@ -113,7 +111,6 @@ impl<'scope> CopyScope<'scope, '_> {
     /// # Errors
     ///
     /// As for [`CopyScope::upload`].
-    #[inline]
     pub fn download<T: AnyBitPattern>(
         &'scope self,
         source: &impl AsDeviceSlice<Element = T>,
@@ -137,7 +134,6 @@ impl<'scope> CopyScope<'scope, '_> {
         Ok(())
     }
 
-    #[inline]
     fn prepare(&self, operation: &'static str, instead: &str) -> Result<()> {
         self.stream().refuse_capture(operation, instead)?;
         self.waiter.is_used.set(true);
@@ -147,21 +143,18 @@ impl<'scope> CopyScope<'scope, '_> {
 
 impl Waiter<'_> {
     /// Waits for the copies once.
-    #[inline]
     fn wait(&self) -> Result<()> {
         if self.is_used.replace(false) { wait::until_done(self.stream) } else { Ok(()) }
     }
 }
 
 impl fmt::Debug for CopyScope<'_, '_> {
-    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "CopyScope({:?})", self.stream())
     }
 }
 
 impl Drop for Waiter<'_> {
-    #[inline]
     fn drop(&mut self) {
         if let Err(error) = self.wait() {
             curium_driver::report(&error);

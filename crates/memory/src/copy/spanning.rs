@@ -5,7 +5,6 @@ use curium_driver::{Result, Stream};
 
 /// Enqueues a copy or a fill on `stream`. Drivers reject ranges that span mappings as invalid values while no context is current, so such a
 /// failure is retried with the stream's context current.
-#[inline]
 pub(crate) fn enqueue(stream: &Stream, put: impl Fn() -> Result<()>) -> Result<()> {
     let result = put();
     match &result {

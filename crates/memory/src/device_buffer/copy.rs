@@ -19,7 +19,6 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
     ///
     /// An argument error if the lengths differ.
     #[doc(alias = "cuMemcpyHtoD")]
-    #[inline]
     pub fn copy_from_slice(&mut self, source: &[T]) -> Result<()>
     where
         T: NoUninit,
@@ -37,7 +36,6 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
     /// # Errors
     ///
     /// As for [`DeviceBuffer::copy_from_slice`].
-    #[inline]
     pub fn copy_from_slice_on(&mut self, stream: &Stream, source: &[T]) -> Result<()>
     where
         T: NoUninit,
@@ -54,7 +52,6 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
     ///
     /// An argument error if the lengths differ; an error of earlier work of the context.
     #[doc(alias = "cuMemcpyDtoH")]
-    #[inline]
     pub fn copy_to_slice(&self, target: &mut [T]) -> Result<()>
     where
         T: AnyBitPattern,
@@ -68,7 +65,6 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
     /// # Errors
     ///
     /// As for [`DeviceBuffer::copy_to_slice`]; an argument error if the stream is being captured.
-    #[inline]
     pub fn copy_to_slice_on(&self, stream: &Stream, target: &mut [T]) -> Result<()>
     where
         T: AnyBitPattern,

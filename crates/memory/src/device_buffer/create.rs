@@ -157,7 +157,6 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
     ///
     /// As for [`DeviceBuffer::uninit`].
     #[track_caller]
-    #[inline]
     pub fn from_slice_in(stream: &Stream, source: &[T], resource: R) -> Result<Self>
     where
         T: NoUninit,
@@ -193,7 +192,6 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
     }
 
     #[track_caller]
-    #[inline]
     fn allocate_filled(operation: &'static str, stream: &Stream, (len, value): (usize, T), resource: R) -> Result<Self>
     where
         T: NoUninit,
@@ -244,7 +242,6 @@ fn allocate_captured<R: Resource>(
 
 /// Returns the error for memory that a graph cannot own.
 #[cold]
-#[inline]
 fn in_capture(operation: &'static str, stream: &Stream) -> Error {
     let reason = match stream.is_capture_active() {
         true => {
@@ -257,7 +254,6 @@ fn in_capture(operation: &'static str, stream: &Stream) -> Error {
 
 /// Adds the amounts of free and total memory to an error without them.
 #[cold]
-#[inline]
 fn explain(error: Error, stream: &Stream, bytes: usize) -> Error {
     match error {
         Error::Call(_) => error.with_memory_figures(stream, bytes, None),

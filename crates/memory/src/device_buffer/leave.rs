@@ -9,7 +9,6 @@ use crate::resource::Resource;
 impl<T, R: Resource> DeviceBuffer<T, R> {
     /// Leaves the memory to the graphs that use it.
     #[cold]
-    #[inline]
     pub(super) fn leave(&mut self) -> Result<()> {
         if self.stream().is_created_by_capture() {
             return self.leave_to_scope();
@@ -31,7 +30,6 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
     }
 
     /// Memory of a capture is freed by its graph: by a node here if the capture is still active, otherwise at its end.
-    #[inline]
     fn leave_to_scope(&mut self) -> Result<()> {
         let (stream, pointer, bytes) = (self.stream().clone(), self.pointer.cast(), self.byte_len());
         let mut guard = AccessGuard::new(&stream)?;
@@ -53,7 +51,6 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
 /// # Safety
 ///
 /// The memory came from the resource, or one that shares its state, with this size and alignment, and no new use starts.
-#[inline]
 unsafe fn end<R: Resource + ?Sized>(
     resource: &R,
     stream: &Stream,

@@ -22,7 +22,6 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
     ///
     /// Returns the buffer together with the error if its stream cannot wait; an argument error if a graph uses the memory.
     #[expect(clippy::result_large_err, reason = "the error gives back what it is about, and is rare")]
-    #[inline]
     pub fn into_raw(mut self) -> Result<(DevicePointer<T>, R), Returned<Self>> {
         if self.tracked.exclusive().is_leased() || self.stream().is_created_by_capture() {
             return Err(Returned::new(
@@ -52,7 +51,6 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
     /// # Errors
     ///
     /// An argument error if `len` is 0 or too large, or if the pointer is null. The caller keeps the memory then.
-    #[inline]
     pub unsafe fn from_raw(stream: &Stream, pointer: DevicePointer<T>, len: usize, resource: R) -> Result<Self> {
         size::bytes::<T>("DeviceBuffer::from_raw", len)?;
         if pointer.as_raw() == 0 {
@@ -66,7 +64,6 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
     }
 
     /// Returns the fields without freeing anything.
-    #[inline]
     fn into_parts(self) -> (DevicePointer<T>, usize, Tracked, R) {
         let buffer = ManuallyDrop::new(self);
         // SAFETY: the field is moved out of a value that is not used or dropped afterwards.
@@ -84,7 +81,6 @@ impl<T, R: Resource> DeviceBuffer<MaybeUninit<T>, R> {
     ///
     /// Once the work enqueued so far is done, every element is a valid `T`.
     #[must_use]
-    #[inline]
     pub unsafe fn assume_init(self) -> DeviceBuffer<T, R> {
         let (pointer, len, tracked, resource) = self.into_parts();
         DeviceBuffer { pointer: pointer.cast(), len, tracked, resource, _elements: PhantomData }

@@ -21,7 +21,6 @@ pub struct DeviceChunksMut<'a, T> {
 }
 
 impl<'a, T> DeviceChunks<'a, T> {
-    #[inline]
     pub(super) fn new(rest: DeviceSlice<'a, T>, len: usize) -> Result<Self> {
         not_zero("DeviceSlice::chunks", len)?;
         Ok(Self { rest, len })
@@ -29,7 +28,6 @@ impl<'a, T> DeviceChunks<'a, T> {
 }
 
 impl<'a, T> DeviceChunksMut<'a, T> {
-    #[inline]
     pub(super) fn new(rest: DeviceSliceMut<'a, T>, len: usize) -> Result<Self> {
         not_zero("DeviceSliceMut::chunks", len)?;
         Ok(Self { rest: Some(rest), len })
@@ -39,7 +37,6 @@ impl<'a, T> DeviceChunksMut<'a, T> {
 impl<'a, T> Iterator for DeviceChunks<'a, T> {
     type Item = DeviceSlice<'a, T>;
 
-    #[inline]
     fn next(&mut self) -> Option<Self::Item> {
         if self.rest.is_empty() {
             return None;
@@ -50,7 +47,6 @@ impl<'a, T> Iterator for DeviceChunks<'a, T> {
         Some(part)
     }
 
-    #[inline]
     fn size_hint(&self) -> (usize, Option<usize>) {
         let count = self.rest.len().div_ceil(self.len);
         (count, Some(count))
@@ -60,7 +56,6 @@ impl<'a, T> Iterator for DeviceChunks<'a, T> {
 impl<'a, T> Iterator for DeviceChunksMut<'a, T> {
     type Item = DeviceSliceMut<'a, T>;
 
-    #[inline]
     fn next(&mut self) -> Option<Self::Item> {
         let rest = self.rest.take().filter(|rest| !rest.is_empty())?;
         let middle = self.len.min(rest.len());
@@ -70,7 +65,6 @@ impl<'a, T> Iterator for DeviceChunksMut<'a, T> {
         Some(part)
     }
 
-    #[inline]
     fn size_hint(&self) -> (usize, Option<usize>) {
         let count = self.rest.as_ref().map_or(0, DeviceSliceMut::len).div_ceil(self.len);
         (count, Some(count))

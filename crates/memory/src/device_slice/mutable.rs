@@ -84,7 +84,6 @@ impl<'a, T> DeviceSliceMut<'a, T> {
     /// # Errors
     ///
     /// An argument error if the range is reversed or out of bounds.
-    #[inline]
     pub fn slice(self, range: impl RangeBounds<usize>) -> Result<Self> {
         let range = size::range("DeviceSliceMut::slice", self.len, range)?;
         Ok(Self::new(self.pointer.wrapping_add(range.start), range.len(), self.tracked))
@@ -95,7 +94,6 @@ impl<'a, T> DeviceSliceMut<'a, T> {
     /// # Errors
     ///
     /// An argument error if the view has fewer elements.
-    #[inline]
     pub fn split_at(self, middle: usize) -> Result<(Self, Self)> {
         size::split("DeviceSliceMut::split_at", self.len, middle)?;
         let rest = Self::new(self.pointer.wrapping_add(middle), self.len - middle, self.tracked);
@@ -121,7 +119,6 @@ impl<'a, T> DeviceSliceMut<'a, T> {
     ///
     /// An argument error if the lengths differ.
     #[doc(alias = "cuMemcpyHtoD")]
-    #[inline]
     pub fn copy_from_slice(&mut self, source: &[T]) -> Result<()>
     where
         T: NoUninit,
@@ -137,7 +134,6 @@ impl<'a, T> DeviceSliceMut<'a, T> {
     /// # Errors
     ///
     /// As for [`DeviceSliceMut::copy_from_slice`].
-    #[inline]
     pub fn copy_from_slice_on(&mut self, stream: &Stream, source: &[T]) -> Result<()>
     where
         T: NoUninit,
@@ -215,7 +211,6 @@ impl<'a, T> DeviceSliceMut<'a, T> {
     /// An argument error if the lengths differ.
     #[doc(alias = "cuMemcpyDtoD")]
     #[doc(alias = "cuMemcpyPeer")]
-    #[inline]
     pub fn copy_from_device(&mut self, source: &impl AsDeviceSlice<Element = T>) -> Result<()>
     where
         T: Copy,
@@ -231,7 +226,6 @@ impl<'a, T> DeviceSliceMut<'a, T> {
     /// # Errors
     ///
     /// As for [`DeviceSliceMut::copy_from_device`].
-    #[inline]
     pub fn copy_from_device_on(&mut self, stream: &Stream, source: &impl AsDeviceSlice<Element = T>) -> Result<()>
     where
         T: Copy,
@@ -249,7 +243,6 @@ impl<'a, T> DeviceSliceMut<'a, T> {
     ///
     /// As for [`DeviceSliceMut::copy_from_device`].
     #[doc(alias = "cuMemcpyWithAttributesAsync")]
-    #[inline]
     pub fn copy_from_device_with(
         &mut self,
         stream: &Stream,
@@ -276,7 +269,6 @@ impl<'a, T> DeviceSliceMut<'a, T> {
     /// Any error of the driver.
     #[doc(alias = "cuMemsetD32Async")]
     #[doc(alias = "cuMemsetD16Async")]
-    #[inline]
     pub fn fill(&mut self, value: T) -> Result<()>
     where
         T: NoUninit,
@@ -306,7 +298,6 @@ impl<'a, T> DeviceSliceMut<'a, T> {
     ///
     /// Any error of the driver.
     #[doc(alias = "cuMemsetD8Async")]
-    #[inline]
     pub fn zero(&mut self) -> Result<()>
     where
         T: Zeroable,
@@ -379,7 +370,6 @@ impl<T> AsRef<Driver> for DeviceSliceMut<'_, T> {
 }
 
 impl<T> fmt::Debug for DeviceSliceMut<'_, T> {
-    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "DeviceSliceMut({} × {} at {:?})", self.len, std::any::type_name::<T>(), self.pointer)
     }

@@ -11,7 +11,6 @@ impl<'a, T> DeviceSlice<'a, T> {
     /// # Errors
     ///
     /// An argument error if the size is not a multiple of the element's, or the address is misaligned.
-    #[inline]
     pub fn cast<U>(self) -> Result<DeviceSlice<'a, U>>
     where
         T: NoUninit,
@@ -38,7 +37,6 @@ impl<'a, T> DeviceSliceMut<'a, T> {
     /// # Errors
     ///
     /// An argument error if the size is not a multiple of the element's, or the address is misaligned.
-    #[inline]
     pub fn cast<U>(self) -> Result<DeviceSliceMut<'a, U>>
     where
         T: NoUninit + AnyBitPattern,
@@ -60,7 +58,6 @@ impl<'a, T> DeviceSliceMut<'a, T> {
 }
 
 /// Returns the number of elements of type `U` in these bytes.
-#[inline]
 fn elements<U>(operation: &'static str, pointer: DevicePointer<u8>, bytes: usize) -> Result<usize> {
     let (name, size, align) = (std::any::type_name::<U>(), size_of::<U>(), align_of::<U>());
     if size == 0 {

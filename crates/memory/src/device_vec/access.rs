@@ -13,7 +13,6 @@ impl<T> DeviceVec<T> {
     ///
     /// An argument error if the device cannot access the memory, or belongs to another driver.
     #[doc(alias = "cuMemSetAccess")]
-    #[inline]
     pub fn enable_access(&mut self, device: &Device) -> Result<()> {
         const OPERATION: &str = "DeviceVec::enable_access";
         self.stream().driver().expect_same(device.driver(), OPERATION)?;

@@ -15,7 +15,6 @@ impl<T> DeviceVec<T> {
     ///
     /// An argument error if the lengths differ.
     #[doc(alias = "cuMemcpyHtoD")]
-    #[inline]
     pub fn copy_from_slice(&mut self, source: &[T]) -> Result<()>
     where
         T: NoUninit,
@@ -30,7 +29,6 @@ impl<T> DeviceVec<T> {
     /// # Errors
     ///
     /// As for [`DeviceVec::copy_from_slice`].
-    #[inline]
     pub fn copy_from_slice_on(&mut self, stream: &Stream, source: &[T]) -> Result<()>
     where
         T: NoUninit,
@@ -47,7 +45,6 @@ impl<T> DeviceVec<T> {
     ///
     /// An argument error if the lengths differ; an error of earlier work of the context.
     #[doc(alias = "cuMemcpyDtoH")]
-    #[inline]
     pub fn copy_to_slice(&self, target: &mut [T]) -> Result<()>
     where
         T: AnyBitPattern,
@@ -61,7 +58,6 @@ impl<T> DeviceVec<T> {
     /// # Errors
     ///
     /// As for [`DeviceVec::copy_to_slice`]; an argument error if the stream is being captured.
-    #[inline]
     pub fn copy_to_slice_on(&self, stream: &Stream, target: &mut [T]) -> Result<()>
     where
         T: AnyBitPattern,
@@ -78,7 +74,6 @@ impl<T> DeviceVec<T> {
     ///
     /// As for [`DeviceVec::reserve`]. The vector is unchanged then.
     #[doc(alias = "cuMemcpyDtoD")]
-    #[inline]
     pub fn extend_from_device(&mut self, source: &impl AsDeviceSlice<Element = T>) -> Result<()>
     where
         T: Copy,
@@ -97,7 +92,6 @@ impl<T> DeviceVec<T> {
     /// # Errors
     ///
     /// As for [`DeviceVec::extend_from_device`]; an argument error if the stream is being captured.
-    #[inline]
     pub fn extend_from_device_on(&mut self, stream: &Stream, source: &impl AsDeviceSlice<Element = T>) -> Result<()>
     where
         T: Copy,

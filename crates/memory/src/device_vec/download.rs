@@ -13,7 +13,6 @@ impl<T> DeviceVec<T> {
     /// # Errors
     ///
     /// An error of earlier work of the context.
-    #[inline]
     pub fn to_vec(&self) -> Result<Vec<T>>
     where
         T: AnyBitPattern,
@@ -26,7 +25,6 @@ impl<T> DeviceVec<T> {
     /// # Errors
     ///
     /// As for [`DeviceVec::to_vec`]; an argument error if the stream is being captured.
-    #[inline]
     pub fn to_vec_on(&self, stream: &Stream) -> Result<Vec<T>>
     where
         T: AnyBitPattern,

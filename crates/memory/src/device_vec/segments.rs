@@ -19,7 +19,6 @@ pub(super) struct Segments {
 
 impl Segments {
     /// Reserves addresses for at least `bytes` bytes without memory.
-    #[inline]
     pub(super) fn reserve(device: &Device, bytes: usize) -> Result<Self> {
         let granularity = PhysicalOptions::new(device).granularity(device.driver(), Granularity::Minimum)?;
         let padded = bytes
@@ -30,26 +29,22 @@ impl Segments {
         Ok(Self { mappings: Vec::new(), mapped: 0, granularity, peers: Vec::new(), range })
     }
 
-    #[inline]
     pub(super) fn address(&self) -> CUdeviceptr {
         self.range.as_pointer().as_raw()
     }
 
     /// Returns the number of reserved bytes.
-    #[inline]
     pub(super) fn reserved(&self) -> usize {
         self.range.byte_len()
     }
 
     /// Returns the number of mapped bytes.
-    #[inline]
     pub(super) fn mapped(&self) -> usize {
         self.mapped
     }
 
     /// Maps memory for at least `bytes` bytes, within the reserved range. Grows by half if memory suffices, so many small steps need few
     /// mappings.
-    #[inline]
     pub(super) fn grow_to(&mut self, device: &Device, bytes: usize) -> Result<()> {
         let Some(missing) = bytes.checked_sub(self.mapped).filter(|missing| *missing > 0) else { return Ok(()) };
         let missing = missing.next_multiple_of(self.granularity);
@@ -60,7 +55,6 @@ impl Segments {
         }
     }
 
-    #[inline]
     fn grow_by(&mut self, device: &Device, bytes: usize) -> Result<()> {
         let memory = PhysicalMemory::new(device, bytes)?;
         let mapping = self.range.map(self.mapped, &memory)?;
@@ -73,13 +67,11 @@ impl Segments {
     }
 
     /// Returns `true` if another device has access.
-    #[inline]
     pub(super) fn is_reached_by(&self, peer: &Device) -> bool {
         self.peers.contains(&peer.into())
     }
 
     /// Enables access by another device to the current and future memory.
-    #[inline]
     pub(super) fn allow(&mut self, peer: &Device) -> Result<()> {
         let location = MemoryLocation::from(peer);
         self.mappings.iter().try_for_each(|mapping| mapping.set_access(location, MemoryAccess::ReadWrite))?;
@@ -88,13 +80,11 @@ impl Segments {
     }
 
     /// Returns `true` if a whole mapping lies beyond the first `bytes` bytes.
-    #[inline]
     pub(super) fn can_shrink_to(&self, bytes: usize) -> bool {
         self.mappings.last().is_some_and(|last| self.mapped - last.byte_len() >= bytes)
     }
 
     /// Unmaps the mappings beyond the first `bytes` bytes, which nobody uses any more, starting at the end.
-    #[inline]
     pub(super) fn shrink_to(&mut self, bytes: usize) -> Result<()> {
         while self.can_shrink_to(bytes) {
             let Some(last) = self.mappings.pop() else { break };
@@ -109,13 +99,11 @@ impl Segments {
     }
 
     /// Frees the reserved addresses once no memory is mapped.
-    #[inline]
     pub(super) fn free_addresses(&mut self) -> Result<()> {
         self.range.free()
     }
 
     /// Leaks the memory and its addresses.
-    #[inline]
     pub(super) fn leak(&mut self) {
         std::mem::forget(std::mem::take(&mut self.mappings));
         self.mapped = 0;

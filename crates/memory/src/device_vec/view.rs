@@ -28,7 +28,6 @@ impl<T> DeviceVec<T> {
     /// # Errors
     ///
     /// An argument error if the range is reversed or out of bounds.
-    #[inline]
     pub fn slice(&self, range: impl RangeBounds<usize>) -> Result<DeviceSlice<'_, T>> {
         self.as_slice().slice(range)
     }
@@ -38,7 +37,6 @@ impl<T> DeviceVec<T> {
     /// # Errors
     ///
     /// An argument error if the range is reversed or out of bounds.
-    #[inline]
     pub fn slice_mut(&mut self, range: impl RangeBounds<usize>) -> Result<DeviceSliceMut<'_, T>> {
         self.as_slice_mut().slice(range)
     }
@@ -63,7 +61,6 @@ impl<T> AsDeviceSliceMut for DeviceVec<T> {
 }
 
 impl<T> AsRef<Driver> for DeviceVec<T> {
-    #[inline]
     fn as_ref(&self) -> &Driver {
         self.stream().driver()
     }

@@ -13,7 +13,6 @@ use curium_driver::{Error, Result};
 /// # Errors
 ///
 /// The error of `import`; an argument error of `operation` if the process has no descriptors left.
-#[inline]
 pub(super) fn give<T>(
     operation: &'static str,
     descriptor: OwnedFd,
@@ -32,7 +31,6 @@ pub(super) fn give<T>(
 
 /// Returns `true` if `other` is open and refers to the same open file. If the system cannot tell, it returns `false`: leaking a descriptor
 /// is better than closing one of another thread.
-#[inline]
 fn is_duplicate(descriptor: &OwnedFd, other: RawFd) -> bool {
     // The arguments are numbers of this width.
     const KCMP_FILE: c_long = 0;

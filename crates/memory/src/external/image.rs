@@ -25,7 +25,6 @@ impl ExternalMemory {
     /// An argument error for a shape without elements, for 0 levels or more levels than the shape allows, if `offset` is out of bounds, or
     /// if the stream belongs to another context; any error of the driver.
     #[doc(alias = "cuExternalMemoryGetMappedMipmappedArray")]
-    #[inline]
     pub unsafe fn map_image<T: Texel>(
         &self,
         stream: &Stream,

@@ -64,7 +64,6 @@ impl ExternalMemory {
     /// semaphore, when the memory is used.
     #[cfg(unix)]
     #[doc(alias = "cuImportExternalMemory")]
-    #[inline]
     pub fn import_fd(
         context: &Context,
         descriptor: OwnedFd,
@@ -95,21 +94,18 @@ impl ExternalMemory {
 
     /// Returns the size in bytes.
     #[must_use]
-    #[inline]
     pub fn byte_len(&self) -> u64 {
         self.shared.bytes
     }
 
     /// Returns the context in which the memory was imported.
     #[must_use]
-    #[inline]
     pub fn context(&self) -> &Context {
         &self.shared.context
     }
 
     /// Returns the driver's handle, which this value keeps owning.
     #[must_use]
-    #[inline]
     pub fn as_raw(&self) -> CUexternalMemory {
         self.shared.raw
     }
@@ -122,7 +118,6 @@ impl ExternalMemory {
     ///
     /// An argument error if the range is out of bounds; any error of the driver.
     #[doc(alias = "cuExternalMemoryGetMappedBuffer")]
-    #[inline]
     pub fn map(&self, offset: u64, bytes: u64) -> Result<ExternalBuffer> {
         let total = self.byte_len();
         if bytes == 0 || offset.checked_add(bytes).is_none_or(|end| end > total) {
@@ -147,7 +142,6 @@ impl ExternalMemory {
     ///
     /// Returns the memory together with the error if clones of it or buffers in it exist or the driver fails.
     #[doc(alias = "cuDestroyExternalMemory")]
-    #[inline]
     pub fn close(self) -> Result<(), Returned<Self>> {
         let mut shared = Arc::try_unwrap(self.shared).map_err(|shared| {
             Returned::new(Self { shared }, Error::argument("ExternalMemory::close", "the memory is still in use"))
@@ -159,14 +153,12 @@ impl ExternalMemory {
 impl ExternalBuffer {
     /// Returns the address of the first byte. Accesses through the pointer are not tracked.
     #[must_use]
-    #[inline]
     pub fn as_pointer(&self) -> DevicePointer<u8> {
         DevicePointer::from_raw(self.address)
     }
 
     /// Returns the size in bytes.
     #[must_use]
-    #[inline]
     pub fn byte_len(&self) -> u64 {
         self.bytes
     }
@@ -178,12 +170,10 @@ impl ExternalBuffer {
     /// # Errors
     ///
     /// Returns the buffer together with the error if the driver fails.
-    #[inline]
     pub fn close(mut self) -> Result<(), Returned<Self>> {
         self.free().map_err(|error| Returned::new(self, error))
     }
 
-    #[inline]
     fn free(&mut self) -> Result<()> {
         // SAFETY: the buffer is live, and it is not used after this call.
         unsafe { call!(self.memory.context().driver(), cuMemFree_v2(self.address)) }?;
@@ -203,7 +193,6 @@ impl ExternalMemoryKind {
 }
 
 impl Shared {
-    #[inline]
     fn destroy(&mut self) -> Result<()> {
         if !self.raw.is_null() {
             self.context.entered(|driver| {
@@ -217,28 +206,24 @@ impl Shared {
 }
 
 impl fmt::Debug for ExternalMemory {
-    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "ExternalMemory({} bytes, {:?})", self.byte_len(), self.as_raw())
     }
 }
 
 impl fmt::Debug for ExternalBuffer {
-    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "ExternalBuffer({} bytes at {:?})", self.bytes, self.as_pointer())
     }
 }
 
 impl Drop for Shared {
-    #[inline]
     fn drop(&mut self) {
         release(|| self.destroy());
     }
 }
 
 impl Drop for ExternalBuffer {
-    #[inline]
     fn drop(&mut self) {
         if self.address != 0 {
             release(|| self.free());

@@ -57,7 +57,6 @@ impl ExternalSemaphore {
     /// the simulator. The descriptor is closed then. The driver may only detect memory in place of a semaphore when it is used.
     #[cfg(unix)]
     #[doc(alias = "cuImportExternalSemaphore")]
-    #[inline]
     pub fn import_fd(context: &Context, descriptor: OwnedFd, kind: ExternalSemaphoreKind) -> Result<Self> {
         let mut description = CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC {
             type_: kind.to_raw(),
@@ -76,14 +75,12 @@ impl ExternalSemaphore {
 
     /// Returns the kind.
     #[must_use]
-    #[inline]
     pub fn kind(&self) -> ExternalSemaphoreKind {
         self.kind
     }
 
     /// Returns the driver's handle, which this value keeps owning.
     #[must_use]
-    #[inline]
     pub fn as_raw(&self) -> CUexternalSemaphore {
         self.raw
     }
@@ -97,7 +94,6 @@ impl ExternalSemaphore {
     ///
     /// An argument error on a stream of a capture scope, whose graph cannot keep the semaphore; any error of the driver.
     #[doc(alias = "cuSignalExternalSemaphoresAsync")]
-    #[inline]
     pub fn signal(&self, stream: &Stream, value: u64) -> Result<()> {
         self.context.driver().expect_same(stream.driver(), "ExternalSemaphore::signal")?;
         stream.expect_running("ExternalSemaphore::signal")?;
@@ -124,7 +120,6 @@ impl ExternalSemaphore {
     ///
     /// As for [`ExternalSemaphore::signal`].
     #[doc(alias = "cuWaitExternalSemaphoresAsync")]
-    #[inline]
     pub fn wait(&self, stream: &Stream, value: u64) -> Result<()> {
         self.context.driver().expect_same(stream.driver(), "ExternalSemaphore::wait")?;
         stream.expect_running("ExternalSemaphore::wait")?;
@@ -144,7 +139,6 @@ impl ExternalSemaphore {
     /// launches by [`GraphExec::launch`](curium_driver::GraphExec::launch).
     #[cfg(feature = "graphs")]
     #[must_use]
-    #[inline]
     pub fn for_graph(self: &Arc<Self>, value: u64) -> GraphSemaphore {
         let owner: Arc<dyn SemaphoreOwner> = Arc::<Self>::clone(self);
         // SAFETY: the semaphore belongs to this context, and `owner` keeps it alive.
@@ -160,13 +154,11 @@ impl ExternalSemaphore {
     ///
     /// Returns the semaphore together with the error if a stream that it was used on cannot be synchronized or the driver fails.
     #[doc(alias = "cuDestroyExternalSemaphore")]
-    #[inline]
     pub fn close(mut self) -> Result<(), Returned<Self>> {
         self.destroy().map_err(|error| Returned::new(self, error))
     }
 
     /// Records that a signal or a wait was enqueued on `stream`.
-    #[inline]
     fn note(&self, stream: &Stream) {
         let mut streams = self.streams.lock();
         if !streams.contains(stream) {
@@ -174,7 +166,6 @@ impl ExternalSemaphore {
         }
     }
 
-    #[inline]
     fn destroy(&mut self) -> Result<()> {
         self.streams.get_mut().iter().map(Stream::synchronize).fold(Ok(()), Result::and)?;
         self.context.entered(|driver| {
@@ -198,21 +189,18 @@ impl ExternalSemaphoreKind {
 
 #[cfg(feature = "graphs")]
 impl SemaphoreOwner for ExternalSemaphore {
-    #[inline]
     fn launched(&self, stream: &Stream) {
         self.note(stream);
     }
 }
 
 impl fmt::Debug for ExternalSemaphore {
-    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "ExternalSemaphore({:?}, {:?})", self.kind, self.raw)
     }
 }
 
 impl Drop for ExternalSemaphore {
-    #[inline]
     fn drop(&mut self) {
         if !self.raw.is_null() {
             release(|| self.destroy());

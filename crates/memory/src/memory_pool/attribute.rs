@@ -17,7 +17,6 @@ impl MemoryPool {
     ///
     /// Any error of the driver.
     #[doc(alias = "CU_MEMPOOL_ATTR_RELEASE_THRESHOLD")]
-    #[inline]
     pub fn release_threshold(&self) -> Result<u64> {
         self.get(CUmemPool_attribute::CU_MEMPOOL_ATTR_RELEASE_THRESHOLD)
     }
@@ -29,7 +28,6 @@ impl MemoryPool {
     /// # Errors
     ///
     /// Any error of the driver.
-    #[inline]
     pub fn set_release_threshold(&self, bytes: u64) -> Result<()> {
         self.set(CUmemPool_attribute::CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, bytes)
     }
@@ -42,7 +40,6 @@ impl MemoryPool {
     ///
     /// Any error of the driver.
     #[doc(alias = "CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES")]
-    #[inline]
     pub fn reuse_follow_event_dependencies(&self) -> Result<bool> {
         self.get_flag(CUmemPool_attribute::CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES)
     }
@@ -54,7 +51,6 @@ impl MemoryPool {
     /// # Errors
     ///
     /// Any error of the driver.
-    #[inline]
     pub fn set_reuse_follow_event_dependencies(&self, reuses: bool) -> Result<()> {
         self.set_flag(CUmemPool_attribute::CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES, reuses)
     }
@@ -67,7 +63,6 @@ impl MemoryPool {
     ///
     /// Any error of the driver.
     #[doc(alias = "CU_MEMPOOL_ATTR_REUSE_ALLOW_OPPORTUNISTIC")]
-    #[inline]
     pub fn reuse_allow_opportunistic(&self) -> Result<bool> {
         self.get_flag(CUmemPool_attribute::CU_MEMPOOL_ATTR_REUSE_ALLOW_OPPORTUNISTIC)
     }
@@ -79,7 +74,6 @@ impl MemoryPool {
     /// # Errors
     ///
     /// Any error of the driver.
-    #[inline]
     pub fn set_reuse_allow_opportunistic(&self, reuses: bool) -> Result<()> {
         self.set_flag(CUmemPool_attribute::CU_MEMPOOL_ATTR_REUSE_ALLOW_OPPORTUNISTIC, reuses)
     }
@@ -92,7 +86,6 @@ impl MemoryPool {
     ///
     /// Any error of the driver.
     #[doc(alias = "CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES")]
-    #[inline]
     pub fn reuse_allow_internal_dependencies(&self) -> Result<bool> {
         self.get_flag(CUmemPool_attribute::CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES)
     }
@@ -104,7 +97,6 @@ impl MemoryPool {
     /// # Errors
     ///
     /// Any error of the driver.
-    #[inline]
     pub fn set_reuse_allow_internal_dependencies(&self, reuses: bool) -> Result<()> {
         self.set_flag(CUmemPool_attribute::CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES, reuses)
     }
@@ -117,7 +109,6 @@ impl MemoryPool {
     ///
     /// `CUDA_ERROR_INVALID_VALUE` on older drivers.
     #[doc(alias = "CU_MEMPOOL_ATTR_ALLOCATION_TYPE")]
-    #[inline]
     pub fn kind(&self) -> Result<PoolKind> {
         let kind = CUmemAllocationType(self.get(CUmemPool_attribute::CU_MEMPOOL_ATTR_ALLOCATION_TYPE)?);
         let is_managed = kind == CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_MANAGED;
@@ -132,7 +123,6 @@ impl MemoryPool {
     ///
     /// `CUDA_ERROR_INVALID_VALUE` on older drivers.
     #[doc(alias = "CU_MEMPOOL_ATTR_EXPORT_HANDLE_TYPES")]
-    #[inline]
     pub fn handle_types(&self) -> Result<MemoryHandleTypes> {
         let types = self.get(CUmemPool_attribute::CU_MEMPOOL_ATTR_EXPORT_HANDLE_TYPES)?;
         Ok(MemoryHandleTypes::from_bits_retain(types))
@@ -147,7 +137,6 @@ impl MemoryPool {
     /// `CUDA_ERROR_INVALID_VALUE` on older drivers.
     #[doc(alias = "CU_MEMPOOL_ATTR_LOCATION_TYPE")]
     #[doc(alias = "CU_MEMPOOL_ATTR_LOCATION_ID")]
-    #[inline]
     pub fn location(&self) -> Result<Option<MemoryLocation>> {
         let type_ = CUmemLocationType(self.get(CUmemPool_attribute::CU_MEMPOOL_ATTR_LOCATION_TYPE)?);
         if type_ == CUmemLocationType::CU_MEM_LOCATION_TYPE_NONE {
@@ -166,7 +155,6 @@ impl MemoryPool {
     ///
     /// `CUDA_ERROR_INVALID_VALUE` on older drivers.
     #[doc(alias = "CU_MEMPOOL_ATTR_MAX_POOL_SIZE")]
-    #[inline]
     pub fn max_bytes(&self) -> Result<Option<u64>> {
         let bytes: u64 = self.get(CUmemPool_attribute::CU_MEMPOOL_ATTR_MAX_POOL_SIZE)?;
         Ok((bytes != 0).then_some(bytes))
@@ -180,13 +168,11 @@ impl MemoryPool {
     ///
     /// `CUDA_ERROR_INVALID_VALUE` on older drivers.
     #[doc(alias = "CU_MEMPOOL_ATTR_HW_DECOMPRESS_ENABLED")]
-    #[inline]
     pub fn is_for_hardware_decompression(&self) -> Result<bool> {
         self.get_flag(CUmemPool_attribute::CU_MEMPOOL_ATTR_HW_DECOMPRESS_ENABLED)
     }
 
     /// Queries an attribute. Does not invalidate captures of other threads.
-    #[inline]
     pub(super) fn get<T: Number>(&self, attribute: CUmemPool_attribute) -> Result<T> {
         let mut value = T::default();
         let place = (&raw mut value).cast::<c_void>();
@@ -199,7 +185,6 @@ impl MemoryPool {
     }
 
     /// Sets an attribute.
-    #[inline]
     pub(super) fn set<T: Number>(&self, attribute: CUmemPool_attribute, mut value: T) -> Result<()> {
         let place = (&raw mut value).cast::<c_void>();
         // SAFETY: the pool is live, and `value` has the type of the attribute, which the caller chooses.
@@ -207,12 +192,10 @@ impl MemoryPool {
         result.map_err(|error| error.about(name(attribute)))
     }
 
-    #[inline]
     fn get_flag(&self, attribute: CUmemPool_attribute) -> Result<bool> {
         self.get::<i32>(attribute).map(|value| value != 0)
     }
 
-    #[inline]
     fn set_flag(&self, attribute: CUmemPool_attribute, value: bool) -> Result<()> {
         self.set(attribute, i32::from(value))
     }
@@ -226,7 +209,6 @@ impl Number for u32 {}
 impl Number for u64 {}
 
 /// Returns the name of an attribute for errors.
-#[inline]
 fn name(attribute: CUmemPool_attribute) -> String {
     use CUmemPool_attribute as Attribute;
     let name = match attribute {

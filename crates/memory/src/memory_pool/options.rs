@@ -54,7 +54,6 @@ impl PoolOptions {
     /// The driver's defaults differ: a pool without a maximum reserves more addresses than there is memory, and a release threshold of 0
     /// makes the allocation after each synchronization slow.
     #[must_use]
-    #[inline]
     pub fn new(location: impl Into<MemoryLocation>) -> Self {
         Self {
             location: Some(location.into()),
@@ -68,14 +67,12 @@ impl PoolOptions {
 
     /// Creates options for a pool of managed memory with an optional preferred location. Requires a driver for CUDA 13.0.
     #[must_use]
-    #[inline]
     pub fn managed(location: Option<MemoryLocation>) -> Self {
         Self { location, kind: PoolKind::Managed, ..Self::new(MemoryLocation::Host) }
     }
 
     /// Sets the maximum size in bytes.
     #[must_use]
-    #[inline]
     pub const fn with_max_bytes(mut self, bytes: usize) -> Self {
         self.max_bytes = Some(bytes);
         self
@@ -83,7 +80,6 @@ impl PoolOptions {
 
     /// Sets the release threshold in bytes.
     #[must_use]
-    #[inline]
     pub const fn with_release_threshold(mut self, bytes: u64) -> Self {
         self.release_threshold = bytes;
         self
@@ -91,7 +87,6 @@ impl PoolOptions {
 
     /// Sets the handle types for sharing with other processes.
     #[must_use]
-    #[inline]
     pub const fn with_handle_types(mut self, types: MemoryHandleTypes) -> Self {
         self.handle_types = types;
         self
@@ -99,13 +94,11 @@ impl PoolOptions {
 
     /// Sets the usage flags.
     #[must_use]
-    #[inline]
     pub const fn with_usage(mut self, usage: PoolUsage) -> Self {
         self.usage = usage;
         self
     }
 
-    #[inline]
     pub(super) fn to_raw(self, driver: &Driver) -> Result<CUmemPoolProps> {
         Ok(CUmemPoolProps {
             allocType: self.kind.to_raw(),
@@ -118,7 +111,6 @@ impl PoolOptions {
     }
 
     /// Returns the maximum for the driver: 0 leaves it to the system.
-    #[inline]
     fn most(&self, driver: &Driver) -> Result<usize> {
         match (self.max_bytes, self.location, self.kind) {
             (Some(bytes), ..) => Ok(bytes),
@@ -131,7 +123,6 @@ impl PoolOptions {
 }
 
 impl PoolKind {
-    #[inline]
     pub(super) const fn to_raw(self) -> CUmemAllocationType {
         match self {
             Self::Pinned => CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_PINNED,
@@ -141,14 +132,12 @@ impl PoolKind {
 }
 
 /// Returns the location for the driver, which may be none.
-#[inline]
 pub(super) fn raw_location(location: Option<MemoryLocation>) -> CUmemLocation {
     // Type 0 stands for no location.
     location.map_or_else(CUmemLocation::default, MemoryLocation::to_raw)
 }
 
 impl fmt::Display for PoolOptions {
-    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.kind {
             PoolKind::Pinned => formatter.write_str("a pool")?,

@@ -34,7 +34,6 @@ impl MemoryPool {
     /// `CUDA_ERROR_INVALID_VALUE` if the pool lacks [`MemoryHandleTypes::POSIX_FILE_DESCRIPTOR`](curium_driver::MemoryHandleTypes).
     #[cfg(unix)]
     #[doc(alias = "cuMemPoolExportToShareableHandle")]
-    #[inline]
     pub fn export_fd(&self) -> Result<OwnedFd> {
         let (mut descriptor, kind) = (-1, CUmemAllocationHandleType::CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR);
         let place = (&raw mut descriptor).cast::<c_void>();
@@ -54,7 +53,6 @@ impl MemoryPool {
     /// `CUDA_ERROR_INVALID_VALUE` if the descriptor is not one of a pool.
     #[cfg(unix)]
     #[doc(alias = "cuMemPoolImportFromShareableHandle")]
-    #[inline]
     pub fn import_fd(driver: &Driver, descriptor: BorrowedFd<'_>) -> Result<Self> {
         // The number is passed in place of a pointer.
         let passed = std::ptr::without_provenance_mut(descriptor.as_raw_fd() as usize);
@@ -68,7 +66,6 @@ impl MemoryPool {
     /// # Errors
     ///
     /// `CUDA_ERROR_INVALID_VALUE` if the pool lacks [`MemoryHandleTypes::FABRIC`](curium_driver::MemoryHandleTypes).
-    #[inline]
     pub fn export_fabric(&self) -> Result<FabricHandle> {
         let mut handle = CUmemFabricHandle::default();
         let (place, kind) = ((&raw mut handle).cast(), CUmemAllocationHandleType::CU_MEM_HANDLE_TYPE_FABRIC);
@@ -84,7 +81,6 @@ impl MemoryPool {
     /// # Errors
     ///
     /// `CUDA_ERROR_INVALID_VALUE` for an invalid handle; `CUDA_ERROR_NOT_SUPPORTED` or `CUDA_ERROR_NOT_PERMITTED` without a fabric.
-    #[inline]
     pub fn import_fabric(driver: &Driver, handle: FabricHandle) -> Result<Self> {
         let mut raw = CUmemFabricHandle_st { data: handle.to_bytes() };
         Self::import(driver, (&raw mut raw).cast(), CUmemAllocationHandleType::CU_MEM_HANDLE_TYPE_FABRIC)
@@ -99,7 +95,6 @@ impl MemoryPool {
     ///
     /// `CUDA_ERROR_INVALID_VALUE` if `pointer` is not the start of an allocation of an exported pool; pools of host memory cannot export.
     #[doc(alias = "cuMemPoolExportPointer")]
-    #[inline]
     pub fn export_pointer<T>(&self, pointer: DevicePointer<T>) -> Result<PoolPointerHandle> {
         let mut data = CUmemPoolPtrExportData::default();
         // SAFETY: `data` is a valid pointer, and the driver looks the address up.
@@ -120,7 +115,6 @@ impl MemoryPool {
     ///
     /// `CUDA_ERROR_INVALID_VALUE` if the handle is not one of this pool.
     #[doc(alias = "cuMemPoolImportPointer")]
-    #[inline]
     pub fn import_pointer(&self, handle: PoolPointerHandle) -> Result<PoolMemory> {
         let (mut data, mut address) = (CUmemPoolPtrExportData { reserved: handle.0 }, 0);
         // SAFETY: `address` and `data` are valid pointers, and the pool is live.
@@ -128,7 +122,6 @@ impl MemoryPool {
         Ok(PoolMemory { address, pool: self.clone() })
     }
 
-    #[inline]
     fn import(driver: &Driver, handle: *mut c_void, kind: CUmemAllocationHandleType) -> Result<Self> {
         let mut raw = std::ptr::null_mut();
         // SAFETY: `raw` is a valid pointer, and `handle` has the form of this handle type: a descriptor in place of a pointer, or a pointer
@@ -141,7 +134,6 @@ impl MemoryPool {
 impl PoolMemory {
     /// Returns the address of the first byte in this process. Accesses through the pointer are not tracked.
     #[must_use]
-    #[inline]
     pub fn as_pointer(&self) -> DevicePointer<u8> {
         DevicePointer::from_raw(self.address)
     }
@@ -153,12 +145,10 @@ impl PoolMemory {
     /// # Errors
     ///
     /// Returns the memory together with the error if the driver fails.
-    #[inline]
     pub fn close(mut self) -> Result<(), Returned<Self>> {
         self.free().map_err(|error| Returned::new(self, error))
     }
 
-    #[inline]
     fn free(&mut self) -> Result<()> {
         // SAFETY: the memory is live, the driver waits for work that uses it, and it is not used after this call.
         unsafe { call!(self.pool.driver(), cuMemFree_v2(self.address)) }?;
@@ -168,14 +158,12 @@ impl PoolMemory {
 }
 
 impl fmt::Debug for PoolMemory {
-    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "PoolMemory({:?})", self.as_pointer())
     }
 }
 
 impl Drop for PoolMemory {
-    #[inline]
     fn drop(&mut self) {
         if self.address != 0 {
             release(|| self.free());

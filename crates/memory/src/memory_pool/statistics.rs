@@ -29,7 +29,6 @@ impl MemoryPool {
     /// Any error of the driver.
     #[doc(alias = "CU_MEMPOOL_ATTR_USED_MEM_CURRENT")]
     #[doc(alias = "CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT")]
-    #[inline]
     pub fn statistics(&self) -> Result<PoolStatistics> {
         Ok(PoolStatistics {
             reserved: self.get(CUmemPool_attribute::CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT)?,
@@ -48,7 +47,6 @@ impl MemoryPool {
     /// Any error of the driver.
     #[doc(alias = "CU_MEMPOOL_ATTR_USED_MEM_HIGH")]
     #[doc(alias = "CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH")]
-    #[inline]
     pub fn reset_high_watermarks(&self) -> Result<()> {
         self.set(CUmemPool_attribute::CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH, 0_u64)?;
         self.set(CUmemPool_attribute::CU_MEMPOOL_ATTR_USED_MEM_HIGH, 0_u64)

@@ -25,7 +25,6 @@ impl<T> PinnedBuffer<T> {
     /// `CUDA_ERROR_INVALID_DEVICE` or `CUDA_ERROR_NOT_SUPPORTED` if the node does not exist or its memory cannot be mapped;
     /// `CUDA_ERROR_OUT_OF_MEMORY`.
     #[doc(alias = "CU_MEM_LOCATION_TYPE_HOST_NUMA")]
-    #[inline]
     pub fn zeroed_on_node(context: &Context, len: usize, node: u32) -> Result<Self>
     where
         T: Zeroable,
@@ -45,7 +44,6 @@ impl<T> PinnedBuffer<T> {
 }
 
 /// Maps at least `bytes` bytes of a node for the host and the device of `context`.
-#[inline]
 fn map_on_node(operation: &'static str, context: &Context, node: u32, bytes: usize) -> Result<Mapping> {
     let node = i32::try_from(node).map_err(|_| Error::argument(operation, format!("no such NUMA node {node}")))?;
     let (driver, location) = (context.driver(), MemoryLocation::HostNuma(node));
@@ -61,7 +59,6 @@ fn map_on_node(operation: &'static str, context: &Context, node: u32, bytes: usi
 }
 
 /// Unmaps a mapping, which stays in place if the driver fails.
-#[inline]
 pub(super) fn unmap(place: &mut Option<Mapping>) -> Result<()> {
     match place.take().map(Mapping::close) {
         Some(Err(Returned { value: mapping, error })) => {

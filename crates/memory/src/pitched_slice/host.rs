@@ -25,23 +25,19 @@ impl<'a, T> HostPitchedSlice<'a, T> {
     /// # Errors
     ///
     /// An argument error if the extent is out of bounds, or if rows or layers overlap.
-    #[inline]
     pub fn new(elements: &'a [T], extent: Extent, pitch: Pitch) -> Result<Self> {
         let place = pitch.place::<T>("HostPitchedSlice::new", extent, size_of_val(elements))?;
         Ok(Self { elements, place })
     }
 
-    #[inline]
     pub(crate) fn place(&self) -> &Place {
         &self.place
     }
 
-    #[inline]
     pub(crate) fn elements(&self) -> &'a [T] {
         self.elements
     }
 
-    #[inline]
     pub(crate) fn as_ptr(&self) -> *const T {
         self.elements.as_ptr()
     }
@@ -53,18 +49,15 @@ impl<'a, T> HostPitchedSliceMut<'a, T> {
     /// # Errors
     ///
     /// An argument error if the extent is out of bounds, or if rows or layers overlap.
-    #[inline]
     pub fn new(elements: &'a mut [T], extent: Extent, pitch: Pitch) -> Result<Self> {
         let place = pitch.place::<T>("HostPitchedSliceMut::new", extent, size_of_val(elements))?;
         Ok(Self { elements, place })
     }
 
-    #[inline]
     pub(crate) fn place(&self) -> &Place {
         &self.place
     }
 
-    #[inline]
     pub(crate) fn as_mut_ptr(&mut self) -> *mut T {
         self.elements.as_mut_ptr()
     }

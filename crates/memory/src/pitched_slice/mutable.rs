@@ -25,7 +25,6 @@ impl<'a, T> DeviceSliceMut<'a, T> {
     /// # Errors
     ///
     /// An argument error if the extent is out of bounds, or if rows or layers overlap.
-    #[inline]
     pub fn pitched(self, extent: Extent, pitch: Pitch) -> Result<PitchedSliceMut<'a, T>> {
         let place = pitch.place::<T>("DeviceSliceMut::pitched", extent, self.byte_len())?;
         Ok(PitchedSliceMut { start: self, place })
@@ -34,21 +33,18 @@ impl<'a, T> DeviceSliceMut<'a, T> {
 
 impl<'a, T> PitchedSliceMut<'a, T> {
     /// Creates a view from `start` on. The layout must be in bounds.
-    #[inline]
     pub(crate) fn new(start: DeviceSliceMut<'a, T>, place: Place) -> Self {
         Self { start, place }
     }
 
     /// Returns the extent.
     #[must_use]
-    #[inline]
     pub fn extent(&self) -> Extent {
         extent::<T>(&self.place)
     }
 
     /// Returns the distances between rows and between layers.
     #[must_use]
-    #[inline]
     pub fn pitch(&self) -> Pitch {
         Pitch { row_bytes: self.place.pitch, layer_rows: self.place.layer }
     }
@@ -69,7 +65,6 @@ impl<'a, T> PitchedSliceMut<'a, T> {
 
     /// Returns a shared view of the same elements.
     #[must_use]
-    #[inline]
     pub fn as_pitched(&self) -> PitchedSlice<'_, T> {
         PitchedSlice::new(self.start.as_slice(), self.place)
     }
@@ -79,7 +74,6 @@ impl<'a, T> PitchedSliceMut<'a, T> {
     /// # Errors
     ///
     /// An argument error if the subregion is out of bounds.
-    #[inline]
     pub fn region(self, origin: [usize; 3], extent: Extent) -> Result<Self> {
         let (offset, place) = part::<T>("PitchedSliceMut::region", &self.place, origin, extent)?;
         let pointer = DevicePointer::from_raw(self.as_pointer().as_raw() + offset as u64);
@@ -97,7 +91,6 @@ impl<'a, T> PitchedSliceMut<'a, T> {
     #[doc(alias = "cuMemcpy2DAsync")]
     #[doc(alias = "cuMemcpy3DAsync")]
     #[doc(alias = "cuMemcpy3DPeerAsync")]
-    #[inline]
     pub fn copy_from(&mut self, source: &PitchedSlice<'_, T>) -> Result<()>
     where
         T: Copy,
@@ -111,7 +104,6 @@ impl<'a, T> PitchedSliceMut<'a, T> {
     /// # Errors
     ///
     /// An argument error if the extents differ.
-    #[inline]
     pub fn copy_from_on(&mut self, stream: &Stream, source: &PitchedSlice<'_, T>) -> Result<()>
     where
         T: Copy,
@@ -127,7 +119,6 @@ impl<'a, T> PitchedSliceMut<'a, T> {
     ///
     /// An argument error if the extents differ.
     #[doc(alias = "cuMemcpy3DWithAttributesAsync")]
-    #[inline]
     pub fn copy_from_with(&mut self, stream: &Stream, source: &PitchedSlice<'_, T>, options: CopyOptions) -> Result<()>
     where
         T: Copy,
@@ -144,7 +135,6 @@ impl<'a, T> PitchedSliceMut<'a, T> {
     /// An argument error if the extents differ.
     #[doc(alias = "cuMemcpy2D")]
     #[doc(alias = "cuMemcpy3D")]
-    #[inline]
     pub fn copy_from_host(&mut self, source: &HostPitchedSlice<'_, T>) -> Result<()>
     where
         T: NoUninit,
@@ -159,7 +149,6 @@ impl<'a, T> PitchedSliceMut<'a, T> {
     /// # Errors
     ///
     /// As for [`PitchedSliceMut::copy_from_host`].
-    #[inline]
     pub fn copy_from_host_on(&mut self, stream: &Stream, source: &HostPitchedSlice<'_, T>) -> Result<()>
     where
         T: NoUninit,
@@ -196,7 +185,6 @@ impl<'a, T> PitchedSliceMut<'a, T> {
     #[doc(alias = "cuMemsetD2D8Async")]
     #[doc(alias = "cuMemsetD2D16Async")]
     #[doc(alias = "cuMemsetD2D32Async")]
-    #[inline]
     pub fn fill(&mut self, value: T) -> Result<()>
     where
         T: NoUninit,
@@ -210,7 +198,6 @@ impl<'a, T> PitchedSliceMut<'a, T> {
     /// # Errors
     ///
     /// Any error of the driver.
-    #[inline]
     pub fn fill_on(&mut self, stream: &Stream, value: T) -> Result<()>
     where
         T: NoUninit,
@@ -228,20 +215,17 @@ impl<'a, T> PitchedSliceMut<'a, T> {
     }
 
     /// Returns the view as an operand of a copy; the view stays borrowed.
-    #[inline]
     fn end(&self) -> copies::End<'a> {
         copies::End { end: self.start.end(), place: self.place }
     }
 
     /// Returns the view as an operand of a copy.
-    #[inline]
     pub(crate) fn into_end(self) -> copies::End<'a> {
         self.end()
     }
 }
 
 impl<T> fmt::Debug for PitchedSliceMut<'_, T> {
-    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         describe::<T>(formatter, "PitchedSliceMut", &self.place, self.as_pointer())
     }

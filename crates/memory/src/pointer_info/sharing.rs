@@ -53,7 +53,6 @@ impl PointerSharing {
     ///
     /// Any error of the driver.
     #[doc(alias = "cuPointerGetAttributes")]
-    #[inline]
     pub fn of<T>(context: &Context, pointer: DevicePointer<T>) -> Result<Option<Self>> {
         let mut answers = Answers::default();
         let driver = context.driver();
@@ -67,7 +66,6 @@ impl PointerSharing {
 }
 
 impl Answers {
-    #[inline]
     fn ask(&mut self, driver: &Driver, address: CUdeviceptr, [has_mappings, has_engine]: [bool; 2]) -> Result<()> {
         use CUpointer_attribute as Attribute;
 
@@ -97,7 +95,6 @@ impl Answers {
         unsafe { ask(driver, address, &mut attributes, &mut places) }
     }
 
-    #[inline]
     fn into_sharing(self, [has_mappings, has_engine]: [bool; 2]) -> PointerSharing {
         let end = self.mapping_base.saturating_add(self.mapping_size as u64);
         PointerSharing {

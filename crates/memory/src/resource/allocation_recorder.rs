@@ -46,7 +46,6 @@ struct Lines {
 
 impl<R: Resource> AllocationRecorder<R> {
     /// Keeps the last `capacity` events of `inner`.
-    #[inline]
     pub fn ring(inner: R, capacity: usize) -> Self {
         Self::new(inner, Sink::Ring { events: VecDeque::new(), capacity })
     }
@@ -55,7 +54,6 @@ impl<R: Resource> AllocationRecorder<R> {
     ///
     /// A line that cannot be written is [lost](AllocationRecorder::lost), also if the writer panics; the allocation takes place all the same. The
     /// writer may use the resource: what it allocates is written after the line at hand.
-    #[inline]
     pub fn to_writer(inner: R, mut writer: impl Write + Send + 'static) -> Self {
         let is_begun = contained(|| writeln!(writer, "{}", AllocationEvent::HEADER)).is_ok();
         let lines = Lines { waiting: VecDeque::new(), writer: Some(Box::new(writer)), writing: None };
@@ -65,13 +63,11 @@ impl<R: Resource> AllocationRecorder<R> {
     }
 
     /// Returns the inner resource.
-    #[inline]
     pub fn inner(&self) -> &R {
         &self.inner
     }
 
     /// Returns the events that are kept, the oldest first; none if they are written.
-    #[inline]
     pub fn events(&self) -> Vec<AllocationEvent> {
         match &*self.sink.lock() {
             Sink::Ring { events, .. } => events.iter().cloned().collect(),
@@ -80,7 +76,6 @@ impl<R: Resource> AllocationRecorder<R> {
     }
 
     /// How many events were dropped for want of room, or could not be written.
-    #[inline]
     pub fn lost(&self) -> u64 {
         self.lost.load(Ordering::Relaxed)
     }
@@ -90,7 +85,6 @@ impl<R: Resource> AllocationRecorder<R> {
     /// # Errors
     ///
     /// The writer's error; an error if the writer panics, or if it calls this itself.
-    #[inline]
     pub fn flush(&self) -> io::Result<()> {
         loop {
             if let Some(mut writing) = self.take_writer()? {
@@ -105,7 +99,6 @@ impl<R: Resource> AllocationRecorder<R> {
         }
     }
 
-    #[inline]
     fn new(inner: R, sink: Sink) -> Self {
         // What came before is known from the resource, and lies before the first event.
         let next = inner.segment_changes(0).last().map_or(0, |change| change.number + 1);
@@ -114,7 +107,6 @@ impl<R: Resource> AllocationRecorder<R> {
     }
 
     /// Writes an event down. The resource inside is not called meanwhile: what it does may be recorded as well.
-    #[inline]
     fn record(&self, kind: EventKind, stream: &Stream, figures: (u64, usize, usize), site: Option<Site>) {
         let (address, bytes, alignment) = figures;
         let stream = stream.identity();
@@ -129,7 +121,6 @@ impl<R: Resource> AllocationRecorder<R> {
     }
 
     /// Writes down what became of segments, unless another thread has done so meanwhile.
-    #[inline]
     fn record_changes(&self, sink: &mut Sink, changes: &[SegmentChange], nanoseconds: u64) {
         let written = self.changes.load(Ordering::Relaxed);
         for change in changes.iter().filter(|change| change.number >= written) {
@@ -140,7 +131,6 @@ impl<R: Resource> AllocationRecorder<R> {
         }
     }
 
-    #[inline]
     fn push(&self, sink: &mut Sink, event: AllocationEvent) {
         if !sink.push(event) {
             self.lost.fetch_add(1, Ordering::Relaxed);
@@ -148,7 +138,6 @@ impl<R: Resource> AllocationRecorder<R> {
     }
 
     /// Writes down what became of segments by other ways than allocations.
-    #[inline]
     fn catch_up(&self) {
         let changes = self.inner.segment_changes(self.changes.load(Ordering::Relaxed));
         let mut sink = self.sink.lock();
@@ -159,7 +148,6 @@ impl<R: Resource> AllocationRecorder<R> {
     }
 
     /// Writes the lines that wait, unless a thread is writing, which then writes these as well.
-    #[inline]
     fn write(&self) {
         while let Ok(Some(mut writing)) = self.take_writer() {
             let _ = self.write_waiting(&mut writing);
@@ -182,7 +170,6 @@ impl<R: Resource> AllocationRecorder<R> {
     }
 
     /// Returns the writer, for this thread alone; nothing if another thread has it, or if there is none.
-    #[inline]
     fn take_writer(&self) -> io::Result<Option<Writing<'_>>> {
         let mut sink = self.sink.lock();
         let Sink::Lines(lines) = &mut *sink else { return Ok(None) };
@@ -203,7 +190,6 @@ struct Writing<'a> {
 }
 
 impl Writing<'_> {
-    #[inline]
     fn next(&self) -> Option<AllocationEvent> {
         match &mut *self.sink.lock() {
             Sink::Lines(lines) => lines.waiting.pop_front(),
@@ -221,7 +207,6 @@ fn contained(operation: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
 
 impl Sink {
     /// Adds an event, and says whether none was lost for it.
-    #[inline]
     fn push(&mut self, event: AllocationEvent) -> bool {
         match self {
             Self::Ring { events, capacity } => {
@@ -241,14 +226,12 @@ impl Sink {
         }
     }
 
-    #[inline]
     fn has_waiting(&self) -> bool {
         matches!(self, Self::Lines(lines) if !lines.waiting.is_empty())
     }
 }
 
 impl Drop for Writing<'_> {
-    #[inline]
     fn drop(&mut self) {
         // SAFETY: this value is being dropped, so the field is not used again.
         let writer = unsafe { ManuallyDrop::take(&mut self.writer) };
@@ -259,7 +242,6 @@ impl Drop for Writing<'_> {
 }
 
 impl Drop for Lines {
-    #[inline]
     fn drop(&mut self) {
         // The writer may write what it still holds, and panic.
         contain(|| drop(self.writer.take()));
@@ -269,7 +251,6 @@ impl Drop for Lines {
 // SAFETY: all memory comes from the inner resource, which upholds the contract.
 unsafe impl<R: Resource> Resource for AllocationRecorder<R> {
     #[track_caller]
-    #[inline]
     fn allocate(&self, stream: &Stream, bytes: usize, alignment: usize) -> Result<DevicePointer<u8>> {
         let site = Location::caller();
         let result = self.inner.allocate(stream, bytes, alignment);
@@ -281,7 +262,6 @@ unsafe impl<R: Resource> Resource for AllocationRecorder<R> {
         result
     }
 
-    #[inline]
     unsafe fn deallocate(
         &self,
         stream: &Stream,
@@ -297,24 +277,20 @@ unsafe impl<R: Resource> Resource for AllocationRecorder<R> {
         freed.inspect_err(|_| self.record(EventKind::Allocate, stream, figures, None))
     }
 
-    #[inline]
     fn purge(&self) -> Result<()> {
         self.inner.purge()
     }
 
-    #[inline]
     fn synchronize(&self, stream: &Stream) -> Result<()> {
         self.inner.synchronize(stream)
     }
 
-    #[inline]
     fn trim(&self, stream: &Stream, keep: usize) -> Result<()> {
         let trimmed = self.inner.trim(stream, keep);
         self.catch_up();
         trimmed
     }
 
-    #[inline]
     fn segment_changes(&self, since: u64) -> Vec<SegmentChange> {
         self.inner.segment_changes(since)
     }
@@ -322,7 +298,6 @@ unsafe impl<R: Resource> Resource for AllocationRecorder<R> {
 
 /// How many bytes of the device were free when memory was short, as far as the error knows.
 #[cold]
-#[inline]
 fn free_bytes(error: &Error) -> u64 {
     match error {
         Error::OutOfMemory(error) => error.free.map_or(0, |free| free as u64),
@@ -331,7 +306,6 @@ fn free_bytes(error: &Error) -> u64 {
 }
 
 impl<R: fmt::Debug> fmt::Debug for AllocationRecorder<R> {
-    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.debug_tuple("AllocationRecorder").field(&self.inner).finish()
     }

@@ -57,7 +57,6 @@ unsafe impl<R: Resource, F: Fn(&Error, &Stream, usize) -> bool + Send + Sync> Re
 }
 
 impl<R: fmt::Debug, F> fmt::Debug for FailureCallback<R, F> {
-    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.debug_tuple("FailureCallback").field(&self.inner).finish()
     }

@@ -67,14 +67,12 @@ impl<R: Resource> LeakTracker<R> {
 }
 
 impl Live {
-    #[inline]
     fn sorted(&self) -> Vec<LiveAllocation> {
         let mut live: Vec<_> = self.allocations.values().copied().collect();
         live.sort_by_key(|allocation| allocation.number);
         live
     }
 
-    #[inline]
     fn insert(&mut self, allocation: LiveAllocation) {
         let number = self.next;
         self.next += 1;
@@ -82,7 +80,6 @@ impl Live {
     }
 
     /// Removes an allocation that is freed with this size and alignment.
-    #[inline]
     fn remove(&mut self, pointer: DevicePointer<u8>, bytes: usize, alignment: usize) -> Result<LiveAllocation> {
         let refused = |reason: String| Err(Error::argument("LeakTracker::deallocate", reason));
         let Some(known) = self.allocations.get(&pointer.as_raw()).copied() else {
@@ -129,7 +126,6 @@ unsafe impl<R: Resource> Resource for LeakTracker<R> {
 }
 
 impl fmt::Display for LiveAllocation {
-    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { pointer, bytes, alignment, site, .. } = self;
         write!(formatter, "{bytes} bytes at {pointer:?} aligned to {alignment}, from {site}")
@@ -150,7 +146,6 @@ impl<R> Drop for LeakTracker<R> {
 const LISTED: usize = 16;
 
 #[cold]
-#[inline]
 fn leaked(leaks: &[LiveAllocation]) -> Error {
     let bytes: usize = leaks.iter().map(|leak| leak.bytes).sum();
     let mut text = format!("{} allocations of {bytes} bytes were never freed", leaks.len());

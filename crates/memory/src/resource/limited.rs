@@ -44,7 +44,6 @@ impl<R: Resource> LimitedResource<R> {
     }
 
     /// Adds `bytes` to the bytes in use, unless that exceeds the limit.
-    #[inline]
     fn charge(&self, bytes: usize) -> Result<()> {
         let charged = |used: usize| used.checked_add(bytes).filter(|used| *used <= self.limit);
         match self.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, charged) {

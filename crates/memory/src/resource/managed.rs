@@ -21,7 +21,6 @@ pub struct Managed;
 
 // SAFETY: the driver guarantees all of it for memory that it allocated, which lives until it is freed after the stream has been waited for.
 unsafe impl Resource for Managed {
-    #[inline]
     fn allocate(&self, stream: &Stream, bytes: usize, alignment: usize) -> Result<DevicePointer<u8>> {
         Request::new("Managed::allocate", bytes, alignment, DRIVER_ALIGNMENT)?;
         let flags = CUmemAttach_flags::CU_MEM_ATTACH_GLOBAL.0;
@@ -34,7 +33,6 @@ unsafe impl Resource for Managed {
         })
     }
 
-    #[inline]
     unsafe fn deallocate(
         &self,
         stream: &Stream,
@@ -46,7 +44,6 @@ unsafe impl Resource for Managed {
         unsafe { free_behind(stream, pointer) }
     }
 
-    #[inline]
     fn detached(&self) -> Option<Arc<dyn Resource>> {
         Some(Arc::new(*self))
     }

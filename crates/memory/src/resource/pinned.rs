@@ -25,7 +25,6 @@ pub struct Pinned;
 // SAFETY: the driver guarantees all of it for memory that it allocated and mapped, which lives until it is freed after the stream has been
 // waited for.
 unsafe impl Resource for Pinned {
-    #[inline]
     fn allocate(&self, stream: &Stream, bytes: usize, alignment: usize) -> Result<DevicePointer<u8>> {
         Request::new("Pinned::allocate", bytes, alignment, DRIVER_ALIGNMENT)?;
         let flags = CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP;
@@ -38,7 +37,6 @@ unsafe impl Resource for Pinned {
         })
     }
 
-    #[inline]
     unsafe fn deallocate(
         &self,
         stream: &Stream,
@@ -50,14 +48,12 @@ unsafe impl Resource for Pinned {
         free(stream.driver(), std::ptr::with_exposed_provenance_mut(pointer.as_raw() as usize))
     }
 
-    #[inline]
     fn detached(&self) -> Option<Arc<dyn Resource>> {
         Some(Arc::new(*self))
     }
 }
 
 /// Returns the device address of host memory, which equals the host address on every supported system.
-#[inline]
 fn mapped(driver: &Driver, host: *mut c_void) -> Result<DevicePointer<u8>> {
     let mut raw: CUdeviceptr = 0;
     // SAFETY: `raw` is a valid pointer, the memory is live and mapped, and 0 is the only valid value of the flags.
@@ -71,7 +67,6 @@ fn mapped(driver: &Driver, host: *mut c_void) -> Result<DevicePointer<u8>> {
     Ok(DevicePointer::from_raw(raw))
 }
 
-#[inline]
 fn free(driver: &Driver, host: *mut c_void) -> Result<()> {
     // SAFETY: the memory is live, nothing uses it, and its address is not used after this call.
     unsafe { call!(driver, cuMemFreeHost(host)) }

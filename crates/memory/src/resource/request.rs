@@ -16,7 +16,6 @@ pub(crate) const DRIVER_ALIGNMENT: usize = 256;
 
 impl Request {
     /// Returns the request of `operation` if `bytes` is not 0 and the alignment is a power of two up to `largest`.
-    #[inline]
     pub(crate) fn new(operation: &'static str, bytes: usize, alignment: usize, largest: usize) -> Result<Self> {
         let is_size = bytes != 0 && bytes <= isize::MAX as usize;
         if is_size && alignment.is_power_of_two() && alignment <= largest {
@@ -26,7 +25,6 @@ impl Request {
     }
 
     #[cold]
-    #[inline]
     fn refused(operation: &'static str, bytes: usize, alignment: usize, largest: usize) -> Error {
         let reason: Cow<'static, str> = if bytes == 0 {
             "zero size".into()

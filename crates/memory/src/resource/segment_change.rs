@@ -36,7 +36,6 @@ const KEPT: usize = 1 << 16;
 impl SegmentChange {
     /// Creates a change, for resources that implement [`Resource::segment_changes`](super::Resource::segment_changes).
     #[must_use]
-    #[inline]
     pub const fn new(number: u64, kind: EventKind, address: u64, bytes: u64) -> Self {
         Self { number, kind, address, bytes }
     }
@@ -45,7 +44,6 @@ impl SegmentChange {
 impl SegmentChanges {
     /// Records the difference between the segments `before` and `after`, both sorted by address. `kinds` are the event kinds of a new and
     /// of a removed segment.
-    #[inline]
     pub(super) fn note(&self, before: &[Segment], after: &[Segment], kinds: [EventKind; 2]) {
         let mut last = self.last.lock();
         let gone = before.iter().filter(|segment| !after.contains(segment)).map(|segment| (kinds[1], segment));
@@ -61,7 +59,6 @@ impl SegmentChanges {
     }
 
     /// Returns the changes from this number on.
-    #[inline]
     pub(super) fn since(&self, number: u64) -> Vec<SegmentChange> {
         if self.count.load(Ordering::Acquire) <= number {
             return Vec::new();

@@ -45,7 +45,6 @@ pub struct AllocationCounts {
 
 impl<R: Resource> Statistics<R> {
     /// Counts the allocations of `inner`.
-    #[inline]
     pub fn new(inner: R) -> Self
     where
         R: Sized,
@@ -70,7 +69,6 @@ impl<R: Resource> Statistics<R> {
     }
 
     /// Returns the current counts. Each is exact; concurrent calls may fall between them.
-    #[inline]
     pub fn counts(&self) -> AllocationCounts {
         let load = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         AllocationCounts {
@@ -86,7 +84,6 @@ impl<R: Resource> Statistics<R> {
     }
 
     /// Resets the peaks to the current use.
-    #[inline]
     pub fn reset_peaks(&self) {
         self.peak_bytes.store(self.live_bytes.load(Ordering::Relaxed), Ordering::Relaxed);
         self.peak.store(self.live.load(Ordering::Relaxed), Ordering::Relaxed);
@@ -94,7 +91,6 @@ impl<R: Resource> Statistics<R> {
 }
 
 /// Adds to a count and updates its peak.
-#[inline]
 fn rise(count: &AtomicU64, peak: &AtomicU64, by: u64) {
     let now = count.fetch_add(by, Ordering::Relaxed) + by;
     peak.fetch_max(now, Ordering::Relaxed);

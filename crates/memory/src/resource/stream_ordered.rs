@@ -46,7 +46,6 @@ unsafe impl Resource for StreamOrdered {
     }
 
     /// CUDA: `cuDeviceGetMemPool`, `cuMemPoolTrimTo`.
-    #[inline]
     fn trim(&self, stream: &Stream, keep: usize) -> Result<()> {
         let (driver, device) = (stream.driver(), stream.device().as_raw());
         with_relaxed_capture_mode(driver, || {

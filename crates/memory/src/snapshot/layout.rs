@@ -39,32 +39,27 @@ pub(super) struct Placed {
 }
 
 impl Span {
-    #[inline]
     pub(super) fn length(self) -> u64 {
         self.end - self.start
     }
 
     /// Returns the granules of memory.
-    #[inline]
     fn of(address: u64, bytes: u64) -> Self {
         Self { start: address, end: address + bytes.next_multiple_of(GRANULE).max(GRANULE) }
     }
 
-    #[inline]
     fn contains(self, other: Self) -> bool {
         self.start <= other.start && other.end <= self.end
     }
 }
 
 impl From<AllocationEvent> for Block {
-    #[inline]
     fn from(event: AllocationEvent) -> Self {
         Self { address: event.address, bytes: event.bytes as u64, stream: event.stream, site: event.site }
     }
 }
 
 impl From<&LiveAllocation> for Block {
-    #[inline]
     fn from(live: &LiveAllocation) -> Self {
         Self {
             address: live.pointer.as_raw(),
@@ -76,7 +71,6 @@ impl From<&LiveAllocation> for Block {
 }
 
 /// Returns the segments that are left after the events, by address.
-#[inline]
 pub(super) fn left_by(events: &[AllocationEvent]) -> Vec<Span> {
     let mut left = Vec::new();
     for event in events {
@@ -93,7 +87,6 @@ pub(super) fn left_by(events: &[AllocationEvent]) -> Vec<Span> {
 
 /// Returns the segments with all blocks. `live` must be sorted by address. Memory of blocks and events outside of all known segments
 /// becomes a segment of its own, so the viewer finds a place for every event.
-#[inline]
 pub(super) fn segments(known: &[Span], live: &[Block], events: &[AllocationEvent]) -> Vec<Segment> {
     let used = live.iter().map(|block| Span::of(block.address, block.bytes));
     let placed = events.iter().filter(|event| matches!(event.kind, EventKind::Allocate | EventKind::Free));
@@ -116,13 +109,11 @@ pub(super) fn segments(known: &[Span], live: &[Block], events: &[AllocationEvent
 }
 
 /// `true` if adjacent segments are one, because they are mapped.
-#[inline]
 pub(super) fn joining(events: &[AllocationEvent]) -> bool {
     events.iter().any(|event| matches!(event.kind, EventKind::MapSegment | EventKind::UnmapSegment))
 }
 
 /// Returns the spans by address. Overlapping ones are merged, and adjacent ones if `join` is `true`.
-#[inline]
 fn merged(mut spans: Vec<Span>, join: bool) -> Vec<Span> {
     spans.sort_by_key(|span| span.start);
     let mut merged: Vec<Span> = Vec::new();
@@ -138,7 +129,6 @@ fn merged(mut spans: Vec<Span>, join: bool) -> Vec<Span> {
 }
 
 /// Returns the used and free blocks of a segment.
-#[inline]
 fn blocks(span: Span, live: &[Block]) -> Vec<Placed> {
     let mut blocks = Vec::new();
     let mut next = span.start;
@@ -155,7 +145,6 @@ fn blocks(span: Span, live: &[Block]) -> Vec<Placed> {
     blocks
 }
 
-#[inline]
 fn free(start: u64, end: u64) -> Option<Placed> {
     let size = end.checked_sub(start).filter(|size| *size != 0)?;
     Some(Placed { address: start, size, requested: 0, stream: 0, is_live: false, site: None })

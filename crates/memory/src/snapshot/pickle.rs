@@ -24,19 +24,16 @@ const NEWFALSE: u8 = 0x89;
 const BATCH: usize = 1000;
 
 impl Pickle {
-    #[inline]
     pub(super) fn new() -> Self {
         Self { bytes: PROTOCOL.to_vec() }
     }
 
-    #[inline]
     pub(super) fn finish(mut self) -> Vec<u8> {
         self.bytes.push(STOP);
         self.bytes
     }
 
     /// Writes a dictionary; `entries` writes keys and values alternately.
-    #[inline]
     pub(super) fn dictionary(&mut self, entries: impl FnOnce(&mut Self)) {
         self.bytes.extend([EMPTY_DICT, MARK]);
         entries(self);
@@ -44,7 +41,6 @@ impl Pickle {
     }
 
     /// Writes a list; `item` writes each item.
-    #[inline]
     pub(super) fn list<T>(&mut self, items: &[T], mut item: impl FnMut(&mut Self, &T)) {
         self.bytes.push(EMPTY_LIST);
         for batch in items.chunks(BATCH) {
@@ -55,38 +51,32 @@ impl Pickle {
     }
 
     /// Writes a key.
-    #[inline]
     pub(super) fn key(&mut self, key: &str) {
         self.text(key);
     }
 
     /// Writes a key with a number.
-    #[inline]
     pub(super) fn entry(&mut self, key: &str, value: u64) {
         self.key(key);
         self.number(value);
     }
 
-    #[inline]
     pub(super) fn text(&mut self, text: &str) {
         self.bytes.push(BINUNICODE);
         self.bytes.extend((text.len() as u32).to_le_bytes());
         self.bytes.extend(text.as_bytes());
     }
 
-    #[inline]
     pub(super) fn boolean(&mut self, value: bool) {
         self.bytes.push(if value { NEWTRUE } else { NEWFALSE });
     }
 
-    #[inline]
     pub(super) fn pair(&mut self, first: u64, second: u64) {
         self.number(first);
         self.number(second);
         self.bytes.push(TUPLE2);
     }
 
-    #[inline]
     pub(super) fn number(&mut self, value: u64) {
         if let Ok(value) = u8::try_from(value) {
             return self.bytes.extend([BININT1, value]);

@@ -18,7 +18,6 @@ const PADDED_GROUP: u64 = 128;
 type Operation = &'static str;
 
 /// Checks the requirements of all maps of a tensor with at least `least` dimensions.
-#[inline]
 pub(super) fn layout(operation: Operation, layout: &TensorLayout, least: u32) -> Result<()> {
     let rank = layout.rank();
     let least = if layout.interleave == TensorInterleave::None { least } else { 3 };
@@ -49,7 +48,6 @@ pub(super) fn layout(operation: Operation, layout: &TensorLayout, least: u32) ->
 }
 
 /// Checks the number of elements of a box in each dimension.
-#[inline]
 pub(super) fn boxed(operation: Operation, layout: &TensorLayout, elements: &[u32]) -> Result<()> {
     let rank = layout.rank();
     require(operation, elements.len() == rank as usize, || {
@@ -68,7 +66,6 @@ pub(super) fn boxed(operation: Operation, layout: &TensorLayout, elements: &[u32
 }
 
 /// Checks the parameters of im2col columns.
-#[inline]
 pub(super) fn im2col(operation: Operation, layout: &TensorLayout, pixels: &Im2col<'_>) -> Result<()> {
     let rank = layout.rank();
     let (count, limit) = (rank as usize - 2, [1 << 15, 1 << 7, 1 << 4][rank as usize - 3]);
@@ -87,7 +84,6 @@ pub(super) fn im2col(operation: Operation, layout: &TensorLayout, pixels: &Im2co
 }
 
 /// Checks the parameters of im2col columns along the width.
-#[inline]
 pub(super) fn im2col_wide(operation: Operation, layout: &TensorLayout, pixels: &Im2colWide) -> Result<()> {
     for offset in [pixels.lower, pixels.upper] {
         offset_within(operation, offset, 1 << 15, layout.rank())?;
@@ -102,14 +98,12 @@ pub(super) fn im2col_wide(operation: Operation, layout: &TensorLayout, pixels: &
 }
 
 /// Checks the alignment of a tensor's address.
-#[inline]
 pub(super) fn address(operation: Operation, address: u64, alignment: u64) -> Result<()> {
     require(operation, address.is_multiple_of(alignment), || {
         format!("misaligned address ({address:#x}, alignment {alignment})")
     })
 }
 
-#[inline]
 fn extents(operation: Operation, layout: &TensorLayout) -> Result<()> {
     for extent in layout.extents() {
         require(operation, (1..=MAX_EXTENT).contains(extent), || {
@@ -127,7 +121,6 @@ fn extents(operation: Operation, layout: &TensorLayout) -> Result<()> {
     })
 }
 
-#[inline]
 fn combinations(operation: Operation, layout: &TensorLayout) -> Result<()> {
     let (interleave, swizzle, data_type) = (layout.interleave, layout.swizzle, layout.data_type);
     let fits = interleave != TensorInterleave::Bytes32 || swizzle == TensorSwizzle::Bytes32;
@@ -152,7 +145,6 @@ fn combinations(operation: Operation, layout: &TensorLayout) -> Result<()> {
     })
 }
 
-#[inline]
 fn columns(operation: Operation, layout: &TensorLayout, (channels, pixels): (u32, u32)) -> Result<()> {
     require(operation, (1..=MAX_BOX).contains(&channels), || {
         format!("invalid number of channels ({channels} per pixel, allowed: 1 to {MAX_BOX})")
@@ -167,7 +159,6 @@ fn columns(operation: Operation, layout: &TensorLayout, (channels, pixels): (u32
 }
 
 /// Returns the size of `elements` in the innermost dimension in bytes, which must fit the swizzle span.
-#[inline]
 fn inner(operation: Operation, layout: &TensorLayout, elements: u32) -> Result<u64> {
     let elements = u64::from(elements);
     require(operation, !layout.data_type.is_padded() || elements == PADDED_GROUP, || {
@@ -187,7 +178,6 @@ fn inner(operation: Operation, layout: &TensorLayout, elements: u32) -> Result<u
     Ok(bytes)
 }
 
-#[inline]
 fn offset_within(operation: Operation, offset: i32, limit: i32, rank: u32) -> Result<()> {
     require(operation, (-limit..limit).contains(&offset), || {
         format!("invalid corner offset ({offset} pixels, allowed for rank {rank}: {} to {})", -limit, limit - 1)
@@ -195,19 +185,16 @@ fn offset_within(operation: Operation, offset: i32, limit: i32, rank: u32) -> Re
 }
 
 /// Both corners are offsets: some of the `extent` pixels must be left.
-#[inline]
 fn not_empty(operation: Operation, extent: u64, lower: i32, upper: i32) -> Result<()> {
     let left = i128::from(extent) + i128::from(upper) - i128::from(lower);
     require(operation, left > 0, || format!("empty bounding box (offsets {lower} and {upper} of {extent} pixels)"))
 }
 
 /// Returns the alignment of addresses and strides.
-#[inline]
 fn alignment(layout: &TensorLayout) -> u64 {
     if layout.interleave == TensorInterleave::Bytes32 || layout.data_type.is_padded() { 32 } else { 16 }
 }
 
-#[inline]
 fn require(operation: Operation, holds: bool, reason: impl FnOnce() -> String) -> Result<()> {
     if holds { Ok(()) } else { Err(Error::argument(operation, reason())) }
 }

@@ -46,7 +46,6 @@ pub enum Im2colWideMode {
 }
 
 impl Im2colWideMode {
-    #[inline]
     pub(super) const fn to_raw(self) -> CUtensorMapIm2ColWideMode {
         match self {
             Self::Column => CUtensorMapIm2ColWideMode::CU_TENSOR_MAP_IM2COL_WIDE_MODE_W,

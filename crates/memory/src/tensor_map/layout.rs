@@ -136,7 +136,6 @@ pub enum TensorFill {
 impl TensorLayout {
     /// Creates the layout of a contiguous tensor at `pointer` with `extents` elements in each dimension, innermost first.
     #[must_use]
-    #[inline]
     pub fn new<T>(data_type: TensorDataType, pointer: DevicePointer<T>, extents: &[u64]) -> Self {
         let mut layout = Self {
             data_type,
@@ -162,7 +161,6 @@ impl TensorLayout {
 
     /// Sets the strides in bytes, for all dimensions but the innermost.
     #[must_use]
-    #[inline]
     pub fn with_strides(mut self, strides: &[u64]) -> Self {
         self.given[0] = Some(strides.len());
         self.strides.iter_mut().zip(strides).for_each(|(to, from)| *to = *from);
@@ -172,7 +170,6 @@ impl TensorLayout {
     /// Sets the element stride of each dimension: only every n-th element is copied. Layouts without interleaving ignore that of the
     /// innermost dimension.
     #[must_use]
-    #[inline]
     pub fn with_element_strides(mut self, steps: &[u32]) -> Self {
         self.given[1] = Some(steps.len());
         self.steps.iter_mut().zip(steps).for_each(|(to, from)| *to = *from);
@@ -181,7 +178,6 @@ impl TensorLayout {
 
     /// Sets the interleaving of channels.
     #[must_use]
-    #[inline]
     pub const fn with_interleave(mut self, interleave: TensorInterleave) -> Self {
         self.interleave = interleave;
         self
@@ -189,7 +185,6 @@ impl TensorLayout {
 
     /// Sets the shared memory swizzle.
     #[must_use]
-    #[inline]
     pub const fn with_swizzle(mut self, swizzle: TensorSwizzle) -> Self {
         self.swizzle = swizzle;
         self
@@ -197,7 +192,6 @@ impl TensorLayout {
 
     /// Sets the L2 promotion.
     #[must_use]
-    #[inline]
     pub const fn with_l2_promotion(mut self, promotion: TensorL2Promotion) -> Self {
         self.l2_promotion = promotion;
         self
@@ -205,38 +199,32 @@ impl TensorLayout {
 
     /// Sets the value of out-of-bounds elements.
     #[must_use]
-    #[inline]
     pub const fn with_fill(mut self, fill: TensorFill) -> Self {
         self.fill = fill;
         self
     }
 
-    #[inline]
     pub(super) fn rank(&self) -> u32 {
         u32::try_from(self.rank).unwrap_or(u32::MAX)
     }
 
     /// Returns the extent of each dimension.
-    #[inline]
     pub(super) fn extents(&self) -> &[u64] {
         &self.extents[..self.rank.min(MAX_RANK)]
     }
 
     /// Returns the strides of all dimensions but the innermost.
-    #[inline]
     pub(super) fn strides(&self) -> &[u64] {
         &self.strides[..self.rank.clamp(1, MAX_RANK) - 1]
     }
 
     /// Returns the element stride of each dimension.
-    #[inline]
     pub(super) fn steps(&self) -> &[u32] {
         &self.steps[..self.rank.min(MAX_RANK)]
     }
 
     /// Returns the number of bytes from the first to the last element of a layout without interleaving. Extents and strides must be checked
     /// before.
-    #[inline]
     pub(super) fn span(&self) -> u128 {
         let width = (u128::from(self.extents[0]) * u128::from(self.data_type.bits())).div_ceil(8);
         let outer = self.extents().iter().skip(1).zip(self.strides());
@@ -245,12 +233,10 @@ impl TensorLayout {
 
     /// Returns the number of bytes from the first element to the end of the accelerator's last write: rows are written in units of 16
     /// bytes.
-    #[inline]
     pub(super) fn written_span(&self) -> u128 {
         self.span().next_multiple_of(16)
     }
 
-    #[inline]
     pub(super) fn raw_address(&self) -> *mut c_void {
         std::ptr::without_provenance_mut(self.address as usize)
     }
@@ -259,7 +245,6 @@ impl TensorLayout {
 impl TensorDataType {
     /// Returns the size of an element in bits.
     #[must_use]
-    #[inline]
     pub const fn bits(self) -> u64 {
         match self {
             Self::Packed4Align8 | Self::Packed4Align16 => 4,
@@ -278,7 +263,6 @@ impl TensorDataType {
 
     /// Returns `true` for floating-point types.
     #[must_use]
-    #[inline]
     pub const fn is_float(self) -> bool {
         matches!(
             self,
@@ -293,12 +277,10 @@ impl TensorDataType {
     }
 
     /// Returns `true` for types packed in groups of 16 bytes in shared memory.
-    #[inline]
     pub(super) const fn is_padded(self) -> bool {
         matches!(self, Self::Packed4Align16 | Self::Packed6Align16)
     }
 
-    #[inline]
     pub(super) const fn to_raw(self) -> CUtensorMapDataType {
         // Declared in the order of the driver's enum.
         CUtensorMapDataType(self as u32)
@@ -306,7 +288,6 @@ impl TensorDataType {
 }
 
 impl TensorInterleave {
-    #[inline]
     pub(super) const fn to_raw(self) -> CUtensorMapInterleave {
         // Declared in the order of the driver's enum.
         CUtensorMapInterleave(self as u32)
@@ -315,7 +296,6 @@ impl TensorInterleave {
 
 impl TensorSwizzle {
     /// Returns the maximum size of the innermost dimension of a box in bytes.
-    #[inline]
     pub(super) const fn span(self) -> Option<u64> {
         match self {
             Self::None => None,
@@ -325,7 +305,6 @@ impl TensorSwizzle {
         }
     }
 
-    #[inline]
     pub(super) const fn to_raw(self) -> CUtensorMapSwizzle {
         // Declared in the order of the driver's enum.
         CUtensorMapSwizzle(self as u32)
@@ -333,7 +312,6 @@ impl TensorSwizzle {
 }
 
 impl TensorL2Promotion {
-    #[inline]
     pub(super) const fn to_raw(self) -> CUtensorMapL2promotion {
         // Declared in the order of the driver's enum.
         CUtensorMapL2promotion(self as u32)
@@ -341,7 +319,6 @@ impl TensorL2Promotion {
 }
 
 impl TensorFill {
-    #[inline]
     pub(super) const fn to_raw(self) -> CUtensorMapFloatOOBfill {
         // Declared in the order of the driver's enum.
         CUtensorMapFloatOOBfill(self as u32)

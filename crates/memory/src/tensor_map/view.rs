@@ -67,7 +67,6 @@ impl<'a> TensorView<'a> {
     /// # Errors
     ///
     /// As for [`TensorMap::tiled`]; an argument error if the layout is interleaved or the tensor is not within the memory.
-    #[inline]
     pub fn tiled<T>(memory: DeviceSlice<'a, T>, layout: &TensorLayout, elements: &[u32]) -> Result<Self> {
         let map = TensorMap::tiled(memory.stream().context(), layout, elements)?;
         Ok(Self { map, memory: within("TensorView::tiled", layout, layout.span(), memory.end())? })
@@ -80,7 +79,6 @@ impl<'a> TensorView<'a> {
     /// # Errors
     ///
     /// As for [`TensorMap::im2col`]; an argument error if the layout is interleaved or the tensor is not within the memory.
-    #[inline]
     pub fn im2col<T>(memory: DeviceSlice<'a, T>, layout: &TensorLayout, pixels: &Im2col<'_>) -> Result<Self> {
         let map = TensorMap::im2col(memory.stream().context(), layout, pixels)?;
         Ok(Self { map, memory: within("TensorView::im2col", layout, layout.span(), memory.end())? })
@@ -93,7 +91,6 @@ impl<'a> TensorView<'a> {
     /// # Errors
     ///
     /// As for [`TensorMap::im2col_wide`]; an argument error if the layout is interleaved or the tensor is not within the memory.
-    #[inline]
     pub fn im2col_wide<T>(memory: DeviceSlice<'a, T>, layout: &TensorLayout, pixels: &Im2colWide) -> Result<Self> {
         let map = TensorMap::im2col_wide(memory.stream().context(), layout, pixels)?;
         Ok(Self { map, memory: within("TensorView::im2col_wide", layout, layout.span(), memory.end())? })
@@ -101,7 +98,6 @@ impl<'a> TensorView<'a> {
 
     /// Returns the map, which does not keep the memory alive.
     #[must_use]
-    #[inline]
     pub fn as_map(&self) -> &TensorMap {
         &self.map
     }
@@ -115,7 +111,6 @@ impl<'a> TensorViewMut<'a> {
     /// # Errors
     ///
     /// As for [`TensorView::tiled`]. The accelerator writes the last row up to a multiple of 16 bytes, which must be within the memory.
-    #[inline]
     pub fn tiled<T>(memory: DeviceSliceMut<'a, T>, layout: &TensorLayout, elements: &[u32]) -> Result<Self> {
         let map = TensorMap::tiled(memory.stream().context(), layout, elements)?;
         Ok(Self { map, memory: within("TensorViewMut::tiled", layout, layout.written_span(), memory.into_end())? })
@@ -128,7 +123,6 @@ impl<'a> TensorViewMut<'a> {
     /// # Errors
     ///
     /// As for [`TensorView::im2col`].
-    #[inline]
     pub fn im2col<T>(memory: DeviceSliceMut<'a, T>, layout: &TensorLayout, pixels: &Im2col<'_>) -> Result<Self> {
         let map = TensorMap::im2col(memory.stream().context(), layout, pixels)?;
         Ok(Self { map, memory: within("TensorViewMut::im2col", layout, layout.written_span(), memory.into_end())? })
@@ -136,7 +130,6 @@ impl<'a> TensorViewMut<'a> {
 
     /// Returns the map, which does not keep the memory alive.
     #[must_use]
-    #[inline]
     pub fn as_map(&self) -> &TensorMap {
         &self.map
     }
@@ -173,21 +166,18 @@ unsafe impl Argument<TensorWrite> for &mut TensorViewMut<'_> {
 }
 
 impl fmt::Debug for TensorView<'_> {
-    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "TensorView(in {} bytes at {:#x})", self.memory.bytes, self.memory.address)
     }
 }
 
 impl fmt::Debug for TensorViewMut<'_> {
-    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "TensorViewMut(in {} bytes at {:#x})", self.memory.bytes, self.memory.address)
     }
 }
 
 /// Returns the memory if the tensor, whose extents and strides are checked, is within it.
-#[inline]
 fn within<'a>(operation: &'static str, layout: &TensorLayout, bytes: u128, memory: End<'a>) -> Result<End<'a>> {
     if layout.interleave != TensorInterleave::None {
         let reason = "an interleaved layout, whose place in memory is not known: launch with a TensorMap";

@@ -77,7 +77,6 @@ bitflags! {
 impl TextureOptions {
     /// Creates the default options: the nearest element without conversion, clamped coordinates.
     #[must_use]
-    #[inline]
     pub const fn new() -> Self {
         Self {
             address_modes: [AddressMode::Clamp; 3],
@@ -94,7 +93,6 @@ impl TextureOptions {
 
     /// Sets the address mode of all dimensions.
     #[must_use]
-    #[inline]
     pub const fn with_address_mode(mut self, mode: AddressMode) -> Self {
         self.address_modes = [mode; 3];
         self
@@ -102,7 +100,6 @@ impl TextureOptions {
 
     /// Sets the filter mode.
     #[must_use]
-    #[inline]
     pub const fn with_filter(mut self, filter: FilterMode) -> Self {
         self.filter = filter;
         self
@@ -110,7 +107,6 @@ impl TextureOptions {
 
     /// Sets the flags.
     #[must_use]
-    #[inline]
     pub const fn with_flags(mut self, flags: TextureFlags) -> Self {
         self.flags = flags;
         self
@@ -118,7 +114,6 @@ impl TextureOptions {
 
     /// Sets the maximum anisotropy.
     #[must_use]
-    #[inline]
     pub const fn with_max_anisotropy(mut self, anisotropy: u32) -> Self {
         self.max_anisotropy = anisotropy;
         self
@@ -126,7 +121,6 @@ impl TextureOptions {
 
     /// Sets the filter mode between mipmap levels and the range of levels.
     #[must_use]
-    #[inline]
     pub const fn with_mipmaps(mut self, filter: FilterMode, min: f32, max: f32) -> Self {
         self.mipmap_filter = filter;
         self.min_mipmap_level = min;
@@ -136,7 +130,6 @@ impl TextureOptions {
 
     /// Sets the mipmap level bias.
     #[must_use]
-    #[inline]
     pub const fn with_mipmap_level_bias(mut self, bias: f32) -> Self {
         self.mipmap_level_bias = bias;
         self
@@ -144,7 +137,6 @@ impl TextureOptions {
 
     /// Sets the border color.
     #[must_use]
-    #[inline]
     pub const fn with_border_color(mut self, color: [f32; 4]) -> Self {
         self.border_color = color;
         self
@@ -152,7 +144,6 @@ impl TextureOptions {
 
     /// Returns the options for an array of this shape. The device reads a one-dimensional array as a single row, so a border in the second
     /// dimension would be blended into every element.
-    #[inline]
     pub(super) const fn within(mut self, shape: ArrayShape) -> Self {
         if shape.is_line() {
             self.address_modes = [self.address_modes[0], AddressMode::Clamp, AddressMode::Clamp];
@@ -160,7 +151,6 @@ impl TextureOptions {
         self
     }
 
-    #[inline]
     pub(super) fn to_raw(self) -> CUDA_TEXTURE_DESC {
         CUDA_TEXTURE_DESC {
             addressMode: self.address_modes.map(|mode| CUaddress_mode(mode as u32)),
@@ -176,7 +166,6 @@ impl TextureOptions {
         }
     }
 
-    #[inline]
     pub(super) fn from_raw(raw: &CUDA_TEXTURE_DESC) -> Self {
         let filter = |mode: CUfilter_mode| match mode {
             CUfilter_mode::CU_TR_FILTER_MODE_LINEAR => FilterMode::Linear,
@@ -197,7 +186,6 @@ impl TextureOptions {
 }
 
 impl AddressMode {
-    #[inline]
     fn from_raw(raw: CUaddress_mode) -> Self {
         match raw {
             CUaddress_mode::CU_TR_ADDRESS_MODE_WRAP => Self::Wrap,
@@ -209,7 +197,6 @@ impl AddressMode {
 }
 
 impl Default for TextureOptions {
-    #[inline]
     fn default() -> Self {
         Self::new()
     }

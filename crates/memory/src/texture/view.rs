@@ -22,14 +22,12 @@ pub struct TextureView {
 impl TextureView {
     /// Creates a view of level 0 and layer 0 with this format and extent.
     #[must_use]
-    #[inline]
     pub const fn new(format: CUresourceViewFormat, extent: [usize; 3]) -> Self {
         Self { format, extent, levels: 0..1, layers: 0..1 }
     }
 
     /// Sets the mipmap levels.
     #[must_use]
-    #[inline]
     pub const fn with_levels(mut self, levels: Range<u32>) -> Self {
         self.levels = levels;
         self
@@ -37,13 +35,11 @@ impl TextureView {
 
     /// Sets the layers.
     #[must_use]
-    #[inline]
     pub const fn with_layers(mut self, layers: Range<u32>) -> Self {
         self.layers = layers;
         self
     }
 
-    #[inline]
     pub(super) fn to_raw(&self) -> Result<CUDA_RESOURCE_VIEW_DESC> {
         let [width, height, depth] = self.extent;
         let (levels, layers) = (inclusive("levels", &self.levels)?, inclusive("layers", &self.layers)?);
@@ -62,7 +58,6 @@ impl TextureView {
 }
 
 /// Returns the range with an inclusive end, as the driver requires it, which cannot express an empty range.
-#[inline]
 fn inclusive(what: &str, range: &Range<u32>) -> Result<RangeInclusive<u32>> {
     if range.is_empty() {
         return Err(Error::argument("TextureView", format!("empty range of {what} ({range:?})")));

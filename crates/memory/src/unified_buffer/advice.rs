@@ -55,7 +55,6 @@ impl<T> UnifiedBuffer<T> {
     ///
     /// An argument error if the range is reversed or out of bounds.
     #[doc(alias = "cuMemPrefetchAsync")]
-    #[inline]
     pub fn prefetch(&self, stream: &Stream, range: impl RangeBounds<usize>, location: MemoryLocation) -> Result<()> {
         let (address, bytes) = self.bytes_of("UnifiedBuffer::prefetch", range)?;
         if bytes == 0 {
@@ -77,7 +76,6 @@ impl<T> UnifiedBuffer<T> {
     ///
     /// An argument error if the range is reversed or out of bounds.
     #[doc(alias = "cuMemAdvise")]
-    #[inline]
     pub fn advise(&self, range: impl RangeBounds<usize>, advice: MemoryAdvice) -> Result<()> {
         let (address, bytes) = self.bytes_of("UnifiedBuffer::advise", range)?;
         if bytes == 0 {
@@ -105,7 +103,6 @@ impl<T> UnifiedBuffer<T> {
     /// An argument error if the range is empty, reversed or out of bounds.
     #[doc(alias = "cuMemRangeGetAttribute")]
     #[doc(alias = "cuMemRangeGetAttributes")]
-    #[inline]
     pub fn range_attributes(&self, range: impl RangeBounds<usize>) -> Result<RangeAttributes> {
         const OPERATION: &str = "UnifiedBuffer::range_attributes";
         let (address, bytes) = self.bytes_of(OPERATION, range)?;
@@ -134,7 +131,6 @@ impl<T> UnifiedBuffer<T> {
     }
 
     /// Returns the address and size in bytes of a range of elements.
-    #[inline]
     pub(super) fn bytes_of(
         &self,
         operation: &'static str,
@@ -163,7 +159,6 @@ const TYPED: [CUmem_range_attribute; 6] = [
 ];
 
 impl RangeAttributes {
-    #[inline]
     fn from_raw(has_types: bool, numbers: [i32; 5], users: &[i32]) -> Self {
         let typed = |kind: i32, id: i32| {
             let mut raw = CUmemLocation { type_: CUmemLocationType(kind.cast_unsigned()), ..CUmemLocation::default() };
@@ -183,7 +178,6 @@ impl RangeAttributes {
 
 impl MemoryAdvice {
     /// Returns the driver's type. Without a location, the host stands in.
-    #[inline]
     fn to_raw(self) -> (CUmem_advise, MemoryLocation) {
         let host = MemoryLocation::Host;
         match self {
@@ -198,7 +192,6 @@ impl MemoryAdvice {
 }
 
 /// Enqueues a prefetch of live managed memory on `stream`.
-#[inline]
 pub(super) fn enqueue_prefetch(
     stream: &Stream,
     address: CUdeviceptr,
@@ -218,7 +211,6 @@ pub(super) fn enqueue_prefetch(
 }
 
 /// Returns the location for functions before CUDA 12.2.
-#[inline]
 fn device_of(operation: &'static str, location: MemoryLocation) -> Result<i32> {
     match location {
         MemoryLocation::Device(id) => Ok(id),
@@ -229,7 +221,6 @@ fn device_of(operation: &'static str, location: MemoryLocation) -> Result<i32> {
     }
 }
 
-#[inline]
 fn location_of(device: i32) -> Option<MemoryLocation> {
     match device {
         NOWHERE => None,

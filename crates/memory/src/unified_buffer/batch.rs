@@ -18,7 +18,6 @@ use crate::{DeviceSlice, DeviceSliceMut, MemoryLocation};
 ///
 /// An argument error if a view is not in managed memory.
 #[doc(alias = "cuMemPrefetchBatchAsync")]
-#[inline]
 pub fn prefetch<T>(stream: &Stream, ranges: &[(DeviceSlice<'_, T>, MemoryLocation)]) -> Result<()> {
     let ends = ranges.iter().map(|(range, _)| range.end());
     let mut batch = Batch::new("unified::prefetch", stream, ends)?.with_locations(ranges.iter().map(|(_, at)| *at));
@@ -48,7 +47,6 @@ pub fn prefetch<T>(stream: &Stream, ranges: &[(DeviceSlice<'_, T>, MemoryLocatio
 ///
 /// An argument error if a view is not in managed memory.
 #[doc(alias = "cuMemDiscardBatchAsync")]
-#[inline]
 pub fn discard<T: AnyBitPattern>(stream: &Stream, ranges: &mut [DeviceSliceMut<'_, T>]) -> Result<()> {
     let mut batch = Batch::new("unified::discard", stream, ranges.iter().map(DeviceSliceMut::end))?;
     if batch.is_empty() {
@@ -69,7 +67,6 @@ pub fn discard<T: AnyBitPattern>(stream: &Stream, ranges: &mut [DeviceSliceMut<'
 ///
 /// An argument error if a view is not in managed memory.
 #[doc(alias = "cuMemDiscardAndPrefetchBatchAsync")]
-#[inline]
 pub fn discard_and_prefetch<T: AnyBitPattern>(
     stream: &Stream,
     ranges: &mut [(DeviceSliceMut<'_, T>, MemoryLocation)],
@@ -100,7 +97,6 @@ struct Batch {
 }
 
 impl Batch {
-    #[inline]
     fn new<'a>(operation: &'static str, stream: &Stream, ends: impl Iterator<Item = End<'a>>) -> Result<Self> {
         let (locations, firsts) = (Vec::new(), Vec::new());
         let mut batch = Self { addresses: Vec::new(), sizes: Vec::new(), locations, firsts, kept: Vec::new() };
@@ -120,7 +116,6 @@ impl Batch {
         Ok(batch)
     }
 
-    #[inline]
     fn with_locations(mut self, locations: impl Iterator<Item = MemoryLocation>) -> Self {
         let all: Vec<_> = locations.map(MemoryLocation::to_raw).collect();
         self.locations = self.kept.iter().map(|index| all[*index]).collect();
@@ -133,7 +128,6 @@ impl Batch {
         self.addresses.is_empty()
     }
 
-    #[inline]
     fn prefetch(&mut self, stream: &Stream) -> Result<()> {
         let (count, raw) = (self.addresses.len(), stream.as_raw());
         let (ranges, sizes) = (self.addresses.as_mut_ptr(), self.sizes.as_mut_ptr());
@@ -142,7 +136,6 @@ impl Batch {
         unsafe { call!(stream.driver(), cuMemPrefetchBatchAsync(ranges, sizes, count, places, firsts, count, 0, raw)) }
     }
 
-    #[inline]
     fn discard(&mut self, stream: &Stream) -> Result<()> {
         let (count, raw) = (self.addresses.len(), stream.as_raw());
         let (ranges, sizes) = (self.addresses.as_mut_ptr(), self.sizes.as_mut_ptr());
@@ -151,7 +144,6 @@ impl Batch {
         unsafe { call!(stream.driver(), cuMemDiscardBatchAsync(ranges, sizes, count, 0, raw)) }
     }
 
-    #[inline]
     fn discard_and_prefetch(&mut self, stream: &Stream) -> Result<()> {
         let (count, raw) = (self.addresses.len(), stream.as_raw());
         let (ranges, sizes) = (self.addresses.as_mut_ptr(), self.sizes.as_mut_ptr());
@@ -166,7 +158,6 @@ impl Batch {
     }
 }
 
-#[inline]
 fn before_writes<'a>(
     operation: &'static str,
     guard: &mut AccessGuard<'_>,

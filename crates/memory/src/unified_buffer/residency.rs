@@ -20,7 +20,6 @@ impl<T> UnifiedBuffer<T> {
     /// An argument error if the range is empty, reversed or out of bounds; `CUDA_ERROR_NOT_SUPPORTED` if a device of the system has no
     /// concurrent managed access.
     #[doc(alias = "cuMemGetLocationInfo")]
-    #[inline]
     pub fn locations(
         &self,
         range: impl RangeBounds<usize>,
@@ -44,7 +43,6 @@ impl<T> UnifiedBuffer<T> {
 
 impl MemoryLocation {
     /// Returns the location, or `None` if it stands for no location.
-    #[inline]
     fn somewhere(self) -> Option<Self> {
         // `CU_MEM_LOCATION_TYPE_NONE`.
         (!matches!(self, Self::Unknown(0, _))).then_some(self)

@@ -33,14 +33,12 @@ pub struct ReserveOptions {
 impl ReserveOptions {
     /// Creates the default options: any address with the default alignment.
     #[must_use]
-    #[inline]
     pub const fn new() -> Self {
         Self { alignment: 0, address: 0 }
     }
 
     /// Sets the alignment of the first address, a power of two.
     #[must_use]
-    #[inline]
     pub const fn with_alignment(mut self, alignment: usize) -> Self {
         self.alignment = alignment;
         self
@@ -48,7 +46,6 @@ impl ReserveOptions {
 
     /// Requests a first address.
     #[must_use]
-    #[inline]
     pub const fn with_address(mut self, address: u64) -> Self {
         self.address = address;
         self
@@ -65,7 +62,6 @@ impl AddressRange {
     /// An argument error if `bytes` is 0; `CUDA_ERROR_INVALID_VALUE` if it is not a multiple of the granularity; `CUDA_ERROR_OUT_OF_MEMORY`
     /// if the address space is exhausted.
     #[doc(alias = "cuMemAddressReserve")]
-    #[inline]
     pub fn reserve(driver: &Driver, bytes: usize) -> Result<Self> {
         Self::reserve_with(driver, bytes, ReserveOptions::new())
     }
@@ -77,7 +73,6 @@ impl AddressRange {
     /// # Errors
     ///
     /// As for [`AddressRange::reserve`], and an argument error if the alignment is not a power of two.
-    #[inline]
     pub fn reserve_with(driver: &Driver, bytes: usize, options: ReserveOptions) -> Result<Self> {
         let ReserveOptions { alignment, address: hint } = options;
         if bytes == 0 {
@@ -110,7 +105,6 @@ impl AddressRange {
 
     /// Returns the driver.
     #[must_use]
-    #[inline]
     pub fn driver(&self) -> &Driver {
         &self.reserved.driver
     }
@@ -124,7 +118,6 @@ impl AddressRange {
     /// An argument error if the memory does not fit at `offset`; `CUDA_ERROR_INVALID_VALUE` if `offset` is not a multiple of the
     /// granularity or already mapped.
     #[doc(alias = "cuMemMap")]
-    #[inline]
     pub fn map(&self, offset: usize, memory: &PhysicalMemory) -> Result<Mapping> {
         let (bytes, range) = (memory.byte_len(), self.byte_len());
         self.driver().expect_same(memory.driver(), "AddressRange::map")?;
@@ -143,13 +136,11 @@ impl AddressRange {
     ///
     /// Returns the range together with the error if something is mapped in it or the driver fails.
     #[doc(alias = "cuMemAddressFree")]
-    #[inline]
     pub fn close(mut self) -> Result<(), Returned<Self>> {
         self.free().map_err(|error| Returned::new(self, error))
     }
 
     /// Frees the reservation.
-    #[inline]
     pub(crate) fn free(&mut self) -> Result<()> {
         let mappings = Arc::strong_count(&self.reserved) - 1;
         let reserved = Arc::get_mut(&mut self.reserved).ok_or_else(|| {
@@ -160,12 +151,10 @@ impl AddressRange {
 }
 
 impl Reserved {
-    #[inline]
     pub(super) fn driver(&self) -> &Driver {
         &self.driver
     }
 
-    #[inline]
     fn free(&mut self) -> Result<()> {
         // SAFETY: the addresses are reserved, no mapping is left, and the reservation is not used after this call.
         unsafe { call!(&self.driver, cuMemAddressFree(self.address, self.bytes)) }?;
@@ -175,21 +164,18 @@ impl Reserved {
 }
 
 impl AsRef<Driver> for AddressRange {
-    #[inline]
     fn as_ref(&self) -> &Driver {
         self.driver()
     }
 }
 
 impl fmt::Debug for AddressRange {
-    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "AddressRange({} bytes at {:?})", self.byte_len(), self.as_pointer())
     }
 }
 
 impl Drop for Reserved {
-    #[inline]
     fn drop(&mut self) {
         if self.address != 0 {
             release(|| self.free());

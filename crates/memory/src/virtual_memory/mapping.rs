@@ -21,7 +21,6 @@ pub struct Mapping {
 }
 
 impl Mapping {
-    #[inline]
     pub(super) fn new(reserved: &Arc<Reserved>, address: CUdeviceptr, memory: &PhysicalMemory) -> Result<Self> {
         let bytes = memory.byte_len();
         // SAFETY: the mapping owns the reservation and the memory, so both outlive it.
@@ -46,14 +45,12 @@ impl Mapping {
 
     /// Returns the mapped memory.
     #[must_use]
-    #[inline]
     pub fn memory(&self) -> &PhysicalMemory {
         &self.memory
     }
 
     /// Returns the driver.
     #[must_use]
-    #[inline]
     pub fn driver(&self) -> &Driver {
         self.reserved.driver()
     }
@@ -66,7 +63,6 @@ impl Mapping {
     ///
     /// `CUDA_ERROR_INVALID_VALUE` or `CUDA_ERROR_INVALID_DEVICE` for a location that cannot have such access: a device without peer access,
     /// or the host for device memory.
-    #[inline]
     pub fn set_access(&self, location: impl Into<MemoryLocation>, access: MemoryAccess) -> Result<()> {
         self.set_accesses(&[(location.into(), access)])
     }
@@ -79,7 +75,6 @@ impl Mapping {
     ///
     /// As for [`Mapping::set_access`]; an argument error if `accesses` is empty.
     #[doc(alias = "cuMemSetAccess")]
-    #[inline]
     pub fn set_accesses(&self, accesses: &[(MemoryLocation, MemoryAccess)]) -> Result<()> {
         if accesses.is_empty() {
             return Err(Error::argument("Mapping::set_accesses", "no locations"));
@@ -107,7 +102,6 @@ impl Mapping {
     ///
     /// `CUDA_ERROR_INVALID_VALUE` or `CUDA_ERROR_INVALID_DEVICE` for a location that does not exist.
     #[doc(alias = "cuMemGetAccess")]
-    #[inline]
     pub fn access(&self, location: impl Into<MemoryLocation>) -> Result<MemoryAccess> {
         let location = location.into();
         let (raw, mut flags) = (location.to_raw(), 0_u64);
@@ -125,12 +119,10 @@ impl Mapping {
     ///
     /// Returns the mapping together with the error if the driver fails.
     #[doc(alias = "cuMemUnmap")]
-    #[inline]
     pub fn close(mut self) -> Result<(), Returned<Self>> {
         self.unmap().map_err(|error| Returned::new(self, error))
     }
 
-    #[inline]
     fn unmap(&mut self) -> Result<()> {
         let (address, bytes) = (self.address, self.byte_len());
         // SAFETY: the mapping is live with this size, and it is not used after this call.
@@ -141,21 +133,18 @@ impl Mapping {
 }
 
 impl AsRef<Driver> for Mapping {
-    #[inline]
     fn as_ref(&self) -> &Driver {
         self.driver()
     }
 }
 
 impl fmt::Debug for Mapping {
-    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "Mapping({} bytes at {:?})", self.byte_len(), self.as_pointer())
     }
 }
 
 impl Drop for Mapping {
-    #[inline]
     fn drop(&mut self) {
         if self.address != 0 {
             release(|| self.unmap());

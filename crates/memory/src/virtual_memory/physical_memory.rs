@@ -31,7 +31,6 @@ impl PhysicalMemory {
     /// # Errors
     ///
     /// As for [`PhysicalMemory::with_options`].
-    #[inline]
     pub fn new(device: &Device, bytes: usize) -> Result<Self> {
         Self::with_options(device.driver(), bytes, &PhysicalOptions::new(device))
     }
@@ -46,7 +45,6 @@ impl PhysicalMemory {
     /// `CUDA_ERROR_NOT_SUPPORTED` or `CUDA_ERROR_NOT_PERMITTED` for handle types that the system does not support;
     /// `CUDA_ERROR_OUT_OF_MEMORY`.
     #[doc(alias = "cuMemCreate")]
-    #[inline]
     pub fn with_options(driver: &Driver, bytes: usize, options: &PhysicalOptions) -> Result<Self> {
         if bytes == 0 {
             return Err(Error::argument("PhysicalMemory::with_options", "zero length"));
@@ -59,7 +57,6 @@ impl PhysicalMemory {
     }
 
     /// Retains the memory of `bytes` bytes that is mapped at `pointer`.
-    #[inline]
     pub(super) fn retained(driver: &Driver, pointer: DevicePointer<u8>, bytes: usize) -> Result<Self> {
         let (address, mut raw) = (std::ptr::with_exposed_provenance_mut::<c_void>(pointer.as_raw() as usize), 0);
         // SAFETY: `raw` is a valid pointer, and the driver looks the address up.
@@ -75,14 +72,12 @@ impl PhysicalMemory {
     /// - `raw` is a live handle of this driver, of memory of this size.
     /// - Nobody else releases this reference.
     #[must_use]
-    #[inline]
     pub unsafe fn from_raw(driver: &Driver, raw: CUmemGenericAllocationHandle, bytes: usize) -> Self {
         Self::owning(driver, raw, bytes)
     }
 
     /// Returns the driver's handle, which this value keeps owning.
     #[must_use]
-    #[inline]
     pub fn as_raw(&self) -> CUmemGenericAllocationHandle {
         self.shared.raw
     }
@@ -96,7 +91,6 @@ impl PhysicalMemory {
 
     /// Returns the driver.
     #[must_use]
-    #[inline]
     pub fn driver(&self) -> &Driver {
         &self.shared.driver
     }
@@ -109,7 +103,6 @@ impl PhysicalMemory {
     ///
     /// Any error of the driver.
     #[doc(alias = "cuMemGetAllocationPropertiesFromHandle")]
-    #[inline]
     pub fn options(&self) -> Result<PhysicalOptions> {
         let mut properties = CUmemAllocationProp::default();
         let raw = self.as_raw();
@@ -126,7 +119,6 @@ impl PhysicalMemory {
     ///
     /// Returns the memory together with the error if clones or mappings of it exist or the driver fails.
     #[doc(alias = "cuMemRelease")]
-    #[inline]
     pub fn close(self) -> Result<(), Returned<Self>> {
         let mut shared = Arc::try_unwrap(self.shared).map_err(|shared| {
             let others = Arc::strong_count(&shared) - 1;
@@ -136,14 +128,12 @@ impl PhysicalMemory {
         shared.release().map_err(|error| Returned::new(Self { shared: Arc::new(shared) }, error))
     }
 
-    #[inline]
     pub(crate) fn owning(driver: &Driver, raw: CUmemGenericAllocationHandle, bytes: usize) -> Self {
         Self { shared: Arc::new(Shared { driver: driver.clone(), raw, bytes }) }
     }
 }
 
 impl Shared {
-    #[inline]
     fn release(&mut self) -> Result<()> {
         // SAFETY: the handle is live, and it is not used after this call.
         unsafe { call!(&self.driver, cuMemRelease(self.raw)) }?;
@@ -153,21 +143,18 @@ impl Shared {
 }
 
 impl AsRef<Driver> for PhysicalMemory {
-    #[inline]
     fn as_ref(&self) -> &Driver {
         self.driver()
     }
 }
 
 impl fmt::Debug for PhysicalMemory {
-    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "PhysicalMemory({} bytes, handle {:#x})", self.byte_len(), self.as_raw())
     }
 }
 
 impl Drop for Shared {
-    #[inline]
     fn drop(&mut self) {
         if self.raw != 0 {
             release(|| self.release());
@@ -177,7 +164,6 @@ impl Drop for Shared {
 
 /// Adds the request to an error, and the granularity if the size may be the cause.
 #[cold]
-#[inline]
 fn explain(error: Error, driver: &Driver, bytes: usize, options: &PhysicalOptions) -> Error {
     let error = error.about(format!("{bytes} bytes of {}", options.location));
     let granularity = options.granularity(driver, Granularity::Minimum).ok();

@@ -53,7 +53,6 @@ pub enum Granularity {
 impl PhysicalOptions {
     /// Creates the default options for `location`: not shareable.
     #[must_use]
-    #[inline]
     pub fn new(location: impl Into<MemoryLocation>) -> Self {
         Self {
             location: location.into(),
@@ -66,7 +65,6 @@ impl PhysicalOptions {
 
     /// Sets the handle types for sharing with other processes.
     #[must_use]
-    #[inline]
     pub const fn with_handle_types(mut self, types: MemoryHandleTypes) -> Self {
         self.handle_types = types;
         self
@@ -74,7 +72,6 @@ impl PhysicalOptions {
 
     /// Sets whether the memory is compressible.
     #[must_use]
-    #[inline]
     pub const fn with_compression(mut self, is_compressible: bool) -> Self {
         self.is_compressible = is_compressible;
         self
@@ -82,7 +79,6 @@ impl PhysicalOptions {
 
     /// Sets whether other PCIe devices can access the memory directly.
     #[must_use]
-    #[inline]
     pub const fn with_gpu_direct_rdma(mut self, is_capable: bool) -> Self {
         self.is_gpu_direct_rdma_capable = is_capable;
         self
@@ -90,7 +86,6 @@ impl PhysicalOptions {
 
     /// Sets the usage flags.
     #[must_use]
-    #[inline]
     pub const fn with_usage(mut self, usage: PhysicalUsage) -> Self {
         self.usage = usage;
         self
@@ -104,7 +99,6 @@ impl PhysicalOptions {
     ///
     /// Any error of the driver for unsupported options.
     #[doc(alias = "cuMemGetAllocationGranularity")]
-    #[inline]
     pub fn granularity(&self, driver: &Driver, granularity: Granularity) -> Result<usize> {
         let option = match granularity {
             Granularity::Minimum => CUmemAllocationGranularity_flags::CU_MEM_ALLOC_GRANULARITY_MINIMUM,
@@ -119,7 +113,6 @@ impl PhysicalOptions {
 
     /// Converts to the driver's type.
     #[must_use]
-    #[inline]
     pub fn to_raw(&self) -> CUmemAllocationProp {
         let compression = CUmemAllocationCompType::CU_MEM_ALLOCATION_COMP_GENERIC.0 as u8;
         let mut raw = CUmemAllocationProp {
@@ -136,7 +129,6 @@ impl PhysicalOptions {
 
     /// Converts from the driver's type.
     #[must_use]
-    #[inline]
     pub fn from_raw(raw: &CUmemAllocationProp) -> Self {
         Self {
             location: MemoryLocation::from_raw(&raw.location),

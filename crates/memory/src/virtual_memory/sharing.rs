@@ -26,7 +26,6 @@ impl PhysicalMemory {
     /// `CUDA_ERROR_INVALID_VALUE` if the memory lacks [`MemoryHandleTypes::POSIX_FILE_DESCRIPTOR`](curium_driver::MemoryHandleTypes).
     #[cfg(unix)]
     #[doc(alias = "cuMemExportToShareableHandle")]
-    #[inline]
     pub fn export_fd(&self) -> Result<OwnedFd> {
         let (mut descriptor, kind) = (-1, CUmemAllocationHandleType::CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR);
         let place = (&raw mut descriptor).cast::<c_void>();
@@ -45,7 +44,6 @@ impl PhysicalMemory {
     /// `CUDA_ERROR_INVALID_VALUE` if the descriptor is not one of physical memory. If `bytes` is not its size, mapping fails.
     #[cfg(unix)]
     #[doc(alias = "cuMemImportFromShareableHandle")]
-    #[inline]
     pub fn import_fd(driver: &Driver, descriptor: BorrowedFd<'_>, bytes: usize) -> Result<Self> {
         // The number is passed in place of a pointer.
         let passed = std::ptr::without_provenance_mut(descriptor.as_raw_fd() as usize);
@@ -59,7 +57,6 @@ impl PhysicalMemory {
     /// # Errors
     ///
     /// `CUDA_ERROR_INVALID_VALUE` if the memory lacks [`MemoryHandleTypes::FABRIC`](curium_driver::MemoryHandleTypes).
-    #[inline]
     pub fn export_fabric(&self) -> Result<FabricHandle> {
         let mut handle = CUmemFabricHandle::default();
         let (place, kind) = ((&raw mut handle).cast(), CUmemAllocationHandleType::CU_MEM_HANDLE_TYPE_FABRIC);
@@ -75,13 +72,11 @@ impl PhysicalMemory {
     /// # Errors
     ///
     /// `CUDA_ERROR_INVALID_VALUE` for an invalid handle; `CUDA_ERROR_NOT_SUPPORTED` or `CUDA_ERROR_NOT_PERMITTED` without a fabric.
-    #[inline]
     pub fn import_fabric(driver: &Driver, handle: FabricHandle, bytes: usize) -> Result<Self> {
         let mut raw = CUmemFabricHandle_st { data: handle.0 };
         Self::import(driver, (&raw mut raw).cast(), CUmemAllocationHandleType::CU_MEM_HANDLE_TYPE_FABRIC, bytes)
     }
 
-    #[inline]
     fn import(driver: &Driver, handle: *mut c_void, kind: CUmemAllocationHandleType, bytes: usize) -> Result<Self> {
         let mut raw = 0;
         // SAFETY: `raw` is a valid pointer, and `handle` has the form of this handle type: a descriptor in place of a pointer, or a pointer
@@ -101,7 +96,6 @@ impl Mapping {
     ///
     /// Any error of the driver.
     #[doc(alias = "cuMemRetainAllocationHandle")]
-    #[inline]
     pub fn retain_memory(&self) -> Result<PhysicalMemory> {
         PhysicalMemory::retained(self.driver(), self.as_pointer(), self.byte_len())
     }

@@ -22,7 +22,6 @@ struct Exported<R> {
 impl ResourceTable {
     /// Exports `resource` as a C function table for streams of `context`. The table owns the resource; C must call `release` exactly once.
     #[must_use]
-    #[inline]
     pub fn export<R: Resource + 'static>(resource: R, context: &Context) -> Self {
         let exported = Exported { resource, context: context.clone(), streams: Mutex::default() };
         Self {
@@ -36,7 +35,6 @@ impl ResourceTable {
 
 impl<R: Resource> Exported<R> {
     /// Returns the stream of a handle: the same value for the same handle.
-    #[inline]
     fn stream(&self, raw: CUstream) -> Result<Stream> {
         if raw.is_null() || raw == CU_STREAM_LEGACY || raw == CU_STREAM_PER_THREAD {
             return Err(Error::argument("ResourceTable", "default streams are not supported"));
@@ -105,7 +103,6 @@ unsafe extern "C" fn release<R: Resource>(context: *mut c_void) {
 }
 
 /// Converts a result to the code for C.
-#[inline]
 fn code_of(operation: impl FnOnce() -> Result<()>) -> CUresult {
     match catch_unwind(AssertUnwindSafe(operation)) {
         Ok(Ok(())) => CUresult::CUDA_SUCCESS,

@@ -36,7 +36,6 @@ impl ExternalResource {
     /// # Errors
     ///
     /// An argument error if a function is missing.
-    #[inline]
     pub unsafe fn from_table(table: ResourceTable) -> Result<Self> {
         let (Some(allocate), Some(deallocate)) = (table.allocate, table.deallocate) else {
             return Err(Error::argument("ExternalResource::from_table", "a function of the table is null"));
@@ -45,7 +44,6 @@ impl ExternalResource {
     }
 
     /// Keeps a stream that is passed to the table.
-    #[inline]
     fn keep(&self, stream: &Stream) {
         self.streams.lock().entry(stream.identity()).or_insert_with(|| stream.clone());
     }
@@ -53,7 +51,6 @@ impl ExternalResource {
 
 // SAFETY: the caller of `from_table` guarantees that the functions uphold the contract.
 unsafe impl Resource for ExternalResource {
-    #[inline]
     fn allocate(&self, stream: &Stream, bytes: usize, alignment: usize) -> Result<DevicePointer<u8>> {
         let mut address = 0;
         self.keep(stream);
@@ -66,7 +63,6 @@ unsafe impl Resource for ExternalResource {
         }
     }
 
-    #[inline]
     unsafe fn deallocate(
         &self,
         stream: &Stream,
@@ -85,20 +81,17 @@ unsafe impl Resource for ExternalResource {
 }
 
 #[cold]
-#[inline]
 fn failed(operation: &'static str, code: CUresult, bytes: usize) -> Error {
     Error::argument(operation, format!("the C function failed (code {}, {bytes} bytes)", code.0))
 }
 
 impl fmt::Debug for ExternalResource {
-    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "ExternalResource({:?})", self.table.context)
     }
 }
 
 impl Drop for ExternalResource {
-    #[inline]
     fn drop(&mut self) {
         release(|| {
             if let Some(function) = self.table.release {
