@@ -3,14 +3,13 @@
 use std::fmt;
 use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
-use std::ops::RangeBounds;
 
 use bytemuck::AnyBitPattern;
-use curium_driver::{DevicePointer, Driver, Error, Result, Returned, Stream, release};
+use curium_driver::{DevicePointer, Error, Result, Returned, Stream, release};
 
-use crate::device_slice::{WholeMut, argument_as};
+use crate::device_slice::{WholeMut, argument_as, buffer_views};
+use crate::size;
 use crate::tracked::{Reach, Tracked};
-use crate::{AsDeviceSlice, AsDeviceSliceMut, DeviceSlice, DeviceSliceMut, size};
 
 /// A buffer in device memory that other code owns: a [`Mapping`](crate::Mapping), an [`IpcMemory`](crate::IpcMemory), memory of a graphics
 /// API or of another library. It is sliced, copied and passed to kernels like a [`DeviceBuffer`](crate::DeviceBuffer).
@@ -81,20 +80,6 @@ impl<T, O: Send + 'static> BorrowedBuffer<T, O> {
         self.len == 0
     }
 
-    /// Returns the size in bytes.
-    #[must_use]
-    #[inline]
-    pub fn byte_len(&self) -> usize {
-        self.len * size_of::<T>()
-    }
-
-    /// Returns the buffer's stream, on which it copies.
-    #[must_use]
-    #[inline]
-    pub fn stream(&self) -> &Stream {
-        self.tracked.stream()
-    }
-
     /// Returns the address of the first element. Accesses through the pointer are not tracked.
     #[must_use]
     #[inline]
@@ -106,38 +91,6 @@ impl<T, O: Send + 'static> BorrowedBuffer<T, O> {
     #[must_use]
     pub fn owner(&self) -> &O {
         &self.owner
-    }
-
-    /// Returns a view of all elements.
-    #[must_use]
-    #[inline]
-    pub fn as_slice(&self) -> DeviceSlice<'_, T> {
-        DeviceSlice::new(self.pointer, self.len, &self.tracked)
-    }
-
-    /// Returns a mutable view of all elements.
-    #[must_use]
-    #[inline]
-    pub fn as_slice_mut(&mut self) -> DeviceSliceMut<'_, T> {
-        DeviceSliceMut::new(self.pointer, self.len, &self.tracked)
-    }
-
-    /// Returns a view of the elements in `range`.
-    ///
-    /// # Errors
-    ///
-    /// An argument error if the range is reversed or out of bounds.
-    pub fn slice(&self, range: impl RangeBounds<usize>) -> Result<DeviceSlice<'_, T>> {
-        self.as_slice().slice(range)
-    }
-
-    /// Returns a mutable view of the elements in `range`.
-    ///
-    /// # Errors
-    ///
-    /// An argument error if the range is reversed or out of bounds.
-    pub fn slice_mut(&mut self, range: impl RangeBounds<usize>) -> Result<DeviceSliceMut<'_, T>> {
-        self.as_slice_mut().slice(range)
     }
 
     /// Copies the elements to a vector. Waits until the copy is done.
@@ -190,30 +143,10 @@ impl<T, O: Send + 'static> BorrowedBuffer<T, O> {
     }
 }
 
+buffer_views!([T, O: Send + 'static] BorrowedBuffer<T, O>);
+
 argument_as!([T, O: Send + 'static] BorrowedBuffer<T, O>: |buffer| buffer.as_slice(),
     WholeMut::new(buffer.as_pointer(), &mut buffer.tracked));
-
-impl<T, O: Send + 'static> AsDeviceSlice for BorrowedBuffer<T, O> {
-    type Element = T;
-
-    #[inline]
-    fn as_device_slice(&self) -> DeviceSlice<'_, T> {
-        self.as_slice()
-    }
-}
-
-impl<T, O: Send + 'static> AsDeviceSliceMut for BorrowedBuffer<T, O> {
-    #[inline]
-    fn as_device_slice_mut(&mut self) -> DeviceSliceMut<'_, T> {
-        self.as_slice_mut()
-    }
-}
-
-impl<T, O: Send + 'static> AsRef<Driver> for BorrowedBuffer<T, O> {
-    fn as_ref(&self) -> &Driver {
-        self.stream().driver()
-    }
-}
 
 impl<T, O: Send + 'static> fmt::Debug for BorrowedBuffer<T, O> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -8,13 +8,12 @@ mod raw;
 
 use std::fmt;
 use std::marker::PhantomData;
-use std::ops::RangeBounds;
 
-use curium_driver::{DevicePointer, Driver, LeakedMemory, Result, Returned, Stream, dropping, leak};
+use curium_driver::{DevicePointer, LeakedMemory, Result, Returned, Stream, dropping, leak};
 
+use crate::device_slice::buffer_views;
 use crate::resource::{Resource, StreamOrdered};
 use crate::tracked::Tracked;
-use crate::{AsDeviceSlice, AsDeviceSliceMut, DeviceSlice, DeviceSliceMut};
 
 /// A stream-ordered buffer in device memory with a fixed number of elements.
 ///
@@ -46,20 +45,6 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
         self.len == 0
     }
 
-    /// Returns the size in bytes.
-    #[must_use]
-    #[inline]
-    pub fn byte_len(&self) -> usize {
-        self.len * size_of::<T>()
-    }
-
-    /// Returns the stream on which the buffer was allocated, and on which it copies and is freed.
-    #[must_use]
-    #[inline]
-    pub fn stream(&self) -> &Stream {
-        self.tracked.stream()
-    }
-
     /// Returns the resource of the memory.
     #[must_use]
     #[inline]
@@ -72,40 +57,6 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
     #[inline]
     pub fn as_pointer(&self) -> DevicePointer<T> {
         self.pointer
-    }
-
-    /// Returns a view of all elements.
-    #[must_use]
-    #[inline]
-    pub fn as_slice(&self) -> DeviceSlice<'_, T> {
-        DeviceSlice::new(self.pointer, self.len, &self.tracked)
-    }
-
-    /// Returns a mutable view of all elements.
-    #[must_use]
-    #[inline]
-    pub fn as_slice_mut(&mut self) -> DeviceSliceMut<'_, T> {
-        DeviceSliceMut::new(self.pointer, self.len, &self.tracked)
-    }
-
-    /// Returns a view of the elements in `range`.
-    ///
-    /// # Errors
-    ///
-    /// An argument error if the range is reversed or out of bounds.
-    #[inline]
-    pub fn slice(&self, range: impl RangeBounds<usize>) -> Result<DeviceSlice<'_, T>> {
-        self.as_slice().slice(range)
-    }
-
-    /// Returns a mutable view of the elements in `range`.
-    ///
-    /// # Errors
-    ///
-    /// An argument error if the range is reversed or out of bounds.
-    #[inline]
-    pub fn slice_mut(&mut self, range: impl RangeBounds<usize>) -> Result<DeviceSliceMut<'_, T>> {
-        self.as_slice_mut().slice(range)
     }
 
     /// Frees the buffer, as [`Drop`] does, and returns any error. The memory is free once every use on every stream is done. The host does
@@ -155,28 +106,7 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
     }
 }
 
-impl<T, R: Resource> AsDeviceSlice for DeviceBuffer<T, R> {
-    type Element = T;
-
-    #[inline]
-    fn as_device_slice(&self) -> DeviceSlice<'_, T> {
-        self.as_slice()
-    }
-}
-
-impl<T, R: Resource> AsDeviceSliceMut for DeviceBuffer<T, R> {
-    #[inline]
-    fn as_device_slice_mut(&mut self) -> DeviceSliceMut<'_, T> {
-        self.as_slice_mut()
-    }
-}
-
-impl<T, R: Resource> AsRef<Driver> for DeviceBuffer<T, R> {
-    #[inline]
-    fn as_ref(&self) -> &Driver {
-        self.stream().driver()
-    }
-}
+buffer_views!([T, R: Resource] DeviceBuffer<T, R>);
 
 impl<T, R: Resource> fmt::Debug for DeviceBuffer<T, R> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {

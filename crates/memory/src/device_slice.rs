@@ -1,6 +1,7 @@
 //! Views of device-accessible memory.
 
 mod argument;
+mod buffer;
 mod chunks;
 mod mutable;
 mod reinterpret;
@@ -13,6 +14,7 @@ use bytemuck::AnyBitPattern;
 use curium_driver::{DevicePointer, Driver, Result, Stream};
 
 pub(crate) use self::argument::{WholeMut, argument_as};
+pub(crate) use self::buffer::buffer_views;
 pub use self::chunks::{DeviceChunks, DeviceChunksMut};
 pub use self::mutable::DeviceSliceMut;
 use crate::capture_advice::READ_LATER;

@@ -2,9 +2,7 @@
 
 mod access;
 mod copy;
-mod download;
 mod segments;
-mod view;
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -15,6 +13,7 @@ use curium_driver::{DevicePointer, Error, Result, Returned, Stream, release};
 
 use self::segments::Segments;
 use crate::capture_advice::GROW_BEFORE;
+use crate::device_slice::{WholeMut, argument_as, buffer_views};
 use crate::tracked::{Reach, Tracked};
 use crate::{DeviceSliceMut, size};
 
@@ -77,6 +76,22 @@ impl<T> DeviceVec<T> {
         Ok(vector)
     }
 
+    /// Creates a vector with the same elements and maximum length on the same stream. Returns once the copy is enqueued.
+    ///
+    /// CUDA: `cuMemAddressReserve`, `cuMemCreate`, `cuMemMap`, `cuMemSetAccess`, `cuMemcpyDtoDAsync_v2`.
+    ///
+    /// # Errors
+    ///
+    /// As for [`DeviceVec::with_max_len`] and [`DeviceVec::extend_from_device`].
+    pub fn try_clone(&self) -> Result<Self>
+    where
+        T: Copy,
+    {
+        let mut clone = Self::with_max_len(self.stream(), self.max_len())?;
+        clone.extend_from_device(&self.as_slice())?;
+        Ok(clone)
+    }
+
     /// Returns the number of elements.
     #[must_use]
     #[inline]
@@ -91,13 +106,6 @@ impl<T> DeviceVec<T> {
         self.len == 0
     }
 
-    /// Returns the size of the elements in bytes.
-    #[must_use]
-    #[inline]
-    pub fn byte_len(&self) -> usize {
-        self.len * size_of::<T>()
-    }
-
     /// Returns the number of elements that fit the mapped memory.
     #[must_use]
     pub fn capacity(&self) -> usize {
@@ -108,13 +116,6 @@ impl<T> DeviceVec<T> {
     #[must_use]
     pub fn max_len(&self) -> usize {
         self.segments.reserved() / size_of::<T>()
-    }
-
-    /// Returns the vector's stream, on which it copies.
-    #[must_use]
-    #[inline]
-    pub fn stream(&self) -> &Stream {
-        self.tracked.stream()
     }
 
     /// Returns the address of the first element, which never changes. Accesses through the pointer are not tracked.
@@ -147,7 +148,7 @@ impl<T> DeviceVec<T> {
         T: NoUninit,
     {
         let len = self.make_room_on_own("DeviceVec::push", 1)?;
-        self.places(self.len, 1).copy_from_slice(&[value])?;
+        self.uninit(self.len, 1).copy_from_slice(&[value])?;
         self.len = len;
         Ok(())
     }
@@ -162,7 +163,7 @@ impl<T> DeviceVec<T> {
         T: NoUninit,
     {
         let len = self.make_room_on("DeviceVec::push", stream, 1)?;
-        self.places(self.len, 1).copy_from_slice_on(stream, &[value])?;
+        self.uninit(self.len, 1).copy_from_slice_on(stream, &[value])?;
         self.len = len;
         Ok(())
     }
@@ -179,7 +180,7 @@ impl<T> DeviceVec<T> {
         T: NoUninit,
     {
         let len = self.make_room_on_own("DeviceVec::extend_from_slice", source.len())?;
-        self.places(self.len, source.len()).copy_from_slice(source)?;
+        self.uninit(self.len, source.len()).copy_from_slice(source)?;
         self.len = len;
         Ok(())
     }
@@ -194,7 +195,7 @@ impl<T> DeviceVec<T> {
         T: NoUninit,
     {
         let len = self.make_room_on("DeviceVec::extend_from_slice", stream, source.len())?;
-        self.places(self.len, source.len()).copy_from_slice_on(stream, source)?;
+        self.uninit(self.len, source.len()).copy_from_slice_on(stream, source)?;
         self.len = len;
         Ok(())
     }
@@ -214,7 +215,7 @@ impl<T> DeviceVec<T> {
     {
         if let Some(added) = len.checked_sub(self.len).filter(|added| *added > 0) {
             self.make_room_on_own("DeviceVec::resize", added)?;
-            self.places(self.len, added).fill(value)?;
+            self.uninit(self.len, added).fill(value)?;
         }
         self.len = len;
         Ok(())
@@ -231,7 +232,7 @@ impl<T> DeviceVec<T> {
     {
         if let Some(added) = len.checked_sub(self.len).filter(|added| *added > 0) {
             self.make_room_on("DeviceVec::resize", stream, added)?;
-            self.places(self.len, added).fill_on(stream, value)?;
+            self.uninit(self.len, added).fill_on(stream, value)?;
         }
         self.len = len;
         Ok(())
@@ -325,7 +326,7 @@ impl<T> DeviceVec<T> {
     }
 
     /// Returns a view of `count` uninitialized elements from `first`, for which memory is mapped.
-    fn places(&mut self, first: usize, count: usize) -> DeviceSliceMut<'_, T> {
+    fn uninit(&mut self, first: usize, count: usize) -> DeviceSliceMut<'_, T> {
         DeviceSliceMut::new(self.as_pointer().wrapping_add(first), count, &self.tracked)
     }
 
@@ -337,6 +338,10 @@ impl<T> DeviceVec<T> {
         result
     }
 }
+
+buffer_views!([T] DeviceVec<T>);
+
+argument_as!([T] DeviceVec<T>: |vector| vector.as_slice(), WholeMut::new(vector.as_pointer(), &mut vector.tracked));
 
 impl<T> fmt::Debug for DeviceVec<T> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {

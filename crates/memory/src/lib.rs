@@ -13,17 +13,17 @@
 //! | Reserving addresses and mapping memory | [`virtual_memory`] |
 //! | Textures, surfaces and tensor maps | [`Texture`], [`Surface`], [`TensorMap`] |
 //!
-//! Buffers [track their accesses](curium_driver::hazard) across streams, so safe code may use a buffer on any stream. A use on the
-//! buffer's own stream costs no driver call, and readers run concurrently. Writers, and the deallocation, wait for earlier accesses on
-//! the device, not on the host.
+//! Buffers [track their accesses](curium_driver::hazard) across streams, so safe code may use a buffer on any stream. A use on the buffer's
+//! own stream costs no driver call, and readers run concurrently. Writers, and the deallocation, wait for earlier accesses on the device,
+//! not on the host.
 //!
 //! # Element types
 //!
 //! Lengths are in elements; sizes are in bytes and have `bytes` in their name. The bounds are `bytemuck`'s traits:
 //!
 //! - [`NoUninit`] for copies to the device: types without padding;
-//! - [`AnyBitPattern`] for copies to the host, host views and uninitialized buffers: types that are valid for every bit pattern, because
-//!   a kernel may write any bytes;
+//! - [`AnyBitPattern`] for copies to the host, host views and uninitialized buffers: types that are valid for every bit pattern, because a
+//!   kernel may write any bytes;
 //! - [`Zeroable`] for zeroed buffers.
 //!
 //! `bool`, `char`, enums and `NonZero` are not valid for every bit pattern. Such elements can be copied to the device, but not back: read
@@ -31,8 +31,8 @@
 //!
 //! # Constructors
 //!
-//! Arguments come in one order: the stream or the context, then the length or the contents, then flags and options. A constructor with
-//! the suffix `_in` takes a [`Resource`] as its last argument, as in `std`.
+//! Arguments come in one order: the stream or the context, then the length or the contents, then flags and options. A constructor with the
+//! suffix `_in` takes a [`Resource`] as its last argument, as in `std`.
 //!
 //! # Features
 //!

@@ -2,17 +2,14 @@
 
 use std::fmt;
 use std::mem::ManuallyDrop;
-use std::ops::RangeBounds;
 
 use bytemuck::{AnyBitPattern, NoUninit, Zeroable};
 use curium_driver::sys::CUdeviceptr;
-use curium_driver::{DevicePointer, Driver, Result, Stream, call, release};
+use curium_driver::{DevicePointer, Result, Stream, call, release};
 
-use crate::device_slice::{WholeMut, argument_as};
+use crate::device_slice::{WholeMut, argument_as, buffer_views};
 use crate::tracked::{Reach, Tracked};
-use crate::{
-    AsDeviceSlice, AsDeviceSliceMut, DeviceSlice, DeviceSliceMut, HostView, HostViewMut, PinnedBuffer, PinnedFlags,
-};
+use crate::{HostView, HostViewMut, PinnedBuffer, PinnedFlags};
 
 /// A buffer in mapped (zero-copy) pinned host memory with a fixed number of elements. Kernels of every device access it in place, over the
 /// bus.
@@ -56,6 +53,20 @@ impl<T> MappedBuffer<T> {
         Self::map(stream, PinnedBuffer::zeroed(stream.context(), len, Self::FLAGS)?)
     }
 
+    /// Allocates `len` elements and sets each to `value`. `stream` is the buffer's stream.
+    ///
+    /// CUDA: `cuMemHostAlloc`, `cuMemHostGetDevicePointer_v2`.
+    ///
+    /// # Errors
+    ///
+    /// As for [`PinnedBuffer::zeroed`].
+    pub fn filled(stream: &Stream, len: usize, value: T) -> Result<Self>
+    where
+        T: NoUninit,
+    {
+        Self::map(stream, PinnedBuffer::filled(stream.context(), len, value, Self::FLAGS)?)
+    }
+
     /// Allocates a buffer and copies `source` to it.
     ///
     /// CUDA: `cuMemHostAlloc`, `cuMemHostGetDevicePointer_v2`.
@@ -84,57 +95,11 @@ impl<T> MappedBuffer<T> {
         self.memory.is_empty()
     }
 
-    /// Returns the size in bytes.
-    #[must_use]
-    #[inline]
-    pub fn byte_len(&self) -> usize {
-        self.memory.byte_len()
-    }
-
-    /// Returns the buffer's stream, which operations without a stream argument use.
-    #[must_use]
-    #[inline]
-    pub fn stream(&self) -> &Stream {
-        self.tracked.stream()
-    }
-
     /// Returns the device address of the first element. Accesses through the pointer are not tracked.
     #[must_use]
     #[inline]
     pub fn as_pointer(&self) -> DevicePointer<T> {
         self.pointer
-    }
-
-    /// Returns a view of all elements for the device.
-    #[must_use]
-    #[inline]
-    pub fn as_slice(&self) -> DeviceSlice<'_, T> {
-        DeviceSlice::new(self.pointer, self.len(), &self.tracked)
-    }
-
-    /// Returns a mutable view of all elements for the device.
-    #[must_use]
-    #[inline]
-    pub fn as_slice_mut(&mut self) -> DeviceSliceMut<'_, T> {
-        DeviceSliceMut::new(self.pointer, self.memory.len(), &self.tracked)
-    }
-
-    /// Returns a view of the elements in `range` for the device.
-    ///
-    /// # Errors
-    ///
-    /// An argument error if the range is reversed or out of bounds.
-    pub fn slice(&self, range: impl RangeBounds<usize>) -> Result<DeviceSlice<'_, T>> {
-        self.as_slice().slice(range)
-    }
-
-    /// Returns a mutable view of the elements in `range` for the device.
-    ///
-    /// # Errors
-    ///
-    /// An argument error if the range is reversed or out of bounds.
-    pub fn slice_mut(&mut self, range: impl RangeBounds<usize>) -> Result<DeviceSliceMut<'_, T>> {
-        self.as_slice_mut().slice(range)
     }
 
     /// Returns a view of the elements for the host to read. Waits for the work that writes them.
@@ -191,29 +156,9 @@ impl<T> MappedBuffer<T> {
     }
 }
 
-impl<T> AsDeviceSlice for MappedBuffer<T> {
-    type Element = T;
-
-    #[inline]
-    fn as_device_slice(&self) -> DeviceSlice<'_, T> {
-        self.as_slice()
-    }
-}
-
-impl<T> AsDeviceSliceMut for MappedBuffer<T> {
-    #[inline]
-    fn as_device_slice_mut(&mut self) -> DeviceSliceMut<'_, T> {
-        self.as_slice_mut()
-    }
-}
+buffer_views!([T] MappedBuffer<T>);
 
 argument_as!([T] MappedBuffer<T>: |buffer| buffer.as_slice(), WholeMut::new(buffer.pointer, &mut buffer.tracked));
-
-impl<T> AsRef<Driver> for MappedBuffer<T> {
-    fn as_ref(&self) -> &Driver {
-        self.stream().driver()
-    }
-}
 
 impl<T> fmt::Debug for MappedBuffer<T> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {

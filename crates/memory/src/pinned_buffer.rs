@@ -6,7 +6,7 @@ mod node;
 use std::ffi::c_void;
 use std::fmt;
 use std::marker::PhantomData;
-use std::mem::ManuallyDrop;
+use std::mem::{ManuallyDrop, MaybeUninit};
 use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
 
@@ -73,6 +73,24 @@ impl<T> PinnedBuffer<T> {
         let buffer = Self::allocate("PinnedBuffer::zeroed", context, len, flags)?;
         // SAFETY: the memory has room for `len` elements and is not shared yet, and zero bytes are valid elements.
         unsafe { buffer.pointer.write_bytes(0, len) };
+        Ok(buffer)
+    }
+
+    /// Allocates `len` elements and sets each to `value`.
+    ///
+    /// CUDA: `cuMemHostAlloc`.
+    ///
+    /// # Errors
+    ///
+    /// As for [`PinnedBuffer::zeroed`].
+    pub fn filled(context: &Context, len: usize, value: T, flags: PinnedFlags) -> Result<Self>
+    where
+        T: Copy,
+    {
+        let buffer = Self::allocate("PinnedBuffer::filled", context, len, flags)?;
+        // SAFETY: the memory has room for `len` elements, is live, and is not shared yet; `MaybeUninit` needs no valid values.
+        let elements = unsafe { std::slice::from_raw_parts_mut(buffer.pointer.as_ptr().cast::<MaybeUninit<T>>(), len) };
+        elements.fill(MaybeUninit::new(value));
         Ok(buffer)
     }
 

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::marker::PhantomData;
 
-use bytemuck::{AnyBitPattern, Zeroable};
+use bytemuck::{AnyBitPattern, NoUninit, Zeroable};
 use curium_driver::sys::CUdeviceptr;
 use curium_driver::{DevicePointer, Driver, Error, LeakedMemory, Result, Returned, Stream, call, dropping, leak};
 
@@ -11,7 +11,7 @@ use crate::capture_advice::ALLOCATE_BEFORE;
 use crate::copy::pitched::Place;
 use crate::device_slice::{WholeMut, argument_as};
 use crate::tracked::{Reach, Tracked};
-use crate::{DeviceSlice, DeviceSliceMut, PitchedSlice, PitchedSliceMut, fill, size};
+use crate::{DeviceSlice, DeviceSliceMut, Extent, HostPitchedSlice, Pitch, PitchedSlice, PitchedSliceMut, fill, size};
 
 /// A two-dimensional buffer in pitched device memory: each row starts at an aligned address, and rows may be separated by padding.
 ///
@@ -21,13 +21,10 @@ use crate::{DeviceSlice, DeviceSliceMut, PitchedSlice, PitchedSliceMut, fill, si
 /// # let simulator = curium_sim::Simulator::new(curium_sim::Config::new())?;
 /// # // SAFETY: the simulator implements the driver's functions, and outlives everything made from this table.
 /// # let driver = unsafe { curium_driver::Driver::from_api(simulator.api()) }?;
-/// use curium_memory::{Extent, HostPitchedSlice, Pitch, PitchedBuffer};
+/// use curium_memory::PitchedBuffer;
 ///
 /// # let stream = driver.device(0)?.primary_context()?.stream()?;
-/// let image = [1_u32, 2, 3, 4, 5, 6];
-/// let mut rows = PitchedBuffer::<u32>::zeroed(&stream, 3, 2)?;
-/// let extent = Extent::new_2d(3, 2);
-/// rows.as_pitched_mut().copy_from_host(&HostPitchedSlice::new(&image, extent, Pitch::tight::<u32>(extent))?)?;
+/// let rows = PitchedBuffer::from_slice(&stream, &[1_u32, 2, 3, 4, 5, 6], 3, 2)?;
 /// assert_eq!(rows.row(1)?.to_vec()?, [4, 5, 6]);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -74,6 +71,60 @@ impl<T> PitchedBuffer<T> {
         T: AnyBitPattern,
     {
         Self::allocate("PitchedBuffer::uninit", stream, width, height)
+    }
+
+    /// Allocates `height` rows of `width` elements and sets every byte to zero on `stream`, which is the buffer's stream.
+    ///
+    /// CUDA: `cuMemAllocPitch_v2`, `cuMemsetD2D8Async` and its variants.
+    ///
+    /// # Errors
+    ///
+    /// As for [`PitchedBuffer::zeroed`].
+    pub fn filled(stream: &Stream, width: usize, height: usize, value: T) -> Result<Self>
+    where
+        T: NoUninit,
+    {
+        stream.expect_captured("PitchedBuffer::filled", ALLOCATE_BEFORE)?;
+        let mut buffer = Self::allocate("PitchedBuffer::filled", stream, width, height)?;
+        buffer.as_pitched_mut().fill(value)?;
+        Ok(buffer)
+    }
+
+    /// Allocates `height` rows of `width` elements and copies `source`, which holds the rows without padding. Waits until the copy is done.
+    ///
+    /// CUDA: `cuMemAllocPitch_v2`, `cuMemcpy2DAsync_v2`, `cuStreamSynchronize`.
+    ///
+    /// # Errors
+    ///
+    /// As for [`PitchedBuffer::zeroed`]; an argument error if `source` does not have `width * height` elements.
+    pub fn from_slice(stream: &Stream, source: &[T], width: usize, height: usize) -> Result<Self>
+    where
+        T: NoUninit,
+    {
+        const OPERATION: &str = "PitchedBuffer::from_slice";
+        stream.expect_captured(OPERATION, ALLOCATE_BEFORE)?;
+        size::same_len(OPERATION, width.saturating_mul(height), source.len())?;
+        let mut buffer = Self::allocate(OPERATION, stream, width, height)?;
+        let extent = Extent::new_2d(width, height);
+        buffer.as_pitched_mut().copy_from_host(&HostPitchedSlice::new(source, extent, Pitch::tight::<T>(extent))?)?;
+        Ok(buffer)
+    }
+
+    /// Allocates a buffer with the same rows on the same stream. Returns once the copy is enqueued.
+    ///
+    /// CUDA: `cuMemAllocPitch_v2`, `cuMemcpy2DAsync_v2`.
+    ///
+    /// # Errors
+    ///
+    /// As for [`PitchedBuffer::zeroed`].
+    pub fn try_clone(&self) -> Result<Self>
+    where
+        T: Copy,
+    {
+        self.stream().expect_captured("PitchedBuffer::try_clone", ALLOCATE_BEFORE)?;
+        let mut clone = Self::allocate("PitchedBuffer::try_clone", self.stream(), self.width, self.height)?;
+        clone.as_pitched_mut().copy_from(&self.as_pitched())?;
+        Ok(clone)
     }
 
     /// Returns the number of elements per row.

@@ -52,8 +52,8 @@ impl Snapshot {
         Self { device, events: log.events().to_vec(), live, segments }
     }
 
-    /// Sets the live allocations, such as those of [`LeakTracker`](crate::LeakTracker). This includes memory that was allocated before the first
-    /// event.
+    /// Sets the live allocations, such as those of [`LeakTracker`](crate::LeakTracker). This includes memory that was allocated before the
+    /// first event.
     #[must_use]
     pub fn with_live(mut self, live: &[LiveAllocation]) -> Self {
         self.live = live.iter().map(Block::from).collect();

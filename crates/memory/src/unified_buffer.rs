@@ -1,14 +1,12 @@
 //! A buffer in managed (unified) memory.
 
 mod advice;
-mod argument;
 mod batch;
 mod host_access;
 mod residency;
 
 use std::fmt;
 use std::marker::PhantomData;
-use std::ops::RangeBounds;
 
 use bytemuck::{AnyBitPattern, NoUninit, Zeroable};
 use curium_driver::sys::{CUdeviceptr, CUmemAttach_flags};
@@ -22,8 +20,9 @@ use self::host_access::Attachment;
 pub(crate) use self::host_access::HostAttachment;
 use crate::capture_advice::ALLOCATE_BEFORE;
 use crate::copy::host;
+use crate::device_slice::{WholeMut, argument_as, buffer_views};
+use crate::size;
 use crate::tracked::{Reach, Tracked};
-use crate::{AsDeviceSlice, AsDeviceSliceMut, DeviceSlice, DeviceSliceMut, size};
 
 /// A buffer in managed (unified) memory.
 ///
@@ -116,6 +115,40 @@ impl<T> UnifiedBuffer<T> {
         Ok(buffer)
     }
 
+    /// Allocates `len` elements and sets each to `value` on `stream`, which is the buffer's stream.
+    ///
+    /// CUDA: `cuMemAllocManaged`, `cuMemsetD8Async` and its variants.
+    ///
+    /// # Errors
+    ///
+    /// As for [`UnifiedBuffer::zeroed`].
+    pub fn filled(stream: &Stream, len: usize, value: T) -> Result<Self>
+    where
+        T: NoUninit,
+    {
+        stream.expect_captured("UnifiedBuffer::filled", ALLOCATE_BEFORE)?;
+        let mut buffer = Self::allocate("UnifiedBuffer::filled", stream, len)?;
+        buffer.as_slice_mut().fill(value)?;
+        Ok(buffer)
+    }
+
+    /// Allocates a buffer with the same elements on the same stream. Returns once the copy is enqueued.
+    ///
+    /// CUDA: `cuMemAllocManaged`, `cuMemcpyDtoDAsync_v2`.
+    ///
+    /// # Errors
+    ///
+    /// As for [`UnifiedBuffer::zeroed`].
+    pub fn try_clone(&self) -> Result<Self>
+    where
+        T: Copy,
+    {
+        self.stream().expect_captured("UnifiedBuffer::try_clone", ALLOCATE_BEFORE)?;
+        let mut clone = Self::allocate("UnifiedBuffer::try_clone", self.stream(), self.len)?;
+        clone.as_slice_mut().copy_from_device(self)?;
+        Ok(clone)
+    }
+
     /// Returns the number of elements.
     #[must_use]
     #[inline]
@@ -130,59 +163,11 @@ impl<T> UnifiedBuffer<T> {
         self.len == 0
     }
 
-    /// Returns the size in bytes.
-    #[must_use]
-    #[inline]
-    pub fn byte_len(&self) -> usize {
-        self.len * size_of::<T>()
-    }
-
-    /// Returns the buffer's stream, which operations without a stream argument use.
-    #[must_use]
-    #[inline]
-    pub fn stream(&self) -> &Stream {
-        self.tracked.stream()
-    }
-
     /// Returns the address of the first element. Accesses through the pointer are not tracked.
     #[must_use]
     #[inline]
     pub fn as_pointer(&self) -> DevicePointer<T> {
         self.pointer
-    }
-
-    /// Returns a view of all elements for the device.
-    #[must_use]
-    #[inline]
-    pub fn as_slice(&self) -> DeviceSlice<'_, T> {
-        DeviceSlice::new(self.pointer, self.len, &self.tracked)
-    }
-
-    /// Returns a mutable view of all elements for the device.
-    #[must_use]
-    #[inline]
-    pub fn as_slice_mut(&mut self) -> DeviceSliceMut<'_, T> {
-        DeviceSliceMut::new(self.pointer, self.len, &self.tracked)
-    }
-
-    /// Returns a view of the elements in `range` for the device.
-    ///
-    /// # Errors
-    ///
-    /// An argument error if the range is reversed or out of bounds.
-    #[inline]
-    pub fn slice(&self, range: impl RangeBounds<usize>) -> Result<DeviceSlice<'_, T>> {
-        self.as_slice().slice(range)
-    }
-
-    /// Returns a mutable view of the elements in `range` for the device.
-    ///
-    /// # Errors
-    ///
-    /// An argument error if the range is reversed or out of bounds.
-    #[inline]
-    pub fn slice_mut(&mut self, range: impl RangeBounds<usize>) -> Result<DeviceSliceMut<'_, T>> {
-        self.as_slice_mut().slice(range)
     }
 
     /// Frees the buffer, as [`Drop`] does, and returns any error. Waits for the work that uses it.
@@ -238,28 +223,9 @@ fn is_concurrent(driver: &Driver) -> Result<bool> {
     driver.devices()?.iter().try_fold(true, |all, device| Ok(all && device.attribute(attribute)?))
 }
 
-impl<T> AsDeviceSlice for UnifiedBuffer<T> {
-    type Element = T;
+argument_as!([T] UnifiedBuffer<T>: |buffer| buffer.as_slice(), WholeMut::new(buffer.pointer, &mut buffer.tracked));
 
-    #[inline]
-    fn as_device_slice(&self) -> DeviceSlice<'_, T> {
-        self.as_slice()
-    }
-}
-
-impl<T> AsDeviceSliceMut for UnifiedBuffer<T> {
-    #[inline]
-    fn as_device_slice_mut(&mut self) -> DeviceSliceMut<'_, T> {
-        self.as_slice_mut()
-    }
-}
-
-impl<T> AsRef<Driver> for UnifiedBuffer<T> {
-    #[inline]
-    fn as_ref(&self) -> &Driver {
-        self.stream().driver()
-    }
-}
+buffer_views!([T] UnifiedBuffer<T>);
 
 impl<T> fmt::Debug for UnifiedBuffer<T> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -7,6 +7,7 @@ mod attribute;
 #[cfg(not(miri))]
 mod behaviour;
 mod borrowed_buffer;
+mod buffer_constructors;
 mod caching;
 mod capture;
 mod capture_closure;

@@ -5,10 +5,7 @@ use curium_driver::{Result, Stream};
 
 use super::DeviceBuffer;
 use crate::AsDeviceSlice;
-use crate::capture_advice::READ_LATER;
-use crate::copy::host;
 use crate::resource::Resource;
-use crate::size;
 
 impl<T, R: Resource> DeviceBuffer<T, R> {
     /// Copies `source`, which has the same length, to the device. Waits until the copy is done.
@@ -23,11 +20,7 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
     where
         T: NoUninit,
     {
-        const OPERATION: &str = "DeviceBuffer::copy_from_slice";
-        let target = self.as_slice_mut();
-        target.stream().expect_captured(OPERATION, "use `copy_from_slice_on(scope, …)`")?;
-        size::same_len(OPERATION, target.len(), source.len())?;
-        host::upload(OPERATION, target.stream(), target, source)
+        self.as_slice_mut().copy_from_slice(source)
     }
 
     /// Like [`DeviceBuffer::copy_from_slice`], on the given stream. In a capture, the graph keeps a copy of `source` and uploads it at each
@@ -40,8 +33,7 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
     where
         T: NoUninit,
     {
-        size::same_len("DeviceBuffer::copy_from_slice", self.len, source.len())?;
-        host::upload("DeviceBuffer::copy_from_slice", stream, self.as_slice_mut(), source)
+        self.as_slice_mut().copy_from_slice_on(stream, source)
     }
 
     /// Copies the buffer to `target`, which has the same length. Waits until the copy is done.
@@ -56,8 +48,7 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
     where
         T: AnyBitPattern,
     {
-        self.stream().expect_captured("DeviceBuffer::copy_to_slice", READ_LATER)?;
-        self.copy_to_slice_on(self.stream(), target)
+        self.as_slice().copy_to_slice(target)
     }
 
     /// Like [`DeviceBuffer::copy_to_slice`], on the given stream.
@@ -69,8 +60,7 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
     where
         T: AnyBitPattern,
     {
-        size::same_len("DeviceBuffer::copy_to_slice", self.len, target.len())?;
-        host::download("DeviceBuffer::copy_to_slice", stream, self.as_slice(), target)
+        self.as_slice().copy_to_slice_on(stream, target)
     }
 
     /// Copies the buffer to a vector. Waits until the copy is done.

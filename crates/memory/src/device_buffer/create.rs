@@ -179,6 +179,24 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
         DeviceBuffer::allocate("DeviceBuffer::maybe_uninit_in", stream, len, resource)
     }
 
+    /// Allocates a buffer with the same elements on the same stream, from a clone of the resource. Returns once the copy is enqueued.
+    ///
+    /// CUDA: `cuMemAllocAsync`, `cuMemcpyDtoDAsync_v2`.
+    ///
+    /// # Errors
+    ///
+    /// As for [`DeviceBuffer::uninit`].
+    #[track_caller]
+    pub fn try_clone(&self) -> Result<Self>
+    where
+        T: Copy,
+        R: Clone,
+    {
+        let mut clone = Self::allocate("DeviceBuffer::try_clone", self.stream(), self.len, self.resource.clone())?;
+        clone.copy_from_device(self)?;
+        Ok(clone)
+    }
+
     #[track_caller]
     #[inline]
     fn allocate_zeroed(operation: &'static str, stream: &Stream, len: usize, resource: R) -> Result<Self>

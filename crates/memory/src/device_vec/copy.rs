@@ -4,7 +4,7 @@ use bytemuck::{AnyBitPattern, NoUninit};
 use curium_driver::{Result, Stream};
 
 use super::DeviceVec;
-use crate::{AsDeviceSlice, size};
+use crate::AsDeviceSlice;
 
 impl<T> DeviceVec<T> {
     /// Copies `source`, which has the same length, to the vector. Waits until the copy is done.
@@ -19,7 +19,6 @@ impl<T> DeviceVec<T> {
     where
         T: NoUninit,
     {
-        size::same_len("DeviceVec::copy_from_slice", self.len, source.len())?;
         self.as_slice_mut().copy_from_slice(source)
     }
 
@@ -33,7 +32,6 @@ impl<T> DeviceVec<T> {
     where
         T: NoUninit,
     {
-        size::same_len("DeviceVec::copy_from_slice", self.len, source.len())?;
         self.as_slice_mut().copy_from_slice_on(stream, source)
     }
 
@@ -49,7 +47,6 @@ impl<T> DeviceVec<T> {
     where
         T: AnyBitPattern,
     {
-        size::same_len("DeviceVec::copy_to_slice", self.len, target.len())?;
         self.as_slice().copy_to_slice(target)
     }
 
@@ -62,8 +59,33 @@ impl<T> DeviceVec<T> {
     where
         T: AnyBitPattern,
     {
-        size::same_len("DeviceVec::copy_to_slice", self.len, target.len())?;
         self.as_slice().copy_to_slice_on(stream, target)
+    }
+
+    /// Copies the elements to a vector. Waits until the copy is done.
+    ///
+    /// CUDA: `cuMemcpyDtoHAsync_v2`, `cuStreamSynchronize`.
+    ///
+    /// # Errors
+    ///
+    /// An error of earlier work of the context.
+    pub fn to_vec(&self) -> Result<Vec<T>>
+    where
+        T: AnyBitPattern,
+    {
+        self.as_slice().to_vec()
+    }
+
+    /// Like [`DeviceVec::to_vec`], on the given stream.
+    ///
+    /// # Errors
+    ///
+    /// As for [`DeviceVec::to_vec`]; an argument error if the stream is being captured.
+    pub fn to_vec_on(&self, stream: &Stream) -> Result<Vec<T>>
+    where
+        T: AnyBitPattern,
+    {
+        self.as_slice().to_vec_on(stream)
     }
 
     /// Appends the elements of `source`, which may be on another device. Returns once the copy is enqueued on this vector's stream.
@@ -82,7 +104,7 @@ impl<T> DeviceVec<T> {
         let source = source.as_device_slice();
         self.stream().driver().expect_same(source.stream().driver(), OPERATION)?;
         let len = self.make_room_on_own(OPERATION, source.len())?;
-        self.places(self.len, source.len()).copy_from_device(&source)?;
+        self.uninit(self.len, source.len()).copy_from_device(&source)?;
         self.len = len;
         Ok(())
     }
@@ -100,7 +122,7 @@ impl<T> DeviceVec<T> {
         let source = source.as_device_slice();
         self.stream().driver().expect_same(source.stream().driver(), OPERATION)?;
         let len = self.make_room_on(OPERATION, stream, source.len())?;
-        self.places(self.len, source.len()).copy_from_device_on(stream, &source)?;
+        self.uninit(self.len, source.len()).copy_from_device_on(stream, &source)?;
         self.len = len;
         Ok(())
     }

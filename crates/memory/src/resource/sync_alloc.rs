@@ -1,4 +1,4 @@
-//! Memory that is allocated and freed at once.
+//! Synchronous device memory as a resource.
 
 use std::sync::Arc;
 
@@ -9,10 +9,10 @@ use super::driver_memory::{free_behind, refused};
 use super::request::DRIVER_ALIGNMENT;
 use super::{Request, Resource};
 
-/// Memory of no pool, which belongs to the stream's context: there at once, and freed at once.
+/// Synchronous device memory (`cuMemAlloc`), which belongs to the stream's context and to no pool.
 ///
-/// Both take long, and freeing waits for the work on the stream. What it is for: memory that lives as long as the program, that is shared
-/// with other processes, or that a memory checker shall see as it is. Memory is aligned to 256 bytes.
+/// Allocating and freeing are slow, and freeing waits for the work on the stream. Use it for memory that lives as long as the program, is
+/// shared through CUDA IPC, or is inspected by a memory checker. Memory is aligned to 256 bytes.
 ///
 /// CUDA: `cuMemAlloc_v2`, `cuMemFree_v2`, `cuStreamQuery`, `cuStreamSynchronize`.
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]

@@ -71,6 +71,8 @@ pub(super) const OPERATIONS: &[Operation] = &[
     ("DeviceBuffer::from_slice_in", |fixture| {
         made(DeviceBuffer::from_slice_in(&fixture.stream, &[1_u8; LEN], StreamOrdered)?)
     }),
+    ("DeviceBuffer::maybe_uninit", |fixture| made(DeviceBuffer::<bool>::maybe_uninit(&fixture.stream, LEN)?)),
+    ("DeviceBuffer::try_clone", |fixture| made(fixture.buffer.try_clone()?)),
     ("DeviceBuffer::maybe_uninit_in", |fixture| {
         made(DeviceBuffer::<bool>::maybe_uninit_in(&fixture.stream, LEN, StreamOrdered)?)
     }),
@@ -162,6 +164,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
         made(batch.enqueue(&fixture.stream)?)
     }),
     ("MappedBuffer::zeroed", |fixture| made(MappedBuffer::<u32>::zeroed(&fixture.stream, LEN)?)),
+    ("MappedBuffer::filled", |fixture| made(MappedBuffer::filled(&fixture.stream, LEN, 7_u32)?)),
     ("MappedBuffer::from_slice", |fixture| made(MappedBuffer::from_slice(&fixture.stream, &[1_u32; LEN])?)),
     ("MappedBuffer::bind", |fixture| pass::<&mut [u32]>(&fixture.other, &mut fixture.kinds.mapped)),
     ("Registered::new and Registered::device_pointer and Registered::close", |fixture| {
@@ -179,6 +182,8 @@ pub(super) const OPERATIONS: &[Operation] = &[
         registered.close().map_err(|returned| returned.error).map(boxed)
     }),
     ("UnifiedBuffer::zeroed", |fixture| made(UnifiedBuffer::<u32>::zeroed(&fixture.stream, LEN)?)),
+    ("UnifiedBuffer::filled", |fixture| made(UnifiedBuffer::filled(&fixture.stream, LEN, 7_u32)?)),
+    ("UnifiedBuffer::try_clone", |fixture| made(fixture.kinds.unified.try_clone()?)),
     ("UnifiedBuffer::uninit", |fixture| made(UnifiedBuffer::<u32>::uninit(&fixture.stream, LEN)?)),
     ("UnifiedBuffer::from_slice", |fixture| made(UnifiedBuffer::from_slice(&fixture.stream, &[1_u32; LEN])?)),
     ("UnifiedBuffer::host_view", |fixture| made(fixture.kinds.unified.host_view()?.len())),
@@ -208,6 +213,9 @@ pub(super) const OPERATIONS: &[Operation] = &[
         made(unified::discard_and_prefetch(&fixture.stream, ranges)?)
     }),
     ("PitchedBuffer::zeroed", |fixture| made(PitchedBuffer::<u32>::zeroed(&fixture.stream, 3, 3)?)),
+    ("PitchedBuffer::filled", |fixture| made(PitchedBuffer::filled(&fixture.stream, 3, 3, 7_u32)?)),
+    ("PitchedBuffer::from_slice", |fixture| made(PitchedBuffer::from_slice(&fixture.stream, &[7_u32; 9], 3, 3)?)),
+    ("PitchedBuffer::try_clone", |fixture| made(fixture.kinds.rows.try_clone()?)),
     ("PitchedBuffer::uninit", |fixture| made(PitchedBuffer::<u32>::uninit(&fixture.stream, 3, 3)?)),
     ("PitchedBuffer::bind", |fixture| pass::<&mut [u32]>(&fixture.other, &mut fixture.kinds.rows)),
     ("PitchedBuffer::close", |fixture| {
@@ -220,6 +228,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
     ("pointer_info::set_sync_memops", |fixture| {
         made(set_sync_memops(&fixture.driver, fixture.kinds.rows.as_pointer(), false)?)
     }),
+    ("PinnedBuffer::filled", |fixture| made(PinnedBuffer::filled(&fixture.context, LEN, 7_u32, PinnedFlags::empty())?)),
     ("PinnedBuffer::zeroed_on_node", |fixture| {
         let pinned = PinnedBuffer::<u32>::zeroed_on_node(&fixture.context, LEN, 0)?;
         pinned.close().map_err(|returned| returned.error).map(boxed)

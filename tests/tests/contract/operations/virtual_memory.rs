@@ -79,6 +79,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
         unsafe { Argument::<&mut [u32]>::bind(&mut argument, &mut AccessGuard::new(&fixture.other)?) }?;
         made(vector)
     }),
+    ("DeviceVec::try_clone", |fixture| made(filled(fixture)?.try_clone()?)),
     ("DeviceVec::close", |fixture| filled(fixture)?.close().map_err(|returned| returned.error).map(boxed)),
     ("DeviceVec::with_max_len", |fixture| made(vector(fixture)?)),
     ("DeviceVec::new", |fixture| made(DeviceVec::<u32>::new(&fixture.stream)?)),
