@@ -1,15 +1,12 @@
 //! A device: one GPU, or one part of it.
 
-#[cfg(feature = "topology")]
 mod atomics;
 mod attribute;
-#[cfg(feature = "topology")]
 mod fabric;
 mod lookup;
 mod luid;
 mod notification;
 mod peer;
-#[cfg(feature = "topology")]
 mod topology;
 
 use std::ffi::c_char;
@@ -17,18 +14,15 @@ use std::fmt;
 
 use curium_sys::{CUarray_format, CUdevice, CUexecAffinityType, CUuuid};
 
-#[cfg(feature = "topology")]
 pub use self::atomics::{AtomicForms, AtomicOperation};
 pub use self::attribute::{
     AttributeKey, ComputeMode, DecompressAlgorithms, DeviceAttribute, EndpointHandleTypes, MemoryHandleTypes,
     NumaConfig, RdmaFlushOptions, RdmaWritesOrdering,
 };
-#[cfg(feature = "topology")]
 pub use self::fabric::{Clique, CliqueKind};
 pub use self::luid::Luid;
 pub use self::notification::{Notification, NotificationListener};
 pub use self::peer::PeerLink;
-#[cfg(feature = "topology")]
 pub use self::topology::{Topology, TopologyDevice};
 use crate::call;
 use crate::{Driver, Result};

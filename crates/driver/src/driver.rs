@@ -217,7 +217,7 @@ impl Driver {
 
     #[inline]
     fn initialised(api: Api, owner: Option<Box<dyn Any + Send + Sync>>) -> Result<Self> {
-        #[cfg(feature = "trace")]
+        #[cfg(feature = "diagnostics")]
         crate::trace::begin_from_environment();
         let shared = Shared {
             api,

@@ -19,7 +19,7 @@ use curium_driver::{Device, Driver, Error, Result, Returned, Stream, call, relea
 
 pub use self::mipmapped::MipmappedArray;
 pub(crate) use self::mipmapped::MipmappedHandle;
-#[cfg(feature = "external")]
+#[cfg(feature = "interop")]
 pub(crate) use self::mipmapped::check_levels;
 pub use self::region::ArrayRegion;
 pub use self::shape::{ArrayFlags, ArrayKind, ArrayShape};

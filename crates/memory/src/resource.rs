@@ -1,8 +1,6 @@
 //! A resource: where device memory comes from, and where it goes back.
 
-#[cfg(feature = "caching")]
 mod arena;
-#[cfg(feature = "caching")]
 mod caching;
 mod driver_memory;
 mod forward;
@@ -17,18 +15,14 @@ mod recording;
 mod request;
 #[cfg(feature = "diagnostics")]
 mod segment_change;
-#[cfg(feature = "caching")]
 mod segments;
 mod statistics;
 mod stream_ordered;
 mod table;
 mod tracking;
 
-#[cfg(feature = "caching")]
 pub use self::arena::Arena;
-#[cfg(feature = "caching")]
 pub use self::caching::{CachingOptions, CachingResource, CachingStatistics};
-#[cfg(feature = "pools")]
 pub(crate) use self::driver_memory::{free_in_order, refused};
 pub use self::limited::LimitedResource;
 pub use self::managed::Managed;
@@ -38,7 +32,6 @@ pub use self::plain::Plain;
 pub use self::reclaiming::{LadderStatistics, ReclaimerGuard, Reclaiming, Rung, RungStatistics};
 #[cfg(feature = "diagnostics")]
 pub use self::recording::Recording;
-#[cfg(feature = "pools")]
 pub(crate) use self::request::DRIVER_ALIGNMENT;
 pub(crate) use self::request::Request;
 #[cfg(feature = "diagnostics")]
