@@ -39,6 +39,7 @@
 //! - `trace`: timelines of calls and work for trace viewers; a program writes one where the variable `CURIUM_TRACE` says.
 //! - `virtual-memory`: addresses and memory apart, and vectors that grow in place.
 //! - `derive`: `#[derive(ByValue)]` for structs that are passed to kernels by value.
+//! - `half`: `half::f16` and `half::bf16` in buffers, arrays and textures, and as parameters of kernels.
 //! - `nvrtc`: CUDA C++ compiled and linked at run time, as `curium::nvrtc`.
 //!
 //! # Example

@@ -30,6 +30,7 @@
 //! - `green-contexts`: contexts that have some of a device's multiprocessors and work queues.
 //! - `graphs`: work that is described in nodes, and launched at once any number of times.
 //! - `graphics`: images and buffers of OpenGL, EGL and VDPAU.
+//! - `half`: `half::f16` and `half::bf16` as parameters of kernels.
 //! - `ipc`: events that several processes share.
 //! - `linker`: compiled code is linked when the program runs.
 //! - `topology`: how the devices of a machine and of a fabric are connected, and the atomics between them.
@@ -176,8 +177,8 @@ pub use self::kernel::signature::{Argument, Arguments, ByValue, Parameter, Signa
 #[cfg(feature = "graphs")]
 pub use self::kernel::signature::{NodeArgument, NodeArguments};
 pub use self::kernel::{
-    Carveout, ClusterScheduling, Kernel, KernelParameter, LoadState, OccupancyFlags, SafeKernel, SharedMemoryMode,
-    SuggestedSize, Untyped,
+    ArgumentList, Carveout, ClusterScheduling, Kernel, KernelParameter, LoadState, OccupancyFlags, SafeKernel,
+    SharedMemoryMode, SuggestedSize, Untyped,
 };
 pub use self::library::Library;
 #[cfg(feature = "linker")]

@@ -26,6 +26,7 @@
 //! - `diagnostics`: a log of allocations that can be replayed, and snapshots of memory for viewers.
 //! - `external`: memory and semaphores of other interfaces, such as Vulkan.
 //! - `graphs`: semaphores of other interfaces as nodes of graphs.
+//! - `half`: `half::f16` and `half::bf16` in buffers, arrays and textures, and as parameters of kernels.
 //! - `ipc`: memory and events that several processes share.
 //! - `multicast`: memory that one store reaches on several devices.
 //! - `pools`: pools of the driver: their limits, their statistics, and who may use them.
@@ -119,7 +120,7 @@ pub use self::allocation_log::{
 };
 #[cfg(feature = "textures")]
 pub use self::array::{
-    Array, ArrayFlags, ArrayFormat, ArrayKind, ArrayMemoryRequirements, ArrayRegion, ArrayShape, Half, MipmappedArray,
+    Array, ArrayFlags, ArrayFormat, ArrayKind, ArrayMemoryRequirements, ArrayRegion, ArrayShape, MipmappedArray,
     SparseProperties, Texel, TileMapping, TileMemory,
 };
 #[cfg(feature = "decompression")]

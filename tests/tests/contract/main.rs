@@ -1,5 +1,6 @@
 //! What holds on every driver, one file per object: run on the simulator, and with `CURIUM_TEST_DRIVER=cuda` on this machine's.
 
+mod argument;
 mod array;
 mod attribute;
 #[cfg(not(miri))]
