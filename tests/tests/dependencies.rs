@@ -1,5 +1,8 @@
 //! The direction of dependencies: which of our packages may use which, and how little the libraries pull in.
 
+#[path = "dependencies/modules.rs"]
+mod modules;
+
 use std::collections::BTreeSet;
 use std::process::Command;
 

@@ -1,7 +1,8 @@
 //! The parts that every object uses: calls into the driver, errors, the current context, and dropping.
 //!
-//! Nothing here imports an object, except for the [`Driver`](crate::Driver): the objects import downwards only.
+//! The [`Driver`](crate::Driver) is the only object that these modules import.
 
+pub(crate) mod c_string;
 pub(crate) mod call;
 pub(crate) mod call_spans;
 pub(crate) mod callback;

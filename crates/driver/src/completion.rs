@@ -72,6 +72,38 @@ enum Progress {
     Ended(Option<Result<()>>),
 }
 
+impl Event {
+    /// Becomes ready when the point marked last has been reached, or with the error of the context if that will never be. If the
+    /// event is recorded anew meanwhile, the new point counts. Nothing is put on the stream.
+    ///
+    /// Until then the event is looked at now and then, so that the answer comes late by up to a sixteenth of the time that it
+    /// took, and never by more than some milliseconds; [`Stream::finished`] is quicker. See [`Finished`] for what awaits it.
+    ///
+    /// CUDA: `cuEventQuery`, `cuThreadExchangeStreamCaptureMode`.
+    #[doc(alias = "cuEventQuery")]
+    #[inline]
+    pub fn finished(&self) -> Finished {
+        Finished::of_event(self)
+    }
+}
+
+impl Stream {
+    /// Becomes ready when all work that is on this stream now is done, or with the error of the context if that will never be.
+    ///
+    /// An event and a small host function are put on the stream, so that the answer comes at once; later work of the stream waits for
+    /// the host function, some microseconds. [`Event::finished`] spares that. See [`Finished`] for what awaits it.
+    ///
+    /// On a stream that is being captured the answer is an argument error.
+    ///
+    /// CUDA: `cuStreamIsCapturing`, `cuStreamQuery`, `cuEventRecord`, `cuLaunchHostFunc`, `cuThreadExchangeStreamCaptureMode`.
+    #[doc(alias = "cuStreamQuery")]
+    #[doc(alias = "cuStreamAddCallback")]
+    #[inline]
+    pub fn finished(&self) -> Finished {
+        Finished::of_stream(self)
+    }
+}
+
 impl Finished {
     #[inline]
     pub(crate) fn of_event(event: &Event) -> Self {

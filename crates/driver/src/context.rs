@@ -3,9 +3,6 @@
 mod attachment;
 mod config;
 mod create;
-mod event;
-#[cfg(feature = "green-contexts")]
-mod green;
 pub(crate) mod handle_pool;
 mod limit;
 mod peer;
@@ -22,8 +19,6 @@ use curium_sys::{CUcontext, CUctx_st, CUgreenCtx, CUgreenCtx_st, Function};
 use self::attachment::Attachments;
 pub use self::config::{CacheConfig, PriorityRange, RdmaScope, SharedMemoryConfig};
 pub use self::create::{ContextFlags, ContextOptions, GraphicsQueue};
-#[cfg(feature = "green-contexts")]
-pub use self::green::{GreenContextFlags, GreenContextOptions};
 pub use self::limit::Limit;
 pub use self::primary::PrimaryState;
 pub use self::raw::RawContext;
@@ -32,8 +27,7 @@ use crate::base::current::Entered;
 use crate::base::handle::Handle;
 use crate::base::release::release;
 use crate::call;
-use crate::hazard::refuse_captures;
-use crate::{Device, Driver, Error, Result, Returned, Stream, StreamOptions};
+use crate::{Device, Driver, Error, Result, Returned};
 
 /// A context of a device. Clones are cheap and stand for the same context.
 ///
@@ -125,7 +119,7 @@ struct Shared {
 }
 
 /// What this crate owns of a context.
-enum Owned {
+pub(crate) enum Owned {
     /// One retention.
     Primary,
     Created,
@@ -138,7 +132,7 @@ enum Owned {
 
 impl Context {
     #[inline]
-    fn new(raw: CUcontext, device: &Device, owned: Owned) -> Self {
+    pub(crate) fn new(raw: CUcontext, device: &Device, owned: Owned) -> Self {
         let (raw, device) = (Handle::new(raw), device.clone());
         Self { shared: Arc::new(Shared { raw, device, owned, attachments: Attachments::default() }) }
     }
@@ -155,6 +149,11 @@ impl Context {
     #[must_use]
     pub fn driver(&self) -> &Driver {
         self.shared.device.driver()
+    }
+
+    #[inline]
+    pub(crate) fn owned(&self) -> &Owned {
+        &self.shared.owned
     }
 
     /// What kind of context this is.
@@ -229,18 +228,6 @@ impl Context {
         // SAFETY: `version` is a valid place for the answer, and the context is live.
         unsafe { call!(self.driver(), cuCtxGetApiVersion(self.as_raw(), &raw mut version)) }?;
         Ok(version)
-    }
-
-    /// A stream with the default options: one that does not synchronise with the legacy default stream.
-    ///
-    /// CUDA: `cuStreamCreateWithPriority`.
-    ///
-    /// # Errors
-    ///
-    /// Whatever the driver returns.
-    #[inline]
-    pub fn stream(&self) -> Result<Stream> {
-        Stream::new(self, StreamOptions::new())
     }
 
     /// Waits until all work of this context is done.
@@ -341,6 +328,18 @@ impl AsRef<Driver> for Context {
     fn as_ref(&self) -> &Driver {
         self.driver()
     }
+}
+
+/// An argument error of `operation`, which would end the capture, if one is open in `context`.
+#[inline]
+fn refuse_captures(context: &Context, operation: &'static str) -> Result<()> {
+    if !context.driver().open_captures().lock().contains(&context.as_raw().addr()) {
+        return Ok(());
+    }
+    Err(Error::argument(
+        operation,
+        format!("a stream of {context:?} is being captured, and this call would invalidate the capture"),
+    ))
 }
 
 /// Whether two values stand for the same hold on a context.

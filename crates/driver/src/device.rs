@@ -31,11 +31,11 @@ pub use self::peer::PeerLink;
 #[cfg(feature = "topology")]
 pub use self::topology::{Topology, TopologyDevice};
 use crate::call;
-use crate::{Context, Driver, Result};
+use crate::{Driver, Result};
 
 /// A device that this process may use.
 ///
-/// A device is only a number with its driver: it is cheap to clone and holds nothing on the GPU. Work needs a [`Context`].
+/// A device is only a number with its driver: it is cheap to clone and holds nothing on the GPU. Work needs a [`Context`](crate::Context).
 #[derive(Clone)]
 pub struct Device {
     driver: Driver,
@@ -233,20 +233,6 @@ impl Device {
         };
         result.map_err(|error| error.about(format!("{channels} channels of format {}", format.0)))?;
         Ok(width)
-    }
-
-    /// Retains the primary context: the one that the runtime API and most libraries use. It stays for as long as a clone of the
-    /// result, or anything made from it, exists.
-    ///
-    /// CUDA: `cuDevicePrimaryCtxRetain`.
-    ///
-    /// # Errors
-    ///
-    /// Whatever the driver returns.
-    #[doc(alias = "cuDevicePrimaryCtxRetain")]
-    #[inline]
-    pub fn primary_context(&self) -> Result<Context> {
-        Context::retain_primary(self)
     }
 }
 

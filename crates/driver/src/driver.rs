@@ -12,7 +12,7 @@ use crate::base::driver_log::Mark;
 use crate::base::leak::{LeakCounter, LeakedMemory};
 use crate::base::{fork, release};
 use crate::call;
-use crate::{Device, Error, Result};
+use crate::{Error, Result};
 
 /// The CUDA driver, loaded and initialised. Clones are cheap and stand for the same driver.
 ///
@@ -192,26 +192,6 @@ impl Driver {
     #[inline]
     pub(crate) fn leaks(&self) -> &LeakCounter {
         &self.shared.leaks
-    }
-
-    /// The device number `ordinal`, counted from 0.
-    ///
-    /// # Errors
-    ///
-    /// `CUDA_ERROR_INVALID_DEVICE` if there are not that many.
-    #[inline]
-    pub fn device(&self, ordinal: usize) -> Result<Device> {
-        Device::new(self, ordinal)
-    }
-
-    /// Every device that this process may use.
-    ///
-    /// # Errors
-    ///
-    /// Whatever the driver returns.
-    #[inline]
-    pub fn devices(&self) -> Result<Vec<Device>> {
-        (0..self.device_count()?).map(|ordinal| self.device(ordinal)).collect()
     }
 
     /// Where the driver is in memory, by which a stream knows its own.

@@ -1,5 +1,6 @@
 //! An event: a point in a stream.
 
+mod context;
 mod explain;
 #[cfg(feature = "ipc")]
 mod ipc;
@@ -24,7 +25,7 @@ use crate::base::release::release;
 use crate::call;
 use crate::hazard::{AccessGuard, Key};
 use crate::stream::finished;
-use crate::{Context, Driver, Error, Finished, Result, Returned, Stream};
+use crate::{Context, Driver, Error, Result, Returned, Stream};
 
 /// A point in a stream that a stream or the host can wait for, and that carries a time.
 ///
@@ -261,19 +262,6 @@ impl Event {
     pub fn elapsed_since(&self, begin: &Self) -> Result<Duration> {
         let milliseconds = f64::from(self.milliseconds_since(begin)?).max(0.0);
         Ok(Duration::try_from_secs_f64(milliseconds / 1e3).unwrap_or_default())
-    }
-
-    /// Becomes ready when the point marked last has been reached, or with the error of the context if that will never be. If the
-    /// event is recorded anew meanwhile, the new point counts. Nothing is put on the stream.
-    ///
-    /// Until then the event is looked at now and then, so that the answer comes late by up to a sixteenth of the time that it
-    /// took, and never by more than some milliseconds; [`Stream::finished`] is quicker. See [`Finished`] for what awaits it.
-    ///
-    /// CUDA: `cuEventQuery`, `cuThreadExchangeStreamCaptureMode`.
-    #[doc(alias = "cuEventQuery")]
-    #[inline]
-    pub fn finished(&self) -> Finished {
-        Finished::of_event(self)
     }
 
     /// Destroys the event, which [`Drop`] does as well, and says whether it succeeded. A record that is pending completes.

@@ -84,7 +84,7 @@ pub(crate) use self::lease::Lease;
 use self::lease::Leased;
 #[cfg(feature = "graphs")]
 pub(crate) use self::scope::CaptureLog;
-pub(crate) use self::scope::{Key, Scope, refuse_captures};
+pub(crate) use self::scope::{Key, Scope};
 pub(crate) use self::sync_point::SyncPoints;
 #[cfg(feature = "graphs")]
 pub(crate) use self::sync_point::wait;

@@ -13,6 +13,7 @@ use std::ffi::c_void;
 use std::fmt;
 use std::path::Path;
 
+pub use self::ptx::KernelParameter;
 use crate::{Error, Result};
 
 /// Code that can be loaded: PTX text, a cubin or a fat binary.

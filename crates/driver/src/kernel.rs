@@ -23,9 +23,8 @@ use curium_sys::{CUfunc_st, CUfunction, CUgraphDeviceNode};
 
 pub use self::argument_list::ArgumentList;
 pub use self::function::LoadState;
-pub(crate) use self::look_up::{Candidates, c_name, function_name, kernel_name};
+pub(crate) use self::look_up::{Candidates, function_name, kernel_name};
 pub use self::occupancy::{OccupancyFlags, SuggestedSize};
-pub use self::parameter::KernelParameter;
 pub use self::preference::{Carveout, ClusterScheduling, SharedMemoryMode};
 use crate::base::handle::Handle;
 use crate::hazard::AccessGuard;

@@ -82,6 +82,8 @@ mod global;
 mod graph;
 #[cfg(feature = "graphics")]
 mod graphics;
+#[cfg(feature = "green-contexts")]
+mod green_context;
 pub mod hazard;
 mod host_function;
 mod image;
@@ -134,8 +136,6 @@ pub use self::context::{
     CacheConfig, Context, ContextFlags, ContextKind, ContextOptions, GraphicsQueue, Limit, MemoryInfo, PrimaryState,
     PriorityRange, RawContext, RdmaScope, SharedMemoryConfig,
 };
-#[cfg(feature = "green-contexts")]
-pub use self::context::{GreenContextFlags, GreenContextOptions};
 #[cfg(all(unix, feature = "core-dump"))]
 pub use self::core_dump::{CoreDump, CoreDumpFlags, CoreDumpListener, CoreDumpNotice};
 #[cfg(feature = "topology")]
@@ -169,16 +169,18 @@ pub use self::graphics::{
     EglConsumer, EglFrame, EglLocation, EglProducer, GlDevices, GraphicsAccess, GraphicsFlags, GraphicsResource,
     MappedGraphics,
 };
+#[cfg(feature = "green-contexts")]
+pub use self::green_context::{GreenContextFlags, GreenContextOptions};
 pub use self::host_function::{HostFunction, HostFunctionWait};
-pub use self::image::{Image, ImageKind};
+pub use self::image::{Image, ImageKind, KernelParameter};
 pub use self::jit::{HostSymbol, JitCacheMode, JitFallback, JitOptions, JitReport, JitTarget, LtoOptions};
 pub use self::kernel::launch::{ClusterPortability, Dimensions, EventTrigger, LaunchAttributes, LaunchConfig};
 pub use self::kernel::signature::{Argument, Arguments, ByValue, Parameter, Signature};
 #[cfg(feature = "graphs")]
 pub use self::kernel::signature::{NodeArgument, NodeArguments};
 pub use self::kernel::{
-    ArgumentList, Carveout, ClusterScheduling, Kernel, KernelParameter, LoadState, OccupancyFlags, SafeKernel,
-    SharedMemoryMode, SuggestedSize, Untyped,
+    ArgumentList, Carveout, ClusterScheduling, Kernel, LoadState, OccupancyFlags, SafeKernel, SharedMemoryMode,
+    SuggestedSize, Untyped,
 };
 pub use self::library::Library;
 #[cfg(feature = "linker")]

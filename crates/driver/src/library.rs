@@ -11,13 +11,14 @@ use std::sync::Arc;
 
 use curium_sys::{CUkernel, CUlib_st, CUlibrary, CUmodule};
 
+use crate::base::c_string::c_name;
 use crate::base::handle::Handle;
 use crate::base::release::release;
 use crate::call;
 use crate::image::declared::Declared;
 use crate::jit::Compilation;
 use crate::kernel::signature::Signature;
-use crate::kernel::{Candidates, Owner, c_name, kernel_name};
+use crate::kernel::{Candidates, Owner, kernel_name};
 use crate::{Context, Driver, Error, Global, Image, JitReport, Kernel, Module, Result, Returned, Untyped};
 
 /// Code that is loaded into each context when it is first used there. Clones are cheap and stand for the same library.

@@ -7,12 +7,12 @@ use std::path::Path;
 
 use curium_sys::{CUjitInputType, CUlinkState_st};
 
+use crate::base::c_string::c_name;
+use crate::base::c_string::c_path;
 use crate::base::handle::Handle;
 use crate::base::release::release;
 use crate::call;
 use crate::jit::Compilation;
-use crate::kernel::c_name;
-use crate::module::c_path;
 use crate::{Context, Driver, Error, Image, ImageKind, JitOptions, JitReport, Result, Returned};
 
 /// The driver's linker: code and objects are added, and become one image.

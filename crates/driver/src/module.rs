@@ -6,7 +6,7 @@ mod raw;
 #[cfg(feature = "disk-cache")]
 mod cached;
 
-use std::ffi::{CString, c_void};
+use std::ffi::c_void;
 use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
@@ -14,13 +14,14 @@ use std::sync::Arc;
 use curium_sys::{CUfunction, CUmod_st, CUmodule, Function};
 
 pub use self::loading::LoadingMode;
+use crate::base::c_string::{c_name, c_path};
 use crate::base::handle::Handle;
 use crate::base::release::release;
 use crate::call;
 use crate::image::declared::Declared;
 use crate::jit::Compilation;
 use crate::kernel::signature::Signature;
-use crate::kernel::{Candidates, Owner, c_name, function_name};
+use crate::kernel::{Candidates, Owner, function_name};
 use crate::{Context, Driver, Error, Global, Image, JitOptions, JitReport, Kernel, Library, Result, Returned, Untyped};
 
 /// Code that was loaded into one context. Clones are cheap and stand for the same module.
@@ -331,11 +332,4 @@ impl Drop for Shared {
             release(|| self.destroy());
         }
     }
-}
-
-/// A path as C reads it.
-#[inline]
-pub(crate) fn c_path(operation: &'static str, path: &Path) -> Result<CString> {
-    let bytes = path.as_os_str().as_encoded_bytes();
-    CString::new(bytes).map_err(|_| Error::argument(operation, format!("the path {path:?} has a NUL in it")))
 }

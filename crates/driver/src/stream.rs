@@ -2,6 +2,7 @@
 
 mod attribute;
 mod foreign;
+mod memory_figures;
 mod memory_operation;
 mod pool;
 mod query;
@@ -31,7 +32,7 @@ use crate::base::handle::Handle;
 use crate::base::release::release;
 use crate::call;
 use crate::hazard::{AccessGuard, Scope, SyncPoints};
-use crate::{Context, Device, Driver, Error, Event, EventFlags, EventPool, Finished, PooledEvent, Result, Returned};
+use crate::{Context, Device, Driver, Error, Event, EventFlags, EventPool, PooledEvent, Result, Returned};
 
 /// A queue of work on a device: what is put on one stream runs in order, and streams run beside each other. Clones are cheap
 /// and stand for the same stream.
@@ -115,6 +116,20 @@ impl Default for StreamOptions {
     #[inline]
     fn default() -> Self {
         Self::new()
+    }
+}
+
+impl Context {
+    /// A stream with the default options: one that does not synchronise with the legacy default stream.
+    ///
+    /// CUDA: `cuStreamCreateWithPriority`.
+    ///
+    /// # Errors
+    ///
+    /// Whatever the driver returns.
+    #[inline]
+    pub fn stream(&self) -> Result<Stream> {
+        Stream::new(self, StreamOptions::new())
     }
 }
 
@@ -209,21 +224,6 @@ impl Stream {
         self.expect_no_scope("Stream::is_finished")?;
         // SAFETY: the stream is live and belongs to this driver.
         finished(unsafe { call!(self.driver(), cuStreamQuery(self.as_raw())) })
-    }
-
-    /// Becomes ready when all work that is on this stream now is done, or with the error of the context if that will never be.
-    ///
-    /// An event and a small host function are put on the stream, so that the answer comes at once; later work of the stream waits for
-    /// the host function, some microseconds. [`Event::finished`] spares that. See [`Finished`] for what awaits it.
-    ///
-    /// On a stream that is being captured the answer is an argument error.
-    ///
-    /// CUDA: `cuStreamIsCapturing`, `cuStreamQuery`, `cuEventRecord`, `cuLaunchHostFunc`, `cuThreadExchangeStreamCaptureMode`.
-    #[doc(alias = "cuStreamQuery")]
-    #[doc(alias = "cuStreamAddCallback")]
-    #[inline]
-    pub fn finished(&self) -> Finished {
-        Finished::of_stream(self)
     }
 
     /// Has all later work on this stream wait for `event`, as it was recorded last. The host does not wait.

@@ -259,8 +259,8 @@ mod code {
     //! The operations on code, which Miri is too slow for.
 
     use curium_driver::{
-        ArgumentList, CacheConfig, Carveout, Context, Global, Image, JitOptions, Kernel, LaunchAttributes, LaunchConfig, Library,
-        Linker, Module, OccupancyFlags, Result,
+        ArgumentList, CacheConfig, Carveout, Context, Global, Image, JitOptions, Kernel, LaunchAttributes,
+        LaunchConfig, Library, Linker, Module, OccupancyFlags, Result,
     };
     use curium_tests::kernels;
 

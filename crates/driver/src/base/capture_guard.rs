@@ -11,7 +11,7 @@
 use std::cell::Cell;
 use std::marker::PhantomData;
 
-use crate::{Error, Result, Stream};
+use crate::{Error, Result};
 
 /// The advice for an operation that takes a stream.
 #[doc(hidden)]
@@ -86,50 +86,13 @@ fn refused_wait(operation: &'static str) -> Error {
 }
 
 #[cold]
-fn refused_on_captured(operation: &'static str, instead: &str) -> Error {
+pub(crate) fn refused_on_captured(operation: &'static str, instead: &str) -> Error {
     Error::argument(operation, format!("the stream is being captured; {instead}"))
 }
 
 #[cold]
 fn refused(operation: &'static str) -> Error {
     Error::argument(operation, format!("this thread is capturing a graph; {NOT_WHILE_CAPTURING}"))
-}
-
-impl Stream {
-    /// Returns an error of `operation` if this thread is capturing a graph that the stream is not part of: work that it enqueued there
-    /// would
-    /// run now and be missing from the graph. `instead` says what can be captured.
-    ///
-    /// Every operation that enqueues work calls this before it does anything else. It reads one word outside of captures.
-    #[doc(hidden)]
-    #[inline]
-    pub fn expect_captured(&self, operation: &'static str, instead: &str) -> Result<()> {
-        if key() == 0 { Ok(()) } else { self.expect_captured_now(operation, instead) }
-    }
-
-    /// Returns an error of `operation`, which no graph can contain, if the stream is being captured by whatever code, or if this thread is
-    /// capturing. `instead` says what can be captured.
-    ///
-    /// CUDA: `cuStreamIsCapturing`.
-    #[doc(hidden)]
-    #[inline]
-    pub fn refuse_capture(&self, operation: &'static str, instead: &str) -> Result<()> {
-        self.expect_captured(operation, instead)?;
-        if self.is_capturing()? { Err(refused_on_captured(operation, instead)) } else { Ok(()) }
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn expect_captured_now(&self, operation: &'static str, instead: &str) -> Result<()> {
-        if self.scope().is_some_and(|scope| is_recording(scope.identity())) {
-            return Ok(());
-        }
-        let reason = format!(
-            "this thread is capturing a graph, and {self:?} is not part of that capture, so that the work would run now and be missing from the \
-             graph; {instead}"
-        );
-        Err(Error::argument(operation, reason))
-    }
 }
 
 impl Drop for Recording {

@@ -52,21 +52,6 @@ pub(crate) fn get(driver: &Driver) -> Result<CUcontext> {
     Ok(current)
 }
 
-/// Runs `operation` with a context current, whichever: the one that is current on this thread, or else a primary context for the
-/// moment, if possible one that is in use already, since creating one takes long.
-#[inline]
-pub(crate) fn in_any_context<T>(driver: &Driver, operation: impl FnOnce() -> Result<T>) -> Result<T> {
-    if !get(driver)?.is_null() {
-        return operation();
-    }
-    for device in driver.devices()? {
-        if device.primary_state()?.is_active {
-            return device.primary_context()?.entered(|_| operation());
-        }
-    }
-    driver.device(0)?.primary_context()?.entered(|_| operation())
-}
-
 impl Drop for Entered<'_> {
     #[inline]
     fn drop(&mut self) {

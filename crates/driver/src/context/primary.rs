@@ -14,17 +14,24 @@ pub struct PrimaryState {
     pub is_active: bool,
 }
 
-impl Context {
+impl Device {
+    /// Retains the primary context: the one that the runtime API and most libraries use. It stays for as long as a clone of the
+    /// result, or anything made from it, exists.
+    ///
+    /// CUDA: `cuDevicePrimaryCtxRetain`.
+    ///
+    /// # Errors
+    ///
+    /// Whatever the driver returns.
+    #[doc(alias = "cuDevicePrimaryCtxRetain")]
     #[inline]
-    pub(crate) fn retain_primary(device: &Device) -> Result<Self> {
+    pub fn primary_context(&self) -> Result<Context> {
         let mut raw = std::ptr::null_mut();
         // SAFETY: `raw` is a valid place for the answer, and the device belongs to this driver.
-        unsafe { call!(device.driver(), cuDevicePrimaryCtxRetain(&raw mut raw, device.as_raw())) }?;
-        Ok(Self::new(raw, device, Owned::Primary))
+        unsafe { call!(self.driver(), cuDevicePrimaryCtxRetain(&raw mut raw, self.as_raw())) }?;
+        Ok(Context::new(raw, self, Owned::Primary))
     }
-}
 
-impl Device {
     /// How the primary context stands. This does not make it.
     ///
     /// CUDA: `cuDevicePrimaryCtxGetState`.

@@ -105,7 +105,7 @@ impl Context {
 
     /// The handle by which calls that know no green contexts name one.
     #[inline]
-    pub(super) fn of_green(driver: &Driver, green: CUgreenCtx) -> Result<CUcontext> {
+    pub(crate) fn of_green(driver: &Driver, green: CUgreenCtx) -> Result<CUcontext> {
         let mut context = ptr::null_mut();
         // SAFETY: `context` is a valid place for the answer, and the green context is live.
         unsafe { call!(driver, cuCtxFromGreenCtx(&raw mut context, green)) }?;

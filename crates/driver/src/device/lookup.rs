@@ -8,6 +8,26 @@ use crate::call;
 use crate::{Device, Driver, Error, Result};
 
 impl Driver {
+    /// The device number `ordinal`, counted from 0.
+    ///
+    /// # Errors
+    ///
+    /// `CUDA_ERROR_INVALID_DEVICE` if there are not that many.
+    #[inline]
+    pub fn device(&self, ordinal: usize) -> Result<Device> {
+        Device::new(self, ordinal)
+    }
+
+    /// Every device that this process may use.
+    ///
+    /// # Errors
+    ///
+    /// Whatever the driver returns.
+    #[inline]
+    pub fn devices(&self) -> Result<Vec<Device>> {
+        (0..self.device_count()?).map(|ordinal| self.device(ordinal)).collect()
+    }
+
     /// The device at a place on the PCI bus: `domain:bus:device.function`, `domain:bus:device` or `bus:device.function`, in
     /// hexadecimal.
     ///

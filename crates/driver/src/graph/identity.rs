@@ -8,8 +8,8 @@ use curium_sys::CUgraphDebugDot_flags;
 
 use super::{Graph, GraphExec, Node};
 use crate::Result;
+use crate::base::c_string::c_path;
 use crate::call;
-use crate::module::c_path;
 
 bitflags! {
     /// What a picture of a graph says.

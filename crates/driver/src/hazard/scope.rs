@@ -12,7 +12,7 @@ use super::capture_gate::CaptureGate;
 use super::history::History;
 use super::lease::{Lease, Leased, not_leasable};
 use super::{Accesses, OPERATION};
-use crate::{Context, Error, Result, Stream};
+use crate::{Error, Result, Stream};
 
 /// A capture, as the streams that were made for it refer to it. It outlives the capture with streams that others hold.
 pub(crate) struct Scope {
@@ -51,18 +51,6 @@ struct Memory {
 
 /// The next identity of a capture.
 static NEXT_IDENTITY: AtomicU64 = AtomicU64::new(1);
-
-/// An argument error of `operation`, which would end the capture, if one is open in `context`.
-#[inline]
-pub(crate) fn refuse_captures(context: &Context, operation: &'static str) -> Result<()> {
-    if !context.driver().open_captures().lock().contains(&context.as_raw().addr()) {
-        return Ok(());
-    }
-    Err(Error::argument(
-        operation,
-        format!("a stream of {context:?} is being captured, and this call would invalidate the capture"),
-    ))
-}
 
 impl Scope {
     /// A capture that has not begun.

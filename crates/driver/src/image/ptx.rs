@@ -1,6 +1,14 @@
 //! What PTX text says of its kernels, for drivers that cannot tell.
 
-use crate::KernelParameter;
+/// Where a parameter lies among those of its kernel.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+#[non_exhaustive]
+pub struct KernelParameter {
+    /// The offset from the first parameter in bytes.
+    pub offset: usize,
+    /// The size in bytes.
+    pub size: usize,
+}
 
 /// A kernel in PTX text.
 #[derive(Clone, Debug, Eq, PartialEq)]

@@ -1,6 +1,6 @@
 //! Looking up kernels by name, and the nearest names if there is none.
 
-use std::ffi::{CStr, CString, c_char};
+use std::ffi::{CStr, c_char};
 use std::fmt::Write;
 
 use curium_sys::{CUfunction, CUkernel, CUresult};
@@ -11,12 +11,6 @@ use crate::{Driver, Error, Result};
 
 /// How many names an error lists.
 const LISTED: usize = 5;
-
-/// A name as C reads it.
-#[inline]
-pub(crate) fn c_name(operation: &'static str, name: &str) -> Result<CString> {
-    CString::new(name).map_err(|_| Error::argument(operation, format!("name with a NUL ({name:?})")))
-}
 
 /// The names that the image has, for the error of a look-up.
 pub(crate) struct Candidates {

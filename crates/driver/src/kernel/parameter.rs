@@ -5,22 +5,12 @@ use std::sync::OnceLock;
 use curium_sys::{CUresult, Function};
 
 use super::{Inner, Kernel, Owner};
-use crate::base::current::in_any_context;
+use crate::base::current;
 use crate::call;
-use crate::{Error, Result};
+use crate::{Driver, Error, KernelParameter, Result};
 
 /// The parameters of a kernel once they were queried; `None` if neither the driver nor PTX reports them.
 pub(super) type Cached = OnceLock<Option<Box<[KernelParameter]>>>;
-
-/// Where a parameter lies among those of its kernel.
-#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
-#[non_exhaustive]
-pub struct KernelParameter {
-    /// The offset from the first parameter in bytes.
-    pub offset: usize,
-    /// The size in bytes.
-    pub size: usize,
-}
 
 impl<S> Kernel<S> {
     /// The parameters in order; `None` if neither the driver nor PTX tells them.
@@ -139,6 +129,21 @@ impl Inner {
             Err(error) => Err(error.about(format!("parameter {index} of kernel `{}`", self.name))),
         }
     }
+}
+
+/// Runs `operation` with a context current, whichever: the one that is current on this thread, or else a primary context for the
+/// moment, if possible one that is in use already, since creating one takes long.
+#[inline]
+fn in_any_context<T>(driver: &Driver, operation: impl FnOnce() -> Result<T>) -> Result<T> {
+    if !current::get(driver)?.is_null() {
+        return operation();
+    }
+    for device in driver.devices()? {
+        if device.primary_state()?.is_active {
+            return device.primary_context()?.entered(|_| operation());
+        }
+    }
+    driver.device(0)?.primary_context()?.entered(|_| operation())
 }
 
 /// Returns an error if the parameters of a kernel are not those that are declared.

@@ -6,11 +6,11 @@ use std::sync::Arc;
 use curium_sys::{CUlibrary, CUlibraryOption, CUresult, Function};
 
 use super::{Library, Shared};
+use crate::base::c_string::c_path;
 use crate::base::handle::Handle;
 use crate::call;
 use crate::image::declared::Declared;
 use crate::jit::Compilation;
-use crate::module::c_path;
 use crate::{Driver, Error, Image, JitOptions, Result};
 
 impl Library {

@@ -4,8 +4,8 @@ use std::path::Path;
 
 use curium_sys::CUlogIterator;
 
+use crate::base::c_string::c_path;
 use crate::call;
-use crate::module::c_path;
 use crate::{Driver, Result};
 
 /// A place in the driver's log, which moves on as the log is read.

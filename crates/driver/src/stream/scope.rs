@@ -124,6 +124,41 @@ impl Stream {
         Ok(Some(capture))
     }
 
+    /// Returns an error of `operation` if this thread is capturing a graph that the stream is not part of: work that it enqueued there
+    /// would
+    /// run now and be missing from the graph. `instead` says what can be captured.
+    ///
+    /// Every operation that enqueues work calls this before it does anything else. It reads one word outside of captures.
+    #[doc(hidden)]
+    #[inline]
+    pub fn expect_captured(&self, operation: &'static str, instead: &str) -> Result<()> {
+        if capture_guard::key() == 0 { Ok(()) } else { self.expect_captured_now(operation, instead) }
+    }
+
+    /// Returns an error of `operation`, which no graph can contain, if the stream is being captured by whatever code, or if this thread is
+    /// capturing. `instead` says what can be captured.
+    ///
+    /// CUDA: `cuStreamIsCapturing`.
+    #[doc(hidden)]
+    #[inline]
+    pub fn refuse_capture(&self, operation: &'static str, instead: &str) -> Result<()> {
+        self.expect_captured(operation, instead)?;
+        if self.is_capturing()? { Err(capture_guard::refused_on_captured(operation, instead)) } else { Ok(()) }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn expect_captured_now(&self, operation: &'static str, instead: &str) -> Result<()> {
+        if self.scope().is_some_and(|scope| capture_guard::is_recording(scope.identity())) {
+            return Ok(());
+        }
+        let reason = format!(
+            "this thread is capturing a graph, and {self:?} is not part of that capture, so that the work would run now and be missing from the \
+             graph; {instead}"
+        );
+        Err(Error::argument(operation, reason))
+    }
+
     #[cold]
     #[inline]
     fn expect_ended(&self, operation: &'static str) -> Result<()> {

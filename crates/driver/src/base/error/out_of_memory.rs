@@ -2,12 +2,9 @@
 
 use std::fmt;
 
-use curium_sys::{CUmemPool_attribute, CUmemoryPool};
-
 use super::CallError;
 use super::report::{Note, Report, report};
-use crate::base::capture_mode::relaxed;
-use crate::{Device, Driver, Error, MemoryInfo, Result, Stream, call};
+use crate::Error;
 
 /// An allocation that failed, with the figures of that moment. Unknown figures are `None`.
 #[non_exhaustive]
@@ -76,54 +73,12 @@ impl Error {
         }
         self
     }
-
-    /// Adds the bytes requested on `stream` and the figures of its device to an out-of-memory error. Other errors stay as they are.
-    #[doc(hidden)]
-    #[cold]
-    #[must_use]
-    #[inline]
-    pub fn with_memory_figures(self, stream: &Stream, requested: usize, largest_free: Option<usize>) -> Self {
-        match self {
-            Self::Call(call) if call.code == curium_sys::CUresult::CUDA_ERROR_OUT_OF_MEMORY => {
-                let error = OutOfMemoryError::new(*call, stream, requested, largest_free);
-                Self::OutOfMemory(Box::new(error))
-            }
-            // An inner resource has filled in the figures, unless it refused without a call; the cache around it adds its own.
-            Self::OutOfMemory(mut error) => {
-                error.requested = requested;
-                error.largest_free = largest_free.or(error.largest_free);
-                if error.free.is_none() {
-                    error.look_up(stream);
-                }
-                Self::OutOfMemory(error)
-            }
-            other => other,
-        }
-    }
 }
 
 impl OutOfMemoryError {
-    #[inline]
-    fn new(call: CallError, stream: &Stream, requested: usize, largest_free: Option<usize>) -> Self {
-        let mut error = Self { call: Some(call), largest_free, ..Self::bare(requested) };
-        error.look_up(stream);
-        error
-    }
-
-    /// Queries the figures of the device.
-    #[inline]
-    fn look_up(&mut self, stream: &Stream) {
-        let memory = relaxed(stream.driver(), || stream.context().memory_info()).ok();
-        let pool = relaxed(stream.driver(), || PoolFigures::of(stream.device())).ok();
-        self.free = memory.map(|MemoryInfo { free, .. }| free);
-        self.total = memory.map(|MemoryInfo { total, .. }| total);
-        self.pool_used = pool.as_ref().map(|pool| pool.used);
-        self.pool_reserved = pool.as_ref().map(|pool| pool.reserved);
-    }
-
     /// An error with the bytes requested alone.
     #[inline]
-    fn bare(requested: usize) -> Self {
+    pub(crate) fn bare(requested: usize) -> Self {
         Self {
             call: None,
             limit: None,
@@ -137,34 +92,6 @@ impl OutOfMemoryError {
             attempts: Vec::new(),
         }
     }
-}
-
-struct PoolFigures {
-    used: usize,
-    reserved: usize,
-}
-
-impl PoolFigures {
-    /// Queries the figures of the device's current pool.
-    #[inline]
-    fn of(device: &Device) -> Result<Self> {
-        let driver = device.driver();
-        let mut pool: CUmemoryPool = std::ptr::null_mut();
-        // SAFETY: `pool` is a valid place for the answer, and the device is one of this driver.
-        unsafe { call!(driver, cuDeviceGetMemPool(&raw mut pool, device.as_raw())) }?;
-        let used = figure(driver, pool, CUmemPool_attribute::CU_MEMPOOL_ATTR_USED_MEM_CURRENT)?;
-        let reserved = figure(driver, pool, CUmemPool_attribute::CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT)?;
-        Ok(Self { used, reserved })
-    }
-}
-
-#[inline]
-fn figure(driver: &Driver, pool: CUmemoryPool, attribute: CUmemPool_attribute) -> Result<usize> {
-    let mut value: u64 = 0;
-    let place = (&raw mut value).cast();
-    // SAFETY: the device's current pool is live, and both attributes are numbers of 64 bits, for which `value` is the place.
-    unsafe { call!(driver, cuMemPoolGetAttribute(pool, attribute, place)) }?;
-    Ok(usize::try_from(value).unwrap_or(usize::MAX))
 }
 
 impl Report for OutOfMemoryError {

@@ -1,9 +1,9 @@
 //! Events of a whole context.
 
-use super::{Context, Owned};
 use crate::base::capture_guard;
 use crate::call;
-use crate::{Event, Result};
+use crate::context::Owned;
+use crate::{Context, Event, Result};
 
 impl Context {
     /// Marks the point behind all work of this context, on whatever stream, in place of the point that `event` marked before. For a
@@ -21,7 +21,7 @@ impl Context {
     pub fn record_event(&self, event: &Event) -> Result<()> {
         self.driver().expect_same(event.driver(), "Context::record_event")?;
         capture_guard::refuse("Context::record_event")?;
-        match &self.shared.owned {
+        match &self.owned() {
             // SAFETY: the context and the event are live and belong to this driver.
             Owned::Green(green) => unsafe { call!(self.driver(), cuGreenCtxRecordEvent(green.raw(), event.as_raw())) },
             // SAFETY: the context and the event are live and belong to this driver.
@@ -44,7 +44,7 @@ impl Context {
     pub fn wait_event(&self, event: &Event) -> Result<()> {
         self.driver().expect_same(event.driver(), "Context::wait_event")?;
         capture_guard::refuse("Context::wait_event")?;
-        match &self.shared.owned {
+        match &self.owned() {
             // SAFETY: the context and the event are live and belong to this driver.
             Owned::Green(green) => unsafe { call!(self.driver(), cuGreenCtxWaitEvent(green.raw(), event.as_raw())) },
             // SAFETY: the context and the event are live and belong to this driver.

@@ -5,12 +5,12 @@ use std::ptr;
 use bitflags::bitflags;
 use curium_sys::{CUdevResource, CUdevResourceDesc, CUgreenCtx, CUgreenCtxCreate_flags};
 
-use super::{Context, Owned};
 use crate::base::handle::Handle;
 use crate::base::release::release;
 use crate::call;
+use crate::context::Owned;
 use crate::device_resource::Description;
-use crate::{Device, Driver, Error, Multiprocessors, Result, Stream, WorkQueue, WorkQueueConfig};
+use crate::{Context, Device, Driver, Error, Multiprocessors, Result, Stream, WorkQueue, WorkQueueConfig};
 
 /// How a green context is made.
 #[derive(Debug)]
