@@ -70,9 +70,9 @@ fn main() -> std::result::Result<(), Box<dyn Error>> {
     let ways = [
         ("cuStreamSynchronize, context spins", ContextFlags::SPIN, Way::Synchronize),
         ("cuStreamSynchronize, context blocks", ContextFlags::BLOCKING_SYNC, Way::Synchronize),
-        ("stream.finished().await, spins", ContextFlags::SPIN, Way::AwaitStream),
-        ("stream.finished().await, blocks", ContextFlags::BLOCKING_SYNC, Way::AwaitStream),
-        ("event.finished().await, spins", ContextFlags::SPIN, Way::AwaitEvent),
+        ("stream.completion().await, spins", ContextFlags::SPIN, Way::AwaitStream),
+        ("stream.completion().await, blocks", ContextFlags::BLOCKING_SYNC, Way::AwaitStream),
+        ("event.completion().await, spins", ContextFlags::SPIN, Way::AwaitEvent),
     ];
     for (name, flags, way) in ways {
         let mut work = Work::new(&context(&device, flags)?)?;
@@ -130,8 +130,8 @@ impl Work {
         self.end_after.send(time).expect("the other thread waits for more");
         match way {
             Way::Synchronize => self.stream.synchronize()?,
-            Way::AwaitStream => block_on(self.stream.finished())?,
-            Way::AwaitEvent => block_on(self.event.finished())?,
+            Way::AwaitStream => block_on(self.stream.completion())?,
+            Way::AwaitEvent => block_on(self.event.completion())?,
         }
         let now = Instant::now();
         let ended = self.ended.recv().expect("the other thread says when it ended the work");

@@ -30,7 +30,7 @@ async fn state(context: Context, step: Step, seed: u32) -> curium::driver::Resul
     let mut data = DeviceBuffer::filled(&stream, seed, ELEMENTS as usize)?;
     // SAFETY: `step` writes the first ELEMENTS elements, which `data` has.
     unsafe { step.launch(&stream, LaunchConfig::for_elements(ELEMENTS), (&mut data, ELEMENTS, 10)) }?;
-    stream.finished().await?;
+    stream.completion().await?;
     data.to_vec()
 }
 

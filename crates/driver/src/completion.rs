@@ -13,11 +13,11 @@ use parking_lot::Mutex;
 
 use self::watch::{Identity, Pace, Waiter};
 use crate::base::capture_guard::NOT_WHILE_CAPTURING;
-use crate::base::capture_mode::relaxed;
+use crate::base::capture_mode::with_relaxed_capture_mode;
 use crate::{Error, Event, PooledEvent, Result, Stream};
 
 /// Becomes ready when a point in a stream has been reached, or with the error of the context if that will never be. Made by
-/// [`Stream::finished`] and [`Event::finished`].
+/// [`Stream::completion`] and [`Event::completion`].
 ///
 /// Any executor can await it. No thread is blocked meanwhile: one thread, which all futures of the process share, looks after them.
 /// Dropping it is cheap and ends nothing but the wait.
@@ -38,13 +38,13 @@ use crate::{Error, Event, PooledEvent, Result, Stream};
 /// let stream = driver.device(0)?.primary_context()?.stream()?;
 /// # block_on(async {
 /// // … work …
-/// stream.finished().await?;
+/// stream.completion().await?;
 /// # Ok::<(), curium_driver::Error>(())
 /// # })?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[must_use = "a future does nothing unless it is awaited"]
-pub struct Finished {
+pub struct Completion {
     state: State,
 }
 
@@ -77,13 +77,13 @@ impl Event {
     /// event is recorded anew meanwhile, the new point counts. Nothing is put on the stream.
     ///
     /// Until then the event is looked at now and then, so that the answer comes late by up to a sixteenth of the time that it
-    /// took, and never by more than some milliseconds; [`Stream::finished`] is quicker. See [`Finished`] for what awaits it.
+    /// took, and never by more than some milliseconds; [`Stream::completion`] is quicker. See [`Completion`] for what awaits it.
     ///
     /// CUDA: `cuEventQuery`, `cuThreadExchangeStreamCaptureMode`.
     #[doc(alias = "cuEventQuery")]
     #[inline]
-    pub fn finished(&self) -> Finished {
-        Finished::of_event(self)
+    pub fn completion(&self) -> Completion {
+        Completion::of_event(self)
     }
 }
 
@@ -91,7 +91,7 @@ impl Stream {
     /// Becomes ready when all work that is on this stream now is done, or with the error of the context if that will never be.
     ///
     /// An event and a small host function are put on the stream, so that the answer comes at once; later work of the stream waits for
-    /// the host function, some microseconds. [`Event::finished`] spares that. See [`Finished`] for what awaits it.
+    /// the host function, some microseconds. [`Event::completion`] spares that. See [`Completion`] for what awaits it.
     ///
     /// On a stream that is being captured the answer is an argument error.
     ///
@@ -99,33 +99,33 @@ impl Stream {
     #[doc(alias = "cuStreamQuery")]
     #[doc(alias = "cuStreamAddCallback")]
     #[inline]
-    pub fn finished(&self) -> Finished {
-        Finished::of_stream(self)
+    pub fn completion(&self) -> Completion {
+        Completion::of_stream(self)
     }
 }
 
-impl Finished {
+impl Completion {
     #[inline]
     pub(crate) fn of_event(event: &Event) -> Self {
         Self::known_or(|| {
-            if relaxed(event.driver(), || event.is_finished())? {
+            if with_relaxed_capture_mode(event.driver(), || event.is_finished())? {
                 return Ok(None);
             }
-            Self::watched("Event::finished", Mark::Shared(event.share()), Pace::Polled).map(Some)
+            Self::watched("Event::completion", Mark::Shared(event.share()), Pace::Polled).map(Some)
         })
     }
 
     #[inline]
     pub(crate) fn of_stream(stream: &Stream) -> Self {
         Self::known_or(|| {
-            stream.refuse_capture("Stream::finished", NOT_WHILE_CAPTURING)?;
-            if relaxed(stream.driver(), || stream.is_finished())? {
+            stream.refuse_capture("Stream::completion", NOT_WHILE_CAPTURING)?;
+            if with_relaxed_capture_mode(stream.driver(), || stream.is_finished())? {
                 return Ok(None);
             }
             let event = stream.marker()?;
             event.record(stream)?;
-            let future = Self::watched("Stream::finished", Mark::Own(event), Pace::Called)?;
-            future.call_behind(stream)?;
+            let future = Self::watched("Stream::completion", Mark::Own(event), Pace::Called)?;
+            future.call_after(stream)?;
             Ok(Some(future))
         })
     }
@@ -150,9 +150,9 @@ impl Finished {
 
     /// Has the driver call when `stream` comes to this point.
     #[inline]
-    fn call_behind(&self, stream: &Stream) -> Result<()> {
+    fn call_after(&self, stream: &Stream) -> Result<()> {
         match self.state {
-            State::Watched(identity, _) => watch::call_behind(stream, identity, None),
+            State::Watched(identity, _) => watch::call_after(stream, identity, None),
             State::Known(_) => Ok(()),
         }
     }
@@ -196,7 +196,7 @@ impl Waiter for Point {
     }
 }
 
-impl Future for Finished {
+impl Future for Completion {
     type Output = Result<()>;
 
     #[inline]
@@ -220,17 +220,17 @@ impl Deref for Mark {
     }
 }
 
-impl fmt::Debug for Finished {
+impl fmt::Debug for Completion {
     #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.state {
-            State::Known(_) => formatter.write_str("Finished(known)"),
-            State::Watched(_, point) => write!(formatter, "Finished({:?})", &*point.event),
+            State::Known(_) => formatter.write_str("Completion(known)"),
+            State::Watched(_, point) => write!(formatter, "Completion({:?})", &*point.event),
         }
     }
 }
 
-impl Drop for Finished {
+impl Drop for Completion {
     #[inline]
     fn drop(&mut self) {
         if let State::Watched(identity, _) = self.state {
@@ -242,7 +242,7 @@ impl Drop for Finished {
 /// Takes the answer; an error if it was taken before.
 #[inline]
 fn given(answer: &mut Option<Result<()>>) -> Result<()> {
-    answer.take().unwrap_or_else(|| Err(Error::argument("Finished::poll", "polled after completion")))
+    answer.take().unwrap_or_else(|| Err(Error::argument("Completion::poll", "polled after completion")))
 }
 
 /// A value that is dropped when the work before its event is done.
@@ -264,7 +264,7 @@ impl<T: AsRef<Event> + Send + Sync> Waiter for Kept<T> {
 /// Drops `value` when the work before its event is done, on the thread that looks after futures; at once if there is no such thread.
 #[doc(hidden)]
 #[inline]
-pub fn drop_when_finished<T: AsRef<Event> + Send + Sync + 'static>(value: T) {
+pub fn drop_on_completion<T: AsRef<Event> + Send + Sync + 'static>(value: T) {
     // Without a thread, the value is dropped with the waiter.
     let _ = watch::add("Pending::detach", Arc::new(Kept(value)), Pace::Polled);
 }
@@ -272,5 +272,5 @@ pub fn drop_when_finished<T: AsRef<Event> + Send + Sync + 'static>(value: T) {
 const _: () = {
     #[inline]
     const fn is_send_and_sync<T: Send + Sync + Unpin + 'static>() {}
-    is_send_and_sync::<Finished>();
+    is_send_and_sync::<Completion>();
 };

@@ -10,6 +10,7 @@ mod event;
 mod exec;
 mod exec_host;
 mod fill;
+mod graph_cache;
 mod host;
 mod identity;
 mod instantiate;
@@ -25,7 +26,6 @@ mod order;
 mod picture;
 mod raw;
 mod replace;
-mod replay;
 mod semaphore;
 mod tree;
 mod update;
@@ -44,6 +44,7 @@ pub use self::copy::{CopyMemory, CopyPlace, GraphCopy};
 pub use self::edge::{Edge, EdgeData, EdgeKind};
 pub use self::exec::GraphExec;
 pub use self::fill::{FillValue, GraphFill};
+pub use self::graph_cache::{GraphCache, GraphCacheCounts, GraphCacheOutcome};
 pub use self::identity::DotFlags;
 pub use self::instantiate::{InstantiateFlags, InstantiateOptions};
 use self::kept::{Kept, Resource};
@@ -52,8 +53,7 @@ pub use self::node::{
     ChildNode, CopyNode, EventRecordNode, EventWaitNode, FillNode, HostNode, KernelNode, MemoryOperationNode, Node,
     NodeKind, SemaphoreSignalNode, SemaphoreWaitNode, TypedNode,
 };
-pub use self::replace::{GraphUpdate, Misfit, MisfitReason};
-pub use self::replay::{ReplayCounts, Replayed, Replays};
+pub use self::replace::{GraphUpdate, UpdateFailure, UpdateFailureReason};
 pub use self::semaphore::{GraphSemaphore, SemaphoreOwner};
 use self::tree::{ROOT, Tree};
 pub use self::user_object::UserObject;

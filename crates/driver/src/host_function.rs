@@ -126,7 +126,7 @@ impl Stream {
         let job = Arc::new(Job { event, state: Mutex::new(state) });
         let waiter: Arc<dyn Waiter> = Arc::<Job<T>>::clone(&job);
         let identity = watch::add(operation, waiter, Pace::Called)?;
-        if let Err(error) = watch::call_behind(self, identity, wait) {
+        if let Err(error) = watch::call_after(self, identity, wait) {
             watch::remove(identity);
             return Err(error);
         }

@@ -110,7 +110,7 @@ pub use self::base::call_spans::CallSpans;
 #[doc(hidden)]
 pub use self::base::capture_guard::{NOT_WHILE_CAPTURING, PASS_THE_SCOPE, refuse_wait};
 #[doc(hidden)]
-pub use self::base::capture_mode::{relaxed, relaxed_if_possible};
+pub use self::base::capture_mode::{with_relaxed_capture_mode, with_relaxed_capture_mode_if_possible};
 pub use self::base::error::{
     ArgumentError, CallError, Error, ErrorClass, ForkError, OutOfMemoryError, PanicError, RecoveryAttempt, Result,
     Returned,
@@ -128,9 +128,9 @@ pub use self::base::release::contain;
 pub use self::base::release::{DropObserver, dropping, is_exiting, release, report, set_drop_observer};
 #[cfg(feature = "checkpoint")]
 pub use self::checkpoint::{CheckpointProcess, Checkpointed, Locked, ProcessState, Running};
-pub use self::completion::Finished;
+pub use self::completion::Completion;
 #[doc(hidden)]
-pub use self::completion::drop_when_finished;
+pub use self::completion::drop_on_completion;
 pub use self::context::handle_pool::{HandlePool, Poolable, PooledHandle};
 pub use self::context::{
     CacheConfig, Context, ContextFlags, ContextKind, ContextOptions, GraphicsQueue, Limit, MemoryInfo, PrimaryState,
@@ -160,9 +160,9 @@ pub use self::global::Global;
 pub use self::graph::{
     AllocationNode, CaptureScope, ChildNode, Condition, ConditionalKind, ConditionalNode, CopyMemory, CopyNode,
     CopyPlace, DotFlags, Edge, EdgeData, EdgeKind, EventRecordNode, EventWaitNode, FillNode, FillValue, Graph,
-    GraphCopy, GraphExec, GraphFill, GraphMemory, GraphSemaphore, GraphUpdate, HostNode, InstantiateFlags,
-    InstantiateOptions, KernelNode, MemoryOperationNode, Misfit, MisfitReason, Node, NodeKind, ReplayCounts, Replayed,
-    Replays, SemaphoreOwner, SemaphoreSignalNode, SemaphoreWaitNode, TypedNode, UserObject,
+    GraphCache, GraphCacheCounts, GraphCacheOutcome, GraphCopy, GraphExec, GraphFill, GraphMemory, GraphSemaphore,
+    GraphUpdate, HostNode, InstantiateFlags, InstantiateOptions, KernelNode, MemoryOperationNode, Node, NodeKind,
+    SemaphoreOwner, SemaphoreSignalNode, SemaphoreWaitNode, TypedNode, UpdateFailure, UpdateFailureReason, UserObject,
 };
 #[cfg(feature = "graphics")]
 pub use self::graphics::{

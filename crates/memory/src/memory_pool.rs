@@ -11,7 +11,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use curium_driver::sys::{CUmemAccess_flags, CUmemAccessDesc, CUmemoryPool};
-use curium_driver::{Device, Driver, Error, Result, Returned, call, relaxed, release};
+use curium_driver::{Device, Driver, Error, Result, Returned, call, release, with_relaxed_capture_mode};
 
 pub use self::options::{PoolKind, PoolOptions, PoolUsage};
 #[cfg(feature = "ipc")]
@@ -253,7 +253,7 @@ impl MemoryPool {
     pub fn access(&self, location: impl Into<MemoryLocation>) -> Result<MemoryAccess> {
         let location = location.into();
         let (mut raw, mut flags) = (location.to_raw(), CUmemAccess_flags(0));
-        relaxed(self.driver(), || {
+        with_relaxed_capture_mode(self.driver(), || {
             // SAFETY: `flags` and `raw` are valid places, and the pool is live.
             unsafe { call!(self.driver(), cuMemPoolGetAccess(&raw mut flags, self.as_raw(), &raw mut raw)) }
         })
@@ -283,7 +283,7 @@ impl MemoryPool {
     #[inline]
     fn found(driver: &Driver, find: impl FnOnce(&Driver, *mut CUmemoryPool) -> Result<()>) -> Result<Self> {
         let mut raw = std::ptr::null_mut();
-        relaxed(driver, || find(driver, &raw mut raw))?;
+        with_relaxed_capture_mode(driver, || find(driver, &raw mut raw))?;
         Ok(Self::from_parts(driver, raw, false))
     }
 

@@ -24,7 +24,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use curium_driver::sys::{CUdeviceptr, CUpointer_attribute, CUstreamCaptureStatus};
-use curium_driver::{Context, Driver, Error, Result, Stream, call, relaxed};
+use curium_driver::{Context, Driver, Error, Result, Stream, call, with_relaxed_capture_mode};
 use parking_lot::Mutex;
 use rayon_core::{ThreadPool, ThreadPoolBuilder};
 
@@ -279,7 +279,7 @@ impl Lanes {
         }
         let make = || Ok((0..lanes).map_while(|_| staging.lane()).collect::<Vec<_>>());
         // The calls that make a lane must not end the captures of other threads.
-        let lanes = relaxed(stream.driver(), make).ok()?;
+        let lanes = with_relaxed_capture_mode(stream.driver(), make).ok()?;
         let first = bytes.div_ceil(lanes.len().max(1) * 4).next_multiple_of(4096);
         // The options may have changed since they were read.
         let longest = lanes.iter().map(Lane::block_bytes).fold(options.block_bytes, usize::min);

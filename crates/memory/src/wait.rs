@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 #[cfg(feature = "caching")]
 use curium_driver::{Context, Event};
-use curium_driver::{Error, Result, Stream, relaxed, report};
+use curium_driver::{Error, Result, Stream, report, with_relaxed_capture_mode};
 
 /// How often a wait is repeated before memory is leaked: the first error may be that of earlier work.
 const RETRIES: u32 = 2;
@@ -101,7 +101,7 @@ fn patience(value: Option<&OsStr>) -> Option<Duration> {
 
 /// Waits again, such that the captures of other threads are no hindrance. Returns `true` if the work is done.
 fn is_done(stream: &Stream) -> bool {
-    match relaxed(stream.driver(), || stream.synchronize()) {
+    match with_relaxed_capture_mode(stream.driver(), || stream.synchronize()) {
         Ok(()) => true,
         // A context that is lost does no more work.
         Err(error) => error.is_sticky(),

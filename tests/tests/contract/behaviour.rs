@@ -1,5 +1,4 @@
-//! What the driver does where its documentation is silent: codes and effects as they were read off hardware, by direct calls.
-//! `docs/testing.md` has a row for each.
+//! Codes and effects that the driver's documentation leaves open, read off an H100 by direct calls. They hold the simulator to the hardware.
 
 /// The code that a call of the driver returned.
 macro_rules! returned {

@@ -89,7 +89,7 @@ fn work_of_the_driver_on_other_streams_is_refused_in_the_closure_and_on_other_th
             assert_refused(empty.launch(&stream), "no graph can contain it");
             assert_refused(empty.upload(&stream), "no graph can contain it");
             assert_refused(stream.launch_host_function(|| ()), "`CaptureScope::add_host` adds a function to the graph");
-            assert_refused(pollster::block_on(stream.finished()), "no graph can contain it");
+            assert_refused(pollster::block_on(stream.completion()), "no graph can contain it");
             assert!(stream.is_finished().is_ok() && event.is_finished().is_ok(), "to ask enqueues nothing");
             std::thread::scope(|threads| {
                 let other = threads.spawn(|| launch(&double, &stream, &mut x).and_then(|()| stream.synchronize()));
@@ -183,7 +183,7 @@ fn closure_may_return_any_error_that_an_error_of_this_crate_becomes() {
         let mut graph = Graph::new(&context).expect("a graph can be made");
         let failed = graph.capture_into(&[], |_| Err(Own::Other)).expect_err("the work fails");
         assert!(matches!(failed, Own::Other));
-        let mut replays = curium_driver::Replays::new();
+        let mut replays = curium_driver::GraphCache::new();
         let ran = replays.run(&stream, (), (), |_| Err(Own::Other)).expect_err("the work fails");
         assert!(matches!(ran, Own::Other));
     });

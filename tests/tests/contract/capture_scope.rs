@@ -2,7 +2,9 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use curium_driver::{Error, Event, EventFlags, Graph, LaunchConfig, Library, Replayed, Replays, SafeKernel, Stream};
+use curium_driver::{
+    Error, Event, EventFlags, Graph, GraphCache, GraphCacheOutcome, LaunchConfig, Library, SafeKernel, Stream,
+};
 use curium_memory::{
     Array, ArrayFlags, ArrayShape, DeviceBuffer, DeviceVec, MappedBuffer, PitchedBuffer, Plain, UnifiedBuffer,
 };
@@ -208,7 +210,7 @@ fn replay_does_the_cheapest_thing_that_has_the_effect_and_says_which() {
     on_driver(|test| {
         let (stream, fill) = (test.stream(), fill(test));
         let mut x = buffer(&stream, 0);
-        let mut replays = Replays::with_capacity(2);
+        let mut replays = GraphCache::with_capacity(2);
         let mut step = |key, value: u32, times: usize, x: &mut DeviceBuffer<u32>| {
             let replayed = replays.run(&stream, key, (value, times), |stream| {
                 (0..times).try_for_each(|_| fill.launch(stream, config(), (&mut *x, value, LEN as u32)))
@@ -217,15 +219,15 @@ fn replay_does_the_cheapest_thing_that_has_the_effect_and_says_which() {
             assert_eq!(values(x), [value; LEN], "after {replayed:?}");
             replayed
         };
-        assert!(matches!(step("a", 1, 1, &mut x), Replayed::Captured));
-        assert!(matches!(step("a", 1, 1, &mut x), Replayed::Launched));
-        assert!(matches!(step("a", 2, 1, &mut x), Replayed::Updated));
-        assert!(matches!(step("a", 2, 1, &mut x), Replayed::Launched));
-        assert!(matches!(step("a", 3, 2, &mut x), Replayed::Recaptured));
-        assert!(matches!(step("b", 4, 1, &mut x), Replayed::Captured));
-        assert!(matches!(step("c", 5, 1, &mut x), Replayed::Captured));
-        assert!(matches!(step("b", 4, 1, &mut x), Replayed::Launched));
-        assert!(matches!(step("a", 3, 2, &mut x), Replayed::Captured), "it was not used for longest");
+        assert!(matches!(step("a", 1, 1, &mut x), GraphCacheOutcome::Captured));
+        assert!(matches!(step("a", 1, 1, &mut x), GraphCacheOutcome::Launched));
+        assert!(matches!(step("a", 2, 1, &mut x), GraphCacheOutcome::Updated));
+        assert!(matches!(step("a", 2, 1, &mut x), GraphCacheOutcome::Launched));
+        assert!(matches!(step("a", 3, 2, &mut x), GraphCacheOutcome::Recaptured));
+        assert!(matches!(step("b", 4, 1, &mut x), GraphCacheOutcome::Captured));
+        assert!(matches!(step("c", 5, 1, &mut x), GraphCacheOutcome::Captured));
+        assert!(matches!(step("b", 4, 1, &mut x), GraphCacheOutcome::Launched));
+        assert!(matches!(step("a", 3, 2, &mut x), GraphCacheOutcome::Captured), "it was not used for longest");
         assert_eq!((replays.len(), replays.counts().evicted, replays.counts().captured), (2, 2, 4));
     });
 }
@@ -234,12 +236,12 @@ fn replay_does_the_cheapest_thing_that_has_the_effect_and_says_which() {
 fn replay_in_a_capture_is_a_part_of_it() {
     on_driver(|test| {
         let (context, stream) = (test.context(), test.stream());
-        let (mut x, mut replays) = (buffer(&stream, 0), Replays::new());
+        let (mut x, mut replays) = (buffer(&stream, 0), GraphCache::new());
         let mut step = |stream: &Stream| {
             replays.run(stream, (), (), |stream| x.as_slice_mut().fill_on(stream, 7)).map(|replayed| match replayed {
-                Replayed::Ran(None) => "captured",
-                Replayed::Captured => "new",
-                Replayed::Launched => "launched",
+                GraphCacheOutcome::Ran(None) => "captured",
+                GraphCacheOutcome::Captured => "new",
+                GraphCacheOutcome::Launched => "launched",
                 other => panic!("{other:?}"),
             })
         };
@@ -258,15 +260,17 @@ fn work_that_cannot_be_captured_is_run_as_it_is() {
     on_driver(|test| {
         let stream = test.stream();
         let mut x = buffer(&stream, 0);
-        let mut replays = Replays::new();
+        let mut replays = GraphCache::new();
         for round in 0..2 {
             let replayed = replays.run(&stream, (), (), |stream| {
                 x.as_slice_mut().fill_on(stream, 7)?;
                 stream.synchronize()
             });
             match replayed.expect("the work is right") {
-                Replayed::Ran(Some(reason)) if round == 0 => assert!(reason.to_string().contains("is being captured")),
-                Replayed::Ran(None) if round == 1 => {}
+                GraphCacheOutcome::Ran(Some(reason)) if round == 0 => {
+                    assert!(reason.to_string().contains("is being captured"))
+                }
+                GraphCacheOutcome::Ran(None) if round == 1 => {}
                 other => panic!("{other:?} in round {round}"),
             }
             assert_eq!(values(&x), [7; LEN]);

@@ -48,7 +48,7 @@ fn event_with_a_live_future_does_not_come_back() {
         let event = pool.take().expect("the pool gives an event");
         let gate = Gate::on(&stream);
         event.record(&stream).expect("an event can be recorded");
-        let future = event.finished();
+        let future = event.completion();
         drop(event);
         assert_eq!(pool.idle(), 0, "the future would see the point of the next user");
         gate.open();

@@ -264,7 +264,7 @@ fn devices_and_links_that_do_not_exist_are_errors() {
 fn futures_that_are_polled_after_completion_are_errors() {
     on_driver(|test| {
         let stream = &test.stream();
-        let mut finished = stream.finished();
+        let mut finished = stream.completion();
         pollster::block_on(&mut finished).expect("the stream has nothing to do");
         assert_refused(pollster::block_on(&mut finished));
         let mut host = stream.launch_host_function(|| 7).expect("the function is enqueued");

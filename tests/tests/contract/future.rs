@@ -1,4 +1,4 @@
-//! [`Finished`]: points in streams that any executor can await.
+//! [`Completion`]: points in streams that any executor can await.
 
 use std::future::Future;
 use std::pin::pin;
@@ -8,7 +8,7 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 
-use curium_driver::{Event, EventFlags, Finished, Function, Returned, Stream};
+use curium_driver::{Completion, Event, EventFlags, Function, Returned, Stream};
 #[cfg(not(miri))]
 use curium_driver::{LaunchConfig, Library};
 use curium_sim::{Config, Fault};
@@ -65,7 +65,7 @@ fn event(test: &TestDriver) -> Event {
     Event::new(&test.context(), EventFlags::DISABLE_TIMING).expect("an event can be made")
 }
 
-fn poll_once(future: &mut Finished) -> Poll<curium_driver::Result<()>> {
+fn poll_once(future: &mut Completion) -> Poll<curium_driver::Result<()>> {
     pin!(future).poll(&mut Context::from_waker(Waker::noop()))
 }
 
@@ -74,14 +74,14 @@ fn future_of_an_idle_stream_is_ready_at_once() {
     on_driver(|test| {
         let stream = test.stream();
         test.assert_calls(Function::cuLaunchHostFunc, 0, || {
-            assert!(matches!(poll_once(&mut stream.finished()), Poll::Ready(Ok(()))));
+            assert!(matches!(poll_once(&mut stream.completion()), Poll::Ready(Ok(()))));
         });
     });
 }
 
 #[test]
 fn future_of_an_event_never_recorded_is_ready_at_once() {
-    on_driver(|test| assert!(matches!(poll_once(&mut event(test).finished()), Poll::Ready(Ok(())))));
+    on_driver(|test| assert!(matches!(poll_once(&mut event(test).completion()), Poll::Ready(Ok(())))));
 }
 
 #[test]
@@ -89,7 +89,7 @@ fn future_of_a_stream_is_ready_when_its_work_is_done_and_is_woken_once() {
     on_driver(|test| {
         let stream = test.stream();
         let gate = Gate::on(&stream);
-        let mut future = stream.finished();
+        let mut future = stream.completion();
         assert!(poll_once(&mut future).is_pending());
         let opener = open_later(gate);
         let (result, wakes) = block_on(future);
@@ -105,7 +105,7 @@ fn future_of_an_event_is_ready_when_the_point_is_reached_and_is_woken_once() {
         let (stream, event) = (test.stream(), event(test));
         let gate = Gate::on(&stream);
         event.record(&stream).expect("an event can be recorded");
-        let mut future = event.finished();
+        let mut future = event.completion();
         assert!(poll_once(&mut future).is_pending());
         let opener = open_later(gate);
         let (result, wakes) = block_on(future);
@@ -120,7 +120,7 @@ fn future_covers_the_work_before_it_and_not_the_work_behind() {
     on_driver(|test| {
         let stream = test.stream();
         let first = Gate::on(&stream);
-        let future = stream.finished();
+        let future = stream.completion();
         let second = Gate::on(&stream);
         first.open();
         block_on(future).0.expect("the work in front of it is done");
@@ -136,7 +136,7 @@ fn futures_run_on_every_executor() {
         let stream = test.stream();
         let work = |stream: Stream| async move {
             let gate = Gate::on(&stream);
-            let future = stream.finished();
+            let future = stream.completion();
             let opener = open_later(gate);
             let result = future.await;
             opener.join().expect("the gate opens");
@@ -165,7 +165,7 @@ fn many_futures_share_one_thread_and_none_is_lost() {
                 let event = Event::new(stream.context(), EventFlags::DISABLE_TIMING)?;
                 drop(stream.launch_host_function(thread::yield_now)?);
                 event.record(&stream)?;
-                let (whole, point) = (stream.finished(), event.finished());
+                let (whole, point) = (stream.completion(), event.completion());
                 point.await?;
                 whole.await?;
             }
@@ -190,7 +190,7 @@ fn executor_thread_is_free_while_a_future_waits() {
         let tokio = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_time().build();
         tokio.expect("tokio starts").block_on(async {
             let gate = Gate::on(&stream);
-            let waiting = tokio::spawn(stream.finished());
+            let waiting = tokio::spawn(stream.completion());
             // Runs on the only worker, beside the task that waits.
             let other = tokio::spawn(async move { gate.open() });
             other.await.expect("the other task runs");
@@ -204,13 +204,13 @@ fn dropped_future_leaves_the_stream_as_it_was() {
     on_driver(|test| {
         let stream = test.stream();
         let gate = Gate::on(&stream);
-        let mut polled = stream.finished();
+        let mut polled = stream.completion();
         assert!(poll_once(&mut polled).is_pending());
         drop(polled);
-        drop(stream.finished());
-        let (point, event) = (stream.finished(), event(test));
+        drop(stream.completion());
+        let (point, event) = (stream.completion(), event(test));
         event.record(&stream).expect("an event can be recorded");
-        drop(event.finished());
+        drop(event.completion());
         gate.open();
         block_on(point).0.expect("other futures go on");
         stream.close().expect("no future holds the stream");
@@ -223,7 +223,7 @@ fn dropped_future_lets_go_of_its_event_while_the_work_is_pending() {
         let (stream, mut event) = (test.stream(), event(test));
         let gate = Gate::on(&stream);
         event.record(&stream).expect("an event can be recorded");
-        drop(event.finished());
+        drop(event.completion());
         let begin = Instant::now();
         // The thread that looks after futures may be looking at this one.
         while let Err(Returned { value: back, error }) = event.close() {
@@ -241,9 +241,9 @@ fn leaked_future_harms_nobody() {
         let (stream, event) = (test.stream(), event(test));
         let gate = Gate::on(&stream);
         event.record(&stream).expect("an event can be recorded");
-        let mut future = Box::new(event.finished());
+        let mut future = Box::new(event.completion());
         assert!(poll_once(&mut future).is_pending());
-        let future: &'static mut Finished = Box::leak(future);
+        let future: &'static mut Completion = Box::leak(future);
         drop(event);
         gate.open();
         stream.synchronize().expect("a stream can be waited for");
@@ -264,7 +264,7 @@ fn event_with_a_live_future_is_not_closed() {
         let (stream, event) = (test.stream(), event(test));
         let gate = Gate::on(&stream);
         event.record(&stream).expect("an event can be recorded");
-        let future = event.finished();
+        let future = event.completion();
         let (event, error) = event.close().expect_err("the future still needs the event").into_parts();
         assert!(error.to_string().contains("a future of the event"), "{error}");
         gate.open();
@@ -283,7 +283,7 @@ fn waker_of_the_last_poll_is_the_one_that_is_woken() {
     on_driver(|test| {
         let stream = test.stream();
         let gate = Gate::on(&stream);
-        let mut future = stream.finished();
+        let mut future = stream.completion();
         assert!(poll_once(&mut future).is_pending());
         let opener = open_later(gate);
         block_on(future).0.expect("the work succeeds");
@@ -298,7 +298,7 @@ fn future_of_a_failed_context_ends_with_its_error_though_nobody_calls_back() {
         let gate = Gate::on(&stream);
         let event = event(test);
         event.record(&stream).expect("an event can be recorded");
-        let (whole, point) = (stream.finished(), event.finished());
+        let (whole, point) = (stream.completion(), event.completion());
         simulator.inject(Fault::on(Function::cuEventQuery).always().returns(CUresult::CUDA_ERROR_ILLEGAL_ADDRESS));
         for future in [whole, point] {
             let error = block_on(future).0.expect_err("the context has failed");
@@ -323,7 +323,7 @@ fn futures_and_host_functions_of_a_kernel_that_traps_end_with_its_error() {
             // SAFETY: the kernel touches no memory.
             unsafe { trap.launch(&stream, LaunchConfig::new(1, 32), (1,)) }.expect("the launch itself succeeds");
             event.record(&stream).expect("an event can be recorded");
-            let (whole, point) = (stream.finished(), event.finished());
+            let (whole, point) = (stream.completion(), event.completion());
             let function = stream.launch_host_function(|| panic!("the function never runs")).expect("it is launched");
             gate.open();
             for result in [block_on(whole).0, block_on(point).0, block_on(function).0] {
@@ -353,7 +353,7 @@ fn future_that_cannot_be_set_up_ends_with_the_error() {
         for function in calls {
             let fault = Fault::on(function).returns(CUresult::CUDA_ERROR_OUT_OF_MEMORY);
             simulator.inject(fault.call(1));
-            let error = block_on(stream.finished()).0.expect_err("a call fails");
+            let error = block_on(stream.completion()).0.expect_err("a call fails");
             assert_eq!((error.function(), error.is_out_of_memory()), (Some(function), true), "{error}");
             simulator.clear_faults();
         }
@@ -368,7 +368,7 @@ fn future_asks_in_the_relaxed_mode_and_restores_the_mode() {
         let stream = test.stream();
         let calls = || simulator.calls(Function::cuThreadExchangeStreamCaptureMode);
         let before = calls();
-        block_on(stream.finished()).0.expect("the stream is idle");
+        block_on(stream.completion()).0.expect("the stream is idle");
         assert_eq!(calls() - before, 2);
     });
 }

@@ -1,6 +1,6 @@
 //! A step of training: many kernels on buffers that they share, launched and replayed.
 
-use curium_driver::{Error, LaunchConfig, Library, Replays, SafeKernel, Stream};
+use curium_driver::{Error, GraphCache, LaunchConfig, Library, SafeKernel, Stream};
 use curium_memory::DeviceBuffer;
 use curium_tests::{TestDriver, kernels, on_driver};
 
@@ -60,7 +60,7 @@ fn training_step_that_is_replayed_gives_the_weights_of_one_that_is_launched() {
     on_driver(|test| {
         let stream = test.stream();
         let [mut launched, mut replayed] = [(); 2].map(|()| Model::new(test, &stream));
-        let mut replays = Replays::new();
+        let mut replays = GraphCache::new();
         for step in 0..12 {
             let rate = if step < 8 { 0.25 } else { 0.125 };
             launched.step(&stream, rate).expect("the step can be launched");

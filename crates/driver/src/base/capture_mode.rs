@@ -13,19 +13,19 @@ use crate::{Driver, Result};
 /// That of `operation`, or whatever the driver returns for a mode.
 #[doc(hidden)]
 #[inline]
-pub fn relaxed<T>(driver: &Driver, operation: impl FnOnce() -> Result<T>) -> Result<T> {
+pub fn with_relaxed_capture_mode<T>(driver: &Driver, operation: impl FnOnce() -> Result<T>) -> Result<T> {
     let before = exchange(driver, CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED)?;
     let result = operation();
     let restored = exchange(driver, before);
     result.and_then(|value| restored.map(|_| value))
 }
 
-/// Runs `operation` as [`relaxed`] does. It runs in the thread's own mode if the driver refuses to change the mode.
+/// Runs `operation` as [`with_relaxed_capture_mode`] does. It runs in the thread's own mode if the driver refuses to change the mode.
 ///
 /// This is for teardown, which takes place in any case.
 #[doc(hidden)]
 #[inline]
-pub fn relaxed_if_possible<T>(driver: &Driver, operation: impl FnOnce() -> T) -> T {
+pub fn with_relaxed_capture_mode_if_possible<T>(driver: &Driver, operation: impl FnOnce() -> T) -> T {
     let before = exchange(driver, CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED);
     let value = operation();
     if let Ok(before) = before {

@@ -30,7 +30,7 @@ use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
 
-use crate::base::capture_mode::relaxed;
+use crate::base::capture_mode::with_relaxed_capture_mode;
 use crate::base::release::{contain, unless_exiting};
 use crate::{Error, Event, HostFunctionWait, Result, Stream, call};
 
@@ -113,7 +113,7 @@ pub(crate) fn remove(identity: Identity) {
 
 /// Has the driver call for an entry behind all work that is on `stream` now, by a thread that waits as `wait` says, if anything.
 #[inline]
-pub(crate) fn call_behind(stream: &Stream, identity: Identity, wait: Option<HostFunctionWait>) -> Result<()> {
+pub(crate) fn call_after(stream: &Stream, identity: Identity, wait: Option<HostFunctionWait>) -> Result<()> {
     let number = std::ptr::without_provenance_mut::<c_void>(identity.0);
     if let Some(wait) = wait {
         let (raw, mode) = (stream.as_raw(), wait.as_raw());
@@ -228,7 +228,7 @@ fn run() {
 #[inline]
 fn look_after(identity: Identity, waiter: Arc<dyn Waiter>) {
     let event = waiter.event();
-    let Some(answer) = unless_exiting(|| relaxed(event.driver(), || event.is_finished())) else {
+    let Some(answer) = unless_exiting(|| with_relaxed_capture_mode(event.driver(), || event.is_finished())) else {
         // The process exits: nothing is called, and nothing is dropped, any more.
         std::mem::forget(waiter);
         return;

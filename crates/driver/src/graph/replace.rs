@@ -15,15 +15,15 @@ pub enum GraphUpdate {
     /// The executable does what the graph describes from the next launch on.
     Done,
     /// The graph does not fit the executable, and has to be instantiated.
-    Misfit(Box<Misfit>),
+    Failed(Box<UpdateFailure>),
 }
 
 /// Why a graph does not fit an executable.
 #[derive(Debug)]
 #[non_exhaustive]
-pub struct Misfit {
+pub struct UpdateFailure {
     /// What does not fit.
-    pub reason: MisfitReason,
+    pub reason: UpdateFailureReason,
     /// The node of the graph that does not fit; none if it is one within a node, or if the driver names none.
     pub node: Option<Node>,
     /// The driver's error, which names the node in words.
@@ -33,7 +33,7 @@ pub struct Misfit {
 /// What of a graph does not fit an executable.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[non_exhaustive]
-pub enum MisfitReason {
+pub enum UpdateFailureReason {
     /// There are other nodes, or they come after others.
     Topology,
     /// A node is of another kind.
@@ -98,8 +98,8 @@ impl GraphExec {
                 drop(state);
                 // The driver does not promise to have changed nothing.
                 self.keep_also(&kept);
-                let reason = MisfitReason::from_raw(info.result);
-                Ok(GraphUpdate::Misfit(Box::new(Misfit { reason, node, error })))
+                let reason = UpdateFailureReason::from_raw(info.result);
+                Ok(GraphUpdate::Failed(Box::new(UpdateFailure { reason, node, error })))
             }
             Err(error) => Err(error),
         }
@@ -115,7 +115,7 @@ impl GraphUpdate {
     }
 }
 
-impl MisfitReason {
+impl UpdateFailureReason {
     #[inline]
     const fn from_raw(raw: CUgraphExecUpdateResult) -> Self {
         match raw {

@@ -11,7 +11,7 @@ use super::OPERATION;
 use super::guard::{Ordering, expect_not_ordering};
 use super::history::Memory;
 use super::operations::Operations;
-use crate::base::capture_mode::relaxed;
+use crate::base::capture_mode::with_relaxed_capture_mode;
 use crate::{Error, Event, EventFlags, Result, Stream};
 
 /// The sync points of one stream, and those of other streams that it has waited for.
@@ -189,7 +189,7 @@ fn in_capture(waiting: &Stream, stream: &Stream) -> Error {
 /// An error unless `event` has completed, which spares `waiting`, a stream that is being captured, the wait.
 #[inline]
 fn expect_done(event: &Event, waiting: &Stream) -> Result<()> {
-    if relaxed(event.driver(), || event.is_finished())? {
+    if with_relaxed_capture_mode(event.driver(), || event.is_finished())? {
         return Ok(());
     }
     let reason =

@@ -2,7 +2,7 @@
 
 use curium_sys::{CUmemPool_attribute, CUmemoryPool, CUresult};
 
-use crate::base::capture_mode::relaxed;
+use crate::base::capture_mode::with_relaxed_capture_mode;
 use crate::base::error::{CallError, OutOfMemoryError};
 use crate::call;
 use crate::{Device, Driver, Error, MemoryInfo, Result, Stream};
@@ -44,8 +44,8 @@ impl OutOfMemoryError {
     /// Queries the figures of the device.
     #[inline]
     fn look_up(&mut self, stream: &Stream) {
-        let memory = relaxed(stream.driver(), || stream.context().memory_info()).ok();
-        let pool = relaxed(stream.driver(), || PoolFigures::of(stream.device())).ok();
+        let memory = with_relaxed_capture_mode(stream.driver(), || stream.context().memory_info()).ok();
+        let pool = with_relaxed_capture_mode(stream.driver(), || PoolFigures::of(stream.device())).ok();
         self.free = memory.map(|MemoryInfo { free, .. }| free);
         self.total = memory.map(|MemoryInfo { total, .. }| total);
         self.pool_used = pool.as_ref().map(|pool| pool.used);

@@ -6,7 +6,7 @@
 
 use std::time::{Duration, Instant};
 
-use crate::base::capture_mode::relaxed;
+use crate::base::capture_mode::with_relaxed_capture_mode;
 use crate::{Context, Event, EventFlags, EventPool, PooledEvent, Result};
 
 /// The contexts that were seen, and the points whose time both clocks know.
@@ -66,7 +66,7 @@ impl Clock {
 
     #[inline]
     fn add_origin(&mut self, context: &Context) -> Result<usize> {
-        let origin = relaxed(context.driver(), || Origin::compare(context))?;
+        let origin = with_relaxed_capture_mode(context.driver(), || Origin::compare(context))?;
         self.origins.push(origin);
         Ok(self.origins.len() - 1)
     }

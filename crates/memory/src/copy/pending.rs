@@ -8,7 +8,7 @@ use std::task::{Context, Poll};
 use bytemuck::{AnyBitPattern, NoUninit};
 use curium_driver::hazard::AccessGuard;
 use curium_driver::{
-    Error, Event, Finished, PooledEvent, Result, Returned, Stream, drop_when_finished, dropping, report,
+    Completion, Error, Event, PooledEvent, Result, Returned, Stream, drop_on_completion, dropping, report,
 };
 
 use super::host;
@@ -27,7 +27,7 @@ pub struct Pending<B> {
     /// Nothing once it was given back.
     host: Option<B>,
     /// Goes before the event, which is used again only if nobody looks at it any more.
-    finished: Option<Finished>,
+    finished: Option<Completion>,
     /// Recorded behind the copy.
     event: PooledEvent,
 }
@@ -121,7 +121,7 @@ impl<B> Pending<B> {
         }
     }
 
-    /// Drops the value without blocking the calling thread. The thread that serves [`Finished`] drops the memory once the copy is done.
+    /// Drops the value without blocking the calling thread. The thread that serves [`Completion`] drops the memory once the copy is done.
     ///
     /// Executors should do this, or await the value, instead of dropping it.
     ///
@@ -131,7 +131,7 @@ impl<B> Pending<B> {
     where
         B: Send + Sync + 'static,
     {
-        drop_when_finished(Detached(self));
+        drop_on_completion(Detached(self));
     }
 
     /// Takes the host memory; an error if it was taken before.
@@ -190,7 +190,7 @@ impl<B: Unpin> Future for Pending<B> {
         if this.host.is_none() {
             return Poll::Ready(this.take_host("Pending::poll"));
         }
-        let finished = this.finished.get_or_insert_with(|| this.event.finished());
+        let finished = this.finished.get_or_insert_with(|| this.event.completion());
         match Pin::new(finished).poll(context) {
             Poll::Pending => Poll::Pending,
             Poll::Ready(Ok(())) => Poll::Ready(this.take_host("Pending::poll")),

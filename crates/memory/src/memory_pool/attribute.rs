@@ -3,7 +3,7 @@
 use std::ffi::c_void;
 
 use curium_driver::sys::{CUmemAllocationType, CUmemLocation, CUmemLocationType, CUmemPool_attribute};
-use curium_driver::{MemoryHandleTypes, Result, call, relaxed};
+use curium_driver::{MemoryHandleTypes, Result, call, with_relaxed_capture_mode};
 
 use super::{MemoryPool, PoolKind};
 use crate::MemoryLocation;
@@ -190,7 +190,7 @@ impl MemoryPool {
     pub(super) fn get<T: Number>(&self, attribute: CUmemPool_attribute) -> Result<T> {
         let mut value = T::default();
         let place = (&raw mut value).cast::<c_void>();
-        relaxed(self.driver(), || {
+        with_relaxed_capture_mode(self.driver(), || {
             // SAFETY: the pool is live, and `value` is a place for an attribute of this size, which callers name the type of.
             unsafe { call!(self.driver(), cuMemPoolGetAttribute(self.as_raw(), attribute, place)) }
         })

@@ -3,7 +3,10 @@
 use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use curium_driver::{Context, DevicePointer, Error, Exclusive, Result, Stream, dropping, relaxed, relaxed_if_possible};
+use curium_driver::{
+    Context, DevicePointer, Error, Exclusive, Result, Stream, dropping, with_relaxed_capture_mode,
+    with_relaxed_capture_mode_if_possible,
+};
 use parking_lot::Mutex;
 
 use super::segments::{HeapAccess, Mapped, leak_rest};
@@ -63,7 +66,7 @@ impl Arena {
     /// Has `operation` map or unmap memory, and counts what is mapped then, also if it failed.
     #[inline]
     fn change(&self, mapped: &mut Mapped, operation: impl FnOnce(&mut Mapped) -> Result<()>) -> Result<()> {
-        let result = relaxed(self.context.driver(), || operation(mapped));
+        let result = with_relaxed_capture_mode(self.context.driver(), || operation(mapped));
         let bytes = mapped.list().iter().map(|segment| segment.length as usize).sum();
         self.reserved_bytes.store(bytes, Ordering::Relaxed);
         result
@@ -142,7 +145,7 @@ impl Drop for Arena {
     fn drop(&mut self) {
         let (driver, mapped) = (self.context.driver(), self.mapped.get_mut());
         // Free memory has been waited for.
-        let closed = dropping(|| relaxed_if_possible(driver, || mapped.close(&self.heap)));
+        let closed = dropping(|| with_relaxed_capture_mode_if_possible(driver, || mapped.close(&self.heap)));
         if let Some(closed) = closed {
             leak_rest("Arena::drop", driver, &mapped.list(), closed);
         }

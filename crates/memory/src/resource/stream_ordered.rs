@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use curium_driver::sys::{CUdeviceptr, CUmemoryPool};
-use curium_driver::{DevicePointer, Result, Stream, call, relaxed};
+use curium_driver::{DevicePointer, Result, Stream, call, with_relaxed_capture_mode};
 
 use super::driver_memory::{free_in_order, refused};
 use super::request::DRIVER_ALIGNMENT;
@@ -50,7 +50,7 @@ unsafe impl Resource for StreamOrdered {
     #[inline]
     fn trim(&self, stream: &Stream, keep: usize) -> Result<()> {
         let (driver, device) = (stream.driver(), stream.device().as_raw());
-        relaxed(driver, || {
+        with_relaxed_capture_mode(driver, || {
             let mut pool: CUmemoryPool = std::ptr::null_mut();
             // SAFETY: `pool` is a valid place for the answer, and the device is one of this driver.
             unsafe { call!(driver, cuDeviceGetMemPool(&raw mut pool, device)) }?;

@@ -2,7 +2,7 @@
 
 use curium_driver::{
     CopyPlace, Event, EventFlags, Function, GraphCopy, GraphUpdate, InstantiateFlags, InstantiateOptions, LaunchConfig,
-    MisfitReason,
+    UpdateFailureReason,
 };
 use curium_sys::CUresult;
 use curium_tests::on_driver;
@@ -182,19 +182,19 @@ fn graph_that_does_not_fit_says_which_node_and_why() {
         let mut exec = original.instantiate().expect("the graph is sound");
 
         add_kernel(&mut longer, &[], &kernel, &buffer, 3);
-        let GraphUpdate::Misfit(misfit) = exec.update(&longer).expect("the driver answers") else {
+        let GraphUpdate::Failed(failure) = exec.update(&longer).expect("the driver answers") else {
             panic!("a node is missing")
         };
-        assert_eq!(misfit.reason, MisfitReason::Topology);
-        assert_eq!(misfit.error.code(), Some(CUresult::CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE));
+        assert_eq!(failure.reason, UpdateFailureReason::Topology);
+        assert_eq!(failure.error.code(), Some(CUresult::CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE));
 
         let node = add_kernel(&mut other, &[], &kernel, &buffer, 4);
         let node = add_fill(&mut other, &[*node], &buffer, 5);
-        let GraphUpdate::Misfit(misfit) = exec.update(&other).expect("the driver answers") else {
+        let GraphUpdate::Failed(failure) = exec.update(&other).expect("the driver answers") else {
             panic!("a node is of another kind")
         };
-        assert_eq!((misfit.reason, misfit.node), (MisfitReason::NodeKind, Some(*node)));
-        assert!(misfit.error.to_string().contains("fill"), "{}", misfit.error);
+        assert_eq!((failure.reason, failure.node), (UpdateFailureReason::NodeKind, Some(*node)));
+        assert!(failure.error.to_string().contains("fill"), "{}", failure.error);
         run(test, &mut original.instantiate().expect("the graph is sound"));
         assert_eq!(words(&buffer), [2; LEN]);
     });

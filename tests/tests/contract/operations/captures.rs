@@ -1,6 +1,6 @@
 //! The operations of captures, and of memory that graphs use.
 
-use curium_driver::{Graph, GraphExec, Replayed, Replays, Result};
+use curium_driver::{Graph, GraphCache, GraphCacheOutcome, GraphExec, Result};
 use curium_memory::DeviceBuffer;
 
 use super::{Fixture, LEN, Operation, made};
@@ -78,13 +78,13 @@ pub(super) const OPERATIONS: &[Operation] = &[
         drop(buffer);
         made(graph.instantiate()?)
     }),
-    ("Replays::run", |fixture| {
+    ("GraphCache::run", |fixture| {
         let Fixture { stream, buffer, .. } = fixture;
-        let mut replays = Replays::new();
+        let mut replays = GraphCache::new();
         for value in [1, 1, 2] {
             let replayed = replays.run(stream, (), value, |stream| buffer.as_slice_mut().fill_on(stream, value))?;
             // Work that cannot be captured is run as it is, and the reason is part of the answer.
-            if let Replayed::Ran(Some(error)) = replayed {
+            if let GraphCacheOutcome::Ran(Some(error)) = replayed {
                 return Err(error);
             }
         }

@@ -10,7 +10,7 @@ use curium_sys::CUstreamAttrID;
 use super::{Operation, made};
 
 pub(super) const OPERATIONS: &[Operation] = &[
-    ("Stream::finished", |fixture| made(pollster::block_on(fixture.stream.finished())?)),
+    ("Stream::completion", |fixture| made(pollster::block_on(fixture.stream.completion())?)),
     ("Stream::is_capturing", |fixture| made(fixture.stream.is_capturing()?)),
     ("Stream::id", |fixture| made(fixture.stream.id()?)),
     ("Stream::flags", |fixture| made(fixture.stream.flags()?)),
@@ -91,7 +91,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
     ("Event::record_with_flags", |fixture| {
         made(fixture.event.record_with_flags(&fixture.other, RecordFlags::empty())?)
     }),
-    ("Event::finished", |fixture| made(pollster::block_on(fixture.event.finished())?)),
+    ("Event::completion", |fixture| made(pollster::block_on(fixture.event.completion())?)),
     ("Event::into_raw", |fixture| {
         let event = Event::new(&fixture.context, EventFlags::empty())?;
         let raw = event.into_raw()?;

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use curium_driver::{
-    Context, ContextKind, DevicePointer, Error, Exclusive, Result, Stream, dropping, relaxed, relaxed_if_possible,
+    Context, ContextKind, DevicePointer, Error, Exclusive, Result, Stream, dropping, with_relaxed_capture_mode,
+    with_relaxed_capture_mode_if_possible,
 };
 use parking_lot::Mutex;
 
@@ -260,7 +261,7 @@ impl Core {
     /// Has `operation` change the segments, and notes what it did, also if it failed.
     #[inline]
     fn change(&self, segments: &mut Segments, operation: impl FnOnce(&mut Segments) -> Result<()>) -> Result<()> {
-        let result = relaxed(self.context.driver(), || operation(segments));
+        let result = with_relaxed_capture_mode(self.context.driver(), || operation(segments));
         let after = segments.list();
         let before = std::mem::replace(&mut self.published.lock().segments, after.clone());
         #[cfg(feature = "diagnostics")]
@@ -295,7 +296,7 @@ impl Core {
             self.depot.with_store(Store::settle_all);
             return Ok(());
         }
-        relaxed(self.context.driver(), || {
+        with_relaxed_capture_mode(self.context.driver(), || {
             // What cannot be asked counts as not done, and must not keep the others from being asked.
             let watched = reserve.watched.iter_mut();
             watched.map(|(owner, watched)| self.watch(*owner, watched)).fold(Ok(()), Result::and)
@@ -390,7 +391,7 @@ impl Drop for Core {
     #[inline]
     fn drop(&mut self) {
         let context = self.context.clone();
-        let closed = dropping(|| relaxed_if_possible(context.driver(), || self.close()));
+        let closed = dropping(|| with_relaxed_capture_mode_if_possible(context.driver(), || self.close()));
         if let Some(closed) = closed {
             leak_rest("CachingResource::drop", context.driver(), &self.reserve.get_mut().segments.list(), closed);
         }

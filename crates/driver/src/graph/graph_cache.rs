@@ -10,7 +10,7 @@ use crate::{Error, Result, Stream};
 
 /// Work that is captured once and replayed from then on: a bounded number of executables, by keys of your own.
 ///
-/// [`Replays::run`] is given the work each time, and does the cheapest thing that has its effect: one launch if it was seen with the same
+/// [`GraphCache::run`] is given the work each time, and does the cheapest thing that has its effect: one launch if it was seen with the same
 /// inputs, an update of the executable if only its arguments changed, a new one if its shape did, and the work itself where it cannot
 /// be captured.
 ///
@@ -18,35 +18,35 @@ use crate::{Error, Result, Stream};
 /// # let simulator = curium_sim::Simulator::new(curium_sim::Config::new())?;
 /// # // SAFETY: the simulator implements the driver's functions, and outlives everything made from this table.
 /// # let driver = unsafe { curium_driver::Driver::from_api(simulator.api()) }?;
-/// use curium_driver::{LaunchConfig, Library, Replayed, Replays};
+/// use curium_driver::{LaunchConfig, Library, GraphCacheOutcome, GraphCache};
 ///
 /// # const PTX: &str = ".version 7.8 .target sm_75 .address_size 64 .visible .entry nothing() { ret; }";
 /// let stream = driver.device(0)?.primary_context()?.stream()?;
 /// let nothing = Library::from_ptx(&driver, PTX)?.kernel::<()>("nothing")?;
-/// let mut replays = Replays::new();
+/// let mut replays = GraphCache::new();
 /// let mut step = |blocks: u32| {
 ///     replays.run(&stream, "step", blocks, |stream| {
 ///         // SAFETY: the kernel touches no memory.
 ///         unsafe { nothing.launch(stream, LaunchConfig::new(blocks, 32), ()) }
 ///     })
 /// };
-/// assert!(matches!(step(1)?, Replayed::Captured));
-/// assert!(matches!(step(1)?, Replayed::Launched));
-/// assert!(matches!(step(2)?, Replayed::Updated));
+/// assert!(matches!(step(1)?, GraphCacheOutcome::Captured));
+/// assert!(matches!(step(1)?, GraphCacheOutcome::Launched));
+/// assert!(matches!(step(2)?, GraphCacheOutcome::Updated));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub struct Replays<K, I> {
+pub struct GraphCache<K, I> {
     entries: HashMap<K, Entry<I>>,
     capacity: usize,
     /// Counts uses, so that the one that was not used for longest is known.
     clock: u64,
-    counts: ReplayCounts,
+    counts: GraphCacheCounts,
 }
 
-/// What [`Replays::run`] did.
+/// What [`GraphCache::run`] did.
 #[derive(Debug)]
 #[non_exhaustive]
-pub enum Replayed<E = Error> {
+pub enum GraphCacheOutcome<E = Error> {
     /// The key was new: the work was captured, and launched.
     Captured,
     /// The inputs were those of the time before: one launch.
@@ -62,7 +62,7 @@ pub enum Replayed<E = Error> {
 /// How often each happened.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 #[non_exhaustive]
-pub struct ReplayCounts {
+pub struct GraphCacheCounts {
     /// Captures of a new key.
     pub captured: u64,
     /// Launches of what was captured with the same inputs.
@@ -84,7 +84,7 @@ struct Entry<I> {
     used: u64,
 }
 
-impl<K: Eq + Hash + Clone, I: PartialEq> Replays<K, I> {
+impl<K: Eq + Hash + Clone, I: PartialEq> GraphCache<K, I> {
     /// How many executables are kept unless said otherwise.
     pub const CAPACITY: usize = 32;
 
@@ -99,7 +99,7 @@ impl<K: Eq + Hash + Clone, I: PartialEq> Replays<K, I> {
     #[must_use]
     #[inline]
     pub fn with_capacity(capacity: usize) -> Self {
-        Self { entries: HashMap::new(), capacity: capacity.max(1), clock: 0, counts: ReplayCounts::default() }
+        Self { entries: HashMap::new(), capacity: capacity.max(1), clock: 0, counts: GraphCacheCounts::default() }
     }
 
     /// Has `stream` do what `work` puts on the stream that it is given, which is called `key`.
@@ -123,16 +123,16 @@ impl<K: Eq + Hash + Clone, I: PartialEq> Replays<K, I> {
         key: K,
         inputs: I,
         mut work: impl FnMut(&Stream) -> Result<(), E>,
-    ) -> Result<Replayed<E>, E> {
-        stream.expect_captured("Replays::run", PASS_THE_SCOPE)?;
+    ) -> Result<GraphCacheOutcome<E>, E> {
+        stream.expect_captured("GraphCache::run", PASS_THE_SCOPE)?;
         self.clock += 1;
         let replayed = match self.entries.get_mut(&key) {
-            _ if stream.is_capture_active() => work(stream).map(|()| Replayed::Ran(None))?,
+            _ if stream.is_capture_active() => work(stream).map(|()| GraphCacheOutcome::Ran(None))?,
             Some(entry) if entry.inputs == inputs => {
                 entry.used = self.clock;
                 match &mut entry.executable {
-                    Some(executable) => executable.launch(stream).map(|()| Replayed::Launched)?,
-                    None => work(stream).map(|()| Replayed::Ran(None))?,
+                    Some(executable) => executable.launch(stream).map(|()| GraphCacheOutcome::Launched)?,
+                    None => work(stream).map(|()| GraphCacheOutcome::Ran(None))?,
                 }
             }
             _ => self.capture(stream, key, inputs, &mut work)?,
@@ -145,7 +145,7 @@ impl<K: Eq + Hash + Clone, I: PartialEq> Replays<K, I> {
     /// How often each happened.
     #[must_use]
     #[inline]
-    pub fn counts(&self) -> ReplayCounts {
+    pub fn counts(&self) -> GraphCacheCounts {
         self.counts
     }
 
@@ -177,7 +177,7 @@ impl<K: Eq + Hash + Clone, I: PartialEq> Replays<K, I> {
         key: K,
         inputs: I,
         work: &mut impl FnMut(&Stream) -> Result<(), E>,
-    ) -> Result<Replayed<E>, E> {
+    ) -> Result<GraphCacheOutcome<E>, E> {
         let before = self.entries.remove(&key).and_then(|entry| entry.executable);
         let (executable, replayed) = match executable(stream, before, work) {
             Ok((mut executable, replayed)) => {
@@ -186,7 +186,7 @@ impl<K: Eq + Hash + Clone, I: PartialEq> Replays<K, I> {
             }
             Err(error) => {
                 work(stream)?;
-                (None, Replayed::Ran(Some(error)))
+                (None, GraphCacheOutcome::Ran(Some(error)))
             }
         };
         self.make_room();
@@ -213,39 +213,39 @@ fn executable<E: From<Error>>(
     stream: &Stream,
     before: Option<GraphExec>,
     work: &mut impl FnMut(&Stream) -> Result<(), E>,
-) -> Result<(GraphExec, Replayed<E>), E> {
+) -> Result<(GraphExec, GraphCacheOutcome<E>), E> {
     let graph = Graph::capture(stream.context(), |scope| work(scope))?;
-    let Some(mut executable) = before else { return Ok((graph.instantiate()?, Replayed::Captured)) };
+    let Some(mut executable) = before else { return Ok((graph.instantiate()?, GraphCacheOutcome::Captured)) };
     match executable.update(&graph)? {
-        GraphUpdate::Done => Ok((executable, Replayed::Updated)),
-        GraphUpdate::Misfit(_) => Ok((graph.instantiate()?, Replayed::Recaptured)),
+        GraphUpdate::Done => Ok((executable, GraphCacheOutcome::Updated)),
+        GraphUpdate::Failed(_) => Ok((graph.instantiate()?, GraphCacheOutcome::Recaptured)),
     }
 }
 
-impl ReplayCounts {
+impl GraphCacheCounts {
     #[inline]
-    fn count<E>(&mut self, replayed: &Replayed<E>) {
+    fn count<E>(&mut self, replayed: &GraphCacheOutcome<E>) {
         let count = match replayed {
-            Replayed::Captured => &mut self.captured,
-            Replayed::Launched => &mut self.launched,
-            Replayed::Updated => &mut self.updated,
-            Replayed::Recaptured => &mut self.recaptured,
-            Replayed::Ran(_) => &mut self.ran,
+            GraphCacheOutcome::Captured => &mut self.captured,
+            GraphCacheOutcome::Launched => &mut self.launched,
+            GraphCacheOutcome::Updated => &mut self.updated,
+            GraphCacheOutcome::Recaptured => &mut self.recaptured,
+            GraphCacheOutcome::Ran(_) => &mut self.ran,
         };
         *count += 1;
     }
 }
 
-impl<K: Eq + Hash + Clone, I: PartialEq> Default for Replays<K, I> {
+impl<K: Eq + Hash + Clone, I: PartialEq> Default for GraphCache<K, I> {
     #[inline]
     fn default() -> Self {
         Self::new()
     }
 }
 
-impl<K, I> fmt::Debug for Replays<K, I> {
+impl<K, I> fmt::Debug for GraphCache<K, I> {
     #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "Replays({} of {} keys, {:?})", self.entries.len(), self.capacity, self.counts)
+        write!(formatter, "GraphCache({} of {} keys, {:?})", self.entries.len(), self.capacity, self.counts)
     }
 }

@@ -1,0 +1,247 @@
+//! The public functions of a crate, read off its source, and which of them may call the driver.
+//!
+//! Every call of the driver can fail. A function that may call it therefore returns a `Result` or a `Pending`, or its documentation lists
+//! the calls after `CUDA:`, or `call!` stands in its body.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use proc_macro2::{TokenStream, TokenTree};
+use quote::ToTokens;
+use syn::visit::Visit;
+use syn::{
+    Attribute, Block, File, ImplItem, ImplItemFn, ItemEnum, ItemFn, ItemImpl, ItemMacro, ItemMod, ItemStruct,
+    ItemTrait, ItemUse, Signature, TraitItem, Type, UseTree, Visibility,
+};
+
+/// The macros that make public functions, which `visit_item_macro` and `visit_item_impl` look into.
+const MAKERS: [&str; 4] = ["argument_as", "attributes", "forward", "upkeep_of_inner"];
+
+/// The public functions of some crates.
+#[derive(Default)]
+pub(super) struct Interface {
+    /// Every public function, as `Type::function` or `module::function`, with the reason why it may call the driver.
+    pub(super) functions: BTreeMap<String, Option<&'static str>>,
+    /// The public traits of the crates, each with its functions.
+    traits: BTreeMap<String, BTreeMap<String, Option<&'static str>>>,
+    /// The public types of the crates.
+    types: BTreeSet<String>,
+    /// Names that are exported, and hidden from the documentation.
+    hidden: BTreeSet<String>,
+    /// The file that is read.
+    module: String,
+}
+
+/// Collects types, traits and hidden names, which must be complete before functions are collected.
+struct Names<'a>(&'a mut Interface);
+
+impl Interface {
+    /// Reads the crates in `folders`.
+    pub(super) fn of(folders: &[&Path]) -> Self {
+        let files: Vec<_> = folders.iter().flat_map(|folder| files(&folder.join("src"))).collect();
+        Self::of_files(&files)
+    }
+
+    fn of_files(files: &[(String, File)]) -> Self {
+        let mut interface = Self::default();
+        files.iter().for_each(|(_, file)| Names(&mut interface).visit_file(file));
+        for (module, file) in files {
+            interface.module.clone_from(module);
+            interface.visit_file(file);
+        }
+        interface
+    }
+
+    /// The interface of a text, which is the module `text`.
+    pub(super) fn of_text(text: &str) -> Self {
+        let file = syn::parse_file(text).unwrap_or_else(|error| panic!("{error}"));
+        Self::of_files(&[("text".to_owned(), file)])
+    }
+
+    fn add(&mut self, owner: &str, name: &str, reason: Option<&'static str>) {
+        if !self.hidden.contains(owner) && !self.hidden.contains(name) {
+            let before = self.functions.entry(format!("{owner}::{name}")).or_default();
+            *before = before.or(reason);
+        }
+    }
+}
+
+impl<'ast> Visit<'ast> for Names<'_> {
+    fn visit_item_trait(&mut self, item: &'ast ItemTrait) {
+        if !is_public(&item.vis) || is_hidden(&item.attrs) {
+            return;
+        }
+        let functions = item.items.iter().filter_map(|item| match item {
+            TraitItem::Fn(function) => {
+                let reason = reason(&function.attrs, &function.sig, function.default.as_ref());
+                Some((function.sig.ident.to_string(), reason))
+            }
+            _ => None,
+        });
+        self.0.traits.insert(item.ident.to_string(), functions.collect());
+    }
+
+    fn visit_item_struct(&mut self, item: &'ast ItemStruct) {
+        self.0.types.extend(is_public(&item.vis).then(|| item.ident.to_string()));
+    }
+
+    fn visit_item_enum(&mut self, item: &'ast ItemEnum) {
+        self.0.types.extend(is_public(&item.vis).then(|| item.ident.to_string()));
+    }
+
+    fn visit_item_macro(&mut self, item: &'ast ItemMacro) {
+        if item.mac.path.segments.last().is_some_and(|segment| segment.ident == "shared_handle") {
+            self.0.types.extend(idents(item.mac.tokens.clone()).filter(|name| name.starts_with(char::is_uppercase)));
+        }
+    }
+
+    fn visit_item_use(&mut self, item: &'ast ItemUse) {
+        if is_public(&item.vis) && is_hidden(&item.attrs) {
+            export(&item.tree, &mut self.0.hidden);
+        }
+    }
+}
+
+impl<'ast> Visit<'ast> for Interface {
+    fn visit_item_mod(&mut self, module: &'ast ItemMod) {
+        if !is_for_tests(&module.attrs) {
+            syn::visit::visit_item_mod(self, module);
+        }
+    }
+
+    fn visit_item_fn(&mut self, function: &'ast ItemFn) {
+        if is_public(&function.vis) && !is_hidden(&function.attrs) {
+            let reason = reason(&function.attrs, &function.sig, Some(&function.block));
+            self.add(&self.module.clone(), &function.sig.ident.to_string(), reason);
+        }
+    }
+
+    fn visit_item_impl(&mut self, item: &'ast ItemImpl) {
+        let Some(owner) = type_name(&item.self_ty).filter(|name| self.types.contains(name)) else { return };
+        let of_trait = item.trait_.as_ref().and_then(|path| path.0.segments.last());
+        let of_trait = of_trait.map(|segment| self.traits.get(&segment.ident.to_string()).cloned());
+        for item in &item.items {
+            match (item, &of_trait) {
+                (ImplItem::Fn(function), None) if is_public(&function.vis) => self.add_method(&owner, function),
+                (ImplItem::Fn(function), Some(Some(_))) => self.add_method(&owner, function),
+                (ImplItem::Macro(_), Some(Some(functions))) => {
+                    functions.iter().for_each(|(name, reason)| self.add(&owner, name, *reason));
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn visit_item_macro(&mut self, item: &'ast ItemMacro) {
+        let tokens = item.mac.tokens.clone();
+        if let Some(name) = &item.ident {
+            let makes = ["pub fn", "pub unsafe fn"].iter().any(|head| tokens.to_string().contains(head));
+            assert!(
+                !makes || MAKERS.iter().any(|maker| name == maker),
+                "`{name}!` makes public functions that are not read"
+            );
+        } else if item.mac.path.is_ident("argument_as") {
+            let owner = tokens.into_iter().find(|token| matches!(token, TokenTree::Ident(_)));
+            self.add(&owner.expect("the macro names a type").to_string(), "bind", Some("it binds an argument"));
+        } else if item.mac.path.is_ident("attributes")
+            && idents(tokens.clone()).any(|name| name.contains("_FUNC_ATTRIBUTE_"))
+        {
+            names_of_entries(tokens).iter().for_each(|name| self.add("Kernel", name, Some("it queries an attribute")));
+        }
+    }
+}
+
+impl Interface {
+    fn add_method(&mut self, owner: &str, function: &ImplItemFn) {
+        if !is_hidden(&function.attrs) && !is_for_tests(&function.attrs) {
+            let reason = reason(&function.attrs, &function.sig, Some(&function.block));
+            self.add(owner, &function.sig.ident.to_string(), reason);
+        }
+    }
+}
+
+/// The reason why a function may call the driver, if there is one.
+fn reason(attributes: &[Attribute], signature: &Signature, block: Option<&Block>) -> Option<&'static str> {
+    let has = |tokens: TokenStream, text: &str| tokens.to_string().contains(text);
+    if block.is_some_and(|block| has(block.to_token_stream(), "call !")) {
+        Some("its body has `call!`")
+    } else if attributes
+        .iter()
+        .any(|attribute| attribute.path().is_ident("doc") && has(attribute.to_token_stream(), "CUDA: "))
+    {
+        Some("its documentation has `CUDA:`")
+    } else {
+        let output = signature.output.to_token_stream();
+        idents(output).any(|name| name == "Result" || name == "Pending").then_some(super::FALLIBLE)
+    }
+}
+
+/// The names in `tokens`, also those within groups.
+fn idents(tokens: TokenStream) -> impl Iterator<Item = String> {
+    let names = tokens.into_iter().flat_map(|token| match token {
+        TokenTree::Group(group) => idents(group.stream()).collect(),
+        TokenTree::Ident(name) => vec![name.to_string()],
+        _ => vec![],
+    });
+    names.collect::<Vec<_>>().into_iter()
+}
+
+/// The names that begin the entries of a list `#[…] name: …;`.
+fn names_of_entries(tokens: TokenStream) -> Vec<String> {
+    let tokens: Vec<_> = tokens.into_iter().collect();
+    let entries = tokens.split(|token| matches!(token, TokenTree::Punct(mark) if mark.as_char() == ';'));
+    let first =
+        |entry: &[TokenTree]| entry.iter().find(|token| matches!(token, TokenTree::Ident(_))).map(ToString::to_string);
+    entries.filter_map(first).collect()
+}
+
+fn export(tree: &UseTree, names: &mut BTreeSet<String>) {
+    match tree {
+        UseTree::Path(path) => export(&path.tree, names),
+        UseTree::Name(name) => drop(names.insert(name.ident.to_string())),
+        UseTree::Rename(name) => drop(names.insert(name.ident.to_string())),
+        UseTree::Group(group) => group.items.iter().for_each(|tree| export(tree, names)),
+        UseTree::Glob(_) => {}
+    }
+}
+
+fn is_public(visibility: &Visibility) -> bool {
+    matches!(visibility, Visibility::Public(_))
+}
+
+fn is_hidden(attributes: &[Attribute]) -> bool {
+    attributes.iter().any(|attribute| attribute.path().is_ident("doc") && names_only(attribute, "hidden"))
+}
+
+fn is_for_tests(attributes: &[Attribute]) -> bool {
+    attributes.iter().any(|attribute| attribute.path().is_ident("cfg") && names_only(attribute, "test"))
+}
+
+/// Whether the only argument of `attribute` is `name`.
+fn names_only(attribute: &Attribute, name: &str) -> bool {
+    attribute.parse_args::<syn::Ident>().is_ok_and(|argument| argument == name)
+}
+
+fn type_name(of: &Type) -> Option<String> {
+    match of {
+        Type::Path(path) => path.path.segments.last().map(|segment| segment.ident.to_string()),
+        Type::Reference(reference) => type_name(&reference.elem),
+        _ => None,
+    }
+}
+
+/// The Rust files below `folder`, each with the name of its module.
+fn files(folder: &Path) -> Vec<(String, File)> {
+    let entries = std::fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
+    let paths = entries.map(|entry| entry.expect("the folder can be listed").path());
+    let files = paths.flat_map(|path| match path.extension() {
+        _ if path.is_dir() => files(&path),
+        Some(extension) if extension == "rs" => {
+            let text = std::fs::read_to_string(&path).expect("the file can be read");
+            let file = syn::parse_file(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+            vec![(path.file_stem().expect("a file has a name").to_string_lossy().into_owned(), file)]
+        }
+        _ => vec![],
+    });
+    files.collect()
+}
