@@ -11,7 +11,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use curium_driver::{DeviceAttribute, DevicePointer, Driver, Error, Function};
 use curium_memory::external::{ExternalMemory, ExternalMemoryKind, ExternalSemaphore, ExternalSemaphoreKind};
 use curium_memory::multicast::{MulticastObject, MulticastOptions};
-use curium_memory::{Plain, Resource, export_dma_buf};
+use curium_memory::{Resource, SyncAlloc, export_dma_buf};
 use curium_sim::{Config, Simulator};
 use curium_sys::CUresult;
 use curium_tests::{TestDriver, on_driver, on_incomplete_simulator, uses_cuda};
@@ -64,7 +64,7 @@ fn device_memory_is_exported_for_other_devices_where_the_device_can() {
         let (stream, bytes) = (test.stream(), 2 << 20);
         let error = export_dma_buf(&test.context(), DevicePointer::<u8>::from_raw(0), 0).expect_err("no bytes");
         assert!(matches!(error, Error::Argument(_)), "{error}");
-        let pointer = Plain.allocate(&stream, bytes, 256).expect("memory suffices");
+        let pointer = SyncAlloc.allocate(&stream, bytes, 256).expect("memory suffices");
         let exported = export_dma_buf(&test.context(), pointer, bytes);
         let attribute = DeviceAttribute::DMA_BUF_SUPPORTED;
         let can = test.device().attribute(attribute).expect("a device has this attribute");
@@ -76,7 +76,7 @@ fn device_memory_is_exported_for_other_devices_where_the_device_can() {
             }
         }
         // SAFETY: the memory came from this resource with these figures, and nobody uses it.
-        unsafe { Plain.deallocate(&stream, pointer, bytes, 256) }.expect("the memory can be freed");
+        unsafe { SyncAlloc.deallocate(&stream, pointer, bytes, 256) }.expect("the memory can be freed");
     };
     if uses_cuda() {
         on_driver(check);

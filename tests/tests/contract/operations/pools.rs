@@ -5,7 +5,7 @@ use std::os::fd::AsFd;
 use curium_driver::{MemoryHandleTypes, Result};
 use curium_memory::virtual_memory::FabricHandle;
 use curium_memory::{
-    IpcMemory, IpcMemoryHandle, MemoryAccess, MemoryLocation, MemoryPool, Plain, PoolKind, PoolMemory, PoolOptions,
+    IpcMemory, IpcMemoryHandle, MemoryAccess, MemoryLocation, MemoryPool, PoolKind, PoolMemory, PoolOptions, SyncAlloc,
 };
 
 use super::other_process::OtherProcess;
@@ -29,7 +29,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
     ("MemoryPool::export_fd", |fixture| made(pool(fixture)?.export_fd()?)),
     ("MemoryPool::close", |fixture| pool(fixture)?.close().map_err(|returned| returned.error).map(boxed)),
     ("IpcMemoryHandle::of", |fixture| {
-        let memory = block(&fixture.stream, Plain)?;
+        let memory = block(&fixture.stream, SyncAlloc)?;
         let name = IpcMemoryHandle::of(&fixture.context, memory.pointer)?;
         made((memory, name))
     }),
@@ -122,9 +122,9 @@ fn open(fixture: &Fixture) -> Result<Opened> {
     Ok(Opened { memory: shared.imported.import_pointer(name)?, shared })
 }
 
-fn open_ipc(fixture: &Fixture) -> Result<(IpcMemory, (Block<Plain>, OtherProcess))> {
+fn open_ipc(fixture: &Fixture) -> Result<(IpcMemory, (Block<SyncAlloc>, OtherProcess))> {
     let owner = OtherProcess::new(fixture)?;
-    let theirs = block(&owner.stream, Plain).expect("the other process has memory");
+    let theirs = block(&owner.stream, SyncAlloc).expect("the other process has memory");
     let name = IpcMemoryHandle::of(owner.stream.context(), theirs.pointer).expect("the memory has a name");
     Ok((IpcMemory::open(&fixture.context, name)?, (theirs, owner)))
 }
