@@ -74,9 +74,7 @@
 //!     ret;
 //! }";
 //!
-//! # let simulator = curium_sim::Simulator::new(curium_sim::Config::new())?;
-//! # // SAFETY: the simulator implements the driver's functions, and outlives everything made from this table.
-//! # let driver = unsafe { Driver::from_api(simulator.api()) }?;
+//! # let driver = curium_sim::Simulator::new(curium_sim::Config::new())?.driver::<Driver>()?;
 //! # let device = driver.device(0)?;
 //! # /*
 //! let device = Device::first()?;

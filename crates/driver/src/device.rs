@@ -15,7 +15,7 @@ mod topology;
 use std::ffi::c_char;
 use std::fmt;
 
-use curium_sys::{CUarray_format, CUdevice, CUexecAffinityType, CUuuid};
+use curium_sys::{ApiProvider, CUarray_format, CUdevice, CUexecAffinityType, CUuuid, FromProvider};
 
 #[cfg(feature = "topology")]
 pub use self::atomics::{AtomicForms, AtomicOperation};
@@ -31,7 +31,7 @@ pub use self::peer::PeerLink;
 #[cfg(feature = "topology")]
 pub use self::topology::{Topology, TopologyDevice};
 use crate::call;
-use crate::{Driver, Result};
+use crate::{Driver, Error, Result};
 
 /// A device that this process may use.
 ///
@@ -233,6 +233,16 @@ impl Device {
         };
         result.map_err(|error| error.about(format!("{channels} channels of format {}", format.0)))?;
         Ok(width)
+    }
+}
+
+/// The device of ordinal 0.
+impl<P: ApiProvider> FromProvider<P> for Device {
+    type Error = Error;
+
+    #[inline]
+    fn from_provider(provider: P) -> Result<Self> {
+        Driver::from_provider(provider)?.device(0)
     }
 }
 
