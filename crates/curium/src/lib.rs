@@ -26,6 +26,7 @@
 //! - `textures`: CUDA arrays, textures, surfaces and tensor maps.
 //! - `virtual-memory`: virtual memory management, growable vectors and multicast objects.
 //! - `derive`: `#[derive(ByValue)]` for structs that are passed to kernels by value.
+//! - `half`: `half::f16` and `half::bf16` in buffers, arrays and textures, and as parameters of kernels.
 //! - `nvrtc`: CUDA C++ compiled and linked at run time, as `curium::nvrtc`.
 //!
 //! # Example
@@ -60,9 +61,7 @@
 //!     ret;
 //! }";
 //!
-//! # let simulator = curium_sim::Simulator::new(curium_sim::Config::new())?;
-//! # // SAFETY: the simulator implements the driver's functions, and outlives everything made from this table.
-//! # let driver = unsafe { Driver::from_api(simulator.api()) }?;
+//! # let driver = curium_sim::Simulator::new(curium_sim::Config::new())?.driver::<Driver>()?;
 //! # let device = driver.device(0)?;
 //! # /*
 //! let device = Device::first()?;

@@ -12,7 +12,7 @@ mod topology;
 use std::ffi::c_char;
 use std::fmt;
 
-use curium_sys::{CUarray_format, CUdevice, CUexecAffinityType, CUuuid};
+use curium_sys::{ApiProvider, CUarray_format, CUdevice, CUexecAffinityType, CUuuid, FromProvider};
 
 pub use self::atomics::{AtomicForms, AtomicOperation};
 pub use self::attribute::{
@@ -25,7 +25,7 @@ pub use self::notification::{Notification, NotificationListener};
 pub use self::peer::PeerLink;
 pub use self::topology::{Topology, TopologyDevice};
 use crate::call;
-use crate::{Driver, Result};
+use crate::{Driver, Error, Result};
 
 /// A device that this process may use.
 ///
@@ -227,6 +227,16 @@ impl Device {
         };
         result.map_err(|error| error.about(format!("{channels} channels of format {}", format.0)))?;
         Ok(width)
+    }
+}
+
+/// The device of ordinal 0.
+impl<P: ApiProvider> FromProvider<P> for Device {
+    type Error = Error;
+
+    #[inline]
+    fn from_provider(provider: P) -> Result<Self> {
+        Driver::from_provider(provider)?.device(0)
     }
 }
 
