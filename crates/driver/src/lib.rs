@@ -24,25 +24,11 @@
 //!
 //! None is on by default. The crate `curium` enables all of them.
 //!
-<<<<<<< HEAD
 //! - `diagnostics`: core dumps, checkpoints, timelines for trace viewers, and NVTX ranges.
 //! - `graphs`: CUDA graphs.
 //! - `green-contexts`: contexts that run on a part of a device's multiprocessors and work queues.
-//! - `interop`: OpenGL, EGL and VDPAU resources, and events that processes share.
-=======
-//! - `checkpoint`: processes are suspended, and started again from a checkpoint.
-//! - `core-dump`: core dumps of the device: settings, dumps on request, and listeners.
-//! - `disk-cache`: compiled PTX is kept on disk between runs.
-//! - `green-contexts`: contexts that have some of a device's multiprocessors and work queues.
-//! - `graphs`: work that is described in nodes, and launched at once any number of times.
-//! - `graphics`: images and buffers of OpenGL, EGL and VDPAU.
 //! - `half`: `half::f16` and `half::bf16` as parameters of kernels.
-//! - `ipc`: events that several processes share.
-//! - `linker`: compiled code is linked when the program runs.
-//! - `topology`: how the devices of a machine and of a fabric are connected, and the atomics between them.
-//! - `trace`: a writer of timelines for trace viewers.
-//! - `nvtx`: ranges in the timelines of NVIDIA's profilers.
->>>>>>> main
+//! - `interop`: OpenGL, EGL and VDPAU resources, and events that processes share.
 //!
 //! # Example
 //!

@@ -21,26 +21,12 @@
 //!
 //! None is on by default. The crate `curium` enables all of them.
 //!
-<<<<<<< HEAD
 //! - `diagnostics`: allocation logs that can be replayed, and memory snapshots for viewers.
 //! - `graphs`: external semaphores as nodes of CUDA graphs.
+//! - `half`: `half::f16` and `half::bf16` in buffers, arrays and textures, and as parameters of kernels.
 //! - `interop`: external memory and semaphores, such as those of Vulkan, and memory that processes share.
 //! - `textures`: CUDA arrays, textures, surfaces and tensor maps.
 //! - `virtual-memory`: virtual memory management, growable vectors and multicast objects.
-=======
-//! - `caching`: memory of the driver, kept and handed out again: the fastest way to allocate.
-//! - `decompression`: compressed data is read by the device's decompression engine.
-//! - `diagnostics`: a log of allocations that can be replayed, and snapshots of memory for viewers.
-//! - `external`: memory and semaphores of other interfaces, such as Vulkan.
-//! - `graphs`: semaphores of other interfaces as nodes of graphs.
-//! - `half`: `half::f16` and `half::bf16` in buffers, arrays and textures, and as parameters of kernels.
-//! - `ipc`: memory and events that several processes share.
-//! - `multicast`: memory that one store reaches on several devices.
-//! - `pools`: pools of the driver: their limits, their statistics, and who may use them.
-//! - `tensor-maps`: descriptions of tensors for bulk copies by kernels.
-//! - `textures`: arrays, textures and surfaces.
-//! - `virtual-memory`: addresses and memory apart, and vectors that grow in place.
->>>>>>> main
 //!
 //! # Example
 //!
