@@ -18,9 +18,7 @@ use crate::{DeviceSlice, DeviceSliceMut, Extent, HostPitchedSlice, Pitch, Pitche
 /// Kernels take it for a `&[T]` or a `&mut [T]` that starts with the first row. Row `n` starts at byte `n * pitch_bytes()`.
 ///
 /// ```
-/// # let simulator = curium_sim::Simulator::new(curium_sim::Config::new())?;
-/// # // SAFETY: the simulator implements the driver's functions, and outlives everything made from this table.
-/// # let driver = unsafe { curium_driver::Driver::from_api(simulator.api()) }?;
+/// # let driver = curium_sim::Simulator::new(curium_sim::Config::new())?.driver::<curium_driver::Driver>()?;
 /// use curium_memory::PitchedBuffer;
 ///
 /// # let stream = driver.device(0)?.primary_context()?.stream()?;

@@ -38,9 +38,7 @@ pub struct Pitch {
 /// A shared two- or three-dimensional view of device-accessible memory. Its first element is the first element of the slice.
 ///
 /// ```
-/// # let simulator = curium_sim::Simulator::new(curium_sim::Config::new())?;
-/// # // SAFETY: the simulator implements the driver's functions, and outlives everything made from this table.
-/// # let driver = unsafe { curium_driver::Driver::from_api(simulator.api()) }?;
+/// # let driver = curium_sim::Simulator::new(curium_sim::Config::new())?.driver::<curium_driver::Driver>()?;
 /// use curium_memory::{DeviceBuffer, Extent, Pitch};
 ///
 /// # let stream = driver.device(0)?.primary_context()?.stream()?;

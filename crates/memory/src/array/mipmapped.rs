@@ -30,7 +30,7 @@ enum MipmappedOwner {
     /// The handle.
     Handle,
     /// The handle, destroyed before the external memory that holds the elements.
-    #[cfg(feature = "external")]
+    #[cfg(feature = "interop")]
     External { _memory: crate::external::ExternalMemory },
     /// Other code.
     Foreign,
@@ -88,7 +88,7 @@ impl<T: Texel> MipmappedArray<T> {
     }
 
     /// Takes ownership of the array `raw` of `levels` levels in `memory`.
-    #[cfg(feature = "external")]
+    #[cfg(feature = "interop")]
     pub(crate) fn in_external(
         stream: &Stream,
         raw: CUmipmappedArray,
