@@ -9,7 +9,7 @@ mod raw;
 use std::fmt;
 use std::marker::PhantomData;
 
-use curium_driver::{DevicePointer, LeakedMemory, Result, Returned, Stream, dropping, leak};
+use curium_driver::{DevicePointer, LeakedMemory, Result, Returned, dropping, leak};
 
 use crate::device_slice::buffer_views;
 use crate::resource::{Resource, StreamOrdered};

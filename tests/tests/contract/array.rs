@@ -230,7 +230,7 @@ fn borrowed_arrays_are_those_of_others_and_stay_theirs() {
             // SAFETY: as above; the number of levels is looked at.
             let error = unsafe { MipmappedArray::<u32>::from_raw_borrowed(&stream, owner.as_raw(), levels) };
             let error = error.expect_err("there are 1 to 5").to_string();
-            assert!(error.contains(&format!("{levels} levels of 2D array of 16 × 8")), "{error}");
+            assert!(error.contains(&format!("invalid number of levels ({levels} for a 2D array of 16 × 8")), "{error}");
         }
     });
 }

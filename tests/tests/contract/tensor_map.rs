@@ -228,7 +228,7 @@ fn view_that_is_written_holds_the_whole_last_row() {
             TensorViewMut::tiled(part.expect("it is shorter"), &layout, &[16]).map(|view| *view.as_map())
         };
         part(12).expect("the row ends with a multiple of 16 bytes");
-        refused(part(11), "a tensor of 48 bytes");
+        refused(part(11), "tensor out of bounds (48 bytes");
         TensorView::tiled(memory.as_slice().slice(..9).expect("it is shorter"), &layout, &[16]).expect("it is read");
     });
 }

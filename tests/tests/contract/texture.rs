@@ -57,7 +57,7 @@ fn textures_are_of_arrays_mipmapped_arrays_and_buffers() {
         let error = Texture::from_pitch2d(&buffer, beyond, &TextureOptions::new()).expect_err("the buffer is shorter");
         assert!(matches!(error, Error::Argument(_)), "{error}");
         assert!(
-            error.to_string().contains("17 rows of 32 elements, 1024 bytes apart, in a buffer of 16384"),
+            error.to_string().contains("17 rows of 32 elements, pitch 1024 bytes, buffer of 16384"),
             "{error}"
         );
     });
@@ -141,7 +141,7 @@ fn textures_and_surfaces_are_known_to_streams_of_their_context_and_green_ones_on
         for (result, what) in bind(&stream) {
             let error = result.expect_err("the stream is of another context");
             assert!(matches!(error, Error::Argument(_)), "{error}");
-            let expected = format!("the {what} is of {:?}, and {stream:?} of {context:?}", array.stream().context());
+            let expected = format!("the {what} belongs to {:?}, {stream:?} to {context:?}", array.stream().context());
             assert!(error.to_string().contains(&expected), "{error}");
         }
         if !test.driver().has(Function::cuGreenCtxCreate) {

@@ -99,8 +99,8 @@ fn image_of_external_memory_is_an_array_that_keeps_the_memory() {
     for (offset, shape, levels, reason) in [
         (BYTES, square, 1, "offset 65536 of memory of 65536 bytes"),
         (OFFSET, ArrayShape::new_2d(0, 8), 1, "empty shape"),
-        (OFFSET, square, 0, "0 levels"),
-        (OFFSET, square, 5, "5 levels"),
+        (OFFSET, square, 0, "(0 for a"),
+        (OFFSET, square, 5, "(5 for a"),
     ] {
         let error = image(offset, shape, levels).expect_err("there is no such image").to_string();
         assert!(error.contains("ExternalMemory::map_image") && error.contains(reason), "{error}");

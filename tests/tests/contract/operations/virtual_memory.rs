@@ -79,7 +79,11 @@ pub(super) const OPERATIONS: &[Operation] = &[
         unsafe { Argument::<&mut [u32]>::bind(&mut argument, &mut AccessGuard::new(&fixture.other)?) }?;
         made(vector)
     }),
-    ("DeviceVec::try_clone", |fixture| made(filled(fixture)?.try_clone()?)),
+    ("DeviceVec::try_clone", |fixture| {
+        let vector = filled(fixture)?;
+        let clone = vector.try_clone()?;
+        made((vector, clone))
+    }),
     ("DeviceVec::close", |fixture| filled(fixture)?.close().map_err(|returned| returned.error).map(boxed)),
     ("DeviceVec::with_max_len", |fixture| made(vector(fixture)?)),
     ("DeviceVec::new", |fixture| made(DeviceVec::<u32>::new(&fixture.stream)?)),
