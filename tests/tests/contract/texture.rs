@@ -56,10 +56,7 @@ fn textures_are_of_arrays_mipmapped_arrays_and_buffers() {
         let beyond = Pitch2d { height: 17, ..plane };
         let error = Texture::from_pitch2d(&buffer, beyond, &TextureOptions::new()).expect_err("the buffer is shorter");
         assert!(matches!(error, Error::Argument(_)), "{error}");
-        assert!(
-            error.to_string().contains("17 rows of 32 elements, pitch 1024 bytes, buffer of 16384"),
-            "{error}"
-        );
+        assert!(error.to_string().contains("17 rows of 32 elements, pitch 1024 bytes, buffer of 16384"), "{error}");
     });
 }
 

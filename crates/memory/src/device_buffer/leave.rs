@@ -29,7 +29,7 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
         Ok(())
     }
 
-    /// Memory of a capture is freed by its graph: by a node here if the capture is still active, otherwise at its end.
+    /// Frees memory of a capture: by a node if the capture is still active, otherwise when its graph ends.
     fn leave_to_scope(&mut self) -> Result<()> {
         let (stream, pointer, bytes) = (self.stream().clone(), self.pointer.cast(), self.byte_len());
         let mut guard = AccessGuard::new(&stream)?;

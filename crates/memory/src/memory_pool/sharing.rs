@@ -124,8 +124,8 @@ impl MemoryPool {
 
     fn import(driver: &Driver, handle: *mut c_void, kind: CUmemAllocationHandleType) -> Result<Self> {
         let mut raw = std::ptr::null_mut();
-        // SAFETY: `raw` is a valid pointer, and `handle` is what this handle type requires: a descriptor in place of a pointer, or a
-        // pointer to a fabric handle.
+        // SAFETY: `raw` is a valid pointer, and `handle` has the form of this handle type: a descriptor in place of a pointer, or a pointer
+        // to a fabric handle.
         unsafe { call!(driver, cuMemPoolImportFromShareableHandle(&raw mut raw, handle, kind, 0)) }?;
         Ok(Self::from_parts(driver, raw, true))
     }

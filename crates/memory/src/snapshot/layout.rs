@@ -108,7 +108,7 @@ pub(super) fn segments(known: &[Span], live: &[Block], events: &[AllocationEvent
     spans.into_iter().map(segment).collect()
 }
 
-/// `true` if adjacent segments are one, because they are mapped.
+/// Returns `true` if adjacent segments are one, because they are mapped.
 pub(super) fn joining(events: &[AllocationEvent]) -> bool {
     events.iter().any(|event| matches!(event.kind, EventKind::MapSegment | EventKind::UnmapSegment))
 }

@@ -184,7 +184,7 @@ fn offset_within(operation: Operation, offset: i32, limit: i32, rank: u32) -> Re
     })
 }
 
-/// Both corners are offsets: some of the `extent` pixels must be left.
+/// Checks the offsets of both corners, which must leave some of the `extent` pixels.
 fn not_empty(operation: Operation, extent: u64, lower: i32, upper: i32) -> Result<()> {
     let left = i128::from(extent) + i128::from(upper) - i128::from(lower);
     require(operation, left > 0, || format!("empty bounding box (offsets {lower} and {upper} of {extent} pixels)"))

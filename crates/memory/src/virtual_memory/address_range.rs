@@ -66,7 +66,7 @@ impl AddressRange {
         Self::reserve_with(driver, bytes, ReserveOptions::new())
     }
 
-    /// [Reserves](AddressRange::reserve) `bytes` bytes of address space with options.
+    /// Reserves `bytes` bytes of address space with options, like [`AddressRange::reserve`].
     ///
     /// CUDA: `cuMemAddressReserve`.
     ///

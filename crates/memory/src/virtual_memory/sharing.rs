@@ -79,8 +79,8 @@ impl PhysicalMemory {
 
     fn import(driver: &Driver, handle: *mut c_void, kind: CUmemAllocationHandleType, bytes: usize) -> Result<Self> {
         let mut raw = 0;
-        // SAFETY: `raw` is a valid pointer, and `handle` is what this handle type requires: a descriptor in place of a pointer, or a
-        // pointer to a fabric handle.
+        // SAFETY: `raw` is a valid pointer, and `handle` has the form of this handle type: a descriptor in place of a pointer, or a pointer
+        // to a fabric handle.
         let result = unsafe { call!(driver, cuMemImportFromShareableHandle(&raw mut raw, handle, kind)) };
         result.map_err(|error| error.about(format!("memory of {bytes} bytes")))?;
         Ok(Self::owning(driver, raw, bytes))
