@@ -3,10 +3,12 @@
 use std::fmt;
 
 use super::CallError;
-use super::report::{Note, Report, report};
+use super::report::{Note, OneLine, Report, debug_as_report};
 use crate::Error;
 
 /// An allocation that failed, with the figures of that moment. Unknown figures are `None`.
+#[derive(thiserror::Error)]
+#[error("{}", OneLine(self))]
 #[non_exhaustive]
 pub struct OutOfMemoryError {
     /// The call that failed; `None` if a resource refused the allocation itself.
@@ -163,4 +165,4 @@ impl fmt::Display for RecoveryAttempt {
     }
 }
 
-report!(OutOfMemoryError);
+debug_as_report!(OutOfMemoryError);
