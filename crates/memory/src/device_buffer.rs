@@ -10,7 +10,8 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::ops::RangeBounds;
 
-use curium_driver::{DevicePointer, Driver, LeakedMemory, Result, Returned, Stream, dropping, leak};
+use curium_driver::extend::{dropping, leak};
+use curium_driver::{DevicePointer, Driver, LeakedMemory, Result, Returned, Stream};
 
 use crate::resource::{Resource, StreamOrdered};
 use crate::tracked::Tracked;

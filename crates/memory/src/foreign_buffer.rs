@@ -6,7 +6,8 @@ use std::mem::ManuallyDrop;
 use std::ops::RangeBounds;
 
 use bytemuck::AnyBitPattern;
-use curium_driver::{DevicePointer, Driver, Error, Result, Returned, Stream, release};
+use curium_driver::extend::release;
+use curium_driver::{DevicePointer, Driver, Error, Result, Returned, Stream};
 
 use crate::device_slice::{WholeMut, argument_as};
 use crate::tracked::{Reach, Tracked};

@@ -5,8 +5,9 @@ use std::mem::ManuallyDrop;
 use std::ops::RangeBounds;
 
 use bytemuck::{AnyBitPattern, NoUninit, Zeroable};
+use curium_driver::extend::release;
 use curium_driver::sys::CUdeviceptr;
-use curium_driver::{DevicePointer, Driver, Result, Stream, call, release};
+use curium_driver::{DevicePointer, Driver, Result, Stream, call};
 
 use crate::device_slice::{WholeMut, argument_as};
 use crate::tracked::{Reach, Tracked};

@@ -10,11 +10,11 @@ use std::marker::PhantomData;
 use std::ops::RangeBounds;
 
 use bytemuck::{AnyBitPattern, NoUninit, Zeroable};
+use curium_driver::extend::{dropping, leak};
 use curium_driver::hazard::AccessGuard;
 use curium_driver::sys::{CUdeviceptr, CUmemAttach_flags};
 use curium_driver::{
-    AttachMode, DeviceAttribute, DevicePointer, Driver, Error, LeakedMemory, Result, Returned, Stream, call, dropping,
-    leak,
+    AttachMode, DeviceAttribute, DevicePointer, Driver, Error, LeakedMemory, Result, Returned, Stream, call,
 };
 
 pub use self::advice::{MemoryAdvice, RangeAttributes};

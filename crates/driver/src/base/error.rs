@@ -102,7 +102,6 @@ const _: () = assert!(size_of::<Error>() == 2 * size_of::<usize>(), "a variant i
 
 impl Error {
     /// Creates the error of an `operation` that refuses an argument. `reason` reads `problem (facts); hint`, the last two optional.
-    #[doc(hidden)]
     #[cold]
     #[inline]
     pub fn argument(operation: &'static str, reason: impl Into<Cow<'static, str>>) -> Self {
@@ -163,7 +162,6 @@ impl Error {
     }
 
     /// Adds the operands of the call: bytes, the name of a kernel, a stream.
-    #[doc(hidden)]
     #[cold]
     #[must_use]
     #[inline]
@@ -175,7 +173,6 @@ impl Error {
     }
 
     /// Names the operation of an argument error, which was noticed deeper down.
-    #[doc(hidden)]
     #[cold]
     #[must_use]
     #[inline]
@@ -187,7 +184,6 @@ impl Error {
     }
 
     /// Replaces the general advice for the code.
-    #[doc(hidden)]
     #[cold]
     #[must_use]
     #[inline]

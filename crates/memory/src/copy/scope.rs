@@ -162,7 +162,7 @@ impl Drop for Waiter<'_> {
     #[inline]
     fn drop(&mut self) {
         if let Err(error) = self.wait() {
-            curium_driver::report(&error);
+            curium_driver::extend::report(&error);
         }
     }
 }

@@ -45,7 +45,6 @@ pub struct RecoveryAttempt {
 
 impl RecoveryAttempt {
     /// Records a step, and its error if it failed.
-    #[doc(hidden)]
     #[must_use]
     #[inline]
     pub fn new(what: &'static str, error: Option<Error>) -> Self {
@@ -55,7 +54,6 @@ impl RecoveryAttempt {
 
 impl Error {
     /// Creates the error of a resource that refuses `requested` bytes itself, because of its `limit` or for a reason of its own.
-    #[doc(hidden)]
     #[cold]
     #[must_use]
     #[inline]
@@ -65,7 +63,6 @@ impl Error {
     }
 
     /// Adds recovery steps to an out-of-memory error. Other errors stay as they are.
-    #[doc(hidden)]
     #[cold]
     #[must_use]
     #[inline]
