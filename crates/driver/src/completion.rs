@@ -120,7 +120,7 @@ impl Completion {
             if with_relaxed_capture_mode(stream.driver(), || stream.is_finished())? {
                 return Ok(None);
             }
-            let event = stream.marker()?;
+            let event = stream.pooled_event()?;
             event.record(stream)?;
             let future = Self::watched("Stream::completion", Mark::Own(event), Pace::Called)?;
             future.call_after(stream)?;
@@ -259,8 +259,9 @@ impl<T: AsRef<Event> + Send + Sync> Waiter for Kept<T> {
     }
 }
 
-/// Drops `value` when the work before its event is done, on the thread that looks after futures; at once if there is no such thread.
-#[doc(hidden)]
+/// Drops `value` on a background thread when its event has completed.
+///
+/// Drops it at once if the thread cannot be started.
 #[inline]
 pub fn drop_on_completion<T: AsRef<Event> + Send + Sync + 'static>(value: T) {
     // Without a thread, the value is dropped with the waiter.

@@ -268,8 +268,15 @@ impl Context {
         })
     }
 
-    /// Runs `operation` with this context current on the calling thread, and restores what was current before, also on panic.
-    #[doc(hidden)]
+    /// Runs `operation` with this context current on the calling thread.
+    ///
+    /// The context that was current before is current again afterwards, also after a panic. Nothing is pushed if this context is current.
+    ///
+    /// CUDA: `cuCtxGetCurrent`, `cuCtxPushCurrent_v2`, `cuCtxPopCurrent_v2`.
+    ///
+    /// # Errors
+    ///
+    /// The error of `operation`, or an error of the driver if the context cannot be made current.
     #[inline]
     pub fn entered<T>(&self, operation: impl FnOnce(&Driver) -> Result<T>) -> Result<T> {
         let _entered = Entered::new(self.driver(), self.as_raw())?;

@@ -200,8 +200,11 @@ impl Driver {
         Arc::as_ptr(&self.shared).addr()
     }
 
-    /// An error of `operation` unless `other` is this driver: handles of one mean nothing to another.
-    #[doc(hidden)]
+    /// Returns an error of `operation` unless `other` is this driver. A handle of one driver means nothing to another.
+    ///
+    /// # Errors
+    ///
+    /// An argument error if the two drivers differ.
     #[inline]
     pub fn expect_same(&self, other: &Self, operation: &'static str) -> Result<()> {
         if self.is_same(other) {

@@ -118,7 +118,7 @@ impl Stream {
         T: Send + 'static,
     {
         self.refuse_capture(operation, "`CaptureScope::add_host` adds a function to the graph")?;
-        let event = self.marker()?;
+        let event = self.pooled_event()?;
         event.record(self)?;
         let state = State { stage: Stage::Queued(Box::new(function)), waker: None };
         let job = Arc::new(Job { event, state: Mutex::new(state) });

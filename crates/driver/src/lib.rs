@@ -67,6 +67,7 @@ mod device_resource;
 mod disk_cache;
 mod driver;
 mod event;
+pub mod extend;
 mod global;
 #[cfg(feature = "graphs")]
 mod graph;
@@ -96,30 +97,18 @@ pub use curium_sys as sys;
 pub use curium_sys::{CudaVersion, Function};
 
 pub use self::base::call_spans::CallSpans;
-#[doc(hidden)]
-pub use self::base::capture_guard::{NOT_WHILE_CAPTURING, PASS_THE_SCOPE, refuse_wait};
-#[doc(hidden)]
-pub use self::base::capture_mode::{with_relaxed_capture_mode, with_relaxed_capture_mode_if_possible};
 pub use self::base::error::{
     ArgumentError, CallError, Error, ErrorClass, ForkError, OutOfMemoryError, PanicError, RecoveryAttempt, Result,
     Returned,
 };
 #[doc(hidden)]
-pub use self::base::exclusive::{Exclusive, ExclusiveGuard};
-#[doc(hidden)]
 pub use self::base::hook::Observation;
 pub use self::base::hook::{Call, CallObserver, CallObserverGuard, observe_calls};
 pub use self::base::leak::LeakedMemory;
-#[doc(hidden)]
-pub use self::base::leak::leak;
-#[doc(hidden)]
-pub use self::base::release::contain;
-pub use self::base::release::{DropObserver, dropping, is_exiting, release, report, set_drop_observer};
+pub use self::base::release::{DropObserver, set_drop_observer};
 #[cfg(feature = "diagnostics")]
 pub use self::checkpoint::{CheckpointProcess, Checkpointed, Locked, ProcessState, Running};
 pub use self::completion::Completion;
-#[doc(hidden)]
-pub use self::completion::drop_on_completion;
 pub use self::context::handle_pool::{HandlePool, Poolable, PooledHandle};
 pub use self::context::{
     CacheConfig, Context, ContextFlags, ContextKind, ContextOptions, GraphicsQueue, Limit, MemoryInfo, PrimaryState,
@@ -177,8 +166,6 @@ pub use self::module::{LoadingMode, Module};
 pub use self::nvtx::{NvtxRange, nvtx_mark};
 pub use self::pointer::DevicePointer;
 pub use self::profiler::Profiling;
-#[doc(hidden)]
-pub use self::stream::WeakStream;
 pub use self::stream::{
     AccessPolicyWindow, AccessProperty, AttachMode, MemoryOperation, MemorySyncDomain, MemorySyncDomainMap,
     PooledStream, Reduction, Stream, StreamFlags, StreamOptions, StreamPool, SynchronizationPolicy, WaitCondition,

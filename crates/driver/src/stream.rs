@@ -202,8 +202,15 @@ impl Stream {
         self.drain()
     }
 
-    /// As [`Stream::synchronize`], also in the closure of a capture: for what ends memory or handles there.
-    #[doc(hidden)]
+    /// Waits until all work on this stream is done, like [`Stream::synchronize`], and also within the closure of a capture.
+    ///
+    /// It is for code that releases memory or handles there.
+    ///
+    /// CUDA: `cuStreamSynchronize`.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Stream::synchronize`], except within the closure of a capture.
     #[inline]
     pub fn drain(&self) -> Result<()> {
         self.expect_no_scope("Stream::synchronize")?;
@@ -289,10 +296,15 @@ impl Stream {
         self.sync_points().inserted_waits()
     }
 
-    /// An event for a point that is waited for later.
-    #[doc(hidden)]
+    /// Returns an event without timing from the stream's own pool. It is not recorded yet.
+    ///
+    /// CUDA: `cuEventCreate`, if no event is idle.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Event::new`].
     #[inline]
-    pub fn marker(&self) -> Result<PooledEvent> {
+    pub fn pooled_event(&self) -> Result<PooledEvent> {
         let markers = || EventPool::new(self.context(), EventFlags::DISABLE_TIMING);
         self.shared.markers.get_or_init(markers).take()
     }

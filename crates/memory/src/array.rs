@@ -13,9 +13,10 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
+use curium_driver::extend::release;
 use curium_driver::hazard::{AccessGuard, Accesses};
 use curium_driver::sys::{CUDA_ARRAY_MEMORY_REQUIREMENTS, CUDA_ARRAY3D_DESCRIPTOR, CUarray};
-use curium_driver::{Device, Driver, Error, Result, Returned, Stream, call, release};
+use curium_driver::{Device, Driver, Error, Result, Returned, Stream, call};
 
 pub use self::mipmapped::MipmappedArray;
 pub(crate) use self::mipmapped::MipmappedHandle;

@@ -5,7 +5,8 @@ use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
 
 use bytemuck::AnyBitPattern;
-use curium_driver::{DevicePointer, Error, Result, Returned, Stream, release};
+use curium_driver::extend::release;
+use curium_driver::{DevicePointer, Error, Result, Returned, Stream};
 
 use crate::device_slice::{WholeMut, argument_as, buffer_views};
 use crate::size;

@@ -9,7 +9,8 @@ mod raw;
 use std::fmt;
 use std::marker::PhantomData;
 
-use curium_driver::{DevicePointer, LeakedMemory, Result, Returned, dropping, leak};
+use curium_driver::extend::{dropping, leak};
+use curium_driver::{DevicePointer, LeakedMemory, Result, Returned};
 
 use crate::device_slice::buffer_views;
 use crate::resource::{Resource, StreamOrdered};

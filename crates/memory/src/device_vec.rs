@@ -9,7 +9,8 @@ use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
 
 use bytemuck::NoUninit;
-use curium_driver::{DevicePointer, Error, Result, Returned, Stream, release};
+use curium_driver::extend::release;
+use curium_driver::{DevicePointer, Error, Result, Returned, Stream};
 
 use self::segments::Segments;
 use crate::capture_advice::GROW_BEFORE;

@@ -3,8 +3,9 @@
 use std::ffi::c_char;
 use std::fmt;
 
+use curium_driver::extend::release;
 use curium_driver::sys::{CUdeviceptr, CUipcMem_flags, CUipcMemHandle, CUipcMemHandle_st};
-use curium_driver::{Context, DevicePointer, Result, Returned, call, release};
+use curium_driver::{Context, DevicePointer, Result, Returned, call};
 
 curium_driver::shared_handle! {
     /// An IPC handle of device memory, for another process on the same machine. It is plain bytes, and any channel can carry it.

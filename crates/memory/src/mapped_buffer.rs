@@ -4,8 +4,9 @@ use std::fmt;
 use std::mem::ManuallyDrop;
 
 use bytemuck::{AnyBitPattern, NoUninit, Zeroable};
+use curium_driver::extend::release;
 use curium_driver::sys::CUdeviceptr;
-use curium_driver::{DevicePointer, Result, Stream, call, release};
+use curium_driver::{DevicePointer, Result, Stream, call};
 
 use crate::device_slice::{WholeMut, argument_as, buffer_views};
 use crate::tracked::{Reach, Tracked};

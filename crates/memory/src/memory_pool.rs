@@ -10,8 +10,9 @@ mod statistics;
 use std::fmt;
 use std::sync::Arc;
 
+use curium_driver::extend::{release, with_relaxed_capture_mode};
 use curium_driver::sys::{CUmemAccess_flags, CUmemAccessDesc, CUmemoryPool};
-use curium_driver::{Device, Driver, Error, Result, Returned, call, release, with_relaxed_capture_mode};
+use curium_driver::{Device, Driver, Error, Result, Returned, call};
 
 pub use self::options::{PoolKind, PoolOptions, PoolUsage};
 #[cfg(feature = "interop")]

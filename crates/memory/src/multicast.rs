@@ -2,8 +2,9 @@
 
 use std::fmt;
 
+use curium_driver::extend::release;
 use curium_driver::sys::{CUmemGenericAllocationHandle, CUmulticastGranularity_flags, CUmulticastObjectProp};
-use curium_driver::{Device, Driver, Error, Function, MemoryHandleTypes, Result, Returned, call, release};
+use curium_driver::{Device, Driver, Error, Function, MemoryHandleTypes, Result, Returned, call};
 
 use crate::virtual_memory::{Granularity, PhysicalMemory};
 

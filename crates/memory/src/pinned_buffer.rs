@@ -11,7 +11,8 @@ use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
 
 use bytemuck::Zeroable;
-use curium_driver::{Context, Error, Result, Returned, call, release, sys};
+use curium_driver::extend::release;
+use curium_driver::{Context, Error, Result, Returned, call, sys};
 
 #[cfg(feature = "virtual-memory")]
 use crate::Mapping;

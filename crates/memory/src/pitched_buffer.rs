@@ -4,8 +4,9 @@ use std::fmt;
 use std::marker::PhantomData;
 
 use bytemuck::{AnyBitPattern, NoUninit, Zeroable};
+use curium_driver::extend::{dropping, leak};
 use curium_driver::sys::CUdeviceptr;
-use curium_driver::{DevicePointer, Driver, Error, LeakedMemory, Result, Returned, Stream, call, dropping, leak};
+use curium_driver::{DevicePointer, Driver, Error, LeakedMemory, Result, Returned, Stream, call};
 
 use crate::capture_advice::ALLOCATE_BEFORE;
 use crate::copy::pitched::Place;

@@ -4,8 +4,9 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
 
+use curium_driver::extend::release;
 use curium_driver::sys::{CUdeviceptr, CUresult};
-use curium_driver::{Context, DevicePointer, Error, Result, Returned, call, release, sys};
+use curium_driver::{Context, DevicePointer, Error, Result, Returned, call, sys};
 
 /// A mutable slice whose memory is page-locked for as long as this value exists. Copies from and to it run at full speed, and
 /// asynchronously in a [`copy_scope`](crate::copy::copy_scope). It dereferences to the slice.

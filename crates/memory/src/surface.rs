@@ -3,9 +3,10 @@
 use std::fmt;
 use std::sync::Arc;
 
+use curium_driver::extend::release;
 use curium_driver::hazard::AccessGuard;
 use curium_driver::sys::{CUresourcetype, CUsurfObject};
-use curium_driver::{Argument, ByValue, Driver, Error, Result, Returned, call, release};
+use curium_driver::{Argument, ByValue, Driver, Error, Result, Returned, call};
 
 use crate::array::{ArrayHandle, Uses};
 use crate::texture::{empty, expect_known};

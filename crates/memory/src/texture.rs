@@ -6,9 +6,10 @@ mod view;
 use std::fmt;
 use std::sync::Arc;
 
+use curium_driver::extend::release;
 use curium_driver::hazard::AccessGuard;
 use curium_driver::sys::{CUDA_RESOURCE_DESC, CUDA_TEXTURE_DESC, CUresourcetype, CUtexObject};
-use curium_driver::{Argument, ByValue, Context, Driver, Error, Result, Returned, Stream, call, release};
+use curium_driver::{Argument, ByValue, Context, Driver, Error, Result, Returned, Stream, call};
 
 pub use self::options::{AddressMode, FilterMode, TextureFlags, TextureOptions};
 pub use self::view::TextureView;

@@ -3,9 +3,10 @@
 use std::mem::ManuallyDrop;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use curium_driver::extend::{PASS_THE_SCOPE, refuse_wait};
 use curium_driver::hazard::{AccessGuard, Accesses, HostAccess};
 use curium_driver::sys::CUdeviceptr;
-use curium_driver::{Device, Error, PASS_THE_SCOPE, Result, Stream, call, refuse_wait};
+use curium_driver::{Device, Error, Result, Stream, call};
 
 use crate::copy::peer;
 

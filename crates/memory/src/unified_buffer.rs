@@ -9,10 +9,9 @@ use std::fmt;
 use std::marker::PhantomData;
 
 use bytemuck::{AnyBitPattern, NoUninit, Zeroable};
+use curium_driver::extend::{dropping, leak};
 use curium_driver::sys::{CUdeviceptr, CUmemAttach_flags};
-use curium_driver::{
-    DeviceAttribute, DevicePointer, Driver, LeakedMemory, Result, Returned, Stream, call, dropping, leak,
-};
+use curium_driver::{DeviceAttribute, DevicePointer, Driver, LeakedMemory, Result, Returned, Stream, call};
 
 pub use self::advice::{MemoryAdvice, RangeAttributes};
 pub use self::batch::{discard, discard_and_prefetch, prefetch};

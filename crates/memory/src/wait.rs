@@ -5,8 +5,9 @@ use std::io::{self, Write as _};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use curium_driver::extend::{report, with_relaxed_capture_mode};
 use curium_driver::{Context, Event};
-use curium_driver::{Error, Result, Stream, report, with_relaxed_capture_mode};
+use curium_driver::{Error, Result, Stream};
 
 /// The number of retries before memory is leaked: the first error may come from earlier work.
 const RETRIES: u32 = 2;

@@ -13,11 +13,9 @@ use std::marker::PhantomData;
 
 use crate::{Error, Result};
 
-/// The advice for an operation that takes a stream.
-#[doc(hidden)]
+/// The advice of [`Stream::expect_captured`](crate::Stream::expect_captured) for an operation that takes a stream.
 pub const PASS_THE_SCOPE: &str = "pass the capture scope or one of its forks";
-/// The advice for an operation that no graph can contain.
-#[doc(hidden)]
+/// The advice of [`Stream::refuse_capture`](crate::Stream::refuse_capture) for an operation that no graph can contain.
 pub const NOT_WHILE_CAPTURING: &str =
     "no graph can contain it: do it before or after the capture, or on another thread";
 
@@ -65,8 +63,11 @@ pub(crate) fn suspend() -> Recording {
     Recording { outer: KEY.replace(0), _thread: PhantomData }
 }
 
-/// An argument error of `operation`, which waits on the host, in the closure of a capture.
-#[doc(hidden)]
+/// Returns an error of `operation`, which waits on the host, within the closure of a capture.
+///
+/// # Errors
+///
+/// An argument error that names `operation`.
 #[inline]
 pub fn refuse_wait(operation: &'static str) -> Result<()> {
     if key() == 0 { Ok(()) } else { Err(refused_wait(operation)) }

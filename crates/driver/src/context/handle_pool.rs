@@ -24,22 +24,23 @@ pub struct PooledHandle<T: Poolable> {
 
 /// A handle that pools can hand out again: an [`Event`](crate::Event) or a [`Stream`](crate::Stream).
 pub trait Poolable: fmt::Debug + Sized {
-    /// How one is made.
+    /// The options of a new handle.
     type Options: Copy;
 
-    /// What the pool is called.
-    #[doc(hidden)]
+    /// The name of the pool in `Debug`.
     const POOL: &str;
 
-    /// How many idle ones a pool keeps unless told otherwise.
-    #[doc(hidden)]
+    /// The default number of idle handles that a pool keeps.
     const CAPACITY: usize;
 
-    #[doc(hidden)]
+    /// Creates a handle in `context`.
+    ///
+    /// # Errors
+    ///
+    /// An error of the driver.
     fn create(context: &Context, options: Self::Options) -> Result<Self>;
 
-    /// Whether nobody else has this handle.
-    #[doc(hidden)]
+    /// Returns `true` if no other value stands for this handle.
     fn is_unshared(&self) -> bool;
 }
 

@@ -41,11 +41,10 @@ pub trait AttributeKey: sealed::Sealed + Copy {
     /// The number of the attribute.
     fn raw(self) -> CUdevice_attribute;
 
-    /// CUDA's name without its prefix, if it is known.
-    #[doc(hidden)]
+    /// Returns CUDA's name without its prefix, if it is known.
     fn name(self) -> Option<&'static str>;
 
-    #[doc(hidden)]
+    /// Converts the number that the driver returned.
     fn value(self, raw: i32) -> Self::Value;
 }
 

@@ -23,7 +23,6 @@ impl CacheKey {
     /// # Safety
     ///
     /// - Only the unmodified output of a compiler or a linker is put under the key, and under keys that are made from it.
-    #[doc(hidden)]
     #[must_use]
     #[inline]
     pub unsafe fn of_code(kind: &str) -> Self {

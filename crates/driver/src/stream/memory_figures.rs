@@ -9,7 +9,6 @@ use crate::{Device, Driver, Error, MemoryInfo, Result, Stream};
 
 impl Error {
     /// Adds the bytes requested on `stream` and the figures of its device to an out-of-memory error. Other errors stay as they are.
-    #[doc(hidden)]
     #[cold]
     #[must_use]
     #[inline]

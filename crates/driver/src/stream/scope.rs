@@ -73,9 +73,11 @@ impl Stream {
         if self.scope().is_none() { Ok(()) } else { self.expect_ended(operation) }
     }
 
-    /// An argument error of `operation`, which enqueues what no graph can contain, if the stream is of an open capture scope or this thread
-    /// captures.
-    #[doc(hidden)]
+    /// Returns an error of `operation`, whose work no graph can contain, if the stream belongs to an open capture or this thread captures.
+    ///
+    /// # Errors
+    ///
+    /// An argument error that names `operation`.
     #[inline]
     pub fn expect_running(&self, operation: &'static str) -> Result<()> {
         self.expect_no_scope(operation)?;
@@ -124,22 +126,28 @@ impl Stream {
         Ok(Some(capture))
     }
 
-    /// Returns an error of `operation` if this thread is capturing a graph that the stream is not part of: work that it enqueued there
-    /// would
-    /// run now and be missing from the graph. `instead` says what can be captured.
+    /// Returns an error of `operation` if this thread is capturing a graph that the stream is not part of.
     ///
-    /// Every operation that enqueues work calls this before it does anything else. It reads one word outside of captures.
-    #[doc(hidden)]
+    /// Work that it enqueued would run now and be missing from the graph. `instead` names an operation that can be captured. Every operation
+    /// that enqueues work calls this first. It reads one word outside of captures.
+    ///
+    /// # Errors
+    ///
+    /// An argument error that names `operation`.
     #[inline]
     pub fn expect_captured(&self, operation: &'static str, instead: &str) -> Result<()> {
         if capture_guard::key() == 0 { Ok(()) } else { self.expect_captured_now(operation, instead) }
     }
 
-    /// Returns an error of `operation`, which no graph can contain, if the stream is being captured by whatever code, or if this thread is
-    /// capturing. `instead` says what can be captured.
+    /// Returns an error of `operation`, which no graph can contain, if any code captures the stream or this thread captures.
+    ///
+    /// `instead` names an operation that can be captured.
     ///
     /// CUDA: `cuStreamIsCapturing`.
-    #[doc(hidden)]
+    ///
+    /// # Errors
+    ///
+    /// An argument error that names `operation`, or an error of the driver.
     #[inline]
     pub fn refuse_capture(&self, operation: &'static str, instead: &str) -> Result<()> {
         self.expect_captured(operation, instead)?;

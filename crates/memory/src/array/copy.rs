@@ -2,9 +2,10 @@
 
 use std::ffi::c_void;
 
+use curium_driver::extend::PASS_THE_SCOPE;
 use curium_driver::hazard::AccessGuard;
 use curium_driver::sys::{CUDA_MEMCPY3D, CUmemorytype};
-use curium_driver::{Context, Error, PASS_THE_SCOPE, Result, Stream};
+use curium_driver::{Context, Error, Result, Stream};
 
 use super::array_copy::{ArrayCopy, put};
 use super::{Array, ArrayRegion, Texel};

@@ -4,8 +4,9 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
+use curium_driver::extend::release;
 use curium_driver::sys::{CUDA_ARRAY_MEMORY_REQUIREMENTS, CUmipmappedArray};
-use curium_driver::{Device, Driver, Error, Result, Returned, Stream, call, release};
+use curium_driver::{Device, Driver, Error, Result, Returned, Stream, call};
 
 use super::{Array, ArrayFlags, ArrayHandle, ArrayMemoryRequirements, ArrayShape, Owner, Texel, Uses, described};
 

@@ -4,9 +4,10 @@ use std::ffi::c_void;
 use std::mem::MaybeUninit;
 
 use bytemuck::{AnyBitPattern, NoUninit};
+use curium_driver::extend::PASS_THE_SCOPE;
 use curium_driver::hazard::AccessGuard;
 use curium_driver::sys::CUdeviceptr;
-use curium_driver::{PASS_THE_SCOPE, Result, Stream, call};
+use curium_driver::{Result, Stream, call};
 
 use super::spanning;
 use crate::capture_advice::READ_LATER;

@@ -6,10 +6,9 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use bytemuck::{AnyBitPattern, NoUninit};
+use curium_driver::extend::{drop_on_completion, dropping, report};
 use curium_driver::hazard::AccessGuard;
-use curium_driver::{
-    Completion, Error, Event, PooledEvent, Result, Returned, Stream, drop_on_completion, dropping, report,
-};
+use curium_driver::{Completion, Error, Event, PooledEvent, Result, Returned, Stream};
 
 use super::host;
 use crate::capture_advice::{READ_LATER, UPLOAD};
@@ -153,7 +152,7 @@ impl<B> Pending<B> {
     ) -> Result<Self, Returned<B>> {
         let prepared = size::same_len(operation, own, other)
             .and_then(|()| stream.refuse_capture(operation, instead))
-            .and_then(|()| stream.marker())
+            .and_then(|()| stream.pooled_event())
             .and_then(|event| enqueue(&mut AccessGuard::new(stream)?).map(|()| event));
         let event = match prepared {
             Ok(event) => event,

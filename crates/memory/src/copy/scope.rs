@@ -155,7 +155,7 @@ impl fmt::Debug for CopyScope<'_, '_> {
 impl Drop for Waiter<'_> {
     fn drop(&mut self) {
         if let Err(error) = self.wait() {
-            curium_driver::report(&error);
+            curium_driver::extend::report(&error);
         }
     }
 }

@@ -5,10 +5,11 @@ use std::fmt;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
+use curium_driver::extend::release;
 #[cfg(unix)]
 use curium_driver::sys::{self, CUDA_EXTERNAL_MEMORY_HANDLE_DESC, CUexternalMemoryHandleType};
 use curium_driver::sys::{CUDA_EXTERNAL_MEMORY_BUFFER_DESC, CUdeviceptr, CUexternalMemory};
-use curium_driver::{Context, DevicePointer, Error, Result, Returned, call, release};
+use curium_driver::{Context, DevicePointer, Error, Result, Returned, call};
 
 #[cfg(unix)]
 use super::descriptor;

@@ -6,12 +6,13 @@ use std::os::fd::OwnedFd;
 #[cfg(feature = "graphs")]
 use std::sync::Arc;
 
+use curium_driver::extend::release;
 #[cfg(unix)]
 use curium_driver::sys::{CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC, CUexternalSemaphoreHandleType};
 use curium_driver::sys::{
     CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS, CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS, CUexternalSemaphore,
 };
-use curium_driver::{Context, Result, Returned, Stream, call, release};
+use curium_driver::{Context, Result, Returned, Stream, call};
 #[cfg(feature = "graphs")]
 use curium_driver::{GraphSemaphore, SemaphoreOwner};
 use parking_lot::Mutex;

@@ -2,8 +2,9 @@
 
 use std::ffi::c_void;
 
+use curium_driver::extend::with_relaxed_capture_mode;
 use curium_driver::sys::{CUmemAllocationType, CUmemLocation, CUmemLocationType, CUmemPool_attribute};
-use curium_driver::{MemoryHandleTypes, Result, call, with_relaxed_capture_mode};
+use curium_driver::{MemoryHandleTypes, Result, call};
 
 use super::{MemoryPool, PoolKind};
 use crate::MemoryLocation;

@@ -5,10 +5,11 @@ use std::fmt;
 #[cfg(unix)]
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
+use curium_driver::extend::release;
 use curium_driver::sys::{
     CUdeviceptr, CUmemAllocationHandleType, CUmemFabricHandle, CUmemFabricHandle_st, CUmemPoolPtrExportData, CUresult,
 };
-use curium_driver::{DevicePointer, Driver, Result, Returned, call, release};
+use curium_driver::{DevicePointer, Driver, Result, Returned, call};
 
 use super::MemoryPool;
 use crate::virtual_memory::FabricHandle;

@@ -3,8 +3,9 @@
 use std::fmt;
 
 use bytemuck::NoUninit;
+use curium_driver::extend::PASS_THE_SCOPE;
 use curium_driver::hazard::AccessGuard;
-use curium_driver::{DevicePointer, PASS_THE_SCOPE, Result, Stream};
+use curium_driver::{DevicePointer, Result, Stream};
 
 use super::{Extent, HostPitchedSlice, Pitch, PitchedSlice, describe, extent, part};
 use crate::copy::CopyOptions;

@@ -9,7 +9,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::{self, ThreadId};
 use std::time::{Duration, Instant};
 
-use curium_driver::{DevicePointer, Error, Result, Stream, contain};
+use curium_driver::extend::contain;
+use curium_driver::{DevicePointer, Error, Result, Stream};
 use parking_lot::Mutex;
 
 use super::{Resource, SegmentChange};

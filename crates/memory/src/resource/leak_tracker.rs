@@ -4,7 +4,8 @@ use std::collections::HashMap;
 use std::fmt;
 use std::panic::Location;
 
-use curium_driver::{DevicePointer, Error, Result, Stream, release};
+use curium_driver::extend::release;
+use curium_driver::{DevicePointer, Error, Result, Stream};
 use parking_lot::Mutex;
 
 use super::Resource;

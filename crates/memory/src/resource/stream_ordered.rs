@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use curium_driver::extend::with_relaxed_capture_mode;
 use curium_driver::sys::{CUdeviceptr, CUmemoryPool};
-use curium_driver::{DevicePointer, Result, Stream, call, with_relaxed_capture_mode};
+use curium_driver::{DevicePointer, Result, Stream, call};
 
 use super::driver_memory::{free_in_order, refused};
 use super::request::DRIVER_ALIGNMENT;

@@ -1,8 +1,9 @@
 //! Host access to managed memory.
 
 use bytemuck::AnyBitPattern;
+use curium_driver::extend::release;
 use curium_driver::hazard::AccessGuard;
-use curium_driver::{AttachMode, DevicePointer, Error, Result, Stream, release};
+use curium_driver::{AttachMode, DevicePointer, Error, Result, Stream};
 
 use super::UnifiedBuffer;
 use crate::tracked::Tracked;

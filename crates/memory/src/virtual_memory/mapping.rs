@@ -3,8 +3,9 @@
 use std::fmt;
 use std::sync::Arc;
 
+use curium_driver::extend::release;
 use curium_driver::sys::{CUdeviceptr, CUmemAccess_flags, CUmemAccessDesc};
-use curium_driver::{DevicePointer, Driver, Error, Result, Returned, call, release};
+use curium_driver::{DevicePointer, Driver, Error, Result, Returned, call};
 
 use super::PhysicalMemory;
 use super::address_range::Reserved;

@@ -4,8 +4,9 @@ use std::ffi::c_void;
 use std::fmt;
 use std::sync::Arc;
 
+use curium_driver::extend::release;
 use curium_driver::sys::{CUmemAllocationProp, CUmemGenericAllocationHandle};
-use curium_driver::{Device, DevicePointer, Driver, Error, Result, Returned, call, release};
+use curium_driver::{Device, DevicePointer, Driver, Error, Result, Returned, call};
 
 use super::{Granularity, PhysicalOptions};
 

@@ -3,8 +3,9 @@
 use std::collections::HashMap;
 use std::fmt;
 
+use curium_driver::extend::release;
 use curium_driver::sys::CUresult;
-use curium_driver::{DevicePointer, Error, Result, Stream, release};
+use curium_driver::{DevicePointer, Error, Result, Stream};
 use parking_lot::Mutex;
 
 use super::{AllocateFunction, DeallocateFunction, ResourceTable};
