@@ -16,7 +16,7 @@ use crate::operations;
 const FALLIBLE: &str = "it returns a `Result`";
 
 /// Methods that check their arguments and call no driver, whatever type they belong to.
-const CHECKS: &[&str] = &["cast", "chunks", "grid", "part", "row", "row_mut", "slice", "slice_mut", "split_at"];
+const CHECKS: &[&str] = &["cast", "chunks", "pitched", "region", "row", "row_mut", "slice", "slice_mut", "split_at"];
 
 /// Functions that are no operations, or that cannot be tried here, each with its reason.
 const EXEMPT: &[(&str, &str)] = &[
