@@ -58,15 +58,6 @@ impl Tracked {
         Ok(Self::leasable(stream, reach))
     }
 
-    /// An argument error of `operation` if a graph that would disturb a read, or a write, of the host can be launched at any time, and in
-    /// the
-    /// closure of a capture: what that reads or writes has not run.
-    #[inline]
-    pub(crate) fn refuse_leases(&self, operation: &'static str, is_write: bool) -> Result<()> {
-        refuse_wait(operation)?;
-        self.accesses.refuse_leases(operation, is_write)
-    }
-
     /// Keeps graphs that would disturb a read, or a write, of the host from being launched while the result exists.
     #[inline]
     pub(crate) fn view(&self, operation: &'static str, is_write: bool) -> Result<HostAccess> {
