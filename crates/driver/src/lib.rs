@@ -25,25 +25,27 @@
 //! | Call a function that has no wrapper | [`call!`], [`sys`], `as_raw` and `from_raw` of each object |
 //! | Build a crate on this one | [`extend`], [`hazard`] |
 //!
-//! With features: `Graph`, `GraphCache` (`graphs`); `GreenContextOptions` (`green-contexts`); `GraphicsResource`, `IpcEventHandle` (`interop`);
-//! `CoreDump`, `CheckpointProcess`, `Trace`, `NvtxRange` (`diagnostics`). Device memory and copies are in the crate `curium-memory`.
+//! With features: `Graph`, `GraphCache` (`graphs`); `GreenContextOptions` (`green-contexts`); `GraphicsResource`, `IpcEventHandle`
+//! (`interop`); `CoreDump`, `CheckpointProcess`, `Trace`, `NvtxRange` (`diagnostics`). Device memory and copies are in the crate
+//! `curium-memory`.
 //!
 //! # Contracts
 //!
-//! - **Ownership.** An event, a stream or a module keeps its context alive, and a context keeps its driver alive. Handles are `Send` and `Sync`.
+//! - **Ownership.** An event, a stream or a module keeps its context alive, and a context keeps its driver alive. Handles are `Send` and
+//!   `Sync`.
 //! - **Current context.** No call changes the calling thread's current context, on success, error or panic. Functions whose purpose is to
 //!   change it are the exception.
-//! - **Asynchronous work.** An operation returns when its work is enqueued, unless its documentation says that it waits. A later call reports an
-//!   error of that work. Synchronizing calls always wait, even when they report an earlier error.
+//! - **Asynchronous work.** An operation returns when its work is enqueued, unless its documentation says that it waits. A later call
+//!   reports an error of that work. Synchronizing calls always wait, even when they report an earlier error.
 //! - **Drop.** Dropping never panics. A failure is reported to `tracing` and to [`set_drop_observer`]. The method `close` ends a handle and
 //!   returns the error. Nothing is called once the process exits.
-//! - **Fork.** In the child of a process that initialized a driver, every operation returns [`Error::Fork`], and dropping does nothing. Start a
-//!   new program instead, or fork first.
+//! - **Fork.** In the child of a process that initialized a driver, every operation returns [`Error::Fork`], and dropping does nothing.
+//!   Start a new program instead, or fork first.
 //! - **Errors** name the driver function, its code, its operands and a remedy. An error for which [`Error::is_sticky`] returns `true` ends all
 //!   use of the device in this process.
 //!
-//! Launching a kernel is `unsafe`, because the compiler cannot check what the kernel does with its arguments. [`Kernel::declare_safe`] declares
-//! a kernel safe to launch from safe code.
+//! Launching a kernel is `unsafe`, because the compiler cannot check what the kernel does with its arguments. [`Kernel::declare_safe`]
+//! declares a kernel safe to launch from safe code.
 //!
 //! # Features
 //!
