@@ -53,7 +53,7 @@ impl Driver {
         self.check(function, code)
     }
 
-    /// The error for a call in a process that the driver does not work in.
+    /// Returns the error for a call in a process that the driver does not work in.
     #[doc(hidden)]
     #[cold]
     #[inline(never)]
@@ -61,7 +61,7 @@ impl Driver {
         Error::Fork(Box::new(ForkError::new(function)))
     }
 
-    /// The error for a function that this driver lacks.
+    /// Returns the error for a function that this driver lacks.
     #[doc(hidden)]
     #[cold]
     #[inline(never)]

@@ -32,13 +32,13 @@ pub(crate) struct Recording {
     _thread: PhantomData<*const ()>,
 }
 
-/// The key of the capture that has `identity`. It is odd, so that no address equals it.
+/// Returns the key of the capture that has `identity`. It is odd, so that no address equals it.
 #[inline]
 fn key_of(identity: u64) -> usize {
     (identity as usize) << 1 | 1
 }
 
-/// The key of the capture that this thread records; 0 outside of every closure.
+/// Returns the key of the capture that this thread records; 0 outside of every closure.
 #[inline]
 pub(crate) fn key() -> usize {
     KEY.get()
@@ -73,7 +73,7 @@ pub fn refuse_wait(operation: &'static str) -> Result<()> {
     if key() == 0 { Ok(()) } else { Err(refused_wait(operation)) }
 }
 
-/// An argument error of `operation`, which enqueues work on every stream of a context, in the closure of a capture.
+/// Returns an argument error of `operation`, which enqueues work on every stream of a context, in the closure of a capture.
 #[inline]
 pub(crate) fn refuse(operation: &'static str) -> Result<()> {
     if key() == 0 { Ok(()) } else { Err(refused(operation)) }

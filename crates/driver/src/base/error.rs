@@ -61,7 +61,7 @@ pub enum Error {
 #[error("{}", OneLine(self))]
 #[non_exhaustive]
 pub struct PanicError {
-    /// The panic's message; empty if its payload is no text.
+    /// The panic's message; empty if its payload is not text.
     pub message: Box<str>,
 }
 

@@ -43,13 +43,13 @@ impl Report for ForkError {
 
 debug_as_report!(ForkError);
 
-/// Whether this process was forked from one in which a driver had been initialised.
+/// Returns `true` if this process was forked from one in which a driver had been initialized.
 #[inline]
 pub(crate) fn is_child() -> bool {
     IS_CHILD.load(Ordering::Relaxed)
 }
 
-/// Has every later fork of this process tell its child.
+/// Registers the fork handler.
 #[inline]
 pub(crate) fn watch_for_forks() {
     #[cfg(all(unix, not(miri)))]

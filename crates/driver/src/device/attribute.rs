@@ -38,7 +38,7 @@ pub trait AttributeKey: sealed::Sealed + Copy {
     /// The type of the attribute's value.
     type Value;
 
-    /// The number of the attribute.
+    /// Returns the number of the attribute.
     fn raw(self) -> CUdevice_attribute;
 
     /// Returns CUDA's name without its prefix, if it is known.
@@ -58,7 +58,7 @@ pub(crate) trait AttributeValue {
 }
 
 impl<T> DeviceAttribute<T> {
-    /// The number of the attribute.
+    /// Returns the number of the attribute.
     #[must_use]
     #[inline]
     pub const fn as_raw(self) -> CUdevice_attribute {

@@ -19,7 +19,7 @@ pub struct WeakStream {
     identity: u64,
 }
 
-/// The point behind all work of a stream that is gone.
+/// The point after all work of a stream that is gone.
 #[derive(Default)]
 pub(super) struct Last {
     event: Mutex<Option<Arc<Event>>>,
@@ -63,14 +63,14 @@ impl Stream {
 }
 
 impl WeakStream {
-    /// The number of the stream.
+    /// Returns the number of the stream.
     #[must_use]
     #[inline]
     pub fn identity(&self) -> u64 {
         self.identity
     }
 
-    /// The stream, if it still exists.
+    /// Returns the stream, if it still exists.
     #[must_use]
     #[inline]
     pub fn upgrade(&self) -> Option<Stream> {
@@ -86,7 +86,7 @@ impl WeakStream {
 }
 
 impl Shared {
-    /// Leaves a point behind all work of the stream to those who watch it. The stream is about to end, and is still live.
+    /// Leaves a point after all work of the stream to those who watch it. The stream is about to end, and is still live.
     #[inline]
     pub(super) fn leave_last(&mut self) {
         let Some(last) = self.last.take().filter(|last| Arc::strong_count(last) > 1) else { return };

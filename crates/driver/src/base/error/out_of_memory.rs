@@ -75,7 +75,7 @@ impl Error {
 }
 
 impl OutOfMemoryError {
-    /// An error with the bytes requested alone.
+    /// Returns an error with the bytes requested alone.
     #[inline]
     pub(crate) fn bare(requested: usize) -> Self {
         Self {
