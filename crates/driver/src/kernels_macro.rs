@@ -206,6 +206,12 @@ macro_rules! kernels {
     (@signature [$($done:tt)*] $parameter:ident: &[$element:ty] $(, $($rest:tt)*)?) => {
         $crate::kernels!(@signature [$($done)* &'static [$element],] $($($rest)*)?)
     };
+    (@signature [$($done:tt)*] $parameter:ident: Option<&mut [$element:ty]> $(, $($rest:tt)*)?) => {
+        $crate::kernels!(@signature [$($done)* ::core::option::Option<&'static mut [$element]>,] $($($rest)*)?)
+    };
+    (@signature [$($done:tt)*] $parameter:ident: Option<&[$element:ty]> $(, $($rest:tt)*)?) => {
+        $crate::kernels!(@signature [$($done)* ::core::option::Option<&'static [$element]>,] $($($rest)*)?)
+    };
     (@signature [$($done:tt)*] $parameter:ident: $ty:ty $(, $($rest:tt)*)?) => {
         $crate::kernels!(@signature [$($done)* $ty,] $($($rest)*)?)
     };

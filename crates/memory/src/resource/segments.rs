@@ -5,14 +5,15 @@ mod upstream;
 
 use std::sync::Arc;
 
+use curium_driver::extend::{leak, report};
 use curium_driver::sys::CUdevice_attribute;
-use curium_driver::{Context, Driver, Error, Function, LeakedMemory, Result, leak, report};
+use curium_driver::{Context, Driver, Error, Function, LeakedMemory, Result};
 
 pub(super) use self::mapped::Mapped;
 pub(super) use self::upstream::Upstream;
-#[cfg(feature = "diagnostics")]
-use crate::allocation_log::EventKind;
 use crate::cache::{FreeRange, Heap};
+#[cfg(feature = "diagnostics")]
+use crate::diagnostics::EventKind;
 
 /// Where a heap gets its memory from.
 pub(super) enum Segments {

@@ -5,11 +5,13 @@ use curium_driver::Result;
 use curium_driver::Stream;
 #[cfg(not(miri))]
 use curium_memory::Arena;
+use curium_memory::c_resource::{ExternalResource, ResourceTable};
 #[cfg(not(miri))]
-use curium_memory::{AllocationLog, ForeignResource, ResourceTable};
+use curium_memory::diagnostics::AllocationLog;
+use curium_memory::diagnostics::AllocationRecorder;
 use curium_memory::{
-    AllocationRecorder, CachingOptions, CachingResource, FailureCallback, LeakTracker, LimitedResource, Managed,
-    Pinned, Reclaiming, Resource, Statistics, StreamOrdered, SyncAlloc,
+    CachingOptions, CachingResource, FailureCallback, LeakTracker, LimitedResource, Managed, Pinned, Reclaiming,
+    Resource, Statistics, StreamOrdered, SyncAlloc,
 };
 
 use super::{Fixture, Made, Operation, made};
@@ -55,10 +57,10 @@ pub(super) const SOLITARY: &[Operation] = &[
     ("Reclaiming::trim and Reclaiming::synchronize and Reclaiming::purge", |fixture| {
         upkeep(fixture, Reclaiming::new(StreamOrdered))
     }),
-    ("ResourceTable::export and ForeignResource::allocate and ForeignResource::deallocate", |fixture| {
+    ("ResourceTable::export and ExternalResource::allocate and ExternalResource::deallocate", |fixture| {
         let table = ResourceTable::export(StreamOrdered, &fixture.context);
         // SAFETY: the table is that of a resource, and nobody else uses it.
-        allocate_and_free(fixture, unsafe { ForeignResource::from_table(table) }?)
+        allocate_and_free(fixture, unsafe { ExternalResource::from_table(table) }?)
     }),
     ("AllocationLog::replay", |fixture| {
         let recording = AllocationRecorder::ring(StreamOrdered, 16);
