@@ -104,6 +104,8 @@ mod trace;
 pub use curium_sys as sys;
 pub use curium_sys::{CudaVersion, Function};
 
+#[doc(hidden)]
+pub use self::base::call::RawHandle;
 pub use self::base::call_spans::CallSpans;
 #[doc(hidden)]
 pub use self::base::capture_guard::{NOT_WHILE_CAPTURING, PASS_THE_SCOPE, refuse_wait};

@@ -68,7 +68,7 @@ impl MemoryPool {
         let properties = options.to_raw(driver)?;
         let mut raw = std::ptr::null_mut();
         // SAFETY: `raw` and `properties` are valid places.
-        let result = unsafe { call!(driver, cuMemPoolCreate(&raw mut raw, &raw const properties)) };
+        let result = unsafe { call!(driver, cuMemPoolCreate(&raw mut raw, &raw const properties) creates raw) };
         result.map_err(|error| error.about(options.to_string()))?;
         let pool = Self::from_parts(driver, raw, true);
         pool.set_release_threshold(options.release_threshold)?;
@@ -87,7 +87,7 @@ impl MemoryPool {
     pub fn default_of(device: &Device) -> Result<Self> {
         Self::found(device.driver(), |driver, raw| {
             // SAFETY: `raw` is a valid place for the answer, and the device is one of this driver.
-            unsafe { call!(driver, cuDeviceGetDefaultMemPool(raw, device.as_raw())) }
+            unsafe { call!(driver, cuDeviceGetDefaultMemPool(raw, device.as_raw()) creates *raw) }
         })
     }
 
@@ -103,7 +103,7 @@ impl MemoryPool {
     pub fn current_of(device: &Device) -> Result<Self> {
         Self::found(device.driver(), |driver, raw| {
             // SAFETY: `raw` is a valid place for the answer, and the device is one of this driver.
-            unsafe { call!(driver, cuDeviceGetMemPool(raw, device.as_raw())) }
+            unsafe { call!(driver, cuDeviceGetMemPool(raw, device.as_raw()) creates *raw) }
         })
     }
 
@@ -136,7 +136,7 @@ impl MemoryPool {
         let mut place = options::raw_location(location);
         Self::found(driver, |driver, raw| {
             // SAFETY: `raw` and `place` are valid places.
-            unsafe { call!(driver, cuMemGetDefaultMemPool(raw, &raw mut place, kind.to_raw())) }
+            unsafe { call!(driver, cuMemGetDefaultMemPool(raw, &raw mut place, kind.to_raw()) creates *raw) }
         })
     }
 
@@ -153,7 +153,7 @@ impl MemoryPool {
         let mut place = options::raw_location(location);
         Self::found(driver, |driver, raw| {
             // SAFETY: `raw` and `place` are valid places.
-            unsafe { call!(driver, cuMemGetMemPool(raw, &raw mut place, kind.to_raw())) }
+            unsafe { call!(driver, cuMemGetMemPool(raw, &raw mut place, kind.to_raw()) creates *raw) }
         })
     }
 
@@ -281,9 +281,9 @@ impl MemoryPool {
 
     /// The pool that `find` writes, which may create it.
     #[inline]
-    fn found(driver: &Driver, find: impl FnOnce(&Driver, *mut CUmemoryPool) -> Result<()>) -> Result<Self> {
+    fn found(driver: &Driver, find: impl FnOnce(&Driver, &mut CUmemoryPool) -> Result<()>) -> Result<Self> {
         let mut raw = std::ptr::null_mut();
-        with_relaxed_capture_mode(driver, || find(driver, &raw mut raw))?;
+        with_relaxed_capture_mode(driver, || find(driver, &mut raw))?;
         Ok(Self::from_parts(driver, raw, false))
     }
 
@@ -298,7 +298,8 @@ impl Shared {
     fn destroy(&mut self) -> Result<()> {
         if self.is_owned {
             // SAFETY: the pool is live and ours, and is forgotten once it has ended.
-            unsafe { call!(&self.driver, cuMemPoolDestroy(self.raw)) }?;
+            unsafe { call!(&self.driver, cuMemPoolDestroy(self.raw)) }
+                .map_err(|error| error.about(format!("memory pool {:?}", self.raw)))?;
             self.is_owned = false;
         }
         Ok(())

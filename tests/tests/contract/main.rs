@@ -67,6 +67,7 @@ mod memory_pool;
 mod module;
 mod neutrality;
 mod notification;
+mod null_handle;
 mod numa;
 mod occupancy;
 mod operations;

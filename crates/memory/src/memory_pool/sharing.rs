@@ -125,7 +125,9 @@ impl MemoryPool {
     pub fn import_pointer(&self, handle: PoolPointerHandle) -> Result<PoolMemory> {
         let (mut data, mut address) = (CUmemPoolPtrExportData { reserved: handle.0 }, 0);
         // SAFETY: `address` and `data` are valid places, and the pool is live.
-        unsafe { call!(self.driver(), cuMemPoolImportPointer(&raw mut address, self.as_raw(), &raw mut data)) }?;
+        unsafe {
+            call!(self.driver(), cuMemPoolImportPointer(&raw mut address, self.as_raw(), &raw mut data) creates address)
+        }?;
         Ok(PoolMemory { address, pool: self.clone() })
     }
 
@@ -134,7 +136,7 @@ impl MemoryPool {
         let mut raw = std::ptr::null_mut();
         // SAFETY: `raw` is a valid place for the answer, and `handle` is what this kind wants: a descriptor in place of a pointer, or
         // a pointer to a fabric handle.
-        unsafe { call!(driver, cuMemPoolImportFromShareableHandle(&raw mut raw, handle, kind, 0)) }?;
+        unsafe { call!(driver, cuMemPoolImportFromShareableHandle(&raw mut raw, handle, kind, 0) creates raw) }?;
         Ok(Self::from_parts(driver, raw, true))
     }
 }
