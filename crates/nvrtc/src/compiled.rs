@@ -1,6 +1,6 @@
 //! A compiled program.
 
-use curium_driver::{Driver, Image, JitOptions, Kernel, Library, Signature};
+use curium_driver::{Context, Driver, Image, JitOptions, Kernel, Library, Module, Signature};
 
 use crate::{Diagnostic, Error, Result};
 
@@ -139,8 +139,19 @@ impl CompiledProgram {
     /// # Errors
     ///
     /// As for [`CompiledProgram::image`] and [`Library::from_image`].
-    pub fn library(&self, driver: &impl AsRef<Driver>) -> Result<Library> {
-        Ok(Library::from_image(driver, &self.image()?, &JitOptions::new())?)
+    pub fn library(&self, driver: &impl AsRef<Driver>, options: &JitOptions<'_>) -> Result<Library> {
+        Ok(Library::from_image(driver, &self.image()?, options)?)
+    }
+
+    /// Loads the program into one context. Needs no driver for CUDA 12.0.
+    ///
+    /// CUDA: `cuModuleLoadDataEx`.
+    ///
+    /// # Errors
+    ///
+    /// As for [`CompiledProgram::image`] and [`Module::from_image`].
+    pub fn module(&self, context: &Context, options: &JitOptions<'_>) -> Result<Module> {
+        Ok(Module::from_image(context, &self.image()?, options)?)
     }
 
     /// The kernel that `expression` stands for, in a library that this program was loaded as: a name expression of the program,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use curium_driver::{Device, Library};
 
-use crate::{CompileOptions, Nvrtc, Program, Result};
+use crate::{CompileOptions, LoadedProgram, Nvrtc, Program, Result};
 
 /// Declares a struct of kernels as [`curium_driver::kernels!`] does, and can compile their source when the program runs.
 ///
@@ -139,12 +139,8 @@ pub fn __load(
     device: &Device,
     options: &CompileOptions,
 ) -> Result<(Library, impl Fn(&str) -> String)> {
-    let mut options = options.clone();
-    if !options.has_architecture() {
-        options = options.with_architecture(nvrtc.architecture_for(device.compute_capability()?)?);
-    }
-    let compiled = nvrtc.compile(program, &options)?;
-    let names: BTreeMap<_, _> = compiled.lowered_names.iter().cloned().collect();
+    let loaded = LoadedProgram::new(nvrtc, device, program, options)?;
+    let names: BTreeMap<_, _> = loaded.program().lowered_names.iter().cloned().collect();
     let lowered = move |name: &str| names.get(name).cloned().unwrap_or_else(|| name.to_owned());
-    Ok((compiled.library(device)?, lowered))
+    Ok((loaded.library().clone(), lowered))
 }

@@ -11,16 +11,12 @@
 //!
 //! ```no_run
 //! use curium_driver::{Device, Kernel};
-//! use curium_nvrtc::{CompileOptions, Nvrtc, Program};
+//! use curium_nvrtc::{Compile as _, Program};
 //!
-//! let nvrtc = Nvrtc::load()?;
 //! let device = Device::first()?;
-//! let options = CompileOptions::new().with_architecture(nvrtc.architecture_for(device.compute_capability()?)?);
 //! let program = Program::new("scale.cu", "template<class T> __global__ void scale(T* x, T by) { x[threadIdx.x] *= by; }")
 //!     .with_name_expression("scale<float>");
-//! let compiled = nvrtc.compile(&program, &options)?;
-//! let library = compiled.library(&device)?;
-//! let scale: Kernel<(&mut [f32], f32)> = compiled.kernel(&library, "scale<float>")?;
+//! let scale: Kernel<(&mut [f32], f32)> = device.compile(program)?.kernel("scale<float>")?;
 //! # Ok::<(), curium_nvrtc::Error>(())
 //! ```
 //!
@@ -58,6 +54,7 @@ mod error;
 mod generated;
 mod kernels;
 mod linker;
+mod loaded;
 mod nvrtc;
 mod options;
 mod program;
@@ -74,6 +71,7 @@ pub use self::error::{CallError, CompileError, Error, LinkError, MissingFunction
 #[doc(hidden)]
 pub use self::kernels::{__load, __program};
 pub use self::linker::{LinkInput, LinkOptions, LinkedProgram, Linker, NvJitLink};
+pub use self::loaded::{Compile, LoadedProgram};
 pub use self::nvrtc::{BundledHeaders, InstallFlags, Nvrtc};
 pub use self::options::{CompileOptions, FastCompile, LanguageStandard, TileMode, WarningKind};
 pub use self::program::Program;

@@ -1,6 +1,7 @@
 //! How a program is compiled.
 
 mod code;
+mod cuda_headers;
 mod diagnostics;
 mod language;
 mod precompiled;

@@ -80,3 +80,17 @@ impl Program {
         self.headers.iter().find(|(name, _)| name == file).map(|(_, text)| text.as_str())
     }
 }
+
+impl From<&str> for Program {
+    /// A program of one source, which diagnostics call `source.cu`.
+    fn from(source: &str) -> Self {
+        Self::new("source.cu", source)
+    }
+}
+
+impl From<String> for Program {
+    /// A program of one source, which diagnostics call `source.cu`.
+    fn from(source: String) -> Self {
+        Self::new("source.cu", source)
+    }
+}

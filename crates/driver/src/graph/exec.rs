@@ -270,7 +270,8 @@ impl GraphExec {
     #[inline]
     fn destroy(&mut self) -> Result<()> {
         // SAFETY: the executable is live, nobody else has its handle, and it is forgotten once it is destroyed.
-        unsafe { call!(self.context.driver(), cuGraphExecDestroy(self.raw.raw())) }?;
+        unsafe { call!(self.context.driver(), cuGraphExecDestroy(self.raw.raw())) }
+            .map_err(|error| error.about_handle("executable graph", self.raw.raw(), self.context.device().as_raw()))?;
         self.raw.clear();
         Ok(())
     }
