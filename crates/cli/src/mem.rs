@@ -13,7 +13,7 @@ use crate::count::counted;
 
 /// Draw memory over time from a log of allocations
 ///
-/// The picture shows the memory in use, and how much of what a cache would hold for it is not. A log is what the resource `Recording`
+/// The picture shows the memory in use, and how much of what a cache would hold for it is not. A log is what the resource `AllocationRecorder`
 /// writes.
 #[derive(clap::Args)]
 #[command(after_help = "\

@@ -14,7 +14,7 @@ pub use self::replay::Replay;
 pub use self::through_cache::CacheSample;
 pub use self::usage::UsageSample;
 
-/// Allocations and frees in the order in which they happened, such as a [`Recording`](crate::Recording) writes down.
+/// Allocations and frees in the order in which they happened, such as those an [`AllocationRecorder`](crate::AllocationRecorder) writes.
 ///
 /// As text it is a line for each event behind a first line that says what it is:
 ///

@@ -10,7 +10,7 @@
 //! - [`copy`] has copies in every form, and says which to take.
 //! - [`DeviceVec`] is memory of the device that grows in place: its elements never move.
 //! - [`virtual_memory`] reserves addresses and maps memory behind them.
-//! - A [`Resource`] is where device memory comes from: [`StreamOrdered`] is the device's current pool, [`Plain`] is memory of no
+//! - A [`Resource`] is where device memory comes from: [`StreamOrdered`] is the device's current pool, [`SyncAlloc`] is memory of no
 //!   pool.
 //!
 //! Lengths are in elements, and sizes called `bytes` in bytes. What may be copied is bounded with `bytemuck`'s traits:
@@ -149,14 +149,14 @@ pub use self::pitched_buffer::PitchedBuffer;
 pub use self::pointer_info::{MemoryKind, PointerInfo, PointerSharing, address_range, set_synchronous_copies};
 pub use self::registered::{RegisterFlags, Registered, RegisteredRef};
 pub use self::resource::{
-    AllocateFunction, AllocationCounts, DeallocateFunction, ForeignResource, LadderStatistics, LimitedResource,
-    LiveAllocation, Managed, OnFailure, Pinned, Plain, ReclaimerGuard, Reclaiming, Resource, ResourceTable, Rung,
-    RungStatistics, Statistics, StreamOrdered, Tracking,
+    AllocateFunction, AllocationCounts, DeallocateFunction, FailureCallback, ForeignResource, LeakTracker,
+    LimitedResource, LiveAllocation, Managed, Pinned, ReclaimerGuard, Reclaiming, RecoveryStatistics, RecoveryStep,
+    RecoveryStepStatistics, Resource, ResourceTable, Statistics, StreamOrdered, SyncAlloc,
 };
+#[cfg(feature = "diagnostics")]
+pub use self::resource::{AllocationRecorder, SegmentChange};
 #[cfg(feature = "caching")]
 pub use self::resource::{Arena, CachingOptions, CachingResource, CachingStatistics};
-#[cfg(feature = "diagnostics")]
-pub use self::resource::{Recording, SegmentChange};
 #[cfg(feature = "diagnostics")]
 pub use self::snapshot::Snapshot;
 pub use self::staging::{Staging, StagingOptions};

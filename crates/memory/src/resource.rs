@@ -1,19 +1,19 @@
 //! A resource: where device memory comes from, and where it goes back.
 
+#[cfg(feature = "diagnostics")]
+mod allocation_recorder;
 #[cfg(feature = "caching")]
 mod arena;
 #[cfg(feature = "caching")]
 mod caching;
 mod driver_memory;
+mod failure_callback;
 mod forward;
+mod leak_tracker;
 mod limited;
 mod managed;
-mod on_failure;
 mod pinned;
-mod plain;
 mod reclaiming;
-#[cfg(feature = "diagnostics")]
-mod recording;
 mod request;
 #[cfg(feature = "diagnostics")]
 mod segment_change;
@@ -21,23 +21,23 @@ mod segment_change;
 mod segments;
 mod statistics;
 mod stream_ordered;
+mod sync_alloc;
 mod table;
-mod tracking;
 
+#[cfg(feature = "diagnostics")]
+pub use self::allocation_recorder::AllocationRecorder;
 #[cfg(feature = "caching")]
 pub use self::arena::Arena;
 #[cfg(feature = "caching")]
 pub use self::caching::{CachingOptions, CachingResource, CachingStatistics};
 #[cfg(feature = "pools")]
 pub(crate) use self::driver_memory::{free_in_order, refused};
+pub use self::failure_callback::FailureCallback;
+pub use self::leak_tracker::{LeakTracker, LiveAllocation};
 pub use self::limited::LimitedResource;
 pub use self::managed::Managed;
-pub use self::on_failure::OnFailure;
 pub use self::pinned::Pinned;
-pub use self::plain::Plain;
-pub use self::reclaiming::{LadderStatistics, ReclaimerGuard, Reclaiming, Rung, RungStatistics};
-#[cfg(feature = "diagnostics")]
-pub use self::recording::Recording;
+pub use self::reclaiming::{ReclaimerGuard, Reclaiming, RecoveryStatistics, RecoveryStep, RecoveryStepStatistics};
 #[cfg(feature = "pools")]
 pub(crate) use self::request::DRIVER_ALIGNMENT;
 pub(crate) use self::request::Request;
@@ -45,8 +45,8 @@ pub(crate) use self::request::Request;
 pub use self::segment_change::SegmentChange;
 pub use self::statistics::{AllocationCounts, Statistics};
 pub use self::stream_ordered::StreamOrdered;
+pub use self::sync_alloc::SyncAlloc;
 pub use self::table::{AllocateFunction, DeallocateFunction, ForeignResource, ResourceTable};
-pub use self::tracking::{LiveAllocation, Tracking};
 
 use std::sync::Arc;
 
@@ -148,7 +148,7 @@ pub unsafe trait Resource: Send + Sync {
     }
 
     /// The segments that the resource took or gave back since the change with this number, that one included, the oldest first; none of
-    /// resources without segments. A [`Recording`] asks this whenever it writes something down.
+    /// resources without segments. An [`AllocationRecorder`] calls this for every event that it records.
     #[cfg(feature = "diagnostics")]
     #[inline]
     fn segment_changes(&self, since: u64) -> Vec<SegmentChange> {

@@ -16,7 +16,7 @@ use crate::resource::{CachingResource, LiveAllocation};
 ///
 /// ```
 /// # use curium_driver::Driver;
-/// use curium_memory::{Recording, Resource, Snapshot, StreamOrdered};
+/// use curium_memory::{AllocationRecorder, Resource, Snapshot, StreamOrdered};
 ///
 /// # let simulator = curium_sim::Simulator::new(curium_sim::Config::new())?;
 /// # // SAFETY: the simulator implements the driver's functions, and outlives everything made from this table.
@@ -25,7 +25,7 @@ use crate::resource::{CachingResource, LiveAllocation};
 /// let driver = Driver::load()?;
 /// # */
 /// let stream = driver.device(0)?.primary_context()?.stream()?;
-/// let resource = Recording::ring(StreamOrdered, 10_000);
+/// let resource = AllocationRecorder::ring(StreamOrdered, 10_000);
 /// let pointer = resource.allocate(&stream, 1 << 20, 256)?;
 /// let pickle = Snapshot::new(0, resource.events()).to_pickle();
 /// // std::fs::write("snapshot.pickle", pickle)?;
@@ -54,7 +54,7 @@ impl Snapshot {
         Self { device, events: log.events().to_vec(), live, segments }
     }
 
-    /// The same with `live` as what is in use, such as what [`Tracking`](crate::Tracking) knows: also what was allocated before the first
+    /// The same with `live` as what is in use, such as what [`LeakTracker`](crate::LeakTracker) knows: also what was allocated before the first
     /// event.
     #[must_use]
     #[inline]

@@ -3,7 +3,7 @@
 use std::hint::black_box;
 
 use curium_driver::{Context, Kernel, LaunchConfig, Library, Stream};
-use curium_memory::{CachingOptions, CachingResource, DeviceBuffer, PinnedBuffer, PinnedFlags, Plain};
+use curium_memory::{CachingOptions, CachingResource, DeviceBuffer, PinnedBuffer, PinnedFlags, SyncAlloc};
 
 use crate::measure::each;
 use crate::{COUNT, Copy, NOTHING, Result, Source, Subject};
@@ -65,7 +65,7 @@ impl Subject for Lane {
         let stream = &self.stream;
         let time = match source {
             Source::Stream => each(count, || DeviceBuffer::<u8>::uninit(stream, bytes).map(drop_used)),
-            Source::Plain => each(count, || DeviceBuffer::<u8, _>::uninit_in(Plain, stream, bytes).map(drop_used)),
+            Source::Plain => each(count, || DeviceBuffer::<u8, _>::uninit_in(SyncAlloc, stream, bytes).map(drop_used)),
         }?;
         stream.synchronize()?;
         Ok(Some(time))

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use curium_driver::{Error, Function};
-use curium_memory::{CachingOptions, CachingResource, Plain, Resource};
+use curium_memory::{CachingOptions, CachingResource, Resource, SyncAlloc};
 use curium_sim::{Config, Fault};
 use curium_sys::CUresult;
 use curium_tests::{Gate, TestDriver, on_driver, on_simulator};
@@ -289,7 +289,7 @@ fn without_a_cache_every_allocation_goes_to_the_driver() {
 fn segments_may_come_from_another_resource() {
     on_driver(|test| {
         let options = CachingOptions::new().with_cache(true);
-        let resource = CachingResource::with_upstream(&test.context(), &options, Plain).expect("a resource");
+        let resource = CachingResource::with_upstream(&test.context(), &options, SyncAlloc).expect("a resource");
         let stream = test.stream();
         test.assert_calls(Function::cuMemAlloc_v2, 2, || {
             let small = Block::new(&resource, &stream, 1 << 20);
@@ -389,7 +389,7 @@ fn segments_as_large_as_the_address_space_are_as_large_as_possible() {
         let options = CachingOptions::new().with_cache(true).with_segment_bytes(usize::MAX);
         let (context, stream) = (test.context(), test.stream());
         let mapped = CachingResource::with_options(&context, &options).expect("a resource can be made");
-        let lent = CachingResource::with_upstream(&context, &options, Plain).expect("a resource can be made");
+        let lent = CachingResource::with_upstream(&context, &options, SyncAlloc).expect("a resource can be made");
         for resource in [mapped, lent] {
             let block = Block::new(&resource, &stream, 1 << 20);
             assert!(resource.statistics().reserved_bytes >= block.bytes as u64);

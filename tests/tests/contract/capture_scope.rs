@@ -6,7 +6,7 @@ use curium_driver::{
     Error, Event, EventFlags, Graph, GraphCache, GraphCacheOutcome, LaunchConfig, Library, SafeKernel, Stream,
 };
 use curium_memory::{
-    Array, ArrayFlags, ArrayShape, DeviceBuffer, DeviceVec, MappedBuffer, PitchedBuffer, Plain, UnifiedBuffer,
+    Array, ArrayFlags, ArrayShape, DeviceBuffer, DeviceVec, MappedBuffer, PitchedBuffer, SyncAlloc, UnifiedBuffer,
 };
 use curium_tests::{TestDriver, kernels, on_driver};
 
@@ -112,7 +112,7 @@ fn operation_that_would_end_the_capture_is_refused_and_the_capture_goes_on() {
             assert_refused(stream.wait_event(&inside), "was recorded in a capture");
             assert_refused(inside.is_finished(), "was recorded in a capture");
             assert_refused(inside.synchronize(), "was recorded in a capture");
-            assert_refused(DeviceBuffer::<u32, Plain>::uninit_in(Plain, scope, LEN), "only memory of");
+            assert_refused(DeviceBuffer::<u32, SyncAlloc>::uninit_in(SyncAlloc, scope, LEN), "only memory of");
             assert_refused(MappedBuffer::<u32>::zeroed(scope, LEN), "one of a capture");
             assert_refused(DeviceBuffer::<u32>::zeroed(scope, LEN)?.to_vec(), "is being captured");
             assert_refused(DeviceVec::<u32>::new(scope), "one of a capture");
@@ -123,7 +123,7 @@ fn operation_that_would_end_the_capture_is_refused_and_the_capture_goes_on() {
             assert_refused(scope.launch_host_function(|| ()), "is being captured");
             scope.wait_event(&inside)?;
             context.memory_info()?;
-            drop(DeviceBuffer::<u32, Plain>::uninit_in(Plain, &stream, LEN)?);
+            drop(DeviceBuffer::<u32, SyncAlloc>::uninit_in(SyncAlloc, &stream, LEN)?);
             Ok::<_, Error>(())
         });
         let mut executable = graph.and_then(|graph| graph.instantiate()).expect("nothing has ended the capture");

@@ -5,7 +5,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use curium_driver::{Error, Function, Stream, call};
 use curium_memory::copy::{self, CopyBatch, CopyOptions};
 use curium_memory::{
-    DeviceBuffer, DeviceSlice, Extent, HostGrid, HostGridMut, MemoryLocation, PinnedBuffer, PinnedFlags, Pitch, Plain,
+    DeviceBuffer, DeviceSlice, Extent, HostGrid, HostGridMut, MemoryLocation, PinnedBuffer, PinnedFlags, Pitch,
+    SyncAlloc,
 };
 use curium_sim::{Config, Fault, Simulator};
 use curium_sys::{CUresult, CUstreamCaptureMode, CudaVersion};
@@ -374,7 +375,7 @@ fn copy_between_devices_that_cannot_reach_each_other_goes_all_the_same() {
 fn kernel_argument_on_another_device_is_given_access_once() {
     with_two_devices(|test, _, [first, second]| {
         use curium_driver::Argument;
-        let buffer = DeviceBuffer::from_slice_in(Plain, &first, &[1_u32; 4]).expect("memory suffices");
+        let buffer = DeviceBuffer::from_slice_in(SyncAlloc, &first, &[1_u32; 4]).expect("memory suffices");
         for calls in [1, 0] {
             test.assert_calls(Function::cuCtxEnablePeerAccess, calls, || {
                 // SAFETY: nothing is launched with it.

@@ -83,7 +83,7 @@ const EXEMPT: &[(&str, &str)] = &[
     ("DiskCache::of_user", "asks the environment for a folder"),
     ("Driver::from_provider", "initializes another driver; every test that uses one does"),
     ("Pending::detach", "enqueues nothing; see `copy`"),
-    ("Recording::flush", "waits for a writer of lines, and calls no driver"),
+    ("AllocationRecorder::flush", "waits for a writer of lines, and calls no driver"),
     ("Registered::scope", "as for `new`; see `host_memory`"),
     ("RegisteredRef::scope", "as for `Registered::scope`"),
     ("Staging::set_options", "changes what the context holds; see `staging`"),

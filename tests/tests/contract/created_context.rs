@@ -6,7 +6,7 @@ use curium_driver::{
     CacheConfig, Context, ContextFlags, ContextKind, ContextOptions, Error, Event, EventFlags, Function, LaunchConfig,
     Library, RawContext, RdmaScope, SharedMemoryConfig,
 };
-use curium_memory::{DeviceBuffer, Plain};
+use curium_memory::{DeviceBuffer, SyncAlloc};
 use curium_sim::{Config, Fault};
 use curium_sys::{CUresult, CudaVersion};
 use curium_tests::{CreatedContext, Gate, TestDriver, in_own_process, kernels, on_driver, on_simulator};
@@ -37,7 +37,7 @@ fn kernel_in_one_context_uses_memory_of_another_of_the_device() {
             let library = Library::from_ptx(test.driver(), kernels::FILL).expect("the kernels load");
             let fill = library.kernel::<(&mut [u32], u32, u32)>("fill").expect("there is such a kernel");
             let mut pooled = DeviceBuffer::<u32>::zeroed(&stream, 64).expect("memory suffices");
-            let mut plain = DeviceBuffer::<u32, _>::zeroed_in(Plain, &stream, 64).expect("memory suffices");
+            let mut plain = DeviceBuffer::<u32, _>::zeroed_in(SyncAlloc, &stream, 64).expect("memory suffices");
             let config = LaunchConfig::for_elements(64);
             // SAFETY: `fill` writes as many words as the buffer has.
             unsafe { fill.launch(&other, config, (&mut pooled, 5, 64)) }.expect("it can be launched");

@@ -3,7 +3,7 @@
 use std::mem::MaybeUninit;
 
 use curium_driver::{Error, Function, LaunchConfig, Library};
-use curium_memory::{AsDeviceSlice, DeviceBox, DeviceBuffer, DeviceSlice, DeviceSliceMut, Plain, StreamOrdered};
+use curium_memory::{AsDeviceSlice, DeviceBox, DeviceBuffer, DeviceSlice, DeviceSliceMut, StreamOrdered, SyncAlloc};
 use curium_sim::{Config, Fault};
 use curium_sys::CUresult;
 use curium_tests::{Gate, TestDriver, guard, kernels, on_driver, on_simulator};
@@ -239,7 +239,7 @@ fn filled_buffer_holds_the_value() {
         let stream = test.stream();
         let buffer = DeviceBuffer::filled(&stream, 1.5_f32, 100).expect("memory suffices");
         assert_eq!(buffer.to_vec().expect("the buffer can be read"), [1.5; 100]);
-        let buffer = DeviceBuffer::filled_in(Plain, &stream, 7_u8, 3).expect("memory suffices");
+        let buffer = DeviceBuffer::filled_in(SyncAlloc, &stream, 7_u8, 3).expect("memory suffices");
         assert_eq!(buffer.to_vec().expect("the buffer can be read"), [7; 3]);
     });
 }
@@ -251,7 +251,7 @@ fn plain_memory_takes_two_calls_beyond_those_of_c_where_its_context_is_current()
         let calls = || Function::all().map(|function| simulator.calls(function)).sum::<u64>();
         let allocate = || {
             let before = calls();
-            drop(DeviceBuffer::<u8, _>::uninit_in(Plain, &stream, 1 << 20).expect("memory suffices"));
+            drop(DeviceBuffer::<u8, _>::uninit_in(SyncAlloc, &stream, 1 << 20).expect("memory suffices"));
             calls() - before
         };
         // Which context is current is asked, and whether the stream is idle.
@@ -266,9 +266,9 @@ fn buffer_in_a_resource_allocates_and_frees_there() {
     on_driver(|test| {
         let stream = test.stream();
         let buffer = test.assert_calls(Function::cuMemAlloc_v2, 1, || {
-            DeviceBuffer::from_slice_in(Plain, &stream, &[1_u32, 2]).expect("memory suffices")
+            DeviceBuffer::from_slice_in(SyncAlloc, &stream, &[1_u32, 2]).expect("memory suffices")
         });
-        let shared = DeviceBuffer::<u32, &Plain>::zeroed_in(&Plain, &stream, 2).expect("memory suffices");
+        let shared = DeviceBuffer::<u32, &SyncAlloc>::zeroed_in(&SyncAlloc, &stream, 2).expect("memory suffices");
         let chosen: std::sync::Arc<dyn curium_memory::Resource> = std::sync::Arc::new(StreamOrdered);
         let mut chosen = DeviceBuffer::<u32, _>::uninit_in(chosen, &stream, 2).expect("memory suffices");
         chosen.copy_from_buffer(&buffer).expect("the lengths are equal");
@@ -329,7 +329,7 @@ fn box_holds_its_value() {
 #[test]
 fn memory_that_foreign_code_has_freed_is_named_by_the_error() {
     on_simulator(Config::new(), |test, _| {
-        let buffer = DeviceBuffer::from_slice_in(Plain, &test.stream(), &[1_u32; 8]).expect("memory suffices");
+        let buffer = DeviceBuffer::from_slice_in(SyncAlloc, &test.stream(), &[1_u32; 8]).expect("memory suffices");
         let address = buffer.as_pointer().as_raw();
         // SAFETY: that this is wrong is what the test is about.
         unsafe { curium_driver::call!(test.driver(), cuMemFree_v2(address)) }.expect("the memory is live");

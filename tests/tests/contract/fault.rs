@@ -92,7 +92,7 @@ const MEANINGS: &[Meaning] = &[
     Meaning {
         function: Function::cuStreamSynchronize,
         code: None,
-        operation: Some("Plain::allocate and Plain::deallocate"),
+        operation: Some("SyncAlloc::allocate and SyncAlloc::deallocate"),
     },
     Meaning {
         function: Function::cuStreamSynchronize,
@@ -107,7 +107,11 @@ const MEANINGS: &[Meaning] = &[
     Meaning { function: Function::cuStreamSynchronize, code: None, operation: Some("Arena::deallocate") },
     Meaning { function: Function::cuStreamSynchronize, code: None, operation: Some("Arena::trim") },
     // A stream that cannot be asked whether it is idle is waited for.
-    Meaning { function: Function::cuStreamQuery, code: None, operation: Some("Plain::allocate and Plain::deallocate") },
+    Meaning {
+        function: Function::cuStreamQuery,
+        code: None,
+        operation: Some("SyncAlloc::allocate and SyncAlloc::deallocate"),
+    },
     Meaning {
         function: Function::cuStreamQuery,
         code: None,

@@ -5,8 +5,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use curium_driver::{AttachMode, DevicePointer, Error, Function};
 use curium_memory::{
-    DeviceBuffer, MappedBuffer, MemoryAdvice, MemoryKind, MemoryLocation, PitchedBuffer, Plain, PointerInfo,
-    RegisterFlags, Registered, RegisteredRef, UnifiedBox, UnifiedBuffer, set_synchronous_copies, unified,
+    DeviceBuffer, MappedBuffer, MemoryAdvice, MemoryKind, MemoryLocation, PitchedBuffer, PointerInfo, RegisterFlags,
+    Registered, RegisteredRef, SyncAlloc, UnifiedBox, UnifiedBuffer, set_synchronous_copies, unified,
 };
 use curium_sim::{Config, Fault};
 use curium_sys::{CUresult, CudaVersion};
@@ -326,7 +326,7 @@ fn pitched_rows_begin_at_the_pitch_and_hold_their_elements() {
 fn synchronous_copies_are_set_for_memory_that_is_of_no_pool() {
     on_driver(|test| {
         let (stream, driver) = (test.stream(), test.driver());
-        let plain = DeviceBuffer::<u8, _>::zeroed_in(Plain, &stream, 100).expect("memory suffices");
+        let plain = DeviceBuffer::<u8, _>::zeroed_in(SyncAlloc, &stream, 100).expect("memory suffices");
         set_synchronous_copies(driver, plain.as_pointer(), true).expect("the memory takes the attribute");
         plain.to_vec().expect("the buffer can be read");
         set_synchronous_copies(driver, plain.as_pointer(), false).expect("the memory takes the attribute");

@@ -1,7 +1,7 @@
 //! [`IpcMemory`]: device memory of one process in another. On the simulator, each simulator stands for a process.
 
 use curium_driver::{Function, call};
-use curium_memory::{DeviceBuffer, IpcMemory, IpcMemoryHandle, Plain, Resource};
+use curium_memory::{DeviceBuffer, IpcMemory, IpcMemoryHandle, Resource, SyncAlloc};
 use curium_sim::{Config, Fault};
 use curium_sys::CUresult;
 use curium_tests::{on_driver, on_simulator};
@@ -13,7 +13,7 @@ fn memory_of_another_process_is_opened_by_its_name_and_closed_once() {
     on_simulator(Config::new(), |owner, _| {
         on_simulator(Config::new(), |other, simulator| {
             let stream = owner.stream();
-            let pointer = Plain.allocate(&stream, 256, 256).expect("memory suffices");
+            let pointer = SyncAlloc.allocate(&stream, 256, 256).expect("memory suffices");
             // SAFETY: the memory has these bytes, for use on this stream.
             unsafe { call!(owner.driver(), cuMemsetD8Async(pointer.as_raw(), 4, 256, stream.as_raw())) }
                 .expect("the memory can be filled");
@@ -33,7 +33,7 @@ fn memory_of_another_process_is_opened_by_its_name_and_closed_once() {
             assert_eq!(error.function(), Some(Function::cuIpcCloseMemHandle));
             other.assert_calls(Function::cuIpcCloseMemHandle, 1, || drop(memory));
             // SAFETY: the memory came from this resource with these figures, and nobody uses it.
-            unsafe { Plain.deallocate(&stream, pointer, 256, 256) }.expect("the memory can be freed");
+            unsafe { SyncAlloc.deallocate(&stream, pointer, 256, 256) }.expect("the memory can be freed");
         });
     });
 }
@@ -42,12 +42,12 @@ fn memory_of_another_process_is_opened_by_its_name_and_closed_once() {
 fn memory_of_the_same_process_is_not_opened() {
     on_driver(|test| {
         let (stream, context) = (test.stream(), test.context());
-        let pointer = Plain.allocate(&stream, 256, 256).expect("memory suffices");
+        let pointer = SyncAlloc.allocate(&stream, 256, 256).expect("memory suffices");
         let name = IpcMemoryHandle::of(&context, pointer).expect("the memory has a name");
         let error = IpcMemory::open(&context, name).expect_err("the memory is this process's own");
         assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_INVALID_CONTEXT));
         // SAFETY: the memory came from this resource with these figures, and nobody uses it.
-        unsafe { Plain.deallocate(&stream, pointer, 256, 256) }.expect("the memory can be freed");
+        unsafe { SyncAlloc.deallocate(&stream, pointer, 256, 256) }.expect("the memory can be freed");
     });
 }
 

@@ -6,7 +6,7 @@ mod concurrent;
 mod outliving;
 
 use curium_driver::{Graph, GraphExec, LaunchConfig, Library, Result, Stream};
-use curium_memory::{DeviceBuffer, LimitedResource, MappedBuffer, Plain, StreamOrdered, UnifiedBuffer};
+use curium_memory::{DeviceBuffer, LimitedResource, MappedBuffer, StreamOrdered, SyncAlloc, UnifiedBuffer};
 use curium_sim::Config;
 use curium_tests::{TestDriver, kernels, on_driver, on_simulator};
 
@@ -33,7 +33,7 @@ fn replay_after_everything_that_it_touches_was_dropped_does_the_work() {
         let mut executable = {
             let stream = test.stream();
             let x = buffer(&stream, 5);
-            let plain = DeviceBuffer::from_slice_in(Plain, &stream, &[1_u32; LEN]).expect("memory suffices");
+            let plain = DeviceBuffer::from_slice_in(SyncAlloc, &stream, &[1_u32; LEN]).expect("memory suffices");
             let mut y = DeviceBuffer::<u32>::zeroed(&stream, LEN).expect("memory suffices");
             let library = Library::from_ptx(test.driver(), kernels::FILL).expect("the PTX is right");
             let kernel = library.kernel::<(&mut [u32], u32, u32)>("fill").expect("the kernel is there");

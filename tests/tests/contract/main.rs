@@ -1,5 +1,7 @@
 //! What holds on every driver, one file per object: run on the simulator, and with `CURIUM_TEST_DRIVER=cuda` on this machine's.
 
+#![cfg_attr(not(unix), allow(dead_code, unused_imports, reason = "operations on file descriptors are left out"))]
+
 mod array;
 mod attribute;
 #[cfg(not(miri))]
@@ -14,6 +16,7 @@ mod context;
 mod context_operations;
 mod context_stack;
 mod copy;
+#[cfg(unix)]
 mod core_dump;
 mod coverage;
 mod created_context;

@@ -1,4 +1,4 @@
-//! [`Reclaiming`]: what is tried before memory is called short, rung by rung.
+//! [`Reclaiming`]: out-of-memory recovery, step by step.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -6,7 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use curium_driver::{DevicePointer, Error, Function, Result, Stream};
 use curium_memory::{
-    CachingOptions, CachingResource, LimitedResource, Plain, Reclaiming, Resource, Rung, RungStatistics, StreamOrdered,
+    CachingOptions, CachingResource, LimitedResource, Reclaiming, RecoveryStep, RecoveryStepStatistics, Resource,
+    StreamOrdered, SyncAlloc,
 };
 use curium_sim::{Config, Fault, Simulator};
 use curium_sys::CUresult;
@@ -15,7 +16,7 @@ use curium_tests::{Gate, TestDriver, on_driver, on_simulator};
 const BUDGET: u64 = 64 << 20;
 const MOST: usize = 40 << 20;
 
-fn ladder(test: &TestDriver) -> Reclaiming<CachingResource> {
+fn recovering(test: &TestDriver) -> Reclaiming<CachingResource> {
     let options = CachingOptions::new().with_cache(true);
     Reclaiming::new(CachingResource::with_options(&test.context(), &options).expect("a resource can be made"))
 }
@@ -25,7 +26,7 @@ fn free(resource: &dyn Resource, stream: &Stream, pointer: DevicePointer<u8>, by
     unsafe { resource.deallocate(stream, pointer, bytes, 256) }.expect("the memory can be freed");
 }
 
-fn tried(statistics: RungStatistics) -> (u64, u64, u64) {
+fn tried(statistics: RecoveryStepStatistics) -> (u64, u64, u64) {
     (statistics.tried, statistics.helped, statistics.failed)
 }
 
@@ -50,7 +51,7 @@ fn purging_helps_when_the_memory_was_freed_but_not_joined() {
 #[test]
 fn synchronizing_helps_when_other_work_holds_the_memory() {
     when_short(|test, _| {
-        let (resource, stream, other) = (ladder(test), test.stream(), test.stream());
+        let (resource, stream, other) = (recovering(test), test.stream(), test.stream());
         let pointer = resource.allocate(&stream, MOST, 256).expect("memory suffices");
         let gate = Gate::on(&stream);
         free(&resource, &stream, pointer, MOST);
@@ -85,7 +86,7 @@ fn trimming_helps_when_the_devices_pool_holds_the_memory() {
         let pointer = StreamOrdered.allocate(&stream, MOST, 256).expect("memory suffices");
         free(&StreamOrdered, &stream, pointer, MOST);
         stream.synchronize().expect("the stream works");
-        let resource = Reclaiming::new(Plain);
+        let resource = Reclaiming::new(SyncAlloc);
         let pointer = resource.allocate(&stream, MOST, 256).expect("the pool gives its memory back");
         free(&resource, &stream, pointer, MOST);
         let statistics = resource.statistics();
@@ -100,7 +101,7 @@ fn trimming_helps_when_the_devices_pool_holds_the_memory() {
 #[test]
 fn reclaimers_are_asked_by_priority_until_there_is_memory() {
     when_short(|test, _| {
-        let (resource, stream) = (Arc::new(ladder(test)), test.stream());
+        let (resource, stream) = (Arc::new(recovering(test)), test.stream());
         let asked = Arc::new(Mutex::new(Vec::new()));
         let held = Arc::new(Mutex::new(vec![resource.allocate(&stream, MOST, 256).expect("memory suffices")]));
         let register = |priority, frees: bool| {
@@ -127,9 +128,9 @@ fn reclaimers_are_asked_by_priority_until_there_is_memory() {
 }
 
 #[test]
-fn rung_that_fails_is_passed_by_and_told_of() {
+fn failing_step_is_skipped_and_reported() {
     when_short(|test, simulator| {
-        let (resource, stream) = (ladder(test), test.stream());
+        let (resource, stream) = (recovering(test), test.stream());
         let pointer = resource.allocate(&stream, MOST, 256).expect("memory suffices");
         for function in [Function::cuCtxSynchronize_v2, Function::cuMemPoolTrimTo] {
             simulator.inject(Fault::on(function).returns(CUresult::CUDA_ERROR_SYSTEM_NOT_READY));
@@ -151,9 +152,9 @@ fn rung_that_fails_is_passed_by_and_told_of() {
 }
 
 #[test]
-fn rung_that_fails_does_not_keep_the_next_from_helping() {
+fn failing_step_does_not_keep_the_next_from_helping() {
     when_short(|test, simulator| {
-        let (resource, stream) = (Arc::new(ladder(test)), test.stream());
+        let (resource, stream) = (Arc::new(recovering(test)), test.stream());
         let pointer = resource.allocate(&stream, MOST, 256).expect("memory suffices");
         simulator.inject(Fault::on(Function::cuCtxSynchronize_v2).returns(CUresult::CUDA_ERROR_SYSTEM_NOT_READY));
         let (inner, on) = (resource.inner().clone(), stream.clone());
@@ -168,28 +169,29 @@ fn rung_that_fails_does_not_keep_the_next_from_helping() {
     });
 }
 
-/// A source that has no memory until one rung was tried, and of which one rung fails.
+/// A source that has no memory until one step was tried, and of which one step fails.
 struct Stubborn {
-    helps: Rung,
-    fails: Option<Rung>,
-    tried: Mutex<Vec<Rung>>,
+    helps: RecoveryStep,
+    fails: Option<RecoveryStep>,
+    tried: Mutex<Vec<RecoveryStep>>,
 }
 
 impl Stubborn {
-    fn does(&self, rung: Rung) -> Result<()> {
-        self.tried.lock().unwrap_or_else(PoisonError::into_inner).push(rung);
-        let is_failing = self.fails == Some(rung) || self.fails == Some(Rung::Reclaim) && self.has_begun_to_reclaim();
-        if is_failing { Err(Error::argument("Stubborn", format!("{rung:?} fails"))) } else { Ok(()) }
+    fn does(&self, step: RecoveryStep) -> Result<()> {
+        self.tried.lock().unwrap_or_else(PoisonError::into_inner).push(step);
+        let is_failing =
+            self.fails == Some(step) || self.fails == Some(RecoveryStep::Reclaim) && self.has_begun_to_reclaim();
+        if is_failing { Err(Error::argument("Stubborn", format!("{step:?} fails"))) } else { Ok(()) }
     }
 
-    /// The last rung does what the others do once more.
+    /// The last step repeats the others once more.
     fn has_begun_to_reclaim(&self) -> bool {
         self.tried.lock().unwrap_or_else(PoisonError::into_inner).len() > 3
     }
 
     fn has_memory(&self) -> bool {
         match self.helps {
-            Rung::Reclaim => self.has_begun_to_reclaim(),
+            RecoveryStep::Reclaim => self.has_begun_to_reclaim(),
             helps => self.tried.lock().unwrap_or_else(PoisonError::into_inner).contains(&helps),
         }
     }
@@ -217,66 +219,67 @@ unsafe impl Resource for Stubborn {
     }
 
     fn purge(&self) -> Result<()> {
-        self.does(Rung::Purge)
+        self.does(RecoveryStep::Purge)
     }
 
     fn synchronize(&self, _: &Stream) -> Result<()> {
-        self.does(Rung::Synchronize)
+        self.does(RecoveryStep::Synchronize)
     }
 
     fn trim(&self, _: &Stream, _: usize) -> Result<()> {
-        self.does(Rung::Trim)
+        self.does(RecoveryStep::Trim)
     }
 }
 
 #[test]
-fn each_rung_helps_whichever_fails_before_it_or_itself() {
-    const RUNGS: [Rung; 4] = [Rung::Purge, Rung::Synchronize, Rung::Trim, Rung::Reclaim];
+fn each_step_helps_whichever_fails_before_it_or_itself() {
+    const STEPS: [RecoveryStep; 4] =
+        [RecoveryStep::Purge, RecoveryStep::Synchronize, RecoveryStep::Trim, RecoveryStep::Reclaim];
     on_driver(|test| {
         let stream = test.stream();
         for (helps, fails) in (0..4).flat_map(|helps| (0..5).map(move |fails| (helps, fails))) {
-            let source = Stubborn { helps: RUNGS[helps], fails: RUNGS.get(fails).copied(), tried: Mutex::default() };
+            let source = Stubborn { helps: STEPS[helps], fails: STEPS.get(fails).copied(), tried: Mutex::default() };
             let resource = Reclaiming::new(source);
             let _guard = resource.register(0, |bytes| bytes);
             // The device's pool is trimmed as well, also where trimming the source fails.
             let pointer = test.assert_calls(Function::cuMemPoolTrimTo, [0, 0, 1, 2][helps], || {
-                resource.allocate(&stream, 100, 256).expect("a rung helps")
+                resource.allocate(&stream, 100, 256).expect("a step helps")
             });
             free(&resource, &stream, pointer, 100);
             let statistics = resource.statistics();
             let counted = [statistics.purge, statistics.synchronize, statistics.trim, statistics.reclaim].map(tried);
-            for (rung, counted) in counted.into_iter().enumerate() {
-                let is_reached = rung <= helps;
-                // The last rung does what the others do, and so fails where they do.
-                let has_failed = is_reached && (rung == fails || (rung == 3 && fails < 3));
-                let expected = (u64::from(is_reached), u64::from(rung == helps), u64::from(has_failed));
-                assert_eq!(counted, expected, "{:?} when {:?} helps and {fails} fails", RUNGS[rung], RUNGS[helps]);
+            for (step, counted) in counted.into_iter().enumerate() {
+                let is_reached = step <= helps;
+                // The last step repeats the others, and so fails where they do.
+                let has_failed = is_reached && (step == fails || (step == 3 && fails < 3));
+                let expected = (u64::from(is_reached), u64::from(step == helps), u64::from(has_failed));
+                assert_eq!(counted, expected, "{:?} when {:?} helps and {fails} fails", STEPS[step], STEPS[helps]);
             }
         }
     });
 }
 
 #[test]
-fn reclaimer_that_panics_leaves_the_ladder_for_others() {
+fn panicking_reclaimer_leaves_recovery_usable() {
     on_driver(|test| {
         let stream = test.stream();
-        let source = Stubborn { helps: Rung::Reclaim, fails: None, tried: Mutex::default() };
+        let source = Stubborn { helps: RecoveryStep::Reclaim, fails: None, tried: Mutex::default() };
         let resource = Reclaiming::new(source);
         let guard = resource.register(0, |_| panic!("this panic is part of the test"));
-        let climb = || resource.allocate(&stream, 100, 256).map(|_| ());
-        assert!(catch_unwind(AssertUnwindSafe(climb)).is_err(), "the panic goes on");
+        let attempt = || resource.allocate(&stream, 100, 256).map(|_| ());
+        assert!(catch_unwind(AssertUnwindSafe(attempt)).is_err(), "the panic goes on");
         drop(guard);
         resource.inner().tried.lock().unwrap_or_else(PoisonError::into_inner).clear();
         let _guard = resource.register(0, |bytes| bytes);
-        let pointer = resource.allocate(&stream, 100, 256).expect("the thread may climb again");
+        let pointer = resource.allocate(&stream, 100, 256).expect("the thread may recover again");
         free(&resource, &stream, pointer, 100);
     });
 }
 
 #[test]
-fn context_that_is_lost_on_the_ladder_ends_it() {
+fn lost_context_ends_recovery() {
     when_short(|test, simulator| {
-        let (resource, stream) = (ladder(test), test.stream());
+        let (resource, stream) = (recovering(test), test.stream());
         let pointer = resource.allocate(&stream, MOST, 256).expect("memory suffices");
         simulator.inject(Fault::on(Function::cuCtxSynchronize_v2).returns(CUresult::CUDA_ERROR_ILLEGAL_ADDRESS));
         let error = resource.allocate(&stream, MOST, 256).expect_err("the context is lost");
@@ -290,7 +293,7 @@ fn context_that_is_lost_on_the_ladder_ends_it() {
 #[test]
 fn reclaimer_that_allocates_does_not_begin_anew() {
     when_short(|test, _| {
-        let (resource, stream) = (Arc::new(ladder(test)), test.stream());
+        let (resource, stream) = (Arc::new(recovering(test)), test.stream());
         let pointer = resource.allocate(&stream, MOST, 256).expect("memory suffices");
         let calls = Arc::new(AtomicUsize::new(0));
         let (weak, on, count) = (Arc::downgrade(&resource), stream.clone(), Arc::clone(&calls));
@@ -307,13 +310,13 @@ fn reclaimer_that_allocates_does_not_begin_anew() {
 }
 
 #[test]
-fn other_errors_and_success_do_not_use_the_ladder() {
+fn other_errors_and_success_start_no_recovery() {
     on_driver(|test| {
         let (resource, stream) = (Reclaiming::new(StreamOrdered), test.stream());
         let pointer = resource.allocate(&stream, 100, 256).expect("memory suffices");
         free(&resource, &stream, pointer, 100);
         resource.allocate(&stream, 0, 256).expect_err("the request is refused");
-        assert_eq!(resource.statistics(), curium_memory::LadderStatistics::default());
+        assert_eq!(resource.statistics(), curium_memory::RecoveryStatistics::default());
         let total = test.device().total_memory().expect("a device has memory");
         let error = resource.allocate(&stream, total * 2, 256).expect_err("no device holds twice its memory");
         assert!(error.is_out_of_memory(), "{error}");

@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use curium_driver::{DevicePointer, Function, Graph, Result, Stream, observe_calls};
 use curium_memory::{
-    Arena, CachingOptions, CachingResource, CachingStatistics, DeviceBuffer, Plain, Resource, Staging, StagingOptions,
+    Arena, CachingOptions, CachingResource, CachingStatistics, DeviceBuffer, Resource, Staging, StagingOptions,
+    SyncAlloc,
 };
 use curium_tests::{During, Gate, assert_reentrant, on_driver};
 
@@ -32,12 +33,12 @@ unsafe impl Resource for Circular {
             let seen = (cache.allocate(stream, bytes, alignment), cache.statistics());
             *self.seen.lock().unwrap_or_else(PoisonError::into_inner) = Some(seen);
         }
-        Plain.allocate(stream, bytes, alignment)
+        SyncAlloc.allocate(stream, bytes, alignment)
     }
 
     unsafe fn deallocate(&self, stream: &Stream, at: DevicePointer<u8>, bytes: usize, alignment: usize) -> Result<()> {
         // SAFETY: the caller's promises are those of this resource.
-        unsafe { Plain.deallocate(stream, at, bytes, alignment) }
+        unsafe { SyncAlloc.deallocate(stream, at, bytes, alignment) }
     }
 }
 

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use curium_driver::{DevicePointer, Error, Function, Result, Stream, call};
 use curium_memory::{
-    Arena, CachingOptions, CachingResource, LimitedResource, Managed, MemoryPool, OnFailure, Pinned, Plain, Reclaiming,
-    Recording, Resource, ResourceTable, Statistics, StreamOrdered, Tracking,
+    AllocationRecorder, Arena, CachingOptions, CachingResource, FailureCallback, LeakTracker, LimitedResource, Managed,
+    MemoryPool, Pinned, Reclaiming, Resource, ResourceTable, Statistics, StreamOrdered, SyncAlloc,
 };
 use curium_sim::{Config, Fault};
 use curium_sys::CUresult;
@@ -60,7 +60,7 @@ fn all(test: &TestDriver) -> Vec<(&'static str, Arc<dyn Resource>)> {
     vec![
         ("StreamOrdered", Arc::new(StreamOrdered)),
         ("MemoryPool", Arc::new(MemoryPool::new(&test.device()).expect("a pool can be made"))),
-        ("Plain", Arc::new(Plain)),
+        ("SyncAlloc", Arc::new(SyncAlloc)),
         ("Managed", Arc::new(Managed)),
         ("Pinned", Arc::new(Pinned)),
         ("Arena", Arc::new(Arena::new(&context).expect("memory can be mapped"))),
@@ -68,13 +68,13 @@ fn all(test: &TestDriver) -> Vec<(&'static str, Arc<dyn Resource>)> {
         ("ForeignResource", Arc::new(table())),
         ("LimitedResource", Arc::new(LimitedResource::new(StreamOrdered, 1 << 30))),
         ("Statistics", Arc::new(Statistics::new(StreamOrdered))),
-        ("Tracking", Arc::new(Tracking::new(StreamOrdered))),
-        ("Recording", Arc::new(Recording::ring(StreamOrdered, 3))),
-        ("OnFailure", Arc::new(OnFailure::new(StreamOrdered, |_: &Error, _: &Stream, _| false))),
+        ("LeakTracker", Arc::new(LeakTracker::new(StreamOrdered))),
+        ("AllocationRecorder", Arc::new(AllocationRecorder::ring(StreamOrdered, 3))),
+        ("FailureCallback", Arc::new(FailureCallback::new(StreamOrdered, |_: &Error, _: &Stream, _| false))),
         ("Reclaiming", Arc::new(Reclaiming::new(caching(test)))),
         (
             "a tower",
-            Arc::new(Statistics::new(Tracking::new(LimitedResource::new(Reclaiming::new(caching(test)), 1 << 30)))),
+            Arc::new(Statistics::new(LeakTracker::new(LimitedResource::new(Reclaiming::new(caching(test)), 1 << 30)))),
         ),
     ]
 }
@@ -132,7 +132,7 @@ fn sizes_and_alignments_that_cannot_be_are_errors_with_the_figures() {
         let stream = test.stream();
         let arena = Arena::new(&test.context()).expect("memory can be mapped");
         let sources: [(&dyn Resource, usize); 5] =
-            [(&StreamOrdered, 256), (&Plain, 256), (&Managed, 256), (&Pinned, 256), (&arena, 2 << 20)];
+            [(&StreamOrdered, 256), (&SyncAlloc, 256), (&Managed, 256), (&Pinned, 256), (&arena, 2 << 20)];
         for (resource, largest) in sources {
             let beyond = largest * 2;
             let cases = [
@@ -156,7 +156,7 @@ fn memory_that_is_short_is_an_error_with_the_figures() {
     on_simulator(Config::new().with_memory_budget(64 << 20), |test, _| {
         let stream = test.stream();
         let arena = Arena::new(&test.context()).expect("memory can be mapped");
-        for resource in [&StreamOrdered as &dyn Resource, &Plain, &arena] {
+        for resource in [&StreamOrdered as &dyn Resource, &SyncAlloc, &arena] {
             let error = resource.allocate(&stream, 65 << 20, 256).expect_err("the budget is too small");
             assert!(error.is_out_of_memory() && !error.is_sticky(), "{error}");
             let Error::OutOfMemory(figures) = &error else { panic!("{error:?} has no figures") };
@@ -174,7 +174,7 @@ fn blocking_sources_wait_for_the_stream_before_they_free() {
     on_driver(|test| {
         let stream = test.stream();
         let arena = Arena::new(&test.context()).expect("memory can be mapped");
-        for resource in [&Plain as &dyn Resource, &Managed, &Pinned, &arena] {
+        for resource in [&SyncAlloc as &dyn Resource, &Managed, &Pinned, &arena] {
             let pointer = resource.allocate(&stream, 4096, 256).expect("memory suffices");
             let gate = Gate::on(&stream);
             let (address, raw) = (pointer.as_raw(), stream.as_raw());
@@ -197,7 +197,7 @@ fn free_that_fails_leaves_the_memory_to_the_caller() {
         let stream = test.stream();
         let cases: [(&dyn Resource, Function); 4] = [
             (&StreamOrdered, Function::cuMemFreeAsync),
-            (&Plain, Function::cuMemFree_v2),
+            (&SyncAlloc, Function::cuMemFree_v2),
             (&Managed, Function::cuMemFree_v2),
             (&Pinned, Function::cuMemFreeHost),
         ];

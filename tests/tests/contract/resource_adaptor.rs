@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak, mpsc};
 
 use curium_driver::{DevicePointer, Error, Stream, set_drop_observer};
 use curium_memory::{
-    AllocationLog, DeviceBox, DeviceBuffer, EventKind, LimitedResource, OnFailure, Reclaiming, Recording, Resource,
-    Statistics, StreamOrdered, Tracking,
+    AllocationLog, AllocationRecorder, DeviceBox, DeviceBuffer, EventKind, FailureCallback, LeakTracker,
+    LimitedResource, Reclaiming, Resource, Statistics, StreamOrdered,
 };
 use curium_sim::{Config, Fault};
 use curium_sys::{CUresult, Function};
@@ -81,7 +81,7 @@ fn statistics_count_what_is_in_use_and_what_was_at_most() {
 fn tracking_knows_who_asked() {
     on_driver(|test| {
         // Through other adaptors and pointers as well.
-        let resource = Arc::new(Statistics::new(Tracking::new(StreamOrdered)));
+        let resource = Arc::new(Statistics::new(LeakTracker::new(StreamOrdered)));
         let stream = test.stream();
         let line = Location::caller().line() + 1;
         let pointer = resource.allocate(&stream, 100, 256).expect("memory suffices");
@@ -99,7 +99,7 @@ fn tracking_knows_who_asked() {
 #[test]
 fn tracking_refuses_memory_that_is_freed_twice_or_with_other_figures() {
     on_driver(|test| {
-        let (resource, stream) = (Tracking::new(StreamOrdered), test.stream());
+        let (resource, stream) = (LeakTracker::new(StreamOrdered), test.stream());
         let pointer = resource.allocate(&stream, 100, 256).expect("memory suffices");
         for (pointer, bytes, expected) in [
             (pointer, 99, "99 bytes aligned to 256 are freed that were allocated as 100 bytes at"),
@@ -122,7 +122,7 @@ fn tracking_reports_leaks_with_their_lines_when_it_is_dropped() {
         let stream = test.stream();
         let reports = Arc::new(Mutex::new(Vec::new()));
         let seen = Arc::clone(&reports);
-        let resource = Tracking::new(StreamOrdered);
+        let resource = LeakTracker::new(StreamOrdered);
         let pointers: Vec<_> =
             (1..=20).map(|bytes| resource.allocate(&stream, bytes, 256).expect("memory suffices")).collect();
         set_drop_observer(Some(Arc::new(move |error: &Error| {
@@ -131,7 +131,7 @@ fn tracking_reports_leaks_with_their_lines_when_it_is_dropped() {
         drop(resource);
         set_drop_observer(None);
         let reports = reports.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let report = reports.iter().find(|report| report.starts_with("Tracking::drop")).expect("leaks are reported");
+        let report = reports.iter().find(|report| report.starts_with("LeakTracker::drop")).expect("leaks are reported");
         assert!(report.contains("20 allocations of 210 bytes were never freed"), "{report}");
         assert!(report.contains("\n  16 bytes at 0x") && report.ends_with("\n  and 4 more"), "{report}");
         pointers.into_iter().zip(1..).for_each(|(pointer, bytes)| free(&StreamOrdered, &stream, pointer, bytes));
@@ -142,7 +142,7 @@ fn tracking_reports_leaks_with_their_lines_when_it_is_dropped() {
 fn callback_decides_how_often_a_failed_allocation_is_tried() {
     on_simulator(Config::new(), |test, simulator| {
         let calls = AtomicUsize::new(0);
-        let resource = OnFailure::new(StreamOrdered, |error: &Error, _: &Stream, bytes| {
+        let resource = FailureCallback::new(StreamOrdered, |error: &Error, _: &Stream, bytes| {
             assert!(error.is_out_of_memory() && bytes == 100, "{error}");
             calls.fetch_add(1, Ordering::Relaxed) < 2
         });
@@ -162,7 +162,7 @@ fn callback_decides_how_often_a_failed_allocation_is_tried() {
 #[test]
 fn recording_keeps_the_last_events() {
     on_simulator(Config::new(), |test, simulator| {
-        let (resource, stream) = (Recording::ring(StreamOrdered, 4), test.stream());
+        let (resource, stream) = (AllocationRecorder::ring(StreamOrdered, 4), test.stream());
         let line = line!() + 1;
         let pointer = resource.allocate(&stream, 100, 256).expect("memory suffices");
         free(&resource, &stream, pointer, 100);
@@ -215,7 +215,7 @@ fn recorded_log_is_replayed_on_another_resource() {
     on_driver(|test| {
         let paper = Paper { room: usize::MAX, ..Paper::default() };
         let (stream, other) = (test.stream(), test.stream());
-        let resource = Recording::to_writer(StreamOrdered, paper.clone());
+        let resource = AllocationRecorder::to_writer(StreamOrdered, paper.clone());
         let kept = resource.allocate(&stream, 5000, 256).expect("memory suffices");
         for bytes in 1..20 {
             let pointer = resource.allocate(&other, bytes * 100, 256).expect("memory suffices");
@@ -256,7 +256,7 @@ fn replay_that_fails_frees_what_it_has() {
 fn log_that_cannot_be_written_harms_no_allocation() {
     on_driver(|test| {
         let (paper, stream) = (Paper { room: 60, ..Paper::default() }, test.stream());
-        let resource = Recording::to_writer(StreamOrdered, paper);
+        let resource = AllocationRecorder::to_writer(StreamOrdered, paper);
         for _ in 0..3 {
             let pointer = resource.allocate(&stream, 100, 256).expect("memory suffices");
             free(&resource, &stream, pointer, 100);
@@ -268,8 +268,10 @@ fn log_that_cannot_be_written_harms_no_allocation() {
 #[test]
 fn buffers_are_tracked_and_recorded_with_the_line_that_creates_them() {
     on_driver(|test| {
-        let resource =
-            Recording::ring(Tracking::new(Reclaiming::new(LimitedResource::new(StreamOrdered, 1 << 20))), 64);
+        let resource = AllocationRecorder::ring(
+            LeakTracker::new(Reclaiming::new(LimitedResource::new(StreamOrdered, 1 << 20))),
+            64,
+        );
         let (resource, stream) = (&resource, &test.stream());
         macro_rules! assert_site {
             ($buffer:expr) => {{
@@ -310,7 +312,8 @@ impl<F: FnMut()> std::io::Write for Acting<F> {
 fn writer_that_panics_loses_its_lines_and_harms_no_allocation() {
     on_driver(|test| {
         let stream = test.stream();
-        let resource = Recording::to_writer(StreamOrdered, Acting(|| panic!("this panic is part of the test")));
+        let resource =
+            AllocationRecorder::to_writer(StreamOrdered, Acting(|| panic!("this panic is part of the test")));
         let buffer = DeviceBuffer::<u8, _>::zeroed_in(&resource, &stream, 16).expect("memory suffices");
         drop(buffer);
         assert_eq!(resource.lost(), 3, "the header, the allocation and the free");
@@ -321,7 +324,7 @@ fn writer_that_panics_loses_its_lines_and_harms_no_allocation() {
 #[test]
 fn writer_may_use_the_resource_that_it_records() {
     on_driver(|test| {
-        let (stream, shared) = (test.stream(), Arc::new(OnceLock::<Weak<Recording<StreamOrdered>>>::new()));
+        let (stream, shared) = (test.stream(), Arc::new(OnceLock::<Weak<AllocationRecorder<StreamOrdered>>>::new()));
         let (inner, used, writes) = (Arc::clone(&shared), stream.clone(), Arc::new(AtomicUsize::new(0)));
         let counted = Arc::clone(&writes);
         let writer = Acting(move || {
@@ -331,7 +334,7 @@ fn writer_may_use_the_resource_that_it_records() {
                 drop(DeviceBuffer::<u8, _>::uninit_in(&*resource, &used, 16).expect("memory suffices"));
             }
         });
-        let resource = Arc::new(Recording::to_writer(StreamOrdered, writer));
+        let resource = Arc::new(AllocationRecorder::to_writer(StreamOrdered, writer));
         shared.set(Arc::downgrade(&resource)).map_err(drop).expect("it is set once");
         let (finished, has_finished) = mpsc::channel();
         let thread = std::thread::spawn(move || {

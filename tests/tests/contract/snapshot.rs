@@ -7,7 +7,8 @@ use std::process::{Command, Stdio};
 
 use curium_driver::{DevicePointer, Error, Stream};
 use curium_memory::{
-    AllocationEvent, AllocationLog, CachingOptions, CachingResource, EventKind, Recording, Resource, Snapshot, Tracking,
+    AllocationEvent, AllocationLog, AllocationRecorder, CachingOptions, CachingResource, EventKind, LeakTracker,
+    Resource, Snapshot,
 };
 use curium_tests::on_driver;
 use serde_json::{Map, Value};
@@ -267,9 +268,9 @@ fn snapshot_is_what_the_viewer_and_python_read() {
         let stream = test.stream();
         let options = CachingOptions::new().with_cache(true);
         let cache = CachingResource::with_options(&test.context(), &options).expect("a resource can be made");
-        let cache = Tracking::new(cache);
+        let cache = LeakTracker::new(cache);
         let before = cache.allocate(&stream, 12_345, 256).expect("memory suffices");
-        let resource = Recording::ring(cache, 2000);
+        let resource = AllocationRecorder::ring(cache, 2000);
         let mut live = Vec::new();
         for round in 0..800_usize {
             let bytes = 1 + (round * 7919) % 300_000;
@@ -314,7 +315,7 @@ fn segments_that_come_and_go_are_events_of_the_snapshot() {
         let upstream = CachingResource::with_upstream(&test.context(), &options, curium_memory::StreamOrdered)
             .expect("a resource can be made");
         for cache in [mapped, upstream] {
-            let resource = Recording::ring(cache, 1000);
+            let resource = AllocationRecorder::ring(cache, 1000);
             let mut live: Vec<_> = (1..9)
                 .map(|count| (resource.allocate(&stream, count * mib, 256).expect("memory suffices"), count * mib))
                 .collect();
@@ -352,7 +353,7 @@ fn segments_that_come_and_go_are_events_of_the_snapshot() {
 fn snapshot_without_segments_makes_its_own() {
     on_driver(|test| {
         let stream = test.stream();
-        let resource = Recording::ring(curium_memory::StreamOrdered, 1000);
+        let resource = AllocationRecorder::ring(curium_memory::StreamOrdered, 1000);
         let kept: Vec<_> = (1..5).map(|index| resource.allocate(&stream, 777 * index, 256).expect("memory")).collect();
         free(&resource, &stream, kept[1], 1554);
         let pickle = Snapshot::new(3, resource.events()).to_pickle();

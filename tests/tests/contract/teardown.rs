@@ -6,7 +6,7 @@ use std::thread;
 use std::time::Duration;
 
 use curium_driver::{Driver, Error, Function, Graph, Stream, set_drop_observer};
-use curium_memory::{Arena, CachingOptions, CachingResource, DeviceBuffer, Managed, Pinned, Plain, Resource};
+use curium_memory::{Arena, CachingOptions, CachingResource, DeviceBuffer, Managed, Pinned, Resource, SyncAlloc};
 use curium_sim::{Config, Fault, Simulator};
 use curium_sys::CUresult;
 use curium_tests::{Gate, TestDriver, on_driver, uses_cuda};
@@ -224,7 +224,7 @@ fn block_of_an_arena_that_cannot_be_waited_for_is_not_handed_out_again() {
 
 #[test]
 fn memory_that_cannot_be_waited_for_is_not_freed() {
-    let sources: [Arc<dyn Resource>; 3] = [Arc::new(Plain), Arc::new(Managed), Arc::new(Pinned)];
+    let sources: [Arc<dyn Resource>; 3] = [Arc::new(SyncAlloc), Arc::new(Managed), Arc::new(Pinned)];
     for source in sources {
         let reports = leaking(|driver, simulator| {
             let stream = stream(driver);

@@ -5,7 +5,7 @@ use curium_driver::{Context, DevicePointer, Function, LaunchConfig, Library, Str
 use curium_memory::copy::{CopyBatch, CopyOptions};
 use curium_memory::{
     Array, ArrayFlags, ArrayRegion, ArrayShape, DeviceBuffer, DeviceSlice, Extent, MappedBuffer, MemoryAccess,
-    MemoryPool, Pitch, PitchedBuffer, Plain, Resource, UnifiedBuffer,
+    MemoryPool, Pitch, PitchedBuffer, Resource, SyncAlloc, UnifiedBuffer,
 };
 use curium_sim::Simulator;
 use curium_sys::CUresult;
@@ -182,7 +182,7 @@ fn kernel_writes_memory_of_a_pool_of_the_other_device_and_plain_memory() {
         let mut buffer = DeviceBuffer::<u32>::zeroed(here, LEN).expect("memory suffices");
         fill(there, &mut buffer, 4);
         assert_eq!(buffer.to_vec().expect("the buffer can be read"), [4; LEN]);
-        let mut plain = DeviceBuffer::<u32, _>::zeroed_in(Plain, here, LEN).expect("memory suffices");
+        let mut plain = DeviceBuffer::<u32, _>::zeroed_in(SyncAlloc, here, LEN).expect("memory suffices");
         fill(there, &mut plain, 5);
         fill(here, &mut plain, 6);
         fill(there, &mut plain, 7);
@@ -194,7 +194,7 @@ fn kernel_writes_memory_of_a_pool_of_the_other_device_and_plain_memory() {
 fn kernel_that_uses_plain_memory_of_a_device_without_access_fails() {
     in_own_process("two_devices::kernel_that_uses_plain_memory_of_a_device_without_access_fails", || {
         with_streams(|driver, here, there| {
-            let plain = DeviceBuffer::<u32, _>::zeroed_in(Plain, here, LEN).expect("memory suffices");
+            let plain = DeviceBuffer::<u32, _>::zeroed_in(SyncAlloc, here, LEN).expect("memory suffices");
             here.synchronize().expect("the stream works");
             let library = Library::from_ptx(there.context(), kernels::FILL).expect("the kernels load");
             let fill = library.kernel::<(DevicePointer<u32>, u32, u32)>("fill").expect("there is such a kernel");

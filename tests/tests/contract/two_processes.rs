@@ -8,8 +8,8 @@ use curium_driver::sys::CUdeviceptr;
 use curium_driver::{Context, Event, EventFlags, IpcEventHandle, MemoryHandleTypes, Stream, call};
 use curium_memory::virtual_memory::{AddressRange, Granularity, PhysicalMemory, PhysicalOptions};
 use curium_memory::{
-    IpcMemory, IpcMemoryHandle, Mapping, MemoryAccess, MemoryPool, Plain, PoolMemory, PoolOptions, PoolPointerHandle,
-    Resource,
+    IpcMemory, IpcMemoryHandle, Mapping, MemoryAccess, MemoryPool, PoolMemory, PoolOptions, PoolPointerHandle,
+    Resource, SyncAlloc,
 };
 use curium_sim::Config;
 use curium_tests::{Gate, Peer, TestDriver, in_two_processes, on_driver, on_simulator, uses_cuda};
@@ -69,7 +69,7 @@ fn expect(stream: &Stream, address: CUdeviceptr, value: u8) {
 
 /// Memory of the first process, whose name the second gets.
 fn plain(stream: &Stream, peer: &mut Peer) -> CUdeviceptr {
-    let pointer = Plain.allocate(stream, BYTES, 256).expect("memory suffices");
+    let pointer = SyncAlloc.allocate(stream, BYTES, 256).expect("memory suffices");
     let name = IpcMemoryHandle::of(stream.context(), pointer).expect("the memory has a name");
     peer.send(&name.to_bytes());
     pointer.as_raw()
@@ -77,7 +77,7 @@ fn plain(stream: &Stream, peer: &mut Peer) -> CUdeviceptr {
 
 fn free(stream: &Stream, address: CUdeviceptr) {
     // SAFETY: the memory came from this resource with these figures, and the other process has closed it.
-    unsafe { Plain.deallocate(stream, curium_driver::DevicePointer::from_raw(address), BYTES, 256) }
+    unsafe { SyncAlloc.deallocate(stream, curium_driver::DevicePointer::from_raw(address), BYTES, 256) }
         .expect("the memory can be freed");
 }
 

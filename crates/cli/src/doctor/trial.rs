@@ -72,12 +72,12 @@ fn started(environment: &mut Environment, driver: Result<Driver>) -> Option<Driv
     driver.map_err(|error| environment.start = Some(Start::Failed(failure(&error)))).ok()
 }
 
-fn attempt(attempt: &curium::sys::Attempt) -> Attempt {
-    use curium::sys::Rejection as Reason;
+fn attempt(attempt: &curium::sys::load::Attempt) -> Attempt {
+    use curium::sys::load::Rejection as Reason;
     Attempt {
         path: attempt.path.display().to_string(),
         rejection: match attempt.rejection {
-            Reason::NotADriver => Rejection::NotADriver,
+            Reason::OtherLibrary { .. } => Rejection::NotADriver,
             Reason::Stub => Rejection::Stub,
             Reason::NoVersion { .. } => Rejection::NoVersion,
             Reason::TooOld { .. } => Rejection::TooOld,

@@ -90,10 +90,10 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
     /// # let simulator = curium_sim::Simulator::new(curium_sim::Config::new())?;
     /// # // SAFETY: the simulator implements the driver's functions, and outlives everything made from this table.
     /// # let driver = unsafe { curium_driver::Driver::from_api(simulator.api()) }?;
-    /// use curium_memory::{DeviceBuffer, Plain};
+    /// use curium_memory::{DeviceBuffer, SyncAlloc};
     ///
     /// # let stream = driver.device(0)?.primary_context()?.stream()?;
-    /// let buffer = DeviceBuffer::<u32, Plain>::uninit_in(Plain, &stream, 1024)?;
+    /// let buffer = DeviceBuffer::<u32, SyncAlloc>::uninit_in(SyncAlloc, &stream, 1024)?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///

@@ -1,7 +1,7 @@
-//! What is tried before memory is called short.
+//! Out-of-memory recovery.
 
-mod reclaimer;
-mod rung;
+mod reclaimers;
+mod recovery_step;
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,23 +10,22 @@ use std::thread::{self, ThreadId};
 use curium_driver::{DevicePointer, Error, RecoveryAttempt, Result, Stream};
 use parking_lot::Mutex;
 
-pub use self::reclaimer::ReclaimerGuard;
-use self::reclaimer::Reclaimers;
-use self::rung::Counters;
-pub use self::rung::{LadderStatistics, Rung, RungStatistics};
+pub use self::reclaimers::ReclaimerGuard;
+use self::reclaimers::Reclaimers;
+use self::recovery_step::Counters;
+pub use self::recovery_step::{RecoveryStatistics, RecoveryStep, RecoveryStepStatistics};
 use super::forward::upkeep_of_inner;
 use super::{Resource, StreamOrdered};
 
-/// A resource that does not give up when memory is short before it has tried what there is, one rung after the other, each
-/// followed by a new attempt:
+/// An adaptor that recovers from out-of-memory errors. It takes these steps in order and retries the allocation after each:
 ///
-/// 1. [`Rung::Purge`]: what threads hold is put together.
-/// 2. [`Rung::Synchronize`]: the work of the context is waited for, so that what it used can be used again.
-/// 3. [`Rung::Trim`]: the resource and the device's current pool give back what they do not use.
-/// 4. [`Rung::Reclaim`]: those who [registered](Reclaiming::register) give up memory, the ones of the highest priority first.
+/// 1. [`RecoveryStep::Purge`] returns the blocks in thread caches to the central heap.
+/// 2. [`RecoveryStep::Synchronize`] waits for the work of the context, so that the memory it used can be reused.
+/// 3. [`RecoveryStep::Trim`] returns unused memory of the resource and of the device's current pool to the driver.
+/// 4. [`RecoveryStep::Reclaim`] calls the [registered](Reclaiming::register) reclaimers, those of the highest priority first.
 ///
-/// A rung that fails is passed by, and told of in the error if nothing helps; an error that ends the context ends the ladder. On a
-/// stream that is being captured nothing is waited for.
+/// A step that fails is skipped, and the final error lists it. An error that loses the context ends the recovery. Nothing is waited for on
+/// a stream that is being captured.
 ///
 /// ```
 /// # use curium_driver::Driver;
@@ -50,12 +49,12 @@ pub struct Reclaiming<R> {
     inner: R,
     reclaimers: Arc<Reclaimers>,
     counters: Counters,
-    /// The threads that are on the ladder: what they allocate meanwhile, in a reclaimer, does not begin anew.
-    climbing: Mutex<Vec<ThreadId>>,
+    /// The threads that are recovering. An allocation in a reclaimer starts no recovery of its own.
+    recovering: Mutex<Vec<ThreadId>>,
 }
 
-/// One way up the ladder.
-struct Climb<'a, R> {
+/// The recovery of one failed allocation.
+struct Recovery<'a, R> {
     resource: &'a Reclaiming<R>,
     stream: &'a Stream,
     bytes: usize,
@@ -67,61 +66,58 @@ struct Climb<'a, R> {
 }
 
 impl<R: Resource> Reclaiming<R> {
-    /// A resource that tries what there is before `inner` fails for want of memory.
+    /// Creates an adaptor that recovers from out-of-memory errors of `inner`.
     #[inline]
     pub fn new(inner: R) -> Self {
-        Self { inner, reclaimers: Arc::default(), counters: Counters::default(), climbing: Mutex::default() }
+        Self { inner, reclaimers: Arc::default(), counters: Counters::default(), recovering: Mutex::default() }
     }
 
-    /// The resource inside.
+    /// Returns the inner resource.
     #[inline]
     pub fn inner(&self) -> &R {
         &self.inner
     }
 
-    /// Has `reclaim` called when memory is short and nothing else helped, until the guard is dropped; higher priorities come first.
+    /// Registers `reclaim` as the last step of out-of-memory recovery, until the guard is dropped. Reclaimers of higher priority are called
+    /// first.
     ///
-    /// It is told how many bytes are asked for, frees what it can, also in the order of streams, and returns how many bytes that
-    /// were; with 0 the next one is called at once. It is called without a lock, maybe on several threads at a time.
+    /// The closure receives the number of requested bytes, frees what it can, stream-ordered frees included, and returns the number of
+    /// freed bytes. If it returns 0, the next reclaimer is called without another attempt. It is called without a lock, possibly on several
+    /// threads at the same time.
     #[inline]
     pub fn register(&self, priority: i32, reclaim: impl Fn(usize) -> usize + Send + Sync + 'static) -> ReclaimerGuard {
         Reclaimers::register(&self.reclaimers, priority, Arc::new(reclaim))
     }
 
-    /// How often each rung was tried, and what came of it.
+    /// Returns how often each step was tried, and with which results.
     #[inline]
-    pub fn statistics(&self) -> LadderStatistics {
+    pub fn statistics(&self) -> RecoveryStatistics {
         self.counters.statistics()
     }
 
     #[track_caller]
     #[cold]
     #[inline]
-    fn climb(&self, stream: &Stream, bytes: usize, alignment: usize, error: Error) -> Result<DevicePointer<u8>> {
-        let thread = thread::current().id();
-        if self.climbing.lock().contains(&thread) {
-            return Err(error);
-        }
-        self.climbing.lock().push(thread);
-        let _leave = Leave { climbing: &self.climbing, thread };
+    fn recover(&self, stream: &Stream, bytes: usize, alignment: usize, error: Error) -> Result<DevicePointer<u8>> {
+        let Some(_recovering) = Recovering::begin(&self.recovering) else { return Err(error) };
         let is_capturing = stream.is_capturing()?;
-        let climb = Climb { resource: self, stream, bytes, alignment, is_capturing, error, attempts: Vec::new() };
-        climb.run()
+        let recovery = Recovery { resource: self, stream, bytes, alignment, is_capturing, error, attempts: Vec::new() };
+        recovery.run()
     }
 }
 
-impl<R: Resource> Climb<'_, R> {
+impl<R: Resource> Recovery<'_, R> {
     #[track_caller]
     #[inline]
     fn run(mut self) -> Result<DevicePointer<u8>> {
-        for rung in [Rung::Purge, Rung::Synchronize, Rung::Trim] {
-            if let Some(pointer) = self.step(rung)? {
+        for step in [RecoveryStep::Purge, RecoveryStep::Synchronize, RecoveryStep::Trim] {
+            if let Some(pointer) = self.attempt(step)? {
                 return Ok(pointer);
             }
         }
         for reclaim in self.resource.reclaimers.by_priority() {
             if reclaim(self.bytes) != 0
-                && let Some(pointer) = self.step(Rung::Reclaim)?
+                && let Some(pointer) = self.attempt(RecoveryStep::Reclaim)?
             {
                 return Ok(pointer);
             }
@@ -129,17 +125,17 @@ impl<R: Resource> Climb<'_, R> {
         Err(self.error.with_recovery_attempts(self.attempts))
     }
 
-    /// Does what a rung says and tries again: memory, nothing, or an error that ends all.
+    /// Takes a step and retries the allocation. Returns `None` if memory is still short, and an error if recovery has to end.
     #[track_caller]
     #[inline]
-    fn step(&mut self, rung: Rung) -> Result<Option<DevicePointer<u8>>> {
-        let failure = self.recover(rung).err();
-        let counter = self.resource.counters.of(rung);
+    fn attempt(&mut self, step: RecoveryStep) -> Result<Option<DevicePointer<u8>>> {
+        let failure = self.take(step).err();
+        let counter = self.resource.counters.of(step);
         counter.count_try(failure.is_some());
         if failure.as_ref().is_some_and(Error::is_sticky) {
             return failure.map_or(Ok(None), Err);
         }
-        self.attempts.push(RecoveryAttempt::new(rung.name(), failure));
+        self.attempts.push(RecoveryAttempt::new(step.name(), failure));
         match self.resource.inner.allocate(self.stream, self.bytes, self.alignment) {
             Ok(pointer) => {
                 counter.count_help();
@@ -154,26 +150,26 @@ impl<R: Resource> Climb<'_, R> {
     }
 
     #[inline]
-    fn recover(&self, rung: Rung) -> Result<()> {
+    fn take(&self, step: RecoveryStep) -> Result<()> {
         let (inner, stream) = (&self.resource.inner, self.stream);
         let wait = || if self.is_capturing { Ok(()) } else { inner.synchronize(stream) };
         let trim = || inner.trim(stream, 0).and(StreamOrdered.trim(stream, 0));
-        match rung {
-            Rung::Purge => inner.purge(),
-            Rung::Synchronize => wait(),
-            Rung::Trim => trim(),
-            // What was freed on streams is there once they have been waited for.
-            Rung::Reclaim => inner.purge().and(wait()).and(trim()),
+        match step {
+            RecoveryStep::Purge => inner.purge(),
+            RecoveryStep::Synchronize => wait(),
+            RecoveryStep::Trim => trim(),
+            // Memory that a reclaimer freed in stream order is available after the wait.
+            RecoveryStep::Reclaim => inner.purge().and(wait()).and(trim()),
         }
     }
 }
 
-// SAFETY: all memory is that of the resource inside, which keeps the promises.
+// SAFETY: all memory is that of the inner resource, which upholds the contract.
 unsafe impl<R: Resource> Resource for Reclaiming<R> {
     #[inline]
     fn allocate(&self, stream: &Stream, bytes: usize, alignment: usize) -> Result<DevicePointer<u8>> {
         match self.inner.allocate(stream, bytes, alignment) {
-            Err(error) if error.is_out_of_memory() => self.climb(stream, bytes, alignment, error),
+            Err(error) if error.is_out_of_memory() => self.recover(stream, bytes, alignment, error),
             result => result,
         }
     }
@@ -186,7 +182,7 @@ unsafe impl<R: Resource> Resource for Reclaiming<R> {
         bytes: usize,
         alignment: usize,
     ) -> Result<()> {
-        // SAFETY: the caller's promises are those of the resource inside, where the memory came from.
+        // SAFETY: the memory came from the inner resource, and the caller upholds its contract.
         unsafe { self.inner.deallocate(stream, pointer, bytes, alignment) }
     }
 
@@ -200,15 +196,29 @@ impl<R: fmt::Debug> fmt::Debug for Reclaiming<R> {
     }
 }
 
-/// Takes a thread off the ladder, also when a reclaimer panics.
-struct Leave<'a> {
-    climbing: &'a Mutex<Vec<ThreadId>>,
+/// Marks the calling thread as recovering, until it is dropped, also by a panic of a reclaimer.
+struct Recovering<'a> {
+    threads: &'a Mutex<Vec<ThreadId>>,
     thread: ThreadId,
 }
 
-impl Drop for Leave<'_> {
+impl<'a> Recovering<'a> {
+    /// Returns `None` if the calling thread is recovering already.
+    #[inline]
+    fn begin(threads: &'a Mutex<Vec<ThreadId>>) -> Option<Self> {
+        let thread = thread::current().id();
+        let mut locked = threads.lock();
+        if locked.contains(&thread) {
+            return None;
+        }
+        locked.push(thread);
+        Some(Self { threads, thread })
+    }
+}
+
+impl Drop for Recovering<'_> {
     #[inline]
     fn drop(&mut self) {
-        self.climbing.lock().retain(|thread| *thread != self.thread);
+        self.threads.lock().retain(|thread| *thread != self.thread);
     }
 }

@@ -1,7 +1,7 @@
 //! What is said when memory is short.
 
 use curium_driver::Error;
-use curium_memory::{CachingOptions, CachingResource, Plain, Resource};
+use curium_memory::{CachingOptions, CachingResource, Resource, SyncAlloc};
 use curium_sim::Config;
 use curium_tests::on_simulator;
 
@@ -29,7 +29,7 @@ fn memory_is_short_only_when_there_is_none() {
 fn memory_that_the_source_of_a_cache_lacks_is_told_as_it_was_asked_for() {
     on_simulator(Config::new().with_memory_budget(48 << 20), |test, _| {
         let options = CachingOptions::new().with_cache(true);
-        let resource = CachingResource::with_upstream(&test.context(), &options, Plain).expect("a resource");
+        let resource = CachingResource::with_upstream(&test.context(), &options, SyncAlloc).expect("a resource");
         // The source is asked for more: for a whole segment.
         let bytes = (60 << 20) + 1000;
         let error = resource.allocate(&test.stream(), bytes, 256).expect_err("there is less memory");

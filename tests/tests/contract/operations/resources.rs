@@ -8,8 +8,8 @@ use curium_memory::Arena;
 #[cfg(not(miri))]
 use curium_memory::{AllocationLog, ForeignResource, ResourceTable};
 use curium_memory::{
-    CachingOptions, CachingResource, LimitedResource, Managed, OnFailure, Pinned, Plain, Reclaiming, Recording,
-    Resource, Statistics, StreamOrdered, Tracking,
+    AllocationRecorder, CachingOptions, CachingResource, FailureCallback, LeakTracker, LimitedResource, Managed,
+    Pinned, Reclaiming, Resource, Statistics, StreamOrdered, SyncAlloc,
 };
 
 use super::{Fixture, Made, Operation, made};
@@ -61,7 +61,7 @@ pub(super) const SOLITARY: &[Operation] = &[
         allocate_and_free(fixture, unsafe { ForeignResource::from_table(table) }?)
     }),
     ("AllocationLog::replay", |fixture| {
-        let recording = Recording::ring(StreamOrdered, 16);
+        let recording = AllocationRecorder::ring(StreamOrdered, 16);
         allocate_and_free(fixture, &recording)?;
         made(AllocationLog::new(recording.events()).replay(&StreamOrdered, &fixture.context)?)
     }),
@@ -103,7 +103,7 @@ fn caching(fixture: &Fixture) -> Result<CachingResource> {
 pub(super) const OPERATIONS: &[Operation] = &[
     ("StreamOrdered::allocate and StreamOrdered::deallocate", |fixture| allocate_and_free(fixture, StreamOrdered)),
     ("StreamOrdered::trim", |fixture| made(StreamOrdered.trim(&fixture.stream, 0)?)),
-    ("Plain::allocate and Plain::deallocate", |fixture| allocate_and_free(fixture, Plain)),
+    ("SyncAlloc::allocate and SyncAlloc::deallocate", |fixture| allocate_and_free(fixture, SyncAlloc)),
     ("Managed::allocate and Managed::deallocate", |fixture| allocate_and_free(fixture, Managed)),
     ("Pinned::allocate and Pinned::deallocate", |fixture| allocate_and_free(fixture, Pinned)),
     #[cfg(not(miri))]
@@ -113,7 +113,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
     #[cfg(not(miri))]
     ("CachingResource::new", |fixture| made(CachingResource::new(&fixture.context)?)),
     ("CachingResource::with_upstream", |fixture| {
-        made(CachingResource::with_upstream(&fixture.context, &CachingOptions::new(), Plain)?)
+        made(CachingResource::with_upstream(&fixture.context, &CachingOptions::new(), SyncAlloc)?)
     }),
     #[cfg(not(miri))]
     ("CachingResource::private_pool", |fixture| {
@@ -128,15 +128,17 @@ pub(super) const OPERATIONS: &[Operation] = &[
         resource.synchronize(&fixture.stream)?;
         made(resource)
     }),
-    ("Tracking::allocate and Tracking::deallocate", |fixture| allocate_and_free(fixture, Tracking::new(StreamOrdered))),
+    ("LeakTracker::allocate and LeakTracker::deallocate", |fixture| {
+        allocate_and_free(fixture, LeakTracker::new(StreamOrdered))
+    }),
     ("LimitedResource::allocate and LimitedResource::deallocate", |fixture| {
         allocate_and_free(fixture, LimitedResource::new(StreamOrdered, 1 << 20))
     }),
-    ("OnFailure::allocate and OnFailure::deallocate", |fixture| {
-        allocate_and_free(fixture, OnFailure::new(StreamOrdered, |_, _, _| false))
+    ("FailureCallback::allocate and FailureCallback::deallocate", |fixture| {
+        allocate_and_free(fixture, FailureCallback::new(StreamOrdered, |_, _, _| false))
     }),
-    ("Recording::allocate and Recording::deallocate", |fixture| {
-        allocate_and_free(fixture, Recording::ring(StreamOrdered, 16))
+    ("AllocationRecorder::allocate and AllocationRecorder::deallocate", |fixture| {
+        allocate_and_free(fixture, AllocationRecorder::ring(StreamOrdered, 16))
     }),
     ("Statistics::allocate and Statistics::deallocate", |fixture| {
         allocate_and_free(fixture, Statistics::new(StreamOrdered))
@@ -144,17 +146,17 @@ pub(super) const OPERATIONS: &[Operation] = &[
     ("LimitedResource::trim and LimitedResource::synchronize and LimitedResource::purge", |fixture| {
         upkeep(fixture, LimitedResource::new(StreamOrdered, 64))
     }),
-    ("OnFailure::trim and OnFailure::synchronize and OnFailure::purge", |fixture| {
-        upkeep(fixture, OnFailure::new(StreamOrdered, |_, _, _| false))
+    ("FailureCallback::trim and FailureCallback::synchronize and FailureCallback::purge", |fixture| {
+        upkeep(fixture, FailureCallback::new(StreamOrdered, |_, _, _| false))
     }),
-    ("Recording::trim and Recording::synchronize and Recording::purge", |fixture| {
-        upkeep(fixture, Recording::ring(StreamOrdered, 16))
+    ("AllocationRecorder::trim and AllocationRecorder::synchronize and AllocationRecorder::purge", |fixture| {
+        upkeep(fixture, AllocationRecorder::ring(StreamOrdered, 16))
     }),
     ("Statistics::trim and Statistics::synchronize and Statistics::purge", |fixture| {
         upkeep(fixture, Statistics::new(StreamOrdered))
     }),
-    ("Tracking::trim and Tracking::synchronize and Tracking::purge", |fixture| {
-        upkeep(fixture, Tracking::new(StreamOrdered))
+    ("LeakTracker::trim and LeakTracker::synchronize and LeakTracker::purge", |fixture| {
+        upkeep(fixture, LeakTracker::new(StreamOrdered))
     }),
     #[cfg(not(miri))]
     ("Arena::deallocate", |fixture| {

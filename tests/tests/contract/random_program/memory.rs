@@ -2,7 +2,7 @@
 
 use curium_driver::Stream;
 use curium_memory::{
-    CachingResource, DeviceBuffer, DeviceSlice, DeviceSliceMut, DeviceVec, MappedBuffer, PitchedBuffer, Plain,
+    CachingResource, DeviceBuffer, DeviceSlice, DeviceSliceMut, DeviceVec, MappedBuffer, PitchedBuffer, SyncAlloc,
     UnifiedBuffer,
 };
 
@@ -11,7 +11,7 @@ use super::{Dice, LEN};
 /// A piece of memory of [`LEN`] elements.
 pub(super) enum Memory {
     Pooled(DeviceBuffer<u32>),
-    Plain(DeviceBuffer<u32, Plain>),
+    SyncAlloc(DeviceBuffer<u32, SyncAlloc>),
     Cached(DeviceBuffer<u32, CachingResource>),
     Mapped(MappedBuffer<u32>),
     Unified(UnifiedBuffer<u32>),
@@ -23,7 +23,7 @@ pub(super) enum Memory {
 impl Memory {
     pub(super) fn new(dice: &mut Dice, cache: &CachingResource, stream: &Stream, values: &[u32]) -> Self {
         let made = match dice.below(9) {
-            0 => DeviceBuffer::from_slice_in(Plain, stream, values).map(Self::Plain),
+            0 => DeviceBuffer::from_slice_in(SyncAlloc, stream, values).map(Self::SyncAlloc),
             1 => MappedBuffer::from_slice(stream, values).map(Self::Mapped),
             2 => UnifiedBuffer::from_slice(stream, values).map(Self::Unified),
             3 => DeviceVec::from_slice(stream, values).map(Self::Growing),
@@ -41,7 +41,7 @@ impl Memory {
     pub(super) fn view(&self) -> DeviceSlice<'_, u32> {
         match self {
             Self::Pooled(buffer) => buffer.as_slice(),
-            Self::Plain(buffer) => buffer.as_slice(),
+            Self::SyncAlloc(buffer) => buffer.as_slice(),
             Self::Cached(buffer) => buffer.as_slice(),
             Self::Mapped(buffer) => buffer.as_slice(),
             Self::Unified(buffer) => buffer.as_slice(),
@@ -53,7 +53,7 @@ impl Memory {
     pub(super) fn view_mut(&mut self) -> DeviceSliceMut<'_, u32> {
         match self {
             Self::Pooled(buffer) => buffer.as_slice_mut(),
-            Self::Plain(buffer) => buffer.as_slice_mut(),
+            Self::SyncAlloc(buffer) => buffer.as_slice_mut(),
             Self::Cached(buffer) => buffer.as_slice_mut(),
             Self::Mapped(buffer) => buffer.as_slice_mut(),
             Self::Unified(buffer) => buffer.as_slice_mut(),

@@ -18,14 +18,14 @@ use super::{Request, Resource};
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
 #[doc(alias = "cuMemAlloc")]
 #[doc(alias = "cuMemFree")]
-pub struct Plain;
+pub struct SyncAlloc;
 
 // SAFETY: the driver promises all of it for memory that it allocated, which lives until it is freed; it is freed once the stream
 // has been waited for.
-unsafe impl Resource for Plain {
+unsafe impl Resource for SyncAlloc {
     #[inline]
     fn allocate(&self, stream: &Stream, bytes: usize, alignment: usize) -> Result<DevicePointer<u8>> {
-        Request::new("Plain::allocate", bytes, alignment, DRIVER_ALIGNMENT)?;
+        Request::new("SyncAlloc::allocate", bytes, alignment, DRIVER_ALIGNMENT)?;
         stream.context().entered(|driver| {
             let mut raw: CUdeviceptr = 0;
             // SAFETY: `raw` is a valid place for the answer, and the context is current.

@@ -17,7 +17,7 @@ use super::forward::upkeep_of_inner;
 /// [`set_drop_observer`](curium_driver::set_drop_observer). The line of code is that of the caller where the resource is known by its
 /// type; through `dyn Resource` it is not known.
 #[derive(Debug)]
-pub struct Tracking<R> {
+pub struct LeakTracker<R> {
     inner: R,
     live: Mutex<Live>,
 }
@@ -46,7 +46,7 @@ pub struct LiveAllocation {
     pub site: &'static Location<'static>,
 }
 
-impl<R: Resource> Tracking<R> {
+impl<R: Resource> LeakTracker<R> {
     /// A resource that knows what of `inner` is in use.
     #[inline]
     pub fn new(inner: R) -> Self {
@@ -84,7 +84,7 @@ impl Live {
     /// Forgets an allocation that is freed with these figures.
     #[inline]
     fn remove(&mut self, pointer: DevicePointer<u8>, bytes: usize, alignment: usize) -> Result<LiveAllocation> {
-        let refused = |reason: String| Err(Error::argument("Tracking::deallocate", reason));
+        let refused = |reason: String| Err(Error::argument("LeakTracker::deallocate", reason));
         let Some(known) = self.allocations.get(&pointer.as_raw()).copied() else {
             return refused(format!("{bytes} bytes at {pointer:?} are not in use, or not of this resource"));
         };
@@ -97,7 +97,7 @@ impl Live {
 }
 
 // SAFETY: all memory is that of the resource inside, which keeps the promises.
-unsafe impl<R: Resource> Resource for Tracking<R> {
+unsafe impl<R: Resource> Resource for LeakTracker<R> {
     #[track_caller]
     #[inline]
     fn allocate(&self, stream: &Stream, bytes: usize, alignment: usize) -> Result<DevicePointer<u8>> {
@@ -136,7 +136,7 @@ impl fmt::Display for LiveAllocation {
     }
 }
 
-impl<R> Drop for Tracking<R> {
+impl<R> Drop for LeakTracker<R> {
     #[inline]
     fn drop(&mut self) {
         let leaks = self.live.get_mut().sorted();
@@ -160,5 +160,5 @@ fn leaked(leaks: &[LiveAllocation]) -> Error {
     if leaks.len() > LISTED {
         text.push_str(&format!("\n  and {} more", leaks.len() - LISTED));
     }
-    Error::argument("Tracking::drop", text)
+    Error::argument("LeakTracker::drop", text)
 }

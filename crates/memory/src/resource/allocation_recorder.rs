@@ -19,11 +19,11 @@ use crate::allocation_log::{AllocationEvent, EventKind, Site};
 /// an allocation of the same memory. What the resource inside did to its segments stands before the first event that was written down
 /// since.
 ///
-/// - [`Recording::ring`] keeps the last so many events, for a [`Snapshot`](crate::Snapshot).
-/// - [`Recording::to_writer`] writes each event as a line of text, which [`AllocationLog`](crate::AllocationLog) reads, draws and replays.
+/// - [`AllocationRecorder::ring`] keeps the last so many events, for a [`Snapshot`](crate::Snapshot).
+/// - [`AllocationRecorder::to_writer`] writes each event as a line of text, which [`AllocationLog`](crate::AllocationLog) reads, draws and replays.
 ///
 /// The line of code is that of the caller where the resource is known by its type; through `dyn Resource` it is not known.
-pub struct Recording<R> {
+pub struct AllocationRecorder<R> {
     inner: R,
     sink: Mutex<Sink>,
     /// How many changes of segments were written down, which is changed with the sink.
@@ -45,7 +45,7 @@ struct Lines {
     writing: Option<ThreadId>,
 }
 
-impl<R: Resource> Recording<R> {
+impl<R: Resource> AllocationRecorder<R> {
     /// Keeps the last `capacity` events of `inner`.
     #[inline]
     pub fn ring(inner: R, capacity: usize) -> Self {
@@ -54,7 +54,7 @@ impl<R: Resource> Recording<R> {
 
     /// Writes the events of `inner` to `writer`, a line each. A writer with a buffer makes it quick.
     ///
-    /// A line that cannot be written is [lost](Recording::lost), also if the writer panics; the allocation takes place all the same. The
+    /// A line that cannot be written is [lost](AllocationRecorder::lost), also if the writer panics; the allocation takes place all the same. The
     /// writer
     /// may use the resource: what it allocates is written after the line at hand.
     #[inline]
@@ -269,7 +269,7 @@ impl Drop for Lines {
 }
 
 // SAFETY: all memory is that of the resource inside, which keeps the promises.
-unsafe impl<R: Resource> Resource for Recording<R> {
+unsafe impl<R: Resource> Resource for AllocationRecorder<R> {
     #[track_caller]
     #[inline]
     fn allocate(&self, stream: &Stream, bytes: usize, alignment: usize) -> Result<DevicePointer<u8>> {
@@ -332,9 +332,9 @@ fn free_bytes(error: &Error) -> u64 {
     }
 }
 
-impl<R: fmt::Debug> fmt::Debug for Recording<R> {
+impl<R: fmt::Debug> fmt::Debug for AllocationRecorder<R> {
     #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_tuple("Recording").field(&self.inner).finish()
+        formatter.debug_tuple("AllocationRecorder").field(&self.inner).finish()
     }
 }

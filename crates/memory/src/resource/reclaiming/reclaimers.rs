@@ -1,14 +1,14 @@
-//! Those who give up memory when it is short.
+//! Functions that free memory on demand.
 
 use std::fmt;
 use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
 
-/// Frees what it can of the bytes that it is told, and returns how many.
+/// Receives the number of requested bytes, frees what it can, and returns the number of freed bytes.
 pub(super) type Reclaim = Arc<dyn Fn(usize) -> usize + Send + Sync>;
 
-/// Those who are registered, the highest priority first.
+/// The registered reclaimers, those of the highest priority first.
 #[derive(Default)]
 pub(super) struct Reclaimers {
     state: Mutex<State>,
@@ -26,22 +26,22 @@ struct Registered {
     reclaim: Reclaim,
 }
 
-/// Someone who gives up memory when it is short, until this value is dropped. A call that is under way ends first on its own.
-#[must_use = "who is registered is forgotten when the guard is dropped"]
+/// The registration of a reclaimer. Dropping it unregisters the reclaimer, and does not wait for a call that is in progress.
+#[must_use = "dropping the guard unregisters the reclaimer"]
 pub struct ReclaimerGuard {
     reclaimers: Weak<Reclaimers>,
     number: u64,
 }
 
 impl Reclaimers {
-    /// Adds one behind those of the same priority.
+    /// Adds a reclaimer after those of the same priority.
     #[inline]
     pub(super) fn register(reclaimers: &Arc<Self>, priority: i32, reclaim: Reclaim) -> ReclaimerGuard {
         let mut state = reclaimers.state.lock();
         let number = state.next;
         state.next += 1;
-        let place = state.registered.partition_point(|other| other.priority >= priority);
-        state.registered.insert(place, Registered { number, priority, reclaim });
+        let position = state.registered.partition_point(|other| other.priority >= priority);
+        state.registered.insert(position, Registered { number, priority, reclaim });
         ReclaimerGuard { reclaimers: Arc::downgrade(reclaimers), number }
     }
 
@@ -63,9 +63,9 @@ impl Drop for ReclaimerGuard {
     fn drop(&mut self) {
         let Some(reclaimers) = self.reclaimers.upgrade() else { return };
         let mut state = reclaimers.state.lock();
-        let place = state.registered.iter().position(|registered| registered.number == self.number);
-        let removed = place.map(|place| state.registered.remove(place));
-        // What the closure holds is dropped without the lock.
+        let position = state.registered.iter().position(|registered| registered.number == self.number);
+        let removed = position.map(|position| state.registered.remove(position));
+        // The closure's captures are user code: dropped without the lock.
         drop(state);
         drop(removed);
     }

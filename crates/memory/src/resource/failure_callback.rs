@@ -10,12 +10,12 @@ use super::forward::upkeep_of_inner;
 /// A resource that calls a function when an allocation fails, and tries again for as long as the function says so.
 ///
 /// The function is told the error, the stream and how many bytes were asked for. It is called without a lock.
-pub struct OnFailure<R, F> {
+pub struct FailureCallback<R, F> {
     inner: R,
     callback: F,
 }
 
-impl<R: Resource, F: Fn(&Error, &Stream, usize) -> bool + Send + Sync> OnFailure<R, F> {
+impl<R: Resource, F: Fn(&Error, &Stream, usize) -> bool + Send + Sync> FailureCallback<R, F> {
     /// A resource that asks `callback` whether to try again when `inner` fails.
     #[inline]
     pub const fn new(inner: R, callback: F) -> Self {
@@ -30,7 +30,7 @@ impl<R: Resource, F: Fn(&Error, &Stream, usize) -> bool + Send + Sync> OnFailure
 }
 
 // SAFETY: all memory is that of the resource inside, which keeps the promises.
-unsafe impl<R: Resource, F: Fn(&Error, &Stream, usize) -> bool + Send + Sync> Resource for OnFailure<R, F> {
+unsafe impl<R: Resource, F: Fn(&Error, &Stream, usize) -> bool + Send + Sync> Resource for FailureCallback<R, F> {
     #[inline]
     fn allocate(&self, stream: &Stream, bytes: usize, alignment: usize) -> Result<DevicePointer<u8>> {
         loop {
@@ -56,9 +56,9 @@ unsafe impl<R: Resource, F: Fn(&Error, &Stream, usize) -> bool + Send + Sync> Re
     upkeep_of_inner!();
 }
 
-impl<R: fmt::Debug, F> fmt::Debug for OnFailure<R, F> {
+impl<R: fmt::Debug, F> fmt::Debug for FailureCallback<R, F> {
     #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_tuple("OnFailure").field(&self.inner).finish()
+        formatter.debug_tuple("FailureCallback").field(&self.inner).finish()
     }
 }
