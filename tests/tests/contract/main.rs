@@ -2,6 +2,7 @@
 
 #![cfg_attr(not(unix), allow(dead_code, unused_imports, reason = "operations on file descriptors are left out"))]
 
+mod argument;
 mod array;
 mod attribute;
 #[cfg(not(miri))]
@@ -11,6 +12,7 @@ mod capture;
 mod capture_closure;
 mod capture_scope;
 mod check;
+mod checked_test;
 mod checkpoint;
 mod context;
 mod context_operations;
