@@ -27,5 +27,7 @@ chapters! {
     from_cudarc = "from-cudarc.md";
     from_cust = "from-cust.md";
     from_rustacuda = "from-rustacuda.md";
+    from_singe = "from-singe.md";
+    from_oxicuda = "from-oxicuda.md";
     questions = "questions.md";
 }
