@@ -16,6 +16,13 @@ chapters! {
     for_rust = "for-rust.md";
     memory = "memory.md";
     waits = "waits.md";
+    unified_memory = "unified-memory.md";
+    loading = "loading.md";
+    devices = "devices.md";
+    priorities = "priorities.md";
+    scheduling = "scheduling.md";
+    limits = "limits.md";
+    found_bugs = "found-bugs.md";
     graphs = "graphs.md";
     asynchronous = "async.md";
     errors = "errors.md";
