@@ -36,7 +36,7 @@ const CONTRACT: &[&str] = &[
     "stream_pool::",
 ];
 
-/// Those that a thorough run adds, three quarters of an hour of one core. `docs/testing.md` says how many, and what is left out.
+/// Contract tests that a thorough run adds: about 45 minutes of one core.
 const CONTRACT_THOROUGH: &[&str] = &[
     "caching::clones_share",
     "caching::driver_without_virtual_memory",
