@@ -56,7 +56,7 @@ impl Step {
     }
 }
 
-/// How a step that did not fail ended.
+/// The outcome of a step that did not fail.
 enum Outcome {
     Passed,
     Skipped(&'static str),

@@ -61,7 +61,7 @@ impl CompileOptions {
         self
     }
 
-    /// Whether an architecture was set, by type or as it is.
+    /// Returns `true` if an architecture is set, by type or as a plain option.
     pub(crate) fn has_architecture(&self) -> bool {
         let is_architecture = |name: &str| name.starts_with("--gpu-architecture") || name.starts_with("-arch");
         self.arguments.iter().any(|argument| is_architecture(&argument.name))

@@ -1,4 +1,4 @@
-//! Which functions of the driver the sources call, and from where.
+//! Finds the driver functions that the sources call, and their callers.
 
 use std::collections::{BTreeMap, BTreeSet};
 
