@@ -1,7 +1,7 @@
 //! The chart of memory over time.
 
 use anyhow::{Result, anyhow};
-use curium::memory::{CacheSample, UsageSample};
+use curium::memory::diagnostics::{CacheSample, UsageSample};
 use plotters::prelude::*;
 
 /// The chart: the memory in use and the memory that a cache would reserve for it above, the unused part below.
