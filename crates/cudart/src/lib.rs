@@ -44,6 +44,18 @@ macro_rules! runtime {
     };
 }
 
+/// Defines functions of the runtime that pass their arguments to a function of the driver.
+macro_rules! forward {
+    ($(fn $name:ident($($parameter:ident: $ty:ty),* $(,)?) = $driver:ident;)*) => {
+        $crate::runtime! {
+            $(fn $name($($parameter: $ty),*) {
+                $crate::state::enter()?;
+                $crate::cu!($driver($($parameter),*))
+            })*
+        }
+    };
+}
+
 /// Calls a function of the driver.
 macro_rules! cu {
     ($name:ident($($argument:expr),* $(,)?)) => {{
@@ -53,4 +65,4 @@ macro_rules! cu {
     }};
 }
 
-pub(crate) use {cu, runtime};
+pub(crate) use {cu, forward, runtime};

@@ -11,7 +11,7 @@ use curium_sys::{
 
 use crate::memory::{address, begin_copy};
 use crate::state::{INVALID_VALUE, Result, enter};
-use crate::{cu, runtime};
+use crate::{cu, forward, runtime};
 
 /// `cudaErrorInvalidChannelDescriptor`.
 const INVALID_CHANNEL: c_int = 20;
@@ -311,20 +311,16 @@ runtime! {
         cu!(cuTexObjectCreate(place, &raw const resource, &raw const texture, view))
     }
 
-    fn cudaDestroyTextureObject(texture: CUtexObject) {
-        enter()?;
-        cu!(cuTexObjectDestroy(texture))
-    }
-
     fn cudaCreateSurfaceObject(place: *mut CUsurfObject, resource: *const Resource) {
         enter()?;
         // SAFETY: the caller passes a description or null.
         let resource = unsafe { resource.as_ref() }.ok_or(INVALID_VALUE)?.for_driver()?;
         cu!(cuSurfObjectCreate(place, &raw const resource))
     }
+}
 
-    fn cudaDestroySurfaceObject(surface: CUsurfObject) {
-        enter()?;
-        cu!(cuSurfObjectDestroy(surface))
-    }
+forward! {
+    fn cudaDestroyTextureObject(texture: CUtexObject) = cuTexObjectDestroy;
+
+    fn cudaDestroySurfaceObject(surface: CUsurfObject) = cuSurfObjectDestroy;
 }
