@@ -1,4 +1,7 @@
-//! A struct of kernels, declared once and compiled when the program runs.
+//! The form of `kernels!` that compiles CUDA C++ at run time.
+//!
+//! `curium::kernels!` is the one macro that users see: this one with the feature `nvrtc`, the driver's without it. They are two because the
+//! `source` form names `Nvrtc` and `Program`, on which `curium-driver` does not depend. Every other form is passed to the driver's macro.
 
 use std::collections::BTreeMap;
 

@@ -1,10 +1,10 @@
 //! CUDA C++ compiled and linked at run time, through NVRTC and nvJitLink.
 //!
-//! [`Nvrtc`] is NVIDIA's compiler as a library, [`NvJitLink`] its linker. They need no GPU and no driver, and none of them is needed to
-//! compile or start a program: each is found when its `load` is called, and any version from CUDA 11.8 on (nvJitLink: 12.0)
-//! serves. What an older version lacks is an error that names the function or the option.
+//! [`Nvrtc`] is NVIDIA's run-time compiler, and [`NvJitLink`] its linker. They require no GPU and no driver. Neither is required to
+//! compile or start a program: `load` finds them at run time. Every version since CUDA 11.8 (nvJitLink: 12.0)
+//! is supported. An error names the function or option that an older version lacks.
 //!
-//! The PTX is of the version that the NVRTC brings, and a driver for an older CUDA refuses it. Where that matters, use an NVRTC
+//! NVRTC generates PTX of its own version, and an older driver rejects it. To support older drivers, use an NVRTC
 //! that is no newer than the oldest driver, or compile to a cubin.
 //!
 //! # Example
@@ -20,7 +20,7 @@
 //! # Ok::<(), curium_nvrtc::Error>(())
 //! ```
 //!
-//! A program that does not compile is an [`Error::Compile`]: its [`Diagnostic`]s have file, line, column, message and notes, and their
+//! A compilation failure is an [`Error::Compile`]: its [`Diagnostic`]s have file, line, column, message and notes, and their
 //! text shows the source.
 //!
 //! ```no_run
