@@ -31,16 +31,16 @@ pub struct GraphExec {
     _not_sync: PhantomData<Cell<()>>,
 }
 
-/// What an executable keeps alive.
+/// The objects that an executable keeps alive.
 struct Keeps {
-    /// What was instantiated: updates name its nodes, so the driver must still know them. Nobody else is given a share of it for longer
-    /// than a call, so that an executable which has the only one stays alone.
+    /// The graph that was instantiated: updates name its nodes, so the driver must still know them. Others get a share for the length of a
+    /// call only, so that an executable with the only share keeps it.
     source: Option<Arc<Tree>>,
-    /// What the nodes keep, as they were instantiated or updated all at once.
+    /// The objects that the nodes keep, as they were instantiated or updated all at once.
     all: Kept,
     /// The memory and the semaphores among it, which a launch uses.
     leases: Leases,
-    /// What nodes keep that were updated one by one, at their numbers in the source.
+    /// The objects of nodes that were updated one by one, at their numbers in the source.
     changed: Vec<Option<Resource>>,
     /// Their kernels.
     kernels: UpdatedKernels,
@@ -159,7 +159,7 @@ impl GraphExec {
         self.destroy().map_err(|error| Returned::new(self, error))
     }
 
-    /// What was instantiated.
+    /// The graph that was instantiated.
     #[inline]
     pub(super) fn source(&self) -> Option<&Arc<Tree>> {
         self.keeps.source.as_ref()
@@ -245,7 +245,7 @@ impl GraphExec {
         all
     }
 
-    /// What is kept for a node of the source as it was instantiated, and as it was changed.
+    /// The objects that are kept for a node of the source, as it was instantiated and as it was changed.
     #[inline]
     pub(super) fn kept_for(&self, node: Node, source: &State) -> Kept {
         let changed = self.keeps.changed.get(node.number as usize).and_then(Option::as_ref);
