@@ -1,11 +1,15 @@
 //! A kernel: a function that runs on the device, with the parameters that it takes.
 
+mod argument_list;
 mod attribute;
 mod enqueue;
 mod function;
+#[cfg(feature = "half")]
+mod half;
 pub(crate) mod launch;
 mod look_up;
 mod occupancy;
+mod optional;
 mod parameter;
 mod preference;
 pub(crate) mod signature;
@@ -17,6 +21,7 @@ use std::sync::Arc;
 
 use curium_sys::{CUfunc_st, CUfunction, CUgraphDeviceNode};
 
+pub use self::argument_list::ArgumentList;
 pub use self::function::LoadState;
 pub(crate) use self::look_up::{Candidates, function_name, kernel_name};
 pub use self::occupancy::{OccupancyFlags, SuggestedSize};
@@ -51,7 +56,8 @@ pub struct Kernel<S = Untyped> {
 /// A [`Kernel`] that safe code may launch, because somebody has vouched for it.
 pub struct SafeKernel<S>(Kernel<S>);
 
-/// In place of a signature: the parameters of the kernel are not declared. [`Kernel::typed`] declares them.
+/// In place of a signature: the parameters of the kernel are not declared. [`Kernel::typed`] declares them. A kernel without declared
+/// parameters is launched with an [`ArgumentList`].
 #[derive(Clone, Copy, Debug)]
 pub struct Untyped;
 
@@ -62,9 +68,10 @@ pub(crate) struct Inner {
     pub(crate) driver: Driver,
     pub(crate) owner: Owner,
     pub(crate) name: Arc<str>,
+    parameters: Arc<parameter::Cached>,
 }
 
-/// What keeps code loaded.
+/// The object that keeps code loaded.
 #[derive(Clone)]
 pub(crate) enum Owner {
     Library(Library),
@@ -73,7 +80,7 @@ pub(crate) enum Owner {
     LibraryIn(Library, Context),
 }
 
-impl<S: Signature> Kernel<S> {
+impl<S> Kernel<S> {
     /// Launches the kernel on `stream`. Returns before it has run.
     ///
     /// This is one call of the driver, and nothing is allocated; no context needs to be current. What the arguments have to wait for on
@@ -93,10 +100,11 @@ impl<S: Signature> Kernel<S> {
     #[doc(alias = "cuLaunchKernel")]
     #[inline]
     pub unsafe fn launch(&self, stream: &Stream, config: LaunchConfig, arguments: impl Arguments<S>) -> Result<()> {
+        arguments.check(self)?;
         let mut guard = AccessGuard::outside_captures(stream);
         self.inner.begin(&mut guard)?;
         arguments.launch_with(&mut guard, |values| {
-            // SAFETY: `values` holds the address of one value of the right size for each parameter, and the caller vouches for what
+            // SAFETY: `values` holds the address of one value of the right size for each parameter, and the caller is responsible for what
             // the kernel does with them.
             unsafe { self.inner.enqueue(stream, &config, values) }
         })
@@ -127,10 +135,11 @@ impl<S: Signature> Kernel<S> {
         attributes: &LaunchAttributes<'_>,
         arguments: impl Arguments<S>,
     ) -> Result<()> {
+        arguments.check(self)?;
         let mut guard = AccessGuard::outside_captures(stream);
         self.inner.begin(&mut guard)?;
         arguments.launch_with(&mut guard, |values| {
-            // SAFETY: `values` holds the address of one value of the right size for each parameter, and the caller vouches for what
+            // SAFETY: `values` holds the address of one value of the right size for each parameter, and the caller is responsible for what
             // the kernel does with them.
             unsafe { self.inner.enqueue_with(stream, &config, attributes, values) }
         })
@@ -156,15 +165,18 @@ impl<S: Signature> Kernel<S> {
         config: LaunchConfig,
         arguments: impl Arguments<S>,
     ) -> Result<()> {
+        arguments.check(self)?;
         let mut guard = AccessGuard::outside_captures(stream);
         self.inner.begin(&mut guard)?;
         arguments.launch_with(&mut guard, |values| {
-            // SAFETY: `values` holds the address of one value of the right size for each parameter, and the caller vouches for what
+            // SAFETY: `values` holds the address of one value of the right size for each parameter, and the caller is responsible for what
             // the kernel does with them.
             unsafe { self.inner.enqueue_cooperative(stream, &config, values) }
         })
     }
+}
 
+impl<S: Signature> Kernel<S> {
     /// Vouches for the kernel once, so that safe code may launch it.
     ///
     /// # Safety
@@ -180,7 +192,7 @@ impl<S: Signature> Kernel<S> {
 }
 
 impl Kernel<Untyped> {
-    /// The kernel with the parameters that `S` declares.
+    /// Returns the kernel with the parameters that `S` declares.
     ///
     /// CUDA: `cuKernelGetParamInfo` or `cuFuncGetParamInfo`.
     ///
@@ -217,7 +229,7 @@ impl Kernel<Untyped> {
     ) -> Result<()> {
         let mut guard = AccessGuard::outside_captures(stream);
         self.inner.begin(&mut guard)?;
-        // SAFETY: the caller vouches for the arguments and the kernel.
+        // SAFETY: the caller is responsible for the arguments and the kernel.
         unsafe { self.inner.enqueue_with(stream, &config, attributes, arguments.as_mut_ptr()) }
     }
 
@@ -247,27 +259,33 @@ impl Kernel<Untyped> {
         let mut attributes = attributes.with_device_updatable();
         attributes.check(&self.inner.driver)?;
         let raw_config = attributes.launch_config_mut(&config, stream.as_raw());
-        // SAFETY: the caller vouches for the arguments and the kernel.
+        // SAFETY: the caller is responsible for the arguments and the kernel.
         unsafe { self.inner.enqueue_config(stream, &config, &raw_config, arguments.as_mut_ptr()) }?;
         Ok(attributes.device_node())
     }
 
     #[inline]
     pub(crate) fn untyped(raw: CUfunction, owner: Owner, name: &str) -> Self {
-        let inner = Inner { raw: Handle::new(raw), driver: owner.driver().clone(), owner, name: name.into() };
+        let inner = Inner {
+            raw: Handle::new(raw),
+            driver: owner.driver().clone(),
+            owner,
+            name: name.into(),
+            parameters: Arc::default(),
+        };
         Self { inner, _signature: PhantomData }
     }
 }
 
 impl<S> Kernel<S> {
-    /// The name under which the kernel was looked up.
+    /// Returns the name under which the kernel was looked up.
     #[must_use]
     #[inline]
     pub fn name(&self) -> &str {
         &self.inner.name
     }
 
-    /// The driver's handle of this kernel: a `CUkernel` of a library or a `CUfunction` of a module or a context, either of which
+    /// Returns the driver's handle of this kernel: a `CUkernel` of a library or a `CUfunction` of a module or a context, either of which
     /// `cuLaunchKernel` takes. It is valid for as long as a clone of this kernel exists.
     #[must_use]
     #[inline]
@@ -275,14 +293,14 @@ impl<S> Kernel<S> {
         self.inner.raw.raw()
     }
 
-    /// The driver that this kernel belongs to.
+    /// Returns the driver that this kernel belongs to.
     #[must_use]
     #[inline]
     pub fn driver(&self) -> &Driver {
         &self.inner.driver
     }
 
-    /// The same kernel without its parameters.
+    /// Returns the kernel without its signature.
     #[must_use]
     #[inline]
     pub fn to_untyped(&self) -> Kernel<Untyped> {
@@ -297,7 +315,7 @@ impl<S> Kernel<S> {
 
 #[cfg(feature = "graphs")]
 impl Inner {
-    /// Whether both are of one look-up, so that all of them is the same: each look-up has its name at a place of its own.
+    /// Returns `true` if both are of one look-up, so that all of them is the same: each look-up has its name at a place of its own.
     #[inline]
     pub(crate) fn is_clone_of(&self, other: &Self) -> bool {
         self.name.as_ptr() == other.name.as_ptr()
@@ -313,7 +331,7 @@ impl Owner {
         }
     }
 
-    /// What the PTX says of its kernels, where the driver cannot tell.
+    /// Returns the kernels that the PTX declares, for drivers that cannot report them.
     #[inline]
     fn entries(&self) -> &[Entry] {
         match self {
@@ -331,7 +349,7 @@ impl<S: Signature> SafeKernel<S> {
     /// As for [`Kernel::launch`].
     #[inline]
     pub fn launch(&self, stream: &Stream, config: LaunchConfig, arguments: impl Arguments<S>) -> Result<()> {
-        // SAFETY: `Kernel::declare_safe` vouches for any arguments and any configuration.
+        // SAFETY: `Kernel::declare_safe` is responsible for any arguments and any configuration.
         unsafe { self.0.launch(stream, config, arguments) }
     }
 }

@@ -1,49 +1,68 @@
-//! CUDA devices, contexts, streams, events, modules, libraries and typed kernels over the driver API.
+//! The CUDA driver API: devices, contexts, streams, events, modules, kernels and graphs.
 //!
-//! Everything begins with a [`Driver`], loaded when the program runs: neither compiling nor starting a program needs CUDA, and
-//! one program works with every driver from CUDA 11.8 on. A function that the driver lacks is a typed error.
+//! [`Driver`] is the entry point. The CUDA driver library is loaded at run time: neither compiling nor starting a program requires CUDA. One
+//! program works with every driver from CUDA 11.8 on. A call of a function that the driver lacks returns [`Error::Missing`].
+//!
+//! # Map
+//!
+//! | Task | Items |
+//! |---|---|
+//! | Load the driver | [`Driver::load`], [`Driver::from_provider`] |
+//! | Select a device and query it | [`Driver::device`], [`Device::attribute`], [`DeviceAttribute`], [`ComputeCapability`] |
+//! | Create a context | [`Device::primary_context`], [`Device::create_context`], [`ContextOptions`] |
+//! | Order work | [`Stream`], [`Event`], [`Stream::wait_event`], [`StreamPool`], [`EventPool`] |
+//! | Wait on the host, or `await` | [`Stream::synchronize`], [`Event::synchronize`], [`Stream::completion`] |
+//! | Run host code in stream order | [`Stream::launch_host_function`] |
+//! | Load code | [`Library`], [`Module`], [`Image`], [`JitOptions`] |
+//! | Link code and keep it on disk | [`Linker`], [`DiskCache`] |
+//! | Declare and launch kernels | [`kernels!`], [`Kernel`], [`SafeKernel`], [`LaunchConfig`], [`LaunchAttributes`] |
+//! | Choose a block size | [`Kernel::suggested_config`], [`Kernel::suggested_size`] |
+//! | Read and write `__device__` variables | [`Global`] |
+//! | Measure time | [`Event::elapsed_since`] |
+//! | Connect devices | [`Context::enable_peer_access`], [`Device::topology`], [`PeerLink`] |
+//! | Handle errors | [`Error`], [`ErrorClass`], [`Returned`], [`set_drop_observer`] |
+//! | Observe driver calls | [`observe_calls`], [`CallSpans`], [`LogListener`] |
+//! | Call a function that has no wrapper | [`call!`], [`sys`], `as_raw` and `from_raw` of each object |
+//! | Build a crate on this one | [`extend`], [`hazard`] |
+//!
+//! With features: `Graph`, `GraphCache` (`graphs`); `GreenContextOptions` (`green-contexts`); `GraphicsResource`, `IpcEventHandle`
+//! (`interop`); `CoreDump`, `CheckpointProcess`, `Trace`, `NvtxRange` (`diagnostics`). Device memory and copies are in the crate
+//! `curium-memory`.
 //!
 //! # Contracts
 //!
-//! - **Handles own their parents.** An event, a stream or a module keeps its context alive, and the context its driver. A handle is
-//!   valid for as long as it exists, and all of them may be used from any thread.
-//! - **Contexts are neutral.** No operation changes the calling thread's current context, on success, error or panic.
-//! - **Work is asynchronous.** Unless its documentation says that it waits, an operation returns when the work is on its stream. An
-//!   error of such work is returned by a later call; a call that waits does so all the same.
-//! - **Dropping** never panics. A failure is reported to `tracing` and to [`set_drop_observer`]; `close` ends a handle with a
-//!   result. Once the process exits, nothing is called any more.
-//! - **Forking** a process that has initialised a driver gives a child in which every operation is an error ([`Error::Fork`]) and
-//!   dropping does nothing. Start a program of its own instead, or fork first.
-//! - **Errors** name the function of the driver that failed, its code, what was asked for, and what a person can do. An error
-//!   that [`Error::is_sticky`] ends all use of the device in this process.
+//! - **Ownership.** An event, a stream or a module keeps its context alive, and a context keeps its driver alive. Handles are `Send` and
+//!   `Sync`.
+//! - **Current context.** No call changes the calling thread's current context, on success, error or panic. Functions whose purpose is to
+//!   change it are the exception.
+//! - **Asynchronous work.** An operation returns when its work is enqueued, unless its documentation says that it waits. A later call
+//!   reports an error of that work. Synchronizing calls always wait, even when they report an earlier error.
+//! - **Drop.** Dropping never panics. A failure is reported to `tracing` and to [`set_drop_observer`]. The method `close` ends a handle and
+//!   returns the error. Nothing is called once the process exits.
+//! - **Fork.** In the child of a process that initialized a driver, every operation returns [`Error::Fork`], and dropping does nothing.
+//!   Start a new program instead, or fork first.
+//! - **Errors** name the driver function, its code, its operands and a remedy. An error for which [`Error::is_sticky`] returns `true` ends all
+//!   use of the device in this process.
 //!
-//! Launching a kernel is `unsafe`, since only its author knows what it does with its arguments; [`Kernel::declare_safe`] vouches
-//! for it once.
+//! Launching a kernel is `unsafe`, because the compiler cannot check what the kernel does with its arguments. [`Kernel::declare_safe`]
+//! declares a kernel safe to launch from safe code.
 //!
 //! # Features
 //!
-//! None is on by default; the crate `curium` turns on all but `nvtx`.
+//! None is on by default. The crate `curium` enables all of them.
 //!
-//! - `checkpoint`: processes are suspended, and started again from a checkpoint.
-//! - `core-dump`: core dumps of the device: settings, dumps on request, and listeners.
-//! - `disk-cache`: compiled PTX is kept on disk between runs.
-//! - `green-contexts`: contexts that have some of a device's multiprocessors and work queues.
-//! - `graphs`: work that is described in nodes, and launched at once any number of times.
-//! - `graphics`: images and buffers of OpenGL, EGL and VDPAU.
-//! - `ipc`: events that several processes share.
-//! - `linker`: compiled code is linked when the program runs.
-//! - `topology`: how the devices of a machine and of a fabric are connected, and the atomics between them.
-//! - `trace`: a writer of timelines for trace viewers.
-//! - `nvtx`: ranges in the timelines of NVIDIA's profilers.
+//! - `diagnostics`: core dumps, checkpoints, timelines for trace viewers, and NVTX ranges.
+//! - `graphs`: CUDA graphs.
+//! - `green-contexts`: contexts that run on a part of a device's multiprocessors and work queues.
+//! - `half`: `half::f16` and `half::bf16` as parameters of kernels.
+//! - `interop`: OpenGL, EGL and VDPAU resources, and events that processes share.
 //!
 //! # Example
 //!
 //! ```
 //! use curium_driver::{Driver, LaunchConfig, Library};
 //!
-//! # let simulator = curium_sim::Simulator::new(curium_sim::Config::new())?;
-//! # // SAFETY: the simulator implements the driver's functions, and outlives everything made from this table.
-//! # let driver = unsafe { Driver::from_api(simulator.api()) }?;
+//! # let driver = curium_sim::Simulator::new(curium_sim::Config::new())?.driver::<Driver>()?;
 //! # /*
 //! let driver = Driver::load()?;
 //! # */
@@ -63,23 +82,23 @@
 #![warn(clippy::missing_inline_in_public_items)]
 
 mod base;
-#[cfg(feature = "checkpoint")]
+#[cfg(feature = "diagnostics")]
 mod checkpoint;
 mod completion;
 mod context;
-#[cfg(all(unix, feature = "core-dump"))]
+#[cfg(all(unix, feature = "diagnostics"))]
 mod core_dump;
 mod device;
 #[cfg(feature = "green-contexts")]
 mod device_resource;
-#[cfg(feature = "disk-cache")]
 mod disk_cache;
 mod driver;
 mod event;
+pub mod extend;
 mod global;
 #[cfg(feature = "graphs")]
 mod graph;
-#[cfg(feature = "graphics")]
+#[cfg(feature = "interop")]
 mod graphics;
 #[cfg(feature = "green-contexts")]
 mod green_context;
@@ -90,54 +109,40 @@ mod jit;
 mod kernel;
 mod kernels_macro;
 mod library;
-#[cfg(feature = "linker")]
 mod linker;
 mod log;
 mod module;
-#[cfg(feature = "nvtx")]
+#[cfg(feature = "diagnostics")]
 mod nvtx;
 mod pointer;
 mod profiler;
 mod stream;
-#[cfg(feature = "trace")]
+#[cfg(feature = "diagnostics")]
 mod trace;
 
 pub use curium_sys as sys;
 pub use curium_sys::{CudaVersion, Function};
 
 pub use self::base::call_spans::CallSpans;
-#[doc(hidden)]
-pub use self::base::capture_guard::{NOT_WHILE_CAPTURING, PASS_THE_SCOPE, refuse_wait};
-#[doc(hidden)]
-pub use self::base::capture_mode::{with_relaxed_capture_mode, with_relaxed_capture_mode_if_possible};
 pub use self::base::error::{
     ArgumentError, CallError, Error, ErrorClass, ForkError, OutOfMemoryError, PanicError, RecoveryAttempt, Result,
     Returned,
 };
 #[doc(hidden)]
-pub use self::base::exclusive::{Exclusive, ExclusiveGuard};
-#[doc(hidden)]
 pub use self::base::hook::Observation;
 pub use self::base::hook::{Call, CallObserver, CallObserverGuard, observe_calls};
 pub use self::base::leak::LeakedMemory;
-#[doc(hidden)]
-pub use self::base::leak::leak;
-#[doc(hidden)]
-pub use self::base::release::contain;
-pub use self::base::release::{DropObserver, dropping, is_exiting, release, report, set_drop_observer};
-#[cfg(feature = "checkpoint")]
+pub use self::base::release::{DropObserver, set_drop_observer};
+#[cfg(feature = "diagnostics")]
 pub use self::checkpoint::{CheckpointProcess, Checkpointed, Locked, ProcessState, Running};
 pub use self::completion::Completion;
-#[doc(hidden)]
-pub use self::completion::drop_on_completion;
 pub use self::context::handle_pool::{HandlePool, Poolable, PooledHandle};
 pub use self::context::{
     CacheConfig, Context, ContextFlags, ContextKind, ContextOptions, GraphicsQueue, Limit, MemoryInfo, PrimaryState,
     PriorityRange, RawContext, RdmaScope, SharedMemoryConfig,
 };
-#[cfg(all(unix, feature = "core-dump"))]
+#[cfg(all(unix, feature = "diagnostics"))]
 pub use self::core_dump::{CoreDump, CoreDumpFlags, CoreDumpListener, CoreDumpNotice};
-#[cfg(feature = "topology")]
 pub use self::device::{AtomicForms, AtomicOperation, Clique, CliqueKind, Topology, TopologyDevice};
 pub use self::device::{
     AttributeKey, ComputeCapability, ComputeMode, DecompressAlgorithms, Device, DeviceAttribute, EndpointHandleTypes,
@@ -148,10 +153,9 @@ pub use self::device::{
 pub use self::device_resource::{
     Multiprocessors, Partition, Partitioning, SplitFlags, WorkQueue, WorkQueueConfig, WorkQueueScope,
 };
-#[cfg(feature = "disk-cache")]
 pub use self::disk_cache::{CacheKey, CacheUsage, DiskCache};
 pub use self::driver::Driver;
-#[cfg(feature = "ipc")]
+#[cfg(feature = "interop")]
 pub use self::event::IpcEventHandle;
 pub use self::event::{Event, EventFlags, EventPool, PooledEvent, RecordFlags};
 pub use self::global::Global;
@@ -163,7 +167,7 @@ pub use self::graph::{
     GraphUpdate, HostNode, InstantiateFlags, InstantiateOptions, KernelNode, MemoryOperationNode, Node, NodeKind,
     SemaphoreOwner, SemaphoreSignalNode, SemaphoreWaitNode, TypedNode, UpdateFailure, UpdateFailureReason, UserObject,
 };
-#[cfg(feature = "graphics")]
+#[cfg(feature = "interop")]
 pub use self::graphics::{
     EglConsumer, EglFrame, EglLocation, EglProducer, GlDevices, GraphicsAccess, GraphicsFlags, GraphicsResource,
     MappedGraphics,
@@ -178,23 +182,20 @@ pub use self::kernel::signature::{Argument, Arguments, ByValue, Parameter, Signa
 #[cfg(feature = "graphs")]
 pub use self::kernel::signature::{NodeArgument, NodeArguments};
 pub use self::kernel::{
-    Carveout, ClusterScheduling, Kernel, LoadState, OccupancyFlags, SafeKernel, SharedMemoryMode, SuggestedSize,
-    Untyped,
+    ArgumentList, Carveout, ClusterScheduling, Kernel, LoadState, OccupancyFlags, SafeKernel, SharedMemoryMode,
+    SuggestedSize, Untyped,
 };
 pub use self::library::Library;
-#[cfg(feature = "linker")]
 pub use self::linker::{LinkInput, LinkedImage, Linker};
 pub use self::log::{LogLevel, LogListener, LogReader};
 pub use self::module::{LoadingMode, Module};
-#[cfg(feature = "nvtx")]
+#[cfg(feature = "diagnostics")]
 pub use self::nvtx::{NvtxRange, nvtx_mark};
 pub use self::pointer::DevicePointer;
 pub use self::profiler::Profiling;
-#[doc(hidden)]
-pub use self::stream::WeakStream;
 pub use self::stream::{
     AccessPolicyWindow, AccessProperty, AttachMode, MemoryOperation, MemorySyncDomain, MemorySyncDomainMap,
     PooledStream, Reduction, Stream, StreamFlags, StreamOptions, StreamPool, SynchronizationPolicy, WaitCondition,
 };
-#[cfg(feature = "trace")]
+#[cfg(feature = "diagnostics")]
 pub use self::trace::Trace;

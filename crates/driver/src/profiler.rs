@@ -12,9 +12,7 @@ use crate::{Context, Result, Returned};
 /// profiler nothing happens.
 ///
 /// ```
-/// # let simulator = curium_sim::Simulator::new(curium_sim::Config::new())?;
-/// # // SAFETY: the simulator implements the driver's functions, and outlives everything made from this table.
-/// # let driver = unsafe { curium_driver::Driver::from_api(simulator.api()) }?;
+/// # let driver = curium_sim::Simulator::new(curium_sim::Config::new())?.driver::<curium_driver::Driver>()?;
 /// let context = driver.device(0)?.primary_context()?;
 /// let profiling = context.profile()?;
 /// // … what is to be recorded …
@@ -28,13 +26,13 @@ pub struct Profiling {
 }
 
 impl Context {
-    /// Has the profiler, if there is one, record what this process does in this context until the result is dropped.
+    /// Starts profiling of this context until the result is dropped. Does nothing without a profiler.
     ///
     /// CUDA: `cuProfilerStart`.
     ///
     /// # Errors
     ///
-    /// Whatever the driver returns.
+    /// An error of the driver.
     #[doc(alias = "cuProfilerStart")]
     #[inline]
     pub fn profile(&self) -> Result<Profiling> {
@@ -47,7 +45,7 @@ impl Context {
 }
 
 impl Profiling {
-    /// Stops the profiler, which [`Drop`] does as well, and says whether it succeeded.
+    /// Stops the profiler and returns its error, which [`Drop`] only reports.
     ///
     /// CUDA: `cuProfilerStop`.
     ///

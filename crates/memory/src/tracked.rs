@@ -3,9 +3,10 @@
 use std::mem::ManuallyDrop;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use curium_driver::extend::refuse_wait;
 use curium_driver::hazard::{AccessGuard, Accesses, HostAccess};
 use curium_driver::sys::CUdeviceptr;
-use curium_driver::{Device, Error, Result, Stream, call, refuse_wait};
+use curium_driver::{Device, Error, Result, Stream, call};
 
 use crate::copy::peer;
 
@@ -55,14 +56,6 @@ impl Tracked {
             ));
         }
         Ok(Self::leasable(stream, reach))
-    }
-
-    /// Returns an argument error of `operation` if a graph that conflicts with a read, or a write, of the host can be launched at any time,
-    /// and in the closure of a capture, whose work has not run.
-    #[inline]
-    pub(crate) fn refuse_leases(&self, operation: &'static str, is_write: bool) -> Result<()> {
-        refuse_wait(operation)?;
-        self.accesses.refuse_leases(operation, is_write)
     }
 
     /// Keeps graphs that conflict with a read, or a write, of the host from being launched while the result exists.

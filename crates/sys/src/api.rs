@@ -22,6 +22,22 @@ pub unsafe trait ApiProvider: Send + Sync + 'static {
     fn api(&self) -> Api;
 }
 
+/// A handle that initializes the driver of a provider and keeps the provider alive.
+///
+/// `Driver` and `Device` of `curium-driver` implement it for every [`ApiProvider`]. A provider such as a simulator creates them through
+/// this trait without depending on the crate that defines them.
+pub trait FromProvider<P: ApiProvider>: Sized {
+    /// The error if the driver does not initialize.
+    type Error: core::error::Error + Send + Sync + 'static;
+
+    /// Initializes the driver of `provider`. The provider lives until the last handle of this driver is dropped.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Self::Error`] if the driver does not initialize.
+    fn from_provider(provider: P) -> Result<Self, Self::Error>;
+}
+
 impl Clone for Api {
     fn clone(&self) -> Self {
         // SAFETY: `self` is valid for reads, and every field is an `Option` of a function pointer, which is `Copy`.

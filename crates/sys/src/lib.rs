@@ -46,7 +46,7 @@ pub mod load;
 mod table;
 mod version;
 
-pub use self::api::{Api, ApiProvider, MissingFunction};
+pub use self::api::{Api, ApiProvider, FromProvider, MissingFunction};
 pub use self::constants::*;
 pub use self::function::{Function, UnknownFunction};
 pub use self::generated::types::*;

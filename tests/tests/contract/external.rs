@@ -66,8 +66,7 @@ fn what_needs_other_hardware_is_not_supported_on_the_simulator_and_says_so() {
         return;
     }
     let simulator = Simulator::new(Config::new()).expect("a simulator can be made");
-    // SAFETY: the simulator implements the driver's functions, and outlives everything made from this table.
-    let driver = unsafe { Driver::from_api(simulator.api()) }.expect("the simulator initialises");
+    let driver = simulator.driver::<Driver>().expect("the simulator initialises");
     let context = driver.device(0).and_then(|device| device.primary_context()).expect("there is a device");
     let memory = ExternalMemory::import_fd(&context, descriptor(), ExternalMemoryKind::Opaque, 4096, true);
     let semaphore = ExternalSemaphore::import_fd(&context, descriptor(), ExternalSemaphoreKind::Timeline);

@@ -2,15 +2,19 @@
 
 #![cfg_attr(not(unix), allow(dead_code, unused_imports, reason = "operations on file descriptors are left out"))]
 
+mod argument;
 mod array;
 mod attribute;
 #[cfg(not(miri))]
 mod behaviour;
+mod borrowed_buffer;
+mod buffer_constructors;
 mod caching;
 mod capture;
 mod capture_closure;
 mod capture_scope;
 mod check;
+mod checked_test;
 mod checkpoint;
 mod context;
 mod context_operations;
@@ -34,7 +38,6 @@ mod event_pool;
 mod external;
 mod extremes;
 mod fault;
-mod foreign_buffer;
 mod foreign_code;
 mod future;
 mod global;

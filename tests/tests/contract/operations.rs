@@ -166,7 +166,7 @@ pub(crate) const OPERATIONS: &[Operation] = &[
     ("DeviceBuffer::copy_from_slice", |fixture| made(fixture.buffer.copy_from_slice(&[4; LEN])?)),
     ("DeviceBuffer::copy_to_slice", |fixture| made(fixture.buffer.copy_to_slice(&mut [0; LEN])?)),
     ("DeviceBuffer::to_vec", |fixture| made(fixture.buffer.to_vec()?)),
-    ("DeviceBuffer::copy_from_buffer", |fixture| made(fixture.target.copy_from_buffer(&fixture.buffer)?)),
+    ("DeviceBuffer::copy_from_device", |fixture| made(fixture.target.copy_from_device(&fixture.buffer)?)),
     ("DeviceBuffer::bind and DeviceBuffer::launched", |fixture| {
         made(stream_work::copy(&fixture.stream, &mut fixture.target, &fixture.buffer)?)
     }),
@@ -259,8 +259,8 @@ mod code {
     //! The operations on code, which Miri is too slow for.
 
     use curium_driver::{
-        CacheConfig, Carveout, Context, Global, Image, JitOptions, Kernel, LaunchAttributes, LaunchConfig, Library,
-        Linker, Module, OccupancyFlags, Result,
+        ArgumentList, CacheConfig, Carveout, Context, Global, Image, JitOptions, Kernel, LaunchAttributes,
+        LaunchConfig, Library, Linker, Module, OccupancyFlags, Result,
     };
     use curium_tests::kernels;
 
@@ -320,6 +320,12 @@ mod code {
             let arguments = (&mut fixture.buffer, 6, super::LEN as u32);
             // SAFETY: `fill` writes as many words as the buffer has.
             made(unsafe { fixture.code.fill.launch_cooperative(&fixture.other, config, arguments) }?)
+        }),
+        ("ArgumentList::check and ArgumentList::launch_with", |fixture| {
+            let kernel = fixture.code.library.untyped_kernel("fill")?;
+            let arguments = ArgumentList::new().write(&mut fixture.buffer).value(6_u32).value(super::LEN as u32);
+            // SAFETY: `fill` writes as many words as the buffer has.
+            made(unsafe { kernel.launch(&fixture.other, LaunchConfig::for_elements(super::LEN as u32), arguments) }?)
         }),
         ("Kernel::parameters", |fixture| made(fixture.code.fill.parameters()?)),
         ("Kernel::in_context", |fixture| made(fixture.code.fill.in_context(&fixture.context)?)),

@@ -32,7 +32,7 @@ impl Leases {
     }
 }
 
-/// The owners of the semaphores, if the resource is the semaphores of a node.
+/// Returns the owners of the semaphores that the resource keeps, if it keeps any.
 #[inline]
 fn owners(resource: &Resource) -> &[Arc<dyn SemaphoreOwner>] {
     if let Resource::Semaphores(owners) = resource { owners } else { &[] }

@@ -3,10 +3,8 @@
 use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use curium_driver::{
-    Context, DevicePointer, Error, Exclusive, Result, Stream, dropping, with_relaxed_capture_mode,
-    with_relaxed_capture_mode_if_possible,
-};
+use curium_driver::extend::{Exclusive, dropping, with_relaxed_capture_mode, with_relaxed_capture_mode_if_possible};
+use curium_driver::{Context, DevicePointer, Error, Result, Stream};
 use parking_lot::Mutex;
 
 use super::segments::{HeapAccess, Mapped, leak_rest};

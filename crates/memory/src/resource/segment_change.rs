@@ -1,4 +1,4 @@
-//! Segments that come and go.
+//! Changes of segments.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -8,44 +8,42 @@ use parking_lot::Mutex;
 use super::segments::Segment;
 use crate::allocation_log::EventKind;
 
-/// A segment that a resource took from where it has memory, or gave back there.
+/// A segment that a resource took from upstream or released to it.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct SegmentChange {
-    /// How many there were before it.
+    /// The number of earlier changes.
     pub number: u64,
-    /// What happened, which is [of a segment](EventKind::is_of_segment).
+    /// The change, which [concerns a segment](EventKind::is_segment_event).
     pub kind: EventKind,
     /// The address of the segment.
     pub address: u64,
-    /// Its bytes.
+    /// The size of the segment in bytes.
     pub bytes: u64,
 }
 
-/// The last changes of a resource.
+/// The most recent changes of a resource.
 #[derive(Debug, Default)]
 pub(super) struct SegmentChanges {
-    /// How many there were.
+    /// The number of all changes.
     count: AtomicU64,
     last: Mutex<VecDeque<SegmentChange>>,
 }
 
-/// How many changes are kept.
+/// The number of changes to keep.
 const KEPT: usize = 1 << 16;
 
 impl SegmentChange {
-    /// The change of a resource that implements [`Resource::segment_changes`](super::Resource::segment_changes) by itself.
+    /// Creates a change, for resources that implement [`Resource::segment_changes`](super::Resource::segment_changes).
     #[must_use]
-    #[inline]
     pub const fn new(number: u64, kind: EventKind, address: u64, bytes: u64) -> Self {
         Self { number, kind, address, bytes }
     }
 }
 
 impl SegmentChanges {
-    /// Notes what became of the segments `before`, which are `after` now, both by address. `kinds` are those of a segment that came, and of
-    /// one that went.
-    #[inline]
+    /// Records the difference between the segments `before` and `after`, both sorted by address. `kinds` are the event kinds of a new and
+    /// of a removed segment.
     pub(super) fn note(&self, before: &[Segment], after: &[Segment], kinds: [EventKind; 2]) {
         let mut last = self.last.lock();
         let gone = before.iter().filter(|segment| !after.contains(segment)).map(|segment| (kinds[1], segment));
@@ -60,8 +58,7 @@ impl SegmentChanges {
         }
     }
 
-    /// The changes from this number on.
-    #[inline]
+    /// Returns the changes from this number on.
     pub(super) fn since(&self, number: u64) -> Vec<SegmentChange> {
         if self.count.load(Ordering::Acquire) <= number {
             return Vec::new();

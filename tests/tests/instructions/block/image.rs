@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use curium_driver::{Result, Stream};
 use curium_memory::{
-    AddressMode, Array, ArrayFlags, ArrayShape, FilterMode, Half, MipmappedArray, Surface, Texel, Texture,
-    TextureFlags, TextureOptions,
+    AddressMode, Array, ArrayFlags, ArrayShape, FilterMode, MipmappedArray, Surface, Texel, Texture, TextureFlags,
+    TextureOptions,
 };
+use half::f16;
 
 use super::Prepared;
 use super::matrix::half;
@@ -239,11 +240,11 @@ impl Picture {
                 }
             };
         }
-        move |stream| prepare!(stream, U8: u8, S8: i8, U16: u16, S16: i16, U32: u32, S32: i32, F16: Half, F32: f32)
+        move |stream| prepare!(stream, U8: u8, S8: i8, U16: u16, S16: i16, U32: u32, S32: i32, F16: f16, F32: f32)
     }
 
     fn make<T: Texel>(&self, stream: &Stream, element: impl Fn([u32; 4]) -> T) -> Result<Prepared> {
-        let is_layered = !matches!(self.shape.kind(), curium_memory::ArrayKind::Solid);
+        let is_layered = !matches!(self.shape.kind(), curium_memory::ArrayKind::Regular);
         let elements = |level: u32| -> Vec<T> {
             let [width, height, depth] = self.extents(level, is_layered);
             (0..width * height * depth)
@@ -257,13 +258,13 @@ impl Picture {
             for level in 0..self.levels {
                 array.level(level)?.copy_from_slice(&elements(level))?;
             }
-            let texture = Texture::of_mipmapped(&Arc::new(array), &self.options, None)?;
+            let texture = Texture::from_mipmapped_array(&Arc::new(array), &self.options, None)?;
             return Ok(Prepared { table: [texture.as_raw(), 0, 0, 0], _kept: Box::new(texture) });
         }
-        let array = Arc::new(Array::from_slice(stream, self.shape, self.flags, &elements(0))?);
-        let texture = Texture::of_array(&array, &self.options)?;
+        let array = Arc::new(Array::from_slice(stream, &elements(0), self.shape, self.flags)?);
+        let texture = Texture::from_array(&array, &self.options)?;
         let surface = if self.flags.contains(ArrayFlags::SURFACE) { Some(Surface::new(&array)?) } else { None };
-        let sampler = self.sampler.map(|options| Texture::of_array(&array, &options)).transpose()?;
+        let sampler = self.sampler.map(|options| Texture::from_array(&array, &options)).transpose()?;
         let second = surface.as_ref().map(Surface::as_raw).or(sampler.as_ref().map(Texture::as_raw));
         let table = [texture.as_raw(), second.unwrap_or(0), 0, 0];
         Ok(Prepared { table, _kept: Box::new((texture, surface, sampler)) })
@@ -316,6 +317,6 @@ numbers! {
     i16 = |bits| bits as i16;
     u32 = |bits| bits;
     i32 = u32::cast_signed;
-    Half = |bits| Half(bits as u16);
+    f16 = |bits| f16::from_bits(bits as u16);
     f32 = f32::from_bits;
 }
