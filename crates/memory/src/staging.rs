@@ -12,6 +12,7 @@
 //! - The driver copies by itself where that is faster or staging is impossible: small copies, memory that is pinned already, streams that
 //!   are being captured, copies in the middle of another access, and copies that find no lane free or no pinned memory left.
 
+mod direction;
 mod job;
 mod lane;
 mod options;
@@ -30,6 +31,7 @@ use curium_driver::{Context, Driver, Error, Result, Stream, call};
 use parking_lot::Mutex;
 use rayon_core::{ThreadPool, ThreadPoolBuilder};
 
+use self::direction::{Direction, FIRST_PART};
 use self::job::{Job, Lengths, Split};
 use self::lane::Lane;
 pub use self::options::StagingOptions;
@@ -68,16 +70,6 @@ pub(crate) trait Access: Fn(&Stream, &mut dyn FnMut() -> Result<()>) -> Result<(
 
 impl<F: Fn(&Stream, &mut dyn FnMut() -> Result<()>) -> Result<()> + Sync> Access for F {}
 
-/// The direction of a copy.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Direction {
-    ToDevice,
-    ToHost,
-}
-
-/// The length of the first parts in bytes. Shorter ones keep the device from idling at the beginning, but each is a call of the driver, and
-/// the threads contend for its locks.
-const FIRST_PART: usize = 1 << 20;
 /// The most lanes of a context, whatever the options: more than memory keeps up with. There are as many threads, so that copies which an
 /// observer makes within others never wait for a thread that waits for them.
 const MOST_LANES: usize = 64;
@@ -230,36 +222,6 @@ pub(crate) unsafe fn download(
     let lanes = Lanes::take(stream, target.as_ptr().cast(), target.len(), Direction::ToHost)?;
     // SAFETY: the caller vouches for the source.
     Some(unsafe { lanes.download(target, source, &access) })
-}
-
-impl Direction {
-    /// The number of lanes that is fastest, of those that may be used: more contend for the driver's locks.
-    #[inline]
-    fn lanes(self, most: usize) -> usize {
-        match self {
-            Self::ToDevice => most.min(8),
-            Self::ToHost => most,
-        }
-    }
-
-    /// The length in bytes of the shortest parts, with which the lanes end. The device's part of a copy to the host comes first, so that
-    /// short last parts leave little to do after it.
-    #[inline]
-    fn shortest_part(self) -> usize {
-        match self {
-            Self::ToDevice => FIRST_PART,
-            Self::ToHost => 256 << 10,
-        }
-    }
-
-    /// The number of lanes that it takes to be faster than the driver.
-    #[inline]
-    fn enough(self) -> usize {
-        match self {
-            Self::ToDevice => 2,
-            Self::ToHost => 3,
-        }
-    }
 }
 
 impl Lanes {
