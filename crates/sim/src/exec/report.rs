@@ -41,7 +41,7 @@ pub struct Report {
 pub enum Severity {
     /// Threads that race stored the same value, so their order does not matter. The launch goes on.
     ///
-    /// It is reported once for each instruction, because the PTX ISA defines no result for such a race.
+    /// Such a race is reported once for each instruction: the PTX ISA does not define its result.
     Warning,
     /// The result of the program is undefined, or the launch cannot go on.
     Error,
