@@ -39,9 +39,9 @@ pub struct Report {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum Severity {
-    /// The program depends on no order: threads that race stored the same value. The launch goes on, and its result is the same on hardware.
+    /// Threads that race stored the same value, so their order does not matter. The launch goes on.
     ///
-    /// It is reported once for each instruction, because the PTX ISA defines no result for such a race.
+    /// Such a race is reported once for each instruction: the PTX ISA does not define its result.
     Warning,
     /// The result of the program is undefined, or the launch cannot go on.
     Error,
