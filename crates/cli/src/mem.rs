@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, ensure};
-use curium::memory::{AllocationLog, CacheSample, EventKind, Snapshot, UsageSample};
+use curium::memory::diagnostics::{AllocationLog, CacheSample, EventKind, Snapshot, UsageSample};
 
 use self::chart::Chart;
 use crate::count::counted;

@@ -1,7 +1,7 @@
 //! The picture of memory over time.
 
 use anyhow::{Result, anyhow};
-use curium::memory::{CacheSample, UsageSample};
+use curium::memory::diagnostics::{CacheSample, UsageSample};
 use plotters::prelude::*;
 
 /// What is drawn: above the memory in use and what a cache would hold for it, below which part of that is not in use.
