@@ -1,4 +1,4 @@
-//! A context: a device's address space and everything that lives in it.
+//! A context: a device's address space and the objects in it.
 
 mod attachment;
 mod config;

@@ -1,4 +1,4 @@
-//! A graph: work that is described first, and then launched any number of times.
+//! A CUDA graph.
 
 mod capture;
 mod capture_into;
@@ -145,7 +145,7 @@ impl Graph {
         Self::owning(context, raw, Kept::default())
     }
 
-    /// Returns the driver's handle of this graph, which is the caller's to destroy from now on. What its nodes use is no longer kept.
+    /// Returns the driver's handle of this graph, which is the caller's to destroy from now on. The objects that its nodes use are no longer kept alive.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! Memory that OpenGL and EGL share with CUDA.
+//! Graphics resources of OpenGL and EGL.
 
 mod egl;
 mod egl_stream;

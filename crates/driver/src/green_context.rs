@@ -1,4 +1,4 @@
-//! Green contexts: a part of a device's multiprocessors, within its primary context.
+//! Green contexts, which run on a part of a device's multiprocessors.
 
 use std::ptr;
 

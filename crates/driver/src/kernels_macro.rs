@@ -1,4 +1,4 @@
-//! A struct of kernels, declared once.
+//! The macro `kernels!`, which declares a struct of kernels.
 
 /// Declares a struct of kernels with the parameters of each, which are compared with the code when it is loaded.
 ///

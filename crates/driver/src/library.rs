@@ -1,4 +1,4 @@
-//! A library: code that belongs to no context.
+//! A library: code that is not bound to a context.
 
 mod cached;
 mod load;

@@ -56,7 +56,7 @@ impl Module {
     ///
     /// # Errors
     ///
-    /// An argument error if the text is no PTX or has an interior NUL. What the driver's compiler wrote is part of its error.
+    /// An argument error if the text is no PTX or has an interior NUL. The error contains the log of the driver's compiler.
     #[doc(alias = "cuModuleLoadData")]
     #[doc(alias = "cuModuleLoadDataEx")]
     #[inline]

@@ -1,4 +1,4 @@
-//! A stream: work in order.
+//! A stream: a queue of work that runs in order.
 
 mod attribute;
 mod foreign;

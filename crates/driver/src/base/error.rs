@@ -1,4 +1,4 @@
-//! Errors: which operation failed, why, and what to do about it.
+//! Errors: the operation that failed, the reason, and a hint.
 
 mod call;
 mod code;

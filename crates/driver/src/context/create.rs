@@ -1,4 +1,4 @@
-//! Creating a context beside the primary one.
+//! Creation of contexts.
 
 use std::ffi::c_void;
 use std::ptr;

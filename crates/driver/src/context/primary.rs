@@ -1,4 +1,4 @@
-//! The primary context of a device, which all code of a process shares.
+//! The primary context of a device.
 
 use super::{Context, ContextFlags, Owned};
 use crate::call;

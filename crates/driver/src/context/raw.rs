@@ -68,7 +68,7 @@ impl Context {
         Ok(Self::new(raw, &device, Owned::Borrowed { _owner: Some(Box::new(owner)) }))
     }
 
-    /// Hands the context over to other code, which ends it from now on. What kept a borrowed context alive is dropped.
+    /// Passes the context to other code, which ends it. The owner of a borrowed context is dropped.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! Hearing of core dumps that the driver writes.
+//! Listeners for core dumps.
 
 use std::ffi::{c_int, c_void};
 use std::fmt;

@@ -1,4 +1,4 @@
-//! What a device tells a process without being asked.
+//! Asynchronous notifications of a device.
 
 use std::ffi::c_void;
 use std::fmt;

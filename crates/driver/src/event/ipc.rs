@@ -1,4 +1,4 @@
-//! Events that several processes share.
+//! Interprocess events.
 
 use curium_sys::{CUipcEventHandle, CUipcEventHandle_st};
 

@@ -1,4 +1,4 @@
-//! Nodes that run other graphs, and clones of graphs.
+//! Child graph nodes, and clones of graphs.
 
 use std::sync::Arc;
 

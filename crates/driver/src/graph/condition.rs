@@ -1,4 +1,4 @@
-//! Nodes that run other graphs as a value says.
+//! Conditional nodes.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Nodes that copy memory.
+//! Copy nodes.
 
 use std::ffi::c_void;
 

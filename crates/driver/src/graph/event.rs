@@ -1,4 +1,4 @@
-//! Nodes that record events and wait for them.
+//! Event record nodes and event wait nodes.
 
 use super::kept::Resource;
 use super::{EventRecordNode, EventWaitNode, Graph, Node};

@@ -1,4 +1,4 @@
-//! An executable: a graph that can be launched.
+//! An executable graph.
 
 use std::cell::Cell;
 use std::fmt;
@@ -63,7 +63,7 @@ impl GraphExec {
         Self::new(context, None, raw, Kept::default())
     }
 
-    /// Returns the driver's handle of this executable, which is the caller's to destroy from now on. What its nodes use is no longer kept.
+    /// Returns the driver's handle of this executable, which is the caller's to destroy from now on. The objects that its nodes use are no longer kept alive.
     #[must_use]
     #[inline]
     pub fn into_raw(mut self) -> CUgraphExec {

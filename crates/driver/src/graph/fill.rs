@@ -1,4 +1,4 @@
-//! Nodes that fill memory with a value.
+//! Memset nodes.
 
 use curium_sys::CUDA_MEMSET_NODE_PARAMS;
 

@@ -1,4 +1,4 @@
-//! Nodes that call functions of the host.
+//! Host nodes.
 
 use std::ffi::c_void;
 

@@ -1,4 +1,4 @@
-//! Making something of a graph that can be launched.
+//! Instantiation of graphs.
 
 use std::borrow::Cow;
 

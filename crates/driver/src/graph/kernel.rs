@@ -1,4 +1,4 @@
-//! Nodes that run kernels.
+//! Kernel nodes.
 
 use std::ffi::c_void;
 
@@ -157,7 +157,7 @@ impl Graph {
         Ok(LaunchConfig::new(grid, block).with_shared_bytes(params.sharedMemBytes))
     }
 
-    /// Gives a kernel node what a launch can have beyond its size. What is not among `attributes` stays as it is.
+    /// Sets launch attributes of a kernel node. Attributes that are not set in `attributes` keep their values.
     ///
     /// CUDA: `cuGraphKernelNodeSetAttribute`, for each attribute.
     ///
@@ -194,7 +194,7 @@ impl Graph {
         Ok(value)
     }
 
-    /// Gives a kernel node the attributes that another one of the same graph has.
+    /// Copies the attributes of another kernel node of the same graph.
     ///
     /// CUDA: `cuGraphKernelNodeCopyAttributes`.
     ///

@@ -1,4 +1,4 @@
-//! Nodes that allocate and free memory, and what a device keeps for them.
+//! Allocation and free nodes, and the memory that a device reserves for them.
 
 use std::ffi::c_void;
 

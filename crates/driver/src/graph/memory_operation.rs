@@ -1,4 +1,4 @@
-//! Nodes that wait for and write single values.
+//! Batch memory operation nodes.
 
 use curium_sys::{CUDA_BATCH_MEM_OP_NODE_PARAMS, CUstreamBatchMemOpParams};
 

@@ -1,4 +1,4 @@
-//! References to user objects of the driver, which own a value until nobody needs it.
+//! References to user objects of the driver, which own a value.
 
 use std::ffi::c_void;
 use std::fmt;

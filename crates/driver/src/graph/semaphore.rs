@@ -1,4 +1,4 @@
-//! Nodes that signal semaphores of other interfaces and wait for them.
+//! External semaphore nodes.
 
 use std::fmt;
 use std::sync::Arc;

@@ -267,7 +267,7 @@ impl State {
         std::mem::replace(&mut entry.kept, kept)
     }
 
-    /// Forgets a node with all its parts. What was kept may be dropped only once the lock is no longer held.
+    /// Removes a node with all its parts. The objects that it kept may be dropped only after the lock is released.
     #[must_use]
     #[inline]
     pub(super) fn remove(&mut self, node: Node) -> Vec<Resource> {

@@ -1,4 +1,4 @@
-//! Images and fences of EGL.
+//! EGL images and fences.
 
 use curium_sys::{EGLImageKHR, EGLSyncKHR};
 

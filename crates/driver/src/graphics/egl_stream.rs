@@ -1,4 +1,4 @@
-//! Streams of frames between EGL and CUDA.
+//! EGL streams of frames.
 
 use std::fmt;
 use std::time::Duration;

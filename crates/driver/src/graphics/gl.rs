@@ -1,4 +1,4 @@
-//! Buffers and images of OpenGL.
+//! OpenGL buffers and images.
 
 use curium_sys::CUGLDeviceList;
 

@@ -1,4 +1,4 @@
-//! How a library is loaded.
+//! Loading of libraries.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ impl Library {
     ///
     /// # Errors
     ///
-    /// An argument error if the text is no PTX or has an interior NUL. What the driver's compiler wrote is part of its error.
+    /// An argument error if the text is no PTX or has an interior NUL. The error contains the log of the driver's compiler.
     #[doc(alias = "cuLibraryLoadData")]
     #[inline]
     pub fn from_ptx(driver: &impl AsRef<Driver>, ptx: &str) -> Result<Self> {

@@ -1,4 +1,4 @@
-//! Hearing of what the driver logs.
+//! Listeners for messages of the driver's log.
 
 use std::ffi::{c_char, c_void};
 use std::fmt;

@@ -1,4 +1,4 @@
-//! Streams that are captured, and those that were made for it.
+//! Captured streams, and streams created by a capture.
 
 use std::sync::Arc;
 
