@@ -17,7 +17,6 @@ mod convert;
 mod copies;
 mod definedness;
 mod exact;
-mod fault;
 mod float;
 mod fragment;
 mod frame;
@@ -27,6 +26,8 @@ mod handler;
 mod image;
 mod integer;
 mod lane;
+mod launch_race;
+mod launch_shadow;
 mod local;
 mod local_written;
 mod lower;
@@ -41,6 +42,7 @@ mod places;
 mod print;
 mod program;
 mod race;
+mod report;
 mod runs;
 mod runtime;
 mod shadow;
@@ -60,15 +62,19 @@ mod word;
 mod worker;
 mod written;
 
-pub use fault::{Access, Area, Conflict, Fault, FaultKind, Neighbour, Stale, StreamRace};
-pub use grid::{DeviceModel, Launch, Schedule, Statistics, run};
-pub use image::{AddressMode, Channel, Element, Image, Surface, Texture, Tiles};
-pub use lower::{LowerError, lower, lower_with_checks};
-pub use memory::{Memory, Segment};
-pub use program::{Address, Checking, Global, Kernel, Param, Program, Relocation};
-pub use runtime::Runtime;
-pub use watch::{Use, Watcher};
-pub use written::Written;
+pub(crate) use grid::{DeviceModel, Launch, Schedule, run};
+pub(crate) use image::{AddressMode, Channel, Element, Image, Surface, Texture, Tiles};
+pub(crate) use lower::{lower, lower_with_checks};
+pub(crate) use memory::{Memory, Segment};
+pub(crate) use program::{Checking, Global, Kernel, Program};
+pub(crate) use report::Conflict;
+pub use report::{Access, Area, NearbyAllocation, Report, ReportKind, Severity, Stale, StreamRace};
+pub(crate) use runtime::Runtime;
+pub(crate) use watch::{Use, Watcher};
+pub(crate) use written::Written;
+
+#[cfg(test)]
+pub(crate) use grid::Statistics;
 
 #[cfg(test)]
 mod tests;

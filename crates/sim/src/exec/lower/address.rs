@@ -9,6 +9,7 @@ use super::used_bytes::runs_of_used_bytes;
 use super::variables::Home;
 use crate::exec::access::{load, load_param, store};
 use crate::exec::handler::{binary, unary};
+use crate::exec::launch_race::{self, MOST_ELEMENTS};
 use crate::exec::op::{Control, Handler, Op, Space};
 use crate::exec::program::Late;
 use crate::exec::race::{Reads, Writes, check, run_join, run_order};
@@ -51,7 +52,7 @@ impl Lowerer<'_> {
         let used = instruction.used_bytes.filter(|_| target.row != NO_ROW).unwrap_or(u32::MAX);
         for (index, Range { start, end }) in runs_of_used_bytes(used, align).into_iter().enumerate() {
             let target = Target { offset: target.offset.wrapping_add(start), ..target };
-            self.check_race(instruction, target, end - start, Use::Read);
+            self.check_race(instruction, target, end - start, None);
             self.find_unwritten(target, start, end - start, index == 0);
         }
         // An element that overwrites the address register goes last.
@@ -91,7 +92,7 @@ impl Lowerer<'_> {
             return Err(Refusal("kernel parameters cannot be written".into()));
         }
         let (elements, scalar, align) = self.elements(source, scalar)?;
-        self.check_race(instruction, target, align, Use::Write);
+        self.check_race(instruction, target, align, Some((&elements, scalar)));
         self.note_write(target, align);
         for (index, slot) in elements.into_iter().enumerate() {
             let offset = index as u64 * scalar.bytes();
@@ -247,8 +248,14 @@ impl Lowerer<'_> {
         })
     }
 
-    /// Appends checks of the access that follows, unless it may order others.
-    fn check_race(&mut self, instruction: &Instruction, target: Target, bytes: u64, how: Use) {
+    /// Appends checks of the access that follows, unless it may order others: a load, or a store of elements.
+    fn check_race(
+        &mut self,
+        instruction: &Instruction,
+        target: Target,
+        bytes: u64,
+        stored: Option<(&[Slot], ScalarType)>,
+    ) {
         if may_order(instruction) {
             if matches!(target.space, Space::Shared | Space::Generic) {
                 self.order();
@@ -256,10 +263,34 @@ impl Lowerer<'_> {
             return;
         }
         if self.context.checking.races && matches!(target.space, Space::Shared | Space::Generic) {
-            let run = if how == Use::Read { check::<Reads>() } else { check::<Writes>() };
+            let run = if stored.is_none() { check::<Reads>() } else { check::<Writes>() };
             self.access(run, target, 0, bytes);
         }
-        self.note_access(target, bytes, how);
+        self.note_access(target, bytes, if stored.is_none() { Use::Read } else { Use::Write });
+        if self.context.checking.races {
+            self.record_access(target, bytes, stored);
+        }
+    }
+
+    /// Appends a record of the access that follows, with the values of a store.
+    fn record_access(&mut self, target: Target, bytes: u64, stored: Option<(&[Slot], ScalarType)>) {
+        let Some((elements, scalar)) = stored else {
+            if matches!(target.space, Space::Global | Space::Generic) {
+                self.access(launch_race::run_load, target, 0, bytes);
+            }
+            return;
+        };
+        if !matches!(target.space, Space::Global | Space::Generic | Space::Shared) {
+            return;
+        }
+        for (part, elements) in (0..).zip(elements.chunks(MOST_ELEMENTS)) {
+            let rows: Vec<(u32, bool)> = elements.iter().filter_map(|slot| row(*slot).ok()).collect();
+            let Some(run) = rows.first().and_then(|(_, double)| record_handler(scalar, *double)) else { return };
+            let rows: [u32; MOST_ELEMENTS] = std::array::from_fn(|index| rows.get(index).map_or(0, |(row, _)| *row));
+            let begin = part * MOST_ELEMENTS as u64 * scalar.bytes();
+            let op = self.access(run, target, begin, elements.len() as u64 * scalar.bytes());
+            [op.d, op.b, op.c, op.e] = rows;
+        }
     }
 
     /// Appends a note of the access that follows, if it may be one to device memory.
@@ -377,6 +408,21 @@ fn load_handler(scalar: ScalarType, double: bool, uniform: bool) -> Option<Handl
         (32, false) => pick!(u32),
         (32, true) => pick!(i32),
         (64, _) => pick!(u64),
+        _ => return None,
+    })
+}
+
+/// The handler that records a store.
+fn record_handler(scalar: ScalarType, double: bool) -> Option<Handler> {
+    Some(match (scalar.bits(), double) {
+        (8, false) => launch_race::run_store::<u8, u32>,
+        (8, true) => launch_race::run_store::<u8, u64>,
+        (16, false) => launch_race::run_store::<u16, u32>,
+        (16, true) => launch_race::run_store::<u16, u64>,
+        (32, false) => launch_race::run_store::<u32, u32>,
+        (32, true) => launch_race::run_store::<u32, u64>,
+        (64, false) => launch_race::run_store::<u64, u32>,
+        (64, true) => launch_race::run_store::<u64, u64>,
         _ => return None,
     })
 }

@@ -6,11 +6,11 @@ use super::address::{Target, scalar};
 use super::error::{Lowered, Refusal};
 use super::function::Lowerer;
 use crate::exec::access::{addresses, atomic, check_alignment, read_at, update_at, write_at};
-use crate::exec::fault::{FaultKind, Trap};
 use crate::exec::float::{self, Mode, Real, canonical, flush, inherit};
 use crate::exec::lane::Lanes;
 use crate::exec::narrow::{Bfloat, Half};
 use crate::exec::op::{Control, Handler, Op, Space};
+use crate::exec::report::{ReportKind, Trap};
 use crate::exec::unit::Unit;
 use crate::exec::watch::Use;
 use crate::exec::window::resolve;
@@ -118,7 +118,7 @@ fn run_wide_atomic<const COMPARES: bool>(unit: &mut Unit<'_>, op: &Op) -> Contro
     let rows = program.functions[unit.frame.function as usize].row_lists[op.b as usize].as_slice();
     let &[b_low, b_high, c_low, c_high, d_low, d_high] = rows else {
         let leader = unit.leader();
-        return unit.fault(Trap::new(FaultKind::InvalidProgramCounter, leader));
+        return unit.fault(Trap::new(ReportKind::InvalidProgramCounter, leader));
     };
     let addresses = addresses(unit, op);
     for lane in Lanes(unit.active) {

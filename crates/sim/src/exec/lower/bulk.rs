@@ -5,11 +5,11 @@ use super::error::{Lowered, Refusal};
 use super::function::Lowerer;
 use crate::exec::access::{check_alignment, check_reach, read_at, trap, update_at, write_at};
 use crate::exec::cluster::address_in;
-use crate::exec::fault::{FaultKind, Trap};
 use crate::exec::handler::NO_REGISTER;
 use crate::exec::lane::Lanes;
 use crate::exec::mbarrier::Mbarrier;
 use crate::exec::op::{Control, Op, Space};
+use crate::exec::report::{ReportKind, Trap};
 use crate::exec::tensor::{self, Change};
 use crate::exec::unit::Unit;
 use crate::ptx::{CacheLevel, Instruction, Keyword, Modifier, Operand, Operation, ScalarType, Space as State};
@@ -246,7 +246,7 @@ fn run_prefetch(unit: &mut Unit<'_>, op: &Op) -> Control {
                 (0, _) => Ok(()),
                 (_, Some(end)) => check_reach(unit, Space::Global, lane, from, false)
                     .and_then(|()| check_reach(unit, Space::Global, lane, end - 1, false)),
-                (_, None) => Err(trap(FaultKind::IllegalAddress, lane, from, size, false)),
+                (_, None) => Err(trap(ReportKind::IllegalAddress, lane, from, size, false)),
             });
         if let Err(trap) = checked {
             return unit.fault(trap);

@@ -3,9 +3,9 @@
 use super::error::{Lowered, Refusal};
 use super::function::Lowerer;
 use crate::exec::access::{check_alignment, trap, write_at};
-use crate::exec::fault::{FaultKind, Trap};
 use crate::exec::lane::Lanes;
 use crate::exec::op::{Control, Op, Space};
+use crate::exec::report::{ReportKind, Trap};
 use crate::exec::unit::Unit;
 use crate::exec::window::resolve;
 use crate::ptx::{Instruction, Keyword, Modifier, Operand, ScalarType, Semantics, Space as State};
@@ -47,7 +47,7 @@ fn run_store_bulk(unit: &mut Unit<'_>, op: &Op) -> Control {
 fn fill(unit: &mut Unit<'_>, space: Space, lane: usize, address: u64, size: u64) -> Result<(), Trap> {
     check_alignment(address | size, STEP, lane, true)?;
     if space == Space::Generic && resolve(address).0 != Space::Shared {
-        return Err(trap(FaultKind::IllegalAddress, lane, address, STEP, true).in_space(space));
+        return Err(trap(ReportKind::IllegalAddress, lane, address, STEP, true).in_space(space));
     }
     for offset in (0..size).step_by(STEP as usize) {
         write_at(unit, space, lane, address.wrapping_add(offset), 0_u64)?;

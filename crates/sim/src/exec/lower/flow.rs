@@ -3,9 +3,9 @@
 use super::error::{Lowered, Refusal};
 use super::function::{Fixup, Lowerer};
 use crate::exec::barrier::Reduction;
-use crate::exec::fault::{FaultKind, Trap};
 use crate::exec::lane::Lanes;
 use crate::exec::op::{Control, Handler, Op};
+use crate::exec::report::{ReportKind, Trap};
 use crate::exec::unit::{Unit, Wait};
 use crate::exec::warpgroup::NAMED_BARRIERS;
 use crate::ptx::{Instruction, Modifier, Opcode, Operand, Operation, Parameter, ScalarType};
@@ -156,7 +156,7 @@ pub(super) fn has_keyword(instruction: &Instruction, name: &str) -> bool {
 }
 
 fn run_trap(unit: &mut Unit<'_>, _op: &Op) -> Control {
-    let trap = Trap::new(FaultKind::Trap, unit.leader());
+    let trap = Trap::new(ReportKind::Trap, unit.leader());
     unit.fault(trap)
 }
 
@@ -168,7 +168,7 @@ fn run_barrier(unit: &mut Unit<'_>, op: &Op) -> Control {
         row => unit.frame.row::<u32>(row)[leader],
     };
     if barrier >= NAMED_BARRIERS {
-        let trap = Trap::new(FaultKind::Trap, leader);
+        let trap = Trap::new(ReportKind::Trap, leader);
         return unit.fault(trap);
     }
     let negate = if op.imm & NEGATED_VOTE != 0 { u32::MAX } else { 0 };

@@ -4,11 +4,11 @@ use super::error::{Lowered, Refusal};
 use super::function::Lowerer;
 use super::matrix::{moved_element, shape};
 use crate::exec::access::{check_alignment, read_at, write_at};
-use crate::exec::fault::Trap;
 use crate::exec::matrix::registers::{clear, put};
 use crate::exec::matrix::{Element, Fragment, Role, Spread};
 use crate::exec::op::{Control, Op, Space};
 use crate::exec::program::MovedMatrix;
+use crate::exec::report::Trap;
 use crate::exec::unit::Unit;
 use crate::ptx::{Instruction, Keyword, Modifier, Operand, ScalarType, Space as State};
 

@@ -17,6 +17,7 @@ mod extended;
 mod float;
 mod flow;
 mod function;
+mod instruction;
 mod integer;
 mod launch_control;
 mod matrix;
@@ -42,6 +43,5 @@ mod warp;
 mod warpgroup;
 
 pub(super) use bulk::BulkReduction;
-pub use error::LowerError;
-pub use module::{lower, lower_with_checks};
+pub(crate) use module::{lower, lower_with_checks};
 pub(super) use warp::shuffle_source;

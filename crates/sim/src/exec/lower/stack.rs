@@ -5,9 +5,9 @@
 
 use super::error::{Lowered, Refusal};
 use super::function::Lowerer;
-use crate::exec::fault::{FaultKind, Trap};
 use crate::exec::lane::{Lanes, Row};
 use crate::exec::op::{Control, Op};
+use crate::exec::report::{ReportKind, Trap};
 use crate::exec::transfer::LOCAL_LIMIT;
 use crate::exec::unit::Unit;
 use crate::ptx::{Instruction, Opcode, Operand, ScalarType};
@@ -65,7 +65,7 @@ fn run_take(unit: &mut Unit<'_>, op: &Op) -> Control {
         let size = unit.frame.row::<u64>(op.a)[lane];
         let after = start.saturating_add(size).checked_next_multiple_of(8).filter(|after| *after <= LOCAL_LIMIT);
         let Some(after) = after else {
-            return unit.fault(Trap::new(FaultKind::HardwareStackError, lane));
+            return unit.fault(Trap::new(ReportKind::HardwareStackError, lane));
         };
         let words = (after / 8) as usize;
         if unit.warp.local.len() < words {

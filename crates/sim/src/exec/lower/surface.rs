@@ -6,10 +6,10 @@ use super::error::{Lowered, Refusal};
 use super::function::{Lowerer, Slot};
 use super::texture::{geometry, read_bytes};
 use crate::exec::access::{update_at, write_at};
-use crate::exec::fault::{FaultKind, Trap};
 use crate::exec::image::{Beyond, Change, Element, Surface, SurfaceAccess};
 use crate::exec::lane::Lanes;
 use crate::exec::op::{Control, Handler, Op, Space};
+use crate::exec::report::{ReportKind, Trap};
 use crate::exec::unit::Unit;
 use crate::ptx::{Instruction, Keyword, Modifier, Operand, Operation, ScalarType, Tensor};
 
@@ -216,7 +216,7 @@ fn each_lane(
             Some((of, surface)) if *of == handle => surface,
             _ => match unit.objects.surface(unit.launch.runtime, handle) {
                 Some(surface) => &object.insert((handle, surface)).1,
-                None => return unit.fault(Trap::new(FaultKind::IllegalAddress, lane)),
+                None => return unit.fault(Trap::new(ReportKind::IllegalAddress, lane)),
             },
         };
         let done = place(unit, access, lane, surface).and_then(|place| act(unit, access, lane, place));
@@ -243,7 +243,7 @@ fn place(unit: &Unit<'_>, access: &SurfaceAccess, lane: usize, surface: &Surface
         at[0] = at[0].cast_signed().saturating_mul(bytes as i32).cast_unsigned();
     }
     match surface.place(access.spot.geometry, (layer, at), bytes, access.beyond) {
-        None if access.beyond == Beyond::Trap => Err(Trap::new(FaultKind::Trap, lane)),
+        None if access.beyond == Beyond::Trap => Err(Trap::new(ReportKind::Trap, lane)),
         place => Ok(place.map(|address| Place { address, element })),
     }
 }

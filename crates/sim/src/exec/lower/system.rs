@@ -3,10 +3,10 @@
 use super::error::{Lowered, Refusal};
 use super::function::{Lowerer, Slot, copy};
 use crate::exec::access::read_at;
-use crate::exec::fault::{FaultKind, Trap};
 use crate::exec::lane::Lanes;
 use crate::exec::op::{Control, Op, Space};
 use crate::exec::print::{self, Arguments};
+use crate::exec::report::{ReportKind, Trap};
 use crate::exec::unit::Unit;
 use crate::ptx::{Call, Operand, ScalarType, Symbol};
 
@@ -111,6 +111,8 @@ fn run_print(unit: &mut Unit<'_>, op: &Op) -> Control {
 }
 
 fn run_allocate(unit: &mut Unit<'_>, op: &Op) -> Control {
+    // The heap orders what one thread frees before what another allocates.
+    unit.launch.order_accesses();
     for lane in Lanes(unit.active) {
         let size = unit.frame.row::<u64>(op.a)[lane];
         let address = if size == 0 { None } else { unit.launch.runtime.allocate(size) };
@@ -120,10 +122,12 @@ fn run_allocate(unit: &mut Unit<'_>, op: &Op) -> Control {
 }
 
 fn run_free(unit: &mut Unit<'_>, op: &Op) -> Control {
+    // The heap orders what one thread frees before what another allocates.
+    unit.launch.order_accesses();
     for lane in Lanes(unit.active) {
         let address = unit.frame.row::<u64>(op.a)[lane];
         if address != 0 && !unit.launch.runtime.free(address) {
-            return unit.fault(Trap::new(FaultKind::IllegalAddress, lane));
+            return unit.fault(Trap::new(ReportKind::IllegalAddress, lane));
         }
     }
     Control::Next
@@ -156,6 +160,6 @@ fn run_assertion(unit: &mut Unit<'_>, op: &Op) -> Control {
         );
         unit.launch.runtime.complain(said.as_bytes());
     }
-    let trap = Trap::new(FaultKind::Assert, unit.leader());
+    let trap = Trap::new(ReportKind::Assert, unit.leader());
     unit.fault(trap)
 }

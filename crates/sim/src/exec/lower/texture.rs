@@ -9,12 +9,12 @@ use self::operands::{Operands, has_samples};
 use super::error::{Lowered, Refusal};
 use super::function::Lowerer;
 use crate::exec::access::read_at;
-use crate::exec::fault::{FaultKind, Trap};
 use crate::exec::handler::versions;
 use crate::exec::image::{Channels, Detail, Geometry, Offset, Places, Point, Texel, Texture, TextureAccess, Together};
 use crate::exec::lane::{Lanes, lanes_where};
 use crate::exec::memory::HostBytes;
 use crate::exec::op::{Control, Handler, Op, Space};
+use crate::exec::report::{ReportKind, Trap};
 use crate::exec::unit::Unit;
 use crate::ptx::{Instruction, Keyword, Modifier, ScalarType, Tensor, Texturing};
 
@@ -205,7 +205,7 @@ fn read_one_by_one(unit: &mut Unit<'_>, access: &TextureAccess, op: &Op) -> Cont
             Some((of, texture)) if *of == handle => texture,
             _ => match unit.objects.texture(unit.launch.runtime, handle) {
                 Some(texture) => &object.insert((handle, texture)).1,
-                None => return unit.fault(Trap::new(FaultKind::IllegalAddress, lane)),
+                None => return unit.fault(Trap::new(ReportKind::IllegalAddress, lane)),
             },
         };
         match read_texture(unit, access, lane, texture) {

@@ -1,11 +1,11 @@
 //! `txq` and `suq`: asking textures and surfaces. `istypep`: whether a handle is a reference.
 
-use crate::exec::fault::{FaultKind, Trap};
 use crate::exec::image::Query;
 use crate::exec::lane::Lanes;
 use crate::exec::lower::error::{Lowered, Refusal};
 use crate::exec::lower::function::Lowerer;
 use crate::exec::op::{Control, Op};
+use crate::exec::report::{ReportKind, Trap};
 use crate::exec::unit::Unit;
 use crate::ptx::{Instruction, Keyword, Modifier, Opcode, Operand, ScalarType};
 
@@ -69,7 +69,7 @@ fn run_texture_query(unit: &mut Unit<'_>, op: &Op) -> Control {
         let level = if op.b == NO_LEVEL { 0 } else { unit.frame.row::<u32>(op.b)[lane] };
         let handle = unit.frame.row::<u64>(op.a)[lane];
         let Some(texture) = unit.launch.runtime.texture(handle) else {
-            return unit.fault(Trap::new(FaultKind::IllegalAddress, lane));
+            return unit.fault(Trap::new(ReportKind::IllegalAddress, lane));
         };
         unit.frame.row_mut::<u32>(op.d).0[lane] = texture.query(Query::from_number(op.imm), level);
     }
@@ -80,7 +80,7 @@ fn run_surface_query(unit: &mut Unit<'_>, op: &Op) -> Control {
     for lane in Lanes(unit.active) {
         let handle = unit.frame.row::<u64>(op.a)[lane];
         let Some(surface) = unit.launch.runtime.surface(handle) else {
-            return unit.fault(Trap::new(FaultKind::IllegalAddress, lane));
+            return unit.fault(Trap::new(ReportKind::IllegalAddress, lane));
         };
         unit.frame.row_mut::<u32>(op.d).0[lane] = surface.query(Query::from_number(op.imm));
     }
