@@ -250,7 +250,6 @@ impl ProcessState {
 }
 
 impl fmt::Display for ProcessState {
-    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(match self {
             Self::Running => "running",
@@ -265,7 +264,6 @@ impl fmt::Display for ProcessState {
 }
 
 impl<S> fmt::Debug for CheckpointProcess<S> {
-    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "CheckpointProcess({})", self.pid)
     }

@@ -219,7 +219,6 @@ impl Deref for Mark {
 }
 
 impl fmt::Debug for Completion {
-    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.state {
             State::Known(_) => formatter.write_str("Completion(known)"),

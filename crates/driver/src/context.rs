@@ -357,7 +357,6 @@ impl PartialEq for Context {
 impl Eq for Context {}
 
 impl fmt::Debug for Context {
-    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (kind, device) = (self.kind(), self.device().as_raw());
         write!(formatter, "Context({kind:?} {:?} on device {device})", self.shared.raw)

@@ -258,14 +258,12 @@ impl PartialEq for Device {
 impl Eq for Device {}
 
 impl fmt::Debug for Device {
-    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "Device({})", self.raw)
     }
 }
 
 impl fmt::Display for ComputeCapability {
-    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "{}.{}", self.major, self.minor)
     }

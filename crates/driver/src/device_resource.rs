@@ -71,7 +71,6 @@ impl Description {
 }
 
 impl fmt::Debug for Description {
-    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "Description(type {})", self.0.type_.0)
     }

@@ -290,7 +290,6 @@ fn remove(path: &Path) -> io::Result<()> {
 }
 
 #[cold]
-#[inline]
 fn refuse(operation: &'static str, path: &Path, error: &io::Error) -> Error {
     Error::argument(operation, format!("{}: {error}", path.display()))
 }

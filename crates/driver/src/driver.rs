@@ -154,7 +154,6 @@ impl Driver {
 
     /// Returns the lines of the driver's log that add to the `description` of the `code` that `function` returned.
     #[cold]
-    #[inline]
     pub(crate) fn logged(&self, function: Function, code: CUresult, description: &str) -> Option<Box<str>> {
         self.shared.log.read(self.api(), function, code, description)
     }
@@ -271,7 +270,6 @@ impl AsRef<Driver> for Driver {
 }
 
 impl fmt::Debug for Driver {
-    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "Driver(CUDA {})", self.version())
     }

@@ -327,7 +327,6 @@ impl AsRef<Driver> for Event {
 }
 
 impl fmt::Debug for Event {
-    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "Event({:?})", self.shared.raw)
     }

@@ -153,7 +153,6 @@ impl<T> Clone for Global<T> {
 }
 
 impl<T> fmt::Debug for Global<T> {
-    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "Global({} × {} at {:?})", self.len, std::any::type_name::<T>(), self.pointer)
     }

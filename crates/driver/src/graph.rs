@@ -258,7 +258,6 @@ impl AsRef<Driver> for Graph {
 }
 
 impl fmt::Debug for Graph {
-    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.number {
             ROOT => write!(formatter, "Graph({:?})", self.tree),

@@ -136,7 +136,6 @@ impl GraphicsAccess {
 }
 
 impl fmt::Debug for GraphicsResource {
-    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "GraphicsResource({:?})", self.raw)
     }

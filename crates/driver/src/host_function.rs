@@ -218,7 +218,6 @@ impl<T> Future for HostFunction<T> {
 }
 
 impl<T> fmt::Debug for HostFunction<T> {
-    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let stage = match self.job.state.lock().stage {
             Stage::Queued(_) => "queued",
@@ -231,7 +230,6 @@ impl<T> fmt::Debug for HostFunction<T> {
 
 /// Reports the panic of a function, and makes it an error.
 #[cold]
-#[inline]
 fn panicked(payload: Box<dyn Any + Send>) -> Error {
     let error = PanicError::new(payload);
     tracing::error!(%error);

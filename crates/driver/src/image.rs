@@ -183,7 +183,6 @@ impl<'a> Image<'a> {
 }
 
 impl fmt::Debug for Image<'_> {
-    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "Image({:?}, {} bytes)", self.kind, self.bytes.len())
     }

@@ -378,14 +378,12 @@ impl<S> Clone for SafeKernel<S> {
 }
 
 impl<S> fmt::Debug for Kernel<S> {
-    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "Kernel({} {:?})", self.name(), self.inner.raw)
     }
 }
 
 impl<S> fmt::Debug for SafeKernel<S> {
-    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(formatter)
     }

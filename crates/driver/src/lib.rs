@@ -79,7 +79,6 @@
 //! ```
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
-#![warn(clippy::missing_inline_in_public_items)]
 
 mod base;
 #[cfg(feature = "diagnostics")]

@@ -273,7 +273,6 @@ impl AsRef<Driver> for Library {
 }
 
 impl fmt::Debug for Library {
-    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "Library({:?})", self.shared.raw)
     }

@@ -214,7 +214,6 @@ impl<'a> Linker<'a> {
 
     /// Adds to `error` what the linker wrote.
     #[cold]
-    #[inline]
     fn explain(&self, error: Error, ptx: Option<&str>) -> Error {
         match self.compilations.first() {
             Some(compilation) => compilation.explain(self.state.context.driver(), ptx, error),
@@ -297,14 +296,12 @@ impl AsRef<Driver> for Linker<'_> {
 }
 
 impl fmt::Debug for Linker<'_> {
-    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "Linker({:?})", self.state.raw)
     }
 }
 
 impl fmt::Debug for LinkedImage {
-    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "LinkedImage({} bytes)", self.len)
     }

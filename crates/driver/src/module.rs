@@ -321,7 +321,6 @@ impl AsRef<Driver> for Module {
 }
 
 impl fmt::Debug for Module {
-    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "Module({:?})", self.shared.raw)
     }

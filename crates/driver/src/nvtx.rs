@@ -51,7 +51,6 @@ impl NvtxRange {
 }
 
 impl fmt::Debug for NvtxRange {
-    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str("NvtxRange")
     }

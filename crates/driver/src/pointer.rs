@@ -82,7 +82,6 @@ impl<T> PartialEq for DevicePointer<T> {
 impl<T> Eq for DevicePointer<T> {}
 
 impl<T> fmt::Debug for DevicePointer<T> {
-    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "{:#x}", self.raw)
     }

@@ -70,7 +70,6 @@ impl Profiling {
 }
 
 impl fmt::Debug for Profiling {
-    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "Profiling({:?})", self.context)
     }

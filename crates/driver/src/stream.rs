@@ -385,7 +385,6 @@ impl PartialEq for Stream {
 impl Eq for Stream {}
 
 impl fmt::Debug for Stream {
-    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "Stream({:?})", self.shared.raw)
     }

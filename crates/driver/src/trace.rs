@@ -247,7 +247,6 @@ impl Work {
 }
 
 impl fmt::Debug for Trace {
-    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "Trace({} calls)", self.recorder.calls.lock().records.len())
     }

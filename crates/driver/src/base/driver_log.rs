@@ -45,7 +45,6 @@ impl Mark {
 
     /// Reads the new lines of the log that add to the `description` of the `code` that `function` returned.
     #[cold]
-    #[inline]
     pub(crate) fn read(&self, api: &Api, function: Function, code: CUresult, description: &str) -> Option<Box<str>> {
         if is_silent(code) || self.process != std::process::id() {
             return None;

@@ -68,7 +68,6 @@ pub struct PanicError {
 impl PanicError {
     /// Takes the message from the payload of a panic.
     #[cold]
-    #[inline]
     pub(crate) fn new(payload: Box<dyn Any + Send>) -> Self {
         let text = payload.downcast_ref::<&str>().copied().or_else(|| payload.downcast_ref().map(String::as_str));
         let message = text.unwrap_or_default().into();
@@ -103,7 +102,6 @@ const _: () = assert!(size_of::<Error>() == 2 * size_of::<usize>(), "a variant i
 impl Error {
     /// Creates the error of an `operation` that refuses an argument. `reason` reads `problem (facts); hint`, the last two optional.
     #[cold]
-    #[inline]
     pub fn argument(operation: &'static str, reason: impl Into<Cow<'static, str>>) -> Self {
         Self::Argument(Box::new(ArgumentError { operation, reason: reason.into() }))
     }
@@ -164,7 +162,6 @@ impl Error {
     /// Adds the operands of the call: bytes, the name of a kernel, a stream.
     #[cold]
     #[must_use]
-    #[inline]
     pub fn about(mut self, subject: impl Into<Cow<'static, str>>) -> Self {
         if let Some(error) = self.call_mut() {
             error.subject = subject.into();
@@ -184,7 +181,6 @@ impl Error {
     /// Names the operation of an argument error, which was noticed deeper down.
     #[cold]
     #[must_use]
-    #[inline]
     pub fn during(mut self, operation: &'static str) -> Self {
         if let Self::Argument(error) = &mut self {
             error.operation = operation;
@@ -195,7 +191,6 @@ impl Error {
     /// Replaces the general advice for the code.
     #[cold]
     #[must_use]
-    #[inline]
     pub fn advised(mut self, hint: impl FnOnce(&CallError) -> Option<Cow<'static, str>>) -> Self {
         if let Some(error) = self.call_mut()
             && let Some(hint) = hint(error)
@@ -237,7 +232,6 @@ impl Error {
 
     /// Adds the log of the driver's compiler.
     #[cold]
-    #[inline]
     pub(crate) fn with_log(mut self, log: &str) -> Self {
         if let Some(error) = self.call_mut() {
             error.log = (!log.is_empty()).then(|| log.into());
@@ -247,7 +241,6 @@ impl Error {
 }
 
 impl fmt::Debug for Error {
-    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Load(error) => fmt::Debug::fmt(error, formatter),
@@ -269,7 +262,6 @@ impl From<MissingFunction> for Error {
 }
 
 impl Report for PanicError {
-    #[inline]
     fn problem(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &*self.message {
             "" => formatter.write_str("callback: panicked"),
@@ -284,7 +276,6 @@ impl Report for PanicError {
 }
 
 impl Report for ArgumentError {
-    #[inline]
     fn problem(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "{}: {}", self.operation, report::split(&self.reason).0)
     }

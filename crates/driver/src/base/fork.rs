@@ -32,7 +32,6 @@ impl ForkError {
 }
 
 impl Report for ForkError {
-    #[inline]
     fn problem(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "{}: not called (this process was forked after CUDA was initialized)", self.function)
     }

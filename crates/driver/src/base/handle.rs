@@ -42,7 +42,6 @@ impl<T> Clone for Handle<T> {
 }
 
 impl<T> fmt::Debug for Handle<T> {
-    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Pointer::fmt(&self.0, formatter)
     }

@@ -164,7 +164,6 @@ impl Observation {
 }
 
 impl fmt::Debug for CallObserverGuard {
-    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "CallObserverGuard({})", self.identity)
     }

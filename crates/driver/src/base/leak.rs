@@ -52,7 +52,6 @@ impl LeakCounter {
 ///
 /// The caller forgets the memory: it is never freed. See [`Driver::leaked_memory`].
 #[cold]
-#[inline]
 pub fn leak(driver: &Driver, leaked: LeakedMemory, error: &Error) {
     driver.leaks().add(leaked);
     report(error);

@@ -59,7 +59,6 @@ pub fn dropping<T>(destroy: impl FnOnce() -> T) -> Option<T> {
 
 /// Reports a failure in `Drop` to `tracing` and to the [observer](set_drop_observer).
 #[cold]
-#[inline]
 pub fn report(error: &Error) {
     if error.code() == Some(CUresult::CUDA_ERROR_DEINITIALIZED) {
         return;

@@ -63,7 +63,6 @@ impl Attachments {
 
     /// Adds a value unless another thread has done so meanwhile.
     #[cold]
-    #[inline]
     fn add<T: Any + Send + Sync>(&self, make: impl FnOnce() -> T) -> Arc<T> {
         let _adding = self.adding.lock();
         if let Some(value) = self.find() {

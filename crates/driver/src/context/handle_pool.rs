@@ -115,7 +115,6 @@ impl<T: Poolable> Clone for HandlePool<T> {
 }
 
 impl<T: Poolable> fmt::Debug for HandlePool<T> {
-    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "{}({} idle of at most {})", T::POOL, self.idle(), self.shared.capacity)
     }
@@ -131,7 +130,6 @@ impl<T: Poolable> Deref for PooledHandle<T> {
 }
 
 impl<T: Poolable> fmt::Debug for PooledHandle<T> {
-    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.handle.fmt(formatter)
     }

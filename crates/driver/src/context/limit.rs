@@ -137,7 +137,6 @@ impl Context {
 }
 
 #[cold]
-#[inline]
 fn refused(error: Error, limit: Limit) -> Error {
     error.advised(|call| limit.advice(call.code).map(Into::into))
 }

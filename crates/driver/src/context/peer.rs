@@ -60,7 +60,6 @@ fn unless(result: Result<()>, already: CUresult) -> Result<()> {
 }
 
 #[cold]
-#[inline]
 fn about_peers(error: Error, from: &Context, to: &Context) -> Error {
     error.about(format!("device {} to device {}", from.device().as_raw(), to.device().as_raw()))
 }

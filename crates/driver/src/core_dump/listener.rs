@@ -120,7 +120,6 @@ impl CoreDumpListener {
 }
 
 impl fmt::Debug for CoreDumpListener {
-    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "CoreDumpListener({:?} for {:?})", self.raw, self.stage)
     }

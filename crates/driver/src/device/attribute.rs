@@ -125,7 +125,6 @@ impl<T> Clone for DeviceAttribute<T> {
 impl<T> Copy for DeviceAttribute<T> {}
 
 impl<T> fmt::Debug for DeviceAttribute<T> {
-    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "DeviceAttribute({})", self.name)
     }

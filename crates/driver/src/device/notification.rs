@@ -110,7 +110,6 @@ impl Notification {
 }
 
 impl fmt::Debug for NotificationListener {
-    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "NotificationListener({:?} of {:?})", self.raw, self.device)
     }

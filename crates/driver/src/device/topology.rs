@@ -109,7 +109,6 @@ fn link(from: &Device, to: &Device) -> Result<Option<PeerLink>> {
 }
 
 impl fmt::Display for Topology {
-    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let cells = self.cells();
         let width = |column: usize| cells.iter().map(|row| row[column].chars().count()).max().unwrap_or_default();
@@ -126,7 +125,6 @@ impl fmt::Display for Topology {
 
 /// Such as `rank 0 + atomics`, or `none` without access.
 impl fmt::Display for PeerLink {
-    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         if !self.access {
             return formatter.write_str("none");

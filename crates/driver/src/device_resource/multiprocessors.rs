@@ -256,7 +256,6 @@ impl Multiprocessors {
     }
 
     #[cold]
-    #[inline]
     fn about(&self, error: Error, wanted: &str) -> Error {
         error.about(format!("{wanted} of {} multiprocessors", self.count()))
     }
@@ -331,7 +330,6 @@ impl Partition {
 }
 
 impl fmt::Debug for Multiprocessors {
-    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "Multiprocessors({} of {:?})", self.count(), self.device)
     }

@@ -150,14 +150,12 @@ impl WorkQueue {
 }
 
 impl fmt::Debug for WorkQueueConfig {
-    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "WorkQueueConfig({} streams, {:?})", self.concurrency(), self.scope())
     }
 }
 
 impl fmt::Debug for WorkQueue {
-    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str("WorkQueue")
     }

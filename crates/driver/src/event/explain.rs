@@ -8,7 +8,6 @@ use crate::{Context, Error, Stream};
 impl Event {
     /// Adds the operands to the error of recording this event on `stream`, and the contexts if they differ.
     #[cold]
-    #[inline]
     pub(super) fn explain_record(&self, error: Error, stream: &Stream) -> Error {
         let error = error.about(format!("{self:?} on {stream:?}"));
         match other_context(&error, self.context(), stream.context()) {
@@ -21,7 +20,6 @@ impl Event {
 
     /// Adds the operands to the error of the time from `start` to this event, and the contexts if they differ.
     #[cold]
-    #[inline]
     pub(super) fn explain_elapsed(&self, error: Error, start: &Self) -> Error {
         let error = error.about(format!("from {start:?} to {self:?}"));
         match other_context(&error, start.context(), self.context()) {

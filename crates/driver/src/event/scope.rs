@@ -34,7 +34,6 @@ impl Event {
     }
 
     #[cold]
-    #[inline]
     fn expect_same_scope(&self, recorded: u64, guard: &AccessGuard<'_>) -> Result<()> {
         let stream = guard.stream();
         let reason = match (recorded, scope_of(guard)) {

@@ -309,7 +309,6 @@ fn kept(log: CaptureLog) -> (Kept, Vec<ObjectReference>) {
 }
 
 #[cold]
-#[inline]
 fn foreign(stream: &Stream, operation: &'static str) -> Error {
     Error::argument(operation, format!("{stream:?} is no stream of the capture"))
 }
@@ -324,7 +323,6 @@ impl Deref for CaptureScope {
 }
 
 impl fmt::Debug for CaptureScope {
-    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "CaptureScope({:?})", self.root)
     }

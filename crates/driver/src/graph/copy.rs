@@ -293,7 +293,6 @@ impl Graph {
 
 impl GraphCopy {
     #[cold]
-    #[inline]
     pub(super) fn describe(&self) -> String {
         format!("{} layers of {} rows of {} bytes", self.layers, self.rows, self.bytes)
     }

@@ -300,7 +300,6 @@ impl AsRef<Driver> for GraphExec {
 }
 
 impl fmt::Debug for GraphExec {
-    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "GraphExec({:?})", self.raw)
     }

@@ -67,7 +67,6 @@ impl GraphExec {
 
     /// Returns a launch that may call closures which are kept here.
     #[cold]
-    #[inline]
     pub(super) fn launch_with_closures(&mut self, stream: &Stream) -> Result<()> {
         // A graph that takes this launch over could call the closures at any time.
         stream.refuse_capture("GraphExec::launch", NOT_WHILE_CAPTURING)?;

@@ -81,7 +81,6 @@ impl GraphFill {
     }
 
     #[cold]
-    #[inline]
     pub(super) fn describe(&self) -> String {
         format!("{} rows of {} elements at {:?}", self.rows, self.elements, self.address)
     }

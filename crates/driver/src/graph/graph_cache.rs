@@ -242,7 +242,6 @@ impl<K: Eq + Hash + Clone, I: PartialEq> Default for GraphCache<K, I> {
 }
 
 impl<K, I> fmt::Debug for GraphCache<K, I> {
-    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "GraphCache({} of {} keys, {:?})", self.entries.len(), self.capacity, self.counts)
     }

@@ -160,7 +160,6 @@ fn with_flags(driver: &Driver, graph: CUgraph, flags: InstantiateFlags) -> Resul
 impl Fault {
     /// Adds to an error which node it is about, and what is wrong.
     #[cold]
-    #[inline]
     fn explain(&self, error: Error, driver: &Driver, state: &State) -> Error {
         let error = match self.node.is_null() {
             true => error,
@@ -192,7 +191,6 @@ impl Fault {
 
 /// Returns a description of the node that the driver reports.
 #[cold]
-#[inline]
 pub(super) fn describe(driver: &Driver, state: &State, raw: CUgraphNode) -> String {
     let mut kind = CUgraphNodeType::CU_GRAPH_NODE_TYPE_EMPTY;
     // SAFETY: the driver has just named this node, and `kind` is a valid place.

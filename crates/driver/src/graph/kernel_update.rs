@@ -116,7 +116,6 @@ impl GraphExec {
     ///
     /// As for [`GraphExec::set_kernel_values`].
     #[cold]
-    #[inline]
     unsafe fn set_other_kernel(
         &mut self,
         node: Node,

@@ -220,7 +220,6 @@ impl<S> Clone for KernelNode<S> {
 }
 
 impl<S> fmt::Debug for KernelNode<S> {
-    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "KernelNode({}, `{}`)", self.node, self.kernel.name())
     }
@@ -307,14 +306,12 @@ impl Graph {
 }
 
 impl fmt::Display for Node {
-    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "node {}", self.number)
     }
 }
 
 impl fmt::Display for NodeKind {
-    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(match self {
             Self::Kernel => "kernel",

@@ -51,7 +51,6 @@ impl ObjectReference {
 }
 
 impl fmt::Debug for ObjectReference {
-    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.raw.fmt(formatter)
     }

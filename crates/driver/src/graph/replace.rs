@@ -133,7 +133,6 @@ impl UpdateFailureReason {
 
 /// Adds to the error of an update which node it is about.
 #[cold]
-#[inline]
 fn name_node(error: Error, driver: &Driver, node: CUgraphNode, state: &super::tree::State) -> Error {
     if node.is_null() {
         return error;

@@ -242,7 +242,6 @@ impl Waits {
 }
 
 impl fmt::Debug for GraphSemaphore {
-    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "GraphSemaphore({:?}, {})", self.raw, self.value)
     }

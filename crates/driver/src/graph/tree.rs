@@ -311,7 +311,6 @@ impl State {
 }
 
 impl fmt::Debug for Tree {
-    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "{:?}", self.raw)
     }

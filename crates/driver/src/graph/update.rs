@@ -289,7 +289,6 @@ impl GraphExec {
 }
 
 #[cold]
-#[inline]
 pub(super) fn unknown_source(operation: &'static str) -> Error {
     Error::argument(
         operation,

@@ -199,7 +199,6 @@ impl Graph {
 }
 
 impl fmt::Debug for UserObject {
-    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "UserObject({:?})", self.reference)
     }

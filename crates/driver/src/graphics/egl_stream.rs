@@ -271,21 +271,18 @@ impl Connection {
 }
 
 impl fmt::Debug for EglConsumer {
-    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "EglConsumer({:?})", self.connection.raw)
     }
 }
 
 impl fmt::Debug for EglProducer {
-    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "EglProducer({:?})", self.connection.raw)
     }
 }
 
 impl fmt::Debug for EglFrame<'_> {
-    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "EglFrame({:?} on {:?})", self.resource, self.stream)
     }

@@ -176,7 +176,6 @@ fn raw_handles(resources: &[GraphicsResource]) -> Vec<CUgraphicsResource> {
 }
 
 impl fmt::Debug for MappedGraphics<'_> {
-    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "MappedGraphics({:?} on {:?})", self.resources, self.stream)
     }

@@ -263,14 +263,12 @@ impl Clone for Lease {
 }
 
 impl fmt::Debug for Leased {
-    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "Leased({:#x})", self.key())
     }
 }
 
 impl fmt::Debug for HostAccess {
-    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(if self.is_write { "HostAccess(write)" } else { "HostAccess(read)" })
     }
@@ -304,7 +302,6 @@ impl Drop for Leased {
 
 /// The error for memory that a graph cannot keep.
 #[cold]
-#[inline]
 pub(super) fn not_leasable(stream: &Stream) -> Error {
     let reason = format!("{stream:?} is being captured, and this kind of memory cannot be kept by a graph");
     Error::argument(super::OPERATION, reason)

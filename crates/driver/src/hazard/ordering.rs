@@ -118,7 +118,6 @@ impl Accesses {
 
     /// Makes the history the owner's alone if no graph shares it any more, and returns `true` if it is.
     #[cold]
-    #[inline]
     pub(super) fn reclaim(&mut self) -> bool {
         let Some(lease) = self.lease.take() else { return true };
         match Arc::try_unwrap(lease) {

@@ -191,7 +191,6 @@ impl CaptureLog {
 }
 
 impl fmt::Debug for Scope {
-    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "Scope({}, {})", self.identity, if self.is_open() { "open" } else { "ended" })
     }
@@ -199,7 +198,6 @@ impl fmt::Debug for Scope {
 
 /// The error for memory that was allocated in a capture, outside of it.
 #[cold]
-#[inline]
 pub(super) fn in_another_graph() -> Error {
     Error::argument(OPERATION, "the memory was allocated in a capture, and exists only while that graph runs")
 }

@@ -169,7 +169,6 @@ impl Hazard {
 }
 
 impl fmt::Display for HazardKind {
-    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(match self {
             Self::ReadAfterWrite => "RAW",
@@ -180,7 +179,6 @@ impl fmt::Display for HazardKind {
 }
 
 #[cold]
-#[inline]
 fn in_capture(waiting: &Stream, stream: &Stream) -> Error {
     let reason = format!("{waiting:?} would wait for work on {stream:?}, which is in a capture that it is not in");
     Error::argument(OPERATION, reason)

@@ -92,7 +92,6 @@ impl Compilation {
 
     /// Adds to `error` what was written, and advice where the reason is the version of `ptx`.
     #[cold]
-    #[inline]
     pub(crate) fn explain(&self, driver: &Driver, ptx: Option<&str>, error: Error) -> Error {
         error.with_log(&text(&self.errors)).advised(|error| version_advice(driver, ptx?, error))
     }

@@ -40,7 +40,6 @@ impl<'a> HostSymbol<'a> {
 }
 
 impl fmt::Debug for HostSymbol<'_> {
-    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "HostSymbol({:?} at {:p})", self.name, self.address)
     }

@@ -178,7 +178,6 @@ impl<P: Parameter, A: Argument<P>> Listed for Entry<P, A> {
 }
 
 impl fmt::Debug for ArgumentList<'_> {
-    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "ArgumentList({})", self.type_names().join(", "))
     }

@@ -95,14 +95,12 @@ impl From<(u32, u32, u32)> for Dimensions {
 }
 
 impl fmt::Display for Dimensions {
-    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "{}×{}×{}", self.x, self.y, self.z)
     }
 }
 
 impl fmt::Display for LaunchConfig {
-    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "{} blocks of {} threads", self.grid, self.block)?;
         if self.shared_bytes > 0 {

@@ -40,7 +40,6 @@ impl Candidates {
 
     /// Adds the nearest names to the error of a look-up of `name`.
     #[cold]
-    #[inline]
     pub(crate) fn explain(mut self, error: Error, name: &str) -> Error {
         error.about(format!("{} `{name}`", self.kind)).advised(|error| {
             if error.code != CUresult::CUDA_ERROR_NOT_FOUND || self.names.is_empty() {

@@ -169,7 +169,6 @@ fn compare(
 }
 
 #[cold]
-#[inline]
 fn refuse(reason: &str) -> Error {
     Error::argument("kernel look-up", format!("signature mismatch ({reason})"))
 }

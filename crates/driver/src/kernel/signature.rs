@@ -218,7 +218,6 @@ macro_rules! tuples {
             const SIZES: &'static [usize] = &[$(size_of::<$parameter::Raw>()),*];
 
             #[cold]
-            #[inline]
             fn type_names() -> Vec<&'static str> {
                 vec![$(std::any::type_name::<$parameter>()),*]
             }

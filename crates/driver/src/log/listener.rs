@@ -99,7 +99,6 @@ impl LogLevel {
 }
 
 impl fmt::Debug for LogListener {
-    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "LogListener({:?})", self.raw)
     }

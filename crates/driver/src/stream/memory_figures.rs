@@ -11,7 +11,6 @@ impl Error {
     /// Adds the bytes requested on `stream` and the figures of its device to an out-of-memory error. Other errors stay as they are.
     #[cold]
     #[must_use]
-    #[inline]
     pub fn with_memory_figures(self, stream: &Stream, requested: usize, largest_free: Option<usize>) -> Self {
         match self {
             Self::Call(call) if call.code == CUresult::CUDA_ERROR_OUT_OF_MEMORY => {

@@ -169,7 +169,6 @@ impl Stream {
     }
 
     #[cold]
-    #[inline]
     fn expect_ended(&self, operation: &'static str) -> Result<()> {
         if self.open_scope().is_none() {
             return Ok(());

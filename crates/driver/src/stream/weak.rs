@@ -105,7 +105,6 @@ impl Shared {
 }
 
 impl fmt::Debug for WeakStream {
-    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "WeakStream({})", self.identity)
     }

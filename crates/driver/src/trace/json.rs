@@ -83,7 +83,6 @@ struct Name<'a> {
 }
 
 impl fmt::Display for Name<'_> {
-    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { kind, process, thread, name } = self;
         let name = Text(name);
@@ -93,7 +92,6 @@ impl fmt::Display for Name<'_> {
 }
 
 impl fmt::Display for Text<'_> {
-    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         use fmt::Write as _;
         formatter.write_char('"')?;
@@ -109,7 +107,6 @@ impl fmt::Display for Text<'_> {
 }
 
 impl fmt::Display for Microseconds {
-    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let nanoseconds = self.0.as_nanos();
         write!(formatter, "{}.{:03}", nanoseconds / 1_000, nanoseconds % 1_000)

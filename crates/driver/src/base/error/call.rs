@@ -74,13 +74,11 @@ impl CallError {
     }
 
     /// Writes the description, or a placeholder.
-    #[inline]
     fn write_description(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(if self.description.is_empty() { "unknown error" } else { &self.description })
     }
 
     /// Writes the operands, the name and the number of the code, in parentheses.
-    #[inline]
     fn write_facts(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(" (")?;
         if !self.subject.is_empty() {
@@ -91,7 +89,6 @@ impl CallError {
     }
 
     /// Writes the name and the number of the code.
-    #[inline]
     pub(super) fn write_code(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &*self.name {
             "" => write!(formatter, "code {}", self.code.0),
@@ -101,7 +98,6 @@ impl CallError {
 }
 
 impl Report for CallError {
-    #[inline]
     fn problem(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.is_from_earlier_work() {
             formatter.write_str("earlier work on this context failed: ")?;
@@ -123,7 +119,6 @@ impl Report for CallError {
         lost.into_iter().chain(self.hint.as_deref().map(Cow::Borrowed)).map(Note::Hint).collect()
     }
 
-    #[inline]
     fn logs(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(log) = &self.log {
             write!(formatter, "\n{}", log.trim_end())?;

@@ -56,7 +56,6 @@ impl Error {
     /// Creates the error of a resource that refuses `requested` bytes itself, because of its `limit` or for a reason of its own.
     #[cold]
     #[must_use]
-    #[inline]
     pub fn refused_memory(requested: usize, limit: Option<usize>, used: Option<usize>) -> Self {
         let error = OutOfMemoryError { limit, used, ..OutOfMemoryError::bare(requested) };
         Self::OutOfMemory(Box::new(error))
@@ -65,7 +64,6 @@ impl Error {
     /// Adds recovery steps to an out-of-memory error. Other errors stay as they are.
     #[cold]
     #[must_use]
-    #[inline]
     pub fn with_recovery_attempts(mut self, attempts: Vec<RecoveryAttempt>) -> Self {
         if let Self::OutOfMemory(error) = &mut self {
             error.attempts.extend(attempts);
@@ -94,7 +92,6 @@ impl OutOfMemoryError {
 }
 
 impl Report for OutOfMemoryError {
-    #[inline]
     fn problem(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.call {
             Some(call) => write!(formatter, "{}: out of memory (", call.function)?,
@@ -116,7 +113,6 @@ impl Report for OutOfMemoryError {
         self.call.as_ref().map(Report::notes).unwrap_or_default().into_iter().chain(tried).collect()
     }
 
-    #[inline]
     fn logs(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.call.as_ref().map_or(Ok(()), |call| call.logs(formatter))
     }
@@ -124,7 +120,6 @@ impl Report for OutOfMemoryError {
 
 impl OutOfMemoryError {
     /// Writes the operands of the call, and the bytes requested if they differ: a resource may request more than it was asked for.
-    #[inline]
     fn write_request(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let requested = format!("{} bytes", self.requested);
         match self.call.as_ref().map(|call| &*call.subject).filter(|subject| !subject.is_empty()) {
@@ -134,7 +129,6 @@ impl OutOfMemoryError {
         }
     }
 
-    #[inline]
     fn write_figures(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.limit, self.used) {
             (Some(limit), Some(used)) => write!(formatter, ", {used} of {limit} bytes of the limit in use")?,
@@ -153,7 +147,6 @@ impl OutOfMemoryError {
 }
 
 impl fmt::Display for RecoveryAttempt {
-    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.error {
             Some(error) => write!(formatter, "{} ({error})", self.what),

@@ -15,7 +15,6 @@ pub(crate) trait Report {
     fn notes(&self) -> Vec<Note<'_>>;
 
     /// Writes logs, each beginning with a newline.
-    #[inline]
     fn logs(&self, _formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         Ok(())
     }
@@ -49,7 +48,6 @@ pub(crate) fn split(text: &str) -> (&str, Option<&str>) {
 pub(crate) struct OneLine<'a, R>(pub(crate) &'a R);
 
 impl<R: Report> fmt::Display for OneLine<'_, R> {
-    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.problem(formatter)?;
         for note in self.0.notes() {
@@ -62,7 +60,6 @@ impl<R: Report> fmt::Display for OneLine<'_, R> {
     }
 }
 
-#[inline]
 pub(crate) fn debug(report: &impl Report, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
     report.problem(formatter)?;
     for note in report.notes() {
@@ -79,7 +76,6 @@ pub(crate) fn debug(report: &impl Report, formatter: &mut fmt::Formatter<'_>) ->
 macro_rules! debug_as_report {
     ($($ty:ty),* $(,)?) => {$(
         impl fmt::Debug for $ty {
-            #[inline]
             fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
                 $crate::base::error::report::debug(self, formatter)
             }

@@ -56,14 +56,12 @@ impl<T> Returned<T> {
 }
 
 impl<T> fmt::Display for Returned<T> {
-    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(&self.error, formatter)
     }
 }
 
 impl<T> fmt::Debug for Returned<T> {
-    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Debug::fmt(&self.error, formatter)
     }

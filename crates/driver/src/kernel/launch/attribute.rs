@@ -233,7 +233,6 @@ impl<'a> LaunchAttributes<'a> {
 
     /// Keeps the events alive with the graph of a capture.
     #[cold]
-    #[inline]
     pub(crate) fn keep_events(&self, scope: &Scope) {
         for event in [self.programmatic_event, self.completion_event].into_iter().flatten() {
             scope.keep(Key::Event(event.as_raw().addr()), || Arc::new(event.share()));
@@ -313,7 +312,6 @@ impl Default for LaunchAttributes<'_> {
 }
 
 impl fmt::Debug for LaunchAttributes<'_> {
-    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let ids = self.as_raw().iter().map(|attribute| attribute.id.0);
         formatter.write_str("LaunchAttributes")?;

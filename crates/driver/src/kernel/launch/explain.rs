@@ -12,7 +12,6 @@ type Advice = Option<Cow<'static, str>>;
 
 /// Adds to the error of a launch what was asked for, and which limit it exceeds if it does.
 #[cold]
-#[inline]
 pub(crate) fn explain(error: Error, kernel: &Inner, device: &Device, config: &LaunchConfig) -> Error {
     if error.code() == Some(CUresult::CUDA_ERROR_INVALID_VALUE) && config.is_empty() {
         return Error::argument("Kernel::launch", format!("a dimension is zero: {config}"));
