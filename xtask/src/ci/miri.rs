@@ -1,4 +1,4 @@
-//! What Miri interprets, so that undefined behaviour shows that nothing else does.
+//! The tests that Miri interprets, to find undefined behavior.
 
 use std::process::Command;
 

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use parking_lot::Mutex;
 
 use super::segments::Segment;
-use crate::allocation_log::EventKind;
+use crate::diagnostics::EventKind;
 
 /// A segment that a resource took from upstream or released to it.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

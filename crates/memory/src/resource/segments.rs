@@ -11,9 +11,9 @@ use curium_driver::{Context, Driver, Error, Function, LeakedMemory, Result};
 
 pub(super) use self::mapped::Mapped;
 pub(super) use self::upstream::Upstream;
-#[cfg(feature = "diagnostics")]
-use crate::allocation_log::EventKind;
 use crate::cache::{FreeRange, Heap};
+#[cfg(feature = "diagnostics")]
+use crate::diagnostics::EventKind;
 
 /// Where a heap gets its memory from.
 pub(super) enum Segments {
