@@ -105,10 +105,10 @@ impl GraphicsResource {
     #[inline]
     fn registered(
         context: &Context,
-        register: impl FnOnce(&Driver, *mut CUgraphicsResource) -> Result<()>,
+        register: impl FnOnce(&Driver, &mut CUgraphicsResource) -> Result<()>,
     ) -> Result<Self> {
         let mut raw = std::ptr::null_mut();
-        context.entered(|driver| register(driver, &raw mut raw))?;
+        context.entered(|driver| register(driver, &mut raw))?;
         Ok(Self { raw: Handle::new(raw), context: context.clone() })
     }
 

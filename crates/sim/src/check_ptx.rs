@@ -6,7 +6,8 @@ use crate::{exec, ptx};
 
 /// Checks that the simulator loads a PTX module: that it is valid, and that every instruction is supported.
 ///
-/// This is the front end of `cuModuleLoadData`, for the newest version of the ISA and for every target. It needs no [`Simulator`](crate::Simulator).
+/// This is the front end of `cuModuleLoadData`, for the newest version of the ISA and for every target. It needs no
+/// [`Simulator`](crate::Simulator).
 ///
 /// ```
 /// let ptx = ".version 8.0 .target sm_75 .address_size 64 .visible .entry nothing() { ret; }";

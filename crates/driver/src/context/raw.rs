@@ -108,7 +108,7 @@ impl Context {
     pub(crate) fn of_green(driver: &Driver, green: CUgreenCtx) -> Result<CUcontext> {
         let mut context = ptr::null_mut();
         // SAFETY: `context` is valid for writes, and the green context is live.
-        unsafe { call!(driver, cuCtxFromGreenCtx(&raw mut context, green)) }?;
+        unsafe { call!(driver, cuCtxFromGreenCtx(&raw mut context, green) creates context) }?;
         Ok(context)
     }
 }

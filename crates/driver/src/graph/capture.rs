@@ -258,7 +258,7 @@ impl CaptureScope {
     fn end_capture(&self) -> Result<CUgraph> {
         let mut raw: CUgraph = std::ptr::null_mut();
         // SAFETY: the stream is live, and `raw` is valid for writes.
-        unsafe { call!(self.root.driver(), cuStreamEndCapture(self.root.as_raw(), &raw mut raw)) }?;
+        unsafe { call!(self.root.driver(), cuStreamEndCapture(self.root.as_raw(), &raw mut raw) creates raw) }?;
         Ok(raw)
     }
 

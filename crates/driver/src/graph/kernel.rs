@@ -332,11 +332,13 @@ fn add_params(driver: &Driver, spot: Spot, params: &CUDA_KERNEL_NODE_PARAMS) -> 
     let Spot { node, graph, after, count } = spot;
     if driver.has(Function::cuGraphAddKernelNode_v2) {
         // SAFETY: the graph, the nodes and the kernel are live, and whoever adds the node is responsible for the parameters.
-        return unsafe { call!(driver, cuGraphAddKernelNode_v2(node, graph, after, count, params)) };
+        return unsafe {
+            call!(driver, cuGraphAddKernelNode_v2(node, graph, after, count, params) creates spot.created())
+        };
     }
     let params = older(params);
     // SAFETY: as above.
-    unsafe { call!(driver, cuGraphAddKernelNode(node, graph, after, count, &raw const params)) }
+    unsafe { call!(driver, cuGraphAddKernelNode(node, graph, after, count, &raw const params) creates spot.created()) }
 }
 
 #[inline]

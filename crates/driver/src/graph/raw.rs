@@ -93,14 +93,20 @@ impl Graph {
             context.entered(|_| {
                 if driver.has(Function::cuGraphAddNode_v3) {
                     // SAFETY: the graph and the nodes are live, and the caller is responsible for the description and the edges.
-                    return unsafe { call!(driver, cuGraphAddNode_v3(node, graph, after, data, count, params)) };
+                    return unsafe {
+                        call!(driver, cuGraphAddNode_v3(node, graph, after, data, count, params) creates spot.created())
+                    };
                 }
                 if is_plain && !driver.has(Function::cuGraphAddNode_v2) {
                     // SAFETY: as above.
-                    return unsafe { call!(driver, cuGraphAddNode(node, graph, after, count, params)) };
+                    return unsafe {
+                        call!(driver, cuGraphAddNode(node, graph, after, count, params) creates spot.created())
+                    };
                 }
                 // SAFETY: as above.
-                unsafe { call!(driver, cuGraphAddNode_v2(node, graph, after, data, count, params)) }
+                unsafe {
+                    call!(driver, cuGraphAddNode_v2(node, graph, after, data, count, params) creates spot.created())
+                }
             })
         })
     }

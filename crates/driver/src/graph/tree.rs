@@ -100,7 +100,8 @@ impl Tree {
     #[inline]
     pub(super) fn destroy(&mut self) -> Result<()> {
         // SAFETY: the graph is live, nobody else has its handle, and it is forgotten once it is destroyed.
-        unsafe { call!(self.context.driver(), cuGraphDestroy(self.raw.raw())) }?;
+        unsafe { call!(self.context.driver(), cuGraphDestroy(self.raw.raw())) }
+            .map_err(|error| error.about_handle("graph", self.raw.raw(), self.context.device().as_raw()))?;
         self.raw.clear();
         Ok(())
     }

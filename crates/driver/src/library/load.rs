@@ -92,7 +92,7 @@ impl Library {
         // SAFETY: `name` ends in NUL, `compilation` holds `count` options with their values and outlives the library, and the caller
         // is responsible for the file.
         let result = unsafe {
-            call!(driver, cuLibraryLoadFromFile(&raw mut raw, name, options, values, count, none, no_values, 0))
+            call!(driver, cuLibraryLoadFromFile(&raw mut raw, name, options, values, count, none, no_values, 0) creates raw)
         };
         result.map_err(|error| compilation.explain(driver, None, error).about(path.display().to_string()))?;
         Ok(Self::new(raw, driver, Declared::default(), compilation))
@@ -128,7 +128,7 @@ impl Library {
                     library_options,
                     library_values,
                     library_count
-                )
+                ) creates raw
             )
         };
         result.map_err(|error| compilation.explain(driver, image.as_ptx(), error).about(format!("{image:?}")))?;

@@ -2,10 +2,10 @@
 
 use std::collections::HashMap;
 
+use super::bulk::BulkReduction;
 use super::definedness::Flow;
 use super::frame::Layout;
 use super::image::{SurfaceAccess, TextureAccess};
-use super::lower::BulkReduction;
 use super::matrix::multiply::Manner;
 use super::matrix::sparsity::Sparsity;
 use super::matrix::{Fragment, Placed};

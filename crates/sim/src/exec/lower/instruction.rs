@@ -93,17 +93,11 @@ impl Lowerer<'_> {
     }
 
     /// A hint, which changes no result.
-    #[expect(
-        clippy::unused_self,
-        clippy::unnecessary_wraps,
-        reason = "the table of instructions names it among methods"
-    )]
     fn hint(&mut self, _instruction: &Instruction) -> Lowered {
         Ok(())
     }
 
     /// An instruction that is refused by name.
-    #[expect(clippy::unused_self, reason = "the table of instructions names it among methods")]
     fn unsupported(&mut self, instruction: &Instruction) -> Lowered {
         Err(Refusal::instruction(instruction))
     }

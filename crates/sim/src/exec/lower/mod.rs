@@ -25,6 +25,7 @@ mod matrix_memory;
 mod module;
 mod moves;
 mod packed;
+mod race;
 mod registers;
 mod select;
 mod set;
@@ -42,6 +43,5 @@ mod video;
 mod warp;
 mod warpgroup;
 
-pub(super) use bulk::BulkReduction;
 pub(crate) use module::{lower, lower_with_checks};
 pub(super) use warp::shuffle_source;

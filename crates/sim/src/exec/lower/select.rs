@@ -5,8 +5,8 @@ use super::function::Lowerer;
 use super::moves::predicate_copy;
 use super::set::{comparison, is_packed};
 use crate::exec::handler::{Combine, NO_REGISTER, compare, select};
-use crate::exec::op::{Control, Handler, Op};
-use crate::exec::unit::Unit;
+use crate::exec::logic::run_predicate;
+use crate::exec::op::Handler;
 use crate::ptx::{Compare, Instruction, Modifier, Opcode, Operand, Operation, ScalarType};
 
 impl Lowerer<'_> {
@@ -87,19 +87,6 @@ impl Lowerer<'_> {
         }
         Ok(())
     }
-}
-
-/// `and`, `or`, `xor` of predicates.
-fn run_predicate<const OPERATION: u8>(unit: &mut Unit<'_>, op: &Op) -> Control {
-    let a = unit.frame.predicate(op.a) ^ (op.imm >> 32) as u32;
-    let b = unit.frame.predicate(op.b) ^ op.imm as u32;
-    let value = match OPERATION {
-        0 => a & b,
-        1 => a | b,
-        _ => a ^ b,
-    };
-    unit.frame.set_predicate(op.d, value, unit.active);
-    Control::Next
 }
 
 fn combination(instruction: &Instruction) -> Lowered<Combine> {
