@@ -1,40 +1,40 @@
-//! Segments that come and go.
+//! Changes of a resource's segments.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 
-use super::segments::Segment;
 use crate::allocation_log::EventKind;
+use crate::cache::Segment;
 
-/// A segment that a resource took from where it has memory, or gave back there.
+/// A segment that a resource obtained or returned.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct SegmentChange {
-    /// How many there were before it.
+    /// The number of earlier changes.
     pub number: u64,
-    /// What happened, which is [of a segment](EventKind::is_of_segment).
+    /// The kind of event, which is [of a segment](EventKind::is_of_segment).
     pub kind: EventKind,
     /// The address of the segment.
     pub address: u64,
-    /// Its bytes.
+    /// The size in bytes.
     pub bytes: u64,
 }
 
-/// The last changes of a resource.
+/// The latest changes of a resource.
 #[derive(Debug, Default)]
 pub(super) struct SegmentChanges {
-    /// How many there were.
+    /// The number of all changes.
     count: AtomicU64,
     last: Mutex<VecDeque<SegmentChange>>,
 }
 
-/// How many changes are kept.
+/// The number of changes that are kept.
 const KEPT: usize = 1 << 16;
 
 impl SegmentChange {
-    /// The change of a resource that implements [`Resource::segment_changes`](super::Resource::segment_changes) by itself.
+    /// Creates a change, for a resource that implements [`Resource::segment_changes`](super::Resource::segment_changes).
     #[must_use]
     #[inline]
     pub const fn new(number: u64, kind: EventKind, address: u64, bytes: u64) -> Self {
@@ -43,14 +43,14 @@ impl SegmentChange {
 }
 
 impl SegmentChanges {
-    /// Notes what became of the segments `before`, which are `after` now, both by address. `kinds` are those of a segment that came, and of
-    /// one that went.
+    /// Records the differences between the segments before and after an operation. `kinds` are the kinds of an added and of a removed
+    /// segment.
     #[inline]
-    pub(super) fn note(&self, before: &[Segment], after: &[Segment], kinds: [EventKind; 2]) {
+    pub(super) fn record(&self, before: &[Segment], after: &[Segment], kinds: [EventKind; 2]) {
         let mut last = self.last.lock();
-        let gone = before.iter().filter(|segment| !after.contains(segment)).map(|segment| (kinds[1], segment));
-        let new = after.iter().filter(|segment| !before.contains(segment)).map(|segment| (kinds[0], segment));
-        for (kind, segment) in gone.chain(new) {
+        let removed = before.iter().filter(|segment| !after.contains(segment)).map(|segment| (kinds[1], segment));
+        let added = after.iter().filter(|segment| !before.contains(segment)).map(|segment| (kinds[0], segment));
+        for (kind, segment) in removed.chain(added) {
             if last.len() == KEPT {
                 last.pop_front();
             }
@@ -60,7 +60,7 @@ impl SegmentChanges {
         }
     }
 
-    /// The changes from this number on.
+    /// Returns the changes from this number on.
     #[inline]
     pub(super) fn since(&self, number: u64) -> Vec<SegmentChange> {
         if self.count.load(Ordering::Acquire) <= number {
@@ -75,14 +75,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_came_and_went_is_told_from_a_number_on() {
+    fn changes_are_returned_from_a_number_on() {
         let changes = SegmentChanges::default();
         let [first, second] = [1, 2].map(|start| Segment { start: start << 21, length: 1 << 21 });
         let kinds = [EventKind::MapSegment, EventKind::UnmapSegment];
-        changes.note(&[], &[first, second], kinds);
-        changes.note(&[first, second], &[second], kinds);
-        let told: Vec<_> = changes.since(1).iter().map(|change| (change.number, change.kind, change.address)).collect();
-        assert_eq!(told, [(1, kinds[0], second.start), (2, kinds[1], first.start)]);
+        changes.record(&[], &[first, second], kinds);
+        changes.record(&[first, second], &[second], kinds);
+        let returned: Vec<_> =
+            changes.since(1).iter().map(|change| (change.number, change.kind, change.address)).collect();
+        assert_eq!(returned, [(1, kinds[0], second.start), (2, kinds[1], first.start)]);
         assert_eq!(changes.since(3), []);
     }
 }
