@@ -14,10 +14,7 @@ curium::kernels! {
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let simulator = Simulator::new(Config::new())?;
-    let device = Device::first().or_else(|_| {
-        // SAFETY: the simulator implements the driver's functions, and outlives everything made from this table.
-        unsafe { Driver::from_api(simulator.api()) }?.device(0)
-    })?;
+    let device = Device::first().or_else(|_| simulator.driver())?;
     let stream = device.primary_context()?.stream()?;
     let kernels = Kernels::load(&device)?;
 

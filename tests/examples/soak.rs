@@ -18,8 +18,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         return run(&Driver::load()?, operations);
     }
     let simulator = Simulator::new(Config::new())?;
-    // SAFETY: the simulator implements the driver's functions, and outlives what `run` makes.
-    run(&unsafe { Driver::from_api(simulator.api()) }?, operations)?;
+    run(&simulator.driver::<Driver>()?, operations)?;
     let live = simulator.live_handles();
     println!("live handles: {}", live.total());
     if live.is_empty() { Ok(()) } else { Err(format!("something is left: {live}").into()) }

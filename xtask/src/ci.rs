@@ -7,6 +7,7 @@ mod manifest;
 mod miri;
 mod nvrtc;
 mod package;
+mod targets;
 mod tree;
 
 use std::io::Read as _;
@@ -72,6 +73,7 @@ const STEPS: &[Step] = &[
     Step::new("package", package::run),
     Step::new("clippy", |_| run_all(cargo().args(CLIPPY))),
     Step::new("features", features::run),
+    Step::new("targets", targets::run),
     Step::new("doc", doc),
     Step::new("support", |_| run_all(xtask()?.args(["support", "--check"]))),
     Step::new("kernels", |_| run_all(xtask()?.args(["kernels", "--check"]))),

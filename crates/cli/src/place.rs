@@ -1,4 +1,4 @@
-//! Where a command runs: on the GPUs of this machine, or on simulated ones.
+//! The device of a command: a GPU of this machine, or a simulated one.
 
 use anyhow::{Context as _, Error, Result};
 use clap::ValueEnum;
@@ -6,10 +6,10 @@ use curium::driver;
 use curium::prelude::*;
 use curium_sim::{Config, Simulator};
 
-/// What the user asked for.
+/// The value of `--device`.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
 pub(crate) enum DeviceChoice {
-    /// A GPU if there is one, else the simulator
+    /// A GPU if one is usable, otherwise the simulator
     Auto,
     /// A GPU, or an error
     Gpu,
@@ -17,53 +17,53 @@ pub(crate) enum DeviceChoice {
     Sim,
 }
 
-/// A driver that serves.
+/// A usable driver.
 pub(crate) struct Place {
     driver: Driver,
     simulated: Option<Reason>,
 }
 
-/// Why the simulator is used.
+/// The reason why the simulator is used.
 pub(crate) enum Reason {
-    /// The user wants it.
+    /// The user requested it.
     AskedFor,
-    /// There is no GPU to use.
+    /// No GPU is usable.
     NoGpu(Error),
 }
 
 impl Place {
-    /// Opens the place that was asked for, and has `prepare` make what the command needs there. With [`DeviceChoice::Auto`] a GPU on
-    /// which `prepare` fails is none.
+    /// Opens the requested driver and prepares it for the command. With [`DeviceChoice::Auto`], a GPU on which `prepare` fails is not
+    /// usable.
     ///
     /// # Errors
     ///
-    /// If a GPU was asked for and there is none, if the simulator cannot start, or those of `prepare`.
+    /// Returns an error if a GPU is requested and none is usable, if the simulator fails to start, and the errors of `prepare`.
     pub(crate) fn open<T>(choice: DeviceChoice, prepare: impl Fn(&Driver) -> Result<T>) -> Result<(Self, T)> {
         let on_gpu = || Self::gpu(&prepare);
         let on_simulator = |reason| Self::simulator(reason, &prepare);
         match choice {
-            DeviceChoice::Gpu => on_gpu().context("no GPU can be used"),
+            DeviceChoice::Gpu => on_gpu().context("no usable GPU"),
             DeviceChoice::Sim => on_simulator(Reason::AskedFor),
             DeviceChoice::Auto => on_gpu().or_else(|error| on_simulator(Reason::NoGpu(error))),
         }
     }
 
-    /// The driver.
+    /// Returns the driver.
     pub(crate) fn driver(&self) -> &Driver {
         &self.driver
     }
 
-    /// Why the devices are simulated, if they are.
+    /// Returns the reason for simulated devices, if they are simulated.
     pub(crate) fn simulated(&self) -> Option<&Reason> {
         self.simulated.as_ref()
     }
 
-    /// Says that the simulator steps in for a GPU, and why: in a line, or with all that is known.
+    /// Reports the fallback to the simulator with its reason: in one line, or in full.
     #[expect(clippy::print_stderr, reason = "the user must see this even if the report goes elsewhere")]
     pub(crate) fn announce(&self, verbose: bool) {
         if let Some(reason @ Reason::NoGpu(error)) = &self.simulated {
-            let why = if verbose { format!("{error:#}") } else { reason.in_brief() + " (`curium doctor` says more)" };
-            eprintln!("no GPU can be used, so the simulator takes its place: {why}");
+            let why = if verbose { format!("{error:#}") } else { reason.in_brief() + " (`curium doctor` explains)" };
+            eprintln!("No usable GPU; falling back to the simulator: {why}");
         }
     }
 
@@ -80,23 +80,23 @@ impl Place {
     }
 }
 
-/// A simulated driver with the settings of the environment.
+/// Returns a simulated driver with the settings of the environment.
 ///
 /// # Errors
 ///
-/// If a variable makes no sense, or the simulator cannot start.
+/// Returns an error if a variable is invalid, or the simulator fails to start.
 pub(crate) fn simulated_driver() -> Result<Driver> {
-    let simulator = Simulator::new(Config::from_environment()?).context("the simulator cannot start")?;
+    let simulator = Simulator::new(Config::from_environment()?).context("the simulator failed to start")?;
     let api = simulator.api();
     // SAFETY: the simulator implements the functions of the driver, and the driver keeps it for as long as they are used.
     Ok(unsafe { Driver::from_api_with_owner(api, simulator) }?)
 }
 
 impl Reason {
-    /// The reason in a line.
+    /// Returns the reason in one line.
     pub(crate) fn in_brief(&self) -> String {
         match self {
-            Self::AskedFor => "asked for with --device sim".to_owned(),
+            Self::AskedFor => "requested with --device sim".to_owned(),
             Self::NoGpu(error) if matches!(error.downcast_ref(), Some(driver::Error::Load(_))) => {
                 "no CUDA driver could be loaded".to_owned()
             }

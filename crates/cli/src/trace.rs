@@ -1,4 +1,4 @@
-//! `curium trace`: runs a program and keeps what it calls, for trace viewers.
+//! `curium trace`: runs a program and records its CUDA calls for trace viewers.
 //!
 //! A program that uses Curium with the feature `trace` writes its calls itself, where `CURIUM_TRACE` says, on whatever driver it runs. Any
 //! other program is given the simulator as its driver, whose library does the same where `CURIUM_SIM_TRACE` says. Both append events to
@@ -38,7 +38,7 @@ pub(crate) struct Options {
     /// File for the trace; one that exists is replaced
     #[arg(long, short, default_value = "curium-trace.json", value_name = "FILE")]
     output: PathBuf,
-    /// The simulator's libcuda.so.1, which `cargo xtask sim` builds; looked for beside this program unless named
+    /// The simulator's libcuda.so.1 [default: beside this program, or built now]
     #[arg(long, value_name = "FILE")]
     simulator: Option<PathBuf>,
     /// The program and its arguments

@@ -72,7 +72,7 @@ fn simulated_picture_in_several_launches_shows_the_set() {
     let region = ["--center-x", "-0.5", "--center-y", "0", "--scale", "4", "--iterations", "60"];
     let outcome = place.demo(&[&["--device", "sim", "--width", "512", "--height", "256"], &region[..]].concat());
     assert_eq!(outcome.code, Some(0), "{}", outcome.stderr);
-    for said in ["Simulator", "asked for with --device sim", "2 launches", "all 131072 pixels equal the CPU's"] {
+    for said in ["Simulator", "requested with --device sim", "2 launches", "all 131072 pixels equal the CPU's"] {
         assert!(outcome.stdout.contains(said), "{said}: {}", outcome.stdout);
     }
 

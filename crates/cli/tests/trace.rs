@@ -50,3 +50,27 @@ fn program_or_simulator_that_is_not_there_is_named() {
     let (code, stderr) = trace(folder.path(), &["--device", "sim", "--simulator", "none/libcuda.so.1", "--", CURIUM]);
     assert!(code == Some(1) && stderr.contains("there is no file none/libcuda.so.1"), "{stderr}");
 }
+
+#[test]
+#[cfg(target_os = "linux")]
+fn simulator_that_is_not_beside_the_program_is_built() {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    let folder = tempfile::tempdir().expect("a folder can be created");
+    let target = folder.path().join("target");
+    let program = target.join("debug/curium");
+    fs::create_dir_all(target.join("debug")).expect("the folder is writable");
+    fs::copy(CURIUM, &program).expect("the program can be copied");
+    // Stands in for cargo, which would compile for minutes.
+    let cargo = folder.path().join("cargo");
+    let script = "#!/bin/sh\nwhile [ \"$1\" != --target-dir ]; do shift; done\nmkdir \"$2/release\"\n: >\"$2/release/libcurium_sim.so\"\n";
+    fs::write(&cargo, script).expect("the folder is writable");
+    fs::set_permissions(&cargo, fs::Permissions::from_mode(0o755)).expect("the file belongs to this process");
+    let mut command = Command::new(&program);
+    command.args(["trace", "--device", "sim", "--", "true"]).current_dir(folder.path()).env("CARGO", &cargo);
+    let output = command.output().expect("the program can be started");
+    let stderr = String::from_utf8(output.stderr).expect("the program writes UTF-8");
+    assert!(stderr.contains("building the simulator's libcuda.so.1"), "{stderr}");
+    assert!(stderr.contains("made no call that could be traced"), "the built library is used: {stderr}");
+    assert!(target.join("sim/libcuda.so.1").is_file());
+}

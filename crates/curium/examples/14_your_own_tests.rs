@@ -1,10 +1,10 @@
-//! Tests code of one's own on the simulator, where no GPU is: with many orders of independent work, with an older driver, and without
-//! a leak. What stands in `main` here would be tests.
-#![expect(clippy::print_stdout, reason = "an example says what it did")]
+//! Tests your own code on the simulator, without a GPU: with many orders of independent work, with an older driver, and with all checks
+//! on. In a program, the calls in `main` are `#[test]` functions.
+#![expect(clippy::print_stdout, reason = "an example prints its result")]
 
 use curium::driver::{CudaVersion, Result};
 use curium::prelude::*;
-use curium_sim::{Config, Simulator};
+use curium_sim::Config;
 
 const KERNELS: &str = include_str!("kernels/vectors.ptx");
 
@@ -21,28 +21,16 @@ fn sums(device: &Device, x: &[f32], y: &[f32]) -> Result<Vec<f32>> {
     sum.to_vec()
 }
 
-/// Runs a test on a simulated device, which must be left without a live handle.
-fn on_simulator(config: Config, test: impl FnOnce(&Device) -> Result<()>) -> Result<(), Box<dyn std::error::Error>> {
-    let simulator = Simulator::new(config)?;
-    // SAFETY: the simulator implements the driver's functions, and outlives everything made from this table.
-    let driver = unsafe { Driver::from_api(simulator.api()) }?;
-    test(&driver.device(0)?)?;
-    drop(driver);
-    assert!(simulator.live_handles().is_empty(), "leaked: {}", simulator.live_handles());
-    assert!(simulator.kernel_faults().is_empty(), "a kernel went out of bounds");
-    Ok(())
-}
-
-fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let test = |device: &Device| {
-        assert_eq!(sums(device, &[1.0, 2.0], &[10.0, 20.0])?, [11.0, 22.0]);
+fn main() -> Result<()> {
+    let test = |device: Device| -> Result<()> {
+        assert_eq!(sums(&device, &[1.0, 2.0], &[10.0, 20.0])?, [11.0, 22.0]);
         Ok(())
     };
     // A missing wait that works by luck fails for some order.
     for seed in 0..20 {
-        on_simulator(Config::new().with_seed(seed), test)?;
+        curium_sim::test_with(Config::new().with_seed(seed), test)?;
     }
-    on_simulator(Config::new().with_driver_version(CudaVersion::new(12, 0)), test)?;
+    curium_sim::test_with(Config::new().with_driver_version(CudaVersion::new(12, 0)), test)?;
     println!("20 orders of work and a driver for CUDA 12.0 gave the same");
     Ok(())
 }

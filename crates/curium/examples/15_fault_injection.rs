@@ -26,8 +26,7 @@ const CALLS: [Function; 5] = [
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let simulator = Simulator::new(Config::new())?;
-    // SAFETY: the simulator implements the driver's functions, and outlives everything made from this table.
-    let device = unsafe { Driver::from_api(simulator.api()) }?.device(0)?;
+    let device: Device = simulator.driver()?;
     let mut failures = 0;
     for function in CALLS {
         let before = simulator.calls(function);

@@ -15,30 +15,18 @@
 //!
 //! # Features
 //!
-//! On by default is `full`: whatever needs no other package. A program that is to compile faster turns it off and names what it uses.
+//! The feature `full` is on by default. To compile less, turn off the default features and name those that the program uses.
 //!
-//! - `full`: every feature of the driver and memory layers that needs no other package.
-//! - `caching`: memory of the driver, kept and handed out again: the fastest way to allocate.
-//! - `checkpoint`: processes are suspended, and started again from a checkpoint.
-//! - `core-dump`: core dumps of the device: settings, dumps on request, and listeners.
-//! - `decompression`: compressed data is read by the device's decompression engine.
-//! - `diagnostics`: a log of allocations that can be replayed, and snapshots of memory for viewers.
-//! - `disk-cache`: compiled PTX is kept on disk between runs.
-//! - `external`: memory and semaphores of other interfaces, such as Vulkan.
-//! - `graphics`: images and buffers of OpenGL, EGL and VDPAU.
-//! - `graphs`: work that is described in nodes, and launched at once any number of times.
-//! - `green-contexts`: contexts that have some of a device's multiprocessors and work queues.
-//! - `ipc`: memory and events that several processes share.
-//! - `linker`: compiled code is linked when the program runs.
-//! - `multicast`: memory that one store reaches on several devices.
-//! - `nvtx`: ranges in the timelines of NVIDIA's profilers.
-//! - `pools`: pools of the driver: their limits, their statistics, and who may use them.
-//! - `tensor-maps`: descriptions of tensors for bulk copies by kernels.
-//! - `textures`: arrays, textures and surfaces.
-//! - `topology`: how the devices of a machine and of a fabric are connected, and the atomics between them.
-//! - `trace`: timelines of calls and work for trace viewers; a program writes one where the variable `CURIUM_TRACE` says.
-//! - `virtual-memory`: addresses and memory apart, and vectors that grow in place.
+//! - `full`: every feature of the driver and memory layers.
+//! - `diagnostics`: core dumps, checkpoints, timelines, NVTX ranges, allocation logs and memory snapshots. A program with it
+//!   writes a timeline if the environment variable `CURIUM_TRACE` names a file.
+//! - `graphs`: CUDA graphs.
+//! - `green-contexts`: contexts that run on a part of a device's multiprocessors and work queues.
+//! - `interop`: OpenGL, EGL, VDPAU and Vulkan, and events and memory that processes share.
+//! - `textures`: CUDA arrays, textures, surfaces and tensor maps.
+//! - `virtual-memory`: virtual memory management, growable vectors and multicast objects.
 //! - `derive`: `#[derive(ByValue)]` for structs that are passed to kernels by value.
+//! - `half`: `half::f16` and `half::bf16` in buffers, arrays and textures, and as parameters of kernels.
 //! - `nvrtc`: CUDA C++ compiled and linked at run time, as `curium::nvrtc`.
 //!
 //! # Example
@@ -73,9 +61,7 @@
 //!     ret;
 //! }";
 //!
-//! # let simulator = curium_sim::Simulator::new(curium_sim::Config::new())?;
-//! # // SAFETY: the simulator implements the driver's functions, and outlives everything made from this table.
-//! # let driver = unsafe { Driver::from_api(simulator.api()) }?;
+//! # let driver = curium_sim::Simulator::new(curium_sim::Config::new())?.driver::<Driver>()?;
 //! # let device = driver.device(0)?;
 //! # /*
 //! let device = Device::first()?;

@@ -38,7 +38,6 @@ fn each_example_runs_on_the_simulator_and_says_what_it_did() {
         let is_off = match name {
             "08_nvrtc_templates" => !cfg!(feature = "nvrtc"),
             "09_graph_replay" => !cfg!(feature = "graphs"),
-            "11_pool_limits" => !cfg!(feature = "caching"),
             _ => false,
         };
         if is_off {

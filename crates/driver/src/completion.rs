@@ -23,9 +23,7 @@ use crate::{Error, Event, PooledEvent, Result, Stream};
 /// Dropping it is cheap and ends nothing but the wait.
 ///
 /// ```
-/// # let simulator = curium_sim::Simulator::new(curium_sim::Config::new())?;
-/// # // SAFETY: the simulator implements the driver's functions, and outlives everything made from this table.
-/// # let driver = unsafe { curium_driver::Driver::from_api(simulator.api()) }?;
+/// # let driver = curium_sim::Simulator::new(curium_sim::Config::new())?.driver::<curium_driver::Driver>()?;
 /// # fn block_on<T>(future: impl Future<Output = T>) -> T {
 /// #     let mut future = std::pin::pin!(future);
 /// #     let mut context = std::task::Context::from_waker(std::task::Waker::noop());

@@ -44,8 +44,7 @@ use crate::{Device, Driver, Error, Result, Returned};
 ///
 /// ```
 /// # let simulator = curium_sim::Simulator::new(curium_sim::Config::new().with_devices(2))?;
-/// # // SAFETY: the simulator implements the driver's functions, and outlives everything made from this table.
-/// # let driver = unsafe { curium_driver::Driver::from_api(simulator.api()) }?;
+/// # let driver = simulator.driver::<curium_driver::Driver>()?;
 /// let context = driver.device(0)?.primary_context()?;
 /// std::thread::scope(|scope| {
 ///     for _ in 0..4 {
@@ -59,8 +58,7 @@ use crate::{Device, Driver, Error, Result, Returned};
 ///
 /// ```
 /// # let simulator = curium_sim::Simulator::new(curium_sim::Config::new().with_devices(2))?;
-/// # // SAFETY: the simulator implements the driver's functions, and outlives everything made from this table.
-/// # let driver = unsafe { curium_driver::Driver::from_api(simulator.api()) }?;
+/// # let driver = simulator.driver::<curium_driver::Driver>()?;
 /// for device in driver.devices()? {
 ///     device.primary_context()?.stream()?.synchronize()?;
 /// }
@@ -70,9 +68,7 @@ use crate::{Device, Driver, Error, Result, Returned};
 /// A context that is given to threads ends with the last of them, whoever made it:
 ///
 /// ```
-/// # let simulator = curium_sim::Simulator::new(curium_sim::Config::new())?;
-/// # // SAFETY: the simulator implements the driver's functions, and outlives everything made from this table.
-/// # let driver = unsafe { curium_driver::Driver::from_api(simulator.api()) }?;
+/// # let driver = curium_sim::Simulator::new(curium_sim::Config::new())?.driver::<curium_driver::Driver>()?;
 /// let context = driver.device(0)?.create_context(curium_driver::ContextOptions::new())?;
 /// let worker = {
 ///     let context = context.clone();

@@ -1,37 +1,31 @@
 //! A device: one GPU, or one part of it.
 
-#[cfg(feature = "topology")]
 mod atomics;
 mod attribute;
-#[cfg(feature = "topology")]
 mod fabric;
 mod lookup;
 mod luid;
 mod notification;
 mod peer;
-#[cfg(feature = "topology")]
 mod topology;
 
 use std::ffi::c_char;
 use std::fmt;
 
-use curium_sys::{CUarray_format, CUdevice, CUexecAffinityType, CUuuid};
+use curium_sys::{ApiProvider, CUarray_format, CUdevice, CUexecAffinityType, CUuuid, FromProvider};
 
-#[cfg(feature = "topology")]
 pub use self::atomics::{AtomicForms, AtomicOperation};
 pub use self::attribute::{
     AttributeKey, ComputeMode, DecompressAlgorithms, DeviceAttribute, EndpointHandleTypes, MemoryHandleTypes,
     NumaConfig, RdmaFlushOptions, RdmaWritesOrdering,
 };
-#[cfg(feature = "topology")]
 pub use self::fabric::{Clique, CliqueKind};
 pub use self::luid::Luid;
 pub use self::notification::{Notification, NotificationListener};
 pub use self::peer::PeerLink;
-#[cfg(feature = "topology")]
 pub use self::topology::{Topology, TopologyDevice};
 use crate::call;
-use crate::{Driver, Result};
+use crate::{Driver, Error, Result};
 
 /// A device that this process may use.
 ///
@@ -233,6 +227,16 @@ impl Device {
         };
         result.map_err(|error| error.about(format!("{channels} channels of format {}", format.0)))?;
         Ok(width)
+    }
+}
+
+/// The device of ordinal 0.
+impl<P: ApiProvider> FromProvider<P> for Device {
+    type Error = Error;
+
+    #[inline]
+    fn from_provider(provider: P) -> Result<Self> {
+        Driver::from_provider(provider)?.device(0)
     }
 }
 

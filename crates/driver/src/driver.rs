@@ -5,7 +5,7 @@ use std::fmt;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
-use curium_sys::{Api, ApiProvider, CUresult, CudaVersion, Function};
+use curium_sys::{Api, ApiProvider, CUresult, CudaVersion, FromProvider, Function};
 use parking_lot::Mutex;
 
 use crate::base::driver_log::Mark;
@@ -217,7 +217,7 @@ impl Driver {
 
     #[inline]
     fn initialised(api: Api, owner: Option<Box<dyn Any + Send + Sync>>) -> Result<Self> {
-        #[cfg(feature = "trace")]
+        #[cfg(feature = "diagnostics")]
         crate::trace::begin_from_environment();
         let shared = Shared {
             api,
@@ -248,6 +248,15 @@ impl Driver {
         // SAFETY: `version` is a valid place for the answer, and this function may be called before `cuInit`.
         unsafe { call!(self, cuDriverGetVersion(&raw mut version)) }?;
         Ok(CudaVersion::from_raw(version.try_into().unwrap_or_default()))
+    }
+}
+
+impl<P: ApiProvider> FromProvider<P> for Driver {
+    type Error = Error;
+
+    #[inline]
+    fn from_provider(provider: P) -> Result<Self> {
+        Self::from_provider(provider)
     }
 }
 

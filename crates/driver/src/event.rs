@@ -2,7 +2,7 @@
 
 mod context;
 mod explain;
-#[cfg(feature = "ipc")]
+#[cfg(feature = "interop")]
 mod ipc;
 mod pool;
 mod scope;
@@ -15,7 +15,7 @@ use std::time::Duration;
 use bitflags::bitflags;
 use curium_sys::{CUevent, CUevent_flags, CUevent_record_flags, CUevent_st, Function};
 
-#[cfg(feature = "ipc")]
+#[cfg(feature = "interop")]
 pub use self::ipc::IpcEventHandle;
 pub use self::pool::{EventPool, PooledEvent};
 

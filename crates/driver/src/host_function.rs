@@ -63,9 +63,7 @@ impl Stream {
     /// of the function is caught, reported to `tracing`, and an error of the result.
     ///
     /// ```
-    /// # let simulator = curium_sim::Simulator::new(curium_sim::Config::new())?;
-    /// # // SAFETY: the simulator implements the driver's functions, and outlives everything made from this table.
-    /// # let driver = unsafe { curium_driver::Driver::from_api(simulator.api()) }?;
+    /// # let driver = curium_sim::Simulator::new(curium_sim::Config::new())?.driver::<curium_driver::Driver>()?;
     /// let stream = driver.device(0)?.primary_context()?.stream()?;
     /// let (sender, receiver) = std::sync::mpsc::channel();
     /// // … work …

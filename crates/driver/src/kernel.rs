@@ -1,11 +1,15 @@
 //! A kernel: a function that runs on the device, with the parameters that it takes.
 
+mod argument_list;
 mod attribute;
 mod enqueue;
 mod function;
+#[cfg(feature = "half")]
+mod half;
 pub(crate) mod launch;
 mod look_up;
 mod occupancy;
+mod optional;
 mod parameter;
 mod preference;
 pub(crate) mod signature;
@@ -17,6 +21,7 @@ use std::sync::Arc;
 
 use curium_sys::{CUfunc_st, CUfunction, CUgraphDeviceNode};
 
+pub use self::argument_list::ArgumentList;
 pub use self::function::LoadState;
 pub(crate) use self::look_up::{Candidates, function_name, kernel_name};
 pub use self::occupancy::{OccupancyFlags, SuggestedSize};
@@ -51,7 +56,8 @@ pub struct Kernel<S = Untyped> {
 /// A [`Kernel`] that safe code may launch, because somebody has vouched for it.
 pub struct SafeKernel<S>(Kernel<S>);
 
-/// In place of a signature: the parameters of the kernel are not declared. [`Kernel::typed`] declares them.
+/// In place of a signature: the parameters of the kernel are not declared. [`Kernel::typed`] declares them. A kernel without declared
+/// parameters is launched with an [`ArgumentList`].
 #[derive(Clone, Copy, Debug)]
 pub struct Untyped;
 
@@ -62,6 +68,7 @@ pub(crate) struct Inner {
     pub(crate) driver: Driver,
     pub(crate) owner: Owner,
     pub(crate) name: Arc<str>,
+    parameters: Arc<parameter::Cached>,
 }
 
 /// What keeps code loaded.
@@ -73,7 +80,7 @@ pub(crate) enum Owner {
     LibraryIn(Library, Context),
 }
 
-impl<S: Signature> Kernel<S> {
+impl<S> Kernel<S> {
     /// Launches the kernel on `stream`. Returns before it has run.
     ///
     /// This is one call of the driver, and nothing is allocated; no context needs to be current. What the arguments have to wait for on
@@ -93,6 +100,7 @@ impl<S: Signature> Kernel<S> {
     #[doc(alias = "cuLaunchKernel")]
     #[inline]
     pub unsafe fn launch(&self, stream: &Stream, config: LaunchConfig, arguments: impl Arguments<S>) -> Result<()> {
+        arguments.check(self)?;
         let mut guard = AccessGuard::outside_captures(stream);
         self.inner.begin(&mut guard)?;
         arguments.launch_with(&mut guard, |values| {
@@ -127,6 +135,7 @@ impl<S: Signature> Kernel<S> {
         attributes: &LaunchAttributes<'_>,
         arguments: impl Arguments<S>,
     ) -> Result<()> {
+        arguments.check(self)?;
         let mut guard = AccessGuard::outside_captures(stream);
         self.inner.begin(&mut guard)?;
         arguments.launch_with(&mut guard, |values| {
@@ -156,6 +165,7 @@ impl<S: Signature> Kernel<S> {
         config: LaunchConfig,
         arguments: impl Arguments<S>,
     ) -> Result<()> {
+        arguments.check(self)?;
         let mut guard = AccessGuard::outside_captures(stream);
         self.inner.begin(&mut guard)?;
         arguments.launch_with(&mut guard, |values| {
@@ -164,7 +174,9 @@ impl<S: Signature> Kernel<S> {
             unsafe { self.inner.enqueue_cooperative(stream, &config, values) }
         })
     }
+}
 
+impl<S: Signature> Kernel<S> {
     /// Vouches for the kernel once, so that safe code may launch it.
     ///
     /// # Safety
@@ -254,7 +266,13 @@ impl Kernel<Untyped> {
 
     #[inline]
     pub(crate) fn untyped(raw: CUfunction, owner: Owner, name: &str) -> Self {
-        let inner = Inner { raw: Handle::new(raw), driver: owner.driver().clone(), owner, name: name.into() };
+        let inner = Inner {
+            raw: Handle::new(raw),
+            driver: owner.driver().clone(),
+            owner,
+            name: name.into(),
+            parameters: Arc::default(),
+        };
         Self { inner, _signature: PhantomData }
     }
 }

@@ -18,9 +18,7 @@
 /// assert_eq!(kernels.index.name(), "fill_index");
 /// # Ok(())
 /// # }
-/// # let simulator = curium_sim::Simulator::new(curium_sim::Config::new())?;
-/// # // SAFETY: the simulator implements the driver's functions, and outlives everything made from this table.
-/// # example(unsafe { curium_driver::Driver::from_api(simulator.api()) }?.device(0)?)?;
+/// # example(curium_sim::Simulator::new(curium_sim::Config::new())?.driver::<curium_driver::Driver>()?.device(0)?)?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
@@ -207,6 +205,12 @@ macro_rules! kernels {
     };
     (@signature [$($done:tt)*] $parameter:ident: &[$element:ty] $(, $($rest:tt)*)?) => {
         $crate::kernels!(@signature [$($done)* &'static [$element],] $($($rest)*)?)
+    };
+    (@signature [$($done:tt)*] $parameter:ident: Option<&mut [$element:ty]> $(, $($rest:tt)*)?) => {
+        $crate::kernels!(@signature [$($done)* ::core::option::Option<&'static mut [$element]>,] $($($rest)*)?)
+    };
+    (@signature [$($done:tt)*] $parameter:ident: Option<&[$element:ty]> $(, $($rest:tt)*)?) => {
+        $crate::kernels!(@signature [$($done)* ::core::option::Option<&'static [$element]>,] $($($rest)*)?)
     };
     (@signature [$($done:tt)*] $parameter:ident: $ty:ty $(, $($rest:tt)*)?) => {
         $crate::kernels!(@signature [$($done)* $ty,] $($($rest)*)?)

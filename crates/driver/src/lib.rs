@@ -22,28 +22,20 @@
 //!
 //! # Features
 //!
-//! None is on by default; the crate `curium` turns on all but `nvtx`.
+//! None is on by default. The crate `curium` enables all of them.
 //!
-//! - `checkpoint`: processes are suspended, and started again from a checkpoint.
-//! - `core-dump`: core dumps of the device: settings, dumps on request, and listeners.
-//! - `disk-cache`: compiled PTX is kept on disk between runs.
-//! - `green-contexts`: contexts that have some of a device's multiprocessors and work queues.
-//! - `graphs`: work that is described in nodes, and launched at once any number of times.
-//! - `graphics`: images and buffers of OpenGL, EGL and VDPAU.
-//! - `ipc`: events that several processes share.
-//! - `linker`: compiled code is linked when the program runs.
-//! - `topology`: how the devices of a machine and of a fabric are connected, and the atomics between them.
-//! - `trace`: a writer of timelines for trace viewers.
-//! - `nvtx`: ranges in the timelines of NVIDIA's profilers.
+//! - `diagnostics`: core dumps, checkpoints, timelines for trace viewers, and NVTX ranges.
+//! - `graphs`: CUDA graphs.
+//! - `green-contexts`: contexts that run on a part of a device's multiprocessors and work queues.
+//! - `half`: `half::f16` and `half::bf16` as parameters of kernels.
+//! - `interop`: OpenGL, EGL and VDPAU resources, and events that processes share.
 //!
 //! # Example
 //!
 //! ```
 //! use curium_driver::{Driver, LaunchConfig, Library};
 //!
-//! # let simulator = curium_sim::Simulator::new(curium_sim::Config::new())?;
-//! # // SAFETY: the simulator implements the driver's functions, and outlives everything made from this table.
-//! # let driver = unsafe { Driver::from_api(simulator.api()) }?;
+//! # let driver = curium_sim::Simulator::new(curium_sim::Config::new())?.driver::<Driver>()?;
 //! # /*
 //! let driver = Driver::load()?;
 //! # */
@@ -63,23 +55,22 @@
 #![warn(clippy::missing_inline_in_public_items)]
 
 mod base;
-#[cfg(feature = "checkpoint")]
+#[cfg(feature = "diagnostics")]
 mod checkpoint;
 mod completion;
 mod context;
-#[cfg(all(unix, feature = "core-dump"))]
+#[cfg(all(unix, feature = "diagnostics"))]
 mod core_dump;
 mod device;
 #[cfg(feature = "green-contexts")]
 mod device_resource;
-#[cfg(feature = "disk-cache")]
 mod disk_cache;
 mod driver;
 mod event;
 mod global;
 #[cfg(feature = "graphs")]
 mod graph;
-#[cfg(feature = "graphics")]
+#[cfg(feature = "interop")]
 mod graphics;
 #[cfg(feature = "green-contexts")]
 mod green_context;
@@ -90,16 +81,15 @@ mod jit;
 mod kernel;
 mod kernels_macro;
 mod library;
-#[cfg(feature = "linker")]
 mod linker;
 mod log;
 mod module;
-#[cfg(feature = "nvtx")]
+#[cfg(feature = "diagnostics")]
 mod nvtx;
 mod pointer;
 mod profiler;
 mod stream;
-#[cfg(feature = "trace")]
+#[cfg(feature = "diagnostics")]
 mod trace;
 
 pub use curium_sys as sys;
@@ -125,7 +115,7 @@ pub use self::base::leak::leak;
 #[doc(hidden)]
 pub use self::base::release::contain;
 pub use self::base::release::{DropObserver, dropping, is_exiting, release, report, set_drop_observer};
-#[cfg(feature = "checkpoint")]
+#[cfg(feature = "diagnostics")]
 pub use self::checkpoint::{CheckpointProcess, Checkpointed, Locked, ProcessState, Running};
 pub use self::completion::Completion;
 #[doc(hidden)]
@@ -135,9 +125,8 @@ pub use self::context::{
     CacheConfig, Context, ContextFlags, ContextKind, ContextOptions, GraphicsQueue, Limit, MemoryInfo, PrimaryState,
     PriorityRange, RawContext, RdmaScope, SharedMemoryConfig,
 };
-#[cfg(all(unix, feature = "core-dump"))]
+#[cfg(all(unix, feature = "diagnostics"))]
 pub use self::core_dump::{CoreDump, CoreDumpFlags, CoreDumpListener, CoreDumpNotice};
-#[cfg(feature = "topology")]
 pub use self::device::{AtomicForms, AtomicOperation, Clique, CliqueKind, Topology, TopologyDevice};
 pub use self::device::{
     AttributeKey, ComputeCapability, ComputeMode, DecompressAlgorithms, Device, DeviceAttribute, EndpointHandleTypes,
@@ -148,10 +137,9 @@ pub use self::device::{
 pub use self::device_resource::{
     Multiprocessors, Partition, Partitioning, SplitFlags, WorkQueue, WorkQueueConfig, WorkQueueScope,
 };
-#[cfg(feature = "disk-cache")]
 pub use self::disk_cache::{CacheKey, CacheUsage, DiskCache};
 pub use self::driver::Driver;
-#[cfg(feature = "ipc")]
+#[cfg(feature = "interop")]
 pub use self::event::IpcEventHandle;
 pub use self::event::{Event, EventFlags, EventPool, PooledEvent, RecordFlags};
 pub use self::global::Global;
@@ -163,7 +151,7 @@ pub use self::graph::{
     GraphUpdate, HostNode, InstantiateFlags, InstantiateOptions, KernelNode, MemoryOperationNode, Node, NodeKind,
     SemaphoreOwner, SemaphoreSignalNode, SemaphoreWaitNode, TypedNode, UpdateFailure, UpdateFailureReason, UserObject,
 };
-#[cfg(feature = "graphics")]
+#[cfg(feature = "interop")]
 pub use self::graphics::{
     EglConsumer, EglFrame, EglLocation, EglProducer, GlDevices, GraphicsAccess, GraphicsFlags, GraphicsResource,
     MappedGraphics,
@@ -178,15 +166,14 @@ pub use self::kernel::signature::{Argument, Arguments, ByValue, Parameter, Signa
 #[cfg(feature = "graphs")]
 pub use self::kernel::signature::{NodeArgument, NodeArguments};
 pub use self::kernel::{
-    Carveout, ClusterScheduling, Kernel, LoadState, OccupancyFlags, SafeKernel, SharedMemoryMode, SuggestedSize,
-    Untyped,
+    ArgumentList, Carveout, ClusterScheduling, Kernel, LoadState, OccupancyFlags, SafeKernel, SharedMemoryMode,
+    SuggestedSize, Untyped,
 };
 pub use self::library::Library;
-#[cfg(feature = "linker")]
 pub use self::linker::{LinkInput, LinkedImage, Linker};
 pub use self::log::{LogLevel, LogListener, LogReader};
 pub use self::module::{LoadingMode, Module};
-#[cfg(feature = "nvtx")]
+#[cfg(feature = "diagnostics")]
 pub use self::nvtx::{NvtxRange, nvtx_mark};
 pub use self::pointer::DevicePointer;
 pub use self::profiler::Profiling;
@@ -196,5 +183,5 @@ pub use self::stream::{
     AccessPolicyWindow, AccessProperty, AttachMode, MemoryOperation, MemorySyncDomain, MemorySyncDomainMap,
     PooledStream, Reduction, Stream, StreamFlags, StreamOptions, StreamPool, SynchronizationPolicy, WaitCondition,
 };
-#[cfg(feature = "trace")]
+#[cfg(feature = "diagnostics")]
 pub use self::trace::Trace;

@@ -1,6 +1,5 @@
 //! A library: code that belongs to no context.
 
-#[cfg(feature = "disk-cache")]
 mod cached;
 mod load;
 mod raw;

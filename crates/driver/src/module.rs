@@ -3,7 +3,6 @@
 mod loading;
 mod raw;
 
-#[cfg(feature = "disk-cache")]
 mod cached;
 
 use std::ffi::c_void;

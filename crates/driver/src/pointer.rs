@@ -26,6 +26,20 @@ impl<T> DevicePointer<T> {
         Self { raw, _target: PhantomData }
     }
 
+    /// Returns the null pointer, which is not the address of any memory.
+    #[inline]
+    #[must_use]
+    pub const fn null() -> Self {
+        Self::from_raw(0)
+    }
+
+    /// Returns `true` if this is the null pointer.
+    #[inline]
+    #[must_use]
+    pub const fn is_null(self) -> bool {
+        self.raw == 0
+    }
+
     /// The address.
     #[inline]
     #[must_use]

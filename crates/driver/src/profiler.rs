@@ -12,9 +12,7 @@ use crate::{Context, Result, Returned};
 /// profiler nothing happens.
 ///
 /// ```
-/// # let simulator = curium_sim::Simulator::new(curium_sim::Config::new())?;
-/// # // SAFETY: the simulator implements the driver's functions, and outlives everything made from this table.
-/// # let driver = unsafe { curium_driver::Driver::from_api(simulator.api()) }?;
+/// # let driver = curium_sim::Simulator::new(curium_sim::Config::new())?.driver::<curium_driver::Driver>()?;
 /// let context = driver.device(0)?.primary_context()?;
 /// let profiling = context.profile()?;
 /// // … what is to be recorded …

@@ -27,9 +27,7 @@ use crate::{Call, CallObserver, CallObserverGuard, PooledEvent, Result, Stream, 
 /// Records the calls of the driver, and the work of streams that is put into [`Trace::on_stream`], until it is written.
 ///
 /// ```
-/// # let simulator = curium_sim::Simulator::new(curium_sim::Config::new())?;
-/// # // SAFETY: the simulator implements the driver's functions, and outlives everything made from this table.
-/// # let driver = unsafe { curium_driver::Driver::from_api(simulator.api()) }?;
+/// # let driver = curium_sim::Simulator::new(curium_sim::Config::new())?.driver::<curium_driver::Driver>()?;
 /// use curium_driver::Trace;
 ///
 /// let stream = driver.device(0)?.primary_context()?.stream()?;

@@ -19,12 +19,12 @@ use curium_driver::{Device, Driver, Error, Result, Returned, Stream, call, relea
 
 pub use self::mipmapped::MipmappedArray;
 pub(crate) use self::mipmapped::MipmappedHandle;
-#[cfg(feature = "external")]
+#[cfg(feature = "interop")]
 pub(crate) use self::mipmapped::check_levels;
 pub use self::region::ArrayRegion;
 pub use self::shape::{ArrayFlags, ArrayKind, ArrayShape};
 pub use self::sparse::{SparseProperties, TileMapping, TileMemory};
-pub use self::texel::{ArrayFormat, Half, Texel};
+pub use self::texel::{ArrayFormat, Texel};
 
 /// Elements in rows and layers whose place in memory only the device knows. Kernels reach them by [textures](crate::Texture) and
 /// [surfaces](crate::Surface), and copies by their coordinates.

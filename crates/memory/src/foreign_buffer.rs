@@ -20,9 +20,7 @@ use crate::{AsDeviceSlice, AsDeviceSliceMut, DeviceSlice, DeviceSliceMut, size};
 /// ```
 /// use curium_memory::{AddressRange, ForeignBuffer, MemoryAccess, PhysicalMemory};
 ///
-/// # let simulator = curium_sim::Simulator::new(curium_sim::Config::new())?;
-/// # // SAFETY: the simulator implements the driver's functions, and outlives everything made from this table.
-/// # let driver = unsafe { curium_driver::Driver::from_api(simulator.api()) }?;
+/// # let driver = curium_sim::Simulator::new(curium_sim::Config::new())?.driver::<curium_driver::Driver>()?;
 /// # let device = driver.device(0)?;
 /// # let stream = device.primary_context()?.stream()?;
 /// let memory = PhysicalMemory::new(&device, 2 << 20)?;

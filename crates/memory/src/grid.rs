@@ -38,9 +38,7 @@ pub struct Pitch {
 /// Rows and layers of elements in memory that the device uses, borrowed to be read. The first element is that of the view it was made of.
 ///
 /// ```
-/// # let simulator = curium_sim::Simulator::new(curium_sim::Config::new())?;
-/// # // SAFETY: the simulator implements the driver's functions, and outlives everything made from this table.
-/// # let driver = unsafe { curium_driver::Driver::from_api(simulator.api()) }?;
+/// # let driver = curium_sim::Simulator::new(curium_sim::Config::new())?.driver::<curium_driver::Driver>()?;
 /// use curium_memory::{DeviceBuffer, Extent, Pitch};
 ///
 /// # let stream = driver.device(0)?.primary_context()?.stream()?;

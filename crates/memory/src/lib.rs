@@ -19,19 +19,14 @@
 //!
 //! # Features
 //!
-//! None is on by default; the crate `curium` turns on all of them.
+//! None is on by default. The crate `curium` enables all of them.
 //!
-//! - `caching`: memory of the driver, kept and handed out again: the fastest way to allocate.
-//! - `decompression`: compressed data is read by the device's decompression engine.
-//! - `diagnostics`: a log of allocations that can be replayed, and snapshots of memory for viewers.
-//! - `external`: memory and semaphores of other interfaces, such as Vulkan.
-//! - `graphs`: semaphores of other interfaces as nodes of graphs.
-//! - `ipc`: memory and events that several processes share.
-//! - `multicast`: memory that one store reaches on several devices.
-//! - `pools`: pools of the driver: their limits, their statistics, and who may use them.
-//! - `tensor-maps`: descriptions of tensors for bulk copies by kernels.
-//! - `textures`: arrays, textures and surfaces.
-//! - `virtual-memory`: addresses and memory apart, and vectors that grow in place.
+//! - `diagnostics`: allocation logs that can be replayed, and memory snapshots for viewers.
+//! - `graphs`: external semaphores as nodes of CUDA graphs.
+//! - `half`: `half::f16` and `half::bf16` in buffers, arrays and textures, and as parameters of kernels.
+//! - `interop`: external memory and semaphores, such as those of Vulkan, and memory that processes share.
+//! - `textures`: CUDA arrays, textures, surfaces and tensor maps.
+//! - `virtual-memory`: virtual memory management, growable vectors and multicast objects.
 //!
 //! # Example
 //!
@@ -39,9 +34,7 @@
 //! use curium_driver::Driver;
 //! use curium_memory::DeviceBuffer;
 //!
-//! # let simulator = curium_sim::Simulator::new(curium_sim::Config::new())?;
-//! # // SAFETY: the simulator implements the driver's functions, and outlives everything made from this table.
-//! # let driver = unsafe { Driver::from_api(simulator.api()) }?;
+//! # let driver = curium_sim::Simulator::new(curium_sim::Config::new())?.driver::<Driver>()?;
 //! # /*
 //! let driver = Driver::load()?;
 //! # */
@@ -61,11 +54,9 @@ mod access;
 mod allocation_log;
 #[cfg(feature = "textures")]
 mod array;
-#[cfg(feature = "caching")]
 mod cache;
 mod capture_advice;
 pub mod copy;
-#[cfg(feature = "decompression")]
 mod decompress;
 mod device_box;
 mod device_buffer;
@@ -74,19 +65,18 @@ mod device_slice;
 mod device_vec;
 #[cfg(target_os = "linux")]
 mod dma_buf;
-#[cfg(feature = "external")]
+#[cfg(feature = "interop")]
 pub mod external;
 mod fill;
 mod foreign_buffer;
 mod grid;
 mod host_view;
-#[cfg(feature = "ipc")]
+#[cfg(feature = "interop")]
 mod ipc_memory;
 mod location;
 mod mapped_buffer;
-#[cfg(feature = "pools")]
 mod memory_pool;
-#[cfg(feature = "multicast")]
+#[cfg(feature = "virtual-memory")]
 pub mod multicast;
 mod pinned_buffer;
 mod pitched_buffer;
@@ -99,7 +89,7 @@ mod snapshot;
 mod staging;
 #[cfg(feature = "textures")]
 mod surface;
-#[cfg(feature = "tensor-maps")]
+#[cfg(feature = "textures")]
 mod tensor_map;
 #[cfg(feature = "textures")]
 mod texture;
@@ -119,10 +109,9 @@ pub use self::allocation_log::{
 };
 #[cfg(feature = "textures")]
 pub use self::array::{
-    Array, ArrayFlags, ArrayFormat, ArrayKind, ArrayMemoryRequirements, ArrayRegion, ArrayShape, Half, MipmappedArray,
+    Array, ArrayFlags, ArrayFormat, ArrayKind, ArrayMemoryRequirements, ArrayRegion, ArrayShape, MipmappedArray,
     SparseProperties, Texel, TileMapping, TileMemory,
 };
-#[cfg(feature = "decompression")]
 pub use self::decompress::{Compression, DecompressBatch};
 pub use self::device_box::DeviceBox;
 pub use self::device_buffer::DeviceBuffer;
@@ -136,13 +125,12 @@ pub use self::dma_buf::export_dma_buf;
 pub use self::foreign_buffer::ForeignBuffer;
 pub use self::grid::{Extent, Grid, GridMut, HostGrid, HostGridMut, Pitch};
 pub use self::host_view::{HostView, HostViewMut};
-#[cfg(feature = "ipc")]
+#[cfg(feature = "interop")]
 pub use self::ipc_memory::{IpcMemory, IpcMemoryHandle};
 pub use self::location::MemoryLocation;
 pub use self::mapped_buffer::MappedBuffer;
-#[cfg(feature = "pools")]
 pub use self::memory_pool::{MemoryPool, PoolKind, PoolOptions, PoolStatistics, PoolUsage};
-#[cfg(all(feature = "ipc", feature = "pools"))]
+#[cfg(feature = "interop")]
 pub use self::memory_pool::{PoolMemory, PoolPointerHandle};
 pub use self::pinned_buffer::{PinnedBuffer, PinnedFlags};
 pub use self::pitched_buffer::PitchedBuffer;
@@ -155,14 +143,13 @@ pub use self::resource::{
 };
 #[cfg(feature = "diagnostics")]
 pub use self::resource::{AllocationRecorder, SegmentChange};
-#[cfg(feature = "caching")]
 pub use self::resource::{Arena, CachingOptions, CachingResource, CachingStatistics};
 #[cfg(feature = "diagnostics")]
 pub use self::snapshot::Snapshot;
 pub use self::staging::{Staging, StagingOptions};
 #[cfg(feature = "textures")]
 pub use self::surface::{Surface, SurfaceObject};
-#[cfg(feature = "tensor-maps")]
+#[cfg(feature = "textures")]
 pub use self::tensor_map::{
     Im2col, Im2colWide, TensorAllocationClass, TensorDataType, TensorFill, TensorInterleave, TensorL2Promotion,
     TensorLayout, TensorMap, TensorRead, TensorSwizzle, TensorView, TensorViewMut, TensorWrite, WideMode,

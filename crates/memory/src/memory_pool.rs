@@ -3,7 +3,7 @@
 mod allocation;
 mod attribute;
 mod options;
-#[cfg(feature = "ipc")]
+#[cfg(feature = "interop")]
 mod sharing;
 mod statistics;
 
@@ -14,7 +14,7 @@ use curium_driver::sys::{CUmemAccess_flags, CUmemAccessDesc, CUmemoryPool};
 use curium_driver::{Device, Driver, Error, Result, Returned, call, release, with_relaxed_capture_mode};
 
 pub use self::options::{PoolKind, PoolOptions, PoolUsage};
-#[cfg(feature = "ipc")]
+#[cfg(feature = "interop")]
 pub use self::sharing::{PoolMemory, PoolPointerHandle};
 pub use self::statistics::PoolStatistics;
 use crate::{MemoryAccess, MemoryLocation};

@@ -19,9 +19,7 @@ use crate::{DeviceSlice, DeviceSliceMut, Grid, GridMut, fill, size};
 /// A kernel takes it for a `&[T]` or a `&mut [T]` that begins with the first row, and finds row `n` at `n * pitch_bytes()`.
 ///
 /// ```
-/// # let simulator = curium_sim::Simulator::new(curium_sim::Config::new())?;
-/// # // SAFETY: the simulator implements the driver's functions, and outlives everything made from this table.
-/// # let driver = unsafe { curium_driver::Driver::from_api(simulator.api()) }?;
+/// # let driver = curium_sim::Simulator::new(curium_sim::Config::new())?.driver::<curium_driver::Driver>()?;
 /// use curium_memory::{Extent, HostGrid, Pitch, PitchedBuffer};
 ///
 /// # let stream = driver.device(0)?.primary_context()?.stream()?;

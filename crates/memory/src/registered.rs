@@ -15,9 +15,7 @@ use curium_driver::{Context, DevicePointer, Error, Result, Returned, call, relea
 /// for memory that is copied often. Whole pages are pinned; memory that shares a page with the slice stays usable.
 ///
 /// ```
-/// # let simulator = curium_sim::Simulator::new(curium_sim::Config::new())?;
-/// # // SAFETY: the simulator implements the driver's functions, and outlives everything made from this table.
-/// # let driver = unsafe { curium_driver::Driver::from_api(simulator.api()) }?;
+/// # let driver = curium_sim::Simulator::new(curium_sim::Config::new())?.driver::<curium_driver::Driver>()?;
 /// use curium_memory::{DeviceBuffer, RegisterFlags, Registered};
 ///
 /// # let context = driver.device(0)?.primary_context()?;

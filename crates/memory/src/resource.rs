@@ -2,9 +2,7 @@
 
 #[cfg(feature = "diagnostics")]
 mod allocation_recorder;
-#[cfg(feature = "caching")]
 mod arena;
-#[cfg(feature = "caching")]
 mod caching;
 mod driver_memory;
 mod failure_callback;
@@ -17,7 +15,6 @@ mod reclaiming;
 mod request;
 #[cfg(feature = "diagnostics")]
 mod segment_change;
-#[cfg(feature = "caching")]
 mod segments;
 mod statistics;
 mod stream_ordered;
@@ -26,11 +23,8 @@ mod table;
 
 #[cfg(feature = "diagnostics")]
 pub use self::allocation_recorder::AllocationRecorder;
-#[cfg(feature = "caching")]
 pub use self::arena::Arena;
-#[cfg(feature = "caching")]
 pub use self::caching::{CachingOptions, CachingResource, CachingStatistics};
-#[cfg(feature = "pools")]
 pub(crate) use self::driver_memory::{free_in_order, refused};
 pub use self::failure_callback::FailureCallback;
 pub use self::leak_tracker::{LeakTracker, LiveAllocation};
@@ -38,7 +32,6 @@ pub use self::limited::LimitedResource;
 pub use self::managed::Managed;
 pub use self::pinned::Pinned;
 pub use self::reclaiming::{ReclaimerGuard, Reclaiming, RecoveryStatistics, RecoveryStep, RecoveryStepStatistics};
-#[cfg(feature = "pools")]
 pub(crate) use self::request::DRIVER_ALIGNMENT;
 pub(crate) use self::request::Request;
 #[cfg(feature = "diagnostics")]

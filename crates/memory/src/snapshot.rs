@@ -18,9 +18,7 @@ use crate::resource::{CachingResource, LiveAllocation};
 /// # use curium_driver::Driver;
 /// use curium_memory::{AllocationRecorder, Resource, Snapshot, StreamOrdered};
 ///
-/// # let simulator = curium_sim::Simulator::new(curium_sim::Config::new())?;
-/// # // SAFETY: the simulator implements the driver's functions, and outlives everything made from this table.
-/// # let driver = unsafe { Driver::from_api(simulator.api()) }?;
+/// # let driver = curium_sim::Simulator::new(curium_sim::Config::new())?.driver::<Driver>()?;
 /// # /*
 /// let driver = Driver::load()?;
 /// # */

@@ -24,9 +24,7 @@ pub use self::view::{TensorRead, TensorView, TensorViewMut, TensorWrite};
 /// ```
 /// use curium_memory::{DeviceBuffer, TensorDataType, TensorLayout, TensorMap, TensorSwizzle};
 ///
-/// # let simulator = curium_sim::Simulator::new(curium_sim::Config::new())?;
-/// # // SAFETY: the simulator implements the driver's functions, and outlives everything made from this table.
-/// # let driver = unsafe { curium_driver::Driver::from_api(simulator.api()) }?;
+/// # let driver = curium_sim::Simulator::new(curium_sim::Config::new())?.driver::<curium_driver::Driver>()?;
 /// # let context = driver.device(0)?.primary_context()?;
 /// # let stream = context.stream()?;
 /// let matrix = DeviceBuffer::<f32>::zeroed(&stream, 256 * 64)?; // 256 rows of 64

@@ -5,7 +5,6 @@ use std::io::{self, Write as _};
 use std::thread;
 use std::time::{Duration, Instant};
 
-#[cfg(feature = "caching")]
 use curium_driver::{Context, Event};
 use curium_driver::{Error, Result, Stream, report, with_relaxed_capture_mode};
 
@@ -33,7 +32,6 @@ pub(crate) fn before_free(stream: &Stream) -> Result<()> {
 /// # Errors
 ///
 /// As for [`before_free`].
-#[cfg(feature = "caching")]
 #[inline]
 pub(crate) fn before_free_event(event: &Event) -> Result<()> {
     repeated(|| event.synchronize())
@@ -44,7 +42,6 @@ pub(crate) fn before_free_event(event: &Event) -> Result<()> {
 /// # Errors
 ///
 /// As for [`before_free`].
-#[cfg(feature = "caching")]
 #[inline]
 pub(crate) fn before_free_context(context: &Context) -> Result<()> {
     repeated(|| context.synchronize())

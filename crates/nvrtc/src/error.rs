@@ -2,10 +2,11 @@
 
 use std::fmt;
 
+use curium_driver::sys::load::LoadError;
 use curium_driver::{ComputeCapability, CudaVersion};
 use thiserror::Error as ThisError;
 
-use crate::{Diagnostic, LoadError, Severity};
+use crate::{Diagnostic, Severity};
 
 /// A `Result` of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -85,7 +86,7 @@ pub enum Error {
 }
 
 /// A program could not be compiled. The text has every diagnostic with the line of the source that it is about.
-#[derive(Clone, Eq, PartialEq)]
+#[derive(Clone, Eq, PartialEq, ThisError)]
 #[non_exhaustive]
 pub struct CompileError {
     /// The name of the source.
@@ -99,7 +100,7 @@ pub struct CompileError {
 }
 
 /// A program could not be linked. The text has the linker's log.
-#[derive(Clone, Eq, PartialEq)]
+#[derive(Clone, Eq, PartialEq, ThisError)]
 #[non_exhaustive]
 pub struct LinkError {
     /// The call that failed.
@@ -153,8 +154,6 @@ impl fmt::Display for CompileError {
     }
 }
 
-impl std::error::Error for CompileError {}
-
 impl fmt::Display for LinkError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let CallError { function, code, name } = &self.call;
@@ -167,8 +166,6 @@ impl fmt::Display for LinkError {
         if log.is_empty() { Ok(()) } else { write!(formatter, "\n{log}") }
     }
 }
-
-impl std::error::Error for LinkError {}
 
 impl fmt::Debug for Error {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -58,7 +58,6 @@ mod error;
 mod generated;
 mod kernels;
 mod linker;
-mod load;
 mod nvrtc;
 mod options;
 mod program;
@@ -75,7 +74,6 @@ pub use self::error::{CallError, CompileError, Error, LinkError, MissingFunction
 #[doc(hidden)]
 pub use self::kernels::{__load, __program};
 pub use self::linker::{LinkInput, LinkOptions, LinkedProgram, Linker, NvJitLink};
-pub use self::load::{Attempt, LoadError, Rejection};
 pub use self::nvrtc::{BundledHeaders, InstallFlags, Nvrtc};
 pub use self::options::{CompileOptions, FastCompile, LanguageStandard, TileMode, WarningKind};
 pub use self::program::Program;

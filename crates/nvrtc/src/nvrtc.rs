@@ -7,19 +7,18 @@ use std::fmt;
 use std::path::Path;
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
+use curium_driver::sys::load::{LibraryDescription, LoadedLibrary, Origin, Package, Rejection};
 use curium_driver::{ComputeCapability, CudaVersion, DiskCache};
-use libloading::Library;
 
 use self::api::Api;
 pub use self::bundled_headers::{BundledHeaders, InstallFlags};
 use crate::api::call;
 use crate::cache;
-use crate::load::{self, Product};
 use crate::unit::{Cancellation, Unit};
-use crate::{Architecture, CompileOptions, CompiledProgram, Error, Program, Result};
+use crate::{Architecture, CallError, CompileOptions, CompiledProgram, Error, Program, Result};
 
-/// How NVRTC is found.
-pub(crate) static NVRTC: Product = Product {
+/// The library of NVRTC.
+static NVRTC: LibraryDescription = LibraryDescription {
     name: "NVRTC",
     variable: "CURIUM_NVRTC_PATH",
     files: if cfg!(windows) {
@@ -27,13 +26,21 @@ pub(crate) static NVRTC: Product = Product {
     } else {
         &["libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2"]
     },
-    packages: if cfg!(windows) {
-        &[r"nvidia\cu13\bin\x86_64", r"nvidia\cuda_nvrtc\bin"]
+    origin: Origin::Toolkit(if cfg!(windows) {
+        &[
+            Package { name: "nvidia-cuda-nvrtc", folder: r"nvidia\cu13\bin\x86_64" },
+            Package { name: "nvidia-cuda-nvrtc-cu12", folder: r"nvidia\cuda_nvrtc\bin" },
+        ]
     } else {
-        &["nvidia/cu13/lib", "nvidia/cuda_nvrtc/lib"]
-    },
-    companion: Some("libnvrtc-builtins.so"),
-    symbols: &["nvrtcCompileProgram"],
+        &[
+            Package { name: "nvidia-cuda-nvrtc", folder: "nvidia/cu13/lib" },
+            Package { name: "nvidia-cuda-nvrtc-cu12", folder: "nvidia/cuda_nvrtc/lib" },
+        ]
+    }),
+    companions: &["libnvrtc-builtins.so"],
+    required: &[c"nvrtcCompileProgram", c"nvrtcVersion"],
+    symbol_versions: &[],
+    check,
 };
 
 /// NVIDIA's compiler, loaded. Clones are cheap and stand for the same library, which stays loaded until the process ends. Any
@@ -71,8 +78,10 @@ impl Nvrtc {
         if let Some(nvrtc) = LOADED.get() {
             return Ok(nvrtc.clone());
         }
-        // SAFETY: the library was found under the names of NVRTC, or the user chose it.
-        let nvrtc = unsafe { Self::from_library(load::installed(&NVRTC)?) }?;
+        // SAFETY: these are the names under which NVRTC is installed.
+        let library = unsafe { NVRTC.load() }.map_err(Box::new)?;
+        // SAFETY: the library is NVRTC.
+        let nvrtc = unsafe { Self::from_library(&library) }?;
         Ok(LOADED.get_or_init(|| nvrtc).clone())
     }
 
@@ -87,10 +96,10 @@ impl Nvrtc {
     ///
     /// [`Error::Load`] says why the library did not serve.
     pub unsafe fn load_from(path: impl AsRef<Path>) -> Result<Self> {
-        // SAFETY: the caller vouches for the library.
-        let library = unsafe { load::from(&NVRTC, path.as_ref()) }?;
-        // SAFETY: as above.
-        unsafe { Self::from_library(library) }
+        // SAFETY: the caller upholds the same conditions.
+        let library = unsafe { NVRTC.load_from(path.as_ref()) }.map_err(Box::new)?;
+        // SAFETY: the caller guarantees that the library is NVRTC.
+        unsafe { Self::from_library(&library) }
     }
 
     /// The same compiler, which looks into `cache` before it compiles, and keeps there what it compiled.
@@ -237,15 +246,20 @@ impl Nvrtc {
     /// # Safety
     ///
     /// The library is NVRTC.
-    unsafe fn from_library(library: Library) -> Result<Self> {
-        // SAFETY: the caller vouches for the library, which is never closed.
-        let api = unsafe { Api::from_library(&library, |function| [function.to_owned()]) };
-        std::mem::forget(library);
-        let (mut major, mut minor) = (0, 0);
-        // SAFETY: `major` and `minor` are valid places for the answers.
-        unsafe { call!(&api, nvrtcVersion(&raw mut major, &raw mut minor)) }?;
-        let version = CudaVersion::new(major.try_into().unwrap_or_default(), minor.try_into().unwrap_or_default());
+    unsafe fn from_library(library: &LoadedLibrary) -> Result<Self> {
+        // SAFETY: the caller guarantees that the library is NVRTC, and the list declares NVRTC's functions.
+        let api = unsafe { library.table::<Api>() };
+        let version = api.version()?;
         Ok(Self { api: Arc::new(api), version, build: Arc::default(), cache: None })
+    }
+}
+
+/// Rejects a library that fails to report its version, such as a stub.
+fn check(library: &LoadedLibrary) -> std::result::Result<(), Rejection> {
+    // SAFETY: the library exports the required functions of NVRTC, and the list declares NVRTC's functions.
+    match unsafe { library.table::<Api>() }.version() {
+        Err(Error::Call(CallError { function, code, .. })) => Err(Rejection::NoVersion { function, code }),
+        _ => Ok(()),
     }
 }
 

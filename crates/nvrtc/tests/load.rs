@@ -1,11 +1,12 @@
-//! What is said when NVRTC cannot be loaded.
+//! Errors of loading NVRTC and nvJitLink.
 #![cfg(unix)]
 
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use curium_nvrtc::{Error, LoadError, NvJitLink, Nvrtc, Rejection};
+use curium_driver::sys::load::{Attempt, LoadError, Rejection};
+use curium_nvrtc::{Error, NvJitLink, Nvrtc};
 
 fn load_error(path: &Path) -> Box<LoadError> {
     // SAFETY: none of the files that these tests name exports a function of NVRTC.
@@ -24,6 +25,7 @@ fn missing_file_is_named_with_what_to_do() {
     assert!(matches!(error.attempts[0].rejection, Rejection::Unloadable { .. }), "{error}");
     let text = error.to_string();
     assert!(text.contains("CURIUM_NVRTC_PATH"), "{text}");
+    assert!(text.contains("`pip install nvidia-cuda-nvrtc` or `pip install nvidia-cuda-nvrtc-cu12`"), "{text}");
     assert_eq!(text.matches(&path.display().to_string()).count(), 1, "{text}");
 }
 
@@ -39,7 +41,7 @@ fn file_that_is_no_library_is_rejected() {
 #[cfg(target_os = "linux")]
 fn other_library_is_rejected_by_the_function_that_it_lacks() {
     let error = load_error(Path::new("libc.so.6"));
-    let Rejection::OtherLibrary { product: "NVRTC", missing: "nvrtcCompileProgram" } = error.attempts[0].rejection
+    let Rejection::OtherLibrary { library: "NVRTC", missing: "nvrtcCompileProgram" } = error.attempts[0].rejection
     else {
         panic!("{error}")
     };
@@ -70,7 +72,7 @@ fn packages_of_the_active_python_environment_are_searched() {
     if std::env::var_os(ROLE).is_some() {
         let Err(Error::Load(error)) = Nvrtc::load() else { panic!("the file is no library") };
         let environment = std::env::var_os("VIRTUAL_ENV").expect("the parent sets it");
-        let inside = |attempt: &curium_nvrtc::Attempt| attempt.path.starts_with(&environment);
+        let inside = |attempt: &Attempt| attempt.path.starts_with(&environment);
         assert!(error.attempts.iter().any(inside), "{error}");
         assert!(error.to_string().contains("not found in"), "{error}");
         return;

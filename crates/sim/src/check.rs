@@ -1,40 +1,89 @@
-//! Tests on a simulator that has all checks on.
+//! Tests on a simulator with all checks on.
+
+use std::fmt::Write as _;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use curium_sys::FromProvider;
 
 use crate::config::Config;
 use crate::simulator::Simulator;
+use crate::summary::Summary;
 
-/// Runs a test on a new simulator with all checks on, and panics if the test leaves anything behind or a kernel or a copy did anything that
-/// the simulator reports.
+/// How long objects may outlive the closure before they count as leaked: a thread of the program may be about to drop the last handle.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// Runs a test on a new simulator with all checks on.
 ///
-/// Reported are accesses out of bounds, to freed memory or misaligned, races, reads of memory that nobody wrote, and graphs that use
-/// something that no longer exists. Faults that the test causes on purpose need a [`Simulator`] of its own.
+/// The closure receives the first `Device`, the `Driver`, or the [`Simulator`] itself, by the type of its parameter. The test fails if a
+/// kernel or a copy does anything that the simulator reports, or if an object is live after the closure returned.
+///
+/// Reported are accesses out of bounds, to freed memory or misaligned, races, reads of uninitialized memory, and graphs that use
+/// destroyed objects. A test that causes such errors on purpose creates a [`Simulator`] of its own.
 ///
 /// ```
-/// use curium_sys::Function;
+/// use curium_driver::Device;
 ///
-/// // With the layers above: `let driver = Driver::from_provider(simulator)?;`
-/// curium_sim::test(|simulator| assert_eq!(simulator.calls(Function::cuInit), 0));
+/// curium_sim::test(|device: Device| {
+///     let stream = device.primary_context()?.stream()?;
+///     stream.synchronize()
+/// })?;
+/// # Ok::<(), curium_driver::Error>(())
 /// ```
 ///
 /// # Panics
 ///
-/// If objects are live after the test, or if something was reported; and if no simulator can be made.
-pub fn test<R>(body: impl FnOnce(Simulator) -> R) -> R {
+/// Panics if something was reported, with the kernel, the thread and the line of the PTX; if objects are live after the closure, with the
+/// call that created each; and if no simulator or driver can be created. A panic of the closure passes through.
+#[track_caller]
+pub fn test<D: FromProvider<Simulator>, R>(body: impl FnOnce(D) -> R) -> R {
     test_with(Config::new(), body)
 }
 
-/// As [`test()`], on a simulator with other settings.
+/// Runs a test as [`test()`] does, on a simulator with other settings, such as a seed or an older driver.
+///
+/// ```
+/// use curium_driver::Device;
+/// use curium_sim::Config;
+///
+/// for seed in 0..10 {
+///     curium_sim::test_with(Config::new().with_seed(seed), |device: Device| device.primary_context()?.synchronize())?;
+/// }
+/// # Ok::<(), curium_driver::Error>(())
+/// ```
 ///
 /// # Panics
 ///
 /// As [`test()`].
-pub fn test_with<R>(config: Config, body: impl FnOnce(Simulator) -> R) -> R {
+#[track_caller]
+pub fn test_with<D: FromProvider<Simulator>, R>(config: Config, body: impl FnOnce(D) -> R) -> R {
+    let seed = config.seed;
     let config = config.with_race_checks(true).with_unwritten_checks(true);
     let simulator = Simulator::new(config).unwrap_or_else(|error| panic!("no simulator for the test: {error}"));
-    let result = body(simulator.clone());
-    let summary = simulator.summary();
-    let reported: Vec<String> = summary.kernel_faults.iter().map(|fault| format!("\n  fault: {fault}")).collect();
-    let left: Vec<String> = summary.live_objects.iter().map(|object| format!("\n  left: {object}")).collect();
-    assert!(reported.is_empty() && left.is_empty(), "the test ended with{}{}", reported.concat(), left.concat());
+    let device = simulator.driver().unwrap_or_else(|error| panic!("no driver for the test: {error}"));
+    let result = body(device);
+    let failures = failures(&settled(&simulator));
+    assert!(failures.is_empty(), "the test failed on the simulator with seed {seed}:{failures}");
     result
+}
+
+/// Returns the summary once nothing is live, or after [`PATIENCE`].
+fn settled(simulator: &Simulator) -> Summary {
+    let deadline = Instant::now() + PATIENCE;
+    while !simulator.live_handles().is_empty() && Instant::now() < deadline {
+        thread::sleep(Duration::from_millis(1));
+    }
+    simulator.summary()
+}
+
+/// Returns a line for each report and for each leak.
+fn failures(summary: &Summary) -> String {
+    let mut text = String::new();
+    for fault in &summary.kernel_faults {
+        write!(text, "\n  {fault}").unwrap_or_default();
+    }
+    for object in &summary.live_objects {
+        write!(text, "\n  leak: {object}").unwrap_or_default();
+    }
+    text
 }

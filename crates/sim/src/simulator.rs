@@ -1,10 +1,11 @@
 //! A simulated driver in this process.
 
+use std::convert::Infallible;
 use std::fmt;
 use std::io;
 use std::sync::Arc;
 
-use curium_sys::{Api, ApiProvider, Function};
+use curium_sys::{Api, ApiProvider, FromProvider, Function};
 use thiserror::Error;
 
 use crate::config::Config;
@@ -33,6 +34,14 @@ pub struct Simulator {
 struct Running {
     slot: usize,
     driver: Arc<Driver>,
+}
+
+impl FromProvider<Self> for Simulator {
+    type Error = Infallible;
+
+    fn from_provider(provider: Self) -> Result<Self, Infallible> {
+        Ok(provider)
+    }
 }
 
 // SAFETY: the simulator implements the driver's functions. They are those of a slot, which stays its own until the last clone is dropped.
@@ -92,11 +101,32 @@ impl Simulator {
         }
     }
 
-    /// The functions of this driver; those that the settings leave out are `None`.
+    /// Initializes this driver for the layers above: as a `Driver` of `curium-driver`, or as the `Device` of ordinal 0.
+    ///
+    /// The simulator lives until the last handle created from the result is dropped, even if `self` is dropped earlier.
+    ///
+    /// ```
+    /// use curium_driver::Driver;
+    /// use curium_sim::{Config, Simulator};
+    ///
+    /// let simulator = Simulator::new(Config::new().with_devices(2))?;
+    /// let driver = simulator.driver::<Driver>()?;
+    /// assert_eq!(driver.device_count()?, 2);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Returns the error of `cuInit` or of another call that initializes the driver, such as one that [`Simulator::inject`] makes fail.
+    pub fn driver<D: FromProvider<Self>>(&self) -> Result<D, D::Error> {
+        D::from_provider(self.clone())
+    }
+
+    /// Returns the functions of this driver. Functions that the settings leave out are `None`.
     #[must_use]
     pub fn api(&self) -> Api {
         let mut api = entry::api(self.running.slot);
-        let missing = Function::all().filter(|function| !self.driver().config().has(*function));
+        let missing = Function::all().filter(|function| !self.inner().config().has(*function));
         missing.for_each(|function| api.remove(function));
         api
     }
@@ -104,61 +134,61 @@ impl Simulator {
     /// What has been created and not yet destroyed.
     #[must_use]
     pub fn live_handles(&self) -> LiveHandles {
-        self.driver().live_handles()
+        self.inner().live_handles()
     }
 
     /// The same one by one, the oldest first: what each is, the call that made it, and its size, context and stream.
     #[must_use]
     pub fn live_objects(&self) -> Vec<LiveObject> {
-        self.driver().live_objects()
+        self.inner().live_objects()
     }
 
     /// How often `function` was called.
     #[must_use]
     pub fn calls(&self, function: Function) -> u64 {
-        self.driver().calls(function)
+        self.inner().calls(function)
     }
 
     /// The functions that were called and are not implemented, with how often they were called.
     #[must_use]
     pub fn unsupported_calls(&self) -> Vec<(Function, u64)> {
-        self.driver().unsupported_calls()
+        self.inner().unsupported_calls()
     }
 
     /// What stopped kernels, oldest first: the kernel, the block, the thread, and the address if there was one.
     #[must_use]
     pub fn kernel_faults(&self) -> Vec<exec::Fault> {
-        self.driver().kernel_faults()
+        self.inner().kernel_faults()
     }
 
     /// What the program has done so far: functions called, unsupported ones, what stopped kernels, and what is live.
     #[must_use]
     pub fn summary(&self) -> Summary {
-        self.driver().summary()
+        self.inner().summary()
     }
 
     /// Adds a fault; its calls are counted from now.
     pub fn inject(&self, fault: Fault) {
-        self.driver().inject(fault);
+        self.inner().inject(fault);
     }
 
     /// Removes all faults.
     pub fn clear_faults(&self) {
-        self.driver().clear_faults();
+        self.inner().clear_faults();
     }
 
     /// Has a device tell everybody who listens that the process holds `bytes` more of its memory than it should, on another thread, and
     /// returns when all have been told.
     pub fn notify_over_budget(&self, device: usize, bytes: u64) {
-        self.driver().notify_over_budget(device, bytes);
+        self.inner().notify_over_budget(device, bytes);
     }
 
     /// Clears sticky errors of all devices. For tests only: with a real driver, only the end of the process does it.
     pub fn reset_errors(&self) {
-        self.driver().reset_errors();
+        self.inner().reset_errors();
     }
 
-    fn driver(&self) -> &Driver {
+    fn inner(&self) -> &Driver {
         &self.running.driver
     }
 }

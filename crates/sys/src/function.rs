@@ -4,15 +4,9 @@ use core::ffi::CStr;
 use core::fmt;
 use core::str::FromStr;
 
-use crate::CudaVersion;
+use thiserror::Error;
 
-/// What is known of one function.
-struct Record {
-    function: Function,
-    /// With the NUL at its end that C reads.
-    name: &'static str,
-    since: CudaVersion,
-}
+use crate::{Api, CudaVersion, ExportedFunction, FunctionTable as _};
 
 macro_rules! declare {
     ($(fn $name:ident($($parameter:tt)*) -> $result:ty = $since:literal;)*) => {
@@ -36,66 +30,60 @@ macro_rules! declare {
             )*
         }
 
-        /// The records of all functions, each at its function's index.
-        static RECORDS: &[Record] = &[
-            $(Record {
-                function: Function::$name,
-                name: concat!(stringify!($name), "\0"),
-                since: CudaVersion::from_raw($since),
-            },)*
-        ];
+        /// All functions, each at its index.
+        static FUNCTIONS: &[Function] = &[$(Function::$name,)*];
     };
 }
 
 crate::for_each_function!(declare);
 
 impl Function {
-    /// How many functions there are.
-    pub const COUNT: usize = RECORDS.len();
+    /// The number of functions.
+    pub const COUNT: usize = FUNCTIONS.len();
 
-    /// Every function, in the order of names.
+    /// Returns every function, sorted by name.
     pub fn all() -> impl ExactSizeIterator<Item = Self> + DoubleEndedIterator + Clone {
-        RECORDS.iter().map(|record| record.function)
+        FUNCTIONS.iter().copied()
     }
 
-    /// The name of the exported symbol, such as `cuCtxCreate_v3`.
+    /// Returns the name of the exported symbol, such as `cuCtxCreate_v3`.
     #[must_use]
     pub fn name(self) -> &'static str {
-        self.record().name.trim_end_matches('\0')
+        self.exported().name()
     }
 
-    /// The name of the exported symbol as C reads it.
+    /// Returns the name of the exported symbol as a C string.
     #[must_use]
     pub fn c_name(self) -> &'static CStr {
-        CStr::from_bytes_with_nul(self.record().name.as_bytes()).unwrap_or_default()
+        self.exported().c_name()
     }
 
-    /// The name that a C program writes, without the ABI suffix: `cuCtxCreate` of `cuCtxCreate_v3`.
+    /// Returns the name in C source, without the ABI suffix: `cuCtxCreate` for `cuCtxCreate_v3`.
     #[must_use]
     pub fn base_name(self) -> &'static str {
         self.split_name().0
     }
 
-    /// The number in the ABI suffix: 3 of `cuCtxCreate_v3`, 1 where there is none.
+    /// Returns the number in the ABI suffix: 3 for `cuCtxCreate_v3`, 1 without a suffix.
     #[must_use]
     pub fn abi_number(self) -> u32 {
         self.split_name().1
     }
 
-    /// The CUDA version that introduced this symbol.
+    /// Returns the CUDA version that introduced the symbol.
     #[must_use]
     pub fn since(self) -> CudaVersion {
-        self.record().since
+        self.exported().since()
     }
 
-    /// The position of this function in the list, below [`Function::COUNT`].
+    /// Returns the position of the function in the list, less than [`Function::COUNT`].
     #[must_use]
     pub const fn index(self) -> usize {
         self as usize
     }
 
-    fn record(self) -> &'static Record {
-        &RECORDS[self.index()]
+    fn exported(self) -> &'static ExportedFunction {
+        &Api::FUNCTIONS[self.index()]
     }
 
     fn split_name(self) -> (&'static str, u32) {
@@ -117,17 +105,10 @@ impl fmt::Display for Function {
     }
 }
 
-/// A name that no function of the driver has.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+/// The name of no function of the driver.
+#[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
+#[error("the CUDA driver API has no function of this name up to CUDA {}", CudaVersion::NEWEST_KNOWN)]
 pub struct UnknownFunction;
-
-impl fmt::Display for UnknownFunction {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "the CUDA driver API has no function of this name up to CUDA {}", CudaVersion::NEWEST_KNOWN)
-    }
-}
-
-impl core::error::Error for UnknownFunction {}
 
 impl FromStr for Function {
     type Err = UnknownFunction;

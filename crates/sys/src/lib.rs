@@ -1,23 +1,22 @@
-//! The C ABI of the CUDA driver: generated types, one table of functions, and the loader.
+//! The C ABI of the CUDA driver: generated types, one table of functions, and the loader of NVIDIA's libraries.
 //!
-//! This crate holds no policy. It declares what `libcuda` exports and finds it:
+//! This crate contains no policy:
 //!
-//! - **Types** ([`CUresult`], [`CUcontext`], …) are generated from NVIDIA's newest header with every symbol that CUDA ever
-//!   exported declared. A symbol of the ABI never changes its meaning, so one set of declarations serves every driver from
-//!   CUDA 11.8 on, and no Cargo feature selects a CUDA version. C enums are open newtypes: a value that a newer driver
-//!   returns is never undefined behaviour.
-//! - **Functions** are one generated list, [`for_each_function!`]. [`Function`] names one of them, [`Api`] is the table of
-//!   their addresses, and each knows the [`CudaVersion`] that introduced it.
-//! - **Loading** has three doors: [`Api::load`] searches the machine, [`Api::load_from`] opens one file, and
-//!   [`Api::from_resolver`] takes any source of addresses, such as a simulator. None of them initialises the driver:
-//!   `cuInit` is left to the caller.
+//! - **Types** ([`CUresult`], [`CUcontext`], …) are generated from NVIDIA's newest header, with every symbol that CUDA has ever
+//!   exported. The ABI of a symbol never changes, so one set of declarations serves every driver since CUDA 11.8, and no Cargo feature
+//!   selects a CUDA version. C enums are open newtypes: an unknown value from a newer driver is not undefined behavior.
+//! - **Functions** form one generated list, [`for_each_function!`]. [`Function`] is the name of one of them, and [`Api`] is the table of
+//!   their addresses. [`Function::since`] returns the [`CudaVersion`] that introduced it.
+//! - **Loading** has three entry points: [`Api::load`] searches the machine, [`Api::load_from`] opens one file, and
+//!   [`Api::from_resolver`] takes addresses from any source, such as a simulator. None of them calls `cuInit`. The module `load` has
+//!   the generic loader for NVIDIA's other libraries.
 //!
-//! Names are C's, so that NVIDIA's reference is the reference for them. All calls are `unsafe`: their preconditions are
-//! C's. `curium-driver` is the safe layer.
+//! Names are C's: NVIDIA's driver API reference applies to them. All calls are `unsafe`, with the preconditions of C. `curium-driver` is
+//! the safe layer.
 //!
 //! # Features
 //!
-//! `load` (default) adds the loader and needs `std`. Without it the crate is `no_std`.
+//! `load` (default) adds the loader and requires `std`. Without it the crate is `no_std`.
 //!
 //! # Example
 //!
@@ -43,16 +42,13 @@ mod constants;
 mod function;
 mod generated;
 #[cfg(feature = "load")]
-mod load;
+pub mod load;
+mod table;
 mod version;
 
-pub use self::api::{Api, ApiProvider, MissingFunction};
+pub use self::api::{Api, ApiProvider, FromProvider, MissingFunction};
 pub use self::constants::*;
 pub use self::function::{Function, UnknownFunction};
 pub use self::generated::types::*;
-#[cfg(feature = "load")]
-#[doc(hidden)]
-pub use self::load::has_raised_privileges;
-#[cfg(feature = "load")]
-pub use self::load::{Attempt, LoadError, Rejection};
+pub use self::table::{ExportedFunction, FunctionTable};
 pub use self::version::CudaVersion;

@@ -1,108 +1,246 @@
-//! The loader: finds the driver library, checks that it is one, and fills the table.
-#![expect(unsafe_code, reason = "opening a library runs its initialisers, and its symbols are C functions")]
+//! The loader of NVIDIA's libraries: finds one on this machine, checks it, and resolves its functions.
+//!
+//! A [`LibraryDescription`] states how a library is named and packaged. [`LibraryDescription::load`] tries the candidates in order,
+//! and a [`LoadError`] lists each of them with the reason for its rejection. The driver, NVRTC and nvJitLink are loaded this way.
+//!
+//! A binding for another library consists of a generated list of functions for [`declare_api!`](crate::declare_api), a description, and
+//! the call that fills the table:
+//!
+//! ```no_run
+//! use curium_sys::load::{LibraryDescription, LoadError, Origin, Package};
+//!
+//! curium_sys::declare_api! {
+//!     fn nvrtcVersion(major: *mut i32, minor: *mut i32) -> i32 = 7000;
+//! }
+//!
+//! static NVRTC: LibraryDescription = LibraryDescription {
+//!     name: "NVRTC",
+//!     variable: "CURIUM_NVRTC_PATH",
+//!     files: &["libnvrtc.so.13", "libnvrtc.so.12"],
+//!     origin: Origin::Toolkit(&[
+//!         Package { name: "nvidia-cuda-nvrtc", folder: "nvidia/cu13/lib" },
+//!         Package { name: "nvidia-cuda-nvrtc-cu12", folder: "nvidia/cuda_nvrtc/lib" },
+//!     ]),
+//!     companions: &[],
+//!     required: &[c"nvrtcVersion"],
+//!     symbol_versions: &[],
+//!     check: |_| Ok(()),
+//! };
+//!
+//! fn load() -> Result<Api, LoadError> {
+//!     // SAFETY: these are the names under which NVRTC is installed.
+//!     let library = unsafe { NVRTC.load() }?;
+//!     // SAFETY: the list declares NVRTC's functions.
+//!     Ok(unsafe { library.table() })
+//! }
+//! # load()?;
+//! # Ok::<(), LoadError>(())
+//! ```
+#![expect(unsafe_code, reason = "opening a library runs its initializers, and its symbols are C functions")]
 
 mod candidates;
+mod driver;
 mod error;
 mod privileges;
+mod python;
 mod symbols;
 
+use core::error::Error as _;
+use core::ffi::{CStr, c_void};
+use core::mem::ManuallyDrop;
+use std::borrow::ToOwned as _;
 use std::boxed::Box;
-use std::format;
-use std::path::{Path, PathBuf};
-use std::string::ToString as _;
+use std::ffi::CString;
+use std::path::Path;
+use std::string::ToString;
 use std::vec::Vec;
+use std::{format, vec};
 
 use libloading::Library;
 
+use self::candidates::Candidates;
 pub use self::error::{Attempt, LoadError, Rejection};
-#[doc(hidden)]
 pub use self::privileges::has_raised_privileges;
 use self::symbols::Symbols;
-use crate::{Api, CUresult, CudaVersion};
+use crate::FunctionTable;
 
-impl Api {
-    /// Finds the driver on this machine and loads its functions. Neither a CUDA toolkit nor an SDK is needed.
-    ///
-    /// `libcuda.so.1` is tried before `libcuda.so` (often the toolkit's stub, which is rejected), then the places where WSL,
-    /// Jetson, NixOS and containers keep it; on Windows `nvcuda.dll` of the system folder. If the environment variable
-    /// `CURIUM_DRIVER_PATH` names a file, or a folder that holds one, nothing else is tried; set-uid programs ignore it.
-    ///
-    /// The library stays loaded until the process ends. The driver is not initialised: `cuInit` is left to the caller.
-    ///
-    /// # Errors
-    ///
-    /// [`LoadError`] lists each path tried with the reason why it did not serve.
-    pub fn load() -> Result<Self, LoadError> {
-        let mut attempts = Vec::new();
-        for path in candidates::paths() {
-            // SAFETY: the candidates are the names under which the CUDA driver is installed, or the user's own choice of it.
-            match unsafe { open(&path) } {
-                Ok(api) => return Ok(api),
-                Err(rejection) => attempts.push(Attempt { path, rejection }),
-            }
-        }
-        Err(LoadError { attempts: attempts.into_boxed_slice() })
-    }
+/// The names and packages of a shared library that is loaded at run time.
+#[derive(Debug)]
+pub struct LibraryDescription {
+    /// The name in error messages, such as `NVRTC`.
+    pub name: &'static str,
+    /// The environment variable that overrides the search: it names the library or its folder. Set-uid programs ignore it.
+    pub variable: &'static str,
+    /// The file names (sonames), the preferred first.
+    pub files: &'static [&'static str],
+    /// The origin of the library, which determines where it is searched for and what to install.
+    pub origin: Origin,
+    /// Prefixes of the names of files beside the library that it opens by name.
+    pub companions: &'static [&'static str],
+    /// Functions that every version exports.
+    pub required: &'static [&'static CStr],
+    /// Suffixes of symbols that older versions export instead of the plain name: `_12_0` stands for `__name_12_0`.
+    pub symbol_versions: &'static [&'static str],
+    /// Rejects stub libraries and unsupported versions.
+    pub check: fn(&LoadedLibrary) -> Result<(), Rejection>,
+}
 
-    /// Loads the functions of the driver library at `path`, and of no other.
+/// The origin of a library.
+#[derive(Clone, Copy, Debug)]
+pub enum Origin {
+    /// The NVIDIA driver. It is installed with the operating system, or mapped into a container.
+    Driver,
+    /// The CUDA toolkit, and these Python packages.
+    Toolkit(&'static [Package]),
+}
+
+/// A Python package that contains a library.
+#[derive(Clone, Copy, Debug)]
+pub struct Package {
+    /// The name on PyPI.
+    pub name: &'static str,
+    /// The folder of the library below `site-packages`.
+    pub folder: &'static str,
+}
+
+/// A shared library that stays loaded until the process ends.
+#[derive(Debug)]
+pub struct LoadedLibrary {
+    symbols: ManuallyDrop<Symbols>,
+    symbol_versions: &'static [&'static str],
+}
+
+impl LibraryDescription {
+    /// Loads the library of this machine.
     ///
-    /// The library stays loaded until the process ends. The driver is not initialised: `cuInit` is left to the caller.
+    /// If the environment variable [`variable`](Self::variable) names a file, or a folder that contains one, nothing else is tried.
+    /// Otherwise the system's loader searches for each of the [`files`](Self::files), except on Windows, and then the folders in which
+    /// the [`origin`](Self::origin) installs the library are searched.
     ///
     /// # Safety
     ///
-    /// The library at `path`, if it exports the names of the driver's functions, is a CUDA driver: its initialisers may run in
-    /// this process, and its functions have the signatures and the meaning that CUDA gives to their names.
+    /// The description is true: a library of one of these names is the described one, so that its initializers may run in this process.
     ///
     /// # Errors
     ///
-    /// [`LoadError`] says why the library did not serve.
-    pub unsafe fn load_from(path: impl AsRef<Path>) -> Result<Self, LoadError> {
-        let path = path.as_ref();
-        // SAFETY: the caller vouches for the library.
-        unsafe { open(path) }.map_err(|rejection| {
-            let attempts = Box::new([Attempt { path: PathBuf::from(path), rejection }]);
-            LoadError { attempts }
+    /// [`LoadError`] lists each path tried with the reason for its rejection.
+    pub unsafe fn load(&'static self) -> Result<LoadedLibrary, LoadError> {
+        let Candidates { paths, folders } = Candidates::of(self);
+        let mut attempts = Vec::new();
+        for path in paths {
+            // SAFETY: the caller guarantees the names; a path in the environment is the user's own choice.
+            match unsafe { self.open(&path) } {
+                Ok(library) => return Ok(library),
+                Err(rejection) => attempts.push(Attempt { path, rejection }),
+            }
+        }
+        Err(LoadError::new(self, attempts, folders))
+    }
+
+    /// Loads the library at `path`, and no other.
+    ///
+    /// # Safety
+    ///
+    /// If the library at `path` exports the required functions, it is the described library. Its initializers may run in this process.
+    ///
+    /// # Errors
+    ///
+    /// [`LoadError`] has the reason for the rejection.
+    pub unsafe fn load_from(&'static self, path: &Path) -> Result<LoadedLibrary, LoadError> {
+        // SAFETY: the caller upholds the same conditions.
+        unsafe { self.open(path) }.map_err(|rejection| {
+            let attempt = Attempt { path: path.to_owned(), rejection };
+            LoadError::new(self, vec![attempt], Vec::new())
         })
+    }
+
+    /// Opens one library, and closes it again unless it is the described one.
+    ///
+    /// # Safety
+    ///
+    /// As for [`load_from`](Self::load_from).
+    unsafe fn open(&self, path: &Path) -> Result<LoadedLibrary, Rejection> {
+        for companion in self.companions {
+            // SAFETY: the caller guarantees the library and its parts.
+            unsafe { open_companion(path, companion) };
+        }
+        // SAFETY: the caller guarantees that the initializers may run.
+        let library =
+            unsafe { Library::new(path) }.map_err(|error| Rejection::Unloadable { reason: reason(&error) })?;
+        let symbols = ManuallyDrop::new(Symbols::of(library));
+        let library = LoadedLibrary { symbols, symbol_versions: self.symbol_versions };
+        match self.verify(&library) {
+            Ok(()) => Ok(library),
+            Err(rejection) => {
+                drop(ManuallyDrop::into_inner(library.symbols));
+                Err(rejection)
+            }
+        }
+    }
+
+    fn verify(&self, library: &LoadedLibrary) -> Result<(), Rejection> {
+        if let Some(missing) = self.required.iter().find(|function| library.address(function).is_null()) {
+            let missing = missing.to_str().unwrap_or_default();
+            return Err(Rejection::OtherLibrary { library: self.name, missing });
+        }
+        (self.check)(library)
     }
 }
 
-/// Opens one library and keeps it open for ever if it is a driver that serves.
+impl LoadedLibrary {
+    /// Returns the address of `function`, null if the library does not export it.
+    #[must_use]
+    pub fn address(&self, function: &CStr) -> *const c_void {
+        let address = self.symbols.address(function);
+        if !address.is_null() || self.symbol_versions.is_empty() {
+            return address;
+        }
+        let name = function.to_string_lossy();
+        let versioned = self.symbol_versions.iter().filter_map(|suffix| CString::new(format!("__{name}{suffix}")).ok());
+        let addresses = versioned.map(|name| self.symbols.address(&name));
+        addresses.into_iter().find(|address| !address.is_null()).unwrap_or(core::ptr::null())
+    }
+
+    /// Returns the table of the functions that the library exports.
+    ///
+    /// # Safety
+    ///
+    /// The table declares the signatures that this library gives to the symbols.
+    #[must_use]
+    pub unsafe fn table<T: FunctionTable>(&self) -> T {
+        // SAFETY: the caller guarantees the signatures, and the library is never closed.
+        unsafe { T::from_resolver(|name| self.address(name)) }
+    }
+}
+
+/// Opens the file beside `library` whose name begins with `prefix`, if there is one, and keeps it open: not every release of a library
+/// has a search path for the files that it opens by name.
 ///
 /// # Safety
 ///
-/// As for [`Api::load_from`].
-unsafe fn open(path: &Path) -> Result<Api, Rejection> {
-    // SAFETY: the caller vouches for the initialisers of the library.
-    let library = unsafe { Library::new(path) }.map_err(|error| Rejection::Unloadable { reason: reason(&error) })?;
-    let symbols = Symbols::of(library);
-    // SAFETY: the caller vouches that the names of the driver's functions are those functions in this library, and it stays
-    // loaded for as long as the table: it is never closed once the table leaves this function.
-    let api = unsafe { Api::from_resolver(|name| symbols.address(name)) };
-    check(&api)?;
-    core::mem::forget(symbols);
-    Ok(api)
-}
+/// The initializers of the file may run in this process.
+#[cfg(unix)]
+unsafe fn open_companion(library: &Path, prefix: &str) {
+    use libloading::os::unix::{Library, RTLD_LAZY, RTLD_LOCAL};
 
-/// Rejects what is no driver, the toolkit's stub, and a driver that is too old.
-fn check(api: &Api) -> Result<(), Rejection> {
-    let (Some(_), Some(version)) = (api.cuInit, api.cuDriverGetVersion) else {
-        return Err(Rejection::NotADriver);
-    };
-    let mut raw = 0;
-    // SAFETY: `raw` is a valid place for the version, and this function may be called before `cuInit`.
-    match unsafe { version(&raw mut raw) } {
-        CUresult::CUDA_SUCCESS => {}
-        CUresult::CUDA_ERROR_STUB_LIBRARY => return Err(Rejection::Stub),
-        code => return Err(Rejection::NoVersion { code: code.0 }),
+    let Some(Ok(entries)) = library.parent().map(std::fs::read_dir) else { return };
+    let matches = |entry: &std::fs::DirEntry| entry.file_name().to_str().is_some_and(|name| name.starts_with(prefix));
+    let Some(entry) = entries.filter_map(Result::ok).find(matches) else { return };
+    // SAFETY: the caller guarantees that the initializers may run.
+    if let Ok(library) = unsafe { Library::open(Some(entry.path()), RTLD_LAZY | RTLD_LOCAL) } {
+        core::mem::forget(library);
     }
-    let found = CudaVersion::from_raw(raw.try_into().unwrap_or_default());
-    if found < CudaVersion::OLDEST_SUPPORTED { Err(Rejection::TooOld { found }) } else { Ok(()) }
 }
 
-/// The loader's own words, with those of the system where it has some.
+/// Does nothing: the loader of Windows searches the folder of the library itself.
+///
+/// # Safety
+///
+/// Nothing is opened.
+#[cfg(not(unix))]
+unsafe fn open_companion(_library: &Path, _prefix: &str) {}
+
+/// Returns the message of the system's loader, or of libloading where the system has none.
 fn reason(error: &libloading::Error) -> Box<str> {
-    match core::error::Error::source(error) {
-        Some(source) => source.to_string().into_boxed_str(),
-        None => format!("{error}").into_boxed_str(),
-    }
+    error.source().map_or_else(|| error.to_string(), ToString::to_string).into_boxed_str()
 }

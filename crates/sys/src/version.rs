@@ -1,4 +1,4 @@
-//! CUDA versions as the driver counts them.
+//! CUDA versions.
 
 use core::fmt;
 
@@ -14,36 +14,36 @@ use core::fmt;
 pub struct CudaVersion(u32);
 
 impl CudaVersion {
-    /// The oldest driver that Curium works with.
+    /// The oldest driver that Curium supports.
     pub const OLDEST_SUPPORTED: Self = Self::new(11, 8);
     /// The version of the header that the bindings were generated from.
     pub const NEWEST_KNOWN: Self = Self(crate::CUDA_VERSION);
 
-    /// The version `major.minor`; the newest possible if that cannot be counted.
+    /// Returns the version `major.minor`, saturating at the largest number.
     #[must_use]
     pub const fn new(major: u32, minor: u32) -> Self {
         Self(major.saturating_mul(1000).saturating_add(minor.saturating_mul(10)))
     }
 
-    /// The version as the driver counts it, such as 12040 for 12.4.
+    /// Converts a version number of the driver, such as 12040 for 12.4.
     #[must_use]
     pub const fn from_raw(raw: u32) -> Self {
         Self(raw)
     }
 
-    /// The number that the driver uses, such as 12040 for 12.4.
+    /// Returns the version number of the driver, such as 12040 for 12.4.
     #[must_use]
     pub const fn as_raw(self) -> u32 {
         self.0
     }
 
-    /// The part before the dot.
+    /// Returns the major version.
     #[must_use]
     pub const fn major(self) -> u32 {
         self.0 / 1000
     }
 
-    /// The part behind the dot.
+    /// Returns the minor version.
     #[must_use]
     pub const fn minor(self) -> u32 {
         self.0 % 1000 / 10

@@ -8,7 +8,7 @@ use curium_sim::{Checks, Config, Simulator};
 use curium_tests::{TestDriver, kernels, looks_for_races, on_simulator, uses_cuda};
 
 /// Two warps that exchange words through shared memory, with what `BARRIER` stands for in between.
-const EXCHANGE: &str = ".version 8.0
+pub(crate) const EXCHANGE: &str = ".version 8.0
 .target sm_75
 .address_size 64
 .visible .entry exchange(.param .u64 out)

@@ -78,8 +78,7 @@ fn device_past_the_last_is_an_error_that_names_both() {
 #[test]
 fn driver_without_device_fails_to_open_and_says_what_to_look_at() {
     let simulator = Simulator::new(Config::new().with_devices(0)).expect("a simulator can be made");
-    // SAFETY: the simulator implements the driver's functions, and outlives this call.
-    let error = unsafe { Driver::from_api(simulator.api()) }.expect_err("there is no device");
+    let error = simulator.driver::<Driver>().expect_err("there is no device");
     assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_NO_DEVICE));
     assert_eq!(error.function(), Some(Function::cuInit));
     let Error::Call(error) = error else { panic!("{error}") };
@@ -91,8 +90,7 @@ fn driver_that_fails_to_initialise_is_an_error() {
     for function in [Function::cuInit, Function::cuDriverGetVersion] {
         let plan = FaultPlan::new().with(Fault::on(function).always().returns(CUresult::CUDA_ERROR_SYSTEM_NOT_READY));
         let simulator = Simulator::new(Config::new().with_faults(plan)).expect("a simulator can be made");
-        // SAFETY: the simulator implements the driver's functions, and outlives this call.
-        let error = unsafe { Driver::from_api(simulator.api()) }.expect_err("initialising fails");
+        let error = simulator.driver::<Driver>().expect_err("initialising fails");
         assert_eq!((error.function(), error.class()), (Some(function), ErrorClass::System));
     }
 }

@@ -1,23 +1,42 @@
 //! Memory and semaphores of other interfaces, and multicast: what is refused without them. Nothing here needs a graphics library.
 
+#[cfg(unix)]
 mod image;
+#[cfg(unix)]
 mod memory;
 mod multicast;
+#[cfg(unix)]
 mod semaphore;
 
+#[cfg(unix)]
 use std::fs::File;
-use std::os::fd::{AsRawFd, OwnedFd};
+#[cfg(unix)]
+use std::os::fd::OwnedFd;
 
-use curium_driver::{DeviceAttribute, DevicePointer, Driver, Error, Function};
+use curium_driver::Error;
+#[cfg(target_os = "linux")]
+use curium_driver::{DeviceAttribute, DevicePointer};
+#[cfg(unix)]
+use curium_driver::{Driver, Function};
+#[cfg(unix)]
 use curium_memory::external::{ExternalMemory, ExternalMemoryKind, ExternalSemaphore, ExternalSemaphoreKind};
 use curium_memory::multicast::{MulticastObject, MulticastOptions};
+#[cfg(target_os = "linux")]
 use curium_memory::{Resource, SyncAlloc, export_dma_buf};
+#[cfg(unix)]
 use curium_sim::{Config, Simulator};
+#[cfg(unix)]
 use curium_sys::CUresult;
-use curium_tests::{TestDriver, on_driver, on_incomplete_simulator, uses_cuda};
+use curium_tests::on_driver;
+#[cfg(unix)]
+use curium_tests::uses_cuda;
+#[cfg(target_os = "linux")]
+use curium_tests::{TestDriver, on_incomplete_simulator};
 
+#[cfg(unix)]
 const UNSUPPORTED: Option<CUresult> = Some(CUresult::CUDA_ERROR_NOT_SUPPORTED);
 
+#[cfg(unix)]
 fn descriptor() -> OwnedFd {
     File::open("/dev/null").expect("the system has it").into()
 }
@@ -25,9 +44,13 @@ fn descriptor() -> OwnedFd {
 #[test]
 fn nothing_is_imported_or_bound_without_bytes() {
     on_driver(|test| {
-        let imported = ExternalMemory::import_fd(&test.context(), descriptor(), ExternalMemoryKind::Opaque, 0, false);
-        let error = imported.expect_err("no bytes");
-        assert!(matches!(error, Error::Argument(_)), "{error}");
+        #[cfg(unix)]
+        {
+            let imported =
+                ExternalMemory::import_fd(&test.context(), descriptor(), ExternalMemoryKind::Opaque, 0, false);
+            let error = imported.expect_err("no bytes");
+            assert!(matches!(error, Error::Argument(_)), "{error}");
+        }
         for options in [MulticastOptions::new(0, 1 << 21), MulticastOptions::new(2, 0)] {
             let error = MulticastObject::new(test.driver(), &options).expect_err("nothing to bind");
             assert!(matches!(error, Error::Argument(_)), "{error}");
@@ -36,14 +59,14 @@ fn nothing_is_imported_or_bound_without_bytes() {
     });
 }
 
+#[cfg(unix)]
 #[test]
 fn what_needs_other_hardware_is_not_supported_on_the_simulator_and_says_so() {
     if uses_cuda() {
         return;
     }
     let simulator = Simulator::new(Config::new()).expect("a simulator can be made");
-    // SAFETY: the simulator implements the driver's functions, and outlives everything made from this table.
-    let driver = unsafe { Driver::from_api(simulator.api()) }.expect("the simulator initialises");
+    let driver = simulator.driver::<Driver>().expect("the simulator initialises");
     let context = driver.device(0).and_then(|device| device.primary_context()).expect("there is a device");
     let memory = ExternalMemory::import_fd(&context, descriptor(), ExternalMemoryKind::Opaque, 4096, true);
     let semaphore = ExternalSemaphore::import_fd(&context, descriptor(), ExternalSemaphoreKind::Timeline);
@@ -58,6 +81,7 @@ fn what_needs_other_hardware_is_not_supported_on_the_simulator_and_says_so() {
     assert_eq!(simulator.unsupported_calls().len(), 3);
 }
 
+#[cfg(target_os = "linux")]
 #[test]
 fn device_memory_is_exported_for_other_devices_where_the_device_can() {
     let check = |test: &TestDriver| {
@@ -69,7 +93,7 @@ fn device_memory_is_exported_for_other_devices_where_the_device_can() {
         let attribute = DeviceAttribute::DMA_BUF_SUPPORTED;
         let can = test.device().attribute(attribute).expect("a device has this attribute");
         match exported {
-            Ok(descriptor) => assert!(can && descriptor.as_raw_fd() >= 0),
+            Ok(descriptor) => assert!(can && std::os::fd::AsRawFd::as_raw_fd(&descriptor) >= 0),
             Err(error) => {
                 assert!(!can || test.simulator().is_some() && error.code() == UNSUPPORTED, "{error}");
                 assert!(error.to_string().contains(&format!("{bytes} bytes at {pointer:?}")), "{error}");

@@ -1,5 +1,8 @@
 //! What holds on every driver, one file per object: run on the simulator, and with `CURIUM_TEST_DRIVER=cuda` on this machine's.
 
+#![cfg_attr(not(unix), allow(dead_code, unused_imports, reason = "operations on file descriptors are left out"))]
+
+mod argument;
 mod array;
 mod attribute;
 #[cfg(not(miri))]
@@ -9,11 +12,13 @@ mod capture;
 mod capture_closure;
 mod capture_scope;
 mod check;
+mod checked_test;
 mod checkpoint;
 mod context;
 mod context_operations;
 mod context_stack;
 mod copy;
+#[cfg(unix)]
 mod core_dump;
 mod coverage;
 mod created_context;

@@ -259,8 +259,8 @@ mod code {
     //! The operations on code, which Miri is too slow for.
 
     use curium_driver::{
-        CacheConfig, Carveout, Context, Global, Image, JitOptions, Kernel, LaunchAttributes, LaunchConfig, Library,
-        Linker, Module, OccupancyFlags, Result,
+        ArgumentList, CacheConfig, Carveout, Context, Global, Image, JitOptions, Kernel, LaunchAttributes,
+        LaunchConfig, Library, Linker, Module, OccupancyFlags, Result,
     };
     use curium_tests::kernels;
 
@@ -320,6 +320,12 @@ mod code {
             let arguments = (&mut fixture.buffer, 6, super::LEN as u32);
             // SAFETY: `fill` writes as many words as the buffer has.
             made(unsafe { fixture.code.fill.launch_cooperative(&fixture.other, config, arguments) }?)
+        }),
+        ("ArgumentList::check and ArgumentList::launch_with", |fixture| {
+            let kernel = fixture.code.library.untyped_kernel("fill")?;
+            let arguments = ArgumentList::new().write(&mut fixture.buffer).value(6_u32).value(super::LEN as u32);
+            // SAFETY: `fill` writes as many words as the buffer has.
+            made(unsafe { kernel.launch(&fixture.other, LaunchConfig::for_elements(super::LEN as u32), arguments) }?)
         }),
         ("Kernel::parameters", |fixture| made(fixture.code.fill.parameters()?)),
         ("Kernel::in_context", |fixture| made(fixture.code.fill.in_context(&fixture.context)?)),

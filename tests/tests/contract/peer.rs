@@ -95,8 +95,7 @@ fn atomics_answer_for_each_operation_in_order() {
 fn devices_of_different_drivers_are_no_peers() {
     on_simulator(Config::new(), |test, _| {
         let other = Simulator::new(Config::new()).expect("a simulator can be made");
-        // SAFETY: the simulator implements the driver's functions, and ends after the driver, which is declared later.
-        let driver = unsafe { curium_driver::Driver::from_api(other.api()) }.expect("the simulator initialises");
+        let driver = other.driver::<curium_driver::Driver>().expect("the simulator initialises");
         let (here, there) = (test.device(), driver.device(0).expect("there is a device"));
         for error in [
             here.can_access_peer(&there).map(drop),

@@ -31,8 +31,7 @@ fn reported(function: Function, action: impl FnOnce()) -> Vec<String> {
 /// Drops what `make` makes while `function` fails, and gives what the observer was told.
 fn drop_while_failing<T>(function: Function, make: impl FnOnce(&Driver) -> curium_driver::Result<T>) -> Vec<String> {
     let simulator = Simulator::new(Config::new()).expect("a simulator can be made");
-    // SAFETY: the simulator implements the driver's functions, and outlives everything made from this table.
-    let driver = unsafe { Driver::from_api(simulator.api()) }.expect("the simulator initialises");
+    let driver = simulator.driver::<Driver>().expect("the simulator initialises");
     let made = make(&driver).expect("the handle can be made");
     simulator.inject(Fault::on(function).always().returns(CUresult::CUDA_ERROR_OPERATING_SYSTEM));
     reported(function, || drop(made))
@@ -67,8 +66,7 @@ fn observer_that_panics_does_not_make_a_drop_panic() {
     }
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let simulator = Simulator::new(Config::new()).expect("a simulator can be made");
-    // SAFETY: the simulator implements the driver's functions, and outlives everything made from this table.
-    let driver = unsafe { Driver::from_api(simulator.api()) }.expect("the simulator initialises");
+    let driver = simulator.driver::<Driver>().expect("the simulator initialises");
     let stream = driver.device(0).and_then(|device| device.primary_context()?.stream()).expect("a stream can be made");
     simulator.inject(Fault::on(Function::cuStreamDestroy_v2).returns(CUresult::CUDA_ERROR_OPERATING_SYSTEM));
     set_drop_observer(Some(Arc::new(|error| {

@@ -22,8 +22,7 @@ fn leaking(test: impl FnOnce(&Driver, &Simulator)) -> Vec<String> {
     }
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let simulator = Simulator::new(Config::new()).expect("a simulator can be made");
-    // SAFETY: the simulator implements the driver's functions, and outlives everything made from this table.
-    let driver = unsafe { Driver::from_api(simulator.api()) }.expect("the simulator initializes");
+    let driver = simulator.driver::<Driver>().expect("the simulator initializes");
     let (reports, this) = (Arc::new(Mutex::new(Vec::new())), thread::current().id());
     let sink = Arc::clone(&reports);
     set_drop_observer(Some(Arc::new(move |error: &Error| {
@@ -249,8 +248,7 @@ fn borrowed_memory_that_cannot_be_waited_for_aborts_the_process_with_its_reason(
     const CHILD: &str = "CURIUM_TEST_ABORT";
     if std::env::var_os(CHILD).is_some() {
         let simulator = Simulator::new(Config::new()).expect("a simulator can be made");
-        // SAFETY: the simulator implements the driver's functions, and outlives everything made from this table.
-        let driver = unsafe { Driver::from_api(simulator.api()) }.expect("the simulator initializes");
+        let driver = simulator.driver::<Driver>().expect("the simulator initializes");
         let buffer = DeviceBuffer::<u8>::zeroed(&stream(&driver), 16).expect("memory suffices");
         simulator.inject(Fault::on(Function::cuStreamSynchronize).always().returns(CODE));
         let result = buffer.copy_to_slice(&mut [0; 16]);

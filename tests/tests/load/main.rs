@@ -1,6 +1,7 @@
-//! The loader, on libraries of every kind: the simulator's `libcuda.so.1`, and what is no driver, or none that serves.
+//! The loader, on the simulator's `libcuda.so.1` and on libraries that it must reject.
 #![cfg(all(target_os = "linux", not(miri)))]
 
+mod described;
 mod environment;
 
 use std::ffi::c_void;
@@ -9,7 +10,8 @@ use std::process::{Command, Output};
 use std::sync::LazyLock;
 
 use curium_driver::{CudaVersion, Driver, Error, Function};
-use curium_sys::{Api, CUdriverProcAddressQueryResult, CUresult, LoadError, Rejection};
+use curium_sys::load::{LoadError, Rejection};
+use curium_sys::{Api, CUdriverProcAddressQueryResult, CUresult};
 use curium_tests::{in_fork, uses_cuda};
 
 /// Where these tests build what they load.
@@ -171,8 +173,8 @@ fn library_without_the_drivers_functions_is_an_error_that_says_so() {
     let path = folder("no_symbols").join("libcuda.so.1");
     build(&path, "#[unsafe(no_mangle)] pub extern \"C\" fn nothing() {}");
     let (rejection, text) = rejection(&path);
-    assert!(matches!(rejection, Rejection::NotADriver), "{rejection:?}");
-    assert!(text.contains("cuInit or cuDriverGetVersion is missing"), "{text}");
+    assert!(matches!(rejection, Rejection::OtherLibrary { missing: "cuInit", .. }), "{rejection:?}");
+    assert!(text.contains("not the library of the CUDA driver (missing function cuInit)"), "{text}");
 }
 
 #[test]
@@ -189,8 +191,8 @@ fn driver_that_is_too_old_is_an_error_that_names_both_versions() {
     let path = folder("old").join("libcuda.so.1");
     build_driver(&path, 0, 11040);
     let (rejection, text) = rejection(&path);
-    assert!(matches!(rejection, Rejection::TooOld { found } if found == CudaVersion::new(11, 4)), "{rejection:?}");
-    assert!(text.contains("CUDA 11.4 (CUDA 11.8 or newer is required)"), "{text}");
+    assert!(matches!(rejection, Rejection::TooOld { found, .. } if found == CudaVersion::new(11, 4)), "{rejection:?}");
+    assert!(text.contains("too old (CUDA 11.4; CUDA 11.8 or newer is required)"), "{text}");
     assert!(text.contains("to fix it: update the NVIDIA driver"), "{text}");
 }
 
@@ -199,7 +201,7 @@ fn driver_that_does_not_say_its_version_is_an_error_with_its_code() {
     let path = folder("no_version").join("libcuda.so.1");
     build_driver(&path, 999, 0);
     let (rejection, text) = rejection(&path);
-    assert!(matches!(rejection, Rejection::NoVersion { code: 999 }), "{rejection:?}");
+    assert!(matches!(rejection, Rejection::NoVersion { code: 999, .. }), "{rejection:?}");
     assert!(text.contains("failed (code 999)"), "{text}");
 }
 

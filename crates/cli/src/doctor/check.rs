@@ -1,4 +1,4 @@
-//! The checks. Each reads the environment alone, and says nothing where it has nothing to say.
+//! The checks. Each reads the environment only, and returns nothing if all is well.
 
 mod compatibility;
 mod device;
@@ -6,6 +6,7 @@ mod hardware;
 mod library;
 mod mig;
 mod node;
+mod peer;
 mod ptx;
 mod setting;
 mod start;
@@ -14,7 +15,7 @@ mod visible;
 use crate::doctor::environment::{Environment, Library, Start};
 use crate::doctor::finding::Finding;
 
-/// What the doctor has to say of a machine, in the order of what CUDA needs first.
+/// Returns the findings about a machine, in the order in which CUDA depends on them.
 pub(super) fn findings(environment: &Environment) -> Vec<Finding> {
     let mut findings = library::check(environment);
     match (&environment.library, &environment.start) {
@@ -26,6 +27,7 @@ pub(super) fn findings(environment: &Environment) -> Vec<Finding> {
     findings.extend(compatibility::note(environment));
     findings.extend(visible::note(environment));
     findings.extend(mig::note(environment));
+    findings.extend(peer::check(environment));
     findings.extend(ptx::check(environment));
     findings.extend(setting::notes(environment));
     findings

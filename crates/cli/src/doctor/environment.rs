@@ -1,4 +1,4 @@
-//! A machine, as far as it matters to CUDA.
+//! The facts about a machine that matter to CUDA.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::doctor::ptx::Header;
 
-/// What is known of a machine: plain data, found by [`survey`](crate::doctor::survey::survey) or made up by a test.
+/// The facts about a machine: plain data, collected by [`survey`](crate::doctor::survey::survey) or made up by a test.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub(crate) struct Environment {
     /// The operating system, such as `linux`.
@@ -15,21 +15,24 @@ pub(crate) struct Environment {
     pub(crate) architecture: String,
     /// The variables of the environment that matter to CUDA.
     pub(crate) variables: BTreeMap<String, String>,
-    /// What is at the paths that matter, of those that exist.
+    /// The relevant files that exist.
     pub(crate) files: BTreeMap<String, Entry>,
-    /// What came of loading the driver's library.
+    /// The result of loading the driver's library.
     pub(crate) library: Library,
-    /// What `cuInit` and the count of devices said; none if no library was loaded.
+    /// The result of `cuInit` and `cuDeviceGetCount`, if the library was loaded.
     pub(crate) start: Option<Start>,
-    /// What came of using each device.
+    /// The result of the test kernel on each device.
     pub(crate) devices: Vec<DeviceTrial>,
+    /// The pairs of devices of which the first has no peer access to the second.
+    #[serde(default)]
+    pub(crate) peers_denied: Vec<(usize, usize)>,
     /// The CUDA version of the NVRTC that was found.
     pub(crate) nvrtc: Option<String>,
-    /// A PTX file that the user asks about.
+    /// The header of the PTX file to check.
     pub(crate) ptx: Option<Header>,
 }
 
-/// What is at a path.
+/// The kind of file at a path.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Entry {
@@ -39,46 +42,46 @@ pub(crate) enum Entry {
     Folder(Vec<String>),
     /// A device node.
     Node(Access),
-    /// Something whose content does not matter.
+    /// A file whose content does not matter.
     Present,
 }
 
-/// Whether this process may read and write a device node.
+/// The result of opening a device node for reading and writing.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Access {
     Granted,
-    /// The file's mode and owner forbid it (`EACCES`).
+    /// Denied by the file's mode and owner (`EACCES`).
     Denied,
-    /// Something beside the file's mode forbids it, such as a container's rules for devices (`EPERM`).
+    /// Denied by another rule, such as a container's device cgroup (`EPERM`).
     Forbidden,
-    /// There is a node, and no driver behind it, or it failed.
+    /// The node exists, but opening it failed for another reason.
     Broken,
 }
 
-/// What came of loading the driver's library.
+/// The result of loading the driver's library.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Library {
     Loaded {
         /// The CUDA version, such as `12.8`.
         version: String,
-        /// The file, where the system tells.
+        /// The file, if the system reports it.
         path: Option<String>,
     },
     Failed(Vec<Attempt>),
 }
 
-/// A path that did not serve.
+/// A path that was rejected.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub(crate) struct Attempt {
     pub(crate) path: String,
     pub(crate) rejection: Rejection,
-    /// The reason in the loader's words.
+    /// The loader's message.
     pub(crate) reason: String,
 }
 
-/// Why a path did not serve.
+/// The reason why a path was rejected.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Rejection {
@@ -89,16 +92,16 @@ pub(crate) enum Rejection {
     TooOld,
 }
 
-/// What the driver said when it was started.
+/// The result of initializing the driver.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Start {
-    /// So many devices are visible.
+    /// The number of visible devices.
     Devices(usize),
     Failed(Failure),
 }
 
-/// A call of the driver that failed.
+/// A driver call that failed.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub(crate) struct Failure {
     pub(crate) code: u32,
@@ -106,13 +109,13 @@ pub(crate) struct Failure {
     pub(crate) text: String,
 }
 
-/// What came of using a device: a context, a copy, a kernel.
+/// The result of using a device: a context, a copy, a kernel.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub(crate) struct DeviceTrial {
     pub(crate) name: String,
     /// Such as `9.0`.
     pub(crate) compute_capability: String,
-    /// The milliseconds that it took; a failure if it did not work.
+    /// The time in milliseconds, or the failure.
     pub(crate) outcome: Result<u64, Failure>,
 }
 
@@ -123,17 +126,17 @@ impl Default for Library {
 }
 
 impl Environment {
-    /// A variable of the environment.
+    /// Returns an environment variable.
     pub(crate) fn variable(&self, name: &str) -> Option<&str> {
         self.variables.get(name).map(String::as_str)
     }
 
-    /// Whether there is anything at `path`.
+    /// Returns `true` if `path` exists.
     pub(crate) fn has(&self, path: &str) -> bool {
         self.files.contains_key(path)
     }
 
-    /// The text of a small file; empty if there is none.
+    /// Returns the text of a small file, empty if it does not exist.
     pub(crate) fn text(&self, path: &str) -> &str {
         match self.files.get(path) {
             Some(Entry::Text(text)) => text,
@@ -141,7 +144,7 @@ impl Environment {
         }
     }
 
-    /// The names in a folder; none if there is no such folder.
+    /// Returns the names in a folder, none if it does not exist.
     pub(crate) fn folder(&self, path: &str) -> &[String] {
         match self.files.get(path) {
             Some(Entry::Folder(names)) => names,
@@ -149,7 +152,7 @@ impl Environment {
         }
     }
 
-    /// The device nodes whose path begins so, with what may be done with them.
+    /// Returns the device nodes whose path begins with `prefix`.
     pub(crate) fn nodes(&self, prefix: &str) -> impl Iterator<Item = (&str, Access)> {
         let nodes = self.files.iter().filter(move |(path, _)| path.starts_with(prefix));
         nodes.filter_map(|(path, entry)| match entry {
@@ -158,12 +161,17 @@ impl Environment {
         })
     }
 
-    /// Whether this is the Linux of Windows.
+    /// Returns `true` in the Windows Subsystem for Linux.
     pub(crate) fn is_wsl(&self) -> bool {
         self.text("/proc/version").to_lowercase().contains("microsoft")
     }
 
-    /// Whether the process runs in a container.
+    /// Returns `true` if the IOMMU is enabled.
+    pub(crate) fn has_iommu(&self) -> bool {
+        !self.folder("/sys/class/iommu").is_empty()
+    }
+
+    /// Returns `true` in a container.
     pub(crate) fn is_container(&self) -> bool {
         let marks = ["docker", "kubepods", "containerd", "lxc", "libpod"];
         let control = self.text("/proc/1/cgroup");
@@ -172,39 +180,39 @@ impl Environment {
             || self.variable("KUBERNETES_SERVICE_HOST").is_some()
     }
 
-    /// Whether this is one of NVIDIA's boards with a GPU in the processor.
+    /// Returns `true` on a Jetson.
     pub(crate) fn is_jetson(&self) -> bool {
         self.has("/etc/nv_tegra_release") || self.text("/proc/device-tree/model").contains("Jetson")
     }
 
-    /// Whether the system is NixOS.
+    /// Returns `true` on NixOS.
     pub(crate) fn is_nixos(&self) -> bool {
         self.has("/etc/NIXOS")
     }
 
-    /// NVIDIA's GPUs on the PCI bus, where the system shows it: folders like `/sys/bus/pci/devices/0000:01:00.0`.
+    /// Returns the PCI addresses of NVIDIA GPUs, such as `0000:01:00.0`.
     pub(crate) fn pci_gpus(&self) -> &[String] {
         self.folder("nvidia-pci-gpus")
     }
 
-    /// How many GPUs NVIDIA's kernel module drives, where it tells.
+    /// Returns the number of GPUs that NVIDIA's kernel module reports.
     pub(crate) fn module_gpus(&self) -> usize {
         self.folder("/proc/driver/nvidia/gpus").len()
     }
 
-    /// The version of NVIDIA's kernel module, such as `580.159.03`, if it is loaded.
+    /// Returns the version of NVIDIA's kernel module, such as `580.159.03`, if it is loaded.
     pub(crate) fn module_version(&self) -> Option<&str> {
         let line = self.text("/proc/driver/nvidia/version").lines().find(|line| line.starts_with("NVRM version"))?;
         line.split_whitespace().find(|word| is_driver_version(word))
     }
 
-    /// The version in the name of the loaded library's file, such as `580.159.03` of `libcuda.so.580.159.03`.
+    /// Returns the version in the file name of the loaded library, such as `580.159.03` in `libcuda.so.580.159.03`.
     pub(crate) fn library_version(&self) -> Option<&str> {
         let version = self.library_path()?.rsplit_once("libcuda.so.")?.1;
         is_driver_version(version).then_some(version)
     }
 
-    /// The file of the loaded library.
+    /// Returns the file of the loaded library.
     pub(crate) fn library_path(&self) -> Option<&str> {
         match &self.library {
             Library::Loaded { path, .. } => path.as_deref(),
@@ -212,7 +220,7 @@ impl Environment {
         }
     }
 
-    /// The failure of the driver's start.
+    /// Returns the failure of the driver's initialization.
     pub(crate) fn start_failure(&self) -> Option<&Failure> {
         match &self.start {
             Some(Start::Failed(failure)) => Some(failure),
@@ -221,7 +229,7 @@ impl Environment {
     }
 }
 
-/// Whether a word is a driver's version: two or three numbers, the first of three digits.
+/// Returns `true` for a driver version: two or three numbers, the first of three digits.
 fn is_driver_version(word: &str) -> bool {
     let parts: Vec<_> = word.split('.').collect();
     let digits = |part: &&str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());

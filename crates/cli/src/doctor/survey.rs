@@ -1,4 +1,4 @@
-//! Finding out what there is to know of this machine. Nothing is changed, and what cannot be read is taken as absent.
+//! Collects the facts about this machine. Nothing is changed; an unreadable file counts as absent.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
@@ -10,10 +10,11 @@ use curium::nvrtc::Nvrtc;
 use crate::doctor::environment::{Access, Entry, Environment};
 use crate::doctor::trial;
 
-/// The variables that matter to CUDA.
+/// The environment variables that matter to CUDA.
 const VARIABLES: &[&str] = &[
     "CUDA_CACHE_DISABLE",
     "CUDA_DEVICE_ORDER",
+    "CUDA_DISABLE_IOMMU_ACS_P2P_CAPABILITY_CHECK",
     "CUDA_DISABLE_PTX_JIT",
     "CUDA_FORCE_PTX_JIT",
     "CUDA_LAUNCH_BLOCKING",
@@ -28,7 +29,7 @@ const VARIABLES: &[&str] = &[
     "NVIDIA_VISIBLE_DEVICES",
 ];
 
-/// Small files whose text matters.
+/// Small files whose text is read.
 const TEXTS: &[&str] = &[
     "/etc/nv_tegra_release",
     "/proc/1/cgroup",
@@ -37,7 +38,7 @@ const TEXTS: &[&str] = &[
     "/proc/version",
 ];
 
-/// Files that matter by being there.
+/// Files whose existence matters.
 const MARKS: &[&str] = &[
     "/.dockerenv",
     "/etc/NIXOS",
@@ -46,7 +47,7 @@ const MARKS: &[&str] = &[
     "/proc/driver/nvidia/capabilities/mig/config",
 ];
 
-/// Where libraries of the driver may lie: their names that begin with `libcuda.so` are noted.
+/// Folders in which file names that begin with `libcuda.so` are recorded.
 const LIBRARY_FOLDERS: &[&str] = &[
     "/run/opengl-driver/lib",
     "/usr/lib/aarch64-linux-gnu",
@@ -60,7 +61,7 @@ const LIBRARY_FOLDERS: &[&str] = &[
     "/usr/local/nvidia/lib64",
 ];
 
-/// Everything that matters on this machine. With `simulated` the driver is the simulator, and the machine is still this one.
+/// Collects the facts about this machine. With `simulated`, the driver is the simulator.
 pub(super) fn survey(simulated: bool) -> Environment {
     let mut environment = Environment {
         system: std::env::consts::OS.to_owned(),
@@ -100,6 +101,7 @@ fn files() -> BTreeMap<String, Entry> {
     }
     note("/proc/driver/nvidia/gpus", folder("/proc/driver/nvidia/gpus", |_| true));
     note("/proc/modules", modules());
+    note("/sys/class/iommu", folder("/sys/class/iommu", |_| true));
     note("nvidia-pci-gpus", pci_gpus());
     for path in device_nodes() {
         note(&path, node(&path));
@@ -110,7 +112,7 @@ fn files() -> BTreeMap<String, Entry> {
     files
 }
 
-/// The text of a file, as much as fits 16 KiB.
+/// Returns the text of a file, up to 16 KiB.
 fn text(path: &str) -> Option<Entry> {
     let mut bytes = Vec::new();
     File::open(path).ok()?.take(16 << 10).read_to_end(&mut bytes).ok()?;
@@ -118,7 +120,7 @@ fn text(path: &str) -> Option<Entry> {
     Some(Entry::Text(text.trim_end_matches(['\0', '\n']).to_owned()))
 }
 
-/// The chosen names of a folder in order.
+/// Returns the chosen names in a folder, sorted.
 fn folder(path: &str, choose: impl Fn(&str) -> bool) -> Option<Entry> {
     let mut names = names(path)?;
     names.retain(|name| choose(name));
@@ -140,7 +142,7 @@ fn modules() -> Option<Entry> {
     Some(Entry::Folder(chosen.map(str::to_owned).collect()))
 }
 
-/// The GPUs among NVIDIA's devices on the PCI bus: class 03 is a display controller, and 12 an accelerator.
+/// Returns the GPUs among NVIDIA's devices on the PCI bus: class 03 is a display controller, class 12 an accelerator.
 fn pci_gpus() -> Option<Entry> {
     let bus = "/sys/bus/pci/devices";
     let read = |device: &str, file: &str| fs::read_to_string(format!("{bus}/{device}/{file}")).unwrap_or_default();
@@ -170,19 +172,19 @@ fn is_number(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// The folders in which the kernel module lists the MIG instances of each GPU.
+/// Returns the folders in which the kernel module lists the MIG instances of each GPU.
 fn mig_folders() -> Vec<String> {
     let root = "/proc/driver/nvidia/capabilities";
     let gpus = names(root).unwrap_or_default().into_iter().filter(|name| name.starts_with("gpu"));
     gpus.map(|gpu| format!("{root}/{gpu}/mig")).collect()
 }
 
-/// What may be done with a device node, found by opening it as CUDA does.
+/// Opens a device node as CUDA does, and returns the result.
 fn node(path: &str) -> Option<Entry> {
     const FORBIDDEN: i32 = 1; // EPERM
     const DENIED: i32 = 13; // EACCES
     let opened = if path.contains("nvidia-cap") {
-        // A capability is only ever read.
+        // Capabilities are opened for reading only.
         File::open(path)
     } else {
         OpenOptions::new().read(true).write(true).open(path)

@@ -1,4 +1,4 @@
-//! Trying the driver out: load it, start it, and have each device compute something.
+//! Tries the driver: loads it, initializes it and runs a test kernel on each device.
 
 use std::time::Instant;
 
@@ -9,7 +9,7 @@ use curium::sys::{Api, CUresult, CudaVersion};
 use crate::doctor::environment::{Attempt, DeviceTrial, Environment, Failure, Library, Rejection, Start};
 use crate::{loaded, place};
 
-/// Each thread writes its number, squared: PTX that every device takes.
+/// Writes the square of the thread index, in PTX that every device accepts.
 const SQUARES: &str = "
 .version 7.0
 .target sm_52
@@ -29,7 +29,7 @@ const SQUARES: &str = "
 
 const THREADS: u32 = 64;
 
-/// Tries the driver of this machine, or the simulator, and notes what came of it.
+/// Tries the driver of this machine, or the simulator, and records the results.
 pub(super) fn try_out(environment: &mut Environment, simulated: bool) {
     let driver = if simulated { simulator(environment) } else { machine(environment) };
     let Some(driver) = driver else { return };
@@ -38,10 +38,12 @@ pub(super) fn try_out(environment: &mut Environment, simulated: bool) {
         Ok(devices) => Start::Devices(devices.len()),
         Err(error) => Start::Failed(failure(error)),
     });
-    environment.devices = devices.unwrap_or_default().iter().map(try_device).collect();
+    let devices = devices.unwrap_or_default();
+    environment.devices = devices.iter().map(try_device).collect();
+    environment.peers_denied = peers_denied(&devices);
 }
 
-/// Loads and starts the driver of this machine.
+/// Loads and initializes the driver of this machine.
 fn machine(environment: &mut Environment) -> Option<Driver> {
     let api = match Api::load() {
         Ok(api) => api,
@@ -67,17 +69,17 @@ fn simulator(environment: &mut Environment) -> Option<Driver> {
     }
 }
 
-/// The driver if it has started; else why not is noted.
+/// Returns the driver if it is initialized, and records the failure otherwise.
 fn started(environment: &mut Environment, driver: Result<Driver>) -> Option<Driver> {
     driver.map_err(|error| environment.start = Some(Start::Failed(failure(&error)))).ok()
 }
 
-fn attempt(attempt: &curium::sys::Attempt) -> Attempt {
-    use curium::sys::Rejection as Reason;
+fn attempt(attempt: &curium::sys::load::Attempt) -> Attempt {
+    use curium::sys::load::Rejection as Reason;
     Attempt {
         path: attempt.path.display().to_string(),
         rejection: match attempt.rejection {
-            Reason::NotADriver => Rejection::NotADriver,
+            Reason::OtherLibrary { .. } => Rejection::NotADriver,
             Reason::Stub => Rejection::Stub,
             Reason::NoVersion { .. } => Rejection::NoVersion,
             Reason::TooOld { .. } => Rejection::TooOld,
@@ -87,11 +89,11 @@ fn attempt(attempt: &curium::sys::Attempt) -> Attempt {
     }
 }
 
-/// The version of a driver that may not have started.
+/// Returns the version of a driver that may not be initialized.
 fn version(api: &Api) -> CudaVersion {
     let mut version = 0;
     if let Some(get_version) = api.cuDriverGetVersion {
-        // SAFETY: `version` is a valid place for the answer, and this function may be called before `cuInit`.
+        // SAFETY: `version` is valid for writes, and this function may be called before `cuInit`.
         let code = unsafe { get_version(&raw mut version) };
         version = if code == CUresult::CUDA_SUCCESS { version } else { 0 };
     }
@@ -102,7 +104,7 @@ fn failure(error: &Error) -> Failure {
     Failure { code: error.code().map_or(0, |code| code.0), text: error.to_string() }
 }
 
-/// Has a device compute something.
+/// Runs the test kernel on a device.
 fn try_device(device: &Device) -> DeviceTrial {
     let begin = Instant::now();
     let outcome = squares(device);
@@ -116,6 +118,14 @@ fn try_device(device: &Device) -> DeviceTrial {
             Err(error) => Err(failure(&error)),
         },
     }
+}
+
+/// Returns the pairs of devices without peer access.
+fn peers_denied(devices: &[Device]) -> Vec<(usize, usize)> {
+    let pairs = devices.iter().enumerate().flat_map(|from| devices.iter().enumerate().map(move |to| (from, to)));
+    let denied =
+        pairs.filter(|((from, device), (to, peer))| from != to && matches!(device.can_access_peer(peer), Ok(false)));
+    denied.map(|((from, _), (to, _))| (from, to)).collect()
 }
 
 fn squares(device: &Device) -> Result<Vec<u32>> {

@@ -11,7 +11,8 @@ use std::any::Any;
 use std::borrow::Cow;
 use std::fmt;
 
-use curium_sys::{CUresult, Function, LoadError, MissingFunction};
+use curium_sys::load::LoadError;
+use curium_sys::{CUresult, Function, MissingFunction};
 
 pub use self::call::CallError;
 pub use self::code::ErrorClass;

@@ -95,9 +95,7 @@ thread_local! {
 /// use std::sync::atomic::{AtomicUsize, Ordering};
 ///
 /// use curium_driver::{Call, observe_calls};
-/// # let simulator = curium_sim::Simulator::new(curium_sim::Config::new())?;
-/// # // SAFETY: the simulator implements the driver's functions, and outlives everything made from this table.
-/// # let driver = unsafe { curium_driver::Driver::from_api(simulator.api()) }?;
+/// # let driver = curium_sim::Simulator::new(curium_sim::Config::new())?.driver::<curium_driver::Driver>()?;
 ///
 /// let failures = Arc::new(AtomicUsize::new(0));
 /// let counter = Arc::clone(&failures);

@@ -69,9 +69,7 @@ impl Graph {
     /// Work on several streams is captured with [`CaptureScope::fork`].
     ///
     /// ```
-    /// # let simulator = curium_sim::Simulator::new(curium_sim::Config::new())?;
-    /// # // SAFETY: the simulator implements the driver's functions, and outlives everything made from this table.
-    /// # let driver = unsafe { curium_driver::Driver::from_api(simulator.api()) }?;
+    /// # let driver = curium_sim::Simulator::new(curium_sim::Config::new())?.driver::<curium_driver::Driver>()?;
     /// use curium_driver::{Error, Graph, LaunchConfig, Library};
     ///
     /// # const PTX: &str = ".version 7.8 .target sm_75 .address_size 64 .visible .entry nothing() { ret; }";

@@ -57,9 +57,7 @@ impl Graph {
     /// which is of no use any more then: every use is an argument error that says so.
     ///
     /// ```
-    /// # let simulator = curium_sim::Simulator::new(curium_sim::Config::new())?;
-    /// # // SAFETY: the simulator implements the driver's functions, and outlives everything made from this table.
-    /// # let driver = unsafe { curium_driver::Driver::from_api(simulator.api()) }?;
+    /// # let driver = curium_sim::Simulator::new(curium_sim::Config::new())?.driver::<curium_driver::Driver>()?;
     /// use curium_driver::{Graph, NodeKind};
     ///
     /// let context = driver.device(0)?.primary_context()?;

@@ -18,9 +18,7 @@ use crate::{Driver, Error, Result};
 /// A thread of the driver may drop it. **It must not own anything of this crate**, since no call of the driver works there.
 ///
 /// ```
-/// # let simulator = curium_sim::Simulator::new(curium_sim::Config::new())?;
-/// # // SAFETY: the simulator implements the driver's functions, and outlives everything made from this table.
-/// # let driver = unsafe { curium_driver::Driver::from_api(simulator.api()) }?;
+/// # let driver = curium_sim::Simulator::new(curium_sim::Config::new())?.driver::<curium_driver::Driver>()?;
 /// use std::sync::Arc;
 ///
 /// use curium_driver::{Graph, UserObject};

@@ -54,7 +54,6 @@ impl Compilation {
     }
 
     /// The options of one input of a linker, which has the logs.
-    #[cfg(feature = "linker")]
     #[inline]
     pub(crate) fn for_input(options: &JitOptions<'_>) -> Self {
         let mut compilation = Self::empty();

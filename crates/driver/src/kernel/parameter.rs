@@ -1,11 +1,16 @@
 //! The parameters of a kernel, as the loaded image has them.
 
+use std::sync::OnceLock;
+
 use curium_sys::{CUresult, Function};
 
 use super::{Inner, Kernel, Owner};
 use crate::base::current;
 use crate::call;
 use crate::{Driver, Error, KernelParameter, Result};
+
+/// The parameters of a kernel once they were queried; `None` if neither the driver nor PTX reports them.
+pub(super) type Cached = OnceLock<Option<Box<[KernelParameter]>>>;
 
 impl<S> Kernel<S> {
     /// The parameters in order; `None` if neither the driver nor PTX tells them.
@@ -54,6 +59,19 @@ impl Inner {
             Some(found) => compare(&self.name, &found, declared, types),
             None => Ok(()),
         }
+    }
+
+    /// As [`Inner::check_signature`] for a launch, which queries the parameters the first time only.
+    #[inline]
+    pub(super) fn compare_parameters(&self, passed: &[usize], types: impl FnOnce() -> Vec<&'static str>) -> Result<()> {
+        let found = match self.parameters.get() {
+            Some(found) => found,
+            None => {
+                let found = self.parameters()?.map(Vec::into_boxed_slice);
+                self.parameters.get_or_init(|| found)
+            }
+        };
+        found.as_deref().map_or(Ok(()), |found| compare(&self.name, found, passed, types))
     }
 
     #[inline]
@@ -130,7 +148,12 @@ fn in_any_context<T>(driver: &Driver, operation: impl FnOnce() -> Result<T>) -> 
 
 /// Returns an error if the parameters of a kernel are not those that are declared.
 #[inline]
-fn compare(name: &str, found: &[KernelParameter], declared: &[usize], types: fn() -> Vec<&'static str>) -> Result<()> {
+fn compare(
+    name: &str,
+    found: &[KernelParameter],
+    declared: &[usize],
+    types: impl FnOnce() -> Vec<&'static str>,
+) -> Result<()> {
     if found.len() != declared.len() {
         let (found, declared, types) = (found.len(), declared.len(), types().join(", "));
         return Err(refuse(&format!("kernel `{name}` has {found} parameters, and `({types})` declares {declared}")));

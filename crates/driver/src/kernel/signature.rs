@@ -5,7 +5,7 @@ use std::ffi::c_void;
 use curium_sys::CUdeviceptr;
 
 use crate::hazard::AccessGuard;
-use crate::{DevicePointer, Result};
+use crate::{DevicePointer, Kernel, Result};
 
 /// A value that is passed to a kernel as its own bytes: a number, an array of numbers, or a `repr(C)` struct of them.
 ///
@@ -27,6 +27,13 @@ use crate::{DevicePointer, Result};
 ///
 /// - The type has the size, the alignment and the layout that the kernel's own type has: `repr(C)` or `repr(transparent)`.
 /// - Every value may be passed to any kernel that declares the type: it holds no reference into the host's memory.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be passed to a kernel by value",
+    label = "not a `ByValue` type",
+    note = "numbers, `bool`, `DevicePointer<T>` and arrays of them are `ByValue`; `half::f16` and `half::bf16` are with the feature `half`",
+    note = "for a struct of such fields, add `#[derive(Clone, Copy, ByValue)]` and `#[repr(C)]`",
+    note = "memory is passed as a buffer or a view: `&buffer` for a parameter `&[T]`, `&mut buffer` for `&mut [T]`"
+)]
 pub unsafe trait ByValue: Copy {
     /// The size of the type in bytes. The constant of a derived implementation does not compile if the type has padding.
     #[doc(hidden)]
@@ -34,13 +41,24 @@ pub unsafe trait ByValue: Copy {
 }
 
 /// A parameter in a kernel's [`Signature`]: a [`ByValue`] type stands for itself, `&[T]` for a pointer to values that the kernel
-/// reads, and `&mut [T]` for a pointer to values that it writes.
+/// reads, and `&mut [T]` for a pointer to values that it writes. In an `Option`, the pointer may be null.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a kernel parameter",
+    label = "not a parameter type",
+    note = "parameters are `ByValue` types, `&[T]`, `&mut [T]`, `Option<&[T]>` and `Option<&mut [T]>`"
+)]
 pub trait Parameter {
     /// What the kernel sees.
     type Raw: Copy;
 }
 
 /// The parameters of a kernel, in order: a tuple of up to 24 [`Parameter`]s.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a kernel signature",
+    label = "not a tuple of parameters",
+    note = "a signature is a tuple of up to 24 parameters, such as `(f32, &[f32], &mut [f32])`; that of one parameter is `(u32,)`",
+    note = "for a signature that is known at run time only, look up a `Kernel<Untyped>` and launch it with an `ArgumentList`"
+)]
 pub trait Signature {
     /// The size of each parameter in bytes.
     const SIZES: &'static [usize];
@@ -55,6 +73,13 @@ pub trait Signature {
 ///
 /// [`Argument::bind`] returns a value that the kernel may use as the parameter says for as long as it runs on the guard's stream: a pointer
 /// for `&[T]` is to memory that nobody writes meanwhile, and one for `&mut [T]` is to memory that nobody else uses.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be passed for the kernel parameter `{P}`",
+    label = "does not match the parameter `{P}`",
+    note = "for `&[T]`, pass `&buffer` or a view; for `&mut [T]`, pass `&mut buffer` or a mutable view; the element type must be `T`",
+    note = "for `Option<&[T]>` and `Option<&mut [T]>`, pass `Some` of that, or `None::<&DeviceBuffer<T>>`",
+    note = "for a number, pass exactly that type: `3_u32` for `u32`, `1.0_f32` for `f32`"
+)]
 pub unsafe trait Argument<P: Parameter> {
     /// Orders the guard's stream after whatever must come before the kernel, and returns the value to pass.
     ///
@@ -75,13 +100,26 @@ pub unsafe trait Argument<P: Parameter> {
     unsafe fn launched(&mut self, guard: &mut AccessGuard<'_>);
 }
 
-/// Values for all parameters of a signature: a tuple of [`Argument`]s.
+/// Values for all parameters of a signature: a tuple of [`Argument`]s, or an [`ArgumentList`](crate::ArgumentList) for [`Untyped`](crate::Untyped).
 ///
 /// # Safety
 ///
 /// The addresses that `launch_with` hands on are those of one value of type [`Parameter::Raw`] for each parameter of `S`, in order, each
 /// bound to `stream`.
-pub unsafe trait Arguments<S: Signature> {
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be passed to a kernel with the parameters `{S}`",
+    label = "does not match the parameters `{S}`",
+    note = "pass a tuple with one argument for each parameter; that of one argument is `(x,)`",
+    note = "a `Kernel<Untyped>` takes an `ArgumentList`"
+)]
+pub unsafe trait Arguments<S>: Sized {
+    /// Compares the arguments with the parameters of the loaded kernel, unless `S` was compared at look-up.
+    #[doc(hidden)]
+    #[inline]
+    fn check(&self, _kernel: &Kernel<S>) -> Result<()> {
+        Ok(())
+    }
+
     /// Binds the arguments, runs `launch` with the address of each value, and records the launch.
     #[doc(hidden)]
     fn launch_with(
@@ -164,7 +202,8 @@ macro_rules! by_value {
     };
 }
 
-by_value!(u8 u16 u32 u64 usize i8 i16 i32 i64 isize f32 f64);
+// A `bool` is one byte in C++ as well, which is 0 or 1.
+by_value!(bool u8 u16 u32 u64 usize i8 i16 i32 i64 isize f32 f64);
 
 // SAFETY: an address is a number; what the kernel does with it is the contract of the launch.
 unsafe impl<T> ByValue for DevicePointer<T> {}

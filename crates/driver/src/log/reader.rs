@@ -13,9 +13,7 @@ use crate::{Driver, Result};
 /// Needs a driver for CUDA 12.9. The driver keeps the last 25,600 bytes; older lines are lost, which the text says then.
 ///
 /// ```
-/// # let simulator = curium_sim::Simulator::new(curium_sim::Config::new())?;
-/// # // SAFETY: the simulator implements the driver's functions, and outlives everything made from this table.
-/// # let driver = unsafe { curium_driver::Driver::from_api(simulator.api()) }?;
+/// # let driver = curium_sim::Simulator::new(curium_sim::Config::new())?.driver::<curium_driver::Driver>()?;
 /// let mut log = driver.log_reader()?;
 /// assert!(driver.device(1_000).is_err());
 /// assert!(log.read()?.contains("cuDeviceGet"));

@@ -31,7 +31,7 @@ enum MipmappedOwner {
     /// Its handle.
     Handle,
     /// Its handle, before the memory that the elements lie in, which is another interface's.
-    #[cfg(feature = "external")]
+    #[cfg(feature = "interop")]
     External { _memory: crate::external::ExternalMemory },
     /// Somebody else.
     Foreign,
@@ -91,7 +91,7 @@ impl<T: Texel> MipmappedArray<T> {
     }
 
     /// The array of `levels` levels that `raw`, which is given away, is in `memory`.
-    #[cfg(feature = "external")]
+    #[cfg(feature = "interop")]
     #[inline]
     pub(crate) fn in_external(
         stream: &Stream,

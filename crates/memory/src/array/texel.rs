@@ -14,11 +14,16 @@ pub struct ArrayFormat {
     pub channels: u32,
 }
 
-/// An element of an array: a number, or two or four numbers side by side.
+/// An element of an array: a number, or two or four numbers side by side. With the feature `half`, `half::f16` is one of the numbers.
 ///
 /// # Safety
 ///
 /// The type has the size and the layout of [`Texel::FORMAT`].
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a texel format",
+    label = "an array cannot hold elements of this type",
+    note = "texels are `u8`, `u16`, `u32`, `i8`, `i16`, `i32`, `f32`, `half::f16` (feature `half`), and arrays of 2 or 4 of them"
+)]
 pub unsafe trait Texel: AnyBitPattern + NoUninit + Send + Sync {
     /// Its format.
     const FORMAT: ArrayFormat;
@@ -48,19 +53,11 @@ texels! {
     i8: CU_AD_FORMAT_SIGNED_INT8,
     i16: CU_AD_FORMAT_SIGNED_INT16,
     i32: CU_AD_FORMAT_SIGNED_INT32,
-    f32: CU_AD_FORMAT_FLOAT,
-    Half: CU_AD_FORMAT_HALF
+    f32: CU_AD_FORMAT_FLOAT
 }
 
-/// A floating-point number of 16 bits, by its bits.
-#[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
-#[repr(transparent)]
-pub struct Half(pub u16);
-
-// SAFETY: all bits of a `u16` are a value.
-unsafe impl bytemuck::Zeroable for Half {}
-// SAFETY: it is `repr(transparent)` over `u16`, which is plain data.
-unsafe impl bytemuck::Pod for Half {}
+#[cfg(feature = "half")]
+texels! { half::f16: CU_AD_FORMAT_HALF }
 
 impl fmt::Display for ArrayFormat {
     #[inline]

@@ -12,9 +12,7 @@ use crate::{DeviceSlice, DeviceSliceMut, Grid, GridMut, size};
 /// Copies that are put on a stream together, which costs less than one by one. Among each other they have no order.
 ///
 /// ```
-/// # let simulator = curium_sim::Simulator::new(curium_sim::Config::new())?;
-/// # // SAFETY: the simulator implements the driver's functions, and outlives everything made from this table.
-/// # let driver = unsafe { curium_driver::Driver::from_api(simulator.api()) }?;
+/// # let driver = curium_sim::Simulator::new(curium_sim::Config::new())?.driver::<curium_driver::Driver>()?;
 /// use curium_memory::{DeviceBuffer, copy::CopyBatch};
 ///
 /// # let stream = driver.device(0)?.primary_context()?.stream()?;

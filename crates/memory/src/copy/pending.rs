@@ -36,9 +36,7 @@ pub struct Pending<B> {
 /// is returned.
 ///
 /// ```
-/// # let simulator = curium_sim::Simulator::new(curium_sim::Config::new())?;
-/// # // SAFETY: the simulator implements the driver's functions, and outlives everything made from this table.
-/// # let driver = unsafe { curium_driver::Driver::from_api(simulator.api()) }?;
+/// # let driver = curium_sim::Simulator::new(curium_sim::Config::new())?.driver::<curium_driver::Driver>()?;
 /// use curium_memory::{DeviceBuffer, PinnedBuffer, PinnedFlags, copy};
 ///
 /// # let context = driver.device(0)?.primary_context()?;

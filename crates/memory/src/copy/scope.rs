@@ -33,9 +33,7 @@ struct Waiter<'env> {
 /// `operation` goes on. What is copied to may be read behind the scope:
 ///
 /// ```
-/// # let simulator = curium_sim::Simulator::new(curium_sim::Config::new())?;
-/// # // SAFETY: the simulator implements the driver's functions, and outlives everything made from this table.
-/// # let driver = unsafe { curium_driver::Driver::from_api(simulator.api()) }?;
+/// # let driver = curium_sim::Simulator::new(curium_sim::Config::new())?.driver::<curium_driver::Driver>()?;
 /// use curium_memory::{DeviceBuffer, copy};
 ///
 /// # let stream = driver.device(0)?.primary_context()?.stream()?;

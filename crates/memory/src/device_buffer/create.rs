@@ -87,9 +87,7 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
     /// As [`DeviceBuffer::uninit`], with memory of `resource`.
     ///
     /// ```
-    /// # let simulator = curium_sim::Simulator::new(curium_sim::Config::new())?;
-    /// # // SAFETY: the simulator implements the driver's functions, and outlives everything made from this table.
-    /// # let driver = unsafe { curium_driver::Driver::from_api(simulator.api()) }?;
+    /// # let driver = curium_sim::Simulator::new(curium_sim::Config::new())?.driver::<curium_driver::Driver>()?;
     /// use curium_memory::{DeviceBuffer, SyncAlloc};
     ///
     /// # let stream = driver.device(0)?.primary_context()?.stream()?;

@@ -40,9 +40,7 @@ use crate::cache::{GRANULE, LocalCache, StreamId};
 /// # use curium_driver::Driver;
 /// use curium_memory::{CachingResource, Resource};
 ///
-/// # let simulator = curium_sim::Simulator::new(curium_sim::Config::new())?;
-/// # // SAFETY: the simulator implements the driver's functions, and outlives everything made from this table.
-/// # let driver = unsafe { Driver::from_api(simulator.api()) }?;
+/// # let driver = curium_sim::Simulator::new(curium_sim::Config::new())?.driver::<Driver>()?;
 /// # /*
 /// let driver = Driver::load()?;
 /// # */

@@ -182,8 +182,7 @@ mod tests {
     #[test]
     fn lane_whose_copy_panics_waits_for_its_stream() {
         let simulator = Simulator::new(Config::new()).expect("a simulator can be made");
-        // SAFETY: the simulator implements the driver's functions, and outlives everything made from this table.
-        let driver = unsafe { Driver::from_api(simulator.api()) }.expect("the simulator initializes");
+        let driver = simulator.driver::<Driver>().expect("the simulator initializes");
         let context = driver.device(0).and_then(|device| device.primary_context()).expect("there is a device");
         let mut lane = Lane::new(&context, 4096, 0).expect("a lane can be made");
         static HAS_RUN: AtomicBool = AtomicBool::new(false);

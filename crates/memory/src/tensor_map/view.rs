@@ -26,9 +26,7 @@ pub struct TensorWrite;
 /// ```
 /// use curium_memory::{DeviceBuffer, TensorDataType, TensorLayout, TensorView};
 ///
-/// # let simulator = curium_sim::Simulator::new(curium_sim::Config::new())?;
-/// # // SAFETY: the simulator implements the driver's functions, and outlives everything made from this table.
-/// # let driver = unsafe { curium_driver::Driver::from_api(simulator.api()) }?;
+/// # let driver = curium_sim::Simulator::new(curium_sim::Config::new())?.driver::<curium_driver::Driver>()?;
 /// # let stream = driver.device(0)?.primary_context()?.stream()?;
 /// let matrix = DeviceBuffer::<f32>::zeroed(&stream, 256 * 64)?; // 256 rows of 64
 /// let layout = TensorLayout::new(TensorDataType::Float32, matrix.as_pointer(), &[64, 256]);

@@ -1,13 +1,15 @@
 //! The functions of nvJitLink.
 
-use crate::api::declare_api;
+use curium_driver::CudaVersion;
+use curium_driver::sys::{FunctionTable as _, declare_api};
+
 use crate::error::{CallError, Error, MissingFunction, Result};
 use crate::generated::nvjitlink::functions::for_each_nvjitlink_function;
 pub(crate) use crate::generated::nvjitlink::types::*;
 
 for_each_nvjitlink_function!(declare_api);
 
-/// The names of the results, at the index of their codes.
+/// The names of the results, each at the index of its code.
 const RESULTS: [&str; 19] = [
     "NVJITLINK_SUCCESS",
     "NVJITLINK_ERROR_UNRECOGNIZED_OPTION",
@@ -31,7 +33,7 @@ const RESULTS: [&str; 19] = [
 ];
 
 impl Api {
-    /// Turns what `function` returned into a result.
+    /// Converts the code that `function` returned into a result.
     pub(crate) fn check(&self, function: &'static str, code: nvJitLinkResult) -> Result<()> {
         if code == nvJitLinkResult::NVJITLINK_SUCCESS {
             return Ok(());
@@ -42,7 +44,11 @@ impl Api {
 
     #[cold]
     pub(crate) fn missing(&self, function: &'static str) -> Error {
-        Error::Missing(MissingFunction { library: "nvJitLink", function, since: Self::since(function) })
+        Error::Missing(MissingFunction {
+            library: "nvJitLink",
+            function,
+            since: Self::since(function).unwrap_or(CudaVersion::OLDEST_SUPPORTED),
+        })
     }
 }
 

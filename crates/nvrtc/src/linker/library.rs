@@ -4,17 +4,18 @@ use std::fmt;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
+use std::ffi::CString;
+
 use curium_driver::CudaVersion;
-use libloading::Library;
+use curium_driver::sys::load::{LibraryDescription, LoadedLibrary, Origin, Package};
 
 use super::api::Api;
 use super::{LinkOptions, Linker};
 use crate::Result;
 use crate::api::call;
-use crate::load::{self, Product};
 
-/// How nvJitLink is found.
-static NVJITLINK: Product = Product {
+/// The library of nvJitLink.
+static NVJITLINK: LibraryDescription = LibraryDescription {
     name: "nvJitLink",
     variable: "CURIUM_NVJITLINK_PATH",
     files: if cfg!(windows) {
@@ -22,17 +23,25 @@ static NVJITLINK: Product = Product {
     } else {
         &["libnvJitLink.so.13", "libnvJitLink.so.12"]
     },
-    packages: if cfg!(windows) {
-        &[r"nvidia\cu13\bin\x86_64", r"nvidia\nvjitlink\bin"]
+    origin: Origin::Toolkit(if cfg!(windows) {
+        &[
+            Package { name: "nvidia-nvjitlink", folder: r"nvidia\cu13\bin\x86_64" },
+            Package { name: "nvidia-nvjitlink-cu12", folder: r"nvidia\nvjitlink\bin" },
+        ]
     } else {
-        &["nvidia/cu13/lib", "nvidia/nvjitlink/lib"]
-    },
-    companion: None,
-    symbols: &["nvJitLinkComplete", "__nvJitLinkComplete_12_0"],
+        &[
+            Package { name: "nvidia-nvjitlink", folder: "nvidia/cu13/lib" },
+            Package { name: "nvidia-nvjitlink-cu12", folder: "nvidia/nvjitlink/lib" },
+        ]
+    }),
+    companions: &[],
+    required: &[c"nvJitLinkComplete"],
+    symbol_versions: &SYMBOL_VERSIONS,
+    check: |_| Ok(()),
 };
 
-/// The versions of nvJitLink that export functions only under names with a version in them, the newest first.
-const VERSIONED: [u32; 3] = [2, 1, 0];
+/// The suffixes of the symbols of nvJitLink 12.0 to 12.2, the newest first. These releases do not export the plain names.
+const SYMBOL_VERSIONS: [&str; 3] = ["_12_2", "_12_1", "_12_0"];
 
 /// NVIDIA's linker, loaded. Clones are cheap and stand for the same library, which stays loaded until the process ends.
 #[derive(Clone)]
@@ -56,8 +65,10 @@ impl NvJitLink {
         if let Some(library) = LOADED.get() {
             return Ok(library.clone());
         }
-        // SAFETY: the library was found under the names of nvJitLink, or the user chose it.
-        let library = unsafe { Self::from_library(load::installed(&NVJITLINK)?) }?;
+        // SAFETY: these are the names under which nvJitLink is installed.
+        let library = unsafe { NVJITLINK.load() }.map_err(Box::new)?;
+        // SAFETY: the library is nvJitLink.
+        let library = unsafe { Self::from_library(&library) }?;
         Ok(LOADED.get_or_init(|| library).clone())
     }
 
@@ -72,10 +83,10 @@ impl NvJitLink {
     ///
     /// [`Error::Load`](crate::Error::Load) says why the library did not serve.
     pub unsafe fn load_from(path: impl AsRef<Path>) -> Result<Self> {
-        // SAFETY: the caller vouches for the library.
-        let library = unsafe { load::from(&NVJITLINK, path.as_ref()) }?;
-        // SAFETY: as above.
-        unsafe { Self::from_library(library) }
+        // SAFETY: the caller upholds the same conditions.
+        let library = unsafe { NVJITLINK.load_from(path.as_ref()) }.map_err(Box::new)?;
+        // SAFETY: the caller guarantees that the library is nvJitLink.
+        unsafe { Self::from_library(&library) }
     }
 
     /// The CUDA version that this nvJitLink is of.
@@ -102,15 +113,10 @@ impl NvJitLink {
     /// # Safety
     ///
     /// The library is nvJitLink.
-    unsafe fn from_library(library: Library) -> Result<Self> {
-        let symbols = |function: &str| {
-            let [newest, middle, oldest] = VERSIONED.map(|minor| format!("__{function}_12_{minor}"));
-            [function.to_owned(), newest, middle, oldest]
-        };
-        // SAFETY: the caller vouches for the library, which is never closed.
-        let api = unsafe { Api::from_library(&library, symbols) };
-        let version = version(&api, &library)?;
-        std::mem::forget(library);
+    unsafe fn from_library(library: &LoadedLibrary) -> Result<Self> {
+        // SAFETY: the caller guarantees that the library is nvJitLink, and the list declares nvJitLink's functions.
+        let api = unsafe { library.table::<Api>() };
+        let version = version(&api, library)?;
         Ok(Self { api: Arc::new(api), version })
     }
 }
@@ -121,18 +127,19 @@ impl fmt::Debug for NvJitLink {
     }
 }
 
-/// What the library says, or, before CUDA 12.3, the newest version that it has symbols of.
-fn version(api: &Api, library: &Library) -> Result<CudaVersion> {
+/// Returns the reported version. Releases before CUDA 12.3 report none; their newest symbols are of their own version.
+fn version(api: &Api, library: &LoadedLibrary) -> Result<CudaVersion> {
     if api.nvJitLinkVersion.is_none() {
-        let has = |minor: &u32| {
-            let symbol = format!("__nvJitLinkComplete_12_{minor}");
-            // SAFETY: the symbol is only looked for.
-            unsafe { library.get::<*const ()>(symbol.as_bytes()) }.is_ok()
+        let exports = |suffix: &&str| {
+            let symbol = CString::new(format!("__nvJitLinkComplete{suffix}")).unwrap_or_default();
+            !library.address(&symbol).is_null()
         };
-        return Ok(CudaVersion::new(12, VERSIONED.into_iter().find(has).unwrap_or_default()));
+        let newest = SYMBOL_VERSIONS.iter().find(|suffix| exports(suffix));
+        let minor = newest.and_then(|suffix| suffix.rsplit('_').next()?.parse().ok());
+        return Ok(CudaVersion::new(12, minor.unwrap_or_default()));
     }
     let (mut major, mut minor) = (0, 0);
-    // SAFETY: `major` and `minor` are valid places for the answers.
+    // SAFETY: `major` and `minor` are valid for writes.
     unsafe { call!(api, nvJitLinkVersion(&raw mut major, &raw mut minor)) }?;
     Ok(CudaVersion::new(major, minor))
 }

@@ -2,7 +2,10 @@
 
 use std::ffi::CStr;
 
-use crate::api::declare_api;
+use curium_driver::CudaVersion;
+use curium_driver::sys::{FunctionTable as _, declare_api};
+
+use crate::api::call;
 use crate::error::{CallError, Error, MissingFunction, Result};
 use crate::generated::nvrtc::functions::for_each_nvrtc_function;
 pub(crate) use crate::generated::nvrtc::types::*;
@@ -10,7 +13,7 @@ pub(crate) use crate::generated::nvrtc::types::*;
 for_each_nvrtc_function!(declare_api);
 
 impl Api {
-    /// Turns what `function` returned into a result.
+    /// Converts the code that `function` returned into a result.
     pub(crate) fn check(&self, function: &'static str, code: nvrtcResult) -> Result<()> {
         if code == nvrtcResult::NVRTC_SUCCESS {
             return Ok(());
@@ -20,18 +23,30 @@ impl Api {
 
     #[cold]
     pub(crate) fn missing(&self, function: &'static str) -> Error {
-        Error::Missing(MissingFunction { library: "NVRTC", function, since: Self::since(function) })
+        Error::Missing(MissingFunction {
+            library: "NVRTC",
+            function,
+            since: Self::since(function).unwrap_or(CudaVersion::OLDEST_SUPPORTED),
+        })
     }
 
-    /// NVRTC's name for a code.
+    /// Returns the CUDA version of this NVRTC.
+    pub(super) fn version(&self) -> Result<CudaVersion> {
+        let (mut major, mut minor) = (0, 0);
+        // SAFETY: `major` and `minor` are valid for writes.
+        unsafe { call!(self, nvrtcVersion(&raw mut major, &raw mut minor)) }?;
+        Ok(CudaVersion::new(major.try_into().unwrap_or_default(), minor.try_into().unwrap_or_default()))
+    }
+
+    /// Returns NVRTC's name of a code.
     fn name(&self, code: nvrtcResult) -> Box<str> {
         let Some(function) = self.nvrtcGetErrorString else { return Box::from("an unnamed code") };
-        // SAFETY: the function takes any code at any time.
+        // SAFETY: the function accepts every code.
         let text = unsafe { function(code) };
         if text.is_null() {
             return Box::from("an unknown code");
         }
-        // SAFETY: NVRTC answers with a string that ends in NUL and lives as long as the library; it is copied at once.
+        // SAFETY: NVRTC returns a NUL-terminated string that lives as long as the library.
         let text = unsafe { CStr::from_ptr(text) };
         text.to_string_lossy().into()
     }

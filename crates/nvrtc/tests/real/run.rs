@@ -14,8 +14,7 @@ fn on_driver(test: impl FnOnce(&Driver)) {
     }
     let simulator =
         Simulator::new(Config::new().with_driver_version(CudaVersion::NEWEST_KNOWN)).expect("the settings are right");
-    // SAFETY: the simulator implements the driver's functions, and outlives everything made from this table.
-    let driver = unsafe { Driver::from_api(simulator.api()) }.expect("the table is complete");
+    let driver = simulator.driver::<Driver>().expect("the table is complete");
     test(&driver);
 }
 

@@ -50,8 +50,7 @@ fn every_kernel_of_the_test_set_compiles_and_loads_for_each_capability() {
         let counts = DEVICES.map(|(capability, model)| {
             let config = Config::new().with_driver_version(CudaVersion::NEWEST_KNOWN).with_device_model(model);
             let simulator = Simulator::new(config).expect("the settings are right");
-            // SAFETY: the simulator implements the driver's functions, and outlives everything made from this table.
-            let driver = unsafe { Driver::from_api(simulator.api()) }.expect("the table is complete");
+            let driver = simulator.driver::<Driver>().expect("the table is complete");
             sources().iter().map(|path| kernels_of(nvrtc, &driver, path, capability)).sum::<usize>()
         });
         // The newer a device, the more kernels are for it.

@@ -17,7 +17,7 @@ fn message(body: impl FnOnce(Simulator)) -> String {
 
 #[test]
 fn test_that_leaves_nothing_behind_returns_its_result() {
-    assert!(curium_sim::test(|simulator| simulator.live_handles().is_empty()));
+    assert!(curium_sim::test(|simulator: Simulator| simulator.live_handles().is_empty()));
 }
 
 #[test]
@@ -34,7 +34,7 @@ fn test_that_leaks_fails_with_the_object_and_its_call() {
         let context: CUcontext = handle!(api, cuDevicePrimaryCtxRetain(_, 0));
         assert!(!context.is_null());
     });
-    assert!(message.contains("left: context") && message.contains("cuDevicePrimaryCtxRetain"), "{message}");
+    assert!(message.contains("leak: context") && message.contains("cuDevicePrimaryCtxRetain"), "{message}");
 }
 
 #[test]

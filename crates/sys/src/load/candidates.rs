@@ -1,20 +1,29 @@
-//! Where a driver may lie.
+//! The paths at which a library may be installed.
 
+use std::env;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::vec;
 use std::vec::Vec;
 
 use super::privileges::has_raised_privileges;
+use super::{LibraryDescription, Origin, Package, python};
 
-/// The file names under which the driver is installed, the likelier first.
+/// The folders with libraries below the root of a toolkit or a conda environment.
 #[cfg(windows)]
-const NAMES: &[&str] = &["nvcuda.dll"];
+const IN_TOOLKIT: [&str; 2] = [r"bin\x64", "bin"];
 #[cfg(not(windows))]
-const NAMES: &[&str] = &["libcuda.so.1", "libcuda.so"];
+const IN_TOOLKIT: [&str; 2] = ["lib64", "lib"];
 
-/// Folders that the system's loader does not always search: WSL, NixOS, containers, Jetson.
+/// Folders of toolkits that the system's loader does not always search.
+#[cfg(windows)]
+const TOOLKIT_FOLDERS: [&str; 0] = [];
 #[cfg(not(windows))]
-const FOLDERS: &[&str] = &[
+const TOOLKIT_FOLDERS: [&str; 4] = ["/usr/local/cuda/lib64", "/opt/cuda/lib64", "/usr/lib64", "/usr/lib"];
+
+/// Folders of drivers that the system's loader does not always search: WSL, NixOS, containers, Jetson.
+#[cfg(not(windows))]
+const DRIVER_FOLDERS: &[&str] = &[
     "/usr/lib/wsl/lib",
     "/run/opengl-driver/lib",
     "/usr/local/nvidia/lib64",
@@ -24,55 +33,139 @@ const FOLDERS: &[&str] = &[
     "/usr/lib/aarch64-linux-gnu/tegra",
 ];
 
-/// What to open, in order.
-pub(super) fn paths() -> Vec<PathBuf> {
-    match chosen() {
-        Some(path) => in_folder_or_itself(Path::new(&path)),
-        None => installed(),
+/// The paths to open, and the folders that are not worth it.
+#[derive(Default)]
+pub(super) struct Candidates {
+    /// The paths to open, in order.
+    pub(super) paths: Vec<PathBuf>,
+    /// Folders that exist and contain no such library.
+    pub(super) folders: Vec<PathBuf>,
+}
+
+impl Candidates {
+    pub(super) fn of(library: &LibraryDescription) -> Self {
+        if let Some(chosen) = variable(library.variable) {
+            return Self { paths: in_folder_or_itself(library, Path::new(&chosen)), ..Self::default() };
+        }
+        match library.origin {
+            Origin::Driver => Self::installed(library, []),
+            Origin::Toolkit(packages) => Self::installed(library, toolkit_folders(packages)),
+        }
+    }
+
+    /// Returns the candidates without the environment variable; `folders` are those of toolkits.
+    pub(super) fn installed(library: &LibraryDescription, folders: impl IntoIterator<Item = PathBuf>) -> Self {
+        match library.origin {
+            Origin::Driver => Self { paths: driver_paths(library), ..Self::default() },
+            Origin::Toolkit(_) => Self::in_toolkits(library, folders),
+        }
+    }
+
+    /// Returns the bare names, and the files that exist in `folders`. Listing every name in every folder would hide the useful lines.
+    fn in_toolkits(library: &LibraryDescription, folders: impl IntoIterator<Item = PathBuf>) -> Self {
+        let mut candidates = Self { paths: bare_names(library), ..Self::default() };
+        for folder in folders.into_iter().filter(|folder| folder.is_dir()) {
+            let files = library.files.iter().map(|file| folder.join(file));
+            let present: Vec<_> = files.filter(|path| path.exists()).collect();
+            if present.is_empty() {
+                candidates.folders.push(folder);
+            } else {
+                candidates.paths.extend(present);
+            }
+        }
+        candidates
     }
 }
 
-/// The user's own choice, if it is to be trusted.
-fn chosen() -> Option<OsString> {
-    let path = std::env::var_os("CURIUM_DRIVER_PATH").filter(|path| !path.is_empty())?;
-    (!has_raised_privileges()).then_some(path)
-}
-
-fn in_folder_or_itself(path: &Path) -> Vec<PathBuf> {
-    if path.is_dir() { NAMES.iter().map(|name| path.join(name)).collect() } else { Vec::from([path.to_path_buf()]) }
-}
-
+/// Returns the preferred bare name, that name in each folder of drivers, and the other bare names.
 #[cfg(not(windows))]
-fn installed() -> Vec<PathBuf> {
-    let bare = NAMES[0];
-    let in_folders = FOLDERS.iter().map(|folder| Path::new(folder).join(bare));
-    let rest = NAMES[1..].iter().map(PathBuf::from);
-    core::iter::once(PathBuf::from(bare)).chain(in_folders).chain(rest).collect()
+fn driver_paths(library: &LibraryDescription) -> Vec<PathBuf> {
+    let Some((first, rest)) = library.files.split_first() else { return Vec::new() };
+    let in_folders = DRIVER_FOLDERS.iter().map(|folder| Path::new(folder).join(first));
+    core::iter::once(PathBuf::from(first)).chain(in_folders).chain(rest.iter().map(PathBuf::from)).collect()
 }
 
-/// The system folder alone: a bare name would be looked up beside the program first.
+/// Returns the files of the system folder alone: Windows searches the program's folder for a bare name first.
 #[cfg(windows)]
-fn installed() -> Vec<PathBuf> {
-    let root = std::env::var_os("SystemRoot").unwrap_or_else(|| OsString::from(r"C:\Windows"));
-    NAMES.iter().map(|name| Path::new(&root).join("System32").join(name)).collect()
+fn driver_paths(library: &LibraryDescription) -> Vec<PathBuf> {
+    let root = env::var_os("SystemRoot").unwrap_or_else(|| OsString::from(r"C:\Windows"));
+    library.files.iter().map(|name| Path::new(&root).join("System32").join(name)).collect()
+}
+
+/// Returns the folders of toolkits and of Python packages.
+fn toolkit_folders(packages: &'static [Package]) -> Vec<PathBuf> {
+    let toolkits = ["CUDA_HOME", "CUDA_PATH", "CONDA_PREFIX"].into_iter().filter_map(variable).map(PathBuf::from);
+    let in_toolkits = toolkits.flat_map(|toolkit| IN_TOOLKIT.map(|folder| toolkit.join(folder)));
+    let python = python::package_folders();
+    let in_packages = python.iter().flat_map(|folder| packages.iter().map(|package| folder.join(package.folder)));
+    in_toolkits.chain(in_packages).chain(TOOLKIT_FOLDERS.into_iter().map(PathBuf::from)).collect()
+}
+
+/// Returns every name of the library in the folder at `path`, or `path` itself if it is no folder.
+fn in_folder_or_itself(library: &LibraryDescription, path: &Path) -> Vec<PathBuf> {
+    if path.is_dir() { library.files.iter().map(|file| path.join(file)).collect() } else { vec![path.to_path_buf()] }
+}
+
+/// Returns the names for which the system's loader searches.
+#[cfg(not(windows))]
+fn bare_names(library: &LibraryDescription) -> Vec<PathBuf> {
+    library.files.iter().map(PathBuf::from).collect()
+}
+
+/// Returns nothing: Windows searches the folder of the program and the current folder for a bare name.
+#[cfg(windows)]
+fn bare_names(_library: &LibraryDescription) -> Vec<PathBuf> {
+    Vec::new()
+}
+
+/// Returns the value of an environment variable if it is set, unless the program has raised privileges.
+pub(super) fn variable(name: &str) -> Option<OsString> {
+    let value = env::var_os(name).filter(|value| !value.is_empty())?;
+    (!has_raised_privileges()).then_some(value)
 }
 
 #[cfg(all(test, not(windows)))]
 mod tests {
+    use std::fs;
+
     use super::*;
 
+    static EXAMPLE: LibraryDescription = LibraryDescription {
+        name: "example",
+        variable: "CURIUM_EXAMPLE_PATH",
+        files: &["libexample.so.13", "libexample.so.12"],
+        origin: Origin::Toolkit(&[Package { name: "example", folder: "nvidia/example/lib" }]),
+        companions: &[],
+        required: &[],
+        symbol_versions: &[],
+        check: |_| Ok(()),
+    };
+
     #[test]
-    fn versioned_name_comes_before_every_other_and_the_likely_stub_last() {
-        let paths = installed();
-        assert_eq!(paths.first(), Some(&PathBuf::from("libcuda.so.1")));
-        assert_eq!(paths.last(), Some(&PathBuf::from("libcuda.so")));
+    fn bare_names_come_first_in_the_order_of_the_description() {
+        let names: Vec<_> = EXAMPLE.files.iter().map(PathBuf::from).collect();
+        assert_eq!(Candidates::installed(&EXAMPLE, []).paths, names);
     }
 
     #[test]
-    fn folder_stands_for_the_drivers_in_it() {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
-        assert_eq!(in_folder_or_itself(folder), [folder.join("libcuda.so.1"), folder.join("libcuda.so")]);
-        let file = folder.join("Cargo.toml");
-        assert_eq!(in_folder_or_itself(&file), [file]);
+    fn folder_stands_for_the_libraries_in_it() {
+        let folder = tempfile::tempdir().expect("a folder can be created");
+        let all: Vec<_> = EXAMPLE.files.iter().map(|file| folder.path().join(file)).collect();
+        assert_eq!(in_folder_or_itself(&EXAMPLE, folder.path()), all);
+        fs::write(&all[1], "").expect("the folder is writable");
+        assert_eq!(in_folder_or_itself(&EXAMPLE, &all[1]), all[1..]);
+    }
+
+    #[test]
+    fn libraries_in_folders_follow_the_bare_names_and_folders_without_one_are_listed() {
+        let folder = tempfile::tempdir().expect("a folder can be created");
+        let (full, empty) = (folder.path().join("full"), folder.path().join("empty"));
+        fs::create_dir(&full).expect("the folder is writable");
+        fs::create_dir(&empty).expect("the folder is writable");
+        let library = full.join(EXAMPLE.files[1]);
+        fs::write(&library, "").expect("the folder is writable");
+        let candidates = Candidates::installed(&EXAMPLE, [full, empty.clone(), folder.path().join("absent")]);
+        assert_eq!(candidates.paths[EXAMPLE.files.len()..], [library]);
+        assert_eq!(candidates.folders, [empty]);
     }
 }

@@ -1,109 +1,144 @@
-//! The error of loading the driver.
+//! The error of loading a library.
 
 use core::fmt;
 use std::boxed::Box;
 use std::format;
 use std::path::PathBuf;
-use std::string::ToString as _;
+use std::string::{String, ToString as _};
+use std::vec::Vec;
 
+use thiserror::Error;
+
+use super::{LibraryDescription, Origin, Package};
 use crate::CudaVersion;
 
-/// No CUDA driver could be loaded: every path that was tried, with the reason why it was rejected.
+/// A library could not be loaded.
 ///
-/// The text, of `Display` and `Debug` alike, has a line for each path and a last one with advice.
+/// The text, of `Display` and `Debug` alike, has one line for each path tried, one with the folders that contain no such library, and a
+/// last line with advice.
+#[derive(Error)]
 #[non_exhaustive]
 pub struct LoadError {
+    /// The library, such as `CUDA driver`.
+    pub library: &'static str,
     /// Every path tried, in order.
     pub attempts: Box<[Attempt]>,
+    /// The folders that were searched and contain no such library.
+    pub folders: Box<[PathBuf]>,
+    variable: &'static str,
+    origin: Origin,
 }
 
-/// One path that was tried. The text is the path and the reason why it was rejected.
+/// One path that was tried. The text is the path and the reason for its rejection.
 #[non_exhaustive]
 pub struct Attempt {
-    /// The argument of the system's loader: a path, or a name that it searches for.
+    /// The argument of the system's loader: a path, or a file name that it searches for.
     pub path: PathBuf,
     /// The reason.
     pub rejection: Rejection,
 }
 
 /// The reason why a library was rejected.
+#[derive(Error)]
 #[non_exhaustive]
 pub enum Rejection {
-    /// The system's loader found no such library, or it is no library, or one of its dependencies is missing.
+    /// The file does not exist, is not a library, or depends on a library that is missing.
+    #[error("{reason}")]
     Unloadable {
         /// The message of the system's loader.
         reason: Box<str>,
     },
-    /// The library exports no `cuInit` and `cuDriverGetVersion`.
-    NotADriver,
-    /// The toolkit's stub, which serves linking only.
+    /// The library lacks a function that every version of the described one exports.
+    #[error("not the library of the {library} (missing function {missing})")]
+    OtherLibrary {
+        /// The library that was expected.
+        library: &'static str,
+        /// The function that is missing.
+        missing: &'static str,
+    },
+    /// The toolkit's stub library, which is for linking only.
+    #[error("the CUDA toolkit's stub library, which is for linking only")]
     Stub,
-    /// A driver that fails to report its version.
+    /// The library failed to report its version.
+    #[error("{function} failed (code {code})")]
     NoVersion {
-        /// The `CUresult` that it returned.
+        /// The function that failed.
+        function: &'static str,
+        /// The code that it returned.
         code: u32,
     },
-    /// A driver older than Curium supports.
+    /// The library is older than Curium supports.
+    #[error("too old (CUDA {found}; CUDA {needed} or newer is required)")]
     TooOld {
-        /// The version of this driver.
+        /// The CUDA version of the library.
         found: CudaVersion,
+        /// The oldest version that Curium supports.
+        needed: CudaVersion,
     },
 }
 
 impl LoadError {
-    /// Returns advice that fits the rejections.
-    fn advice(&self) -> &'static str {
+    pub(super) fn new(library: &LibraryDescription, attempts: Vec<Attempt>, folders: Vec<PathBuf>) -> Self {
+        let LibraryDescription { name, variable, origin, .. } = *library;
+        Self { library: name, attempts: attempts.into(), folders: folders.into(), variable, origin }
+    }
+
+    fn advice(&self) -> String {
+        match self.origin {
+            Origin::Driver => self.driver_advice(),
+            Origin::Toolkit(packages) => self.toolkit_advice(packages),
+        }
+    }
+
+    fn driver_advice(&self) -> String {
         let any = |matches: fn(&Rejection) -> bool| self.attempts.iter().any(|attempt| matches(&attempt.rejection));
         if any(|rejection| matches!(rejection, Rejection::TooOld { .. })) {
-            "update the NVIDIA driver"
+            "update the NVIDIA driver".into()
         } else if any(|rejection| matches!(rejection, Rejection::Stub)) {
-            "install the NVIDIA driver, and remove the toolkit's `stubs` folder from the library search path"
+            "install the NVIDIA driver, and remove the toolkit's `stubs` folder from the library search path".into()
         } else {
-            "install the NVIDIA driver, or set CURIUM_DRIVER_PATH to its library; in a container, pass the GPU through with the \
-             NVIDIA container toolkit"
+            format!(
+                "install the NVIDIA driver, or set {} to its library; in a container, pass the GPU through with the NVIDIA Container \
+                 Toolkit",
+                self.variable
+            )
         }
+    }
+
+    fn toolkit_advice(&self, packages: &[Package]) -> String {
+        let commands: Vec<_> = packages.iter().map(|package| format!("`pip install {}`", package.name)).collect();
+        let variable = self.variable;
+        format!(
+            "{}, or install the CUDA toolkit, or set {variable} to the library or its folder",
+            commands.join(" or ")
+        )
     }
 }
 
 impl fmt::Display for LoadError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("no CUDA driver could be loaded; tried")?;
+        write!(formatter, "no {} could be loaded; tried", self.library)?;
         for attempt in &self.attempts {
             write!(formatter, "\n  {attempt}")?;
         }
         if self.attempts.is_empty() {
-            formatter.write_str(" nothing (CUDA has no driver for this platform)")?;
+            formatter.write_str(" nothing (no candidate on this platform)")?;
+        }
+        for (index, folder) in self.folders.iter().enumerate() {
+            let before = if index == 0 { "\n  not found in " } else { ", " };
+            write!(formatter, "{before}{}", folder.display())?;
         }
         write!(formatter, "\nto fix it: {}", self.advice())
     }
 }
 
-impl core::error::Error for LoadError {}
-
 impl fmt::Display for Attempt {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (path, reason) = (format!("{}: ", self.path.display()), self.rejection.to_string());
-        // The system's own words often begin with the path.
+        // The system's message often begins with the path.
         write!(formatter, "{path}{}", reason.strip_prefix(&path).unwrap_or(&reason))
     }
 }
-
-impl fmt::Display for Rejection {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Unloadable { reason } => formatter.write_str(reason),
-            Self::NotADriver => formatter.write_str("not a CUDA driver (cuInit or cuDriverGetVersion is missing)"),
-            Self::Stub => formatter.write_str("the CUDA toolkit's stub library, which serves linking only"),
-            Self::NoVersion { code } => write!(formatter, "cuDriverGetVersion failed (code {code})"),
-            Self::TooOld { found } => {
-                let needed = CudaVersion::OLDEST_SUPPORTED;
-                write!(formatter, "a driver for CUDA {found} (CUDA {needed} or newer is required)")
-            }
-        }
-    }
-}
-
-impl core::error::Error for Rejection {}
 
 impl fmt::Debug for LoadError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -1,12 +1,12 @@
-//! Programs that have rights which their caller lacks.
+//! Detection of set-uid programs.
 #![cfg_attr(
     all(target_os = "linux", not(miri)),
-    expect(unsafe_code, reason = "the auxiliary vector is read through C")
+    expect(unsafe_code, reason = "the auxiliary vector is read through the C library")
 )]
 
-/// Whether the program runs with more rights than its caller, so that the caller must not choose code for it, nor files that it
-/// writes.
-#[doc(hidden)]
+/// Returns `true` if the program runs with more privileges than its caller (set-uid, set-gid, file capabilities).
+///
+/// The environment of such a program must not select code that it loads or files that it writes.
 #[cfg(all(target_os = "linux", not(miri)))]
 #[must_use]
 pub fn has_raised_privileges() -> bool {
@@ -18,8 +18,7 @@ pub fn has_raised_privileges() -> bool {
     getauxval(AT_SECURE) != 0
 }
 
-/// Other systems have no driver that such a program could be tricked with, and Miri has no C library to ask.
-#[doc(hidden)]
+/// Returns `false`: CUDA supports no other system with set-uid programs, and Miri cannot read the auxiliary vector.
 #[cfg(not(all(target_os = "linux", not(miri))))]
 #[must_use]
 pub fn has_raised_privileges() -> bool {

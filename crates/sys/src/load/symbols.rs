@@ -6,9 +6,10 @@ use libloading::Library;
 #[cfg(unix)]
 use libloading::os::unix;
 
-/// An open library whose symbols are looked up by the hundred. It is closed when this is dropped.
+/// The symbols of an open library, which is closed on drop.
+#[derive(Debug)]
 pub(super) struct Symbols {
-    /// The handle of the system's loader. The library's own look-up would copy each name and the text of each failure.
+    /// The handle of the system's loader. `Library::get` would copy each name and each error message.
     #[cfg(unix)]
     handle: *mut c_void,
     #[cfg(not(unix))]
@@ -21,9 +22,9 @@ impl Symbols {
         Self { handle: unix::Library::from(library).into_raw() }
     }
 
-    /// The address of a symbol, null if the library has none of this name.
+    /// Returns the address of a symbol, null if the library does not export it.
     pub(super) fn address(&self, name: &CStr) -> *const c_void {
-        // SAFETY: the handle is that of an open library, and the name ends with a NUL.
+        // SAFETY: the handle belongs to an open library, and the name ends with a NUL.
         unsafe { dlsym(self.handle, name.as_ptr()) }
     }
 }
@@ -31,7 +32,7 @@ impl Symbols {
 #[cfg(unix)]
 impl Drop for Symbols {
     fn drop(&mut self) {
-        // SAFETY: the handle came from `into_raw` and is not used after this.
+        // SAFETY: the handle came from `into_raw` and is not used afterwards.
         drop(unsafe { unix::Library::from_raw(self.handle) });
     }
 }
@@ -42,15 +43,15 @@ impl Symbols {
         Self { library }
     }
 
-    /// The address of a symbol, null if the library has none of this name.
+    /// Returns the address of a symbol, null if the library does not export it.
     pub(super) fn address(&self, name: &CStr) -> *const c_void {
-        // SAFETY: the symbol is only taken as an address here; a function pointer has the size that is asked for.
+        // SAFETY: the symbol is read as an address only, which has the size of a function pointer.
         let symbol = unsafe { self.library.get::<*const c_void>(name.to_bytes_with_nul()) };
         symbol.map_or(core::ptr::null(), |symbol| *symbol)
     }
 }
 
-// SAFETY: `dlsym` of the C library has this signature. `libloading` has linked to it.
+// SAFETY: `dlsym` of the C library has this signature. `libloading` links to it.
 #[cfg(unix)]
 unsafe extern "C" {
     fn dlsym(handle: *mut c_void, name: *const core::ffi::c_char) -> *mut c_void;

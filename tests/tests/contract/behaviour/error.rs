@@ -32,8 +32,7 @@ fn described(driver: &Driver, code: CUresult) -> Option<[String; 2]> {
 fn names_and_texts_of_codes_are_those_of_hardware() {
     on_driver(|test| {
         let simulator = Simulator::new(Config::new()).expect("there is room for a simulator");
-        // SAFETY: the table is that of a driver, which lives until the end of the test.
-        let simulated = unsafe { Driver::from_api(simulator.api()) }.expect("the simulator starts");
+        let simulated = simulator.driver::<Driver>().expect("the simulator starts");
         let (mut known, mut different) = (0, String::new());
         for code in (0..=LAST).map(CUresult) {
             let (Some(found), Some(expected)) = (described(test.driver(), code), described(&simulated, code)) else {

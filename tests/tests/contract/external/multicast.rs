@@ -88,8 +88,7 @@ fn driver(simulator: &Simulator) -> Driver {
 }
 
 fn device_of_another_driver(simulator: &Simulator) -> Device {
-    // SAFETY: the simulator implements the driver's functions, and outlives everything made from this table.
-    let driver = unsafe { Driver::from_api(simulator.api()) }.expect("the simulator initialises");
+    let driver = simulator.driver::<Driver>().expect("the simulator initialises");
     driver.device(0).expect("there is a device")
 }
 

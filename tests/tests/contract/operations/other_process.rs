@@ -18,8 +18,7 @@ impl OtherProcess {
     pub(super) fn new(fixture: &Fixture) -> Result<Self> {
         fixture.driver.device_count()?;
         let simulator = Simulator::new(Config::new()).expect("a simulator can be made");
-        // SAFETY: the simulator implements the driver's functions, and ends behind what is made from this table.
-        let driver = unsafe { Driver::from_api(simulator.api()) }?;
+        let driver = simulator.driver::<Driver>()?;
         let device = driver.device(0)?;
         Ok(Self { stream: device.primary_context()?.stream()?, device, driver, _simulator: simulator })
     }

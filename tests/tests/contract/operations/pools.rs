@@ -1,5 +1,6 @@
 //! The operations on pools and on memory of other processes.
 
+#[cfg(unix)]
 use std::os::fd::AsFd;
 
 use curium_driver::{MemoryHandleTypes, Result};
@@ -26,6 +27,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
     ("MemoryPool::trim_to", |fixture| made(pool(fixture)?.trim_to(0)?)),
     ("MemoryPool::access", |fixture| made(pool(fixture)?.access(&fixture.device)?)),
     ("MemoryPool::set_access", |fixture| made(pool(fixture)?.set_access(&fixture.device, MemoryAccess::ReadWrite)?)),
+    #[cfg(unix)]
     ("MemoryPool::export_fd", |fixture| made(pool(fixture)?.export_fd()?)),
     ("MemoryPool::close", |fixture| pool(fixture)?.close().map_err(|returned| returned.error).map(boxed)),
     ("IpcMemoryHandle::of", |fixture| {
@@ -48,6 +50,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
     ("MemoryPool::reuses_opportunistically", |fixture| made(pool(fixture)?.reuses_opportunistically()?)),
     ("MemoryPool::set_reuses_opportunistically", |fixture| made(pool(fixture)?.set_reuses_opportunistically(false)?)),
     ("MemoryPool::reuses_by_waiting", |fixture| made(pool(fixture)?.reuses_by_waiting()?)),
+    #[cfg(unix)]
     ("MemoryPool::export_pointer", |fixture| {
         let memory = block(&fixture.stream, pool(fixture)?)?;
         // Memory has a name only once its pool was shared.
@@ -68,8 +71,11 @@ pub(super) const NEWER: &[Operation] = &[
 
 /// Those that open what another process shares: another simulator.
 pub(super) const SHARED: &[Operation] = &[
+    #[cfg(unix)]
     ("MemoryPool::import_fd", |fixture| made(import(fixture)?.imported)),
+    #[cfg(unix)]
     ("MemoryPool::import_pointer", |fixture| made(open(fixture)?)),
+    #[cfg(unix)]
     ("PoolMemory::close", |fixture| {
         let Opened { memory, shared } = open(fixture)?;
         memory.close()?;
@@ -94,6 +100,7 @@ pub(super) const SOLITARY: &[Operation] = &[
 const KIND: PoolKind = PoolKind::Pinned;
 
 /// A pool of another process, here and there.
+#[cfg(unix)]
 struct SharedPool {
     imported: MemoryPool,
     theirs: Block<MemoryPool>,
@@ -101,11 +108,13 @@ struct SharedPool {
 }
 
 /// Memory of such a pool.
+#[cfg(unix)]
 struct Opened {
     memory: PoolMemory,
     shared: SharedPool,
 }
 
+#[cfg(unix)]
 fn import(fixture: &Fixture) -> Result<SharedPool> {
     let owner = OtherProcess::new(fixture)?;
     let options = PoolOptions::new(&owner.device).with_handle_types(MemoryHandleTypes::POSIX_FILE_DESCRIPTOR);
@@ -116,6 +125,7 @@ fn import(fixture: &Fixture) -> Result<SharedPool> {
     Ok(SharedPool { imported, theirs, _owner: owner })
 }
 
+#[cfg(unix)]
 fn open(fixture: &Fixture) -> Result<Opened> {
     let shared = import(fixture)?;
     let name = shared.theirs.resource.export_pointer(shared.theirs.pointer).expect("the pool is shared");

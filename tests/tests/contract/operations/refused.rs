@@ -1,9 +1,12 @@
 //! The operations that no simulated machine supports, as far as they need nothing that one would have made.
 
+#[cfg(unix)]
 use std::fs::File;
+#[cfg(unix)]
 use std::os::fd::OwnedFd;
 
 use curium_driver::{DiskCache, Image, JitOptions, Library, Module, Result};
+#[cfg(unix)]
 use curium_memory::external::{ExternalMemory, ExternalMemoryKind, ExternalSemaphore, ExternalSemaphoreKind};
 use curium_memory::multicast::{MulticastObject, MulticastOptions};
 use curium_memory::virtual_memory::Granularity;
@@ -34,9 +37,11 @@ pub(super) const OPERATIONS: &[Operation] = &[
         let batch = DecompressBatch::new().add(Compression::Lz4, source.as_slice(), target, written)?;
         made(batch.enqueue(&fixture.stream)?)
     }),
+    #[cfg(unix)]
     ("ExternalMemory::import_fd", |fixture| {
         made(ExternalMemory::import_fd(&fixture.context, descriptor(), ExternalMemoryKind::Opaque, 4096, false)?)
     }),
+    #[cfg(unix)]
     ("ExternalSemaphore::import_fd", |fixture| {
         made(ExternalSemaphore::import_fd(&fixture.context, descriptor(), ExternalSemaphoreKind::Timeline)?)
     }),
@@ -63,6 +68,7 @@ fn levels(fixture: &Fixture) -> Result<MipmappedArray<u32>> {
 }
 
 /// A file that is no memory of any device.
+#[cfg(unix)]
 fn descriptor() -> OwnedFd {
     File::open("/dev/null").expect("the system has it").into()
 }

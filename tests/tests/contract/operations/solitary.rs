@@ -4,10 +4,14 @@
 use std::num::NonZero;
 
 use curium_driver::{
-    AttachMode, CheckpointProcess, CoreDump, CoreDumpFlags, CoreDumpListener, DevicePointer, Error, Event, EventFlags,
-    Graph, HostFunctionWait, IpcEventHandle, Module, Partition, ProcessState, Result, Trace,
+    AttachMode, CheckpointProcess, DevicePointer, Error, Event, EventFlags, Graph, HostFunctionWait, IpcEventHandle,
+    Module, Partition, ProcessState, Result, Trace,
 };
-use curium_memory::{DeviceVec, UnifiedBuffer, export_dma_buf};
+#[cfg(unix)]
+use curium_driver::{CoreDump, CoreDumpFlags, CoreDumpListener};
+#[cfg(target_os = "linux")]
+use curium_memory::export_dma_buf;
+use curium_memory::{DeviceVec, UnifiedBuffer};
 use curium_sys::CUdevice_P2PAttribute;
 
 use super::{Fixture, Operation, boxed, made};
@@ -65,20 +69,35 @@ pub(super) const OPERATIONS: &[Operation] = &[
     ("CheckpointProcess::locked", |fixture| made(CheckpointProcess::locked(&fixture.driver, 1)?)),
     ("CheckpointProcess::checkpointed", |fixture| made(CheckpointProcess::checkpointed(&fixture.driver, 1)?)),
     ("ProcessState::of", |fixture| made(ProcessState::of(&fixture.driver, 1)?)),
+    #[cfg(unix)]
     ("CoreDump::is_enabled", |fixture| made(dump(fixture).is_enabled()?)),
+    #[cfg(unix)]
     ("CoreDump::set_enabled", |fixture| made(dump(fixture).set_enabled(false)?)),
+    #[cfg(unix)]
     ("CoreDump::triggers_host", |fixture| made(dump(fixture).triggers_host()?)),
+    #[cfg(unix)]
     ("CoreDump::set_triggers_host", |fixture| made(dump(fixture).set_triggers_host(true)?)),
+    #[cfg(unix)]
     ("CoreDump::is_user_triggered", |fixture| made(dump(fixture).is_user_triggered()?)),
+    #[cfg(unix)]
     ("CoreDump::set_user_triggered", |fixture| made(dump(fixture).set_user_triggered(false)?)),
+    #[cfg(unix)]
     ("CoreDump::file", |fixture| made(dump(fixture).file()?)),
+    #[cfg(unix)]
     ("CoreDump::set_file", |fixture| made(dump(fixture).set_file("core")?)),
+    #[cfg(unix)]
     ("CoreDump::pipe", |fixture| made(dump(fixture).pipe()?)),
+    #[cfg(unix)]
     ("CoreDump::set_pipe", |fixture| made(dump(fixture).set_pipe("pipe")?)),
+    #[cfg(unix)]
     ("CoreDump::flags", |fixture| made(dump(fixture).flags()?)),
+    #[cfg(unix)]
     ("CoreDump::set_flags", |fixture| made(dump(fixture).set_flags(CoreDumpFlags::empty())?)),
+    #[cfg(unix)]
     ("CoreDumpListener::on_start", |fixture| made(CoreDumpListener::on_start(&fixture.driver, |_| {})?)),
+    #[cfg(unix)]
     ("CoreDumpListener::on_completion", |fixture| made(CoreDumpListener::on_completion(&fixture.driver, |_| {})?)),
+    #[cfg(unix)]
     ("CoreDumpListener::close", |fixture| {
         let listener = CoreDumpListener::on_start(&fixture.driver, |_| {})?;
         listener.close().map_err(|returned| returned.error).map(boxed)
@@ -95,6 +114,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
         let peer = fixture.driver.device(1)?.primary_context()?;
         made(fixture.context.enable_peer_access(&peer)?)
     }),
+    #[cfg(target_os = "linux")]
     ("dma_buf::export_dma_buf", |fixture| {
         made(export_dma_buf(&fixture.context, fixture.buffer.as_pointer(), fixture.buffer.byte_len())?)
     }),
@@ -116,6 +136,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
 ];
 
 /// The settings of the fixture's context.
+#[cfg(unix)]
 fn dump(fixture: &Fixture) -> CoreDump {
     CoreDump::of_context(&fixture.context)
 }

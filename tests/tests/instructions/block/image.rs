@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use curium_driver::{Result, Stream};
 use curium_memory::{
-    AddressMode, Array, ArrayFlags, ArrayShape, FilterMode, Half, MipmappedArray, Surface, Texel, Texture,
-    TextureFlags, TextureOptions,
+    AddressMode, Array, ArrayFlags, ArrayShape, FilterMode, MipmappedArray, Surface, Texel, Texture, TextureFlags,
+    TextureOptions,
 };
+use half::f16;
 
 use super::Prepared;
 use super::matrix::half;
@@ -239,7 +240,7 @@ impl Picture {
                 }
             };
         }
-        move |stream| prepare!(stream, U8: u8, S8: i8, U16: u16, S16: i16, U32: u32, S32: i32, F16: Half, F32: f32)
+        move |stream| prepare!(stream, U8: u8, S8: i8, U16: u16, S16: i16, U32: u32, S32: i32, F16: f16, F32: f32)
     }
 
     fn make<T: Texel>(&self, stream: &Stream, element: impl Fn([u32; 4]) -> T) -> Result<Prepared> {
@@ -316,6 +317,6 @@ numbers! {
     i16 = |bits| bits as i16;
     u32 = |bits| bits;
     i32 = u32::cast_signed;
-    Half = |bits| Half(bits as u16);
+    f16 = |bits| f16::from_bits(bits as u16);
     f32 = f32::from_bits;
 }

@@ -1,4 +1,4 @@
-//! Whether a device computes.
+//! The test kernel on each device.
 
 use curium::sys::CUresult;
 
@@ -7,13 +7,13 @@ use crate::doctor::finding::Finding;
 
 const CHECK: &str = "device";
 
-/// What came of a device.
+/// Reports the result of the test kernel on a device.
 pub(super) fn check((ordinal, device): (usize, &DeviceTrial)) -> Finding {
     let DeviceTrial { name, compute_capability, outcome } = device;
     let called = format!("device {ordinal}, {name} (compute capability {compute_capability})");
     match outcome {
         Ok(milliseconds) => {
-            Finding::good(CHECK, format!("{called}: a kernel computes what it should, {milliseconds} ms from nothing"))
+            Finding::good(CHECK, format!("{called}: test kernel passed ({milliseconds} ms including initialization)"))
         }
         Err(failure) => explain(&called, failure),
     }
@@ -26,24 +26,24 @@ fn explain(called: &str, failure: &Failure) -> Finding {
             "exclusive",
             what,
             [
-                "another process has the GPU for itself: `nvidia-smi` lists it",
-                "let several use it: `sudo nvidia-smi -c DEFAULT`",
+                "another process uses the GPU exclusively: `nvidia-smi` lists it",
+                "allow several processes: `sudo nvidia-smi -c DEFAULT`",
             ],
         ),
         CUresult::CUDA_ERROR_OUT_OF_MEMORY => Finding::failure(
             "memory",
             what,
             [
-                "other processes have taken the memory: `nvidia-smi` lists them",
-                "in a container or a job, see the limits of the host's memory as well (`ulimit -a`)",
+                "other processes use the memory: `nvidia-smi` lists them",
+                "in a container or a job: check the limits of host memory, too (`ulimit -a`)",
             ],
         ),
         CUresult::CUDA_ERROR_ECC_UNCORRECTABLE => Finding::failure(
             "ecc",
             what,
             [
-                "the GPU's memory has an error that could not be corrected: `nvidia-smi -q -d ECC,ROW_REMAPPER`",
-                "restart, so that the rows are replaced; a GPU that has no spare rows has to be exchanged",
+                "the GPU's memory has an uncorrectable error: `nvidia-smi -q -d ECC,ROW_REMAPPER`",
+                "reset the GPU or restart to remap the rows; replace a GPU without spare rows",
             ],
         ),
         CUresult::CUDA_ERROR_NO_BINARY_FOR_GPU
@@ -51,16 +51,16 @@ fn explain(called: &str, failure: &Failure) -> Finding {
         | CUresult::CUDA_ERROR_INVALID_PTX => Finding::failure(
             "ptx",
             what,
-            ["the driver took none of the plainest PTX: install it again, or a newer one; see CUDA_DISABLE_PTX_JIT"],
+            ["the driver rejected simple PTX: reinstall or update it, and check CUDA_DISABLE_PTX_JIT"],
         ),
         CUresult::CUDA_ERROR_JIT_COMPILER_NOT_FOUND => Finding::failure(
             "jit",
             what,
             [
-                "the driver's compiler for PTX is absent: install libnvidia-ptxjitcompiler of the driver's version",
+                "the driver's PTX compiler is missing: install libnvidia-ptxjitcompiler of the driver's version",
                 "in a container, NVIDIA_DRIVER_CAPABILITIES must contain `compute`",
             ],
         ),
-        _ => Finding::failure(CHECK, what, ["see what `sudo dmesg` says of NVRM and Xid, and `nvidia-smi -q`"]),
+        _ => Finding::failure(CHECK, what, ["check `sudo dmesg` for NVRM and Xid messages, and `nvidia-smi -q`"]),
     }
 }

@@ -9,9 +9,8 @@ use super::Error;
 /// `?` converts it into [`Error`] and drops the value. Match on the fields, or call [`into_parts`](Self::into_parts), to use the value again.
 ///
 /// ```
-/// # let simulator = curium_sim::Simulator::new(curium_sim::Config::new())?;
-/// # // SAFETY: the simulator implements the driver's functions, and outlives everything made from this table.
-/// # let driver = unsafe { curium_driver::Driver::from_api(simulator.api()) }?;
+/// # let simulator = curium_sim::Simulator::new(curium_sim::Config::new()).expect("a simulator can be created");
+/// # let driver = simulator.driver::<curium_driver::Driver>()?;
 /// use curium_driver::{Error, Returned, Stream};
 ///
 /// # let context = driver.device(0)?.primary_context()?;

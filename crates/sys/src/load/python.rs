@@ -1,13 +1,14 @@
-//! The packages of Python environments, which many machines have CUDA's libraries from.
+//! The package folders of Python environments, which contain CUDA's libraries on many machines.
 
 use std::collections::BTreeSet;
-use std::env;
 use std::path::{Path, PathBuf};
+use std::vec::Vec;
+use std::{env, vec};
 
 use super::candidates::variable;
 
-/// The folders that the packages of the active environments lie in: that of a virtual or conda environment, of the `python3` that
-/// would be started, of the user, and of the system.
+/// Returns the package folders of the active environments: the virtual or conda environment, the first `python3` in `PATH`, the user's
+/// and the system's.
 pub(super) fn package_folders() -> Vec<PathBuf> {
     let environments = ["VIRTUAL_ENV", "CONDA_PREFIX"].into_iter().filter_map(variable).map(PathBuf::from);
     let user = variable("HOME").map(|home| PathBuf::from(home).join(".local"));
@@ -17,7 +18,7 @@ pub(super) fn package_folders() -> Vec<PathBuf> {
     prefixes.filter(|prefix| seen.insert(prefix.clone())).flat_map(|prefix| in_prefix(&prefix)).collect()
 }
 
-/// Where the first `python3` of the search path is installed: where it lies, and where the link that it mostly is points to.
+/// Returns the installation prefixes of the first `python3` in `PATH`: of the file, and of the target if it is a symbolic link.
 fn interpreter_prefixes() -> Vec<PathBuf> {
     let name = if cfg!(windows) { "python.exe" } else { "python3" };
     let path = variable("PATH").unwrap_or_default();
@@ -32,7 +33,7 @@ fn interpreter_prefixes() -> Vec<PathBuf> {
     [Some(file), real].into_iter().flatten().filter_map(|file| prefix(&file)).collect()
 }
 
-/// The folders of packages below `prefix`, those of the newest Python first.
+/// Returns the package folders below `prefix`, those of the newest Python first.
 fn in_prefix(prefix: &Path) -> Vec<PathBuf> {
     if cfg!(windows) {
         return vec![prefix.join("Lib").join("site-packages")].into_iter().filter(|folder| folder.is_dir()).collect();
@@ -47,7 +48,7 @@ fn in_prefix(prefix: &Path) -> Vec<PathBuf> {
     packages.filter(|folder| folder.is_dir()).collect()
 }
 
-/// The 12 of `python3.12`, which is more than the 9 of `python3.9`.
+/// Returns the minor version as a number, so that `python3.12` is newer than `python3.9`.
 fn minor_version(path: &Path) -> u32 {
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     name.strip_prefix("python3.").and_then(|minor| minor.parse().ok()).unwrap_or_default()
@@ -61,7 +62,7 @@ mod tests {
 
     #[test]
     fn packages_of_the_newest_python_come_first() {
-        let prefix = tempfile::tempdir().expect("a folder can be made");
+        let prefix = tempfile::tempdir().expect("a folder can be created");
         for folder in ["lib/python3.9/site-packages", "lib/python3.12/site-packages", "lib/perl5/site-packages"] {
             fs::create_dir_all(prefix.path().join(folder)).expect("the folder is writable");
         }

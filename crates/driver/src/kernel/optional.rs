@@ -1,0 +1,53 @@
+//! Optional pointers as parameters of kernels.
+
+use curium_sys::CUdeviceptr;
+
+#[cfg(feature = "graphs")]
+use super::signature::NodeArgument;
+use super::signature::{Argument, Parameter};
+use crate::hazard::AccessGuard;
+use crate::{DevicePointer, Result};
+
+/// The kernel sees a pointer, which is null for `None`.
+impl<T> Parameter for Option<&[T]> {
+    type Raw = CUdeviceptr;
+}
+
+/// The kernel sees a pointer, which is null for `None`.
+impl<T> Parameter for Option<&mut [T]> {
+    type Raw = CUdeviceptr;
+}
+
+macro_rules! optional {
+    ($($slice:ty),*) => {$(
+        // SAFETY: the argument is bound and recorded if there is one; the kernel declares that the pointer may be null otherwise.
+        unsafe impl<'a, T, A: Argument<$slice>> Argument<Option<$slice>> for Option<A> {
+            #[inline]
+            unsafe fn bind(&mut self, guard: &mut AccessGuard<'_>) -> Result<CUdeviceptr> {
+                match self {
+                    // SAFETY: the caller's promise is the same.
+                    Some(argument) => unsafe { argument.bind(guard) },
+                    None => Ok(DevicePointer::<T>::null().as_raw()),
+                }
+            }
+
+            #[inline]
+            unsafe fn launched(&mut self, guard: &mut AccessGuard<'_>) {
+                if let Some(argument) = self {
+                    // SAFETY: the caller's promise is the same.
+                    unsafe { argument.launched(guard) };
+                }
+            }
+        }
+
+        #[cfg(feature = "graphs")]
+        impl<'a, T> NodeArgument<Option<$slice>> for DevicePointer<T> {
+            #[inline]
+            fn value(&self) -> CUdeviceptr {
+                self.as_raw()
+            }
+        }
+    )*};
+}
+
+optional!(&'a [T], &'a mut [T]);

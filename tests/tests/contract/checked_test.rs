@@ -1,0 +1,111 @@
+//! `curium_sim::test`: a test fails on leaks and on everything that the simulator reports.
+#![cfg(not(miri))]
+
+use std::panic::{AssertUnwindSafe, catch_unwind, panic_any};
+
+use curium_driver::{Device, Driver, LaunchConfig, Library, Result};
+use curium_memory::DeviceBuffer;
+use curium_sim::{Config, Simulator};
+use curium_tests::{kernels, uses_cuda};
+
+use crate::check::EXCHANGE;
+
+/// Returns the message with which a test of `body` fails; `None` on this machine's driver, where nothing simulates.
+fn failure<R>(body: impl FnOnce(Device) -> R) -> Option<String> {
+    if uses_cuda() {
+        return None;
+    }
+    let outcome = catch_unwind(AssertUnwindSafe(|| drop(curium_sim::test(body))));
+    let panic = outcome.expect_err("the test fails");
+    Some(panic.downcast_ref::<String>().expect("the panic has a message").clone())
+}
+
+/// Asserts that a test of `body` fails with a message that has all `parts`.
+#[track_caller]
+fn assert_fails<R>(body: impl FnOnce(Device) -> R, parts: &[&str]) {
+    let Some(message) = failure(body) else { return };
+    for part in parts {
+        assert!(message.contains(part), "{message} without {part}");
+    }
+}
+
+#[test]
+fn test_without_errors_returns_the_result_of_its_closure() {
+    if uses_cuda() {
+        return;
+    }
+    let copied = curium_sim::test(|device: Device| -> Result<Vec<u32>> {
+        DeviceBuffer::from_slice(&device.primary_context()?.stream()?, &[1, 2, 3])?.to_vec()
+    });
+    assert_eq!(copied.expect("the copy works"), [1, 2, 3]);
+}
+
+#[test]
+fn leak_fails_the_test_with_the_call_that_allocated() {
+    let leak = |device: Device| -> Result<()> {
+        let stream = device.primary_context()?.stream()?;
+        std::mem::forget(DeviceBuffer::<u32>::zeroed(&stream, 25)?);
+        stream.synchronize()
+    };
+    assert_fails(leak, &["seed 0", "leak: device allocation", "100 bytes", "made by cuMemAlloc"]);
+}
+
+#[test]
+fn access_out_of_bounds_fails_the_test_with_kernel_thread_and_line() {
+    let write = |device: Device| -> Result<()> {
+        let stream = device.primary_context()?.stream()?;
+        let kernel = Library::from_ptx(&device, kernels::FAULTS)?.kernel::<(&mut [u32], u64, u32)>("write_at")?;
+        let mut buffer = DeviceBuffer::<u32>::zeroed(&stream, 25)?;
+        // SAFETY: the simulator stops the write, which is out of bounds.
+        unsafe { kernel.launch(&stream, LaunchConfig::new(1, 1), (&mut buffer, 27, 1)) }
+    };
+    assert_fails(write, &["`write_at`", "thread (0, 0, 0)", "PTX line", "100 bytes"]);
+}
+
+#[test]
+fn uninitialized_read_fails_the_test_with_kernel_thread_and_line() {
+    let read = |device: Device| -> Result<()> {
+        let stream = device.primary_context()?.stream()?;
+        let kernel = Library::from_ptx(&device, kernels::FAULTS)?.kernel::<(&[u32], u64, &mut [u32])>("read_at")?;
+        let uninitialized = DeviceBuffer::<u32>::uninit(&stream, 25)?;
+        let mut result = DeviceBuffer::<u32>::zeroed(&stream, 1)?;
+        // SAFETY: the kernel reads one element in bounds and writes the only one of the result.
+        unsafe { kernel.launch(&stream, LaunchConfig::new(1, 1), (&uninitialized, 5, &mut result)) }
+    };
+    assert_fails(read, &["`read_at`", "thread (0, 0, 0)", "PTX line", "100 bytes"]);
+}
+
+#[test]
+fn race_fails_the_test_with_kernel_and_both_threads() {
+    let race = |device: Device| -> Result<()> {
+        let stream = device.primary_context()?.stream()?;
+        let library = Library::from_ptx(&device, &EXCHANGE.replace("BARRIER", ""))?;
+        let kernel = library.kernel::<(&mut [u32],)>("exchange")?;
+        let mut out = DeviceBuffer::<u32>::zeroed(&stream, 64)?;
+        // SAFETY: the kernel writes one word for each of its 64 threads.
+        unsafe { kernel.launch(&stream, LaunchConfig::new(1, 64), (&mut out,)) }
+    };
+    assert_fails(race, &["race", "`exchange`", "thread (", "PTX line"]);
+}
+
+#[test]
+fn panic_of_the_closure_passes_through() {
+    if uses_cuda() {
+        return;
+    }
+    let panics = |_: Driver| panic_any(7_u8);
+    let outcome = catch_unwind(AssertUnwindSafe(|| curium_sim::test(panics)));
+    assert_eq!(outcome.expect_err("it panics").downcast_ref::<u8>(), Some(&7));
+}
+
+#[test]
+fn driver_keeps_its_simulator_alive() {
+    if uses_cuda() {
+        return;
+    }
+    let simulator = Simulator::new(Config::new()).expect("a simulator can be created");
+    let device: Device = simulator.driver().expect("the simulator initializes");
+    drop(simulator);
+    let stream = device.primary_context().and_then(|context| context.stream()).expect("the driver is alive");
+    stream.synchronize().expect("the driver is alive");
+}

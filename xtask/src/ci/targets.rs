@@ -1,0 +1,95 @@
+//! The platforms and the oldest Rust that the libraries promise.
+
+use std::process::Command;
+
+use anyhow::{Context as _, Result};
+
+use super::{Options, Outcome, run_all};
+use crate::cargo::{cargo, target_folder};
+
+/// Every platform besides the one that runs this program. The standard library of each is a component that rustup installs.
+const TARGETS: &[&str] = &[
+    "aarch64-unknown-linux-gnu",
+    "x86_64-pc-windows-gnu",
+    "x86_64-pc-windows-msvc",
+    "aarch64-apple-darwin",
+    "x86_64-apple-darwin",
+];
+
+/// The crates that a user builds. None of them compiles C, so that a target needs no compiler of its own.
+const LIBRARIES: &[&str] =
+    &["curium-sys", "curium-driver", "curium-memory", "curium-nvrtc", "curium-derive", "curium-sim", "curium"];
+
+/// The program, which needs a newer Rust than the libraries promise.
+const PROGRAM: &str = "curium-cli";
+
+/// Checks the libraries for every target, where a warning is an error, and with the oldest Rust.
+///
+/// A thorough run also tests the libraries with that Rust, which takes minutes.
+pub(super) fn run(options: &Options) -> Result<Outcome> {
+    for target in TARGETS {
+        check(target).with_context(|| format!("the libraries on {target}"))?;
+    }
+    let oldest = oldest_rust()?;
+    with_oldest(&oldest, options.thorough).with_context(|| format!("the libraries with Rust {oldest}"))?;
+    Ok(Outcome::Passed)
+}
+
+fn check(target: &str) -> Result<Outcome> {
+    println!("{target}");
+    run_all(Command::new("rustup").args(["target", "add", target]).current_dir(crate::root()))?;
+    let mut clippy = cargo();
+    clippy.args(["clippy", "--quiet", "--all-features", "--target", target]).args(packages()).args(["-p", PROGRAM]);
+    run_all(clippy.args(["--", "-D", "warnings"]))
+}
+
+/// The `rust-version` of the workspace.
+fn oldest_rust() -> Result<String> {
+    let manifest: toml::Table = toml::from_str(&std::fs::read_to_string(crate::root().join("Cargo.toml"))?)?;
+    let version =
+        manifest.get("workspace").and_then(|workspace| workspace.get("package")?.get("rust-version")?.as_str());
+    Ok(version.context("the workspace names no rust-version")?.to_owned())
+}
+
+fn with_oldest(version: &str, is_thorough: bool) -> Result<Outcome> {
+    println!("Rust {version}");
+    run_all(Command::new("rustup").args([
+        "toolchain",
+        "install",
+        version,
+        "--profile",
+        "minimal",
+        "--no-self-update",
+    ]))?;
+    let command = if is_thorough { "test" } else { "check" };
+    let mut cargo = Command::new("rustup");
+    cargo.args(["run", version, "cargo", command, "--all-features"]).args(packages());
+    run_all(cargo.current_dir(crate::root()).env("CARGO_TARGET_DIR", target_folder()?.join("oldest")))
+}
+
+fn packages() -> impl Iterator<Item = &'static str> {
+    LIBRARIES.iter().flat_map(|package| ["-p", package])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn oldest_rust_is_read_from_the_workspace() {
+        let oldest = oldest_rust().expect("the manifest names it");
+        assert!(oldest.starts_with("1."), "{oldest}");
+    }
+
+    #[test]
+    fn libraries_are_all_published_crates_but_the_programs_and_benchmarks() {
+        let manifests = super::super::manifest::Manifest::all().expect("the manifests are readable");
+        let others = ["curium-bench", "curium-cli", "curium-cudart"];
+        let mut expected: Vec<_> =
+            manifests.iter().map(|manifest| manifest.name()).filter(|name| !others.contains(name)).collect();
+        let mut listed = LIBRARIES.to_vec();
+        expected.sort_unstable();
+        listed.sort_unstable();
+        assert_eq!(listed, expected);
+    }
+}
