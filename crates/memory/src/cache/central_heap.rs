@@ -23,8 +23,6 @@ struct State {
     caches: Vec<Arc<LocalCache>>,
     /// The allocations and deallocations that no cache served, or a cache of a thread that has exited.
     counts: Counts,
-    /// Whether the resource is gone, and its memory with it.
-    is_closed: bool,
 }
 
 /// The number and size of allocations and deallocations.
@@ -79,7 +77,7 @@ impl CentralHeap {
     /// Creates a heap without memory. `is_contiguous` states whether free memory coalesces across segments.
     pub(crate) fn new(is_contiguous: bool) -> Self {
         let (heap, counts) = (Heap::new(is_contiguous), Counts::default());
-        Self { state: Mutex::new(State { heap, caches: Vec::new(), counts, is_closed: false }) }
+        Self { state: Mutex::new(State { heap, caches: Vec::new(), counts }) }
     }
 
     /// Locks the heap for `operation`, which calls no other code.
@@ -104,7 +102,7 @@ impl CentralHeap {
     /// Frees blocks for `stream`.
     pub(crate) fn give(&self, stream: StreamId, size: BlockSize, blocks: impl IntoIterator<Item = u64>) {
         let mut state = self.state.lock();
-        blocks.into_iter().for_each(|address| state.free(stream, size, address));
+        blocks.into_iter().for_each(|address| state.heap.free(stream, size, address));
     }
 
     /// Counts an allocation that no thread cache served.
@@ -159,18 +157,12 @@ impl CentralHeap {
         Usage { counts, reserved_bytes, free_bytes, longest_free_bytes: state.heap.longest(StreamId::ANY) }
     }
 
-    /// Coalesces all free memory, that of thread caches included, and ignores deallocations from now on.
+    /// Coalesces all free memory, that of thread caches included. Threads forget their caches from now on.
     pub(crate) fn close(&self) {
         self.flush_caches();
         let mut state = self.state.lock();
         state.caches.clear();
         state.heap.coalesce_all();
-        state.is_closed = true;
-    }
-
-    /// Forgets all free memory, since the segments are gone. A thread may keep the heap until it exits.
-    pub(crate) fn clear(&self) {
-        self.with(|heap| *heap = Heap::default());
     }
 
     fn take_block(&self, stream: StreamId, class: SizeClass, cache: Option<&LocalCache>) -> Option<u64> {
@@ -196,12 +188,6 @@ impl State {
     }
 
     fn empty(&mut self, cache: &mut ThreadCache, stream: StreamId) {
-        cache.drain(|size, address| self.free(stream, size, address));
-    }
-
-    fn free(&mut self, stream: StreamId, size: BlockSize, address: u64) {
-        if !self.is_closed {
-            self.heap.free(stream, size, address);
-        }
+        cache.drain(|size, address| self.heap.free(stream, size, address));
     }
 }

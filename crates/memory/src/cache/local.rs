@@ -96,6 +96,11 @@ impl LocalCache {
 }
 
 impl Entry {
+    #[inline]
+    fn is_of(&self, heap: &CentralHeap, stream: StreamId) -> bool {
+        self.stream == stream && ptr::eq(Arc::as_ptr(&self.heap), heap)
+    }
+
     /// Makes room by returning older blocks to the heap. Large blocks stay, so that there may be no room.
     #[cold]
     fn free_into_full_cache(
@@ -120,15 +125,20 @@ impl Entry {
 fn with<T>(heap: &CentralHeap, stream: StreamId, operation: impl FnOnce(&Entry) -> Option<T>) -> Option<T> {
     let find = |entries: &RefCell<Vec<Entry>>| {
         let mut entries = entries.try_borrow_mut().ok()?;
-        let found =
-            entries.iter().position(|entry| entry.stream == stream && ptr::eq(Arc::as_ptr(&entry.heap), heap))?;
-        // The entry used last is found first.
-        if found != 0 {
-            entries.swap(0, found);
+        // The entry used last is the first.
+        if !entries.first()?.is_of(heap, stream) && !bring_to_front(&mut entries, heap, stream) {
+            return None;
         }
-        operation(&entries[0])
+        operation(entries.first()?)
     };
     ENTRIES.try_with(find).ok().flatten()
+}
+
+/// Makes an entry the first. Returns `false` if there is none.
+#[cold]
+fn bring_to_front(entries: &mut [Entry], heap: &CentralHeap, stream: StreamId) -> bool {
+    let found = entries.iter().position(|entry| entry.is_of(heap, stream));
+    found.inspect(|found| entries.swap(0, *found)).is_some()
 }
 
 impl Drop for Entry {

@@ -34,10 +34,7 @@ impl ThreadCache {
     pub(crate) fn take(&mut self, size: BlockSize) -> Option<u64> {
         match size {
             BlockSize::Class(class) => self.lists.of(class).pop(),
-            BlockSize::Large(bytes) => {
-                let position = self.large.iter().rposition(|(size, _)| *size == bytes)?;
-                Some(self.large.remove(position).1)
-            }
+            BlockSize::Large(bytes) => self.take_large(bytes),
         }
     }
 
@@ -52,14 +49,24 @@ impl ThreadCache {
                 }
                 list.push(address);
             }
-            BlockSize::Large(bytes) => {
-                if self.large.len() == MAX_LARGE_BLOCKS {
-                    return false;
-                }
-                self.large.push((bytes, address));
-            }
+            BlockSize::Large(bytes) => return self.put_large(bytes, address),
         }
         true
+    }
+
+    #[cold]
+    fn take_large(&mut self, bytes: u64) -> Option<u64> {
+        let position = self.large.iter().rposition(|(size, _)| *size == bytes)?;
+        Some(self.large.remove(position).1)
+    }
+
+    #[cold]
+    fn put_large(&mut self, bytes: u64, address: u64) -> bool {
+        let has_room = self.large.len() < MAX_LARGE_BLOCKS;
+        if has_room {
+            self.large.push((bytes, address));
+        }
+        has_room
     }
 
     /// Takes the older half of the blocks of a class, to make room. Large blocks stay.

@@ -338,6 +338,7 @@ impl Drop for Allocator {
         if let Some(closed) = closed {
             leak_rest("CachingResource::drop", context.driver(), &self.heap, closed);
         }
-        self.heap.clear();
+        // A thread may keep the heap until it exits.
+        self.heap.with(|heap| *heap = Heap::default());
     }
 }
