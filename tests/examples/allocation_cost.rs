@@ -18,7 +18,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let options = CachingOptions::new().with_cache(true).with_segment_bytes(2 << 20);
     let (cache, stream) = (CachingResource::with_options(&context, &options)?, context.stream()?);
     // The first of a thread finds nothing.
-    drop(DeviceBuffer::<u8, _>::uninit_in(cache.clone(), &stream, BYTES)?);
+    drop(DeviceBuffer::<u8, _>::uninit_in(&stream, BYTES, cache.clone())?);
     match (mode.as_str(), count.parse()?) {
         ("cache", count) => cache_allocations(&cache, &stream, count)?,
         ("buffer", count) => buffer_allocations(&cache, &stream, count)?,
@@ -42,7 +42,7 @@ fn cache_allocations(cache: &CachingResource, stream: &Stream, count: u64) -> Re
 fn buffer_allocations(cache: &CachingResource, stream: &Stream, count: u64) -> Result<()> {
     for _ in 0..count {
         let (cache, stream, bytes) = (black_box(cache), black_box(stream), black_box(BYTES));
-        drop(black_box(DeviceBuffer::<u8, _>::uninit_in(cache.clone(), stream, bytes)?));
+        drop(black_box(DeviceBuffer::<u8, _>::uninit_in(stream, bytes, cache.clone())?));
     }
     Ok(())
 }

@@ -164,7 +164,7 @@ impl Worker<'_> {
         let values = [self.below(1 << 40); 100];
         let source = DeviceBuffer::from_slice(&self.any_stream(), &values)?;
         let mut target = DeviceBuffer::zeroed(&self.any_stream(), values.len())?;
-        target.copy_from_buffer(&source)?;
+        target.copy_from_device(&source)?;
         drop(source);
         assert_eq!(target.to_vec()?, values);
         self.soaked.buffers += 2;

@@ -6,7 +6,7 @@ use std::process::Command;
 use std::sync::atomic::{AtomicIsize, Ordering};
 
 use curium_memory::{
-    CachingOptions, CachingResource, DeviceBuffer, ForeignResource, LimitedResource, Resource as _, ResourceTable,
+    CachingOptions, CachingResource, DeviceBuffer, ExternalResource, LimitedResource, Resource as _, ResourceTable,
     Statistics, StreamOrdered,
 };
 use curium_sys::{CUdeviceptr, CUresult, CUstream};
@@ -79,8 +79,8 @@ fn resources_go_between_rust_and_c_in_one_layout() {
         // SAFETY: both tables and the counter are valid places; the first is taken over.
         assert_eq!(unsafe { make(&raw const table, &raw const left, &raw mut made) }, 0);
         // SAFETY: the functions of C pass on to those of the cache, from any thread, and nobody else uses the table.
-        let resource = unsafe { ForeignResource::from_table(made) }.expect("the table is whole");
-        let buffer = DeviceBuffer::from_slice_in(&resource, &stream, &[1, 2, 3]).expect("memory suffices");
+        let resource = unsafe { ExternalResource::from_table(made) }.expect("the table is whole");
+        let buffer = DeviceBuffer::from_slice_in(&stream, &[1, 2, 3], &resource).expect("memory suffices");
         assert_eq!(buffer.to_vec().expect("the buffer can be read"), [1, 2, 3]);
         assert_eq!(cache.statistics().live_allocations(), 1);
         drop(buffer);

@@ -213,7 +213,7 @@ fn pairs(source: &Source, way: Way, stream: &Stream, bytes: usize, count: usize)
 fn buffers(cache: &CachingResource, stream: &Stream, bytes: usize, count: usize) -> Result<Duration> {
     let begin = Instant::now();
     for _ in 0..count {
-        drop(black_box(DeviceBuffer::<u8, _>::uninit_in(cache.clone(), stream, black_box(bytes))?));
+        drop(black_box(DeviceBuffer::<u8, _>::uninit_in(stream, black_box(bytes), cache.clone())?));
     }
     Ok(begin.elapsed())
 }

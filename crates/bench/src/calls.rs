@@ -85,7 +85,7 @@ impl Bench {
             buffer.as_slice_mut().fill(1)?;
             // SAFETY: the kernel does nothing.
             unsafe { self.kernel.launch(&self.stream, LaunchConfig::new(1, 32), (&mut buffer, COUNT as u32)) }?;
-            buffer.copy_from_buffer(&self.source)?;
+            buffer.copy_from_device(&self.source)?;
         }
         buffer.close().map_err(curium_driver::Error::from)?;
         Ok(())

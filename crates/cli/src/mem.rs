@@ -55,7 +55,7 @@ struct Summary {
 pub(crate) fn run(options: &Options) -> Result<()> {
     let log = read(&options.log)?;
     ensure!(!log.events().is_empty(), "{} holds no event", options.log.display());
-    let (usage, cache) = (log.usage(), log.through_cache(usize::try_from(options.segment << 20)?));
+    let (usage, cache) = (log.usage(), log.simulate_caching(usize::try_from(options.segment << 20)?));
     let chart = Chart { usage: &usage, cache: &cache, size: (options.width, options.height) };
     write(&options.output, chart.to_svg()?.as_bytes())?;
     Summary::new(&log, &usage, &cache).print();

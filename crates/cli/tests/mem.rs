@@ -52,7 +52,7 @@ fn what_is_no_log_is_refused_with_the_line() {
     fs::write(folder.path().join("bad.log"), "curium allocation log 1\n1 allocate here 1 1 1\n").expect("a file");
     fs::write(folder.path().join("empty.log"), "curium allocation log 1\n").expect("a file");
     for (arguments, expected) in [
-        (&["bad.log"][..], "bad.log is no log of allocations: line 2 of the allocation log: \"here\" is no address"),
+        (&["bad.log"][..], "bad.log is no log of allocations: line 2 of the allocation log: invalid address \"here\""),
         (&["empty.log"], "empty.log holds no event"),
         (&["absent.log"], "the log absent.log cannot be read"),
     ] {

@@ -43,9 +43,9 @@ fn count(path: &Path) -> device::Outcome<Vec<u32>> {
     let kernel = Library::from_ptx(context.driver(), KERNELS)?.kernel::<(&[u8], u32, &mut [u32])>("count_bytes")?;
     let streams = [context.stream()?, context.stream()?];
     let memory = LimitedResource::new(StreamOrdered, BUDGET);
-    let mut counts = DeviceBuffer::zeroed_in(&memory, &streams[0], 256)?;
+    let mut counts = DeviceBuffer::zeroed_in(&streams[0], 256, &memory)?;
     let mut parts =
-        [DeviceBuffer::zeroed_in(&memory, &streams[0], PART)?, DeviceBuffer::zeroed_in(&memory, &streams[1], PART)?];
+        [DeviceBuffer::zeroed_in(&streams[0], PART, &memory)?, DeviceBuffer::zeroed_in(&streams[1], PART, &memory)?];
     let mut idle = VecDeque::new();
     for _ in 0..2 {
         idle.push_back(PinnedBuffer::zeroed(&context, PART, PinnedFlags::empty())?);

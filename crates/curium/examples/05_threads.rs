@@ -33,7 +33,7 @@ fn main() -> device::Outcome {
 /// The sum over the squares of as many equal numbers.
 fn sum_of_squares(context: &Context, square: &Kernel<(&'static mut [f32], u32)>, number: f32) -> Result<f32> {
     let stream = context.stream()?;
-    let mut numbers = DeviceBuffer::filled(&stream, number, ELEMENTS as usize)?;
+    let mut numbers = DeviceBuffer::filled(&stream, ELEMENTS as usize, number)?;
     // SAFETY: `square` changes the first ELEMENTS elements, which there are.
     unsafe { square.launch(&stream, LaunchConfig::for_elements(ELEMENTS), (&mut numbers, ELEMENTS)) }?;
     Ok(numbers.to_vec()?.iter().sum())

@@ -22,7 +22,7 @@ fn main() -> device::Outcome {
     let source = DeviceBuffer::from_slice(&here.stream()?, &numbers)?;
     let mut target = DeviceBuffer::uninit(&there.stream()?, numbers.len())?;
     // The copy waits on the devices for what was written before; the host does not wait.
-    target.copy_from_buffer(&source)?;
+    target.copy_from_device(&source)?;
     assert_eq!(target.to_vec()?, numbers);
     println!("{} bytes went from device 0 to device 1", target.byte_len());
     Ok(())

@@ -15,7 +15,7 @@ fn main() -> device::Outcome {
     let square = Library::from_ptx(&device, KERNELS)?.kernel::<(&mut [f32], u32)>("square")?;
 
     let mut numbers = UnifiedBuffer::<f32>::zeroed(&stream, ELEMENTS as usize)?;
-    for (i, number) in numbers.host_mut()?.iter_mut().enumerate() {
+    for (i, number) in numbers.host_view_mut()?.iter_mut().enumerate() {
         *number = i as f32;
     }
     // Optional: has the pages there before the kernel asks for them.
@@ -23,7 +23,7 @@ fn main() -> device::Outcome {
     // SAFETY: `square` changes the first ELEMENTS elements, which there are.
     unsafe { square.launch(&stream, LaunchConfig::for_elements(ELEMENTS), (&mut numbers, ELEMENTS)) }?;
 
-    let view = numbers.host()?; // waits for the kernel
+    let view = numbers.host_view()?; // waits for the kernel
     assert!(view.iter().enumerate().all(|(i, number)| *number == (i * i) as f32));
     println!("{} squares are seen by the host without a copy", view.len());
     Ok(())

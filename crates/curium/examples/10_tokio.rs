@@ -27,7 +27,7 @@ fn main() -> device::Outcome {
 /// Ten steps of as many generators that begin with the same seed.
 async fn state(context: Context, step: Step, seed: u32) -> curium::driver::Result<Vec<u32>> {
     let stream = context.stream()?;
-    let mut data = DeviceBuffer::filled(&stream, seed, ELEMENTS as usize)?;
+    let mut data = DeviceBuffer::filled(&stream, ELEMENTS as usize, seed)?;
     // SAFETY: `step` writes the first ELEMENTS elements, which `data` has.
     unsafe { step.launch(&stream, LaunchConfig::for_elements(ELEMENTS), (&mut data, ELEMENTS, 10)) }?;
     stream.completion().await?;

@@ -13,13 +13,13 @@ fn main() -> device::Outcome {
     let memory = Statistics::new(LimitedResource::new(cache, 64 << 20));
 
     for round in 0..1_000 {
-        let mut batch = DeviceBuffer::<f32, _>::zeroed_in(&memory, &stream, 1 << 18)?;
+        let mut batch = DeviceBuffer::<f32, _>::zeroed_in(&stream, 1 << 18, &memory)?;
         batch.as_slice_mut().fill(round as f32)?;
         // The buffer is freed here, in the order of its stream: the next round gets the same memory, and nobody waits.
     }
     stream.synchronize()?;
 
-    let refused = DeviceBuffer::<u8, _>::uninit_in(&memory, &stream, 65 << 20).expect_err("the limit is 64 MiB");
+    let refused = DeviceBuffer::<u8, _>::uninit_in(&stream, 65 << 20, &memory).expect_err("the limit is 64 MiB");
     assert!(refused.is_out_of_memory());
     let (counts, cached) = (memory.counts(), memory.inner().inner().statistics());
     assert_eq!((counts.allocations, counts.live, counts.failures), (1_000, 0, 1));

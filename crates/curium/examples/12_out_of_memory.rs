@@ -25,17 +25,17 @@ fn main() -> device::Outcome {
     let _guard = memory.register(0, move |bytes| give_up(&given_up, bytes));
 
     for _ in 0..BUDGET / BLOCK {
-        let result = DeviceBuffer::zeroed_in(Arc::clone(&memory), &stream, BLOCK)?;
+        let result = DeviceBuffer::zeroed_in(&stream, BLOCK, Arc::clone(&memory))?;
         kept.lock().unwrap_or_else(PoisonError::into_inner).push(result);
     }
     // All of the budget is taken. This would fail, if nobody gave anything up.
-    let large = DeviceBuffer::<u8, _>::zeroed_in(Arc::clone(&memory), &stream, 3 * BLOCK)?;
+    let large = DeviceBuffer::<u8, _>::zeroed_in(&stream, 3 * BLOCK, Arc::clone(&memory))?;
     let left = kept.lock().unwrap_or_else(PoisonError::into_inner).len();
     assert_eq!(left, BUDGET / BLOCK - 3);
     println!("{} bytes were allocated once 3 of {} results were given up", large.byte_len(), BUDGET / BLOCK);
 
     // What nobody can give is an error that says what was asked for, what there is and what was tried.
-    let error = DeviceBuffer::<u8, _>::zeroed_in(Arc::clone(&memory), &stream, BUDGET + 1).expect_err("it is too much");
+    let error = DeviceBuffer::<u8, _>::zeroed_in(&stream, BUDGET + 1, Arc::clone(&memory)).expect_err("it is too much");
     assert!(error.is_out_of_memory());
     println!("{error}");
     Ok(())

@@ -11,7 +11,7 @@ fn work(device: &Device) -> Result<Vec<u32>> {
     let stream = device.primary_context()?.stream()?;
     let first = DeviceBuffer::from_slice(&stream, &[1_u32, 2, 3])?;
     let mut second = DeviceBuffer::zeroed(&stream, 3)?;
-    second.copy_from_buffer(&first)?;
+    second.copy_from_device(&first)?;
     second.to_vec()
 }
 

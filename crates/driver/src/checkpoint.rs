@@ -71,7 +71,7 @@ pub enum ProcessState {
 }
 
 impl CheckpointProcess<Running> {
-    /// The process `pid`, which must work.
+    /// Returns the process `pid`, which must work.
     ///
     /// CUDA: `cuCheckpointProcessGetState`, since 12.8.
     ///
@@ -83,7 +83,7 @@ impl CheckpointProcess<Running> {
         Self::in_state(driver, pid, ProcessState::Running)
     }
 
-    /// Has the process's calls of the driver wait. Waits until those under way are done, or until `timeout` is over.
+    /// Blocks the driver calls of the process. Waits until calls in progress have returned, or until `timeout` has passed.
     ///
     /// CUDA: `cuCheckpointProcessLock`, since 12.8.
     ///
@@ -101,7 +101,7 @@ impl CheckpointProcess<Running> {
 }
 
 impl CheckpointProcess<Locked> {
-    /// The process `pid`, which must be locked.
+    /// Returns the process `pid`, which must be locked.
     ///
     /// CUDA: `cuCheckpointProcessGetState`, since 12.8.
     ///
@@ -119,7 +119,7 @@ impl CheckpointProcess<Locked> {
     ///
     /// # Errors
     ///
-    /// Whatever the driver returns.
+    /// An error of the driver.
     #[doc(alias = "cuCheckpointProcessCheckpoint")]
     #[inline]
     pub fn checkpoint(self) -> Result<CheckpointProcess<Checkpointed>> {
@@ -128,13 +128,13 @@ impl CheckpointProcess<Locked> {
         self.step(unsafe { call!(&self.driver, cuCheckpointProcessCheckpoint(self.pid, &raw mut arguments)) })
     }
 
-    /// Lets the process work on.
+    /// Unlocks the process.
     ///
     /// CUDA: `cuCheckpointProcessUnlock`, since 12.8.
     ///
     /// # Errors
     ///
-    /// Whatever the driver returns.
+    /// An error of the driver.
     #[doc(alias = "cuCheckpointProcessUnlock")]
     #[inline]
     pub fn unlock(self) -> Result<CheckpointProcess<Running>> {
@@ -145,7 +145,7 @@ impl CheckpointProcess<Locked> {
 }
 
 impl CheckpointProcess<Checkpointed> {
-    /// The process `pid`, which must be checkpointed.
+    /// Returns the process `pid`, which must be checkpointed.
     ///
     /// CUDA: `cuCheckpointProcessGetState`, since 12.8.
     ///
@@ -164,7 +164,7 @@ impl CheckpointProcess<Checkpointed> {
     ///
     /// # Errors
     ///
-    /// Whatever the driver returns.
+    /// An error of the driver.
     #[doc(alias = "cuCheckpointProcessRestore")]
     #[inline]
     pub fn restore(self, devices: &[([u8; 16], [u8; 16])]) -> Result<CheckpointProcess<Locked>> {
@@ -178,25 +178,25 @@ impl CheckpointProcess<Checkpointed> {
         self.step(unsafe { call!(&self.driver, cuCheckpointProcessRestore(self.pid, &raw mut arguments)) })
     }
 
-    /// The thread of the process that [`CheckpointProcess::restore`] runs on, for tools that let only that one run.
+    /// Returns the thread of the process that [`CheckpointProcess::restore`] runs on, for tools that let only that one run.
     ///
     /// CUDA: `cuCheckpointProcessGetRestoreThreadId`, since 12.8.
     ///
     /// # Errors
     ///
-    /// Whatever the driver returns.
+    /// An error of the driver.
     #[doc(alias = "cuCheckpointProcessGetRestoreThreadId")]
     #[inline]
     pub fn restore_thread(&self) -> Result<i32> {
         let mut thread: c_int = 0;
-        // SAFETY: `thread` is a valid place for the answer.
+        // SAFETY: `thread` is valid for writes.
         unsafe { call!(&self.driver, cuCheckpointProcessGetRestoreThreadId(self.pid, &raw mut thread)) }?;
         Ok(thread)
     }
 }
 
 impl<S> CheckpointProcess<S> {
-    /// The number of the process.
+    /// Returns the number of the process.
     #[must_use]
     #[inline]
     pub fn pid(&self) -> i32 {
@@ -213,7 +213,7 @@ impl<S> CheckpointProcess<S> {
         Ok(Self { driver: driver.clone(), pid, _state: PhantomData })
     }
 
-    /// The process in its next state, if the step succeeded.
+    /// Returns the process in its next state, if the step succeeded.
     #[inline]
     fn step<N>(&self, result: Result<()>) -> Result<CheckpointProcess<N>> {
         let (driver, pid) = (self.driver.clone(), self.pid);
@@ -223,7 +223,7 @@ impl<S> CheckpointProcess<S> {
 }
 
 impl ProcessState {
-    /// The state of the process `pid`.
+    /// Returns the state of the process `pid`.
     ///
     /// CUDA: `cuCheckpointProcessGetState`, since 12.8.
     ///
@@ -234,7 +234,7 @@ impl ProcessState {
     #[inline]
     pub fn of(driver: &Driver, pid: i32) -> Result<Self> {
         let mut state = CUprocessState::CU_PROCESS_STATE_RUNNING;
-        // SAFETY: `state` is a valid place for the answer.
+        // SAFETY: `state` is valid for writes.
         let result = unsafe { call!(driver, cuCheckpointProcessGetState(pid, &raw mut state)) };
         result.map_err(|error| error.about(format!("process {pid}")))?;
         Ok(match state {

@@ -58,7 +58,7 @@ struct Point {
     progress: Mutex<Progress>,
 }
 
-/// The event behind the work.
+/// The event after the work.
 enum Mark {
     Shared(Event),
     Own(PooledEvent),
@@ -72,7 +72,7 @@ enum Progress {
 
 impl Event {
     /// Becomes ready when the point marked last has been reached, or with the error of the context if that will never be. If the
-    /// event is recorded anew meanwhile, the new point counts. Nothing is put on the stream.
+    /// event is recorded anew meanwhile, the new point counts. Nothing is enqueued on the stream.
     ///
     /// Until then the event is looked at now and then, so that the answer comes late by up to a sixteenth of the time that it
     /// took, and never by more than some milliseconds; [`Stream::completion`] is quicker. See [`Completion`] for what awaits it.
@@ -88,7 +88,7 @@ impl Event {
 impl Stream {
     /// Becomes ready when all work that is on this stream now is done, or with the error of the context if that will never be.
     ///
-    /// An event and a small host function are put on the stream, so that the answer comes at once; later work of the stream waits for
+    /// An event and a small host function are enqueued on the stream, so that the answer comes at once; later work of the stream waits for
     /// the host function, some microseconds. [`Event::completion`] spares that. See [`Completion`] for what awaits it.
     ///
     /// On a stream that is being captured the answer is an argument error.
@@ -120,7 +120,7 @@ impl Completion {
             if with_relaxed_capture_mode(stream.driver(), || stream.is_finished())? {
                 return Ok(None);
             }
-            let event = stream.marker()?;
+            let event = stream.pooled_event()?;
             event.record(stream)?;
             let future = Self::watched("Stream::completion", Mark::Own(event), Pace::Called)?;
             future.call_after(stream)?;
@@ -128,7 +128,7 @@ impl Completion {
         })
     }
 
-    /// What `watch` makes, an answer if there is nothing to wait for, or its error.
+    /// Converts the result of `watch`: a future, a known answer, or an error.
     #[inline]
     fn known_or(watch: impl FnOnce() -> Result<Option<Self>>) -> Self {
         match watch() {
@@ -146,7 +146,7 @@ impl Completion {
         Ok(Self { state: State::Watched(identity, point) })
     }
 
-    /// Has the driver call when `stream` comes to this point.
+    /// Requests a callback of the driver when `stream` reaches this point.
     #[inline]
     fn call_after(&self, stream: &Stream) -> Result<()> {
         match self.state {
@@ -259,8 +259,9 @@ impl<T: AsRef<Event> + Send + Sync> Waiter for Kept<T> {
     }
 }
 
-/// Drops `value` when the work before its event is done, on the thread that looks after futures; at once if there is no such thread.
-#[doc(hidden)]
+/// Drops `value` on a background thread when its event has completed.
+///
+/// Drops it at once if the thread cannot be started.
 #[inline]
 pub fn drop_on_completion<T: AsRef<Event> + Send + Sync + 'static>(value: T) {
     // Without a thread, the value is dropped with the waiter.

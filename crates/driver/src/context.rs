@@ -83,7 +83,7 @@ pub struct Context {
     shared: Arc<Shared>,
 }
 
-/// What kind of context a [`Context`] is, which is how it ends.
+/// The kind of a [`Context`]. It decides how the context ends.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub enum ContextKind {
@@ -101,9 +101,9 @@ pub enum ContextKind {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct MemoryInfo {
-    /// What can still be allocated.
+    /// The free bytes.
     pub free: usize,
-    /// All that there is.
+    /// The total bytes.
     pub total: usize,
 }
 
@@ -114,7 +114,7 @@ struct Shared {
     attachments: Attachments,
 }
 
-/// What this crate owns of a context.
+/// The part of a context that this crate owns.
 pub(crate) enum Owned {
     /// One retention.
     Primary,
@@ -133,14 +133,14 @@ impl Context {
         Self { shared: Arc::new(Shared { raw, device, owned, attachments: Attachments::default() }) }
     }
 
-    /// The device that this context is on.
+    /// Returns the device that this context is on.
     #[must_use]
     #[inline]
     pub fn device(&self) -> &Device {
         &self.shared.device
     }
 
-    /// The driver that this context belongs to.
+    /// Returns the driver that this context belongs to.
     #[inline]
     #[must_use]
     pub fn driver(&self) -> &Driver {
@@ -152,7 +152,7 @@ impl Context {
         &self.shared.owned
     }
 
-    /// What kind of context this is.
+    /// Returns the kind of this context.
     #[must_use]
     #[inline]
     pub fn kind(&self) -> ContextKind {
@@ -164,7 +164,7 @@ impl Context {
         }
     }
 
-    /// The driver's handle of this context as a green one, if it is. It is valid for as long as [`Context::as_raw`] is.
+    /// Returns the driver's handle of this context as a green one, if it is. It is valid for as long as [`Context::as_raw`] is.
     #[must_use]
     #[inline]
     pub fn green_raw(&self) -> Option<CUgreenCtx> {
@@ -174,8 +174,8 @@ impl Context {
         }
     }
 
-    /// Whether what lives in `other` is at home in this context as well: both are the same, or parts of one device's primary context, which
-    /// green contexts live in. Nothing is asked of the driver.
+    /// Returns `true` if what lives in `other` is at home in this context as well: both are the same, or parts of one device's primary
+    /// context, which green contexts live in. Nothing is asked of the driver.
     #[must_use]
     #[inline]
     pub fn shares_objects_with(&self, other: &Self) -> bool {
@@ -186,42 +186,42 @@ impl Context {
         self.driver().is_same(other.driver()) && (is_one() || is_one_home())
     }
 
-    /// The driver's handle of this context. It is valid for as long as this context, or anything made from it, exists.
+    /// Returns the raw handle. It is valid for as long as this context, or any object made from it, exists.
     #[must_use]
     #[inline]
     pub fn as_raw(&self) -> CUcontext {
         self.shared.raw.raw()
     }
 
-    /// A number that no other context of this process has, also after this one is gone.
+    /// Returns a number that no other context of this process has, also after this one is gone.
     ///
     /// Needs CUDA 12.0. CUDA: `cuCtxGetId`.
     ///
     /// # Errors
     ///
-    /// Whatever the driver returns.
+    /// An error of the driver.
     #[doc(alias = "cuCtxGetId")]
     #[inline]
     pub fn id(&self) -> Result<u64> {
         let mut id = 0;
-        // SAFETY: `id` is a valid place for the answer, and the context is live.
+        // SAFETY: `id` is valid for writes, and the context is live.
         unsafe { call!(self.driver(), cuCtxGetId(self.as_raw(), &raw mut id)) }?;
         Ok(id)
     }
 
-    /// The version of the interface that the context was made by, such as 3020. It changes only when contexts of old and new
+    /// Returns the version of the interface that the context was made by, such as 3020. It changes only when contexts of old and new
     /// cannot be used alike, and so it is not the version of the driver.
     ///
     /// CUDA: `cuCtxGetApiVersion`.
     ///
     /// # Errors
     ///
-    /// Whatever the driver returns.
+    /// An error of the driver.
     #[doc(alias = "cuCtxGetApiVersion")]
     #[inline]
     pub fn api_version(&self) -> Result<u32> {
         let mut version = 0;
-        // SAFETY: `version` is a valid place for the answer, and the context is live.
+        // SAFETY: `version` is valid for writes, and the context is live.
         unsafe { call!(self.driver(), cuCtxGetApiVersion(self.as_raw(), &raw mut version)) }?;
         Ok(version)
     }
@@ -232,7 +232,7 @@ impl Context {
     ///
     /// # Errors
     ///
-    /// The error of any work that failed before; the wait takes place all the same. An argument error, without a wait, while a
+    /// The error of any work that failed before; the call waits even then. An argument error, without a wait, while a
     /// [capture scope](crate::Graph::capture) of the context is open.
     #[doc(alias = "cuCtxSynchronize")]
     #[inline]
@@ -250,33 +250,40 @@ impl Context {
         })
     }
 
-    /// The memory of the device that is free, and all of it, in bytes.
+    /// Returns the memory of the device that is free, and all of it, in bytes.
     ///
     /// CUDA: `cuMemGetInfo_v2`.
     ///
     /// # Errors
     ///
-    /// Whatever the driver returns.
+    /// An error of the driver.
     #[doc(alias = "cuMemGetInfo")]
     #[inline]
     pub fn memory_info(&self) -> Result<MemoryInfo> {
         self.entered(|driver| {
             let (mut free, mut total) = (0, 0);
-            // SAFETY: `free` and `total` are valid places for the answers.
+            // SAFETY: `free` and `total` are valid for writes.
             unsafe { call!(driver, cuMemGetInfo_v2(&raw mut free, &raw mut total)) }?;
             Ok(MemoryInfo { free, total })
         })
     }
 
-    /// Runs `operation` with this context current on the calling thread, and restores what was current before, also on panic.
-    #[doc(hidden)]
+    /// Runs `operation` with this context current on the calling thread.
+    ///
+    /// The context that was current before is current again afterwards, also after a panic. Nothing is pushed if this context is current.
+    ///
+    /// CUDA: `cuCtxGetCurrent`, `cuCtxPushCurrent_v2`, `cuCtxPopCurrent_v2`.
+    ///
+    /// # Errors
+    ///
+    /// The error of `operation`, or an error of the driver if the context cannot be made current.
     #[inline]
     pub fn entered<T>(&self, operation: impl FnOnce(&Driver) -> Result<T>) -> Result<T> {
         let _entered = Entered::new(self.driver(), self.as_raw())?;
         operation(self.driver())
     }
 
-    /// Ends this hold on the context, which [`Drop`] does as well, and says whether it succeeded: the primary context is released,
+    /// Ends this hold on the context and returns its error, which [`Drop`] only reports: the primary context is released,
     /// a created or green one is destroyed, a borrowed one is left alone. Destroying waits for all work of the context, and a
     /// created context that is current on the calling thread is taken off its stack.
     ///
@@ -326,7 +333,7 @@ impl AsRef<Driver> for Context {
     }
 }
 
-/// An argument error of `operation`, which would end the capture, if one is open in `context`.
+/// Returns an argument error of `operation`, which would end the capture, if one is open in `context`.
 #[inline]
 fn refuse_captures(context: &Context, operation: &'static str) -> Result<()> {
     if !context.driver().open_captures().lock().contains(&context.as_raw().addr()) {
@@ -338,7 +345,7 @@ fn refuse_captures(context: &Context, operation: &'static str) -> Result<()> {
     ))
 }
 
-/// Whether two values stand for the same hold on a context.
+/// Compares identity: clones are equal.
 impl PartialEq for Context {
     #[inline]
     fn eq(&self, other: &Self) -> bool {

@@ -34,7 +34,7 @@ pub struct CoreDump {
 }
 
 bitflags! {
-    /// What a core dump holds, and what comes after it.
+    /// The contents of a core dump, and the behavior after it.
     #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
     pub struct CoreDumpFlags: u32 {
         /// Leaves out code that was not relocated.
@@ -71,27 +71,27 @@ enum Scope {
 const MAX_PATH: usize = 1024;
 
 impl CoreDump {
-    /// The settings that new contexts begin with.
+    /// Returns the settings that new contexts begin with.
     #[must_use]
     #[inline]
     pub fn global(driver: &Driver) -> Self {
         Self { scope: Scope::Global(driver.clone()) }
     }
 
-    /// The settings of one context.
+    /// Returns the settings of one context.
     #[must_use]
     #[inline]
     pub fn of_context(context: &Context) -> Self {
         Self { scope: Scope::Context(context.clone()) }
     }
 
-    /// Whether a dump is written when a kernel fails.
+    /// Returns `true` if a dump is written when a kernel fails.
     ///
     /// CUDA: `cuCoredumpGetAttribute`, `cuCoredumpGetAttributeGlobal`, since 12.1.
     ///
     /// # Errors
     ///
-    /// Whatever the driver returns.
+    /// An error of the driver.
     #[doc(alias = "cuCoredumpGetAttribute")]
     #[doc(alias = "cuCoredumpGetAttributeGlobal")]
     #[inline]
@@ -99,13 +99,13 @@ impl CoreDump {
         self.flag(CUcoredumpSettings::CU_COREDUMP_ENABLE_ON_EXCEPTION)
     }
 
-    /// Has a dump written when a kernel fails, or not.
+    /// Enables or disables the core dump of a failed kernel.
     ///
     /// CUDA: `cuCoredumpSetAttribute`, `cuCoredumpSetAttributeGlobal`, since 12.1.
     ///
     /// # Errors
     ///
-    /// Whatever the driver returns.
+    /// An error of the driver.
     #[doc(alias = "cuCoredumpSetAttribute")]
     #[doc(alias = "cuCoredumpSetAttributeGlobal")]
     #[inline]
@@ -113,43 +113,43 @@ impl CoreDump {
         self.set(CUcoredumpSettings::CU_COREDUMP_ENABLE_ON_EXCEPTION, &mut [u8::from(is_enabled)])
     }
 
-    /// Whether the host writes its core dump too.
+    /// Returns `true` if the host writes its core dump too.
     ///
     /// CUDA: `cuCoredumpGetAttribute`, `cuCoredumpGetAttributeGlobal`, since 12.1.
     ///
     /// # Errors
     ///
-    /// Whatever the driver returns.
+    /// An error of the driver.
     #[inline]
     pub fn triggers_host(&self) -> Result<bool> {
         self.flag(CUcoredumpSettings::CU_COREDUMP_TRIGGER_HOST)
     }
 
-    /// Has the host write its core dump too, or not.
+    /// Enables or disables the core dump of the host.
     ///
     /// CUDA: `cuCoredumpSetAttribute`, `cuCoredumpSetAttributeGlobal`, since 12.1.
     ///
     /// # Errors
     ///
-    /// Whatever the driver returns.
+    /// An error of the driver.
     #[inline]
     pub fn set_triggers_host(&self, triggers_host: bool) -> Result<()> {
         self.set(CUcoredumpSettings::CU_COREDUMP_TRIGGER_HOST, &mut [u8::from(triggers_host)])
     }
 
-    /// Whether a dump is written when somebody writes to [`CoreDump::pipe`].
+    /// Returns `true` if a dump is written when somebody writes to [`CoreDump::pipe`].
     ///
     /// CUDA: `cuCoredumpGetAttributeGlobal`, since 12.1.
     ///
     /// # Errors
     ///
-    /// Whatever the driver returns.
+    /// An error of the driver.
     #[inline]
     pub fn is_user_triggered(&self) -> Result<bool> {
         self.flag(CUcoredumpSettings::CU_COREDUMP_ENABLE_USER_TRIGGER)
     }
 
-    /// Has a dump written when somebody writes to [`CoreDump::pipe`], or not.
+    /// Enables or disables core dumps on a write to [`CoreDump::pipe`].
     ///
     /// CUDA: `cuCoredumpSetAttributeGlobal`, since 12.1.
     ///
@@ -161,13 +161,13 @@ impl CoreDump {
         self.set(CUcoredumpSettings::CU_COREDUMP_ENABLE_USER_TRIGGER, &mut [u8::from(is_triggered)])
     }
 
-    /// The file that a dump is written to.
+    /// Returns the file that a dump is written to.
     ///
     /// CUDA: `cuCoredumpGetAttribute`, `cuCoredumpGetAttributeGlobal`, since 12.1.
     ///
     /// # Errors
     ///
-    /// Whatever the driver returns.
+    /// An error of the driver.
     #[inline]
     pub fn file(&self) -> Result<PathBuf> {
         self.path(CUcoredumpSettings::CU_COREDUMP_FILE)
@@ -187,13 +187,13 @@ impl CoreDump {
         self.set_path("CoreDump::set_file", CUcoredumpSettings::CU_COREDUMP_FILE, path.as_ref())
     }
 
-    /// The pipe through which a dump is asked for.
+    /// Returns the pipe through which a dump is asked for.
     ///
     /// CUDA: `cuCoredumpGetAttributeGlobal`, since 12.1.
     ///
     /// # Errors
     ///
-    /// Whatever the driver returns.
+    /// An error of the driver.
     #[inline]
     pub fn pipe(&self) -> Result<PathBuf> {
         self.path(CUcoredumpSettings::CU_COREDUMP_PIPE)
@@ -211,7 +211,7 @@ impl CoreDump {
         self.set_path("CoreDump::set_pipe", CUcoredumpSettings::CU_COREDUMP_PIPE, path.as_ref())
     }
 
-    /// What a dump holds.
+    /// Returns the contents of a dump.
     ///
     /// CUDA: `cuCoredumpGetAttribute`, `cuCoredumpGetAttributeGlobal`, since 12.1, for this setting since 12.5.
     ///
@@ -305,7 +305,7 @@ mod tests {
     use super::*;
     use crate::base::stub_api;
 
-    /// What was set, as the driver received it.
+    /// The settings that the driver received.
     static SETTINGS: Mutex<BTreeMap<u32, Vec<u8>>> = Mutex::new(BTreeMap::new());
 
     fn driver() -> Driver {

@@ -46,7 +46,7 @@ pub struct ComputeCapability {
 }
 
 impl Device {
-    /// The first device of this machine's driver, which is loaded on first use.
+    /// Returns the first device of this machine's driver, which is loaded on first use.
     ///
     /// # Errors
     ///
@@ -60,7 +60,7 @@ impl Device {
     pub(crate) fn new(driver: &Driver, ordinal: usize) -> Result<Self> {
         let number = i32::try_from(ordinal).unwrap_or(i32::MAX);
         let mut raw = 0;
-        // SAFETY: `raw` is a valid place for the answer.
+        // SAFETY: `raw` is valid for writes.
         let result = unsafe { call!(driver, cuDeviceGet(&raw mut raw, number)) };
         result.map_err(|error| {
             let count = driver.device_count().unwrap_or_default();
@@ -69,7 +69,7 @@ impl Device {
         Ok(Self { driver: driver.clone(), raw })
     }
 
-    /// The device with a handle that the driver gave out elsewhere. A number that no device has is an error of every call that it is
+    /// Returns the device with a handle that the driver gave out elsewhere. A number that no device has is an error of every call that it is
     /// used in.
     #[must_use]
     #[inline]
@@ -77,27 +77,27 @@ impl Device {
         Self { driver: driver.clone(), raw }
     }
 
-    /// The driver that this device belongs to.
+    /// Returns the driver that this device belongs to.
     #[must_use]
     #[inline]
     pub fn driver(&self) -> &Driver {
         &self.driver
     }
 
-    /// The driver's handle of this device.
+    /// Returns the driver's handle of this device.
     #[must_use]
     #[inline]
     pub fn as_raw(&self) -> CUdevice {
         self.raw
     }
 
-    /// The name, such as `NVIDIA H100 80GB HBM3`.
+    /// Returns the name, such as `NVIDIA H100 80GB HBM3`.
     ///
     /// CUDA: `cuDeviceGetName`.
     ///
     /// # Errors
     ///
-    /// Whatever the driver returns.
+    /// An error of the driver.
     #[doc(alias = "cuDeviceGetName")]
     #[inline]
     pub fn name(&self) -> Result<String> {
@@ -107,29 +107,29 @@ impl Device {
         Ok(text(&name))
     }
 
-    /// The identifier that no other device has.
+    /// Returns the identifier that no other device has.
     ///
     /// CUDA: `cuDeviceGetUuid_v2`.
     ///
     /// # Errors
     ///
-    /// Whatever the driver returns.
+    /// An error of the driver.
     #[doc(alias = "cuDeviceGetUuid")]
     #[inline]
     pub fn uuid(&self) -> Result<[u8; 16]> {
         let mut uuid = CUuuid::default();
-        // SAFETY: `uuid` is a valid place for the answer.
+        // SAFETY: `uuid` is valid for writes.
         unsafe { call!(&self.driver, cuDeviceGetUuid_v2(&raw mut uuid, self.raw)) }?;
         Ok(uuid.bytes.map(|byte| byte.to_ne_bytes()[0]))
     }
 
-    /// Where the device sits on the PCI bus, as `domain:bus:device.function` in hexadecimal.
+    /// Returns the PCI bus identifier: `domain:bus:device.function` in hexadecimal.
     ///
     /// CUDA: `cuDeviceGetPCIBusId`.
     ///
     /// # Errors
     ///
-    /// Whatever the driver returns.
+    /// An error of the driver.
     #[doc(alias = "cuDeviceGetPCIBusId")]
     #[inline]
     pub fn pci_bus_id(&self) -> Result<String> {
@@ -139,18 +139,18 @@ impl Device {
         Ok(text(&id))
     }
 
-    /// The memory of the device in bytes.
+    /// Returns the memory of the device in bytes.
     ///
     /// CUDA: `cuDeviceTotalMem_v2`.
     ///
     /// # Errors
     ///
-    /// Whatever the driver returns.
+    /// An error of the driver.
     #[doc(alias = "cuDeviceTotalMem")]
     #[inline]
     pub fn total_memory(&self) -> Result<usize> {
         let mut bytes = 0;
-        // SAFETY: `bytes` is a valid place for the answer.
+        // SAFETY: `bytes` is valid for writes.
         unsafe { call!(&self.driver, cuDeviceTotalMem_v2(&raw mut bytes, self.raw)) }?;
         Ok(bytes)
     }
@@ -167,7 +167,7 @@ impl Device {
     #[inline]
     pub fn attribute<A: AttributeKey>(&self, attribute: A) -> Result<A::Value> {
         let (raw, mut value) = (attribute.raw(), 0);
-        // SAFETY: `value` is a valid place for the answer.
+        // SAFETY: `value` is valid for writes.
         let result = unsafe { call!(&self.driver, cuDeviceGetAttribute(&raw mut value, raw, self.raw)) };
         result.map_err(|error| match attribute.name() {
             Some(name) => error.about(format!("attribute {name}")),
@@ -176,13 +176,13 @@ impl Device {
         Ok(attribute.value(value))
     }
 
-    /// The version of the architecture.
+    /// Returns the version of the architecture.
     ///
     /// CUDA: `cuDeviceGetAttribute`.
     ///
     /// # Errors
     ///
-    /// Whatever the driver returns.
+    /// An error of the driver.
     #[doc(alias = "cuDeviceComputeCapability")]
     #[inline]
     pub fn compute_capability(&self) -> Result<ComputeCapability> {
@@ -192,25 +192,25 @@ impl Device {
         })
     }
 
-    /// Whether a context can be confined to a number of this device's multiprocessors, as the multi-process service allows:
+    /// Returns `true` if a context can be confined to a number of this device's multiprocessors, as the multi-process service allows:
     /// [`ContextOptions::with_multiprocessors`](crate::ContextOptions::with_multiprocessors).
     ///
     /// CUDA: `cuDeviceGetExecAffinitySupport`.
     ///
     /// # Errors
     ///
-    /// Whatever the driver returns.
+    /// An error of the driver.
     #[doc(alias = "cuDeviceGetExecAffinitySupport")]
     #[inline]
     pub fn supports_affinity(&self) -> Result<bool> {
         let kind = CUexecAffinityType::CU_EXEC_AFFINITY_TYPE_SM_COUNT;
         let mut answer = 0;
-        // SAFETY: `answer` is a valid place for the answer.
+        // SAFETY: `answer` is valid for writes.
         unsafe { call!(&self.driver, cuDeviceGetExecAffinitySupport(&raw mut answer, kind, self.raw)) }?;
         Ok(answer != 0)
     }
 
-    /// The widest 1D texture over linear memory, in elements of `channels` numbers of `format`.
+    /// Returns the widest 1D texture over linear memory, in elements of `channels` numbers of `format`.
     ///
     /// CUDA: `cuDeviceGetTexture1DLinearMaxWidth`.
     ///
@@ -221,7 +221,7 @@ impl Device {
     #[inline]
     pub fn linear_texture_width(&self, format: CUarray_format, channels: u32) -> Result<usize> {
         let mut width = 0;
-        // SAFETY: `width` is a valid place for the answer.
+        // SAFETY: `width` is valid for writes.
         let result = unsafe {
             call!(&self.driver, cuDeviceGetTexture1DLinearMaxWidth(&raw mut width, format, channels, self.raw))
         };
@@ -247,7 +247,7 @@ impl AsRef<Driver> for Device {
     }
 }
 
-/// Whether two values stand for the same device of the same driver.
+/// Devices are equal if they have the same handle and driver.
 impl PartialEq for Device {
     #[inline]
     fn eq(&self, other: &Self) -> bool {
@@ -271,7 +271,7 @@ impl fmt::Display for ComputeCapability {
     }
 }
 
-/// The text before the first NUL.
+/// Returns the text before the first NUL.
 #[inline]
 fn text(bytes: &[u8]) -> String {
     let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());

@@ -23,7 +23,7 @@ unsafe impl Send for Description {}
 unsafe impl Sync for Description {}
 
 impl Description {
-    /// Has `ask` fill in the description of a resource of this type.
+    /// Queries the description of a resource of this type.
     #[inline]
     fn query(
         kind: CUdevResourceType,
@@ -42,7 +42,7 @@ impl Description {
     #[inline]
     fn of_device(device: &Device, kind: CUdevResourceType) -> Result<Self> {
         Self::query(kind, |place, kind| {
-            // SAFETY: `place` is a valid place for the answer.
+            // SAFETY: `place` is valid for writes.
             unsafe { call!(device.driver(), cuDeviceGetDevResource(device.as_raw(), place, kind)) }
         })
     }
@@ -51,12 +51,12 @@ impl Description {
     fn of_context(context: &Context, kind: CUdevResourceType) -> Result<Self> {
         if let Some(green) = context.green_raw() {
             return Self::query(kind, |place, kind| {
-                // SAFETY: `place` is a valid place for the answer, and the context is live.
+                // SAFETY: `place` is valid for writes, and the context is live.
                 unsafe { call!(context.driver(), cuGreenCtxGetDevResource(green, place, kind)) }
             });
         }
         Self::query(kind, |place, kind| {
-            // SAFETY: `place` is a valid place for the answer, and the context is live.
+            // SAFETY: `place` is valid for writes, and the context is live.
             unsafe { call!(context.driver(), cuCtxGetDevResource(context.as_raw(), place, kind)) }
         })
     }
@@ -64,7 +64,7 @@ impl Description {
     #[inline]
     fn of_stream(stream: &Stream, kind: CUdevResourceType) -> Result<Self> {
         Self::query(kind, |place, kind| {
-            // SAFETY: `place` is a valid place for the answer, and the stream is live.
+            // SAFETY: `place` is valid for writes, and the stream is live.
             unsafe { call!(stream.driver(), cuStreamGetDevResource(stream.as_raw(), place, kind)) }
         })
     }

@@ -47,13 +47,13 @@ pub struct DiskCache {
     limit: u64,
 }
 
-/// How much a [`DiskCache`] holds.
+/// The size of a [`DiskCache`].
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct CacheUsage {
-    /// How many entries there are.
+    /// The number of entries.
     pub entries: u64,
-    /// How many bytes they take.
+    /// Their size in bytes.
     pub bytes: u64,
 }
 
@@ -70,14 +70,14 @@ const VARIABLE: &str = "CURIUM_CACHE_PATH";
 const EXTENSION: &str = "entry";
 /// Ends the names of entries that are being written.
 const UNFINISHED: &str = "unfinished";
-/// When an entry that is being written counts as left behind.
+/// The age at which an unfinished entry counts as abandoned.
 const ABANDONED: Duration = Duration::from_secs(3600);
 
 impl DiskCache {
     /// The most that a cache holds unless [`DiskCache::with_limit`] says otherwise: 1 GiB.
     pub const DEFAULT_LIMIT: u64 = 1 << 30;
 
-    /// The cache in `folder`, which is made if it is not there, for this user alone.
+    /// Returns the cache in `folder`, which is made if it is not there, for this user alone.
     ///
     /// # Errors
     ///
@@ -89,7 +89,7 @@ impl DiskCache {
         Ok(Self { folder: folder.to_path_buf(), limit: Self::DEFAULT_LIMIT })
     }
 
-    /// The cache that programs of this user share: in `CURIUM_CACHE_PATH`, else in `curium` in the folder for caches.
+    /// Returns the cache that programs of this user share: in `CURIUM_CACHE_PATH`, else in `curium` in the folder for caches.
     ///
     /// # Errors
     ///
@@ -104,7 +104,7 @@ impl DiskCache {
         Self::open(folder)
     }
 
-    /// The same with another limit, in bytes.
+    /// Sets the limit in bytes.
     #[must_use]
     #[inline]
     pub const fn with_limit(mut self, bytes: u64) -> Self {
@@ -112,14 +112,14 @@ impl DiskCache {
         self
     }
 
-    /// The folder.
+    /// Returns the folder.
     #[must_use]
     #[inline]
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// What was put under `key`, if it is there and whole.
+    /// Returns the contents stored under `key`, or `None` if they are missing or damaged.
     ///
     /// # Errors
     ///
@@ -188,7 +188,7 @@ impl DiskCache {
         remove_all().map_err(|error| refuse("DiskCache::clear", &self.folder, &error))
     }
 
-    /// How much the cache holds.
+    /// Returns the size of the cache.
     ///
     /// # Errors
     ///
@@ -204,7 +204,7 @@ impl DiskCache {
         self.folder.join(format!("{:032x}.{EXTENSION}", key.digest()))
     }
 
-    /// Has the file at `path` appear with these bytes.
+    /// Creates the file at `path` with these bytes atomically.
     #[inline]
     fn write(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
         let (unfinished, file) = self.unfinished_file()?;
@@ -213,7 +213,7 @@ impl DiskCache {
         folder::sync(&self.folder)
     }
 
-    /// A file for an entry that is to be written. One that is there is another's, who may be writing it or has died: each container numbers
+    /// Creates a file for a new entry. An existing file belongs to another writer, which may be alive or not: each container numbers
     /// its processes by itself, so that a name of theirs is no one's alone.
     #[inline]
     fn unfinished_file(&self) -> io::Result<(PathBuf, File)> {
@@ -251,7 +251,7 @@ impl DiskCache {
         Ok(())
     }
 
-    /// The files of the folder whose names end so. One that goes meanwhile is none.
+    /// Returns the files of the folder whose names end so. One that goes meanwhile is none.
     #[inline]
     fn files(&self, extension: &str) -> io::Result<Vec<Found>> {
         let mut files = Vec::new();

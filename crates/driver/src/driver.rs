@@ -14,7 +14,7 @@ use crate::base::{fork, release};
 use crate::call;
 use crate::{Error, Result};
 
-/// The CUDA driver, loaded and initialised. Clones are cheap and stand for the same driver.
+/// The CUDA driver, loaded and initialized. Clones are cheap and stand for the same driver.
 ///
 /// Every handle keeps the driver that it came from. Loading happens at run time: neither compiling nor starting a program
 /// needs CUDA.
@@ -34,17 +34,17 @@ pub struct Driver {
 struct Shared {
     api: Api,
     version: CudaVersion,
-    /// How far errors have read the driver's log.
+    /// The position up to which errors have read the driver's log.
     log: Mark,
     leaks: LeakCounter,
     /// The contexts of the captures that are open, by their handles: what would invalidate a capture is refused.
     open_captures: Mutex<Vec<usize>>,
-    /// What the functions in `api` need to stay callable.
+    /// Keeps the functions in `api` callable.
     _owner: Option<Box<dyn Any + Send + Sync>>,
 }
 
 impl Driver {
-    /// Loads and initialises the driver of this machine; later calls give the same driver. See [`Api::load`] for where it is
+    /// Loads and initializes the driver of this machine; later calls give the same driver. See [`Api::load`] for where it is
     /// looked for.
     ///
     /// CUDA: `cuInit`.
@@ -65,7 +65,7 @@ impl Driver {
         Ok(LOADED.get_or_init(|| driver).clone())
     }
 
-    /// Loads and initialises the driver library at `path`, and no other.
+    /// Loads and initializes the driver library at `path`, and no other.
     ///
     /// # Safety
     ///
@@ -76,7 +76,7 @@ impl Driver {
     /// As for [`Driver::load`].
     #[inline]
     pub unsafe fn load_from(path: impl AsRef<Path>) -> Result<Self> {
-        // SAFETY: the caller vouches for the library.
+        // SAFETY: the caller is responsible for the library.
         let api = unsafe { Api::load_from(path) }.map_err(Box::new)?;
         Self::initialised(api, None)
     }
@@ -100,7 +100,7 @@ impl Driver {
         Self::initialised(provider.api(), Some(Box::new(provider)))
     }
 
-    /// Initialises a driver whose functions were found elsewhere, such as the simulator's.
+    /// Initializes a driver whose functions were found elsewhere, such as the simulator's.
     ///
     /// # Safety
     ///
@@ -115,7 +115,7 @@ impl Driver {
         Self::initialised(api, None)
     }
 
-    /// As [`Driver::from_api`], and keeps `owner` until the last handle of this driver is gone.
+    /// Does the same as [`Driver::from_api`], and keeps `owner` until the last handle of this driver is gone.
     ///
     /// # Safety
     ///
@@ -129,14 +129,14 @@ impl Driver {
         Self::initialised(api, Some(Box::new(owner)))
     }
 
-    /// The table of functions.
+    /// Returns the table of functions.
     #[inline]
     #[must_use]
     pub fn api(&self) -> &Api {
         &self.shared.api
     }
 
-    /// The newest CUDA version that this driver supports.
+    /// Returns the newest CUDA version that this driver supports.
     ///
     /// CUDA: `cuDriverGetVersion`.
     #[doc(alias = "cuDriverGetVersion")]
@@ -146,38 +146,38 @@ impl Driver {
         self.shared.version
     }
 
-    /// The contexts of the captures that are open, by their handles.
+    /// Returns the contexts of the captures that are open, by their handles.
     #[inline]
     pub(crate) fn open_captures(&self) -> &Mutex<Vec<usize>> {
         &self.shared.open_captures
     }
 
-    /// The lines of the driver's log that add to the `description` of the `code` that `function` returned.
+    /// Returns the lines of the driver's log that add to the `description` of the `code` that `function` returned.
     #[cold]
     #[inline]
     pub(crate) fn logged(&self, function: Function, code: CUresult, description: &str) -> Option<Box<str>> {
         self.shared.log.read(self.api(), function, code, description)
     }
 
-    /// Whether the driver has `function`.
+    /// Returns `true` if the driver has `function`.
     #[must_use]
     #[inline]
     pub fn has(&self, function: Function) -> bool {
         self.api().has(function)
     }
 
-    /// How many devices this process may use.
+    /// Returns the number of devices this process may use.
     ///
     /// CUDA: `cuDeviceGetCount`.
     ///
     /// # Errors
     ///
-    /// Whatever the driver returns.
+    /// An error of the driver.
     #[doc(alias = "cuDeviceGetCount")]
     #[inline]
     pub fn device_count(&self) -> Result<usize> {
         let mut count = 0;
-        // SAFETY: `count` is a valid place for the answer.
+        // SAFETY: `count` is valid for writes.
         unsafe { call!(self, cuDeviceGetCount(&raw mut count)) }?;
         Ok(usize::try_from(count).unwrap_or_default())
     }
@@ -194,14 +194,17 @@ impl Driver {
         &self.shared.leaks
     }
 
-    /// Where the driver is in memory, by which a stream knows its own.
+    /// Returns the address of the driver's state, which identifies it.
     #[inline]
     pub(crate) fn address(&self) -> usize {
         Arc::as_ptr(&self.shared).addr()
     }
 
-    /// An error of `operation` unless `other` is this driver: handles of one mean nothing to another.
-    #[doc(hidden)]
+    /// Returns an error of `operation` unless `other` is this driver. A handle of one driver means nothing to another.
+    ///
+    /// # Errors
+    ///
+    /// An argument error if the two drivers differ.
     #[inline]
     pub fn expect_same(&self, other: &Self, operation: &'static str) -> Result<()> {
         if self.is_same(other) {
@@ -245,7 +248,7 @@ impl Driver {
     #[inline]
     fn read_version(&self) -> Result<CudaVersion> {
         let mut version = 0;
-        // SAFETY: `version` is a valid place for the answer, and this function may be called before `cuInit`.
+        // SAFETY: `version` is valid for writes, and this function may be called before `cuInit`.
         unsafe { call!(self, cuDriverGetVersion(&raw mut version)) }?;
         Ok(CudaVersion::from_raw(version.try_into().unwrap_or_default()))
     }

@@ -88,13 +88,13 @@ impl Event {
     ///
     /// # Errors
     ///
-    /// Whatever the driver returns.
+    /// An error of the driver.
     #[doc(alias = "cuEventCreate")]
     #[inline]
     pub fn new(context: &Context, flags: EventFlags) -> Result<Self> {
         let raw = context.entered(|driver| {
             let mut raw = std::ptr::null_mut();
-            // SAFETY: `raw` is a valid place for the answer, and the context is current.
+            // SAFETY: `raw` is valid for writes, and the context is current.
             unsafe { call!(driver, cuEventCreate(&raw mut raw, flags.bits())) }?;
             Ok(raw)
         })?;
@@ -113,7 +113,7 @@ impl Event {
         Self::owning(context, raw)
     }
 
-    /// The driver's handle of this event, which is the caller's to destroy from now on.
+    /// Returns the driver's handle of this event, which is the caller's to destroy from now on.
     ///
     /// # Errors
     ///
@@ -126,21 +126,21 @@ impl Event {
         Ok(raw)
     }
 
-    /// The context that this event belongs to.
+    /// Returns the context that this event belongs to.
     #[must_use]
     #[inline]
     pub fn context(&self) -> &Context {
         &self.shared.context
     }
 
-    /// The driver's handle of this event. It is valid for as long as this event exists.
+    /// Returns the driver's handle of this event. It is valid for as long as this event exists.
     #[must_use]
     #[inline]
     pub fn as_raw(&self) -> CUevent {
         self.shared.raw.raw()
     }
 
-    /// Marks the point behind all work that is on `stream` now, in place of the point marked before.
+    /// Records the event after all work currently enqueued on `stream`, replacing an earlier record.
     ///
     /// CUDA: `cuEventRecord`.
     ///
@@ -165,7 +165,7 @@ impl Event {
         unsafe { call!(self.driver(), cuEventRecord(self.as_raw(), stream.as_raw())) }
     }
 
-    /// As [`Event::record`], with flags.
+    /// Does the same as [`Event::record`] with flags.
     ///
     /// CUDA: `cuEventRecordWithFlags`.
     ///
@@ -193,7 +193,7 @@ impl Event {
         Ok(())
     }
 
-    /// Whether the point marked last has been reached. Does not wait.
+    /// Returns `true` if the point marked last has been reached. Does not wait.
     ///
     /// CUDA: `cuEventQuery`.
     ///
@@ -208,13 +208,13 @@ impl Event {
         finished(unsafe { call!(self.driver(), cuEventQuery(self.as_raw())) })
     }
 
-    /// Waits until the point marked last has been reached.
+    /// Waits until the last recorded point has been reached.
     ///
     /// CUDA: `cuEventSynchronize`.
     ///
     /// # Errors
     ///
-    /// The error of any work of the context that failed before; the wait takes place all the same. An argument error if the event was
+    /// The error of any work of the context that failed before; the call waits even then. An argument error if the event was
     /// recorded in a [capture scope](crate::Graph::capture) last: it stands for no point in time then; and within the closure of a capture.
     #[doc(alias = "cuEventSynchronize")]
     #[inline]
@@ -225,7 +225,7 @@ impl Event {
         unsafe { call!(self.driver(), cuEventSynchronize(self.as_raw())) }
     }
 
-    /// The time from `begin` to this event, in milliseconds; negative if this event came first. Both must have been reached.
+    /// Returns the time from `begin` to this event, in milliseconds; negative if this event came first. Both must have been reached.
     /// The resolution is about half a microsecond.
     ///
     /// CUDA: `cuEventElapsedTime_v2`, and `cuEventElapsedTime` before CUDA 12.8.
@@ -241,7 +241,7 @@ impl Event {
         let mut milliseconds = 0.0;
         let (driver, place, start, end) = (self.driver(), &raw mut milliseconds, begin.as_raw(), self.as_raw());
         let result = if driver.has(Function::cuEventElapsedTime_v2) {
-            // SAFETY: `place` is valid for the answer, and both events are live.
+            // SAFETY: `place` is valid for writes, and both events are live.
             unsafe { call!(driver, cuEventElapsedTime_v2(place, start, end)) }
         } else {
             // SAFETY: as above.
@@ -251,7 +251,7 @@ impl Event {
         Ok(milliseconds)
     }
 
-    /// The time from `begin` to this event; zero if this event came first. Both must have been reached.
+    /// Returns the time from `begin` to this event; zero if this event came first. Both must have been reached.
     ///
     /// CUDA: `cuEventElapsedTime_v2`, and `cuEventElapsedTime` before CUDA 12.8.
     ///
@@ -264,7 +264,7 @@ impl Event {
         Ok(Duration::try_from_secs_f64(milliseconds / 1e3).unwrap_or_default())
     }
 
-    /// Destroys the event, which [`Drop`] does as well, and says whether it succeeded. A record that is pending completes.
+    /// Destroys the event and returns its error, which [`Drop`] only reports. A record that is pending completes.
     ///
     /// CUDA: `cuEventDestroy_v2`.
     ///
@@ -281,7 +281,7 @@ impl Event {
         }
     }
 
-    /// The driver that this event belongs to.
+    /// Returns the driver that this event belongs to.
     #[must_use]
     #[inline]
     pub fn driver(&self) -> &Driver {

@@ -28,7 +28,7 @@ pub struct Global<T> {
 }
 
 impl<T> Global<T> {
-    /// The variable `name` of `owner` at `address` with a size in bytes, if that is a size of values of `T`.
+    /// Returns the variable `name` of `owner` at `address` with a size in bytes, if that is a size of values of `T`.
     #[inline]
     pub(crate) fn checked(
         operation: &'static str,
@@ -49,35 +49,35 @@ impl<T> Global<T> {
         Ok(Self { pointer: DevicePointer::from_raw(address), len: bytes / size, owner })
     }
 
-    /// The address of the first value. It is valid for as long as the code is loaded.
+    /// Returns the address of the first value. It is valid for as long as the code is loaded.
     #[must_use]
     #[inline]
     pub fn as_pointer(&self) -> DevicePointer<T> {
         self.pointer
     }
 
-    /// The number of values.
+    /// Returns the number of values.
     #[must_use]
     #[inline]
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether there is no value, which is never so.
+    /// Returns `false`: a variable has at least one value.
     #[must_use]
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// The size in bytes.
+    /// Returns the size in bytes.
     #[must_use]
     #[inline]
     pub fn byte_len(&self) -> usize {
         self.len * size_of::<T>()
     }
 
-    /// The driver that the variable belongs to.
+    /// Returns the driver that the variable belongs to.
     #[must_use]
     #[inline]
     pub fn driver(&self) -> &Driver {
@@ -103,7 +103,7 @@ impl<T> Global<T> {
         self.check("Global::write", stream, source.len())?;
         let (to, from, bytes) = (self.pointer.as_raw(), source.as_ptr().cast::<c_void>(), self.byte_len());
         // SAFETY: both sides have this many bytes; the variable stays loaded and `source` borrowed until the stream has been waited
-        // for below, and the caller vouches that nobody else uses the variable.
+        // for below, and the caller guarantees that nobody else uses the variable.
         let result = unsafe { call!(stream.driver(), cuMemcpyHtoDAsync_v2(to, from, bytes, stream.as_raw())) };
         result.map_err(|error| error.about(format!("{bytes} bytes")))?;
         stream.synchronize()
@@ -128,7 +128,7 @@ impl<T> Global<T> {
         self.check("Global::read", stream, target.len())?;
         let (to, from, bytes) = (target.as_mut_ptr().cast::<c_void>(), self.pointer.as_raw(), self.byte_len());
         // SAFETY: both sides have this many bytes; the variable stays loaded and `target` borrowed until the stream has been waited
-        // for below, and the caller vouches for the values.
+        // for below, and the caller is responsible for the values.
         let result = unsafe { call!(stream.driver(), cuMemcpyDtoHAsync_v2(to, from, bytes, stream.as_raw())) };
         result.map_err(|error| error.about(format!("{bytes} bytes")))?;
         stream.synchronize()

@@ -62,8 +62,8 @@ use crate::{Context, Driver, Error, Result, Returned};
 
 /// Work in nodes, each of which may come after others. [`Graph::instantiate`] makes something of it that can be launched.
 ///
-/// A graph keeps what its nodes use: kernels with their code, events, closures. An executable keeps what the graph kept when it was
-/// made, so that it can be launched when everything else is gone. Memory is not kept: whoever adds a node that uses some vouches for it.
+/// A graph keeps what its nodes use: kernels with their code, events, closures. An executable keeps what the graph kept when it was made,
+/// so that it can be launched when everything else is gone. Memory is not kept: whoever adds a node that uses some is responsible for it.
 ///
 /// ```
 /// # let driver = curium_sim::Simulator::new(curium_sim::Config::new())?.driver::<curium_driver::Driver>()?;
@@ -92,12 +92,12 @@ use crate::{Context, Driver, Error, Result, Returned};
 /// A graph can be sent to another thread, and not shared between threads: the driver's functions on graphs allow no two calls at once.
 pub struct Graph {
     tree: Arc<Tree>,
-    /// Which graph of the tree this is.
+    /// The number of the graph in the tree.
     number: u32,
     _not_sync: PhantomData<Cell<()>>,
 }
 
-/// Where a node is added, as C reads it.
+/// The graph and the dependencies of a new node, as C reads them.
 #[derive(Clone, Copy)]
 struct Spot {
     node: *mut CUgraphNode,
@@ -113,12 +113,12 @@ impl Graph {
     ///
     /// # Errors
     ///
-    /// Whatever the driver returns.
+    /// An error of the driver.
     #[doc(alias = "cuGraphCreate")]
     #[inline]
     pub fn new(context: &Context) -> Result<Self> {
         let (mut raw, no_flags) = (std::ptr::null_mut(), 0);
-        // SAFETY: `raw` is a valid place for the answer.
+        // SAFETY: `raw` is valid for writes.
         unsafe { call!(context.driver(), cuGraphCreate(&raw mut raw, no_flags)) }?;
         Ok(Self::owning(context, raw, Kept::default()))
     }
@@ -136,7 +136,7 @@ impl Graph {
         Self::owning(context, raw, Kept::default())
     }
 
-    /// The driver's handle of this graph, which is the caller's to destroy from now on. What its nodes use is no longer kept.
+    /// Returns the driver's handle of this graph, which is the caller's to destroy from now on. What its nodes use is no longer kept.
     ///
     /// # Errors
     ///
@@ -146,7 +146,7 @@ impl Graph {
         self.unshare("Graph::into_raw").map(|mut tree| tree.give_up())
     }
 
-    /// The driver's handle of this graph. It is valid for as long as this graph exists; a part of a graph is gone with its node.
+    /// Returns the driver's handle of this graph. It is valid for as long as this graph exists; a part of a graph is gone with its node.
     ///
     /// # Errors
     ///
@@ -156,14 +156,14 @@ impl Graph {
         self.tree.lock()?.graph("Graph::as_raw", self.number)
     }
 
-    /// The context that this graph's work runs in.
+    /// Returns the context that this graph's work runs in.
     #[must_use]
     #[inline]
     pub fn context(&self) -> &Context {
         self.tree.context()
     }
 
-    /// The driver that this graph belongs to.
+    /// Returns the driver that this graph belongs to.
     #[must_use]
     #[inline]
     pub fn driver(&self) -> &Driver {
@@ -186,7 +186,7 @@ impl Graph {
         })
     }
 
-    /// Destroys the graph, which [`Drop`] does as well, and says whether it succeeded.
+    /// Destroys the graph and returns its error, which [`Drop`] only reports.
     ///
     /// CUDA: `cuGraphDestroy`.
     ///
@@ -203,7 +203,7 @@ impl Graph {
         }
     }
 
-    /// A graph of `context` that is ours, and whose nodes need what `kept` keeps.
+    /// Returns a graph of `context` that is ours, and whose nodes need what `kept` keeps.
     #[inline]
     pub(crate) fn owning(context: &Context, raw: CUgraph, kept: Kept) -> Self {
         Self::of(Arc::new(Tree::new(context, raw, kept)), ROOT)
@@ -226,7 +226,7 @@ impl Graph {
         self.tree.lock()?.add_node(self.driver(), self.number, operation, after, kept, call)
     }
 
-    /// The tree, if nobody else has it.
+    /// Returns the tree, if nobody else has it.
     #[inline]
     fn unshare(self, operation: &'static str) -> Result<Tree, Returned<Self>> {
         let number = self.number;

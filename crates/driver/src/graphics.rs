@@ -28,7 +28,7 @@ pub struct GraphicsResource {
 }
 
 bitflags! {
-    /// How CUDA uses a registered resource.
+    /// Flags of a registered resource.
     #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
     pub struct GraphicsFlags: u32 {
         /// CUDA only reads it.
@@ -44,7 +44,7 @@ bitflags! {
     }
 }
 
-/// How CUDA uses a resource while it is mapped.
+/// The access of CUDA to a mapped resource.
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub enum GraphicsAccess {
@@ -58,14 +58,14 @@ pub enum GraphicsAccess {
 }
 
 impl GraphicsResource {
-    /// The driver's handle. It is valid for as long as this value exists.
+    /// Returns the driver's handle. It is valid for as long as this value exists.
     #[must_use]
     #[inline]
     pub fn as_raw(&self) -> CUgraphicsResource {
         self.raw.raw()
     }
 
-    /// The context that the resource is registered in.
+    /// Returns the context that the resource is registered in.
     #[must_use]
     #[inline]
     pub fn context(&self) -> &Context {
@@ -88,7 +88,7 @@ impl GraphicsResource {
         })
     }
 
-    /// Ends the registration, which [`Drop`] does as well, and says whether it succeeded.
+    /// Ends the registration and returns its error, which [`Drop`] only reports.
     ///
     /// CUDA: `cuGraphicsUnregisterResource`.
     ///
@@ -101,7 +101,7 @@ impl GraphicsResource {
         self.unregister().map_err(|error| Returned::new(self, error))
     }
 
-    /// What `register` registers in `context`, which is current then.
+    /// Registers a resource with `register` while `context` is current.
     #[inline]
     fn registered(
         context: &Context,

@@ -12,7 +12,7 @@ use crate::context::Owned;
 use crate::device_resource::Description;
 use crate::{Context, Device, Driver, Error, Multiprocessors, Result, Stream, WorkQueue, WorkQueueConfig};
 
-/// How a green context is made.
+/// Options of a green context.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct GreenContextOptions {
@@ -36,7 +36,7 @@ bitflags! {
 }
 
 impl GreenContextOptions {
-    /// A context that runs on these multiprocessors.
+    /// Returns options for a context that runs on these multiprocessors.
     #[must_use]
     #[inline]
     pub fn new(multiprocessors: Multiprocessors) -> Self {
@@ -44,7 +44,7 @@ impl GreenContextOptions {
         Self { flags: GreenContextFlags::DEFAULT_STREAM, resources, lenders: Vec::new() }
     }
 
-    /// The same on these multiprocessors too, which come from the same split.
+    /// Adds multiprocessors of the same split.
     #[must_use]
     #[inline]
     pub fn with_multiprocessors(mut self, multiprocessors: Multiprocessors) -> Self {
@@ -52,7 +52,7 @@ impl GreenContextOptions {
         self
     }
 
-    /// The same with queues of this configuration. Needs CUDA 13.1.
+    /// Adds work queues of this configuration. Needs CUDA 13.1.
     #[must_use]
     #[inline]
     pub fn with_work_queue_config(mut self, config: &WorkQueueConfig) -> Self {
@@ -60,7 +60,7 @@ impl GreenContextOptions {
         self
     }
 
-    /// The same with the queues of another context. Needs CUDA 13.1.
+    /// Adds the work queues of another context. Needs CUDA 13.1.
     #[must_use]
     #[inline]
     pub fn with_work_queue(mut self, queue: &WorkQueue) -> Self {
@@ -69,7 +69,7 @@ impl GreenContextOptions {
         self
     }
 
-    /// The same with other flags.
+    /// Sets the flags.
     #[must_use]
     #[inline]
     pub const fn with_flags(mut self, flags: GreenContextFlags) -> Self {
@@ -114,7 +114,7 @@ impl Device {
         expect_of(self, &resources)?;
         let description = describe(driver, &resources)?;
         let mut green = ptr::null_mut();
-        // SAFETY: `green` is a valid place for the answer, and the driver made the description.
+        // SAFETY: `green` is valid for writes, and the driver made the description.
         unsafe { call!(driver, cuGreenCtxCreate(&raw mut green, description, self.as_raw(), flags.bits())) }
             .map_err(|error| error.about(format!("{flags:?}")))?;
         drop(lenders);
@@ -124,37 +124,37 @@ impl Device {
 }
 
 impl Context {
-    /// A number that no other green context of this process has, also after this one is gone. `None` if this context is not green.
+    /// Returns a number that no other green context of this process has, also after this one is gone. `None` if this context is not green.
     ///
     /// Needs CUDA 12.9. CUDA: `cuGreenCtxGetId`.
     ///
     /// # Errors
     ///
-    /// Whatever the driver returns.
+    /// An error of the driver.
     #[doc(alias = "cuGreenCtxGetId")]
     #[inline]
     pub fn green_id(&self) -> Result<Option<u64>> {
         let Some(green) = self.green_raw() else { return Ok(None) };
         let mut id = 0;
-        // SAFETY: `id` is a valid place for the answer, and the context is live.
+        // SAFETY: `id` is valid for writes, and the context is live.
         unsafe { call!(self.driver(), cuGreenCtxGetId(green, &raw mut id)) }?;
         Ok(Some(id))
     }
 }
 
 impl Stream {
-    /// The driver's handle of the green context that this stream runs in, null if it runs in none.
+    /// Returns the driver's handle of the green context that this stream runs in, null if it runs in none.
     ///
     /// Needs CUDA 12.4. CUDA: `cuStreamGetGreenCtx`.
     ///
     /// # Errors
     ///
-    /// Whatever the driver returns.
+    /// An error of the driver.
     #[doc(alias = "cuStreamGetGreenCtx")]
     #[inline]
     pub fn green_context_raw(&self) -> Result<CUgreenCtx> {
         let mut green = ptr::null_mut();
-        // SAFETY: `green` is a valid place for the answer, and the stream is live.
+        // SAFETY: `green` is valid for writes, and the stream is live.
         unsafe { call!(self.driver(), cuStreamGetGreenCtx(self.as_raw(), &raw mut green)) }?;
         Ok(green)
     }
@@ -181,14 +181,14 @@ fn expect_of(device: &Device, resources: &[(Description, Device)]) -> Result<()>
     Ok(())
 }
 
-/// The driver's name for resources, which is valid until the process ends.
+/// Returns the driver's name for resources, which is valid until the process ends.
 #[inline]
 fn describe(driver: &Driver, resources: &[(Description, Device)]) -> Result<CUdevResourceDesc> {
     let mut resources: Vec<CUdevResource> = resources.iter().map(|(resource, _)| resource.raw()).collect();
     let count = u32::try_from(resources.len()).unwrap_or(u32::MAX);
     let mut description = ptr::null_mut();
     let (place, first) = (&raw mut description, resources.as_mut_ptr());
-    // SAFETY: `place` is valid for the answer, and there are `count` resources, at least one, that outlive the call.
+    // SAFETY: `place` is valid for writes, and there are `count` resources, at least one, that outlive the call.
     unsafe { call!(driver, cuDevResourceGenerateDesc(place, first, count)) }?;
     Ok(description)
 }

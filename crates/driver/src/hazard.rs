@@ -269,16 +269,6 @@ impl Accesses {
         Ok(())
     }
 
-    /// Returns an argument error of `operation` if a graph that conflicts with a read, or a write, of the host can be launched at any time.
-    ///
-    /// # Errors
-    ///
-    /// That argument error.
-    #[inline]
-    pub fn refuse_leases(&self, operation: &'static str, is_write: bool) -> Result<()> {
-        self.lease.get().map_or(Ok(()), |lease| lease.refuse(operation, is_write))
-    }
-
     /// Keeps graphs that conflict with a read, or a write, of the host from being launched while the result exists.
     ///
     /// # Errors

@@ -23,7 +23,7 @@ pub struct HostFunction<T> {
     job: Arc<Job<T>>,
 }
 
-/// How the driver's thread that runs [host functions](Stream::launch_host_function_with) waits for the next one.
+/// The way in which the driver's thread waits for the next [host function](Stream::launch_host_function_with).
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub enum HostFunctionWait {
@@ -47,12 +47,12 @@ struct State<T> {
 enum Stage<T> {
     Queued(Box<dyn FnOnce() -> T + Send>),
     Running,
-    /// What became of it, until it was given.
+    /// The result, until it is taken.
     Ended(Option<Result<T>>),
 }
 
 impl Stream {
-    /// Has `function` run on the host when all work that is on this stream now is done; later work of the stream waits for it.
+    /// Enqueues a host function. It runs after all work currently enqueued, and later work of the stream waits for it.
     ///
     /// The function runs on a thread of the driver, beside which other host functions wait: it should be short. **It must not use
     /// this crate, nor own anything of this crate, which it would drop there:** every call of the driver fails there, and one that waits
@@ -90,7 +90,7 @@ impl Stream {
         self.launch_host_function_as("Stream::launch_host_function", function, None)
     }
 
-    /// As [`Stream::launch_host_function`], with a choice of how the driver's thread waits for such functions.
+    /// Does the same as [`Stream::launch_host_function`] with a choice of how the driver's thread waits for such functions.
     ///
     /// Needs CUDA 13.1. CUDA: `cuLaunchHostFunc_v2`.
     ///
@@ -118,7 +118,7 @@ impl Stream {
         T: Send + 'static,
     {
         self.refuse_capture(operation, "`CaptureScope::add_host` adds a function to the graph")?;
-        let event = self.marker()?;
+        let event = self.pooled_event()?;
         event.record(self)?;
         let state = State { stage: Stage::Queued(Box::new(function)), waker: None };
         let job = Arc::new(Job { event, state: Mutex::new(state) });

@@ -44,7 +44,7 @@ pub struct Image<'a> {
     bytes: Cow<'a, [u8]>,
 }
 
-/// What an [`Image`] holds.
+/// The format of an [`Image`].
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub enum ImageKind {
@@ -114,21 +114,21 @@ impl<'a> Image<'a> {
         Self { kind, bytes: Cow::Borrowed(bytes) }
     }
 
-    /// What the image holds.
+    /// Returns the format of the image.
     #[must_use]
     #[inline]
     pub fn kind(&self) -> ImageKind {
         self.kind
     }
 
-    /// The bytes as the driver gets them: PTX ends in a NUL.
+    /// Returns the bytes as the driver gets them: PTX ends in a NUL.
     #[must_use]
     #[inline]
     pub fn as_bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// The same image with bytes of its own.
+    /// Returns an image that owns its bytes.
     #[must_use]
     #[inline]
     pub fn into_owned(self) -> Image<'static> {
@@ -140,7 +140,7 @@ impl<'a> Image<'a> {
         self.bytes.as_ptr().cast()
     }
 
-    /// The text, if this is PTX.
+    /// Returns the text, if this is PTX.
     #[inline]
     pub(crate) fn as_ptx(&self) -> Option<&str> {
         let text = self.bytes.strip_suffix(&[0]).filter(|_| self.kind == ImageKind::Ptx)?;
@@ -203,7 +203,7 @@ fn check_ptx(text: &str) -> Result<(), String> {
     }
 }
 
-/// The little-endian number of `N` bytes at `offset`, if they are there.
+/// Returns the little-endian number of `N` bytes at `offset`, if they are there.
 #[inline]
 fn number<const N: usize>(bytes: &[u8], offset: usize) -> Option<u64> {
     let bytes = bytes.get(offset..offset.checked_add(N)?)?;

@@ -71,7 +71,7 @@ pub(crate) struct Inner {
     parameters: Arc<parameter::Cached>,
 }
 
-/// What keeps code loaded.
+/// The object that keeps code loaded.
 #[derive(Clone)]
 pub(crate) enum Owner {
     Library(Library),
@@ -104,7 +104,7 @@ impl<S> Kernel<S> {
         let mut guard = AccessGuard::outside_captures(stream);
         self.inner.begin(&mut guard)?;
         arguments.launch_with(&mut guard, |values| {
-            // SAFETY: `values` holds the address of one value of the right size for each parameter, and the caller vouches for what
+            // SAFETY: `values` holds the address of one value of the right size for each parameter, and the caller is responsible for what
             // the kernel does with them.
             unsafe { self.inner.enqueue(stream, &config, values) }
         })
@@ -139,7 +139,7 @@ impl<S> Kernel<S> {
         let mut guard = AccessGuard::outside_captures(stream);
         self.inner.begin(&mut guard)?;
         arguments.launch_with(&mut guard, |values| {
-            // SAFETY: `values` holds the address of one value of the right size for each parameter, and the caller vouches for what
+            // SAFETY: `values` holds the address of one value of the right size for each parameter, and the caller is responsible for what
             // the kernel does with them.
             unsafe { self.inner.enqueue_with(stream, &config, attributes, values) }
         })
@@ -169,7 +169,7 @@ impl<S> Kernel<S> {
         let mut guard = AccessGuard::outside_captures(stream);
         self.inner.begin(&mut guard)?;
         arguments.launch_with(&mut guard, |values| {
-            // SAFETY: `values` holds the address of one value of the right size for each parameter, and the caller vouches for what
+            // SAFETY: `values` holds the address of one value of the right size for each parameter, and the caller is responsible for what
             // the kernel does with them.
             unsafe { self.inner.enqueue_cooperative(stream, &config, values) }
         })
@@ -192,7 +192,7 @@ impl<S: Signature> Kernel<S> {
 }
 
 impl Kernel<Untyped> {
-    /// The kernel with the parameters that `S` declares.
+    /// Returns the kernel with the parameters that `S` declares.
     ///
     /// CUDA: `cuKernelGetParamInfo` or `cuFuncGetParamInfo`.
     ///
@@ -229,7 +229,7 @@ impl Kernel<Untyped> {
     ) -> Result<()> {
         let mut guard = AccessGuard::outside_captures(stream);
         self.inner.begin(&mut guard)?;
-        // SAFETY: the caller vouches for the arguments and the kernel.
+        // SAFETY: the caller is responsible for the arguments and the kernel.
         unsafe { self.inner.enqueue_with(stream, &config, attributes, arguments.as_mut_ptr()) }
     }
 
@@ -259,7 +259,7 @@ impl Kernel<Untyped> {
         let mut attributes = attributes.with_device_updatable();
         attributes.check(&self.inner.driver)?;
         let raw_config = attributes.launch_config_mut(&config, stream.as_raw());
-        // SAFETY: the caller vouches for the arguments and the kernel.
+        // SAFETY: the caller is responsible for the arguments and the kernel.
         unsafe { self.inner.enqueue_config(stream, &config, &raw_config, arguments.as_mut_ptr()) }?;
         Ok(attributes.device_node())
     }
@@ -278,14 +278,14 @@ impl Kernel<Untyped> {
 }
 
 impl<S> Kernel<S> {
-    /// The name under which the kernel was looked up.
+    /// Returns the name under which the kernel was looked up.
     #[must_use]
     #[inline]
     pub fn name(&self) -> &str {
         &self.inner.name
     }
 
-    /// The driver's handle of this kernel: a `CUkernel` of a library or a `CUfunction` of a module or a context, either of which
+    /// Returns the driver's handle of this kernel: a `CUkernel` of a library or a `CUfunction` of a module or a context, either of which
     /// `cuLaunchKernel` takes. It is valid for as long as a clone of this kernel exists.
     #[must_use]
     #[inline]
@@ -293,14 +293,14 @@ impl<S> Kernel<S> {
         self.inner.raw.raw()
     }
 
-    /// The driver that this kernel belongs to.
+    /// Returns the driver that this kernel belongs to.
     #[must_use]
     #[inline]
     pub fn driver(&self) -> &Driver {
         &self.inner.driver
     }
 
-    /// The same kernel without its parameters.
+    /// Returns the kernel without its signature.
     #[must_use]
     #[inline]
     pub fn to_untyped(&self) -> Kernel<Untyped> {
@@ -315,7 +315,7 @@ impl<S> Kernel<S> {
 
 #[cfg(feature = "graphs")]
 impl Inner {
-    /// Whether both are of one look-up, so that all of them is the same: each look-up has its name at a place of its own.
+    /// Returns `true` if both are of one look-up, so that all of them is the same: each look-up has its name at a place of its own.
     #[inline]
     pub(crate) fn is_clone_of(&self, other: &Self) -> bool {
         self.name.as_ptr() == other.name.as_ptr()
@@ -331,7 +331,7 @@ impl Owner {
         }
     }
 
-    /// What the PTX says of its kernels, where the driver cannot tell.
+    /// Returns the kernels that the PTX declares, for drivers that cannot report them.
     #[inline]
     fn entries(&self) -> &[Entry] {
         match self {
@@ -349,7 +349,7 @@ impl<S: Signature> SafeKernel<S> {
     /// As for [`Kernel::launch`].
     #[inline]
     pub fn launch(&self, stream: &Stream, config: LaunchConfig, arguments: impl Arguments<S>) -> Result<()> {
-        // SAFETY: `Kernel::declare_safe` vouches for any arguments and any configuration.
+        // SAFETY: `Kernel::declare_safe` is responsible for any arguments and any configuration.
         unsafe { self.0.launch(stream, config, arguments) }
     }
 }

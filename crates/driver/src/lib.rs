@@ -1,24 +1,51 @@
-//! CUDA devices, contexts, streams, events, modules, libraries and typed kernels over the driver API.
+//! The CUDA driver API: devices, contexts, streams, events, modules, kernels and graphs.
 //!
-//! Everything begins with a [`Driver`], loaded when the program runs: neither compiling nor starting a program needs CUDA, and
-//! one program works with every driver from CUDA 11.8 on. A function that the driver lacks is a typed error.
+//! [`Driver`] is the entry point. The CUDA driver library is loaded at run time: neither compiling nor starting a program requires CUDA. One
+//! program works with every driver from CUDA 11.8 on. A call of a function that the driver lacks returns [`Error::Missing`].
+//!
+//! # Map
+//!
+//! | Task | Items |
+//! |---|---|
+//! | Load the driver | [`Driver::load`], [`Driver::from_provider`] |
+//! | Select a device and query it | [`Driver::device`], [`Device::attribute`], [`DeviceAttribute`], [`ComputeCapability`] |
+//! | Create a context | [`Device::primary_context`], [`Device::create_context`], [`ContextOptions`] |
+//! | Order work | [`Stream`], [`Event`], [`Stream::wait_event`], [`StreamPool`], [`EventPool`] |
+//! | Wait on the host, or `await` | [`Stream::synchronize`], [`Event::synchronize`], [`Stream::completion`] |
+//! | Run host code in stream order | [`Stream::launch_host_function`] |
+//! | Load code | [`Library`], [`Module`], [`Image`], [`JitOptions`] |
+//! | Link code and keep it on disk | [`Linker`], [`DiskCache`] |
+//! | Declare and launch kernels | [`kernels!`], [`Kernel`], [`SafeKernel`], [`LaunchConfig`], [`LaunchAttributes`] |
+//! | Choose a block size | [`Kernel::suggested_config`], [`Kernel::suggested_size`] |
+//! | Read and write `__device__` variables | [`Global`] |
+//! | Measure time | [`Event::elapsed_since`] |
+//! | Connect devices | [`Context::enable_peer_access`], [`Device::topology`], [`PeerLink`] |
+//! | Handle errors | [`Error`], [`ErrorClass`], [`Returned`], [`set_drop_observer`] |
+//! | Observe driver calls | [`observe_calls`], [`CallSpans`], [`LogListener`] |
+//! | Call a function that has no wrapper | [`call!`], [`sys`], `as_raw` and `from_raw` of each object |
+//! | Build a crate on this one | [`extend`], [`hazard`] |
+//!
+//! With features: `Graph`, `GraphCache` (`graphs`); `GreenContextOptions` (`green-contexts`); `GraphicsResource`, `IpcEventHandle`
+//! (`interop`); `CoreDump`, `CheckpointProcess`, `Trace`, `NvtxRange` (`diagnostics`). Device memory and copies are in the crate
+//! `curium-memory`.
 //!
 //! # Contracts
 //!
-//! - **Handles own their parents.** An event, a stream or a module keeps its context alive, and the context its driver. A handle is
-//!   valid for as long as it exists, and all of them may be used from any thread.
-//! - **Contexts are neutral.** No operation changes the calling thread's current context, on success, error or panic.
-//! - **Work is asynchronous.** Unless its documentation says that it waits, an operation returns when the work is on its stream. An
-//!   error of such work is returned by a later call; a call that waits does so all the same.
-//! - **Dropping** never panics. A failure is reported to `tracing` and to [`set_drop_observer`]; `close` ends a handle with a
-//!   result. Once the process exits, nothing is called any more.
-//! - **Forking** a process that has initialised a driver gives a child in which every operation is an error ([`Error::Fork`]) and
-//!   dropping does nothing. Start a program of its own instead, or fork first.
-//! - **Errors** name the function of the driver that failed, its code, what was asked for, and what a person can do. An error
-//!   that [`Error::is_sticky`] ends all use of the device in this process.
+//! - **Ownership.** An event, a stream or a module keeps its context alive, and a context keeps its driver alive. Handles are `Send` and
+//!   `Sync`.
+//! - **Current context.** No call changes the calling thread's current context, on success, error or panic. Functions whose purpose is to
+//!   change it are the exception.
+//! - **Asynchronous work.** An operation returns when its work is enqueued, unless its documentation says that it waits. A later call
+//!   reports an error of that work. Synchronizing calls always wait, even when they report an earlier error.
+//! - **Drop.** Dropping never panics. A failure is reported to `tracing` and to [`set_drop_observer`]. The method `close` ends a handle and
+//!   returns the error. Nothing is called once the process exits.
+//! - **Fork.** In the child of a process that initialized a driver, every operation returns [`Error::Fork`], and dropping does nothing.
+//!   Start a new program instead, or fork first.
+//! - **Errors** name the driver function, its code, its operands and a remedy. An error for which [`Error::is_sticky`] returns `true` ends all
+//!   use of the device in this process.
 //!
-//! Launching a kernel is `unsafe`, since only its author knows what it does with its arguments; [`Kernel::declare_safe`] vouches
-//! for it once.
+//! Launching a kernel is `unsafe`, because the compiler cannot check what the kernel does with its arguments. [`Kernel::declare_safe`]
+//! declares a kernel safe to launch from safe code.
 //!
 //! # Features
 //!
@@ -67,6 +94,7 @@ mod device_resource;
 mod disk_cache;
 mod driver;
 mod event;
+pub mod extend;
 mod global;
 #[cfg(feature = "graphs")]
 mod graph;
@@ -96,30 +124,18 @@ pub use curium_sys as sys;
 pub use curium_sys::{CudaVersion, Function};
 
 pub use self::base::call_spans::CallSpans;
-#[doc(hidden)]
-pub use self::base::capture_guard::{NOT_WHILE_CAPTURING, PASS_THE_SCOPE, refuse_wait};
-#[doc(hidden)]
-pub use self::base::capture_mode::{with_relaxed_capture_mode, with_relaxed_capture_mode_if_possible};
 pub use self::base::error::{
     ArgumentError, CallError, Error, ErrorClass, ForkError, OutOfMemoryError, PanicError, RecoveryAttempt, Result,
     Returned,
 };
 #[doc(hidden)]
-pub use self::base::exclusive::{Exclusive, ExclusiveGuard};
-#[doc(hidden)]
 pub use self::base::hook::Observation;
 pub use self::base::hook::{Call, CallObserver, CallObserverGuard, observe_calls};
 pub use self::base::leak::LeakedMemory;
-#[doc(hidden)]
-pub use self::base::leak::leak;
-#[doc(hidden)]
-pub use self::base::release::contain;
-pub use self::base::release::{DropObserver, dropping, is_exiting, release, report, set_drop_observer};
+pub use self::base::release::{DropObserver, set_drop_observer};
 #[cfg(feature = "diagnostics")]
 pub use self::checkpoint::{CheckpointProcess, Checkpointed, Locked, ProcessState, Running};
 pub use self::completion::Completion;
-#[doc(hidden)]
-pub use self::completion::drop_on_completion;
 pub use self::context::handle_pool::{HandlePool, Poolable, PooledHandle};
 pub use self::context::{
     CacheConfig, Context, ContextFlags, ContextKind, ContextOptions, GraphicsQueue, Limit, MemoryInfo, PrimaryState,
@@ -177,8 +193,6 @@ pub use self::module::{LoadingMode, Module};
 pub use self::nvtx::{NvtxRange, nvtx_mark};
 pub use self::pointer::DevicePointer;
 pub use self::profiler::Profiling;
-#[doc(hidden)]
-pub use self::stream::WeakStream;
 pub use self::stream::{
     AccessPolicyWindow, AccessProperty, AttachMode, MemoryOperation, MemorySyncDomain, MemorySyncDomainMap,
     PooledStream, Reduction, Stream, StreamFlags, StreamOptions, StreamPool, SynchronizationPolicy, WaitCondition,

@@ -40,7 +40,7 @@ struct Shared {
 }
 
 impl Library {
-    /// The driver's handle of this library. It is valid for as long as a clone of this library, or a kernel of it, exists.
+    /// Returns the driver's handle of this library. It is valid for as long as a clone of this library, or a kernel of it, exists.
     #[must_use]
     #[inline]
     pub fn as_raw(&self) -> CUlibrary {
@@ -55,7 +55,7 @@ impl Library {
         &self.shared.report
     }
 
-    /// The kernel called `name`, with the parameters that `S` declares. See [`Kernel`] for how they are checked.
+    /// Returns the kernel called `name`, with the parameters that `S` declares. See [`Kernel`] for how they are checked.
     ///
     /// If no context is current on this thread, a primary context is for the moment, since the driver tells parameters only then.
     ///
@@ -71,7 +71,7 @@ impl Library {
         self.untyped_kernel(name)?.typed()
     }
 
-    /// The kernel called `name`, whatever its parameters are.
+    /// Returns the kernel called `name`, whatever its parameters are.
     ///
     /// CUDA: `cuLibraryGetKernel`.
     ///
@@ -86,13 +86,13 @@ impl Library {
         Ok(Kernel::untyped(raw.cast(), Owner::Library(self.clone()), name))
     }
 
-    /// Every kernel of the library.
+    /// Returns every kernel of the library.
     ///
     /// CUDA: `cuLibraryGetKernelCount`, `cuLibraryEnumerateKernels`, `cuKernelGetName`, since 12.4.
     ///
     /// # Errors
     ///
-    /// Whatever the driver returns.
+    /// An error of the driver.
     #[doc(alias = "cuLibraryEnumerateKernels")]
     #[doc(alias = "cuLibraryGetKernelCount")]
     #[inline]
@@ -104,19 +104,19 @@ impl Library {
         self.raw_kernels()?.into_iter().map(owned).collect()
     }
 
-    /// The names of all kernels, in no particular order.
+    /// Returns the names of all kernels, in no particular order.
     ///
     /// CUDA: `cuLibraryGetKernelCount`, `cuLibraryEnumerateKernels`, `cuKernelGetName`, since 12.4.
     ///
     /// # Errors
     ///
-    /// Whatever the driver returns.
+    /// An error of the driver.
     #[inline]
     pub fn kernel_names(&self) -> Result<Vec<String>> {
         self.raw_kernels()?.into_iter().map(|raw| kernel_name(&self.shared.driver, raw)).collect()
     }
 
-    /// The global variable called `name` as it is in `context`, as one or several values of `T`.
+    /// Returns the global variable called `name` as it is in `context`, as one or several values of `T`.
     ///
     /// CUDA: `cuLibraryGetGlobal`.
     ///
@@ -132,7 +132,7 @@ impl Library {
         let variable = context.entered(|driver| {
             let (mut address, mut bytes) = (0, 0);
             let (address_place, bytes_place, library) = (&raw mut address, &raw mut bytes, self.as_raw());
-            // SAFETY: both places are valid for the answers, the library is live, a context of its driver is current, and `text` ends in
+            // SAFETY: both places are valid for writes, the library is live, a context of its driver is current, and `text` ends in
             // NUL.
             let result =
                 unsafe { call!(driver, cuLibraryGetGlobal(address_place, bytes_place, library, text.as_ptr())) };
@@ -142,7 +142,7 @@ impl Library {
         Global::checked(OPERATION, Owner::LibraryIn(self.clone(), context.clone()), name, variable)
     }
 
-    /// The managed variable called `name`, which is one for all contexts, as one or several values of `T`.
+    /// Returns the managed variable called `name`, which is one for all contexts, as one or several values of `T`.
     ///
     /// CUDA: `cuLibraryGetManaged`.
     ///
@@ -157,13 +157,13 @@ impl Library {
         let (mut address, mut bytes) = (0, 0);
         let (address_place, bytes_place) = (&raw mut address, &raw mut bytes);
         let (driver, library) = (&self.shared.driver, self.as_raw());
-        // SAFETY: both places are valid for the answers, the library is live, and `text` ends in NUL.
+        // SAFETY: both places are valid for writes, the library is live, and `text` ends in NUL.
         let result = unsafe { call!(driver, cuLibraryGetManaged(address_place, bytes_place, library, text.as_ptr())) };
         result.map_err(|error| Candidates::managed_variables(self.declared()).explain(error, name))?;
         Global::checked(OPERATION, Owner::Library(self.clone()), name, (address, bytes))
     }
 
-    /// The address of the unified function called `name`, which code on the host and on every device may call by it.
+    /// Returns the address of the unified function called `name`, which code on the host and on every device may call by it.
     ///
     /// CUDA: `cuLibraryGetUnifiedFunction`.
     ///
@@ -177,33 +177,33 @@ impl Library {
         let text = c_name("Library::unified_function", name)?;
         let mut function = std::ptr::null_mut();
         let (driver, library, place) = (&self.shared.driver, self.as_raw(), &raw mut function);
-        // SAFETY: `place` is valid for the answer, the library is live, and `text` ends in NUL.
+        // SAFETY: `place` is valid for writes, the library is live, and `text` ends in NUL.
         let result = unsafe { call!(driver, cuLibraryGetUnifiedFunction(place, library, text.as_ptr())) };
         result.map_err(|error| error.about(format!("unified function `{name}`")))?;
         Ok(function)
     }
 
-    /// The library's code as a module of `context`, into which it is loaded if it is not there yet. The module goes with the library.
+    /// Returns the library's code as a module of `context`, into which it is loaded if it is not there yet. The module goes with the library.
     ///
     /// CUDA: `cuLibraryGetModule`.
     ///
     /// # Errors
     ///
-    /// Whatever the driver returns.
+    /// An error of the driver.
     #[doc(alias = "cuLibraryGetModule")]
     #[inline]
     pub fn module(&self, context: &Context) -> Result<Module> {
         self.shared.driver.expect_same(context.driver(), "Library::module")?;
         let raw = context.entered(|driver| {
             let mut raw: CUmodule = std::ptr::null_mut();
-            // SAFETY: `raw` is a valid place for the answer, the library is live, and a context of its driver is current.
+            // SAFETY: `raw` is valid for writes, the library is live, and a context of its driver is current.
             unsafe { call!(driver, cuLibraryGetModule(&raw mut raw, self.as_raw())) }?;
             Ok(raw)
         })?;
         Ok(Module::of_library(raw, context, self))
     }
 
-    /// Unloads the library, which [`Drop`] does as well, and says whether it succeeded.
+    /// Unloads the library and returns its error, which [`Drop`] only reports.
     ///
     /// CUDA: `cuLibraryUnload`.
     ///
@@ -222,7 +222,7 @@ impl Library {
         }
     }
 
-    /// The declarations of the image, as far as the driver cannot report them.
+    /// Returns the declarations of the image, as far as the driver cannot report them.
     #[inline]
     pub(crate) fn declared(&self) -> &Declared {
         &self.shared.declared
@@ -231,7 +231,7 @@ impl Library {
     #[inline]
     fn look_up(&self, name: &CStr) -> Result<CUkernel> {
         let mut raw: CUkernel = std::ptr::null_mut();
-        // SAFETY: `raw` is a valid place for the answer, the library is live, and `name` ends in NUL.
+        // SAFETY: `raw` is valid for writes, the library is live, and `name` ends in NUL.
         unsafe { call!(&self.shared.driver, cuLibraryGetKernel(&raw mut raw, self.as_raw(), name.as_ptr())) }?;
         Ok(raw)
     }
@@ -239,7 +239,7 @@ impl Library {
     #[inline]
     fn raw_kernels(&self) -> Result<Vec<CUkernel>> {
         let (driver, library, mut count) = (&self.shared.driver, self.as_raw(), 0);
-        // SAFETY: `count` is a valid place for the answer, and the library is live.
+        // SAFETY: `count` is valid for writes, and the library is live.
         unsafe { call!(driver, cuLibraryGetKernelCount(&raw mut count, library)) }?;
         let mut kernels: Vec<CUkernel> = vec![std::ptr::null_mut(); count as usize];
         let place = kernels.as_mut_ptr();

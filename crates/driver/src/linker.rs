@@ -48,7 +48,7 @@ pub struct LinkedImage {
     _compilations: Vec<Compilation>,
 }
 
-/// What an input of a [`Linker`] is, where it is no [`Image`].
+/// The kind of a [`Linker`] input that is not an [`Image`].
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub enum LinkInput {
@@ -62,7 +62,7 @@ pub enum LinkInput {
     Object,
     /// An archive of such objects.
     Archive,
-    /// Intermediate code of CUDA 11, for link-time optimisation.
+    /// Intermediate code of CUDA 11, for link-time optimization.
     Nvvm,
 }
 
@@ -92,7 +92,7 @@ impl<'a> Linker<'a> {
         let (count, options, values) = (compilation.len(), compilation.options(), compilation.values());
         let raw = context.entered(|driver| {
             let mut raw = std::ptr::null_mut();
-            // SAFETY: `raw` is a valid place for the answer, `compilation` holds `count` options with their values and outlives the link,
+            // SAFETY: `raw` is valid for writes, `compilation` holds `count` options with their values and outlives the link,
             // and the context is current.
             unsafe { call!(driver, cuLinkCreate_v2(count, options, values, &raw mut raw)) }?;
             Ok(raw)
@@ -148,7 +148,7 @@ impl<'a> Linker<'a> {
         let result = self.state.context.entered(|driver| {
             let name = text.as_ptr();
             // SAFETY: the link is live, `name` ends in NUL, `compilation` holds `count` options with their values and outlives the link,
-            // and the caller vouches for the bytes, which the driver reads during the call.
+            // and the caller is responsible for the bytes, which the driver reads during the call.
             unsafe { call!(driver, cuLinkAddData_v2(link, kind, data, size, name, count, options, values)) }
         });
         result.map_err(|error| self.explain(error.about(format!("input `{name}`")), None))
@@ -176,13 +176,13 @@ impl<'a> Linker<'a> {
         let result = self.state.context.entered(|driver| {
             let name = name.as_ptr();
             // SAFETY: the link is live, `name` ends in NUL, `compilation` holds `count` options with their values and outlives the link,
-            // and the caller vouches for the file.
+            // and the caller is responsible for the file.
             unsafe { call!(driver, cuLinkAddFile_v2(link, kind, name, count, options, values)) }
         });
         result.map_err(|error| self.explain(error.about(path.display().to_string()), None))
     }
 
-    /// Ends the link, and gives the image.
+    /// Completes the link and returns the image.
     ///
     /// CUDA: `cuLinkComplete`.
     ///
@@ -195,7 +195,7 @@ impl<'a> Linker<'a> {
         let (mut bytes, mut len) = (std::ptr::null_mut(), 0);
         let result = self.state.context.entered(|driver| {
             let (bytes, len) = (&raw mut bytes, &raw mut len);
-            // SAFETY: the link is live, and `bytes` and `len` are valid places for the answers.
+            // SAFETY: the link is live, and `bytes` and `len` are valid for writes.
             unsafe { call!(driver, cuLinkComplete(self.state.raw.raw(), bytes, len)) }
         });
         result.map_err(|error| self.explain(error, None))?;
@@ -224,7 +224,7 @@ impl<'a> Linker<'a> {
 }
 
 impl LinkedImage {
-    /// The image.
+    /// Returns the image.
     #[must_use]
     #[inline]
     pub fn as_bytes(&self) -> &[u8] {
@@ -235,7 +235,7 @@ impl LinkedImage {
         unsafe { std::slice::from_raw_parts(self.bytes, self.len) }
     }
 
-    /// The image in a form that modules and libraries take.
+    /// Returns the image in a form that modules and libraries take.
     #[must_use]
     #[inline]
     pub fn image(&self) -> Image<'_> {
@@ -243,14 +243,14 @@ impl LinkedImage {
         unsafe { Image::from_bytes_unchecked(ImageKind::Cubin, self.as_bytes()) }
     }
 
-    /// What the driver's linker said.
+    /// Returns the log of the driver's linker.
     #[must_use]
     #[inline]
     pub fn report(&self) -> &JitReport {
         &self.report
     }
 
-    /// Frees the image, which [`Drop`] does as well, and says whether it succeeded.
+    /// Frees the image and returns its error, which [`Drop`] only reports.
     ///
     /// CUDA: `cuLinkDestroy`.
     ///

@@ -39,7 +39,7 @@ struct Shared {
     report: JitReport,
 }
 
-/// Where a module comes from, and so who unloads it.
+/// The origin of a module, which decides who unloads it.
 enum Origin {
     /// This handle does.
     Loaded,
@@ -110,7 +110,7 @@ impl Module {
         let name = c_path("Module::from_file", path)?;
         let raw = context.entered(|driver| {
             let mut raw = std::ptr::null_mut();
-            // SAFETY: `raw` is a valid place for the answer, `name` ends in NUL, the context is current, and the caller vouches for the
+            // SAFETY: `raw` is valid for writes, `name` ends in NUL, the context is current, and the caller is responsible for the
             // file.
             let result = unsafe { call!(driver, cuModuleLoad(&raw mut raw, name.as_ptr())) };
             result.map_err(|error| error.about(path.display().to_string()))?;
@@ -135,35 +135,35 @@ impl Module {
     pub unsafe fn from_fat_binary_record(context: &Context, record: *const c_void) -> Result<Self> {
         let raw = context.entered(|driver| {
             let mut raw = std::ptr::null_mut();
-            // SAFETY: `raw` is a valid place for the answer, the context is current, and the caller vouches for the record.
+            // SAFETY: `raw` is valid for writes, the context is current, and the caller is responsible for the record.
             unsafe { call!(driver, cuModuleLoadFatBinary(&raw mut raw, record)) }?;
             Ok(raw)
         })?;
         Ok(Self::new(raw, context, Origin::Loaded, Declared::default(), JitReport::default()))
     }
 
-    /// The context that this module was loaded into.
+    /// Returns the context that this module was loaded into.
     #[must_use]
     #[inline]
     pub fn context(&self) -> &Context {
         &self.shared.context
     }
 
-    /// The driver's handle of this module. It is valid for as long as a clone of this module, or a kernel of it, exists.
+    /// Returns the driver's handle of this module. It is valid for as long as a clone of this module, or a kernel of it, exists.
     #[must_use]
     #[inline]
     pub fn as_raw(&self) -> CUmodule {
         self.shared.raw.raw()
     }
 
-    /// What the driver's compiler said when it compiled this module.
+    /// Returns the log of the driver's compiler for this module.
     #[must_use]
     #[inline]
     pub fn report(&self) -> &JitReport {
         &self.shared.report
     }
 
-    /// The kernel called `name`, with the parameters that `S` declares. See [`Kernel`] for how they are checked.
+    /// Returns the kernel called `name`, with the parameters that `S` declares. See [`Kernel`] for how they are checked.
     ///
     /// CUDA: `cuModuleGetFunction`, `cuFuncGetParamInfo`.
     ///
@@ -177,7 +177,7 @@ impl Module {
         self.untyped_kernel(name)?.typed()
     }
 
-    /// The kernel called `name`, whatever its parameters are.
+    /// Returns the kernel called `name`, whatever its parameters are.
     ///
     /// CUDA: `cuModuleGetFunction`.
     ///
@@ -189,19 +189,19 @@ impl Module {
         let text = c_name("Module::kernel", name)?;
         let mut raw: CUfunction = std::ptr::null_mut();
         let driver = self.shared.context.driver();
-        // SAFETY: `raw` is a valid place for the answer, the module is live, and `text` ends in NUL.
+        // SAFETY: `raw` is valid for writes, the module is live, and `text` ends in NUL.
         let result = unsafe { call!(driver, cuModuleGetFunction(&raw mut raw, self.as_raw(), text.as_ptr())) };
         result.map_err(|error| Candidates::kernels(self.kernel_names(), self.declared()).explain(error, name))?;
         Ok(Kernel::untyped(raw, Owner::Module(self.clone()), name))
     }
 
-    /// Every kernel of the module.
+    /// Returns every kernel of the module.
     ///
     /// CUDA: `cuModuleGetFunctionCount`, `cuModuleEnumerateFunctions`, `cuFuncGetName`, since 12.4.
     ///
     /// # Errors
     ///
-    /// Whatever the driver returns.
+    /// An error of the driver.
     #[doc(alias = "cuModuleEnumerateFunctions")]
     #[doc(alias = "cuModuleGetFunctionCount")]
     #[inline]
@@ -211,20 +211,20 @@ impl Module {
         self.functions()?.into_iter().map(owned).collect()
     }
 
-    /// The names of all kernels, in no particular order.
+    /// Returns the names of all kernels, in no particular order.
     ///
     /// CUDA: `cuModuleGetFunctionCount`, `cuModuleEnumerateFunctions`, `cuFuncGetName`, since 12.4.
     ///
     /// # Errors
     ///
-    /// Whatever the driver returns.
+    /// An error of the driver.
     #[inline]
     pub fn kernel_names(&self) -> Result<Vec<String>> {
         let driver = self.shared.context.driver();
         self.functions()?.into_iter().map(|raw| function_name(driver, raw)).collect()
     }
 
-    /// The global variable called `name`, as one or several values of `T`.
+    /// Returns the global variable called `name`, as one or several values of `T`.
     ///
     /// CUDA: `cuModuleGetGlobal_v2`.
     ///
@@ -239,13 +239,13 @@ impl Module {
         let (mut address, mut bytes) = (0, 0);
         let (address_place, bytes_place) = (&raw mut address, &raw mut bytes);
         let (driver, module) = (self.shared.context.driver(), self.as_raw());
-        // SAFETY: both places are valid for the answers, the module is live, and `text` ends in NUL.
+        // SAFETY: both places are valid for writes, the module is live, and `text` ends in NUL.
         let result = unsafe { call!(driver, cuModuleGetGlobal_v2(address_place, bytes_place, module, text.as_ptr())) };
         result.map_err(|error| Candidates::variables(self.declared()).explain(error, name))?;
         Global::checked(OPERATION, Owner::Module(self.clone()), name, (address, bytes))
     }
 
-    /// Unloads the module, which [`Drop`] does as well, and says whether it succeeded. Waits for the work of the device.
+    /// Unloads the module and returns its error, which [`Drop`] only reports. Waits for the work of the device.
     ///
     /// CUDA: `cuModuleUnload`.
     ///
@@ -264,14 +264,14 @@ impl Module {
         }
     }
 
-    /// The module of a library in `context`.
+    /// Returns the module of a library in `context`.
     #[inline]
     pub(crate) fn of_library(raw: CUmodule, context: &Context, library: &Library) -> Self {
         let declared = library.declared().clone();
         Self::new(raw, context, Origin::Library(library.clone()), declared, JitReport::default())
     }
 
-    /// The declarations of the image, as far as the driver cannot report them.
+    /// Returns the declarations of the image, as far as the driver cannot report them.
     #[inline]
     pub(crate) fn declared(&self) -> &Declared {
         &self.shared.declared
@@ -286,7 +286,7 @@ impl Module {
     #[inline]
     fn functions(&self) -> Result<Vec<CUfunction>> {
         let (driver, module, mut count) = (self.shared.context.driver(), self.as_raw(), 0);
-        // SAFETY: `count` is a valid place for the answer, and the module is live.
+        // SAFETY: `count` is valid for writes, and the module is live.
         unsafe { call!(driver, cuModuleGetFunctionCount(&raw mut count, module)) }?;
         let mut functions: Vec<CUfunction> = vec![std::ptr::null_mut(); count as usize];
         let place = functions.as_mut_ptr();

@@ -67,7 +67,7 @@ impl Drop for NvtxRange {
     }
 }
 
-/// A name as C reads it, up to its first NUL.
+/// Returns a name as C reads it, up to its first NUL.
 #[inline]
 fn c_text(name: &str) -> CString {
     let end = name.find('\0').unwrap_or(name.len());

@@ -19,7 +19,7 @@ unsafe impl<T> Send for DevicePointer<T> {}
 unsafe impl<T> Sync for DevicePointer<T> {}
 
 impl<T> DevicePointer<T> {
-    /// The pointer to the address `raw`, which may be any number.
+    /// Returns the pointer to the address `raw`, which may be any number.
     #[inline]
     #[must_use]
     pub const fn from_raw(raw: CUdeviceptr) -> Self {
@@ -40,14 +40,14 @@ impl<T> DevicePointer<T> {
         self.raw == 0
     }
 
-    /// The address.
+    /// Returns the address.
     #[inline]
     #[must_use]
     pub const fn as_raw(self) -> CUdeviceptr {
         self.raw
     }
 
-    /// The address `count` elements further on. Wraps around at the end of the address space.
+    /// Returns the address `count` elements further on. Wraps around at the end of the address space.
     #[inline]
     #[must_use]
     pub const fn wrapping_add(self, count: usize) -> Self {
@@ -55,7 +55,7 @@ impl<T> DevicePointer<T> {
         Self::from_raw(self.raw.wrapping_add(bytes))
     }
 
-    /// The same address as one of values of another type.
+    /// Returns the same address as one of values of another type.
     #[inline]
     #[must_use]
     pub const fn cast<U>(self) -> DevicePointer<U> {

@@ -26,13 +26,13 @@ pub struct Profiling {
 }
 
 impl Context {
-    /// Has the profiler, if there is one, record what this process does in this context until the result is dropped.
+    /// Starts profiling of this context until the result is dropped. Does nothing without a profiler.
     ///
     /// CUDA: `cuProfilerStart`.
     ///
     /// # Errors
     ///
-    /// Whatever the driver returns.
+    /// An error of the driver.
     #[doc(alias = "cuProfilerStart")]
     #[inline]
     pub fn profile(&self) -> Result<Profiling> {
@@ -45,7 +45,7 @@ impl Context {
 }
 
 impl Profiling {
-    /// Stops the profiler, which [`Drop`] does as well, and says whether it succeeded.
+    /// Stops the profiler and returns its error, which [`Drop`] only reports.
     ///
     /// CUDA: `cuProfilerStop`.
     ///

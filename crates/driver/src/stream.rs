@@ -44,7 +44,7 @@ pub struct Stream {
     shared: Arc<Shared>,
 }
 
-/// How a stream is made.
+/// Options of a stream.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct StreamOptions {
@@ -58,7 +58,7 @@ bitflags! {
     /// Flags of a stream.
     #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
     pub struct StreamFlags: u32 {
-        /// The stream does not synchronise with the legacy default stream.
+        /// The stream does not synchronize with the legacy default stream.
         const NON_BLOCKING = CUstream_flags::CU_STREAM_NON_BLOCKING.0;
         /// Flags of newer drivers.
         const _ = !0;
@@ -76,26 +76,26 @@ struct Shared {
     identity: u64,
     /// The identity for uses of memory that wait for nothing; none (0) where uses may be those of a graph.
     free_identity: u64,
-    /// Where the driver is, if what is put on the stream is run and not captured in a scope; 0 otherwise.
+    /// Where the driver is, if work enqueued on the stream is run and not captured in a scope; 0 otherwise.
     running: usize,
     sync_points: SyncPoints,
     /// The capture that the stream was made for.
     scope: Option<Arc<Scope>>,
     /// Events that mark points for those who wait without blocking.
     markers: OnceLock<EventPool>,
-    /// What those who watch the stream find when it is gone.
+    /// The point after all work of the stream, for observers that outlive it.
     last: OnceLock<Arc<Last>>,
 }
 
 impl StreamOptions {
-    /// A stream that does not synchronise with the legacy default stream, of priority 0.
+    /// Returns a stream that does not synchronize with the legacy default stream, of priority 0.
     #[must_use]
     #[inline]
     pub const fn new() -> Self {
         Self { flags: StreamFlags::NON_BLOCKING, priority: 0 }
     }
 
-    /// The same with other flags.
+    /// Sets the flags.
     #[must_use]
     #[inline]
     pub const fn with_flags(mut self, flags: StreamFlags) -> Self {
@@ -103,7 +103,7 @@ impl StreamOptions {
         self
     }
 
-    /// The same with another priority. Lower numbers go first.
+    /// Returns the same options with another priority. Lower numbers go first.
     #[must_use]
     #[inline]
     pub const fn with_priority(mut self, priority: i32) -> Self {
@@ -120,13 +120,13 @@ impl Default for StreamOptions {
 }
 
 impl Context {
-    /// A stream with the default options: one that does not synchronise with the legacy default stream.
+    /// Returns a stream with the default options: one that does not synchronize with the legacy default stream.
     ///
     /// CUDA: `cuStreamCreateWithPriority`.
     ///
     /// # Errors
     ///
-    /// Whatever the driver returns.
+    /// An error of the driver.
     #[inline]
     pub fn stream(&self) -> Result<Stream> {
         Stream::new(self, StreamOptions::new())
@@ -151,35 +151,35 @@ impl Stream {
         {
             let (mut raw, StreamOptions { flags, priority }) = (std::ptr::null_mut(), options);
             let (driver, place) = (context.driver(), &raw mut raw);
-            // SAFETY: `place` is valid for the answer, and the green context is live.
+            // SAFETY: `place` is valid for writes, and the green context is live.
             unsafe { call!(driver, cuGreenCtxStreamCreate(place, green, flags.bits(), priority)) }?;
             return Ok(Self::with_ownership(context, raw, Ownership::Owned));
         }
         let raw = context.entered(|driver| {
             let mut raw = std::ptr::null_mut();
             let StreamOptions { flags, priority } = options;
-            // SAFETY: `raw` is a valid place for the answer, and the context is current.
+            // SAFETY: `raw` is valid for writes, and the context is current.
             unsafe { call!(driver, cuStreamCreateWithPriority(&raw mut raw, flags.bits(), priority)) }?;
             Ok(raw)
         })?;
         Ok(Self::with_ownership(context, raw, Ownership::Owned))
     }
 
-    /// The context that this stream belongs to.
+    /// Returns the context that this stream belongs to.
     #[must_use]
     #[inline]
     pub fn context(&self) -> &Context {
         &self.shared.context
     }
 
-    /// The driver that this stream belongs to.
+    /// Returns the driver that this stream belongs to.
     #[inline]
     #[must_use]
     pub fn driver(&self) -> &Driver {
         &self.shared.driver
     }
 
-    /// The driver's handle of this stream. It is valid for as long as a clone of this stream exists.
+    /// Returns the driver's handle of this stream. It is valid for as long as a clone of this stream exists.
     #[inline]
     #[must_use]
     pub fn as_raw(&self) -> CUstream {
@@ -192,7 +192,7 @@ impl Stream {
     ///
     /// # Errors
     ///
-    /// The error of any work of the context that failed before; the wait takes place all the same. An argument error, without a wait, on
+    /// The error of any work of the context that failed before; the call waits even then. An argument error, without a wait, on
     /// a stream of an open [capture scope](crate::Graph::capture), and within the closure of a capture.
     #[doc(alias = "cuStreamSynchronize")]
     #[inline]
@@ -202,8 +202,15 @@ impl Stream {
         self.drain()
     }
 
-    /// As [`Stream::synchronize`], also in the closure of a capture: for what ends memory or handles there.
-    #[doc(hidden)]
+    /// Waits until all work on this stream is done, like [`Stream::synchronize`], and also within the closure of a capture.
+    ///
+    /// It is for code that releases memory or handles there.
+    ///
+    /// CUDA: `cuStreamSynchronize`.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Stream::synchronize`], except within the closure of a capture.
     #[inline]
     pub fn drain(&self) -> Result<()> {
         self.expect_no_scope("Stream::synchronize")?;
@@ -211,7 +218,7 @@ impl Stream {
         unsafe { call!(self.driver(), cuStreamSynchronize(self.as_raw())) }
     }
 
-    /// Whether all work on this stream is done. Does not wait.
+    /// Returns `true` if all work on this stream is done. Does not wait.
     ///
     /// CUDA: `cuStreamQuery`.
     ///
@@ -226,7 +233,7 @@ impl Stream {
         finished(unsafe { call!(self.driver(), cuStreamQuery(self.as_raw())) })
     }
 
-    /// Has all later work on this stream wait for `event`, as it was recorded last. The host does not wait.
+    /// Makes all later work on this stream wait for `event`, as it was recorded last. The host does not block.
     ///
     /// CUDA: `cuStreamWaitEvent`.
     ///
@@ -244,21 +251,21 @@ impl Stream {
         self.wait_event_unguarded(event)
     }
 
-    /// The same for an event of the same driver and capture, on a stream whose capture cannot end meanwhile.
+    /// Returns the same for an event of the same driver and capture, on a stream whose capture cannot end meanwhile.
     #[inline]
     pub(crate) fn wait_event_unguarded(&self, event: &Event) -> Result<()> {
         // SAFETY: the stream and the event are live and belong to this driver; 0 is the default of the flags.
         unsafe { call!(self.driver(), cuStreamWaitEvent(self.as_raw(), event.as_raw(), 0)) }
     }
 
-    /// The device that the stream's work runs on.
+    /// Returns the device that the stream's work runs on.
     #[must_use]
     #[inline]
     pub fn device(&self) -> &Device {
         self.context().device()
     }
 
-    /// Destroys the stream, which [`Drop`] does as well, and says whether it succeeded. Work that is still on it completes.
+    /// Destroys the stream and returns its error, which [`Drop`] only reports. Work that is still on it completes.
     ///
     /// CUDA: `cuStreamDestroy_v2`.
     ///
@@ -281,18 +288,23 @@ impl Stream {
         &self.shared.sync_points
     }
 
-    /// How many times hazard tracking has made this stream wait for another. Each is a `tracing` event of level `TRACE` as well, in the
-    /// target `curium_driver::hazard`.
+    /// Returns the number of times that hazard tracking has made this stream wait for another. Each is a `tracing` event of level `TRACE`
+    /// as well, in the target `curium_driver::hazard`.
     #[must_use]
     #[inline]
     pub fn inserted_waits(&self) -> u64 {
         self.sync_points().inserted_waits()
     }
 
-    /// An event for a point that is waited for later.
-    #[doc(hidden)]
+    /// Returns an event without timing from the stream's own pool. It is not recorded yet.
+    ///
+    /// CUDA: `cuEventCreate`, if no event is idle.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Event::new`].
     #[inline]
-    pub fn marker(&self) -> Result<PooledEvent> {
+    pub fn pooled_event(&self) -> Result<PooledEvent> {
         let markers = || EventPool::new(self.context(), EventFlags::DISABLE_TIMING);
         self.shared.markers.get_or_init(markers).take()
     }
@@ -321,7 +333,7 @@ impl Stream {
         Self { shared: Arc::new(shared) }
     }
 
-    /// The only share of the stream.
+    /// Returns the only share of the stream.
     #[inline]
     fn unshare(self, operation: &'static str) -> Result<Shared, Returned<Self>> {
         Arc::try_unwrap(self.shared)
@@ -329,7 +341,7 @@ impl Stream {
     }
 }
 
-/// The answer of a query: `CUDA_ERROR_NOT_READY` means that there is work left.
+/// Returns the answer of a query: `CUDA_ERROR_NOT_READY` means that there is work left.
 #[inline]
 pub(crate) fn finished(result: Result<()>) -> Result<bool> {
     match result {
@@ -360,7 +372,7 @@ impl AsRef<Driver> for Stream {
     }
 }
 
-/// Whether two values stand for the same stream.
+/// Compares identity: clones are equal.
 impl PartialEq for Stream {
     #[inline]
     fn eq(&self, other: &Self) -> bool {

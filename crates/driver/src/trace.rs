@@ -49,10 +49,10 @@ pub struct Trace {
     _guard: CallObserverGuard,
 }
 
-/// What has been recorded.
+/// The recorded calls and work.
 struct Recorder {
     begin: Instant,
-    /// How many calls, and how many pieces of work, are kept at most.
+    /// The maximum number of recorded calls, and of recorded pieces of work.
     capacity: usize,
     calls: Mutex<Calls>,
     work: Mutex<Work>,
@@ -102,10 +102,10 @@ struct WorkRecord {
     duration: Duration,
 }
 
-/// How much is kept unless told otherwise: some hundred megabytes.
+/// The default capacity: some hundred megabytes.
 const DEFAULT_CAPACITY: usize = 1 << 20;
 
-/// How much work may be pending before it is looked for what is done.
+/// The number of pending pieces of work that triggers a check for completed ones.
 const PENDING: usize = 256;
 
 thread_local! {
@@ -121,7 +121,7 @@ impl Trace {
         Self::with_capacity(DEFAULT_CAPACITY)
     }
 
-    /// As [`Trace::start`], keeping at most `capacity` calls and as many pieces of work.
+    /// Does the same as [`Trace::start`], keeping at most `capacity` calls and as many pieces of work.
     #[inline]
     pub fn with_capacity(capacity: usize) -> Self {
         let recorder =
@@ -130,7 +130,7 @@ impl Trace {
         Self { recorder, _guard: guard }
     }
 
-    /// Records the work that `enqueue` puts on `stream`, under this name. The host does not wait.
+    /// Records the work that `enqueue` puts on `stream`, under this name. The host does not block.
     ///
     /// The first use of a context, and one every ten seconds, waits some microseconds for an idle stream, to compare the clocks.
     ///
@@ -213,7 +213,7 @@ impl CallObserver for RecordCalls {
 }
 
 impl PendingWork {
-    /// Whether the end was reached, or will never be.
+    /// Returns `true` if the end was reached, or will never be.
     #[inline]
     fn is_done(&self) -> bool {
         self.end.is_finished().unwrap_or(true)
@@ -253,7 +253,7 @@ impl fmt::Debug for Trace {
     }
 }
 
-/// A number for the calling thread that no other thread has.
+/// Returns a number for the calling thread that no other thread has.
 #[inline]
 fn this_thread() -> u64 {
     if THREAD.get() == 0 {

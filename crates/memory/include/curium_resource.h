@@ -1,6 +1,6 @@
 /* Resources of Curium for C: where device memory comes from, and where it goes back.
  *
- * `ResourceTable::export` makes a `curium_resource` of any resource, and `ForeignResource` is a resource that is made of one.
+ * `ResourceTable::export` makes a `curium_resource` of any resource, and `ExternalResource` is a resource that is made of one.
  *
  * - The functions may be called from any thread, also from several at once, and do not unwind.
  * - A stream is one of the context that the resource was made for, no default stream, and lives until the resource is released, since

@@ -1,28 +1,27 @@
-//! What may be done with memory.
+//! Memory access rights.
 
 use std::fmt;
 
 use curium_driver::sys::CUmemAccess_flags;
 
-/// What a location may do with memory.
+/// The access rights of a location (`CUmemAccess_flags`).
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub enum MemoryAccess {
-    /// Nothing: an access is an error.
+    /// No access.
     #[default]
     None,
-    /// Read.
+    /// Read access.
     Read,
-    /// Read and write.
+    /// Read and write access.
     ReadWrite,
-    /// Rights that this version of the crate does not know.
+    /// Rights unknown to this version of the crate.
     Unknown(u32),
 }
 
 impl MemoryAccess {
-    /// The rights as C describes them.
+    /// Converts to the driver's type.
     #[must_use]
-    #[inline]
     pub const fn to_raw(self) -> CUmemAccess_flags {
         match self {
             Self::None => CUmemAccess_flags::CU_MEM_ACCESS_FLAGS_PROT_NONE,
@@ -32,9 +31,8 @@ impl MemoryAccess {
         }
     }
 
-    /// The rights that C describes.
+    /// Converts from the driver's type.
     #[must_use]
-    #[inline]
     pub const fn from_raw(raw: CUmemAccess_flags) -> Self {
         match raw {
             CUmemAccess_flags::CU_MEM_ACCESS_FLAGS_PROT_NONE => Self::None,
@@ -46,7 +44,6 @@ impl MemoryAccess {
 }
 
 impl fmt::Display for MemoryAccess {
-    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::None => formatter.write_str("no access"),

@@ -1,8 +1,8 @@
-//! What was allocated and freed, written down.
+//! Allocation logs.
 
 mod event;
 mod replay;
-mod through_cache;
+mod simulate_caching;
 mod usage;
 
 use std::collections::HashMap;
@@ -11,12 +11,12 @@ use std::str::FromStr;
 
 pub use self::event::{AllocationEvent, EventKind, Site};
 pub use self::replay::Replay;
-pub use self::through_cache::CacheSample;
+pub use self::simulate_caching::CacheSample;
 pub use self::usage::UsageSample;
 
-/// Allocations and frees in the order in which they happened, such as those an [`AllocationRecorder`](crate::AllocationRecorder) writes.
+/// A log of allocations and frees in the order in which they happened, as a [`AllocationRecorder`](crate::AllocationRecorder) writes it.
 ///
-/// As text it is a line for each event behind a first line that says what it is:
+/// The text form has a header line and one line per event:
 ///
 /// ```text
 /// curium allocation log 1
@@ -26,41 +26,39 @@ pub use self::usage::UsageSample;
 /// 2700 map-segment 0x7f0002000000 33554432 1 0
 /// ```
 ///
-/// A line has the nanoseconds since the beginning, what happened, the address, the bytes and the alignment that were asked for, the
-/// number of the stream and, if it is known, the line of code.
+/// The columns are: nanoseconds since the start of the log, event kind, address, requested bytes and alignment, stream number and, if
+/// known, the call site.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct AllocationLog {
     events: Vec<AllocationEvent>,
 }
 
-/// A line of a log that cannot be read.
-#[derive(Clone, Eq, PartialEq)]
+/// The error for a line of a log that cannot be parsed.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+#[error("line {line} of the allocation log: {reason}")]
 #[non_exhaustive]
 pub struct ParseLogError {
-    /// The number of the line, counted from 1 on.
+    /// The line number, counted from 1.
     pub line: usize,
-    /// What is wrong with it.
+    /// The problem.
     pub reason: String,
 }
 
 impl AllocationLog {
-    /// The log of these events.
+    /// Creates a log from events.
     #[must_use]
-    #[inline]
     pub fn new(events: Vec<AllocationEvent>) -> Self {
         Self { events }
     }
 
-    /// The events, the first first.
+    /// Returns the events, oldest first.
     #[must_use]
-    #[inline]
     pub fn events(&self) -> &[AllocationEvent] {
         &self.events
     }
 
-    /// The allocations that the log does not see freed, by address.
+    /// Returns the allocations without a matching free, by address.
     #[must_use]
-    #[inline]
     pub fn live(&self) -> Vec<AllocationEvent> {
         let mut live = HashMap::new();
         for event in &self.events {
@@ -79,7 +77,6 @@ impl AllocationLog {
 impl FromStr for AllocationLog {
     type Err = ParseLogError;
 
-    #[inline]
     fn from_str(text: &str) -> Result<Self, ParseLogError> {
         let mut lines = text.lines().enumerate();
         let wrong = |line: usize, reason: String| ParseLogError { line: line + 1, reason };
@@ -88,7 +85,7 @@ impl FromStr for AllocationLog {
             first => {
                 let found = first.map_or("nothing", |(_, line)| line);
                 let expected = AllocationEvent::HEADER;
-                return Err(wrong(0, format!("a log begins with {expected:?}, and this begins with {found:?}")));
+                return Err(wrong(0, format!("expected the header {expected:?}, found {found:?}")));
             }
         }
         let filled = lines.filter(|(_, line)| !line.trim().is_empty());
@@ -98,28 +95,11 @@ impl FromStr for AllocationLog {
 }
 
 impl fmt::Display for AllocationLog {
-    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(formatter, "{}", AllocationEvent::HEADER)?;
         self.events.iter().try_for_each(|event| writeln!(formatter, "{event}"))
     }
 }
-
-impl fmt::Display for ParseLogError {
-    #[inline]
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "line {} of the allocation log: {}", self.line, self.reason)
-    }
-}
-
-impl fmt::Debug for ParseLogError {
-    #[inline]
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, formatter)
-    }
-}
-
-impl std::error::Error for ParseLogError {}
 
 #[cfg(test)]
 mod tests {
@@ -145,15 +125,15 @@ mod tests {
     #[test]
     fn line_that_cannot_be_read_is_an_error_with_its_number() {
         let cases = [
-            ("", "line 1 of the allocation log: a log begins with"),
+            ("", "line 1 of the allocation log: expected the header"),
             ("curium allocation log 2\n", "line 1 of"),
-            ("curium allocation log 1\n1 alloc 0x0 1 1 1\n", "line 2 of the allocation log: \"alloc\" is no event"),
-            ("curium allocation log 1\n\n1 free 7 1 1 1\n", "line 3 of the allocation log: \"7\" is no address"),
-            ("curium allocation log 1\n1 free 0x7 1 1\n", "line 2 of the allocation log: the stream is missing"),
-            ("curium allocation log 1\n-1 free 0x7 1 1 1\n", "line 2 of the allocation log: \"-1\" is no time"),
+            ("curium allocation log 1\n1 alloc 0x0 1 1 1\n", "line 2 of the allocation log: invalid event \"alloc\""),
+            ("curium allocation log 1\n\n1 free 7 1 1 1\n", "line 3 of the allocation log: invalid address \"7\""),
+            ("curium allocation log 1\n1 free 0x7 1 1\n", "line 2 of the allocation log: missing stream"),
+            ("curium allocation log 1\n-1 free 0x7 1 1 1\n", "line 2 of the allocation log: invalid time \"-1\""),
             (
                 "curium allocation log 1\n1 free 0x7 1 1 1 x.rs\n",
-                "line 2 of the allocation log: \"x.rs\" is no line of code",
+                "line 2 of the allocation log: invalid call site \"x.rs\"",
             ),
         ];
         for (text, expected) in cases {

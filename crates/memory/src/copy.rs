@@ -1,4 +1,4 @@
-//! Copies.
+//! Copies between host and devices.
 //!
 //! | from and to | what to call | the host waits |
 //! |---|---|---|
@@ -6,27 +6,25 @@
 //! | pinned buffers | [`upload`], [`download`]: the buffer moves in and comes back | when it wants to: [`Pending`] |
 //! | borrowed slices | [`CopyScope`] | at the end of the scope |
 //! | device memory, also of two devices | [`DeviceSliceMut::copy_from_device`](crate::DeviceSliceMut::copy_from_device) | no |
-//! | rows and layers | [`GridMut`](crate::GridMut) | as its methods say |
+//! | rows and layers | [`PitchedSliceMut`](crate::PitchedSliceMut) | as its methods say |
 //! | many at once | [`CopyBatch`] | no |
 //!
 //! # When a wait fails
 //!
-//! A copy from or to a borrowed slice returns after its stream has been waited for: the slice is the caller's again, and the device must
-//! not
-//! use it any more. If the driver refuses the wait, for instance because other code captures the stream, it is repeated for ten seconds. If
-//! no wait succeeds, there is no sound way on, and nothing could be leaked instead: the reason is written to the standard error and to
-//! `tracing`, and the process aborts. The environment variable `CURIUM_ABORT_AFTER` replaces the ten seconds by another number of seconds,
-//! or by `never`. A context that is lost does no more work, so that its error is returned at once. Memory that a value owns is never a
-//! reason
-//! to abort: it is leaked, see [`Driver::leaked_memory`](curium_driver::Driver::leaked_memory).
+//! A copy from or to a borrowed slice synchronizes its stream before it returns, because the device must not access the slice afterwards.
+//! If the driver fails to synchronize, for instance because other code captures the stream, the call is retried for ten seconds. If no
+//! retry succeeds, the function can neither return nor leak the memory: it writes the reason to standard error and to `tracing`, and aborts
+//! the process. The environment variable `CURIUM_ABORT_AFTER` sets another number of seconds, or `never`. A lost context runs no work, so
+//! its error is returned at once. Memory that a value owns is leaked instead, see
+//! [`Driver::leaked_memory`](curium_driver::Driver::leaked_memory).
 
 mod batch;
 pub(crate) mod device;
-pub(crate) mod grid;
 pub(crate) mod host;
 mod options;
 pub(crate) mod peer;
 mod pending;
+pub(crate) mod pitched;
 mod scope;
 pub(crate) mod spanning;
 
@@ -43,7 +41,7 @@ use curium_driver::{Error, Result, Stream};
 use crate::PointerInfo;
 use crate::tracked::Tracked;
 
-/// One end of a copy: memory that the device uses.
+/// One operand of a copy: memory that the device accesses.
 #[derive(Clone, Copy)]
 pub(crate) struct End<'a> {
     pub(crate) address: CUdeviceptr,
@@ -52,55 +50,52 @@ pub(crate) struct End<'a> {
 }
 
 impl End<'_> {
-    /// The stream that the memory belongs to.
+    /// Returns the stream of the memory.
     #[inline]
     pub(crate) fn stream(&self) -> &Stream {
         self.tracked.stream()
     }
 
-    /// Whether every device reaches the memory.
+    /// Returns `true` if every device can access the memory.
     #[inline]
     pub(crate) fn is_everywhere(&self) -> bool {
         self.tracked.reach().is_everywhere()
     }
 
-    /// Whether both ends are on one device, or one is where every device reaches it.
-    #[inline]
+    /// Returns `true` if both operands are on one device, or one of them is accessible to every device.
     pub(crate) fn is_near(&self, other: &End<'_>) -> bool {
         let is_same_device = self.stream().device().as_raw() == other.stream().device().as_raw();
         is_same_device || self.is_everywhere() || other.is_everywhere()
     }
 
-    /// Whether a batch on `stream` reaches the memory. To that of another device it goes only if the memory's pool lets it, which other
-    /// copies need not ask for.
+    /// Returns `true` if a batch on `stream` can access the memory. For memory of another device this depends on the access rights of its
+    /// pool, which other copies do not need.
     #[inline]
     pub(crate) fn is_at(&self, stream: &Stream) -> bool {
         self.is_everywhere() || self.stream().device().as_raw() == stream.device().as_raw()
     }
 
-    /// Adds to the error of a use of the memory how many bytes it was, and that the memory is gone if it is.
+    /// Adds the size of the access to an error, and reports memory that was freed by other code.
     #[cold]
-    #[inline]
     pub(crate) fn explain(&self, error: Error) -> Error {
         let error = error.about(format!("{} bytes at {:#x}", self.bytes, self.address));
         error.advised(|_| self.is_gone().then(|| gone(self.address).into()))
     }
 
-    /// Whether nothing is allocated here any more, as far as the driver can be asked.
+    /// Returns `true` if nothing is allocated at the address any more, as far as the driver reports.
     #[inline]
     fn is_gone(&self) -> bool {
         PointerInfo::of_address(self.stream().driver(), self.address).is_ok_and(|info| info.is_none())
     }
 }
 
-/// What is said of memory that foreign code has freed.
+/// Returns the text for memory that other code has freed.
 #[inline]
 pub(crate) fn gone(address: CUdeviceptr) -> String {
-    format!("nothing is allocated at {address:#x}: other code has freed memory that this program still uses")
+    format!("no allocation at {address:#x}: other code has freed memory that is still in use")
 }
 
-/// Has `enqueue` put work on `stream` that writes `to` and reads `from`.
-#[inline]
+/// Calls `enqueue` to enqueue work on `stream` that writes `to` and reads `from`.
 pub(crate) fn transfer(
     operation: &'static str,
     stream: &Stream,
@@ -118,7 +113,6 @@ pub(crate) fn transfer(
 }
 
 #[cold]
-#[inline]
 fn explain_both(error: Error, to: &End<'_>, from: &End<'_>) -> Error {
     if to.is_gone() { to.explain(error) } else { from.explain(error) }
 }

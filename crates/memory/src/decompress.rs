@@ -1,4 +1,4 @@
-//! Decompression by the device's own engine.
+//! Hardware decompression.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ use curium_driver::{Result, Stream, call};
 use crate::copy::End;
 use crate::{DeviceSlice, DeviceSliceMut};
 
-/// What data was compressed with.
+/// A compression format.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub enum Compression {
@@ -21,13 +21,13 @@ pub enum Compression {
     Lz4,
 }
 
-/// Compressed pieces of data that are decompressed together, without a kernel. Among each other they have no order.
+/// A batch of decompressions that run on the device's decompression engine. They have no order among each other.
 ///
-/// Which devices have an engine for it, and for what, [`DeviceAttribute::MEM_DECOMPRESS_ALGORITHM_MASK`] says; the memory must be made
-/// for it, as memory of the driver's pools is.
+/// [`DeviceAttribute::MEM_DECOMPRESS_ALGORITHM_MASK`] reports which formats a device supports. The memory must be allocated for
+/// decompression, as memory of the driver's pools is.
 ///
 /// [`DeviceAttribute::MEM_DECOMPRESS_ALGORITHM_MASK`]: curium_driver::DeviceAttribute::MEM_DECOMPRESS_ALGORITHM_MASK
-#[must_use = "data is decompressed only when the batch is put on a stream"]
+#[must_use = "nothing is decompressed until the batch is enqueued"]
 #[derive(Default)]
 pub struct DecompressBatch<'a> {
     pieces: Vec<Piece<'a>>,
@@ -41,18 +41,16 @@ struct Piece<'a> {
 }
 
 impl<'a> DecompressBatch<'a> {
-    /// No data.
-    #[inline]
+    /// Creates an empty batch.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Adds `source`, which is decompressed to `target`. How many bytes that gave is written to the first number of `written`.
+    /// Adds the decompression of `source` to `target`. The engine writes the number of bytes to the first element of `written`.
     ///
     /// # Errors
     ///
-    /// An argument error if `source` or `target` is empty, or if there is no number.
-    #[inline]
+    /// An argument error if `source`, `target` or `written` is empty.
     pub fn add(
         mut self,
         compression: Compression,
@@ -71,29 +69,28 @@ impl<'a> DecompressBatch<'a> {
         Ok(self)
     }
 
-    /// How many pieces there are.
+    /// Returns the number of decompressions.
     #[must_use]
     #[inline]
     pub fn len(&self) -> usize {
         self.pieces.len()
     }
 
-    /// Whether there is none.
+    /// Returns `true` if the batch is empty.
     #[must_use]
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.pieces.is_empty()
     }
 
-    /// Puts the batch on `stream` and waits for nothing.
+    /// Enqueues the batch on `stream` and returns immediately.
     ///
-    /// Needs a driver for CUDA 12.6. CUDA: `cuMemBatchDecompressAsync`.
+    /// Requires a driver for CUDA 12.6. CUDA: `cuMemBatchDecompressAsync`.
     ///
     /// # Errors
     ///
-    /// `CUDA_ERROR_NOT_SUPPORTED` if the device has no such engine, and whatever the driver says of a piece.
+    /// `CUDA_ERROR_NOT_SUPPORTED` if the device has no decompression engine; any error of the driver.
     #[doc(alias = "cuMemBatchDecompressAsync")]
-    #[inline]
     pub fn enqueue(self, stream: &Stream) -> Result<()> {
         const OPERATION: &str = "DecompressBatch::enqueue";
         if self.is_empty() {
@@ -109,8 +106,8 @@ impl<'a> DecompressBatch<'a> {
         let mut pieces: Vec<_> = self.pieces.iter().map(Piece::to_raw).collect();
         let (count, first, mut failed) = (pieces.len(), pieces.as_mut_ptr(), usize::MAX);
         let place = &raw mut failed;
-        // SAFETY: the list has `count` entries, all memory is live on this stream, which has waited for its uses, and `place` is valid for
-        // the answer.
+        // SAFETY: the list has `count` entries, all memory is live on this stream, which has waited for its uses, and `place` is a valid
+        // pointer.
         let result =
             unsafe { call!(stream.driver(), cuMemBatchDecompressAsync(first, count, 0, place, stream.as_raw())) };
         for piece in &self.pieces {
@@ -126,7 +123,6 @@ impl<'a> DecompressBatch<'a> {
 }
 
 impl Piece<'_> {
-    #[inline]
     fn to_raw(&self) -> CUmemDecompressParams {
         CUmemDecompressParams {
             srcNumBytes: self.source.bytes,
@@ -141,7 +137,6 @@ impl Piece<'_> {
 }
 
 impl Compression {
-    #[inline]
     const fn to_raw(self) -> CUmemDecompressAlgorithm {
         match self {
             Self::Deflate => CUmemDecompressAlgorithm::CU_MEM_DECOMPRESS_ALGORITHM_DEFLATE,
@@ -152,7 +147,6 @@ impl Compression {
 }
 
 impl fmt::Debug for DecompressBatch<'_> {
-    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "DecompressBatch({} pieces)", self.len())
     }

@@ -1,4 +1,4 @@
-//! One value in the memory of a device.
+//! A single value in device memory.
 
 use std::fmt;
 
@@ -11,29 +11,28 @@ use crate::device_slice::argument_as;
 use crate::resource::{Resource, StreamOrdered};
 use crate::{AsDeviceSlice, AsDeviceSliceMut, DeviceBuffer, DeviceSlice, DeviceSliceMut};
 
-/// One value in the memory of a device: a [`DeviceBuffer`] of one element. A kernel takes it for a `&[T]` or a `&mut [T]`.
+/// A single value in device memory: a [`DeviceBuffer`] with one element. Kernels take it for a `&[T]` or a `&mut [T]`.
 pub struct DeviceBox<T, R: Resource = StreamOrdered> {
     buffer: DeviceBuffer<T, R>,
 }
 
 impl<T> DeviceBox<T> {
-    /// Allocates a value on `stream` and copies `value` there. Waits until the copy is done.
+    /// Allocates a value on `stream` and copies `value` to it. Waits until the copy is done.
     ///
     /// CUDA: `cuMemAllocAsync`, `cuMemcpyHtoDAsync_v2`, `cuStreamSynchronize`.
     ///
     /// # Errors
     ///
-    /// An argument error if `T` has no bytes; `CUDA_ERROR_OUT_OF_MEMORY` with the figures.
+    /// An argument error if `T` is zero-sized; `CUDA_ERROR_OUT_OF_MEMORY`, with the amounts of free and total memory.
     #[track_caller]
-    #[inline]
     pub fn new(stream: &Stream, value: T) -> Result<Self>
     where
         T: NoUninit,
     {
-        Self::new_in(StreamOrdered, stream, value)
+        Self::new_in(stream, value, StreamOrdered)
     }
 
-    /// Allocates a value on `stream` and sets its bytes to zero there.
+    /// Allocates a value on `stream` and sets its bytes to zero.
     ///
     /// CUDA: `cuMemAllocAsync`, `cuMemsetD8Async`.
     ///
@@ -41,7 +40,6 @@ impl<T> DeviceBox<T> {
     ///
     /// As for [`DeviceBox::new`].
     #[track_caller]
-    #[inline]
     pub fn zeroed(stream: &Stream) -> Result<Self>
     where
         T: Zeroable,
@@ -51,28 +49,26 @@ impl<T> DeviceBox<T> {
 }
 
 impl<T, R: Resource> DeviceBox<T, R> {
-    /// As [`DeviceBox::new`], with memory of `resource`.
+    /// Like [`DeviceBox::new`], with memory from `resource`.
     ///
     /// # Errors
     ///
     /// As for [`DeviceBox::new`].
     #[track_caller]
-    #[inline]
-    pub fn new_in(resource: R, stream: &Stream, value: T) -> Result<Self>
+    pub fn new_in(stream: &Stream, value: T, resource: R) -> Result<Self>
     where
         T: NoUninit,
     {
-        Ok(Self { buffer: DeviceBuffer::from_slice_in(resource, stream, &[value])? })
+        Ok(Self { buffer: DeviceBuffer::from_slice_in(stream, &[value], resource)? })
     }
 
-    /// The value. Waits until it is on the host.
+    /// Copies the value to the host. Waits until the copy is done.
     ///
     /// CUDA: `cuMemcpyDtoHAsync_v2`, `cuStreamSynchronize`.
     ///
     /// # Errors
     ///
-    /// The error of any work of the context that failed before.
-    #[inline]
+    /// An error of earlier work of the context.
     pub fn get(&self) -> Result<T>
     where
         T: AnyBitPattern,
@@ -81,12 +77,11 @@ impl<T, R: Resource> DeviceBox<T, R> {
         self.get_on(self.stream())
     }
 
-    /// As [`DeviceBox::get`], on any stream.
+    /// Like [`DeviceBox::get`], on the given stream.
     ///
     /// # Errors
     ///
     /// As for [`DeviceBox::get`]; an argument error if the stream is being captured.
-    #[inline]
     pub fn get_on(&self, stream: &Stream) -> Result<T>
     where
         T: AnyBitPattern,
@@ -96,14 +91,13 @@ impl<T, R: Resource> DeviceBox<T, R> {
         Ok(value)
     }
 
-    /// Replaces the value. Waits until it is on the device.
+    /// Replaces the value. Waits until the copy is done.
     ///
     /// CUDA: `cuMemcpyHtoDAsync_v2`, `cuStreamSynchronize`.
     ///
     /// # Errors
     ///
-    /// Whatever the driver returns.
-    #[inline]
+    /// Any error of the driver.
     pub fn set(&mut self, value: T) -> Result<()>
     where
         T: NoUninit,
@@ -113,12 +107,11 @@ impl<T, R: Resource> DeviceBox<T, R> {
         host::upload("DeviceBox::set", target.stream(), target, &[value])
     }
 
-    /// As [`DeviceBox::set`], on any stream. In a capture each launch of the graph sets the value.
+    /// Like [`DeviceBox::set`], on the given stream. In a capture, each launch of the graph sets the value.
     ///
     /// # Errors
     ///
-    /// Whatever the driver returns.
-    #[inline]
+    /// Any error of the driver.
     pub fn set_on(&mut self, stream: &Stream, value: T) -> Result<()>
     where
         T: NoUninit,
@@ -126,34 +119,32 @@ impl<T, R: Resource> DeviceBox<T, R> {
         host::upload("DeviceBox::set", stream, self.buffer.as_slice_mut(), &[value])
     }
 
-    /// The stream that the value was allocated on, on which it is copied and freed.
+    /// Returns the stream on which the value was allocated, and on which it is copied and freed.
     #[must_use]
     #[inline]
     pub fn stream(&self) -> &Stream {
         self.buffer.stream()
     }
 
-    /// The address of the value. What is done with it is not tracked.
+    /// Returns the address of the value. Accesses through the pointer are not tracked.
     #[must_use]
     #[inline]
     pub fn as_pointer(&self) -> DevicePointer<T> {
         self.buffer.as_pointer()
     }
 
-    /// The buffer of one element.
+    /// Converts into the buffer of one element.
     #[must_use]
-    #[inline]
     pub fn into_buffer(self) -> DeviceBuffer<T, R> {
         self.buffer
     }
 
-    /// Frees the value, which [`Drop`] does as well, and says whether it succeeded. As [`DeviceBuffer::close`].
+    /// Frees the value, as [`Drop`] does, and returns any error. See [`DeviceBuffer::close`].
     ///
     /// # Errors
     ///
-    /// Gives the value back if the resource refuses.
+    /// Returns the value together with the error if the resource fails.
     #[expect(clippy::result_large_err, reason = "the error gives back what it is about, and is rare")]
-    #[inline]
     pub fn close(self) -> Result<(), Returned<Self>> {
         self.buffer.close().map_err(|returned| returned.map(|buffer| Self { buffer }))
     }
@@ -178,14 +169,12 @@ impl<T, R: Resource> AsDeviceSliceMut for DeviceBox<T, R> {
 argument_as!([T, R: Resource] DeviceBox<T, R>: |value| &value.buffer, &mut value.buffer);
 
 impl<T, R: Resource> AsRef<Driver> for DeviceBox<T, R> {
-    #[inline]
     fn as_ref(&self) -> &Driver {
         self.buffer.as_ref()
     }
 }
 
 impl<T, R: Resource> fmt::Debug for DeviceBox<T, R> {
-    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "DeviceBox({} at {:?})", std::any::type_name::<T>(), self.as_pointer())
     }

@@ -1,4 +1,4 @@
-//! A buffer in the memory of a device.
+//! A buffer in device memory.
 
 mod argument;
 mod copy;
@@ -8,22 +8,22 @@ mod raw;
 
 use std::fmt;
 use std::marker::PhantomData;
-use std::ops::RangeBounds;
 
-use curium_driver::{DevicePointer, Driver, LeakedMemory, Result, Returned, Stream, dropping, leak};
+use curium_driver::extend::{dropping, leak};
+use curium_driver::{DevicePointer, LeakedMemory, Result, Returned};
 
+use crate::device_slice::buffer_views;
 use crate::resource::{Resource, StreamOrdered};
 use crate::tracked::Tracked;
-use crate::{AsDeviceSlice, AsDeviceSliceMut, DeviceSlice, DeviceSliceMut};
 
-/// A fixed number of elements in the memory of a device.
+/// A stream-ordered buffer in device memory with a fixed number of elements.
 ///
-/// The buffer is allocated and freed in the order of one stream, its own, and may be used on any: whatever must be waited for on
-/// other streams is waited for by streams, never by the host. It has at least one element.
+/// The buffer is allocated and freed in the order of its own stream, and may be used on any stream: where streams have to wait for each
+/// other, they wait on the device. It has at least one element.
 ///
-/// Its memory comes from a [`Resource`]: the device's current pool, unless another is given.
+/// The memory comes from a [`Resource`]; the default is the device's current memory pool.
 pub struct DeviceBuffer<T, R: Resource = StreamOrdered> {
-    /// 0 once the memory was freed.
+    /// 0 after the memory was freed.
     pointer: DevicePointer<T>,
     len: usize,
     tracked: Tracked,
@@ -32,90 +32,42 @@ pub struct DeviceBuffer<T, R: Resource = StreamOrdered> {
 }
 
 impl<T, R: Resource> DeviceBuffer<T, R> {
-    /// The number of elements.
+    /// Returns the number of elements.
     #[must_use]
     #[inline]
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether there is no element, which is never so.
+    /// Returns `false`: there is at least one element.
     #[must_use]
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// The size in bytes.
-    #[must_use]
-    #[inline]
-    pub fn byte_len(&self) -> usize {
-        self.len * size_of::<T>()
-    }
-
-    /// The stream that the buffer was allocated on, on which it copies and is freed.
-    #[must_use]
-    #[inline]
-    pub fn stream(&self) -> &Stream {
-        self.tracked.stream()
-    }
-
-    /// Where the memory came from.
+    /// Returns the resource of the memory.
     #[must_use]
     #[inline]
     pub fn resource(&self) -> &R {
         &self.resource
     }
 
-    /// The address of the first element. What is done with it is not tracked.
+    /// Returns the address of the first element. Accesses through the pointer are not tracked.
     #[must_use]
     #[inline]
     pub fn as_pointer(&self) -> DevicePointer<T> {
         self.pointer
     }
 
-    /// A view of all elements.
-    #[must_use]
-    #[inline]
-    pub fn as_slice(&self) -> DeviceSlice<'_, T> {
-        DeviceSlice::new(self.pointer, self.len, &self.tracked)
-    }
-
-    /// A view of all elements to be written.
-    #[must_use]
-    #[inline]
-    pub fn as_slice_mut(&mut self) -> DeviceSliceMut<'_, T> {
-        DeviceSliceMut::new(self.pointer, self.len, &self.tracked)
-    }
-
-    /// A view of the elements in `range`.
-    ///
-    /// # Errors
-    ///
-    /// An argument error if the range ends before it begins, or beyond the buffer.
-    #[inline]
-    pub fn slice(&self, range: impl RangeBounds<usize>) -> Result<DeviceSlice<'_, T>> {
-        self.as_slice().slice(range)
-    }
-
-    /// A view of the elements in `range` to be written.
-    ///
-    /// # Errors
-    ///
-    /// An argument error if the range ends before it begins, or beyond the buffer.
-    #[inline]
-    pub fn slice_mut(&mut self, range: impl RangeBounds<usize>) -> Result<DeviceSliceMut<'_, T>> {
-        self.as_slice_mut().slice(range)
-    }
-
-    /// Frees the buffer, which [`Drop`] does as well, and says whether it succeeded. Its memory is free once every use of it, on
-    /// whatever stream, is done; the host waits for that only if the resource does.
+    /// Frees the buffer, as [`Drop`] does, and returns any error. The memory is free once every use on every stream is done. The host does
+    /// not wait, unless the resource does.
     ///
     /// CUDA: `cuMemFreeAsync`.
     ///
     /// # Errors
     ///
-    /// Gives the buffer back if the resource refuses.
+    /// Returns the buffer together with the error if the resource fails.
     #[doc(alias = "cuMemFree")]
     #[doc(alias = "cuMemFreeAsync")]
     #[expect(clippy::result_large_err, reason = "the error gives back what it is about, and is rare")]
@@ -126,13 +78,12 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
 
     /// Waits on the host until every use of the buffer is done.
     #[cfg(feature = "textures")]
-    #[inline]
     pub(crate) fn wait_for_uses(&self) -> Result<()> {
         let (_, accesses) = self.tracked.stream_and_accesses();
         accesses.synchronize()
     }
 
-    /// The alignment that is asked of the resource.
+    /// The alignment that is requested from the resource.
     const ALIGNMENT: usize = if align_of::<T>() > 256 { align_of::<T>() } else { 256 };
 
     #[inline]
@@ -141,14 +92,14 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
             return self.leave();
         }
         let (stream, accesses) = self.tracked.stream_and_accesses();
-        // Where the driver does not let the stream wait for the uses, the host can. A wait that was refused before it was called is one
-        // that a capture would not survive.
+        // If the stream cannot wait for the uses, the host waits. A refusal without a driver call means that the wait would break a
+        // capture.
         accesses
             .before_free(stream)
             .or_else(|error| if error.function().is_some() { accesses.synchronize() } else { Err(error) })?;
         let (pointer, bytes) = (self.pointer.cast(), self.byte_len());
-        // SAFETY: the memory is live and came from this resource with this size and alignment, its stream has waited for every use, and
-        // it is forgotten once it is freed.
+        // SAFETY: the memory is live and came from this resource with this size and alignment, its stream has waited for every use, and it
+        // is not used after this call.
         unsafe { self.resource.deallocate(stream, pointer, bytes, Self::ALIGNMENT) }
             .map_err(|error| self.as_slice().end().explain(error))?;
         self.pointer = DevicePointer::from_raw(0);
@@ -156,31 +107,9 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
     }
 }
 
-impl<T, R: Resource> AsDeviceSlice for DeviceBuffer<T, R> {
-    type Element = T;
-
-    #[inline]
-    fn as_device_slice(&self) -> DeviceSlice<'_, T> {
-        self.as_slice()
-    }
-}
-
-impl<T, R: Resource> AsDeviceSliceMut for DeviceBuffer<T, R> {
-    #[inline]
-    fn as_device_slice_mut(&mut self) -> DeviceSliceMut<'_, T> {
-        self.as_slice_mut()
-    }
-}
-
-impl<T, R: Resource> AsRef<Driver> for DeviceBuffer<T, R> {
-    #[inline]
-    fn as_ref(&self) -> &Driver {
-        self.stream().driver()
-    }
-}
+buffer_views!([T, R: Resource] DeviceBuffer<T, R>);
 
 impl<T, R: Resource> fmt::Debug for DeviceBuffer<T, R> {
-    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let name = std::any::type_name::<T>();
         write!(formatter, "DeviceBuffer({} × {name} at {:?})", self.len, self.pointer)

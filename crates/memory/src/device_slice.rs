@@ -1,6 +1,7 @@
-//! Views of memory that the device uses.
+//! Views of device-accessible memory.
 
 mod argument;
+mod buffer;
 mod chunks;
 mod mutable;
 mod reinterpret;
@@ -13,6 +14,7 @@ use bytemuck::AnyBitPattern;
 use curium_driver::{DevicePointer, Driver, Result, Stream};
 
 pub(crate) use self::argument::{WholeMut, argument_as};
+pub(crate) use self::buffer::buffer_views;
 pub use self::chunks::{DeviceChunks, DeviceChunksMut};
 pub use self::mutable::DeviceSliceMut;
 use crate::capture_advice::READ_LATER;
@@ -20,12 +22,11 @@ use crate::copy::{self, host};
 use crate::size;
 use crate::tracked::Tracked;
 
-/// Elements in a row in memory that the device uses, borrowed to be read: all of a [`DeviceBuffer`](crate::DeviceBuffer) or of
-/// another kind of memory, or a part.
+/// A shared view of consecutive elements in device-accessible memory: of a [`DeviceBuffer`](crate::DeviceBuffer) or another kind of buffer,
+/// or of a part of it.
 ///
-/// It may be empty. Whatever is done with a view counts as done with the memory that it is a view of: uses of views on several streams
-/// wait for each other as uses of the whole would, also where the views do not overlap. Their results are never mixed up; work that is
-/// to run at the same time needs buffers of its own.
+/// It may be empty. Accesses through a view count as accesses to the whole buffer: work on several streams is ordered even if the views do
+/// not overlap. Use separate buffers for work that must run concurrently.
 pub struct DeviceSlice<'a, T> {
     pointer: DevicePointer<T>,
     len: usize,
@@ -33,87 +34,85 @@ pub struct DeviceSlice<'a, T> {
     _elements: PhantomData<&'a [T]>,
 }
 
-/// Memory that the device uses and that can be viewed: buffers of all kinds, and views themselves.
+/// Device-accessible memory that can be borrowed as a view: all kinds of buffers, and views themselves.
 pub trait AsDeviceSlice {
     /// The type of the elements.
     type Element;
 
-    /// All of it.
+    /// Returns a view of all elements.
     fn as_device_slice(&self) -> DeviceSlice<'_, Self::Element>;
 }
 
-/// Memory that the device uses and that can be viewed to be written.
+/// Device-accessible memory that can be borrowed as a mutable view.
 pub trait AsDeviceSliceMut: AsDeviceSlice {
-    /// All of it.
+    /// Returns a view of all elements.
     fn as_device_slice_mut(&mut self) -> DeviceSliceMut<'_, Self::Element>;
 }
 
 impl<'a, T> DeviceSlice<'a, T> {
-    /// The view of `len` elements from `pointer` on, which are memory of `tracked`.
+    /// Creates a view of `len` elements at `pointer`, in memory of `tracked`.
     #[inline]
     pub(crate) fn new(pointer: DevicePointer<T>, len: usize, tracked: &'a Tracked) -> Self {
         Self { pointer, len, tracked, _elements: PhantomData }
     }
 
-    /// The number of elements.
+    /// Returns the number of elements.
     #[must_use]
     #[inline]
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether there is no element.
+    /// Returns `true` if there is no element.
     #[must_use]
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// The size in bytes.
+    /// Returns the size in bytes.
     #[must_use]
     #[inline]
     pub fn byte_len(&self) -> usize {
         self.len * size_of::<T>()
     }
 
-    /// The stream of the memory that this is a view of, on which it copies.
+    /// Returns the stream of the viewed memory, on which the view copies.
     #[must_use]
     #[inline]
     pub fn stream(&self) -> &'a Stream {
         self.tracked.stream()
     }
 
-    /// The address of the first element. What is done with it is not tracked.
+    /// Returns the address of the first element. Accesses through the pointer are not tracked.
     #[must_use]
     #[inline]
     pub fn as_pointer(&self) -> DevicePointer<T> {
         self.pointer
     }
 
-    /// The elements in `range`.
+    /// Returns the elements in `range`.
     ///
     /// # Errors
     ///
-    /// An argument error if the range ends before it begins, or beyond the view.
-    #[inline]
+    /// An argument error if the range is reversed or out of bounds.
     pub fn slice(self, range: impl RangeBounds<usize>) -> Result<Self> {
         let range = size::range("DeviceSlice::slice", self.len, range)?;
         Ok(Self { pointer: self.pointer.wrapping_add(range.start), len: range.len(), ..self })
     }
 
-    /// The first `middle` elements, and the rest.
+    /// Splits the view into the first `middle` elements and the rest.
     ///
     /// # Errors
     ///
-    /// An argument error if there are fewer.
-    #[inline]
+    /// An argument error if the view has fewer elements.
     pub fn split_at(self, middle: usize) -> Result<(Self, Self)> {
         size::split("DeviceSlice::split_at", self.len, middle)?;
         let rest = Self { pointer: self.pointer.wrapping_add(middle), len: self.len - middle, ..self };
         Ok((Self { len: middle, ..self }, rest))
     }
 
-    /// The view in parts of `len` elements, of which the last may have fewer.
+    /// Returns an iterator over chunks of `len` elements. The last chunk may be shorter.
     ///
     /// # Errors
     ///
@@ -123,15 +122,14 @@ impl<'a, T> DeviceSlice<'a, T> {
         DeviceChunks::new(self, len)
     }
 
-    /// Copies the elements to `target`, which has as many. Waits until the copy is done.
+    /// Copies the elements to `target`, which has the same length. Waits until the copy is done.
     ///
     /// CUDA: `cuMemcpyDtoHAsync_v2`, `cuStreamSynchronize`.
     ///
     /// # Errors
     ///
-    /// An argument error if the lengths differ; the error of any work of the context that failed before.
+    /// An argument error if the lengths differ; an error of earlier work of the context.
     #[doc(alias = "cuMemcpyDtoH")]
-    #[inline]
     pub fn copy_to_slice(self, target: &mut [T]) -> Result<()>
     where
         T: AnyBitPattern,
@@ -141,12 +139,11 @@ impl<'a, T> DeviceSlice<'a, T> {
         self.copy_to_slice_on(stream, target)
     }
 
-    /// As [`DeviceSlice::copy_to_slice`], on any stream.
+    /// Like [`DeviceSlice::copy_to_slice`], on the given stream.
     ///
     /// # Errors
     ///
     /// As for [`DeviceSlice::copy_to_slice`]; an argument error if the stream is being captured.
-    #[inline]
     pub fn copy_to_slice_on(self, stream: &Stream, target: &mut [T]) -> Result<()>
     where
         T: AnyBitPattern,
@@ -155,14 +152,13 @@ impl<'a, T> DeviceSlice<'a, T> {
         host::download("DeviceSlice::copy_to_slice", stream, self, target)
     }
 
-    /// A copy of the elements on the host. Waits until it is there.
+    /// Copies the elements to a vector. Waits until the copy is done.
     ///
     /// CUDA: `cuMemcpyDtoHAsync_v2`, `cuStreamSynchronize`.
     ///
     /// # Errors
     ///
-    /// The error of any work of the context that failed before.
-    #[inline]
+    /// An error of earlier work of the context.
     pub fn to_vec(self) -> Result<Vec<T>>
     where
         T: AnyBitPattern,
@@ -172,12 +168,11 @@ impl<'a, T> DeviceSlice<'a, T> {
         self.to_vec_on(stream)
     }
 
-    /// As [`DeviceSlice::to_vec`], on any stream.
+    /// Like [`DeviceSlice::to_vec`], on the given stream.
     ///
     /// # Errors
     ///
     /// As for [`DeviceSlice::to_vec`]; an argument error if the stream is being captured.
-    #[inline]
     pub fn to_vec_on(self, stream: &Stream) -> Result<Vec<T>>
     where
         T: AnyBitPattern,
@@ -192,7 +187,7 @@ impl<'a, T> DeviceSlice<'a, T> {
         self.tracked
     }
 
-    /// The view as one end of a copy.
+    /// Returns the view as an operand of a copy.
     #[inline]
     pub(crate) fn end(&self) -> copy::End<'a> {
         copy::End { address: self.pointer.as_raw(), bytes: self.byte_len(), tracked: self.tracked }
@@ -225,7 +220,6 @@ impl<T> AsRef<Driver> for DeviceSlice<'_, T> {
 }
 
 impl<T> fmt::Debug for DeviceSlice<'_, T> {
-    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "DeviceSlice({} × {} at {:?})", self.len, std::any::type_name::<T>(), self.pointer)
     }

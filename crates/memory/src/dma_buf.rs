@@ -1,24 +1,23 @@
-//! Device memory for other devices on the bus.
+//! Export of device memory as dma-buf.
 
 use std::os::fd::{FromRawFd, OwnedFd};
 
 use curium_driver::sys::CUmemRangeHandleType;
 use curium_driver::{Context, DevicePointer, Error, Result, call};
 
-/// A descriptor by which other devices, such as network adapters and disks, read and write `bytes` bytes of device memory from `pointer`
-/// on (a dma-buf of Linux). Both are multiples of a page of the host; memory that was mapped must be so as a whole.
+/// Exports `bytes` bytes of device memory at `pointer` as a Linux dma-buf, through which network adapters and storage devices access the
+/// memory. Address and size are multiples of the host's page size; mapped memory must be exported as a whole.
 ///
-/// The memory must stay for as long as the descriptor, or what was made of it, is in use, and nobody orders what other devices do with
-/// it: wait for the device before they begin, and for them before it goes on.
+/// The memory must outlive the descriptor and every import of it. Accesses by other devices are not ordered with work of the device:
+/// synchronize before they start, and wait for them before new work starts.
 ///
-/// CUDA: `cuMemGetHandleForAddressRange`. Needs a driver for CUDA 11.7.
+/// CUDA: `cuMemGetHandleForAddressRange`. Requires a driver for CUDA 11.7.
 ///
 /// # Errors
 ///
-/// An argument error for no bytes; `CUDA_ERROR_NOT_SUPPORTED` where the device's attribute `DMA_BUF_SUPPORTED` says so;
-/// `CUDA_ERROR_INVALID_VALUE` for a range that is not aligned, or not memory of the device.
+/// An argument error if `bytes` is 0; `CUDA_ERROR_NOT_SUPPORTED` if the device attribute `DMA_BUF_SUPPORTED` is 0;
+/// `CUDA_ERROR_INVALID_VALUE` if the range is misaligned or not device memory.
 #[doc(alias = "cuMemGetHandleForAddressRange")]
-#[inline]
 pub fn export_dma_buf<T>(context: &Context, pointer: DevicePointer<T>, bytes: usize) -> Result<OwnedFd> {
     if bytes == 0 {
         return Err(Error::argument("export_dma_buf", "empty range"));
@@ -26,8 +25,8 @@ pub fn export_dma_buf<T>(context: &Context, pointer: DevicePointer<T>, bytes: us
     let (mut descriptor, kind) = (-1_i32, CUmemRangeHandleType::CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD);
     let (place, address) = ((&raw mut descriptor).cast(), pointer.as_raw());
     let result = context.entered(|driver| {
-        // SAFETY: for this kind the driver writes an `int`, which `descriptor` is a place for; it looks the range up, and a context is
-        // current.
+        // SAFETY: for this handle type the driver writes an `int`, for which `descriptor` has room. The driver looks the range up, and a
+        // context is current.
         unsafe { call!(driver, cuMemGetHandleForAddressRange(place, address, bytes, kind, 0)) }
     });
     result.map_err(|error| error.about(format!("{bytes} bytes at {pointer:?}")))?;

@@ -1,7 +1,7 @@
-//! Memory and semaphores of other interfaces to the device, such as Vulkan.
+//! Import of external memory and semaphores, for instance from Vulkan.
 //!
-//! What is imported here belongs to both sides. Neither knows what the other has put in its queues: semaphores that both signal and
-//! wait for are the only order between them.
+//! Imported objects are shared with the other API. Neither side knows the other's queued work: order the two with semaphores that both
+//! sides signal and wait for.
 
 #[cfg(unix)]
 mod descriptor;

@@ -1,4 +1,4 @@
-//! Filling memory with one value.
+//! Filling memory with a value (`cuMemset…`).
 
 use curium_driver::hazard::AccessGuard;
 use curium_driver::sys::CUdeviceptr;
@@ -6,7 +6,7 @@ use curium_driver::{Result, Stream, call};
 
 use crate::copy::{End, spanning};
 
-/// A number that the driver fills memory with.
+/// A value that the driver fills memory with.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Word {
     Byte(u8),
@@ -14,7 +14,7 @@ enum Word {
     Full(u32),
 }
 
-/// Rows of words, each row `pitch` bytes behind the one before.
+/// Rows of words at a distance of `pitch` bytes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Rows {
     pub(crate) pitch: usize,
@@ -23,15 +23,13 @@ pub(crate) struct Rows {
     pub(crate) height: usize,
 }
 
-/// Has every element of `target` hold the bytes of `value` on `stream`.
-#[inline]
+/// Fills `target` with copies of `value`, on `stream`.
 pub(crate) fn elements(operation: &'static str, stream: &Stream, target: &End<'_>, value: &[u8]) -> Result<()> {
     let rows = Rows { pitch: target.bytes, width: target.bytes, height: 1 };
     fill(operation, stream, target, rows, value)
 }
 
-/// Has every element in `rows`, which lie in `target`, hold the bytes of `value` on `stream`.
-#[inline]
+/// Fills the `rows` of `target` with copies of `value`, on `stream`.
 pub(crate) fn fill(operation: &'static str, stream: &Stream, target: &End<'_>, rows: Rows, value: &[u8]) -> Result<()> {
     if rows.width == 0 || rows.height == 0 {
         return Ok(());
@@ -39,12 +37,11 @@ pub(crate) fn fill(operation: &'static str, stream: &Stream, target: &End<'_>, r
     let mut guard = AccessGuard::new(stream)?;
     target.tracked.before_write(operation, &mut guard)?;
     let filled = enqueue(stream, target.address, rows, value);
-    // What was put on the stream before a failure is on it.
+    // A failure may come after some work was enqueued.
     target.tracked.after_partial_write(&mut guard);
     filled.map_err(|error| target.explain(error))
 }
 
-#[inline]
 fn enqueue(stream: &Stream, address: CUdeviceptr, rows: Rows, value: &[u8]) -> Result<()> {
     let pitch = if rows.height > 1 { rows.pitch as u64 } else { 0 };
     let words = words(value, address | pitch);
@@ -58,7 +55,7 @@ fn enqueue(stream: &Stream, address: CUdeviceptr, rows: Rows, value: &[u8]) -> R
     }
     for row in 0..rows.height {
         let start = address + (row * rows.pitch) as u64;
-        // Each word of the value is a column, as wide as the word, in a table that has an element in each row.
+        // Each word of the value fills one column of a table with one element per row.
         let table = Rows { pitch: value.len(), width: 1, height: rows.width / value.len() };
         for (column, word) in words.iter().enumerate() {
             block(stream, start + (column * size) as u64, *word, table)?;
@@ -67,8 +64,7 @@ fn enqueue(stream: &Stream, address: CUdeviceptr, rows: Rows, value: &[u8]) -> R
     Ok(())
 }
 
-/// The value in words of the largest size that the places allow.
-#[inline]
+/// Returns the value as words of the largest size that the address allows.
 fn words(value: &[u8], places: u64) -> Vec<Word> {
     let fits = |size: usize| value.len().is_multiple_of(size) && places.is_multiple_of(size as u64);
     if fits(4) {
@@ -81,7 +77,6 @@ fn words(value: &[u8], places: u64) -> Vec<Word> {
 }
 
 impl Word {
-    #[inline]
     const fn size(self) -> usize {
         match self {
             Self::Byte(_) => 1,
@@ -91,12 +86,11 @@ impl Word {
     }
 }
 
-/// Puts `count` words in a row.
-#[inline]
+/// Enqueues a fill of `count` consecutive words.
 fn line(stream: &Stream, at: CUdeviceptr, word: Word, count: usize) -> Result<()> {
     let (driver, raw) = (stream.driver(), stream.as_raw());
     spanning::enqueue(stream, || match word {
-        // SAFETY: the words lie in memory that is live on this stream, which has waited for its uses.
+        // SAFETY: the words are in memory that is live on this stream, which has waited for its uses.
         Word::Byte(value) => unsafe { call!(driver, cuMemsetD8Async(at, value, count, raw)) },
         // SAFETY: as above, and the address is a multiple of 2.
         Word::Half(value) => unsafe { call!(driver, cuMemsetD16Async(at, value, count, raw)) },
@@ -105,13 +99,12 @@ fn line(stream: &Stream, at: CUdeviceptr, word: Word, count: usize) -> Result<()
     })
 }
 
-/// Puts words in rows of which the width counts words.
-#[inline]
+/// Enqueues a fill of rows; their width is in words.
 fn block(stream: &Stream, at: CUdeviceptr, word: Word, rows: Rows) -> Result<()> {
     let (driver, raw) = (stream.driver(), stream.as_raw());
     let Rows { pitch, width, height } = rows;
     spanning::enqueue(stream, || match word {
-        // SAFETY: the words lie in memory that is live on this stream, which has waited for its uses.
+        // SAFETY: the words are in memory that is live on this stream, which has waited for its uses.
         Word::Byte(value) => unsafe { call!(driver, cuMemsetD2D8Async(at, pitch, value, width, height, raw)) },
         // SAFETY: as above, and the address and the pitch are multiples of 2.
         Word::Half(value) => unsafe { call!(driver, cuMemsetD2D16Async(at, pitch, value, width, height, raw)) },

@@ -1,37 +1,50 @@
-//! Views of the host that keep graphs from being launched.
+//! Views of device-accessible memory for the host.
 
 use std::fmt;
 use std::ops::{Deref, DerefMut};
 
 use curium_driver::hazard::HostAccess;
 
-/// Elements as the host sees them, borrowed to be read. While it exists, launching a graph that writes them is an error.
-#[must_use = "the memory is the graph's again when this is dropped"]
+use crate::unified_buffer::HostAttachment;
+
+/// A view of elements for the host to read. While it exists, launching a graph that writes them is an error.
+///
+/// Returned by [`MappedBuffer::host_view`](crate::MappedBuffer::host_view) and
+/// [`UnifiedBuffer::host_view`](crate::UnifiedBuffer::host_view).
+#[must_use = "graphs that write the memory cannot be launched until the view is dropped"]
 pub struct HostView<'a, T> {
     elements: &'a [T],
     _access: HostAccess,
 }
 
-/// Elements as the host sees them, borrowed to be written. While it exists, launching a graph that uses them is an error.
-#[must_use = "the memory is the graph's again when this is dropped"]
+/// A view of elements for the host to read and write. While it exists, launching a graph that uses them is an error.
+///
+/// Returned by [`MappedBuffer::host_view_mut`](crate::MappedBuffer::host_view_mut) and
+/// [`UnifiedBuffer::host_view_mut`](crate::UnifiedBuffer::host_view_mut).
+#[must_use = "graphs that use the memory cannot be launched until the view is dropped"]
 pub struct HostViewMut<'a, T> {
     elements: &'a mut [T],
+    /// Dropped before the access: graphs can be launched once the memory is attached to all streams again.
+    _attachment: Option<HostAttachment<'a>>,
     _access: HostAccess,
 }
 
 impl<'a, T> HostView<'a, T> {
-    /// What work that writes was waited for after `access` was taken.
-    #[inline]
+    /// Creates a view. The caller has waited for the writes after it took `access`.
     pub(crate) fn new(elements: &'a [T], access: HostAccess) -> Self {
         Self { elements, _access: access }
     }
 }
 
 impl<'a, T> HostViewMut<'a, T> {
-    /// What work that uses them was waited for after `access` was taken.
-    #[inline]
+    /// Creates a view. The caller has waited for all uses after it took `access`.
     pub(crate) fn new(elements: &'a mut [T], access: HostAccess) -> Self {
-        Self { elements, _access: access }
+        Self::attached(elements, access, None)
+    }
+
+    /// Creates a view of memory that is attached to the host for as long as the view exists.
+    pub(crate) fn attached(elements: &'a mut [T], access: HostAccess, attachment: Option<HostAttachment<'a>>) -> Self {
+        Self { elements, _attachment: attachment, _access: access }
     }
 }
 
@@ -61,14 +74,12 @@ impl<T> DerefMut for HostViewMut<'_, T> {
 }
 
 impl<T: fmt::Debug> fmt::Debug for HostView<'_, T> {
-    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Debug::fmt(&**self, formatter)
     }
 }
 
 impl<T: fmt::Debug> fmt::Debug for HostViewMut<'_, T> {
-    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Debug::fmt(&**self, formatter)
     }

@@ -1,21 +1,38 @@
-//! CUDA device and pinned memory: stream-ordered buffers that safe code may use on any stream, and copies.
+//! Memory for CUDA: device, pinned, mapped and managed buffers, copies, and memory resources.
 //!
-//! - [`DeviceBuffer`] is memory of the device, allocated and freed in the order of a stream. Who uses it on which stream is known
-//!   (see [`curium_driver::hazard`]), so that it may be passed to a kernel or copied on any stream without waits by hand: a use on
-//!   the buffer's own stream costs no driver call, readers do not wait for each other, and a writer or the end of the buffer waits
-//!   for all of them, on the device.
-//! - [`DeviceSlice`] and [`DeviceSliceMut`] are views of such memory: kernels and copies take them like buffers.
-//! - [`PinnedBuffer`] is memory of the host that the device copies at full speed, [`MappedBuffer`] what kernels use in place, and
-//!   [`UnifiedBuffer`] what migrates between host and devices. Slices of the host are lent by them once the device is done.
-//! - [`copy`] has copies in every form, and says which to take.
-//! - [`DeviceVec`] is memory of the device that grows in place: its elements never move.
-//! - [`virtual_memory`] reserves addresses and maps memory behind them.
-//! - A [`Resource`] is where device memory comes from: [`StreamOrdered`] is the device's current pool, [`SyncAlloc`] is memory of no
-//!   pool.
+//! | Task | Type |
+//! |---|---|
+//! | Device memory, allocated and freed in stream order | [`DeviceBuffer`], [`DeviceBox`], [`PitchedBuffer`] |
+//! | A device vector that grows without moving | [`DeviceVec`] |
+//! | A part of a buffer, for kernels and copies | [`DeviceSlice`], [`DeviceSliceMut`], [`PitchedSlice`] |
+//! | Host memory that the device copies at full speed | [`PinnedBuffer`], [`Registered`] |
+//! | Memory that host and devices both access | [`MappedBuffer`], [`UnifiedBuffer`] |
+//! | Memory that other code owns | [`BorrowedBuffer`], [`external`] |
+//! | Copies: blocking, asynchronous, scoped, batched | methods of the buffers, [`copy`] |
+//! | The source of device memory, limits, statistics | [`Resource`] and its implementations |
+//! | Reserving addresses and mapping memory | [`virtual_memory`] |
+//! | Textures, surfaces and tensor maps | [`Texture`], [`Surface`], [`TensorMap`] |
 //!
-//! Lengths are in elements, and sizes called `bytes` in bytes. What may be copied is bounded with `bytemuck`'s traits:
-//! [`NoUninit`] for elements that go to the device, and [`AnyBitPattern`] for those that come back, since a kernel may leave any
-//! bytes behind.
+//! Buffers [track their accesses](curium_driver::hazard) across streams, so safe code may use a buffer on any stream. A use on the buffer's
+//! own stream costs no driver call, and readers run concurrently. Writers, and the deallocation, wait for earlier accesses on the device,
+//! not on the host.
+//!
+//! # Element types
+//!
+//! Lengths are in elements; sizes are in bytes and have `bytes` in their name. The bounds are `bytemuck`'s traits:
+//!
+//! - [`NoUninit`] for copies to the device: types without padding;
+//! - [`AnyBitPattern`] for copies to the host, host views and uninitialized buffers: types that are valid for every bit pattern, because a
+//!   kernel may write any bytes;
+//! - [`Zeroable`] for zeroed buffers.
+//!
+//! `bool`, `char`, enums and `NonZero` are not valid for every bit pattern. Such elements can be copied to the device, but not back: read
+//! them as integers ([`DeviceSlice::cast`]) and convert them with `bytemuck::checked`, which reports invalid values.
+//!
+//! # Constructors
+//!
+//! Arguments come in one order: the stream or the context, then the length or the contents, then flags and options. A constructor with the
+//! suffix `_in` takes a [`Resource`] as its last argument, as in `std`.
 //!
 //! # Features
 //!
@@ -41,19 +58,19 @@
 //! let stream = driver.device(0)?.primary_context()?.stream()?;
 //! let source = DeviceBuffer::from_slice(&stream, &[1.0_f32, 2.0, 3.0])?;
 //! let mut target = DeviceBuffer::zeroed(&stream, 3)?;
-//! target.copy_from_buffer(&source)?;
+//! target.copy_from_device(&source)?;
 //! assert_eq!(target.to_vec()?, [1.0, 2.0, 3.0]);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
-#![warn(clippy::missing_inline_in_public_items)]
 
 mod access;
 #[cfg(feature = "diagnostics")]
 mod allocation_log;
 #[cfg(feature = "textures")]
 mod array;
+mod borrowed_buffer;
 mod cache;
 mod capture_advice;
 pub mod copy;
@@ -68,8 +85,6 @@ mod dma_buf;
 #[cfg(feature = "interop")]
 pub mod external;
 mod fill;
-mod foreign_buffer;
-mod grid;
 mod host_view;
 #[cfg(feature = "interop")]
 mod ipc_memory;
@@ -80,6 +95,7 @@ mod memory_pool;
 pub mod multicast;
 mod pinned_buffer;
 mod pitched_buffer;
+mod pitched_slice;
 mod pointer_info;
 mod registered;
 mod resource;
@@ -94,7 +110,6 @@ mod tensor_map;
 #[cfg(feature = "textures")]
 mod texture;
 mod tracked;
-mod unified_box;
 mod unified_buffer;
 #[cfg(feature = "virtual-memory")]
 pub mod virtual_memory;
@@ -112,6 +127,7 @@ pub use self::array::{
     Array, ArrayFlags, ArrayFormat, ArrayKind, ArrayMemoryRequirements, ArrayRegion, ArrayShape, MipmappedArray,
     SparseProperties, Texel, TileMapping, TileMemory,
 };
+pub use self::borrowed_buffer::BorrowedBuffer;
 pub use self::decompress::{Compression, DecompressBatch};
 pub use self::device_box::DeviceBox;
 pub use self::device_buffer::DeviceBuffer;
@@ -122,8 +138,6 @@ pub use self::device_slice::{
 pub use self::device_vec::DeviceVec;
 #[cfg(target_os = "linux")]
 pub use self::dma_buf::export_dma_buf;
-pub use self::foreign_buffer::ForeignBuffer;
-pub use self::grid::{Extent, Grid, GridMut, HostGrid, HostGridMut, Pitch};
 pub use self::host_view::{HostView, HostViewMut};
 #[cfg(feature = "interop")]
 pub use self::ipc_memory::{IpcMemory, IpcMemoryHandle};
@@ -134,10 +148,11 @@ pub use self::memory_pool::{MemoryPool, PoolKind, PoolOptions, PoolStatistics, P
 pub use self::memory_pool::{PoolMemory, PoolPointerHandle};
 pub use self::pinned_buffer::{PinnedBuffer, PinnedFlags};
 pub use self::pitched_buffer::PitchedBuffer;
-pub use self::pointer_info::{MemoryKind, PointerInfo, PointerSharing, address_range, set_synchronous_copies};
+pub use self::pitched_slice::{Extent, HostPitchedSlice, HostPitchedSliceMut, Pitch, PitchedSlice, PitchedSliceMut};
+pub use self::pointer_info::{MemoryType, PointerInfo, PointerSharing, address_range, set_sync_memops};
 pub use self::registered::{RegisterFlags, Registered, RegisteredRef};
 pub use self::resource::{
-    AllocateFunction, AllocationCounts, DeallocateFunction, FailureCallback, ForeignResource, LeakTracker,
+    AllocateFunction, AllocationCounts, DeallocateFunction, ExternalResource, FailureCallback, LeakTracker,
     LimitedResource, LiveAllocation, Managed, Pinned, ReclaimerGuard, Reclaiming, RecoveryStatistics, RecoveryStep,
     RecoveryStepStatistics, Resource, ResourceTable, Statistics, StreamOrdered, SyncAlloc,
 };
@@ -151,14 +166,13 @@ pub use self::staging::{Staging, StagingOptions};
 pub use self::surface::{Surface, SurfaceObject};
 #[cfg(feature = "textures")]
 pub use self::tensor_map::{
-    Im2col, Im2colWide, TensorAllocationClass, TensorDataType, TensorFill, TensorInterleave, TensorL2Promotion,
-    TensorLayout, TensorMap, TensorRead, TensorSwizzle, TensorView, TensorViewMut, TensorWrite, WideMode,
+    Im2col, Im2colWide, Im2colWideMode, TensorAllocationClass, TensorDataType, TensorFill, TensorInterleave,
+    TensorL2Promotion, TensorLayout, TensorMap, TensorRead, TensorSwizzle, TensorView, TensorViewMut, TensorWrite,
 };
 #[cfg(feature = "textures")]
 pub use self::texture::{
-    AddressMode, FilterMode, Texture, TextureFlags, TextureObject, TextureOptions, TexturePlane, TextureView,
+    AddressMode, FilterMode, Pitch2d, Texture, TextureFlags, TextureObject, TextureOptions, TextureView,
 };
-pub use self::unified_box::UnifiedBox;
 pub use self::unified_buffer::{MemoryAdvice, RangeAttributes, UnifiedBuffer};
 #[cfg(feature = "virtual-memory")]
 pub use self::virtual_memory::{AddressRange, Mapping, PhysicalMemory};

@@ -1,30 +1,29 @@
-//! Where memory is, and who uses it.
+//! Memory locations.
 
 use std::fmt;
 
 use curium_driver::Device;
 use curium_driver::sys::{CUmemLocation, CUmemLocationType};
 
-/// A place that memory is at, or that memory is used from.
+/// A location of memory, or of an accessor of memory (`CUmemLocation`).
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub enum MemoryLocation {
-    /// The device with this number, which is [`Device::as_raw`] and not always its place in a list.
+    /// The device with this number: [`Device::as_raw`], which may differ from its index in a list.
     Device(i32),
     /// The host.
     Host,
-    /// A NUMA node of the host, by the number that the system gives it.
+    /// A NUMA node of the host, with its number in the operating system.
     HostNuma(i32),
     /// The NUMA node of the host that the calling thread runs on.
     HostNumaCurrent,
-    /// A place that this version of the crate does not know: its type and its number.
+    /// A location unknown to this version of the crate: its type and number.
     Unknown(u32, i32),
 }
 
 impl MemoryLocation {
-    /// The location as C describes it.
+    /// Converts to the driver's type.
     #[must_use]
-    #[inline]
     pub fn to_raw(self) -> CUmemLocation {
         let (type_, id) = match self {
             Self::Device(id) => (CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE, id),
@@ -38,11 +37,10 @@ impl MemoryLocation {
         raw
     }
 
-    /// The location that C describes.
+    /// Converts from the driver's type.
     #[must_use]
-    #[inline]
     pub fn from_raw(raw: &CUmemLocation) -> Self {
-        // SAFETY: all bytes of the union are part of its first member, a number, and the driver or `Default` has written them.
+        // SAFETY: the first member of the union is a number that covers all its bytes, which the driver or `Default` has initialized.
         let id = unsafe { raw.__bindgen_anon_1.id };
         match raw.type_ {
             CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE => Self::Device(id),
@@ -55,14 +53,12 @@ impl MemoryLocation {
 }
 
 impl From<&Device> for MemoryLocation {
-    #[inline]
     fn from(device: &Device) -> Self {
         Self::Device(device.as_raw())
     }
 }
 
 impl fmt::Display for MemoryLocation {
-    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Device(id) => write!(formatter, "device {id}"),

@@ -1,37 +1,34 @@
-//! Rows in the memory of a device, each at an address that suits it.
+//! A two-dimensional buffer in device memory.
 
 use std::fmt;
 use std::marker::PhantomData;
 
-use bytemuck::{AnyBitPattern, Zeroable};
+use bytemuck::{AnyBitPattern, NoUninit, Zeroable};
+use curium_driver::extend::{dropping, leak};
 use curium_driver::sys::CUdeviceptr;
-use curium_driver::{DevicePointer, Driver, Error, LeakedMemory, Result, Returned, Stream, call, dropping, leak};
+use curium_driver::{DevicePointer, Driver, Error, LeakedMemory, Result, Returned, Stream, call};
 
 use crate::capture_advice::ALLOCATE_BEFORE;
-use crate::copy::grid::Place;
+use crate::copy::pitched::Place;
 use crate::device_slice::{WholeMut, argument_as};
 use crate::tracked::{Reach, Tracked};
-use crate::{DeviceSlice, DeviceSliceMut, Grid, GridMut, fill, size};
+use crate::{DeviceSlice, DeviceSliceMut, Extent, HostPitchedSlice, Pitch, PitchedSlice, PitchedSliceMut, fill, size};
 
-/// Rows of elements in the memory of a device, each of which begins at a multiple of what the device reads at once. Between the rows lie
-/// bytes that belong to none.
+/// A two-dimensional buffer in pitched device memory: each row starts at an aligned address, and rows may be separated by padding.
 ///
-/// A kernel takes it for a `&[T]` or a `&mut [T]` that begins with the first row, and finds row `n` at `n * pitch_bytes()`.
+/// Kernels take it for a `&[T]` or a `&mut [T]` that starts with the first row. Row `n` starts at byte `n * pitch_bytes()`.
 ///
 /// ```
 /// # let driver = curium_sim::Simulator::new(curium_sim::Config::new())?.driver::<curium_driver::Driver>()?;
-/// use curium_memory::{Extent, HostGrid, Pitch, PitchedBuffer};
+/// use curium_memory::PitchedBuffer;
 ///
 /// # let stream = driver.device(0)?.primary_context()?.stream()?;
-/// let image = [1_u32, 2, 3, 4, 5, 6];
-/// let mut rows = PitchedBuffer::<u32>::zeroed(&stream, 3, 2)?;
-/// let extent = Extent::plane(3, 2);
-/// rows.grid_mut().copy_from_host(&HostGrid::new(&image, extent, Pitch::tight::<u32>(extent))?)?;
+/// let rows = PitchedBuffer::from_slice(&stream, &[1_u32, 2, 3, 4, 5, 6], 3, 2)?;
 /// assert_eq!(rows.row(1)?.to_vec()?, [4, 5, 6]);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct PitchedBuffer<T> {
-    /// 0 once the memory was freed.
+    /// 0 after the memory was freed.
     pointer: DevicePointer<T>,
     width: usize,
     height: usize,
@@ -41,15 +38,14 @@ pub struct PitchedBuffer<T> {
 }
 
 impl<T> PitchedBuffer<T> {
-    /// Allocates `height` rows of `width` elements and sets every byte to zero on `stream`, on which the buffer copies.
+    /// Allocates `height` rows of `width` elements and sets every byte to zero on `stream`, which is the buffer's stream.
     ///
     /// CUDA: `cuMemAllocPitch_v2`, `cuMemsetD2D8Async`.
     ///
     /// # Errors
     ///
-    /// An argument error if there is no element, or more than there are addresses; `CUDA_ERROR_OUT_OF_MEMORY`.
+    /// An argument error if `width` or `height` is 0 or too large; `CUDA_ERROR_OUT_OF_MEMORY`.
     #[doc(alias = "cuMemAllocPitch")]
-    #[inline]
     pub fn zeroed(stream: &Stream, width: usize, height: usize) -> Result<Self>
     where
         T: Zeroable,
@@ -62,14 +58,13 @@ impl<T> PitchedBuffer<T> {
         Ok(buffer)
     }
 
-    /// Allocates `height` rows of `width` elements and leaves their bytes as they are: any values.
+    /// Allocates `height` rows of `width` elements with unspecified values.
     ///
     /// CUDA: `cuMemAllocPitch_v2`.
     ///
     /// # Errors
     ///
     /// As for [`PitchedBuffer::zeroed`].
-    #[inline]
     pub fn uninit(stream: &Stream, width: usize, height: usize) -> Result<Self>
     where
         T: AnyBitPattern,
@@ -77,102 +72,148 @@ impl<T> PitchedBuffer<T> {
         Self::allocate("PitchedBuffer::uninit", stream, width, height)
     }
 
-    /// The elements in a row.
+    /// Allocates `height` rows of `width` elements and sets every byte to zero on `stream`, which is the buffer's stream.
+    ///
+    /// CUDA: `cuMemAllocPitch_v2`, `cuMemsetD2D8Async` and its variants.
+    ///
+    /// # Errors
+    ///
+    /// As for [`PitchedBuffer::zeroed`].
+    pub fn filled(stream: &Stream, width: usize, height: usize, value: T) -> Result<Self>
+    where
+        T: NoUninit,
+    {
+        stream.expect_captured("PitchedBuffer::filled", ALLOCATE_BEFORE)?;
+        let mut buffer = Self::allocate("PitchedBuffer::filled", stream, width, height)?;
+        buffer.as_pitched_mut().fill(value)?;
+        Ok(buffer)
+    }
+
+    /// Allocates `height` rows of `width` elements and copies `source`, which holds the rows without padding. Waits until the copy is done.
+    ///
+    /// CUDA: `cuMemAllocPitch_v2`, `cuMemcpy2DAsync_v2`, `cuStreamSynchronize`.
+    ///
+    /// # Errors
+    ///
+    /// As for [`PitchedBuffer::zeroed`]; an argument error if `source` does not have `width * height` elements.
+    pub fn from_slice(stream: &Stream, source: &[T], width: usize, height: usize) -> Result<Self>
+    where
+        T: NoUninit,
+    {
+        const OPERATION: &str = "PitchedBuffer::from_slice";
+        stream.expect_captured(OPERATION, ALLOCATE_BEFORE)?;
+        size::same_len(OPERATION, width.saturating_mul(height), source.len())?;
+        let mut buffer = Self::allocate(OPERATION, stream, width, height)?;
+        let extent = Extent::new_2d(width, height);
+        buffer.as_pitched_mut().copy_from_host(&HostPitchedSlice::new(source, extent, Pitch::tight::<T>(extent))?)?;
+        Ok(buffer)
+    }
+
+    /// Allocates a buffer with the same rows on the same stream. Returns once the copy is enqueued.
+    ///
+    /// CUDA: `cuMemAllocPitch_v2`, `cuMemcpy2DAsync_v2`.
+    ///
+    /// # Errors
+    ///
+    /// As for [`PitchedBuffer::zeroed`].
+    pub fn try_clone(&self) -> Result<Self>
+    where
+        T: Copy,
+    {
+        self.stream().expect_captured("PitchedBuffer::try_clone", ALLOCATE_BEFORE)?;
+        let mut clone = Self::allocate("PitchedBuffer::try_clone", self.stream(), self.width, self.height)?;
+        clone.as_pitched_mut().copy_from(&self.as_pitched())?;
+        Ok(clone)
+    }
+
+    /// Returns the number of elements per row.
     #[must_use]
-    #[inline]
     pub fn width(&self) -> usize {
         self.width
     }
 
-    /// The number of rows.
+    /// Returns the number of rows.
     #[must_use]
-    #[inline]
     pub fn height(&self) -> usize {
         self.height
     }
 
-    /// The bytes from the beginning of one row to that of the next.
+    /// Returns the pitch: the distance between the starts of two rows in bytes.
     #[must_use]
-    #[inline]
     pub fn pitch_bytes(&self) -> usize {
         self.pitch
     }
 
-    /// The stream on which the buffer copies.
+    /// Returns the buffer's stream, on which it copies.
     #[must_use]
     #[inline]
     pub fn stream(&self) -> &Stream {
         self.tracked.stream()
     }
 
-    /// The address of the first row. What is done with it is not tracked.
+    /// Returns the address of the first row. Accesses through the pointer are not tracked.
     #[must_use]
     #[inline]
     pub fn as_pointer(&self) -> DevicePointer<T> {
         self.pointer
     }
 
-    /// A view of a row.
+    /// Returns a view of a row.
     ///
     /// # Errors
     ///
-    /// An argument error if there is no such row.
-    #[inline]
+    /// An argument error if `index` is out of bounds.
     pub fn row(&self, index: usize) -> Result<DeviceSlice<'_, T>> {
         Ok(DeviceSlice::new(self.row_pointer("PitchedBuffer::row", index)?, self.width, &self.tracked))
     }
 
-    /// A view of a row to be written.
+    /// Returns a mutable view of a row.
     ///
     /// # Errors
     ///
-    /// An argument error if there is no such row.
-    #[inline]
+    /// An argument error if `index` is out of bounds.
     pub fn row_mut(&mut self, index: usize) -> Result<DeviceSliceMut<'_, T>> {
         Ok(DeviceSliceMut::new(self.row_pointer("PitchedBuffer::row_mut", index)?, self.width, &self.tracked))
     }
 
-    /// Views of all rows.
-    #[inline]
+    /// Returns an iterator over views of all rows.
     pub fn rows(&self) -> impl ExactSizeIterator<Item = DeviceSlice<'_, T>> {
         (0..self.height).map(|index| DeviceSlice::new(self.row_at(index), self.width, &self.tracked))
     }
 
-    /// Views of all rows to be written.
-    #[inline]
+    /// Returns an iterator over mutable views of all rows.
     pub fn rows_mut(&mut self) -> impl ExactSizeIterator<Item = DeviceSliceMut<'_, T>> {
         let this = &*self;
         (0..this.height).map(|index| DeviceSliceMut::new(this.row_at(index), this.width, &this.tracked))
     }
 
-    /// All rows, to be copied.
+    /// Returns all rows as a pitched view.
     #[must_use]
-    #[inline]
-    pub fn grid(&self) -> Grid<'_, T> {
-        Grid::new(self.whole(), self.place())
+    pub fn as_pitched(&self) -> PitchedSlice<'_, T> {
+        PitchedSlice::new(self.whole(), self.place())
     }
 
-    /// All rows, to be copied to.
+    /// Returns all rows as a mutable pitched view.
     #[must_use]
-    #[inline]
-    pub fn grid_mut(&mut self) -> GridMut<'_, T> {
-        GridMut::new(DeviceSliceMut::new(self.pointer, self.span() / size_of::<T>(), &self.tracked), self.place())
+    pub fn as_pitched_mut(&mut self) -> PitchedSliceMut<'_, T> {
+        PitchedSliceMut::new(
+            DeviceSliceMut::new(self.pointer, self.span() / size_of::<T>(), &self.tracked),
+            self.place(),
+        )
     }
 
-    /// Frees the buffer, which [`Drop`] does as well, and says whether it succeeded. Waits for the work that uses it.
+    /// Frees the buffer, as [`Drop`] does, and returns any error. Waits for the work that uses it.
     ///
     /// CUDA: `cuMemFree_v2`, `cuStreamSynchronize`.
     ///
     /// # Errors
     ///
-    /// Gives the buffer back if the driver refuses.
+    /// Returns the buffer together with the error if the driver fails.
     #[expect(clippy::result_large_err, reason = "the error gives back what it is about, and is rare")]
-    #[inline]
     pub fn close(mut self) -> Result<(), Returned<Self>> {
         self.free().map_err(|error| Returned::new(self, error))
     }
 
-    #[inline]
     fn allocate(operation: &'static str, stream: &Stream, width: usize, height: usize) -> Result<Self> {
         let row = size::bytes::<T>(operation, width)?;
         if height == 0 || row.checked_next_multiple_of(4096).and_then(|row| row.checked_mul(height)).is_none() {
@@ -183,7 +224,7 @@ impl<T> PitchedBuffer<T> {
         let (pointer, pitch) = stream.context().entered(|driver| {
             let (mut raw, mut pitch): (CUdeviceptr, usize) = (0, 0);
             let (place, pitch_place, element) = (&raw mut raw, &raw mut pitch, access_size::<T>());
-            // SAFETY: both are valid places for the answers, and the context is current.
+            // SAFETY: both are valid pointers, and the context is current.
             let result = unsafe { call!(driver, cuMemAllocPitch_v2(place, pitch_place, row, height, element)) };
             result.map_err(|error| error.about(format!("{height} rows of {row} bytes")))?;
             Ok((DevicePointer::from_raw(raw), pitch))
@@ -193,29 +234,24 @@ impl<T> PitchedBuffer<T> {
         size::aligned::<T>(operation, pointer.as_raw() | pitch as u64).map(|()| buffer)
     }
 
-    /// The elements that fit between the first one and the end of the last row, gaps included.
-    #[inline]
+    /// Returns a view from the first element to the end of the last row, padding included.
     fn whole(&self) -> DeviceSlice<'_, T> {
         DeviceSlice::new(self.pointer, self.span() / size_of::<T>(), &self.tracked)
     }
 
-    #[inline]
     fn span(&self) -> usize {
         (self.height - 1) * self.pitch + self.width * size_of::<T>()
     }
 
-    #[inline]
     fn place(&self) -> Place {
         let width = self.width * size_of::<T>();
         Place { width, height: self.height, depth: 1, pitch: self.pitch, layer: self.height }
     }
 
-    #[inline]
     fn row_at(&self, index: usize) -> DevicePointer<T> {
         DevicePointer::from_raw(self.pointer.as_raw() + (index * self.pitch) as u64)
     }
 
-    #[inline]
     fn row_pointer(&self, operation: &'static str, index: usize) -> Result<DevicePointer<T>> {
         if index < self.height {
             return Ok(self.row_at(index));
@@ -223,7 +259,6 @@ impl<T> PitchedBuffer<T> {
         Err(Error::argument(operation, format!("row index out of bounds ({index} of {} rows)", self.height)))
     }
 
-    #[inline]
     fn free(&mut self) -> Result<()> {
         if self.tracked.exclusive().is_leased() {
             self.tracked.leave_plain_memory(self.pointer.as_raw());
@@ -231,7 +266,7 @@ impl<T> PitchedBuffer<T> {
             return Ok(());
         }
         self.tracked.wait_for_uses()?;
-        // SAFETY: the memory is live, all work that uses it has been waited for, and it is forgotten once it is freed.
+        // SAFETY: the memory is live, all work that uses it has been waited for, and it is not used after this call.
         unsafe { call!(self.tracked.stream().driver(), cuMemFree_v2(self.pointer.as_raw())) }
             .map_err(|error| self.whole().end().explain(error))?;
         self.pointer = DevicePointer::from_raw(0);
@@ -242,14 +277,12 @@ impl<T> PitchedBuffer<T> {
 argument_as!([T] PitchedBuffer<T>: |buffer| buffer.whole(), WholeMut::new(buffer.pointer, &mut buffer.tracked));
 
 impl<T> AsRef<Driver> for PitchedBuffer<T> {
-    #[inline]
     fn as_ref(&self) -> &Driver {
         self.stream().driver()
     }
 }
 
 impl<T> fmt::Debug for PitchedBuffer<T> {
-    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (Self { width, height, pitch, pointer, .. }, name) = (self, std::any::type_name::<T>());
         write!(formatter, "PitchedBuffer({width} × {height} × {name} at {pointer:?}, pitch {pitch} bytes)")
@@ -257,9 +290,8 @@ impl<T> fmt::Debug for PitchedBuffer<T> {
 }
 
 impl<T> Drop for PitchedBuffer<T> {
-    #[inline]
     fn drop(&mut self) {
-        // Nobody is there to try again.
+        // Retries once, because no caller can.
         if self.pointer.as_raw() != 0
             && let Some(Err(error)) = dropping(|| self.free().or_else(|_| self.free()))
         {
@@ -268,8 +300,7 @@ impl<T> Drop for PitchedBuffer<T> {
     }
 }
 
-/// The bytes that a thread reads at once, of which the driver takes three sizes.
-#[inline]
+/// Returns the access size of a thread: the driver supports three.
 const fn access_size<T>() -> u32 {
     match size_of::<T>() {
         size if size.is_multiple_of(16) => 16,

@@ -1,4 +1,4 @@
-//! What the driver knows of an address.
+//! Pointer attributes.
 
 mod sharing;
 
@@ -11,47 +11,47 @@ use curium_driver::{Context, DevicePointer, Driver, Result, call};
 
 pub use self::sharing::PointerSharing;
 
-/// What the driver knows of an address in memory that it allocated, mapped or registered.
+/// The attributes of a pointer to memory that the driver allocated, mapped or registered.
 #[derive(Clone, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct PointerInfo {
-    /// What kind of memory it is.
-    pub kind: MemoryKind,
-    /// The addresses of the allocation that it lies in.
+    /// The type of memory.
+    pub kind: MemoryType,
+    /// The address range of the allocation.
     pub range: Range<u64>,
-    /// The number of the device that the memory is on or was allocated for.
+    /// The number of the device that the memory is on, or was allocated for.
     pub device: i32,
-    /// Where the device finds the memory.
+    /// The address for the device.
     pub device_pointer: DevicePointer<u8>,
-    /// Where the host finds the memory, if it can.
+    /// The address for the host, if the host can access the memory.
     pub host_address: Option<u64>,
-    /// A number that no other allocation of the process has.
+    /// The buffer ID, which is unique within the process.
     pub buffer_id: u64,
-    /// Whether the memory migrates between host and devices.
+    /// `true` for managed memory.
     pub is_managed: bool,
-    /// Whether the address is backed by memory, and not only reserved.
+    /// `true` if memory is mapped at the address, `false` if it is only reserved.
     pub is_mapped: bool,
-    /// Whether the memory was allocated from a pool.
+    /// `true` if the memory was allocated from a memory pool.
     pub is_pooled: bool,
 }
 
-/// What kind of memory an address is in.
+/// The type of memory at an address (`CUmemorytype`).
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[non_exhaustive]
-pub enum MemoryKind {
-    /// Memory of the host.
+pub enum MemoryType {
+    /// Host memory.
     Host,
-    /// Memory of a device.
+    /// Device memory.
     Device,
-    /// An array of a device.
+    /// A CUDA array.
     Array,
-    /// Managed memory, where a driver tells it apart.
+    /// Managed memory, for drivers that report it separately.
     Unified,
-    /// A kind that this version of the crate does not know.
+    /// A type unknown to this version of the crate.
     Unknown(u32),
 }
 
-/// What is asked in one call, as C's types.
+/// The results of one call, as the driver's types.
 #[derive(Default)]
 struct Answers {
     kind: u32,
@@ -66,21 +66,19 @@ struct Answers {
 }
 
 impl PointerInfo {
-    /// What the driver knows of `pointer`, or `None` if that is nothing, as for ordinary memory of the host.
+    /// Queries the attributes of `pointer`. Returns `None` for an address that is unknown to the driver, such as pageable host memory.
     ///
     /// CUDA: `cuPointerGetAttributes`.
     ///
     /// # Errors
     ///
-    /// Whatever the driver returns.
+    /// Any error of the driver.
     #[doc(alias = "cuPointerGetAttribute")]
     #[doc(alias = "cuPointerGetAttributes")]
-    #[inline]
     pub fn of<T>(driver: &Driver, pointer: DevicePointer<T>) -> Result<Option<Self>> {
         Self::of_address(driver, pointer.as_raw())
     }
 
-    #[inline]
     pub(crate) fn of_address(driver: &Driver, address: CUdeviceptr) -> Result<Option<Self>> {
         let mut answers = Answers::default();
         answers.ask(driver, address)?;
@@ -93,7 +91,6 @@ impl PointerInfo {
 }
 
 impl Answers {
-    #[inline]
     fn ask(&mut self, driver: &Driver, address: CUdeviceptr) -> Result<()> {
         use CUpointer_attribute as Attribute;
 
@@ -110,14 +107,13 @@ impl Answers {
         ];
         let mut attributes = places.map(|(attribute, _)| attribute);
         let mut places = places.map(|(_, place)| place);
-        // SAFETY: each place is valid for the type of its attribute.
+        // SAFETY: each pointer is valid for the type of its attribute.
         unsafe { ask(driver, address, &mut attributes, &mut places) }
     }
 
-    #[inline]
     fn into_info(self, is_pooled: bool) -> PointerInfo {
         PointerInfo {
-            kind: MemoryKind::from_raw(self.kind),
+            kind: MemoryType::from_raw(self.kind),
             range: self.start..self.start.saturating_add(self.size as u64),
             device: self.device,
             device_pointer: DevicePointer::from_raw(self.device_pointer),
@@ -130,8 +126,7 @@ impl Answers {
     }
 }
 
-impl MemoryKind {
-    #[inline]
+impl MemoryType {
     fn from_raw(raw: u32) -> Self {
         match CUmemorytype(raw) {
             CUmemorytype::CU_MEMORYTYPE_HOST => Self::Host,
@@ -143,19 +138,18 @@ impl MemoryKind {
     }
 }
 
-/// The addresses of the allocation of `context` that `pointer` lies in; `None` if there is none.
+/// Returns the address range of the allocation of `context` that contains `pointer`, or `None` if there is none.
 ///
 /// CUDA: `cuMemGetAddressRange_v2`.
 ///
 /// # Errors
 ///
-/// Whatever the driver returns.
+/// Any error of the driver.
 #[doc(alias = "cuMemGetAddressRange")]
-#[inline]
 pub fn address_range<T>(context: &Context, pointer: DevicePointer<T>) -> Result<Option<Range<u64>>> {
     let result = context.entered(|driver| {
         let (mut base, mut size, address) = (0, 0, pointer.as_raw());
-        // SAFETY: both are valid places for the answers, any address may be asked for, and the context is current.
+        // SAFETY: both are valid pointers, the driver looks the address up, and the context is current.
         unsafe { call!(driver, cuMemGetAddressRange_v2(&raw mut base, &raw mut size, address)) }?;
         Ok(base..base + size as u64)
     });
@@ -166,41 +160,38 @@ pub fn address_range<T>(context: &Context, pointer: DevicePointer<T>) -> Result<
     }
 }
 
-/// Has the driver wait for every copy from and to the allocation that `pointer` lies in before its call returns, or no longer: what
-/// another device on the bus that writes the memory needs, and what makes asynchronous copies slow.
+/// Sets the attribute `SYNC_MEMOPS` of the allocation that contains `pointer`: if `true`, synchronous memory operations on it always
+/// synchronize. GPUDirect RDMA needs this; it makes asynchronous copies slow.
 ///
 /// CUDA: `cuPointerSetAttribute`.
 ///
 /// # Errors
 ///
-/// `CUDA_ERROR_INVALID_VALUE` if nothing is allocated there, or the memory is of a pool.
+/// `CUDA_ERROR_INVALID_VALUE` if nothing is allocated there, or the memory comes from a pool.
 #[doc(alias = "cuPointerSetAttribute")]
-#[inline]
-pub fn set_synchronous_copies<T>(driver: &Driver, pointer: DevicePointer<T>, synchronous: bool) -> Result<()> {
+pub fn set_sync_memops<T>(driver: &Driver, pointer: DevicePointer<T>, synchronous: bool) -> Result<()> {
     let (value, address) = (i32::from(synchronous), pointer.as_raw());
     let attribute = CUpointer_attribute::CU_POINTER_ATTRIBUTE_SYNC_MEMOPS;
-    // SAFETY: the value is of the attribute's type, and any address may be named.
+    // SAFETY: the value has the attribute's type, and the driver looks the address up.
     let result = unsafe { call!(driver, cuPointerSetAttribute((&raw const value).cast(), attribute, address)) };
     result.map_err(|error| error.about(format!("{pointer:?}")))
 }
 
-/// The pool that memory was allocated from, null if it is of none.
-#[inline]
+/// Returns the pool that the memory was allocated from, or null.
 pub(crate) fn pool_at(driver: &Driver, address: CUdeviceptr) -> Result<CUmemoryPool> {
     let mut pool: CUmemoryPool = ptr::null_mut();
     let mut attribute = CUpointer_attribute::CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE;
     let mut place: *mut c_void = (&raw mut pool).cast();
-    // SAFETY: the place is valid for the type of the attribute.
+    // SAFETY: the pointer is valid for the type of the attribute.
     unsafe { ask(driver, address, slice::from_mut(&mut attribute), slice::from_mut(&mut place)) }?;
     Ok(pool)
 }
 
-/// Asks for attributes of any address, which are zeros for one that the driver does not know.
+/// Queries attributes of any address. They are zero for an address that is unknown to the driver.
 ///
 /// # Safety
 ///
-/// There are as many places as attributes, each valid for the type of its attribute.
-#[inline]
+/// There are as many pointers as attributes, each valid for the type of its attribute.
 unsafe fn ask(
     driver: &Driver,
     address: CUdeviceptr,
@@ -208,7 +199,7 @@ unsafe fn ask(
     places: &mut [*mut c_void],
 ) -> Result<()> {
     let (count, attributes, places) = (places.len() as u32, attributes.as_mut_ptr(), places.as_mut_ptr());
-    // SAFETY: both lists have this many entries, and the caller vouches for the places.
+    // SAFETY: both lists have this many entries, and the caller guarantees that the pointers are valid.
     let result = unsafe { call!(driver, cuPointerGetAttributes(count, attributes, places, address)) };
     result.map_err(|error| error.about(format!("{address:#x}")))
 }

@@ -1,18 +1,18 @@
-//! Ordinary memory of the host that is pinned for a while.
+//! Registered (page-locked) host memory.
 
 use std::fmt;
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
 
+use curium_driver::extend::release;
 use curium_driver::sys::{CUdeviceptr, CUresult};
-use curium_driver::{Context, DevicePointer, Error, Result, Returned, call, release, sys};
+use curium_driver::{Context, DevicePointer, Error, Result, Returned, call, sys};
 
-/// A slice whose memory is pinned for as long as this value exists: copies from and to it run at full speed, in a
-/// [`copy_scope`](crate::copy::copy_scope) beside the host. It is the slice.
+/// A mutable slice whose memory is page-locked for as long as this value exists. Copies from and to it run at full speed, and
+/// asynchronously in a [`copy_scope`](crate::copy::copy_scope). It dereferences to the slice.
 ///
-/// [`Registered::scope`] pins a slice while a closure runs, and is safe. Pinning takes long, tens of microseconds for each megabyte: it
-/// pays
-/// for memory that is copied often. Whole pages are pinned; memory that shares a page with the slice stays usable.
+/// [`Registered::scope`] pins a slice while a closure runs, and is safe. Pinning takes tens of microseconds per megabyte, which pays for
+/// memory that is copied often. Whole pages are pinned; other data on the same pages stays usable.
 ///
 /// ```
 /// # let driver = curium_sim::Simulator::new(curium_sim::Config::new())?.driver::<curium_driver::Driver>()?;
@@ -35,23 +35,23 @@ pub struct Registered<'a, T> {
     registration: Registration,
 }
 
-/// A slice that may only be read, whose memory is pinned for as long as this value exists. See [`Registered`].
+/// A shared slice whose memory is page-locked for as long as this value exists. See [`Registered`].
 pub struct RegisteredRef<'a, T> {
     elements: &'a [T],
     registration: Registration,
 }
 
 bitflags::bitflags! {
-    /// Flags of registered memory.
+    /// Flags of registered memory (`CU_MEMHOSTREGISTER_…`).
     #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
     pub struct RegisterFlags: u32 {
-        /// The memory counts as pinned in every context, not only in its own.
+        /// The memory is pinned in every context, not only in its own.
         const PORTABLE = sys::CU_MEMHOSTREGISTER_PORTABLE;
-        /// The device may read and write the memory in place.
+        /// The device can access the memory in place.
         const DEVICE_MAP = sys::CU_MEMHOSTREGISTER_DEVICEMAP;
-        /// The memory is that of another device on the bus.
+        /// The memory is I/O memory of another PCIe device.
         const IO_MEMORY = sys::CU_MEMHOSTREGISTER_IOMEMORY;
-        /// The device only reads the memory, which may lie in pages that cannot be written. Not every system has it.
+        /// The device only reads the memory, whose pages may be read-only. Not supported on every system.
         const READ_ONLY = sys::CU_MEMHOSTREGISTER_READ_ONLY;
         /// Flags of newer drivers.
         const _ = !0;
@@ -61,36 +61,36 @@ bitflags::bitflags! {
 const SCOPE: &str = "Registered::scope";
 const SCOPE_OF_REF: &str = "RegisteredRef::scope";
 
-/// Pinned pages, which belong to others.
+/// Pinned pages that other code owns.
 struct Registration {
     context: Context,
-    /// Where they begin; 0 once they were given back.
+    /// Their address; 0 after they were unregistered.
     address: usize,
     _memory: PhantomData<*mut u8>,
 }
 
-// SAFETY: memory may be registered and given back on any thread; the registration itself gives no access to it.
+// SAFETY: any thread may register and unregister memory, and the registration itself gives no access to it.
 unsafe impl Send for Registration {}
 // SAFETY: as for `Send`.
 unsafe impl Sync for Registration {}
 
 impl<T> Registered<'_, T> {
-    /// Runs `operation` while the memory of `elements` is pinned, also if it panics, and returns what it returns.
+    /// Runs `operation` while the memory of `elements` is pinned, and returns its result. The memory is unpinned even if `operation`
+    /// panics.
     ///
     /// CUDA: `cuMemHostRegister_v2`, `cuMemHostUnregister`.
     ///
     /// # Errors
     ///
-    /// As for [`Registered::new`]; `operation` does not run then.
+    /// As for [`Registered::new`]; `operation` does not run in that case.
     #[doc(alias = "cuMemHostRegister")]
-    #[inline]
     pub fn scope<R>(
         context: &Context,
         elements: &mut [T],
         flags: RegisterFlags,
         operation: impl FnOnce(&mut [T]) -> R,
     ) -> Result<R> {
-        // SAFETY: the value is dropped before this returns or unwinds.
+        // SAFETY: the value is dropped before this function returns or unwinds.
         let mut registered =
             unsafe { Registered::new(context, elements, flags) }.map_err(|error| error.during(SCOPE))?;
         Ok(operation(&mut registered))
@@ -104,49 +104,46 @@ impl<'a, T> Registered<'a, T> {
     ///
     /// # Safety
     ///
-    /// The result is dropped, or [closed](Registered::close), before the memory of `elements` is freed. It is not forgotten
-    /// ([`mem::forget`](std::mem::forget)) unless the memory lives as long as the process: the driver would take other memory at this
-    /// address
-    /// for the pinned pages, and copies from and to it would miss it.
+    /// The result is dropped or [closed](Registered::close) before the memory of `elements` is freed. It is not forgotten
+    /// ([`mem::forget`](std::mem::forget)) unless the memory lives as long as the process: the driver would mistake other memory at this
+    /// address for the pinned pages, and copies would miss it.
     ///
     /// # Errors
     ///
-    /// An argument error if the slice has no bytes; `CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED` if a part of it is pinned already.
+    /// An argument error if the slice has no bytes; `CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED` if a part of it is already pinned.
     #[doc(alias = "cuMemHostRegister")]
-    #[inline]
     pub unsafe fn new(context: &Context, elements: &'a mut [T], flags: RegisterFlags) -> Result<Self> {
         let bytes = size_of_val(elements);
         let registration = Registration::new("Registered::new", context, elements.as_mut_ptr().cast(), bytes, flags)?;
         Ok(Self { elements, registration })
     }
 
-    /// Where the device finds the first element, if the memory was registered to be used in place. What is done with it is not tracked.
+    /// Returns the device address of the first element, if the memory was registered with [`RegisterFlags::DEVICE_MAP`]. Accesses through
+    /// the pointer are not tracked.
     ///
     /// CUDA: `cuMemHostGetDevicePointer_v2`.
     ///
     /// # Errors
     ///
-    /// Whatever the driver returns.
-    #[inline]
+    /// Any error of the driver.
     pub fn device_pointer(&mut self) -> Result<DevicePointer<T>> {
         let host = self.elements.as_mut_ptr();
         self.registration.context.entered(|driver| {
             let mut raw: CUdeviceptr = 0;
-            // SAFETY: `raw` is a valid place for the answer, the memory is registered, and the context is current.
+            // SAFETY: `raw` is a valid pointer, the memory is registered, and the context is current.
             unsafe { call!(driver, cuMemHostGetDevicePointer_v2(&raw mut raw, host.cast(), 0)) }?;
             Ok(DevicePointer::from_raw(raw))
         })
     }
 
-    /// Ends the registration, which [`Drop`] does as well, and says whether it succeeded. Waits for the work of the device.
+    /// Unpins the memory, as [`Drop`] does, and returns any error. The driver waits for the device.
     ///
     /// CUDA: `cuMemHostUnregister`.
     ///
     /// # Errors
     ///
-    /// Gives the value back if the driver refuses.
+    /// Returns the value together with the error if the driver fails.
     #[doc(alias = "cuMemHostUnregister")]
-    #[inline]
     pub fn close(mut self) -> Result<(), Returned<Self>> {
         self.registration.end().map_err(|error| Returned::new(self, error))
     }
@@ -159,15 +156,14 @@ impl<T> RegisteredRef<'_, T> {
     ///
     /// # Errors
     ///
-    /// As for [`RegisteredRef::new`]; `operation` does not run then.
-    #[inline]
+    /// As for [`RegisteredRef::new`]; `operation` does not run in that case.
     pub fn scope<R>(
         context: &Context,
         elements: &[T],
         flags: RegisterFlags,
         operation: impl FnOnce(&[T]) -> R,
     ) -> Result<R> {
-        // SAFETY: the value is dropped before this returns or unwinds.
+        // SAFETY: the value is dropped before this function returns or unwinds.
         let registered = unsafe { RegisteredRef::new(context, elements, flags) };
         let registered = registered.map_err(|error| error.during(SCOPE_OF_REF))?;
         Ok(operation(&registered))
@@ -175,7 +171,7 @@ impl<T> RegisteredRef<'_, T> {
 }
 
 impl<'a, T> RegisteredRef<'a, T> {
-    /// Pins the memory of `elements`, which may lie in pages that cannot be written if the flags say [`RegisterFlags::READ_ONLY`].
+    /// Pins the memory of `elements`. Its pages may be read-only with [`RegisterFlags::READ_ONLY`].
     ///
     /// CUDA: `cuMemHostRegister_v2`.
     ///
@@ -185,29 +181,26 @@ impl<'a, T> RegisteredRef<'a, T> {
     ///
     /// # Errors
     ///
-    /// As for [`Registered::new`]; `CUDA_ERROR_NOT_SUPPORTED` if the system cannot register memory to be read only.
-    #[inline]
+    /// As for [`Registered::new`]; `CUDA_ERROR_NOT_SUPPORTED` if the system cannot register read-only memory.
     pub unsafe fn new(context: &Context, elements: &'a [T], flags: RegisterFlags) -> Result<Self> {
         let (start, bytes) = (elements.as_ptr().cast_mut().cast(), size_of_val(elements));
         let registration = Registration::new("RegisteredRef::new", context, start, bytes, flags)?;
         Ok(Self { elements, registration })
     }
 
-    /// Ends the registration, which [`Drop`] does as well, and says whether it succeeded. Waits for the work of the device.
+    /// Unpins the memory, as [`Drop`] does, and returns any error. The driver waits for the device.
     ///
     /// CUDA: `cuMemHostUnregister`.
     ///
     /// # Errors
     ///
-    /// Gives the value back if the driver refuses.
-    #[inline]
+    /// Returns the value together with the error if the driver fails.
     pub fn close(mut self) -> Result<(), Returned<Self>> {
         self.registration.end().map_err(|error| Returned::new(self, error))
     }
 }
 
 impl Registration {
-    #[inline]
     fn new(
         operation: &'static str,
         context: &Context,
@@ -219,22 +212,21 @@ impl Registration {
             return Err(Error::argument(operation, "slice of zero bytes"));
         }
         context.entered(|driver| {
-            // SAFETY: the memory is borrowed by the caller, who vouches that the registration ends before it does. The context is current.
+            // SAFETY: the memory is borrowed by the caller, who guarantees that the registration ends first. The context is current.
             let result = unsafe { call!(driver, cuMemHostRegister_v2(start.cast(), bytes, flags.bits())) };
             result.map_err(|error| error.about(format!("{bytes} bytes at {start:p}")))
         })?;
         Ok(Self { context: context.clone(), address: start.expose_provenance(), _memory: PhantomData })
     }
 
-    #[inline]
     fn end(&mut self) -> Result<()> {
         if self.address == 0 {
             return Ok(());
         }
         let start = std::ptr::with_exposed_provenance_mut(self.address);
         let result = self.context.entered(|driver| {
-            // SAFETY: the memory was registered at this address, all copies that this crate began have been waited for, and it is forgotten
-            // once it is given back. The context is current.
+            // SAFETY: the memory was registered at this address, all copies of this crate have been waited for, and the registration is not
+            // used after this call. The context is current.
             unsafe { call!(driver, cuMemHostUnregister(start)) }
         });
         result.map_err(explain)?;
@@ -269,31 +261,27 @@ impl<T> Deref for RegisteredRef<'_, T> {
 }
 
 impl<T: fmt::Debug> fmt::Debug for Registered<'_, T> {
-    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Debug::fmt(&**self, formatter)
     }
 }
 
 impl<T: fmt::Debug> fmt::Debug for RegisteredRef<'_, T> {
-    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Debug::fmt(&**self, formatter)
     }
 }
 
 impl Drop for Registration {
-    #[inline]
     fn drop(&mut self) {
         release(|| self.end());
     }
 }
 
 #[cold]
-#[inline]
 fn explain(error: Error) -> Error {
     error.advised(|error| {
         let is_unknown = error.code == CUresult::CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
-        is_unknown.then_some("other code has ended the registration already".into())
+        is_unknown.then_some("other code has already unregistered the memory".into())
     })
 }

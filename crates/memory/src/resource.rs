@@ -1,4 +1,4 @@
-//! A resource: where device memory comes from, and where it goes back.
+//! Memory resources.
 
 #[cfg(feature = "diagnostics")]
 mod allocation_recorder;
@@ -39,54 +39,53 @@ pub use self::segment_change::SegmentChange;
 pub use self::statistics::{AllocationCounts, Statistics};
 pub use self::stream_ordered::StreamOrdered;
 pub use self::sync_alloc::SyncAlloc;
-pub use self::table::{AllocateFunction, DeallocateFunction, ForeignResource, ResourceTable};
+pub use self::table::{AllocateFunction, DeallocateFunction, ExternalResource, ResourceTable};
 
 use std::sync::Arc;
 
 use curium_driver::{DevicePointer, Result, Stream};
 
-/// Where device memory comes from, and where it goes back.
+/// A source of device memory.
 ///
-/// Sources ask the driver, and adaptors wrap another resource: composed by type, they cost nothing. `&R`, `Box<R>` and `Arc<R>`
-/// are resources as well, and `Arc<dyn Resource>` is one that is chosen at run time.
+/// Sources allocate from the driver; adaptors wrap another resource at no cost, because they are composed by type. `&R`, `Box<R>` and
+/// `Arc<R>` are resources too, and `Arc<dyn Resource>` is one that is chosen at run time.
 ///
-/// Memory is allocated and given back in the order of a stream, and neither waits for the device unless a resource says so.
+/// Memory is allocated and deallocated in the order of a stream. Neither waits for the device unless a resource documents it.
 ///
 /// # Safety
 ///
-/// An implementation promises of memory that [`Resource::allocate`] returned, until it is given back without an error:
+/// An implementation guarantees, for memory that [`Resource::allocate`] returned until it is deallocated without an error:
 ///
-/// - it has `bytes` bytes at an address that is a multiple of `alignment`, and the device of the stream can reach it;
-/// - work that is put on the stream from then on may use it, and nobody else does: whoever had it before has finished with it in
-///   the order of that stream;
-/// - it stays valid when the resource is moved, and for as long as the resource or, for those that share their state, a clone of it
-///   exists.
+/// - It has `bytes` bytes at an address that is a multiple of `alignment`, and the stream's device can access it.
+/// - Work enqueued on the stream afterwards may use it, and nobody else does: earlier users have finished with it in the order of that
+///   stream.
+/// - It stays valid when the resource is moved, and for as long as the resource or a clone that shares its state exists.
 ///
-/// It allocates and frees from any thread, also for several at once.
+/// It supports calls from any thread, including concurrent ones.
 pub unsafe trait Resource: Send + Sync {
-    /// Memory of `bytes` bytes, aligned to `alignment`, for use in the order of `stream`. What it holds is undefined.
+    /// Allocates `bytes` bytes aligned to `alignment` for use in the order of `stream`. The contents are undefined.
     ///
-    /// `bytes` is not 0, and `alignment` is a power of two; 256 is always possible.
+    /// `bytes` must not be 0, and `alignment` must be a power of two; 256 is always supported.
     ///
     /// # Errors
     ///
-    /// An argument error if `bytes` is 0 or the alignment is not possible; `CUDA_ERROR_OUT_OF_MEMORY`.
+    /// An argument error if `bytes` is 0 or the alignment is not supported; `CUDA_ERROR_OUT_OF_MEMORY`.
     #[track_caller]
     fn allocate(&self, stream: &Stream, bytes: usize, alignment: usize) -> Result<DevicePointer<u8>>;
 
-    /// Takes memory back once the work that is on `stream` by now is done. The host waits for that only where a resource says so.
+    /// Deallocates memory once the work currently enqueued on `stream` is done. The host only waits for that if the resource documents it.
     ///
     /// # Safety
     ///
-    /// - `pointer` came from [`Resource::allocate`] of this resource, with these `bytes` and this `alignment`, and was not given back
+    /// - `pointer` was returned by [`Resource::allocate`] of this resource for these `bytes` and this `alignment`, and was not deallocated
     ///   since.
-    /// - `stream` is of the context that the memory was allocated in, but may be another stream: it has waited for every use of
-    ///   the memory on others, the allocation included.
-    /// - Nobody puts work that uses the memory on any stream from now on.
+    /// - `stream` belongs to the context that the memory was allocated in. It may be another stream than for the allocation, if it has
+    ///   waited for the allocation and every use.
+    /// - No work that uses the memory is enqueued afterwards.
     ///
     /// # Errors
     ///
-    /// Whatever the driver returns, also if the wait for the stream fails. The memory is still the caller's then, who may try again.
+    /// Any error of the driver, including a failed wait. The memory is still allocated then, and the call may be repeated.
     unsafe fn deallocate(
         &self,
         stream: &Stream,
@@ -95,55 +94,53 @@ pub unsafe trait Resource: Send + Sync {
         alignment: usize,
     ) -> Result<()>;
 
-    /// A resource on its own that memory of this one can be given back to: graphs keep it for buffers that they outlive. None, as for
-    /// adaptors that are not shared, means that memory ends with its buffer; graphs that use it cannot be launched from then on.
+    /// Returns an owned resource that can deallocate memory of this one. Graphs keep it for buffers that they outlive. `None`, the default,
+    /// means that memory is freed with its buffer, and graphs that use it can no longer be launched.
     #[inline]
     fn detached(&self) -> Option<Arc<dyn Resource>> {
         None
     }
 
-    /// Whether an allocation on a stream that is being captured becomes a part of the graph, in whose order it is allocated and freed.
+    /// Returns `true` if an allocation on a capturing stream becomes a memory allocation node of the graph.
     #[inline]
     fn allocates_in_graphs(&self) -> bool {
         false
     }
 
-    /// Puts free memory that threads hold back to where others find it, and joins what lies side by side. Waits for nothing.
+    /// Returns free memory from thread caches to the shared heap and coalesces adjacent blocks. Does not wait.
     ///
     /// # Errors
     ///
-    /// Whatever the driver returns.
+    /// Any error of the driver.
     #[inline]
     fn purge(&self) -> Result<()> {
         Ok(())
     }
 
-    /// Waits until all work of the stream's context is done, after which all free memory is free for every stream.
+    /// Waits until all work of the stream's context is done. All free memory can be reused by every stream then.
     ///
     /// # Errors
     ///
-    /// The error of any work that failed before; the wait takes place all the same.
+    /// The error of earlier work; the wait takes place nevertheless.
     #[inline]
     fn synchronize(&self, stream: &Stream) -> Result<()> {
         stream.context().synchronize()
     }
 
-    /// Gives free memory back to where the resource has it from, for as long as more than `keep` bytes are left then. Of resources that
-    /// are shared by devices or have no state, the stream says whose.
+    /// Releases free memory upstream until at most `keep` bytes are left. The stream selects the device for stateless resources and those
+    /// shared by devices.
     ///
     /// # Errors
     ///
-    /// Whatever the driver returns.
-    #[inline]
+    /// Any error of the driver.
     fn trim(&self, stream: &Stream, keep: usize) -> Result<()> {
         let _ = (stream, keep);
         Ok(())
     }
 
-    /// The segments that the resource took or gave back since the change with this number, that one included, the oldest first; none of
-    /// resources without segments. An [`AllocationRecorder`] calls this for every event that it records.
+    /// Returns the segments that were taken or released since the change with this number, inclusive, oldest first; none for resources
+    /// without segments. A [`AllocationRecorder`] queries this for each event.
     #[cfg(feature = "diagnostics")]
-    #[inline]
     fn segment_changes(&self, since: u64) -> Vec<SegmentChange> {
         let _ = since;
         Vec::new()

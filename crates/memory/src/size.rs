@@ -1,11 +1,10 @@
-//! From a number of elements to a number of bytes.
+//! Checked sizes and ranges.
 
 use std::ops::{Bound, Range, RangeBounds};
 
 use curium_driver::{Error, Result};
 
-/// The bytes of `len` elements of type `T`, which must be at least one and fit the address space.
-#[inline]
+/// Returns the size of `len` elements of type `T` in bytes. It must not be 0 and must fit the address space.
 pub(crate) fn bytes<T>(operation: &'static str, len: usize) -> Result<usize> {
     let size = size_of::<T>();
     if len == 0 {
@@ -21,20 +20,18 @@ pub(crate) fn bytes<T>(operation: &'static str, len: usize) -> Result<usize> {
     }
 }
 
-/// An error unless both sides of a copy have the same number of elements.
-#[inline]
+/// Returns an error unless both operands of a copy have the same number of elements.
 pub(crate) fn same_len(operation: &'static str, buffer: usize, other: usize) -> Result<()> {
     if buffer == other {
         return Ok(());
     }
     Err(Error::argument(
         operation,
-        format!("length mismatch (the buffer has {buffer} elements, the other side has {other})"),
+        format!("length mismatch (the buffer has {buffer} elements, the other operand has {other})"),
     ))
 }
 
-/// The range, if it lies within `len` elements.
-#[inline]
+/// Returns the range if it is within `len` elements.
 pub(crate) fn range(operation: &'static str, len: usize, range: impl RangeBounds<usize>) -> Result<Range<usize>> {
     let start = match range.start_bound() {
         Bound::Included(start) => Some(*start),
@@ -55,8 +52,7 @@ pub(crate) fn range(operation: &'static str, len: usize, range: impl RangeBounds
     }
 }
 
-/// An error unless there are at least `middle` of `len` elements.
-#[inline]
+/// Returns an error unless `middle` is within `len` elements.
 pub(crate) fn split(operation: &'static str, len: usize, middle: usize) -> Result<()> {
     if middle <= len {
         return Ok(());
@@ -64,8 +60,7 @@ pub(crate) fn split(operation: &'static str, len: usize, middle: usize) -> Resul
     Err(Error::argument(operation, format!("split index out of bounds ({middle} of {len} elements)")))
 }
 
-/// An error unless `address` is aligned for elements of type `T`.
-#[inline]
+/// Returns an error unless `address` is aligned for elements of type `T`.
 pub(crate) fn aligned<T>(operation: &'static str, address: u64) -> Result<()> {
     let align = align_of::<T>();
     if address.is_multiple_of(align as u64) {

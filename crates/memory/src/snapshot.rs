@@ -1,4 +1,4 @@
-//! The state of memory, as PyTorch's memory viewer reads it.
+//! Memory snapshots for PyTorch's memory viewer.
 
 mod layout;
 mod pickle;
@@ -11,8 +11,7 @@ use self::pickle::Pickle;
 use crate::allocation_log::{AllocationEvent, AllocationLog, EventKind, Site};
 use crate::resource::{CachingResource, LiveAllocation};
 
-/// What is in use, in which segments, and what happened before, as a file that the memory viewer of PyTorch shows
-/// (<https://pytorch.org/memory_viz>).
+/// A snapshot of allocations, segments and past events, as a file for PyTorch's memory viewer (<https://pytorch.org/memory_viz>).
 ///
 /// ```
 /// # use curium_driver::Driver;
@@ -41,10 +40,9 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    /// The state after `events` on the device with this number: what they allocated and did not free is in use, and lies in the segments
-    /// that came and did not go.
+    /// Creates a snapshot of the device with this number after `events`. Their live allocations and segments are those without a matching
+    /// free.
     #[must_use]
-    #[inline]
     pub fn new(device: usize, events: Vec<AllocationEvent>) -> Self {
         let log = AllocationLog::new(events);
         let live = log.live().into_iter().map(Block::from).collect();
@@ -52,29 +50,26 @@ impl Snapshot {
         Self { device, events: log.events().to_vec(), live, segments }
     }
 
-    /// The same with `live` as what is in use, such as what [`LeakTracker`](crate::LeakTracker) knows: also what was allocated before the first
-    /// event.
+    /// Sets the live allocations, such as those of [`LeakTracker`](crate::LeakTracker). This includes memory that was allocated before the
+    /// first event.
     #[must_use]
-    #[inline]
     pub fn with_live(mut self, live: &[LiveAllocation]) -> Self {
         self.live = live.iter().map(Block::from).collect();
         self.live.sort_by_key(|block| block.address);
         self
     }
 
-    /// The same with the segments of `resource`, also those that it had before the first event. Memory that lies in none of them is shown
-    /// as segments of its own.
+    /// Adds the segments of `resource`, including those from before the first event. Memory outside of all segments is shown as a segment
+    /// of its own.
     #[must_use]
-    #[inline]
     pub fn with_segments(mut self, resource: &CachingResource) -> Self {
         self.segments =
             resource.segments().into_iter().map(|(start, bytes)| Span { start, end: start + bytes }).collect();
         self
     }
 
-    /// The file's content.
+    /// Returns the contents of the file.
     #[must_use]
-    #[inline]
     pub fn to_pickle(&self) -> Vec<u8> {
         let mut pickle = Pickle::new();
         pickle.dictionary(|pickle| {
@@ -82,7 +77,7 @@ impl Snapshot {
             let segments = layout::segments(&self.segments, &self.live, &self.events);
             pickle.list(&segments, |pickle, segment| self.write_segment(pickle, segment));
             pickle.key("device_traces");
-            // The viewer finds a device's events at its number.
+            // The viewer looks up a device's events by its number.
             let traces: Vec<&[AllocationEvent]> =
                 (0..=self.device).map(|device| if device == self.device { &*self.events } else { &[] }).collect();
             pickle.list(&traces, |pickle, trace| self.write_trace(pickle, trace));
@@ -98,13 +93,11 @@ impl Snapshot {
     ///
     /// # Errors
     ///
-    /// Whatever the system says of the file.
-    #[inline]
+    /// Any I/O error.
     pub fn write(&self, path: impl AsRef<Path>) -> io::Result<()> {
         std::fs::write(path, self.to_pickle())
     }
 
-    #[inline]
     fn write_segment(&self, pickle: &mut Pickle, segment: &layout::Segment) {
         let in_use = || segment.blocks.iter().filter(|block| block.is_live);
         let allocated: u64 = in_use().map(|block| block.size).sum();
@@ -129,11 +122,10 @@ impl Snapshot {
         });
     }
 
-    #[inline]
     fn write_trace(&self, pickle: &mut Pickle, trace: &[AllocationEvent]) {
         let actions = trace.iter().flat_map(|event| actions(event.kind).iter().map(move |action| (*action, event)));
         let mut actions: Vec<_> = actions.collect();
-        // The last event is that the snapshot was taken.
+        // The last event is the snapshot itself.
         let taken = trace.last().map(|last| AllocationEvent {
             address: 0,
             bytes: self.live.iter().map(|block| block.bytes as usize).sum(),
@@ -145,8 +137,7 @@ impl Snapshot {
     }
 }
 
-/// What the viewer calls an event. A free is two: that it was asked for, and that it was done.
-#[inline]
+/// Returns the viewer's names of an event. A free is two events: requested and completed.
 fn actions(kind: EventKind) -> &'static [&'static str] {
     match kind {
         EventKind::Allocate => &["alloc"],
@@ -159,7 +150,6 @@ fn actions(kind: EventKind) -> &'static [&'static str] {
     }
 }
 
-#[inline]
 fn write_block(pickle: &mut Pickle, block: &layout::Placed) {
     pickle.dictionary(|pickle| {
         pickle.entry("address", block.address);
@@ -172,7 +162,6 @@ fn write_block(pickle: &mut Pickle, block: &layout::Placed) {
     });
 }
 
-#[inline]
 fn write_event(pickle: &mut Pickle, action: &str, event: &AllocationEvent) {
     pickle.dictionary(|pickle| {
         pickle.key("action");
@@ -186,7 +175,6 @@ fn write_event(pickle: &mut Pickle, action: &str, event: &AllocationEvent) {
     });
 }
 
-#[inline]
 fn write_frames(pickle: &mut Pickle, site: Option<&Site>) {
     pickle.list(site.as_slice(), |pickle, site| {
         pickle.dictionary(|pickle| {

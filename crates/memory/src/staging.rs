@@ -23,8 +23,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
+use curium_driver::extend::with_relaxed_capture_mode;
 use curium_driver::sys::{CUdeviceptr, CUpointer_attribute, CUstreamCaptureStatus};
-use curium_driver::{Context, Driver, Error, Result, Stream, call, with_relaxed_capture_mode};
+use curium_driver::{Context, Driver, Error, Result, Stream, call};
 use parking_lot::Mutex;
 use rayon_core::{ThreadPool, ThreadPoolBuilder};
 

@@ -1,23 +1,24 @@
-//! Surfaces: ways to read and write arrays by coordinates.
+//! Surface objects.
 
 use std::fmt;
 use std::sync::Arc;
 
+use curium_driver::extend::release;
 use curium_driver::hazard::AccessGuard;
 use curium_driver::sys::{CUresourcetype, CUsurfObject};
-use curium_driver::{Argument, ByValue, Driver, Error, Result, Returned, call, release};
+use curium_driver::{Argument, ByValue, Driver, Error, Result, Returned, call};
 
 use crate::array::{ArrayHandle, Uses};
 use crate::texture::{empty, expect_known};
 use crate::{Array, ArrayFlags};
 
-/// What a kernel takes for a surface: `cudaSurfaceObject_t` in CUDA C++. Pass a `&`[`Surface`] for it.
+/// The kernel argument for a surface: `cudaSurfaceObject_t` in CUDA C++. Pass a `&`[`Surface`] for it.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[repr(transparent)]
 pub struct SurfaceObject(CUsurfObject);
 
-/// A way to read and write an array, which it keeps alive. Kernels take a `&Surface` for a [`SurfaceObject`], which counts as a write. The
-/// graph of a capture that uses it keeps it, too.
+/// A surface object, through which kernels read and write an array by coordinates. It keeps the array alive. Kernels take a `&Surface` for
+/// a [`SurfaceObject`]; the access counts as a write. A graph that uses the surface keeps it too.
 pub struct Surface<T> {
     handle: Arc<SurfaceHandle>,
     array: Arc<Array<T>>,
@@ -27,32 +28,31 @@ pub struct Surface<T> {
 struct SurfaceHandle {
     raw: CUsurfObject,
     uses: Arc<Uses>,
-    /// What it is of.
+    /// The array of the surface.
     _array: Arc<ArrayHandle>,
 }
 
-// SAFETY: it is a number to the device, and `Surface` gives it out with what it stands for.
+// SAFETY: it is a number for the device, and `Surface` keeps the object alive.
 unsafe impl ByValue for SurfaceObject {}
 
 impl<T> Surface<T> {
-    /// A surface of an array that was made with [`ArrayFlags::SURFACE`].
+    /// Creates a surface of an array that has the flag [`ArrayFlags::SURFACE`].
     ///
     /// CUDA: `cuSurfObjectCreate`.
     ///
     /// # Errors
     ///
-    /// An argument error for an array that was made without that flag.
+    /// An argument error if the array lacks that flag.
     #[doc(alias = "cuSurfObjectCreate")]
-    #[inline]
     pub fn new(array: &Arc<Array<T>>) -> Result<Self> {
         if !array.flags().contains(ArrayFlags::SURFACE) {
-            return Err(Error::argument("Surface::new", format!("{array:?} was made without ArrayFlags::SURFACE")));
+            return Err(Error::argument("Surface::new", format!("missing flag `ArrayFlags::SURFACE` ({array:?})")));
         }
         let mut resource = empty(CUresourcetype::CU_RESOURCE_TYPE_ARRAY);
         resource.res.array.hArray = array.as_raw();
         let raw = array.stream().context().entered(|driver| {
             let mut raw = 0;
-            // SAFETY: both places are valid, the context is current, and the array is live, which the surface keeps.
+            // SAFETY: both pointers are valid, the context is current, and the surface keeps the array alive.
             unsafe { call!(driver, cuSurfObjectCreate(&raw mut raw, &raw const resource)) }?;
             Ok(raw)
         })?;
@@ -60,29 +60,26 @@ impl<T> Surface<T> {
         Ok(Self { handle: Arc::new(handle), array: Arc::clone(array) })
     }
 
-    /// The array.
+    /// Returns the array.
     #[must_use]
-    #[inline]
     pub fn array(&self) -> &Arc<Array<T>> {
         &self.array
     }
 
-    /// The driver's handle, which stays this value's.
+    /// Returns the driver's handle, which this value keeps owning.
     #[must_use]
-    #[inline]
     pub fn as_raw(&self) -> CUsurfObject {
         self.handle.raw
     }
 
-    /// Ends the surface, which [`Drop`] does as well, and says whether it succeeded. Waits on the host for every use of its array.
+    /// Destroys the surface, as [`Drop`] does, and returns any error. Waits on the host for every use of its array.
     ///
     /// CUDA: `cuSurfObjectDestroy`.
     ///
     /// # Errors
     ///
-    /// Gives the surface back if a graph uses it, or if the driver refuses.
+    /// Returns the surface together with the error if a graph uses it or the driver fails.
     #[doc(alias = "cuSurfObjectDestroy")]
-    #[inline]
     pub fn close(mut self) -> Result<(), Returned<Self>> {
         let Some(handle) = Arc::get_mut(&mut self.handle) else {
             return Err(Returned::new(self, Error::argument("Surface::close", "a graph uses the surface")));
@@ -95,12 +92,11 @@ impl<T> Surface<T> {
 }
 
 impl SurfaceHandle {
-    #[inline]
     fn destroy(&mut self) -> Result<()> {
-        // Kernels that are running may still look at the surface.
+        // Running kernels may still use the object.
         self.uses.synchronize()?;
         self.uses.stream().context().entered(|driver| {
-            // SAFETY: the surface is live and idle, its context is current, and it is forgotten once it is destroyed.
+            // SAFETY: the surface is live and idle, its context is current, and it is not used after this call.
             unsafe { call!(driver, cuSurfObjectDestroy(self.raw)) }
         })?;
         self.raw = 0;
@@ -108,10 +104,9 @@ impl SurfaceHandle {
     }
 }
 
-// SAFETY: `bind` has the stream wait for every use of the array, and later uses wait for this one, which `launched` notes. The surface is
-// borrowed, and ends only when every use is done, those of graphs that keep it among them.
+// SAFETY: `bind` makes the stream wait for every use of the array, and later uses wait for this one, which `launched` records. The surface
+// is borrowed, and it is only destroyed after every use, including those of graphs that keep it.
 unsafe impl<T> Argument<SurfaceObject> for &Surface<T> {
-    #[inline]
     unsafe fn bind(&mut self, guard: &mut AccessGuard<'_>) -> Result<SurfaceObject> {
         expect_known("surface", self.array.stream().context(), guard.stream())?;
         guard.keep(&self.handle);
@@ -126,21 +121,18 @@ unsafe impl<T> Argument<SurfaceObject> for &Surface<T> {
 }
 
 impl<T> AsRef<Driver> for Surface<T> {
-    #[inline]
     fn as_ref(&self) -> &Driver {
         self.array.driver()
     }
 }
 
 impl<T> fmt::Debug for Surface<T> {
-    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "Surface({:#x} of {:?})", self.as_raw(), self.array)
     }
 }
 
 impl Drop for SurfaceHandle {
-    #[inline]
     fn drop(&mut self) {
         if self.raw != 0 {
             release(|| self.destroy());

@@ -1,4 +1,4 @@
-//! Descriptions of tensors for the unit of a device that copies them.
+//! Tensor maps for the tensor memory accelerator (TMA).
 
 mod check;
 mod im2col;
@@ -11,15 +11,15 @@ use std::fmt;
 use curium_driver::sys::{CUtensorMap, CUtensorMapAllocClass};
 use curium_driver::{ByValue, Context, DevicePointer, Error, Result, call};
 
-pub use self::im2col::{Im2col, Im2colWide, WideMode};
+pub use self::im2col::{Im2col, Im2colWide, Im2colWideMode};
 pub use self::layout::{TensorDataType, TensorFill, TensorInterleave, TensorL2Promotion, TensorLayout, TensorSwizzle};
 pub use self::view::{TensorRead, TensorView, TensorViewMut, TensorWrite};
 
-/// A tensor in device memory, and what part of it one copy takes, as the tensor memory accelerator of a device wants it: 128 bytes that
-/// a kernel takes by value.
+/// A tensor map (`CUtensorMap`): describes a tensor in device memory and the box of it that one TMA copy transfers. Kernels take its 128
+/// bytes by value.
 ///
-/// Devices from compute capability 9.0 on have that unit. The map holds the address of the tensor, and what a kernel does with it is
-/// the contract of its launch: neither the map nor the launch keeps the memory alive. A [`TensorView`] does, as an argument of a kernel.
+/// Requires compute capability 9.0. The map contains the address of the tensor but does not keep the memory alive: the contract of the
+/// launch covers that. A [`TensorView`] keeps it alive, as an argument of a kernel.
 ///
 /// ```
 /// use curium_memory::{DeviceBuffer, TensorDataType, TensorLayout, TensorMap, TensorSwizzle};
@@ -37,38 +37,37 @@ pub use self::view::{TensorRead, TensorView, TensorViewMut, TensorWrite};
 #[repr(transparent)]
 pub struct TensorMap(CUtensorMap);
 
-/// How far beyond a tensor the accelerator may fetch.
+/// The allocation class: how far the accelerator may prefetch beyond a tensor.
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub enum TensorAllocationClass {
-    /// What the driver makes of the shape of the tensor.
+    /// Derived by the driver from the shape of the tensor.
     #[default]
     Auto,
     /// 4 KiB.
     Small,
-    /// 128 KiB, all of which must be there.
+    /// 128 KiB, all of which must be accessible.
     Large,
 }
 
-// SAFETY: it is `repr(transparent)` over the type that kernels declare, and holds no reference into the host's memory.
+// SAFETY: it is `repr(transparent)` over the type that kernels declare, and holds no reference to host memory.
 unsafe impl ByValue for TensorMap {}
 
 impl TensorMap {
-    /// Describes boxes of a tensor: so many elements in each dimension, as `elements` says, the innermost first.
+    /// Creates a map of tiles with `elements` elements in each dimension, innermost first.
     ///
-    /// CUDA: `cuTensorMapEncodeTiled`. Needs a driver for CUDA 12.0.
+    /// CUDA: `cuTensorMapEncodeTiled`. Requires a driver for CUDA 12.0.
     ///
     /// # Errors
     ///
-    /// An argument error with the figures for whatever the accelerator cannot do: see [`TensorLayout`]; a box has 1 to 256 elements in each
-    /// dimension, a multiple of 16 bytes in the innermost, and no more than the swizzle's unless the layout is interleaved.
+    /// An argument error for a layout that the accelerator does not support, see [`TensorLayout`]. A box has 1 to 256 elements per
+    /// dimension and a multiple of 16 bytes in the innermost one, which must fit the swizzle span unless the layout is interleaved.
     #[doc(alias = "cuTensorMapEncodeTiled")]
-    #[inline]
     pub fn tiled(context: &Context, layout: &TensorLayout, elements: &[u32]) -> Result<Self> {
         check::layout("TensorMap::tiled", layout, 1)?;
         check::boxed("TensorMap::tiled", layout, elements)?;
         Self::encode(context, |driver, map| {
-            // SAFETY: `map` is a valid place for the answer, and each list has as many values as the rank wants.
+            // SAFETY: `map` is a valid pointer, and each list has as many values as the rank requires.
             unsafe {
                 call!(
                     driver,
@@ -91,20 +90,19 @@ impl TensorMap {
         })
     }
 
-    /// Describes columns of pixels of images, as convolutions take them.
+    /// Creates a map of im2col columns: pixels of images, as convolutions use them.
     ///
-    /// CUDA: `cuTensorMapEncodeIm2col`. Needs a driver for CUDA 12.0.
+    /// CUDA: `cuTensorMapEncodeIm2col`. Requires a driver for CUDA 12.0.
     ///
     /// # Errors
     ///
-    /// An argument error with the figures for whatever the accelerator cannot do: see [`TensorLayout`] and [`Im2col`].
+    /// An argument error for a layout that the accelerator does not support, see [`TensorLayout`] and [`Im2col`].
     #[doc(alias = "cuTensorMapEncodeIm2col")]
-    #[inline]
     pub fn im2col(context: &Context, layout: &TensorLayout, pixels: &Im2col<'_>) -> Result<Self> {
         check::layout("TensorMap::im2col", layout, 3)?;
         check::im2col("TensorMap::im2col", layout, pixels)?;
         Self::encode(context, |driver, map| {
-            // SAFETY: `map` is a valid place for the answer, and each list has as many values as the rank wants.
+            // SAFETY: `map` is a valid pointer, and each list has as many values as the rank requires.
             unsafe {
                 call!(
                     driver,
@@ -130,20 +128,19 @@ impl TensorMap {
         })
     }
 
-    /// Describes columns of pixels of images that lie along the width only.
+    /// Creates a map of im2col columns along the width of images.
     ///
-    /// CUDA: `cuTensorMapEncodeIm2colWide`. Needs a driver for CUDA 12.8 and a device of compute capability 10.0.
+    /// CUDA: `cuTensorMapEncodeIm2colWide`. Requires a driver for CUDA 12.8 and a device of compute capability 10.0.
     ///
     /// # Errors
     ///
-    /// An argument error with the figures for whatever the accelerator cannot do: see [`TensorLayout`] and [`Im2colWide`].
+    /// An argument error for a layout that the accelerator does not support, see [`TensorLayout`] and [`Im2colWide`].
     #[doc(alias = "cuTensorMapEncodeIm2colWide")]
-    #[inline]
     pub fn im2col_wide(context: &Context, layout: &TensorLayout, pixels: &Im2colWide) -> Result<Self> {
         check::layout("TensorMap::im2col_wide", layout, 3)?;
         check::im2col_wide("TensorMap::im2col_wide", layout, pixels)?;
         Self::encode(context, |driver, map| {
-            // SAFETY: `map` is a valid place for the answer, and each list has as many values as the rank wants.
+            // SAFETY: `map` is a valid pointer, and each list has as many values as the rank requires.
             unsafe {
                 call!(
                     driver,
@@ -170,38 +167,36 @@ impl TensorMap {
         })
     }
 
-    /// Has the map describe another tensor of the same shape, at `pointer`, which is aligned as the map's layout wants.
+    /// Replaces the tensor's address. `pointer` must be aligned as the layout requires.
     ///
-    /// CUDA: `cuTensorMapReplaceAddress`. Needs a driver for CUDA 12.0.
+    /// CUDA: `cuTensorMapReplaceAddress`. Requires a driver for CUDA 12.0.
     ///
     /// # Errors
     ///
-    /// An argument error if the address is not a multiple of 16; `CUDA_ERROR_INVALID_VALUE` if the layout wants 32.
+    /// An argument error if the address is not a multiple of 16; `CUDA_ERROR_INVALID_VALUE` if the layout requires 32.
     #[doc(alias = "cuTensorMapReplaceAddress")]
-    #[inline]
     pub fn replace_address<T>(&mut self, context: &Context, pointer: DevicePointer<T>) -> Result<()> {
         check::address("TensorMap::replace_address", pointer.as_raw(), 16)?;
         let address = std::ptr::without_provenance_mut::<c_void>(pointer.as_raw() as usize);
         context.entered(|driver| {
-            // SAFETY: the map was encoded, and the address is only written into it.
+            // SAFETY: the map is initialized, and the driver only stores the address.
             unsafe { call!(driver, cuTensorMapReplaceAddress(&raw mut self.0, address)) }
         })
     }
 
-    /// Sets how far beyond the tensor the accelerator may fetch, and returns what is in effect.
+    /// Sets the allocation class, and returns the effective one.
     ///
-    /// CUDA: `cuTensorMapSetAllocationClass`. Needs a driver for CUDA 13.5.
+    /// CUDA: `cuTensorMapSetAllocationClass`. Requires a driver for CUDA 13.5.
     ///
     /// # Safety
     ///
-    /// For [`TensorAllocationClass::Large`], so much memory is accessible from the start of the tensor's allocation as the device's
-    /// attribute for it says, for as long as the map is used.
+    /// For [`TensorAllocationClass::Large`], the memory from the start of the tensor's allocation is accessible up to the size that the
+    /// device attribute reports, for as long as the map is used.
     ///
     /// # Errors
     ///
-    /// Whatever the driver returns.
+    /// Any error of the driver.
     #[doc(alias = "cuTensorMapSetAllocationClass")]
-    #[inline]
     pub unsafe fn set_allocation_class(
         &mut self,
         context: &Context,
@@ -209,32 +204,29 @@ impl TensorMap {
     ) -> Result<TensorAllocationClass> {
         let (wanted, mut effective) = (class.to_raw(), CUtensorMapAllocClass::CU_TENSOR_MAP_ALLOC_CLASS_AUTO);
         context.entered(|driver| {
-            // SAFETY: the map was encoded, `effective` is a valid place, and the caller vouches for the memory.
+            // SAFETY: the map is initialized, `effective` is a valid pointer, and the caller guarantees that the memory is accessible.
             unsafe { call!(driver, cuTensorMapSetAllocationClass(&raw mut self.0, wanted, &raw mut effective)) }
         })?;
         Ok(TensorAllocationClass::from_raw(effective))
     }
 
-    /// The 128 bytes, in words, which only the device understands.
+    /// Returns the 128 opaque bytes as words.
     #[must_use]
-    #[inline]
     pub fn to_words(&self) -> [u64; 16] {
         self.0.opaque
     }
 
-    /// The map with these bytes.
+    /// Creates the map from its bytes.
     ///
     /// # Safety
     ///
-    /// They came from [`TensorMap::to_words`].
+    /// `words` came from [`TensorMap::to_words`].
     #[must_use]
-    #[inline]
     pub const unsafe fn from_words(words: [u64; 16]) -> Self {
         Self(CUtensorMap { opaque: words })
     }
 
-    /// A map that `encode` writes, with the context current.
-    #[inline]
+    /// Creates a map with `encode`, which runs with the context current.
     fn encode(
         context: &Context,
         encode: impl FnOnce(&curium_driver::Driver, *mut CUtensorMap) -> Result<()>,
@@ -247,7 +239,6 @@ impl TensorMap {
 }
 
 impl TensorAllocationClass {
-    #[inline]
     const fn to_raw(self) -> CUtensorMapAllocClass {
         match self {
             Self::Auto => CUtensorMapAllocClass::CU_TENSOR_MAP_ALLOC_CLASS_AUTO,
@@ -256,7 +247,6 @@ impl TensorAllocationClass {
         }
     }
 
-    #[inline]
     fn from_raw(raw: CUtensorMapAllocClass) -> Self {
         match raw {
             CUtensorMapAllocClass::CU_TENSOR_MAP_ALLOC_CLASS_SMALL => Self::Small,
@@ -267,21 +257,19 @@ impl TensorAllocationClass {
 }
 
 impl fmt::Debug for TensorMap {
-    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.debug_struct("TensorMap").finish_non_exhaustive()
     }
 }
 
-/// Adds to an error that the device may be too old.
+/// Adds the hint that the device may be too old.
 #[cold]
-#[inline]
 fn explain(error: Error, context: &Context) -> Error {
     let capability = context.device().compute_capability();
     error.advised(|_| {
         let capability = capability.ok().filter(|capability| capability.major < 9)?;
         let (major, minor) = (capability.major, capability.minor);
-        Some(format!("tensor maps need compute capability 9.0, and the device has {major}.{minor}").into())
+        Some(format!("tensor maps require compute capability 9.0 (this device has {major}.{minor})").into())
     })
 }
 

@@ -1,4 +1,4 @@
-//! Textures: ways to read arrays and memory, by coordinates and with filters.
+//! Texture objects.
 
 mod options;
 mod view;
@@ -6,22 +6,23 @@ mod view;
 use std::fmt;
 use std::sync::Arc;
 
+use curium_driver::extend::release;
 use curium_driver::hazard::AccessGuard;
 use curium_driver::sys::{CUDA_RESOURCE_DESC, CUDA_TEXTURE_DESC, CUresourcetype, CUtexObject};
-use curium_driver::{Argument, ByValue, Context, Driver, Error, Result, Returned, Stream, call, release};
+use curium_driver::{Argument, ByValue, Context, Driver, Error, Result, Returned, Stream, call};
 
 pub use self::options::{AddressMode, FilterMode, TextureFlags, TextureOptions};
 pub use self::view::TextureView;
 use crate::array::{ArrayHandle, MipmappedHandle, Uses};
 use crate::{Array, DeviceBuffer, MipmappedArray, Texel};
 
-/// What a kernel takes for a texture: `cudaTextureObject_t` in CUDA C++. Pass a `&`[`Texture`] for it.
+/// The kernel argument for a texture: `cudaTextureObject_t` in CUDA C++. Pass a `&`[`Texture`] for it.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[repr(transparent)]
 pub struct TextureObject(CUtexObject);
 
-/// A way to read an array or a buffer, which it keeps alive. Kernels take a `&Texture` for a [`TextureObject`]. The graph of a capture that
-/// uses it keeps it, too.
+/// A texture object, through which kernels read an array or a buffer by coordinates, with filtering. It keeps the memory alive. Kernels
+/// take a `&Texture` for a [`TextureObject`]. A graph that uses the texture keeps it too.
 pub struct Texture<T> {
     handle: Arc<TextureHandle>,
     source: Source<T>,
@@ -31,78 +32,77 @@ pub struct Texture<T> {
 struct TextureHandle {
     raw: CUtexObject,
     context: Context,
-    /// What it is of.
+    /// The array of the surface.
     source: Arc<dyn Kept>,
 }
 
-/// What the driver's texture is of.
+/// The memory that the texture reads.
 trait Kept: Send + Sync {
-    /// Waits on the host until every use of it is done.
+    /// Waits on the host until every use is done.
     fn synchronize(&self) -> Result<()>;
 }
 
-/// What is read.
+/// The source of a texture.
 enum Source<T> {
     Array(Arc<Array<T>>),
     Mipmapped(Arc<MipmappedArray<T>>),
     Buffer(Arc<DeviceBuffer<T>>),
 }
 
-/// Rows of a buffer as a plane that a texture reads.
+/// A two-dimensional region of a buffer (`CU_RESOURCE_TYPE_PITCH2D`).
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
-pub struct TexturePlane {
-    /// The elements of a row.
+pub struct Pitch2d {
+    /// Elements per row.
     pub width: usize,
-    /// The rows.
+    /// Rows.
     pub height: usize,
-    /// The bytes from the beginning of one row to that of the next: a multiple of the device's
-    /// `CU_DEVICE_ATTRIBUTE_TEXTURE_PITCH_ALIGNMENT`.
+    /// The distance between the starts of two rows in bytes: a multiple of the device attribute `TEXTURE_PITCH_ALIGNMENT`.
     pub pitch_bytes: usize,
 }
 
-// SAFETY: it is a number to the device, and `Texture` gives it out with what it stands for.
+// SAFETY: it is a number for the device, and `Texture` keeps the object alive.
 unsafe impl ByValue for TextureObject {}
 
 impl<T: Texel> Texture<T> {
-    /// A texture of an array.
+    /// Creates a texture of an array.
     ///
     /// CUDA: `cuTexObjectCreate`.
     ///
     /// # Errors
     ///
-    /// `CUDA_ERROR_INVALID_VALUE` for options that the array cannot be read with.
+    /// `CUDA_ERROR_INVALID_VALUE` if the options do not fit the array.
     #[doc(alias = "cuTexObjectCreate")]
-    #[inline]
-    pub fn of_array(array: &Arc<Array<T>>, options: &TextureOptions) -> Result<Self> {
-        Self::of_array_view(array, options, None)
+    pub fn from_array(array: &Arc<Array<T>>, options: &TextureOptions) -> Result<Self> {
+        Self::from_array_with_view(array, options, None)
     }
 
-    /// A texture of an array that is seen as another format, or of some of its layers.
+    /// Creates a texture of an array with another format, or of some of its layers.
     ///
     /// CUDA: `cuTexObjectCreate`.
     ///
     /// # Errors
     ///
-    /// An argument error for a view of no level or no layer; `CUDA_ERROR_INVALID_VALUE` for options or a view that the array cannot be read
-    /// with.
-    #[inline]
-    pub fn of_array_view(array: &Arc<Array<T>>, options: &TextureOptions, view: Option<&TextureView>) -> Result<Self> {
+    /// An argument error for a view without levels or layers; `CUDA_ERROR_INVALID_VALUE` if the options or the view do not fit the array.
+    pub fn from_array_with_view(
+        array: &Arc<Array<T>>,
+        options: &TextureOptions,
+        view: Option<&TextureView>,
+    ) -> Result<Self> {
         let mut resource = empty(CUresourcetype::CU_RESOURCE_TYPE_ARRAY);
         resource.res.array.hArray = array.as_raw();
         let options = options.within(array.shape());
         Self::create(array.stream().context(), &resource, &options, view, Source::Array(Arc::clone(array)))
     }
 
-    /// A texture of all levels of a mipmapped array, or of those of a view.
+    /// Creates a texture of all levels of a mipmapped array, or of those of a view.
     ///
     /// CUDA: `cuTexObjectCreate`.
     ///
     /// # Errors
     ///
-    /// An argument error for a view of no level or no layer; `CUDA_ERROR_INVALID_VALUE` for options or a view that the array cannot be read
-    /// with: it wants normalised coordinates.
-    #[inline]
-    pub fn of_mipmapped(
+    /// An argument error for a view without levels or layers; `CUDA_ERROR_INVALID_VALUE` if the options or the view do not fit the array.
+    /// It requires normalized coordinates.
+    pub fn from_mipmapped_array(
         array: &Arc<MipmappedArray<T>>,
         options: &TextureOptions,
         view: Option<&TextureView>,
@@ -113,15 +113,14 @@ impl<T: Texel> Texture<T> {
         Self::create(array.stream().context(), &resource, &options, view, Source::Mipmapped(Arc::clone(array)))
     }
 
-    /// A texture of a buffer, read by index.
+    /// Creates a texture of a buffer, which is read by index.
     ///
     /// CUDA: `cuTexObjectCreate`.
     ///
     /// # Errors
     ///
-    /// `CUDA_ERROR_INVALID_VALUE` for a buffer that is longer than the device allows, or not aligned for textures.
-    #[inline]
-    pub fn of_buffer(buffer: &Arc<DeviceBuffer<T>>, options: &TextureOptions) -> Result<Self> {
+    /// `CUDA_ERROR_INVALID_VALUE` if the buffer is too long for the device, or misaligned.
+    pub fn from_buffer(buffer: &Arc<DeviceBuffer<T>>, options: &TextureOptions) -> Result<Self> {
         let mut resource = empty(CUresourcetype::CU_RESOURCE_TYPE_LINEAR);
         resource.res.linear.devPtr = buffer.as_pointer().as_raw();
         resource.res.linear.format = T::FORMAT.component;
@@ -130,25 +129,24 @@ impl<T: Texel> Texture<T> {
         Self::create(buffer.stream().context(), &resource, options, None, Source::Buffer(Arc::clone(buffer)))
     }
 
-    /// A texture of rows of a buffer, read as a plane.
+    /// Creates a two-dimensional texture of a buffer.
     ///
     /// CUDA: `cuTexObjectCreate`.
     ///
     /// # Errors
     ///
-    /// An argument error if the plane is not in the buffer; `CUDA_ERROR_INVALID_VALUE` for a pitch or an address that is not aligned for
-    /// textures.
-    #[inline]
-    pub fn of_plane(buffer: &Arc<DeviceBuffer<T>>, plane: TexturePlane, options: &TextureOptions) -> Result<Self> {
-        let TexturePlane { width, height, pitch_bytes } = plane;
+    /// An argument error if the region is out of bounds; `CUDA_ERROR_INVALID_VALUE` if the pitch or the address is misaligned.
+    pub fn from_pitch2d(buffer: &Arc<DeviceBuffer<T>>, plane: Pitch2d, options: &TextureOptions) -> Result<Self> {
+        let Pitch2d { width, height, pitch_bytes } = plane;
         let row = width.checked_mul(size_of::<T>()).filter(|row| *row <= pitch_bytes && *row != 0);
         let end =
             row.zip(height.checked_sub(1)).and_then(|(row, rows)| rows.checked_mul(pitch_bytes)?.checked_add(row));
         if end.is_none_or(|end| end > buffer.byte_len()) {
             let bytes = buffer.byte_len();
-            let reason =
-                format!("{height} rows of {width} elements, {pitch_bytes} bytes apart, in a buffer of {bytes} bytes");
-            return Err(Error::argument("Texture::of_plane", reason));
+            let reason = format!(
+                "region out of bounds ({height} rows of {width} elements, pitch {pitch_bytes} bytes, buffer of {bytes} bytes)"
+            );
+            return Err(Error::argument("Texture::from_pitch2d", reason));
         }
         let mut resource = empty(CUresourcetype::CU_RESOURCE_TYPE_PITCH2D);
         resource.res.pitch2D.devPtr = buffer.as_pointer().as_raw();
@@ -162,47 +160,43 @@ impl<T: Texel> Texture<T> {
 }
 
 impl<T> Texture<T> {
-    /// The driver's handle, which stays this value's.
+    /// Returns the driver's handle, which this value keeps owning.
     #[must_use]
-    #[inline]
     pub fn as_raw(&self) -> CUtexObject {
         self.handle.raw
     }
 
-    /// The driver.
+    /// Returns the driver.
     #[must_use]
-    #[inline]
     pub fn driver(&self) -> &Driver {
         self.handle.context.driver()
     }
 
-    /// How the texture is read, as the driver knows it.
+    /// Queries the options of the texture.
     ///
     /// CUDA: `cuTexObjectGetTextureDesc`.
     ///
     /// # Errors
     ///
-    /// Whatever the driver returns.
+    /// Any error of the driver.
     #[doc(alias = "cuTexObjectGetTextureDesc")]
-    #[inline]
     pub fn options(&self) -> Result<TextureOptions> {
         let mut raw = CUDA_TEXTURE_DESC::default();
         self.handle.context.entered(|driver| {
-            // SAFETY: `raw` is a valid place, the texture is live, and its context is current.
+            // SAFETY: `raw` is a valid pointer, the texture is live, and its context is current.
             unsafe { call!(driver, cuTexObjectGetTextureDesc(&raw mut raw, self.as_raw())) }
         })?;
         Ok(TextureOptions::from_raw(&raw))
     }
 
-    /// Ends the texture, which [`Drop`] does as well, and says whether it succeeded. Waits on the host for every use of what it is of.
+    /// Destroys the texture, as [`Drop`] does, and returns any error. Waits on the host for every use of its memory.
     ///
     /// CUDA: `cuTexObjectDestroy`.
     ///
     /// # Errors
     ///
-    /// Gives the texture back if a graph uses it, or if the driver refuses.
+    /// Returns the texture together with the error if a graph uses it or the driver fails.
     #[doc(alias = "cuTexObjectDestroy")]
-    #[inline]
     pub fn close(mut self) -> Result<(), Returned<Self>> {
         let Some(handle) = Arc::get_mut(&mut self.handle) else {
             return Err(Returned::new(self, Error::argument("Texture::close", "a graph uses the texture")));
@@ -215,7 +209,6 @@ impl<T> Texture<T> {
 }
 
 impl<T: Texel> Texture<T> {
-    #[inline]
     fn create(
         context: &Context,
         resource: &CUDA_RESOURCE_DESC,
@@ -227,7 +220,7 @@ impl<T: Texel> Texture<T> {
         let view = view.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
         let raw = context.entered(|driver| {
             let mut raw = 0;
-            // SAFETY: all places are valid or null, the context is current, and the resource is live, which the texture keeps.
+            // SAFETY: all pointers are valid or null, the context is current, and the texture keeps the resource alive.
             unsafe { call!(driver, cuTexObjectCreate(&raw mut raw, resource, &raw const options, view)) }?;
             Ok(raw)
         })?;
@@ -237,12 +230,11 @@ impl<T: Texel> Texture<T> {
 }
 
 impl TextureHandle {
-    #[inline]
     fn destroy(&mut self) -> Result<()> {
-        // Kernels that are running may still look at the texture.
+        // Running kernels may still use the object.
         self.source.synchronize()?;
         self.context.entered(|driver| {
-            // SAFETY: the texture is live and idle, its context is current, and it is forgotten once it is destroyed.
+            // SAFETY: the texture is live and idle, its context is current, and it is not used after this call.
             unsafe { call!(driver, cuTexObjectDestroy(self.raw)) }
         })?;
         self.raw = 0;
@@ -251,29 +243,25 @@ impl TextureHandle {
 }
 
 impl Kept for (Arc<Uses>, Arc<ArrayHandle>) {
-    #[inline]
     fn synchronize(&self) -> Result<()> {
         self.0.synchronize()
     }
 }
 
 impl Kept for MipmappedHandle {
-    #[inline]
     fn synchronize(&self) -> Result<()> {
         self.uses().synchronize()
     }
 }
 
 impl<T: Texel> Kept for DeviceBuffer<T> {
-    #[inline]
     fn synchronize(&self) -> Result<()> {
         self.wait_for_uses()
     }
 }
 
 impl<T: Texel> Source<T> {
-    /// What the driver's texture needs.
-    #[inline]
+    /// Requirements of the driver's texture.
     fn kept(&self) -> Arc<dyn Kept> {
         match self {
             Self::Array(array) => Arc::new((Arc::clone(array.uses()), Arc::clone(array.handle()))) as _,
@@ -284,7 +272,6 @@ impl<T: Texel> Source<T> {
 }
 
 impl<T> Source<T> {
-    #[inline]
     fn uses(&self) -> Option<&Arc<Uses>> {
         match self {
             Self::Array(array) => Some(array.uses()),
@@ -294,17 +281,16 @@ impl<T> Source<T> {
     }
 }
 
-// SAFETY: `bind` has the stream wait for the last write of what the texture is of, and a later writer waits for this use, which
-// `launched` notes. The texture is borrowed, and ends only when every use is done, those of graphs that keep it among them.
+// SAFETY: `bind` makes the stream wait for the last write of the memory, and later writers wait for this use, which `launched` records. The
+// texture is borrowed, and it is only destroyed after every use, including those of graphs that keep it.
 unsafe impl<T> Argument<TextureObject> for &Texture<T> {
-    #[inline]
     unsafe fn bind(&mut self, guard: &mut AccessGuard<'_>) -> Result<TextureObject> {
         expect_known("texture", &self.handle.context, guard.stream())?;
         guard.keep(&self.handle);
         match &self.source {
             Source::Buffer(buffer) => {
                 let mut buffer: &DeviceBuffer<T> = buffer;
-                // SAFETY: `launched` notes the use, and nothing is done with the buffer in between.
+                // SAFETY: `launched` records the use, and the buffer is not used in between.
                 unsafe { Argument::<&[T]>::bind(&mut buffer, guard) }?;
             }
             source => source.uses().map_or(Ok(()), |uses| uses.before_read(guard))?,
@@ -312,7 +298,6 @@ unsafe impl<T> Argument<TextureObject> for &Texture<T> {
         Ok(TextureObject(self.as_raw()))
     }
 
-    #[inline]
     unsafe fn launched(&mut self, guard: &mut AccessGuard<'_>) {
         match &self.source {
             Source::Buffer(buffer) => {
@@ -326,21 +311,18 @@ unsafe impl<T> Argument<TextureObject> for &Texture<T> {
 }
 
 impl<T> AsRef<Driver> for Texture<T> {
-    #[inline]
     fn as_ref(&self) -> &Driver {
         self.driver()
     }
 }
 
 impl<T> fmt::Debug for Texture<T> {
-    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "Texture({:#x} of {})", self.as_raw(), std::any::type_name::<T>())
     }
 }
 
 impl Drop for TextureHandle {
-    #[inline]
     fn drop(&mut self) {
         if self.raw != 0 {
             release(|| self.destroy());
@@ -348,22 +330,18 @@ impl Drop for TextureHandle {
     }
 }
 
-/// An error unless the name of a texture or a surface of `context` means the same to kernels on `stream`: each context has a table of its
-/// own.
-#[inline]
+/// Returns an error if a texture or surface of `context` is invalid for kernels on `stream`: objects belong to a context.
 pub(crate) fn expect_known(what: &str, context: &Context, stream: &Stream) -> Result<()> {
     const OPERATION: &str = "kernel argument";
     stream.driver().expect_same(context.driver(), OPERATION)?;
     if context.shares_objects_with(stream.context()) {
         return Ok(());
     }
-    let reason =
-        format!("the {what} is of {context:?}, and {stream:?} of {:?}, which does not know it", stream.context());
+    let reason = format!("context mismatch (the {what} belongs to {context:?}, {stream:?} to {:?})", stream.context());
     Err(Error::argument(OPERATION, reason))
 }
 
-/// The description of a resource of a type, to be filled in.
-#[inline]
+/// Returns a resource descriptor of a type, to be filled in.
 pub(crate) fn empty(kind: CUresourcetype) -> CUDA_RESOURCE_DESC {
     CUDA_RESOURCE_DESC { resType: kind, ..CUDA_RESOURCE_DESC::default() }
 }

@@ -3,9 +3,10 @@
 use std::mem::ManuallyDrop;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use curium_driver::extend::{PASS_THE_SCOPE, refuse_wait};
 use curium_driver::hazard::{AccessGuard, Accesses, HostAccess};
 use curium_driver::sys::CUdeviceptr;
-use curium_driver::{Device, Error, PASS_THE_SCOPE, Result, Stream, call, refuse_wait};
+use curium_driver::{Device, Error, Result, Stream, call};
 
 use crate::copy::peer;
 
@@ -55,15 +56,6 @@ impl Tracked {
             ));
         }
         Ok(Self::leasable(stream, reach))
-    }
-
-    /// An argument error of `operation` if a graph that would disturb a read, or a write, of the host can be launched at any time, and in
-    /// the
-    /// closure of a capture: what that reads or writes has not run.
-    #[inline]
-    pub(crate) fn refuse_leases(&self, operation: &'static str, is_write: bool) -> Result<()> {
-        refuse_wait(operation)?;
-        self.accesses.refuse_leases(operation, is_write)
     }
 
     /// Keeps graphs that would disturb a read, or a write, of the host from being launched while the result exists.

@@ -1,10 +1,9 @@
-//! Virtual memory: addresses and memory apart, and what is mapped where.
+//! Virtual memory management (VMM).
 //!
-//! An [`AddressRange`] is addresses without memory, [`PhysicalMemory`] is memory without an address, and a [`Mapping`] puts the one
-//! behind the other. A mapping owns both: whatever order handles are dropped in, the driver sees unmapping before the release of
-//! the memory and the addresses.
+//! An [`AddressRange`] is a range of reserved virtual addresses, a [`PhysicalMemory`] is a physical allocation, and a [`Mapping`] maps the
+//! one at the other. A mapping owns both, so handles may be dropped in any order.
 //!
-//! A new mapping may be used by nobody until [`Mapping::set_access`] says who may.
+//! A new mapping is inaccessible until [`Mapping::set_access`] grants access.
 
 mod address_range;
 mod mapping;

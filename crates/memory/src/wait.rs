@@ -1,69 +1,65 @@
-//! Waiting for work that uses memory which is about to leave its hands.
+//! Waiting for work before its memory is released.
 
 use std::ffi::OsStr;
 use std::io::{self, Write as _};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use curium_driver::extend::{report, with_relaxed_capture_mode};
 use curium_driver::{Context, Event};
-use curium_driver::{Error, Result, Stream, report, with_relaxed_capture_mode};
+use curium_driver::{Error, Result, Stream};
 
-/// How often a wait is repeated before memory is leaked: the first error may be that of earlier work.
+/// The number of retries before memory is leaked: the first error may come from earlier work.
 const RETRIES: u32 = 2;
-/// How long a failed wait is repeated, and the pause between two attempts.
+/// The time for which a failed wait is retried, and the pause between two attempts.
 const PATIENCE: Duration = Duration::from_secs(10);
 const PAUSE: Duration = Duration::from_millis(10);
 /// The environment variable that replaces [`PATIENCE`]: a number of seconds, or `never`.
 const ABORT_AFTER: &str = "CURIUM_ABORT_AFTER";
 
-/// Waits until all work on `stream` is done. The memory that it uses may be freed if this succeeds, and must be leaked otherwise.
+/// Waits until all work on `stream` is done. If this fails, the memory that the work uses must be leaked.
 ///
 /// # Errors
 ///
-/// The error of the last wait, if none succeeded.
-#[inline]
+/// The error of the last attempt.
 pub(crate) fn before_free(stream: &Stream) -> Result<()> {
-    // An idle stream, which is the common case, needs no wait.
+    // The common case is an idle stream, which needs no wait.
     if stream.is_finished().unwrap_or(false) { Ok(()) } else { repeated(|| stream.synchronize()) }
 }
 
-/// As [`before_free`], for the work before an event.
+/// Like [`before_free`], for the work before an event.
 ///
 /// # Errors
 ///
 /// As for [`before_free`].
-#[inline]
 pub(crate) fn before_free_event(event: &Event) -> Result<()> {
     repeated(|| event.synchronize())
 }
 
-/// As [`before_free`], for all work of a context. It fails while a stream of the context is being captured.
+/// Like [`before_free`], for all work of a context. Fails while a stream of the context is being captured.
 ///
 /// # Errors
 ///
 /// As for [`before_free`].
-#[inline]
 pub(crate) fn before_free_context(context: &Context) -> Result<()> {
     repeated(|| context.synchronize())
 }
 
-/// Waits, and waits again if that failed.
-#[inline]
+/// Waits, and retries if that fails.
 fn repeated(wait: impl Fn() -> Result<()>) -> Result<()> {
     let again = |result: Result<()>, _| result.or_else(|_: Error| wait());
     (0..RETRIES).fold(wait(), again)
 }
 
-/// Waits until all work on `stream` is done. The device does not use the memory that the caller has lent to the work after this returns.
+/// Waits until all work on `stream` is done. Afterwards the device does not use memory that the caller has lent to the work.
 ///
-/// A failed wait is repeated for ten seconds, or as long as `CURIUM_ABORT_AFTER` says. If none succeeds, the reason is written to the
-/// standard error and the process aborts: the memory is the caller's again once this returns, and the device may still write to it.
-/// There is nothing to leak instead. The documentation of [`copy`](crate::copy) states this policy.
+/// Retries a failed wait for ten seconds, or for the time that `CURIUM_ABORT_AFTER` sets. If no attempt succeeds, it writes the reason to
+/// standard error and aborts the process: the caller would reuse memory that the device may still write to, and there is nothing to leak
+/// instead. See the documentation of [`copy`](crate::copy).
 ///
 /// # Errors
 ///
-/// That of any work that failed before, or of the wait.
-#[inline]
+/// The error of earlier work, or of the wait.
 pub(crate) fn until_done(stream: &Stream) -> Result<()> {
     stream.synchronize().inspect_err(|error| wait_or_abort(stream, error))
 }
@@ -74,7 +70,7 @@ fn wait_or_abort(stream: &Stream, error: &Error) {
     while !is_done(stream) {
         if patience.is_some_and(|patience| begin.elapsed() >= patience) {
             report(error);
-            // Also where nobody subscribes to `tracing`. A failure to write changes nothing.
+            // Standard error reaches programs without a `tracing` subscriber. A failure to write is ignored.
             let _ = writeln!(
                 io::stderr(),
                 "curium: memory that the device may still use cannot be waited for, and the process aborts \
@@ -86,7 +82,7 @@ fn wait_or_abort(stream: &Stream, error: &Error) {
     }
 }
 
-/// How long a failed wait is repeated, by the value of the variable; nothing is for ever.
+/// Returns the time limit from the value of the variable; `None` means no limit.
 fn patience(value: Option<&OsStr>) -> Option<Duration> {
     let Some(value) = value.and_then(OsStr::to_str) else { return Some(PATIENCE) };
     match value.parse() {
@@ -96,11 +92,11 @@ fn patience(value: Option<&OsStr>) -> Option<Duration> {
     }
 }
 
-/// Waits again, such that the captures of other threads are no hindrance. Returns `true` if the work is done.
+/// Waits in relaxed capture mode, so captures of other threads do not interfere. Returns `true` if the work is done.
 fn is_done(stream: &Stream) -> bool {
     match with_relaxed_capture_mode(stream.driver(), || stream.synchronize()) {
         Ok(()) => true,
-        // A context that is lost does no more work.
+        // A lost context runs no work.
         Err(error) => error.is_sticky(),
     }
 }

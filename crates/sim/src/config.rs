@@ -50,6 +50,8 @@ pub struct Config {
     pub race_checks: bool,
     /// Whether a kernel stops where it uses a value from memory that nobody wrote. Default: no, because every access then takes longer.
     pub unwritten_checks: bool,
+    /// `true` if the host may access managed memory while a device works. Default: `true`.
+    pub concurrent_managed_access: bool,
     /// Whether the stack of the call that made it is kept for each object. Default: no, because each such call then takes much longer.
     pub backtraces: bool,
 }
@@ -105,6 +107,7 @@ impl Config {
             checks: Checks::Error,
             race_checks: false,
             unwritten_checks: false,
+            concurrent_managed_access: true,
             backtraces: false,
         }
     }
@@ -192,6 +195,16 @@ impl Config {
     #[must_use]
     pub const fn with_unwritten_checks(mut self, unwritten_checks: bool) -> Self {
         self.unwritten_checks = unwritten_checks;
+        self
+    }
+
+    /// Sets whether the host may access managed memory while a device works, as the device attribute `CONCURRENT_MANAGED_ACCESS` reports.
+    ///
+    /// With `false`, the devices are like those on Windows, WSL and Jetson: managed memory cannot be prefetched to a device either.
+    #[doc(alias = "CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS")]
+    #[must_use]
+    pub const fn with_concurrent_managed_access(mut self, is_concurrent: bool) -> Self {
+        self.concurrent_managed_access = is_concurrent;
         self
     }
 

@@ -39,7 +39,7 @@ fn main() -> Result<()> {
     );
     let context = device.primary_context()?;
     // The pool keeps its memory: what a program does that is in a hurry.
-    MemoryPool::default_of(&device)?.set_release_threshold(u64::MAX)?;
+    MemoryPool::default_for(&device)?.set_release_threshold(u64::MAX)?;
     let mut subjects: Vec<Box<dyn Subject>> = vec![
         Box::new(c::Lane::new(&context)?),
         Box::new(curium::Lane::new(&context)?),

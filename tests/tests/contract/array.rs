@@ -21,16 +21,16 @@ fn arrays_of_all_shapes_hold_what_is_copied_to_them() {
     on_driver(|test| {
         let stream = test.stream();
         for shape in [
-            ArrayShape::line(37),
-            ArrayShape::plane(37, 11),
-            ArrayShape::volume(8, 5, 3),
-            ArrayShape::lines(16, 4),
-            ArrayShape::planes(16, 8, 3),
-            ArrayShape::cube(8),
-            ArrayShape::cubes(4, 2),
+            ArrayShape::new_1d(37),
+            ArrayShape::new_2d(37, 11),
+            ArrayShape::new_3d(8, 5, 3),
+            ArrayShape::layered_1d(16, 4),
+            ArrayShape::layered_2d(16, 8, 3),
+            ArrayShape::cubemap(8),
+            ArrayShape::layered_cubemap(4, 2),
         ] {
             let source = numbers(shape.len());
-            let array = Array::from_slice(&stream, shape, ArrayFlags::empty(), &source).expect("memory suffices");
+            let array = Array::from_slice(&stream, &source, shape, ArrayFlags::empty()).expect("memory suffices");
             assert_eq!((array.len(), array.shape()), (shape.len(), shape));
             assert_eq!(array.to_vec().expect("the array can be read"), source, "{shape}");
             array.close().expect("the array can end");
@@ -41,11 +41,11 @@ fn arrays_of_all_shapes_hold_what_is_copied_to_them() {
 #[test]
 fn arrays_hold_elements_of_every_format() {
     on_driver(|test| {
-        let (stream, shape) = (test.stream(), ArrayShape::plane(5, 3));
+        let (stream, shape) = (test.stream(), ArrayShape::new_2d(5, 3));
         macro_rules! check {
             ($($value:expr),*) => {$({
                 let source = [$value; 15];
-                let array = Array::from_slice(&stream, shape, ArrayFlags::SURFACE, &source).expect("memory suffices");
+                let array = Array::from_slice(&stream, &source, shape, ArrayFlags::SURFACE).expect("memory suffices");
                 assert_eq!(array.to_vec().expect("the array can be read"), source);
             })*};
         }
@@ -56,8 +56,8 @@ fn arrays_hold_elements_of_every_format() {
 #[test]
 fn regions_are_copied_and_nothing_else() {
     on_driver(|test| {
-        let (stream, shape) = (test.stream(), ArrayShape::volume(6, 4, 3));
-        let array = Array::from_slice(&stream, shape, ArrayFlags::empty(), &numbers(72)).expect("memory suffices");
+        let (stream, shape) = (test.stream(), ArrayShape::new_3d(6, 4, 3));
+        let array = Array::from_slice(&stream, &numbers(72), shape, ArrayFlags::empty()).expect("memory suffices");
         let region = ArrayRegion { origin: [2, 1, 1], extent: [3, 2, 2] };
         array.copy_region_from_slice(region, &[900; 12]).expect("the region is in the array");
         let mut expected = numbers(72);
@@ -69,7 +69,7 @@ fn regions_are_copied_and_nothing_else() {
         let corner = ArrayRegion { origin: [4, 2, 0], extent: [2, 2, 1] };
         array.copy_region_to_slice(corner, &mut target).expect("the region is in the array");
         assert_eq!(target, [16, 17, 22, 23]);
-        let other = Array::from_slice(&stream, shape, ArrayFlags::empty(), &[0; 72]).expect("memory suffices");
+        let other = Array::from_slice(&stream, &[0; 72], shape, ArrayFlags::empty()).expect("memory suffices");
         other.copy_from_array([0, 0, 2], &array, corner).expect("the regions are in their arrays");
         other
             .copy_region_to_slice(ArrayRegion { origin: [0, 0, 2], extent: [2, 2, 1] }, &mut target)
@@ -81,7 +81,7 @@ fn regions_are_copied_and_nothing_else() {
 #[test]
 fn buffers_are_copied_to_arrays_and_back_on_any_stream() {
     on_driver(|test| {
-        let (stream, other, shape) = (test.stream(), test.stream(), ArrayShape::plane(10, 10));
+        let (stream, other, shape) = (test.stream(), test.stream(), ArrayShape::new_2d(10, 10));
         let source = DeviceBuffer::from_slice(&other, &numbers(100)).expect("memory suffices");
         let mut target = DeviceBuffer::<u32>::zeroed(&other, 100).expect("memory suffices");
         let array = Array::new(&stream, shape, ArrayFlags::empty()).expect("memory suffices");
@@ -99,17 +99,17 @@ fn buffers_are_copied_to_arrays_and_back_on_any_stream() {
 fn arrays_take_views_of_every_kind_of_memory() {
     on_driver(|test| {
         let (stream, region) = (test.stream(), ArrayRegion { origin: [2, 1, 0], extent: [3, 2, 1] });
-        let array = Array::from_slice(&stream, ArrayShape::plane(6, 4), ArrayFlags::empty(), &[0_u32; 24]);
+        let array = Array::from_slice(&stream, &[0_u32; 24], ArrayShape::new_2d(6, 4), ArrayFlags::empty());
         let array = array.expect("memory suffices");
         let mut vector = DeviceVec::from_slice(&stream, &numbers(12)).expect("memory suffices");
         array.copy_from_device(region, &vector.slice(4..10).expect("there are")).expect("the lengths are equal");
         let mut mapped = MappedBuffer::<u32>::zeroed(&stream, 6).expect("memory suffices");
         array.copy_to_device(region, &mut mapped).expect("the lengths are equal");
-        assert_eq!(mapped.host().expect("the work ends"), [4, 5, 6, 7, 8, 9]);
+        assert_eq!(mapped.host_view().expect("the work ends")[..], [4, 5, 6, 7, 8, 9]);
         array.copy_to_device(region, &mut vector.slice_mut(..6).expect("there are")).expect("the lengths are equal");
         assert_eq!(vector.to_vec().expect("the vector can be read")[..7], [4, 5, 6, 7, 8, 9, 6]);
         let error = array.copy_from_device(region, &vector).expect_err("too long");
-        assert!(error.to_string().contains("the region has 6 elements, the other side has 12"), "{error}");
+        assert!(error.to_string().contains("the region has 6 elements, the other operand has 12"), "{error}");
     });
 }
 
@@ -131,16 +131,16 @@ fn batch_copies_regions_of_arrays_both_ways() {
 /// Copies a region of one array to memory and rows in memory to another array, in one batch that waits for another stream.
 fn batch_with_arrays(test: &TestDriver) {
     let (stream, other) = (test.stream(), test.stream());
-    let shape = ArrayShape::plane(8, 4);
-    let array = |value| Array::from_slice(&stream, shape, ArrayFlags::empty(), &[value; 32]).expect("memory suffices");
+    let shape = ArrayShape::new_2d(8, 4);
+    let array = |value| Array::from_slice(&stream, &[value; 32], shape, ArrayFlags::empty()).expect("memory suffices");
     let (source, target) = (array([1_u16, 2]), array([0; 2]));
-    let mut rows = DeviceBuffer::<[u16; 2]>::filled(&stream, [7; 2], 20).expect("memory suffices");
-    let (extent, pitch) = (Extent::plane(3, 2), Pitch::rows::<[u16; 2]>(5));
+    let mut rows = DeviceBuffer::<[u16; 2]>::filled(&stream, 20, [7; 2]).expect("memory suffices");
+    let (extent, pitch) = (Extent::new_2d(3, 2), Pitch::from_row_len::<[u16; 2]>(5));
     let gate = Gate::on(&stream);
     rows.as_slice_mut().fill([5, 6]).expect("memory can be filled");
     let (low, high) = rows.as_slice_mut().split_at(10).expect("there are twenty");
-    let from = high.as_slice().grid(extent, pitch).expect("the rows lie within");
-    let to = low.grid(extent, pitch).expect("the rows lie within");
+    let from = high.as_slice().pitched(extent, pitch).expect("the rows lie within");
+    let to = low.pitched(extent, pitch).expect("the rows lie within");
     let batch = CopyBatch::new().copy_to_array(&target, [4, 1, 0], from).expect("the region is in the array");
     let batch = batch.copy_from_array(to, &source, [0, 2, 0]).expect("the region is in the array");
     assert_eq!(batch.len(), 2);
@@ -154,7 +154,7 @@ fn batch_with_arrays(test: &TestDriver) {
     let values = rows.to_vec().expect("the buffer can be read");
     let is_copied = |index: usize| index < 10 && index % 5 < 3;
     assert!(values.iter().enumerate().all(|(index, value)| *value == if is_copied(index) { [1, 2] } else { [5, 6] }));
-    let grid = rows.as_slice().grid(extent, pitch).expect("the rows lie within");
+    let grid = rows.as_slice().pitched(extent, pitch).expect("the rows lie within");
     let error = CopyBatch::new().copy_to_array(&target, [6, 0, 0], grid).expect_err("it reaches beyond the array");
     assert!(error.to_string().contains("region out of bounds"), "{error}");
 }
@@ -162,7 +162,7 @@ fn batch_with_arrays(test: &TestDriver) {
 #[test]
 fn array_that_ends_waits_for_its_uses() {
     on_driver(|test| {
-        let (stream, other, shape) = (test.stream(), test.stream(), ArrayShape::line(16));
+        let (stream, other, shape) = (test.stream(), test.stream(), ArrayShape::new_1d(16));
         let array = Array::<u32>::new(&stream, shape, ArrayFlags::empty()).expect("memory suffices");
         let source = DeviceBuffer::from_slice(&other, &numbers(16)).expect("memory suffices");
         let done = Event::new(&test.context(), EventFlags::DISABLE_TIMING).expect("an event can be made");
@@ -182,13 +182,13 @@ fn array_that_ends_waits_for_its_uses() {
 #[test]
 fn levels_halve_and_keep_the_array_alive() {
     on_driver(|test| {
-        let (stream, shape) = (test.stream(), ArrayShape::plane(16, 8));
+        let (stream, shape) = (test.stream(), ArrayShape::new_2d(16, 8));
         let array = MipmappedArray::<f32>::new(&stream, shape, 5, ArrayFlags::empty()).expect("memory suffices");
         assert_eq!((array.levels(), array.shape()), (5, shape));
         let sizes = [(16, 8), (8, 4), (4, 2), (2, 1), (1, 1)];
         let levels: Vec<_> = (0..5).map(|level| array.level(level).expect("there is such a level")).collect();
         for (index, (level, (width, height))) in levels.iter().zip(sizes).enumerate() {
-            assert_eq!(level.shape(), ArrayShape::plane(width, height));
+            assert_eq!(level.shape(), ArrayShape::new_2d(width, height));
             level.copy_from_slice(&vec![index as f32; width * height]).expect("the lengths are equal");
         }
         let error = array.level(5).expect_err("there are five");
@@ -208,7 +208,7 @@ fn levels_halve_and_keep_the_array_alive() {
 #[test]
 fn borrowed_arrays_are_those_of_others_and_stay_theirs() {
     on_driver(|test| {
-        let (stream, shape) = (test.stream(), ArrayShape::plane(16, 8));
+        let (stream, shape) = (test.stream(), ArrayShape::new_2d(16, 8));
         let owner = MipmappedArray::<u32>::new(&stream, shape, 3, ArrayFlags::SURFACE).expect("memory suffices");
         // SAFETY: the array lives longer than what borrows it, and one stream has all uses.
         let borrowed = unsafe { MipmappedArray::<u32>::from_raw_borrowed(&stream, owner.as_raw(), 3) };
@@ -230,7 +230,7 @@ fn borrowed_arrays_are_those_of_others_and_stay_theirs() {
             // SAFETY: as above; the number of levels is looked at.
             let error = unsafe { MipmappedArray::<u32>::from_raw_borrowed(&stream, owner.as_raw(), levels) };
             let error = error.expect_err("there are 1 to 5").to_string();
-            assert!(error.contains(&format!("{levels} levels of a plane of 16 × 8")), "{error}");
+            assert!(error.contains(&format!("invalid number of levels ({levels} for a 2D array of 16 × 8")), "{error}");
         }
     });
 }
@@ -239,19 +239,19 @@ fn borrowed_arrays_are_those_of_others_and_stay_theirs() {
 fn shapes_and_regions_that_cannot_be_are_errors_before_the_driver_is_called() {
     on_driver(|test| {
         let stream = test.stream();
-        let array = Array::<u8>::new(&stream, ArrayShape::plane(4, 3), ArrayFlags::empty()).expect("memory suffices");
+        let array = Array::<u8>::new(&stream, ArrayShape::new_2d(4, 3), ArrayFlags::empty()).expect("memory suffices");
         test.assert_calls(Function::cuArray3DCreate_v2, 0, || {
-            for shape in [ArrayShape::line(0), ArrayShape::volume(2, 0, 2), ArrayShape::lines(2, 0)] {
+            for shape in [ArrayShape::new_1d(0), ArrayShape::new_3d(2, 0, 2), ArrayShape::layered_1d(2, 0)] {
                 let error = Array::<u8>::new(&stream, shape, ArrayFlags::empty()).expect_err("no element");
                 assert!(error.to_string().contains(&format!("empty shape ({shape})")), "{error}");
             }
         });
         let levels = |levels| {
-            MipmappedArray::<u8>::new(&stream, ArrayShape::plane(4, 3), levels, ArrayFlags::empty())
+            MipmappedArray::<u8>::new(&stream, ArrayShape::new_2d(4, 3), levels, ArrayFlags::empty())
                 .expect_err("too many")
         };
         for error in [levels(0), levels(4)] {
-            assert!(error.to_string().contains("there may be 1 to 3"), "{error}");
+            assert!(error.to_string().contains("allowed: 1 to 3"), "{error}");
         }
         test.assert_calls(Function::cuMemcpy3DAsync_v2, 0, || {
             let regions =
@@ -259,10 +259,10 @@ fn shapes_and_regions_that_cannot_be_are_errors_before_the_driver_is_called() {
             for (origin, extent) in regions.into_iter().chain([([usize::MAX, 0, 0], [2, 1, 1])]) {
                 let error = array.copy_region_from_slice(ArrayRegion { origin, extent }, &[0; 5]).expect_err("outside");
                 assert!(matches!(error, Error::Argument(_)), "{error}");
-                assert!(error.to_string().contains(" of a plane of 4 × 3)"), "{error}");
+                assert!(error.to_string().contains(" of 2D array of 4 × 3)"), "{error}");
             }
             let error = array.copy_from_slice(&[1; 11]).expect_err("too short");
-            assert!(error.to_string().contains("the region has 12 elements, the other side has 11"), "{error}");
+            assert!(error.to_string().contains("the region has 12 elements, the other operand has 11"), "{error}");
         });
     });
 }
@@ -271,7 +271,7 @@ fn shapes_and_regions_that_cannot_be_are_errors_before_the_driver_is_called() {
 fn array_that_is_neither_sparse_nor_deferred_has_no_requirements() {
     on_driver(|test| {
         let array =
-            Array::<u8>::new(&test.stream(), ArrayShape::plane(64, 64), ArrayFlags::empty()).expect("memory suffices");
+            Array::<u8>::new(&test.stream(), ArrayShape::new_2d(64, 64), ArrayFlags::empty()).expect("memory suffices");
         assert!(array.memory_requirements(&test.device()).is_err());
         assert!(array.sparse_properties().is_err());
     });
@@ -280,14 +280,14 @@ fn array_that_is_neither_sparse_nor_deferred_has_no_requirements() {
 #[test]
 fn array_that_the_driver_does_not_destroy_is_given_back() {
     on_simulator(Config::new(), |test, simulator| {
-        let array = Array::from_slice(&test.stream(), ArrayShape::line(3), ArrayFlags::empty(), &[1_u8, 2, 3]);
+        let array = Array::from_slice(&test.stream(), &[1_u8, 2, 3], ArrayShape::new_1d(3), ArrayFlags::empty());
         let array = array.expect("memory suffices");
         simulator.inject(Fault::on(Function::cuArrayDestroy).returns(CUresult::CUDA_ERROR_OPERATING_SYSTEM));
         let (array, error) = array.close().expect_err("the driver refuses once").into_parts();
         assert_eq!(error.function(), Some(Function::cuArrayDestroy));
         assert_eq!(array.to_vec().expect("the array is still there"), [1, 2, 3]);
         simulator.inject(Fault::on(Function::cuMemcpy3DAsync_v2).returns(CUresult::CUDA_ERROR_OPERATING_SYSTEM));
-        let error = Array::from_slice(&test.stream(), ArrayShape::line(1), ArrayFlags::empty(), &[1_u8]);
+        let error = Array::from_slice(&test.stream(), &[1_u8], ArrayShape::new_1d(1), ArrayFlags::empty());
         assert!(error.expect_err("the copy fails").to_string().contains("1 × u8"));
     });
 }

@@ -299,7 +299,7 @@ fn copies_to_memory_of_the_host_name_memory_that_a_graph_can_write() {
         let mut mapped = MappedBuffer::<u32>::zeroed(&stream, 16).expect("memory suffices");
         let mut pinned =
             Some(PinnedBuffer::from_slice(&context, &[5; 16], PinnedFlags::empty()).expect("memory suffices"));
-        let read = "copy to a `MappedBuffer` with `copy_from_device_on(scope, …)`, and read it with `view`";
+        let read = "copy to a `MappedBuffer` with `copy_from_device_on(scope, …)`, and read it with `host_view`";
         let graph = Graph::capture(&context, |scope| {
             assert_refused(x.to_vec(), read);
             assert_refused(x.to_vec_on(scope), read);
@@ -308,14 +308,14 @@ fn copies_to_memory_of_the_host_name_memory_that_a_graph_can_write() {
             let (source, error) =
                 copy::upload(scope, source, &mut x).expect_err("nothing keeps the memory").into_parts();
             assert!(error.to_string().contains("`copy_from_slice_on(scope, …)`"), "{error}");
-            assert!(error.to_string().contains("`view_mut` writes between launches"), "{error}");
+            assert!(error.to_string().contains("`host_view_mut` writes between launches"), "{error}");
             let (_, error) = copy::download(scope, &x, source).expect_err("nothing keeps the memory").into_parts();
             assert!(error.to_string().contains(read), "{error}");
             x.as_slice_mut().copy_from_device_on(scope, &mapped)
         });
         let mut executable = graph.and_then(|graph| graph.instantiate()).expect("the copy is captured");
         for value in [4, 6] {
-            mapped.view_mut().expect("nothing uses the memory").fill(value);
+            mapped.host_view_mut().expect("nothing uses the memory").fill(value);
             executable.launch(&stream).expect("it can be launched");
             assert_eq!(x.to_vec().expect("the buffer can be read"), [value; 16]);
         }

@@ -112,18 +112,18 @@ fn operation_that_would_end_the_capture_is_refused_and_the_capture_goes_on() {
             assert_refused(stream.wait_event(&inside), "was recorded in a capture");
             assert_refused(inside.is_finished(), "was recorded in a capture");
             assert_refused(inside.synchronize(), "was recorded in a capture");
-            assert_refused(DeviceBuffer::<u32, SyncAlloc>::uninit_in(SyncAlloc, scope, LEN), "only memory of");
+            assert_refused(DeviceBuffer::<u32, SyncAlloc>::uninit_in(scope, LEN, SyncAlloc), "use `StreamOrdered`");
             assert_refused(MappedBuffer::<u32>::zeroed(scope, LEN), "one of a capture");
             assert_refused(DeviceBuffer::<u32>::zeroed(scope, LEN)?.to_vec(), "is being captured");
             assert_refused(DeviceVec::<u32>::new(scope), "one of a capture");
             assert_refused(PitchedBuffer::<u32>::zeroed(scope, LEN, 1), "one of a capture");
             assert_refused(UnifiedBuffer::<u32>::zeroed(scope, LEN), "one of a capture");
-            assert_refused(Array::<u32>::new(scope, ArrayShape::line(LEN), ArrayFlags::empty()), "one of a capture");
+            assert_refused(Array::<u32>::new(scope, ArrayShape::new_1d(LEN), ArrayFlags::empty()), "one of a capture");
             assert_refused(context.synchronize(), "cannot be captured");
             assert_refused(scope.launch_host_function(|| ()), "is being captured");
             scope.wait_event(&inside)?;
             context.memory_info()?;
-            drop(DeviceBuffer::<u32, SyncAlloc>::uninit_in(SyncAlloc, &stream, LEN)?);
+            drop(DeviceBuffer::<u32, SyncAlloc>::uninit_in(&stream, LEN, SyncAlloc)?);
             Ok::<_, Error>(())
         });
         let mut executable = graph.and_then(|graph| graph.instantiate()).expect("nothing has ended the capture");

@@ -5,8 +5,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use curium_driver::{Error, Function, Stream, call};
 use curium_memory::copy::{self, CopyBatch, CopyOptions};
 use curium_memory::{
-    DeviceBuffer, DeviceSlice, Extent, HostGrid, HostGridMut, MemoryLocation, PinnedBuffer, PinnedFlags, Pitch,
-    SyncAlloc,
+    DeviceBuffer, DeviceSlice, Extent, HostPitchedSlice, HostPitchedSliceMut, MemoryLocation, PinnedBuffer,
+    PinnedFlags, Pitch, SyncAlloc,
 };
 use curium_sim::{Config, Fault, Simulator};
 use curium_sys::{CUresult, CUstreamCaptureMode, CudaVersion};
@@ -19,7 +19,7 @@ fn pinned(test: &TestDriver, value: u32) -> PinnedBuffer<u32> {
 }
 
 fn buffer(stream: &Stream, value: u32) -> DeviceBuffer<u32> {
-    DeviceBuffer::filled(stream, value, LEN).expect("memory suffices")
+    DeviceBuffer::filled(stream, LEN, value).expect("memory suffices")
 }
 
 fn values(buffer: &DeviceBuffer<u32>) -> Vec<u32> {
@@ -83,7 +83,7 @@ fn copy_that_does_not_begin_gives_the_pinned_buffer_back() {
         let mut target = DeviceBuffer::<u32>::zeroed(&stream, 3).expect("memory suffices");
         let (source, error) =
             copy::upload(&stream, pinned(test, 5), &mut target).map(drop).expect_err("other lengths").into_parts();
-        assert!(error.to_string().contains("1000 elements, the other side has 3"), "{error}");
+        assert!(error.to_string().contains("1000 elements, the other operand has 3"), "{error}");
         let mut target = buffer(&stream, 0);
         for function in [Function::cuMemcpyHtoDAsync_v2, Function::cuEventRecord] {
             simulator.inject(Fault::on(function).returns(CUresult::CUDA_ERROR_OPERATING_SYSTEM));
@@ -191,10 +191,12 @@ fn batch_moves_parts(test: &TestDriver) {
     let source = DeviceBuffer::from_slice(&first, &(0..12).collect::<Vec<u32>>()).expect("memory suffices");
     let mut target = DeviceBuffer::<u32>::zeroed(&second, 12).expect("memory suffices");
     let (low, high) = target.as_slice_mut().split_at(6).expect("there are enough");
-    let (extent, pitch) = (Extent::plane(2, 2), Pitch::rows::<u32>(3));
+    let (extent, pitch) = (Extent::new_2d(2, 2), Pitch::from_row_len::<u32>(3));
     let batch = CopyBatch::new().with_options(CopyOptions::new().with_prefer_overlap(true));
     let parts = source.slice(6..).and_then(|part| batch.copy(low, part)).expect("the lengths are equal");
-    let grids = high.grid(extent, pitch).and_then(|high| parts.copy_grid(high, source.as_slice().grid(extent, pitch)?));
+    let grids = high
+        .pitched(extent, pitch)
+        .and_then(|high| parts.copy_pitched(high, source.as_slice().pitched(extent, pitch)?));
     let batch = grids.expect("the extents are equal");
     assert_eq!(batch.len(), 2);
     batch.enqueue(&second).expect("the batch is put on the stream");
@@ -259,9 +261,9 @@ fn grid_with_options(test: &TestDriver) {
     let (source, mut target) = (buffer(&stream, 6), buffer(&stream, 0));
     let device = MemoryLocation::from(&test.device());
     let options = CopyOptions::new().with_prefer_overlap(true).with_source_location(device);
-    let (extent, pitch) = (Extent::volume(3, 2, 2), Pitch::rows::<u32>(4).with_layers(3));
-    let from = source.as_slice().grid(extent, pitch).expect("the buffer is long enough");
-    let mut to = target.as_slice_mut().grid(extent, pitch).expect("the buffer is long enough");
+    let (extent, pitch) = (Extent::new_3d(3, 2, 2), Pitch::from_row_len::<u32>(4).with_layer_rows(3));
+    let from = source.as_slice().pitched(extent, pitch).expect("the buffer is long enough");
+    let mut to = target.as_slice_mut().pitched(extent, pitch).expect("the buffer is long enough");
     to.copy_from_with(&stream, &from, options).expect("the extents are equal");
     let expected = |index: usize| if index % 4 < 3 && index / 4 % 3 < 2 && index < 24 { 6 } else { 0 };
     assert_eq!(values(&target), (0..LEN).map(expected).collect::<Vec<u32>>());
@@ -272,22 +274,24 @@ fn box_is_copied_from_the_host_on_the_device_and_back() {
     on_driver(|test| {
         let stream = test.stream();
         // 3 layers of 4 rows of 5 elements, of which a box of 2 layers of 2 rows of 3 elements is copied.
-        let whole = Extent::volume(5, 4, 3);
+        let whole = Extent::new_3d(5, 4, 3);
         let numbers: Vec<u16> = (0..60).collect();
-        let inner = Extent::volume(3, 2, 2);
-        let source = HostGrid::new(&numbers, whole, Pitch::tight::<u16>(whole)).expect("the slice is long enough");
+        let inner = Extent::new_3d(3, 2, 2);
+        let source =
+            HostPitchedSlice::new(&numbers, whole, Pitch::tight::<u16>(whole)).expect("the slice is long enough");
         let mut device = DeviceBuffer::<u16>::zeroed(&stream, 60).expect("memory suffices");
         let mut grid =
-            device.as_slice_mut().grid(whole, Pitch::tight::<u16>(whole)).expect("the buffer is long enough");
+            device.as_slice_mut().pitched(whole, Pitch::tight::<u16>(whole)).expect("the buffer is long enough");
         grid.copy_from_host(&source).expect("the extents are equal");
-        let part = grid.as_grid().part([1, 1, 1], inner).expect("the box is inside");
-        let mut target = DeviceBuffer::filled(&stream, 999_u16, 40).expect("memory suffices");
-        let pitch = Pitch::rows::<u16>(4).with_layers(3);
-        let mut copied = target.as_slice_mut().grid(inner, pitch).expect("the buffer is long enough");
+        let part = grid.as_pitched().region([1, 1, 1], inner).expect("the box is inside");
+        let mut target = DeviceBuffer::filled(&stream, 40, 999_u16).expect("memory suffices");
+        let pitch = Pitch::from_row_len::<u16>(4).with_layer_rows(3);
+        let mut copied = target.as_slice_mut().pitched(inner, pitch).expect("the buffer is long enough");
         copied.copy_from(&part).expect("the extents are equal");
         let mut result = [0_u16; 12];
-        let mut host = HostGridMut::new(&mut result, inner, Pitch::tight::<u16>(inner)).expect("it is long enough");
-        copied.as_grid().copy_to_host(&mut host).expect("the extents are equal");
+        let mut host =
+            HostPitchedSliceMut::new(&mut result, inner, Pitch::tight::<u16>(inner)).expect("it is long enough");
+        copied.as_pitched().copy_to_host(&mut host).expect("the extents are equal");
         assert_eq!(result, [26, 27, 28, 31, 32, 33, 46, 47, 48, 51, 52, 53]);
         let all = target.to_vec().expect("the buffer can be read");
         let written = all.iter().filter(|value| **value != 999).count();
@@ -299,9 +303,9 @@ fn box_is_copied_from_the_host_on_the_device_and_back() {
 fn grid_is_filled_and_nothing_between_its_rows() {
     on_driver(|test| {
         let stream = test.stream();
-        let mut buffer = DeviceBuffer::filled(&stream, 1_u32, 24).expect("memory suffices");
-        let pitch = Pitch::rows::<u32>(4).with_layers(3);
-        let grid = buffer.as_slice_mut().grid(Extent::volume(3, 2, 2), pitch);
+        let mut buffer = DeviceBuffer::filled(&stream, 24, 1_u32).expect("memory suffices");
+        let pitch = Pitch::from_row_len::<u32>(4).with_layer_rows(3);
+        let grid = buffer.as_slice_mut().pitched(Extent::new_3d(3, 2, 2), pitch);
         grid.and_then(|mut grid| grid.fill(7)).expect("the grid can be filled");
         let layer = [7, 7, 7, 1, 7, 7, 7, 1, 1, 1, 1, 1];
         assert_eq!(buffer.to_vec().expect("the buffer can be read"), [layer, layer].concat());
@@ -312,20 +316,23 @@ fn grid_is_filled_and_nothing_between_its_rows() {
 fn grid_that_does_not_fit_is_an_error_with_the_figures() {
     on_driver(|test| {
         let buffer = DeviceBuffer::<u32>::zeroed(&test.stream(), 12).expect("memory suffices");
-        let grid = |extent, pitch| buffer.as_slice().grid(extent, pitch).map(drop).expect_err("it does not fit");
+        let grid = |extent, pitch| buffer.as_slice().pitched(extent, pitch).map(drop).expect_err("it does not fit");
         let tight = |extent| grid(extent, Pitch::tight::<u32>(extent));
         for (error, text) in [
-            (tight(Extent::plane(4, 4)), "4 × 4 × 1 elements take 64 bytes, the memory has 48 bytes"),
-            (tight(Extent::plane(usize::MAX, 2)), "size overflow ("),
-            (grid(Extent::plane(4, 2), Pitch::rows::<u32>(3)), "rows of 16 bytes, pitch of 12 bytes"),
-            (grid(Extent::volume(1, 3, 2), Pitch::rows::<u32>(1).with_layers(2)), "layers of 3 rows, pitch of 2 rows"),
-            (grid(Extent::plane(1, 2), Pitch { row_bytes: 6, layer_rows: 0 }), "misaligned pitch (6 bytes)"),
+            (tight(Extent::new_2d(4, 4)), "4 × 4 × 1 elements take 64 bytes, the memory has 48 bytes"),
+            (tight(Extent::new_2d(usize::MAX, 2)), "size overflow ("),
+            (grid(Extent::new_2d(4, 2), Pitch::from_row_len::<u32>(3)), "rows of 16 bytes, pitch of 12 bytes"),
+            (
+                grid(Extent::new_3d(1, 3, 2), Pitch::from_row_len::<u32>(1).with_layer_rows(2)),
+                "layers of 3 rows, pitch of 2 rows",
+            ),
+            (grid(Extent::new_2d(1, 2), Pitch { row_bytes: 6, layer_rows: 0 }), "misaligned pitch (6 bytes)"),
         ] {
             assert!(error.to_string().contains(text), "{error}");
         }
-        let grid = buffer.as_slice().grid(Extent::plane(4, 3), Pitch::rows::<u32>(4)).expect("it fits");
-        let error = grid.part([2, 0, 0], Extent::plane(3, 1)).map(drop).expect_err("it is too wide");
-        assert!(error.to_string().contains("part out of bounds"), "{error}");
+        let grid = buffer.as_slice().pitched(Extent::new_2d(4, 3), Pitch::from_row_len::<u32>(4)).expect("it fits");
+        let error = grid.region([2, 0, 0], Extent::new_2d(3, 1)).map(drop).expect_err("it is too wide");
+        assert!(error.to_string().contains("region out of bounds"), "{error}");
     });
 }
 
@@ -343,16 +350,16 @@ fn copy_between_devices_enables_access_and_copies() {
     with_two_devices(|test, _, [first, second]| {
         let (source, mut target) = (buffer(&first, 3), buffer(&second, 0));
         for _ in 0..2 {
-            test.assert_calls(Function::cuMemcpyPeerAsync, 1, || target.copy_from_buffer(&source))
+            test.assert_calls(Function::cuMemcpyPeerAsync, 1, || target.copy_from_device(&source))
                 .expect("devices copy to each other");
         }
         assert_eq!(values(&target), [3; LEN]);
-        let extent = Extent::volume(5, 4, 2);
-        let pitch = Pitch::rows::<u32>(6).with_layers(5);
+        let extent = Extent::new_3d(5, 4, 2);
+        let pitch = Pitch::from_row_len::<u32>(6).with_layer_rows(5);
         let mut target = buffer(&second, 0);
         let copied = test.assert_calls(Function::cuMemcpy3DPeerAsync, 1, || {
-            let mut target = target.as_slice_mut().grid(extent, pitch)?;
-            target.copy_from(&source.as_slice().grid(extent, pitch)?)
+            let mut target = target.as_slice_mut().pitched(extent, pitch)?;
+            target.copy_from(&source.as_slice().pitched(extent, pitch)?)
         });
         copied.expect("devices copy to each other");
         assert_eq!(values(&target).iter().filter(|value| **value == 3).count(), 40);
@@ -366,7 +373,7 @@ fn copy_between_devices_that_cannot_reach_each_other_goes_all_the_same() {
             Fault::on(Function::cuCtxEnablePeerAccess).always().returns(CUresult::CUDA_ERROR_PEER_ACCESS_UNSUPPORTED),
         );
         let (source, mut target) = (buffer(&first, 3), buffer(&second, 0));
-        target.copy_from_buffer(&source).expect("the copy goes over the host");
+        target.copy_from_device(&source).expect("the copy goes over the host");
         assert_eq!(values(&target), [3; LEN]);
     });
 }
@@ -375,7 +382,7 @@ fn copy_between_devices_that_cannot_reach_each_other_goes_all_the_same() {
 fn kernel_argument_on_another_device_is_given_access_once() {
     with_two_devices(|test, _, [first, second]| {
         use curium_driver::Argument;
-        let buffer = DeviceBuffer::from_slice_in(SyncAlloc, &first, &[1_u32; 4]).expect("memory suffices");
+        let buffer = DeviceBuffer::from_slice_in(&first, &[1_u32; 4], SyncAlloc).expect("memory suffices");
         for calls in [1, 0] {
             test.assert_calls(Function::cuCtxEnablePeerAccess, calls, || {
                 // SAFETY: nothing is launched with it.
@@ -391,7 +398,7 @@ fn views_of_different_drivers_are_not_copied() {
         on_simulator(Config::new(), |other, _| {
             let (stream, foreign) = (test.stream(), other.stream());
             let (source, mut target) = (buffer(&foreign, 1), buffer(&stream, 0));
-            let error = target.copy_from_buffer(&source).expect_err("the drivers differ");
+            let error = target.copy_from_device(&source).expect_err("the drivers differ");
             assert!(matches!(error, Error::Argument(_)), "{error}");
             let view: DeviceSlice<'_, u32> = source.as_slice();
             let error = target.as_slice_mut().copy_from_device_on(&foreign, &view).expect_err("the drivers differ");

@@ -16,13 +16,13 @@ use crate::operations;
 const FALLIBLE: &str = "it returns a `Result`";
 
 /// Methods that check their arguments and call no driver, whatever type they belong to.
-const CHECKS: &[&str] = &["cast", "chunks", "grid", "part", "row", "row_mut", "slice", "slice_mut", "split_at"];
+const CHECKS: &[&str] = &["cast", "chunks", "pitched", "region", "row", "row_mut", "slice", "slice_mut", "split_at"];
 
 /// Functions that are no operations, or that cannot be tried here, each with its reason.
 const EXEMPT: &[(&str, &str)] = &[
     ("Accesses::refuse_leases", "looks at leases, and calls no driver; see `lease`"),
     ("CopyBatch::copy", "collects a copy; `CopyBatch::enqueue` calls the driver"),
-    ("CopyBatch::copy_grid", "as for `CopyBatch::copy`"),
+    ("CopyBatch::copy_pitched", "as for `CopyBatch::copy`"),
     ("DecompressBatch::add", "as for `CopyBatch::copy`"),
     ("DiskCache::clear", "works on files; see `disk_cache`"),
     ("DiskCache::get", "as for `DiskCache::clear`"),
@@ -31,13 +31,13 @@ const EXEMPT: &[(&str, &str)] = &[
     ("DiskCache::remove", "as for `DiskCache::clear`"),
     ("DiskCache::usage", "as for `DiskCache::clear`"),
     ("Driver::version", "returns what loading the driver read"),
-    ("ForeignBuffer::new", "checks its length, and calls no driver"),
-    ("ForeignResource::from_table", "checks a table, and calls no driver; see `resource_table`"),
+    ("BorrowedBuffer::new", "checks its length, and calls no driver"),
+    ("ExternalResource::from_table", "checks a table, and calls no driver; see `resource_table`"),
     ("Graph::as_raw", "checks that the graph is intact, and calls no driver"),
     ("Graph::as_raw_node", "as for `Graph::as_raw`"),
     ("Graph::node_from_raw", "as for `Graph::as_raw`"),
-    ("HostGrid::new", "checks its shape, and calls no driver"),
-    ("HostGridMut::new", "as for `HostGrid::new`"),
+    ("HostPitchedSlice::new", "checks its shape, and calls no driver"),
+    ("HostPitchedSliceMut::new", "as for `HostPitchedSlice::new`"),
     ("Image::from_bytes", "checks bytes, and calls no driver"),
     ("Image::from_file", "as for `Image::from_bytes`"),
     ("Image::from_ptx", "as for `Image::from_bytes`"),

@@ -37,7 +37,7 @@ fn kernel_in_one_context_uses_memory_of_another_of_the_device() {
             let library = Library::from_ptx(test.driver(), kernels::FILL).expect("the kernels load");
             let fill = library.kernel::<(&mut [u32], u32, u32)>("fill").expect("there is such a kernel");
             let mut pooled = DeviceBuffer::<u32>::zeroed(&stream, 64).expect("memory suffices");
-            let mut plain = DeviceBuffer::<u32, _>::zeroed_in(SyncAlloc, &stream, 64).expect("memory suffices");
+            let mut plain = DeviceBuffer::<u32, _>::zeroed_in(&stream, 64, SyncAlloc).expect("memory suffices");
             let config = LaunchConfig::for_elements(64);
             // SAFETY: `fill` writes as many words as the buffer has.
             unsafe { fill.launch(&other, config, (&mut pooled, 5, 64)) }.expect("it can be launched");

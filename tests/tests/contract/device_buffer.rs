@@ -71,7 +71,7 @@ fn buffer_copied_from_a_buffer_of_another_stream_holds_its_elements() {
         let (first, second) = (test.stream(), test.stream());
         let source = DeviceBuffer::from_slice(&first, &[7_u64; 1000]).expect("memory suffices");
         let mut target = DeviceBuffer::zeroed(&second, 1000).expect("memory suffices");
-        target.copy_from_buffer(&source).expect("the lengths are equal");
+        target.copy_from_device(&source).expect("the lengths are equal");
         drop(source);
         assert_eq!(target.stream(), &second);
         assert_eq!(target.to_vec().expect("the buffer can be read"), [7; 1000]);
@@ -128,10 +128,10 @@ fn different_lengths_are_an_error_that_names_both() {
             buffer.copy_from_slice(&[1, 2]).expect_err("too short"),
             buffer.copy_from_slice(&[]).expect_err("empty"),
             buffer.copy_to_slice(&mut [0; 4]).expect_err("too long"),
-            buffer.copy_from_buffer(&longer).expect_err("too long"),
+            buffer.copy_from_device(&longer).expect_err("too long"),
         ] {
             assert!(matches!(error, Error::Argument(_)), "{error}");
-            assert!(error.to_string().contains("the buffer has 3 elements, the other side has"), "{error}");
+            assert!(error.to_string().contains("the buffer has 3 elements, the other operand has"), "{error}");
         }
         assert_eq!(buffer.to_vec().expect("the buffer can be read"), [1, 2, 3]);
     });

@@ -1,7 +1,5 @@
 //! Views of buffers: [`DeviceSlice`] and [`DeviceSliceMut`].
 
-use std::mem::MaybeUninit;
-
 use curium_driver::{Error, Function, LaunchConfig, Library};
 use curium_memory::{AsDeviceSlice, DeviceBox, DeviceBuffer, DeviceSlice, DeviceSliceMut, StreamOrdered, SyncAlloc};
 use curium_sim::{Config, Fault};
@@ -237,9 +235,9 @@ mod bytemuck_traits {
 fn filled_buffer_holds_the_value() {
     on_driver(|test| {
         let stream = test.stream();
-        let buffer = DeviceBuffer::filled(&stream, 1.5_f32, 100).expect("memory suffices");
+        let buffer = DeviceBuffer::filled(&stream, 100, 1.5_f32).expect("memory suffices");
         assert_eq!(buffer.to_vec().expect("the buffer can be read"), [1.5; 100]);
-        let buffer = DeviceBuffer::filled_in(SyncAlloc, &stream, 7_u8, 3).expect("memory suffices");
+        let buffer = DeviceBuffer::filled_in(&stream, 3, 7_u8, SyncAlloc).expect("memory suffices");
         assert_eq!(buffer.to_vec().expect("the buffer can be read"), [7; 3]);
     });
 }
@@ -251,7 +249,7 @@ fn plain_memory_takes_two_calls_beyond_those_of_c_where_its_context_is_current()
         let calls = || Function::all().map(|function| simulator.calls(function)).sum::<u64>();
         let allocate = || {
             let before = calls();
-            drop(DeviceBuffer::<u8, _>::uninit_in(SyncAlloc, &stream, 1 << 20).expect("memory suffices"));
+            drop(DeviceBuffer::<u8, _>::uninit_in(&stream, 1 << 20, SyncAlloc).expect("memory suffices"));
             calls() - before
         };
         // Which context is current is asked, and whether the stream is idle.
@@ -266,12 +264,12 @@ fn buffer_in_a_resource_allocates_and_frees_there() {
     on_driver(|test| {
         let stream = test.stream();
         let buffer = test.assert_calls(Function::cuMemAlloc_v2, 1, || {
-            DeviceBuffer::from_slice_in(SyncAlloc, &stream, &[1_u32, 2]).expect("memory suffices")
+            DeviceBuffer::from_slice_in(&stream, &[1_u32, 2], SyncAlloc).expect("memory suffices")
         });
-        let shared = DeviceBuffer::<u32, &SyncAlloc>::zeroed_in(&SyncAlloc, &stream, 2).expect("memory suffices");
+        let shared = DeviceBuffer::<u32, &SyncAlloc>::zeroed_in(&stream, 2, &SyncAlloc).expect("memory suffices");
         let chosen: std::sync::Arc<dyn curium_memory::Resource> = std::sync::Arc::new(StreamOrdered);
-        let mut chosen = DeviceBuffer::<u32, _>::uninit_in(chosen, &stream, 2).expect("memory suffices");
-        chosen.copy_from_buffer(&buffer).expect("the lengths are equal");
+        let mut chosen = DeviceBuffer::<u32, _>::uninit_in(&stream, 2, chosen).expect("memory suffices");
+        chosen.copy_from_device(&buffer).expect("the lengths are equal");
         assert_eq!(chosen.to_vec().expect("the buffer can be read"), [1, 2]);
         test.assert_calls(Function::cuMemFree_v2, 2, || {
             drop(shared);
@@ -289,11 +287,11 @@ fn buffer_taken_apart_and_put_together_is_freed_once() {
         let (pointer, resource) =
             test.assert_calls(Function::cuMemFreeAsync, 0, || buffer.into_raw().expect("nothing is to be waited for"));
         // SAFETY: the memory came from this resource with this length, and nobody else has it.
-        let buffer = unsafe { DeviceBuffer::from_raw(resource, &owner, pointer, len) }.expect("the length is not 0");
+        let buffer = unsafe { DeviceBuffer::from_raw(&owner, pointer, len, resource) }.expect("the length is not 0");
         assert_eq!(buffer.to_vec().expect("the buffer can be read"), [0, 1, 2, 3]);
         test.assert_calls(Function::cuMemFreeAsync, 1, || drop(buffer));
         // SAFETY: nothing is made of a null pointer.
-        let error = unsafe { DeviceBuffer::<u32>::from_raw(StreamOrdered, &stream, pointer.cast(), 0) };
+        let error = unsafe { DeviceBuffer::<u32>::from_raw(&stream, pointer.cast(), 0, StreamOrdered) };
         assert!(error.map(drop).expect_err("no length").to_string().contains("zero length"));
     });
 }
@@ -302,7 +300,7 @@ fn buffer_taken_apart_and_put_together_is_freed_once() {
 fn places_become_values_once_they_are_written() {
     on_driver(|test| {
         let stream = test.stream();
-        let places = DeviceBuffer::<MaybeUninit<u32>>::places_in(StreamOrdered, &stream, 4).expect("memory suffices");
+        let places = DeviceBuffer::<u32>::maybe_uninit_in(&stream, 4, StreamOrdered).expect("memory suffices");
         // SAFETY: any bytes are numbers.
         let mut buffer = unsafe { places.assume_init() };
         buffer.as_slice_mut().fill(3).expect("the buffer can be filled");
@@ -329,7 +327,7 @@ fn box_holds_its_value() {
 #[test]
 fn memory_that_foreign_code_has_freed_is_named_by_the_error() {
     on_simulator(Config::new(), |test, _| {
-        let buffer = DeviceBuffer::from_slice_in(SyncAlloc, &test.stream(), &[1_u32; 8]).expect("memory suffices");
+        let buffer = DeviceBuffer::from_slice_in(&test.stream(), &[1_u32; 8], SyncAlloc).expect("memory suffices");
         let address = buffer.as_pointer().as_raw();
         // SAFETY: that this is wrong is what the test is about.
         unsafe { curium_driver::call!(test.driver(), cuMemFree_v2(address)) }.expect("the memory is live");
@@ -339,7 +337,7 @@ fn memory_that_foreign_code_has_freed_is_named_by_the_error() {
         ] {
             assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_INVALID_VALUE));
             let text = error.to_string();
-            assert!(text.contains(&format!("nothing is allocated at {address:#x}")), "{text}");
+            assert!(text.contains(&format!("no allocation at {address:#x}")), "{text}");
             assert!(text.contains(&format!("32 bytes at {address:#x}")), "{text}");
         }
     });

@@ -233,12 +233,12 @@ fn views_of_a_vector_are_taken_by_every_form_of_copy() {
         let mut read = [0; 8];
         copy_scope(&other, |scope| scope.download(&vector, &mut read)).expect("the copy can be made");
         assert_eq!(read, [4, 5, 6, 7, 0, 1, 2, 3]);
-        let extent = Extent::plane(4, 2);
+        let extent = Extent::new_2d(4, 2);
         let pitch = Pitch::tight::<u32>(extent);
-        let source = vector.as_slice().grid(extent, pitch).expect("the rows lie within");
+        let source = vector.as_slice().pitched(extent, pitch).expect("the rows lie within");
         buffer
             .as_slice_mut()
-            .grid(extent, pitch)
+            .pitched(extent, pitch)
             .expect("the rows lie within")
             .copy_from(&source)
             .expect("the extents are equal");
@@ -273,9 +273,9 @@ fn vector_on_a_device_that_was_not_let_in_is_an_error_that_says_so() {
         // SAFETY: `fill` writes as many words as the vector has.
         let error = unsafe { fill.launch(&there, config, (&mut vector, 8, 1000)) }.expect_err("nobody let it in");
         assert!(error.to_string().contains("device 1 has no access to memory at"), "{error}");
-        vector.allow_access(second.device()).expect("the devices reach each other");
-        vector.allow_access(second.device()).expect("it has access already");
-        vector.allow_access(first.device()).expect("it is its own device");
+        vector.enable_access(second.device()).expect("the devices reach each other");
+        vector.enable_access(second.device()).expect("it has access already");
+        vector.enable_access(first.device()).expect("it is its own device");
         vector.resize(3 * STEP, 1).expect("memory suffices");
         let (len, config) = (3 * STEP as u32, LaunchConfig::for_elements(3 * STEP as u32));
         // SAFETY: `fill` writes as many words as the vector has.

@@ -188,7 +188,7 @@ fn handles_of_different_drivers_are_refused_before_either_is_called() {
             for error in [
                 event.record(&foreign).expect_err("the stream is foreign"),
                 foreign.wait_event(&event).expect_err("the event is foreign"),
-                target.copy_from_buffer(&source).expect_err("the source is foreign"),
+                target.copy_from_device(&source).expect_err("the source is foreign"),
                 curium_tests::stream_work::fill(&own, &mut target, 1).expect_err("the buffer is foreign"),
             ] {
                 assert!(matches!(error, Error::Argument(_)), "{error}");

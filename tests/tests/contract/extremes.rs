@@ -6,8 +6,9 @@ use std::num::NonZero;
 use curium_driver::{CudaVersion, Dimensions, Kernel, LaunchConfig, Library, Module, Result, Stream};
 use curium_memory::virtual_memory::ReserveOptions;
 use curium_memory::{
-    AddressRange, Array, ArrayFlags, ArrayShape, DeviceBuffer, DeviceVec, Extent, HostGrid, MappedBuffer, MemoryPool,
-    MipmappedArray, PhysicalMemory, PinnedBuffer, PinnedFlags, Pitch, PitchedBuffer, PoolOptions, UnifiedBuffer,
+    AddressRange, Array, ArrayFlags, ArrayShape, DeviceBuffer, DeviceVec, Extent, HostPitchedSlice, MappedBuffer,
+    MemoryPool, MipmappedArray, PhysicalMemory, PinnedBuffer, PinnedFlags, Pitch, PitchedBuffer, PoolOptions,
+    UnifiedBuffer,
 };
 use curium_sim::Config;
 use curium_tests::{kernels, on_driver, on_simulator};
@@ -46,7 +47,7 @@ fn buffers_of_impossible_lengths_are_errors() {
         for len in too_long() {
             assert_refused(DeviceBuffer::<u64>::uninit(stream, len));
             assert_refused(DeviceBuffer::<u64>::zeroed(stream, len));
-            assert_refused(DeviceBuffer::filled(stream, 7_u64, len));
+            assert_refused(DeviceBuffer::filled(stream, len, 7_u64));
             assert_refused(UnifiedBuffer::<u64>::uninit(stream, len));
             assert_refused(UnifiedBuffer::<u64>::zeroed(stream, len));
             assert_refused(MappedBuffer::<u64>::zeroed(stream, len));
@@ -118,15 +119,15 @@ fn grids_of_any_extent_pitch_and_part_do_not_overflow() {
         let mut buffer = DeviceBuffer::<u64>::zeroed(stream, 64).expect("there is memory");
         let elements = [0_u64; 64];
         for [width, height, depth] in triples() {
-            let extent = Extent::volume(width, height, depth);
+            let extent = Extent::new_3d(width, height, depth);
             for pitch in pitches(extent) {
-                drop(HostGrid::new(&elements, extent, pitch));
-                drop(buffer.as_slice_mut().grid(extent, pitch));
-                let Ok(grid) = buffer.as_slice().grid(extent, pitch) else { continue };
+                drop(HostPitchedSlice::new(&elements, extent, pitch));
+                drop(buffer.as_slice_mut().pitched(extent, pitch));
+                let Ok(grid) = buffer.as_slice().pitched(extent, pitch) else { continue };
                 assert!(!format!("{grid:?}").is_empty());
                 for origin in triples() {
-                    for part in [extent, Extent::volume(0, 0, 0), Extent::volume(1, 1, 1)] {
-                        drop(grid.part(origin, part));
+                    for part in [extent, Extent::new_3d(0, 0, 0), Extent::new_3d(1, 1, 1)] {
+                        drop(grid.region(origin, part));
                     }
                 }
             }
@@ -140,8 +141,8 @@ fn triples() -> impl Iterator<Item = [usize; 3]> {
 }
 
 fn pitches(extent: Extent) -> impl Iterator<Item = Pitch> {
-    let rows = [0, 1, 8, usize::MAX / 8, usize::MAX].map(Pitch::rows::<u64>);
-    let layered = rows.map(|pitch| pitch.with_layers(usize::MAX));
+    let rows = [0, 1, 8, usize::MAX / 8, usize::MAX].map(Pitch::from_row_len::<u64>);
+    let layered = rows.map(|pitch| pitch.with_layer_rows(usize::MAX));
     rows.into_iter().chain(layered).chain([Pitch::tight::<u64>(extent)])
 }
 
@@ -151,23 +152,23 @@ fn arrays_of_impossible_shapes_are_errors() {
         let stream = &test.stream();
         for len in too_long() {
             let shapes = [
-                ArrayShape::line(len),
-                ArrayShape::plane(len, len),
-                ArrayShape::volume(len, len, len),
-                ArrayShape::lines(len, len),
-                ArrayShape::planes(len, len, len),
-                ArrayShape::cube(len),
-                ArrayShape::cubes(len, len),
+                ArrayShape::new_1d(len),
+                ArrayShape::new_2d(len, len),
+                ArrayShape::new_3d(len, len, len),
+                ArrayShape::layered_1d(len, len),
+                ArrayShape::layered_2d(len, len, len),
+                ArrayShape::cubemap(len),
+                ArrayShape::layered_cubemap(len, len),
             ];
             for shape in shapes {
                 assert!(!format!("{shape} {shape:?}").is_empty());
                 assert_refused(Array::<u32>::new(stream, shape, ArrayFlags::empty()));
-                assert_refused(Array::<u32>::from_slice(stream, shape, ArrayFlags::empty(), &[]));
+                assert_refused(Array::<u32>::from_slice(stream, &[], shape, ArrayFlags::empty()));
                 assert_refused(MipmappedArray::<u32>::new(stream, shape, u32::MAX, ArrayFlags::empty()));
             }
         }
-        assert_refused(Array::<u32>::new(stream, ArrayShape::cubes(4, usize::MAX), ArrayFlags::empty()));
-        let mipmapped = MipmappedArray::<u32>::new(stream, ArrayShape::plane(4, 4), 2, ArrayFlags::empty());
+        assert_refused(Array::<u32>::new(stream, ArrayShape::layered_cubemap(4, usize::MAX), ArrayFlags::empty()));
+        let mipmapped = MipmappedArray::<u32>::new(stream, ArrayShape::new_2d(4, 4), 2, ArrayFlags::empty());
         assert_refused(mipmapped.expect("there is memory").level(u32::MAX));
     });
 }
@@ -277,6 +278,6 @@ fn futures_that_are_polled_after_completion_are_errors() {
         drop(pollster::block_on(&mut pending).expect("the copy is done"));
         assert_refused(pollster::block_on(&mut pending));
         let (_, error) = pending.wait().expect_err("the memory was given back").into_parts();
-        assert!(error.to_string().contains("already given back"), "{error}");
+        assert!(error.to_string().contains("already returned"), "{error}");
     });
 }

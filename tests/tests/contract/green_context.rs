@@ -98,7 +98,7 @@ fn green_context_is_current_nowhere_and_serves_everything() {
         let outside = primary.stream().expect("a context gives a stream");
         assert!(outside.green_context_raw().expect("it can be asked").is_null());
         let mut copy = DeviceBuffer::<u32>::zeroed(&outside, 3).expect("memory suffices");
-        copy.copy_from_buffer(&buffer).expect("memory of a green context is that of the primary one");
+        copy.copy_from_device(&buffer).expect("memory of a green context is that of the primary one");
         assert_eq!(copy.to_vec().expect("the buffer can be read"), [1, 2, 3]);
         context.synchronize().expect("the context works");
     });

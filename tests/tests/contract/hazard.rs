@@ -51,7 +51,7 @@ fn use_on_one_stream_makes_no_event_and_no_context_call() {
         let before = watched.map(|function| simulator.calls(function));
         let mut first = buffer(&stream, 1);
         let mut second = DeviceBuffer::zeroed(&stream, LEN).expect("memory suffices");
-        second.copy_from_buffer(&first).expect("the lengths are equal");
+        second.copy_from_device(&first).expect("the lengths are equal");
         copy(&stream, &mut first, &second).expect("the buffer can be copied");
         fill(&stream, &mut second, 2).expect("the buffer can be filled");
         assert_eq!((values(&first), values(&second)), (vec![1; LEN], vec![2; LEN]));
@@ -68,7 +68,7 @@ fn reader_on_another_stream_waits_for_the_writer() {
         let (mut source, mut target) = (buffer(&first, 1), buffer(&second, 0));
         let gate = Gate::on(&first);
         fill(&first, &mut source, 2).expect("the buffer can be filled");
-        target.copy_from_buffer(&source).expect("the lengths are equal");
+        target.copy_from_device(&source).expect("the lengths are equal");
         assert!(is_held_up(&second), "the reader did not wait");
         gate.open();
         assert_eq!(values(&target), [2; LEN]);
@@ -339,7 +339,7 @@ fn buffer_of_another_device_is_waited_for_as_well() {
         let gate = Gate::on(&first);
         fill(&first, &mut source, 2).expect("the buffer can be filled");
         let mut target = buffer(&second, 0);
-        target.copy_from_buffer(&source).expect("the lengths are equal");
+        target.copy_from_device(&source).expect("the lengths are equal");
         assert!(is_held_up(&second), "the reader did not wait");
         gate.open();
         assert_eq!(values(&target), [2; LEN]);

@@ -5,8 +5,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use curium_driver::{AttachMode, DevicePointer, Error, Function};
 use curium_memory::{
-    DeviceBuffer, MappedBuffer, MemoryAdvice, MemoryKind, MemoryLocation, PitchedBuffer, PointerInfo, RegisterFlags,
-    Registered, RegisteredRef, SyncAlloc, UnifiedBox, UnifiedBuffer, set_synchronous_copies, unified,
+    DeviceBuffer, MappedBuffer, MemoryAdvice, MemoryLocation, MemoryType, PitchedBuffer, PointerInfo, RegisterFlags,
+    Registered, RegisteredRef, SyncAlloc, UnifiedBuffer, set_sync_memops, unified,
 };
 use curium_sim::{Config, Fault};
 use curium_sys::{CUresult, CudaVersion};
@@ -21,8 +21,8 @@ fn mapped_buffer_is_seen_by_device_and_host() {
         device.as_slice_mut().copy_from_device(&mapped).expect("the lengths are equal");
         assert_eq!(device.to_vec().expect("the buffer can be read"), [1, 2, 3, 4]);
         mapped.slice_mut(1..3).and_then(|mut part| part.fill_on(&other, 9)).expect("the part can be filled");
-        assert_eq!(mapped.host().expect("the work ends"), [1, 9, 9, 4]);
-        mapped.host_mut().expect("the work ends")[0] = 7;
+        assert_eq!(mapped.host_view().expect("the work ends")[..], [1, 9, 9, 4]);
+        mapped.host_view_mut().expect("the work ends")[0] = 7;
         assert_eq!(mapped.as_slice().to_vec().expect("the buffer can be read"), [7, 9, 9, 4]);
     });
 }
@@ -35,12 +35,12 @@ fn host_view_waits_for_work_that_writes_and_not_for_work_that_reads() {
         let mut target = DeviceBuffer::<u32>::zeroed(&reader, 64).expect("memory suffices");
         let gate = Gate::on(&reader);
         target.as_slice_mut().copy_from_device(&mapped).expect("the lengths are equal");
-        assert_eq!(mapped.host().expect("nothing writes"), [0; 64]);
+        assert_eq!(mapped.host_view().expect("nothing writes")[..], [0; 64]);
         let opener = std::thread::spawn(move || {
             std::thread::sleep(std::time::Duration::from_millis(10));
             gate.open();
         });
-        mapped.host_mut().expect("the work ends").fill(5);
+        mapped.host_view_mut().expect("the work ends").fill(5);
         assert_eq!(target.to_vec().expect("the buffer can be read"), [0; 64], "the host wrote under the reader");
         opener.join().expect("opening does not panic");
     });
@@ -71,7 +71,7 @@ fn registered_slice_is_pinned_while_it_is_registered() {
         // SAFETY: the value is closed before the slice ends.
         let registered = unsafe { Registered::new(&context, &mut values, RegisterFlags::PORTABLE) };
         let mut registered = registered.expect("it can be pinned");
-        assert_eq!(known().expect("it is pinned").kind, MemoryKind::Host);
+        assert_eq!(known().expect("it is pinned").kind, MemoryType::Host);
         let error = RegisteredRef::scope(&context, &registered, RegisterFlags::empty(), |_| ());
         let error = error.expect_err("it is pinned already");
         assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED));
@@ -117,13 +117,13 @@ fn unified_buffer_is_seen_by_device_and_host() {
     on_driver(|test| {
         let (stream, other) = (test.stream(), test.stream());
         let mut buffer = UnifiedBuffer::from_slice(&stream, &[1.0_f32, 2.0, 3.0]).expect("memory suffices");
-        assert_eq!(buffer.host().expect("nothing writes"), [1.0, 2.0, 3.0]);
-        buffer.host_mut().expect("nothing uses it")[1] = 5.0;
+        assert_eq!(buffer.host_view().expect("nothing writes")[..], [1.0, 2.0, 3.0]);
+        buffer.host_view_mut().expect("nothing uses it")[1] = 5.0;
         buffer.slice_mut(2..).and_then(|mut part| part.fill_on(&other, 0.5)).expect("the part can be filled");
-        assert_eq!(buffer.host().expect("the work ends"), [1.0, 5.0, 0.5]);
+        assert_eq!(buffer.host_view().expect("the work ends")[..], [1.0, 5.0, 0.5]);
         assert_eq!(buffer.as_slice().to_vec().expect("the buffer can be read"), [1.0, 5.0, 0.5]);
         let zeroed = UnifiedBuffer::<u64>::zeroed(&stream, 100).expect("memory suffices");
-        assert_eq!(zeroed.host().expect("the work ends"), [0; 100]);
+        assert_eq!(zeroed.host_view().expect("the work ends")[..], [0; 100]);
         zeroed.close().expect("the driver frees the buffer");
     });
 }
@@ -190,17 +190,7 @@ fn unified_buffer_whose_last_wait_fails_is_given_back_or_freed() {
         let (buffer, error) = buffer.close().expect_err("no wait succeeds").into_parts();
         assert_eq!(error.function(), Some(Function::cuStreamSynchronize));
         simulator.clear_faults();
-        assert_eq!(buffer.host().expect("the buffer is still there"), [3; 64]);
-    });
-}
-
-#[test]
-fn unified_box_holds_its_value() {
-    on_driver(|test| {
-        let mut value = UnifiedBox::new(&test.stream(), [1_u64, 2]).expect("memory suffices");
-        value.host_mut().expect("nothing uses it")[0] = 3;
-        assert_eq!(value.host().expect("nothing writes"), &[3, 2]);
-        value.close().expect("the driver frees the value");
+        assert_eq!(buffer.host_view().expect("the buffer is still there")[..], [3; 64]);
     });
 }
 
@@ -231,7 +221,7 @@ fn advice_and_prefetch_are_remembered_for_their_pages() {
         buffer.advise(.., MemoryAdvice::NotReadMostly).expect("it can be advised");
         let after = buffer.range_attributes(..).expect("the range exists");
         assert_eq!((after.preferred_location, after.is_read_mostly), (None, false));
-        assert_eq!(buffer.host().expect("nothing writes"), vec![0; 4 * page], "advice changes no values");
+        assert_eq!(buffer.host_view().expect("nothing writes")[..], vec![0; 4 * page], "advice changes no values");
     });
 }
 
@@ -261,13 +251,13 @@ fn attached_buffer_is_used_on_its_stream_and_then_on_all() {
         // SAFETY: work on this stream alone uses the buffer until it is attached to all.
         unsafe { buffer.attach(&stream, AttachMode::Stream) }.expect("the memory is managed");
         buffer.as_slice_mut().fill(3).expect("memory can be filled");
-        assert_eq!(buffer.host().expect("the work ends"), [3; 4096]);
+        assert_eq!(buffer.host_view().expect("the work ends")[..], [3; 4096]);
         // SAFETY: everybody may use it from now on.
         unsafe { buffer.attach(&stream, AttachMode::Global) }.expect("the memory is managed");
         let gate = Gate::on(&other);
         buffer.as_slice_mut().fill_on(&other, 4).expect("memory can be filled");
         gate.open();
-        assert_eq!(buffer.host().expect("the work ends"), [4; 4096]);
+        assert_eq!(buffer.host_view().expect("the work ends")[..], [4; 4096]);
     });
 }
 
@@ -288,7 +278,7 @@ fn batches_of_managed_ranges_are_one_call_each() {
         let high = buffer.slice_mut(8192..).expect("the range exists");
         test.assert_calls(Function::cuMemDiscardBatchAsync, 1, || unified::discard(&stream, &mut [high]))
             .expect("the range is managed");
-        let values = buffer.host().expect("the work ends");
+        let values = buffer.host_view().expect("the work ends");
         assert_eq!(values[..8192], [1; 8192]);
         assert_ne!(values[8192..], [1; 8192], "what was discarded is undefined");
         let all = buffer.as_slice_mut();
@@ -326,12 +316,11 @@ fn pitched_rows_begin_at_the_pitch_and_hold_their_elements() {
 fn synchronous_copies_are_set_for_memory_that_is_of_no_pool() {
     on_driver(|test| {
         let (stream, driver) = (test.stream(), test.driver());
-        let plain = DeviceBuffer::<u8, _>::zeroed_in(SyncAlloc, &stream, 100).expect("memory suffices");
-        set_synchronous_copies(driver, plain.as_pointer(), true).expect("the memory takes the attribute");
+        let plain = DeviceBuffer::<u8, _>::zeroed_in(&stream, 100, SyncAlloc).expect("memory suffices");
+        set_sync_memops(driver, plain.as_pointer(), true).expect("the memory takes the attribute");
         plain.to_vec().expect("the buffer can be read");
-        set_synchronous_copies(driver, plain.as_pointer(), false).expect("the memory takes the attribute");
-        let error =
-            set_synchronous_copies(driver, DevicePointer::<u8>::from_raw(8), true).expect_err("nothing is there");
+        set_sync_memops(driver, plain.as_pointer(), false).expect("the memory takes the attribute");
+        let error = set_sync_memops(driver, DevicePointer::<u8>::from_raw(8), true).expect_err("nothing is there");
         assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_INVALID_VALUE));
         assert!(error.to_string().contains("0x8"), "{error}");
     });

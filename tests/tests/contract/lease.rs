@@ -33,7 +33,7 @@ fn replay_after_everything_that_it_touches_was_dropped_does_the_work() {
         let mut executable = {
             let stream = test.stream();
             let x = buffer(&stream, 5);
-            let plain = DeviceBuffer::from_slice_in(SyncAlloc, &stream, &[1_u32; LEN]).expect("memory suffices");
+            let plain = DeviceBuffer::from_slice_in(&stream, &[1_u32; LEN], SyncAlloc).expect("memory suffices");
             let mut y = DeviceBuffer::<u32>::zeroed(&stream, LEN).expect("memory suffices");
             let library = Library::from_ptx(test.driver(), kernels::FILL).expect("the PTX is right");
             let kernel = library.kernel::<(&mut [u32], u32, u32)>("fill").expect("the kernel is there");
@@ -124,21 +124,20 @@ fn host_sees_memory_that_a_graph_uses_only_while_the_graph_cannot_be_launched() 
         let mut mapped = MappedBuffer::from_slice(&own, &[1_u32; LEN]).expect("memory suffices");
         let mut unified = UnifiedBuffer::from_slice(&own, &[2_u32; LEN]).expect("memory suffices");
         let mut reader = captured(test, |scope| unified.as_slice_mut().copy_from_device_on(scope, &mapped));
-        assert_eq!(mapped.host().expect("the graph only reads it"), [1; LEN]);
-        assert!(mapped.host_mut().is_err() && unified.host().is_err() && unified.host_mut().is_err());
+        assert_eq!(mapped.host_view().expect("the graph only reads it")[..], [1; LEN]);
         reader.launch(&own).expect("nobody looks");
         {
-            let view = unified.view().expect("nobody else has a view");
+            let view = unified.host_view().expect("nobody else has a view");
             assert_eq!(*view, [1; LEN]);
             let error = reader.launch(&own).expect_err("the host looks at what it writes");
             assert!(error.function().is_none() && error.to_string().contains("view"), "{error}");
         }
-        mapped.view_mut().expect("nobody else has a view").fill(6);
+        mapped.host_view_mut().expect("nobody else has a view").fill(6);
         reader.launch(&own).expect("the view is gone");
-        assert_eq!(*unified.view().expect("nobody else has a view"), [6; LEN]);
+        assert_eq!(*unified.host_view().expect("nobody else has a view"), [6; LEN]);
         drop(reader);
-        mapped.host_mut().expect("no graph uses it any more").fill(7);
-        assert_eq!(unified.host().expect("no graph uses it any more"), [6; LEN]);
+        mapped.host_view_mut().expect("no graph uses it any more").fill(7);
+        assert_eq!(unified.host_view().expect("no graph uses it any more")[..], [6; LEN]);
     });
 }
 
@@ -165,7 +164,7 @@ fn memory_of_a_borrowed_resource_ends_with_its_buffer_and_its_graph_is_refused()
     on_driver(|test| {
         let own = test.stream();
         let limit = LimitedResource::new(StreamOrdered, 1 << 20);
-        let x = DeviceBuffer::from_slice_in(&limit, &own, &[3_u32; LEN]).expect("memory suffices");
+        let x = DeviceBuffer::from_slice_in(&own, &[3_u32; LEN], &limit).expect("memory suffices");
         let mut y = buffer(&own, 0);
         let mut copy = captured(test, |scope| y.as_slice_mut().copy_from_device_on(scope, &x));
         copy.launch(&own).expect("the buffer exists");
@@ -188,7 +187,7 @@ fn leased_buffer_cannot_be_taken_apart_until_the_graph_is_gone() {
         drop(graph);
         let (pointer, resource) = x.into_raw().expect("nobody else uses it");
         // SAFETY: the memory is that of the buffer, and nothing uses it.
-        drop(unsafe { DeviceBuffer::<u32>::from_raw(resource, &own, pointer, LEN) }.expect("it is a buffer"));
+        drop(unsafe { DeviceBuffer::<u32>::from_raw(&own, pointer, LEN, resource) }.expect("it is a buffer"));
     });
 }
 

@@ -7,6 +7,8 @@ mod array;
 mod attribute;
 #[cfg(not(miri))]
 mod behaviour;
+mod borrowed_buffer;
+mod buffer_constructors;
 mod caching;
 mod capture;
 mod capture_closure;
@@ -36,7 +38,6 @@ mod event_pool;
 mod external;
 mod extremes;
 mod fault;
-mod foreign_buffer;
 mod foreign_code;
 mod future;
 mod global;

@@ -2,11 +2,11 @@
 
 use std::sync::OnceLock;
 
-use curium_driver::{Driver, Function};
+use curium_driver::{AttachMode, Driver, Function, Graph};
 use curium_memory::{MemoryLocation, UnifiedBuffer, unified};
 use curium_sim::{Config, Fault};
 use curium_sys::{Api, CUdevice, CUdevice_attribute, CUresult, CudaVersion};
-use curium_tests::on_simulator;
+use curium_tests::{Gate, TestDriver, on_simulator};
 
 #[test]
 fn range_whose_prefetch_was_enqueued_before_another_failed_is_in_use() {
@@ -54,10 +54,110 @@ fn host_may_use_managed_memory_only_if_every_device_allows_it() {
         let driver = unsafe { Driver::from_api(api) }.expect("the simulator initializes");
         let stream = driver.device(0).and_then(|device| device.primary_context()?.stream()).expect("there is a device");
         let mut buffer = UnifiedBuffer::<u32>::zeroed(&stream, 4).expect("memory suffices");
-        for error in [buffer.host().map(drop), buffer.host_mut().map(drop)] {
-            let error = error.expect_err("the other device may work");
-            assert!(error.to_string().contains("copy it"), "{error}");
-        }
+        let error = buffer.host_view().map(drop).expect_err("the other device may work");
+        assert!(error.to_string().contains("no concurrent managed access"), "{error}");
+        buffer.host_view_mut().expect("the buffer is attached to the host").fill(0);
         assert_eq!(buffer.as_slice().to_vec().expect("the buffer can be read"), [0; 4]);
+    });
+}
+
+/// Runs `test` on a device without concurrent managed access, as on Windows.
+fn without_concurrent_access(test: impl FnOnce(&TestDriver, &curium_sim::Simulator)) {
+    on_simulator(Config::new().with_concurrent_managed_access(false), |driver, simulator| test(driver, simulator));
+}
+
+#[test]
+fn host_view_mut_attaches_buffer_to_the_host_without_concurrent_access() {
+    without_concurrent_access(|test, _| {
+        let (stream, other) = (test.stream(), test.stream());
+        let mut buffer = UnifiedBuffer::<u32>::zeroed(&stream, 4).expect("memory suffices");
+        let gate = Gate::on(&other);
+        test.assert_calls(Function::cuStreamAttachMemAsync, 2, || {
+            let mut view = buffer.host_view_mut().expect("work on other memory does not matter");
+            view[1] = 7;
+        });
+        buffer.as_slice_mut().slice(2..).expect("it fits").fill(5).expect("memory can be filled");
+        assert_eq!(buffer.host_view_mut().expect("the work ends")[..], [0, 7, 5, 5]);
+        buffer.as_slice_mut().fill_on(&other, 9).expect("memory can be filled");
+        gate.open();
+        assert_eq!(buffer.as_slice().to_vec().expect("the work ends"), [9; 4]);
+    });
+}
+
+#[test]
+fn host_view_needs_an_attachment_without_concurrent_access() {
+    without_concurrent_access(|test, _| {
+        let (stream, other) = (test.stream(), test.stream());
+        let mut buffer = UnifiedBuffer::from_slice(&stream, &[3_u32; 4]).expect("memory suffices");
+        let refused = |buffer: &UnifiedBuffer<u32>| {
+            let error = buffer.host_view().map(drop).expect_err("kernels may read the buffer meanwhile");
+            assert!(error.function().is_none(), "{error}");
+            assert!(
+                ["`host_view_mut`", "`AttachMode::Host`"].iter().all(|way| error.to_string().contains(way)),
+                "{error}"
+            );
+        };
+        stream.synchronize().expect("the work ends");
+        refused(&buffer);
+        // SAFETY: no device uses the buffer until it is attached to all streams.
+        unsafe { buffer.attach(&other, AttachMode::Host) }.expect("the memory is managed");
+        test.assert_calls(Function::cuStreamAttachMemAsync, 0, || {
+            assert_eq!(buffer.host_view().expect("the host may read it")[..], [3; 4]);
+            buffer.host_view_mut().expect("the host may write it").fill(4);
+        });
+        // SAFETY: only this stream uses the buffer, and it is idle while the views exist.
+        unsafe { buffer.attach(&other, AttachMode::Stream) }.expect("the memory is managed");
+        buffer.as_slice_mut().fill_on(&other, 6).expect("memory can be filled");
+        assert_eq!(buffer.host_view().expect("the stream becomes idle")[..], [6; 4]);
+        assert_eq!(buffer.host_view_mut().expect("the stream is idle")[..], [6; 4]);
+        // SAFETY: every stream may use it from now on.
+        unsafe { buffer.attach(&other, AttachMode::Global) }.expect("the memory is managed");
+        refused(&buffer);
+    });
+}
+
+#[test]
+fn host_view_of_leased_memory_is_attached_and_given_back_to_the_graph() {
+    without_concurrent_access(|test, _| {
+        let stream = test.stream();
+        let mut buffer = UnifiedBuffer::<u32>::zeroed(&stream, 4).expect("memory suffices");
+        let graph = Graph::capture(&test.context(), |scope| buffer.as_slice_mut().fill_on(scope, 8))
+            .expect("it can be captured");
+        let mut graph = graph.instantiate().expect("the graph is sound");
+        {
+            let _view = buffer.host_view_mut().expect("no other view exists");
+            graph.launch(&stream).expect_err("the host accesses the memory");
+        }
+        graph.launch(&stream).expect("the view is gone");
+        assert_eq!(buffer.host_view_mut().expect("the work ends")[..], [8; 4]);
+    });
+}
+
+#[test]
+fn host_view_that_cannot_be_attached_or_waited_for_leaves_the_buffer_as_it_was() {
+    without_concurrent_access(|test, simulator| {
+        let stream = test.stream();
+        let mut buffer = UnifiedBuffer::from_slice(&stream, &[1_u32; 4]).expect("memory suffices");
+        for (function, attached) in [(Function::cuStreamAttachMemAsync, 1), (Function::cuStreamSynchronize, 2)] {
+            simulator.inject(Fault::on(function).call(1).returns(CUresult::CUDA_ERROR_OPERATING_SYSTEM));
+            let error = test.assert_calls(Function::cuStreamAttachMemAsync, attached, || {
+                buffer.host_view_mut().map(drop).expect_err("the call fails")
+            });
+            assert_eq!(error.function(), Some(function), "{error}");
+            simulator.clear_faults();
+            assert_eq!(buffer.host_view_mut().expect("the next one succeeds")[..], [1; 4]);
+        }
+    });
+}
+
+#[test]
+fn managed_memory_is_not_prefetched_to_a_device_without_concurrent_access() {
+    without_concurrent_access(|test, _| {
+        let stream = test.stream();
+        let buffer = UnifiedBuffer::<u32>::zeroed(&stream, 4).expect("memory suffices");
+        let error =
+            buffer.prefetch(&stream, .., MemoryLocation::from(&test.device())).expect_err("the device cannot fault");
+        assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_INVALID_DEVICE), "{error}");
+        buffer.prefetch(&stream, .., MemoryLocation::Host).expect("the host can");
     });
 }

@@ -42,7 +42,7 @@ fn pool_gives_memory_counts_it_and_keeps_it_until_it_is_trimmed() {
         assert!(statistics.reserved > 0, "the pool gave its memory back by itself");
         assert!(statistics.used_high >= 1 << 20 && statistics.reserved_high >= statistics.reserved, "{statistics:?}");
         pool.trim_to(0).expect("a pool can be trimmed");
-        pool.reset_maxima().expect("the maxima can be reset");
+        pool.reset_high_watermarks().expect("the maxima can be reset");
         let statistics = pool.statistics().expect("a pool counts");
         assert_eq!((statistics.reserved, statistics.used_high, statistics.reserved_high), (0, 0, 0));
     });
@@ -56,12 +56,12 @@ fn attributes_are_what_they_were_set_to() {
         pool.set_release_threshold(5 << 20).expect("it can be set");
         assert_eq!(pool.release_threshold().expect("it is an attribute"), 5 << 20);
         for is_set in [false, true] {
-            pool.set_reuses_after_events(is_set).expect("it can be set");
-            pool.set_reuses_opportunistically(!is_set).expect("it can be set");
-            pool.set_reuses_by_waiting(is_set).expect("it can be set");
-            assert_eq!(pool.reuses_after_events().expect("it is an attribute"), is_set);
-            assert_eq!(pool.reuses_opportunistically().expect("it is an attribute"), !is_set);
-            assert_eq!(pool.reuses_by_waiting().expect("it is an attribute"), is_set);
+            pool.set_reuse_follow_event_dependencies(is_set).expect("it can be set");
+            pool.set_reuse_allow_opportunistic(!is_set).expect("it can be set");
+            pool.set_reuse_allow_internal_dependencies(is_set).expect("it can be set");
+            assert_eq!(pool.reuse_follow_event_dependencies().expect("it is an attribute"), is_set);
+            assert_eq!(pool.reuse_allow_opportunistic().expect("it is an attribute"), !is_set);
+            assert_eq!(pool.reuse_allow_internal_dependencies().expect("it is an attribute"), is_set);
         }
     });
 }
@@ -105,19 +105,19 @@ fn pool_refuses_to_grow_beyond_its_maximum() {
 fn current_pool_is_the_default_one_until_it_is_set_and_after_that_pool_ends() {
     on_driver(|test| {
         let device = test.device();
-        let default = MemoryPool::default_of(&device).expect("the device has pools");
-        let before = MemoryPool::current_of(&device).expect("the device has pools");
+        let default = MemoryPool::default_for(&device).expect("the device has pools");
+        let before = MemoryPool::current_for(&device).expect("the device has pools");
         let pool = pool(test);
-        pool.set_current_of(&device).expect("the pool is of this device");
-        let current = MemoryPool::current_of(&device).expect("the device has pools");
+        pool.set_current_for(&device).expect("the pool is of this device");
+        let current = MemoryPool::current_for(&device).expect("the device has pools");
         assert_eq!(current.as_raw(), pool.as_raw());
         let stream = test.stream();
         let buffer = DeviceBuffer::<u8>::zeroed(&stream, 1000).expect("memory suffices");
         assert!(pool.statistics().expect("a pool counts").used >= 1000);
         drop(buffer);
         stream.synchronize().expect("the stream works");
-        before.set_current_of(&device).expect("the pool is of this device");
-        assert_eq!(MemoryPool::current_of(&device).expect("the device has pools").as_raw(), default.as_raw());
+        before.set_current_for(&device).expect("the pool is of this device");
+        assert_eq!(MemoryPool::current_for(&device).expect("the device has pools").as_raw(), default.as_raw());
         // Pools that are not ours are not ended.
         test.assert_calls(Function::cuMemPoolDestroy, 0, || {
             default.close().expect("there is nothing to do");
@@ -224,7 +224,7 @@ fn memory_of_a_pool_has_a_name_once_the_pool_was_exported() {
         stream.synchronize().expect("the stream works");
         let error = pool.export_pointer(pointer).expect_err("the pool was not exported");
         assert_eq!(error.code(), INVALID);
-        assert!(error.to_string().contains("once its pool was exported"), "{error}");
+        assert!(error.to_string().contains("only memory of an exported device pool"), "{error}");
         let descriptor = pool.export_fd().expect("the pool can be shared");
         pool.export_pointer(pointer).expect("now the memory has a name");
         // SAFETY: the memory came from this pool with these figures, and nobody uses it.
@@ -262,15 +262,15 @@ fn current_pool_of_a_location_is_the_one_that_was_set() {
     on_simulator(Config::new(), |test, _| {
         let driver = test.driver();
         let (host, kind) = (Some(MemoryLocation::Host), PoolKind::Pinned);
-        let default = MemoryPool::default_at(driver, host, kind).expect("the host has a pool");
-        let current = MemoryPool::current_at(driver, host, kind).expect("the host has a pool");
+        let default = MemoryPool::default_for_location(driver, host, kind).expect("the host has a pool");
+        let current = MemoryPool::current_for_location(driver, host, kind).expect("the host has a pool");
         assert_eq!(current.as_raw(), default.as_raw());
         let pool =
             MemoryPool::with_options(driver, &PoolOptions::new(MemoryLocation::Host)).expect("there are such pools");
-        pool.set_current_at(host, kind).expect("the pool is of the host");
-        let current = MemoryPool::current_at(driver, host, kind).expect("the host has a pool");
+        pool.set_current_for_location(host, kind).expect("the pool is of the host");
+        let current = MemoryPool::current_for_location(driver, host, kind).expect("the host has a pool");
         assert_eq!(current.as_raw(), pool.as_raw());
-        let error = pool.set_current_at(None, PoolKind::Managed).expect_err("the pool is of another kind");
+        let error = pool.set_current_for_location(None, PoolKind::Managed).expect_err("the pool is of another kind");
         assert_eq!(error.code(), INVALID);
     });
 }

@@ -39,7 +39,7 @@ fn fill(test: &TestDriver, pointer: DevicePointer<u8>, value: u8, bytes: usize) 
 fn pinned_buffer_of_a_node_is_copied_from_and_to_like_any_other() {
     on_node(DeviceAttribute::HOST_NUMA_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED, |test, node| {
         let (context, stream) = (test.context(), test.stream());
-        let mut pinned = PinnedBuffer::<u32>::zeroed_on_node(&context, node, 3000).expect("the node has memory");
+        let mut pinned = PinnedBuffer::<u32>::zeroed_on_node(&context, 3000, node).expect("the node has memory");
         assert_eq!(pinned[..], [0; 3000]);
         pinned[2999] = 7;
         let buffer = DeviceBuffer::from_slice(&stream, &pinned).expect("memory suffices");
@@ -55,7 +55,7 @@ fn pinned_buffer_of_a_node_that_there_is_not_is_an_error_that_names_it() {
     on_driver(|test| {
         for node in [4095, u32::MAX] {
             let error =
-                PinnedBuffer::<u32>::zeroed_on_node(&test.context(), node, 1).expect_err("there is no such node");
+                PinnedBuffer::<u32>::zeroed_on_node(&test.context(), 1, node).expect_err("there is no such node");
             assert!(error.to_string().contains(&format!("NUMA node {node}")), "{error}");
         }
     });
@@ -64,7 +64,7 @@ fn pinned_buffer_of_a_node_that_there_is_not_is_an_error_that_names_it() {
 #[test]
 fn pinned_buffer_of_a_node_whose_memory_cannot_be_unmapped_is_given_back() {
     on_simulator(Config::new(), |test, simulator| {
-        let pinned = PinnedBuffer::<u8>::zeroed_on_node(&test.context(), 0, 10).expect("the node has memory");
+        let pinned = PinnedBuffer::<u8>::zeroed_on_node(&test.context(), 10, 0).expect("the node has memory");
         simulator.inject(Fault::on(Function::cuMemUnmap).returns(CUresult::CUDA_ERROR_OPERATING_SYSTEM));
         let (pinned, error) = pinned.close().expect_err("the driver refuses once").into_parts();
         assert_eq!(error.function(), Some(Function::cuMemUnmap));
@@ -133,7 +133,7 @@ fn managed_memory_goes_to_a_node_and_prefers_it() {
             assert!(told.is_none_or(|told| told == location(node)), "{told:?}");
         }
         buffer.prefetch(&stream, .., MemoryLocation::HostNumaCurrent).expect("this thread is on a node");
-        assert_eq!(buffer.host().expect("nothing writes"), vec![0; 64 << 10]);
+        assert_eq!(buffer.host_view().expect("nothing writes")[..], vec![0; 64 << 10]);
         let error = buffer.prefetch(&stream, .., MemoryLocation::HostNuma(4095)).expect_err("there is no such node");
         assert!(error.to_string().contains("NUMA node 4095"), "{error}");
     });

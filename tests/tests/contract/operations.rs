@@ -166,7 +166,7 @@ pub(crate) const OPERATIONS: &[Operation] = &[
     ("DeviceBuffer::copy_from_slice", |fixture| made(fixture.buffer.copy_from_slice(&[4; LEN])?)),
     ("DeviceBuffer::copy_to_slice", |fixture| made(fixture.buffer.copy_to_slice(&mut [0; LEN])?)),
     ("DeviceBuffer::to_vec", |fixture| made(fixture.buffer.to_vec()?)),
-    ("DeviceBuffer::copy_from_buffer", |fixture| made(fixture.target.copy_from_buffer(&fixture.buffer)?)),
+    ("DeviceBuffer::copy_from_device", |fixture| made(fixture.target.copy_from_device(&fixture.buffer)?)),
     ("DeviceBuffer::bind and DeviceBuffer::launched", |fixture| {
         made(stream_work::copy(&fixture.stream, &mut fixture.target, &fixture.buffer)?)
     }),

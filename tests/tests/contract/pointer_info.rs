@@ -3,7 +3,7 @@
 use curium_driver::{DevicePointer, MemoryHandleTypes};
 use curium_memory::virtual_memory::{AddressRange, Granularity, PhysicalMemory, PhysicalOptions};
 use curium_memory::{
-    DeviceBuffer, DeviceSlice, MemoryAccess, MemoryKind, PinnedBuffer, PinnedFlags, PointerInfo, PointerSharing,
+    DeviceBuffer, DeviceSlice, MemoryAccess, MemoryType, PinnedBuffer, PinnedFlags, PointerInfo, PointerSharing,
     SyncAlloc, UnifiedBuffer, address_range,
 };
 use curium_sim::Config;
@@ -18,7 +18,7 @@ fn pointer_tells_with_whom_its_memory_can_be_shared() {
             let sharing = PointerSharing::of(&test.context(), pointer).expect("it can be asked");
             sharing.expect("it is known")
         };
-        let plain = DeviceBuffer::<u8, _>::zeroed_in(SyncAlloc, &stream, 100).expect("memory suffices");
+        let plain = DeviceBuffer::<u8, _>::zeroed_in(&stream, 100, SyncAlloc).expect("memory suffices");
         let of_plain = about(plain.as_pointer());
         assert_eq!((of_plain.access, of_plain.handle_types), (MemoryAccess::ReadWrite, MemoryHandleTypes::empty()));
         assert!(of_plain.is_ipc_capable);
@@ -69,9 +69,9 @@ fn pointer_information_tells_kinds_of_memory_apart() {
         let about = |pointer| PointerInfo::of(driver, pointer).expect("it can be asked").expect("it is known");
         let pooled = DeviceBuffer::<u8>::zeroed(&stream, 100).expect("memory suffices");
         let info = about(pooled.as_pointer());
-        assert_eq!((info.kind, info.is_pooled, info.is_managed), (MemoryKind::Device, true, false));
+        assert_eq!((info.kind, info.is_pooled, info.is_managed), (MemoryType::Device, true, false));
         assert_eq!((info.host_address, info.device), (None, test.device().as_raw()));
-        let plain = DeviceBuffer::<u8, _>::zeroed_in(SyncAlloc, &stream, 100).expect("memory suffices");
+        let plain = DeviceBuffer::<u8, _>::zeroed_in(&stream, 100, SyncAlloc).expect("memory suffices");
         let (start, info) = (plain.as_pointer().as_raw(), about(plain.as_pointer().wrapping_add(50)));
         assert_eq!((info.range.clone(), info.is_pooled), (start..start + 100, false));
         assert_ne!(info.buffer_id, about(pooled.as_pointer()).buffer_id);
@@ -82,7 +82,7 @@ fn pointer_information_tells_kinds_of_memory_apart() {
         let pinned = PinnedBuffer::<u8>::zeroed(&test.context(), 100, PinnedFlags::empty()).expect("memory suffices");
         let address = pinned.as_ptr().expose_provenance() as u64;
         let info = about(DevicePointer::from_raw(address));
-        assert_eq!((info.kind, info.host_address), (MemoryKind::Host, Some(address)));
+        assert_eq!((info.kind, info.host_address), (MemoryType::Host, Some(address)));
         let ordinary = Box::new(1_u8);
         let address = (&raw const *ordinary).expose_provenance() as u64;
         let unknown = DevicePointer::<u8>::from_raw(address);

@@ -110,7 +110,7 @@ impl<'a> Program<'a> {
     fn new(world: &'a World<'a>, seed: u64) -> Self {
         let mut dice = Dice(seed);
         let (stream, model) = (&world.streams[dice.below(world.streams.len())], dice.values(LEN));
-        let array = Array::from_slice(stream, ArrayShape::line(LEN), ArrayFlags::empty(), &model);
+        let array = Array::from_slice(stream, &model, ArrayShape::new_1d(LEN), ArrayFlags::empty());
         let array = (array.expect("memory suffices"), model);
         let mut program =
             Self { dice, world, pieces: Vec::new(), pending: Vec::new(), array, graphs: Graphs::default(), made: 0 };
@@ -191,9 +191,9 @@ impl<'a> Program<'a> {
         let only_reads = self.dice.below(2) == 0;
         let Piece { memory, model, .. } = &mut self.pieces[at];
         if only_reads {
-            assert!(memory.seen().is_none_or(|seen| seen == model.as_slice()));
-        } else if let Some(host) = memory.host() {
-            assert_eq!(host, model);
+            assert!(memory.seen().is_none_or(|seen| *seen == *model.as_slice()));
+        } else if let Some(mut host) = memory.host() {
+            assert_eq!(*host, **model);
             host[offset] = value;
             model[offset] = value;
         }

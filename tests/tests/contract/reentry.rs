@@ -50,7 +50,7 @@ fn upstream_that_allocates_from_its_cache_gets_an_error_and_the_figures() {
         let options = CachingOptions::new().with_cache(true);
         let cache = CachingResource::with_upstream(&test.context(), &options, upstream).expect("a cache can be made");
         *cell.lock().unwrap_or_else(PoisonError::into_inner) = Some(cache.clone());
-        let buffer = DeviceBuffer::<u8, _>::uninit_in(cache.clone(), &stream, 1000).expect("the outer one succeeds");
+        let buffer = DeviceBuffer::<u8, _>::uninit_in(&stream, 1000, cache.clone()).expect("the outer one succeeds");
         let (nested, statistics) = take(&seen);
         drop(take(&cell));
         assert_reentrant(nested);
@@ -74,7 +74,7 @@ fn observer_that_allocates_from_a_growing_arena_gets_an_error() {
         };
         let guard = observe_calls(During::call_of(Function::cuMemCreate, action));
         let buffer =
-            DeviceBuffer::<u8, _>::uninit_in(Arc::clone(&arena), &stream, 1000).expect("the outer one succeeds");
+            DeviceBuffer::<u8, _>::uninit_in(&stream, 1000, Arc::clone(&arena)).expect("the outer one succeeds");
         drop(guard);
         assert_reentrant(take(&seen));
         assert!(arena.reserved_bytes() >= 1000);

@@ -55,7 +55,7 @@ fn all(test: &TestDriver) -> Vec<(&'static str, Arc<dyn Resource>)> {
     let table = || {
         let table = ResourceTable::export(caching(test), &context);
         // SAFETY: the table is ours, nobody else uses it, and its functions are those of a resource.
-        unsafe { curium_memory::ForeignResource::from_table(table) }.expect("the table is whole")
+        unsafe { curium_memory::ExternalResource::from_table(table) }.expect("the table is whole")
     };
     vec![
         ("StreamOrdered", Arc::new(StreamOrdered)),
@@ -65,7 +65,7 @@ fn all(test: &TestDriver) -> Vec<(&'static str, Arc<dyn Resource>)> {
         ("Pinned", Arc::new(Pinned)),
         ("Arena", Arc::new(Arena::new(&context).expect("memory can be mapped"))),
         ("CachingResource", Arc::new(caching(test))),
-        ("ForeignResource", Arc::new(table())),
+        ("ExternalResource", Arc::new(table())),
         ("LimitedResource", Arc::new(LimitedResource::new(StreamOrdered, 1 << 30))),
         ("Statistics", Arc::new(Statistics::new(StreamOrdered))),
         ("LeakTracker", Arc::new(LeakTracker::new(StreamOrdered))),
@@ -136,11 +136,11 @@ fn sizes_and_alignments_that_cannot_be_are_errors_with_the_figures() {
         for (resource, largest) in sources {
             let beyond = largest * 2;
             let cases = [
-                (0, 16, "the size is 0".to_owned()),
-                (usize::MAX, 16, "18446744073709551615 bytes are more than the address space holds".to_owned()),
-                (16, 0, "an alignment of 0 bytes is not a power of two".to_owned()),
-                (16, 24, "an alignment of 24 bytes is not a power of two".to_owned()),
-                (16, beyond, format!("an alignment of {beyond} bytes is more than the {largest} that are possible")),
+                (0, 16, "zero size".to_owned()),
+                (usize::MAX, 16, "size overflow (18446744073709551615 bytes)".to_owned()),
+                (16, 0, "invalid alignment (0 bytes is not a power of two)".to_owned()),
+                (16, 24, "invalid alignment (24 bytes is not a power of two)".to_owned()),
+                (16, beyond, format!("unsupported alignment ({beyond} bytes, at most {largest})")),
             ];
             for (bytes, alignment, expected) in cases {
                 let error = resource.allocate(&stream, bytes, alignment).expect_err("the request is refused");

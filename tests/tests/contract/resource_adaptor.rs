@@ -1,6 +1,5 @@
 //! Resources around resources: what they count, refuse, know and write down.
 
-use std::mem::MaybeUninit;
 use std::panic::Location;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak, mpsc};
@@ -284,12 +283,12 @@ fn buffers_are_tracked_and_recorded_with_the_line_that_creates_them() {
                 drop(buffer);
             }};
         }
-        assert_site!(DeviceBuffer::<u32, _>::uninit_in(resource, stream, 4));
-        assert_site!(DeviceBuffer::<u32, _>::zeroed_in(resource, stream, 4));
-        assert_site!(DeviceBuffer::filled_in(resource, stream, 7_u32, 4));
-        assert_site!(DeviceBuffer::from_slice_in(resource, stream, &[7_u32; 4]));
-        assert_site!(DeviceBuffer::<MaybeUninit<u32>, _>::places_in(resource, stream, 4));
-        assert_site!(DeviceBox::new_in(resource, stream, 7_u32));
+        assert_site!(DeviceBuffer::<u32, _>::uninit_in(stream, 4, resource));
+        assert_site!(DeviceBuffer::<u32, _>::zeroed_in(stream, 4, resource));
+        assert_site!(DeviceBuffer::filled_in(stream, 4, 7_u32, resource));
+        assert_site!(DeviceBuffer::from_slice_in(stream, &[7_u32; 4], resource));
+        assert_site!(DeviceBuffer::<u32, _>::maybe_uninit_in(stream, 4, resource));
+        assert_site!(DeviceBox::new_in(stream, 7_u32, resource));
     });
 }
 
@@ -314,7 +313,7 @@ fn writer_that_panics_loses_its_lines_and_harms_no_allocation() {
         let stream = test.stream();
         let resource =
             AllocationRecorder::to_writer(StreamOrdered, Acting(|| panic!("this panic is part of the test")));
-        let buffer = DeviceBuffer::<u8, _>::zeroed_in(&resource, &stream, 16).expect("memory suffices");
+        let buffer = DeviceBuffer::<u8, _>::zeroed_in(&stream, 16, &resource).expect("memory suffices");
         drop(buffer);
         assert_eq!(resource.lost(), 3, "the header, the allocation and the free");
         resource.flush().expect_err("the writer panics");
@@ -331,14 +330,14 @@ fn writer_may_use_the_resource_that_it_records() {
             if let Some(resource) = inner.get().and_then(Weak::upgrade)
                 && counted.fetch_add(1, Ordering::Relaxed) == 0
             {
-                drop(DeviceBuffer::<u8, _>::uninit_in(&*resource, &used, 16).expect("memory suffices"));
+                drop(DeviceBuffer::<u8, _>::uninit_in(&used, 16, &*resource).expect("memory suffices"));
             }
         });
         let resource = Arc::new(AllocationRecorder::to_writer(StreamOrdered, writer));
         shared.set(Arc::downgrade(&resource)).map_err(drop).expect("it is set once");
         let (finished, has_finished) = mpsc::channel();
         let thread = std::thread::spawn(move || {
-            drop(DeviceBuffer::<u8, _>::uninit_in(&*resource, &stream, 16).expect("memory suffices"));
+            drop(DeviceBuffer::<u8, _>::uninit_in(&stream, 16, &*resource).expect("memory suffices"));
             resource.flush().expect("the writer flushes");
             finished.send(resource.lost()).expect("the test waits");
         });

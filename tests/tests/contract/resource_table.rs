@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use curium_driver::{DevicePointer, Result, Stream};
 use curium_memory::{
-    CachingOptions, CachingResource, ForeignResource, LimitedResource, Resource, ResourceTable, Statistics,
+    CachingOptions, CachingResource, ExternalResource, LimitedResource, Resource, ResourceTable, Statistics,
     StreamOrdered,
 };
 use curium_sys::{CUdeviceptr, CUresult, CUstream};
@@ -73,17 +73,14 @@ fn resource_of_c_is_a_resource_and_is_released_once() {
             release: Some(release),
         };
         // SAFETY: nobody else uses the table, whose functions may be called from any thread; no memory is used.
-        let resource = unsafe { ForeignResource::from_table(table) }.expect("the table is whole");
+        let resource = unsafe { ExternalResource::from_table(table) }.expect("the table is whole");
         let pointer = resource.allocate(&stream, 77, 256).expect("the table allocates");
         assert_eq!(pointer.as_raw(), 77_000);
         // SAFETY: the memory came from this resource with these figures.
         unsafe { resource.deallocate(&stream, pointer, 77, 256) }.expect("the table frees");
         assert!(resource.allocate(&stream, 1, 256).expect_err("memory is short").is_out_of_memory());
         let error = resource.allocate(&stream, 2, 256).expect_err("the table refuses");
-        assert_eq!(
-            error.to_string(),
-            "ForeignResource::allocate: the resource behind it returned code 800 for 2 bytes"
-        );
+        assert_eq!(error.to_string(), "ExternalResource::allocate: the C function failed (code 800, 2 bytes)");
         assert_eq!(released.load(Ordering::Relaxed), 0);
         drop(resource);
         assert_eq!(released.load(Ordering::Relaxed), 1);
@@ -94,7 +91,7 @@ fn resource_of_c_is_a_resource_and_is_released_once() {
 fn table_without_a_function_is_refused() {
     let table = ResourceTable { context: std::ptr::null_mut(), allocate: None, deallocate: None, release: None };
     // SAFETY: the table is refused.
-    unsafe { ForeignResource::from_table(table) }.expect_err("there is no function");
+    unsafe { ExternalResource::from_table(table) }.expect_err("there is no function");
 }
 
 /// The table's allocation as C calls it.

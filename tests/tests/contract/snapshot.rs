@@ -326,7 +326,7 @@ fn segments_that_come_and_go_are_events_of_the_snapshot() {
             resource.trim(&stream, 0).expect("nothing uses the segments");
             live.push((resource.allocate(&stream, 5 * mib, 256).expect("memory suffices"), 5 * mib));
             let events = resource.events();
-            let segments: Vec<_> = events.iter().filter(|event| event.kind.is_of_segment()).collect();
+            let segments: Vec<_> = events.iter().filter(|event| event.kind.is_segment_event()).collect();
             let (came, went) = segments.iter().partition::<Vec<_>, _>(|event| {
                 matches!(event.kind, EventKind::MapSegment | EventKind::AllocateSegment)
             });

@@ -71,7 +71,7 @@ fn cache_dropped_while_another_thread_captures_waits_for_its_streams_and_unmaps(
         let stream = test.stream();
         let resource = caching(&stream);
         let gate = Gate::on(&stream);
-        let mut buffer = DeviceBuffer::<u8, _>::uninit_in(&resource, &stream, 1 << 20).expect("memory suffices");
+        let mut buffer = DeviceBuffer::<u8, _>::uninit_in(&stream, 1 << 20, &resource).expect("memory suffices");
         buffer.as_slice_mut().fill(7).expect("the buffer can be filled");
         drop(buffer);
         let unmapped = || test.simulator().map_or(0, |simulator| simulator.calls(Function::cuMemUnmap));
@@ -95,7 +95,7 @@ fn cache_whose_wait_fails_once_waits_again() {
         let stream = stream(driver);
         let resource = caching(&stream);
         let gate = Gate::on(&stream);
-        drop(DeviceBuffer::<u8, _>::zeroed_in(&resource, &stream, 1 << 20).expect("memory suffices"));
+        drop(DeviceBuffer::<u8, _>::zeroed_in(&stream, 1 << 20, &resource).expect("memory suffices"));
         for function in [Function::cuStreamSynchronize, Function::cuCtxSynchronize, Function::cuCtxSynchronize_v2] {
             simulator.inject(Fault::on(function).returns(CODE));
         }
@@ -120,7 +120,7 @@ fn cache_that_cannot_wait_leaks_its_segment_and_reports_it() {
         let stream = stream(driver);
         let resource = caching(&stream);
         let gate = Gate::on(&stream);
-        drop(DeviceBuffer::<u8, _>::zeroed_in(&resource, &stream, 1 << 20).expect("memory suffices"));
+        drop(DeviceBuffer::<u8, _>::zeroed_in(&stream, 1 << 20, &resource).expect("memory suffices"));
         for function in [Function::cuStreamSynchronize, Function::cuCtxSynchronize, Function::cuCtxSynchronize_v2] {
             simulator.inject(Fault::on(function).always().returns(CODE));
         }
@@ -146,9 +146,9 @@ fn segment_with_a_forgotten_buffer_is_leaked_and_the_others_are_unmapped() {
         let stream = stream(driver);
         let resource = caching(&stream);
         let gate = Gate::on(&stream);
-        let mut forgotten = DeviceBuffer::<u8, _>::zeroed_in(&resource, &stream, 20 << 20).expect("memory suffices");
+        let mut forgotten = DeviceBuffer::<u8, _>::zeroed_in(&stream, 20 << 20, &resource).expect("memory suffices");
         forgotten.as_slice_mut().fill(1).expect("the buffer can be filled");
-        drop(DeviceBuffer::<u8, _>::uninit_in(&resource, &stream, 40 << 20).expect("memory suffices"));
+        drop(DeviceBuffer::<u8, _>::uninit_in(&stream, 40 << 20, &resource).expect("memory suffices"));
         assert_eq!(resource.segments().len(), 2);
         std::mem::forget(forgotten);
         gate.open();
@@ -169,7 +169,7 @@ fn piece_of_another_resource_with_a_forgotten_buffer_stays_with_that_resource() 
         let options = CachingOptions::new().with_cache(true);
         let resource = CachingResource::with_upstream(stream.context(), &options, Arc::new(caching(&stream)));
         let resource = resource.expect("a resource can be made");
-        std::mem::forget(DeviceBuffer::<u8, _>::zeroed_in(&resource, &stream, 16).expect("memory suffices"));
+        std::mem::forget(DeviceBuffer::<u8, _>::zeroed_in(&stream, 16, &resource).expect("memory suffices"));
         drop(resource);
         assert_eq!(simulator.calls(Function::cuMemUnmap), 0, "the memory is in use");
         assert!(driver.leaked_memory().bytes >= SEGMENT);
@@ -181,7 +181,7 @@ fn arena_with_a_forgotten_buffer_leaks_its_memory_and_reports_it() {
     let reports = leaking(|driver, simulator| {
         let stream = stream(driver);
         let arena = Arena::new(stream.context()).expect("memory can be mapped");
-        std::mem::forget(DeviceBuffer::<u8, _>::zeroed_in(&arena, &stream, 16).expect("memory suffices"));
+        std::mem::forget(DeviceBuffer::<u8, _>::zeroed_in(&stream, 16, &arena).expect("memory suffices"));
         drop(arena);
         assert_eq!(simulator.calls(Function::cuMemUnmap), 0, "the memory is in use");
         assert_eq!(driver.leaked_memory().bytes, 2 << 20);
@@ -197,7 +197,7 @@ fn arena_dropped_while_another_thread_captures_unmaps() {
     on_driver(|test| {
         let stream = test.stream();
         let arena = Arena::new(&test.context()).expect("memory can be mapped");
-        drop(DeviceBuffer::<u8, _>::zeroed_in(&arena, &stream, 16).expect("memory suffices"));
+        drop(DeviceBuffer::<u8, _>::zeroed_in(&stream, 16, &arena).expect("memory suffices"));
         during_a_capture(test, || drop(arena));
         assert_eq!(test.driver().leaked_memory().bytes, 0);
     });
@@ -209,13 +209,13 @@ fn block_of_an_arena_that_cannot_be_waited_for_is_not_handed_out_again() {
         let (stream, other) = (stream(driver), stream(driver));
         let arena = Arena::new(stream.context()).expect("memory can be mapped");
         let gate = Gate::on(&stream);
-        let buffer = DeviceBuffer::<u8, _>::zeroed_in(&arena, &stream, 1 << 20).expect("memory suffices");
+        let buffer = DeviceBuffer::<u8, _>::zeroed_in(&stream, 1 << 20, &arena).expect("memory suffices");
         let address = buffer.as_pointer();
         simulator.inject(Fault::on(Function::cuStreamSynchronize).always().returns(CODE));
         drop(buffer);
         simulator.clear_faults();
         assert_eq!((driver.leaked_memory().allocations, driver.leaked_memory().bytes), (1, 1 << 20));
-        let next = DeviceBuffer::<u8, _>::uninit_in(&arena, &other, 1 << 20).expect("memory suffices");
+        let next = DeviceBuffer::<u8, _>::uninit_in(&other, 1 << 20, &arena).expect("memory suffices");
         assert_ne!(next.as_pointer(), address, "the memory is in use");
         gate.open();
     });
@@ -228,7 +228,7 @@ fn memory_that_cannot_be_waited_for_is_not_freed() {
         let reports = leaking(|driver, simulator| {
             let stream = stream(driver);
             let gate = Gate::on(&stream);
-            let buffer = DeviceBuffer::<u8, _>::zeroed_in(source, &stream, 4096).expect("memory suffices");
+            let buffer = DeviceBuffer::<u8, _>::zeroed_in(&stream, 4096, source).expect("memory suffices");
             simulator.inject(Fault::on(Function::cuStreamSynchronize).always().returns(CODE));
             drop(buffer);
             let freed = [Function::cuMemFree_v2, Function::cuMemFreeHost].map(|function| simulator.calls(function));

@@ -4,8 +4,8 @@ use curium_driver::{
     Argument, ComputeCapability, Context, DevicePointer, Error, Function, LaunchConfig, Library, Parameter, Result,
 };
 use curium_memory::{
-    DeviceBuffer, Im2col, Im2colWide, TensorDataType as Type, TensorFill, TensorInterleave, TensorL2Promotion,
-    TensorLayout, TensorMap, TensorRead, TensorSwizzle, TensorView, TensorViewMut, TensorWrite, WideMode,
+    DeviceBuffer, Im2col, Im2colWide, Im2colWideMode, TensorDataType as Type, TensorFill, TensorInterleave,
+    TensorL2Promotion, TensorLayout, TensorMap, TensorRead, TensorSwizzle, TensorView, TensorViewMut, TensorWrite,
 };
 use curium_tests::{Gate, TestDriver, guard, on_driver, stream_work};
 
@@ -40,8 +40,8 @@ fn tensors_of_all_ranks_and_kinds_are_described() {
             assert_ne!(map.to_words(), [0; 16]);
         }
         for rank in 3..=5 {
-            let layout =
-                TensorLayout::new(Type::Float16, pointer, &extents[..rank]).with_steps(&[1, 2, 1, 1, 1][..rank]);
+            let layout = TensorLayout::new(Type::Float16, pointer, &extents[..rank])
+                .with_element_strides(&[1, 2, 1, 1, 1][..rank]);
             let pixels = Im2col {
                 lower: &[-1, -1, -1][..rank - 2],
                 upper: &[-1, 1, 1][..rank - 2],
@@ -68,7 +68,7 @@ fn map_of_another_address_differs_in_nothing_else() {
         map.replace_address(&context, second.as_pointer()).expect("the address is aligned");
         assert_eq!(map.to_words(), wanted.to_words());
         let error = map.replace_address(&context, at(8)).expect_err("the address is not aligned");
-        assert!(error.to_string().contains("the address 0x8 is no multiple of 16"), "{error}");
+        assert!(error.to_string().contains("misaligned address (0x8, alignment 16)"), "{error}");
     });
 }
 
@@ -89,36 +89,42 @@ fn tensor_that_the_accelerator_cannot_take_is_refused_before_the_driver_is_calle
         let context = test.context();
         let tiled = |layout: &TensorLayout, elements: &[u32]| TensorMap::tiled(&context, layout, elements);
         test.assert_calls(Function::cuTensorMapEncodeTiled, 0, || {
-            refused(tiled(&layout(&[]), &[]), "0 dimensions; there may be 1 to 5");
-            refused(tiled(&layout(&[4; 6]), &[4; 6]), "6 dimensions; there may be 1 to 5");
+            refused(tiled(&layout(&[]), &[]), "unsupported rank (0, allowed: 1 to 5)");
+            refused(tiled(&layout(&[4; 6]), &[4; 6]), "unsupported rank (6, allowed: 1 to 5)");
             let interleaved = layout(&[8, 8]).with_interleave(TensorInterleave::Bytes16);
-            refused(tiled(&interleaved, &[8, 8]), "2 dimensions; there may be 3 to 5");
-            refused(tiled(&TensorLayout::new(Type::Uint8, at(8), &[64]), &[64]), "0x8 is no multiple of 16");
+            refused(tiled(&interleaved, &[8, 8]), "unsupported rank (2, allowed: 3 to 5)");
+            refused(
+                tiled(&TensorLayout::new(Type::Uint8, at(8), &[64]), &[64]),
+                "misaligned address (0x8, alignment 16)",
+            );
             let packed = TensorLayout::new(Type::Packed4Align16, at(16), &[128]);
-            refused(tiled(&packed, &[128]), "0x10 is no multiple of 32");
+            refused(tiled(&packed, &[128]), "misaligned address (0x10, alignment 32)");
             let packed = TensorLayout::new(Type::Packed6Align16, at(0), &[100]);
-            refused(tiled(&packed, &[100]), "100 elements of Packed6Align16, which is no multiple of 128");
-            refused(tiled(&layout(&[8, 0]), &[8, 1]), "an extent of 0 elements; there may be 1 to 4294967296");
-            refused(tiled(&layout(&[3, 4]), &[4, 4]), "a stride of 12 bytes; strides are multiples of 16");
-            refused(tiled(&layout(&[4, 4]).with_strides(&[1 << 40]), &[4, 4]), "a stride of 1099511627776 bytes");
-            refused(tiled(&layout(&[4, 4]).with_strides(&[16, 64]), &[4, 4]), "2 strides for a tensor of 2 dimensions");
-            refused(tiled(&layout(&[4, 4]).with_steps(&[1, 9]), &[4, 4]), "a step of 9; steps are 1 to 8");
-            refused(tiled(&layout(&[4, 4]).with_steps(&[1]), &[4, 4]), "1 steps for a tensor of 2 dimensions");
-            refused(tiled(&layout(&[4, 4]), &[4]), "a box of 1 dimensions for a tensor of 2");
+            refused(tiled(&packed, &[100]), "100 elements of Packed6Align16, not a multiple of 128");
+            refused(tiled(&layout(&[8, 0]), &[8, 1]), "invalid extent (0 elements, allowed: 1 to 4294967296)");
+            refused(tiled(&layout(&[3, 4]), &[4, 4]), "invalid stride (12 bytes, allowed: multiples of 16");
+            refused(tiled(&layout(&[4, 4]).with_strides(&[1 << 40]), &[4, 4]), "invalid stride (1099511627776 bytes");
             refused(
-                tiled(&layout(&[512, 4]), &[257, 4]),
-                "a box of 257 elements in a dimension; there may be 1 to 256",
+                tiled(&layout(&[4, 4]).with_strides(&[16, 64]), &[4, 4]),
+                "wrong number of strides (2 for rank 2, expected 1)",
             );
-            refused(tiled(&layout(&[8, 4]), &[3, 4]), "a box of 12 bytes in the innermost dimension");
+            refused(
+                tiled(&layout(&[4, 4]).with_element_strides(&[1, 9]), &[4, 4]),
+                "invalid element stride (9, allowed: 1 to 8)",
+            );
+            refused(
+                tiled(&layout(&[4, 4]).with_element_strides(&[1]), &[4, 4]),
+                "wrong number of element strides (1 for rank 2, expected 2)",
+            );
+            refused(tiled(&layout(&[4, 4]), &[4]), "wrong number of box dimensions (1 for rank 2)");
+            refused(tiled(&layout(&[512, 4]), &[257, 4]), "invalid box extent (257 elements, allowed: 1 to 256)");
+            refused(tiled(&layout(&[8, 4]), &[3, 4]), "12 bytes in the innermost dimension is not a multiple of 16");
             let swizzled = layout(&[64, 4]).with_swizzle(TensorSwizzle::Bytes64);
-            refused(
-                tiled(&swizzled, &[32, 4]),
-                "128 bytes in the innermost dimension, more than the 64 of the swizzle",
-            );
+            refused(tiled(&swizzled, &[32, 4]), "128 bytes in the innermost dimension, at most 64");
             let interleaved = layout(&[8, 8, 8]).with_interleave(TensorInterleave::Bytes32);
-            refused(tiled(&interleaved, &[8, 8, 8]), "the swizzle None for an interleave of 32 bytes");
+            refused(tiled(&interleaved, &[8, 8, 8]), "unsupported swizzle (None, an interleave of 32 bytes");
             let filled = TensorLayout::new(Type::Int32, at(0), &[4, 4]).with_fill(TensorFill::Nan);
-            refused(tiled(&filled, &[4, 4]), "NaN outside of a tensor of Int32");
+            refused(tiled(&filled, &[4, 4]), "unsupported fill (NaN for Int32");
         });
     });
 }
@@ -131,30 +137,33 @@ fn pixels_that_the_accelerator_cannot_take_are_refused_before_the_driver_is_call
         let fine = Im2col { lower: &[0, 0], upper: &[0, 0], channels_per_pixel: 16, pixels_per_column: 64 };
         let im2col = |pixels: Im2col<'_>| TensorMap::im2col(&context, &images, &pixels);
         test.assert_calls(Function::cuTensorMapEncodeIm2col, 0, || {
-            refused(im2col(Im2col { lower: &[0], ..fine }), "1 offsets of a corner for a tensor of 4 dimensions");
+            refused(
+                im2col(Im2col { lower: &[0], ..fine }),
+                "wrong number of corner offsets (1 for rank 4, expected 2)",
+            );
             refused(
                 im2col(Im2col { upper: &[0, 128], ..fine }),
-                "an offset of 128 pixels; for 4 dimensions they are -128 to 127",
+                "invalid corner offset (128 pixels, allowed for rank 4: -128 to 127)",
             );
-            refused(im2col(Im2col { lower: &[32, 0], ..fine }), "offsets of 32 and 0 pixels, which leave nothing");
+            refused(im2col(Im2col { lower: &[32, 0], ..fine }), "empty bounding box (offsets 32 and 0");
             refused(
                 im2col(Im2col { channels_per_pixel: 257, ..fine }),
-                "257 channels of a pixel; there may be 1 to 256",
+                "invalid number of channels (257 per pixel, allowed: 1 to 256)",
             );
             refused(
                 im2col(Im2col { pixels_per_column: 1025, ..fine }),
-                "1025 pixels in a column; there may be 1 to 1024",
+                "invalid number of pixels (1025 per column, allowed: 1 to 1024)",
             );
             let flat = layout(&[16, 32]);
-            refused(TensorMap::im2col(&context, &flat, &fine), "2 dimensions; there may be 3 to 5");
+            refused(TensorMap::im2col(&context, &flat, &fine), "unsupported rank (2, allowed: 3 to 5)");
             let wide = Im2colWide {
                 lower: 0,
                 upper: 0,
                 channels_per_pixel: 16,
                 pixels_per_column: 64,
-                mode: WideMode::Column,
+                mode: Im2colWideMode::Column,
             };
-            refused(TensorMap::im2col_wide(&context, &images, &wide), "the swizzle None; there may be Bytes64");
+            refused(TensorMap::im2col_wide(&context, &images, &wide), "unsupported swizzle (None, allowed: Bytes64");
         });
     });
 }
@@ -190,10 +199,10 @@ fn view_of_a_tensor_that_its_memory_does_not_hold_is_refused() {
             (
                 tight(&[32, 33]),
                 &[4, 1][..],
-                format!("a tensor of 4224 bytes at {address:#x} is not within 4096 bytes at {address:#x}"),
+                format!("tensor out of bounds (4224 bytes at {address:#x}, memory of 4096 bytes at {address:#x})"),
             ),
-            (tight(&[32, 32]).with_strides(&[256]), &[4, 1], "a tensor of 8064 bytes".to_owned()),
-            (TensorLayout::new(Type::Float32, at(end), &[4, 1]), &[4, 1], format!("a tensor of 16 bytes at {end:#x}")),
+            (tight(&[32, 32]).with_strides(&[256]), &[4, 1], "tensor out of bounds (8064 bytes".to_owned()),
+            (TensorLayout::new(Type::Float32, at(end), &[4, 1]), &[4, 1], format!("(16 bytes at {end:#x}")),
             (TensorLayout::new(Type::Float32, at(address - 16), &[4, 1]), &[4, 1], format!("at {:#x}", address - 16)),
             (
                 tight(&[8, 8, 8]).with_interleave(TensorInterleave::Bytes16),
@@ -219,7 +228,7 @@ fn view_that_is_written_holds_the_whole_last_row() {
             TensorViewMut::tiled(part.expect("it is shorter"), &layout, &[16]).map(|view| *view.as_map())
         };
         part(12).expect("the row ends with a multiple of 16 bytes");
-        refused(part(11), "a tensor of 48 bytes");
+        refused(part(11), "tensor out of bounds (48 bytes");
         TensorView::tiled(memory.as_slice().slice(..9).expect("it is shorter"), &layout, &[16]).expect("it is read");
     });
 }

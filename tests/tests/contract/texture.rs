@@ -4,15 +4,15 @@ use std::sync::Arc;
 
 use curium_driver::{Argument, ContextOptions, Error, Function, Graph, GreenContextOptions, SplitFlags, Stream};
 use curium_memory::{
-    AddressMode, Array, ArrayFlags, ArrayRegion, ArrayShape, DeviceBuffer, FilterMode, MipmappedArray, Surface,
-    SurfaceObject, Texture, TextureFlags, TextureObject, TextureOptions, TexturePlane, TextureView,
+    AddressMode, Array, ArrayFlags, ArrayRegion, ArrayShape, DeviceBuffer, FilterMode, MipmappedArray, Pitch2d,
+    Surface, SurfaceObject, Texture, TextureFlags, TextureObject, TextureOptions, TextureView,
 };
 use curium_sim::{Config, Fault};
 use curium_sys::{CUresourceViewFormat, CUresult};
 use curium_tests::{Gate, TestDriver, guard, on_driver, on_simulator, stream_work};
 
 fn array(test: &TestDriver, flags: ArrayFlags) -> Arc<Array<f32>> {
-    let array = Array::from_slice(&test.stream(), ArrayShape::plane(8, 4), flags, &[0.5; 32]);
+    let array = Array::from_slice(&test.stream(), &[0.5; 32], ArrayShape::new_2d(8, 4), flags);
     Arc::new(array.expect("memory suffices"))
 }
 
@@ -24,7 +24,8 @@ fn texture_tells_the_options_that_it_was_made_with() {
             .with_filter(FilterMode::Linear)
             .with_flags(TextureFlags::NORMALIZED_COORDINATES)
             .with_border_color([0.0, 0.25, 0.5, 1.0]);
-        let texture = Texture::of_array(&array(test, ArrayFlags::empty()), &options).expect("the array can be read so");
+        let texture =
+            Texture::from_array(&array(test, ArrayFlags::empty()), &options).expect("the array can be read so");
         let told = texture.options().expect("a texture tells");
         // Drivers keep the border's colour to themselves.
         assert_eq!(told.with_border_color(options.border_color), options);
@@ -37,28 +38,25 @@ fn textures_are_of_arrays_mipmapped_arrays_and_buffers() {
     on_driver(|test| {
         let (stream, options) = (test.stream(), TextureOptions::new());
         let plain = array(test, ArrayFlags::empty());
-        Texture::of_array(&plain, &options).expect("the array can be read");
+        Texture::from_array(&plain, &options).expect("the array can be read");
         let view = TextureView::new(CUresourceViewFormat::CU_RES_VIEW_FORMAT_FLOAT_1X32, [8, 4, 0]);
-        Texture::of_array_view(&plain, &options, Some(&view)).expect("the array can be read so");
-        let levels = MipmappedArray::<[u8; 4]>::new(&stream, ArrayShape::plane(16, 16), 4, ArrayFlags::empty());
+        Texture::from_array_with_view(&plain, &options, Some(&view)).expect("the array can be read so");
+        let levels = MipmappedArray::<[u8; 4]>::new(&stream, ArrayShape::new_2d(16, 16), 4, ArrayFlags::empty());
         let levels = Arc::new(levels.expect("memory suffices"));
         let options = TextureOptions::new().with_flags(TextureFlags::NORMALIZED_COORDINATES).with_mipmaps(
             FilterMode::Point,
             0.0,
             3.0,
         );
-        Texture::of_mipmapped(&levels, &options, None).expect("the levels can be read");
+        Texture::from_mipmapped_array(&levels, &options, None).expect("the levels can be read");
         let buffer = Arc::new(DeviceBuffer::<u32>::zeroed(&stream, 4096).expect("memory suffices"));
-        Texture::of_buffer(&buffer, &TextureOptions::new()).expect("the buffer can be read");
-        let plane = TexturePlane { width: 32, height: 16, pitch_bytes: 1024 };
-        Texture::of_plane(&buffer, plane, &TextureOptions::new()).expect("the plane can be read");
-        let beyond = TexturePlane { height: 17, ..plane };
-        let error = Texture::of_plane(&buffer, beyond, &TextureOptions::new()).expect_err("the buffer is shorter");
+        Texture::from_buffer(&buffer, &TextureOptions::new()).expect("the buffer can be read");
+        let plane = Pitch2d { width: 32, height: 16, pitch_bytes: 1024 };
+        Texture::from_pitch2d(&buffer, plane, &TextureOptions::new()).expect("the plane can be read");
+        let beyond = Pitch2d { height: 17, ..plane };
+        let error = Texture::from_pitch2d(&buffer, beyond, &TextureOptions::new()).expect_err("the buffer is shorter");
         assert!(matches!(error, Error::Argument(_)), "{error}");
-        assert!(
-            error.to_string().contains("17 rows of 32 elements, 1024 bytes apart, in a buffer of 16384"),
-            "{error}"
-        );
+        assert!(error.to_string().contains("17 rows of 32 elements, pitch 1024 bytes, buffer of 16384"), "{error}");
     });
 }
 
@@ -66,7 +64,7 @@ fn textures_are_of_arrays_mipmapped_arrays_and_buffers() {
 fn texture_keeps_its_array_and_goes_before_it() {
     on_driver(|test| {
         let array = array(test, ArrayFlags::empty());
-        let texture = Texture::of_array(&array, &TextureOptions::new()).expect("the array can be read");
+        let texture = Texture::from_array(&array, &TextureOptions::new()).expect("the array can be read");
         test.assert_calls(Function::cuArrayDestroy, 0, || drop(array));
         test.assert_calls(Function::cuTexObjectDestroy, 1, || {
             test.assert_calls(Function::cuArrayDestroy, 1, || drop(texture));
@@ -79,7 +77,7 @@ fn kernel_that_reads_a_texture_waits_for_the_copy_to_its_array() {
     on_driver(|test| {
         let (array, other) = (array(test, ArrayFlags::empty()), test.stream());
         let source = DeviceBuffer::from_slice(array.stream(), &[1.0_f32; 32]).expect("memory suffices");
-        let texture = Texture::of_array(&array, &TextureOptions::new()).expect("the array can be read");
+        let texture = Texture::from_array(&array, &TextureOptions::new()).expect("the array can be read");
         let gate = Gate::on(array.stream());
         array.copy_from_device(ArrayRegion::whole(array.shape()), &source).expect("the lengths are equal");
         let mut argument = &texture;
@@ -126,7 +124,7 @@ fn array_that_was_not_made_for_surfaces_has_none() {
 fn textures_and_surfaces_are_known_to_streams_of_their_context_and_green_ones_only() {
     on_driver(|test| {
         let array = array(test, ArrayFlags::SURFACE);
-        let texture = Texture::of_array(&array, &TextureOptions::new()).expect("the array can be read");
+        let texture = Texture::from_array(&array, &TextureOptions::new()).expect("the array can be read");
         let surface = Surface::new(&array).expect("the array is for surfaces");
         let bind = |stream: &Stream| {
             // SAFETY: nothing is launched with the value.
@@ -140,7 +138,7 @@ fn textures_and_surfaces_are_known_to_streams_of_their_context_and_green_ones_on
         for (result, what) in bind(&stream) {
             let error = result.expect_err("the stream is of another context");
             assert!(matches!(error, Error::Argument(_)), "{error}");
-            let expected = format!("the {what} is of {:?}, and {stream:?} of {context:?}", array.stream().context());
+            let expected = format!("the {what} belongs to {:?}, {stream:?} to {context:?}", array.stream().context());
             assert!(error.to_string().contains(&expected), "{error}");
         }
         if !test.driver().has(Function::cuGreenCtxCreate) {
@@ -159,7 +157,7 @@ fn textures_and_surfaces_are_known_to_streams_of_their_context_and_green_ones_on
 #[test]
 fn view_without_levels_or_layers_is_refused() {
     on_driver(|test| {
-        let levels = MipmappedArray::<[u8; 4]>::new(&test.stream(), ArrayShape::plane(16, 16), 4, ArrayFlags::empty());
+        let levels = MipmappedArray::<[u8; 4]>::new(&test.stream(), ArrayShape::new_2d(16, 16), 4, ArrayFlags::empty());
         let levels = Arc::new(levels.expect("memory suffices"));
         let options = TextureOptions::new().with_flags(TextureFlags::NORMALIZED_COORDINATES);
         let view = || TextureView::new(CUresourceViewFormat::CU_RES_VIEW_FORMAT_UINT_4X8, [16, 16, 0]);
@@ -167,7 +165,7 @@ fn view_without_levels_or_layers_is_refused() {
             (view().with_levels(2..2), "empty range of levels (2..2)"),
             (view().with_layers(0..0), "empty range of layers (0..0)"),
         ] {
-            let error = Texture::of_mipmapped(&levels, &options, Some(&view)).expect_err("nothing is seen");
+            let error = Texture::from_mipmapped_array(&levels, &options, Some(&view)).expect_err("nothing is seen");
             assert!(matches!(error, Error::Argument(_)) && error.to_string().contains(expected), "{error}");
         }
     });
@@ -178,7 +176,7 @@ fn texture_of_a_buffer_ends_while_a_capture_is_open_and_behind_the_kernels_that_
     on_driver(|test| {
         let (stream, other) = (test.stream(), test.stream());
         let buffer = Arc::new(DeviceBuffer::<u32>::zeroed(&stream, 4096).expect("memory suffices"));
-        let texture = || Texture::of_buffer(&buffer, &TextureOptions::new()).expect("the buffer can be read");
+        let texture = || Texture::from_buffer(&buffer, &TextureOptions::new()).expect("the buffer can be read");
         let idle = texture();
         let graph = Graph::capture(&test.context(), |_| {
             test.assert_calls(Function::cuTexObjectDestroy, 1, || idle.close().map_err(|returned| returned.error))
@@ -204,7 +202,7 @@ fn texture_of_a_buffer_ends_while_a_capture_is_open_and_behind_the_kernels_that_
 fn texture_that_the_driver_does_not_destroy_is_given_back() {
     on_simulator(Config::new(), |test, simulator| {
         let array = array(test, ArrayFlags::SURFACE);
-        let texture = Texture::of_array(&array, &TextureOptions::new()).expect("the array can be read");
+        let texture = Texture::from_array(&array, &TextureOptions::new()).expect("the array can be read");
         let surface = Surface::new(&array).expect("the array is for surfaces");
         for function in [Function::cuTexObjectDestroy, Function::cuSurfObjectDestroy] {
             simulator.inject(Fault::on(function).returns(CUresult::CUDA_ERROR_OPERATING_SYSTEM));

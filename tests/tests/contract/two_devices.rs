@@ -37,7 +37,7 @@ fn buffers_are_copied_between_devices_on_streams_of_both() {
         let source: Vec<u32> = (0..LEN as u32).collect();
         let first = DeviceBuffer::from_slice(here, &source).expect("memory suffices");
         let mut second = DeviceBuffer::<u32>::zeroed(there, LEN).expect("memory suffices");
-        second.copy_from_buffer(&first).expect("the lengths are equal");
+        second.copy_from_device(&first).expect("the lengths are equal");
         assert_eq!(second.to_vec().expect("the buffer can be read"), source);
         fill(there, &mut second, 3);
         let mut back = DeviceBuffer::<u32>::zeroed(here, LEN).expect("memory suffices");
@@ -56,7 +56,7 @@ fn copy_between_devices_waits_for_the_work_of_the_other() {
         let mut target = DeviceBuffer::<u32>::zeroed(here, LEN).expect("memory suffices");
         let gate = Gate::on(there);
         source.as_slice_mut().fill(8).expect("memory can be filled");
-        target.copy_from_buffer(&source).expect("the lengths are equal");
+        target.copy_from_device(&source).expect("the lengths are equal");
         source.as_slice_mut().fill(9).expect("memory can be filled");
         assert!(!here.is_finished().expect("the stream can be asked"), "nothing waits for the other device");
         gate.open();
@@ -85,15 +85,15 @@ fn batch_copies_between_devices_both_ways() {
 fn batch_of_another_device_copies_rows_as_well() {
     with_streams(|_, here, there| {
         let source: Vec<u32> = (0..120).collect();
-        let (extent, bytes) = (Extent::plane(30, 4), Pitch::tight::<u32>(Extent::plane(30, 4)));
+        let (extent, bytes) = (Extent::new_2d(30, 4), Pitch::tight::<u32>(Extent::new_2d(30, 4)));
         let far = DeviceBuffer::from_slice(there, &source).expect("memory suffices");
         let mut near = DeviceBuffer::<u32>::zeroed(here, 120).expect("memory suffices");
         let mut on_far = DeviceBuffer::<u32>::zeroed(there, 120).expect("memory suffices");
-        let from = far.as_slice().grid(extent, bytes).expect("the rows lie within");
-        let to = near.as_slice_mut().grid(extent, bytes).expect("the rows lie within");
-        let beside = on_far.as_slice_mut().grid(extent, bytes).expect("the rows lie within");
-        let batch = CopyBatch::new().copy_grid(to, from).expect("the extents are equal");
-        let batch = batch.copy_grid(beside, from).expect("the extents are equal");
+        let from = far.as_slice().pitched(extent, bytes).expect("the rows lie within");
+        let to = near.as_slice_mut().pitched(extent, bytes).expect("the rows lie within");
+        let beside = on_far.as_slice_mut().pitched(extent, bytes).expect("the rows lie within");
+        let batch = CopyBatch::new().copy_pitched(to, from).expect("the extents are equal");
+        let batch = batch.copy_pitched(beside, from).expect("the extents are equal");
         batch.enqueue(here).expect("the copies can be put on a stream");
         assert_eq!(near.to_vec().expect("the buffer can be read"), source);
         assert_eq!(on_far.to_vec().expect("the buffer can be read"), source);
@@ -104,14 +104,17 @@ fn batch_of_another_device_copies_rows_as_well() {
 fn copies_within_a_device_go_on_a_stream_of_the_other() {
     with_streams(|_, here, there| {
         let source: Vec<u32> = (0..120).collect();
-        let (extent, bytes) = (Extent::plane(30, 4), Pitch::tight::<u32>(Extent::plane(30, 4)));
+        let (extent, bytes) = (Extent::new_2d(30, 4), Pitch::tight::<u32>(Extent::new_2d(30, 4)));
         let from = DeviceBuffer::from_slice(there, &source).expect("memory suffices");
         let mut line = DeviceBuffer::<u32>::zeroed(there, 120).expect("memory suffices");
         let mut rows = DeviceBuffer::<u32>::zeroed(there, 120).expect("memory suffices");
         line.as_slice_mut().copy_from_device_on(here, &from).expect("the lengths are equal");
-        let grid = from.as_slice().grid(extent, bytes).expect("the rows lie within");
-        let target = rows.as_slice_mut().grid(extent, bytes).expect("the rows lie within");
-        CopyBatch::new().copy_grid(target, grid).and_then(|batch| batch.enqueue(here)).expect("the extents are equal");
+        let grid = from.as_slice().pitched(extent, bytes).expect("the rows lie within");
+        let target = rows.as_slice_mut().pitched(extent, bytes).expect("the rows lie within");
+        CopyBatch::new()
+            .copy_pitched(target, grid)
+            .and_then(|batch| batch.enqueue(here))
+            .expect("the extents are equal");
         assert_eq!(line.to_vec().expect("the buffer can be read"), source);
         assert_eq!(rows.to_vec().expect("the buffer can be read"), source);
     });
@@ -137,15 +140,15 @@ fn rows_and_layers_are_copied_between_devices() {
         let mut rows = PitchedBuffer::<u32>::zeroed(here, 30, 4).expect("memory suffices");
         let source: Vec<u32> = (0..120).collect();
         let buffer = DeviceBuffer::from_slice(there, &source).expect("memory suffices");
-        let plane = Extent::plane(30, 4);
-        let grid = buffer.as_slice().grid(plane, Pitch::tight::<u32>(plane)).expect("the rows lie within");
-        rows.grid_mut().copy_from(&grid).expect("the extents are equal");
+        let plane = Extent::new_2d(30, 4);
+        let grid = buffer.as_slice().pitched(plane, Pitch::tight::<u32>(plane)).expect("the rows lie within");
+        rows.as_pitched_mut().copy_from(&grid).expect("the extents are equal");
         assert_eq!(rows.row(3).and_then(DeviceSlice::to_vec).expect("the row can be read"), source[90..]);
-        let volume = Extent::volume(5, 4, 6);
+        let volume = Extent::new_3d(5, 4, 6);
         let pitch = Pitch::tight::<u32>(volume);
         let mut target = DeviceBuffer::<u32>::zeroed(here, 120).expect("memory suffices");
-        let grid = buffer.as_slice().grid(volume, pitch).expect("the layers lie within");
-        let mut volume = target.as_slice_mut().grid(volume, pitch).expect("the layers lie within");
+        let grid = buffer.as_slice().pitched(volume, pitch).expect("the layers lie within");
+        let mut volume = target.as_slice_mut().pitched(volume, pitch).expect("the layers lie within");
         volume.copy_from_on(there, &grid).expect("the extents are equal");
         assert_eq!(target.to_vec().expect("the buffer can be read"), source);
     });
@@ -155,9 +158,9 @@ fn rows_and_layers_are_copied_between_devices() {
 fn arrays_are_copied_between_devices_and_from_and_to_memory_of_the_other() {
     with_streams(|test, here, there| {
         let source: Vec<u32> = (0..120).collect();
-        let (shape, extent) = (ArrayShape::plane(30, 4), Extent::plane(30, 4));
+        let (shape, extent) = (ArrayShape::new_2d(30, 4), Extent::new_2d(30, 4));
         let whole = ArrayRegion::whole(shape);
-        let near = Array::from_slice(here, shape, ArrayFlags::empty(), &source).expect("memory suffices");
+        let near = Array::from_slice(here, &source, shape, ArrayFlags::empty()).expect("memory suffices");
         let far = Array::<u32>::new(there, shape, ArrayFlags::empty()).expect("memory suffices");
         let mut target = DeviceBuffer::<u32>::zeroed(here, 120).expect("memory suffices");
         const PEER: Function = Function::cuMemcpy3DPeerAsync;
@@ -169,7 +172,7 @@ fn arrays_are_copied_between_devices_and_from_and_to_memory_of_the_other() {
         test.assert_calls(PEER, 1, || far.copy_from_device(whole, &target)).expect("the lengths are equal");
         assert_eq!(far.to_vec().expect("the array can be read"), [7; 120]);
         // By a batch on a stream of the device that neither is of.
-        let grid = target.as_slice_mut().grid(extent, Pitch::tight::<u32>(extent)).expect("the rows lie within");
+        let grid = target.as_slice_mut().pitched(extent, Pitch::tight::<u32>(extent)).expect("the rows lie within");
         let batch = CopyBatch::new().copy_from_array(grid, &near, [0; 3]).expect("the extents are equal");
         test.assert_calls(PEER, 1, || batch.enqueue(there)).expect("it is put there");
         assert_eq!(target.to_vec().expect("the buffer can be read"), source);
@@ -182,7 +185,7 @@ fn kernel_writes_memory_of_a_pool_of_the_other_device_and_plain_memory() {
         let mut buffer = DeviceBuffer::<u32>::zeroed(here, LEN).expect("memory suffices");
         fill(there, &mut buffer, 4);
         assert_eq!(buffer.to_vec().expect("the buffer can be read"), [4; LEN]);
-        let mut plain = DeviceBuffer::<u32, _>::zeroed_in(SyncAlloc, here, LEN).expect("memory suffices");
+        let mut plain = DeviceBuffer::<u32, _>::zeroed_in(here, LEN, SyncAlloc).expect("memory suffices");
         fill(there, &mut plain, 5);
         fill(here, &mut plain, 6);
         fill(there, &mut plain, 7);
@@ -194,7 +197,7 @@ fn kernel_writes_memory_of_a_pool_of_the_other_device_and_plain_memory() {
 fn kernel_that_uses_plain_memory_of_a_device_without_access_fails() {
     in_own_process("two_devices::kernel_that_uses_plain_memory_of_a_device_without_access_fails", || {
         with_streams(|driver, here, there| {
-            let plain = DeviceBuffer::<u32, _>::zeroed_in(SyncAlloc, here, LEN).expect("memory suffices");
+            let plain = DeviceBuffer::<u32, _>::zeroed_in(here, LEN, SyncAlloc).expect("memory suffices");
             here.synchronize().expect("the stream works");
             let library = Library::from_ptx(there.context(), kernels::FILL).expect("the kernels load");
             let fill = library.kernel::<(DevicePointer<u32>, u32, u32)>("fill").expect("there is such a kernel");
@@ -214,8 +217,8 @@ fn pool_of_one_device_serves_both() {
         let pool = MemoryPool::new(here.device()).expect("the device has pools");
         pool.set_access(there.device(), MemoryAccess::ReadWrite).expect("the devices reach each other");
         assert_eq!(pool.access(there.device()).expect("the device exists"), MemoryAccess::ReadWrite);
-        let mut first = DeviceBuffer::<u32, _>::zeroed_in(pool.clone(), here, LEN).expect("memory suffices");
-        let mut second = DeviceBuffer::<u32, _>::zeroed_in(pool.clone(), there, LEN).expect("memory suffices");
+        let mut first = DeviceBuffer::<u32, _>::zeroed_in(here, LEN, pool.clone()).expect("memory suffices");
+        let mut second = DeviceBuffer::<u32, _>::zeroed_in(there, LEN, pool.clone()).expect("memory suffices");
         fill(there, &mut first, 1);
         fill(there, &mut second, 2);
         assert_eq!(first.to_vec().expect("the buffer can be read"), [1; LEN]);
@@ -239,9 +242,9 @@ fn memory_of_the_host_and_managed_memory_are_used_by_both() {
         unsafe { fill.launch(there, config, (&mut mapped, 4, LEN as u32)) }.expect("it can be launched");
         // SAFETY: as above.
         unsafe { fill.launch(there, config, (&mut unified, 5, LEN as u32)) }.expect("it can be launched");
-        assert_eq!(mapped.host().expect("the work ends"), [4; LEN]);
-        assert_eq!(unified.host().expect("the work ends"), [5; LEN]);
+        assert_eq!(mapped.host_view().expect("the work ends")[..], [4; LEN]);
+        assert_eq!(unified.host_view().expect("the work ends")[..], [5; LEN]);
         unified.as_slice_mut().copy_from_device(&mapped).expect("the lengths are equal");
-        assert_eq!(unified.host().expect("the work ends"), [4; LEN]);
+        assert_eq!(unified.host_view().expect("the work ends")[..], [4; LEN]);
     });
 }

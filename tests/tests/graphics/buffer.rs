@@ -3,7 +3,7 @@
 use curium_driver::{
     GlDevices, GraphicsAccess, GraphicsFlags, GraphicsResource, LaunchConfig, Library, MappedGraphics, Stream,
 };
-use curium_memory::ForeignBuffer;
+use curium_memory::BorrowedBuffer;
 use curium_sys::CUresult;
 use curium_tests::{TestDriver, kernels};
 
@@ -27,12 +27,12 @@ fn register(test: &TestDriver, buffer: glow::Buffer) -> GraphicsResource {
 }
 
 /// The numbers of a mapped buffer.
-fn mapped_numbers(stream: &Stream, mapped: &MappedGraphics<'_>) -> ForeignBuffer<u32, ()> {
+fn mapped_numbers(stream: &Stream, mapped: &MappedGraphics<'_>) -> BorrowedBuffer<u32, ()> {
     let (pointer, len) = mapped.pointer(0).expect("it is a buffer");
     assert_eq!(len, LEN * 4);
     // SAFETY: the memory has as many bytes while it is mapped on the same stream, which is longer than the result is used; OpenGL leaves
     // it alone.
-    unsafe { ForeignBuffer::new(stream, pointer.cast(), LEN, ()) }.expect("the pointer is aligned")
+    unsafe { BorrowedBuffer::new(stream, pointer.cast(), LEN, ()) }.expect("the pointer is aligned")
 }
 
 #[test]

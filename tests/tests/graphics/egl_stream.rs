@@ -84,8 +84,8 @@ fn frames_that_cuda_puts_into_a_stream_of_egl_are_taken_out_by_cuda_and_come_bac
         assert!(error.code().is_some() && !error.is_sticky(), "{error}");
 
         let arrays = [5, 6].map(|seed| {
-            let shape = ArrayShape::plane(64, 32);
-            Array::from_slice(&stream, shape, ArrayFlags::empty(), &texels(0, seed)).expect("memory suffices")
+            let shape = ArrayShape::new_2d(64, 32);
+            Array::from_slice(&stream, &texels(0, seed), shape, ArrayFlags::empty()).expect("memory suffices")
         });
         for (seed, array) in (5..).zip(&arrays) {
             // SAFETY: nobody writes the array until the frame has come back.

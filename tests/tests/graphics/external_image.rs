@@ -21,7 +21,7 @@ fn array(test: &TestDriver, exported: Exported<vk::Image>) -> MipmappedArray<u32
     let Exported { descriptor, bytes, .. } = exported;
     let memory = ExternalMemory::import_fd(&test.context(), descriptor, ExternalMemoryKind::Opaque, bytes, true);
     let memory = memory.expect("it is memory of the same device");
-    let shape = ArrayShape::plane(WIDTH as usize, HEIGHT as usize);
+    let shape = ArrayShape::new_2d(WIDTH as usize, HEIGHT as usize);
     // SAFETY: the image has this shape, and the test waits before the other side uses it.
     unsafe { memory.map_image(&test.stream(), 0, shape, LEVELS, ArrayFlags::empty()) }.expect("the image is there")
 }

@@ -3,7 +3,7 @@
 use std::fs::File;
 
 use ash::vk;
-use curium_memory::ForeignBuffer;
+use curium_memory::BorrowedBuffer;
 use curium_memory::external::{ExternalBuffer, ExternalMemory, ExternalMemoryKind};
 use curium_tests::TestDriver;
 
@@ -18,13 +18,13 @@ fn words(
     test: &TestDriver,
     exported: Exported<vk::Buffer>,
     (kind, is_dedicated): (ExternalMemoryKind, bool),
-) -> ForeignBuffer<u32, ExternalBuffer> {
+) -> BorrowedBuffer<u32, ExternalBuffer> {
     let Exported { descriptor, bytes, .. } = exported;
     let memory = ExternalMemory::import_fd(&test.context(), descriptor, kind, bytes, is_dedicated);
     let buffer = memory.and_then(|memory| memory.map(0, BYTES)).expect("it is memory of the same device");
     let pointer = buffer.as_pointer().cast();
     // SAFETY: the memory has as many bytes for as long as its buffer, and the tests wait before the other side uses it.
-    unsafe { ForeignBuffer::new(&test.stream(), pointer, LEN, buffer) }.expect("the pointer is aligned")
+    unsafe { BorrowedBuffer::new(&test.stream(), pointer, LEN, buffer) }.expect("the pointer is aligned")
 }
 
 fn copy(vulkan: &Vulkan, source: vk::Buffer, target: vk::Buffer) {

@@ -8,7 +8,7 @@ use std::time::Duration;
 use ash::vk;
 use curium_driver::{Graph, Stream};
 use curium_memory::external::{ExternalMemory, ExternalMemoryKind, ExternalSemaphore, ExternalSemaphoreKind};
-use curium_memory::{DeviceBuffer, ForeignBuffer};
+use curium_memory::{BorrowedBuffer, DeviceBuffer};
 use curium_tests::{Gate, TestDriver};
 
 use crate::on_hardware;
@@ -19,7 +19,7 @@ const BYTES: u64 = 4 * LEN as u64;
 
 /// Words in memory that both sides have.
 struct Shared {
-    words: ForeignBuffer<u32, curium_memory::external::ExternalBuffer>,
+    words: BorrowedBuffer<u32, curium_memory::external::ExternalBuffer>,
     of_vulkan: vk::Buffer,
 }
 
@@ -31,7 +31,7 @@ fn shared(stream: &Stream, vulkan: &Vulkan) -> Shared {
     let buffer = memory.and_then(|memory| memory.map(0, BYTES)).expect("it is memory of the same device");
     let pointer = buffer.as_pointer().cast();
     // SAFETY: the memory has as many bytes for as long as its buffer, and semaphores order the uses of both sides.
-    let words = unsafe { ForeignBuffer::new(stream, pointer, LEN, buffer) };
+    let words = unsafe { BorrowedBuffer::new(stream, pointer, LEN, buffer) };
     Shared { words: words.expect("the pointer is aligned"), of_vulkan }
 }
 

@@ -37,7 +37,7 @@ fn texture_of_opengl_is_read_and_written_as_an_array_of_each_level() {
             let raw = mapped.array(0, 0, level as u32).expect("there is such a level");
             // SAFETY: the array lives until it is unmapped, and OpenGL leaves it alone until then.
             let array = unsafe { Array::<[u8; 4]>::from_raw_borrowed(&stream, raw) }.expect("texels of four bytes");
-            assert_eq!(array.shape(), ArrayShape::plane(WIDTH >> level, HEIGHT >> level));
+            assert_eq!(array.shape(), ArrayShape::new_2d(WIDTH >> level, HEIGHT >> level));
             assert_eq!(&array.to_vec().expect("it can be read"), expected, "level {level}");
             array.copy_from_slice(&texels(level, 99)).expect("the lengths are equal");
         }
@@ -63,7 +63,7 @@ fn texture_of_opengl_is_a_mipmapped_array() {
         // SAFETY: the array has three levels and lives until it is unmapped, and OpenGL leaves it alone until then.
         let array = unsafe { MipmappedArray::<[u8; 4]>::from_raw_borrowed(&stream, raw, 3) };
         let array = array.expect("texels of four bytes");
-        assert_eq!((array.shape(), array.levels()), (ArrayShape::plane(WIDTH, HEIGHT), 3));
+        assert_eq!((array.shape(), array.levels()), (ArrayShape::new_2d(WIDTH, HEIGHT), 3));
         for (level, expected) in (0..).zip(&levels) {
             let read = array.level(level).and_then(|level| level.to_vec()).expect("it can be read");
             assert_eq!(&read, expected, "level {level}");

@@ -4,7 +4,7 @@ use curium_driver::{DevicePointer, Result, Stream};
 use curium_memory::{DeviceBuffer, StreamOrdered};
 
 fn make(stream: &Stream) -> Result<DeviceBuffer<u32>> {
-    DeviceBuffer::from_raw(StreamOrdered, stream, DevicePointer::from_raw(8), 1)
+    DeviceBuffer::from_raw(stream, DevicePointer::from_raw(8), 1, StreamOrdered)
 }
 
 fn main() {}

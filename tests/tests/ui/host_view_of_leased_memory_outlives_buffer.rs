@@ -4,7 +4,7 @@ use curium_driver::Result;
 use curium_memory::MappedBuffer;
 
 fn look(buffer: MappedBuffer<u32>) -> Result<u32> {
-    let view = buffer.view()?;
+    let view = buffer.host_view()?;
     drop(buffer);
     Ok(view[0])
 }

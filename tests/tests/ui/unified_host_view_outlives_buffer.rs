@@ -1,9 +1,9 @@
 //! What the host sees of managed memory does not outlive the buffer.
 
-use curium_memory::UnifiedBuffer;
+use curium_memory::{HostView, UnifiedBuffer};
 
-fn values(buffer: UnifiedBuffer<u32>) -> &'static [u32] {
-    buffer.host().unwrap()
+fn values(buffer: UnifiedBuffer<u32>) -> HostView<'static, u32> {
+    buffer.host_view().unwrap()
 }
 
 fn main() {}

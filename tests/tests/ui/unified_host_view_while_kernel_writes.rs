@@ -4,7 +4,7 @@ use curium_driver::{LaunchConfig, SafeKernel, Stream};
 use curium_memory::UnifiedBuffer;
 
 fn launch(stream: &Stream, kernel: &SafeKernel<(&mut [u32],)>, mut buffer: UnifiedBuffer<u32>) -> u32 {
-    let values = buffer.host().unwrap();
+    let values = buffer.host_view().unwrap();
     kernel.launch(stream, LaunchConfig::for_elements(8), (&mut buffer,)).unwrap();
     values[0]
 }

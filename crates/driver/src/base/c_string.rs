@@ -5,13 +5,13 @@ use std::path::Path;
 
 use crate::{Error, Result};
 
-/// A name as C reads it.
+/// Returns a name as C reads it.
 #[inline]
 pub(crate) fn c_name(operation: &'static str, name: &str) -> Result<CString> {
     CString::new(name).map_err(|_| Error::argument(operation, format!("name with a NUL ({name:?})")))
 }
 
-/// A path as C reads it.
+/// Returns a path as C reads it.
 #[inline]
 pub(crate) fn c_path(operation: &'static str, path: &Path) -> Result<CString> {
     let bytes = path.as_os_str().as_encoded_bytes();

@@ -1,4 +1,4 @@
-//! The one form in which a function of the driver is called.
+//! Calls of driver functions.
 
 use curium_sys::{CUresult, Function};
 
@@ -7,11 +7,10 @@ use crate::base::error::{CallError, Error};
 use crate::base::fork::ForkError;
 use crate::base::hook::Observation;
 
-/// Calls one function of the driver: `call!(driver, cuEventSynchronize(raw))` is a `Result<(), Error>`.
+/// Calls one driver function and converts its code: `call!(driver, cuEventSynchronize(raw))` is a `Result<(), Error>`.
 ///
-/// The call is unsafe, and the block around it says why it is sound. A function that the driver lacks is an error and not
-/// called. Whoever [observes calls](crate::observe_calls) is told.
-#[doc(hidden)]
+/// The call is `unsafe`: the block around it states why it is sound. A function that the driver lacks is an error and is not called.
+/// [Observers](crate::observe_calls) receive the call.
 #[macro_export]
 macro_rules! call {
     ($driver:expr, $function:ident($($argument:expr),* $(,)?)) => {{
@@ -54,7 +53,7 @@ impl Driver {
         self.check(function, code)
     }
 
-    /// The error for a call in a process that the driver does not work in.
+    /// Returns the error for a call in a process that the driver does not work in.
     #[doc(hidden)]
     #[cold]
     #[inline(never)]
@@ -62,7 +61,7 @@ impl Driver {
         Error::Fork(Box::new(ForkError::new(function)))
     }
 
-    /// The error for a function that this driver lacks.
+    /// Returns the error for a function that this driver lacks.
     #[doc(hidden)]
     #[cold]
     #[inline(never)]

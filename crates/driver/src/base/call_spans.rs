@@ -32,7 +32,7 @@ thread_local! {
 }
 
 impl CallSpans {
-    /// An observer for [`observe_calls`](crate::observe_calls).
+    /// Returns an observer for [`observe_calls`](crate::observe_calls).
     #[must_use]
     #[inline]
     pub const fn new() -> Self {

@@ -59,7 +59,7 @@ impl<F: ?Sized> Callbacks<F> {
 }
 
 impl Number {
-    /// The argument that the driver passes back.
+    /// Returns the argument that the driver passes back.
     #[inline]
     pub(crate) fn as_data(self) -> *mut c_void {
         ptr::without_provenance_mut(self.0)

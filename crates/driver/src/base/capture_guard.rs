@@ -13,11 +13,9 @@ use std::marker::PhantomData;
 
 use crate::{Error, Result};
 
-/// The advice for an operation that takes a stream.
-#[doc(hidden)]
+/// The advice of [`Stream::expect_captured`](crate::Stream::expect_captured) for an operation that takes a stream.
 pub const PASS_THE_SCOPE: &str = "pass the capture scope or one of its forks";
-/// The advice for an operation that no graph can contain.
-#[doc(hidden)]
+/// The advice of [`Stream::refuse_capture`](crate::Stream::refuse_capture) for an operation that no graph can contain.
 pub const NOT_WHILE_CAPTURING: &str =
     "no graph can contain it: do it before or after the capture, or on another thread";
 
@@ -34,13 +32,13 @@ pub(crate) struct Recording {
     _thread: PhantomData<*const ()>,
 }
 
-/// The key of the capture that has `identity`. It is odd, so that no address equals it.
+/// Returns the key of the capture that has `identity`. It is odd, so that no address equals it.
 #[inline]
 fn key_of(identity: u64) -> usize {
     (identity as usize) << 1 | 1
 }
 
-/// The key of the capture that this thread records; 0 outside of every closure.
+/// Returns the key of the capture that this thread records; 0 outside of every closure.
 #[inline]
 pub(crate) fn key() -> usize {
     KEY.get()
@@ -65,14 +63,17 @@ pub(crate) fn suspend() -> Recording {
     Recording { outer: KEY.replace(0), _thread: PhantomData }
 }
 
-/// An argument error of `operation`, which waits on the host, in the closure of a capture.
-#[doc(hidden)]
+/// Returns an error of `operation`, which waits on the host, within the closure of a capture.
+///
+/// # Errors
+///
+/// An argument error that names `operation`.
 #[inline]
 pub fn refuse_wait(operation: &'static str) -> Result<()> {
     if key() == 0 { Ok(()) } else { Err(refused_wait(operation)) }
 }
 
-/// An argument error of `operation`, which enqueues work on every stream of a context, in the closure of a capture.
+/// Returns an argument error of `operation`, which enqueues work on every stream of a context, in the closure of a capture.
 #[inline]
 pub(crate) fn refuse(operation: &'static str) -> Result<()> {
     if key() == 0 { Ok(()) } else { Err(refused(operation)) }

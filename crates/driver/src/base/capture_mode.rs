@@ -1,17 +1,20 @@
-//! How a thread's calls and the captures of other threads get along.
+//! The stream capture mode of the calling thread.
 
 use curium_sys::CUstreamCaptureMode;
 
 use crate::call;
 use crate::{Driver, Result};
 
-/// Runs `operation` such that its harmless queries do not invalidate the captures that other threads have begun, which they do
-/// otherwise. What the calling thread captures itself is not protected from it.
+/// Runs `operation` in the relaxed capture mode of the calling thread.
+///
+/// In the other modes, queries such as `cuEventQuery` invalidate the captures that other threads have begun. A capture that the calling thread
+/// records itself is not protected.
+///
+/// CUDA: `cuThreadExchangeStreamCaptureMode`.
 ///
 /// # Errors
 ///
-/// That of `operation`, or whatever the driver returns for a mode.
-#[doc(hidden)]
+/// The error of `operation`, or an error of the driver if the mode cannot be set.
 #[inline]
 pub fn with_relaxed_capture_mode<T>(driver: &Driver, operation: impl FnOnce() -> Result<T>) -> Result<T> {
     let before = exchange(driver, CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED)?;
@@ -20,10 +23,11 @@ pub fn with_relaxed_capture_mode<T>(driver: &Driver, operation: impl FnOnce() ->
     result.and_then(|value| restored.map(|_| value))
 }
 
-/// Runs `operation` as [`with_relaxed_capture_mode`] does. It runs in the thread's own mode if the driver refuses to change the mode.
+/// Runs `operation` in the relaxed capture mode, or in the thread's own mode if the driver refuses to change it.
 ///
-/// This is for teardown, which takes place in any case.
-#[doc(hidden)]
+/// It is for teardown, which takes place in any case.
+///
+/// CUDA: `cuThreadExchangeStreamCaptureMode`.
 #[inline]
 pub fn with_relaxed_capture_mode_if_possible<T>(driver: &Driver, operation: impl FnOnce() -> T) -> T {
     let before = exchange(driver, CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED);

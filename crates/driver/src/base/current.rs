@@ -38,16 +38,16 @@ impl<'a> Entered<'a> {
     #[inline]
     fn pop(&self) -> Result<()> {
         let mut popped = std::ptr::null_mut();
-        // SAFETY: `popped` is a valid place for the answer, and the top of the stack is what was pushed.
+        // SAFETY: `popped` is valid for writes, and the top of the stack is what was pushed.
         unsafe { call!(self.driver, cuCtxPopCurrent_v2(&raw mut popped)) }
     }
 }
 
-/// The handle of the calling thread's current context, null if there is none.
+/// Returns the handle of the calling thread's current context, null if there is none.
 #[inline]
 pub(crate) fn get(driver: &Driver) -> Result<CUcontext> {
     let mut current = std::ptr::null_mut();
-    // SAFETY: `current` is a valid place for the answer.
+    // SAFETY: `current` is valid for writes.
     unsafe { call!(driver, cuCtxGetCurrent(&raw mut current)) }?;
     Ok(current)
 }

@@ -15,7 +15,7 @@ use crate::base::error::ErrorClass;
 /// The most that an error takes along, in bytes.
 const LIMIT: usize = 4096;
 
-/// How far errors have read the log of a driver.
+/// The position up to which errors have read the driver's log.
 pub(crate) struct Mark {
     position: Mutex<Option<CUlogIterator>>,
     /// The messages that the last error of a lost context carried.
@@ -25,12 +25,12 @@ pub(crate) struct Mark {
 }
 
 impl Mark {
-    /// The end of the log as it is now, if the driver has one.
+    /// Returns the end of the log as it is now, if the driver has one.
     #[inline]
     pub(crate) fn now(api: &Api) -> Self {
         let mut position = 0;
         let set = api.cuLogsCurrent.map(|current| {
-            // SAFETY: `position` is a valid place for the answer, and 0 is the only value of the flags.
+            // SAFETY: `position` is valid for writes, and 0 is the only value of the flags.
             unsafe { current(&raw mut position, 0) }
         });
         let position = (set == Some(CUresult::CUDA_SUCCESS)).then_some(position);
@@ -58,7 +58,7 @@ impl Mark {
         Some(lines.join("\n").into())
     }
 
-    /// The text that the driver has logged since the last time.
+    /// Returns the text that the driver has logged since the last time.
     #[inline]
     fn new_text(&self, api: &Api) -> Option<String> {
         let dump = api.cuLogsDumpToMemory?;
@@ -82,7 +82,7 @@ impl Mark {
     }
 }
 
-/// The lines that say more than an error with this `description` does: not the line that names its function and code, and no message
+/// Returns the lines that say more than an error with this `description` does: not the line that names its function and code, and no message
 /// twice.
 #[inline]
 fn telling<'a>(lines: Vec<&'a str>, description: &str) -> Vec<&'a str> {
@@ -97,7 +97,7 @@ fn telling<'a>(lines: Vec<&'a str>, description: &str) -> Vec<&'a str> {
     telling
 }
 
-/// The message of a line, after the fields in brackets.
+/// Returns the message of a line, after the fields in brackets.
 #[inline]
 fn message(line: &str) -> &str {
     let mut rest = line.trim();
@@ -107,7 +107,7 @@ fn message(line: &str) -> &str {
     rest
 }
 
-/// Whether `code` says of the driver that it is not to be asked, or is no failure of anything.
+/// Returns `true` if `code` says of the driver that it is not to be asked, or is no failure of anything.
 #[inline]
 fn is_silent(code: CUresult) -> bool {
     [
@@ -119,7 +119,7 @@ fn is_silent(code: CUresult) -> bool {
     .contains(&code)
 }
 
-/// The lines of a text that may concern a call of `function`: drivers write about a call line by line, each with its thread, and last
+/// Returns the lines of a text that may concern a call of `function`: drivers write about a call line by line, each with its thread, and last
 /// what it returned. What another call has left there, which failed unseen, is not about this one.
 #[inline]
 fn concerning(text: &str, function: Function) -> Vec<&str> {
@@ -135,13 +135,13 @@ fn concerning(text: &str, function: Function) -> Vec<&str> {
     lines
 }
 
-/// The thread that a line names in its second pair of brackets.
+/// Returns the thread that a line names in its second pair of brackets.
 #[inline]
 fn thread(line: &str) -> Option<&str> {
     line.split(['[', ']']).nth(3)
 }
 
-/// The function that has returned an error, if that is what a line says.
+/// Returns the function that has returned an error, if that is what a line says.
 #[inline]
 fn returned(line: &str) -> Option<&str> {
     let (_, message) = line.rsplit_once(']')?;
@@ -149,7 +149,7 @@ fn returned(line: &str) -> Option<&str> {
     Some(function.trim())
 }
 
-/// Whether a line of the log, which says in brackets what function it is about, says none other than `function`.
+/// Returns `true` if a line of the log, which says in brackets what function it is about, says none other than `function`.
 #[inline]
 fn may_concern(line: &str, function: Function) -> bool {
     let named = line.split(['[', ']']).find(|field| {

@@ -17,7 +17,7 @@ use curium_sys::{CUresult, Function, MissingFunction};
 pub use self::call::CallError;
 pub use self::code::ErrorClass;
 pub use self::out_of_memory::{OutOfMemoryError, RecoveryAttempt};
-use self::report::{Note, Report, report};
+use self::report::{Note, OneLine, Report, debug_as_report};
 pub use self::returned::Returned;
 pub use crate::base::fork::ForkError;
 use crate::base::release::discard;
@@ -30,28 +30,38 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 /// The text reads `operation: problem (facts); hint`. `Debug`, which `unwrap` and a `main` that returns an error print, is the same text
 /// with each hint and each log on lines of its own. [`Error::code`], [`Error::function`], [`Error::call`], [`Error::hint`] and the fields
 /// of the variants give its parts.
+#[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// No CUDA driver could be loaded.
-    Load(Box<LoadError>),
+    #[error(transparent)]
+    Load(#[from] Box<LoadError>),
     /// A driver function returned an error code.
+    #[error(transparent)]
     Call(Box<CallError>),
     /// An allocation failed: the error of the call with the figures of the device and of the resource.
+    #[error(transparent)]
     OutOfMemory(Box<OutOfMemoryError>),
     /// The driver lacks a function, usually because it is too old.
+    #[error(transparent)]
     Missing(Box<MissingFunction>),
     /// An argument was refused before the driver was called.
+    #[error(transparent)]
     Argument(Box<ArgumentError>),
     /// A callback panicked.
+    #[error(transparent)]
     Panic(Box<PanicError>),
     /// The process was forked after CUDA was initialized.
+    #[error(transparent)]
     Fork(Box<ForkError>),
 }
 
 /// A callback panicked, such as a host function in a stream.
+#[derive(thiserror::Error)]
+#[error("{}", OneLine(self))]
 #[non_exhaustive]
 pub struct PanicError {
-    /// The panic's message; empty if its payload is no text.
+    /// The panic's message; empty if its payload is not text.
     pub message: Box<str>,
 }
 
@@ -68,6 +78,8 @@ impl PanicError {
 }
 
 /// An argument was refused before the driver was called.
+#[derive(thiserror::Error)]
+#[error("{}", OneLine(self))]
 #[non_exhaustive]
 pub struct ArgumentError {
     /// The operation, such as `Kernel::launch`.
@@ -90,7 +102,6 @@ const _: () = assert!(size_of::<Error>() == 2 * size_of::<usize>(), "a variant i
 
 impl Error {
     /// Creates the error of an `operation` that refuses an argument. `reason` reads `problem (facts); hint`, the last two optional.
-    #[doc(hidden)]
     #[cold]
     #[inline]
     pub fn argument(operation: &'static str, reason: impl Into<Cow<'static, str>>) -> Self {
@@ -151,7 +162,6 @@ impl Error {
     }
 
     /// Adds the operands of the call: bytes, the name of a kernel, a stream.
-    #[doc(hidden)]
     #[cold]
     #[must_use]
     #[inline]
@@ -163,7 +173,6 @@ impl Error {
     }
 
     /// Names the operation of an argument error, which was noticed deeper down.
-    #[doc(hidden)]
     #[cold]
     #[must_use]
     #[inline]
@@ -175,7 +184,6 @@ impl Error {
     }
 
     /// Replaces the general advice for the code.
-    #[doc(hidden)]
     #[cold]
     #[must_use]
     #[inline]
@@ -218,20 +226,6 @@ impl Error {
         }
     }
 
-    /// The error of the variant, whose text is this one's.
-    #[inline]
-    fn inner(&self) -> &(dyn std::error::Error + 'static) {
-        match self {
-            Self::Load(error) => &**error,
-            Self::Call(error) => &**error,
-            Self::OutOfMemory(error) => &**error,
-            Self::Missing(error) => &**error,
-            Self::Argument(error) => &**error,
-            Self::Panic(error) => &**error,
-            Self::Fork(error) => &**error,
-        }
-    }
-
     /// Adds the log of the driver's compiler.
     #[cold]
     #[inline]
@@ -243,24 +237,18 @@ impl Error {
     }
 }
 
-impl fmt::Display for Error {
-    #[inline]
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self.inner(), formatter)
-    }
-}
-
 impl fmt::Debug for Error {
     #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Debug::fmt(self.inner(), formatter)
-    }
-}
-
-impl std::error::Error for Error {
-    #[inline]
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        self.inner().source()
+        match self {
+            Self::Load(error) => fmt::Debug::fmt(error, formatter),
+            Self::Call(error) => fmt::Debug::fmt(error, formatter),
+            Self::OutOfMemory(error) => fmt::Debug::fmt(error, formatter),
+            Self::Missing(error) => fmt::Debug::fmt(error, formatter),
+            Self::Argument(error) => fmt::Debug::fmt(error, formatter),
+            Self::Panic(error) => fmt::Debug::fmt(error, formatter),
+            Self::Fork(error) => fmt::Debug::fmt(error, formatter),
+        }
     }
 }
 
@@ -268,13 +256,6 @@ impl From<MissingFunction> for Error {
     #[inline]
     fn from(error: MissingFunction) -> Self {
         Self::Missing(Box::new(error))
-    }
-}
-
-impl From<Box<LoadError>> for Error {
-    #[inline]
-    fn from(error: Box<LoadError>) -> Self {
-        Self::Load(error)
     }
 }
 
@@ -305,4 +286,4 @@ impl Report for ArgumentError {
     }
 }
 
-report!(PanicError, ArgumentError);
+debug_as_report!(PanicError, ArgumentError);

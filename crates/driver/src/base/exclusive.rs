@@ -8,9 +8,9 @@ use parking_lot::{Mutex, MutexGuard, RawThreadId};
 
 use crate::{Error, Result};
 
-/// A lock for one thread at a time that is an error, and no deadlock, where its own thread locks it again. A call observer or a user's
-/// resource can get there.
-#[doc(hidden)]
+/// A mutex that may stay locked over driver calls and code of users.
+///
+/// Locking it again on the thread that holds it is an error instead of a deadlock. Call observers and resources of users can do so.
 #[derive(Debug, Default)]
 pub struct Exclusive<T> {
     state: Mutex<T>,
@@ -19,7 +19,6 @@ pub struct Exclusive<T> {
 }
 
 /// Unlocks an [`Exclusive`] when it is dropped.
-#[doc(hidden)]
 #[derive(Debug)]
 pub struct ExclusiveGuard<'a, T> {
     state: MutexGuard<'a, T>,
@@ -27,13 +26,13 @@ pub struct ExclusiveGuard<'a, T> {
 }
 
 impl<T> Exclusive<T> {
-    /// A lock around `state`.
+    /// Creates an unlocked mutex around `state`.
     #[inline]
     pub const fn new(state: T) -> Self {
         Self { state: Mutex::new(state), owner: AtomicUsize::new(0) }
     }
 
-    /// Waits for the lock.
+    /// Locks the mutex, and waits until it is free.
     ///
     /// # Errors
     ///

@@ -9,12 +9,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use curium_sys::Function;
 
-use crate::base::error::report::{Note, Report, report};
+use crate::base::error::report::{Note, OneLine, Report, debug_as_report};
 
 static IS_CHILD: AtomicBool = AtomicBool::new(false);
 
 /// A driver call in a process that was forked after CUDA was initialized, where the driver does not work.
-#[derive(Clone, Copy, Eq, PartialEq)]
+#[derive(Clone, Copy, Eq, PartialEq, thiserror::Error)]
+#[error("{}", OneLine(self))]
 #[non_exhaustive]
 pub struct ForkError {
     /// The function, which was not called.
@@ -40,15 +41,15 @@ impl Report for ForkError {
     }
 }
 
-report!(ForkError);
+debug_as_report!(ForkError);
 
-/// Whether this process was forked from one in which a driver had been initialised.
+/// Returns `true` if this process was forked from one in which a driver had been initialized.
 #[inline]
 pub(crate) fn is_child() -> bool {
     IS_CHILD.load(Ordering::Relaxed)
 }
 
-/// Has every later fork of this process tell its child.
+/// Registers the fork handler.
 #[inline]
 pub(crate) fn watch_for_forks() {
     #[cfg(all(unix, not(miri)))]

@@ -31,11 +31,11 @@ pub struct Call<'a> {
     pub driver: &'a Driver,
     /// The function.
     pub function: Function,
-    /// What it returned.
+    /// The code that it returned.
     pub code: CUresult,
-    /// When it was called.
+    /// The start of the call.
     pub started: Instant,
-    /// How long it took.
+    /// The duration of the call.
     pub duration: Duration,
 }
 
@@ -49,7 +49,7 @@ pub trait CallObserver: Send + Sync {
         let _ = function;
     }
 
-    /// A call has ended on this thread.
+    /// Called after a driver call has returned on this thread.
     fn after(&self, call: &Call<'_>);
 }
 
@@ -59,7 +59,7 @@ pub struct CallObserverGuard {
     identity: u64,
 }
 
-/// What was seen of a call before it was made.
+/// The record of a call before it is made.
 #[doc(hidden)]
 pub struct Observation {
     /// None in the child of a fork, where the call must not be made.
@@ -73,7 +73,7 @@ struct Installed {
     observer: Arc<dyn CallObserver>,
 }
 
-/// Whether a call must look at more than this: there are observers, or this is the child of a fork.
+/// `true` if a call must look at more than this: there are observers, or this is the child of a fork.
 static INSTALLED: AtomicBool = AtomicBool::new(false);
 static OBSERVERS: RwLock<Option<Arc<[Installed]>>> = RwLock::new(None);
 static NEXT_IDENTITY: AtomicU64 = AtomicU64::new(0);
@@ -82,7 +82,7 @@ thread_local! {
     static IS_OBSERVING: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Has `observer` told of every call of every driver in this process, beside the observers that are there already.
+/// Registers an observer for every driver call of this process, in addition to existing ones.
 ///
 /// An observer must be quick, and must not wait for other threads: the call that it is told of may have been made under a lock.
 /// Its own calls of the driver are not observed, and a panic in it ends there. It cannot change the current context of its thread, except
@@ -144,7 +144,7 @@ impl Observation {
         Some(Box::new(Self { observers: Some(observers), started: Instant::now() }))
     }
 
-    /// Whether the call may be made.
+    /// Returns `true` if the call may be made.
     #[doc(hidden)]
     #[must_use]
     #[inline]
@@ -178,7 +178,7 @@ impl Drop for CallObserverGuard {
     }
 }
 
-/// An argument error of `operation` on a thread that is in an observer: the call that is observed needs the current context.
+/// Returns an argument error of `operation` on a thread that is in an observer: the call that is observed needs the current context.
 #[inline]
 pub(crate) fn refuse_in_observer(operation: &'static str) -> Result<()> {
     if !IS_OBSERVING.get() {
@@ -187,7 +187,7 @@ pub(crate) fn refuse_in_observer(operation: &'static str) -> Result<()> {
     Err(Error::argument(operation, "an observer of calls must not change the current context"))
 }
 
-/// Has every later call look at whether it may be made.
+/// Makes every later call check whether it is allowed.
 #[cfg(all(unix, not(miri)))]
 #[inline]
 pub(crate) fn attend() {

@@ -27,8 +27,7 @@ pub(crate) struct LeakCounter {
 }
 
 impl LeakedMemory {
-    /// This many allocations of `bytes` bytes in all.
-    #[doc(hidden)]
+    /// Returns the sum of `allocations` allocations of `bytes` bytes in all.
     #[must_use]
     #[inline]
     pub const fn new(allocations: u64, bytes: u64) -> Self {
@@ -50,7 +49,8 @@ impl LeakCounter {
 }
 
 /// Counts memory of `driver` that is leaked because of `error`, and reports the error.
-#[doc(hidden)]
+///
+/// The caller forgets the memory: it is never freed. See [`Driver::leaked_memory`].
 #[cold]
 #[inline]
 pub fn leak(driver: &Driver, leaked: LeakedMemory, error: &Error) {

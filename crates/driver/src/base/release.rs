@@ -1,4 +1,4 @@
-//! What happens when a handle is dropped: it never panics, and a failure is reported in one place.
+//! Dropping of handles: it never panics, and failures are reported in one place.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -13,35 +13,33 @@ use parking_lot::{Mutex, RwLock};
 use crate::base::{capture_guard, fork};
 use crate::{Error, Result};
 
-/// Is told of every failure in a drop. See [`set_drop_observer`].
+/// A callback for failures in `Drop`. See [`set_drop_observer`].
 pub type DropObserver = Arc<dyn Fn(&Error) + Send + Sync>;
 
 static OBSERVER: RwLock<Option<DropObserver>> = RwLock::new(None);
 static EXITING: AtomicBool = AtomicBool::new(false);
-/// Held by threads of this crate while they call the driver, and by nobody once the process exits.
+/// Held by threads of this crate while they call the driver.
 static BACKGROUND: Mutex<()> = Mutex::new(());
 
-/// How long the exit of the process waits for the call of a background thread to return.
+/// The longest time that the exit of the process waits for a driver call of a background thread.
 #[cfg(not(miri))]
 const EXIT_PATIENCE: Duration = Duration::from_secs(1);
 
-/// Has `observer` told of every failure in a drop, in place of the observer before it; `None` ends that.
+/// Registers a callback for failures in `Drop`, replacing the previous one. `None` removes it.
 ///
-/// Such a failure has no caller to return to. It is an event of `tracing` at the level `ERROR` in any case. Where a failure
-/// matters, `close` ends a handle with a result.
+/// A failure in `Drop` has no caller to return to. It is also a `tracing` event at the level `ERROR`. To handle a failure, end the handle with
+/// its `close` method.
 #[inline]
 pub fn set_drop_observer(observer: Option<DropObserver>) {
     *OBSERVER.write() = observer;
 }
 
-/// Runs `destroy` for a handle that is dropped.
+/// Runs `destroy` for a handle that is dropped, and reports its error.
 ///
-/// Once the process is exiting the driver may be gone already, and calling it may crash: then nothing is done, since the end of
-/// the process frees everything. The same holds in the child of a fork, whose handles are the parent's. A driver that says of itself
-/// that it is gone is silent for the same reason.
+/// Does nothing once the process exits: the driver may be unloaded already, and the end of the process frees everything. Does nothing in the
+/// child of a fork either: the handles belong to the parent. `CUDA_ERROR_DEINITIALIZED` is not reported.
 ///
-/// What a drop enqueues and waits for is no work of a graph that this thread captures.
-#[doc(hidden)]
+/// Work that `destroy` enqueues does not belong to a graph that this thread captures.
 #[inline]
 pub fn release(destroy: impl FnOnce() -> Result<()>) {
     if let Some(Err(error)) = dropping(destroy) {
@@ -49,8 +47,7 @@ pub fn release(destroy: impl FnOnce() -> Result<()>) {
     }
 }
 
-/// As [`release`], for a caller that reports errors itself; `None` where nothing must be done.
-#[doc(hidden)]
+/// Runs `destroy` like [`release`] and returns its result, or `None` if it was not run.
 #[inline]
 pub fn dropping<T>(destroy: impl FnOnce() -> T) -> Option<T> {
     if is_exiting() || fork::is_child() {
@@ -60,8 +57,7 @@ pub fn dropping<T>(destroy: impl FnOnce() -> T) -> Option<T> {
     Some(destroy())
 }
 
-/// Reports a failure that has no caller to return to.
-#[doc(hidden)]
+/// Reports a failure in `Drop` to `tracing` and to the [observer](set_drop_observer).
 #[cold]
 #[inline]
 pub fn report(error: &Error) {
@@ -71,13 +67,12 @@ pub fn report(error: &Error) {
     tracing::error!(%error, "a handle could not be released");
     let observer = OBSERVER.read().clone();
     if let Some(observer) = observer {
-        // A drop must not panic; the observer's panic has been printed by the panic hook.
+        // `Drop` must not panic. The panic hook has printed the observer's panic.
         contain(|| observer(error));
     }
 }
 
-/// Runs the user's code such that a panic ends here, and says whether there was none.
-#[doc(hidden)]
+/// Runs code of a user and catches its panic. Returns `true` if it did not panic.
 #[inline]
 pub fn contain(operation: impl FnOnce()) -> bool {
     match catch_unwind(AssertUnwindSafe(operation)) {
@@ -89,7 +84,7 @@ pub fn contain(operation: impl FnOnce()) -> bool {
     }
 }
 
-/// Drops what a panic of the user's code carried, which is the user's as well: dropping it may panic in turn.
+/// Drops the payload of a panic. It belongs to the user, and dropping it may panic again.
 #[inline]
 pub(crate) fn discard(payload: Box<dyn Any + Send>) {
     if let Err(payload) = catch_unwind(AssertUnwindSafe(|| drop(payload))) {
@@ -97,23 +92,23 @@ pub(crate) fn discard(payload: Box<dyn Any + Send>) {
     }
 }
 
-/// Whether the process has begun to exit, so that the driver must not be called any more.
-#[doc(hidden)]
+/// Returns `true` once the process has begun to exit. The driver must not be called then.
 #[must_use]
 #[inline]
 pub fn is_exiting() -> bool {
     EXITING.load(Ordering::Acquire)
 }
 
-/// Runs `operation`, which calls the driver from a thread of this crate, unless the process exits; its exit waits for the end.
+/// Runs `operation` on a thread of this crate unless the process exits. The exit waits until it returns.
 #[inline]
 pub(crate) fn unless_exiting<T>(operation: impl FnOnce() -> T) -> Option<T> {
     let _guard = BACKGROUND.lock();
     (!is_exiting()).then(operation)
 }
 
-/// Learns of the process's exit before the driver ends itself: handlers run in the opposite order of their registration, and
-/// the driver has registered its own by now.
+/// Registers an exit handler that runs before the driver's own.
+///
+/// Handlers run in the reverse order of their registration, and an initialized driver has registered its handler.
 #[inline]
 pub(crate) fn watch_for_exit() {
     #[cfg(not(miri))]
@@ -129,10 +124,10 @@ pub(crate) fn watch_for_exit() {
 extern "C" fn on_exit() {
     EXITING.store(true, Ordering::Release);
     if fork::is_child() {
-        // Whoever held the lock when the process was forked is not in this one.
+        // The thread that held the lock at the fork does not exist in this process.
         return;
     }
-    // Whoever holds the lock is in the driver, which must not end under its feet.
+    // A thread that holds the lock is in the driver, which must stay loaded until it returns.
     let deadline = Instant::now() + EXIT_PATIENCE;
     while BACKGROUND.try_lock().is_none() && Instant::now() < deadline {
         std::thread::sleep(Duration::from_millis(1));

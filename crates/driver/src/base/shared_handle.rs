@@ -23,7 +23,7 @@ macro_rules! shared_handle {
                 Self(bytes)
             }
 
-            /// The bytes of the handle.
+            /// Returns the bytes of the handle.
             #[must_use]
             #[inline]
             pub const fn to_bytes(self) -> [u8; Self::SIZE] {

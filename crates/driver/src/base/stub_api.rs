@@ -1,10 +1,10 @@
-//! A table with only what a driver needs to initialise, for tests that add the functions that they are about.
+//! A table with only what a driver needs to initialize, for tests that add the functions that they are about.
 
 use curium_sys::{Api, CUresult};
 
 use crate::Driver;
 
-/// A table with which a driver initialises.
+/// Returns a table with which a driver initializes.
 pub(crate) fn api() -> Api {
     unsafe extern "C" fn version(place: *mut i32) -> CUresult {
         // SAFETY: the caller passes a valid place.
@@ -20,7 +20,7 @@ pub(crate) fn api() -> Api {
     api
 }
 
-/// The driver of a table that a test has made.
+/// Returns the driver of a table that a test has made.
 pub(crate) fn driver(api: Api) -> Driver {
     // SAFETY: the functions do what their names say, as far as the tests call them.
     unsafe { Driver::from_api(api) }.expect("the driver initialises")

@@ -36,19 +36,19 @@ use crate::{Error, Event, HostFunctionWait, Result, Stream, call};
 
 /// Pending work, and what is to be done when it ends.
 pub(crate) trait Waiter: Send + Sync {
-    /// The event that is recorded behind the work.
+    /// Returns the event that is recorded after the work.
     fn event(&self) -> &Event;
 
     /// The driver has come to the point, and calls from a thread of its own. Must not call the driver, nor drop what may.
     #[inline]
     fn called(&self) {}
 
-    /// The event was queried: whether the point has been reached, or the error of the context. Returns whether nothing more is to
+    /// Returns the event was queried: whether the point has been reached, or the error of the context. Returns whether nothing more is to
     /// be waited for.
     fn queried(&self, answer: Result<bool>) -> bool;
 }
 
-/// How often work is looked at.
+/// The rate at which work is queried.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Pace {
     /// The driver calls back unless the context fails.
@@ -65,13 +65,13 @@ struct Entry {
     waiter: Arc<dyn Waiter>,
     pace: Pace,
     since: Instant,
-    /// When it is to be looked at next.
+    /// The time of the next query.
     due: Instant,
 }
 
 struct Table {
     entries: BTreeMap<Identity, Entry>,
-    /// When entries are due; items that do not match their entry are stale.
+    /// The times at which entries are due. Items that do not match their entry are stale.
     agenda: BinaryHeap<Reverse<(Instant, Identity)>>,
     /// Entries that the driver has called for. Their waiters are dropped by the thread and not by the callback.
     rung: Vec<(Identity, Arc<dyn Waiter>)>,
@@ -86,7 +86,7 @@ struct Watch {
 
 static WATCH: Watch = Watch::new();
 
-/// How long the thread stays when there is nothing to watch.
+/// The time that the thread stays alive without entries.
 const LINGER: Duration = if cfg!(miri) { Duration::ZERO } else { Duration::from_secs(5) };
 
 /// Looks after `waiter` until it says that it is done, or until [`remove`].
@@ -111,7 +111,7 @@ pub(crate) fn remove(identity: Identity) {
     drop(entry);
 }
 
-/// Has the driver call for an entry behind all work that is on `stream` now, by a thread that waits as `wait` says, if anything.
+/// Requests a callback for an entry after all work currently enqueued on `stream`. `wait` selects how the driver's thread waits.
 #[inline]
 pub(crate) fn call_after(stream: &Stream, identity: Identity, wait: Option<HostFunctionWait>) -> Result<()> {
     let number = std::ptr::without_provenance_mut::<c_void>(identity.0);
@@ -124,13 +124,13 @@ pub(crate) fn call_after(stream: &Stream, identity: Identity, wait: Option<HostF
     unsafe { call!(stream.driver(), cuLaunchHostFunc(stream.as_raw(), Some(on_call), number)) }
 }
 
-/// What the driver calls. The argument is a number and never dereferenced.
+/// The callback that the driver calls. The argument is a number and is never dereferenced.
 extern "C" fn on_call(number: *mut c_void) {
     WATCH.ring(Identity(number.addr()));
 }
 
 impl Pace {
-    /// How long to wait before work of this age is looked at (again).
+    /// Returns the pause before work of this age is queried again.
     #[inline]
     fn pause(self, age: Duration) -> Duration {
         let (share, shortest, longest) = match self {
@@ -148,7 +148,7 @@ impl Watch {
         Self { table: Mutex::new(table), changed: Condvar::new() }
     }
 
-    /// Has an entry looked at without waiting for when it is due.
+    /// Queries an entry now, before it is due.
     #[inline]
     fn ring(&self, identity: Identity) {
         let waiter = self.table.lock().entries.get(&identity).map(|entry| Arc::clone(&entry.waiter));
@@ -201,7 +201,7 @@ impl Table {
     }
 }
 
-/// What the thread does.
+/// The body of the background thread.
 #[inline]
 fn run() {
     let mut table = WATCH.table.lock();

@@ -24,16 +24,15 @@ struct Attachment {
 }
 
 impl Context {
-    /// The value of type `T` that is kept with this context: what `make` returned when it was asked for first. It is dropped when
-    /// the context ends, just before.
+    /// Returns the value of type `T` that is kept with this context, and creates it with `make` on first use.
     ///
-    /// `make` gets a context that stands for this one without keeping it alive, so that what is made from it can be kept here.
+    /// The value is dropped just before the context ends. `make` receives a context that does not keep this one alive, so that objects made
+    /// from it can be part of the value.
     ///
     /// # Safety
     ///
     /// - Nothing that is made from the context given to `make` outlives the value.
     /// - The result is dropped before the last clone of this context is.
-    #[doc(hidden)]
     #[inline]
     pub unsafe fn attached<T: Any + Send + Sync>(&self, make: impl FnOnce(Self) -> T) -> Arc<T> {
         let attachments = &self.shared.attachments;

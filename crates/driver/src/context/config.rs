@@ -28,11 +28,11 @@ pub enum CacheConfig {
     Unknown(u32),
 }
 
-/// How wide the banks of shared memory are. Devices of today have one width, and the setting no effect.
+/// The bank width of shared memory. Current devices have one width, and the setting has no effect.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub enum SharedMemoryConfig {
-    /// What the device does by itself.
+    /// The device's default.
     Default,
     /// Four bytes.
     FourByteBanks,
@@ -52,7 +52,7 @@ pub struct PriorityRange {
     pub greatest: i32,
 }
 
-/// Who has to see writes by GPUDirect RDMA after a flush.
+/// The observers that see GPUDirect RDMA writes after a flush.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub enum RdmaScope {
@@ -63,19 +63,19 @@ pub enum RdmaScope {
 }
 
 impl Context {
-    /// The flags of this context.
+    /// Returns the flags of this context.
     ///
     /// CUDA: `cuCtxGetFlags`.
     ///
     /// # Errors
     ///
-    /// Whatever the driver returns.
+    /// An error of the driver.
     #[doc(alias = "cuCtxGetFlags")]
     #[inline]
     pub fn flags(&self) -> Result<ContextFlags> {
         self.entered(|driver| {
             let mut flags = 0;
-            // SAFETY: `flags` is a valid place for the answer, and the context is current.
+            // SAFETY: `flags` is valid for writes, and the context is current.
             unsafe { call!(driver, cuCtxGetFlags(&raw mut flags)) }?;
             Ok(ContextFlags::from_bits_retain(flags))
         })
@@ -97,19 +97,19 @@ impl Context {
         })
     }
 
-    /// What the memory of L1 cache and shared memory is preferred for.
+    /// Returns the preferred division between L1 cache and shared memory.
     ///
     /// CUDA: `cuCtxGetCacheConfig`.
     ///
     /// # Errors
     ///
-    /// Whatever the driver returns.
+    /// An error of the driver.
     #[doc(alias = "cuCtxGetCacheConfig")]
     #[inline]
     pub fn cache_config(&self) -> Result<CacheConfig> {
         self.entered(|driver| {
             let mut config = CUfunc_cache::CU_FUNC_CACHE_PREFER_NONE;
-            // SAFETY: `config` is a valid place for the answer, and the context is current.
+            // SAFETY: `config` is valid for writes, and the context is current.
             unsafe { call!(driver, cuCtxGetCacheConfig(&raw mut config)) }?;
             Ok(CacheConfig::from_raw(config))
         })
@@ -132,19 +132,19 @@ impl Context {
         })
     }
 
-    /// How wide the banks of shared memory are.
+    /// Returns the bank width of shared memory.
     ///
     /// CUDA: `cuCtxGetSharedMemConfig`, which CUDA has deprecated.
     ///
     /// # Errors
     ///
-    /// Whatever the driver returns.
+    /// An error of the driver.
     #[doc(alias = "cuCtxGetSharedMemConfig")]
     #[inline]
     pub fn shared_memory_config(&self) -> Result<SharedMemoryConfig> {
         self.entered(|driver| {
             let mut config = CUsharedconfig::CU_SHARED_MEM_CONFIG_DEFAULT_BANK_SIZE;
-            // SAFETY: `config` is a valid place for the answer, and the context is current.
+            // SAFETY: `config` is valid for writes, and the context is current.
             unsafe { call!(driver, cuCtxGetSharedMemConfig(&raw mut config)) }?;
             Ok(SharedMemoryConfig::from_raw(config))
         })
@@ -167,38 +167,38 @@ impl Context {
         })
     }
 
-    /// The priorities that streams of this context can have.
+    /// Returns the priorities that streams of this context can have.
     ///
     /// CUDA: `cuCtxGetStreamPriorityRange`.
     ///
     /// # Errors
     ///
-    /// Whatever the driver returns.
+    /// An error of the driver.
     #[doc(alias = "cuCtxGetStreamPriorityRange")]
     #[inline]
     pub fn stream_priorities(&self) -> Result<PriorityRange> {
         self.entered(|driver| {
             let (mut least, mut greatest) = (0, 0);
-            // SAFETY: `least` and `greatest` are valid places for the answers, and the context is current.
+            // SAFETY: `least` and `greatest` are valid for writes, and the context is current.
             unsafe { call!(driver, cuCtxGetStreamPriorityRange(&raw mut least, &raw mut greatest)) }?;
             Ok(PriorityRange { least, greatest })
         })
     }
 
-    /// How many multiprocessors this context may use: all of the device's, unless the multi-process service confines it.
+    /// Returns the number of multiprocessors this context may use: all of the device's, unless the multi-process service confines it.
     ///
     /// CUDA: `cuCtxGetExecAffinity`.
     ///
     /// # Errors
     ///
-    /// Whatever the driver returns.
+    /// An error of the driver.
     #[doc(alias = "cuCtxGetExecAffinity")]
     #[inline]
     pub fn affinity(&self) -> Result<u32> {
         self.entered(|driver| {
             let kind = CUexecAffinityType::CU_EXEC_AFFINITY_TYPE_SM_COUNT;
             let mut affinity = CUexecAffinityParam { type_: kind, ..Default::default() };
-            // SAFETY: `affinity` is a valid place for the answer, and the context is current.
+            // SAFETY: `affinity` is valid for writes, and the context is current.
             unsafe { call!(driver, cuCtxGetExecAffinity(&raw mut affinity, kind)) }?;
             // SAFETY: the driver has filled in the only field that there is, which is a plain number.
             Ok(unsafe { affinity.param.smCount.val })
@@ -211,7 +211,7 @@ impl Context {
     ///
     /// # Errors
     ///
-    /// Whatever the driver returns.
+    /// An error of the driver.
     #[doc(alias = "cuCtxResetPersistingL2Cache")]
     #[inline]
     pub fn reset_persisting_l2(&self) -> Result<()> {
@@ -241,14 +241,14 @@ impl Context {
 }
 
 impl PriorityRange {
-    /// The priority in the range that is closest to `priority`: what a stream gets that is made with it.
+    /// Returns the priority in the range that is closest to `priority`: what a stream gets that is made with it.
     #[must_use]
     #[inline]
     pub fn clamp(self, priority: i32) -> i32 {
         priority.max(self.greatest).min(self.least)
     }
 
-    /// The priorities, from the one that goes first.
+    /// Returns the priorities, from the one that goes first.
     #[must_use]
     #[inline]
     pub const fn numbers(self) -> RangeInclusive<i32> {
@@ -257,7 +257,7 @@ impl PriorityRange {
 }
 
 impl CacheConfig {
-    /// The preference of a number of the driver.
+    /// Returns the preference of a number of the driver.
     #[must_use]
     #[inline]
     pub const fn from_raw(raw: CUfunc_cache) -> Self {
@@ -270,7 +270,7 @@ impl CacheConfig {
         }
     }
 
-    /// The driver's number.
+    /// Returns the driver's number.
     #[must_use]
     #[inline]
     pub const fn as_raw(self) -> CUfunc_cache {
@@ -285,7 +285,7 @@ impl CacheConfig {
 }
 
 impl SharedMemoryConfig {
-    /// The width of a number of the driver.
+    /// Returns the width of a number of the driver.
     #[must_use]
     #[inline]
     pub const fn from_raw(raw: CUsharedconfig) -> Self {
@@ -297,7 +297,7 @@ impl SharedMemoryConfig {
         }
     }
 
-    /// The driver's number.
+    /// Returns the driver's number.
     #[must_use]
     #[inline]
     pub const fn as_raw(self) -> CUsharedconfig {

@@ -39,13 +39,13 @@ bitflags! {
     }
 }
 
-/// How a context is created.
+/// Options of a context.
 #[derive(Clone, Copy, Debug, Default)]
 #[non_exhaustive]
 pub struct ContextOptions {
     /// Flags of the context.
     pub flags: ContextFlags,
-    /// How many multiprocessors it may use, rounded up to what the hardware can do; all of them by default.
+    /// The number of multiprocessors it may use, rounded up to what the hardware can do; all of them by default.
     pub multiprocessors: Option<u32>,
     graphics: Option<GraphicsQueue>,
 }
@@ -61,14 +61,14 @@ pub enum GraphicsQueue {
 }
 
 impl ContextOptions {
-    /// A context without flags that may use the whole device.
+    /// Returns options without flags for a context that may use the whole device.
     #[must_use]
     #[inline]
     pub const fn new() -> Self {
         Self { flags: ContextFlags::empty(), multiprocessors: None, graphics: None }
     }
 
-    /// The same with other flags.
+    /// Sets the flags.
     #[must_use]
     #[inline]
     pub const fn with_flags(mut self, flags: ContextFlags) -> Self {
@@ -76,7 +76,7 @@ impl ContextOptions {
         self
     }
 
-    /// The same with so many multiprocessors at most. Only clients of the multi-process service can have that:
+    /// Limits the number of multiprocessors. Only clients of the multi-process service can do so:
     /// [`Device::supports_affinity`].
     #[must_use]
     #[inline]
@@ -85,7 +85,7 @@ impl ContextOptions {
         self
     }
 
-    /// The same beside the queue of a graphics interface. Needs CUDA 12.5.
+    /// Shares the device with the queue of a graphics API. Needs CUDA 12.5.
     ///
     /// # Safety
     ///
@@ -119,14 +119,14 @@ impl ContextOptions {
             let graphics = graphics.as_mut().map_or(ptr::null_mut(), |graphics| &raw mut *graphics);
             let mut parameters =
                 CUctxCreateParams { execAffinityParams: affinities, numExecAffinityParams: count, cigParams: graphics };
-            // SAFETY: `raw` is a valid place for the answer; the parameters outlive the call, and not both of them are there; the
+            // SAFETY: `raw` is valid for writes; the parameters outlive the call, and not both of them are there; the
             // queue is valid, as the options' maker vouched.
             unsafe { call!(driver, cuCtxCreate_v4(&raw mut raw, &raw mut parameters, flags, number)) }?;
         } else if count > 0 {
-            // SAFETY: `raw` is a valid place for the answer, and `affinities` has `count` entries that outlive the call.
+            // SAFETY: `raw` is valid for writes, and `affinities` has `count` entries that outlive the call.
             unsafe { call!(driver, cuCtxCreate_v3(&raw mut raw, affinities, count, flags, number)) }?;
         } else {
-            // SAFETY: `raw` is a valid place for the answer.
+            // SAFETY: `raw` is valid for writes.
             unsafe { call!(driver, cuCtxCreate_v2(&raw mut raw, flags, number)) }?;
         }
         Ok(raw)

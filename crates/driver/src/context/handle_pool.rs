@@ -24,22 +24,23 @@ pub struct PooledHandle<T: Poolable> {
 
 /// A handle that pools can hand out again: an [`Event`](crate::Event) or a [`Stream`](crate::Stream).
 pub trait Poolable: fmt::Debug + Sized {
-    /// How one is made.
+    /// The options of a new handle.
     type Options: Copy;
 
-    /// What the pool is called.
-    #[doc(hidden)]
+    /// The name of the pool in `Debug`.
     const POOL: &str;
 
-    /// How many idle ones a pool keeps unless told otherwise.
-    #[doc(hidden)]
+    /// The default number of idle handles that a pool keeps.
     const CAPACITY: usize;
 
-    #[doc(hidden)]
+    /// Creates a handle in `context`.
+    ///
+    /// # Errors
+    ///
+    /// An error of the driver.
     fn create(context: &Context, options: Self::Options) -> Result<Self>;
 
-    /// Whether nobody else has this handle.
-    #[doc(hidden)]
+    /// Returns `true` if no other value stands for this handle.
     fn is_unshared(&self) -> bool;
 }
 
@@ -52,14 +53,14 @@ struct Shared<T: Poolable> {
 }
 
 impl<T: Poolable> HandlePool<T> {
-    /// An empty pool of handles of `context`, made with these options. It keeps up to 64 events, or 32 streams, while they are idle.
+    /// Returns an empty pool of handles of `context`, made with these options. It keeps up to 64 events, or 32 streams, while they are idle.
     #[must_use]
     #[inline]
     pub fn new(context: &Context, options: T::Options) -> Self {
         Self::with_capacity(context, options, T::CAPACITY)
     }
 
-    /// As [`HandlePool::new`], keeping up to `capacity` idle handles.
+    /// Does the same as [`HandlePool::new`], keeping up to `capacity` idle handles.
     #[must_use]
     #[inline]
     pub fn with_capacity(context: &Context, options: T::Options, capacity: usize) -> Self {
@@ -67,7 +68,7 @@ impl<T: Poolable> HandlePool<T> {
         Self { shared: Arc::new(shared) }
     }
 
-    /// A handle of the pool; a new one is made if none is idle.
+    /// Returns a handle of the pool; a new one is made if none is idle.
     ///
     /// An event is to be recorded before it is waited for: what it marks until then is an earlier user's point. On a stream there may
     /// still be work of an earlier user, which is done first, and it has the attributes that the earlier user set.
@@ -84,7 +85,7 @@ impl<T: Poolable> HandlePool<T> {
         Ok(PooledHandle { handle: ManuallyDrop::new(handle), pool: self.clone() })
     }
 
-    /// How many handles are idle.
+    /// Returns the number of handles are idle.
     #[must_use]
     #[inline]
     pub fn idle(&self) -> usize {
@@ -98,7 +99,7 @@ impl<T: Poolable> HandlePool<T> {
         drop(idle);
     }
 
-    /// The context of the handles.
+    /// Returns the context of the handles.
     #[must_use]
     #[inline]
     pub fn context(&self) -> &Context {

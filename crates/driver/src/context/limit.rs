@@ -19,21 +19,21 @@ pub enum Limit {
     PrintfBuffer,
     /// The memory that kernels' `malloc` takes from, in bytes. It cannot be changed once a kernel that uses it was launched.
     MallocHeap,
-    /// How deep kernels that launch and wait for kernels may nest, up to 24. Devices of compute capability 9.0 and later have no such
-    /// limit.
+    /// The maximum nesting depth of kernels that launch and wait for kernels, up to 24. Devices of compute capability 9.0 and later have no
+    /// such limit.
     SyncDepth,
-    /// How many launches by kernels may be outstanding. More of them take memory from the device.
+    /// The number of launches by kernels may be outstanding. More of them take memory from the device.
     PendingLaunches,
-    /// How much the L2 cache reads at once, from 0 to 128 bytes. Only a hint.
+    /// The L2 fetch granularity, from 0 to 128 bytes. Only a hint.
     L2FetchGranularity,
     /// The L2 cache that is set aside for persisting accesses, in bytes, up to
     /// [`MAX_PERSISTING_L2_CACHE_SIZE`](crate::DeviceAttribute::MAX_PERSISTING_L2_CACHE_SIZE).
     PersistingL2,
     /// The most shared memory of a block, in bytes. It can only be read.
     SharedMemory,
-    /// Whether the context runs beside a graphics queue: 1 or 0. It can only be read.
+    /// `true` if the context runs beside a graphics queue: 1 or 0. It can only be read.
     BesideGraphics,
-    /// Whether a kernel that needs more shared memory than there is beside a graphics queue runs all the same: 1 or 0.
+    /// `true` if a kernel that needs more shared memory than there is beside a graphics queue runs even so: 1 or 0.
     BesideGraphicsFallback,
     /// Memory for each block, in bytes. Needs CUDA 13.4.
     BlockMemory,
@@ -55,7 +55,7 @@ impl Limit {
         Self::BlockMemory,
     ];
 
-    /// The driver's number.
+    /// Returns the driver's number.
     #[must_use]
     #[inline]
     pub const fn as_raw(self) -> CUlimit {
@@ -74,7 +74,7 @@ impl Limit {
         }
     }
 
-    /// What a person can do about a value that the driver has refused.
+    /// Returns a hint for a value that the driver refused.
     #[inline]
     fn advice(self, code: CUresult) -> Option<&'static str> {
         match (self, code) {
@@ -97,7 +97,7 @@ impl Limit {
 }
 
 impl Context {
-    /// The value of a limit, in its unit.
+    /// Returns the value of a limit, in its unit.
     ///
     /// CUDA: `cuCtxGetLimit`.
     ///
@@ -109,7 +109,7 @@ impl Context {
     pub fn limit(&self, limit: Limit) -> Result<usize> {
         self.entered(|driver| {
             let mut value = 0;
-            // SAFETY: `value` is a valid place for the answer, and the context is current.
+            // SAFETY: `value` is valid for writes, and the context is current.
             unsafe { call!(driver, cuCtxGetLimit(&raw mut value, limit.as_raw())) }
                 .map_err(|error| refused(error.about(format!("{limit:?}")), limit))?;
             Ok(value)

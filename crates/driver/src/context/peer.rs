@@ -37,7 +37,7 @@ impl Context {
     ///
     /// # Errors
     ///
-    /// An argument error if the contexts are of different drivers, and whatever the driver returns.
+    /// An argument error if the contexts are of different drivers, and an error of the driver.
     #[doc(alias = "cuCtxDisablePeerAccess")]
     #[inline]
     pub fn disable_peer_access(&self, peer: &Self) -> Result<()> {
@@ -50,7 +50,7 @@ impl Context {
     }
 }
 
-/// The result, if it is not that things are as asked for already.
+/// Returns the result, if it is not that things are as asked for already.
 #[inline]
 fn unless(result: Result<()>, already: CUresult) -> Result<()> {
     match result {

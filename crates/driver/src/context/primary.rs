@@ -4,13 +4,13 @@ use super::{Context, ContextFlags, Owned};
 use crate::call;
 use crate::{Device, Result};
 
-/// How the primary context of a device stands.
+/// The state of a device's primary context.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct PrimaryState {
     /// The flags that it has, or will have when it is retained.
     pub flags: ContextFlags,
-    /// Whether any code of this process retains it.
+    /// `true` if any code of this process retains it.
     pub is_active: bool,
 }
 
@@ -22,28 +22,28 @@ impl Device {
     ///
     /// # Errors
     ///
-    /// Whatever the driver returns.
+    /// An error of the driver.
     #[doc(alias = "cuDevicePrimaryCtxRetain")]
     #[inline]
     pub fn primary_context(&self) -> Result<Context> {
         let mut raw = std::ptr::null_mut();
-        // SAFETY: `raw` is a valid place for the answer, and the device belongs to this driver.
+        // SAFETY: `raw` is valid for writes, and the device belongs to this driver.
         unsafe { call!(self.driver(), cuDevicePrimaryCtxRetain(&raw mut raw, self.as_raw())) }?;
         Ok(Context::new(raw, self, Owned::Primary))
     }
 
-    /// How the primary context stands. This does not make it.
+    /// Returns the state of the primary context without creating it.
     ///
     /// CUDA: `cuDevicePrimaryCtxGetState`.
     ///
     /// # Errors
     ///
-    /// Whatever the driver returns.
+    /// An error of the driver.
     #[doc(alias = "cuDevicePrimaryCtxGetState")]
     #[inline]
     pub fn primary_state(&self) -> Result<PrimaryState> {
         let (mut flags, mut active) = (0, 0);
-        // SAFETY: `flags` and `active` are valid places for the answers.
+        // SAFETY: `flags` and `active` are valid for writes.
         unsafe { call!(self.driver(), cuDevicePrimaryCtxGetState(self.as_raw(), &raw mut flags, &raw mut active)) }?;
         Ok(PrimaryState { flags: ContextFlags::from_bits_retain(flags), is_active: active != 0 })
     }
@@ -78,11 +78,11 @@ impl Device {
     ///
     /// # Errors
     ///
-    /// Whatever the driver returns.
+    /// An error of the driver.
     #[doc(alias = "cuDevicePrimaryCtxReset")]
     #[inline]
     pub unsafe fn reset_primary_context(&self) -> Result<()> {
-        // SAFETY: the caller vouches that nothing of the context is used any more.
+        // SAFETY: the caller guarantees that nothing of the context is used any more.
         unsafe { call!(self.driver(), cuDevicePrimaryCtxReset_v2(self.as_raw())) }
     }
 }

@@ -38,7 +38,7 @@ impl Context {
     ///
     /// # Errors
     ///
-    /// Whatever the driver returns. The context is left as it is then.
+    /// An error of the driver. The context is left as it is then.
     #[inline]
     pub unsafe fn from_raw(driver: &Driver, raw: RawContext) -> Result<Self> {
         let (context, owned) = match raw {
@@ -61,7 +61,7 @@ impl Context {
     ///
     /// # Errors
     ///
-    /// Whatever the driver returns.
+    /// An error of the driver.
     #[inline]
     pub unsafe fn from_raw_with_owner(driver: &Driver, raw: CUcontext, owner: impl Any + Send + Sync) -> Result<Self> {
         let device = Self::device_of(driver, raw)?;
@@ -88,26 +88,26 @@ impl Context {
         Ok(raw)
     }
 
-    /// The device of a context, which the caller vouches is live.
+    /// Returns the device of a context, which the caller vouches is live.
     #[inline]
     pub(super) fn device_of(driver: &Driver, context: CUcontext) -> Result<Device> {
         let mut device = 0;
         if driver.has(Function::cuCtxGetDevice_v2) {
-            // SAFETY: `device` is a valid place for the answer, and the context is live.
+            // SAFETY: `device` is valid for writes, and the context is live.
             unsafe { call!(driver, cuCtxGetDevice_v2(&raw mut device, context)) }?;
         } else {
             let _entered = Entered::new(driver, context)?;
-            // SAFETY: `device` is a valid place for the answer, and the context is current.
+            // SAFETY: `device` is valid for writes, and the context is current.
             unsafe { call!(driver, cuCtxGetDevice(&raw mut device)) }?;
         }
         Ok(Device::from_raw(driver, device))
     }
 
-    /// The handle by which calls that know no green contexts name one.
+    /// Returns the handle by which calls that know no green contexts name one.
     #[inline]
     pub(crate) fn of_green(driver: &Driver, green: CUgreenCtx) -> Result<CUcontext> {
         let mut context = ptr::null_mut();
-        // SAFETY: `context` is a valid place for the answer, and the green context is live.
+        // SAFETY: `context` is valid for writes, and the green context is live.
         unsafe { call!(driver, cuCtxFromGreenCtx(&raw mut context, green)) }?;
         Ok(context)
     }

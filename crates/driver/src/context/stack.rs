@@ -70,36 +70,36 @@ impl Context {
     pub fn pop(driver: &Driver) -> Result<CUcontext> {
         refuse_in_observer("Context::pop")?;
         let mut popped = std::ptr::null_mut();
-        // SAFETY: `popped` is a valid place for the answer.
+        // SAFETY: `popped` is valid for writes.
         unsafe { call!(driver, cuCtxPopCurrent_v2(&raw mut popped)) }?;
         Ok(popped)
     }
 
-    /// Whether this is the calling thread's current context.
+    /// Returns `true` if this is the calling thread's current context.
     ///
     /// CUDA: `cuCtxGetCurrent`.
     ///
     /// # Errors
     ///
-    /// Whatever the driver returns.
+    /// An error of the driver.
     #[inline]
     pub fn is_current(&self) -> Result<bool> {
         Ok(current::get(self.driver())? == self.as_raw())
     }
 
-    /// The handle of the calling thread's current context, null if there is none.
+    /// Returns the handle of the calling thread's current context, null if there is none.
     ///
     /// CUDA: `cuCtxGetCurrent`.
     ///
     /// # Errors
     ///
-    /// Whatever the driver returns.
+    /// An error of the driver.
     #[inline]
     pub fn current_raw(driver: &Driver) -> Result<CUcontext> {
         current::get(driver)
     }
 
-    /// The calling thread's current context, borrowed from whoever owns it; `None` if there is none.
+    /// Returns the calling thread's current context, borrowed from whoever owns it; `None` if there is none.
     ///
     /// CUDA: `cuCtxGetCurrent` and `cuCtxGetDevice`.
     ///
@@ -109,7 +109,7 @@ impl Context {
     ///
     /// # Errors
     ///
-    /// Whatever the driver returns.
+    /// An error of the driver.
     #[doc(alias = "cuCtxGetCurrent")]
     #[inline]
     pub unsafe fn current(driver: &Driver) -> Result<Option<Self>> {

@@ -32,7 +32,7 @@ pub struct CoreDumpListener {
     stage: Stage,
 }
 
-/// What a listener waits for.
+/// The stage of a core dump that a listener waits for.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Stage {
     Start,
@@ -43,34 +43,34 @@ enum Stage {
 static CALLBACKS: Callbacks<dyn Fn(CoreDumpNotice) + Send + Sync> = Callbacks::new();
 
 impl CoreDumpListener {
-    /// Has `callback` called when a core dump begins, before any data is collected. The dump waits for it: it should return soon, and
+    /// Registers a callback for the start of a core dump, before data is collected. The dump waits for it: it should return soon, and
     /// must not use this crate.
     ///
     /// Needs CUDA 13.2. CUDA: `cuCoredumpRegisterStartCallback`.
     ///
     /// # Errors
     ///
-    /// Whatever the driver returns.
+    /// An error of the driver.
     #[doc(alias = "cuCoredumpRegisterStartCallback")]
     #[inline]
     pub fn on_start(driver: &Driver, callback: impl Fn(CoreDumpNotice) + Send + Sync + 'static) -> Result<Self> {
         Self::register(driver, Stage::Start, Arc::new(callback))
     }
 
-    /// Has `callback` called when a core dump has ended, with the same care as for [`CoreDumpListener::on_start`].
+    /// Registers a callback for the end of a core dump, with the same restrictions as for [`CoreDumpListener::on_start`].
     ///
     /// Needs CUDA 13.2. CUDA: `cuCoredumpRegisterCompleteCallback`.
     ///
     /// # Errors
     ///
-    /// Whatever the driver returns.
+    /// An error of the driver.
     #[doc(alias = "cuCoredumpRegisterCompleteCallback")]
     #[inline]
     pub fn on_completion(driver: &Driver, callback: impl Fn(CoreDumpNotice) + Send + Sync + 'static) -> Result<Self> {
         Self::register(driver, Stage::Completion, Arc::new(callback))
     }
 
-    /// Ends the listener, which [`Drop`] does as well, and says whether the driver agreed. The closure is not called any more in
+    /// Ends the listener and returns its error, which [`Drop`] only reports. The closure is not called any more in
     /// either case; a call that is under way goes on.
     ///
     /// CUDA: `cuCoredumpDeregisterStartCallback`, `cuCoredumpDeregisterCompleteCallback`.
@@ -91,7 +91,7 @@ impl CoreDumpListener {
         let (mut raw, data) = (ptr::null_mut(), number.as_data());
         let place = &raw mut raw;
         let result = match stage {
-            // SAFETY: `place` is valid for the answer; `dumped` takes any number and may be called at any time.
+            // SAFETY: `place` is valid for writes; `dumped` takes any number and may be called at any time.
             Stage::Start => unsafe { call!(driver, cuCoredumpRegisterStartCallback(Some(dumped), data, place)) },
             // SAFETY: as above.
             Stage::Completion => unsafe {
@@ -133,7 +133,7 @@ impl Drop for CoreDumpListener {
     }
 }
 
-/// What the driver calls. `data` is a number and never dereferenced.
+/// The callback that the driver calls. `data` is a number and is never dereferenced.
 unsafe extern "C" fn dumped(data: *mut c_void, process: c_int, device: CUdevice) {
     let notice = CoreDumpNotice { process, device };
     CALLBACKS.call(data, "the callback of a core dump", |callback| callback(notice));
@@ -149,7 +149,7 @@ mod tests {
     use crate::base::stub_api;
     use parking_lot::Mutex;
 
-    /// What is registered with a driver made by hand: the handle and the argument of the callback.
+    /// The registrations with a stub driver: the handle and the argument of the callback.
     static REGISTERED: Mutex<Vec<(usize, usize)>> = Mutex::new(Vec::new());
     static NEXT: AtomicUsize = AtomicUsize::new(0x100);
 

@@ -62,7 +62,7 @@ bitflags! {
 }
 
 impl AtomicOperation {
-    /// The driver's number.
+    /// Returns the driver's number.
     #[must_use]
     #[inline]
     pub const fn as_raw(self) -> CUatomicOperation {
@@ -91,7 +91,7 @@ impl Device {
     ///
     /// # Errors
     ///
-    /// An argument error without an operation, and whatever the driver returns.
+    /// An argument error without an operation, and an error of the driver.
     #[doc(alias = "cuDeviceGetHostAtomicCapabilities")]
     #[inline]
     pub fn host_atomics(&self, operations: &[AtomicOperation]) -> Result<Vec<AtomicForms>> {
@@ -126,7 +126,7 @@ impl Device {
     }
 }
 
-/// The operations as the driver wants them, with their number.
+/// Returns the operations as the driver wants them, with their number.
 #[inline]
 fn listed(operation: &'static str, operations: &[AtomicOperation]) -> Result<(Vec<CUatomicOperation>, u32)> {
     if operations.is_empty() {

@@ -38,14 +38,13 @@ pub trait AttributeKey: sealed::Sealed + Copy {
     /// The type of the attribute's value.
     type Value;
 
-    /// The number of the attribute.
+    /// Returns the number of the attribute.
     fn raw(self) -> CUdevice_attribute;
 
-    /// CUDA's name without its prefix, if it is known.
-    #[doc(hidden)]
+    /// Returns CUDA's name without its prefix, if it is known.
     fn name(self) -> Option<&'static str>;
 
-    #[doc(hidden)]
+    /// Converts the number that the driver returned.
     fn value(self, raw: i32) -> Self::Value;
 }
 
@@ -59,7 +58,7 @@ pub(crate) trait AttributeValue {
 }
 
 impl<T> DeviceAttribute<T> {
-    /// The number of the attribute.
+    /// Returns the number of the attribute.
     #[must_use]
     #[inline]
     pub const fn as_raw(self) -> CUdevice_attribute {

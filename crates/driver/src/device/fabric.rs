@@ -15,7 +15,7 @@ pub struct Clique {
     pub id: u32,
 }
 
-/// How the members of a [`Clique`] reach each other's memory.
+/// The kind of access between the members of a [`Clique`].
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub enum CliqueKind {
@@ -32,7 +32,7 @@ pub enum CliqueKind {
 }
 
 impl Device {
-    /// The identifier of the fabric that this device belongs to, the same for all its members.
+    /// Returns the identifier of the fabric that this device belongs to, the same for all its members.
     ///
     /// Needs CUDA 13.4. CUDA: `cuDeviceGetFabricClusterUuid`.
     ///
@@ -43,12 +43,12 @@ impl Device {
     #[inline]
     pub fn fabric_cluster_uuid(&self) -> Result<[u8; 16]> {
         let mut uuid = CUuuid::default();
-        // SAFETY: `uuid` is a valid place for the answer.
+        // SAFETY: `uuid` is valid for writes.
         unsafe { call!(self.driver(), cuDeviceGetFabricClusterUuid(&raw mut uuid, self.as_raw())) }?;
         Ok(uuid.bytes.map(|byte| byte.to_ne_bytes()[0]))
     }
 
-    /// The groups of its fabric that this device belongs to.
+    /// Returns the groups of its fabric that this device belongs to.
     ///
     /// Needs CUDA 13.4. CUDA: `cuDeviceGetCliqueCount`, then `cuDeviceGetCliqueInfo`.
     ///
@@ -67,7 +67,7 @@ impl Device {
         Ok(cliques.into_iter().map(|info| Clique { kind: CliqueKind::from_raw(info.type_), id: info.id }).collect())
     }
 
-    /// How many groups of its fabric this device belongs to.
+    /// Returns the number of groups of its fabric this device belongs to.
     ///
     /// Needs CUDA 13.4. CUDA: `cuDeviceGetCliqueCount`.
     ///
@@ -78,7 +78,7 @@ impl Device {
     #[inline]
     pub fn clique_count(&self) -> Result<usize> {
         let mut count = 0;
-        // SAFETY: `count` is a valid place for the answer.
+        // SAFETY: `count` is valid for writes.
         unsafe { call!(self.driver(), cuDeviceGetCliqueCount(&raw mut count, self.as_raw())) }?;
         Ok(count)
     }

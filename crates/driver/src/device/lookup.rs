@@ -8,7 +8,7 @@ use crate::call;
 use crate::{Device, Driver, Error, Result};
 
 impl Driver {
-    /// The device number `ordinal`, counted from 0.
+    /// Returns the device number `ordinal`, counted from 0.
     ///
     /// # Errors
     ///
@@ -18,17 +18,17 @@ impl Driver {
         Device::new(self, ordinal)
     }
 
-    /// Every device that this process may use.
+    /// Returns every device that this process may use.
     ///
     /// # Errors
     ///
-    /// Whatever the driver returns.
+    /// An error of the driver.
     #[inline]
     pub fn devices(&self) -> Result<Vec<Device>> {
         (0..self.device_count()?).map(|ordinal| self.device(ordinal)).collect()
     }
 
-    /// The device at a place on the PCI bus: `domain:bus:device.function`, `domain:bus:device` or `bus:device.function`, in
+    /// Returns the device at a place on the PCI bus: `domain:bus:device.function`, `domain:bus:device` or `bus:device.function`, in
     /// hexadecimal.
     ///
     /// CUDA: `cuDeviceGetByPCIBusId`.
@@ -43,19 +43,19 @@ impl Driver {
         let text = CString::new(id)
             .map_err(|_| Error::argument("Driver::device_by_pci_bus_id", format!("there is a NUL in {id:?}")))?;
         let mut raw: CUdevice = 0;
-        // SAFETY: `raw` is a valid place for the answer, and `text` ends in NUL and outlives the call.
+        // SAFETY: `raw` is valid for writes, and `text` ends in NUL and outlives the call.
         let result = unsafe { call!(self, cuDeviceGetByPCIBusId(&raw mut raw, text.as_ptr())) };
         result.map_err(|error| error.about(format!("the device at {id:?}")))?;
         Ok(Device::from_raw(self, raw))
     }
 
-    /// The device with an identifier that [`Device::uuid`] gave, in this process or another.
+    /// Returns the device with an identifier that [`Device::uuid`] gave, in this process or another.
     ///
     /// CUDA: `cuDeviceGetUuid_v2` of one device after the other.
     ///
     /// # Errors
     ///
-    /// An argument error if none of this process's devices has it, and whatever the driver returns.
+    /// An argument error if none of this process's devices has it, and an error of the driver.
     #[inline]
     pub fn device_by_uuid(&self, uuid: [u8; 16]) -> Result<Device> {
         for device in self.devices()? {

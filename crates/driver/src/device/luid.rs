@@ -16,7 +16,7 @@ pub struct Luid {
 }
 
 impl Device {
-    /// The identifier by which graphics interfaces on Windows know this device.
+    /// Returns the identifier by which graphics interfaces on Windows know this device.
     ///
     /// CUDA: `cuDeviceGetLuid`.
     ///

@@ -19,7 +19,7 @@ use crate::{Device, Result, Returned};
 pub enum Notification {
     /// The process holds more of the device's memory than the system wants it to.
     OverBudget {
-        /// How many bytes more.
+        /// The additional bytes.
         bytes: u64,
     },
     /// A kind of a newer driver.
@@ -38,7 +38,7 @@ pub struct NotificationListener {
 static CALLBACKS: Callbacks<dyn Fn(Notification) + Send + Sync> = Callbacks::new();
 
 impl Device {
-    /// Has `callback` called with what this device tells, on a thread of the driver, for as long as the listener exists.
+    /// Registers a callback for notifications of this device. It runs on a thread of the driver for as long as the listener exists.
     ///
     /// The closure should return soon, and it must not make or drop a listener: the driver refuses that then. If it panics, that
     /// is the end of the call and nothing else.
@@ -47,7 +47,7 @@ impl Device {
     ///
     /// # Errors
     ///
-    /// Whatever the driver returns.
+    /// An error of the driver.
     #[doc(alias = "cuDeviceRegisterAsyncNotification")]
     #[inline]
     pub fn on_notification(
@@ -57,7 +57,7 @@ impl Device {
         let number = CALLBACKS.add(Arc::new(callback));
         let data = number.as_data();
         let mut raw = ptr::null_mut();
-        // SAFETY: `raw` is a valid place for the answer; `notified` takes any number and may be called at any time.
+        // SAFETY: `raw` is valid for writes; `notified` takes any number and may be called at any time.
         unsafe {
             call!(self.driver(), cuDeviceRegisterAsyncNotification(self.as_raw(), Some(notified), data, &raw mut raw))
         }
@@ -67,7 +67,7 @@ impl Device {
 }
 
 impl NotificationListener {
-    /// Ends the listener, which [`Drop`] does as well, and says whether the driver agreed. The closure is not called any more in
+    /// Ends the listener and returns its error, which [`Drop`] only reports. The closure is not called any more in
     /// either case; a call that is under way goes on.
     ///
     /// CUDA: `cuDeviceUnregisterAsyncNotification`.
@@ -126,7 +126,7 @@ impl Drop for NotificationListener {
     }
 }
 
-/// What the driver calls.
+/// The callback that the driver calls.
 ///
 /// # Safety
 ///

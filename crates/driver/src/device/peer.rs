@@ -5,26 +5,26 @@ use curium_sys::{CUdevice_P2PAttribute, CUresult};
 use crate::call;
 use crate::{Device, Result};
 
-/// What one device can do with the memory of another over the link between them.
+/// The access of one device to the memory of another over the link between them.
 ///
 /// Access has to be enabled before it is used: [`Context::enable_peer_access`](crate::Context::enable_peer_access).
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct PeerLink {
-    /// Whether kernels of the one can access memory of the other.
+    /// `true` if kernels of the one can access memory of the other.
     pub access: bool,
-    /// How fast the link is among those of the machine: 0 is the fastest.
+    /// The performance rank of the link among those of the machine: 0 is the fastest.
     pub performance_rank: u32,
-    /// Whether every atomic operation works over the link.
+    /// `true` if every atomic operation works over the link.
     pub all_atomics: bool,
-    /// Whether only some atomic operations do; [`Device::peer_atomics`] says which. Never set by drivers before CUDA 13.0.
+    /// `true` if only some atomic operations do; [`Device::peer_atomics`] says which. Never set by drivers before CUDA 13.0.
     pub some_atomics: bool,
-    /// Whether arrays of the other can be accessed.
+    /// `true` if arrays of the other can be accessed.
     pub arrays: bool,
 }
 
 impl Device {
-    /// Whether kernels on this device can access memory of `peer`, once that is enabled. A device is no peer of itself.
+    /// Returns `true` if kernels on this device can access memory of `peer`, once that is enabled. A device is no peer of itself.
     ///
     /// CUDA: `cuDeviceCanAccessPeer`.
     ///
@@ -36,7 +36,7 @@ impl Device {
     pub fn can_access_peer(&self, peer: &Self) -> Result<bool> {
         self.driver().expect_same(peer.driver(), "Device::can_access_peer")?;
         let mut answer = 0;
-        // SAFETY: `answer` is a valid place for the answer.
+        // SAFETY: `answer` is valid for writes.
         unsafe { call!(self.driver(), cuDeviceCanAccessPeer(&raw mut answer, self.as_raw(), peer.as_raw())) }?;
         Ok(answer != 0)
     }
@@ -54,13 +54,13 @@ impl Device {
     pub fn peer_attribute(&self, peer: &Self, attribute: CUdevice_P2PAttribute) -> Result<i32> {
         self.driver().expect_same(peer.driver(), "Device::peer_attribute")?;
         let (from, to, mut value) = (self.as_raw(), peer.as_raw(), 0);
-        // SAFETY: `value` is a valid place for the answer.
+        // SAFETY: `value` is valid for writes.
         let result = unsafe { call!(self.driver(), cuDeviceGetP2PAttribute(&raw mut value, attribute, from, to)) };
         result.map_err(|error| error.about(format!("attribute {} of devices {from} and {to}", attribute.0)))?;
         Ok(value)
     }
 
-    /// What this device can do with the memory of `peer`.
+    /// Returns the access of this device to the memory of `peer`.
     ///
     /// CUDA: `cuDeviceGetP2PAttribute`, once for each field.
     ///
@@ -81,7 +81,7 @@ impl Device {
     }
 }
 
-/// The answer about an attribute that older drivers do not know: then it is `false`.
+/// Returns the answer about an attribute that older drivers do not know: then it is `false`.
 #[inline]
 fn known(answer: Result<bool>) -> Result<bool> {
     match answer {

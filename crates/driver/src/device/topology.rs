@@ -6,7 +6,7 @@ use curium_sys::CUresult;
 
 use crate::{Device, DeviceAttribute, Driver, PeerLink, Result};
 
-/// How the devices of this process are connected, each with each: a picture taken once.
+/// A snapshot of the links between all devices of this process.
 ///
 /// Printed, it is a table with a row for each device that accesses and a column for each that is accessed.
 #[derive(Clone, Debug)]
@@ -22,20 +22,20 @@ pub struct Topology {
 pub struct TopologyDevice {
     /// The name of the device.
     pub name: String,
-    /// Where it sits on the PCI bus.
+    /// The PCI bus identifier.
     pub pci_bus_id: String,
     /// The NUMA node of the host that is closest, where the driver tells.
     pub numa_node: Option<u32>,
 }
 
 impl Driver {
-    /// How the devices of this process are connected, each with each.
+    /// Returns a snapshot of the links between all devices of this process.
     ///
     /// CUDA: `cuDeviceGetP2PAttribute` for each pair, and what the devices are.
     ///
     /// # Errors
     ///
-    /// Whatever the driver returns.
+    /// An error of the driver.
     #[inline]
     pub fn topology(&self) -> Result<Topology> {
         let devices = self.devices()?;
@@ -47,7 +47,7 @@ impl Driver {
 }
 
 impl Topology {
-    /// The devices, in the order of their ordinals.
+    /// Returns the devices, in the order of their ordinals.
     #[must_use]
     #[inline]
     pub fn devices(&self) -> &[TopologyDevice] {
@@ -66,7 +66,7 @@ impl Topology {
         self.links.get(from * count + to)?.as_ref()
     }
 
-    /// The cells of the table that this prints as, row by row.
+    /// Returns the cells of the table that this prints as, row by row.
     #[inline]
     fn cells(&self) -> Vec<Vec<String>> {
         let count = self.devices.len();
@@ -99,7 +99,7 @@ impl TopologyDevice {
     }
 }
 
-/// The link between two devices, which a device does not have to itself.
+/// Returns the link between two devices, which a device does not have to itself.
 #[inline]
 fn link(from: &Device, to: &Device) -> Result<Option<PeerLink>> {
     if from.as_raw() == to.as_raw() {

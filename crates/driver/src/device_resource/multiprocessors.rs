@@ -23,36 +23,36 @@ pub struct Multiprocessors {
     device: Device,
 }
 
-/// What splitting a set of multiprocessors gives: sets that have none in common.
+/// The result of a split of multiprocessors: disjoint sets.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Partitioning {
     /// The sets that were asked for.
     pub parts: Vec<Multiprocessors>,
-    /// What is left, if anything. Nothing is promised of it: blocks of one cluster may not fit.
+    /// The remaining multiprocessors, if any. Blocks of one cluster may not fit on them.
     pub rest: Option<Multiprocessors>,
 }
 
-/// What one part of a set of multiprocessors has to be, for [`Multiprocessors::split_into`].
+/// The requirements of one part in [`Multiprocessors::split_into`].
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct Partition {
-    /// How many multiprocessors, a multiple of 2 and of `coscheduled`. With 0, as many as there are.
+    /// The number of multiprocessors, a multiple of 2 and of `coscheduled`. With 0, as many as there are.
     pub count: u32,
-    /// How many of them must be able to run the blocks of one cluster together. With 0, what the device does by itself.
+    /// The number of of them must be able to run the blocks of one cluster together. With 0, what the device does by itself.
     pub coscheduled: u32,
-    /// How many of them should, if that can be had. With 0, as many as must.
+    /// The number of of them should, if that can be had. With 0, as many as must.
     pub preferred_coscheduled: u32,
-    /// Whether other multiprocessors may make up for those that fit.
+    /// `true` if other multiprocessors may make up for those that fit.
     pub backfill: bool,
     /// The part of the device that the multiprocessors are to be in.
     pub locality: Option<u32>,
-    /// Whether those of that part are taken that go beyond what each part is said to have.
+    /// `true` if those of that part are taken that go beyond what each part is said to have.
     pub supplemental: bool,
 }
 
 bitflags! {
-    /// How [`Multiprocessors::split`] makes parts. At most one.
+    /// Flags of [`Multiprocessors::split`]. At most one may be set.
     #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
     pub struct SplitFlags: u32 {
         /// Parts may be smaller, and blocks of large clusters may not fit.
@@ -67,13 +67,13 @@ bitflags! {
 const KIND: CUdevResourceType = CUdevResourceType::CU_DEV_RESOURCE_TYPE_SM;
 
 impl Device {
-    /// All multiprocessors of this device.
+    /// Returns all multiprocessors of this device.
     ///
     /// Needs CUDA 12.4. CUDA: `cuDeviceGetDevResource`.
     ///
     /// # Errors
     ///
-    /// Whatever the driver returns.
+    /// An error of the driver.
     #[doc(alias = "cuDeviceGetDevResource")]
     #[inline]
     pub fn multiprocessors(&self) -> Result<Multiprocessors> {
@@ -82,13 +82,13 @@ impl Device {
 }
 
 impl Context {
-    /// The multiprocessors that this context runs on: those of the device, unless it is green.
+    /// Returns the multiprocessors that this context runs on: those of the device, unless it is green.
     ///
     /// Needs CUDA 12.4. CUDA: `cuCtxGetDevResource`, `cuGreenCtxGetDevResource`.
     ///
     /// # Errors
     ///
-    /// Whatever the driver returns.
+    /// An error of the driver.
     #[doc(alias = "cuCtxGetDevResource")]
     #[doc(alias = "cuGreenCtxGetDevResource")]
     #[inline]
@@ -98,13 +98,13 @@ impl Context {
 }
 
 impl Stream {
-    /// The multiprocessors that work on this stream runs on.
+    /// Returns the multiprocessors that work on this stream runs on.
     ///
     /// Needs CUDA 13.1. CUDA: `cuStreamGetDevResource`.
     ///
     /// # Errors
     ///
-    /// Whatever the driver returns.
+    /// An error of the driver.
     #[doc(alias = "cuStreamGetDevResource")]
     #[inline]
     pub fn multiprocessors(&self) -> Result<Multiprocessors> {
@@ -114,14 +114,14 @@ impl Stream {
 }
 
 impl Multiprocessors {
-    /// How many there are.
+    /// Returns the number of multiprocessors.
     #[must_use]
     #[inline]
     pub fn count(&self) -> u32 {
         self.sm().smCount
     }
 
-    /// The fewest that a part of this set can have; 0 if the set was split off and is in no context yet, and before CUDA 13.0.
+    /// Returns the fewest that a part of this set can have; 0 if the set was split off and is in no context yet, and before CUDA 13.0.
     #[must_use]
     #[inline]
     pub fn least_part(&self) -> u32 {
@@ -136,7 +136,7 @@ impl Multiprocessors {
         self.sm().smCoscheduledAlignment
     }
 
-    /// The device that the multiprocessors are of.
+    /// Returns the device that the multiprocessors are of.
     #[must_use]
     #[inline]
     pub fn device(&self) -> &Device {
@@ -148,7 +148,7 @@ impl Multiprocessors {
         (self.description, self.device)
     }
 
-    /// How many parts of at least `at_least` multiprocessors each there can be.
+    /// Returns the number of parts of at least `at_least` multiprocessors each there can be.
     ///
     /// Needs CUDA 12.4. CUDA: `cuDevSmResourceSplitByCount`, which splits nothing here.
     ///
@@ -263,14 +263,14 @@ impl Multiprocessors {
 }
 
 impl Partition {
-    /// A part of so many multiprocessors; with 0, of as many as there are.
+    /// Describes a part of `count` multiprocessors; 0 means as many as there are.
     #[must_use]
     #[inline]
     pub const fn new(count: u32) -> Self {
         Self { count, coscheduled: 0, preferred_coscheduled: 0, backfill: false, locality: None, supplemental: false }
     }
 
-    /// The same with so many that must be able to run the blocks of one cluster together.
+    /// Sets the number of multiprocessors that must be able to run the blocks of one cluster together.
     #[must_use]
     #[inline]
     pub const fn with_coscheduled(mut self, count: u32) -> Self {
@@ -278,7 +278,7 @@ impl Partition {
         self
     }
 
-    /// The same with so many that should, if that can be had.
+    /// Sets the preferred number of multiprocessors that run the blocks of one cluster together.
     #[must_use]
     #[inline]
     pub const fn with_preferred_coscheduled(mut self, count: u32) -> Self {
@@ -286,7 +286,7 @@ impl Partition {
         self
     }
 
-    /// The same where other multiprocessors may make up for those that fit.
+    /// Allows other multiprocessors to complete the part.
     #[must_use]
     #[inline]
     pub const fn with_backfill(mut self) -> Self {
@@ -294,7 +294,8 @@ impl Partition {
         self
     }
 
-    /// The same in one part of the device, which [`LOCALITY_DOMAIN_COUNT`](crate::DeviceAttribute::LOCALITY_DOMAIN_COUNT) counts.
+    /// Returns the same value in one part of the device, which [`LOCALITY_DOMAIN_COUNT`](crate::DeviceAttribute::LOCALITY_DOMAIN_COUNT)
+    /// counts.
     #[must_use]
     #[inline]
     pub const fn with_locality(mut self, domain: u32) -> Self {
@@ -302,7 +303,7 @@ impl Partition {
         self
     }
 
-    /// The same with those of its part of the device that go beyond what each part is said to have.
+    /// Returns the same value with those of its part of the device that go beyond what each part is said to have.
     #[must_use]
     #[inline]
     pub const fn with_supplemental(mut self) -> Self {

@@ -7,7 +7,7 @@ use curium_sys::{CUdevResourceType, CUdevWorkqueueConfigResource, CUdevWorkqueue
 use super::Description;
 use crate::{Context, Device, Result};
 
-/// How many streams of a context are expected to have work at once, and whether the queues for it are shared with other contexts.
+/// A work queue configuration: the expected number of concurrent streams, and the sharing of queues.
 #[derive(Clone)]
 pub struct WorkQueueConfig {
     description: Description,
@@ -21,7 +21,7 @@ pub struct WorkQueue {
     context: Context,
 }
 
-/// Which contexts have queues in common.
+/// The contexts that share queues.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub enum WorkQueueScope {
@@ -34,13 +34,13 @@ pub enum WorkQueueScope {
 }
 
 impl Device {
-    /// The configuration of the queues that contexts of this device have by default.
+    /// Returns the configuration of the queues that contexts of this device have by default.
     ///
     /// Needs CUDA 13.1; drivers before return `CUDA_ERROR_INVALID_RESOURCE_TYPE`. CUDA: `cuDeviceGetDevResource`.
     ///
     /// # Errors
     ///
-    /// Whatever the driver returns.
+    /// An error of the driver.
     #[inline]
     pub fn work_queue_config(&self) -> Result<WorkQueueConfig> {
         let kind = CUdevResourceType::CU_DEV_RESOURCE_TYPE_WORKQUEUE_CONFIG;
@@ -49,14 +49,14 @@ impl Device {
 }
 
 impl Context {
-    /// The configuration of this context's queues.
+    /// Returns the configuration of this context's queues.
     ///
     /// Needs CUDA 13.1; drivers before return `CUDA_ERROR_INVALID_RESOURCE_TYPE`. CUDA: `cuCtxGetDevResource`,
     /// `cuGreenCtxGetDevResource`.
     ///
     /// # Errors
     ///
-    /// Whatever the driver returns.
+    /// An error of the driver.
     #[inline]
     pub fn work_queue_config(&self) -> Result<WorkQueueConfig> {
         let kind = CUdevResourceType::CU_DEV_RESOURCE_TYPE_WORKQUEUE_CONFIG;
@@ -70,7 +70,7 @@ impl Context {
     ///
     /// # Errors
     ///
-    /// Whatever the driver returns.
+    /// An error of the driver.
     #[inline]
     pub fn work_queue(&self) -> Result<WorkQueue> {
         let kind = CUdevResourceType::CU_DEV_RESOURCE_TYPE_WORKQUEUE;
@@ -79,14 +79,14 @@ impl Context {
 }
 
 impl WorkQueueConfig {
-    /// How many streams are expected to have work at once.
+    /// Returns the number of streams are expected to have work at once.
     #[must_use]
     #[inline]
     pub fn concurrency(&self) -> u32 {
         self.config().wqConcurrencyLimit
     }
 
-    /// Which contexts have queues in common.
+    /// The contexts that share queues.
     #[must_use]
     #[inline]
     pub fn scope(&self) -> WorkQueueScope {
@@ -97,14 +97,14 @@ impl WorkQueueConfig {
         }
     }
 
-    /// The same for so many streams that have work at once.
+    /// Sets the expected number of concurrent streams.
     #[must_use]
     #[inline]
     pub fn with_concurrency(self, streams: u32) -> Self {
         self.with(|config| config.wqConcurrencyLimit = streams)
     }
 
-    /// The same with another scope.
+    /// Sets the scope.
     #[must_use]
     #[inline]
     pub fn with_scope(self, scope: WorkQueueScope) -> Self {

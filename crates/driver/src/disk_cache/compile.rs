@@ -9,7 +9,7 @@ use crate::{Context, Image, ImageKind, JitOptions, Linker, Result};
 const RELEASE: &str = "/sys/module/nvidia/version";
 
 impl Image<'static> {
-    /// The machine code of PTX text for the device of `context`: from `cache` if it is there, else compiled and put there.
+    /// Returns the machine code of PTX text for the device of `context`: from `cache` if it is there, else compiled and put there.
     ///
     /// The text, the options, the architecture and the driver must be the same for code to be found. A cache that fails is told of by
     /// `tracing`, and the code is compiled then. Options that borrow from the program, such as [`JitOptions::symbols`], are not cached.
@@ -56,7 +56,7 @@ pub(crate) fn load_cached<T>(
     }
 }
 
-/// The code under `key`, compiled and put there if it is not, and whether it was.
+/// Returns the code under `key`, compiled and put there if it is not, and whether it was.
 #[inline]
 fn find_or_compile(
     cache: &DiskCache,

@@ -1,6 +1,6 @@
 //! The form of an entry: a header, the key, the contents.
 
-/// What begins an entry. The number is that of the form.
+/// The first bytes of an entry. The number is the version of the format.
 const MAGIC: [u8; 8] = *b"curium\x001";
 /// The magic, the lengths of key and contents, and the checksum of both.
 const HEADER: usize = 32;
@@ -14,7 +14,7 @@ pub(super) enum Fault {
     Broken,
 }
 
-/// The entry of `contents` under `key`.
+/// Returns the entry of `contents` under `key`.
 #[inline]
 pub(super) fn new(key: &[u8], contents: &[u8]) -> Vec<u8> {
     let (key_len, len) = (key.len() as u64, contents.len() as u64);
@@ -28,7 +28,7 @@ pub(super) fn new(key: &[u8], contents: &[u8]) -> Vec<u8> {
     entry
 }
 
-/// The contents of an entry, if it is whole and that of `key`.
+/// Returns the contents of an entry, if it is whole and that of `key`.
 #[inline]
 pub(super) fn contents<'a>(entry: &'a [u8], key: &[u8]) -> Result<&'a [u8], Fault> {
     let (header, rest) = entry.split_at_checked(HEADER).ok_or(Fault::Broken)?;
@@ -43,7 +43,7 @@ pub(super) fn contents<'a>(entry: &'a [u8], key: &[u8]) -> Result<&'a [u8], Faul
     if found == key { Ok(contents) } else { Err(Fault::OtherKey) }
 }
 
-/// A number that tells bytes from those that a disk or a crash made of them. Words are mixed by multiplication and rotation.
+/// Computes a checksum that detects damage by a disk or a crash. Words are mixed by multiplication and rotation.
 #[inline]
 pub(super) fn checksum(parts: &[&[u8]]) -> u64 {
     const PRIME: u64 = 0x9e37_79b9_7f4a_7c15;

@@ -106,7 +106,7 @@ pub(super) fn sync(_: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Where the system wants the caches of this user to be.
+/// Returns the cache folder of this user.
 #[inline]
 pub(super) fn for_caches() -> Option<PathBuf> {
     let variable = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());

@@ -11,7 +11,7 @@ pub struct CacheKey {
 }
 
 impl CacheKey {
-    /// A key of a kind of entries, such as `ptx`, without parts so far.
+    /// Creates a key of a kind of entries, such as `ptx`, without parts.
     #[must_use]
     #[inline]
     pub fn new(kind: &str) -> Self {
@@ -23,14 +23,13 @@ impl CacheKey {
     /// # Safety
     ///
     /// - Only the unmodified output of a compiler or a linker is put under the key, and under keys that are made from it.
-    #[doc(hidden)]
     #[must_use]
     #[inline]
     pub unsafe fn of_code(kind: &str) -> Self {
         Self { bytes: Vec::new() }.with("code", kind.as_bytes())
     }
 
-    /// The same with another part.
+    /// Adds a part.
     #[must_use]
     #[inline]
     pub fn with(mut self, name: &str, value: &[u8]) -> Self {
@@ -47,7 +46,7 @@ impl CacheKey {
         &self.bytes
     }
 
-    /// A number that differs for almost all keys.
+    /// Returns a number that differs for almost all keys.
     #[inline]
     pub(super) fn digest(&self) -> u128 {
         const SEED: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;

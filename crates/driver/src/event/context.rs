@@ -6,7 +6,7 @@ use crate::context::Owned;
 use crate::{Context, Event, Result};
 
 impl Context {
-    /// Marks the point behind all work of this context, on whatever stream, in place of the point that `event` marked before. For a
+    /// Records `event` after all work of this context that is currently enqueued on any stream. For a
     /// primary context that includes its green contexts, for a green one it does not include the others.
     ///
     /// Needs CUDA 12.5, or 12.4 for a green context. CUDA: `cuCtxRecordEvent`, `cuGreenCtxRecordEvent`.
@@ -29,7 +29,7 @@ impl Context {
         }
     }
 
-    /// Has all later work of this context, on whatever stream, wait for `event`, as it was recorded last. The host does not wait. The
+    /// Makes all later work of this context, on whatever stream, wait for `event`, as it was recorded last. The host does not block. The
     /// event may be of another context.
     ///
     /// Needs CUDA 12.5, or 12.4 for a green context. CUDA: `cuCtxWaitEvent`, `cuGreenCtxWaitEvent`.

@@ -35,7 +35,7 @@ impl Event {
     }
 }
 
-/// The contexts of two handles, if the driver refused a handle and they differ.
+/// Returns the contexts of two handles, if the driver refused a handle and they differ.
 #[inline]
 fn other_context(error: &Error, first: &Context, second: &Context) -> Option<[String; 2]> {
     let differ = error.code() == Some(CUresult::CUDA_ERROR_INVALID_HANDLE) && first.as_raw() != second.as_raw();

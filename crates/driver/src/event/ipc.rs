@@ -11,7 +11,7 @@ crate::shared_handle! {
 }
 
 impl Event {
-    /// The name under which another process can [open](Event::open_ipc) this event, for as long as this value exists.
+    /// Returns the name under which another process can [open](Event::open_ipc) this event, for as long as this value exists.
     ///
     /// CUDA: `cuIpcGetEventHandle`.
     ///
@@ -24,7 +24,7 @@ impl Event {
     pub fn ipc_handle(&self) -> Result<IpcEventHandle> {
         let mut handle = CUipcEventHandle::default();
         self.context().entered(|driver| {
-            // SAFETY: `handle` is a valid place for the answer, the event is live, and its context is current.
+            // SAFETY: `handle` is valid for writes, the event is live, and its context is current.
             unsafe { call!(driver, cuIpcGetEventHandle(&raw mut handle, self.as_raw())) }
         })?;
         Ok(IpcEventHandle(handle.reserved.map(|byte| byte.to_ne_bytes()[0])))
@@ -44,7 +44,7 @@ impl Event {
         let handle = CUipcEventHandle_st { reserved: handle.0.map(|byte| std::ffi::c_char::from_ne_bytes([byte])) };
         let raw = context.entered(|driver| {
             let mut raw = std::ptr::null_mut();
-            // SAFETY: `raw` is a valid place for the answer, the context is current, and the driver checks the bytes of the handle.
+            // SAFETY: `raw` is valid for writes, the context is current, and the driver checks the bytes of the handle.
             unsafe { call!(driver, cuIpcOpenEventHandle(&raw mut raw, handle)) }?;
             Ok(raw)
         })?;

@@ -13,14 +13,15 @@ impl Event {
         self.shared.scope.store(scope_of(guard), Ordering::Release);
     }
 
-    /// An argument error if the event and the guard's stream, which would wait for it, are not in the same capture, if they are in any.
+    /// Returns an argument error if the event and the guard's stream, which would wait for it, are not in the same capture, if they are in
+    /// any.
     #[inline]
     pub(crate) fn expect_scope_of(&self, guard: &AccessGuard<'_>) -> Result<()> {
         let recorded = self.shared.scope.load(Ordering::Acquire);
         if recorded == scope_of(guard) { Ok(()) } else { self.expect_same_scope(recorded, guard) }
     }
 
-    /// An argument error of `operation` if the event was recorded in a capture scope last.
+    /// Returns an argument error of `operation` if the event was recorded in a capture scope last.
     #[inline]
     pub(super) fn expect_outside(&self, operation: &'static str) -> Result<()> {
         if self.shared.scope.load(Ordering::Acquire) == 0 {
@@ -45,7 +46,7 @@ impl Event {
     }
 }
 
-/// The capture that work under `guard` goes to; 0 is none.
+/// Returns the capture that work under `guard` goes to; 0 is none.
 #[inline]
 fn scope_of(guard: &AccessGuard<'_>) -> u64 {
     guard.scope().map_or(0, |scope| scope.identity())

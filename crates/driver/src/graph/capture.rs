@@ -35,14 +35,14 @@ pub struct CaptureScope {
     is_ended: bool,
 }
 
-/// What a capture leaves: its graph, what that needs, and the closures that the driver is to keep for it.
+/// The result of a capture: its graph, the objects that the graph needs, and the closures that the driver keeps for it.
 pub(super) struct Captured {
     raw: CUgraph,
     pub(super) kept: Kept,
     pub(super) objects: Vec<ObjectReference>,
 }
 
-/// How captures are begun: nothing that other threads do spoils them.
+/// The capture mode. Calls of other threads do not invalidate a capture in this mode.
 pub(super) const MODE: CUstreamCaptureMode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED;
 
 impl Graph {
@@ -111,8 +111,8 @@ impl Graph {
 }
 
 impl CaptureScope {
-    /// Another stream of the same capture, whose work comes behind what is on this one by now, and beside what follows. What is on it
-    /// when the capture ends belongs to the graph; [`CaptureScope::join`] has work come behind it.
+    /// Another stream of the same capture, whose work comes after what is on this one by now, and beside what follows. What is on it
+    /// when the capture ends belongs to the graph; [`CaptureScope::join`] has work come after it.
     ///
     /// Work on several streams that uses one buffer is ordered as it would be outside of a capture, by edges of the graph.
     ///
@@ -120,7 +120,7 @@ impl CaptureScope {
     ///
     /// # Errors
     ///
-    /// Whatever the driver returns.
+    /// An error of the driver.
     #[inline]
     pub fn fork(&self) -> Result<Stream> {
         let branch = Stream::of_scope(self.root.context(), &self.scope)?;
@@ -130,7 +130,7 @@ impl CaptureScope {
         Ok(branch)
     }
 
-    /// Has later work on this stream come behind what is on `branch`, a [fork](CaptureScope::fork), by now.
+    /// Makes later work on this stream come after what is on `branch`, a [fork](CaptureScope::fork), by now.
     ///
     /// CUDA: `cuEventRecord`, `cuStreamWaitEvent`.
     ///
@@ -146,7 +146,7 @@ impl CaptureScope {
         wait(&self.root, branch, branch.sync_points().count(), None).map(drop)
     }
 
-    /// Has later work on `stream`, the scope itself or one of its [forks](CaptureScope::fork), come behind `nodes` as well, which the graph
+    /// Makes later work on `stream`, the scope itself or one of its [forks](CaptureScope::fork), come after `nodes` as well, which the graph
     /// had before it was [captured into](Graph::capture_into).
     ///
     /// CUDA: `cuStreamUpdateCaptureDependencies_v2`.
@@ -178,7 +178,7 @@ impl CaptureScope {
         }
     }
 
-    /// Has each launch of the graph call `function` on a thread of the driver, behind what is on `stream` by now: the scope itself or one
+    /// Makes each launch of the graph call `function` on a thread of the driver, behind what is on `stream` by now: the scope itself or one
     /// of its [forks](CaptureScope::fork). It **must not call the driver**, and what it drops must not either; a panic ends in it.
     ///
     /// The function lives until the graph and everything made of it are gone, and every launch of that has ended, as in
@@ -202,7 +202,7 @@ impl CaptureScope {
         unsafe { call!(stream.driver(), cuLaunchHostFunc(stream.as_raw(), params.fn_, params.userData)) }
     }
 
-    /// A stream of its own that `begin` has begun to capture.
+    /// Returns a stream of its own that `begin` has begun to capture.
     #[inline]
     pub(super) fn begin(
         context: &Context,
@@ -225,7 +225,7 @@ impl CaptureScope {
         work(self)
     }
 
-    /// Ends the capture, whatever happens, and gives its graph.
+    /// Ends the capture and returns its graph.
     #[inline]
     fn end(&mut self) -> Result<Graph> {
         let Captured { raw, kept, objects } = self.finish()?;
@@ -257,7 +257,7 @@ impl CaptureScope {
     #[inline]
     fn end_capture(&self) -> Result<CUgraph> {
         let mut raw: CUgraph = std::ptr::null_mut();
-        // SAFETY: the stream is live, and `raw` is a valid place for the answer.
+        // SAFETY: the stream is live, and `raw` is valid for writes.
         unsafe { call!(self.root.driver(), cuStreamEndCapture(self.root.as_raw(), &raw mut raw)) }?;
         Ok(raw)
     }
@@ -293,7 +293,7 @@ impl CaptureScope {
     }
 }
 
-/// What the graph of a capture keeps, and the closures that the driver is to keep for it.
+/// Returns the objects that the graph of a capture keeps, and the closures that the driver keeps for it.
 #[inline]
 fn kept(log: CaptureLog) -> (Kept, Vec<ObjectReference>) {
     let (leases, others) = log.into_parts();

@@ -15,7 +15,7 @@ use crate::base::release::release;
 use crate::call;
 use crate::{Error, Result, Stream};
 
-/// What is being captured into a graph. Unless it is settled, its end takes back what was captured.
+/// A capture into a graph in progress. Dropping it removes the captured nodes unless it was completed.
 struct Addition<'graph> {
     graph: &'graph mut Graph,
     scope: CaptureScope,
@@ -36,22 +36,22 @@ struct Parts {
 
 const OPERATION: &str = "Graph::capture_into";
 
-/// What is said of every other use of the graph.
+/// The reason in the error of every other use of the graph.
 const BUSY: &str = "work is being captured into the graph, or the one that it is a part of";
 const SPOILED: &str =
     "a capture into the graph, or the one that it is a part of, has failed, and what it had added cannot be removed";
 
 impl Graph {
-    /// Adds the work that `work` puts on the stream that it is given, behind `after`. None of it runs now. What comes last of it is the
-    /// result, for more to come behind: `after` if nothing was captured.
+    /// Adds the work that `work` enqueues on the stream that it is given, behind `after`. None of it runs now. What comes last of it is the
+    /// result, for more to come after: `after` if nothing was captured.
     ///
     /// All that is said of [`Graph::capture`] holds here as well. So the graphs of a [conditional node](Graph::add_conditional) run work
     /// of buffers and typed kernels, and captured work stands beside nodes that were added one by one. Until the capture ends nothing else
     /// can be done with the graph, what contains it and what it contains: every attempt is an argument error.
     ///
-    /// If the graph has captured work that writes memory which this work uses, or the other way round, this comes behind all nodes that
+    /// If the graph has captured work that writes memory which this work uses, or the other way round, this comes after all nodes that
     /// are there. With work around a graph that is a part of another it is in order where each other node there comes before or after the
-    /// node with this graph, and refused elsewhere. [`CaptureScope::follow`] has a part of the work come behind further nodes.
+    /// node with this graph, and refused elsewhere. [`CaptureScope::follow`] has a part of the work come after further nodes.
     ///
     /// When `work` fails or panics, the nodes that it added are removed. The driver does not allow that in a graph that allocates memory,
     /// which is of no use any more then: every use is an argument error that says so.
@@ -90,7 +90,7 @@ impl Graph {
         Ok(if last.is_empty() { after.to_vec() } else { last })
     }
 
-    /// The driver's handles of the graph and of nodes of it.
+    /// Returns the driver's handles of the graph and of nodes of it.
     #[inline]
     fn raw_with(&self, state: &State, nodes: &[Node]) -> Result<(CUgraph, Vec<CUgraphNode>)> {
         let raw = state.graph(OPERATION, self.number)?;
@@ -161,7 +161,7 @@ impl<'graph> Addition<'graph> {
         Ok(parts.last)
     }
 
-    /// The nodes at the seam, and at the end.
+    /// Returns the nodes at the seam, and at the end.
     #[inline]
     fn parts(&self, nodes: Vec<Node>, edges: &[Edge]) -> Parts {
         let (old, new): (Vec<_>, Vec<_>) = nodes.into_iter().partition(|node| self.before.contains(node));

@@ -11,7 +11,7 @@ use crate::{Error, Result};
 
 impl Graph {
     /// Adds a node behind `after` that runs a copy of `child`, as it is now. If the child holds captured work that writes memory which
-    /// captured work of this graph uses, or the other way round, it comes behind all nodes that are there.
+    /// captured work of this graph uses, or the other way round, it comes after all nodes that are there.
     ///
     /// CUDA: `cuGraphAddChildGraphNode`.
     ///
@@ -40,7 +40,7 @@ impl Graph {
         added.map(ChildNode)
     }
 
-    /// The graph within a child node: nodes can be changed in it, and none added or removed.
+    /// Returns the graph within a child node: nodes can be changed in it, and none added or removed.
     ///
     /// CUDA: `cuGraphChildGraphNodeGetGraph`.
     ///
@@ -59,7 +59,7 @@ impl Graph {
         Ok(Self::of(Arc::clone(&self.tree), part))
     }
 
-    /// A copy of the graph, whose nodes [`Graph::find`] finds.
+    /// Returns a copy of the graph, whose nodes [`Graph::find`] finds.
     ///
     /// CUDA: `cuGraphClone`.
     ///
@@ -78,7 +78,7 @@ impl Graph {
         Ok(clone)
     }
 
-    /// The node of this clone that came from a node of `original`.
+    /// Returns the node of this clone that came from a node of `original`.
     ///
     /// CUDA: `cuGraphNodeFindInClone`.
     ///

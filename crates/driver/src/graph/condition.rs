@@ -20,7 +20,7 @@ pub struct Condition(CUgraphConditionalHandle);
 // SAFETY: kernels declare the handle as a number of 64 bits, and it holds no reference.
 unsafe impl ByValue for Condition {}
 
-/// What a conditional node does with the graphs within it.
+/// The kind of a conditional node.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub enum ConditionalKind {
@@ -44,7 +44,7 @@ pub struct ConditionalNode {
 }
 
 impl Condition {
-    /// The driver's handle.
+    /// Returns the driver's handle.
     #[must_use]
     #[inline]
     pub fn as_raw(self) -> CUgraphConditionalHandle {
@@ -65,7 +65,7 @@ impl ConditionalKind {
 }
 
 impl ConditionalNode {
-    /// The node.
+    /// Returns the node.
     #[must_use]
     #[inline]
     pub fn node(&self) -> Node {
@@ -81,7 +81,7 @@ impl Graph {
     ///
     /// # Errors
     ///
-    /// Whatever the driver returns. A graph with a value that no node looks at cannot be instantiated.
+    /// An error of the driver. A graph with a value that no node looks at cannot be instantiated.
     #[doc(alias = "cuGraphConditionalHandleCreate")]
     #[inline]
     pub fn condition(&mut self, default: Option<u32>) -> Result<Condition> {

@@ -8,7 +8,7 @@ use super::{CopyNode, Graph, Node};
 use crate::call;
 use crate::{DevicePointer, Result};
 
-/// What a node copies: rows of bytes in layers, from one place to another.
+/// The operands of a copy node: rows of bytes in layers, from one place to another.
 ///
 /// ```
 /// use curium_driver::{CopyPlace, DevicePointer, GraphCopy};
@@ -21,9 +21,9 @@ use crate::{DevicePointer, Result};
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct GraphCopy {
-    /// Where the bytes come from.
+    /// The source.
     pub from: CopyPlace,
-    /// Where they go.
+    /// The destination.
     pub to: CopyPlace,
     /// The length of a row in bytes.
     pub bytes: usize,
@@ -37,7 +37,7 @@ pub struct GraphCopy {
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct CopyPlace {
-    /// Which memory this is.
+    /// The memory.
     pub memory: CopyMemory,
     /// The bytes from the begin of a row to that of the next; 0 for rows that follow each other at once.
     pub pitch: usize,
@@ -61,20 +61,20 @@ pub enum CopyMemory {
     Array(CUarray),
 }
 
-// SAFETY: an address of the host is a number here: nothing is read or written through it but by nodes, whose author vouches for it.
+// SAFETY: an address of the host is a number here: nothing is read or written through it but by nodes, whose author is responsible for it.
 unsafe impl Send for CopyMemory {}
 // SAFETY: as for `Send`.
 unsafe impl Sync for CopyMemory {}
 
 impl GraphCopy {
-    /// A copy of `bytes` bytes.
+    /// Describes a copy of `bytes` bytes.
     #[must_use]
     #[inline]
     pub const fn new(from: CopyPlace, to: CopyPlace, bytes: usize) -> Self {
         Self { from, to, bytes, rows: 1, layers: 1 }
     }
 
-    /// The same with this many rows in a layer.
+    /// Sets the number of rows in a layer.
     #[must_use]
     #[inline]
     pub const fn with_rows(mut self, rows: usize) -> Self {
@@ -82,7 +82,7 @@ impl GraphCopy {
         self
     }
 
-    /// The same with this many layers.
+    /// Sets the number of layers.
     #[must_use]
     #[inline]
     pub const fn with_layers(mut self, layers: usize) -> Self {
@@ -90,7 +90,7 @@ impl GraphCopy {
         self
     }
 
-    /// The copy as C describes it.
+    /// Returns the copy as C describes it.
     #[inline]
     pub(super) fn to_raw(self) -> CUDA_MEMCPY3D {
         let mut raw = CUDA_MEMCPY3D {
@@ -153,14 +153,14 @@ impl CopyPlace {
         Self::new(CopyMemory::Host(address))
     }
 
-    /// The begin of some memory, in which rows and layers follow each other at once.
+    /// Returns the begin of some memory, in which rows and layers follow each other at once.
     #[must_use]
     #[inline]
     pub const fn new(memory: CopyMemory) -> Self {
         Self { memory, pitch: 0, layer_rows: 0, origin: (0, 0, 0) }
     }
 
-    /// The same with this many bytes from the begin of a row to that of the next.
+    /// Sets the row pitch: the bytes from the start of a row to the start of the next.
     #[must_use]
     #[inline]
     pub const fn with_pitch(mut self, pitch: usize) -> Self {
@@ -168,7 +168,7 @@ impl CopyPlace {
         self
     }
 
-    /// The same with this many rows from the begin of a layer to that of the next.
+    /// Sets the layer height: the rows from the start of a layer to the start of the next.
     #[must_use]
     #[inline]
     pub const fn with_layer_rows(mut self, rows: usize) -> Self {
@@ -176,7 +176,7 @@ impl CopyPlace {
         self
     }
 
-    /// The same from this byte of this row of this layer on.
+    /// Sets the origin: the byte within its row, the row within its layer, and the layer.
     #[must_use]
     #[inline]
     pub const fn with_origin(mut self, byte: usize, row: usize, layer: usize) -> Self {
@@ -240,7 +240,7 @@ impl Graph {
         let (raw, context) = (copy.to_raw(), self.context().as_raw());
         let added = self.add("Graph::add_copy", after, None, |driver, spot| {
             let (node, graph, after, count) = (spot.node, spot.graph, spot.after, spot.count);
-            // SAFETY: the graph, the nodes and the context are live, and the caller vouches for the places.
+            // SAFETY: the graph, the nodes and the context are live, and the caller is responsible for the places.
             let added =
                 unsafe { call!(driver, cuGraphAddMemcpyNode(node, graph, after, count, &raw const raw, context)) };
             added.map_err(|error| error.about(copy.describe()))
@@ -248,7 +248,7 @@ impl Graph {
         added.map(CopyNode)
     }
 
-    /// Has a node copy something else. Executables that exist are not concerned.
+    /// Sets the operands of a copy node. Existing executable graphs are not affected.
     ///
     /// CUDA: `cuGraphMemcpyNodeSetParams`.
     ///
@@ -266,13 +266,13 @@ impl Graph {
         let state = self.tree.lock()?;
         let node = state.member("Graph::set_copy", self.number, *node)?;
         let set = self.context().entered(|driver| {
-            // SAFETY: the node is live, the context that the places are looked up in is current, and the caller vouches for them.
+            // SAFETY: the node is live, the context that the places are looked up in is current, and the caller is responsible for them.
             unsafe { call!(driver, cuGraphMemcpyNodeSetParams(node, &raw const raw)) }
         });
         set.map_err(|error| error.about(copy.describe()))
     }
 
-    /// What a node copies.
+    /// Returns the operands of a copy node.
     ///
     /// CUDA: `cuGraphMemcpyNodeGetParams`.
     ///

@@ -15,23 +15,23 @@ pub struct Edge {
     pub from: Node,
     /// The node that comes after it.
     pub to: Node,
-    /// What exactly the one waits for.
+    /// The ports and the kind of dependency.
     pub data: EdgeData,
 }
 
-/// What exactly a node waits for that comes after another.
+/// The data of an edge: the ports, and the kind of dependency.
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub struct EdgeData {
-    /// What of the node that comes first; 0 is its end.
+    /// The port of the first node; 0 is its completion.
     pub from_port: u8,
-    /// What of the node that comes after it; 0 is all of it.
+    /// The port of the second node; 0 is the whole node.
     pub to_port: u8,
-    /// How the one waits.
+    /// The kind of dependency.
     pub kind: EdgeKind,
 }
 
-/// How a node waits for the one that it comes after.
+/// The kind of dependency between two nodes.
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub enum EdgeKind {
@@ -44,7 +44,7 @@ pub enum EdgeKind {
     Unknown(u8),
 }
 
-/// What of a kernel node others can come after.
+/// The port of a kernel node for programmatic dependencies.
 const PROGRAMMATIC_PORT: u8 = curium_sys::CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC as u8;
 const LAUNCH_ORDER_PORT: u8 = curium_sys::CU_GRAPH_KERNEL_NODE_PORT_LAUNCH_ORDER as u8;
 
@@ -97,20 +97,20 @@ impl EdgeData {
 }
 
 impl Graph {
-    /// All nodes, those of graphs within nodes excepted.
+    /// Returns all nodes, those of graphs within nodes excepted.
     ///
     /// CUDA: `cuGraphGetNodes`.
     ///
     /// # Errors
     ///
-    /// Whatever the driver returns.
+    /// An error of the driver.
     #[doc(alias = "cuGraphGetNodes")]
     #[inline]
     pub fn nodes(&self) -> Result<Vec<Node>> {
         self.nodes_in(&mut *self.tree.lock()?)
     }
 
-    /// The same for a thread that has the tree.
+    /// Does the same on a thread that holds the lock of the tree.
     #[inline]
     pub(super) fn nodes_in(&self, state: &mut State) -> Result<Vec<Node>> {
         let graph = state.graph("Graph::nodes", self.number)?;
@@ -121,13 +121,13 @@ impl Graph {
         Ok(nodes.into_iter().map(|node| state.known(self.number, node)).collect())
     }
 
-    /// The nodes that come after no other.
+    /// Returns the nodes that come after no other.
     ///
     /// CUDA: `cuGraphGetRootNodes`.
     ///
     /// # Errors
     ///
-    /// Whatever the driver returns.
+    /// An error of the driver.
     #[doc(alias = "cuGraphGetRootNodes")]
     #[inline]
     pub fn roots(&self) -> Result<Vec<Node>> {
@@ -140,20 +140,20 @@ impl Graph {
         Ok(nodes.into_iter().map(|node| state.known(self.number, node)).collect())
     }
 
-    /// Which node comes after which.
+    /// Returns the edges of the graph.
     ///
     /// CUDA: `cuGraphGetEdges_v2`, and `cuGraphGetEdges` before 12.3.
     ///
     /// # Errors
     ///
-    /// Whatever the driver returns.
+    /// An error of the driver.
     #[doc(alias = "cuGraphGetEdges")]
     #[inline]
     pub fn edges(&self) -> Result<Vec<Edge>> {
         self.edges_in(&mut *self.tree.lock()?)
     }
 
-    /// The same for a thread that has the tree.
+    /// Does the same on a thread that holds the lock of the tree.
     #[inline]
     pub(super) fn edges_in(&self, state: &mut State) -> Result<Vec<Edge>> {
         let graph = state.graph("Graph::edges", self.number)?;
@@ -175,7 +175,7 @@ impl Graph {
             .collect())
     }
 
-    /// The nodes that a node comes after.
+    /// Returns the nodes that a node comes after.
     ///
     /// CUDA: `cuGraphNodeGetDependencies_v2`, and `cuGraphNodeGetDependencies` before 12.3.
     ///
@@ -199,7 +199,7 @@ impl Graph {
         Ok(self.known(&mut state, nodes))
     }
 
-    /// The nodes that come after a node.
+    /// Returns the nodes that come after a node.
     ///
     /// CUDA: `cuGraphNodeGetDependentNodes_v2`, and `cuGraphNodeGetDependentNodes` before 12.3.
     ///
@@ -223,7 +223,7 @@ impl Graph {
         Ok(self.known(&mut state, nodes))
     }
 
-    /// Has `to` come after `from`. Nodes that come after each other in a circle are noticed when the graph is instantiated.
+    /// Adds a dependency of `to` on `from`. Instantiation detects cycles.
     ///
     /// CUDA: `cuGraphAddDependencies_v2`, and `cuGraphAddDependencies` before 12.3.
     ///
@@ -237,7 +237,7 @@ impl Graph {
         unsafe { self.add_edge(from, to, EdgeData::new()) }
     }
 
-    /// Has `to` come after `from` in the way that `data` says, which needs CUDA 12.3 unless it is the plain way.
+    /// Adds an edge from `from` to `to` with `data`. Data other than the default needs CUDA 12.3.
     ///
     /// CUDA: `cuGraphAddDependencies_v2`.
     ///
@@ -259,12 +259,12 @@ impl Graph {
             // SAFETY: the graph and the nodes are live, and there is one edge.
             return unsafe { call!(driver, cuGraphAddDependencies(graph, start, end, count)) };
         }
-        // SAFETY: as above; the caller vouches for the way.
+        // SAFETY: as above; the caller is responsible for the way.
         let added = unsafe { call!(driver, cuGraphAddDependencies_v2(graph, start, end, &raw const raw, count)) };
         added.map_err(|error| error.about(format!("{to} after {from}")))
     }
 
-    /// Has the second of each pair come after the first, in a graph whose tree this thread has. Needs a driver for CUDA 12.3.
+    /// Makes the second of each pair come after the first, in a graph whose tree this thread has. Needs a driver for CUDA 12.3.
     #[inline]
     pub(super) fn add_edges_in(&self, state: &State, operation: &'static str, edges: &[(Node, Node)]) -> Result<()> {
         let graph = state.graph(operation, self.number)?;
@@ -278,7 +278,7 @@ impl Graph {
         unsafe { call!(self.driver(), cuGraphAddDependencies_v2(graph, from, to, no_data, count)) }
     }
 
-    /// Has `to` no longer come after `from` in the way that `data` says.
+    /// Removes the edge from `from` to `to` with `data`.
     ///
     /// CUDA: `cuGraphRemoveDependencies_v2`, and `cuGraphRemoveDependencies` before 12.3.
     ///
@@ -327,7 +327,7 @@ fn get_edges(
     unsafe { call!(driver, cuGraphGetEdges(graph, from, to, count)) }
 }
 
-/// What a function of the driver lists that first says how much there is.
+/// Calls a driver function twice: for the length of a list, and for the list.
 #[inline]
 fn list<T: Copy>(empty: T, mut call: impl FnMut(*mut T, *mut usize) -> Result<()>) -> Result<Vec<T>> {
     let mut count = 0;
@@ -340,7 +340,7 @@ fn list<T: Copy>(empty: T, mut call: impl FnMut(*mut T, *mut usize) -> Result<()
     Ok(found)
 }
 
-/// The same for nodes with the data of the edges to them.
+/// Returns the same for nodes with the data of the edges to them.
 #[inline]
 fn list_with_data(
     mut call: impl FnMut(*mut CUgraphNode, *mut CUgraphEdgeData, *mut usize) -> Result<()>,

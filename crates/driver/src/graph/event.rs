@@ -46,7 +46,7 @@ impl Graph {
         added.map(EventWaitNode)
     }
 
-    /// Has a node record another event. Executables that exist are not concerned.
+    /// Sets the event that a node records. Existing executable graphs are not affected.
     ///
     /// CUDA: `cuGraphEventRecordNodeSetEvent`.
     ///
@@ -67,7 +67,7 @@ impl Graph {
         Ok(())
     }
 
-    /// Has a node wait for another event. Executables that exist are not concerned.
+    /// Sets the event that a node waits for. Existing executable graphs are not affected.
     ///
     /// CUDA: `cuGraphEventWaitNodeSetEvent`.
     ///
@@ -88,7 +88,7 @@ impl Graph {
         Ok(())
     }
 
-    /// Whether it is `event` that a node records.
+    /// Returns `true` if it is `event` that a node records.
     ///
     /// CUDA: `cuGraphEventRecordNodeGetEvent`.
     ///
@@ -106,7 +106,7 @@ impl Graph {
         Ok(found == event.as_raw())
     }
 
-    /// Whether it is `event` that a node waits for.
+    /// Returns `true` if it is `event` that a node waits for.
     ///
     /// CUDA: `cuGraphEventWaitNodeGetEvent`.
     ///
@@ -125,7 +125,7 @@ impl Graph {
     }
 }
 
-/// An error of `operation` unless nodes of `context` can use `event`.
+/// Returns an error of `operation` unless nodes of `context` can use `event`.
 #[inline]
 pub(super) fn expect_event(context: &Context, event: &Event, operation: &'static str) -> Result<()> {
     context.driver().expect_same(event.driver(), operation)?;

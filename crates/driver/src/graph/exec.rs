@@ -31,7 +31,7 @@ pub struct GraphExec {
     _not_sync: PhantomData<Cell<()>>,
 }
 
-/// What an executable keeps alive.
+/// The objects that an executable graph keeps alive.
 struct Keeps {
     /// What was instantiated: updates name its nodes, so the driver must still know them. Nobody else is given a share of it for longer
     /// than a call, so that an executable which has the only one stays alone.
@@ -63,7 +63,7 @@ impl GraphExec {
         Self::new(context, None, raw, Kept::default())
     }
 
-    /// The driver's handle of this executable, which is the caller's to destroy from now on. What its nodes use is no longer kept.
+    /// Returns the driver's handle of this executable, which is the caller's to destroy from now on. What its nodes use is no longer kept.
     #[must_use]
     #[inline]
     pub fn into_raw(mut self) -> CUgraphExec {
@@ -72,21 +72,21 @@ impl GraphExec {
         raw
     }
 
-    /// The driver's handle of this executable. It is valid for as long as this value exists.
+    /// Returns the driver's handle of this executable. It is valid for as long as this value exists.
     #[must_use]
     #[inline]
     pub fn as_raw(&self) -> CUgraphExec {
         self.raw.raw()
     }
 
-    /// The context that the work runs in.
+    /// Returns the context that the work runs in.
     #[must_use]
     #[inline]
     pub fn context(&self) -> &Context {
         &self.context
     }
 
-    /// The driver that this executable belongs to.
+    /// Returns the driver that this executable belongs to.
     #[must_use]
     #[inline]
     pub fn driver(&self) -> &Driver {
@@ -118,7 +118,7 @@ impl GraphExec {
         if self.keeps.closures.is_some() { self.launch_with_closures(stream) } else { self.launch_plain(stream) }
     }
 
-    /// A launch on a stream of the context.
+    /// Returns a launch on a stream of the context.
     #[inline]
     pub(super) fn launch_plain(&mut self, stream: &Stream) -> Result<()> {
         let raw = self.raw.raw();
@@ -146,7 +146,7 @@ impl GraphExec {
         unsafe { call!(stream.driver(), cuGraphUpload(self.raw.raw(), stream.as_raw())) }
     }
 
-    /// Destroys the executable, which [`Drop`] does as well, and says whether it succeeded. Launches that are pending complete.
+    /// Destroys the executable and returns its error, which [`Drop`] only reports. Launches that are pending complete.
     ///
     /// CUDA: `cuGraphExecDestroy`.
     ///
@@ -159,7 +159,7 @@ impl GraphExec {
         self.destroy().map_err(|error| Returned::new(self, error))
     }
 
-    /// What was instantiated.
+    /// Returns the instantiated graph.
     #[inline]
     pub(super) fn source(&self) -> Option<&Arc<Tree>> {
         self.keeps.source.as_ref()
@@ -237,7 +237,7 @@ impl GraphExec {
         self.keeps.leases = Leases::of(&self.kept_now());
     }
 
-    /// All that is kept, but for kernels that were changed one by one.
+    /// Returns all that is kept, but for kernels that were changed one by one.
     #[inline]
     pub(super) fn kept_now(&self) -> Kept {
         let mut all = self.keeps.all.clone();
@@ -245,7 +245,7 @@ impl GraphExec {
         all
     }
 
-    /// What is kept for a node of the source as it was instantiated, and as it was changed.
+    /// Returns the objects kept for a node: as instantiated, and as updated.
     #[inline]
     pub(super) fn kept_for(&self, node: Node, source: &State) -> Kept {
         let changed = self.keeps.changed.get(node.number as usize).and_then(Option::as_ref);

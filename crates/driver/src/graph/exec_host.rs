@@ -34,7 +34,7 @@ struct Retired {
 }
 
 impl GraphExec {
-    /// Has a node call another function from the next launch on; see [`Graph::add_host`](crate::Graph::add_host) for what it may do. The
+    /// Makes a node call another function from the next launch on; see [`Graph::add_host`](crate::Graph::add_host) for what it may do. The
     /// function is dropped when it is replaced, or the executable gone, and no launch is pending.
     ///
     /// From then on a launch takes two more calls of the driver, and cannot be captured.
@@ -65,7 +65,7 @@ impl GraphExec {
         Ok(())
     }
 
-    /// A launch that may call closures which are kept here.
+    /// Returns a launch that may call closures which are kept here.
     #[cold]
     #[inline]
     pub(super) fn launch_with_closures(&mut self, stream: &Stream) -> Result<()> {

@@ -6,13 +6,13 @@ use super::{FillNode, Graph, Node};
 use crate::call;
 use crate::{DevicePointer, Result};
 
-/// What a node fills: rows of elements with one value.
+/// The operands of a memset node: rows of elements and one value.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct GraphFill {
-    /// Where the first row begins.
+    /// The address of the first row.
     pub address: DevicePointer<u8>,
-    /// What every element becomes.
+    /// The value of every element.
     pub value: FillValue,
     /// The number of elements in a row.
     pub elements: usize,
@@ -41,7 +41,7 @@ impl GraphFill {
         Self { address, value, elements, rows: 1, pitch: 0 }
     }
 
-    /// The same in `rows` rows, each `pitch` bytes behind the one before.
+    /// Sets the number of rows and the row pitch in bytes.
     #[must_use]
     #[inline]
     pub const fn with_rows(mut self, rows: usize, pitch: usize) -> Self {
@@ -50,7 +50,7 @@ impl GraphFill {
         self
     }
 
-    /// The fill as C describes it.
+    /// Returns the fill as C describes it.
     #[inline]
     pub(super) fn to_raw(self) -> CUDA_MEMSET_NODE_PARAMS {
         let (value, size) = match self.value {
@@ -109,7 +109,7 @@ impl Graph {
         let (raw, context) = (fill.to_raw(), self.context().as_raw());
         let added = self.add("Graph::add_fill", after, None, |driver, spot| {
             let (node, graph, after, count) = (spot.node, spot.graph, spot.after, spot.count);
-            // SAFETY: the graph, the nodes and the context are live, and the caller vouches for the memory.
+            // SAFETY: the graph, the nodes and the context are live, and the caller is responsible for the memory.
             let added =
                 unsafe { call!(driver, cuGraphAddMemsetNode(node, graph, after, count, &raw const raw, context)) };
             added.map_err(|error| error.about(fill.describe()))
@@ -117,7 +117,7 @@ impl Graph {
         added.map(FillNode)
     }
 
-    /// Has a node fill something else. Executables that exist are not concerned.
+    /// Sets the operands of a memset node. Existing executable graphs are not affected.
     ///
     /// CUDA: `cuGraphMemsetNodeSetParams`.
     ///
@@ -135,13 +135,13 @@ impl Graph {
         let state = self.tree.lock()?;
         let node = state.member("Graph::set_fill", self.number, *node)?;
         let set = self.context().entered(|driver| {
-            // SAFETY: the node is live, the context that the memory is looked up in is current, and the caller vouches for the memory.
+            // SAFETY: the node is live, the context that the memory is looked up in is current, and the caller is responsible for the memory.
             unsafe { call!(driver, cuGraphMemsetNodeSetParams(node, &raw const raw)) }
         });
         set.map_err(|error| error.about(fill.describe()))
     }
 
-    /// What a node fills.
+    /// Returns the operands of a memset node.
     ///
     /// CUDA: `cuGraphMemsetNodeGetParams`.
     ///

@@ -41,7 +41,7 @@ pub struct GraphCache<K, I> {
     counts: GraphCacheCounts,
 }
 
-/// What [`GraphCache::run`] did.
+/// The outcome of [`GraphCache::run`].
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum GraphCacheOutcome<E = Error> {
@@ -53,11 +53,11 @@ pub enum GraphCacheOutcome<E = Error> {
     Updated,
     /// The shape had changed: the work was captured anew, and launched.
     Recaptured,
-    /// The work was put on the stream as it is, since it cannot be captured: why, if that was tried now.
+    /// The work was enqueued on the stream as it is, since it cannot be captured: why, if that was tried now.
     Ran(Option<E>),
 }
 
-/// How often each happened.
+/// Returns the number of times that each outcome occurred.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct GraphCacheCounts {
@@ -83,7 +83,7 @@ struct Entry<I> {
 }
 
 impl<K: Eq + Hash + Clone, I: PartialEq> GraphCache<K, I> {
-    /// How many executables are kept unless said otherwise.
+    /// The default number of executable graphs.
     pub const CAPACITY: usize = 32;
 
     /// Nothing captured yet.
@@ -93,14 +93,14 @@ impl<K: Eq + Hash + Clone, I: PartialEq> GraphCache<K, I> {
         Self::with_capacity(Self::CAPACITY)
     }
 
-    /// The same with room for this many keys, at least one. What was not used for longest makes room.
+    /// Creates an empty cache for this many keys, at least one. The least recently used key is evicted.
     #[must_use]
     #[inline]
     pub fn with_capacity(capacity: usize) -> Self {
         Self { entries: HashMap::new(), capacity: capacity.max(1), clock: 0, counts: GraphCacheCounts::default() }
     }
 
-    /// Has `stream` do what `work` puts on the stream that it is given, which is called `key`.
+    /// Runs the work that `work` enqueues, under the key `key`.
     ///
     /// `inputs` is all that the work depends on and that may differ from one time to the next: addresses of buffers, numbers, sizes. While
     /// it compares equal, `work` is not called. Buffers are leased as in [`Graph::capture`], so that an input that is forgotten gives
@@ -140,21 +140,21 @@ impl<K: Eq + Hash + Clone, I: PartialEq> GraphCache<K, I> {
         Ok(replayed)
     }
 
-    /// How often each happened.
+    /// Returns the number of times that each outcome occurred.
     #[must_use]
     #[inline]
     pub fn counts(&self) -> GraphCacheCounts {
         self.counts
     }
 
-    /// How many keys are kept.
+    /// Returns the number of keys are kept.
     #[must_use]
     #[inline]
     pub fn len(&self) -> usize {
         self.entries.len()
     }
 
-    /// Whether nothing is kept.
+    /// Returns `true` if nothing is kept.
     #[must_use]
     #[inline]
     pub fn is_empty(&self) -> bool {
@@ -205,7 +205,7 @@ impl<K: Eq + Hash + Clone, I: PartialEq> GraphCache<K, I> {
     }
 }
 
-/// An executable of the work: the one before if it can be updated, or a new one.
+/// Returns an executable of the work: the one before if it can be updated, or a new one.
 #[inline]
 fn executable<E: From<Error>>(
     stream: &Stream,

@@ -43,7 +43,7 @@ impl Graph {
         added.map(HostNode)
     }
 
-    /// Has a node call another function. Executables that exist are not concerned.
+    /// Sets the function of a host node. Existing executable graphs are not affected.
     ///
     /// CUDA: `cuGraphHostNodeSetParams`, `cuUserObjectCreate`, `cuGraphRetainUserObject`, `cuGraphReleaseUserObject`.
     ///
@@ -85,7 +85,7 @@ impl Graph {
     }
 }
 
-/// A closure that the driver owns, and a node that calls it.
+/// Returns a closure that the driver owns, and a node that calls it.
 #[inline]
 pub(super) fn closure<F>(driver: &Driver, function: F) -> Result<(ObjectReference, CUDA_HOST_NODE_PARAMS)>
 where
@@ -104,7 +104,7 @@ pub(super) unsafe extern "C" fn run<F: Fn() + Sync>(place: *mut c_void) {
     if is_exiting() {
         return;
     }
-    // SAFETY: the caller vouches for the place.
+    // SAFETY: the caller is responsible for the place.
     let function = unsafe { &*place.cast::<F>() };
     if !contain(function) {
         tracing::error!("a host function of a graph panicked");

@@ -12,16 +12,16 @@ use crate::base::c_string::c_path;
 use crate::call;
 
 bitflags! {
-    /// What a picture of a graph says.
+    /// The contents of a DOT picture of a graph.
     #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
     pub struct DotFlags: u32 {
         /// All that there is to say.
         const VERBOSE = CUgraphDebugDot_flags::CU_GRAPH_DEBUG_DOT_FLAGS_VERBOSE.0;
-        /// What kernel nodes run, with which size.
+        /// Kernels and launch sizes of kernel nodes.
         const KERNELS = CUgraphDebugDot_flags::CU_GRAPH_DEBUG_DOT_FLAGS_KERNEL_NODE_PARAMS.0;
-        /// What nodes copy.
+        /// Operands of copy nodes.
         const COPIES = CUgraphDebugDot_flags::CU_GRAPH_DEBUG_DOT_FLAGS_MEMCPY_NODE_PARAMS.0;
-        /// What nodes fill.
+        /// Operands of memset nodes.
         const FILLS = CUgraphDebugDot_flags::CU_GRAPH_DEBUG_DOT_FLAGS_MEMSET_NODE_PARAMS.0;
         /// The handles of nodes and kernels.
         const HANDLES = CUgraphDebugDot_flags::CU_GRAPH_DEBUG_DOT_FLAGS_HANDLES.0;
@@ -31,13 +31,13 @@ bitflags! {
 }
 
 impl Graph {
-    /// The driver's number of this graph, which no other graph of the process gets.
+    /// Returns the driver's number of this graph, which no other graph of the process gets.
     ///
     /// Needs a driver for CUDA 13.1. CUDA: `cuGraphGetId`.
     ///
     /// # Errors
     ///
-    /// Whatever the driver returns.
+    /// An error of the driver.
     #[doc(alias = "cuGraphGetId")]
     #[inline]
     pub fn id(&self) -> Result<u32> {
@@ -48,7 +48,7 @@ impl Graph {
         Ok(id)
     }
 
-    /// The driver's number of a node within this graph.
+    /// Returns the driver's number of a node within this graph.
     ///
     /// Needs a driver for CUDA 13.1. CUDA: `cuGraphNodeGetLocalId`.
     ///
@@ -65,7 +65,7 @@ impl Graph {
         Ok(id)
     }
 
-    /// The number under which profilers show a node.
+    /// Returns the number under which profilers show a node.
     ///
     /// Needs a driver for CUDA 13.1. CUDA: `cuGraphNodeGetToolsId`.
     ///
@@ -82,7 +82,7 @@ impl Graph {
         Ok(id)
     }
 
-    /// Whether the driver finds a node in this very graph.
+    /// Returns `true` if the driver finds a node in this very graph.
     ///
     /// Needs a driver for CUDA 13.1. CUDA: `cuGraphNodeGetContainingGraph`.
     ///
@@ -120,13 +120,13 @@ impl Graph {
 }
 
 impl GraphExec {
-    /// The driver's number of this executable, which no other executable of the process gets.
+    /// Returns the driver's number of this executable, which no other executable of the process gets.
     ///
     /// Needs a driver for CUDA 13.1. CUDA: `cuGraphExecGetId`.
     ///
     /// # Errors
     ///
-    /// Whatever the driver returns.
+    /// An error of the driver.
     #[doc(alias = "cuGraphExecGetId")]
     #[inline]
     pub fn id(&self) -> Result<u32> {

@@ -15,7 +15,7 @@ use crate::call;
 use crate::{Driver, Error, Result, Stream};
 
 bitflags! {
-    /// How an executable behaves.
+    /// Flags of an executable graph.
     #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
     pub struct InstantiateFlags: u64 {
         /// A launch first frees what the launch before has allocated and not freed.
@@ -29,11 +29,11 @@ bitflags! {
     }
 }
 
-/// How a graph is instantiated.
+/// Options of an instantiation.
 #[derive(Clone, Copy, Debug, Default)]
 #[non_exhaustive]
 pub struct InstantiateOptions<'a> {
-    /// How the executable behaves; the default is no flag.
+    /// Flags of the executable graph; the default is no flag.
     pub flags: InstantiateFlags,
     /// The stream on which the executable is uploaded to the device, which spares its first launch that; the default is none.
     pub upload: Option<&'a Stream>,
@@ -47,7 +47,7 @@ impl<'a> InstantiateOptions<'a> {
         Self { flags: InstantiateFlags::empty(), upload: None }
     }
 
-    /// The same with other flags.
+    /// Sets the flags.
     #[must_use]
     #[inline]
     pub const fn with_flags(mut self, flags: InstantiateFlags) -> Self {
@@ -55,7 +55,7 @@ impl<'a> InstantiateOptions<'a> {
         self
     }
 
-    /// The same with an upload on `stream`.
+    /// Uploads the executable graph on `stream`.
     #[must_use]
     #[inline]
     pub const fn with_upload(mut self, stream: &'a Stream) -> Self {
@@ -64,7 +64,7 @@ impl<'a> InstantiateOptions<'a> {
     }
 }
 
-/// What the driver found wrong with a graph.
+/// A fault that the driver found in a graph.
 struct Fault {
     node: CUgraphNode,
     result: CUgraphInstantiateResult,
@@ -86,7 +86,7 @@ impl Graph {
         self.instantiate_with(InstantiateOptions::new())
     }
 
-    /// As [`Graph::instantiate`], with options.
+    /// Does the same as [`Graph::instantiate`] with options.
     ///
     /// CUDA: `cuGraphInstantiateWithParams`; before 12.0 `cuGraphInstantiateWithFlags`, whose errors name no node, and `cuGraphUpload`.
     ///
@@ -187,7 +187,7 @@ impl Fault {
     }
 }
 
-/// What a node that the driver names is called.
+/// Returns a description of the node that the driver reports.
 #[cold]
 #[inline]
 pub(super) fn describe(driver: &Driver, state: &State, raw: CUgraphNode) -> String {
@@ -202,7 +202,7 @@ pub(super) fn describe(driver: &Driver, state: &State, raw: CUgraphNode) -> Stri
     }
 }
 
-/// An error of `operation` unless `stream` is of `context`.
+/// Returns an error of `operation` unless `stream` is of `context`.
 #[inline]
 pub(super) fn expect_context(context: &crate::Context, stream: &Stream, operation: &'static str) -> Result<()> {
     context.driver().expect_same(stream.driver(), operation)?;

@@ -11,22 +11,22 @@ use crate::Event;
 use crate::hazard::Lease;
 use crate::kernel::Inner as Kernel;
 
-/// What a node needs for as long as it can run.
+/// An object that a node needs for as long as it can run.
 pub(crate) enum Resource {
     Kernel(Kernel),
     Event(Event),
-    /// What the nodes of a child keep.
+    /// The objects that the nodes of a child graph keep.
     Child(Kept),
     /// The closure of a host function. The driver keeps it for executables.
     Object(ObjectReference),
     /// Memory that has an owner beside the graph.
     Lease(Lease),
-    /// What keeps semaphores of other interfaces.
+    /// The owners of external semaphores.
     Semaphores(Arc<[Arc<dyn SemaphoreOwner>]>),
     Other(Arc<dyn Any + Send + Sync>),
 }
 
-/// What many nodes need, each thing once.
+/// The objects that many nodes need, each once.
 #[derive(Clone, Default)]
 pub(crate) struct Kept(HashMap<usize, Resource>);
 
@@ -69,7 +69,7 @@ impl Kept {
         self.resources().filter_map(|resource| if let Resource::Lease(lease) = resource { Some(lease) } else { None })
     }
 
-    /// The lease of the same memory.
+    /// Returns the lease of the same memory.
     #[inline]
     pub(super) fn lease_of(&self, lease: &Lease) -> Option<&Lease> {
         if let Resource::Lease(own) = self.0.get(&lease.key())? { Some(own) } else { None }
@@ -82,7 +82,7 @@ impl Kept {
 }
 
 impl Resource {
-    /// What tells a thing from others for as long as it exists.
+    /// Returns the identity of the object. It is unique for as long as the object exists.
     #[inline]
     fn address(&self) -> usize {
         match self {

@@ -42,12 +42,13 @@ impl Graph {
         arguments: impl NodeArguments<S>,
     ) -> Result<KernelNode<S>> {
         arguments.values_with(|values| {
-            // SAFETY: `values` holds the address of one value of the right size for each parameter, and the caller vouches for the rest.
+            // SAFETY: `values` holds the address of one value of the right size for each parameter, and the caller is responsible for the
+            // rest.
             unsafe { self.add_kernel_node("Graph::add_kernel", after, kernel, config, values) }
         })
     }
 
-    /// As [`Graph::add_kernel`], with more than a size: clusters, a priority and so on.
+    /// Does the same as [`Graph::add_kernel`] with more than a size: clusters, a priority and so on.
     ///
     /// CUDA: `cuGraphAddKernelNode_v2`, and `cuGraphKernelNodeSetAttribute` for each attribute.
     ///
@@ -68,7 +69,7 @@ impl Graph {
         arguments: impl NodeArguments<S>,
     ) -> Result<KernelNode<S>> {
         refuse_events(attributes, "Graph::add_kernel_with")?;
-        // SAFETY: the caller vouches for the kernel and the arguments.
+        // SAFETY: the caller is responsible for the kernel and the arguments.
         let node = unsafe { self.add_kernel(after, kernel, config, arguments) }?;
         self.keep_if(node, |graph, node| graph.set_attributes("Graph::add_kernel_with", **node, attributes))
     }
@@ -97,12 +98,12 @@ impl Graph {
     ) -> Result<KernelNode<Untyped>> {
         refuse_events(attributes, "Graph::add_kernel_raw")?;
         let values = arguments.as_mut_ptr();
-        // SAFETY: the caller vouches for the kernel and the arguments.
+        // SAFETY: the caller is responsible for the kernel and the arguments.
         let node = unsafe { self.add_kernel_node("Graph::add_kernel_raw", after, kernel, config, values) }?;
         self.keep_if(node, |graph, node| graph.set_attributes("Graph::add_kernel_raw", **node, attributes))
     }
 
-    /// Has a node run `kernel` with other arguments, or another kernel of the same signature. Executables that exist are not concerned:
+    /// Sets the kernel, the size and the arguments of a kernel node. Existing executable graphs are not affected:
     /// [`GraphExec::set_kernel`](crate::GraphExec::set_kernel) changes those.
     ///
     /// CUDA: `cuGraphKernelNodeSetParams_v2`, and `cuGraphKernelNodeSetParams` before 12.0.
@@ -258,7 +259,7 @@ impl Graph {
     }
 }
 
-/// An error of `operation` unless nodes of `context` can run `kernel`.
+/// Returns an error of `operation` unless nodes of `context` can run `kernel`.
 #[inline]
 pub(super) fn expect_kernel(context: &Context, kernel: &Inner, operation: &'static str) -> Result<()> {
     context.driver().expect_same(&kernel.driver, operation)?;
@@ -282,7 +283,7 @@ fn refuse_events(attributes: &LaunchAttributes<'_>, operation: &'static str) -> 
     Ok(())
 }
 
-/// A kernel node as C describes it.
+/// Returns a kernel node as C describes it.
 #[inline]
 pub(super) fn params(
     kernel: &Inner,
@@ -309,7 +310,7 @@ pub(super) fn params(
     params
 }
 
-/// The same as drivers before 12.0 read it. They have no libraries, so that the kernel is a function.
+/// Returns the same as drivers before 12.0 read it. They have no libraries, so that the kernel is a function.
 #[inline]
 pub(super) fn older(params: &CUDA_KERNEL_NODE_PARAMS) -> CUDA_KERNEL_NODE_PARAMS_v1 {
     CUDA_KERNEL_NODE_PARAMS_v1 {
@@ -330,7 +331,7 @@ pub(super) fn older(params: &CUDA_KERNEL_NODE_PARAMS) -> CUDA_KERNEL_NODE_PARAMS
 fn add_params(driver: &Driver, spot: Spot, params: &CUDA_KERNEL_NODE_PARAMS) -> Result<()> {
     let Spot { node, graph, after, count } = spot;
     if driver.has(Function::cuGraphAddKernelNode_v2) {
-        // SAFETY: the graph, the nodes and the kernel are live, and whoever adds the node vouches for the parameters.
+        // SAFETY: the graph, the nodes and the kernel are live, and whoever adds the node is responsible for the parameters.
         return unsafe { call!(driver, cuGraphAddKernelNode_v2(node, graph, after, count, params)) };
     }
     let params = older(params);
@@ -341,7 +342,7 @@ fn add_params(driver: &Driver, spot: Spot, params: &CUDA_KERNEL_NODE_PARAMS) -> 
 #[inline]
 fn set_params(driver: &Driver, node: CUgraphNode, params: &CUDA_KERNEL_NODE_PARAMS) -> Result<()> {
     if driver.has(Function::cuGraphKernelNodeSetParams_v2) {
-        // SAFETY: the node and the kernel are live, and whoever sets the parameters vouches for them.
+        // SAFETY: the node and the kernel are live, and whoever sets the parameters is responsible for them.
         return unsafe { call!(driver, cuGraphKernelNodeSetParams_v2(node, params)) };
     }
     let params = older(params);
@@ -349,7 +350,7 @@ fn set_params(driver: &Driver, node: CUgraphNode, params: &CUDA_KERNEL_NODE_PARA
     unsafe { call!(driver, cuGraphKernelNodeSetParams(node, &raw const params)) }
 }
 
-/// The name of the kernel that a node runs, if the driver can tell: from CUDA 12.3 on.
+/// Returns the name of the kernel that a node runs, if the driver can tell: from CUDA 12.3 on.
 #[inline]
 pub(super) fn name_of(driver: &Driver, node: CUgraphNode) -> Result<Option<String>> {
     if !driver.has(Function::cuFuncGetName) {

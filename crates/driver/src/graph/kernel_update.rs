@@ -18,7 +18,7 @@ use crate::kernel::launch::explain;
 use crate::kernel::signature::{NodeArguments, Signature};
 use crate::{Context, Driver, Kernel, LaunchConfig, Result};
 
-/// What errors call an update.
+/// The operation that errors name.
 const OPERATION: &str = "GraphExec::set_kernel";
 
 /// The kernels of nodes that were updated one by one, at the numbers of the nodes in the source.
@@ -33,7 +33,7 @@ struct UpdatedKernel {
 }
 
 impl GraphExec {
-    /// Has a node run its kernel with other arguments from the next launch on, with the kernel and the size that the node was added
+    /// Makes a node run its kernel with other arguments from the next launch on, with the kernel and the size that the node was added
     /// with.
     ///
     /// This is one call of the driver for a kernel of a [`Library`](crate::Library), and nothing is allocated where the node was updated
@@ -55,11 +55,11 @@ impl GraphExec {
         node: &KernelNode<S>,
         arguments: impl NodeArguments<S>,
     ) -> Result<()> {
-        // SAFETY: the caller vouches for the kernel and the arguments.
+        // SAFETY: the caller is responsible for the kernel and the arguments.
         unsafe { self.set_kernel_with(node, &node.kernel, node.config, arguments) }
     }
 
-    /// Has a node run `kernel` from the next launch on: the same with other arguments or another size, or another of the same signature.
+    /// Makes a node run `kernel` from the next launch on: the same with other arguments or another size, or another of the same signature.
     ///
     /// CUDA: `cuGraphExecKernelNodeSetParams_v2`, and `cuGraphExecKernelNodeSetParams` before 12.0.
     ///
@@ -82,7 +82,8 @@ impl GraphExec {
     ) -> Result<()> {
         let inner = kernel.inner();
         arguments.values_with(|values| {
-            // SAFETY: `values` holds the address of one value of the right size for each parameter, and the caller vouches for the rest.
+            // SAFETY: `values` holds the address of one value of the right size for each parameter, and the caller is responsible for the
+            // rest.
             unsafe { self.set_kernel_values(**node, inner, &config, values) }
         })
     }
@@ -99,17 +100,17 @@ impl GraphExec {
         values: *mut *mut c_void,
     ) -> Result<()> {
         let Some(raw) = self.updated_kernels().settled(node, kernel) else {
-            // SAFETY: the caller vouches for all of it.
+            // SAFETY: the caller is responsible for all of it.
             return unsafe { self.set_other_kernel(node, kernel, config, values) };
         };
         let params = params(kernel, self.context(), config, values);
-        // SAFETY: the executable, the node and the kernel are live, and the caller vouches for the rest.
+        // SAFETY: the executable, the node and the kernel are live, and the caller is responsible for the rest.
         let set =
             unsafe { call!(&kernel.driver, cuGraphExecKernelNodeSetParams_v2(self.as_raw(), raw, &raw const params)) };
         set.map_err(|error| explain(error, kernel, self.context().device(), config).during(OPERATION))
     }
 
-    /// The same for a kernel and a node of which nothing is known.
+    /// Returns the same for a kernel and a node of which nothing is known.
     ///
     /// # Safety
     ///
@@ -126,7 +127,7 @@ impl GraphExec {
         expect_kernel(self.context(), kernel, OPERATION)?;
         let params = params(kernel, self.context(), config, values);
         let set = self.with_own_node(OPERATION, node, |context, exec, raw| {
-            // SAFETY: the executable, the node and the kernel are live, and the caller vouches for the rest.
+            // SAFETY: the executable, the node and the kernel are live, and the caller is responsible for the rest.
             unsafe { set_params(context, exec, raw, &params) }
         });
         let set = set.map_err(|error| explain(error, kernel, self.context().device(), config).during(OPERATION))?;
@@ -137,7 +138,7 @@ impl GraphExec {
 }
 
 impl UpdatedKernels {
-    /// The driver's handle of a node, if it runs the same kernel already and nothing has to be found out about it.
+    /// Returns the driver's handle of a node, if it runs the same kernel already and nothing has to be found out about it.
     #[inline]
     fn settled(&self, node: Node, kernel: &Inner) -> Option<CUgraphNode> {
         let known = self.0.get(node.number as usize)?.as_ref()?;
@@ -167,8 +168,8 @@ impl UpdatedKernels {
     }
 }
 
-/// Whether the kernel of a node can be described without its context being current: one of a library is put into the context that the
-/// description names; a function is of a context, and drivers before 12.0 ask for that one.
+/// Returns `true` if the kernel of a node can be described without its context being current: one of a library is put into the context that
+/// the description names; a function is of a context, and drivers before 12.0 ask for that one.
 #[inline]
 fn needs_no_context(driver: &Driver, params: &CUDA_KERNEL_NODE_PARAMS) -> bool {
     !params.kern.is_null() && driver.has(Function::cuGraphExecKernelNodeSetParams_v2)
@@ -188,16 +189,16 @@ unsafe fn set_params(
 ) -> Result<()> {
     let driver = context.driver();
     if needs_no_context(driver, params) {
-        // SAFETY: the caller vouches for all of it.
+        // SAFETY: the caller is responsible for all of it.
         return unsafe { call!(driver, cuGraphExecKernelNodeSetParams_v2(exec, node, params)) };
     }
     context.entered(|driver| {
         if driver.has(Function::cuGraphExecKernelNodeSetParams_v2) {
-            // SAFETY: the caller vouches for all of it.
+            // SAFETY: the caller is responsible for all of it.
             return unsafe { call!(driver, cuGraphExecKernelNodeSetParams_v2(exec, node, params)) };
         }
         let params = older(params);
-        // SAFETY: the caller vouches for all of it.
+        // SAFETY: the caller is responsible for all of it.
         unsafe { call!(driver, cuGraphExecKernelNodeSetParams(exec, node, &raw const params)) }
     })
 }

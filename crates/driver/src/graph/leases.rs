@@ -32,7 +32,7 @@ impl Leases {
     }
 }
 
-/// What keeps the semaphores of nodes, if that is what the resource is.
+/// Returns the owners of the semaphores that the resource keeps, if it keeps any.
 #[inline]
 fn owners(resource: &Resource) -> &[Arc<dyn SemaphoreOwner>] {
     if let Resource::Semaphores(owners) = resource { owners } else { &[] }

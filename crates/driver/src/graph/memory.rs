@@ -22,29 +22,29 @@ pub struct AllocationNode {
     bytes: usize,
 }
 
-/// What a device keeps for nodes that allocate, in bytes.
+/// The memory that a device reserves for allocation nodes, in bytes.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct GraphMemory {
-    /// What is allocated.
+    /// The allocated bytes.
     pub used: u64,
     /// The most that was allocated at once.
     pub used_high: u64,
-    /// What is kept, allocated or not.
+    /// The reserved bytes, allocated or not.
     pub reserved: u64,
     /// The most that was kept at once.
     pub reserved_high: u64,
 }
 
 impl AllocationNode {
-    /// Where the memory is.
+    /// Returns the address of the memory.
     #[must_use]
     #[inline]
     pub fn address(&self) -> DevicePointer<u8> {
         self.address
     }
 
-    /// How many bytes there are.
+    /// Returns the size in bytes.
     #[must_use]
     #[inline]
     pub fn byte_len(&self) -> usize {
@@ -125,12 +125,12 @@ impl Graph {
         let address = allocation.address.as_raw();
         self.add("Graph::add_free", after, None, |driver, spot| {
             let (node, graph, after, count) = (spot.node, spot.graph, spot.after, spot.count);
-            // SAFETY: the graph and the nodes are live, and the caller vouches for the uses of the memory.
+            // SAFETY: the graph and the nodes are live, and the caller is responsible for the uses of the memory.
             unsafe { call!(driver, cuGraphAddMemFreeNode(node, graph, after, count, address)) }
         })
     }
 
-    /// The memory that a node of any graph allocates, as the driver knows it: where it is, and how many bytes there are.
+    /// Returns the memory that a node of any graph allocates, as the driver knows it: where it is, and how many bytes there are.
     ///
     /// CUDA: `cuGraphMemAllocNodeGetParams`.
     ///
@@ -148,7 +148,7 @@ impl Graph {
         Ok(AllocationNode { node, address: DevicePointer::from_raw(params.dptr), bytes: params.bytesize })
     }
 
-    /// The address of the memory that a node frees.
+    /// Returns the address of the memory that a node frees.
     ///
     /// CUDA: `cuGraphMemFreeNodeGetParams`.
     ///
@@ -168,13 +168,13 @@ impl Graph {
 }
 
 impl Device {
-    /// What the device keeps for graphs that allocate.
+    /// Returns the memory that the device reserves for allocation nodes.
     ///
     /// CUDA: `cuDeviceGetGraphMemAttribute`.
     ///
     /// # Errors
     ///
-    /// Whatever the driver returns.
+    /// An error of the driver.
     #[doc(alias = "cuDeviceGetGraphMemAttribute")]
     #[inline]
     pub fn graph_memory(&self) -> Result<GraphMemory> {
@@ -199,7 +199,7 @@ impl Device {
     ///
     /// # Errors
     ///
-    /// Whatever the driver returns.
+    /// An error of the driver.
     #[doc(alias = "cuDeviceSetGraphMemAttribute")]
     #[inline]
     pub fn reset_graph_memory_maxima(&self) -> Result<()> {
@@ -219,7 +219,7 @@ impl Device {
     ///
     /// # Errors
     ///
-    /// Whatever the driver returns.
+    /// An error of the driver.
     #[doc(alias = "cuDeviceGraphMemTrim")]
     #[inline]
     pub fn trim_graph_memory(&self) -> Result<()> {

@@ -32,7 +32,7 @@ impl Graph {
         let params = params(self.context(), &mut values);
         let added = self.add("Graph::add_memory_operations", after, None, |driver, spot| {
             let (node, graph, after, count) = (spot.node, spot.graph, spot.after, spot.count);
-            // SAFETY: the graph, the nodes and the context are live, and the caller vouches for the addresses.
+            // SAFETY: the graph, the nodes and the context are live, and the caller is responsible for the addresses.
             let added =
                 unsafe { call!(driver, cuGraphAddBatchMemOpNode(node, graph, after, count, &raw const params)) };
             added.map_err(|error| error.about(format!("{} operations", params.count)))
@@ -40,7 +40,7 @@ impl Graph {
         added.map(MemoryOperationNode)
     }
 
-    /// Has a node do other operations. Executables that exist are not concerned.
+    /// Sets the operations of a node. Existing executable graphs are not affected.
     ///
     /// CUDA: `cuGraphBatchMemOpNodeSetParams`.
     ///
@@ -62,11 +62,11 @@ impl Graph {
         let params = params(self.context(), &mut values);
         let state = self.tree.lock()?;
         let node = state.member("Graph::set_memory_operations", self.number, *node)?;
-        // SAFETY: the node is live, and the caller vouches for the addresses.
+        // SAFETY: the node is live, and the caller is responsible for the addresses.
         unsafe { call!(self.driver(), cuGraphBatchMemOpNodeSetParams(node, &raw const params)) }
     }
 
-    /// How many operations a node does.
+    /// Returns the number of operations a node does.
     ///
     /// CUDA: `cuGraphBatchMemOpNodeGetParams`.
     ///
@@ -98,7 +98,7 @@ pub(super) fn raw_operations(
     Ok(operations.iter().map(|operation| operation.as_raw()).collect())
 }
 
-/// A node that does `operations`, which it borrows.
+/// Returns a node that does `operations`, which it borrows.
 #[inline]
 pub(super) fn params(context: &Context, operations: &mut [CUstreamBatchMemOpParams]) -> CUDA_BATCH_MEM_OP_NODE_PARAMS {
     CUDA_BATCH_MEM_OP_NODE_PARAMS {

@@ -16,11 +16,11 @@ use crate::{Kernel, Result};
 pub struct Node {
     /// The outermost graph that the node is within.
     pub(super) tree: u64,
-    /// Which node of all that were ever there.
+    /// The number of the node. Numbers are not reused.
     pub(super) number: u32,
 }
 
-/// What a node does.
+/// The kind of a node.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub enum NodeKind {
@@ -172,14 +172,14 @@ impl NodeKind {
 }
 
 impl<S> KernelNode<S> {
-    /// The kernel that the node was added with.
+    /// Returns the kernel that the node was added with.
     #[must_use]
     #[inline]
     pub fn kernel(&self) -> &Kernel<S> {
         &self.kernel
     }
 
-    /// The size that the node was added with.
+    /// Returns the size that the node was added with.
     #[must_use]
     #[inline]
     pub fn config(&self) -> crate::LaunchConfig {
@@ -241,7 +241,7 @@ impl Graph {
         self.remove_if(node, |state| state.expect_loose("Graph::remove"))
     }
 
-    /// The same if `check` of the tree, which no other thread has meanwhile, succeeds.
+    /// Returns the same if `check` of the tree, which no other thread has meanwhile, succeeds.
     #[inline]
     pub(super) fn remove_if(&mut self, node: Node, check: impl FnOnce(&State) -> Result<()>) -> Result<()> {
         let mut state = self.tree.lock()?;
@@ -261,7 +261,7 @@ impl Graph {
         Ok(state.remove(node))
     }
 
-    /// What a node does.
+    /// The kind of a node.
     ///
     /// CUDA: `cuGraphNodeGetType`.
     ///
@@ -279,7 +279,7 @@ impl Graph {
         Ok(NodeKind::from_raw(kind))
     }
 
-    /// The driver's handle of a node. It is valid for as long as the graph has the node.
+    /// Returns the driver's handle of a node. It is valid for as long as the graph has the node.
     ///
     /// # Errors
     ///
@@ -289,7 +289,7 @@ impl Graph {
         self.tree.lock()?.member("Graph::as_raw_node", self.number, node)
     }
 
-    /// The node of this graph that the driver knows by this handle.
+    /// Returns the node of this graph that the driver knows by this handle.
     ///
     /// # Safety
     ///

@@ -21,13 +21,13 @@ struct Reference {
 }
 
 impl ObjectReference {
-    /// A user object of the driver that owns `value`, and where the value is.
+    /// Returns a user object of the driver that owns `value`, and where the value is.
     #[inline]
     pub(super) fn new<T: Send + 'static>(driver: &Driver, value: Box<T>) -> Result<(Self, *mut T)> {
         let place = Box::into_raw(value);
         let flags = CUuserObject_flags::CU_USER_OBJECT_NO_DESTRUCTOR_SYNC.0;
         let (mut raw, destroy) = (std::ptr::null_mut(), end::<T> as unsafe extern "C" fn(*mut c_void));
-        // SAFETY: `raw` is a valid place for the answer; `destroy` is called once, when nobody needs the value.
+        // SAFETY: `raw` is valid for writes; `destroy` is called once, when nobody needs the value.
         let created = unsafe { call!(driver, cuUserObjectCreate(&raw mut raw, place.cast(), Some(destroy), 1, flags)) };
         if let Err(error) = created {
             // SAFETY: the driver has not taken the value over, which came from a box.
@@ -72,7 +72,7 @@ unsafe extern "C" fn end<T>(place: *mut c_void) {
     if is_exiting() {
         return;
     }
-    // SAFETY: the caller vouches for the place.
+    // SAFETY: the caller is responsible for the place.
     let value = unsafe { Box::from_raw(place.cast::<T>()) };
     if !contain(move || drop(value)) {
         tracing::error!("the drop of what a graph kept panicked");

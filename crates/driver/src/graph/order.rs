@@ -3,7 +3,7 @@
 //! A capture has the order that its streams had. What is made of captured graphs later keeps it, and brings those that use the same memory,
 //! one of them to write it, into an order: so work that safe code describes never meets itself.
 //!
-//! In one graph the later comes behind all that is there. Graphs within nodes are in order with what is around them where their node is:
+//! In one graph the later comes after all that is there. Graphs within nodes are in order with what is around them where their node is:
 //! no edge of theirs can bring that about, so that it is looked at, and the work refused where it is not so.
 
 use std::collections::HashSet;
@@ -16,7 +16,7 @@ use crate::hazard::Lease;
 use crate::{Error, Result};
 
 impl Graph {
-    /// The nodes that no other comes after, of a graph whose tree this thread has.
+    /// Returns the nodes that no other comes after, of a graph whose tree this thread has.
     #[inline]
     pub(super) fn leaves_in(&self, state: &mut State) -> Result<Vec<Node>> {
         let edges = self.edges_in(state)?;
@@ -25,8 +25,8 @@ impl Graph {
         Ok(leaves)
     }
 
-    /// Whether work that keeps `added`, a child or what was captured, has to come behind the nodes of the graph, whose tree this thread
-    /// has.
+    /// Returns `true` if work that keeps `added`, a child or what was captured, has to come after the nodes of the graph, whose tree this
+    /// thread has.
     #[inline]
     pub(super) fn must_follow(&self, state: &mut State, operation: &'static str, added: &Kept) -> Result<bool> {
         let met = state.met_by(added);
@@ -42,7 +42,7 @@ impl Graph {
         Ok(!within.is_empty())
     }
 
-    /// Whether this graph is in order with a part of the tree that is not within it.
+    /// Returns `true` if this graph is in order with a part of the tree that is not within it.
     #[inline]
     fn is_in_order_with(&self, state: &mut State, part: u32) -> Result<bool> {
         let mut inner = self.number;
@@ -57,7 +57,7 @@ impl Graph {
         Ok(false)
     }
 
-    /// Whether every other node comes before or after `node`.
+    /// Returns `true` if every other node comes before or after `node`.
     #[inline]
     fn is_in_line(&self, state: &mut State, node: Node) -> Result<bool> {
         let (edges, nodes) = (self.edges_in(state)?, self.nodes_in(state)?);
@@ -75,7 +75,7 @@ impl Graph {
 }
 
 impl State {
-    /// The graphs with work that uses memory which it or what keeps `added` writes.
+    /// Returns the graphs with work that uses memory which it or what keeps `added` writes.
     #[inline]
     fn met_by(&self, added: &Kept) -> HashSet<u32> {
         if added.leases().next().is_none() {
@@ -85,13 +85,13 @@ impl State {
         self.each_kept().filter(|(_, resource)| met(resource)).map(|(owner, _)| owner).collect()
     }
 
-    /// Whether a graph is `outer` or a part of it.
+    /// Returns `true` if a graph is `outer` or a part of it.
     #[inline]
     fn is_within(&self, part: u32, outer: u32) -> bool {
         part == outer || self.around(part).is_some_and(|(_, around)| self.is_within(around, outer))
     }
 
-    /// Whether a graph is a part of `node`.
+    /// Returns `true` if a graph is a part of `node`.
     #[inline]
     fn is_within_node(&self, part: u32, node: Node) -> bool {
         self.around(part).is_some_and(|(own, around)| own == node || self.is_within_node(around, node))
@@ -109,7 +109,7 @@ impl State {
 }
 
 impl Resource {
-    /// The leases of a node.
+    /// Returns the leases of a node.
     #[inline]
     fn leases(&self) -> impl Iterator<Item = &Lease> {
         let (own, within) = match self {
@@ -122,14 +122,14 @@ impl Resource {
 }
 
 impl Kept {
-    /// Whether one of the two, a lease and what is kept here, writes memory that the other uses.
+    /// Returns `true` if one of the two, a lease and what is kept here, writes memory that the other uses.
     #[inline]
     fn disturbs(&self, lease: &Lease) -> bool {
         self.lease_of(lease).is_some_and(|met| met.is_write() || lease.is_write())
     }
 
-    /// Whether `self`, in a place that `old` was in, in work that keeps all of `whole`, uses no memory in a way that is new to the order
-    /// there.
+    /// Returns `true` if `self`, in a place that `old` was in, in work that keeps all of `whole`, uses no memory in a way that is new to
+    /// the order there.
     #[inline]
     pub(super) fn can_replace(&self, old: &Self, whole: &Self) -> bool {
         self.leases().all(|lease| {

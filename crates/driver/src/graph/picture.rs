@@ -17,7 +17,7 @@ const DOWN: usize = 36;
 /// The columns that a name has room for in its box.
 const LETTERS: usize = 20;
 
-/// Where the nodes of a graph are drawn: the layer and the place in it, by the node.
+/// The layout of a picture: the layer of each node and its place in it.
 struct Layout {
     places: HashMap<Node, (usize, usize)>,
     layers: usize,
@@ -26,8 +26,8 @@ struct Layout {
 }
 
 impl Graph {
-    /// A picture of the graph as SVG: each node below those that it comes after, with its kind and its kernel, programmatic edges dashed.
-    /// Graphs within nodes are not shown; each can be drawn by itself.
+    /// Returns a picture of the graph as SVG: each node below those that it comes after, with its kind and its kernel, programmatic edges
+    /// dashed. Graphs within nodes are not shown; each can be drawn by itself.
     ///
     /// Drivers before CUDA 12.3 do not tell the names of kernels that were captured: they are called "kernel".
     ///
@@ -36,7 +36,7 @@ impl Graph {
     ///
     /// # Errors
     ///
-    /// Whatever the driver returns.
+    /// An error of the driver.
     #[inline]
     pub fn to_svg(&self) -> Result<String> {
         let (nodes, edges) = (self.nodes()?, self.edges()?);
@@ -56,7 +56,7 @@ impl Graph {
         Ok(svg)
     }
 
-    /// What a node is called in a picture.
+    /// Returns the label of a node in a picture.
     #[inline]
     fn label(&self, node: Node) -> Result<String> {
         let kind = self.kind(node)?;
@@ -105,7 +105,7 @@ impl Layout {
         (ACROSS + self.widest * (WIDTH + ACROSS), DOWN + self.layers * (HEIGHT + DOWN))
     }
 
-    /// The upper left corner of a node's box.
+    /// Returns the upper left corner of a node's box.
     #[inline]
     fn corner(&self, node: Node) -> (usize, usize) {
         let (layer, place) = self.places.get(&node).copied().unwrap_or_default();
@@ -120,7 +120,7 @@ impl Layout {
         let _ = writeln!(svg, "<path d=\"{path}\" fill=\"none\" stroke=\"#667\" marker-end=\"url(#end)\"{dashes}/>");
     }
 
-    /// The way of an edge: straight to the next layer, and else down between the columns, since boxes would hide it.
+    /// Returns the way of an edge: straight to the next layer, and else down between the columns, since boxes would hide it.
     #[inline]
     fn path(&self, edge: &Edge) -> String {
         let ((from_x, from_y), (to_x, to_y)) = (self.corner(edge.from), self.corner(edge.to));
@@ -154,7 +154,7 @@ impl Layout {
     }
 }
 
-/// The text as XML has it.
+/// Returns the text as XML has it.
 #[inline]
 fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")

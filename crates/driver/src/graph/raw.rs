@@ -21,15 +21,15 @@ impl Graph {
     ///
     /// # Errors
     ///
-    /// An argument error if a node of `after` is in another graph or was removed; whatever the driver returns for the description.
+    /// An argument error if a node of `after` is in another graph or was removed; an error of the driver for the description.
     #[doc(alias = "cuGraphAddNode")]
     #[inline]
     pub unsafe fn add_raw(&mut self, after: &[(Node, EdgeData)], params: &mut CUgraphNodeParams) -> Result<Node> {
-        // SAFETY: the caller vouches for the description and the edges.
+        // SAFETY: the caller is responsible for the description and the edges.
         unsafe { self.add_described("Graph::add_raw", after, params) }
     }
 
-    /// Describes a node of any kind anew, as C does. Executables that exist are not concerned.
+    /// Describes a node of any kind anew, as C does. Existing executable graphs are not affected.
     ///
     /// Needs a driver for CUDA 12.2. CUDA: `cuGraphNodeSetParams_v2`, `cuGraphNodeSetParams` before 13.4.
     ///
@@ -48,7 +48,7 @@ impl Graph {
         let raw = state.member("Graph::set_raw", self.number, node)?;
         self.context().entered(|_| {
             if driver.has(Function::cuGraphNodeSetParams_v2) {
-                // SAFETY: the node is live, and the caller vouches for the description.
+                // SAFETY: the node is live, and the caller is responsible for the description.
                 return unsafe { call!(driver, cuGraphNodeSetParams_v2(raw, params)) };
             }
             // SAFETY: as above.
@@ -56,7 +56,7 @@ impl Graph {
         })
     }
 
-    /// A node of any kind, as C describes it. What the description points to is the node's, and must not be changed.
+    /// Returns a node of any kind, as C describes it. What the description points to is the node's, and must not be changed.
     ///
     /// Needs a driver for CUDA 13.2. CUDA: `cuGraphNodeGetParams`.
     ///
@@ -92,7 +92,7 @@ impl Graph {
             let (node, graph, after, count) = (spot.node, spot.graph, spot.after, spot.count);
             context.entered(|_| {
                 if driver.has(Function::cuGraphAddNode_v3) {
-                    // SAFETY: the graph and the nodes are live, and the caller vouches for the description and the edges.
+                    // SAFETY: the graph and the nodes are live, and the caller is responsible for the description and the edges.
                     return unsafe { call!(driver, cuGraphAddNode_v3(node, graph, after, data, count, params)) };
                 }
                 if is_plain && !driver.has(Function::cuGraphAddNode_v2) {

@@ -7,7 +7,7 @@ use super::{Graph, GraphExec, Node};
 use crate::call;
 use crate::{Driver, Error, Result};
 
-/// What came of [`GraphExec::update`].
+/// The outcome of [`GraphExec::update`].
 #[derive(Debug)]
 #[must_use = "an executable that a graph does not fit is not changed"]
 #[non_exhaustive]
@@ -22,7 +22,7 @@ pub enum GraphUpdate {
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct UpdateFailure {
-    /// What does not fit.
+    /// The reason.
     pub reason: UpdateFailureReason,
     /// The node of the graph that does not fit; none if it is one within a node, or if the driver names none.
     pub node: Option<Node>,
@@ -30,7 +30,7 @@ pub struct UpdateFailure {
     pub error: Error,
 }
 
-/// What of a graph does not fit an executable.
+/// The reason why a graph does not fit an executable graph.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub enum UpdateFailureReason {
@@ -107,7 +107,7 @@ impl GraphExec {
 }
 
 impl GraphUpdate {
-    /// Whether the executable does what the graph describes.
+    /// Returns `true` if the executable does what the graph describes.
     #[must_use]
     #[inline]
     pub fn is_done(&self) -> bool {

@@ -23,27 +23,27 @@ pub struct GraphSemaphore {
     owner: Arc<dyn SemaphoreOwner>,
 }
 
-/// What keeps a semaphore that graphs use, and may end it only behind their launches.
+/// The owner of a semaphore that graphs use. It may destroy the semaphore only after their launches.
 pub trait SemaphoreOwner: Send + Sync {
     /// An executable with a node of the semaphore is about to be launched on `stream`. This must not launch it in turn.
     fn launched(&self, stream: &Stream);
 }
 
-/// What nodes that signal are described with, in the form that C reads.
+/// The C description of a signal node.
 pub(super) struct Signals {
     semaphores: Vec<CUexternalSemaphore>,
     params: Vec<CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS>,
 }
 
-/// What nodes that wait are described with, in the form that C reads.
+/// The C description of a wait node.
 pub(super) struct Waits {
     semaphores: Vec<CUexternalSemaphore>,
     params: Vec<CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS>,
 }
 
 impl GraphSemaphore {
-    /// The semaphore `raw` of `context`, which `owner` keeps alive, and which is told of each launch. A timeline semaphore is signalled
-    /// with `value`, or waited for until it has reached that; other semaphores have no value.
+    /// Returns the semaphore `raw` of `context`, which `owner` keeps alive, and which is told of each launch. A timeline semaphore is
+    /// signalled with `value`, or waited for until it has reached that; other semaphores have no value.
     ///
     /// # Safety
     ///
@@ -107,7 +107,7 @@ impl Graph {
         added.map(SemaphoreWaitNode)
     }
 
-    /// Has a node signal other semaphores. Executables that exist are not concerned.
+    /// Sets the semaphores that a node signals. Existing executable graphs are not affected.
     ///
     /// CUDA: `cuGraphExternalSemaphoresSignalNodeSetParams`.
     ///
@@ -126,7 +126,7 @@ impl Graph {
         })
     }
 
-    /// Has a node wait for other semaphores. Executables that exist are not concerned.
+    /// Sets the semaphores that a node waits for. Existing executable graphs are not affected.
     ///
     /// CUDA: `cuGraphExternalSemaphoresWaitNodeSetParams`.
     ///
@@ -145,7 +145,7 @@ impl Graph {
         })
     }
 
-    /// How many semaphores a node signals.
+    /// Returns the number of semaphores a node signals.
     ///
     /// CUDA: `cuGraphExternalSemaphoresSignalNodeGetParams`.
     ///
@@ -163,7 +163,7 @@ impl Graph {
         Ok(params.numExtSems as usize)
     }
 
-    /// How many semaphores a node waits for.
+    /// Returns the number of semaphores a node waits for.
     ///
     /// CUDA: `cuGraphExternalSemaphoresWaitNodeGetParams`.
     ///
@@ -248,7 +248,7 @@ impl fmt::Debug for GraphSemaphore {
     }
 }
 
-/// An error of `operation` unless nodes of `context` can use the semaphores.
+/// Returns an error of `operation` unless nodes of `context` can use the semaphores.
 #[inline]
 pub(super) fn expect_semaphores(
     context: &Context,
@@ -269,7 +269,7 @@ fn handles(semaphores: &[GraphSemaphore]) -> Vec<CUexternalSemaphore> {
     semaphores.iter().map(|semaphore| semaphore.raw.raw()).collect()
 }
 
-/// What keeps the semaphores of a node.
+/// Returns the owners of a node's semaphores.
 #[inline]
 pub(super) fn owners(semaphores: &[GraphSemaphore]) -> Option<Resource> {
     Some(Resource::Semaphores(semaphores.iter().map(|semaphore| Arc::clone(&semaphore.owner)).collect()))

@@ -35,7 +35,7 @@ pub(super) struct State {
     nodes: Vec<Option<Entry>>,
     /// The number of the node with this handle.
     numbers: HashMap<usize, u32>,
-    /// What is kept for nodes that were captured, or there before, by the number of their graph.
+    /// The objects kept for nodes that were captured or existed before, by the number of their graph.
     inherited: HashMap<u32, Kept>,
     /// How often each graph retains a user object, by their numbers and addresses: drivers let it be released more often.
     objects: HashMap<(u32, usize), u32>,
@@ -60,7 +60,7 @@ static NEXT_IDENTITY: AtomicU64 = AtomicU64::new(1);
 pub(super) const ROOT: u32 = 0;
 
 impl Tree {
-    /// The tree of `raw`, which is ours from now on, and whose nodes need what `inherited` keeps.
+    /// Returns the tree of `raw`, which is ours from now on, and whose nodes need what `inherited` keeps.
     #[inline]
     pub(super) fn new(context: &Context, raw: CUgraph, inherited: Kept) -> Self {
         let identity = NEXT_IDENTITY.fetch_add(1, Ordering::Relaxed);
@@ -91,7 +91,7 @@ impl Tree {
         self.state.acquire("Graph")
     }
 
-    /// The same without the lock, which the borrow shows that nobody else waits for.
+    /// Returns the state without locking: the borrow shows that no other thread has it.
     #[inline]
     pub(super) fn state(&mut self) -> &mut State {
         self.state.get_mut()
@@ -105,7 +105,7 @@ impl Tree {
         Ok(())
     }
 
-    /// The handle, which is somebody else's from now on.
+    /// Returns the handle, which is somebody else's from now on.
     #[inline]
     pub(super) fn give_up(&mut self) -> CUgraph {
         let raw = self.raw.raw();
@@ -115,7 +115,7 @@ impl Tree {
 }
 
 impl State {
-    /// The driver's handle of a graph of the tree.
+    /// Returns the driver's handle of a graph of the tree.
     #[inline]
     pub(super) fn graph(&self, operation: &'static str, number: u32) -> Result<CUgraph> {
         self.expect_usable(operation)?;
@@ -125,21 +125,21 @@ impl State {
         }
     }
 
-    /// The driver's handle of a node of the tree.
+    /// Returns the driver's handle of a node of the tree.
     #[inline]
     pub(super) fn node(&self, operation: &'static str, node: Node) -> Result<CUgraphNode> {
         self.expect_usable(operation)?;
         self.entry(operation, node).map(|entry| entry.raw.raw())
     }
 
-    /// The driver's handle of a node of one graph of the tree.
+    /// Returns the driver's handle of a node of one graph of the tree.
     #[inline]
     pub(super) fn member(&self, operation: &'static str, graph: u32, node: Node) -> Result<CUgraphNode> {
         self.expect_usable(operation)?;
         self.member_in_use(operation, graph, node)
     }
 
-    /// The same for whoever has every other use refused.
+    /// Returns the state for the operation that refuses every other use.
     #[inline]
     pub(super) fn member_in_use(&self, operation: &'static str, graph: u32, node: Node) -> Result<CUgraphNode> {
         let entry = self.entry(operation, node)?;
@@ -163,19 +163,19 @@ impl State {
         self.refusal.map_or(Ok(()), |reason| Err(Error::argument(operation, reason)))
     }
 
-    /// Has every use of a graph of the tree refused for this reason, or none.
+    /// Refuses every use of a graph of the tree for this reason, or allows it again.
     #[inline]
     pub(super) fn refuse(&mut self, reason: Option<&'static str>) {
         self.refusal = reason;
     }
 
-    /// How often a graph retains the user object at `address`.
+    /// Returns the number of references that a graph holds to the user object at `address`.
     #[inline]
     pub(super) fn retained(&mut self, graph: u32, address: usize) -> &mut u32 {
         self.objects.entry((graph, address)).or_default()
     }
 
-    /// The user objects that a graph retains, as another tree notes them for its outermost graph.
+    /// Returns the user objects that a graph retains, as another tree notes them for its outermost graph.
     #[inline]
     pub(super) fn objects_of(&self, graph: u32) -> HashMap<(u32, usize), u32> {
         let own = self.objects.iter().filter(|((owner, _), _)| *owner == graph);
@@ -206,7 +206,7 @@ impl State {
         Ok(self.add(graph, node, kept))
     }
 
-    /// The node that the driver knows by this handle, which is noted if it is new here.
+    /// Returns the node that the driver knows by this handle, which is noted if it is new here.
     #[inline]
     pub(super) fn known(&mut self, graph: u32, raw: CUgraphNode) -> Node {
         match self.numbers.get(&raw.addr()) {
@@ -215,7 +215,7 @@ impl State {
         }
     }
 
-    /// The node that the driver knows by this handle, if it is known here.
+    /// Returns the node that the driver knows by this handle, if it is known here.
     #[inline]
     pub(super) fn find(&self, raw: CUgraphNode) -> Option<Node> {
         self.numbers.get(&raw.addr()).map(|number| Node { tree: self.identity, number: *number })
@@ -244,7 +244,7 @@ impl State {
         number
     }
 
-    /// The node that a graph is a part of, and the graph that has that node.
+    /// Returns the node that a graph is a part of, and the graph that has that node.
     #[inline]
     pub(super) fn around(&self, part: u32) -> Option<(Node, u32)> {
         let mut entries = self.nodes.iter().zip(0..).filter_map(|(entry, number)| Some((entry.as_ref()?, number)));
@@ -252,13 +252,13 @@ impl State {
         Some((Node { tree: self.identity, number }, entry.graph))
     }
 
-    /// What a node keeps, if it keeps anything.
+    /// Returns the object that a node keeps, if any.
     #[inline]
     pub(super) fn kept_by(&self, node: Node) -> Option<&Resource> {
         self.nodes.get(node.number as usize)?.as_ref()?.kept.as_ref()
     }
 
-    /// Has a node keep `kept`, and gives what it kept before. That may be dropped only once the lock is no longer held.
+    /// Replaces the object that a node keeps, and returns the old one. The old one may be dropped only after the lock is released.
     #[must_use]
     #[inline]
     pub(super) fn replace(&mut self, node: Node, kept: Option<Resource>) -> Option<Resource> {
@@ -285,7 +285,7 @@ impl State {
         kept
     }
 
-    /// All that is kept, each with the graph whose nodes need it.
+    /// Returns all that is kept, each with the graph whose nodes need it.
     #[inline]
     pub(super) fn each_kept(&self) -> impl Iterator<Item = (u32, &Resource)> {
         let inherited = self.inherited.iter();
@@ -300,7 +300,7 @@ impl State {
         self.inherited.entry(graph).or_default().extend(kept);
     }
 
-    /// What all nodes of the tree keep.
+    /// Returns the objects that all nodes of the tree keep.
     #[inline]
     pub(super) fn kept(&self) -> Kept {
         let mut kept = Kept::default();

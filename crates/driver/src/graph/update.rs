@@ -18,7 +18,7 @@ use crate::call;
 use crate::{Driver, Error, Event, MemoryOperation, Result};
 
 impl GraphExec {
-    /// Has a node copy something else from the next launch on, between memories of the same kinds.
+    /// Sets the operands of a copy node from the next launch on. The kinds of memory stay the same.
     ///
     /// CUDA: `cuGraphExecMemcpyNodeSetParams`.
     ///
@@ -35,13 +35,13 @@ impl GraphExec {
     pub unsafe fn set_copy(&mut self, node: CopyNode, copy: GraphCopy) -> Result<()> {
         let (raw, context) = (copy.to_raw(), self.context().as_raw());
         let set = self.with_node("GraphExec::set_copy", *node, |driver, exec, node| {
-            // SAFETY: the executable, the node and the context are live, and the caller vouches for the places.
+            // SAFETY: the executable, the node and the context are live, and the caller is responsible for the places.
             unsafe { call!(driver, cuGraphExecMemcpyNodeSetParams(exec, node, &raw const raw, context)) }
         });
         set.map_err(|error| error.about(copy.describe()))
     }
 
-    /// Has a node fill something else from the next launch on.
+    /// Sets the operands of a memset node from the next launch on.
     ///
     /// CUDA: `cuGraphExecMemsetNodeSetParams`.
     ///
@@ -57,13 +57,13 @@ impl GraphExec {
     pub unsafe fn set_fill(&mut self, node: FillNode, fill: GraphFill) -> Result<()> {
         let (raw, context) = (fill.to_raw(), self.context().as_raw());
         let set = self.with_node("GraphExec::set_fill", *node, |driver, exec, node| {
-            // SAFETY: the executable, the node and the context are live, and the caller vouches for the memory.
+            // SAFETY: the executable, the node and the context are live, and the caller is responsible for the memory.
             unsafe { call!(driver, cuGraphExecMemsetNodeSetParams(exec, node, &raw const raw, context)) }
         });
         set.map_err(|error| error.about(fill.describe()))
     }
 
-    /// Has a node record another event from the next launch on.
+    /// Sets the event that a node records from the next launch on.
     ///
     /// CUDA: `cuGraphExecEventRecordNodeSetEvent`.
     ///
@@ -82,7 +82,7 @@ impl GraphExec {
         Ok(())
     }
 
-    /// Has a node wait for another event from the next launch on.
+    /// Sets the event that a node waits for from the next launch on.
     ///
     /// CUDA: `cuGraphExecEventWaitNodeSetEvent`.
     ///
@@ -101,7 +101,7 @@ impl GraphExec {
         Ok(())
     }
 
-    /// Has a node signal other semaphores from the next launch on.
+    /// Sets the semaphores that a node signals from the next launch on.
     ///
     /// CUDA: `cuGraphExecExternalSemaphoresSignalNodeSetParams`.
     ///
@@ -122,7 +122,7 @@ impl GraphExec {
         Ok(())
     }
 
-    /// Has a node wait for other semaphores from the next launch on.
+    /// Sets the semaphores that a node waits for from the next launch on.
     ///
     /// CUDA: `cuGraphExecExternalSemaphoresWaitNodeSetParams`.
     ///
@@ -143,7 +143,7 @@ impl GraphExec {
         Ok(())
     }
 
-    /// Has a node do other operations from the next launch on.
+    /// Sets the operations of a node from the next launch on.
     ///
     /// CUDA: `cuGraphExecBatchMemOpNodeSetParams`.
     ///
@@ -164,12 +164,12 @@ impl GraphExec {
         let mut values = memory_operation::raw_operations(operations, "GraphExec::set_memory_operations")?;
         let params = memory_operation::params(self.context(), &mut values);
         self.with_node("GraphExec::set_memory_operations", *node, |driver, exec, raw| {
-            // SAFETY: the executable and the node are live, and the caller vouches for the addresses.
+            // SAFETY: the executable and the node are live, and the caller is responsible for the addresses.
             unsafe { call!(driver, cuGraphExecBatchMemOpNodeSetParams(exec, raw, &raw const params)) }
         })
     }
 
-    /// Has a child node run what `child` describes now, from the next launch on. It has the same nodes in the same order, with other
+    /// Makes a child node run what `child` describes now, from the next launch on. It has the same nodes in the same order, with other
     /// parameters.
     ///
     /// CUDA: `cuGraphExecChildGraphNodeSetParams`.
@@ -217,12 +217,12 @@ impl GraphExec {
     pub unsafe fn set_raw(&mut self, node: Node, params: &mut CUgraphNodeParams) -> Result<()> {
         let context = self.context();
         self.with_node("GraphExec::set_raw", node, |driver, exec, raw| {
-            // SAFETY: the executable and the node are live, and the caller vouches for the description.
+            // SAFETY: the executable and the node are live, and the caller is responsible for the description.
             context.entered(|_| unsafe { call!(driver, cuGraphExecNodeSetParams(exec, raw, params)) })
         })
     }
 
-    /// Whether a node does anything in the next launch: kernels, copies and fills can be left out.
+    /// Returns `true` if a node does anything in the next launch: kernels, copies and fills can be left out.
     ///
     /// CUDA: `cuGraphNodeSetEnabled`.
     ///
@@ -239,7 +239,7 @@ impl GraphExec {
         })
     }
 
-    /// Whether a node does anything in the next launch.
+    /// Returns `true` if a node does anything in the next launch.
     ///
     /// CUDA: `cuGraphNodeGetEnabled`.
     ///
@@ -258,13 +258,13 @@ impl GraphExec {
         Ok(is_enabled != 0)
     }
 
-    /// How the executable was instantiated.
+    /// Returns the flags of the instantiation.
     ///
     /// Needs a driver for CUDA 12.0. CUDA: `cuGraphExecGetFlags`.
     ///
     /// # Errors
     ///
-    /// Whatever the driver returns.
+    /// An error of the driver.
     #[doc(alias = "cuGraphExecGetFlags")]
     #[inline]
     pub fn flags(&self) -> Result<InstantiateFlags> {

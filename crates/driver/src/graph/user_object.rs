@@ -44,14 +44,14 @@ impl UserObject {
     ///
     /// # Errors
     ///
-    /// Whatever the driver returns. The value is dropped then.
+    /// An error of the driver. The value is dropped then.
     #[doc(alias = "cuUserObjectCreate")]
     #[inline]
     pub fn new<T: Send + 'static>(driver: &Driver, value: T) -> Result<Self> {
         Ok(Self { reference: ObjectReference::new(driver, Box::new(value))?.0 })
     }
 
-    /// The driver's handle of this object. It is valid for as long as this value exists.
+    /// Returns the driver's handle of this object. It is valid for as long as this value exists.
     #[must_use]
     #[inline]
     pub fn as_raw(&self) -> CUuserObject {
@@ -87,13 +87,13 @@ impl UserObject {
     #[doc(alias = "cuUserObjectRelease")]
     #[inline]
     pub unsafe fn release_raw(&self, count: u32) -> Result<()> {
-        // SAFETY: the object is live, and the caller vouches for the references.
+        // SAFETY: the object is live, and the caller is responsible for the references.
         unsafe { call!(self.reference.driver(), cuUserObjectRelease(self.as_raw(), count)) }
     }
 }
 
 impl Graph {
-    /// Has the graph, its clones, and what is instantiated of them from now on keep the object alive.
+    /// Makes the graph, its clones, and what is instantiated of them from now on keep the object alive.
     ///
     /// CUDA: `cuGraphRetainUserObject`.
     ///
@@ -134,14 +134,14 @@ impl Graph {
         Ok(())
     }
 
-    /// The graph once it retains these.
+    /// Returns the graph once it retains these.
     #[inline]
     pub(super) fn retaining(self, operation: &'static str, objects: &[ObjectReference]) -> Result<Self> {
         let retained = self.retain_references(&*self.tree.lock()?, operation, objects);
         retained.map(|()| self)
     }
 
-    /// Has the graph retain all of these, or none.
+    /// Retains all of these objects in the graph, or none.
     #[inline]
     pub(super) fn retain_references(
         &self,

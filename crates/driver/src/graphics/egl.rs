@@ -16,7 +16,7 @@ impl GraphicsResource {
     ///
     /// # Safety
     ///
-    /// The image lives for as long as the result, and whoever else uses it is synchronised with CUDA.
+    /// The image lives for as long as the result, and whoever else uses it is synchronized with CUDA.
     ///
     /// # Errors
     ///
@@ -25,7 +25,7 @@ impl GraphicsResource {
     #[inline]
     pub unsafe fn from_egl_image(context: &Context, image: EGLImageKHR, flags: GraphicsFlags) -> Result<Self> {
         let resource = Self::registered(context, |driver, place| {
-            // SAFETY: `place` is valid for the answer, the context is current, and the caller vouches for the image.
+            // SAFETY: `place` is valid for writes, the context is current, and the caller is responsible for the image.
             unsafe { call!(driver, cuGraphicsEGLRegisterImage(place, image, flags.bits())) }
         });
         resource.map_err(|error| error.about(format!("image {image:?} of EGL")))
@@ -33,7 +33,7 @@ impl GraphicsResource {
 }
 
 impl Event {
-    /// An event that is reached when a fence of EGL is. It can be waited for and queried, and not recorded. Drivers for graphics cards
+    /// Returns an event that is reached when a fence of EGL is. It can be waited for and queried, and not recorded. Drivers for graphics cards
     /// of their own do not have it; those of systems on a chip do.
     ///
     /// CUDA: `cuEventCreateFromEGLSync`.
@@ -44,13 +44,13 @@ impl Event {
     ///
     /// # Errors
     ///
-    /// [`Error::Missing`](crate::Error::Missing) if the driver does not have it; whatever the driver returns.
+    /// [`Error::Missing`](crate::Error::Missing) if the driver does not have it; an error of the driver.
     #[doc(alias = "cuEventCreateFromEGLSync")]
     #[inline]
     pub unsafe fn from_egl_sync(context: &Context, sync: EGLSyncKHR, flags: EventFlags) -> Result<Self> {
         let raw = context.entered(|driver| {
             let mut raw = std::ptr::null_mut();
-            // SAFETY: `raw` is a valid place for the answer, the context is current, and the caller vouches for the fence.
+            // SAFETY: `raw` is valid for writes, the context is current, and the caller is responsible for the fence.
             unsafe { call!(driver, cuEventCreateFromEGLSync(&raw mut raw, sync, flags.bits())) }?;
             Ok(raw)
         })?;

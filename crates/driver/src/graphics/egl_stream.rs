@@ -24,7 +24,7 @@ pub struct EglProducer {
     connection: Connection,
 }
 
-/// A frame that was taken out of a stream of EGL. Dropping it gives it back, behind the work that is on its stream then.
+/// A frame that was taken out of a stream of EGL. Dropping it gives it back, after the work that is on its stream then.
 pub struct EglFrame<'a> {
     consumer: &'a mut EglConsumer,
     resource: CUgraphicsResource,
@@ -32,7 +32,7 @@ pub struct EglFrame<'a> {
     is_held: bool,
 }
 
-/// Where the frames that CUDA takes out are to lie.
+/// The location of the frames that CUDA acquires.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub enum EglLocation {
@@ -45,7 +45,7 @@ pub enum EglLocation {
 struct Connection {
     raw: Handle<CUeglStreamConnection_st>,
     context: Context,
-    /// What ends a connection of this kind.
+    /// Disconnects a connection of this kind.
     disconnect: fn(&Driver, *mut CUeglStreamConnection) -> Result<()>,
 }
 
@@ -60,13 +60,13 @@ impl EglConsumer {
     ///
     /// # Errors
     ///
-    /// Whatever the driver returns.
+    /// An error of the driver.
     #[doc(alias = "cuEGLStreamConsumerConnect")]
     #[doc(alias = "cuEGLStreamConsumerConnectWithFlags")]
     #[inline]
     pub unsafe fn connect(context: &Context, stream: EGLStreamKHR, location: Option<EglLocation>) -> Result<Self> {
         let connection = Connection::new(context, disconnect_consumer, |driver, place| match location {
-            // SAFETY: `place` is valid for the answer, the context is current, and the caller vouches for the stream.
+            // SAFETY: `place` is valid for writes, the context is current, and the caller is responsible for the stream.
             None => unsafe { call!(driver, cuEGLStreamConsumerConnect(place, stream)) },
             // SAFETY: as above.
             Some(location) => unsafe {
@@ -92,13 +92,13 @@ impl EglConsumer {
         let (mut resource, mut raw) = (std::ptr::null_mut(), stream.as_raw());
         let (place, stream_place) = (&raw mut resource, &raw mut raw);
         self.connection.with(|driver, connection| {
-            // SAFETY: the connection is live, `place` is valid for the answer, and `stream_place` holds a live stream.
+            // SAFETY: the connection is live, `place` is valid for writes, and `stream_place` holds a live stream.
             unsafe { call!(driver, cuEGLStreamConsumerAcquireFrame(connection, place, stream_place, microseconds)) }
         })?;
         Ok(EglFrame { consumer: self, resource, stream: stream.clone(), is_held: true })
     }
 
-    /// Ends the connection, which [`Drop`] does as well, and says whether it succeeded.
+    /// Ends the connection and returns its error, which [`Drop`] only reports.
     ///
     /// CUDA: `cuEGLStreamConsumerDisconnect`.
     ///
@@ -113,19 +113,19 @@ impl EglConsumer {
 }
 
 impl EglFrame<'_> {
-    /// What the frame consists of: its planes as arrays or as memory, and their form.
+    /// Returns the planes of the frame as arrays or memory, and their format.
     ///
     /// CUDA: `cuGraphicsResourceGetMappedEglFrame`.
     ///
     /// # Errors
     ///
-    /// Whatever the driver returns.
+    /// An error of the driver.
     #[inline]
     pub fn planes(&self) -> Result<CUeglFrame> {
         mapped_egl_frame(&self.consumer.connection.context, self.resource, 0, 0)
     }
 
-    /// Gives the frame back, which [`Drop`] does as well, and says whether it succeeded.
+    /// Gives the frame back and returns its error, which [`Drop`] only reports.
     ///
     /// CUDA: `cuEGLStreamConsumerReleaseFrame`.
     ///
@@ -162,18 +162,18 @@ impl EglProducer {
     ///
     /// # Errors
     ///
-    /// Whatever the driver returns.
+    /// An error of the driver.
     #[doc(alias = "cuEGLStreamProducerConnect")]
     #[inline]
     pub unsafe fn connect(context: &Context, stream: EGLStreamKHR, (width, height): (i32, i32)) -> Result<Self> {
         let connection = Connection::new(context, disconnect_producer, |driver, place| {
-            // SAFETY: `place` is valid for the answer, the context is current, and the caller vouches for the stream.
+            // SAFETY: `place` is valid for writes, the context is current, and the caller is responsible for the stream.
             unsafe { call!(driver, cuEGLStreamProducerConnect(place, stream, width, height)) }
         });
         Ok(Self { connection: connection? })
     }
 
-    /// Puts a frame in, behind the work that is on `stream`.
+    /// Puts a frame in, after the work that is on `stream`.
     ///
     /// CUDA: `cuEGLStreamProducerPresentFrame`.
     ///
@@ -184,7 +184,7 @@ impl EglProducer {
     ///
     /// # Errors
     ///
-    /// Whatever the driver returns.
+    /// An error of the driver.
     #[doc(alias = "cuEGLStreamProducerPresentFrame")]
     #[inline]
     pub unsafe fn present(&mut self, frame: CUeglFrame, stream: &Stream) -> Result<()> {
@@ -193,12 +193,12 @@ impl EglProducer {
         let mut raw = stream.as_raw();
         let stream_place = &raw mut raw;
         self.connection.with(|driver, connection| {
-            // SAFETY: the connection is live, the caller vouches for the frame, and `stream_place` holds a live stream.
+            // SAFETY: the connection is live, the caller is responsible for the frame, and `stream_place` holds a live stream.
             unsafe { call!(driver, cuEGLStreamProducerPresentFrame(connection, frame, stream_place)) }
         })
     }
 
-    /// A frame that nobody uses any more, once the work that this puts on `stream` is done: the consumer has taken another since.
+    /// Returns a frame that nobody uses any more, once the work that this puts on `stream` is done: the consumer has taken another since.
     ///
     /// CUDA: `cuEGLStreamProducerReturnFrame`.
     ///
@@ -213,13 +213,13 @@ impl EglProducer {
         let (mut frame, mut raw) = (CUeglFrame::default(), stream.as_raw());
         let (place, stream_place) = (&raw mut frame, &raw mut raw);
         self.connection.with(|driver, connection| {
-            // SAFETY: the connection is live, `place` is valid for the answer, and `stream_place` holds a live stream.
+            // SAFETY: the connection is live, `place` is valid for writes, and `stream_place` holds a live stream.
             unsafe { call!(driver, cuEGLStreamProducerReturnFrame(connection, place, stream_place)) }
         })?;
         Ok(frame)
     }
 
-    /// Ends the connection, which [`Drop`] does as well, and says whether it succeeded.
+    /// Ends the connection and returns its error, which [`Drop`] only reports.
     ///
     /// CUDA: `cuEGLStreamProducerDisconnect`.
     ///

@@ -6,7 +6,7 @@ use super::{GraphicsFlags, GraphicsResource};
 use crate::call;
 use crate::{Context, Device, Driver, Result};
 
-/// Which devices of an OpenGL context are asked for.
+/// The devices of an OpenGL context to list.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub enum GlDevices {
@@ -35,7 +35,7 @@ impl GraphicsResource {
     #[inline]
     pub unsafe fn from_gl_buffer(context: &Context, buffer: u32, flags: GraphicsFlags) -> Result<Self> {
         let resource = Self::registered(context, |driver, place| {
-            // SAFETY: `place` is valid for the answer, the context is current, and the caller vouches for the buffer.
+            // SAFETY: `place` is valid for writes, the context is current, and the caller is responsible for the buffer.
             unsafe { call!(driver, cuGraphicsGLRegisterBuffer(place, buffer, flags.bits())) }
         });
         resource.map_err(|error| error.about(format!("buffer {buffer} of OpenGL")))
@@ -56,7 +56,7 @@ impl GraphicsResource {
     #[inline]
     pub unsafe fn from_gl_image(context: &Context, image: u32, target: u32, flags: GraphicsFlags) -> Result<Self> {
         let resource = Self::registered(context, |driver, place| {
-            // SAFETY: `place` is valid for the answer, the context is current, and the caller vouches for the image.
+            // SAFETY: `place` is valid for writes, the context is current, and the caller is responsible for the image.
             unsafe { call!(driver, cuGraphicsGLRegisterImage(place, image, target, flags.bits())) }
         });
         resource.map_err(|error| error.about(format!("image {image} of OpenGL, target {target:#x}")))
@@ -64,7 +64,7 @@ impl GraphicsResource {
 }
 
 impl Driver {
-    /// The devices that draw for the OpenGL context that is current on this thread.
+    /// Returns the devices that draw for the OpenGL context that is current on this thread.
     ///
     /// CUDA: `cuGLGetDevices_v2`.
     ///
@@ -77,7 +77,7 @@ impl Driver {
         let mut devices = vec![0; self.device_count()?];
         let (mut count, room) = (0, devices.len() as u32);
         let (place, first) = (&raw mut count, devices.as_mut_ptr());
-        // SAFETY: `place` is valid for the answer, and `first` for as many devices as there are.
+        // SAFETY: `place` is valid for writes, and `first` for as many devices as there are.
         unsafe { call!(self, cuGLGetDevices_v2(place, first, room, which.as_raw())) }?;
         devices.truncate(count as usize);
         Ok(devices.into_iter().map(|raw| Device::from_raw(self, raw)).collect())

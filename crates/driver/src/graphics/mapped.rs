@@ -20,7 +20,7 @@ pub struct MappedGraphics<'a> {
 }
 
 impl GraphicsResource {
-    /// Maps `resources` for work on `stream`, which comes behind what the graphics interface was told to do with them before.
+    /// Maps `resources` for work on `stream`, which comes after what the graphics interface was told to do with them before.
     ///
     /// CUDA: `cuGraphicsMapResources`.
     ///
@@ -45,7 +45,7 @@ impl GraphicsResource {
 }
 
 impl MappedGraphics<'_> {
-    /// The memory of the buffer at `index`, and its length in bytes.
+    /// Returns the memory of the buffer at `index`, and its length in bytes.
     ///
     /// CUDA: `cuGraphicsResourceGetMappedPointer_v2`.
     ///
@@ -59,13 +59,13 @@ impl MappedGraphics<'_> {
         let (mut address, mut bytes) = (0, 0);
         let (address_place, bytes_place) = (&raw mut address, &raw mut bytes);
         self.stream.context().entered(|driver| {
-            // SAFETY: both places are valid for the answers, and the resource is mapped.
+            // SAFETY: both places are valid for writes, and the resource is mapped.
             unsafe { call!(driver, cuGraphicsResourceGetMappedPointer_v2(address_place, bytes_place, resource)) }
         })?;
         Ok((DevicePointer::from_raw(address), bytes))
     }
 
-    /// The array of a layer and a mipmap level of the image at `index`.
+    /// Returns the array of a layer and a mipmap level of the image at `index`.
     ///
     /// CUDA: `cuGraphicsSubResourceGetMappedArray`.
     ///
@@ -79,13 +79,13 @@ impl MappedGraphics<'_> {
         let mut array = std::ptr::null_mut();
         let place = &raw mut array;
         self.stream.context().entered(|driver| {
-            // SAFETY: `place` is valid for the answer, and the resource is mapped.
+            // SAFETY: `place` is valid for writes, and the resource is mapped.
             unsafe { call!(driver, cuGraphicsSubResourceGetMappedArray(place, resource, layer, level)) }
         })?;
         Ok(array)
     }
 
-    /// The mipmapped array of the image at `index`.
+    /// Returns the mipmapped array of the image at `index`.
     ///
     /// CUDA: `cuGraphicsResourceGetMappedMipmappedArray`.
     ///
@@ -99,13 +99,13 @@ impl MappedGraphics<'_> {
         let mut array = std::ptr::null_mut();
         let place = &raw mut array;
         self.stream.context().entered(|driver| {
-            // SAFETY: `place` is valid for the answer, and the resource is mapped.
+            // SAFETY: `place` is valid for writes, and the resource is mapped.
             unsafe { call!(driver, cuGraphicsResourceGetMappedMipmappedArray(place, resource)) }
         })?;
         Ok(array)
     }
 
-    /// Unmaps the resources, which [`Drop`] does as well, and says whether it succeeded.
+    /// Unmaps the resources and returns its error, which [`Drop`] only reports.
     ///
     /// CUDA: `cuGraphicsUnmapResources`.
     ///
@@ -139,7 +139,7 @@ impl MappedGraphics<'_> {
 }
 
 impl GraphicsResource {
-    /// The frame of an image of EGL, which is mapped for as long as it is registered.
+    /// Returns the frame of an image of EGL, which is mapped for as long as it is registered.
     ///
     /// CUDA: `cuGraphicsResourceGetMappedEglFrame`.
     ///
@@ -153,7 +153,7 @@ impl GraphicsResource {
     }
 }
 
-/// The frame of a live resource of EGL in `context`.
+/// Returns the frame of a live resource of EGL in `context`.
 #[inline]
 pub(super) fn mapped_egl_frame(
     context: &crate::Context,
@@ -164,7 +164,7 @@ pub(super) fn mapped_egl_frame(
     let mut frame = CUeglFrame::default();
     let place = &raw mut frame;
     context.entered(|driver| {
-        // SAFETY: `place` is valid for the answer, and the caller's resource is live.
+        // SAFETY: `place` is valid for writes, and the caller's resource is live.
         unsafe { call!(driver, cuGraphicsResourceGetMappedEglFrame(place, resource, index, level)) }
     })?;
     Ok(frame)

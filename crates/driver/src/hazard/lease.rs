@@ -133,20 +133,6 @@ impl Leased {
         self.lock.with(true, is_nested(), |allocation| allocation.is_gone = true);
     }
 
-    /// An argument error of `operation` if a graph that conflicts with a host view can be launched at any time.
-    #[inline]
-    pub(super) fn refuse(&self, operation: &'static str, is_write: bool) -> Result<()> {
-        let (readers, writers) = (self.readers.load(Ordering::Acquire), self.writers.load(Ordering::Acquire));
-        if writers == 0 && (readers == 0 || !is_write) {
-            return Ok(());
-        }
-        let what = if writers > 0 { "writes" } else { "reads" };
-        let reason = format!(
-            "a graph {what} the memory and can be launched at any time; use `view` or `view_mut`, which keep it from being launched"
-        );
-        Err(Error::argument(operation, reason))
-    }
-
     /// Begins a host view, which has yet to wait for the device.
     #[inline]
     pub(super) fn view(self: &Arc<Self>, operation: &'static str, is_write: bool) -> Result<HostAccess> {

@@ -6,7 +6,7 @@ use super::ptx::{self, Entry};
 use super::{Image, ImageKind, number};
 use crate::Driver;
 
-/// What an image declares, as far as the driver cannot report it.
+/// The declarations of an image that the driver cannot report.
 #[derive(Clone, Default)]
 pub(crate) struct Declared {
     /// The kernels of PTX, if the driver lacks the function that reports parameters.
@@ -32,7 +32,7 @@ impl Declared {
     }
 }
 
-/// The names of the data objects in the symbol table of an ELF file; nothing if the file is damaged.
+/// Returns the names of the data objects in the symbol table of an ELF file; nothing if the file is damaged.
 #[inline]
 fn symbols(file: &[u8]) -> Option<Vec<Box<str>>> {
     const SECTION_SIZE: usize = 64;

@@ -60,7 +60,7 @@ fn check_sections(bytes: &[u8]) -> Result<(), String> {
     Ok(())
 }
 
-/// The entries of a table of headers.
+/// Returns the entries of a table of headers.
 #[inline]
 fn table<'a>(
     bytes: &'a [u8],
@@ -78,7 +78,7 @@ fn table<'a>(
     Ok(bytes[range].chunks_exact(expected as usize))
 }
 
-/// The `length` bytes at `offset`, if the file has them.
+/// Returns the `length` bytes at `offset`, if the file has them.
 #[inline]
 fn within(bytes: &[u8], what: &str, offset: u64, length: u64) -> Result<Range<usize>, String> {
     let (start, end) = (usize::try_from(offset), offset.checked_add(length).map(usize::try_from));

@@ -44,7 +44,7 @@ pub(super) fn check(bytes: &[u8]) -> Result<(), String> {
     Ok(())
 }
 
-/// The size of the first of `entries`, with its header.
+/// Returns the size of the first of `entries`, with its header.
 #[inline]
 fn check_entry(entries: &[u8]) -> Result<usize, String> {
     let cut = || format!("an image in the fat binary is cut off or damaged, {} bytes before the end", entries.len());

@@ -1,6 +1,6 @@
 //! What PTX text says of its kernels, for drivers that cannot tell.
 
-/// Where a parameter lies among those of its kernel.
+/// The layout of a kernel parameter.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub struct KernelParameter {
@@ -18,7 +18,7 @@ pub(crate) struct Entry {
     pub(crate) parameters: Option<Box<[KernelParameter]>>,
 }
 
-/// The kernels of a PTX text, in its order. Text that is no PTX has none.
+/// Returns the kernels of a PTX text, in its order. Text that is no PTX has none.
 #[inline]
 pub(crate) fn entries(text: &str) -> Box<[Entry]> {
     let mut tokens = Tokens { rest: text };
@@ -34,7 +34,7 @@ pub(crate) fn entries(text: &str) -> Box<[Entry]> {
     entries.into()
 }
 
-/// The global variables of a PTX text that other code can look up.
+/// Returns the global variables of a PTX text that other code can look up.
 #[inline]
 pub(crate) fn variables(text: &str) -> Box<[Box<str>]> {
     let mut found: Vec<(usize, &str)> = Vec::new();
@@ -46,7 +46,7 @@ pub(crate) fn variables(text: &str) -> Box<[Box<str>]> {
     found.into_iter().map(|(_, name)| name.into()).collect()
 }
 
-/// The name of the variable whose declaration goes on here, if it is of global or constant memory.
+/// Returns the name of the variable whose declaration goes on here, if it is of global or constant memory.
 #[inline]
 fn variable(mut tokens: Tokens<'_>) -> Option<&str> {
     if !matches!(tokens.next()?, ".global" | ".const") {
@@ -60,7 +60,7 @@ fn variable(mut tokens: Tokens<'_>) -> Option<&str> {
     }
 }
 
-/// The version that `.version` declares.
+/// Returns the version that `.version` declares.
 #[inline]
 pub(crate) fn version(text: &str) -> Option<(u32, u32)> {
     let mut tokens = Tokens { rest: text };
@@ -69,7 +69,7 @@ pub(crate) fn version(text: &str) -> Option<(u32, u32)> {
     Some((major.parse().ok()?, minor.parse().ok()?))
 }
 
-/// The list of parameters that begins here; none if there is no list.
+/// Returns the list of parameters that begins here; none if there is no list.
 #[inline]
 fn parameters(mut tokens: Tokens<'_>) -> Option<Box<[KernelParameter]>> {
     let mut parameters: Vec<KernelParameter> = Vec::new();
@@ -97,13 +97,13 @@ fn parameters(mut tokens: Tokens<'_>) -> Option<Box<[KernelParameter]>> {
 /// One parameter, as far as it was read.
 #[derive(Default)]
 struct Declaration {
-    /// Whether anything was read.
+    /// `true` if anything was read.
     begun: bool,
     element: Option<usize>,
     vector: Option<usize>,
     count: Option<usize>,
     align: Option<usize>,
-    /// Whether what follows is of the memory that the parameter points to.
+    /// `true` if what follows is of the memory that the parameter points to.
     is_pointee: bool,
 }
 
@@ -133,7 +133,7 @@ impl Declaration {
         Some(())
     }
 
-    /// The size in bytes: `Some(None)` if there is no declaration, `None` if its type is unknown.
+    /// Returns the size in bytes: `Some(None)` if there is no declaration, `None` if its type is unknown.
     #[inline]
     fn size(&self) -> Option<Option<usize>> {
         if !self.begun {
@@ -149,7 +149,7 @@ impl Declaration {
     }
 }
 
-/// The size of a fundamental type in bytes: `.f32`, `.b8` and the like.
+/// Returns the size of a fundamental type in bytes: `.f32`, `.b8` and the like.
 #[inline]
 fn type_size(directive: &str) -> Option<usize> {
     let bits: usize = directive.strip_prefix(['.'])?.strip_prefix(['u', 's', 'b', 'f'])?.parse().ok()?;
@@ -206,7 +206,7 @@ impl<'a> Iterator for Tokens<'a> {
     }
 }
 
-/// What comes after the first `end`; nothing if there is none.
+/// Returns the text after the first `end`, or nothing if there is none.
 #[inline]
 fn after<'a>(text: &'a str, end: &str) -> &'a str {
     text.split_once(end).map_or("", |(_, rest)| rest)

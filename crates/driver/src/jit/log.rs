@@ -14,14 +14,14 @@ use crate::{Driver, Error};
 /// Room for each of the two logs, in bytes.
 const LOG_SIZE: usize = 8 * 1024;
 
-/// What the driver's compiler or linker said.
+/// The logs of the driver's compiler or linker.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct JitReport {
     /// News: what was compiled, and with [`JitOptions::verbose`] what each kernel takes. Empty for machine code, and if the code
     /// came from the driver's cache.
     pub info: Box<str>,
-    /// What would be an error under other circumstances.
+    /// Errors and warnings.
     pub errors: Box<str>,
     /// The time that it took, if [`JitOptions::measure_time`] asked for it.
     pub wall_time: Option<Duration>,
@@ -53,7 +53,7 @@ impl Compilation {
         compilation
     }
 
-    /// The options of one input of a linker, which has the logs.
+    /// Returns the options of one input of a linker, which has the logs.
     #[inline]
     pub(crate) fn for_input(options: &JitOptions<'_>) -> Self {
         let mut compilation = Self::empty();
@@ -76,7 +76,7 @@ impl Compilation {
         self.values.as_mut_ptr()
     }
 
-    /// What was written, once the driver has written it.
+    /// Returns the logs, after the driver has written them.
     #[inline]
     pub(crate) fn report(&self) -> JitReport {
         // The number is in the low half of the value.
@@ -169,14 +169,14 @@ impl Compilation {
     }
 }
 
-/// The text before the first NUL.
+/// Returns the text before the first NUL.
 #[inline]
 fn text(bytes: &[u8]) -> Box<str> {
     let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
     String::from_utf8_lossy(&bytes[..end]).into()
 }
 
-/// What the version of `ptx` needs, if that is what failed.
+/// Returns advice about the PTX version, if it caused the failure.
 #[inline]
 fn version_advice(driver: &Driver, ptx: &str, error: &CallError) -> Option<Cow<'static, str>> {
     if error.code != CUresult::CUDA_ERROR_UNSUPPORTED_PTX_VERSION {
@@ -191,7 +191,7 @@ fn version_advice(driver: &Driver, ptx: &str, error: &CallError) -> Option<Cow<'
     )))
 }
 
-/// The CUDA version that brought a version of PTX.
+/// Returns the CUDA version that brought a version of PTX.
 #[inline]
 fn cuda_of_ptx(major: u32, minor: u32) -> Option<CudaVersion> {
     Some(match (major, minor) {

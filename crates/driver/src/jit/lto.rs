@@ -2,23 +2,23 @@
 
 use std::ffi::CStr;
 
-/// Options for intermediate code that compilers of CUDA 11 made. CUDA 12 moved link-time optimisation to nvJitLink.
+/// Options for intermediate code that compilers of CUDA 11 made. CUDA 12 moved link-time optimization to nvJitLink.
 #[derive(Clone, Copy, Debug, Default)]
 #[non_exhaustive]
 pub struct LtoOptions<'a> {
-    /// Whether `f32` values too small for the normal form are zero.
+    /// `true` if `f32` values too small for the normal form are zero.
     pub flush_to_zero: Option<bool>,
-    /// Whether division of `f32` is exact.
+    /// `true` if division of `f32` is exact.
     pub precise_division: Option<bool>,
-    /// Whether the square root of `f32` is exact.
+    /// `true` if the square root of `f32` is exact.
     pub precise_square_root: Option<bool>,
-    /// Whether multiplications and additions are contracted.
+    /// `true` if multiplications and additions are contracted.
     pub fused_multiply_add: Option<bool>,
     /// The kernels that are used: others may be removed.
     pub referenced_kernels: &'a [&'a CStr],
     /// The variables that are used: others may be removed.
     pub referenced_variables: &'a [&'a CStr],
-    /// Whether variables that no code uses are removed.
+    /// `true` if variables that no code uses are removed.
     pub remove_unused_variables: bool,
 }
 
@@ -38,7 +38,7 @@ impl<'a> LtoOptions<'a> {
         }
     }
 
-    /// The same with these kernels as the only ones that are used.
+    /// Names the kernels that are used. The others may be removed.
     #[must_use]
     #[inline]
     pub const fn with_referenced_kernels(mut self, names: &'a [&'a CStr]) -> Self {
@@ -46,7 +46,7 @@ impl<'a> LtoOptions<'a> {
         self
     }
 
-    /// The same with these variables as the only ones that are used.
+    /// Names the variables that are used. The others may be removed.
     #[must_use]
     #[inline]
     pub const fn with_referenced_variables(mut self, names: &'a [&'a CStr]) -> Self {
@@ -54,7 +54,7 @@ impl<'a> LtoOptions<'a> {
         self
     }
 
-    /// The same with or without small `f32` values as zero.
+    /// Enables or disables small `f32` values as zero.
     #[must_use]
     #[inline]
     pub const fn with_flush_to_zero(mut self, flush_to_zero: bool) -> Self {
@@ -62,7 +62,7 @@ impl<'a> LtoOptions<'a> {
         self
     }
 
-    /// The same with or without exact division of `f32`.
+    /// Enables or disables exact division of `f32`.
     #[must_use]
     #[inline]
     pub const fn with_precise_division(mut self, precise_division: bool) -> Self {
@@ -70,7 +70,7 @@ impl<'a> LtoOptions<'a> {
         self
     }
 
-    /// The same with or without an exact square root of `f32`.
+    /// Enables or disables an exact square root of `f32`.
     #[must_use]
     #[inline]
     pub const fn with_precise_square_root(mut self, precise_square_root: bool) -> Self {
@@ -78,7 +78,7 @@ impl<'a> LtoOptions<'a> {
         self
     }
 
-    /// The same with or without contraction of multiplications and additions.
+    /// Enables or disables contraction of multiplications and additions.
     #[must_use]
     #[inline]
     pub const fn with_fused_multiply_add(mut self, fused_multiply_add: bool) -> Self {
@@ -86,7 +86,7 @@ impl<'a> LtoOptions<'a> {
         self
     }
 
-    /// The same with or without removing variables that no code uses.
+    /// Enables or disables removing variables that no code uses.
     #[must_use]
     #[inline]
     pub const fn with_remove_unused_variables(mut self, remove_unused_variables: bool) -> Self {

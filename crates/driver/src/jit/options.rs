@@ -5,7 +5,7 @@ use curium_sys::{CUjit_cacheMode, CUjit_fallback, CUjit_option, CUjit_target};
 use super::{HostSymbol, LtoOptions};
 use crate::ComputeCapability;
 
-/// How code is compiled, linked and loaded. The default leaves every choice to the driver.
+/// Options of the JIT compiler, the linker and the loader. The default leaves every choice to the driver.
 ///
 /// An option that the driver is too old for is an error of the load. What is set in the PTX itself, such as `.maxntid`, goes
 /// before the option for it unless [`JitOptions::with_override_directives`] says otherwise.
@@ -27,29 +27,29 @@ pub struct JitOptions<'a> {
     pub optimization_level: Option<u32>,
     /// The architecture to compile for; the context's if there is none, which is `CU_JIT_TARGET_FROM_CUCONTEXT`.
     pub target: Option<JitTarget>,
-    /// What is used if an image has no machine code that fits exactly.
+    /// The fallback if an image has no machine code that fits exactly.
     pub fallback: Option<JitFallback>,
-    /// Whether debug information is made.
+    /// `true` if debug information is made.
     pub debug_info: bool,
-    /// Whether line numbers are made.
+    /// `true` if line numbers are made.
     pub line_info: bool,
-    /// Whether the log tells more, such as the registers of each kernel.
+    /// `true` if the log tells more, such as the registers of each kernel.
     pub verbose: bool,
-    /// Whether the time that the compiler took is measured.
+    /// `true` if the time that the compiler took is measured.
     pub measure_time: bool,
-    /// How loads of global memory are cached.
+    /// The caching of loads from global memory.
     pub cache_mode: Option<JitCacheMode>,
-    /// Whether the code may be placed anywhere.
+    /// `true` if the code may be placed anywhere.
     pub position_independent_code: Option<bool>,
     /// The blocks that are to fit into a multiprocessor at least. Since 12.3.
     pub min_blocks_per_multiprocessor: Option<u32>,
     /// The threads that a block has at most. Since 12.3.
     pub max_threads_per_block: Option<u32>,
-    /// Whether options go before the directives of the PTX. Since 12.3.
+    /// `true` if options go before the directives of the PTX. Since 12.3.
     pub override_directives: Option<bool>,
-    /// How many threads compile: 0 as many as there are processors, 1 for no splitting. Since 12.4.
+    /// The number of compiler threads: 0 for one per processor, 1 for no splitting. Since 12.4.
     pub split_compile: Option<u32>,
-    /// How many threads load: 0 as many as there are processors. Since 12.8.
+    /// The number of loader threads: 0 for one per processor. Since 12.8.
     pub loader_threads: Option<u32>,
     /// Addresses for variables that the code leaves open.
     pub symbols: &'a [HostSymbol<'a>],
@@ -61,7 +61,7 @@ pub struct JitOptions<'a> {
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub struct JitTarget(CUjit_target);
 
-/// What is used if an image has no machine code that fits the device exactly.
+/// The fallback if an image has no machine code that fits the device exactly.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub enum JitFallback {
@@ -71,7 +71,7 @@ pub enum JitFallback {
     PreferBinary,
 }
 
-/// How loads of global memory are cached where the code does not say.
+/// The default caching of loads from global memory.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub enum JitCacheMode {
@@ -110,7 +110,7 @@ impl<'a> JitOptions<'a> {
         }
     }
 
-    /// The same with this many registers for each thread at most.
+    /// Sets the maximum number of registers per thread.
     #[must_use]
     #[inline]
     pub const fn with_max_registers(mut self, registers: u32) -> Self {
@@ -118,7 +118,7 @@ impl<'a> JitOptions<'a> {
         self
     }
 
-    /// The same for blocks of at least this many threads.
+    /// Sets the minimum number of threads per block to compile for.
     #[must_use]
     #[inline]
     pub const fn with_threads_per_block(mut self, threads: u32) -> Self {
@@ -126,7 +126,7 @@ impl<'a> JitOptions<'a> {
         self
     }
 
-    /// The same with this level of optimisation, from 0 to 4.
+    /// Sets the optimization level, from 0 to 4.
     #[must_use]
     #[inline]
     pub const fn with_optimization_level(mut self, level: u32) -> Self {
@@ -134,7 +134,7 @@ impl<'a> JitOptions<'a> {
         self
     }
 
-    /// The same for this architecture.
+    /// Sets the target architecture.
     #[must_use]
     #[inline]
     pub const fn with_target(mut self, target: JitTarget) -> Self {
@@ -142,7 +142,7 @@ impl<'a> JitOptions<'a> {
         self
     }
 
-    /// The same with this choice where no machine code fits exactly.
+    /// Sets the fallback for images without exactly fitting machine code.
     #[must_use]
     #[inline]
     pub const fn with_fallback(mut self, fallback: JitFallback) -> Self {
@@ -150,7 +150,7 @@ impl<'a> JitOptions<'a> {
         self
     }
 
-    /// The same with or without debug information.
+    /// Enables or disables debug information.
     #[must_use]
     #[inline]
     pub const fn with_debug_info(mut self, debug_info: bool) -> Self {
@@ -158,7 +158,7 @@ impl<'a> JitOptions<'a> {
         self
     }
 
-    /// The same with or without line numbers.
+    /// Enables or disables line numbers.
     #[must_use]
     #[inline]
     pub const fn with_line_info(mut self, line_info: bool) -> Self {
@@ -166,7 +166,7 @@ impl<'a> JitOptions<'a> {
         self
     }
 
-    /// The same with or without a verbose log.
+    /// Enables or disables a verbose log.
     #[must_use]
     #[inline]
     pub const fn with_verbose(mut self, verbose: bool) -> Self {
@@ -174,7 +174,7 @@ impl<'a> JitOptions<'a> {
         self
     }
 
-    /// The same with or without measuring the time that the compiler takes.
+    /// Enables or disables the measurement of compile time.
     #[must_use]
     #[inline]
     pub const fn with_measure_time(mut self, measure_time: bool) -> Self {
@@ -182,7 +182,7 @@ impl<'a> JitOptions<'a> {
         self
     }
 
-    /// The same with this caching of loads.
+    /// Sets the default caching of loads.
     #[must_use]
     #[inline]
     pub const fn with_cache_mode(mut self, cache_mode: JitCacheMode) -> Self {
@@ -190,7 +190,7 @@ impl<'a> JitOptions<'a> {
         self
     }
 
-    /// The same with or without code that may be placed anywhere.
+    /// Enables or disables code that may be placed anywhere.
     #[must_use]
     #[inline]
     pub const fn with_position_independent_code(mut self, position_independent_code: bool) -> Self {
@@ -198,7 +198,7 @@ impl<'a> JitOptions<'a> {
         self
     }
 
-    /// The same with at least this many blocks for each multiprocessor. Since 12.3.
+    /// Sets the minimum number of blocks per multiprocessor. Since 12.3.
     #[must_use]
     #[inline]
     pub const fn with_min_blocks_per_multiprocessor(mut self, blocks: u32) -> Self {
@@ -206,7 +206,7 @@ impl<'a> JitOptions<'a> {
         self
     }
 
-    /// The same for blocks of at most this many threads. Since 12.3.
+    /// Sets the maximum number of threads per block. Since 12.3.
     #[must_use]
     #[inline]
     pub const fn with_max_threads_per_block(mut self, threads: u32) -> Self {
@@ -214,7 +214,7 @@ impl<'a> JitOptions<'a> {
         self
     }
 
-    /// The same with or without options before the directives of the PTX. Since 12.3.
+    /// Enables or disables options before the directives of the PTX. Since 12.3.
     #[must_use]
     #[inline]
     pub const fn with_override_directives(mut self, override_directives: bool) -> Self {
@@ -222,7 +222,7 @@ impl<'a> JitOptions<'a> {
         self
     }
 
-    /// The same with this many threads that compile; 0 for as many as there are processors. Since 12.4.
+    /// Sets the number of compiler threads; 0 for one per processor. Since 12.4.
     #[must_use]
     #[inline]
     pub const fn with_split_compile(mut self, threads: u32) -> Self {
@@ -230,7 +230,7 @@ impl<'a> JitOptions<'a> {
         self
     }
 
-    /// The same with this many threads that load; 0 for as many as there are processors. Since 12.8.
+    /// Sets the number of loader threads; 0 for one per processor. Since 12.8.
     #[must_use]
     #[inline]
     pub const fn with_loader_threads(mut self, threads: u32) -> Self {
@@ -238,7 +238,7 @@ impl<'a> JitOptions<'a> {
         self
     }
 
-    /// The same with addresses for variables that the code leaves open.
+    /// Sets the addresses of external symbols.
     #[must_use]
     #[inline]
     pub const fn with_symbols(mut self, symbols: &'a [HostSymbol<'a>]) -> Self {
@@ -246,7 +246,7 @@ impl<'a> JitOptions<'a> {
         self
     }
 
-    /// The same with options for intermediate code of CUDA 11.
+    /// Sets the options for LTO IR of CUDA 11.
     #[must_use]
     #[inline]
     pub const fn with_lto(mut self, lto: LtoOptions<'a>) -> Self {
@@ -254,14 +254,14 @@ impl<'a> JitOptions<'a> {
         self
     }
 
-    /// Whether names or symbols are set, which are borrowed from elsewhere.
+    /// Returns `true` if names or symbols are set, which are borrowed from elsewhere.
     #[inline]
     pub(crate) fn borrows(&self) -> bool {
         let lto = self.lto.unwrap_or_default();
         !(self.symbols.is_empty() && lto.referenced_kernels.is_empty() && lto.referenced_variables.is_empty())
     }
 
-    /// The options that are set and whose value is a number.
+    /// Returns the options that are set and whose value is a number.
     #[inline]
     pub(crate) fn numbers(&self) -> impl Iterator<Item = (CUjit_option, u32)> {
         let flag = |set: bool| set.then_some(1);
@@ -296,7 +296,7 @@ impl<'a> JitOptions<'a> {
 }
 
 impl JitTarget {
-    /// The architecture of a device, such as `sm_90` for 9.0.
+    /// Returns the architecture of a device, such as `sm_90` for 9.0.
     #[must_use]
     #[inline]
     pub const fn new(capability: ComputeCapability) -> Self {
@@ -304,14 +304,14 @@ impl JitTarget {
         Self(CUjit_target(capability.major.saturating_mul(10).saturating_add(capability.minor)))
     }
 
-    /// The same with what only this architecture has, such as `sm_90a`.
+    /// Enables architecture-specific features, such as `sm_90a`.
     #[must_use]
     #[inline]
     pub const fn architecture_specific(self) -> Self {
         self.with_suffix_of(CUjit_target::CU_TARGET_COMPUTE_90A)
     }
 
-    /// The same with what the architectures of its family share, such as `sm_100f`.
+    /// Enables family-specific features, such as `sm_100f`.
     #[must_use]
     #[inline]
     pub const fn family_specific(self) -> Self {
@@ -325,7 +325,7 @@ impl JitTarget {
         Self(CUjit_target(self.0.0 & NUMBER | other.0 & !NUMBER))
     }
 
-    /// The driver's number for it.
+    /// Returns the driver's number for it.
     #[must_use]
     #[inline]
     pub const fn as_raw(self) -> CUjit_target {

@@ -16,7 +16,7 @@ unsafe impl Send for HostSymbol<'_> {}
 unsafe impl Sync for HostSymbol<'_> {}
 
 impl<'a> HostSymbol<'a> {
-    /// The variable `name` of the code is at `address`.
+    /// Returns the variable `name` of the code is at `address`.
     ///
     /// # Safety
     ///

@@ -41,10 +41,10 @@ pub struct ArgumentList<'a> {
 
 /// An argument of any type.
 trait Listed {
-    /// The size of the parameter in bytes.
+    /// Returns the size of the parameter in bytes.
     fn size(&self) -> usize;
 
-    /// The Rust type of the parameter, for errors.
+    /// Returns the Rust type of the parameter, for errors.
     fn type_name(&self) -> &'static str;
 
     /// Binds the argument, and returns the address of the value to pass.
@@ -114,7 +114,7 @@ impl<'a> ArgumentList<'a> {
         self.arguments.is_empty()
     }
 
-    /// The Rust types of the parameters.
+    /// Returns the Rust types of the parameters.
     #[inline]
     fn type_names(&self) -> Vec<&'static str> {
         self.arguments.iter().map(|argument| argument.type_name()).collect()

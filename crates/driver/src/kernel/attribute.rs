@@ -43,22 +43,22 @@ attributes! {
     ptx_version: ComputeCapability = CU_FUNC_ATTRIBUTE_PTX_VERSION as capability;
     /// The architecture that the kernel's machine code was compiled for.
     binary_version: ComputeCapability = CU_FUNC_ATTRIBUTE_BINARY_VERSION as capability;
-    /// Whether the kernel was compiled to cache loads of global memory in the L1 cache.
+    /// `true` if the kernel was compiled to cache loads of global memory in the L1 cache.
     caches_loads: bool = CU_FUNC_ATTRIBUTE_CACHE_MODE_CA as flag;
     /// The dynamic shared memory in bytes that a launch may ask for. [`Kernel::set_max_dynamic_shared_bytes`] raises it.
     max_dynamic_shared_bytes: usize = CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES as bytes;
-    /// How shared memory and L1 cache are divided while the kernel runs.
+    /// The division between shared memory and L1 cache while the kernel runs.
     preferred_carveout: Carveout = CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT as Carveout::from_raw;
-    /// Whether a launch must say how large its clusters are. Since 11.8.
+    /// `true` if a launch must say how large its clusters are. Since 11.8.
     cluster_size_must_be_set: bool = CU_FUNC_ATTRIBUTE_CLUSTER_SIZE_MUST_BE_SET as flag;
-    /// Whether clusters larger than every device can run are allowed. Since 11.8.
+    /// `true` if clusters larger than every device can run are allowed. Since 11.8.
     non_portable_cluster_size_allowed: bool = CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED as flag;
-    /// How clusters are spread over the device. Since 11.8.
+    /// The scheduling policy for clusters. Since 11.8.
     cluster_scheduling: ClusterScheduling =
         CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE as ClusterScheduling::from_raw;
-    /// Whether graph nodes of the kernel can be changed by other kernels.
+    /// `true` if graph nodes of the kernel can be changed by other kernels.
     device_node_update_supported: bool = CU_FUNC_ATTRIBUTE_DEVICE_NODE_UPDATE_SUPPORTED as flag;
-    /// How much shared memory a block may ask for.
+    /// The limit of a block's shared memory.
     shared_memory_mode: SharedMemoryMode = CU_FUNC_ATTRIBUTE_SHARED_MEMORY_MODE as SharedMemoryMode::from_raw;
 }
 
@@ -120,7 +120,7 @@ impl<S> Kernel<S> {
         self.set_attribute(device, attribute, carveout.as_raw())
     }
 
-    /// The size of clusters in blocks that the kernel was compiled for, or that was set; `None` if there is none. Since 11.8.
+    /// Returns the size of clusters in blocks that the kernel was compiled for, or that was set; `None` if there is none. Since 11.8.
     ///
     /// CUDA: `cuKernelGetAttribute` or `cuFuncGetAttribute`, three times.
     ///
@@ -231,11 +231,11 @@ impl Inner {
         let mut value = 0;
         let (raw, driver, place) = (self.raw.raw(), &self.driver, &raw mut value);
         match self.owner {
-            // SAFETY: the kernel is live and one of a library, the device is of its driver, and `place` is a valid place for the answer.
+            // SAFETY: the kernel is live and one of a library, the device is of its driver, and `place` is valid for writes.
             Owner::Library(_) => unsafe {
                 call!(driver, cuKernelGetAttribute(place, attribute, raw.cast(), device.as_raw()))
             },
-            // SAFETY: the function is live, and `place` is a valid place for the answer.
+            // SAFETY: the function is live, and `place` is valid for writes.
             Owner::Module(_) | Owner::LibraryIn(..) => unsafe {
                 call!(driver, cuFuncGetAttribute(place, attribute, raw))
             },
@@ -261,7 +261,7 @@ impl Inner {
         .map_err(|error| error.about(format!("attribute {} of kernel `{}` to be {value}", attribute.0, self.name)))
     }
 
-    /// An error if the kernel is bound to a context on another device than `device`.
+    /// Returns an error if the kernel is bound to a context on another device than `device`.
     #[inline]
     fn expect_device(&self, operation: &'static str, device: &Device) -> Result<()> {
         self.driver.expect_same(device.driver(), operation)?;
@@ -293,7 +293,7 @@ fn flag(value: i32) -> bool {
     value != 0
 }
 
-/// The architecture that the driver writes as ten times the generation and the variant.
+/// Returns the architecture that the driver writes as ten times the generation and the variant.
 #[inline]
 fn capability(value: i32) -> ComputeCapability {
     ComputeCapability { major: count(value) / 10, minor: count(value) % 10 }

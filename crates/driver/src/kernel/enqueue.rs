@@ -19,7 +19,7 @@ impl Inner {
         if guard.stream().runs_work_of(&self.driver) { Ok(()) } else { self.begin_captured(guard) }
     }
 
-    /// The same for a stream of another driver, one that is captured (its graph keeps the kernel), or a thread that captures.
+    /// Returns the same for a stream of another driver, one that is captured (its graph keeps the kernel), or a thread that captures.
     #[cold]
     #[inline(never)]
     fn begin_captured(&self, guard: &mut AccessGuard<'_>) -> Result<()> {
@@ -45,7 +45,7 @@ impl Inner {
     ) -> Result<()> {
         let LaunchConfig { grid, block, shared_bytes } = config;
         let extra = std::ptr::null_mut();
-        // SAFETY: the kernel and the stream are live and belong to this driver; the caller vouches for `values`.
+        // SAFETY: the kernel and the stream are live and belong to this driver; the caller is responsible for `values`.
         let result = unsafe {
             call!(
                 stream.driver(),
@@ -79,7 +79,7 @@ impl Inner {
         values: *mut *mut c_void,
     ) -> Result<()> {
         if attributes.is_empty() {
-            // SAFETY: the caller vouches for `values` and the kernel.
+            // SAFETY: the caller is responsible for `values` and the kernel.
             return unsafe { self.enqueue(stream, config, values) };
         }
         attributes.check(&self.driver)?;
@@ -87,7 +87,7 @@ impl Inner {
             attributes.keep_events(scope);
         }
         let raw_config = attributes.launch_config(config, stream.as_raw());
-        // SAFETY: the events of the attributes are live and belong to this driver; the caller vouches for `values` and the kernel.
+        // SAFETY: the events of the attributes are live and belong to this driver; the caller is responsible for `values` and the kernel.
         unsafe { self.enqueue_config(stream, config, &raw_config, values) }
     }
 
@@ -103,7 +103,7 @@ impl Inner {
         values: *mut *mut c_void,
     ) -> Result<()> {
         let (kernel, extra) = (self.raw.raw(), std::ptr::null_mut());
-        // SAFETY: the kernel and the stream are live and belong to this driver; the caller vouches for `values` and the attributes.
+        // SAFETY: the kernel and the stream are live and belong to this driver; the caller is responsible for `values` and the attributes.
         let result = unsafe { call!(stream.driver(), cuLaunchKernelEx(raw_config, kernel, values, extra)) };
         result.map_err(|error| launch::explain(error, self, stream.device(), config))
     }
@@ -120,7 +120,7 @@ impl Inner {
     ) -> Result<()> {
         let LaunchConfig { grid, block, shared_bytes } = *config;
         let (kernel, stream_raw) = (self.raw.raw(), stream.as_raw());
-        // SAFETY: the kernel and the stream are live and belong to this driver; the caller vouches for `values`.
+        // SAFETY: the kernel and the stream are live and belong to this driver; the caller is responsible for `values`.
         let result = unsafe {
             call!(
                 stream.driver(),

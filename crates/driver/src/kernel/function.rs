@@ -23,7 +23,7 @@ pub enum LoadState {
 }
 
 impl<S> Kernel<S> {
-    /// The kernel as it is in `context`, into which the code is loaded if it is not there yet.
+    /// Returns the kernel as it is in `context`, into which the code is loaded if it is not there yet.
     ///
     /// CUDA: `cuKernelGetFunction`.
     ///
@@ -44,7 +44,7 @@ impl<S> Kernel<S> {
         Ok(Self { inner, _signature: PhantomData })
     }
 
-    /// Whether the code of the kernel is on the device of `context`.
+    /// Returns `true` if the code of the kernel is on the device of `context`.
     ///
     /// CUDA: `cuFuncIsLoaded`, since 12.4.
     ///
@@ -57,7 +57,7 @@ impl<S> Kernel<S> {
         let function = self.inner.function("Kernel::load_state", context)?;
         let mut state = CUfunctionLoadingState::CU_FUNCTION_LOADING_STATE_UNLOADED;
         context.entered(|driver| {
-            // SAFETY: `state` is a valid place for the answer, and the function is live.
+            // SAFETY: `state` is valid for writes, and the function is live.
             unsafe { call!(driver, cuFuncIsLoaded(&raw mut state, function)) }
         })?;
         Ok(match state {
@@ -86,7 +86,7 @@ impl<S> Kernel<S> {
 }
 
 impl Kernel<Untyped> {
-    /// A kernel that other code owns, with the name that the driver has for it.
+    /// Returns a kernel that other code owns, with the name that the driver has for it.
     ///
     /// CUDA: `cuKernelGetLibrary`, since 12.5, and `cuKernelGetName`.
     ///
@@ -96,7 +96,7 @@ impl Kernel<Untyped> {
     ///
     /// # Errors
     ///
-    /// Whatever the driver returns.
+    /// An error of the driver.
     #[doc(alias = "cuKernelGetLibrary")]
     #[doc(alias = "cuKernelGetName")]
     #[inline]
@@ -104,14 +104,14 @@ impl Kernel<Untyped> {
         let driver = driver.as_ref();
         let name = kernel_name(driver, raw)?;
         let mut library: CUlibrary = std::ptr::null_mut();
-        // SAFETY: `library` is a valid place for the answer, and the caller vouches for the kernel.
+        // SAFETY: `library` is valid for writes, and the caller is responsible for the kernel.
         unsafe { call!(driver, cuKernelGetLibrary(&raw mut library, raw)) }?;
         // SAFETY: a kernel that stays keeps its library.
         let library = unsafe { Library::borrow_raw(driver, library) };
         Ok(Self::untyped(raw.cast(), Owner::Library(library), &name))
     }
 
-    /// A function that other code owns, with the name that the driver has for it.
+    /// Returns a function that other code owns, with the name that the driver has for it.
     ///
     /// CUDA: `cuFuncGetModule` and, since 12.3, `cuFuncGetName`.
     ///
@@ -121,7 +121,7 @@ impl Kernel<Untyped> {
     ///
     /// # Errors
     ///
-    /// Whatever the driver returns.
+    /// An error of the driver.
     #[doc(alias = "cuFuncGetModule")]
     #[doc(alias = "cuFuncGetName")]
     #[inline]
@@ -129,7 +129,7 @@ impl Kernel<Untyped> {
         let driver = context.driver();
         let name = function_name(driver, raw)?;
         let mut module: CUmodule = std::ptr::null_mut();
-        // SAFETY: `module` is a valid place for the answer, and the caller vouches for the function.
+        // SAFETY: `module` is valid for writes, and the caller is responsible for the function.
         unsafe { call!(driver, cuFuncGetModule(&raw mut module, raw)) }?;
         // SAFETY: a function that stays keeps its module.
         let module = unsafe { Module::borrow_raw(context, module) };
@@ -138,7 +138,7 @@ impl Kernel<Untyped> {
 }
 
 impl Inner {
-    /// The function that the kernel is in `context`.
+    /// Returns the function that the kernel is in `context`.
     #[inline]
     pub(super) fn function(&self, operation: &'static str, context: &Context) -> Result<CUfunction> {
         self.expect_context(operation, context)?;
@@ -146,7 +146,7 @@ impl Inner {
             Owner::Module(_) | Owner::LibraryIn(..) => Ok(self.raw.raw()),
             Owner::Library(_) => context.entered(|driver| {
                 let mut function: CUfunction = std::ptr::null_mut();
-                // SAFETY: `function` is a valid place for the answer, the kernel is live and one of a library, and the context is current.
+                // SAFETY: `function` is valid for writes, the kernel is live and one of a library, and the context is current.
                 let result = unsafe { call!(driver, cuKernelGetFunction(&raw mut function, self.raw.raw().cast())) };
                 result.map_err(|error| error.about(format!("kernel `{}`", self.name)))?;
                 Ok(function)
@@ -154,7 +154,7 @@ impl Inner {
         }
     }
 
-    /// An error if the kernel is bound to another context than `context`.
+    /// Returns an error if the kernel is bound to another context than `context`.
     #[inline]
     pub(super) fn expect_context(&self, operation: &'static str, context: &Context) -> Result<()> {
         self.driver.expect_same(context.driver(), operation)?;
@@ -166,7 +166,7 @@ impl Inner {
         }
     }
 
-    /// The context that the kernel is bound to, if it is to one.
+    /// Returns the context that the kernel is bound to, if it is to one.
     #[inline]
     fn context(&self) -> Option<CUcontext> {
         match &self.owner {

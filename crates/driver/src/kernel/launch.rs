@@ -19,7 +19,7 @@ pub struct Dimensions {
     pub z: u32,
 }
 
-/// How many blocks of how many threads a kernel runs with, and how much shared memory each block gets.
+/// The size of a launch: blocks, threads per block, and dynamic shared memory per block.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct LaunchConfig {
@@ -35,7 +35,7 @@ pub struct LaunchConfig {
 const DEFAULT_BLOCK: u32 = 256;
 
 impl Dimensions {
-    /// The product of the three.
+    /// Returns the product of the three.
     #[must_use]
     #[inline]
     pub const fn total(self) -> u128 {
@@ -58,7 +58,7 @@ impl LaunchConfig {
         Self::new(count.div_ceil(DEFAULT_BLOCK).max(1), DEFAULT_BLOCK)
     }
 
-    /// The same with this much dynamic shared memory for each block, in bytes.
+    /// Sets the dynamic shared memory per block in bytes.
     #[must_use]
     #[inline]
     pub const fn with_shared_bytes(mut self, shared_bytes: u32) -> Self {
@@ -66,7 +66,7 @@ impl LaunchConfig {
         self
     }
 
-    /// Whether there is no thread.
+    /// Returns `true` if there is no thread.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.grid.total() == 0 || self.block.total() == 0

@@ -9,7 +9,7 @@ use crate::call;
 use crate::image::declared::Declared;
 use crate::{Driver, Error, Result};
 
-/// How many names an error lists.
+/// The number of names that an error lists.
 const LISTED: usize = 5;
 
 /// The names that the image has, for the error of a look-up.
@@ -19,20 +19,20 @@ pub(crate) struct Candidates {
 }
 
 impl Candidates {
-    /// The kernels, from the driver if it reports them, else from PTX.
+    /// Returns the kernels, from the driver if it reports them, else from PTX.
     #[inline]
     pub(crate) fn kernels(names: Result<Vec<String>>, declared: &Declared) -> Self {
         let of_ptx = |_| declared.entries.iter().map(|entry| entry.name.to_string()).collect();
         Self { kind: "kernel", names: names.unwrap_or_else(of_ptx) }
     }
 
-    /// The global variables.
+    /// Returns the global variables.
     #[inline]
     pub(crate) fn variables(declared: &Declared) -> Self {
         Self { kind: "variable", names: declared.variables.iter().map(ToString::to_string).collect() }
     }
 
-    /// The global variables, of which one that is managed is looked up.
+    /// Returns the global variables, of which one that is managed is looked up.
     #[inline]
     pub(crate) fn managed_variables(declared: &Declared) -> Self {
         Self { kind: "managed variable", ..Self::variables(declared) }
@@ -57,21 +57,21 @@ impl Candidates {
     }
 }
 
-/// The name of a library's kernel, from the driver.
+/// Returns the name of a library's kernel, from the driver.
 #[inline]
 pub(crate) fn kernel_name(driver: &Driver, kernel: CUkernel) -> Result<String> {
     let mut name: *const c_char = std::ptr::null();
-    // SAFETY: `name` is a valid place for the answer, and the callers pass a live kernel of this driver.
+    // SAFETY: `name` is valid for writes, and the callers pass a live kernel of this driver.
     unsafe { call!(driver, cuKernelGetName(&raw mut name, kernel)) }?;
     // SAFETY: the driver answered with a name that lives as long as the kernel.
     Ok(unsafe { owned_text(name) })
 }
 
-/// The name of a module's function, from the driver.
+/// Returns the name of a module's function, from the driver.
 #[inline]
 pub(crate) fn function_name(driver: &Driver, function: CUfunction) -> Result<String> {
     let mut name: *const c_char = std::ptr::null();
-    // SAFETY: `name` is a valid place for the answer, and the callers pass a live function of this driver.
+    // SAFETY: `name` is valid for writes, and the callers pass a live function of this driver.
     unsafe { call!(driver, cuFuncGetName(&raw mut name, function)) }?;
     // SAFETY: the driver answered with a name that lives as long as the function.
     Ok(unsafe { owned_text(name) })
@@ -85,7 +85,7 @@ unsafe fn owned_text(text: *const c_char) -> String {
     if text.is_null() {
         return String::new();
     }
-    // SAFETY: the caller vouches for the text, which is copied at once.
+    // SAFETY: the caller is responsible for the text, which is copied at once.
     unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned()
 }
 
@@ -106,7 +106,7 @@ fn sentence(kind: &str, name: &str, nearest: &[String], count: usize) -> String 
     sentence
 }
 
-/// How many letters must be changed, put in or taken out; a name within another is near.
+/// Returns the number of letters must be changed, put in or taken out; a name within another is near.
 #[inline]
 fn distance(name: &str, candidate: &str) -> usize {
     if candidate.contains(name) || name.contains(candidate) {

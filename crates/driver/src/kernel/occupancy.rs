@@ -14,7 +14,7 @@ use crate::kernel::launch::{LaunchAttributes, LaunchConfig};
 use crate::{Context, Driver, Error, Result};
 
 bitflags! {
-    /// What occupancy is calculated with.
+    /// Flags of occupancy calculations.
     #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
     pub struct OccupancyFlags: u32 {
         /// As if caching of global memory were off where it limits occupancy.
@@ -35,7 +35,7 @@ pub struct SuggestedSize {
 }
 
 impl<S> Kernel<S> {
-    /// How many blocks of `block` threads, each with this much dynamic shared memory in bytes, a multiprocessor runs at once.
+    /// Returns the number of blocks of `block` threads, each with this much dynamic shared memory in bytes, a multiprocessor runs at once.
     ///
     /// CUDA: `cuOccupancyMaxActiveBlocksPerMultiprocessor`.
     ///
@@ -47,14 +47,14 @@ impl<S> Kernel<S> {
     pub fn active_blocks(&self, context: &Context, block: u32, shared_bytes: usize) -> Result<u32> {
         let kernel = self.as_raw();
         self.occupancy("Kernel::active_blocks", context, |driver, place| {
-            // SAFETY: `place` is a valid place for the answer, the kernel is live, and a context of its driver is current.
+            // SAFETY: `place` is valid for writes, the kernel is live, and a context of its driver is current.
             unsafe {
                 call!(driver, cuOccupancyMaxActiveBlocksPerMultiprocessor(place, kernel, signed(block), shared_bytes))
             }
         })
     }
 
-    /// As [`Kernel::active_blocks`], with flags.
+    /// Does the same as [`Kernel::active_blocks`] with flags.
     ///
     /// CUDA: `cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags`.
     ///
@@ -72,7 +72,7 @@ impl<S> Kernel<S> {
     ) -> Result<u32> {
         let (kernel, flags) = (self.as_raw(), flags.bits());
         self.occupancy("Kernel::active_blocks_with_flags", context, |driver, place| {
-            // SAFETY: `place` is a valid place for the answer, the kernel is live, and a context of its driver is current.
+            // SAFETY: `place` is valid for writes, the kernel is live, and a context of its driver is current.
             unsafe {
                 call!(
                     driver,
@@ -88,7 +88,7 @@ impl<S> Kernel<S> {
         })
     }
 
-    /// The dynamic shared memory in bytes that is left for each block if `blocks` of `block` threads share a multiprocessor.
+    /// Returns the dynamic shared memory in bytes that is left for each block if `blocks` of `block` threads share a multiprocessor.
     ///
     /// CUDA: `cuOccupancyAvailableDynamicSMemPerBlock`.
     ///
@@ -102,15 +102,15 @@ impl<S> Kernel<S> {
         let (kernel, mut bytes) = (self.as_raw(), 0);
         let (place, blocks, block) = (&raw mut bytes, signed(blocks), signed(block));
         let result = context.entered(|driver| {
-            // SAFETY: `place` is a valid place for the answer, the kernel is live, and a context of its driver is current.
+            // SAFETY: `place` is valid for writes, the kernel is live, and a context of its driver is current.
             unsafe { call!(driver, cuOccupancyAvailableDynamicSMemPerBlock(place, kernel, blocks, block)) }
         });
         result.map_err(|error| error.about(format!("kernel `{}`", self.name())))?;
         Ok(bytes)
     }
 
-    /// The size of launch with which the kernel fills the device, if each block has this much dynamic shared memory in bytes and, unless
-    /// it is 0, at most `max_block` threads.
+    /// Returns the size of launch with which the kernel fills the device, if each block has this much dynamic shared memory in bytes and,
+    /// unless it is 0, at most `max_block` threads.
     ///
     /// CUDA: `cuOccupancyMaxPotentialBlockSize`.
     ///
@@ -123,14 +123,14 @@ impl<S> Kernel<S> {
         let kernel = self.as_raw();
         self.suggestion("Kernel::suggested_size", context, |driver, grid, block| {
             let max_block = signed(max_block);
-            // SAFETY: `grid` and `block` are valid places for the answers, the kernel is live, and a context of its driver is current.
+            // SAFETY: `grid` and `block` are valid for writes, the kernel is live, and a context of its driver is current.
             unsafe {
                 call!(driver, cuOccupancyMaxPotentialBlockSize(grid, block, kernel, None, shared_bytes, max_block))
             }
         })
     }
 
-    /// As [`Kernel::suggested_size`], with flags, and with dynamic shared memory that depends on the threads of a block:
+    /// Does the same as [`Kernel::suggested_size`] with flags, and with dynamic shared memory that depends on the threads of a block:
     /// `shared_bytes` gives the bytes for a number of threads.
     ///
     /// CUDA: `cuOccupancyMaxPotentialBlockSizeWithFlags`.
@@ -151,7 +151,7 @@ impl<S> Kernel<S> {
         with_block_function(&shared_bytes, |function| {
             self.suggestion("Kernel::suggested_size_with", context, |driver, grid, block| {
                 let max_block = signed(max_block);
-                // SAFETY: `grid` and `block` are valid places for the answers, the kernel is live, a context of its driver is current, and
+                // SAFETY: `grid` and `block` are valid for writes, the kernel is live, a context of its driver is current, and
                 // `function` may be called on this thread until this returns.
                 unsafe {
                     call!(
@@ -171,7 +171,7 @@ impl<S> Kernel<S> {
         })
     }
 
-    /// A launch with at least one thread for each of `count` elements, in blocks of the size that fills the device. The kernel guards
+    /// Returns a launch with at least one thread for each of `count` elements, in blocks of the size that fills the device. The kernel guards
     /// its index with the count.
     ///
     /// CUDA: `cuOccupancyMaxPotentialBlockSize`.
@@ -185,7 +185,7 @@ impl<S> Kernel<S> {
         Ok(LaunchConfig::new(count.div_ceil(block).max(1), block))
     }
 
-    /// How many clusters of a launch run on the device at once. `attributes` say how large they are.
+    /// Returns the number of clusters of a launch run on the device at once. `attributes` say how large they are.
     ///
     /// CUDA: `cuOccupancyMaxActiveClusters`, since 11.7.
     ///
@@ -204,13 +204,13 @@ impl<S> Kernel<S> {
         attributes.check(self.driver())?;
         let config = attributes.launch_config(&config, std::ptr::null_mut());
         self.occupancy("Kernel::active_clusters", context, |driver, place| {
-            // SAFETY: `place` is a valid place for the answer, `config` is live with its attributes, the kernel is live, and a context of
+            // SAFETY: `place` is valid for writes, `config` is live with its attributes, the kernel is live, and a context of
             // its driver is current.
             unsafe { call!(driver, cuOccupancyMaxActiveClusters(place, kernel, &raw const config)) }
         })
     }
 
-    /// The largest number of blocks that a cluster of a launch can have.
+    /// Returns the largest number of blocks that a cluster of a launch can have.
     ///
     /// CUDA: `cuOccupancyMaxPotentialClusterSize`, since 11.7.
     ///
@@ -229,13 +229,13 @@ impl<S> Kernel<S> {
         attributes.check(self.driver())?;
         let config = attributes.launch_config(&config, std::ptr::null_mut());
         self.occupancy("Kernel::max_cluster_size", context, |driver, place| {
-            // SAFETY: `place` is a valid place for the answer, `config` is live with its attributes, the kernel is live, and a context of
+            // SAFETY: `place` is valid for writes, `config` is live with its attributes, the kernel is live, and a context of
             // its driver is current.
             unsafe { call!(driver, cuOccupancyMaxPotentialClusterSize(place, kernel, &raw const config)) }
         })
     }
 
-    /// Has `ask` put one number in a place, with the context current.
+    /// Queries one number with the context current.
     #[inline]
     fn occupancy(
         &self,
@@ -250,7 +250,7 @@ impl<S> Kernel<S> {
         Ok(number.try_into().unwrap_or_default())
     }
 
-    /// Has `ask` put the size of a grid and of a block in their places, with the context current.
+    /// Queries the sizes of a grid and a block with the context current.
     #[inline]
     fn suggestion(
         &self,
@@ -322,7 +322,7 @@ impl Drop for Restore {
     }
 }
 
-/// A number of C's; one that is too large is one that no device can run.
+/// Returns a number of C's; one that is too large is one that no device can run.
 #[inline]
 fn signed(number: u32) -> c_int {
     number.try_into().unwrap_or(c_int::MAX)

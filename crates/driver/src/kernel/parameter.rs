@@ -13,13 +13,13 @@ use crate::{Driver, Error, KernelParameter, Result};
 pub(super) type Cached = OnceLock<Option<Box<[KernelParameter]>>>;
 
 impl<S> Kernel<S> {
-    /// The parameters in order; `None` if neither the driver nor PTX tells them.
+    /// Returns the parameters in order; `None` if neither the driver nor PTX tells them.
     ///
     /// CUDA: `cuKernelGetParamInfo` or `cuFuncGetParamInfo`, since 12.4.
     ///
     /// # Errors
     ///
-    /// Whatever the driver returns.
+    /// An error of the driver.
     #[doc(alias = "cuKernelGetParamInfo")]
     #[doc(alias = "cuFuncGetParamInfo")]
     #[inline]
@@ -27,7 +27,7 @@ impl<S> Kernel<S> {
         self.inner().parameters()
     }
 
-    /// The number of parameters.
+    /// Returns the number of parameters.
     ///
     /// CUDA: `cuKernelGetParamCount` or `cuFuncGetParamCount`.
     ///
@@ -41,9 +41,9 @@ impl<S> Kernel<S> {
         let (kernel, mut count) = (self.inner(), 0);
         let (raw, driver, place) = (kernel.raw.raw(), &kernel.driver, &raw mut count);
         let ask = || match kernel.owner {
-            // SAFETY: the kernel is live and one of a library, and `place` is a valid place for the answer.
+            // SAFETY: the kernel is live and one of a library, and `place` is valid for writes.
             Owner::Library(_) => unsafe { call!(driver, cuKernelGetParamCount(raw.cast(), place)) },
-            // SAFETY: the function is live, and `place` is a valid place for the answer.
+            // SAFETY: the function is live, and `place` is valid for writes.
             Owner::Module(_) | Owner::LibraryIn(..) => unsafe { call!(driver, cuFuncGetParamCount(raw, place)) },
         };
         kernel.with_context(ask).map_err(|error| error.about(format!("kernel `{}`", kernel.name)))?;
@@ -61,7 +61,7 @@ impl Inner {
         }
     }
 
-    /// As [`Inner::check_signature`] for a launch, which queries the parameters the first time only.
+    /// Does the same as [`Inner::check_signature`], for a launch, which queries the parameters the first time only.
     #[inline]
     pub(super) fn compare_parameters(&self, passed: &[usize], types: impl FnOnce() -> Vec<&'static str>) -> Result<()> {
         let found = match self.parameters.get() {
@@ -114,11 +114,11 @@ impl Inner {
         let (raw, driver) = (self.raw.raw(), &self.driver);
         let (offset_place, size_place) = (&raw mut offset, &raw mut size);
         let result = match self.owner {
-            // SAFETY: the kernel is live and one of a library, and both places are valid for the answers.
+            // SAFETY: the kernel is live and one of a library, and both places are valid for writes.
             Owner::Library(_) => unsafe {
                 call!(driver, cuKernelGetParamInfo(raw.cast(), index, offset_place, size_place))
             },
-            // SAFETY: the function is live, and both places are valid for the answers.
+            // SAFETY: the function is live, and both places are valid for writes.
             Owner::Module(_) | Owner::LibraryIn(..) => unsafe {
                 call!(driver, cuFuncGetParamInfo(raw, index, offset_place, size_place))
             },

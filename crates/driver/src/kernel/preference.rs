@@ -2,7 +2,7 @@
 
 use curium_sys::{CUclusterSchedulingPolicy, CUshared_carveout, CUsharedMemoryMode};
 
-/// How much of the memory that a multiprocessor has for both is shared memory, and how much is L1 cache.
+/// The division of a multiprocessor's memory between shared memory and L1 cache.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub enum Carveout {
@@ -12,7 +12,7 @@ pub enum Carveout {
     Percent(u8),
 }
 
-/// How the clusters of a kernel are spread over the device.
+/// The scheduling policy for the clusters of a kernel.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub enum ClusterScheduling {
@@ -28,7 +28,7 @@ pub enum ClusterScheduling {
     Unknown(u32),
 }
 
-/// How much shared memory a block may ask for.
+/// The limit of a block's shared memory.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub enum SharedMemoryMode {

@@ -48,7 +48,7 @@ pub unsafe trait ByValue: Copy {
     note = "parameters are `ByValue` types, `&[T]`, `&mut [T]`, `Option<&[T]>` and `Option<&mut [T]>`"
 )]
 pub trait Parameter {
-    /// What the kernel sees.
+    /// The value that the kernel receives.
     type Raw: Copy;
 }
 
@@ -100,7 +100,8 @@ pub unsafe trait Argument<P: Parameter> {
     unsafe fn launched(&mut self, guard: &mut AccessGuard<'_>);
 }
 
-/// Values for all parameters of a signature: a tuple of [`Argument`]s, or an [`ArgumentList`](crate::ArgumentList) for [`Untyped`](crate::Untyped).
+/// Values for all parameters of a signature: a tuple of [`Argument`]s, or an [`ArgumentList`](crate::ArgumentList) for
+/// [`Untyped`](crate::Untyped).
 ///
 /// # Safety
 ///
@@ -132,7 +133,7 @@ pub unsafe trait Arguments<S>: Sized {
 /// A value that a node of a graph may pass for a parameter: a [`ByValue`] type for itself, and a [`DevicePointer`] for a pointer.
 #[cfg(feature = "graphs")]
 pub trait NodeArgument<P: Parameter> {
-    /// What the kernel sees.
+    /// The value that the kernel receives.
     fn value(&self) -> P::Raw;
 }
 
@@ -160,7 +161,7 @@ impl<T> Parameter for &mut [T] {
     type Raw = CUdeviceptr;
 }
 
-// SAFETY: the value is passed as it is, and `ByValue` vouches that it may be.
+// SAFETY: the value is passed as it is, and `ByValue` guarantees that it may be.
 unsafe impl<T: ByValue> Argument<T> for T {
     #[inline]
     unsafe fn bind(&mut self, _guard: &mut AccessGuard<'_>) -> Result<T> {

@@ -41,7 +41,7 @@ impl Library {
         Self::load(driver.as_ref(), image, options, &mut [])
     }
 
-    /// As [`Library::from_image`], and the library keeps the image so that the driver needs no copy of its own.
+    /// Does the same as [`Library::from_image`], and the library keeps the image so that the driver needs no copy of its own.
     ///
     /// CUDA: `cuLibraryLoadData` with `CU_LIBRARY_BINARY_IS_PRESERVED`, since 12.0.
     ///
@@ -90,7 +90,7 @@ impl Library {
         let (count, options, values) = (compilation.len(), compilation.options(), compilation.values());
         let (name, none, no_values) = (name.as_ptr(), std::ptr::null_mut(), std::ptr::null_mut());
         // SAFETY: `name` ends in NUL, `compilation` holds `count` options with their values and outlives the library, and the caller
-        // vouches for the file.
+        // is responsible for the file.
         let result = unsafe {
             call!(driver, cuLibraryLoadFromFile(&raw mut raw, name, options, values, count, none, no_values, 0))
         };
@@ -138,7 +138,7 @@ impl Library {
         Ok(library)
     }
 
-    /// What the driver's compiler found, by looking up a kernel that no code has, if the compiler wrote something.
+    /// Returns the compiler's error, if it wrote one. Looking up a kernel that no code has makes the driver compile.
     #[inline]
     fn check_compiled(&self, image: &Image<'_>) -> Result<()> {
         let Shared { driver, report, _compilation: Some(compilation), .. } = &*self.shared else { return Ok(()) };
@@ -168,7 +168,7 @@ impl Library {
     }
 }
 
-/// The options as C reads them. A library outlives the names and symbols that options borrow.
+/// Returns the options as C reads them. A library outlives the names and symbols that options borrow.
 #[inline]
 fn compilation(operation: &'static str, options: &JitOptions<'_>) -> Result<Compilation> {
     if options.borrows() {

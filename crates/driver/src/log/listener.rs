@@ -13,7 +13,7 @@ use crate::base::release::release;
 use crate::call;
 use crate::{Driver, Result, Returned};
 
-/// How bad it is what the driver logs.
+/// The severity of a log message.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub enum LogLevel {
@@ -39,7 +39,7 @@ type Callback = dyn Fn(LogLevel, &str) + Send + Sync;
 static CALLBACKS: Callbacks<Callback> = Callbacks::new();
 
 impl Driver {
-    /// Has `callback` called with each message that the driver logs, on the thread whose call it is about, for as long as the listener
+    /// Registers a callback for each message that the driver logs. It runs on the thread of the call for as long as the listener
     /// exists.
     ///
     /// The closure should return soon, and must not use this crate: it is called in the middle of a call. If it panics, that is the end
@@ -49,13 +49,13 @@ impl Driver {
     ///
     /// # Errors
     ///
-    /// Whatever the driver returns.
+    /// An error of the driver.
     #[doc(alias = "cuLogsRegisterCallback")]
     #[inline]
     pub fn on_log(&self, callback: impl Fn(LogLevel, &str) + Send + Sync + 'static) -> Result<LogListener> {
         let number = CALLBACKS.add(Arc::new(callback));
         let (mut raw, data) = (ptr::null_mut(), number.as_data());
-        // SAFETY: `raw` is a valid place for the answer; `logged` takes any number and may be called at any time.
+        // SAFETY: `raw` is valid for writes; `logged` takes any number and may be called at any time.
         unsafe { call!(self, cuLogsRegisterCallback(Some(logged), data, &raw mut raw)) }
             .inspect_err(|_| CALLBACKS.forget(number))?;
         Ok(LogListener { driver: self.clone(), raw: Handle::new(raw), number })
@@ -63,7 +63,7 @@ impl Driver {
 }
 
 impl LogListener {
-    /// Ends the listener, which [`Drop`] does as well, and says whether the driver agreed. The closure is not called any more in
+    /// Ends the listener and returns its error, which [`Drop`] only reports. The closure is not called any more in
     /// either case; a call that is under way goes on.
     ///
     /// CUDA: `cuLogsUnregisterCallback`.
@@ -114,7 +114,7 @@ impl Drop for LogListener {
     }
 }
 
-/// What the driver calls.
+/// The callback that the driver calls.
 ///
 /// # Safety
 ///

@@ -27,17 +27,17 @@ pub struct LogReader {
     position: Option<CUlogIterator>,
 }
 
-/// How much the driver keeps, in bytes, and the NUL behind it.
+/// The capacity of the driver's log in bytes, with the terminating NUL.
 const CAPACITY: usize = 25_601;
 
 impl Driver {
-    /// A reader of what the driver logs from now on.
+    /// Returns a reader of what the driver logs from now on.
     ///
     /// Needs CUDA 12.9. CUDA: `cuLogsCurrent`.
     ///
     /// # Errors
     ///
-    /// Whatever the driver returns.
+    /// An error of the driver.
     #[doc(alias = "cuLogsCurrent")]
     #[inline]
     pub fn log_reader(&self) -> Result<LogReader> {
@@ -45,7 +45,7 @@ impl Driver {
         Ok(LogReader { driver: self.clone(), position: Some(position) })
     }
 
-    /// A reader of all that the driver has kept in its log, and of what comes.
+    /// Returns a reader of all that the driver has kept in its log, and of what comes.
     ///
     /// Needs CUDA 12.9.
     #[must_use]
@@ -56,13 +56,13 @@ impl Driver {
 }
 
 impl LogReader {
-    /// The lines that were logged since the last call, empty if there is none.
+    /// Returns the lines that were logged since the last call, empty if there is none.
     ///
     /// Needs CUDA 12.9. CUDA: `cuLogsDumpToMemory`.
     ///
     /// # Errors
     ///
-    /// Whatever the driver returns.
+    /// An error of the driver.
     #[doc(alias = "cuLogsDumpToMemory")]
     #[inline]
     pub fn read(&mut self) -> Result<String> {
@@ -111,11 +111,11 @@ impl LogReader {
     }
 }
 
-/// The end of the log as it is now.
+/// Returns the end of the log as it is now.
 #[inline]
 fn current(driver: &Driver) -> Result<CUlogIterator> {
     let mut position = 0;
-    // SAFETY: `position` is a valid place for the answer, and 0 is the only value of the flags.
+    // SAFETY: `position` is valid for writes, and 0 is the only value of the flags.
     unsafe { call!(driver, cuLogsCurrent(&raw mut position, 0)) }?;
     Ok(position)
 }

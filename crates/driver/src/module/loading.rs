@@ -24,12 +24,12 @@ impl Driver {
     ///
     /// # Errors
     ///
-    /// Whatever the driver returns.
+    /// An error of the driver.
     #[doc(alias = "cuModuleGetLoadingMode")]
     #[inline]
     pub fn loading_mode(&self) -> Result<LoadingMode> {
         let mut mode = CUmoduleLoadingMode::CU_MODULE_EAGER_LOADING;
-        // SAFETY: `mode` is a valid place for the answer.
+        // SAFETY: `mode` is valid for writes.
         unsafe { call!(self, cuModuleGetLoadingMode(&raw mut mode)) }?;
         Ok(match mode {
             CUmoduleLoadingMode::CU_MODULE_EAGER_LOADING => LoadingMode::Eager,

@@ -21,7 +21,7 @@ pub(super) enum Slot {
     RangePop = 11,
 }
 
-/// How many functions the core module has, and its number.
+/// The number of functions the core module has, and its number.
 const CORE_FUNCTIONS: usize = 16;
 const CORE: c_uint = 1;
 
@@ -31,10 +31,10 @@ const VERSION_INFO: u32 = 3;
 /// The version of the protocol.
 const VERSION: u32 = 3;
 
-/// What a tool fills in.
+/// The slots that a tool fills.
 static SLOTS: [AtomicPtr<c_void>; CORE_FUNCTIONS] = [const { AtomicPtr::new(ptr::null_mut()) }; CORE_FUNCTIONS];
 
-/// Where the slots are, as a tool reads it: places for addresses of functions, with a null behind the last.
+/// The table of slots that a tool reads: places for function addresses, terminated by null.
 struct Places([*const AtomicPtr<c_void>; CORE_FUNCTIONS + 1]);
 
 // SAFETY: the pointers are to a static of atomics.
@@ -72,7 +72,7 @@ static INFO: VersionInfo =
 const BEGIN: &[u8] = b"InitializeInjectionNvtx2\0";
 type Begin = unsafe extern "C" fn(extern "C" fn(u32) -> *const c_void) -> c_int;
 
-/// The tool's function for a slot that takes text.
+/// Returns the tool's function for a slot that takes text.
 #[inline]
 pub(super) fn text_function(slot: Slot) -> Option<TextFunction> {
     debug_assert!(matches!(slot, Slot::Mark | Slot::RangePush), "these slots take text");
@@ -81,7 +81,7 @@ pub(super) fn text_function(slot: Slot) -> Option<TextFunction> {
     unsafe { std::mem::transmute::<*mut c_void, Option<TextFunction>>(address) }
 }
 
-/// The tool's function for a slot that takes nothing.
+/// Returns the tool's function for a slot that takes nothing.
 #[inline]
 pub(super) fn plain_function(slot: Slot) -> Option<PlainFunction> {
     debug_assert!(matches!(slot, Slot::RangePop), "this slot takes nothing");
@@ -138,7 +138,7 @@ unsafe extern "C" fn get_module(
         return 0;
     }
     if !places.is_null() {
-        // SAFETY: the place is not null, and the caller vouches for it.
+        // SAFETY: the place is not null, and the caller is responsible for it.
         unsafe { places.write(PLACES.0.as_ptr()) };
     }
     if !count.is_null() {
@@ -178,7 +178,7 @@ mod tests {
         // SAFETY: the table is a static of this type.
         let callbacks = unsafe { &*callbacks };
         let (mut places, mut count) = (ptr::null(), 0);
-        // SAFETY: both are valid places for the answers.
+        // SAFETY: both are valid for writes.
         assert_eq!(unsafe { (callbacks.get_module)(CORE, &raw mut places, &raw mut count) }, 1);
         assert_eq!(count, 16);
         // SAFETY: both answers may be left out.

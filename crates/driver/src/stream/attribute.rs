@@ -10,23 +10,23 @@ use curium_sys::{
 use crate::call;
 use crate::{DevicePointer, Result, Stream};
 
-/// Which accesses of kernels to a range of memory the L2 cache keeps.
+/// An L2 access policy window: the caching of a kernel's accesses to a range of memory.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct AccessPolicyWindow {
-    /// Where the range begins.
+    /// The start of the range.
     pub base: DevicePointer<u8>,
     /// The length of the range in bytes; 0 turns the window off. The device has a limit.
     pub bytes: usize,
     /// The share of the accesses in the range that count as hits, from 0 to 1.
     pub hit_ratio: f32,
-    /// What is done with hits.
+    /// The caching of hits.
     pub hit: AccessProperty,
-    /// What is done with all other accesses in the range: [`AccessProperty::Normal`] or [`AccessProperty::Streaming`].
+    /// The caching of all other accesses in the range: [`AccessProperty::Normal`] or [`AccessProperty::Streaming`].
     pub miss: AccessProperty,
 }
 
-/// How likely the L2 cache is to keep what was accessed.
+/// The L2 caching hint for an access.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub enum AccessProperty {
@@ -40,7 +40,7 @@ pub enum AccessProperty {
     Unknown(u32),
 }
 
-/// How a host thread waits for a stream.
+/// The way in which a host thread waits for a stream.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub enum SynchronizationPolicy {
@@ -56,7 +56,7 @@ pub enum SynchronizationPolicy {
     Unknown(u32),
 }
 
-/// Which writes a memory fence of a kernel has to wait for: those of its own domain.
+/// A memory synchronization domain. A memory fence of a kernel waits for the writes of its own domain.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub enum MemorySyncDomain {
@@ -71,21 +71,21 @@ pub enum MemorySyncDomain {
 /// The physical domains that the two logical ones stand for, counted from 0.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub struct MemorySyncDomainMap {
-    /// What [`MemorySyncDomain::Default`] stands for.
+    /// The domain of [`MemorySyncDomain::Default`].
     pub default: u8,
-    /// What [`MemorySyncDomain::Remote`] stands for.
+    /// The domain of [`MemorySyncDomain::Remote`].
     pub remote: u8,
 }
 
 impl AccessPolicyWindow {
-    /// A window in which every access counts as a hit and is likely to be kept.
+    /// Returns a window in which every access counts as a hit and is likely to be kept.
     #[must_use]
     #[inline]
     pub const fn persisting(base: DevicePointer<u8>, bytes: usize) -> Self {
         Self { base, bytes, hit_ratio: 1.0, hit: AccessProperty::Persisting, miss: AccessProperty::Streaming }
     }
 
-    /// The same with another share of hits, from 0 to 1.
+    /// Returns the same value with another share of hits, from 0 to 1.
     #[must_use]
     #[inline]
     pub const fn with_hit_ratio(mut self, hit_ratio: f32) -> Self {
@@ -93,7 +93,7 @@ impl AccessPolicyWindow {
         self
     }
 
-    /// The same with other properties of hits and misses.
+    /// Returns the same value with other properties of hits and misses.
     #[must_use]
     #[inline]
     pub const fn with_properties(mut self, hit: AccessProperty, miss: AccessProperty) -> Self {
@@ -165,13 +165,13 @@ translate!(MemorySyncDomain, CUlaunchMemSyncDomain {
 });
 
 impl Stream {
-    /// Which accesses of the stream's kernels the L2 cache keeps.
+    /// Returns the L2 access policy window of the stream.
     ///
     /// CUDA: `cuStreamGetAttribute`.
     ///
     /// # Errors
     ///
-    /// Whatever the driver returns.
+    /// An error of the driver.
     #[inline]
     pub fn access_policy_window(&self) -> Result<AccessPolicyWindow> {
         let value = self.raw_attribute(CUstreamAttrID::CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW)?;
@@ -194,13 +194,13 @@ impl Stream {
         unsafe { self.set_raw_attribute(CUstreamAttrID::CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW, &value) }
     }
 
-    /// How a host thread waits for the stream.
+    /// Returns the way in which a host thread waits for the stream.
     ///
     /// CUDA: `cuStreamGetAttribute`.
     ///
     /// # Errors
     ///
-    /// Whatever the driver returns.
+    /// An error of the driver.
     #[inline]
     pub fn synchronization_policy(&self) -> Result<SynchronizationPolicy> {
         let value = self.raw_attribute(CUstreamAttrID::CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY)?;
@@ -237,13 +237,13 @@ impl Stream {
         unsafe { self.set_raw_attribute(CUstreamAttrID::CU_LAUNCH_ATTRIBUTE_PRIORITY, &value) }
     }
 
-    /// The domain of the stream's memory fences.
+    /// Returns the domain of the stream's memory fences.
     ///
     /// CUDA: `cuStreamGetAttribute`, for this attribute since 12.0.
     ///
     /// # Errors
     ///
-    /// Whatever the driver returns.
+    /// An error of the driver.
     #[inline]
     pub fn memory_sync_domain(&self) -> Result<MemorySyncDomain> {
         let value = self.raw_attribute(CUstreamAttrID::CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN)?;
@@ -266,13 +266,13 @@ impl Stream {
         unsafe { self.set_raw_attribute(CUstreamAttrID::CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN, &value) }
     }
 
-    /// The physical domains that the logical ones stand for on this stream.
+    /// Returns the physical domains that the logical ones stand for on this stream.
     ///
     /// CUDA: `cuStreamGetAttribute`, for this attribute since 12.0.
     ///
     /// # Errors
     ///
-    /// Whatever the driver returns.
+    /// An error of the driver.
     #[inline]
     pub fn memory_sync_domain_map(&self) -> Result<MemorySyncDomainMap> {
         let value = self.raw_attribute(CUstreamAttrID::CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP)?;
@@ -311,7 +311,7 @@ impl Stream {
         unsafe { call!(self.driver(), cuStreamCopyAttributes(self.as_raw(), source.as_raw())) }
     }
 
-    /// An attribute as the driver gives it. Fields of the result that do not belong to the attribute are zero.
+    /// Returns an attribute as the driver gives it. Fields of the result that do not belong to the attribute are zero.
     ///
     /// CUDA: `cuStreamGetAttribute`.
     ///
@@ -322,7 +322,7 @@ impl Stream {
     #[inline]
     pub fn raw_attribute(&self, attribute: CUstreamAttrID) -> Result<CUstreamAttrValue> {
         let mut value = CUstreamAttrValue::default();
-        // SAFETY: `value` is a valid place for the answer, and the stream is live.
+        // SAFETY: `value` is valid for writes, and the stream is live.
         let result = unsafe { call!(self.driver(), cuStreamGetAttribute(self.as_raw(), attribute, &raw mut value)) };
         result.map_err(|error| error.about(format!("attribute {}", attribute.0)))?;
         Ok(value)
@@ -342,7 +342,7 @@ impl Stream {
     #[doc(alias = "cuStreamSetAttribute")]
     #[inline]
     pub unsafe fn set_raw_attribute(&self, attribute: CUstreamAttrID, value: &CUstreamAttrValue) -> Result<()> {
-        // SAFETY: the stream is live, and the caller vouches for the value.
+        // SAFETY: the stream is live, and the caller is responsible for the value.
         let result = unsafe { call!(self.driver(), cuStreamSetAttribute(self.as_raw(), attribute, value)) };
         result.map_err(|error| error.about(format!("attribute {}", attribute.0)))
     }

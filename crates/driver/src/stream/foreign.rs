@@ -6,7 +6,7 @@ use curium_sys::{CU_STREAM_LEGACY, CU_STREAM_PER_THREAD, CUstream};
 
 use crate::{Context, Result, Returned, Stream};
 
-/// Who destroys a stream.
+/// The owner of a stream, which destroys it.
 pub(super) enum Ownership {
     /// Its last clone.
     Owned,
@@ -15,7 +15,7 @@ pub(super) enum Ownership {
 }
 
 impl Stream {
-    /// The legacy default stream of `context`, which waits for every blocking stream of the context, and they for it.
+    /// Returns the legacy default stream of `context`, which waits for every blocking stream of the context, and they for it.
     ///
     /// # Safety
     ///
@@ -27,7 +27,7 @@ impl Stream {
         Self::with_ownership(context, CU_STREAM_LEGACY, Ownership::Foreign(None))
     }
 
-    /// The default stream of the calling thread in `context`, which waits for the legacy default stream, and that for it.
+    /// Returns the default stream of the calling thread in `context`, which waits for the legacy default stream, and that for it.
     ///
     /// # Safety
     ///
@@ -65,7 +65,7 @@ impl Stream {
         Self::with_ownership(context, raw, Ownership::Foreign(Some(Box::new(owner))))
     }
 
-    /// The driver's handle of this stream, which is the caller's to destroy from now on, if it was this value's.
+    /// Returns the driver's handle of this stream, which is the caller's to destroy from now on, if it was this value's.
     ///
     /// # Errors
     ///

@@ -9,7 +9,6 @@ use crate::{Device, Driver, Error, MemoryInfo, Result, Stream};
 
 impl Error {
     /// Adds the bytes requested on `stream` and the figures of its device to an out-of-memory error. Other errors stay as they are.
-    #[doc(hidden)]
     #[cold]
     #[must_use]
     #[inline]
@@ -64,7 +63,7 @@ impl PoolFigures {
     fn of(device: &Device) -> Result<Self> {
         let driver = device.driver();
         let mut pool: CUmemoryPool = std::ptr::null_mut();
-        // SAFETY: `pool` is a valid place for the answer, and the device is one of this driver.
+        // SAFETY: `pool` is valid for writes, and the device is one of this driver.
         unsafe { call!(driver, cuDeviceGetMemPool(&raw mut pool, device.as_raw())) }?;
         let used = figure(driver, pool, CUmemPool_attribute::CU_MEMPOOL_ATTR_USED_MEM_CURRENT)?;
         let reserved = figure(driver, pool, CUmemPool_attribute::CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT)?;

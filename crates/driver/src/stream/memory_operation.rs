@@ -16,7 +16,7 @@ use crate::base::capture_guard::PASS_THE_SCOPE;
 use crate::call;
 use crate::{DevicePointer, Error, Result, Stream};
 
-/// What a value in memory must be for a stream to go on.
+/// The condition on a value in memory that a stream waits for.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub enum WaitCondition {
@@ -30,7 +30,7 @@ pub enum WaitCondition {
     Nor,
 }
 
-/// How a value is combined with the one in memory.
+/// The operation that combines a value with the one in memory.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub enum Reduction {
@@ -67,7 +67,7 @@ pub enum MemoryOperation {
     DeviceBarrier,
 }
 
-/// Who may touch managed memory while work runs.
+/// The processors that may access managed memory while work runs.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub enum AttachMode {
@@ -80,7 +80,7 @@ pub enum AttachMode {
 }
 
 impl Stream {
-    /// Has later work wait until the value at `address` fulfils `condition` with `value`. The host does not wait.
+    /// Makes later work wait until the value at `address` fulfils `condition` with `value`. The host does not block.
     ///
     /// CUDA: `cuStreamWaitValue32_v2`.
     ///
@@ -103,11 +103,11 @@ impl Stream {
     ) -> Result<()> {
         self.expect_captured("Stream::wait_value_u32", PASS_THE_SCOPE)?;
         let (stream, address, flags) = (self.as_raw(), address.as_raw(), condition.flags());
-        // SAFETY: the stream is live, and the caller vouches for the address.
+        // SAFETY: the stream is live, and the caller is responsible for the address.
         unsafe { call!(self.driver(), cuStreamWaitValue32_v2(stream, address, value, flags)) }
     }
 
-    /// As [`Stream::wait_value_u32`], for 64 bits.
+    /// Does the same as [`Stream::wait_value_u32`], for 64 bits.
     ///
     /// CUDA: `cuStreamWaitValue64_v2`.
     ///
@@ -128,7 +128,7 @@ impl Stream {
     ) -> Result<()> {
         self.expect_captured("Stream::wait_value_u64", PASS_THE_SCOPE)?;
         let (stream, address, flags) = (self.as_raw(), address.as_raw(), condition.flags());
-        // SAFETY: the stream is live, and the caller vouches for the address.
+        // SAFETY: the stream is live, and the caller is responsible for the address.
         unsafe { call!(self.driver(), cuStreamWaitValue64_v2(stream, address, value, flags)) }
     }
 
@@ -149,11 +149,11 @@ impl Stream {
     pub unsafe fn write_value_u32(&self, address: DevicePointer<u32>, value: u32) -> Result<()> {
         self.expect_captured("Stream::write_value_u32", PASS_THE_SCOPE)?;
         let flags = CUstreamWriteValue_flags::CU_STREAM_WRITE_VALUE_DEFAULT.0;
-        // SAFETY: the stream is live, and the caller vouches for the address.
+        // SAFETY: the stream is live, and the caller is responsible for the address.
         unsafe { call!(self.driver(), cuStreamWriteValue32_v2(self.as_raw(), address.as_raw(), value, flags)) }
     }
 
-    /// As [`Stream::write_value_u32`], for 64 bits.
+    /// Does the same as [`Stream::write_value_u32`], for 64 bits.
     ///
     /// CUDA: `cuStreamWriteValue64_v2`.
     ///
@@ -169,7 +169,7 @@ impl Stream {
     pub unsafe fn write_value_u64(&self, address: DevicePointer<u64>, value: u64) -> Result<()> {
         self.expect_captured("Stream::write_value_u64", PASS_THE_SCOPE)?;
         let flags = CUstreamWriteValue_flags::CU_STREAM_WRITE_VALUE_DEFAULT.0;
-        // SAFETY: the stream is live, and the caller vouches for the address.
+        // SAFETY: the stream is live, and the caller is responsible for the address.
         unsafe { call!(self.driver(), cuStreamWriteValue64_v2(self.as_raw(), address.as_raw(), value, flags)) }
     }
 
@@ -194,7 +194,7 @@ impl Stream {
         }
         let mut parameters: Vec<_> = operations.iter().map(|operation| operation.as_raw()).collect();
         let (stream, count, parameters) = (self.as_raw(), operations.len() as u32, parameters.as_mut_ptr());
-        // SAFETY: the stream is live, there are `count` parameters, and the caller vouches for their addresses.
+        // SAFETY: the stream is live, there are `count` parameters, and the caller is responsible for their addresses.
         let result = unsafe { call!(self.driver(), cuStreamBatchMemOp_v2(stream, count, parameters, 0)) };
         result.map_err(|error| error.about(format!("{count} operations")))
     }
@@ -216,12 +216,12 @@ impl Stream {
     pub unsafe fn attach_managed(&self, address: DevicePointer<u8>, bytes: usize, mode: AttachMode) -> Result<()> {
         self.expect_captured("Stream::attach_managed", PASS_THE_SCOPE)?;
         let flags = mode.flags();
-        // SAFETY: the stream is live, and the caller vouches for the range.
+        // SAFETY: the stream is live, and the caller is responsible for the range.
         unsafe { call!(self.driver(), cuStreamAttachMemAsync(self.as_raw(), address.as_raw(), bytes, flags)) }
     }
 }
 
-/// How many operations CUDA documents as the most for one batch.
+/// The maximum number of operations in a batch that CUDA documents.
 pub(crate) const MAX_BATCH: usize = 256;
 
 impl WaitCondition {

@@ -6,55 +6,55 @@ use crate::call;
 use crate::{Result, Stream, StreamFlags};
 
 impl Stream {
-    /// The number that the driver gives the stream, which no other stream of the process has.
+    /// Returns the number that the driver gives the stream, which no other stream of the process has.
     ///
     /// CUDA: `cuStreamGetId`, since 12.0.
     ///
     /// # Errors
     ///
-    /// Whatever the driver returns.
+    /// An error of the driver.
     #[doc(alias = "cuStreamGetId")]
     #[inline]
     pub fn id(&self) -> Result<u64> {
         let mut id = 0;
-        // SAFETY: `id` is a valid place for the answer, and the stream is live.
+        // SAFETY: `id` is valid for writes, and the stream is live.
         unsafe { call!(self.driver(), cuStreamGetId(self.as_raw(), &raw mut id)) }?;
         Ok(id)
     }
 
-    /// The flags of the stream.
+    /// Returns the flags of the stream.
     ///
     /// CUDA: `cuStreamGetFlags`.
     ///
     /// # Errors
     ///
-    /// Whatever the driver returns.
+    /// An error of the driver.
     #[doc(alias = "cuStreamGetFlags")]
     #[inline]
     pub fn flags(&self) -> Result<StreamFlags> {
         let mut flags = 0;
-        // SAFETY: `flags` is a valid place for the answer, and the stream is live.
+        // SAFETY: `flags` is valid for writes, and the stream is live.
         unsafe { call!(self.driver(), cuStreamGetFlags(self.as_raw(), &raw mut flags)) }?;
         Ok(StreamFlags::from_bits_retain(flags))
     }
 
-    /// The priority that the stream got, after clamping. Lower numbers go first.
+    /// Returns the priority that the stream got, after clamping. Lower numbers go first.
     ///
     /// CUDA: `cuStreamGetPriority`.
     ///
     /// # Errors
     ///
-    /// Whatever the driver returns.
+    /// An error of the driver.
     #[doc(alias = "cuStreamGetPriority")]
     #[inline]
     pub fn priority(&self) -> Result<i32> {
         let mut priority = 0;
-        // SAFETY: `priority` is a valid place for the answer, and the stream is live.
+        // SAFETY: `priority` is valid for writes, and the stream is live.
         unsafe { call!(self.driver(), cuStreamGetPriority(self.as_raw(), &raw mut priority)) }?;
         Ok(priority)
     }
 
-    /// The driver's handle of the context that this stream belongs to, as the driver sees it: the same as that of
+    /// Returns the driver's handle of the context that this stream belongs to, as the driver sees it: the same as that of
     /// [`Stream::context`], except for a default stream, whose context is the one that is current.
     ///
     /// CUDA: `cuStreamGetCtx`.
@@ -66,12 +66,12 @@ impl Stream {
     #[inline]
     pub fn context_raw(&self) -> Result<CUcontext> {
         let mut context = std::ptr::null_mut();
-        // SAFETY: `context` is a valid place for the answer, and the stream is live.
+        // SAFETY: `context` is valid for writes, and the stream is live.
         unsafe { call!(self.driver(), cuStreamGetCtx(self.as_raw(), &raw mut context)) }?;
         Ok(context)
     }
 
-    /// The driver's handles of the regular context that this stream belongs to and of its green context, which is null if it has none.
+    /// Returns the driver's handles of the regular context that this stream belongs to and of its green context, which is null if it has none.
     /// The regular context of a stream in a green context is the primary one.
     ///
     /// Needs CUDA 12.5. CUDA: `cuStreamGetCtx_v2`.
@@ -83,12 +83,12 @@ impl Stream {
     pub fn contexts_raw(&self) -> Result<(CUcontext, CUgreenCtx)> {
         let (mut context, mut green) = (std::ptr::null_mut(), std::ptr::null_mut());
         let (context_place, green_place) = (&raw mut context, &raw mut green);
-        // SAFETY: both places are valid for the answers, and the stream is live.
+        // SAFETY: both places are valid for writes, and the stream is live.
         unsafe { call!(self.driver(), cuStreamGetCtx_v2(self.as_raw(), context_place, green_place)) }?;
         Ok((context, green))
     }
 
-    /// The driver's number of the device that this stream's work runs on, as the driver sees it. [`Stream::device`] knows it without
+    /// Returns the driver's number of the device that this stream's work runs on, as the driver sees it. [`Stream::device`] knows it without
     /// asking.
     ///
     /// Needs CUDA 12.8. CUDA: `cuStreamGetDevice`.
@@ -100,7 +100,7 @@ impl Stream {
     #[inline]
     pub fn device_raw(&self) -> Result<CUdevice> {
         let mut device = 0;
-        // SAFETY: `device` is a valid place for the answer, and the stream is live.
+        // SAFETY: `device` is valid for writes, and the stream is live.
         unsafe { call!(self.driver(), cuStreamGetDevice(self.as_raw(), &raw mut device)) }?;
         Ok(device)
     }

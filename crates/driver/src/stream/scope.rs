@@ -14,40 +14,40 @@ use crate::{Driver, Error, Result, Stream, call};
 use super::foreign::Ownership;
 
 impl Stream {
-    /// A stream for a capture in `context`.
+    /// Returns a stream for a capture in `context`.
     #[cfg(feature = "graphs")]
     #[inline]
     pub(crate) fn of_scope(context: &Context, scope: &Arc<Scope>) -> Result<Self> {
         let raw = context.entered(|driver| {
             let (mut raw, flags) = (std::ptr::null_mut(), StreamFlags::NON_BLOCKING.bits());
-            // SAFETY: `raw` is a valid place for the answer, and the context is current.
+            // SAFETY: `raw` is valid for writes, and the context is current.
             unsafe { call!(driver, cuStreamCreateWithPriority(&raw mut raw, flags, 0)) }?;
             Ok(raw)
         })?;
         Ok(Self::with_scope(context, raw, Ownership::Owned, Some(Arc::clone(scope))))
     }
 
-    /// The capture that the stream was made for, which may have ended.
+    /// Returns the capture that the stream was made for, which may have ended.
     #[inline]
     pub(crate) fn scope(&self) -> Option<&Arc<Scope>> {
         self.shared.scope.as_ref()
     }
 
-    /// The identity for uses of memory that wait for nothing; 0 where uses may be those of a graph.
+    /// Returns the identity for uses of memory that wait for nothing; 0 where uses may be those of a graph.
     #[inline]
     pub(crate) fn free_identity(&self) -> u64 {
         self.shared.free_identity
     }
 
-    /// Whether work of `driver` can be put on the stream, and is run then: the driver is the stream's, which was made for no capture, and
-    /// this thread captures nothing.
+    /// Returns `true` if work of `driver` can be enqueued on the stream, and is run then: the driver is the stream's, which was made for no
+    /// capture, and this thread captures nothing.
     #[inline]
     pub(crate) fn runs_work_of(&self, driver: &Driver) -> bool {
         // Outside of captures the key is 0, and in one it is odd, which no address is.
         self.shared.running == driver.address() ^ capture_guard::key()
     }
 
-    /// The capture that what is put on the stream goes to, if it was made for one that is open.
+    /// Returns the capture that work enqueued on the stream goes to, if it was made for one that is open.
     #[inline]
     pub(crate) fn open_scope(&self) -> Option<&Arc<Scope>> {
         self.scope().filter(|scope| scope.is_open())
@@ -67,44 +67,47 @@ impl Stream {
         self.scope().is_some()
     }
 
-    /// An argument error of `operation`, which would end a capture or use what no graph keeps, if the stream is of an open capture scope.
+    /// Returns an argument error of `operation`, which would end a capture or use what no graph keeps, if the stream is of an open capture
+    /// scope.
     #[inline]
     pub(crate) fn expect_no_scope(&self, operation: &'static str) -> Result<()> {
         if self.scope().is_none() { Ok(()) } else { self.expect_ended(operation) }
     }
 
-    /// An argument error of `operation`, which enqueues what no graph can contain, if the stream is of an open capture scope or this thread
-    /// captures.
-    #[doc(hidden)]
+    /// Returns an error of `operation`, whose work no graph can contain, if the stream belongs to an open capture or this thread captures.
+    ///
+    /// # Errors
+    ///
+    /// An argument error that names `operation`.
     #[inline]
     pub fn expect_running(&self, operation: &'static str) -> Result<()> {
         self.expect_no_scope(operation)?;
         self.expect_captured(operation, NOT_WHILE_CAPTURING)
     }
 
-    /// Whether what is put on the stream is being captured instead of run.
+    /// Returns `true` if work enqueued on the stream is being captured instead of run.
     ///
     /// CUDA: `cuStreamIsCapturing`.
     ///
     /// # Errors
     ///
-    /// Whatever the driver returns.
+    /// An error of the driver.
     #[doc(alias = "cuStreamIsCapturing")]
     #[inline]
     pub fn is_capturing(&self) -> Result<bool> {
         let mut status = CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE;
-        // SAFETY: `status` is a valid place for the answer, and the stream is live.
+        // SAFETY: `status` is valid for writes, and the stream is live.
         unsafe { call!(self.driver(), cuStreamIsCapturing(self.as_raw(), &raw mut status)) }?;
         Ok(status != CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE)
     }
 
-    /// The number of the capture that what is put on the stream goes to, if any: no two captures of a process have the same.
+    /// Returns the number of the capture that work enqueued on the stream goes to, if any: no two captures of a process have the same.
     ///
     /// CUDA: `cuStreamIsCapturing`, `cuStreamGetCaptureInfo_v2`.
     ///
     /// # Errors
     ///
-    /// Whatever the driver returns.
+    /// An error of the driver.
     #[doc(alias = "cuStreamGetCaptureInfo")]
     #[inline]
     pub fn capture_number(&self) -> Result<Option<u64>> {
@@ -114,7 +117,7 @@ impl Stream {
         let (mut status, mut capture) = (CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE, 0);
         let (no_graph, no_nodes, no_count) = (std::ptr::null_mut(), std::ptr::null_mut(), std::ptr::null_mut());
         let (status_place, place) = (&raw mut status, &raw mut capture);
-        // SAFETY: `status` and `capture` are valid places for the answers, and what is null is not asked for.
+        // SAFETY: `status` and `capture` are valid for writes, and what is null is not asked for.
         unsafe {
             call!(
                 self.driver(),
@@ -124,22 +127,28 @@ impl Stream {
         Ok(Some(capture))
     }
 
-    /// Returns an error of `operation` if this thread is capturing a graph that the stream is not part of: work that it enqueued there
-    /// would
-    /// run now and be missing from the graph. `instead` says what can be captured.
+    /// Returns an error of `operation` if this thread is capturing a graph that the stream is not part of.
     ///
-    /// Every operation that enqueues work calls this before it does anything else. It reads one word outside of captures.
-    #[doc(hidden)]
+    /// Work that it enqueued would run now and be missing from the graph. `instead` names an operation that can be captured. Every operation
+    /// that enqueues work calls this first. It reads one word outside of captures.
+    ///
+    /// # Errors
+    ///
+    /// An argument error that names `operation`.
     #[inline]
     pub fn expect_captured(&self, operation: &'static str, instead: &str) -> Result<()> {
         if capture_guard::key() == 0 { Ok(()) } else { self.expect_captured_now(operation, instead) }
     }
 
-    /// Returns an error of `operation`, which no graph can contain, if the stream is being captured by whatever code, or if this thread is
-    /// capturing. `instead` says what can be captured.
+    /// Returns an error of `operation`, which no graph can contain, if any code captures the stream or this thread captures.
+    ///
+    /// `instead` names an operation that can be captured.
     ///
     /// CUDA: `cuStreamIsCapturing`.
-    #[doc(hidden)]
+    ///
+    /// # Errors
+    ///
+    /// An argument error that names `operation`, or an error of the driver.
     #[inline]
     pub fn refuse_capture(&self, operation: &'static str, instead: &str) -> Result<()> {
         self.expect_captured(operation, instead)?;

@@ -9,9 +9,9 @@ use parking_lot::Mutex;
 use super::{Shared, Stream};
 use crate::{Driver, Event, EventFlags, PooledEvent, Result};
 
-/// A stream, or what is left of it: a point behind all of its work. It does not keep the stream alive, and may be dropped in any
-/// thread at any time, since that ends nothing but itself.
-#[doc(hidden)]
+/// A stream that is observed without being kept alive, and after its end the point after all of its work.
+///
+/// It may be dropped on any thread at any time: that releases nothing of the stream.
 #[derive(Clone)]
 pub struct WeakStream {
     stream: Weak<Shared>,
@@ -19,24 +19,23 @@ pub struct WeakStream {
     identity: u64,
 }
 
-/// The point behind all work of a stream that is gone.
+/// The point after all work of a stream that is gone.
 #[derive(Default)]
 pub(super) struct Last {
     event: Mutex<Option<Arc<Event>>>,
 }
 
 impl Stream {
-    /// A number that no other stream of this process has, also after this one is gone.
-    #[doc(hidden)]
+    /// Returns a number that no other stream of this process has or will have.
     #[inline]
     #[must_use]
     pub fn identity(&self) -> u64 {
         self.shared.identity
     }
 
-    /// This stream without keeping it alive; nothing for a default stream, whose handle stands for one stream or another depending
-    /// on who uses it.
-    #[doc(hidden)]
+    /// Returns a reference to this stream that does not keep it alive.
+    ///
+    /// Returns `None` for the legacy and the per-thread default stream: their handles mean another stream in another context or thread.
     #[must_use]
     #[inline]
     pub fn downgrade(&self) -> Option<WeakStream> {
@@ -48,25 +47,30 @@ impl Stream {
         Some(WeakStream { stream: Arc::downgrade(&self.shared), last, identity: self.identity() })
     }
 
-    /// A point behind all work that is on the stream by now, of an event that is used again.
-    #[doc(hidden)]
+    /// Records an event of the stream's own pool after all work currently enqueued.
+    ///
+    /// CUDA: `cuEventRecord`, and `cuEventCreate` if no event is idle.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Event::record`].
     #[inline]
-    pub fn mark(&self) -> Result<PooledEvent> {
-        let event = self.marker()?;
+    pub fn record_pooled_event(&self) -> Result<PooledEvent> {
+        let event = self.pooled_event()?;
         event.record(self)?;
         Ok(event)
     }
 }
 
 impl WeakStream {
-    /// The number of the stream.
+    /// Returns the number of the stream.
     #[must_use]
     #[inline]
     pub fn identity(&self) -> u64 {
         self.identity
     }
 
-    /// The stream, if it still exists.
+    /// Returns the stream, if it still exists.
     #[must_use]
     #[inline]
     pub fn upgrade(&self) -> Option<Stream> {
@@ -82,7 +86,7 @@ impl WeakStream {
 }
 
 impl Shared {
-    /// Leaves a point behind all work of the stream to those who watch it. The stream is about to end, and is still live.
+    /// Leaves a point after all work of the stream to those who watch it. The stream is about to end, and is still live.
     #[inline]
     pub(super) fn leave_last(&mut self) {
         let Some(last) = self.last.take().filter(|last| Arc::strong_count(last) > 1) else { return };

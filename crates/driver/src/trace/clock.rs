@@ -28,14 +28,14 @@ struct Origin {
     time: Instant,
 }
 
-/// How long a point is measured from.
+/// The time for which a measured point is valid.
 const VALIDITY: Duration = Duration::from_secs(10);
 
-/// How often the clocks are compared for one point.
+/// The number of comparisons of the clocks for one point.
 const ATTEMPTS: usize = 3;
 
 impl Clock {
-    /// The index of a recent point of `context`, and two events to record.
+    /// Returns the index of a recent point of `context`, and two events to record.
     #[inline]
     pub(super) fn events(&mut self, context: &Context) -> Result<(usize, PooledEvent, PooledEvent)> {
         let index = match self.contexts.iter().position(|known| known.context == *context) {
@@ -49,7 +49,7 @@ impl Clock {
         Ok((*origin, events.take()?, events.take()?))
     }
 
-    /// The time of an event that was reached, on the host's clock.
+    /// Returns the time of an event that was reached, on the host's clock.
     #[inline]
     pub(super) fn time(&self, origin: usize, event: &Event) -> Result<Instant> {
         let Origin { event: begin, time } = &self.origins[origin];

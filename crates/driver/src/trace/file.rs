@@ -26,7 +26,7 @@ struct FileTrace {
     since_1970: Duration,
 }
 
-/// Has every call of this process written to the file that the environment names, if it names one. It is asked once, and not by a
+/// Makes every call of this process written to the file that the environment names, if it names one. It is asked once, and not by a
 /// program that runs with more rights than its caller.
 #[inline]
 pub(crate) fn begin_from_environment() {

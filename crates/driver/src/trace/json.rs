@@ -68,13 +68,13 @@ fn write_work(writer: &mut impl io::Write, work: &WorkRecord) -> io::Result<()> 
     write!(writer, "\"ts\":{started},\"dur\":{duration}}}")
 }
 
-/// The number under which viewers show a device.
+/// Returns the number under which viewers show a device.
 #[inline]
 fn process(work: &WorkRecord) -> i64 {
     HOST + 1 + i64::from(work.device)
 }
 
-/// What a row is called.
+/// The name of a row.
 struct Name<'a> {
     kind: &'static str,
     process: i64,

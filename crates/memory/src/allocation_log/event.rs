@@ -1,69 +1,68 @@
-//! One allocation or free.
+//! Allocation events.
 
 use std::borrow::Cow;
 use std::fmt;
 use std::panic::Location;
 use std::str::FromStr;
 
-/// An allocation, a free, or an allocation that failed.
+/// An allocation, a free, or a failed allocation.
 #[derive(Clone, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct AllocationEvent {
-    /// What happened.
+    /// The kind of event.
     pub kind: EventKind,
-    /// When, in nanoseconds since the beginning of the log.
+    /// The time in nanoseconds since the start of the log.
     pub nanoseconds: u64,
-    /// The address. Of a failure, how many bytes of the device were free, or 0 if that is not known.
+    /// The address. For a failure, the number of free bytes of the device, or 0 if unknown.
     pub address: u64,
-    /// How many bytes were asked for, or the segment has.
+    /// The requested size, or the size of the segment, in bytes.
     pub bytes: usize,
-    /// What alignment was asked for; 1 for segments.
+    /// The requested alignment; 1 for segments.
     pub alignment: usize,
-    /// The number of the stream; 0 for segments, which are every stream's.
+    /// The number of the stream; 0 for segments, which all streams share.
     pub stream: u64,
-    /// Who asked, if that is known.
+    /// The call site, if known.
     pub site: Option<Site>,
 }
 
-/// What happened to memory.
+/// The kind of an allocation event.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub enum EventKind {
-    /// It was allocated.
+    /// An allocation.
     Allocate,
-    /// It was freed.
+    /// A free.
     Free,
-    /// There was none.
+    /// A failed allocation.
     Fail,
-    /// The resource took a segment from another.
+    /// The resource allocated a segment upstream.
     AllocateSegment,
-    /// It gave the segment back there.
+    /// The resource released a segment upstream.
     FreeSegment,
-    /// The resource had physical memory mapped behind its addresses.
+    /// The resource mapped physical memory.
     MapSegment,
-    /// It had that taken away.
+    /// The resource unmapped physical memory.
     UnmapSegment,
 }
 
-/// A line of code.
+/// A call site in source code.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub struct Site {
     /// The file.
     pub file: Cow<'static, str>,
-    /// The line, counted from 1 on.
+    /// The line, from 1.
     pub line: u32,
-    /// The column, counted from 1 on.
+    /// The column, from 1.
     pub column: u32,
 }
 
 impl AllocationEvent {
-    /// The first line of a log.
+    /// The header line of a log.
     pub(crate) const HEADER: &'static str = "curium allocation log 1";
 }
 
 impl EventKind {
-    #[inline]
     fn name(self) -> &'static str {
         match self {
             Self::Allocate => "allocate",
@@ -76,7 +75,6 @@ impl EventKind {
         }
     }
 
-    #[inline]
     fn from_name(name: &str) -> Option<Self> {
         const ALL: [EventKind; 7] = [
             EventKind::Allocate,
@@ -90,32 +88,29 @@ impl EventKind {
         ALL.into_iter().find(|kind| kind.name() == name)
     }
 
-    /// Whether it is about a segment, and not about memory that somebody asked for.
+    /// Returns `true` for events of segments, `false` for those of allocations.
     #[must_use]
-    #[inline]
-    pub fn is_of_segment(self) -> bool {
+    pub fn is_segment_event(self) -> bool {
         !matches!(self, Self::Allocate | Self::Free | Self::Fail)
     }
 }
 
 impl From<&'static Location<'static>> for Site {
-    #[inline]
     fn from(location: &'static Location<'static>) -> Self {
         Self { file: location.file().into(), line: location.line(), column: location.column() }
     }
 }
 
-/// Reads a line of a log; the error is what is wrong.
+/// Parses a line of a log. The error describes the problem.
 impl FromStr for AllocationEvent {
     type Err = String;
 
-    #[inline]
     fn from_str(line: &str) -> Result<Self, String> {
         let mut fields = line.trim().splitn(7, ' ');
-        let mut field = |name: &str| fields.next().ok_or_else(|| format!("the {name} is missing"));
+        let mut field = |name: &str| fields.next().ok_or_else(|| format!("missing {name}"));
         let nanoseconds = number(field("time")?, "time")?;
         let name = field("event")?;
-        let kind = EventKind::from_name(name).ok_or_else(|| format!("{name:?} is no event"))?;
+        let kind = EventKind::from_name(name).ok_or_else(|| format!("invalid event {name:?}"))?;
         let address = address(field("address")?)?;
         let bytes = number(field("size")?, "size")?;
         let alignment = number(field("alignment")?, "alignment")?;
@@ -128,20 +123,18 @@ impl FromStr for AllocationEvent {
 impl FromStr for Site {
     type Err = String;
 
-    #[inline]
     fn from_str(text: &str) -> Result<Self, String> {
         let mut parts = text.rsplitn(3, ':');
         let mut part = || parts.next().unwrap_or_default();
         let (column, line, file) = (part().parse(), part().parse(), part());
         match (line, column) {
             (Ok(line), Ok(column)) if !file.is_empty() => Ok(Self { file: file.to_owned().into(), line, column }),
-            _ => Err(format!("{text:?} is no line of code")),
+            _ => Err(format!("invalid call site {text:?}")),
         }
     }
 }
 
 impl fmt::Display for AllocationEvent {
-    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { kind, nanoseconds, address, bytes, alignment, stream, site } = self;
         write!(formatter, "{nanoseconds} {} {address:#x} {bytes} {alignment} {stream}", kind.name())?;
@@ -150,19 +143,16 @@ impl fmt::Display for AllocationEvent {
 }
 
 impl fmt::Display for Site {
-    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "{}:{}:{}", self.file, self.line, self.column)
     }
 }
 
-#[inline]
 fn number<T: FromStr>(text: &str, name: &str) -> Result<T, String> {
-    text.parse().map_err(|_| format!("{text:?} is no {name}"))
+    text.parse().map_err(|_| format!("invalid {name} {text:?}"))
 }
 
-#[inline]
 fn address(text: &str) -> Result<u64, String> {
-    let digits = text.strip_prefix("0x").ok_or_else(|| format!("{text:?} is no address"))?;
-    u64::from_str_radix(digits, 16).map_err(|_| format!("{text:?} is no address"))
+    let digits = text.strip_prefix("0x").ok_or_else(|| format!("invalid address {text:?}"))?;
+    u64::from_str_radix(digits, 16).map_err(|_| format!("invalid address {text:?}"))
 }

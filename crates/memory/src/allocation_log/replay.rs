@@ -1,4 +1,4 @@
-//! A log once more, on a resource.
+//! Replaying a log on a resource.
 
 use std::collections::HashMap;
 
@@ -7,25 +7,25 @@ use curium_driver::{Context, DevicePointer, Result, Stream};
 use super::{AllocationEvent, AllocationLog, EventKind};
 use crate::resource::Resource;
 
-/// What came of a log that was replayed.
+/// The result of a replay.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct Replay {
-    /// The allocations that succeeded.
+    /// The number of successful allocations.
     pub allocations: u64,
-    /// The allocations that failed for want of memory.
+    /// The number of allocations that failed with out-of-memory.
     pub failures: u64,
-    /// The frees.
+    /// The number of frees.
     pub frees: u64,
-    /// The frees of memory that the log does not see allocated, which were left out.
+    /// The number of skipped frees, whose allocation is not in the log.
     pub unknown_frees: u64,
-    /// The allocations that were in use at the end of the log, and were freed then.
+    /// The number of allocations that were live at the end of the log. They were freed then.
     pub left: u64,
-    /// The most bytes that were in use.
+    /// The peak of the bytes in use.
     pub peak_bytes: u64,
 }
 
-/// What is in use during a replay. It is freed at the end, whichever.
+/// Live allocations of a replay, which are freed at its end.
 struct Playing<'a, R: Resource> {
     resource: &'a R,
     context: &'a Context,
@@ -43,13 +43,12 @@ struct Block {
 }
 
 impl AllocationLog {
-    /// Allocates and frees on `resource` as the log says, on a stream of `context` for each stream of the log, and frees what is left.
-    /// An allocation that fails for want of memory is counted, and one that failed in the log is tried.
+    /// Replays the allocations and frees on `resource`, with a stream of `context` for each stream of the log, and frees the remaining
+    /// ones. Out-of-memory errors are counted, and allocations that failed in the log are retried.
     ///
     /// # Errors
     ///
     /// Any other error of the resource.
-    #[inline]
     pub fn replay(&self, resource: &impl Resource, context: &Context) -> Result<Replay> {
         let mut playing = Playing {
             resource,
@@ -67,10 +66,9 @@ impl AllocationLog {
 }
 
 impl<R: Resource> Playing<'_, R> {
-    #[inline]
     fn play(&mut self, event: &AllocationEvent) -> Result<()> {
-        // The resource has segments of its own.
-        if event.kind.is_of_segment() {
+        // The resource has its own segments.
+        if event.kind.is_segment_event() {
             return Ok(());
         }
         let stream = self.stream(event.stream)?;
@@ -95,7 +93,6 @@ impl<R: Resource> Playing<'_, R> {
         }
     }
 
-    #[inline]
     fn allocate(&mut self, event: &AllocationEvent, stream: Stream) -> Result<()> {
         let Some(pointer) = self.attempt(event, &stream)? else { return Ok(()) };
         self.replay.allocations += 1;
@@ -103,7 +100,7 @@ impl<R: Resource> Playing<'_, R> {
         self.replay.peak_bytes = self.replay.peak_bytes.max(self.live_bytes);
         let block = Block { pointer, bytes: event.bytes, alignment: event.alignment, stream };
         match self.live.insert(event.address, block) {
-            // The log has lost a free.
+            // The log lost the free.
             Some(before) => {
                 self.live_bytes -= before.bytes as u64;
                 self.free(&before)
@@ -112,8 +109,7 @@ impl<R: Resource> Playing<'_, R> {
         }
     }
 
-    /// Memory, or nothing if there is none.
-    #[inline]
+    /// Allocates memory, or returns `None` if it is out of memory.
     fn attempt(&mut self, event: &AllocationEvent, stream: &Stream) -> Result<Option<DevicePointer<u8>>> {
         match self.resource.allocate(stream, event.bytes, event.alignment) {
             Ok(pointer) => Ok(Some(pointer)),
@@ -125,13 +121,11 @@ impl<R: Resource> Playing<'_, R> {
         }
     }
 
-    #[inline]
     fn free(&self, block: &Block) -> Result<()> {
-        // SAFETY: the block came from this resource with these figures on this stream, and nothing uses it.
+        // SAFETY: the block came from this resource with this size and alignment on this stream, and nothing uses it.
         unsafe { self.resource.deallocate(&block.stream, block.pointer, block.bytes, block.alignment) }
     }
 
-    #[inline]
     fn stream(&mut self, number: u64) -> Result<Stream> {
         if let Some(stream) = self.streams.get(&number) {
             return Ok(stream.clone());
@@ -141,7 +135,6 @@ impl<R: Resource> Playing<'_, R> {
         Ok(stream)
     }
 
-    #[inline]
     fn end(&mut self) -> Result<()> {
         let left = std::mem::take(&mut self.live);
         self.replay.left = left.len() as u64;

@@ -1,27 +1,26 @@
-//! How much memory was in use when.
+//! Memory use over time.
 
 use std::collections::BTreeMap;
 
 use super::{AllocationLog, EventKind};
 
-/// The memory that was in use after an event of a log.
+/// The memory in use after an event.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct UsageSample {
-    /// When, in nanoseconds since the beginning of the log.
+    /// The time in nanoseconds since the start of the log.
     pub nanoseconds: u64,
     /// The bytes in use.
     pub live_bytes: u64,
-    /// How many allocations were in use.
+    /// The number of live allocations.
     pub live: u64,
-    /// The bytes from the first that was in use to the last: what lies between and is not in use is scattered.
+    /// The span from the first to the last byte in use: unused memory within is fragmented.
     pub span_bytes: u64,
 }
 
 impl AllocationLog {
-    /// What was in use after each event. Frees of memory that the log does not see allocated do not count.
+    /// Returns the memory use after each event. Frees without an allocation in the log are ignored.
     #[must_use]
-    #[inline]
     pub fn usage(&self) -> Vec<UsageSample> {
         let mut live: BTreeMap<u64, u64> = BTreeMap::new();
         let mut live_bytes = 0;

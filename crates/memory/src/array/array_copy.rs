@@ -1,4 +1,4 @@
-//! A copy between a region of an array and memory, by itself or in a batch.
+//! Copies between an array and memory, alone or in a batch.
 
 use std::sync::Arc;
 
@@ -11,36 +11,34 @@ use curium_driver::sys::{
 use curium_driver::{Context, Result, Stream, call};
 
 use super::{Array, ArrayHandle, Uses};
-use crate::copy::{BoxCopy, CopyOptions, grid, peer};
+use crate::copy::{BoxCopy, CopyOptions, peer, pitched};
 
-/// A region of an array, and rows and layers in memory that are copied to it or from it.
+/// Copies between an array and memory, alone or in a batch.
 pub(super) struct ArrayCopy<'a> {
     operation: &'static str,
     array: &'a Arc<ArrayHandle>,
     uses: &'a Uses,
     /// The first element, row and layer of the region.
     origin: [usize; 3],
-    /// The bytes of an element.
+    /// The size of an element in bytes.
     element: usize,
-    memory: grid::End<'a>,
+    memory: pitched::End<'a>,
     is_to_array: bool,
 }
 
 impl<'a> ArrayCopy<'a> {
-    /// A copy between the region at `origin` and `memory`, as many rows and layers of whole elements, which are in the array.
-    #[inline]
+    /// Creates a copy between the region at `origin` and `memory`, which has the same extent. The region must be in bounds.
     pub(super) fn new<T>(
         operation: &'static str,
         (array, origin): (&'a Array<T>, [usize; 3]),
-        memory: grid::End<'a>,
+        memory: pitched::End<'a>,
         is_to_array: bool,
     ) -> Self {
         let (array, uses, element) = (&array.handle, &**array.uses(), size_of::<T>());
         Self { operation, array, uses, origin, element, memory, is_to_array }
     }
 
-    /// Puts the copy on `stream`.
-    #[inline]
+    /// Enqueues the copy on `stream`.
     pub(super) fn run(&self, stream: &Stream) -> Result<()> {
         let mut guard = AccessGuard::new(stream)?;
         self.prepare(&mut guard)?;
@@ -49,8 +47,7 @@ impl<'a> ArrayCopy<'a> {
         Ok(())
     }
 
-    /// The operand of a batch that is the array: all lengths are in its elements.
-    #[inline]
+    /// Returns the array operand of a batch; lengths are in its elements.
     fn array_operand(&self) -> CUmemcpy3DOperand {
         let [x, y, z] = self.origin;
         let array =
@@ -61,8 +58,7 @@ impl<'a> ArrayCopy<'a> {
         }
     }
 
-    /// The operand that is memory, in elements of the array.
-    #[inline]
+    /// Returns the memory operand, in elements of the array.
     fn memory_operand(&self, options: CopyOptions) -> CUmemcpy3DOperand {
         let (place, hints) = (&self.memory.place, options.to_raw());
         let ptr = CUmemcpy3DOperand_st__bindgen_ty_1__bindgen_ty_1 {
@@ -79,7 +75,6 @@ impl<'a> ArrayCopy<'a> {
 }
 
 impl BoxCopy for ArrayCopy<'_> {
-    #[inline]
     fn prepare(&self, guard: &mut AccessGuard<'_>) -> Result<()> {
         let (own, memory) = (self.uses.stream(), &self.memory.end);
         if !memory.is_everywhere() && own.device().as_raw() != memory.stream().device().as_raw() {
@@ -95,12 +90,10 @@ impl BoxCopy for ArrayCopy<'_> {
         }
     }
 
-    #[inline]
     fn is_at(&self, stream: &Stream) -> bool {
         self.uses.stream().context().shares_objects_with(stream.context()) && self.memory.end.is_at(stream)
     }
 
-    #[inline]
     fn operation(&self, options: CopyOptions) -> CUDA_MEMCPY3D_BATCH_OP {
         let (place, hints) = (&self.memory.place, options.to_raw());
         let (array, memory) = (self.array_operand(), self.memory_operand(options));
@@ -109,7 +102,6 @@ impl BoxCopy for ArrayCopy<'_> {
         CUDA_MEMCPY3D_BATCH_OP { src, dst, extent, srcAccessOrder: hints.srcAccessOrder, flags: hints.flags }
     }
 
-    #[inline]
     fn enqueue(&self, stream: &Stream) -> Result<()> {
         let (place, array, address, [x, y, z]) =
             (&self.memory.place, self.array.raw, self.memory.end.address, self.origin);
@@ -136,12 +128,11 @@ impl BoxCopy for ArrayCopy<'_> {
             false if self.is_to_array => Some((own, other)),
             false => Some((other, own)),
         };
-        // SAFETY: the region is in the array, the memory has these rows and layers, both are of these contexts and live on this stream,
-        // which has waited for all that the copy must wait for.
+        // SAFETY: the region and the memory are in bounds, belong to these contexts and are live on this stream, which has waited for
+        // everything the copy depends on.
         unsafe { put(stream, &copy, contexts) }
     }
 
-    #[inline]
     fn record(&self, guard: &mut AccessGuard<'_>) {
         if self.is_to_array {
             self.memory.end.tracked.after_read(guard);
@@ -153,25 +144,23 @@ impl BoxCopy for ArrayCopy<'_> {
     }
 }
 
-/// Puts a copy on `stream`; from the second context to the first if they are named, which it must be if one side is not of the stream's.
+/// Enqueues a copy on `stream`. The contexts of target and source must be given if one of them is not the stream's.
 ///
 /// # Safety
 ///
-/// Both sides have what is copied, are of the contexts, live until the copy is done, and the stream has waited for all that it must wait
-/// for.
-#[inline]
+/// Both operands are in bounds, belong to the contexts, and are live until the copy is done. The stream has waited for everything the copy
+/// depends on.
 pub(super) unsafe fn put(stream: &Stream, copy: &CUDA_MEMCPY3D, contexts: Option<(&Context, &Context)>) -> Result<()> {
     let Some((to, from)) = contexts else {
-        // SAFETY: the caller vouches for both sides.
+        // SAFETY: the caller guarantees both operands.
         return unsafe { call!(stream.driver(), cuMemcpy3DAsync_v2(copy, stream.as_raw())) };
     };
     let copy = between(copy, to, from);
-    // SAFETY: the caller vouches for both sides and their contexts.
+    // SAFETY: the caller guarantees both operands and their contexts.
     unsafe { call!(stream.driver(), cuMemcpy3DPeerAsync(&raw const copy, stream.as_raw())) }
 }
 
-/// The copy as one between contexts.
-#[inline]
+/// Returns the copy as one between contexts.
 fn between(copy: &CUDA_MEMCPY3D, to: &Context, from: &Context) -> CUDA_MEMCPY3D_PEER {
     CUDA_MEMCPY3D_PEER {
         srcXInBytes: copy.srcXInBytes,

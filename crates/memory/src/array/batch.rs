@@ -1,46 +1,46 @@
-//! Regions of arrays in batches of copies.
+//! Batched copies of array regions.
 
 use curium_driver::{Error, Result};
 
 use super::array_copy::ArrayCopy;
 use super::{Array, ArrayRegion, Texel};
-use crate::copy::{CopyBatch, grid};
-use crate::{Grid, GridMut};
+use crate::copy::{CopyBatch, pitched};
+use crate::{PitchedSlice, PitchedSliceMut};
 
 impl<'a> CopyBatch<'a> {
-    /// Adds a copy of the rows and layers of `source` to as large a region of `array`, which begins at the element, row and layer
-    /// `origin`.
+    /// Adds a copy of `source` to the region of `array` that starts at element, row and layer `origin` and has the same extent.
     ///
     /// # Errors
     ///
-    /// An argument error if the region is not in the array, or if the rows of `source` begin within elements.
-    #[inline]
-    pub fn copy_to_array<T: Texel>(self, array: &'a Array<T>, origin: [usize; 3], source: Grid<'a, T>) -> Result<Self> {
+    /// An argument error if the region is out of bounds, or if a row of `source` starts inside an element.
+    pub fn copy_to_array<T: Texel>(
+        self,
+        array: &'a Array<T>,
+        origin: [usize; 3],
+        source: PitchedSlice<'a, T>,
+    ) -> Result<Self> {
         self.with_array("CopyBatch::copy_to_array", (array, origin), source.end(), true)
     }
 
-    /// Adds a copy of a region of `array`, which begins at the element, row and layer `origin`, to the rows and layers of `target`, of
-    /// which it has as many.
+    /// Adds a copy of the region of `array` that starts at element, row and layer `origin` to `target`, which has the same extent.
     ///
     /// # Errors
     ///
     /// As for [`CopyBatch::copy_to_array`].
-    #[inline]
     pub fn copy_from_array<T: Texel>(
         self,
-        target: GridMut<'a, T>,
+        target: PitchedSliceMut<'a, T>,
         array: &'a Array<T>,
         origin: [usize; 3],
     ) -> Result<Self> {
         self.with_array("CopyBatch::copy_from_array", (array, origin), target.into_end(), false)
     }
 
-    #[inline]
     fn with_array<T: Texel>(
         self,
         operation: &'static str,
         (array, origin): (&'a Array<T>, [usize; 3]),
-        memory: grid::End<'a>,
+        memory: pitched::End<'a>,
         is_to_array: bool,
     ) -> Result<Self> {
         let (element, place) = (size_of::<T>(), &memory.place);

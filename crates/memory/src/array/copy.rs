@@ -2,93 +2,88 @@
 
 use std::ffi::c_void;
 
+use curium_driver::extend::PASS_THE_SCOPE;
 use curium_driver::hazard::AccessGuard;
 use curium_driver::sys::{CUDA_MEMCPY3D, CUmemorytype};
-use curium_driver::{Context, Error, PASS_THE_SCOPE, Result, Stream};
+use curium_driver::{Context, Error, Result, Stream};
 
 use super::array_copy::{ArrayCopy, put};
 use super::{Array, ArrayRegion, Texel};
 use crate::capture_advice::READ_LATER;
-use crate::copy::{grid, host, peer};
+use crate::copy::{host, peer, pitched};
 use crate::{AsDeviceSlice, AsDeviceSliceMut, wait};
 
-/// One side of a copy.
+/// One operand of a copy.
 #[derive(Clone, Copy)]
 enum Side<'a, T> {
     Array(&'a Array<T>, [usize; 3]),
-    /// Elements without gaps.
+    /// Elements without padding.
     Host(*mut c_void),
 }
 
 impl<T: Texel> Array<T> {
-    /// Copies `source` to the array: row by row, layer by layer, without gaps. Waits until the copy is done.
+    /// Copies `source` to the array, row by row and layer by layer, without padding. Waits until the copy is done.
     ///
     /// CUDA: `cuMemcpy3DAsync_v2`, `cuStreamSynchronize`.
     ///
     /// # Errors
     ///
-    /// An argument error unless there are as many elements as the array has.
+    /// An argument error if the number of elements differs.
     #[doc(alias = "cuMemcpyHtoA")]
-    #[inline]
     pub fn copy_from_slice(&self, source: &[T]) -> Result<()> {
         self.stream().expect_captured("Array::copy_from_slice", "use `copy_from_slice_on(scope, …)`")?;
         self.copy_from_slice_on(self.stream(), source)
     }
 
-    /// As [`Array::copy_from_slice`], on any stream. In a capture the graph keeps a copy of `source`, and copies that in each launch.
+    /// Like [`Array::copy_from_slice`], on the given stream. In a capture, the graph keeps a copy of `source` and uploads it at each
+    /// launch.
     ///
     /// # Errors
     ///
     /// As for [`Array::copy_from_slice`].
-    #[inline]
     pub fn copy_from_slice_on(&self, stream: &Stream, source: &[T]) -> Result<()> {
         self.copy_region_from_slice_on(stream, ArrayRegion::whole(self.shape()), source)
     }
 
-    /// Copies the array to `target`: row by row, layer by layer, without gaps. Waits until the copy is done.
+    /// Copies the array to `target`, row by row and layer by layer, without padding. Waits until the copy is done.
     ///
     /// CUDA: `cuMemcpy3DAsync_v2`, `cuStreamSynchronize`.
     ///
     /// # Errors
     ///
-    /// An argument error unless there is room for as many elements as the array has; the error of any work of the context that failed
-    /// before.
+    /// An argument error if the number of elements differs; an error of earlier work of the context.
     #[doc(alias = "cuMemcpyAtoH")]
-    #[inline]
     pub fn copy_to_slice(&self, target: &mut [T]) -> Result<()> {
         self.stream().expect_captured("Array::copy_to_slice", READ_LATER)?;
         self.copy_to_slice_on(self.stream(), target)
     }
 
-    /// As [`Array::copy_to_slice`], on any stream.
+    /// Like [`Array::copy_to_slice`], on the given stream.
     ///
     /// # Errors
     ///
     /// As for [`Array::copy_to_slice`]; an argument error if the stream is being captured.
-    #[inline]
     pub fn copy_to_slice_on(&self, stream: &Stream, target: &mut [T]) -> Result<()> {
         self.copy_region_to_slice_on(stream, ArrayRegion::whole(self.shape()), target)
     }
 
-    /// A copy of the array on the host. Waits until it is there.
+    /// Copies the array to a vector. Waits until the copy is done.
     ///
     /// CUDA: `cuMemcpy3DAsync_v2`, `cuStreamSynchronize`.
     ///
     /// # Errors
     ///
-    /// The error of any work of the context that failed before.
-    #[inline]
+    /// An error of earlier work of the context.
     pub fn to_vec(&self) -> Result<Vec<T>> {
         self.stream().expect_captured("Array::to_vec", READ_LATER)?;
         self.to_vec_on(self.stream())
     }
 
-    /// As [`Array::to_vec`], on any stream.
+    /// Like [`Array::to_vec`], on the given stream.
     ///
     /// # Errors
     ///
     /// As for [`Array::to_vec`]; an argument error if the stream is being captured.
-    #[inline]
     pub fn to_vec_on(&self, stream: &Stream) -> Result<Vec<T>> {
         let mut target = bytemuck::zeroed_vec(self.len());
         self.copy_to_slice_on(stream, &mut target)?;
@@ -101,21 +96,19 @@ impl<T: Texel> Array<T> {
     ///
     /// # Errors
     ///
-    /// An argument error unless the region is in the array, and there are as many elements as it has.
-    #[inline]
+    /// An argument error if the region is out of bounds or the number of elements differs.
     pub fn copy_region_from_slice(&self, region: ArrayRegion, source: &[T]) -> Result<()> {
         let instead = "use `copy_region_from_slice_on(scope, …)`";
         self.stream().expect_captured("Array::copy_region_from_slice", instead)?;
         self.copy_region_from_slice_on(self.stream(), region, source)
     }
 
-    /// As [`Array::copy_region_from_slice`], on any stream. In a capture the graph keeps a copy of `source`, and copies that in each
+    /// Like [`Array::copy_region_from_slice`], on the given stream. In a capture, the graph keeps a copy of `source` and uploads it at each
     /// launch.
     ///
     /// # Errors
     ///
     /// As for [`Array::copy_region_from_slice`].
-    #[inline]
     pub fn copy_region_from_slice_on(&self, stream: &Stream, region: ArrayRegion, source: &[T]) -> Result<()> {
         const OPERATION: &str = "Array::copy_region_from_slice";
         self.check(OPERATION, region, source.len())?;
@@ -138,19 +131,17 @@ impl<T: Texel> Array<T> {
     ///
     /// # Errors
     ///
-    /// An argument error unless the region is in the array, and there is room for as many elements as it has.
-    #[inline]
+    /// An argument error if the region is out of bounds or the number of elements differs.
     pub fn copy_region_to_slice(&self, region: ArrayRegion, target: &mut [T]) -> Result<()> {
         self.stream().expect_captured("Array::copy_region_to_slice", READ_LATER)?;
         self.copy_region_to_slice_on(self.stream(), region, target)
     }
 
-    /// As [`Array::copy_region_to_slice`], on any stream.
+    /// Like [`Array::copy_region_to_slice`], on the given stream.
     ///
     /// # Errors
     ///
     /// As for [`Array::copy_region_to_slice`]; an argument error if the stream is being captured.
-    #[inline]
     pub fn copy_region_to_slice_on(&self, stream: &Stream, region: ArrayRegion, target: &mut [T]) -> Result<()> {
         const OPERATION: &str = "Array::copy_region_to_slice";
         self.check(OPERATION, region, target.len())?;
@@ -164,29 +155,27 @@ impl<T: Texel> Array<T> {
         wait::until_done(stream)
     }
 
-    /// Copies `source`, which has as many elements and may be on another device, to a region of the array. Returns when the copy is on
-    /// the array's stream.
+    /// Copies `source`, which has as many elements and may be on another device, to a region of the array. Returns once the copy is
+    /// enqueued on the array's stream.
     ///
     /// CUDA: `cuMemcpy3DAsync_v2`, `cuMemcpy3DPeerAsync`.
     ///
     /// # Errors
     ///
-    /// An argument error unless the region is in the array and the source has as many elements.
+    /// An argument error if the region is out of bounds or the number of elements differs.
     #[doc(alias = "cuMemcpyDtoA")]
-    #[inline]
     pub fn copy_from_device(&self, region: ArrayRegion, source: &impl AsDeviceSlice<Element = T>) -> Result<()> {
         self.stream().expect_captured("Array::copy_from_device", "use `copy_from_device_on(scope, …)`")?;
         self.copy_from_device_on(self.stream(), region, source)
     }
 
-    /// As [`Array::copy_from_device`], on any stream.
+    /// Like [`Array::copy_from_device`], on the given stream.
     ///
     /// CUDA: `cuMemcpy3DAsync_v2`, `cuMemcpy3DPeerAsync`.
     ///
     /// # Errors
     ///
     /// As for [`Array::copy_from_device`].
-    #[inline]
     pub fn copy_from_device_on(
         &self,
         stream: &Stream,
@@ -198,33 +187,31 @@ impl<T: Texel> Array<T> {
         let source = source.as_device_slice();
         self.check(OPERATION, region, source.len())?;
         self.driver().expect_same(source.stream().driver(), OPERATION)?;
-        let memory = grid::End { end: source.end(), place: tight::<T>(region.extent) };
+        let memory = pitched::End { end: source.end(), place: tight::<T>(region.extent) };
         ArrayCopy::new(OPERATION, (self, region.origin), memory, true).run(stream)
     }
 
-    /// Copies a region of the array to `target`, which has as many elements and may be on another device. Returns when the copy is on the
-    /// array's stream.
+    /// Copies a region of the array to `target`, which has as many elements and may be on another device. Returns once the copy is enqueued
+    /// on the array's stream.
     ///
     /// CUDA: `cuMemcpy3DAsync_v2`, `cuMemcpy3DPeerAsync`.
     ///
     /// # Errors
     ///
-    /// An argument error unless the region is in the array and the target has as many elements.
+    /// An argument error if the region is out of bounds or the number of elements differs.
     #[doc(alias = "cuMemcpyAtoD")]
-    #[inline]
     pub fn copy_to_device(&self, region: ArrayRegion, target: &mut impl AsDeviceSliceMut<Element = T>) -> Result<()> {
         self.stream().expect_captured("Array::copy_to_device", "use `copy_to_device_on(scope, …)`")?;
         self.copy_to_device_on(self.stream(), region, target)
     }
 
-    /// As [`Array::copy_to_device`], on any stream.
+    /// Like [`Array::copy_to_device`], on the given stream.
     ///
     /// CUDA: `cuMemcpy3DAsync_v2`, `cuMemcpy3DPeerAsync`.
     ///
     /// # Errors
     ///
     /// As for [`Array::copy_to_device`].
-    #[inline]
     pub fn copy_to_device_on(
         &self,
         stream: &Stream,
@@ -236,33 +223,31 @@ impl<T: Texel> Array<T> {
         let target = target.as_device_slice_mut();
         self.check(OPERATION, region, target.len())?;
         self.driver().expect_same(target.stream().driver(), OPERATION)?;
-        let memory = grid::End { end: target.into_end(), place: tight::<T>(region.extent) };
+        let memory = pitched::End { end: target.into_end(), place: tight::<T>(region.extent) };
         ArrayCopy::new(OPERATION, (self, region.origin), memory, false).run(stream)
     }
 
-    /// Copies a region of another array, which may be on another device, to the place of this one that begins at `origin`. Returns when
-    /// the copy is on this array's stream.
+    /// Copies a region of another array, which may be on another device, to the region of this one that starts at `origin`. Returns once
+    /// the copy is enqueued on this array's stream.
     ///
     /// CUDA: `cuMemcpy3DAsync_v2`, `cuMemcpy3DPeerAsync`.
     ///
     /// # Errors
     ///
-    /// An argument error unless the region is in the other array and its place in this one, and the two are not the same.
+    /// An argument error if a region is out of bounds, or if both arrays are the same.
     #[doc(alias = "cuMemcpyAtoA")]
-    #[inline]
     pub fn copy_from_array(&self, origin: [usize; 3], source: &Self, region: ArrayRegion) -> Result<()> {
         self.stream().expect_captured("Array::copy_from_array", "use `copy_from_array_on(scope, …)`")?;
         self.copy_from_array_on(self.stream(), origin, source, region)
     }
 
-    /// As [`Array::copy_from_array`], on any stream.
+    /// Like [`Array::copy_from_array`], on the given stream.
     ///
     /// CUDA: `cuMemcpy3DAsync_v2`, `cuMemcpy3DPeerAsync`.
     ///
     /// # Errors
     ///
     /// As for [`Array::copy_from_array`].
-    #[inline]
     pub fn copy_from_array_on(
         &self,
         stream: &Stream,
@@ -282,7 +267,7 @@ impl<T: Texel> Array<T> {
         if is_apart && self.stream().device().as_raw() != source.stream().device().as_raw() {
             peer::connect(contexts.0, contexts.1)?;
         }
-        // SAFETY: both regions are in their arrays, which are of these contexts, and the stream has waited for all that both must wait for.
+        // SAFETY: both regions are in bounds, the arrays belong to these contexts, and the stream has waited for everything both depend on.
         let enqueue = || unsafe { copy(stream, to, from, region.extent, is_apart.then_some(contexts)) };
         let mut guard = AccessGuard::new(stream)?;
         guard.keep(&self.handle);
@@ -300,16 +285,17 @@ impl<T: Texel> Array<T> {
         Ok(())
     }
 
-    /// An argument error unless work on `stream` reaches the array by itself.
-    #[inline]
+    /// Returns an argument error unless work on `stream` can access the array directly.
     fn expect_own_device(&self, operation: &'static str, stream: &Stream) -> Result<()> {
         if self.stream().context().shares_objects_with(stream.context()) {
             return Ok(());
         }
-        Err(Error::argument(operation, format!("{stream:?} is of another context than the array")))
+        Err(Error::argument(
+            operation,
+            format!("context mismatch (the array belongs to another context than {stream:?})"),
+        ))
     }
 
-    #[inline]
     fn check(&self, operation: &'static str, region: ArrayRegion, len: usize) -> Result<()> {
         region.check(operation, self.shape())?;
         let count = region.len();
@@ -318,13 +304,12 @@ impl<T: Texel> Array<T> {
         }
         Err(Error::argument(
             operation,
-            format!("length mismatch (the region has {count} elements, the other side has {len})"),
+            format!("length mismatch (the region has {count} elements, the other operand has {len})"),
         ))
     }
 }
 
 impl<T: Texel> Side<'_, T> {
-    #[inline]
     fn source(&self, raw: &mut CUDA_MEMCPY3D, [width, rows, _]: [usize; 3]) {
         let size = size_of::<T>();
         (raw.srcPitch, raw.srcHeight) = (width * size, rows);
@@ -340,7 +325,6 @@ impl<T: Texel> Side<'_, T> {
         }
     }
 
-    #[inline]
     fn target(&self, raw: &mut CUDA_MEMCPY3D, [width, rows, _]: [usize; 3]) {
         let size = size_of::<T>();
         (raw.dstPitch, raw.dstHeight) = (width * size, rows);
@@ -357,19 +341,18 @@ impl<T: Texel> Side<'_, T> {
     }
 }
 
-/// Elements without gaps.
-#[inline]
-const fn tight<T>([width, height, depth]: [usize; 3]) -> grid::Place {
+/// Elements without padding.
+const fn tight<T>([width, height, depth]: [usize; 3]) -> pitched::Place {
     let width = width * size_of::<T>();
-    grid::Place { width, height, depth, pitch: width, layer: height }
+    pitched::Place { width, height, depth, pitch: width, layer: height }
 }
 
-/// Puts a copy of `extent` elements, rows and layers on `stream`; between contexts if they are named.
+/// Enqueues a copy of `extent` elements, rows and layers on `stream`, between contexts if they are given.
 ///
 /// # Safety
 ///
-/// Both sides have them, are of the contexts, live until the copy is done, and the stream has waited for all that the copy must wait for.
-#[inline]
+/// Both operands are in bounds, belong to the contexts, and are live until the copy is done. The stream has waited for everything the copy
+/// depends on.
 unsafe fn copy<T: Texel>(
     stream: &Stream,
     to: Side<'_, T>,
@@ -382,7 +365,7 @@ unsafe fn copy<T: Texel>(
         CUDA_MEMCPY3D { WidthInBytes: width * size_of::<T>(), Height: rows, Depth: layers, ..CUDA_MEMCPY3D::default() };
     to.target(&mut raw, extent);
     from.source(&mut raw, extent);
-    // SAFETY: the caller vouches for both sides.
+    // SAFETY: the caller guarantees both operands.
     let result = unsafe { put(stream, &raw, contexts) };
     result.map_err(|error| error.about(format!("{extent:?} elements of {}", T::FORMAT)))
 }

@@ -1,16 +1,16 @@
-//! An image in falling sizes.
+//! Mipmapped arrays.
 
 use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
+use curium_driver::extend::release;
 use curium_driver::sys::{CUDA_ARRAY_MEMORY_REQUIREMENTS, CUmipmappedArray};
-use curium_driver::{Device, Driver, Error, Result, Returned, Stream, call, release};
+use curium_driver::{Device, Driver, Error, Result, Returned, Stream, call};
 
 use super::{Array, ArrayFlags, ArrayHandle, ArrayMemoryRequirements, ArrayShape, Owner, Texel, Uses, described};
 
-/// An array and smaller versions of it: each level has half the extents of the one before. Textures of it are read at the level that
-/// fits.
+/// A mipmapped array: each level has half the extents of the previous one. Textures read it at the level that fits.
 pub struct MipmappedArray<T> {
     handle: Arc<MipmappedHandle>,
     shape: ArrayShape,
@@ -26,39 +26,38 @@ pub(crate) struct MipmappedHandle {
     owner: MipmappedOwner,
 }
 
-/// What ends a mipmapped array.
+/// The owner of a mipmapped array.
 enum MipmappedOwner {
-    /// Its handle.
+    /// The handle.
     Handle,
-    /// Its handle, before the memory that the elements lie in, which is another interface's.
+    /// The handle, destroyed before the external memory that holds the elements.
     #[cfg(feature = "interop")]
     External { _memory: crate::external::ExternalMemory },
-    /// Somebody else.
+    /// Other code.
     Foreign,
 }
 
-// SAFETY: the pointer is a name that only the driver looks behind, from any thread.
+// SAFETY: the handle is opaque to the host, and the driver accepts it on any thread.
 unsafe impl Send for MipmappedHandle {}
 // SAFETY: as for `Send`.
 unsafe impl Sync for MipmappedHandle {}
 
 impl<T: Texel> MipmappedArray<T> {
-    /// An array of this shape with `levels` levels, that itself included. What it holds is undefined.
+    /// Allocates an array with `levels` levels and undefined contents. Level 0 has the whole shape.
     ///
     /// CUDA: `cuMipmappedArrayCreate`.
     ///
     /// # Errors
     ///
-    /// An argument error for a shape without elements, for no level, and for more levels than the shape can have; otherwise as for
+    /// An argument error for a shape without elements, for 0 levels, or for more levels than the shape allows; otherwise as for
     /// [`Array::new`].
     #[doc(alias = "cuMipmappedArrayCreate")]
-    #[inline]
     pub fn new(stream: &Stream, shape: ArrayShape, levels: u32, flags: ArrayFlags) -> Result<Self> {
         check_levels("MipmappedArray::new", shape, levels)?;
         let (uses, descriptor) = (Uses::new("MipmappedArray::new", stream)?, shape.to_raw::<T>(flags));
         let raw = stream.context().entered(|driver| {
             let mut raw = std::ptr::null_mut();
-            // SAFETY: `raw` and `descriptor` are valid places, and the context is current.
+            // SAFETY: `raw` and `descriptor` are valid pointers, and the context is current.
             unsafe { call!(driver, cuMipmappedArrayCreate(&raw mut raw, &raw const descriptor, levels)) }?;
             Ok(raw)
         });
@@ -66,33 +65,31 @@ impl<T: Texel> MipmappedArray<T> {
         Ok(Self::of(MipmappedHandle { raw, uses, owner: MipmappedOwner::Handle }, (shape, levels, flags)))
     }
 
-    /// A mipmapped array of `levels` levels that was made elsewhere and stays somebody else's, such as one of a graphics library.
+    /// Wraps a mipmapped array of `levels` levels that other code owns, such as a graphics library.
     ///
     /// CUDA: `cuMipmappedArrayGetLevel`, `cuArray3DGetDescriptor_v2`.
     ///
     /// # Safety
     ///
-    /// - `raw` is a mipmapped array of the stream's context with as many levels, which lives for as long as the result and its levels.
-    /// - Uses of it elsewhere are ordered before or after those by the result.
+    /// - `raw` is a mipmapped array of the stream's context with `levels` levels that outlives the result and its levels.
+    /// - Other uses of it are ordered with those through the result.
     ///
     /// # Errors
     ///
-    /// An argument error if its elements are not of type `T`, and for no level or more than the array can have.
-    #[inline]
+    /// An argument error if the elements are not of type `T`, for 0 levels, or for more levels than the shape allows.
     pub unsafe fn from_raw_borrowed(stream: &Stream, raw: CUmipmappedArray, levels: u32) -> Result<Self> {
         let mut whole = std::ptr::null_mut();
-        // SAFETY: `whole` is a valid place for the answer, and the caller vouches for the array.
+        // SAFETY: `whole` is a valid pointer, and the caller guarantees that the array is live.
         unsafe { call!(stream.driver(), cuMipmappedArrayGetLevel(&raw mut whole, raw, 0)) }?;
-        // SAFETY: the caller vouches for the array, whose level lives as long.
+        // SAFETY: the caller guarantees that the array is live, and the level with it.
         let (shape, flags) = unsafe { described::<T>("MipmappedArray::from_raw_borrowed", stream, whole) }?;
         check_levels("MipmappedArray::from_raw_borrowed", shape, levels)?;
         let handle = MipmappedHandle { raw, uses: Uses::of_another(stream), owner: MipmappedOwner::Foreign };
         Ok(Self::of(handle, (shape, levels, flags)))
     }
 
-    /// The array of `levels` levels that `raw`, which is given away, is in `memory`.
+    /// Takes ownership of the array `raw` of `levels` levels in `memory`.
     #[cfg(feature = "interop")]
-    #[inline]
     pub(crate) fn in_external(
         stream: &Stream,
         raw: CUmipmappedArray,
@@ -103,27 +100,25 @@ impl<T: Texel> MipmappedArray<T> {
         Self::of(MipmappedHandle { raw, uses: Uses::of_another(stream), owner }, form)
     }
 
-    #[inline]
     fn of(handle: MipmappedHandle, (shape, levels, flags): (ArrayShape, u32, ArrayFlags)) -> Self {
         Self { handle: Arc::new(handle), shape, flags, levels, _elements: PhantomData }
     }
 
-    /// One level: level 0 has the whole shape. It keeps the mipmapped array alive.
+    /// Returns a level; level 0 has the whole shape. The level keeps the mipmapped array alive.
     ///
     /// CUDA: `cuMipmappedArrayGetLevel`.
     ///
     /// # Errors
     ///
-    /// An argument error if there is no such level.
+    /// An argument error if `level` is out of bounds.
     #[doc(alias = "cuMipmappedArrayGetLevel")]
-    #[inline]
     pub fn level(&self, level: u32) -> Result<Array<T>> {
         if level >= self.levels {
             let reason = format!("level {level} of an array of {} levels", self.levels);
             return Err(Error::argument("MipmappedArray::level", reason));
         }
         let mut raw = std::ptr::null_mut();
-        // SAFETY: `raw` is a valid place for the answer, and the array is live.
+        // SAFETY: `raw` is a valid pointer, and the array is live.
         unsafe { call!(self.driver(), cuMipmappedArrayGetLevel(&raw mut raw, self.handle.raw, level)) }?;
         let handle = ArrayHandle { raw, owner: Owner::Mipmapped { _parent: Arc::clone(&self.handle) } };
         Ok(Array::of(handle, self.shape.level(level), self.flags, Arc::clone(&self.handle.uses)))
@@ -131,49 +126,43 @@ impl<T: Texel> MipmappedArray<T> {
 }
 
 impl<T> MipmappedArray<T> {
-    /// The extents of level 0.
+    /// Returns the shape of level 0.
     #[must_use]
-    #[inline]
     pub fn shape(&self) -> ArrayShape {
         self.shape
     }
 
-    /// The flags that the array was made with.
+    /// Returns the flags of the array.
     #[must_use]
-    #[inline]
     pub fn flags(&self) -> ArrayFlags {
         self.flags
     }
 
-    /// The number of levels.
+    /// Returns the number of levels.
     #[must_use]
-    #[inline]
     pub fn levels(&self) -> u32 {
         self.levels
     }
 
-    /// The stream that the levels copy on.
+    /// Returns the stream on which the levels copy.
     #[must_use]
-    #[inline]
     pub fn stream(&self) -> &Stream {
         self.handle.uses.stream()
     }
 
-    /// The driver.
+    /// Returns the driver.
     #[must_use]
-    #[inline]
     pub fn driver(&self) -> &Driver {
         self.stream().driver()
     }
 
-    /// The driver's handle, which stays this value's.
+    /// Returns the driver's handle, which this value keeps owning.
     #[must_use]
-    #[inline]
     pub fn as_raw(&self) -> CUmipmappedArray {
         self.handle.raw
     }
 
-    /// The memory that the array wants, if it was made with [`ArrayFlags::DEFERRED_MAPPING`].
+    /// Returns the size and alignment of the memory to map, if the array was created with [`ArrayFlags::DEFERRED_MAPPING`].
     ///
     /// CUDA: `cuMipmappedArrayGetMemoryRequirements`.
     ///
@@ -181,24 +170,22 @@ impl<T> MipmappedArray<T> {
     ///
     /// `CUDA_ERROR_INVALID_VALUE` for other arrays.
     #[doc(alias = "cuMipmappedArrayGetMemoryRequirements")]
-    #[inline]
     pub fn memory_requirements(&self, device: &Device) -> Result<ArrayMemoryRequirements> {
         let mut raw = CUDA_ARRAY_MEMORY_REQUIREMENTS::default();
         let array = self.as_raw();
-        // SAFETY: `raw` is a valid place, the array is live, and the device is only looked up.
+        // SAFETY: `raw` is a valid pointer, the array is live, and the driver only looks the device up.
         unsafe { call!(self.driver(), cuMipmappedArrayGetMemoryRequirements(&raw mut raw, array, device.as_raw())) }?;
         Ok(ArrayMemoryRequirements { bytes: raw.size, alignment: raw.alignment })
     }
 
-    /// Ends the array, which [`Drop`] does as well, and says whether it succeeded. Waits on the host for every use.
+    /// Destroys the array, as [`Drop`] does, and returns any error. Waits on the host for every use.
     ///
     /// CUDA: `cuMipmappedArrayDestroy`.
     ///
     /// # Errors
     ///
-    /// Gives the array back if one of its levels or a texture of it is left, or if the driver refuses.
+    /// Returns the array together with the error if a level or a texture of it exists, or the driver fails.
     #[doc(alias = "cuMipmappedArrayDestroy")]
-    #[inline]
     pub fn close(mut self) -> Result<(), Returned<Self>> {
         let Some(handle) = Arc::get_mut(&mut self.handle) else {
             return Err(Returned::new(self, Error::argument("MipmappedArray::close", "the array is still in use")));
@@ -209,29 +196,25 @@ impl<T> MipmappedArray<T> {
         }
     }
 
-    #[inline]
     pub(crate) fn handle(&self) -> &Arc<MipmappedHandle> {
         &self.handle
     }
 
-    #[inline]
     pub(crate) fn uses(&self) -> &Arc<Uses> {
         &self.handle.uses
     }
 }
 
 impl MipmappedHandle {
-    /// Who uses the array, or any level of it.
-    #[inline]
+    /// Returns the accesses to the array and its levels.
     pub(crate) fn uses(&self) -> &Arc<Uses> {
         &self.uses
     }
 
-    #[inline]
     fn destroy(&mut self) -> Result<()> {
         if !self.raw.is_null() && !matches!(self.owner, MipmappedOwner::Foreign) {
             self.uses.synchronize()?;
-            // SAFETY: the array is live and idle, and is forgotten once it is destroyed.
+            // SAFETY: the array is live and idle, and it is not used after this call.
             unsafe { call!(self.uses.stream().driver(), cuMipmappedArrayDestroy(self.raw)) }?;
             self.raw = std::ptr::null_mut();
         }
@@ -239,19 +222,17 @@ impl MipmappedHandle {
     }
 }
 
-/// An argument error of `operation` unless the shape has elements and so many levels.
-#[inline]
+/// Returns an argument error of `operation` unless the shape has elements and at least `levels` levels.
 pub(crate) fn check_levels(operation: &'static str, shape: ArrayShape, levels: u32) -> Result<()> {
     shape.check(operation)?;
     if (1..=shape.max_levels()).contains(&levels) {
         return Ok(());
     }
-    let reason = format!("{levels} levels of {shape}; there may be 1 to {}", shape.max_levels());
+    let reason = format!("invalid number of levels ({levels} for a {shape}, allowed: 1 to {})", shape.max_levels());
     Err(Error::argument(operation, reason))
 }
 
 impl<T> fmt::Debug for MipmappedArray<T> {
-    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let name = std::any::type_name::<T>();
         write!(formatter, "MipmappedArray({} levels of {} of {name})", self.levels, self.shape)
@@ -259,7 +240,6 @@ impl<T> fmt::Debug for MipmappedArray<T> {
 }
 
 impl Drop for MipmappedHandle {
-    #[inline]
     fn drop(&mut self) {
         release(|| self.destroy());
     }

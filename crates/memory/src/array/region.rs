@@ -1,43 +1,39 @@
-//! A box of an array.
+//! Regions of arrays.
 
 use curium_driver::{Error, Result};
 
 use super::ArrayShape;
 
-/// A box of an array: its first element, row and layer, and how many of each there are.
+/// A region of an array: its first element, row and layer, and its extent.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub struct ArrayRegion {
-    /// The first element of a row, the first row, the first layer.
+    /// The first element, row and layer.
     pub origin: [usize; 3],
-    /// The elements of a row, the rows, the layers.
+    /// The elements per row, the rows, and the layers.
     pub extent: [usize; 3],
 }
 
 impl ArrayRegion {
-    /// All of a shape.
+    /// Returns the region that covers a shape.
     #[must_use]
-    #[inline]
     pub const fn whole(shape: ArrayShape) -> Self {
         Self { origin: [0; 3], extent: [shape.width(), shape.rows(), shape.layers()] }
     }
 
-    /// The number of elements.
+    /// Returns the number of elements.
     #[must_use]
-    #[inline]
     pub const fn len(&self) -> usize {
         let [width, rows, layers] = self.extent;
         width.saturating_mul(rows).saturating_mul(layers)
     }
 
-    /// Whether there is no element.
+    /// Returns `true` if there is no element.
     #[must_use]
-    #[inline]
     pub const fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// An error unless the region has elements, all of which lie in the shape.
-    #[inline]
+    /// Returns an error unless the region is not empty and in bounds.
     pub(super) fn check(&self, operation: &'static str, shape: ArrayShape) -> Result<()> {
         let bounds = [shape.width(), shape.rows(), shape.layers()];
         let ends = self.origin.iter().zip(self.extent).map(|(origin, extent)| origin.checked_add(extent));

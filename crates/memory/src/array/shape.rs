@@ -1,4 +1,4 @@
-//! The extents of an array.
+//! Array shapes.
 
 use std::fmt;
 
@@ -8,159 +8,144 @@ use curium_driver::{Error, Result};
 
 use super::{ArrayFormat, Texel};
 
-/// The extents of an array, in elements, rows and layers.
+/// The shape of an array in elements, rows and layers.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub struct ArrayShape {
     width: usize,
-    /// 0 for lines.
+    /// 0 for one-dimensional arrays.
     height: usize,
-    /// 0 for lines and planes.
+    /// 0 for one- and two-dimensional arrays.
     depth: usize,
     kind: ArrayKind,
 }
 
-/// What the layers of an array are.
+/// The kind of an array.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub enum ArrayKind {
-    /// Parts of one line, plane or volume.
-    Solid,
-    /// Lines or planes for themselves.
+    /// A one-, two- or three-dimensional array.
+    Regular,
+    /// A layered one- or two-dimensional array.
     Layered,
-    /// The six faces of a cube.
-    Cube,
-    /// The faces of several cubes.
-    LayeredCube,
+    /// A cubemap of six faces.
+    Cubemap,
+    /// A layered cubemap.
+    LayeredCubemap,
 }
 
 bitflags! {
-    /// What an array is for, beyond plain textures.
+    /// Flags of an array (`CUDA_ARRAY3D_…`).
     #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
     pub struct ArrayFlags: u32 {
-        /// Surfaces can be made of it.
+        /// Surfaces can be bound to it.
         const SURFACE = sys::CUDA_ARRAY3D_SURFACE_LDST;
-        /// Textures of it can gather one component of four elements; planes only.
+        /// Textures of it support gather; two-dimensional arrays only.
         const GATHER = sys::CUDA_ARRAY3D_TEXTURE_GATHER;
-        /// It holds depths.
+        /// A depth texture.
         const DEPTH = sys::CUDA_ARRAY3D_DEPTH_TEXTURE;
-        /// A graphics library renders to it.
+        /// A color attachment of a graphics API.
         const COLOR_ATTACHMENT = sys::CUDA_ARRAY3D_COLOR_ATTACHMENT;
-        /// Memory is mapped behind its tiles later, as needed.
+        /// A sparse array: memory is mapped per tile, as needed.
         const SPARSE = sys::CUDA_ARRAY3D_SPARSE;
-        /// Memory is mapped behind all of it later.
+        /// Memory is mapped later, for the whole array.
         const DEFERRED_MAPPING = sys::CUDA_ARRAY3D_DEFERRED_MAPPING;
-        /// A video engine uses it. Needs a driver for CUDA 13.0.
+        /// For the video encoder and decoder. Requires a driver for CUDA 13.0.
         const VIDEO = sys::CUDA_ARRAY3D_VIDEO_ENCODE_DECODE;
-        /// Uses of newer drivers.
+        /// Flags of newer drivers.
         const _ = !(sys::CUDA_ARRAY3D_LAYERED | sys::CUDA_ARRAY3D_CUBEMAP);
     }
 }
 
 impl ArrayShape {
-    /// A line of `width` elements.
+    /// Creates a one-dimensional shape.
     #[must_use]
-    #[inline]
-    pub const fn line(width: usize) -> Self {
-        Self { width, height: 0, depth: 0, kind: ArrayKind::Solid }
+    pub const fn new_1d(width: usize) -> Self {
+        Self { width, height: 0, depth: 0, kind: ArrayKind::Regular }
     }
 
-    /// A plane of `height` rows.
+    /// Creates a two-dimensional shape.
     #[must_use]
-    #[inline]
-    pub const fn plane(width: usize, height: usize) -> Self {
-        Self { width, height, depth: 0, kind: ArrayKind::Solid }
+    pub const fn new_2d(width: usize, height: usize) -> Self {
+        Self { width, height, depth: 0, kind: ArrayKind::Regular }
     }
 
-    /// A volume of `depth` planes.
+    /// Creates a three-dimensional shape.
     #[must_use]
-    #[inline]
-    pub const fn volume(width: usize, height: usize, depth: usize) -> Self {
-        Self { width, height, depth, kind: ArrayKind::Solid }
+    pub const fn new_3d(width: usize, height: usize, depth: usize) -> Self {
+        Self { width, height, depth, kind: ArrayKind::Regular }
     }
 
-    /// `layers` lines for themselves.
+    /// Creates a layered one-dimensional shape.
     #[must_use]
-    #[inline]
-    pub const fn lines(width: usize, layers: usize) -> Self {
+    pub const fn layered_1d(width: usize, layers: usize) -> Self {
         Self { width, height: 0, depth: layers, kind: ArrayKind::Layered }
     }
 
-    /// `layers` planes for themselves.
+    /// Creates a layered two-dimensional shape.
     #[must_use]
-    #[inline]
-    pub const fn planes(width: usize, height: usize, layers: usize) -> Self {
+    pub const fn layered_2d(width: usize, height: usize, layers: usize) -> Self {
         Self { width, height, depth: layers, kind: ArrayKind::Layered }
     }
 
-    /// The six faces of a cube.
+    /// Returns a cubemap of six faces.
     #[must_use]
-    #[inline]
-    pub const fn cube(width: usize) -> Self {
-        Self { width, height: width, depth: 6, kind: ArrayKind::Cube }
+    pub const fn cubemap(width: usize) -> Self {
+        Self { width, height: width, depth: 6, kind: ArrayKind::Cubemap }
     }
 
-    /// The faces of several cubes.
+    /// Returns a layered cubemap.
     #[must_use]
-    #[inline]
-    pub const fn cubes(width: usize, cubes: usize) -> Self {
-        Self { width, height: width, depth: cubes.saturating_mul(6), kind: ArrayKind::LayeredCube }
+    pub const fn layered_cubemap(width: usize, cubemaps: usize) -> Self {
+        Self { width, height: width, depth: cubemaps.saturating_mul(6), kind: ArrayKind::LayeredCubemap }
     }
 
-    /// The elements of a row.
+    /// Elements per row.
     #[must_use]
-    #[inline]
     pub const fn width(&self) -> usize {
         self.width
     }
 
-    /// Whether there are no rows but the one.
-    #[inline]
+    /// Returns `true` for one-dimensional shapes, layered or not.
     pub(crate) const fn is_line(&self) -> bool {
         self.height == 0
     }
 
-    /// The rows of a layer: 1 for lines.
+    /// Returns the number of rows per layer: 1 for one-dimensional arrays.
     #[must_use]
-    #[inline]
     pub const fn rows(&self) -> usize {
         if self.is_line() { 1 } else { self.height }
     }
 
-    /// The layers: 1 for lines and planes.
+    /// Returns the number of layers: 1 for one- and two-dimensional arrays.
     #[must_use]
-    #[inline]
     pub const fn layers(&self) -> usize {
         match self.kind {
-            ArrayKind::Solid if self.depth == 0 => 1,
+            ArrayKind::Regular if self.depth == 0 => 1,
             _ => self.depth,
         }
     }
 
-    /// What the layers are.
+    /// Returns the kind.
     #[must_use]
-    #[inline]
     pub const fn kind(&self) -> ArrayKind {
         self.kind
     }
 
-    /// The number of elements.
+    /// Returns the number of elements.
     #[must_use]
-    #[inline]
     pub const fn len(&self) -> usize {
         self.width.saturating_mul(self.rows()).saturating_mul(self.layers())
     }
 
-    /// Whether there is no element.
+    /// Returns `true` if there is no element.
     #[must_use]
-    #[inline]
     pub const fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    #[inline]
     pub(super) fn check(&self, operation: &'static str) -> Result<()> {
-        let has_gap = self.kind == ArrayKind::Solid && self.depth != 0 && self.height == 0;
-        let is_hollow = self.kind != ArrayKind::Solid && self.depth == 0;
+        let has_gap = self.kind == ArrayKind::Regular && self.depth != 0 && self.height == 0;
+        let is_hollow = self.kind != ArrayKind::Regular && self.depth == 0;
         if self.width == 0 || has_gap || is_hollow {
             return Err(Error::argument(operation, format!("empty shape ({self})")));
         }
@@ -171,13 +156,12 @@ impl ArrayShape {
         Ok(())
     }
 
-    #[inline]
     pub(crate) fn to_raw<T: Texel>(self, flags: ArrayFlags) -> CUDA_ARRAY3D_DESCRIPTOR {
         let kind = match self.kind {
-            ArrayKind::Solid => 0,
+            ArrayKind::Regular => 0,
             ArrayKind::Layered => sys::CUDA_ARRAY3D_LAYERED,
-            ArrayKind::Cube => sys::CUDA_ARRAY3D_CUBEMAP,
-            ArrayKind::LayeredCube => sys::CUDA_ARRAY3D_CUBEMAP | sys::CUDA_ARRAY3D_LAYERED,
+            ArrayKind::Cubemap => sys::CUDA_ARRAY3D_CUBEMAP,
+            ArrayKind::LayeredCubemap => sys::CUDA_ARRAY3D_CUBEMAP | sys::CUDA_ARRAY3D_LAYERED,
         };
         CUDA_ARRAY3D_DESCRIPTOR {
             Width: self.width,
@@ -189,49 +173,45 @@ impl ArrayShape {
         }
     }
 
-    /// What C describes.
-    #[inline]
+    /// Converts from the driver's type.
     pub(super) fn from_raw(raw: &CUDA_ARRAY3D_DESCRIPTOR) -> (Self, ArrayFlags, ArrayFormat) {
         let (layered, cube) = (sys::CUDA_ARRAY3D_LAYERED, sys::CUDA_ARRAY3D_CUBEMAP);
         let kind = match (raw.Flags & cube != 0, raw.Flags & layered != 0) {
-            (false, false) => ArrayKind::Solid,
+            (false, false) => ArrayKind::Regular,
             (false, true) => ArrayKind::Layered,
-            (true, false) => ArrayKind::Cube,
-            (true, true) => ArrayKind::LayeredCube,
+            (true, false) => ArrayKind::Cubemap,
+            (true, true) => ArrayKind::LayeredCubemap,
         };
         let shape = Self { width: raw.Width, height: raw.Height, depth: raw.Depth, kind };
         let flags = ArrayFlags::from_bits_retain(raw.Flags & !(layered | cube));
         (shape, flags, ArrayFormat { component: raw.Format, channels: raw.NumChannels })
     }
 
-    /// The shape of a level of a mipmapped array: each extent is halved so often. Layers stay as many as they are.
-    #[inline]
+    /// Returns the shape of a mipmap level: each extent is halved `level` times, and the number of layers stays the same.
     pub(super) fn level(self, level: u32) -> Self {
         let half = |extent: usize| if extent == 0 { 0 } else { extent.checked_shr(level).unwrap_or(0).max(1) };
-        let depth = if self.kind == ArrayKind::Solid { half(self.depth) } else { self.depth };
+        let depth = if self.kind == ArrayKind::Regular { half(self.depth) } else { self.depth };
         Self { width: half(self.width), height: half(self.height), depth, ..self }
     }
 
-    /// How many levels there can be.
-    #[inline]
+    /// Returns the maximum number of mipmap levels.
     pub(super) fn max_levels(self) -> u32 {
-        let depth = if self.kind == ArrayKind::Solid { self.depth } else { 1 };
+        let depth = if self.kind == ArrayKind::Regular { self.depth } else { 1 };
         usize::BITS - self.width.max(self.height).max(depth).leading_zeros()
     }
 }
 
 impl fmt::Display for ArrayShape {
-    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { width, height, depth, kind } = self;
         match (kind, height, depth) {
-            (ArrayKind::Solid, 0, 0) => write!(formatter, "a line of {width}"),
-            (ArrayKind::Solid, _, 0) => write!(formatter, "a plane of {width} × {height}"),
-            (ArrayKind::Solid, ..) => write!(formatter, "a volume of {width} × {height} × {depth}"),
-            (ArrayKind::Layered, 0, _) => write!(formatter, "{depth} lines of {width}"),
-            (ArrayKind::Layered, ..) => write!(formatter, "{depth} planes of {width} × {height}"),
-            (ArrayKind::Cube, ..) => write!(formatter, "a cube of {width}"),
-            (ArrayKind::LayeredCube, ..) => write!(formatter, "{} cubes of {width}", depth / 6),
+            (ArrayKind::Regular, 0, 0) => write!(formatter, "1D array of {width}"),
+            (ArrayKind::Regular, _, 0) => write!(formatter, "2D array of {width} × {height}"),
+            (ArrayKind::Regular, ..) => write!(formatter, "3D array of {width} × {height} × {depth}"),
+            (ArrayKind::Layered, 0, _) => write!(formatter, "layered 1D array of {width}, {depth} layers"),
+            (ArrayKind::Layered, ..) => write!(formatter, "layered 2D array of {width} × {height}, {depth} layers"),
+            (ArrayKind::Cubemap, ..) => write!(formatter, "cubemap of {width}"),
+            (ArrayKind::LayeredCubemap, ..) => write!(formatter, "layered cubemap of {width}, {} cubemaps", depth / 6),
         }
     }
 }
@@ -243,31 +223,34 @@ mod tests {
     #[test]
     fn shapes_count_their_elements() {
         let counts = [
-            (ArrayShape::line(5), 5, 1, 1),
-            (ArrayShape::plane(5, 4), 20, 4, 1),
-            (ArrayShape::volume(5, 4, 3), 60, 4, 3),
-            (ArrayShape::lines(5, 3), 15, 1, 3),
-            (ArrayShape::cube(4), 96, 4, 6),
-            (ArrayShape::cubes(4, 2), 192, 4, 12),
+            (ArrayShape::new_1d(5), 5, 1, 1),
+            (ArrayShape::new_2d(5, 4), 20, 4, 1),
+            (ArrayShape::new_3d(5, 4, 3), 60, 4, 3),
+            (ArrayShape::layered_1d(5, 3), 15, 1, 3),
+            (ArrayShape::cubemap(4), 96, 4, 6),
+            (ArrayShape::layered_cubemap(4, 2), 192, 4, 12),
         ];
         for (shape, len, rows, layers) in counts {
             assert_eq!((shape.len(), shape.rows(), shape.layers()), (len, rows, layers), "{shape}");
             shape.check("test").expect("the shape has elements");
         }
-        for shape in
-            [ArrayShape::line(0), ArrayShape::volume(4, 0, 4), ArrayShape::lines(4, 0), ArrayShape::cubes(4, 0)]
-        {
+        for shape in [
+            ArrayShape::new_1d(0),
+            ArrayShape::new_3d(4, 0, 4),
+            ArrayShape::layered_1d(4, 0),
+            ArrayShape::layered_cubemap(4, 0),
+        ] {
             shape.check("test").expect_err("the shape has no element");
         }
-        ArrayShape::plane(usize::MAX, 2).check("test").expect_err("the shape is too large");
+        ArrayShape::new_2d(usize::MAX, 2).check("test").expect_err("the shape is too large");
     }
 
     #[test]
     fn levels_are_halved_until_one_element_is_left() {
-        let volume = ArrayShape::volume(8, 5, 1);
+        let volume = ArrayShape::new_3d(8, 5, 1);
         assert_eq!(volume.max_levels(), 4);
-        assert_eq!(volume.level(1), ArrayShape::volume(4, 2, 1));
-        assert_eq!(volume.level(3), ArrayShape::volume(1, 1, 1));
-        assert_eq!(ArrayShape::planes(8, 8, 5).level(2), ArrayShape::planes(2, 2, 5));
+        assert_eq!(volume.level(1), ArrayShape::new_3d(4, 2, 1));
+        assert_eq!(volume.level(3), ArrayShape::new_3d(1, 1, 1));
+        assert_eq!(ArrayShape::layered_2d(8, 8, 5).level(2), ArrayShape::layered_2d(2, 2, 5));
     }
 }

@@ -1,4 +1,4 @@
-//! Arrays whose memory is mapped tile by tile.
+//! Sparse arrays.
 
 use curium_driver::sys::{
     CUDA_ARRAY_SPARSE_PROPERTIES, CUarrayMapInfo, CUarraySparseSubresourceType, CUmemHandleType, CUmemOperationType,
@@ -9,46 +9,46 @@ use curium_driver::{Error, Result, Stream, call};
 use super::{Array, MipmappedArray};
 use crate::virtual_memory::PhysicalMemory;
 
-/// How an array is divided into tiles.
+/// The tile layout of a sparse array.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct SparseProperties {
-    /// The elements of a tile in a row, its rows and its layers.
+    /// The elements per row, the rows, and the layers of a tile.
     pub tile: [u32; 3],
-    /// The first level that shares its memory with all smaller ones.
+    /// The first level of the mip tail, whose levels share their memory.
     pub tail_first_level: u32,
-    /// The bytes that those take together.
+    /// The size of the mip tail in bytes.
     pub tail_bytes: u64,
-    /// Whether the levels of all layers share them.
+    /// `true` if all layers share one mip tail.
     pub has_single_tail: bool,
 }
 
-/// Memory for a tile, or none, which takes away what was there.
+/// Memory for a tile; `None` in its place unmaps the tile.
 #[derive(Clone, Copy, Debug)]
 pub struct TileMemory<'a> {
-    /// Made for [tiles](crate::virtual_memory::PhysicalUsage::TILE_POOL).
+    /// Allocated with [`PhysicalUsage::TILE_POOL`](crate::virtual_memory::PhysicalUsage::TILE_POOL).
     pub memory: &'a PhysicalMemory,
-    /// Where in it the tile begins, in bytes.
+    /// The offset of the tile in bytes.
     pub offset: u64,
 }
 
-/// A box of tiles, and the memory for it.
+/// A region of tiles, and the memory to map.
 #[derive(Clone, Copy, Debug)]
 pub struct TileMapping<'a> {
     /// The level of a mipmapped array.
     pub level: u32,
     /// The layer of a layered array.
     pub layer: u32,
-    /// The first element, its row and its layer: multiples of a tile.
+    /// The first element, row and layer: multiples of the tile extent.
     pub origin: [u32; 3],
-    /// The elements, rows and layers: multiples of a tile, or up to the end of the level.
+    /// The elements, rows and layers: multiples of the tile extent, or up to the end of the level.
     pub extent: [u32; 3],
     /// The memory.
     pub memory: Option<TileMemory<'a>>,
 }
 
 impl<T> Array<T> {
-    /// How the array is divided into tiles, if it was made with [`ArrayFlags::SPARSE`](super::ArrayFlags::SPARSE).
+    /// Queries the tile layout of an array with the flag [`ArrayFlags::SPARSE`](super::ArrayFlags::SPARSE).
     ///
     /// CUDA: `cuArrayGetSparseProperties`.
     ///
@@ -56,42 +56,40 @@ impl<T> Array<T> {
     ///
     /// `CUDA_ERROR_INVALID_VALUE` for other arrays.
     #[doc(alias = "cuArrayGetSparseProperties")]
-    #[inline]
     pub fn sparse_properties(&self) -> Result<SparseProperties> {
         let mut raw = CUDA_ARRAY_SPARSE_PROPERTIES::default();
-        // SAFETY: `raw` is a valid place, and the array is live.
+        // SAFETY: `raw` is a valid pointer, and the array is live.
         unsafe { call!(self.driver(), cuArrayGetSparseProperties(&raw mut raw, self.as_raw())) }?;
         Ok(SparseProperties::from_raw(&raw))
     }
 
-    /// Maps memory behind tiles, or takes it away, in the order of `stream`.
+    /// Maps or unmaps memory of tiles, in the order of `stream`.
     ///
     /// CUDA: `cuMemMapArrayAsync`.
     ///
     /// # Safety
     ///
-    /// - The memory stays alive for as long as it is mapped.
-    /// - No work uses a tile while its memory is changed.
+    /// - The memory outlives its mapping.
+    /// - No work accesses a tile while its mapping changes.
     ///
     /// # Errors
     ///
-    /// An argument error without tiles; whatever the driver returns for tiles that there are not.
+    /// An argument error if `tiles` is empty; any error of the driver.
     #[doc(alias = "cuMemMapArrayAsync")]
-    #[inline]
     pub unsafe fn map_tiles(&self, stream: &Stream, tiles: &[TileMapping<'_>]) -> Result<()> {
         let resource = |info: &mut CUarrayMapInfo| {
             info.resourceType = CUresourcetype::CU_RESOURCE_TYPE_ARRAY;
             info.resource.array = self.as_raw();
         };
         self.uses().write(stream, || {
-            // SAFETY: the array is live, and the caller vouches for the memory.
+            // SAFETY: the array is live, and the caller guarantees that the memory is.
             unsafe { map(stream, tiles, resource) }
         })
     }
 }
 
 impl<T> MipmappedArray<T> {
-    /// How the array is divided into tiles, if it was made with [`ArrayFlags::SPARSE`](super::ArrayFlags::SPARSE).
+    /// Queries the tile layout of an array with the flag [`ArrayFlags::SPARSE`](super::ArrayFlags::SPARSE).
     ///
     /// CUDA: `cuMipmappedArrayGetSparseProperties`.
     ///
@@ -99,41 +97,38 @@ impl<T> MipmappedArray<T> {
     ///
     /// `CUDA_ERROR_INVALID_VALUE` for other arrays.
     #[doc(alias = "cuMipmappedArrayGetSparseProperties")]
-    #[inline]
     pub fn sparse_properties(&self) -> Result<SparseProperties> {
         let mut raw = CUDA_ARRAY_SPARSE_PROPERTIES::default();
-        // SAFETY: `raw` is a valid place, and the array is live.
+        // SAFETY: `raw` is a valid pointer, and the array is live.
         unsafe { call!(self.driver(), cuMipmappedArrayGetSparseProperties(&raw mut raw, self.as_raw())) }?;
         Ok(SparseProperties::from_raw(&raw))
     }
 
-    /// Maps memory behind tiles, or takes it away, in the order of `stream`.
+    /// Maps or unmaps memory of tiles, in the order of `stream`.
     ///
     /// CUDA: `cuMemMapArrayAsync`.
     ///
     /// # Safety
     ///
-    /// - The memory stays alive for as long as it is mapped.
-    /// - No work uses a tile while its memory is changed.
+    /// - The memory outlives its mapping.
+    /// - No work accesses a tile while its mapping changes.
     ///
     /// # Errors
     ///
-    /// An argument error without tiles; whatever the driver returns for tiles that there are not.
-    #[inline]
+    /// An argument error if `tiles` is empty; any error of the driver.
     pub unsafe fn map_tiles(&self, stream: &Stream, tiles: &[TileMapping<'_>]) -> Result<()> {
         let resource = |info: &mut CUarrayMapInfo| {
             info.resourceType = CUresourcetype::CU_RESOURCE_TYPE_MIPMAPPED_ARRAY;
             info.resource.mipmap = self.as_raw();
         };
         self.uses().write(stream, || {
-            // SAFETY: the array is live, and the caller vouches for the memory.
+            // SAFETY: the array is live, and the caller guarantees that the memory is.
             unsafe { map(stream, tiles, resource) }
         })
     }
 }
 
 impl SparseProperties {
-    #[inline]
     fn from_raw(raw: &CUDA_ARRAY_SPARSE_PROPERTIES) -> Self {
         Self {
             tile: [raw.tileExtent.width, raw.tileExtent.height, raw.tileExtent.depth],
@@ -145,7 +140,6 @@ impl SparseProperties {
 }
 
 impl TileMapping<'_> {
-    #[inline]
     fn to_raw(self) -> CUarrayMapInfo {
         let mut info = CUarrayMapInfo {
             subresourceType: CUarraySparseSubresourceType::CU_ARRAY_SPARSE_SUBRESOURCE_TYPE_SPARSE_LEVEL,
@@ -172,23 +166,22 @@ impl TileMapping<'_> {
     }
 }
 
-/// Maps tiles of the resource that `resource` writes.
+/// Maps tiles of the array that `resource` stores.
 ///
 /// # Safety
 ///
-/// The resource is live, and so is the memory, for as long as it is mapped.
-#[inline]
+/// The array is live, and the memory outlives its mapping.
 unsafe fn map(stream: &Stream, tiles: &[TileMapping<'_>], resource: impl Fn(&mut CUarrayMapInfo)) -> Result<()> {
     stream.expect_running("Array::map_tiles")?;
     let count = u32::try_from(tiles.len()).ok().filter(|count| *count != 0);
     let count = count.ok_or_else(|| Error::argument("Array::map_tiles", format!("{} tiles", tiles.len())))?;
     let mut infos: Vec<CUarrayMapInfo> = tiles.iter().map(|tile| tile.to_raw()).collect();
-    // One device of the stream's group: its own.
+    // A device mask for the stream's own device.
     let mask = 1_u32.checked_shl(stream.device().as_raw().cast_unsigned()).unwrap_or(1);
     for info in &mut infos {
         info.deviceBitMask = mask;
         resource(info);
     }
-    // SAFETY: `infos` has as many entries as are passed, and the caller vouches for what they name.
+    // SAFETY: `infos` has as many entries as are passed, and the caller guarantees their contents.
     unsafe { call!(stream.driver(), cuMemMapArrayAsync(infos.as_mut_ptr(), count, stream.as_raw())) }
 }

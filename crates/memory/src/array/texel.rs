@@ -1,45 +1,45 @@
-//! What an element of an array is.
+//! Array elements.
 
 use std::fmt;
 
 use bytemuck::{AnyBitPattern, NoUninit};
 use curium_driver::sys::CUarray_format;
 
-/// The format of an array's elements: the type of a component, and how many there are.
+/// The format of an array's elements: the type and the number of components.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub struct ArrayFormat {
-    /// The type of a component, as C names it.
+    /// The component type.
     pub component: CUarray_format,
     /// The number of components: 1, 2 or 4.
     pub channels: u32,
 }
 
-/// An element of an array: a number, or two or four numbers side by side. With the feature `half`, `half::f16` is one of the numbers.
+/// An array element (texel): a number, or a vector of two or four numbers. With the feature `half`, `half::f16` is one of the numbers.
 ///
 /// # Safety
 ///
-/// The type has the size and the layout of [`Texel::FORMAT`].
+/// The type has the size and layout of [`Texel::FORMAT`].
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a texel format",
     label = "an array cannot hold elements of this type",
     note = "texels are `u8`, `u16`, `u32`, `i8`, `i16`, `i32`, `f32`, `half::f16` (feature `half`), and arrays of 2 or 4 of them"
 )]
 pub unsafe trait Texel: AnyBitPattern + NoUninit + Send + Sync {
-    /// Its format.
+    /// The format.
     const FORMAT: ArrayFormat;
 }
 
 macro_rules! texels {
     ($($ty:ty: $component:ident),*) => {$(
-        // SAFETY: the component is of this type.
+        // SAFETY: the component has this type.
         unsafe impl Texel for $ty {
             const FORMAT: ArrayFormat = ArrayFormat { component: CUarray_format::$component, channels: 1 };
         }
-        // SAFETY: two components side by side.
+        // SAFETY: two adjacent components.
         unsafe impl Texel for [$ty; 2] {
             const FORMAT: ArrayFormat = ArrayFormat { component: CUarray_format::$component, channels: 2 };
         }
-        // SAFETY: four components side by side.
+        // SAFETY: four adjacent components.
         unsafe impl Texel for [$ty; 4] {
             const FORMAT: ArrayFormat = ArrayFormat { component: CUarray_format::$component, channels: 4 };
         }
@@ -60,7 +60,6 @@ texels! {
 texels! { half::f16: CU_AD_FORMAT_HALF }
 
 impl fmt::Display for ArrayFormat {
-    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let component = match self.component {
             CUarray_format::CU_AD_FORMAT_UNSIGNED_INT8 => "u8",

@@ -1,4 +1,4 @@
-//! Many copies in one call.
+//! Batched copies.
 
 use std::fmt;
 
@@ -6,10 +6,10 @@ use curium_driver::hazard::AccessGuard;
 use curium_driver::sys::{CUDA_MEMCPY3D_BATCH_OP, CUdeviceptr};
 use curium_driver::{Function, Result, Stream, call};
 
-use super::{CopyOptions, End, device, grid, peer};
-use crate::{DeviceSlice, DeviceSliceMut, Grid, GridMut, size};
+use super::{CopyOptions, End, device, peer, pitched};
+use crate::{DeviceSlice, DeviceSliceMut, PitchedSlice, PitchedSliceMut, size};
 
-/// Copies that are put on a stream together, which costs less than one by one. Among each other they have no order.
+/// A batch of copies, which costs less to enqueue than single copies. The copies have no order among each other.
 ///
 /// ```
 /// # let driver = curium_sim::Simulator::new(curium_sim::Config::new())?.driver::<curium_driver::Driver>()?;
@@ -26,7 +26,7 @@ use crate::{DeviceSlice, DeviceSliceMut, Grid, GridMut, size};
 /// assert_eq!(target.to_vec()?, [3, 4, 1, 2]);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[must_use = "copies are done only when they are put on a stream"]
+#[must_use = "nothing is copied until the batch is enqueued"]
 #[derive(Default)]
 pub struct CopyBatch<'a> {
     lines: Vec<(End<'a>, End<'a>)>,
@@ -34,50 +34,47 @@ pub struct CopyBatch<'a> {
     options: CopyOptions,
 }
 
-/// A copy of rows and layers in a batch.
+/// A pitched copy in a batch.
 pub(crate) trait BoxCopy {
-    /// Orders the guard's stream after what the copy must wait for.
+    /// Orders the guard's stream after the work that the copy depends on.
     fn prepare(&self, guard: &mut AccessGuard<'_>) -> Result<()>;
 
-    /// Whether both ends are where a batch on `stream` reaches them.
+    /// Returns `true` if a batch on `stream` can access both operands.
     fn is_at(&self, stream: &Stream) -> bool;
 
-    /// The copy as C describes it.
+    /// Returns the copy for the driver.
     fn operation(&self, options: CopyOptions) -> CUDA_MEMCPY3D_BATCH_OP;
 
-    /// Puts the copy on `stream` by itself.
+    /// Enqueues the copy on `stream` alone.
     fn enqueue(&self, stream: &Stream) -> Result<()>;
 
-    /// Records the copy, which may be on the guard's stream.
+    /// Records the accesses of the copy, which may have been enqueued.
     fn record(&self, guard: &mut AccessGuard<'_>);
 }
 
-/// A copy from memory to memory.
+/// A linear copy.
 struct Between<'a> {
-    to: grid::End<'a>,
-    from: grid::End<'a>,
+    to: pitched::End<'a>,
+    from: pitched::End<'a>,
 }
 
 impl<'a> CopyBatch<'a> {
-    /// No copies.
-    #[inline]
+    /// Creates an empty batch.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The same with options, which the driver follows for all copies if it knows them.
-    #[inline]
+    /// Sets hints for all copies, for drivers that support them.
     pub fn with_options(mut self, options: CopyOptions) -> Self {
         self.options = options;
         self
     }
 
-    /// Adds a copy of `source` to `target`, which has as many elements. Both may be of any device.
+    /// Adds a copy of `source` to `target`, which has the same length. Both may be on any device.
     ///
     /// # Errors
     ///
     /// An argument error if the lengths differ.
-    #[inline]
     pub fn copy<T: Copy>(mut self, target: DeviceSliceMut<'a, T>, source: DeviceSlice<'a, T>) -> Result<Self> {
         size::same_len("CopyBatch::copy", target.len(), source.len())?;
         let (target, source) = (target.into_end(), source.end());
@@ -87,57 +84,57 @@ impl<'a> CopyBatch<'a> {
         Ok(self)
     }
 
-    /// Adds a copy of the rows and layers of `source` to `target`, which has as many.
+    /// Adds a copy of `source` to `target`, which has the same length. Both may be on any device.
     ///
     /// # Errors
     ///
     /// An argument error if the extents differ.
-    #[inline]
-    pub fn copy_grid<T: Copy>(mut self, target: GridMut<'a, T>, source: Grid<'a, T>) -> Result<Self> {
+    pub fn copy_pitched<T: Copy>(
+        mut self,
+        target: PitchedSliceMut<'a, T>,
+        source: PitchedSlice<'a, T>,
+    ) -> Result<Self> {
         let (target, source) = (target.into_end(), source.end());
-        grid::same_extent("CopyBatch::copy_grid", &target.place, &source.place)?;
+        pitched::same_extent("CopyBatch::copy_pitched", &target.place, &source.place)?;
         if !target.place.is_empty() {
             self.boxes.push(Box::new(Between { to: target, from: source }));
         }
         Ok(self)
     }
 
-    /// Adds a copy of rows and layers of another kind.
+    /// Adds a pitched copy of another kind.
     #[cfg(feature = "textures")]
-    #[inline]
     pub(crate) fn with_box(mut self, copy: impl BoxCopy + Send + Sync + 'a) -> Self {
         self.boxes.push(Box::new(copy));
         self
     }
 
-    /// How many copies there are.
+    /// Returns the number of copies.
     #[must_use]
     #[inline]
     pub fn len(&self) -> usize {
         self.lines.len() + self.boxes.len()
     }
 
-    /// Whether there is no copy.
+    /// Returns `true` if the batch is empty.
     #[must_use]
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Puts the copies on `stream`, and waits for none of them.
+    /// Enqueues the copies on `stream` and returns immediately.
     ///
-    /// A driver before CUDA 12.8 has no such call, and gets one for each copy; for rows and layers, one before 13.0. So do the legacy
-    /// default stream and a stream that is being captured, which take no batches, and copies with an end on another device than the
-    /// stream's.
+    /// The copies are enqueued one by one with drivers before CUDA 12.8 (13.0 for pitched copies), on the legacy default stream, on a
+    /// capturing stream, and if an operand is on another device than the stream's.
     ///
     /// CUDA: `cuMemcpyBatchAsync_v2` or `cuMemcpyBatchAsync`; `cuMemcpy3DBatchAsync_v2` for rows and layers.
     ///
     /// # Errors
     ///
-    /// Whatever the driver returns. Some of the copies may be on the stream then.
+    /// Any error of the driver. Some of the copies may have been enqueued then.
     #[doc(alias = "cuMemcpyBatchAsync")]
     #[doc(alias = "cuMemcpy3DBatchAsync")]
-    #[inline]
     pub fn enqueue(self, stream: &Stream) -> Result<()> {
         let mut guard = AccessGuard::new(stream)?;
         for (to, from) in &self.lines {
@@ -145,13 +142,12 @@ impl<'a> CopyBatch<'a> {
         }
         self.boxes.iter().try_for_each(|copy| copy.prepare(&mut guard))?;
         let result = self.enqueue_lines(stream).and_then(|()| self.enqueue_boxes(stream));
-        // After a failure some may be on the stream.
+        // A failure may come after some copies were enqueued.
         self.lines.iter().for_each(|(to, from)| record(&mut guard, to, from));
         self.boxes.iter().for_each(|copy| copy.record(&mut guard));
         result.map_err(|error| error.about(format!("{} copies", self.len())))
     }
 
-    #[inline]
     fn enqueue_lines(&self, stream: &Stream) -> Result<()> {
         let driver = stream.driver();
         let (has, has_older) = (driver.has(Function::cuMemcpyBatchAsync_v2), driver.has(Function::cuMemcpyBatchAsync));
@@ -165,9 +161,8 @@ impl<'a> CopyBatch<'a> {
         alone.into_iter().try_for_each(|(_, (to, from))| enqueue_line(stream, to, from))
     }
 
-    #[inline]
     fn enqueue_boxes(&self, stream: &Stream) -> Result<()> {
-        let takes_batches = grid::takes_batches(stream);
+        let takes_batches = pitched::takes_batches(stream);
         let (together, alone): (Vec<_>, Vec<_>) =
             self.boxes.iter().partition(|copy| takes_batches && copy.is_at(stream));
         if !together.is_empty() {
@@ -175,8 +170,8 @@ impl<'a> CopyBatch<'a> {
                 together.into_iter().map(|copy| copy.operation(self.options)).collect();
             let (count, operations) = (operations.len(), operations.as_mut_ptr());
             stream.context().entered(|driver| {
-                // SAFETY: the list has this many entries, all ends are live on this stream, which has waited for what they must wait for,
-                // and a context is current.
+                // SAFETY: the list has this many entries, all operands are live on this stream, which has waited for the work they depend
+                // on, and a context is current.
                 unsafe { call!(driver, cuMemcpy3DBatchAsync_v2(count, operations, 0, stream.as_raw())) }
             })?;
         }
@@ -184,10 +179,10 @@ impl<'a> CopyBatch<'a> {
     }
 }
 
-/// A copy and its place among those of the batch.
+/// A copy and its index in the batch.
 type Numbered<'l, 'a> = (usize, &'l (End<'a>, End<'a>));
 
-/// Copies as C wants them.
+/// Copies as the driver's lists.
 struct Lines {
     numbers: Vec<usize>,
     targets: Vec<CUdeviceptr>,
@@ -197,7 +192,6 @@ struct Lines {
 }
 
 impl Lines {
-    #[inline]
     fn new(copies: &[Numbered<'_, '_>], options: CopyOptions) -> Self {
         Self {
             numbers: copies.iter().map(|(number, _)| *number).collect(),
@@ -208,20 +202,18 @@ impl Lines {
         }
     }
 
-    #[inline]
     fn call(&mut self, stream: &Stream) -> Result<()> {
         let (mut attributes, mut first, count, raw) = (self.options.to_raw(), 0, self.sizes.len(), stream.as_raw());
         let (to, from, sizes) = (self.targets.as_mut_ptr(), self.sources.as_mut_ptr(), self.sizes.as_mut_ptr());
         let (attributes, first) = (&raw mut attributes, &raw mut first);
         stream.context().entered(|driver| {
-            // SAFETY: the lists have `count` entries, the first attributes hold for all of them, all ends are live on this stream, which
-            // has waited for what they must wait for, and a context is current.
+            // SAFETY: the lists have `count` entries, the first attributes apply to all of them, all operands are live on this stream,
+            // which has waited for the work they depend on, and a context is current.
             unsafe { call!(driver, cuMemcpyBatchAsync_v2(to, from, sizes, count, attributes, first, 1, raw)) }
         })
     }
 
-    /// The form that has a place for the index of the copy that failed, and drivers from 12.8 on.
-    #[inline]
+    /// Returns the signature with the index of the failed copy, of CUDA 12.8 and 12.9.
     fn call_of_12_8(&mut self, stream: &Stream) -> Result<()> {
         let (mut attributes, mut first, count, raw) = (self.options.to_raw(), 0, self.sizes.len(), stream.as_raw());
         let (to, from, sizes) = (self.targets.as_mut_ptr(), self.sources.as_mut_ptr(), self.sizes.as_mut_ptr());
@@ -229,45 +221,39 @@ impl Lines {
         let mut failed = usize::MAX;
         let place = &raw mut failed;
         let result = stream.context().entered(|driver| {
-            // SAFETY: as in `call`, and `place` is valid for the answer.
+            // SAFETY: as in `call`, and `place` is a valid pointer.
             unsafe { call!(driver, cuMemcpyBatchAsync(to, from, sizes, count, attributes, first, 1, place, raw)) }
         });
         result.map_err(|error| match self.numbers.get(failed) {
             None => error,
-            Some(number) => error.advised(|_| Some(format!("the copy at index {number} was refused").into())),
+            Some(number) => error.advised(|_| Some(format!("the driver refused the copy at index {number}").into())),
         })
     }
 }
 
 impl BoxCopy for Between<'_> {
-    #[inline]
     fn prepare(&self, guard: &mut AccessGuard<'_>) -> Result<()> {
         prepare(guard, &self.to.end, &self.from.end)
     }
 
-    #[inline]
     fn is_at(&self, stream: &Stream) -> bool {
         self.to.end.is_at(stream) && self.from.end.is_at(stream)
     }
 
-    #[inline]
     fn operation(&self, options: CopyOptions) -> CUDA_MEMCPY3D_BATCH_OP {
-        grid::operation(&self.to, &self.from, options)
+        pitched::operation(&self.to, &self.from, options)
     }
 
-    #[inline]
     fn enqueue(&self, stream: &Stream) -> Result<()> {
-        grid::enqueue(stream, &self.to, &self.from)
+        pitched::enqueue(stream, &self.to, &self.from)
     }
 
-    #[inline]
     fn record(&self, guard: &mut AccessGuard<'_>) {
         record(guard, &self.to.end, &self.from.end);
     }
 }
 
-/// Puts one copy on `stream`, which has waited for what both ends must wait for.
-#[inline]
+/// Enqueues one copy on `stream`, which has waited for the work that both operands depend on.
 fn enqueue_line(stream: &Stream, to: &End<'_>, from: &End<'_>) -> Result<()> {
     if to.is_everywhere() || from.is_everywhere() || to.is_at(stream) && from.is_at(stream) {
         return device::any(stream, to, from);
@@ -275,15 +261,13 @@ fn enqueue_line(stream: &Stream, to: &End<'_>, from: &End<'_>) -> Result<()> {
     peer::enqueue(stream, to, from)
 }
 
-/// Records a copy that may be on the guard's stream.
-#[inline]
+/// Records the accesses of a copy that may have been enqueued.
 fn record(guard: &mut AccessGuard<'_>, to: &End<'_>, from: &End<'_>) {
     from.tracked.after_read(guard);
     to.tracked.after_partial_write(guard);
 }
 
-/// Orders the guard's stream after what a copy must wait for.
-#[inline]
+/// Orders the guard's stream after the work that a copy depends on.
 fn prepare(guard: &mut AccessGuard<'_>, to: &End<'_>, from: &End<'_>) -> Result<()> {
     if !to.is_near(from) {
         peer::connect(to.stream().context(), from.stream().context())?;
@@ -293,7 +277,6 @@ fn prepare(guard: &mut AccessGuard<'_>, to: &End<'_>, from: &End<'_>) -> Result<
 }
 
 impl fmt::Debug for CopyBatch<'_> {
-    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "CopyBatch({} copies)", self.len())
     }

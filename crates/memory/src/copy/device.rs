@@ -5,13 +5,13 @@ use curium_driver::{Function, Result, Stream, call};
 
 use super::{CopyOptions, End, peer, spanning, transfer};
 
-/// Puts a copy of `from` to `to`, which has as many bytes, on `stream`.
+/// Enqueues a copy of `from` to `to`, which has the same size, on `stream`.
 #[inline]
 pub(crate) fn copy(operation: &'static str, stream: &Stream, to: End<'_>, from: End<'_>) -> Result<()> {
     if to.bytes == 0 {
         return Ok(());
     }
-    // What belongs to another device than the stream's is not reached by a plain copy, even from one end of it to another.
+    // A plain copy cannot access memory of another device, even if both operands are there.
     let is_reached = to.is_at(stream) && from.is_at(stream) || to.is_everywhere() || from.is_everywhere();
     if !is_reached {
         return peer::copy(operation, stream, to, from);
@@ -22,23 +22,21 @@ pub(crate) fn copy(operation: &'static str, stream: &Stream, to: End<'_>, from: 
         }
         let (driver, raw, bytes) = (stream.driver(), stream.as_raw(), to.bytes);
         spanning::enqueue(stream, || {
-            // SAFETY: both ends have this many bytes and are live on this stream, which has waited for all that they must wait for.
+            // SAFETY: both operands have this many bytes and are live on this stream, which has waited for the work they depend on.
             unsafe { call!(driver, cuMemcpyDtoDAsync_v2(to.address, from.address, bytes, raw)) }
         })
     })
 }
 
-/// Puts a copy on `stream`, which has waited for what both ends must wait for, wherever they are.
-#[inline]
+/// Enqueues a copy on `stream`, which has waited for the work that both operands depend on, for operands on any device.
 pub(crate) fn any(stream: &Stream, to: &End<'_>, from: &End<'_>) -> Result<()> {
     spanning::enqueue(stream, || {
-        // SAFETY: both ends have this many bytes and are live on this stream, which has waited for all that they must wait for.
+        // SAFETY: both operands have this many bytes and are live on this stream, which has waited for the work they depend on.
         unsafe { call!(stream.driver(), cuMemcpyAsync(to.address, from.address, to.bytes, stream.as_raw())) }
     })
 }
 
-/// As [`copy`], telling the driver the options if it has a function that takes them, and both ends are on the stream's device.
-#[inline]
+/// Like [`copy`], with hints if the driver supports them and both operands are on the stream's device.
 pub(crate) fn copy_with(
     operation: &'static str,
     stream: &Stream,
@@ -56,7 +54,7 @@ pub(crate) fn copy_with(
     transfer(operation, stream, &to, &from, || {
         if has(Function::cuMemcpyWithAttributesAsync) {
             return spanning::enqueue(stream, || {
-                // SAFETY: as in `copy`; the attributes outlive the call, and their order is that of the stream.
+                // SAFETY: as in `copy`; the attributes outlive the call and request stream order.
                 unsafe { with_attributes(stream, &to, &from, attributes) }
             });
         }
@@ -67,8 +65,7 @@ pub(crate) fn copy_with(
 
 /// # Safety
 ///
-/// Both ends are live on `stream`, which has waited for what they must wait for, and the attributes can be read.
-#[inline]
+/// Both operands are live on `stream`, which has waited for the work they depend on, and the attributes are readable.
 unsafe fn with_attributes(
     stream: &Stream,
     to: &End<'_>,
@@ -76,14 +73,13 @@ unsafe fn with_attributes(
     attributes: *mut CUmemcpyAttributes,
 ) -> Result<()> {
     let (to, from, bytes, raw) = (to.address, from.address, to.bytes, stream.as_raw());
-    // SAFETY: the caller vouches for the ends and for the attributes.
+    // SAFETY: the caller guarantees the operands and the attributes.
     unsafe { call!(stream.driver(), cuMemcpyWithAttributesAsync(to, from, bytes, attributes, raw)) }
 }
 
 /// # Safety
 ///
 /// As for [`with_attributes`].
-#[inline]
 unsafe fn batch_of_one(
     stream: &Stream,
     to: &End<'_>,
@@ -93,7 +89,7 @@ unsafe fn batch_of_one(
     let (mut to, mut from, mut bytes, mut first, raw) = (to.address, from.address, to.bytes, 0, stream.as_raw());
     let (to, from, bytes, first) = (&raw mut to, &raw mut from, &raw mut bytes, &raw mut first);
     stream.context().entered(|driver| {
-        // SAFETY: the caller vouches for the ends and for the attributes, each list has one entry, and a context is current.
+        // SAFETY: the caller guarantees the operands and the attributes, each list has one entry, and a context is current.
         unsafe { call!(driver, cuMemcpyBatchAsync_v2(to, from, bytes, 1, attributes, first, 1, raw)) }
     })
 }

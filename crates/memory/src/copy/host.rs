@@ -1,20 +1,19 @@
-//! Copies from and to ordinary slices, which the host waits for.
+//! Blocking copies from and to slices.
 
 use std::ffi::c_void;
 use std::mem::MaybeUninit;
 
 use bytemuck::{AnyBitPattern, NoUninit};
+use curium_driver::extend::PASS_THE_SCOPE;
 use curium_driver::hazard::AccessGuard;
 use curium_driver::sys::CUdeviceptr;
-use curium_driver::{PASS_THE_SCOPE, Result, Stream, call};
+use curium_driver::{Result, Stream, call};
 
 use super::spanning;
 use crate::capture_advice::READ_LATER;
 use crate::{DeviceSlice, DeviceSliceMut, MappedBuffer, staging, wait};
 
-/// Copies `source`, which is as long, to `target` on `stream`, and waits until that is done. In a capture the graph keeps a copy of
-/// `source`, and copies that in each launch.
-#[inline]
+/// Copies `source` to `target`, which has the same length, on `stream`, and waits until the copy is done.
 pub(crate) fn upload<T: NoUninit>(
     operation: &'static str,
     stream: &Stream,
@@ -34,19 +33,19 @@ pub(crate) fn upload<T: NoUninit>(
         let mut guard = AccessGuard::new(lane)?;
         end.tracked.before_write(operation, &mut guard)?;
         copy()?;
-        // Nobody else accesses memory that no graph leases before this function returns.
+        // Memory that no graph leases is not accessed by others before this function returns.
         if guard.holds_leases() {
             end.tracked.after_partial_write(&mut guard);
         }
         Ok(())
     };
-    // SAFETY: the memory is live, has as many bytes, and is borrowed exclusively until the copy is done.
+    // SAFETY: the memory is live, has this many bytes, and is borrowed exclusively until the copy is done.
     if let Some(result) = unsafe { staging::upload(stream, end.address, source, access) } {
         return result;
     }
     let mut guard = AccessGuard::blocking(stream)?;
     end.tracked.before_write(operation, &mut guard)?;
-    // SAFETY: both sides have this many bytes, the device's is live on this stream, and `source` is borrowed until the stream has been
+    // SAFETY: both operands have this many bytes, the device's is live on this stream, and `source` is borrowed until the stream has been
     // waited for below.
     unsafe { to_device(stream, end.address, source.as_ptr().cast(), end.bytes) }.map_err(|error| end.explain(error))?;
     end.tracked.after_partial_write(&mut guard);
@@ -54,7 +53,7 @@ pub(crate) fn upload<T: NoUninit>(
     wait::until_done(stream)
 }
 
-/// The graph leases memory of the host that holds what `source` does now, which needs no staging: it is pinned.
+/// Returns the graph leases pinned host memory with a copy of `source`, so it needs no staging.
 #[cold]
 fn upload_captured<T: NoUninit>(stream: &Stream, mut target: DeviceSliceMut<'_, T>, source: &[T]) -> Result<()> {
     if source.is_empty() {
@@ -63,14 +62,13 @@ fn upload_captured<T: NoUninit>(stream: &Stream, mut target: DeviceSliceMut<'_, 
     target.copy_from_device_on(stream, &kept(stream, source)?)
 }
 
-/// Memory of the host that holds what `source` does now, to be leased by the graph of the capture that `stream` is of.
+/// Returns host memory with a copy of `source`, for the graph of the capture of `stream` to lease.
 #[cold]
 pub(crate) fn kept<T: NoUninit>(stream: &Stream, source: &[T]) -> Result<MappedBuffer<T>> {
     MappedBuffer::from_slice(&stream.context().stream()?, source)
 }
 
-/// Copies `source` to `target`, which is as long, on `stream`, and waits until that is done.
-#[inline]
+/// Copies `source` to `target`, which has the same length, on `stream`, and waits until the copy is done.
 pub(crate) fn download<T: AnyBitPattern>(
     operation: &'static str,
     stream: &Stream,
@@ -83,7 +81,7 @@ pub(crate) fn download<T: AnyBitPattern>(
     }
     stream.refuse_capture(operation, READ_LATER)?;
     let to = target.as_mut_ptr().cast::<MaybeUninit<u8>>();
-    // SAFETY: the bytes are those of `target`, which is borrowed exclusively, and any bytes are valid elements.
+    // SAFETY: the bytes are those of `target`, which is borrowed exclusively, and every bit pattern is a valid element.
     let places = unsafe { std::slice::from_raw_parts_mut(to, end.bytes) };
     let access = |lane: &Stream, copy: &mut dyn FnMut() -> Result<()>| {
         let mut guard = AccessGuard::new(lane)?;
@@ -95,42 +93,40 @@ pub(crate) fn download<T: AnyBitPattern>(
         }
         Ok(())
     };
-    // SAFETY: the memory is live, has as many bytes, and nobody writes it while it is borrowed.
+    // SAFETY: the memory is live, has this many bytes, and nobody writes it while it is borrowed.
     if let Some(result) = unsafe { staging::download(stream, places, end.address, access) } {
         return result;
     }
     let mut guard = AccessGuard::blocking(stream)?;
     end.tracked.before_read(operation, &mut guard)?;
-    // SAFETY: both sides have this many bytes, the device's is live on this stream, any bytes are valid elements, and `target` is
-    // borrowed until the stream has been waited for below.
+    // SAFETY: both operands have this many bytes, the device's is live on this stream, every bit pattern is a valid element, and `target`
+    // is borrowed until the stream has been waited for below.
     unsafe { to_host(stream, to.cast(), end.address, end.bytes) }.map_err(|error| end.explain(error))?;
     end.tracked.after_read(&mut guard);
     drop(guard);
     wait::until_done(stream)
 }
 
-/// Puts a copy from the host on `stream`.
+/// Enqueues a copy from the host on `stream`.
 ///
 /// # Safety
 ///
-/// Both sides have `bytes` bytes, the device's is live in the order of `stream`, and nobody writes the host's before the copy is done.
-#[inline]
+/// Both operands have `bytes` bytes, the device's is live in the order of `stream`, and nobody writes the host's before the copy is done.
 pub(crate) unsafe fn to_device(stream: &Stream, to: CUdeviceptr, from: *const c_void, bytes: usize) -> Result<()> {
     spanning::enqueue(stream, || {
-        // SAFETY: the caller vouches for both sides, and the stream is live.
+        // SAFETY: the caller guarantees both operands, and the stream is live.
         unsafe { call!(stream.driver(), cuMemcpyHtoDAsync_v2(to, from, bytes, stream.as_raw())) }
     })
 }
 
-/// Puts a copy to the host on `stream`.
+/// Enqueues a copy to the host on `stream`.
 ///
 /// # Safety
 ///
-/// Both sides have `bytes` bytes, the device's is live in the order of `stream`, and nobody uses the host's before the copy is done.
-#[inline]
+/// Both operands have `bytes` bytes, the device's is live in the order of `stream`, and nobody uses the host's before the copy is done.
 pub(crate) unsafe fn to_host(stream: &Stream, to: *mut c_void, from: CUdeviceptr, bytes: usize) -> Result<()> {
     spanning::enqueue(stream, || {
-        // SAFETY: the caller vouches for both sides, and the stream is live.
+        // SAFETY: the caller guarantees both operands, and the stream is live.
         unsafe { call!(stream.driver(), cuMemcpyDtoHAsync_v2(to, from, bytes, stream.as_raw())) }
     })
 }

@@ -1,55 +1,50 @@
-//! What the driver may know of a copy.
+//! Hints for copies.
 
 use curium_driver::sys::{CUmemLocation, CUmemcpyAttributes, CUmemcpyFlags, CUmemcpySrcAccessOrder};
 
 use crate::MemoryLocation;
 
-/// What the driver may know of a copy. It changes how fast the copy is, and nothing else.
+/// Hints for a copy (`CUmemcpyAttributes`). They affect its speed only.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct CopyOptions {
-    /// Whether the copy is to leave the multiprocessors to kernels, if the device has engines for copies.
+    /// `true` to prefer copy engines over multiprocessors, so the copy overlaps with kernels.
     pub prefer_overlap: bool,
-    /// Where managed memory that is read is expected to be.
+    /// The expected location of managed source memory.
     pub source_location: Option<MemoryLocation>,
-    /// Where managed memory that is written is expected to be.
+    /// The expected location of managed target memory.
     pub target_location: Option<MemoryLocation>,
 }
 
 impl CopyOptions {
-    /// No wishes.
+    /// Creates options without hints.
     #[must_use]
-    #[inline]
     pub const fn new() -> Self {
         Self { prefer_overlap: false, source_location: None, target_location: None }
     }
 
-    /// The same with or without the wish to leave the multiprocessors to kernels.
+    /// Sets the preference for copy engines over multiprocessors.
     #[must_use]
-    #[inline]
     pub const fn with_prefer_overlap(mut self, prefer_overlap: bool) -> Self {
         self.prefer_overlap = prefer_overlap;
         self
     }
 
-    /// The same with a place where managed memory that is read is expected to be.
+    /// Sets the expected location of managed source memory.
     #[must_use]
-    #[inline]
     pub const fn with_source_location(mut self, location: MemoryLocation) -> Self {
         self.source_location = Some(location);
         self
     }
 
-    /// The same with a place where managed memory that is written is expected to be.
+    /// Sets the expected location of managed target memory.
     #[must_use]
-    #[inline]
     pub const fn with_target_location(mut self, location: MemoryLocation) -> Self {
         self.target_location = Some(location);
         self
     }
 
-    /// The options as C describes them. The source is always read in the order of the stream: that is what the waits of buffers rely on.
-    #[inline]
+    /// Converts to the driver's type. The source access order is always that of the stream, as the tracking of accesses requires.
     pub(crate) fn to_raw(self) -> CUmemcpyAttributes {
         let location =
             |place: Option<MemoryLocation>| place.map_or_else(CUmemLocation::default, MemoryLocation::to_raw);
@@ -61,7 +56,6 @@ impl CopyOptions {
         }
     }
 
-    #[inline]
     const fn flags(self) -> u32 {
         if self.prefer_overlap {
             CUmemcpyFlags::CU_MEMCPY_FLAG_PREFER_OVERLAP_WITH_COMPUTE.0

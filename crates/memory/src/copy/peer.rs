@@ -1,4 +1,4 @@
-//! Memory of one device that another uses.
+//! Peer access.
 
 use curium_driver::sys::{CUdeviceptr, CUmemAccess_flags, CUmemAccessDesc, CUresult};
 use curium_driver::{Context, Error, Result, Stream, call};
@@ -6,27 +6,24 @@ use curium_driver::{Context, Error, Result, Stream, call};
 use super::{End, transfer};
 use crate::{MemoryLocation, pointer_info};
 
-/// Puts a copy between devices on `stream`.
+/// Enqueues a copy between devices on `stream`.
 #[cold]
-#[inline]
 pub(crate) fn copy(operation: &'static str, stream: &Stream, to: End<'_>, from: End<'_>) -> Result<()> {
     let (to_context, from_context) = (to.stream().context(), from.stream().context());
     connect(to_context, from_context)?;
     transfer(operation, stream, &to, &from, || enqueue(stream, &to, &from))
 }
 
-/// Puts a copy on `stream`, which has waited for what both ends must wait for, whatever devices they are of.
-#[inline]
+/// Enqueues a copy on `stream`, which has waited for the work that both operands depend on, for operands on any device.
 pub(super) fn enqueue(stream: &Stream, to: &End<'_>, from: &End<'_>) -> Result<()> {
     let (to_context, from_context) = (to.stream().context().as_raw(), from.stream().context().as_raw());
     let (to, from, bytes, raw) = (to.address, from.address, to.bytes, stream.as_raw());
-    // SAFETY: both ends have this many bytes, are of the contexts named, and live on this stream, which has waited for all that they must
-    // wait for.
+    // SAFETY: both operands have this many bytes, belong to the given contexts, and are live on this stream, which has waited for the work
+    // they depend on.
     unsafe { call!(stream.driver(), cuMemcpyPeerAsync(to, to_context, from, from_context, bytes, raw)) }
 }
 
-/// Lets two contexts reach each other's memory, where their devices can, so that copies between them go straight.
-#[inline]
+/// Enables peer access between two contexts if their devices support it, so copies between them are direct.
 pub(crate) fn connect(one: &Context, other: &Context) -> Result<()> {
     for (from, to) in [(one, other), (other, one)] {
         if from.device().can_access_peer(to.device())? {
@@ -36,8 +33,7 @@ pub(crate) fn connect(one: &Context, other: &Context) -> Result<()> {
     Ok(())
 }
 
-/// Lets kernels on `stream` use memory at `address` that belongs to `owner`, a stream of another device.
-#[inline]
+/// Enables access by kernels on `stream` to memory at `address` that belongs to `owner`, a stream of another device.
 pub(crate) fn give_access(
     operation: &'static str,
     stream: &Stream,
@@ -56,12 +52,11 @@ pub(crate) fn give_access(
     }
     let location = MemoryLocation::from(from).to_raw();
     let access = CUmemAccessDesc { location, flags: CUmemAccess_flags::CU_MEM_ACCESS_FLAGS_PROT_READWRITE };
-    // SAFETY: the pool exists for as long as memory is allocated from it, and there is one entry.
+    // SAFETY: the pool exists as long as memory is allocated from it, and there is one entry.
     unsafe { call!(owner.driver(), cuMemPoolSetAccess(pool, &raw const access, 1)) }
 }
 
-/// Copies take another way where a direct one is not possible.
-#[inline]
+/// Copies are staged if peer access is not possible.
 fn unless_impossible(result: Result<()>) -> Result<()> {
     const IMPOSSIBLE: [CUresult; 2] =
         [CUresult::CUDA_ERROR_PEER_ACCESS_UNSUPPORTED, CUresult::CUDA_ERROR_TOO_MANY_PEERS];

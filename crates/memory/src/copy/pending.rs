@@ -1,4 +1,4 @@
-//! Copies that own their memory of the host until they are done.
+//! Asynchronous copies that own their host memory.
 
 use std::fmt;
 use std::future::Future;
@@ -6,34 +6,32 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use bytemuck::{AnyBitPattern, NoUninit};
+use curium_driver::extend::{drop_on_completion, dropping, report};
 use curium_driver::hazard::AccessGuard;
-use curium_driver::{
-    Completion, Error, Event, PooledEvent, Result, Returned, Stream, drop_on_completion, dropping, report,
-};
+use curium_driver::{Completion, Error, Event, PooledEvent, Result, Returned, Stream};
 
 use super::host;
 use crate::capture_advice::{READ_LATER, UPLOAD};
 use crate::{AsDeviceSlice, AsDeviceSliceMut, PinnedBuffer, size};
 
-/// A copy that is under way, and the memory of the host that it reads or writes.
+/// An asynchronous copy in progress, and the host memory that it reads or writes.
 ///
-/// [`Pending::wait`] waits and gives the memory back; so does `await`, on any executor. Dropping it blocks the calling thread until the
-/// copy
-/// is done; [`Pending::detach`] does not. A value that is forgotten leaks the memory, but the device never uses what is not there.
+/// [`Pending::wait`] waits and returns the memory; so does `await`, on any executor. Dropping the value blocks the calling thread until the
+/// copy is done; [`Pending::detach`] does not. Forgetting it leaks the memory, which is sound.
 ///
-/// The memory of the device is not held: later uses of it wait for the copy by themselves, on the device.
+/// The device memory is not borrowed: later uses of it wait for the copy on the device.
 #[must_use = "dropping it blocks until the copy is done"]
 pub struct Pending<B> {
-    /// Nothing once it was given back.
+    /// `None` after it was returned.
     host: Option<B>,
-    /// Goes before the event, which is used again only if nobody looks at it any more.
+    /// Dropped before the event, whose handle is only reused when nobody polls it.
     finished: Option<Completion>,
-    /// Recorded behind the copy.
+    /// Recorded after the copy.
     event: PooledEvent,
 }
 
-/// Copies a pinned buffer to device memory, which has as many elements, on `stream`. Waits for nothing: the buffer comes back from what
-/// is returned.
+/// Enqueues a copy of a pinned buffer to device memory of the same length on `stream`. Returns immediately; the [`Pending`] returns the
+/// buffer.
 ///
 /// ```
 /// # let driver = curium_sim::Simulator::new(curium_sim::Config::new())?.driver::<curium_driver::Driver>()?;
@@ -54,10 +52,9 @@ pub struct Pending<B> {
 ///
 /// # Errors
 ///
-/// Gives the buffer back: an argument error if the lengths differ, or if the stream is being captured, since a graph would outlive the
-/// buffer.
+/// Returns the buffer together with the error; an argument error if the lengths differ, or if the stream is being captured, because a graph
+/// would outlive the buffer.
 #[doc(alias = "cuMemcpyHtoDAsync")]
-#[inline]
 pub fn upload<T: NoUninit>(
     stream: &Stream,
     source: PinnedBuffer<T>,
@@ -67,16 +64,16 @@ pub fn upload<T: NoUninit>(
     let (end, from, bytes) = (target.end(), source.as_ptr().cast(), source.byte_len());
     Pending::begin(("copy::upload", UPLOAD), stream, (source.len(), target.len()), source, |guard| {
         end.tracked.before_write("copy::upload", guard)?;
-        // SAFETY: both sides have this many bytes, the device's is live on this stream, and the host's is kept by the value that is
-        // returned until the copy is done.
+        // SAFETY: both operands have this many bytes, the device's is live on this stream, and the returned value keeps the host's until
+        // the copy is done.
         unsafe { host::to_device(stream, end.address, from, bytes) }.map_err(|error| end.explain(error))?;
         end.tracked.after_partial_write(guard);
         Ok(())
     })
 }
 
-/// Copies device memory to a pinned buffer, which has as many elements, on `stream`. Waits for nothing: the buffer comes back from what is
-/// returned.
+/// Enqueues a copy of device memory to a pinned buffer of the same length on `stream`. Returns immediately; the [`Pending`] returns the
+/// buffer.
 ///
 /// CUDA: `cuMemcpyDtoHAsync_v2`, `cuEventRecord`, `cuStreamIsCapturing`.
 ///
@@ -84,7 +81,6 @@ pub fn upload<T: NoUninit>(
 ///
 /// As for [`upload`].
 #[doc(alias = "cuMemcpyDtoHAsync")]
-#[inline]
 pub fn download<T: AnyBitPattern>(
     stream: &Stream,
     source: &impl AsDeviceSlice<Element = T>,
@@ -94,8 +90,8 @@ pub fn download<T: AnyBitPattern>(
     let (end, to, bytes) = (source.end(), target.as_mut_ptr().cast(), target.byte_len());
     Pending::begin(("copy::download", READ_LATER), stream, (target.len(), source.len()), target, |guard| {
         end.tracked.before_read("copy::download", guard)?;
-        // SAFETY: both sides have this many bytes, the device's is live on this stream, any bytes are valid elements, and the host's is
-        // kept by the value that is returned until the copy is done.
+        // SAFETY: both operands have this many bytes, the device's is live on this stream, every bit pattern is a valid element, and the
+        // returned value keeps the host's until the copy is done.
         unsafe { host::to_host(stream, to, end.address, bytes) }.map_err(|error| end.explain(error))?;
         end.tracked.after_read(guard);
         Ok(())
@@ -103,15 +99,14 @@ pub fn download<T: AnyBitPattern>(
 }
 
 impl<B> Pending<B> {
-    /// Waits until the copy is done and gives the memory back.
+    /// Waits until the copy is done and returns the memory.
     ///
     /// CUDA: `cuEventSynchronize`.
     ///
     /// # Errors
     ///
-    /// Gives this value back: the copy may still be in progress. If the context is lost it is not, and dropping frees the memory. An
-    /// argument error if awaiting this value has already given the memory back.
-    #[inline]
+    /// Returns this value together with the error: the copy may still be in progress. If the context is lost it is not, and dropping the
+    /// value frees the memory. An argument error if awaiting this value has already returned the memory.
     pub fn wait(mut self) -> Result<B, Returned<Self>> {
         match self.event.synchronize().and_then(|()| self.take_host("Pending::wait")) {
             Ok(host) => Ok(host),
@@ -119,12 +114,11 @@ impl<B> Pending<B> {
         }
     }
 
-    /// Drops the value without blocking the calling thread. The thread that serves [`Completion`] drops the memory once the copy is done.
+    /// Drops the value without blocking the calling thread. The thread that serves [`Finished`] drops the memory once the copy is done.
     ///
-    /// Executors should do this, or await the value, instead of dropping it.
+    /// Use this, or await the value, inside an executor instead of dropping it.
     ///
     /// CUDA: `cuEventQuery`, on that thread.
-    #[inline]
     pub fn detach(self)
     where
         B: Send + Sync + 'static,
@@ -132,26 +126,23 @@ impl<B> Pending<B> {
         drop_on_completion(Detached(self));
     }
 
-    /// Takes the host memory; an error if it was taken before.
-    #[inline]
+    /// Takes the host memory, or returns an error if it was taken before.
     fn take_host(&mut self, operation: &'static str) -> Result<B> {
-        self.host.take().ok_or_else(|| Error::argument(operation, "the memory was already given back"))
+        self.host.take().ok_or_else(|| Error::argument(operation, "the memory was already returned"))
     }
 
-    /// Whether the copy is done. Does not wait.
+    /// Returns `true` if the copy is done. Does not wait.
     ///
     /// CUDA: `cuEventQuery`.
     ///
     /// # Errors
     ///
-    /// The error of any work of the context that failed before.
-    #[inline]
+    /// An error of earlier work of the context.
     pub fn is_finished(&self) -> Result<bool> {
         self.event.is_finished()
     }
 
-    /// Has `enqueue` put a copy of lengths that must agree on `stream`.
-    #[inline]
+    /// Calls `enqueue` to enqueue a copy on `stream` after checking that the lengths are equal.
     fn begin(
         (operation, instead): (&'static str, &str),
         stream: &Stream,
@@ -161,7 +152,7 @@ impl<B> Pending<B> {
     ) -> Result<Self, Returned<B>> {
         let prepared = size::same_len(operation, own, other)
             .and_then(|()| stream.refuse_capture(operation, instead))
-            .and_then(|()| stream.marker())
+            .and_then(|()| stream.pooled_event())
             .and_then(|event| enqueue(&mut AccessGuard::new(stream)?).map(|()| event));
         let event = match prepared {
             Ok(event) => event,
@@ -169,7 +160,7 @@ impl<B> Pending<B> {
         };
         match event.record(stream) {
             Ok(()) => Ok(Self { host: Some(host), event, finished: None }),
-            // The copy is on the stream: the memory may be given back only behind it.
+            // The copy is enqueued, so the memory may only be returned after it.
             Err(error) => {
                 crate::wait::until_done(stream).unwrap_or_default();
                 Err(Returned::new(host, error))
@@ -182,7 +173,6 @@ impl<B: Unpin> Future for Pending<B> {
     type Output = Result<B>;
 
     /// Returns an error if it is polled after completion.
-    #[inline]
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<B>> {
         let this = &mut *self;
         if this.host.is_none() {
@@ -197,38 +187,35 @@ impl<B: Unpin> Future for Pending<B> {
     }
 }
 
-/// A copy that nobody waits for any more.
+/// A copy that was dropped before it was done.
 struct Detached<B>(Pending<B>);
 
 impl<B> AsRef<Event> for Detached<B> {
-    #[inline]
     fn as_ref(&self) -> &Event {
         &self.0.event
     }
 }
 
 impl<B> fmt::Debug for Pending<B> {
-    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "Pending({:?})", &*self.event)
     }
 }
 
 impl<B> Drop for Pending<B> {
-    #[inline]
     fn drop(&mut self) {
         let Some(host) = self.host.take() else { return };
-        // Nobody is there to try again.
+        // Retries once, because no caller can.
         match dropping(|| self.event.synchronize().or_else(|_| self.event.synchronize())) {
             Some(Ok(())) => {}
             Some(Err(error)) => {
                 report(&error);
-                // Only a context that is lost is known not to use the memory any more.
+                // Only a lost context is certain not to use the memory.
                 if !error.is_sticky() {
                     std::mem::forget(host);
                 }
             }
-            // The process is about to end.
+            // The process is exiting.
             None => std::mem::forget(host),
         }
     }

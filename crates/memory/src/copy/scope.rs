@@ -1,4 +1,4 @@
-//! Copies from and to borrowed memory of the host that are waited for together.
+//! Scoped copies from and to borrowed host memory.
 
 use std::cell::Cell;
 use std::fmt;
@@ -12,25 +12,25 @@ use super::host;
 use crate::capture_advice::{READ_LATER, UPLOAD};
 use crate::{AsDeviceSlice, AsDeviceSliceMut, size, wait};
 
-/// A scope in which copies are put on one stream; made by [`copy_scope`].
+/// A scope for copies on one stream. Created by [`copy_scope`].
 pub struct CopyScope<'scope, 'env: 'scope> {
     waiter: &'scope Waiter<'env>,
-    /// The slices live for exactly this long.
+    /// The invariant lifetime of the slices.
     _scope: PhantomData<Cell<&'scope ()>>,
 }
 
-/// Waits for the copies of a scope when it ends, in whatever way.
+/// Waits for the copies of a scope when it ends or unwinds.
 struct Waiter<'env> {
     stream: &'env Stream,
-    /// Whether a copy was put on the stream.
+    /// `true` if a copy was enqueued.
     is_used: Cell<bool>,
 }
 
-/// Runs `operation`, in which copies from and to borrowed slices are put on `stream` without a wait for each, and waits for all of them
-/// at the end, also if `operation` panics.
+/// Runs `operation`, which enqueues copies from and to borrowed slices on `stream`, and waits for all of them before it returns, even if
+/// `operation` panics.
 ///
-/// The slices may be ordinary memory, which the driver copies at its own pace, or pinned memory, of which the copies run while
-/// `operation` goes on. What is copied to may be read behind the scope:
+/// Copies of pageable memory run at the driver's pace; copies of pinned memory run while `operation` continues. The targets may be read
+/// after the scope:
 ///
 /// ```
 /// # let driver = curium_sim::Simulator::new(curium_sim::Config::new())?.driver::<curium_driver::Driver>()?;
@@ -53,8 +53,7 @@ struct Waiter<'env> {
 ///
 /// # Errors
 ///
-/// That of `operation`, or that of any work of the context that failed before.
-#[inline]
+/// The error of `operation`, or an error of earlier work of the context.
 pub fn copy_scope<'env, R>(
     stream: &'env Stream,
     operation: impl for<'scope> FnOnce(&'scope CopyScope<'scope, 'env>) -> Result<R>,
@@ -66,21 +65,20 @@ pub fn copy_scope<'env, R>(
 }
 
 impl<'scope> CopyScope<'scope, '_> {
-    /// The stream that the copies are put on.
+    /// Returns the stream of the copies.
     #[must_use]
     #[inline]
     pub fn stream(&self) -> &Stream {
         self.waiter.stream
     }
 
-    /// Puts a copy of `source` to `target`, which has as many elements, on the stream.
+    /// Enqueues a copy of `source` to `target`, which has the same length.
     ///
     /// CUDA: `cuMemcpyHtoDAsync_v2`, `cuStreamIsCapturing`.
     ///
     /// # Errors
     ///
-    /// An argument error if the lengths differ, or if the stream is being captured, since a graph would outlive the scope.
-    #[inline]
+    /// An argument error if the lengths differ, or if the stream is being captured, because a graph would outlive the scope.
     pub fn upload<T: NoUninit>(
         &'scope self,
         source: &'scope [T],
@@ -96,7 +94,7 @@ impl<'scope> CopyScope<'scope, '_> {
         }
         let mut guard = AccessGuard::blocking(self.stream())?;
         end.tracked.before_write(OPERATION, &mut guard)?;
-        // SAFETY: both sides have this many bytes, the device's is live on this stream, and the host's is borrowed until the scope has
+        // SAFETY: both operands have this many bytes, the device's is live on this stream, and the host's is borrowed until the scope has
         // waited for the copy.
         let result = unsafe { host::to_device(self.stream(), end.address, source.as_ptr().cast(), end.bytes) };
         result.map_err(|error| end.explain(error))?;
@@ -104,14 +102,13 @@ impl<'scope> CopyScope<'scope, '_> {
         Ok(())
     }
 
-    /// Puts a copy of `source` to `target`, which has as many elements, on the stream.
+    /// Enqueues a copy of `source` to `target`, which has the same length.
     ///
     /// CUDA: `cuMemcpyDtoHAsync_v2`, `cuStreamIsCapturing`.
     ///
     /// # Errors
     ///
     /// As for [`CopyScope::upload`].
-    #[inline]
     pub fn download<T: AnyBitPattern>(
         &'scope self,
         source: &impl AsDeviceSlice<Element = T>,
@@ -127,15 +124,14 @@ impl<'scope> CopyScope<'scope, '_> {
         }
         let mut guard = AccessGuard::blocking(self.stream())?;
         end.tracked.before_read(OPERATION, &mut guard)?;
-        // SAFETY: both sides have this many bytes, the device's is live on this stream, any bytes are valid elements, and the host's is
-        // borrowed until the scope has waited for the copy.
+        // SAFETY: both operands have this many bytes, the device's is live on this stream, every bit pattern is a valid element, and the
+        // host's is borrowed until the scope has waited for the copy.
         let result = unsafe { host::to_host(self.stream(), target.as_mut_ptr().cast(), end.address, end.bytes) };
         result.map_err(|error| end.explain(error))?;
         end.tracked.after_read(&mut guard);
         Ok(())
     }
 
-    #[inline]
     fn prepare(&self, operation: &'static str, instead: &str) -> Result<()> {
         self.stream().refuse_capture(operation, instead)?;
         self.waiter.is_used.set(true);
@@ -144,25 +140,22 @@ impl<'scope> CopyScope<'scope, '_> {
 }
 
 impl Waiter<'_> {
-    /// Waits for the copies, once.
-    #[inline]
+    /// Waits for the copies once.
     fn wait(&self) -> Result<()> {
         if self.is_used.replace(false) { wait::until_done(self.stream) } else { Ok(()) }
     }
 }
 
 impl fmt::Debug for CopyScope<'_, '_> {
-    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "CopyScope({:?})", self.stream())
     }
 }
 
 impl Drop for Waiter<'_> {
-    #[inline]
     fn drop(&mut self) {
         if let Err(error) = self.wait() {
-            curium_driver::report(&error);
+            curium_driver::extend::report(&error);
         }
     }
 }

@@ -1,11 +1,10 @@
-//! Work on memory that lies behind several mappings in a row.
+//! Work on memory that spans several mappings.
 
 use curium_driver::sys::CUresult;
 use curium_driver::{Result, Stream};
 
-/// Puts a copy or a fill on `stream`. Drivers take a range that spans mappings only while a context is current, whichever, and call it an
-/// invalid value otherwise; so what is refused as that is tried once more with the stream's context current.
-#[inline]
+/// Enqueues a copy or a fill on `stream`. Drivers reject ranges that span mappings as invalid values while no context is current, so such a
+/// failure is retried with the stream's context current.
 pub(crate) fn enqueue(stream: &Stream, put: impl Fn() -> Result<()>) -> Result<()> {
     let result = put();
     match &result {

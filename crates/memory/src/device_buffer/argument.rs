@@ -1,4 +1,4 @@
-//! Buffers as arguments of kernels.
+//! Buffers as kernel arguments.
 
 use curium_driver::hazard::AccessGuard;
 use curium_driver::sys::CUdeviceptr;
@@ -7,8 +7,8 @@ use curium_driver::{Argument, Result};
 use super::DeviceBuffer;
 use crate::resource::Resource;
 
-// SAFETY: `bind` has the stream wait for the last write, and while the buffer is borrowed nobody can write it; a later writer
-// waits for this use, which `launched` notes. The address is that of live memory: freeing waits as well.
+// SAFETY: `bind` makes the stream wait for the last write, and nobody can write the buffer while it is borrowed. Later writers wait for
+// this use, which `launched` records. The address is that of live memory, because freeing waits as well.
 unsafe impl<T, R: Resource> Argument<&[T]> for &DeviceBuffer<T, R> {
     #[inline]
     unsafe fn bind(&mut self, guard: &mut AccessGuard<'_>) -> Result<CUdeviceptr> {
@@ -23,8 +23,8 @@ unsafe impl<T, R: Resource> Argument<&[T]> for &DeviceBuffer<T, R> {
     }
 }
 
-// SAFETY: `bind` has the stream wait for every use, the buffer is borrowed exclusively, and later uses wait for this one, which
-// `launched` notes. The address is that of live memory: freeing waits as well.
+// SAFETY: `bind` makes the stream wait for every use, the buffer is borrowed exclusively, and later uses wait for this one, which
+// `launched` records. The address is that of live memory, because freeing waits as well.
 unsafe impl<T, R: Resource> Argument<&mut [T]> for &mut DeviceBuffer<T, R> {
     #[inline]
     unsafe fn bind(&mut self, guard: &mut AccessGuard<'_>) -> Result<CUdeviceptr> {

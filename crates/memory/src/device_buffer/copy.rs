@@ -1,17 +1,14 @@
-//! Copies of whole buffers. Parts are copied through views.
+//! Copies of whole buffers. Slices copy parts.
 
 use bytemuck::{AnyBitPattern, NoUninit};
 use curium_driver::{Result, Stream};
 
 use super::DeviceBuffer;
-use crate::DeviceSliceMut;
-use crate::capture_advice::READ_LATER;
-use crate::copy::{device, host};
+use crate::AsDeviceSlice;
 use crate::resource::Resource;
-use crate::size;
 
 impl<T, R: Resource> DeviceBuffer<T, R> {
-    /// Copies `source`, which has as many elements as the buffer, to the device. Waits until the copy is done.
+    /// Copies `source`, which has the same length, to the device. Waits until the copy is done.
     ///
     /// CUDA: `cuMemcpyHtoDAsync_v2`, `cuStreamSynchronize`.
     ///
@@ -19,71 +16,60 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
     ///
     /// An argument error if the lengths differ.
     #[doc(alias = "cuMemcpyHtoD")]
-    #[inline]
     pub fn copy_from_slice(&mut self, source: &[T]) -> Result<()>
     where
         T: NoUninit,
     {
-        const OPERATION: &str = "DeviceBuffer::copy_from_slice";
-        let target = self.as_slice_mut();
-        target.stream().expect_captured(OPERATION, "use `copy_from_slice_on(scope, …)`")?;
-        size::same_len(OPERATION, target.len(), source.len())?;
-        host::upload(OPERATION, target.stream(), target, source)
+        self.as_slice_mut().copy_from_slice(source)
     }
 
-    /// As [`DeviceBuffer::copy_from_slice`], on any stream. In a capture the graph keeps a copy of `source`, and copies that in each
+    /// Like [`DeviceBuffer::copy_from_slice`], on the given stream. In a capture, the graph keeps a copy of `source` and uploads it at each
     /// launch.
     ///
     /// # Errors
     ///
     /// As for [`DeviceBuffer::copy_from_slice`].
-    #[inline]
     pub fn copy_from_slice_on(&mut self, stream: &Stream, source: &[T]) -> Result<()>
     where
         T: NoUninit,
     {
-        size::same_len("DeviceBuffer::copy_from_slice", self.len, source.len())?;
-        host::upload("DeviceBuffer::copy_from_slice", stream, self.as_slice_mut(), source)
+        self.as_slice_mut().copy_from_slice_on(stream, source)
     }
 
-    /// Copies the buffer to `target`, which has as many elements. Waits until the copy is done.
+    /// Copies the buffer to `target`, which has the same length. Waits until the copy is done.
     ///
     /// CUDA: `cuMemcpyDtoHAsync_v2`, `cuStreamSynchronize`.
     ///
     /// # Errors
     ///
-    /// An argument error if the lengths differ; the error of any work of the context that failed before.
+    /// An argument error if the lengths differ; an error of earlier work of the context.
     #[doc(alias = "cuMemcpyDtoH")]
-    #[inline]
     pub fn copy_to_slice(&self, target: &mut [T]) -> Result<()>
     where
         T: AnyBitPattern,
     {
-        self.stream().expect_captured("DeviceBuffer::copy_to_slice", READ_LATER)?;
-        self.copy_to_slice_on(self.stream(), target)
+        self.as_slice().copy_to_slice(target)
     }
 
-    /// As [`DeviceBuffer::copy_to_slice`], on any stream.
+    /// Like [`DeviceBuffer::copy_to_slice`], on the given stream.
     ///
     /// # Errors
     ///
     /// As for [`DeviceBuffer::copy_to_slice`]; an argument error if the stream is being captured.
-    #[inline]
     pub fn copy_to_slice_on(&self, stream: &Stream, target: &mut [T]) -> Result<()>
     where
         T: AnyBitPattern,
     {
-        size::same_len("DeviceBuffer::copy_to_slice", self.len, target.len())?;
-        host::download("DeviceBuffer::copy_to_slice", stream, self.as_slice(), target)
+        self.as_slice().copy_to_slice_on(stream, target)
     }
 
-    /// A copy of the buffer on the host. Waits until it is there.
+    /// Copies the buffer to a vector. Waits until the copy is done.
     ///
     /// CUDA: `cuMemcpyDtoHAsync_v2`, `cuStreamSynchronize`.
     ///
     /// # Errors
     ///
-    /// The error of any work of the context that failed before.
+    /// An error of earlier work of the context.
     #[inline]
     pub fn to_vec(&self) -> Result<Vec<T>>
     where
@@ -92,7 +78,7 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
         self.as_slice().to_vec()
     }
 
-    /// As [`DeviceBuffer::to_vec`], on any stream.
+    /// Like [`DeviceBuffer::to_vec`], on the given stream.
     ///
     /// # Errors
     ///
@@ -105,8 +91,7 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
         self.as_slice().to_vec_on(stream)
     }
 
-    /// Copies `source`, which has as many elements and may be on another device, on the device. Returns when the copy is on this
-    /// buffer's stream.
+    /// Copies `source`, which has the same length and may be on another device. Returns once the copy is enqueued on this buffer's stream.
     ///
     /// CUDA: `cuMemcpyDtoDAsync_v2`, `cuMemcpyPeerAsync`.
     ///
@@ -116,38 +101,25 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
     #[doc(alias = "cuMemcpyDtoD")]
     #[doc(alias = "cuMemcpyPeerAsync")]
     #[inline]
-    pub fn copy_from_buffer(&mut self, source: &DeviceBuffer<T, impl Resource>) -> Result<()>
+    pub fn copy_from_device(&mut self, source: &impl AsDeviceSlice<Element = T>) -> Result<()>
     where
         T: Copy,
     {
-        self.stream().expect_captured("DeviceBuffer::copy_from_buffer", "use `copy_from_buffer_on(scope, …)`")?;
-        let target = self.as_slice_mut();
-        copy(target.stream(), &target, source)
+        self.as_slice_mut().copy_from_device(source)
     }
 
-    /// As [`DeviceBuffer::copy_from_buffer`], on any stream.
+    /// Like [`DeviceBuffer::copy_from_device`], on the given stream.
     ///
     /// CUDA: `cuMemcpyDtoDAsync_v2`, `cuMemcpyPeerAsync`.
     ///
     /// # Errors
     ///
-    /// As for [`DeviceBuffer::copy_from_buffer`].
+    /// As for [`DeviceBuffer::copy_from_device`].
     #[inline]
-    pub fn copy_from_buffer_on(&mut self, stream: &Stream, source: &DeviceBuffer<T, impl Resource>) -> Result<()>
+    pub fn copy_from_device_on(&mut self, stream: &Stream, source: &impl AsDeviceSlice<Element = T>) -> Result<()>
     where
         T: Copy,
     {
-        copy(stream, &self.as_slice_mut(), source)
+        self.as_slice_mut().copy_from_device_on(stream, source)
     }
-}
-
-#[inline]
-fn copy<T: Copy>(
-    stream: &Stream,
-    target: &DeviceSliceMut<'_, T>,
-    source: &DeviceBuffer<T, impl Resource>,
-) -> Result<()> {
-    const OPERATION: &str = "DeviceBuffer::copy_from_buffer";
-    size::same_len(OPERATION, target.len(), source.len)?;
-    device::copy(OPERATION, stream, target.end(), source.as_slice().end())
 }

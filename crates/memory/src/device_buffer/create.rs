@@ -1,4 +1,4 @@
-//! How buffers are made.
+//! Constructors.
 
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
@@ -15,13 +15,13 @@ use crate::size;
 use crate::tracked::{Reach, Tracked};
 
 impl<T> DeviceBuffer<T> {
-    /// Allocates `len` elements on `stream` and leaves their bytes as they are: any values.
+    /// Allocates `len` elements on `stream` with unspecified values.
     ///
     /// CUDA: `cuMemAllocAsync`.
     ///
     /// # Errors
     ///
-    /// An argument error if `len` is 0 or too large to be a size; `CUDA_ERROR_OUT_OF_MEMORY` with the figures.
+    /// An argument error if `len` is 0 or too large; `CUDA_ERROR_OUT_OF_MEMORY`, with the amounts of free and total memory.
     #[doc(alias = "cuMemAlloc")]
     #[doc(alias = "cuMemAllocAsync")]
     #[track_caller]
@@ -30,10 +30,10 @@ impl<T> DeviceBuffer<T> {
     where
         T: AnyBitPattern,
     {
-        Self::allocate("DeviceBuffer::uninit", StreamOrdered, stream, len)
+        Self::allocate("DeviceBuffer::uninit", stream, len, StreamOrdered)
     }
 
-    /// Allocates `len` elements on `stream` and sets every byte to zero there.
+    /// Allocates `len` elements on `stream` and sets every byte to zero.
     ///
     /// CUDA: `cuMemAllocAsync`, `cuMemsetD8Async`.
     ///
@@ -47,26 +47,26 @@ impl<T> DeviceBuffer<T> {
     where
         T: Zeroable,
     {
-        Self::allocate_zeroed("DeviceBuffer::zeroed", StreamOrdered, stream, len)
+        Self::allocate_zeroed("DeviceBuffer::zeroed", stream, len, StreamOrdered)
     }
 
-    /// Allocates `len` elements on `stream` and sets each to `value` there.
+    /// Allocates `len` elements on `stream` and sets each to `value`, as [`DeviceSliceMut::fill`](crate::DeviceSliceMut::fill) does.
     ///
-    /// CUDA: `cuMemAllocAsync`; [`DeviceSliceMut::fill`](crate::DeviceSliceMut::fill) says how it fills.
+    /// CUDA: `cuMemAllocAsync`, `cuMemsetD8Async` and its variants.
     ///
     /// # Errors
     ///
     /// As for [`DeviceBuffer::uninit`].
     #[track_caller]
     #[inline]
-    pub fn filled(stream: &Stream, value: T, len: usize) -> Result<Self>
+    pub fn filled(stream: &Stream, len: usize, value: T) -> Result<Self>
     where
         T: NoUninit,
     {
-        Self::allocate_filled("DeviceBuffer::filled", StreamOrdered, stream, (value, len))
+        Self::allocate_filled("DeviceBuffer::filled", stream, (len, value), StreamOrdered)
     }
 
-    /// Allocates as many elements as `source` has on `stream` and copies it there. Waits until the copy is done.
+    /// Allocates a buffer on `stream` and copies `source` to it. Waits until the copy is done.
     ///
     /// CUDA: `cuMemAllocAsync`, `cuMemcpyHtoDAsync_v2`, `cuStreamSynchronize`.
     ///
@@ -79,19 +79,33 @@ impl<T> DeviceBuffer<T> {
     where
         T: NoUninit,
     {
-        Self::from_slice_in(StreamOrdered, stream, source)
+        Self::from_slice_in(stream, source, StreamOrdered)
+    }
+
+    /// Allocates `len` uninitialized elements of any type on `stream`. Call [`DeviceBuffer::assume_init`] once work on the device has
+    /// written them.
+    ///
+    /// CUDA: `cuMemAllocAsync`.
+    ///
+    /// # Errors
+    ///
+    /// As for [`DeviceBuffer::uninit`].
+    #[track_caller]
+    #[inline]
+    pub fn maybe_uninit(stream: &Stream, len: usize) -> Result<DeviceBuffer<MaybeUninit<T>>> {
+        DeviceBuffer::allocate("DeviceBuffer::maybe_uninit", stream, len, StreamOrdered)
     }
 }
 
 impl<T, R: Resource> DeviceBuffer<T, R> {
-    /// As [`DeviceBuffer::uninit`], with memory of `resource`.
+    /// Like [`DeviceBuffer::uninit`], with memory from `resource`.
     ///
     /// ```
     /// # let driver = curium_sim::Simulator::new(curium_sim::Config::new())?.driver::<curium_driver::Driver>()?;
     /// use curium_memory::{DeviceBuffer, SyncAlloc};
     ///
     /// # let stream = driver.device(0)?.primary_context()?.stream()?;
-    /// let buffer = DeviceBuffer::<u32, SyncAlloc>::uninit_in(SyncAlloc, &stream, 1024)?;
+    /// let buffer = DeviceBuffer::<u32, SyncAlloc>::uninit_in(&stream, 1024, SyncAlloc)?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
@@ -100,89 +114,116 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
     /// As for [`DeviceBuffer::uninit`].
     #[track_caller]
     #[inline]
-    pub fn uninit_in(resource: R, stream: &Stream, len: usize) -> Result<Self>
+    pub fn uninit_in(stream: &Stream, len: usize, resource: R) -> Result<Self>
     where
         T: AnyBitPattern,
     {
-        Self::allocate("DeviceBuffer::uninit_in", resource, stream, len)
+        Self::allocate("DeviceBuffer::uninit_in", stream, len, resource)
     }
 
-    /// As [`DeviceBuffer::zeroed`], with memory of `resource`.
+    /// Like [`DeviceBuffer::zeroed`], with memory from `resource`.
     ///
     /// # Errors
     ///
     /// As for [`DeviceBuffer::uninit`].
     #[track_caller]
     #[inline]
-    pub fn zeroed_in(resource: R, stream: &Stream, len: usize) -> Result<Self>
+    pub fn zeroed_in(stream: &Stream, len: usize, resource: R) -> Result<Self>
     where
         T: Zeroable,
     {
-        Self::allocate_zeroed("DeviceBuffer::zeroed_in", resource, stream, len)
+        Self::allocate_zeroed("DeviceBuffer::zeroed_in", stream, len, resource)
     }
 
-    /// As [`DeviceBuffer::filled`], with memory of `resource`.
+    /// Like [`DeviceBuffer::filled`], with memory from `resource`.
     ///
     /// # Errors
     ///
     /// As for [`DeviceBuffer::uninit`].
     #[track_caller]
     #[inline]
-    pub fn filled_in(resource: R, stream: &Stream, value: T, len: usize) -> Result<Self>
+    pub fn filled_in(stream: &Stream, len: usize, value: T, resource: R) -> Result<Self>
     where
         T: NoUninit,
     {
-        Self::allocate_filled("DeviceBuffer::filled_in", resource, stream, (value, len))
+        Self::allocate_filled("DeviceBuffer::filled_in", stream, (len, value), resource)
     }
 
-    /// As [`DeviceBuffer::from_slice`], with memory of `resource`.
+    /// Like [`DeviceBuffer::from_slice`], with memory from `resource`.
     ///
     /// # Errors
     ///
     /// As for [`DeviceBuffer::uninit`].
     #[track_caller]
-    #[inline]
-    pub fn from_slice_in(resource: R, stream: &Stream, source: &[T]) -> Result<Self>
+    pub fn from_slice_in(stream: &Stream, source: &[T], resource: R) -> Result<Self>
     where
         T: NoUninit,
     {
         const OPERATION: &str = "DeviceBuffer::from_slice";
         stream.expect_captured(OPERATION, ALLOCATE)?;
-        let mut buffer = Self::allocate(OPERATION, resource, stream, source.len())?;
+        let mut buffer = Self::allocate(OPERATION, stream, source.len(), resource)?;
         host::upload(OPERATION, stream, buffer.as_slice_mut(), source)?;
         Ok(buffer)
     }
 
+    /// Like [`DeviceBuffer::maybe_uninit`], with memory from `resource`.
+    ///
+    /// # Errors
+    ///
+    /// As for [`DeviceBuffer::uninit`].
     #[track_caller]
     #[inline]
-    fn allocate_zeroed(operation: &'static str, resource: R, stream: &Stream, len: usize) -> Result<Self>
+    pub fn maybe_uninit_in(stream: &Stream, len: usize, resource: R) -> Result<DeviceBuffer<MaybeUninit<T>, R>> {
+        DeviceBuffer::allocate("DeviceBuffer::maybe_uninit_in", stream, len, resource)
+    }
+
+    /// Allocates a buffer with the same elements on the same stream, from a clone of the resource. Returns once the copy is enqueued.
+    ///
+    /// CUDA: `cuMemAllocAsync`, `cuMemcpyDtoDAsync_v2`.
+    ///
+    /// # Errors
+    ///
+    /// As for [`DeviceBuffer::uninit`].
+    #[track_caller]
+    pub fn try_clone(&self) -> Result<Self>
+    where
+        T: Copy,
+        R: Clone,
+    {
+        let mut clone = Self::allocate("DeviceBuffer::try_clone", self.stream(), self.len, self.resource.clone())?;
+        clone.copy_from_device(self)?;
+        Ok(clone)
+    }
+
+    #[track_caller]
+    #[inline]
+    fn allocate_zeroed(operation: &'static str, stream: &Stream, len: usize, resource: R) -> Result<Self>
     where
         T: Zeroable,
     {
         stream.expect_captured(operation, ALLOCATE)?;
-        let mut buffer = Self::allocate(operation, resource, stream, len)?;
+        let mut buffer = Self::allocate(operation, stream, len, resource)?;
         buffer.as_slice_mut().zero_on(stream)?;
         Ok(buffer)
     }
 
     #[track_caller]
-    #[inline]
-    fn allocate_filled(operation: &'static str, resource: R, stream: &Stream, (value, len): (T, usize)) -> Result<Self>
+    fn allocate_filled(operation: &'static str, stream: &Stream, (len, value): (usize, T), resource: R) -> Result<Self>
     where
         T: NoUninit,
     {
         stream.expect_captured(operation, ALLOCATE)?;
-        let mut buffer = Self::allocate(operation, resource, stream, len)?;
+        let mut buffer = Self::allocate(operation, stream, len, resource)?;
         buffer.as_slice_mut().fill_on(stream, value)?;
         Ok(buffer)
     }
 
-    /// Memory whose elements are not initialised yet.
+    /// Allocates uninitialized elements.
     #[track_caller]
     #[inline]
-    fn allocate(operation: &'static str, resource: R, stream: &Stream, len: usize) -> Result<Self> {
+    pub(super) fn allocate(operation: &'static str, stream: &Stream, len: usize, resource: R) -> Result<Self> {
         let bytes = size::bytes::<T>(operation, len)?;
-        // What a resource of no graph allocates is no work of a stream.
+        // A resource that does not allocate in graphs enqueues no work.
         if resource.allocates_in_graphs() {
             stream.expect_captured(operation, ALLOCATE)?;
         }
@@ -196,20 +237,7 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
     }
 }
 
-impl<T, R: Resource> DeviceBuffer<MaybeUninit<T>, R> {
-    /// Allocates `len` places for elements on `stream`, with memory of `resource`: for types that not any bytes are a value of.
-    ///
-    /// # Errors
-    ///
-    /// As for [`DeviceBuffer::uninit`].
-    #[track_caller]
-    #[inline]
-    pub fn places_in(resource: R, stream: &Stream, len: usize) -> Result<Self> {
-        Self::allocate("DeviceBuffer::places_in", resource, stream, len)
-    }
-}
-
-/// Allocates memory that belongs to the graph of a capture.
+/// Allocates memory that the graph of a capture owns.
 #[cold]
 #[track_caller]
 fn allocate_captured<R: Resource>(
@@ -223,27 +251,25 @@ fn allocate_captured<R: Resource>(
         return Err(in_capture(operation, stream));
     }
     let pointer = resource.allocate(stream, bytes, alignment).map_err(|error| explain(error, stream, bytes))?;
-    // SAFETY: the memory was allocated in the capture just now, and its buffer takes it back before it frees it.
+    // SAFETY: the memory was just allocated in the capture, and its buffer removes it before freeing it.
     unsafe { guard.add_allocation(pointer.as_raw()) };
     Ok(pointer)
 }
 
-/// The error for memory that a graph cannot own.
+/// Returns the error for memory that a graph cannot own.
 #[cold]
-#[inline]
 fn in_capture(operation: &'static str, stream: &Stream) -> Error {
     let reason = match stream.is_capture_active() {
         true => {
-            "is being captured, and only memory of `StreamOrdered` can be a graph's own: allocate on another stream"
+            format!("the resource cannot allocate in a capture ({stream:?}); use `StreamOrdered` or another stream")
         }
-        false => "was made for a capture that has ended",
+        false => format!("the capture of the stream has ended ({stream:?})"),
     };
-    Error::argument(operation, format!("{stream:?} {reason}"))
+    Error::argument(operation, reason)
 }
 
-/// Adds the figures of the device to an error of a resource that adds none itself.
+/// Adds the amounts of free and total memory to an error without them.
 #[cold]
-#[inline]
 fn explain(error: Error, stream: &Stream, bytes: usize) -> Error {
     match error {
         Error::Call(_) => error.with_memory_figures(stream, bytes, None),

@@ -1,4 +1,4 @@
-//! The end of buffers that graphs use, and of those that are a graph's own.
+//! Freeing buffers that graphs use or own.
 
 use curium_driver::hazard::{AccessGuard, Accesses};
 use curium_driver::{DevicePointer, Result, Stream};
@@ -9,37 +9,36 @@ use crate::resource::Resource;
 impl<T, R: Resource> DeviceBuffer<T, R> {
     /// Leaves the memory to the graphs that use it.
     #[cold]
-    #[inline]
     pub(super) fn leave(&mut self) -> Result<()> {
         if self.stream().is_created_by_capture() {
             return self.leave_to_scope();
         }
         let (stream, pointer, bytes) = (self.stream().clone(), self.pointer.cast(), self.byte_len());
         if let Some(resource) = self.resource.detached() {
-            // SAFETY: the memory came from this resource or one that it can be given back to, and the closure runs once, when nobody has
-            // the address any more.
+            // SAFETY: the memory came from this resource or one that shares its state, and the closure runs once, when nobody has the
+            // address any more.
             let end = move |accesses| unsafe { end(&resource, &stream, &accesses, (pointer, bytes, Self::ALIGNMENT)) };
             self.tracked.exclusive().leave(end);
         } else {
             let accesses = self.tracked.exclusive();
             accesses.revoke()?;
-            // SAFETY: the memory came from this resource, no graph can use it from now on, and it is forgotten.
+            // SAFETY: the memory came from this resource, no graph can use it any more, and it is not used after this call.
             unsafe { end(&self.resource, &stream, accesses, (pointer, bytes, Self::ALIGNMENT)) }?;
         }
         self.pointer = DevicePointer::from_raw(0);
         Ok(())
     }
 
-    /// Memory of a capture is freed by its graph: here, if the capture goes on, and else at its end.
-    #[inline]
+    /// Frees memory of a capture: by a node if the capture is still active, otherwise when its graph ends.
     fn leave_to_scope(&mut self) -> Result<()> {
         let (stream, pointer, bytes) = (self.stream().clone(), self.pointer.cast(), self.byte_len());
         let mut guard = AccessGuard::new(&stream)?;
-        // SAFETY: the memory is freed below, on a stream that comes after the captured work that uses it.
+        // SAFETY: the memory is freed below, on a stream that is ordered after the captured work that uses it.
         let is_ours = self.tracked.exclusive().before_write(&mut guard).is_ok()
             && unsafe { guard.remove_allocation(pointer.as_raw()) };
         if is_ours {
-            // SAFETY: the memory came from this resource, the captured work that uses it comes before, and it is forgotten.
+            // SAFETY: the memory came from this resource, the captured work that uses it precedes the free, and it is not used after this
+            // call.
             unsafe { self.resource.deallocate(&stream, pointer, bytes, Self::ALIGNMENT) }?;
         }
         self.pointer = DevicePointer::from_raw(0);
@@ -47,21 +46,20 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
     }
 }
 
-/// Gives memory back once every use of it is done.
+/// Deallocates memory once every use is done.
 ///
 /// # Safety
 ///
-/// The memory came from the resource with this size and alignment, or can be given back to it, and nobody begins another use.
-#[inline]
+/// The memory came from the resource, or one that shares its state, with this size and alignment, and no new use starts.
 unsafe fn end<R: Resource + ?Sized>(
     resource: &R,
     stream: &Stream,
     accesses: &Accesses,
     (pointer, bytes, alignment): (DevicePointer<u8>, usize, usize),
 ) -> Result<()> {
-    // As for buffers that no graph uses.
+    // The same fallback as for buffers without graphs.
     let waited = accesses.before_free(stream);
     waited.or_else(|error| if error.function().is_some() { accesses.synchronize() } else { Err(error) })?;
-    // SAFETY: the caller vouches for the memory, and the stream has waited for every use.
+    // SAFETY: the caller guarantees the memory, and the stream has waited for every use.
     unsafe { resource.deallocate(stream, pointer, bytes, alignment) }
 }

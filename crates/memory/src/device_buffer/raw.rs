@@ -1,4 +1,4 @@
-//! Buffers and what they are made of.
+//! Raw parts of buffers.
 
 use std::marker::PhantomData;
 use std::mem::{ManuallyDrop, MaybeUninit};
@@ -12,22 +12,21 @@ use crate::size;
 use crate::tracked::{Reach, Tracked};
 
 impl<T, R: Resource> DeviceBuffer<T, R> {
-    /// Takes the buffer apart: its address, which is the caller's to free, and the resource that it is to be given back to.
+    /// Decomposes the buffer into its address, which the caller must free, and its resource.
     ///
-    /// The buffer's stream waits for every use of it on others: the memory may be used in the order of that stream from then on.
+    /// The buffer's stream waits for uses on other streams: the memory may be used in the order of that stream afterwards.
     ///
     /// CUDA: `cuEventRecord`, `cuStreamWaitEvent`, if there were uses on other streams.
     ///
     /// # Errors
     ///
-    /// Gives the buffer back if its stream cannot wait; with an argument error if a graph uses the memory.
+    /// Returns the buffer together with the error if its stream cannot wait; an argument error if a graph uses the memory.
     #[expect(clippy::result_large_err, reason = "the error gives back what it is about, and is rare")]
-    #[inline]
     pub fn into_raw(mut self) -> Result<(DevicePointer<T>, R), Returned<Self>> {
         if self.tracked.exclusive().is_leased() || self.stream().is_created_by_capture() {
             return Err(Returned::new(
                 self,
-                Error::argument("DeviceBuffer::into_raw", "a graph uses the memory, or owns it"),
+                Error::argument("DeviceBuffer::into_raw", "a graph uses or owns the memory"),
             ));
         }
         let stream = self.stream().clone();
@@ -40,33 +39,31 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
         }
     }
 
-    /// Makes a buffer of memory that came from `resource`.
+    /// Creates a buffer from memory of `resource`.
     ///
     /// # Safety
     ///
-    /// - `pointer` came from [`Resource::allocate`] of this resource, or of one that its memory can be given back to, on a stream of the
-    ///   same context, with `len * size_of::<T>()` bytes and an alignment of 256, or of `T` if that is more.
-    /// - Work that is put on `stream` from now on may use the memory, and nobody else does.
-    /// - It holds values of `T`, in the order of `stream`.
+    /// - `pointer` was returned by [`Resource::allocate`] of this resource, or of one that shares its state, on a stream of the same
+    ///   context, with `len * size_of::<T>()` bytes and an alignment of 256 or that of `T`, whichever is larger.
+    /// - Work enqueued on `stream` afterwards may use the memory, and nobody else uses it.
+    /// - It holds values of `T` in the order of `stream`.
     ///
     /// # Errors
     ///
-    /// An argument error if `len` is 0 or too large to be a size, or if the pointer is null. The memory is the caller's then.
-    #[inline]
-    pub unsafe fn from_raw(resource: R, stream: &Stream, pointer: DevicePointer<T>, len: usize) -> Result<Self> {
+    /// An argument error if `len` is 0 or too large, or if the pointer is null. The caller keeps the memory then.
+    pub unsafe fn from_raw(stream: &Stream, pointer: DevicePointer<T>, len: usize, resource: R) -> Result<Self> {
         size::bytes::<T>("DeviceBuffer::from_raw", len)?;
         if pointer.as_raw() == 0 {
-            return Err(Error::argument("DeviceBuffer::from_raw", "the pointer is null"));
+            return Err(Error::argument("DeviceBuffer::from_raw", "null pointer"));
         }
         if stream.is_created_by_capture() {
-            return Err(Error::argument("DeviceBuffer::from_raw", "the stream is one of a capture"));
+            return Err(Error::argument("DeviceBuffer::from_raw", "the stream belongs to a capture"));
         }
         let tracked = Tracked::leasable(stream, Reach::Device).at(pointer.as_raw(), len * size_of::<T>());
         Ok(Self { pointer, len, tracked, resource, _elements: PhantomData })
     }
 
-    /// The fields, of which nothing is freed.
-    #[inline]
+    /// Returns the fields without freeing anything.
     fn into_parts(self) -> (DevicePointer<T>, usize, Tracked, R) {
         let buffer = ManuallyDrop::new(self);
         // SAFETY: the field is moved out of a value that is not used or dropped afterwards.
@@ -78,13 +75,12 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
 }
 
 impl<T, R: Resource> DeviceBuffer<MaybeUninit<T>, R> {
-    /// The same buffer as one of values.
+    /// Converts into a buffer of initialized elements.
     ///
     /// # Safety
     ///
-    /// Work on the buffer so far, once it is done, has left a value of `T` in each place.
+    /// Once the work enqueued so far is done, every element is a valid `T`.
     #[must_use]
-    #[inline]
     pub unsafe fn assume_init(self) -> DeviceBuffer<T, R> {
         let (pointer, len, tracked, resource) = self.into_parts();
         DeviceBuffer { pointer: pointer.cast(), len, tracked, resource, _elements: PhantomData }

@@ -1,4 +1,4 @@
-//! Views as arguments of kernels.
+//! Views as kernel arguments.
 
 use curium_driver::hazard::AccessGuard;
 use curium_driver::sys::CUdeviceptr;
@@ -7,24 +7,24 @@ use curium_driver::{Argument, DevicePointer, Result};
 use super::{DeviceSlice, DeviceSliceMut};
 use crate::tracked::Tracked;
 
-/// All of a piece of memory, which a kernel writes: what waits later waits for this use alone.
+/// A whole allocation that a kernel writes: later waits only wait for this use.
 pub(crate) struct WholeMut<'a, T> {
     pointer: DevicePointer<T>,
     tracked: &'a mut Tracked,
 }
 
 impl<'a, T> WholeMut<'a, T> {
-    /// The memory of `tracked`, which begins at `pointer`.
+    /// Creates the argument for the memory of `tracked`, which starts at `pointer`.
     #[inline]
     pub(crate) fn new(pointer: DevicePointer<T>, tracked: &'a mut Tracked) -> Self {
         Self { pointer, tracked }
     }
 }
 
-/// Has `&B` and `&mut B` be arguments of kernels as the values are that are made from them.
+/// Implements kernel arguments for `&B` and `&mut B` through a value that borrows the buffer.
 macro_rules! argument_as {
     ([$($generics:tt)*] $buffer:ty: |$this:ident| $shared:expr, $exclusive:expr) => {
-        // SAFETY: as for the value that is made from the buffer, which borrows it alike.
+        // SAFETY: as for the value made from the buffer, which borrows it in the same way.
         unsafe impl<$($generics)*> curium_driver::Argument<&[T]> for &$buffer {
             #[inline]
             unsafe fn bind(
@@ -32,19 +32,19 @@ macro_rules! argument_as {
                 guard: &mut curium_driver::hazard::AccessGuard<'_>,
             ) -> curium_driver::Result<curium_driver::sys::CUdeviceptr> {
                 let $this = &**self;
-                // SAFETY: the caller's promise is the same.
+                // SAFETY: the caller upholds the same contract.
                 unsafe { curium_driver::Argument::<&[T]>::bind(&mut $shared, guard) }
             }
 
             #[inline]
             unsafe fn launched(&mut self, guard: &mut curium_driver::hazard::AccessGuard<'_>) {
                 let $this = &**self;
-                // SAFETY: the caller's promise is the same.
+                // SAFETY: the caller upholds the same contract.
                 unsafe { curium_driver::Argument::<&[T]>::launched(&mut $shared, guard) };
             }
         }
 
-        // SAFETY: as for the value that is made from the buffer, which borrows it alike.
+        // SAFETY: as for the value made from the buffer, which borrows it in the same way.
         unsafe impl<$($generics)*> curium_driver::Argument<&mut [T]> for &mut $buffer {
             #[inline]
             unsafe fn bind(
@@ -52,14 +52,14 @@ macro_rules! argument_as {
                 guard: &mut curium_driver::hazard::AccessGuard<'_>,
             ) -> curium_driver::Result<curium_driver::sys::CUdeviceptr> {
                 let $this = &mut **self;
-                // SAFETY: the caller's promise is the same.
+                // SAFETY: the caller upholds the same contract.
                 unsafe { curium_driver::Argument::<&mut [T]>::bind(&mut $exclusive, guard) }
             }
 
             #[inline]
             unsafe fn launched(&mut self, guard: &mut curium_driver::hazard::AccessGuard<'_>) {
                 let $this = &mut **self;
-                // SAFETY: the caller's promise is the same.
+                // SAFETY: the caller upholds the same contract.
                 unsafe { curium_driver::Argument::<&mut [T]>::launched(&mut $exclusive, guard) };
             }
         }
@@ -67,8 +67,8 @@ macro_rules! argument_as {
 }
 pub(crate) use argument_as;
 
-// SAFETY: `bind` has the stream wait for every use, the memory is borrowed exclusively, and later uses wait for this one, which
-// `launched` notes. The address is that of live memory: freeing waits as well.
+// SAFETY: `bind` makes the stream wait for every use, the memory is borrowed exclusively, and later uses wait for this one, which
+// `launched` records. The address is that of live memory, because freeing waits as well.
 unsafe impl<T> Argument<&mut [T]> for WholeMut<'_, T> {
     #[inline]
     unsafe fn bind(&mut self, guard: &mut AccessGuard<'_>) -> Result<CUdeviceptr> {
@@ -83,8 +83,8 @@ unsafe impl<T> Argument<&mut [T]> for WholeMut<'_, T> {
     }
 }
 
-// SAFETY: `bind` has the stream wait for the last writes, and while the elements are borrowed nobody can write them; a later writer waits
-// for this use, which `launched` notes. The address is that of live memory: freeing waits as well.
+// SAFETY: `bind` makes the stream wait for the last writes, and nobody can write the elements while they are borrowed. Later writers wait
+// for this use, which `launched` records. The address is that of live memory, because freeing waits as well.
 unsafe impl<T> Argument<&[T]> for DeviceSlice<'_, T> {
     #[inline]
     unsafe fn bind(&mut self, guard: &mut AccessGuard<'_>) -> Result<CUdeviceptr> {
@@ -99,8 +99,8 @@ unsafe impl<T> Argument<&[T]> for DeviceSlice<'_, T> {
     }
 }
 
-// SAFETY: `bind` has the stream wait for every use, the elements are borrowed exclusively, and later uses wait for this one, which
-// `launched` notes beside the uses of other parts. The address is that of live memory: freeing waits as well.
+// SAFETY: `bind` makes the stream wait for every use, the elements are borrowed exclusively, and later uses wait for this one, which
+// `launched` records beside the uses of other parts. The address is that of live memory, because freeing waits as well.
 unsafe impl<T> Argument<&mut [T]> for DeviceSliceMut<'_, T> {
     #[inline]
     unsafe fn bind(&mut self, guard: &mut AccessGuard<'_>) -> Result<CUdeviceptr> {
@@ -119,28 +119,28 @@ unsafe impl<T> Argument<&mut [T]> for DeviceSliceMut<'_, T> {
 unsafe impl<T> Argument<&mut [T]> for &mut DeviceSliceMut<'_, T> {
     #[inline]
     unsafe fn bind(&mut self, guard: &mut AccessGuard<'_>) -> Result<CUdeviceptr> {
-        // SAFETY: the caller's promise is the same.
+        // SAFETY: the caller upholds the same contract.
         unsafe { Argument::<&mut [T]>::bind(*self, guard) }
     }
 
     #[inline]
     unsafe fn launched(&mut self, guard: &mut AccessGuard<'_>) {
-        // SAFETY: the caller's promise is the same.
+        // SAFETY: the caller upholds the same contract.
         unsafe { Argument::<&mut [T]>::launched(*self, guard) };
     }
 }
 
-// SAFETY: as for a view to be read, which the shared borrow of this one is.
+// SAFETY: as for a shared view, which the shared borrow of this one is.
 unsafe impl<T> Argument<&[T]> for &DeviceSliceMut<'_, T> {
     #[inline]
     unsafe fn bind(&mut self, guard: &mut AccessGuard<'_>) -> Result<CUdeviceptr> {
-        // SAFETY: the caller's promise is the same.
+        // SAFETY: the caller upholds the same contract.
         unsafe { Argument::<&[T]>::bind(&mut self.as_slice(), guard) }
     }
 
     #[inline]
     unsafe fn launched(&mut self, guard: &mut AccessGuard<'_>) {
-        // SAFETY: the caller's promise is the same.
+        // SAFETY: the caller upholds the same contract.
         unsafe { Argument::<&[T]>::launched(&mut self.as_slice(), guard) };
     }
 }

@@ -1,4 +1,4 @@
-//! Views in parts of equal length.
+//! Chunks of views.
 
 use std::iter::FusedIterator;
 
@@ -6,14 +6,14 @@ use curium_driver::{Error, Result};
 
 use super::{DeviceSlice, DeviceSliceMut};
 
-/// The parts of a view. Made by [`DeviceSlice::chunks`].
+/// An iterator over chunks of a view. Returned by [`DeviceSlice::chunks`].
 #[derive(Debug)]
 pub struct DeviceChunks<'a, T> {
     rest: DeviceSlice<'a, T>,
     len: usize,
 }
 
-/// The parts of a view, each borrowed exclusively. Made by [`DeviceSliceMut::chunks`].
+/// An iterator over mutable chunks of a view. Returned by [`DeviceSliceMut::chunks`].
 #[derive(Debug)]
 pub struct DeviceChunksMut<'a, T> {
     rest: Option<DeviceSliceMut<'a, T>>,
@@ -21,7 +21,6 @@ pub struct DeviceChunksMut<'a, T> {
 }
 
 impl<'a, T> DeviceChunks<'a, T> {
-    #[inline]
     pub(super) fn new(rest: DeviceSlice<'a, T>, len: usize) -> Result<Self> {
         not_zero("DeviceSlice::chunks", len)?;
         Ok(Self { rest, len })
@@ -29,7 +28,6 @@ impl<'a, T> DeviceChunks<'a, T> {
 }
 
 impl<'a, T> DeviceChunksMut<'a, T> {
-    #[inline]
     pub(super) fn new(rest: DeviceSliceMut<'a, T>, len: usize) -> Result<Self> {
         not_zero("DeviceSliceMut::chunks", len)?;
         Ok(Self { rest: Some(rest), len })
@@ -39,18 +37,16 @@ impl<'a, T> DeviceChunksMut<'a, T> {
 impl<'a, T> Iterator for DeviceChunks<'a, T> {
     type Item = DeviceSlice<'a, T>;
 
-    #[inline]
     fn next(&mut self) -> Option<Self::Item> {
         if self.rest.is_empty() {
             return None;
         }
-        // The middle lies within the view.
+        // The middle is within the view.
         let (part, rest) = self.rest.split_at(self.len.min(self.rest.len())).ok()?;
         self.rest = rest;
         Some(part)
     }
 
-    #[inline]
     fn size_hint(&self) -> (usize, Option<usize>) {
         let count = self.rest.len().div_ceil(self.len);
         (count, Some(count))
@@ -60,17 +56,15 @@ impl<'a, T> Iterator for DeviceChunks<'a, T> {
 impl<'a, T> Iterator for DeviceChunksMut<'a, T> {
     type Item = DeviceSliceMut<'a, T>;
 
-    #[inline]
     fn next(&mut self) -> Option<Self::Item> {
         let rest = self.rest.take().filter(|rest| !rest.is_empty())?;
         let middle = self.len.min(rest.len());
-        // The middle lies within the view.
+        // The middle is within the view.
         let (part, rest) = rest.split_at(middle).ok()?;
         self.rest = Some(rest);
         Some(part)
     }
 
-    #[inline]
     fn size_hint(&self) -> (usize, Option<usize>) {
         let count = self.rest.as_ref().map_or(0, DeviceSliceMut::len).div_ceil(self.len);
         (count, Some(count))

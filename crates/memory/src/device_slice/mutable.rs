@@ -1,4 +1,4 @@
-//! Views through which memory is written.
+//! Mutable views.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -12,10 +12,10 @@ use crate::copy::{self, CopyOptions, device, host};
 use crate::tracked::Tracked;
 use crate::{fill, size};
 
-/// Elements in a row in memory that the device uses, borrowed exclusively.
+/// A mutable view of consecutive elements in device-accessible memory.
 ///
-/// It may be empty. As for [`DeviceSlice`], a use is one of the memory that this is a view of: parts of one buffer may be written on
-/// several streams and by several threads, and one write waits for the other on the device.
+/// It may be empty. As for [`DeviceSlice`], accesses count as accesses to the whole buffer: several streams and threads may write parts of
+/// one buffer, and the writes are ordered on the device.
 pub struct DeviceSliceMut<'a, T> {
     pointer: DevicePointer<T>,
     len: usize,
@@ -24,85 +24,84 @@ pub struct DeviceSliceMut<'a, T> {
 }
 
 impl<'a, T> DeviceSliceMut<'a, T> {
-    /// The view of `len` elements from `pointer` on, which are memory of `tracked` that nobody else has borrowed for `'a`.
+    /// Creates a view of `len` elements at `pointer`, in memory of `tracked` that nobody else has borrowed for `'a`.
     #[inline]
     pub(crate) fn new(pointer: DevicePointer<T>, len: usize, tracked: &'a Tracked) -> Self {
         Self { pointer, len, tracked, _elements: PhantomData }
     }
 
-    /// The number of elements.
+    /// Returns the number of elements.
     #[must_use]
     #[inline]
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether there is no element.
+    /// Returns `true` if there is no element.
     #[must_use]
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// The size in bytes.
+    /// Returns the size in bytes.
     #[must_use]
     #[inline]
     pub fn byte_len(&self) -> usize {
         self.len * size_of::<T>()
     }
 
-    /// The stream of the memory that this is a view of, on which it copies.
+    /// Returns the stream of the viewed memory, on which the view copies.
     #[must_use]
     #[inline]
     pub fn stream(&self) -> &'a Stream {
         self.tracked.stream()
     }
 
-    /// The address of the first element. What is done with it is not tracked.
+    /// Returns the address of the first element. Accesses through the pointer are not tracked.
     #[must_use]
     #[inline]
     pub fn as_pointer(&self) -> DevicePointer<T> {
         self.pointer
     }
 
-    /// The same elements to be read.
+    /// Returns a shared view of the same elements.
     #[must_use]
     #[inline]
     pub fn as_slice(&self) -> DeviceSlice<'_, T> {
         DeviceSlice::new(self.pointer, self.len, self.tracked)
     }
 
-    /// The same elements for a shorter time, after which this view can be used again.
+    /// Reborrows the view for a shorter lifetime.
     #[must_use]
     #[inline]
     pub fn reborrow(&mut self) -> DeviceSliceMut<'_, T> {
         DeviceSliceMut::new(self.pointer, self.len, self.tracked)
     }
 
-    /// The elements in `range`. [`DeviceSliceMut::reborrow`] keeps this view.
+    /// Returns the elements in `range`. Call [`DeviceSliceMut::reborrow`] before to keep this view.
     ///
     /// # Errors
     ///
-    /// An argument error if the range ends before it begins, or beyond the view.
-    #[inline]
+    /// An argument error if the range is reversed or out of bounds.
     pub fn slice(self, range: impl RangeBounds<usize>) -> Result<Self> {
         let range = size::range("DeviceSliceMut::slice", self.len, range)?;
         Ok(Self::new(self.pointer.wrapping_add(range.start), range.len(), self.tracked))
     }
 
-    /// The first `middle` elements, and the rest. [`DeviceSliceMut::reborrow`] keeps this view.
+    /// Splits the view into the first `middle` elements and the rest. Call [`DeviceSliceMut::reborrow`] before to keep this view.
     ///
     /// # Errors
     ///
-    /// An argument error if there are fewer.
-    #[inline]
+    /// An argument error if the view has fewer elements.
     pub fn split_at(self, middle: usize) -> Result<(Self, Self)> {
         size::split("DeviceSliceMut::split_at", self.len, middle)?;
         let rest = Self::new(self.pointer.wrapping_add(middle), self.len - middle, self.tracked);
         Ok((Self::new(self.pointer, middle, self.tracked), rest))
     }
 
-    /// The view in parts of `len` elements, of which the last may have fewer. [`DeviceSliceMut::reborrow`] keeps this view.
+    /// Returns an iterator over mutable chunks of `len` elements. The last chunk may be shorter. Call [`DeviceSliceMut::reborrow`] before
+    /// to keep this view.
     ///
     /// # Errors
     ///
@@ -112,7 +111,7 @@ impl<'a, T> DeviceSliceMut<'a, T> {
         DeviceChunksMut::new(self, len)
     }
 
-    /// Copies `source`, which has as many elements, to the device. Waits until the copy is done.
+    /// Copies `source`, which has the same length, to the device. Waits until the copy is done.
     ///
     /// CUDA: `cuMemcpyHtoDAsync_v2`, `cuStreamSynchronize`.
     ///
@@ -120,7 +119,6 @@ impl<'a, T> DeviceSliceMut<'a, T> {
     ///
     /// An argument error if the lengths differ.
     #[doc(alias = "cuMemcpyHtoD")]
-    #[inline]
     pub fn copy_from_slice(&mut self, source: &[T]) -> Result<()>
     where
         T: NoUninit,
@@ -130,13 +128,12 @@ impl<'a, T> DeviceSliceMut<'a, T> {
         self.copy_from_slice_on(stream, source)
     }
 
-    /// As [`DeviceSliceMut::copy_from_slice`], on any stream. In a capture the graph keeps a copy of `source`, and copies that in each
-    /// launch.
+    /// Like [`DeviceSliceMut::copy_from_slice`], on the given stream. In a capture, the graph keeps a copy of `source` and uploads it at
+    /// each launch.
     ///
     /// # Errors
     ///
     /// As for [`DeviceSliceMut::copy_from_slice`].
-    #[inline]
     pub fn copy_from_slice_on(&mut self, stream: &Stream, source: &[T]) -> Result<()>
     where
         T: NoUninit,
@@ -146,13 +143,13 @@ impl<'a, T> DeviceSliceMut<'a, T> {
         host::upload(OPERATION, stream, self.reborrow(), source)
     }
 
-    /// Copies the elements to `target`, which has as many. Waits until the copy is done.
+    /// Copies the elements to `target`, which has the same length. Waits until the copy is done.
     ///
     /// CUDA: `cuMemcpyDtoHAsync_v2`, `cuStreamSynchronize`.
     ///
     /// # Errors
     ///
-    /// An argument error if the lengths differ; the error of any work of the context that failed before.
+    /// An argument error if the lengths differ; an error of earlier work of the context.
     #[inline]
     pub fn copy_to_slice(&self, target: &mut [T]) -> Result<()>
     where
@@ -161,7 +158,7 @@ impl<'a, T> DeviceSliceMut<'a, T> {
         self.as_slice().copy_to_slice(target)
     }
 
-    /// As [`DeviceSliceMut::copy_to_slice`], on any stream.
+    /// Like [`DeviceSliceMut::copy_to_slice`], on the given stream.
     ///
     /// # Errors
     ///
@@ -174,13 +171,13 @@ impl<'a, T> DeviceSliceMut<'a, T> {
         self.as_slice().copy_to_slice_on(stream, target)
     }
 
-    /// A copy of the elements on the host. Waits until it is there.
+    /// Copies the elements to a vector. Waits until the copy is done.
     ///
     /// CUDA: `cuMemcpyDtoHAsync_v2`, `cuStreamSynchronize`.
     ///
     /// # Errors
     ///
-    /// The error of any work of the context that failed before.
+    /// An error of earlier work of the context.
     #[inline]
     pub fn to_vec(&self) -> Result<Vec<T>>
     where
@@ -189,7 +186,7 @@ impl<'a, T> DeviceSliceMut<'a, T> {
         self.as_slice().to_vec()
     }
 
-    /// As [`DeviceSliceMut::to_vec`], on any stream.
+    /// Like [`DeviceSliceMut::to_vec`], on the given stream.
     ///
     /// # Errors
     ///
@@ -202,10 +199,10 @@ impl<'a, T> DeviceSliceMut<'a, T> {
         self.as_slice().to_vec_on(stream)
     }
 
-    /// Copies `source`, which has as many elements and may be on another device, on the device. Returns when the copy is on the stream
-    /// of the memory that this is a view of.
+    /// Copies `source`, which has the same length and may be on another device. Returns once the copy is enqueued on the stream of the
+    /// viewed memory.
     ///
-    /// Between devices the copy goes straight where they can reach each other, and over the host otherwise.
+    /// Between devices the copy is direct if they have peer access, and staged through the host otherwise.
     ///
     /// CUDA: `cuMemcpyDtoDAsync_v2`, `cuMemcpyPeerAsync`.
     ///
@@ -214,7 +211,6 @@ impl<'a, T> DeviceSliceMut<'a, T> {
     /// An argument error if the lengths differ.
     #[doc(alias = "cuMemcpyDtoD")]
     #[doc(alias = "cuMemcpyPeer")]
-    #[inline]
     pub fn copy_from_device(&mut self, source: &impl AsDeviceSlice<Element = T>) -> Result<()>
     where
         T: Copy,
@@ -223,14 +219,13 @@ impl<'a, T> DeviceSliceMut<'a, T> {
         self.copy_from_device_on(self.stream(), source)
     }
 
-    /// As [`DeviceSliceMut::copy_from_device`], on any stream.
+    /// Like [`DeviceSliceMut::copy_from_device`], on the given stream.
     ///
     /// CUDA: `cuMemcpyDtoDAsync_v2`, `cuMemcpyPeerAsync`.
     ///
     /// # Errors
     ///
     /// As for [`DeviceSliceMut::copy_from_device`].
-    #[inline]
     pub fn copy_from_device_on(&mut self, stream: &Stream, source: &impl AsDeviceSlice<Element = T>) -> Result<()>
     where
         T: Copy,
@@ -240,7 +235,7 @@ impl<'a, T> DeviceSliceMut<'a, T> {
         device::copy("DeviceSliceMut::copy_from_device", stream, self.end(), source.end())
     }
 
-    /// As [`DeviceSliceMut::copy_from_device_on`], with options that the driver follows if it knows them.
+    /// Like [`DeviceSliceMut::copy_from_device_on`], with hints for drivers that support them.
     ///
     /// CUDA: `cuMemcpyWithAttributesAsync` (since 13.2) or `cuMemcpyBatchAsync_v2` (since 13.0); an older driver ignores the options.
     ///
@@ -248,7 +243,6 @@ impl<'a, T> DeviceSliceMut<'a, T> {
     ///
     /// As for [`DeviceSliceMut::copy_from_device`].
     #[doc(alias = "cuMemcpyWithAttributesAsync")]
-    #[inline]
     pub fn copy_from_device_with(
         &mut self,
         stream: &Stream,
@@ -263,20 +257,18 @@ impl<'a, T> DeviceSliceMut<'a, T> {
         device::copy_with("DeviceSliceMut::copy_from_device_with", stream, (self.end(), source.end()), options)
     }
 
-    /// Sets every element to `value`. Returns when that is on the stream of the memory that this is a view of.
+    /// Sets every element to `value`. Returns once the fill is enqueued on the stream of the viewed memory.
     ///
-    /// Elements of 1, 2 or 4 bytes are one call. Larger ones are one call for each word in which they differ from a repetition, which is
-    /// slower than a kernel.
+    /// Elements of 1, 2 or 4 bytes take one driver call. Larger ones take one call per word that differs from a repetition, which is slower
+    /// than a kernel.
     ///
-    /// CUDA: `cuMemsetD8Async`, `cuMemsetD16Async`, `cuMemsetD32Async`, `cuMemsetD2D8Async`, `cuMemsetD2D16Async`,
-    /// `cuMemsetD2D32Async`.
+    /// CUDA: `cuMemsetD8Async`, `cuMemsetD16Async`, `cuMemsetD32Async`, `cuMemsetD2D8Async`, `cuMemsetD2D16Async`, `cuMemsetD2D32Async`.
     ///
     /// # Errors
     ///
-    /// Whatever the driver returns.
+    /// Any error of the driver.
     #[doc(alias = "cuMemsetD32Async")]
     #[doc(alias = "cuMemsetD16Async")]
-    #[inline]
     pub fn fill(&mut self, value: T) -> Result<()>
     where
         T: NoUninit,
@@ -285,11 +277,11 @@ impl<'a, T> DeviceSliceMut<'a, T> {
         self.fill_on(self.stream(), value)
     }
 
-    /// As [`DeviceSliceMut::fill`], on any stream.
+    /// Like [`DeviceSliceMut::fill`], on the given stream.
     ///
     /// # Errors
     ///
-    /// Whatever the driver returns.
+    /// Any error of the driver.
     #[inline]
     pub fn fill_on(&mut self, stream: &Stream, value: T) -> Result<()>
     where
@@ -298,15 +290,14 @@ impl<'a, T> DeviceSliceMut<'a, T> {
         fill::elements("DeviceSliceMut::fill", stream, &self.end(), bytemuck::bytes_of(&value))
     }
 
-    /// Sets every byte to zero. Returns when that is on the stream of the memory that this is a view of.
+    /// Sets every byte to zero. Returns once the fill is enqueued on the stream of the viewed memory.
     ///
     /// CUDA: `cuMemsetD8Async`.
     ///
     /// # Errors
     ///
-    /// Whatever the driver returns.
+    /// Any error of the driver.
     #[doc(alias = "cuMemsetD8Async")]
-    #[inline]
     pub fn zero(&mut self) -> Result<()>
     where
         T: Zeroable,
@@ -315,13 +306,13 @@ impl<'a, T> DeviceSliceMut<'a, T> {
         self.zero_on(self.stream())
     }
 
-    /// As [`DeviceSliceMut::zero`], on any stream.
+    /// Like [`DeviceSliceMut::zero`], on the given stream.
     ///
     /// CUDA: `cuMemsetD8Async`.
     ///
     /// # Errors
     ///
-    /// Whatever the driver returns.
+    /// Any error of the driver.
     #[inline]
     pub fn zero_on(&mut self, stream: &Stream) -> Result<()>
     where
@@ -335,13 +326,13 @@ impl<'a, T> DeviceSliceMut<'a, T> {
         self.tracked
     }
 
-    /// The view as one end of a copy, which it is used up for.
+    /// Consumes the view as an operand of a copy.
     #[inline]
     pub(crate) fn into_end(self) -> copy::End<'a> {
         self.end()
     }
 
-    /// The view as one end of a copy, for as long as the view is borrowed.
+    /// Returns the view as an operand of a copy; the view stays borrowed.
     #[inline]
     pub(crate) fn end(&self) -> copy::End<'a> {
         copy::End { address: self.pointer.as_raw(), bytes: self.byte_len(), tracked: self.tracked }
@@ -379,7 +370,6 @@ impl<T> AsRef<Driver> for DeviceSliceMut<'_, T> {
 }
 
 impl<T> fmt::Debug for DeviceSliceMut<'_, T> {
-    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "DeviceSliceMut({} × {} at {:?})", self.len, std::any::type_name::<T>(), self.pointer)
     }

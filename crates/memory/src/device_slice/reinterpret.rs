@@ -1,4 +1,4 @@
-//! Views of the same bytes as elements of another type.
+//! Views of the same bytes with another element type.
 
 use bytemuck::{AnyBitPattern, NoUninit};
 use curium_driver::{DevicePointer, Error, Result};
@@ -6,12 +6,11 @@ use curium_driver::{DevicePointer, Error, Result};
 use super::{DeviceSlice, DeviceSliceMut};
 
 impl<'a, T> DeviceSlice<'a, T> {
-    /// The same bytes as elements of type `U`.
+    /// Reinterprets the bytes as elements of type `U`.
     ///
     /// # Errors
     ///
-    /// An argument error if the bytes are no whole number of elements, or are not aligned for them.
-    #[inline]
+    /// An argument error if the size is not a multiple of the element's, or the address is misaligned.
     pub fn cast<U>(self) -> Result<DeviceSlice<'a, U>>
     where
         T: NoUninit,
@@ -21,7 +20,7 @@ impl<'a, T> DeviceSlice<'a, T> {
         Ok(DeviceSlice::new(self.pointer.cast(), len, self.tracked))
     }
 
-    /// The bytes.
+    /// Returns the bytes.
     #[must_use]
     #[inline]
     pub fn as_bytes(self) -> DeviceSlice<'a, u8>
@@ -33,12 +32,11 @@ impl<'a, T> DeviceSlice<'a, T> {
 }
 
 impl<'a, T> DeviceSliceMut<'a, T> {
-    /// The same bytes as elements of type `U`. [`DeviceSliceMut::reborrow`] keeps this view.
+    /// Reinterprets the bytes as elements of type `U`. Call [`DeviceSliceMut::reborrow`] before to keep this view.
     ///
     /// # Errors
     ///
-    /// An argument error if the bytes are no whole number of elements, or are not aligned for them.
-    #[inline]
+    /// An argument error if the size is not a multiple of the element's, or the address is misaligned.
     pub fn cast<U>(self) -> Result<DeviceSliceMut<'a, U>>
     where
         T: NoUninit + AnyBitPattern,
@@ -48,7 +46,7 @@ impl<'a, T> DeviceSliceMut<'a, T> {
         Ok(DeviceSliceMut::new(self.as_pointer().cast(), len, self.tracked()))
     }
 
-    /// The bytes. [`DeviceSliceMut::reborrow`] keeps this view.
+    /// Returns the bytes. Call [`DeviceSliceMut::reborrow`] before to keep this view.
     #[must_use]
     #[inline]
     pub fn into_bytes(self) -> DeviceSliceMut<'a, u8>
@@ -59,8 +57,7 @@ impl<'a, T> DeviceSliceMut<'a, T> {
     }
 }
 
-/// How many elements of type `U` these bytes are.
-#[inline]
+/// Returns the number of elements of type `U` in these bytes.
 fn elements<U>(operation: &'static str, pointer: DevicePointer<u8>, bytes: usize) -> Result<usize> {
     let (name, size, align) = (std::any::type_name::<U>(), size_of::<U>(), align_of::<U>());
     if size == 0 {

@@ -1,21 +1,20 @@
-//! Which devices use a vector.
+//! Peer access to vectors.
 
 use curium_driver::{Device, Error, Result};
 
 use super::DeviceVec;
 
 impl<T> DeviceVec<T> {
-    /// Lets kernels on `device` use the elements, and those that are still to come, where the devices reach each other.
+    /// Enables access by `device` to the current and future elements, if the devices are peers.
     ///
     /// CUDA: `cuDeviceCanAccessPeer`, `cuMemSetAccess`.
     ///
     /// # Errors
     ///
-    /// An argument error if the device cannot reach the memory, or is of another driver.
+    /// An argument error if the device cannot access the memory, or belongs to another driver.
     #[doc(alias = "cuMemSetAccess")]
-    #[inline]
-    pub fn allow_access(&mut self, device: &Device) -> Result<()> {
-        const OPERATION: &str = "DeviceVec::allow_access";
+    pub fn enable_access(&mut self, device: &Device) -> Result<()> {
+        const OPERATION: &str = "DeviceVec::enable_access";
         self.stream().driver().expect_same(device.driver(), OPERATION)?;
         let own = self.stream().device();
         if own.as_raw() == device.as_raw() || self.segments.is_reached_by(device) {

@@ -1,13 +1,13 @@
-//! What is copied to and from a vector. Parts are copied through views.
+//! Copies of whole vectors. Slices copy parts.
 
 use bytemuck::{AnyBitPattern, NoUninit};
 use curium_driver::{Result, Stream};
 
 use super::DeviceVec;
-use crate::{AsDeviceSlice, size};
+use crate::AsDeviceSlice;
 
 impl<T> DeviceVec<T> {
-    /// Copies `source`, which has as many elements, to the vector. Waits until the copy is done.
+    /// Copies `source`, which has the same length, to the vector. Waits until the copy is done.
     ///
     /// CUDA: `cuMemcpyHtoDAsync_v2`, `cuStreamSynchronize`.
     ///
@@ -15,69 +15,87 @@ impl<T> DeviceVec<T> {
     ///
     /// An argument error if the lengths differ.
     #[doc(alias = "cuMemcpyHtoD")]
-    #[inline]
     pub fn copy_from_slice(&mut self, source: &[T]) -> Result<()>
     where
         T: NoUninit,
     {
-        size::same_len("DeviceVec::copy_from_slice", self.len, source.len())?;
         self.as_slice_mut().copy_from_slice(source)
     }
 
-    /// As [`DeviceVec::copy_from_slice`], on any stream. In a capture the graph keeps a copy of `source`, and copies that in each launch.
+    /// Like [`DeviceVec::copy_from_slice`], on the given stream. In a capture, the graph keeps a copy of `source` and uploads it at each
+    /// launch.
     ///
     /// # Errors
     ///
     /// As for [`DeviceVec::copy_from_slice`].
-    #[inline]
     pub fn copy_from_slice_on(&mut self, stream: &Stream, source: &[T]) -> Result<()>
     where
         T: NoUninit,
     {
-        size::same_len("DeviceVec::copy_from_slice", self.len, source.len())?;
         self.as_slice_mut().copy_from_slice_on(stream, source)
     }
 
-    /// Copies the elements to `target`, which has as many. Waits until the copy is done.
+    /// Copies the elements to `target`, which has the same length. Waits until the copy is done.
     ///
     /// CUDA: `cuMemcpyDtoHAsync_v2`, `cuStreamSynchronize`.
     ///
     /// # Errors
     ///
-    /// An argument error if the lengths differ; the error of any work of the context that failed before.
+    /// An argument error if the lengths differ; an error of earlier work of the context.
     #[doc(alias = "cuMemcpyDtoH")]
-    #[inline]
     pub fn copy_to_slice(&self, target: &mut [T]) -> Result<()>
     where
         T: AnyBitPattern,
     {
-        size::same_len("DeviceVec::copy_to_slice", self.len, target.len())?;
         self.as_slice().copy_to_slice(target)
     }
 
-    /// As [`DeviceVec::copy_to_slice`], on any stream.
+    /// Like [`DeviceVec::copy_to_slice`], on the given stream.
     ///
     /// # Errors
     ///
     /// As for [`DeviceVec::copy_to_slice`]; an argument error if the stream is being captured.
-    #[inline]
     pub fn copy_to_slice_on(&self, stream: &Stream, target: &mut [T]) -> Result<()>
     where
         T: AnyBitPattern,
     {
-        size::same_len("DeviceVec::copy_to_slice", self.len, target.len())?;
         self.as_slice().copy_to_slice_on(stream, target)
     }
 
-    /// Adds the elements of `source`, which may be on another device, on the device. Returns when the copy is on this vector's stream.
+    /// Copies the elements to a vector. Waits until the copy is done.
+    ///
+    /// CUDA: `cuMemcpyDtoHAsync_v2`, `cuStreamSynchronize`.
+    ///
+    /// # Errors
+    ///
+    /// An error of earlier work of the context.
+    pub fn to_vec(&self) -> Result<Vec<T>>
+    where
+        T: AnyBitPattern,
+    {
+        self.as_slice().to_vec()
+    }
+
+    /// Like [`DeviceVec::to_vec`], on the given stream.
+    ///
+    /// # Errors
+    ///
+    /// As for [`DeviceVec::to_vec`]; an argument error if the stream is being captured.
+    pub fn to_vec_on(&self, stream: &Stream) -> Result<Vec<T>>
+    where
+        T: AnyBitPattern,
+    {
+        self.as_slice().to_vec_on(stream)
+    }
+
+    /// Appends the elements of `source`, which may be on another device. Returns once the copy is enqueued on this vector's stream.
     ///
     /// CUDA: `cuMemcpyDtoDAsync_v2`, `cuMemcpyPeerAsync`.
     ///
     /// # Errors
     ///
-    /// As for [`DeviceVec::reserve`]. The vector is as it was then.
+    /// As for [`DeviceVec::reserve`]. The vector is unchanged then.
     #[doc(alias = "cuMemcpyDtoD")]
-    #[inline]
     pub fn extend_from_device(&mut self, source: &impl AsDeviceSlice<Element = T>) -> Result<()>
     where
         T: Copy,
@@ -86,17 +104,16 @@ impl<T> DeviceVec<T> {
         let source = source.as_device_slice();
         self.stream().driver().expect_same(source.stream().driver(), OPERATION)?;
         let len = self.make_room_on_own(OPERATION, source.len())?;
-        self.places(self.len, source.len()).copy_from_device(&source)?;
+        self.uninit(self.len, source.len()).copy_from_device(&source)?;
         self.len = len;
         Ok(())
     }
 
-    /// As [`DeviceVec::extend_from_device`], on any stream.
+    /// Like [`DeviceVec::extend_from_device`], on the given stream.
     ///
     /// # Errors
     ///
     /// As for [`DeviceVec::extend_from_device`]; an argument error if the stream is being captured.
-    #[inline]
     pub fn extend_from_device_on(&mut self, stream: &Stream, source: &impl AsDeviceSlice<Element = T>) -> Result<()>
     where
         T: Copy,
@@ -105,7 +122,7 @@ impl<T> DeviceVec<T> {
         let source = source.as_device_slice();
         self.stream().driver().expect_same(source.stream().driver(), OPERATION)?;
         let len = self.make_room_on(OPERATION, stream, source.len())?;
-        self.places(self.len, source.len()).copy_from_device_on(stream, &source)?;
+        self.uninit(self.len, source.len()).copy_from_device_on(stream, &source)?;
         self.len = len;
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! The memory behind a row of reserved addresses: mapped from the front, without gaps.
+//! Memory that is mapped from the start of a reserved address range, without gaps.
 
 use curium_driver::sys::CUdeviceptr;
 use curium_driver::{Device, Error, Result, Returned};
@@ -6,20 +6,19 @@ use curium_driver::{Device, Error, Result, Returned};
 use crate::virtual_memory::{AddressRange, Granularity, Mapping, PhysicalMemory, PhysicalOptions};
 use crate::{MemoryAccess, MemoryLocation};
 
-/// Addresses, and memory behind the first of them.
+/// A reserved address range with memory mapped at its start.
 pub(super) struct Segments {
-    /// From the front on; the last ends at `mapped`.
+    /// In order of address; the last one ends at `mapped`.
     mappings: Vec<Mapping>,
     mapped: usize,
     granularity: usize,
-    /// Who may use the memory beside its own device.
+    /// The devices with access beside the memory's own.
     peers: Vec<MemoryLocation>,
     range: AddressRange,
 }
 
 impl Segments {
-    /// Addresses for at least `bytes` bytes, and no memory.
-    #[inline]
+    /// Reserves addresses for at least `bytes` bytes without memory.
     pub(super) fn reserve(device: &Device, bytes: usize) -> Result<Self> {
         let granularity = PhysicalOptions::new(device).granularity(device.driver(), Granularity::Minimum)?;
         let padded = bytes
@@ -30,26 +29,22 @@ impl Segments {
         Ok(Self { mappings: Vec::new(), mapped: 0, granularity, peers: Vec::new(), range })
     }
 
-    #[inline]
     pub(super) fn address(&self) -> CUdeviceptr {
         self.range.as_pointer().as_raw()
     }
 
-    /// The bytes that there are addresses for.
-    #[inline]
+    /// Returns the number of reserved bytes.
     pub(super) fn reserved(&self) -> usize {
         self.range.byte_len()
     }
 
-    /// The bytes that there is memory for.
-    #[inline]
+    /// Returns the number of mapped bytes.
     pub(super) fn mapped(&self) -> usize {
         self.mapped
     }
 
-    /// Has memory for at least `bytes` bytes, which there are addresses for. Grows by half where there is memory for it, so that
-    /// many small steps make few mappings.
-    #[inline]
+    /// Maps memory for at least `bytes` bytes, within the reserved range. Grows by half if memory suffices, so many small steps need few
+    /// mappings.
     pub(super) fn grow_to(&mut self, device: &Device, bytes: usize) -> Result<()> {
         let Some(missing) = bytes.checked_sub(self.mapped).filter(|missing| *missing > 0) else { return Ok(()) };
         let missing = missing.next_multiple_of(self.granularity);
@@ -60,7 +55,6 @@ impl Segments {
         }
     }
 
-    #[inline]
     fn grow_by(&mut self, device: &Device, bytes: usize) -> Result<()> {
         let memory = PhysicalMemory::new(device, bytes)?;
         let mapping = self.range.map(self.mapped, &memory)?;
@@ -72,14 +66,12 @@ impl Segments {
         Ok(())
     }
 
-    /// Whether another device may use the memory.
-    #[inline]
+    /// Returns `true` if another device has access.
     pub(super) fn is_reached_by(&self, peer: &Device) -> bool {
         self.peers.contains(&peer.into())
     }
 
-    /// Lets another device use the memory, and what is mapped later.
-    #[inline]
+    /// Enables access by another device to the current and future memory.
     pub(super) fn allow(&mut self, peer: &Device) -> Result<()> {
         let location = MemoryLocation::from(peer);
         self.mappings.iter().try_for_each(|mapping| mapping.set_access(location, MemoryAccess::ReadWrite))?;
@@ -87,14 +79,12 @@ impl Segments {
         Ok(())
     }
 
-    /// Whether a whole mapping lies behind the first `bytes` bytes.
-    #[inline]
+    /// Returns `true` if a whole mapping lies beyond the first `bytes` bytes.
     pub(super) fn can_shrink_to(&self, bytes: usize) -> bool {
         self.mappings.last().is_some_and(|last| self.mapped - last.byte_len() >= bytes)
     }
 
-    /// Ends the mappings that lie behind the first `bytes` bytes, which nobody uses any more, from the end on.
-    #[inline]
+    /// Unmaps the mappings beyond the first `bytes` bytes, which nobody uses any more, starting at the end.
     pub(super) fn shrink_to(&mut self, bytes: usize) -> Result<()> {
         while self.can_shrink_to(bytes) {
             let Some(last) = self.mappings.pop() else { break };
@@ -108,14 +98,12 @@ impl Segments {
         Ok(())
     }
 
-    /// Gives the addresses back, behind which there is no memory any more.
-    #[inline]
+    /// Frees the reserved addresses once no memory is mapped.
     pub(super) fn free_addresses(&mut self) -> Result<()> {
         self.range.free()
     }
 
-    /// Keeps the memory and its addresses for as long as the process lives.
-    #[inline]
+    /// Leaks the memory and its addresses.
     pub(super) fn leak(&mut self) {
         std::mem::forget(std::mem::take(&mut self.mappings));
         self.mapped = 0;

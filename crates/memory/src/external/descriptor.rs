@@ -1,44 +1,42 @@
-//! Descriptors that are given to the driver.
+//! File descriptors for the driver.
 
 use std::ffi::c_long;
 use std::os::fd::{AsRawFd, FromRawFd, IntoRawFd, OwnedFd, RawFd};
 
 use curium_driver::{Error, Result};
 
-/// Gives a descriptor to the driver by `import`, with which it becomes the driver's. If that fails, it is closed.
+/// Passes a descriptor to the driver through `import`. The driver owns it on success; on failure it is closed.
 ///
-/// Some functions of the driver close the descriptor when they fail, and some do not. By then another thread may have opened a file of
-/// the same number, so the driver is given a duplicate, which is closed here only if it still is one.
+/// Some driver functions close the descriptor on failure and some do not. By then another thread may have reused the number, so the driver
+/// gets a duplicate, which is only closed here if it is still the same file.
 ///
 /// # Errors
 ///
-/// That of `import`; an argument error of `operation` if the process may have no more descriptors.
-#[inline]
+/// The error of `import`; an argument error of `operation` if the process has no descriptors left.
 pub(super) fn give<T>(
     operation: &'static str,
     descriptor: OwnedFd,
     import: impl FnOnce(RawFd) -> Result<T>,
 ) -> Result<T> {
-    let refuse = |error| Error::argument(operation, format!("the descriptor cannot be duplicated: {error}"));
+    let refuse = |error| Error::argument(operation, format!("the descriptor cannot be duplicated ({error})"));
     let given = descriptor.try_clone().map_err(refuse)?.into_raw_fd();
     let imported = import(given);
     if imported.is_err() && is_duplicate(&descriptor, given) {
-        // SAFETY: it is the duplicate still, which the driver has not taken over.
+        // SAFETY: it is still the duplicate, which the driver has not taken.
         drop(unsafe { OwnedFd::from_raw_fd(given) });
     }
     drop(descriptor);
     imported
 }
 
-/// Whether `other` is open and stands for the same open file. Where the system does not say, it counts as another: better one descriptor
-/// too many than one of another thread closed.
-#[inline]
+/// Returns `true` if `other` is open and refers to the same open file. If the system cannot tell, it returns `false`: leaking a descriptor
+/// is better than closing one of another thread.
 fn is_duplicate(descriptor: &OwnedFd, other: RawFd) -> bool {
-    // What the call reads are numbers of this width, whatever they stand for.
+    // The arguments are numbers of this width.
     const KCMP_FILE: c_long = 0;
     let process = std::process::id() as c_long;
     let (one, other) = (c_long::from(descriptor.as_raw_fd()), c_long::from(other));
-    // SAFETY: the call compares numbers, and looks at no memory.
+    // SAFETY: the call compares numbers, and accesses no memory.
     COMPARE.is_some_and(|number| unsafe { syscall(number, process, process, KCMP_FILE, one, other) } == 0)
 }
 
@@ -50,7 +48,7 @@ const COMPARE: Option<c_long> = match () {
     () => None,
 };
 
-// SAFETY: `syscall` of the C library has this signature on every Unix that has it under this name.
+// SAFETY: `syscall` of the C library has this signature on every Unix that exports it.
 unsafe extern "C" {
     fn syscall(number: c_long, ...) -> c_long;
 }
@@ -62,7 +60,7 @@ mod tests {
 
     use super::*;
 
-    /// How many descriptors of this process stand for the file.
+    /// Returns the number of descriptors of this process for the file.
     fn descriptors(file: &File) -> usize {
         let identity = |metadata: fs::Metadata| (metadata.dev(), metadata.ino());
         let wanted = identity(file.metadata().expect("the file is open"));
@@ -87,7 +85,7 @@ mod tests {
             let given = give("import", descriptor, |number| {
                 assert_eq!(descriptors(&file), 3);
                 if closes {
-                    // SAFETY: the number was given away, as to a driver.
+                    // SAFETY: the descriptor was given away, as to a driver.
                     drop(unsafe { OwnedFd::from_raw_fd(number) });
                 }
                 Err::<(), _>(failure())
@@ -110,7 +108,7 @@ mod tests {
         let file = OwnedFd::from(File::open("/dev/null").expect("it is there"));
         let other = file.try_clone().expect("there are descriptors");
         let taken = give("import", other, Ok).expect("it is taken");
-        // SAFETY: it was taken over, as a driver does.
+        // SAFETY: it was taken, as by a driver.
         let taken = unsafe { OwnedFd::from_raw_fd(taken) };
         assert!(COMPARE.is_none() || is_duplicate(&file, taken.as_raw_fd()));
     }

@@ -1,4 +1,4 @@
-//! Images that another interface has in its memory.
+//! Images in external memory.
 
 use curium_driver::sys::CUDA_EXTERNAL_MEMORY_MIPMAPPED_ARRAY_DESC;
 use curium_driver::{Error, Result, Stream, call};
@@ -8,24 +8,23 @@ use crate::array::check_levels;
 use crate::{ArrayFlags, ArrayShape, MipmappedArray, Texel};
 
 impl ExternalMemory {
-    /// The image that begins at `offset`, as an array of `levels` levels of which level 0 has this shape. It copies on `stream`, and keeps
-    /// the memory.
+    /// Maps the image at `offset` as a mipmapped array with `levels` levels, of which level 0 has this shape. It copies on `stream` and
+    /// keeps the memory alive.
     ///
-    /// An image that the other interface renders to was made with [`ArrayFlags::COLOR_ATTACHMENT`].
+    /// The flags of a render target must include [`ArrayFlags::COLOR_ATTACHMENT`].
     ///
     /// CUDA: `cuExternalMemoryGetMappedMipmappedArray`.
     ///
     /// # Safety
     ///
-    /// - The other interface has an image of this shape, element type, number of levels and these flags at `offset`.
-    /// - What it does with the image is ordered before or after the uses here, by semaphores that both sides know.
+    /// - The other API has an image of this shape, element type, number of levels and flags at `offset`.
+    /// - Its accesses are ordered with those through the result, by semaphores that both sides use.
     ///
     /// # Errors
     ///
-    /// An argument error for a shape without elements, for no level and for more than the shape can have, if `offset` is beyond the memory,
-    /// and if the stream is of another context; whatever the driver returns.
+    /// An argument error for a shape without elements, for 0 levels or more levels than the shape allows, if `offset` is out of bounds, or
+    /// if the stream belongs to another context; any error of the driver.
     #[doc(alias = "cuExternalMemoryGetMappedMipmappedArray")]
-    #[inline]
     pub unsafe fn map_image<T: Texel>(
         &self,
         stream: &Stream,
@@ -41,7 +40,10 @@ impl ExternalMemory {
             return Err(Error::argument(OPERATION, reason));
         }
         if stream.context().as_raw() != self.context().as_raw() {
-            return Err(Error::argument(OPERATION, format!("{stream:?} is not of {:?}", self.context())));
+            return Err(Error::argument(
+                OPERATION,
+                format!("context mismatch ({stream:?} does not belong to {:?})", self.context()),
+            ));
         }
         let description = CUDA_EXTERNAL_MEMORY_MIPMAPPED_ARRAY_DESC {
             offset,
@@ -52,7 +54,7 @@ impl ExternalMemory {
         let (mut raw, memory) = (std::ptr::null_mut(), self.as_raw());
         let mapped = self.context().entered(|driver| {
             let (place, description) = (&raw mut raw, &raw const description);
-            // SAFETY: both places are valid, the context is current, the memory is live, and the caller vouches for the image.
+            // SAFETY: both pointers are valid, the context is current, the memory is live, and the caller guarantees the image.
             unsafe { call!(driver, cuExternalMemoryGetMappedMipmappedArray(place, memory, description)) }
         });
         mapped.map_err(|error| error.about(format!("{levels} levels of {shape} of {}", T::FORMAT)))?;

@@ -1,21 +1,22 @@
-//! Memory that another interface has allocated.
+//! External memory.
 
 use std::fmt;
 #[cfg(unix)]
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
+use curium_driver::extend::release;
 #[cfg(unix)]
 use curium_driver::sys::{self, CUDA_EXTERNAL_MEMORY_HANDLE_DESC, CUexternalMemoryHandleType};
 use curium_driver::sys::{CUDA_EXTERNAL_MEMORY_BUFFER_DESC, CUdeviceptr, CUexternalMemory};
-use curium_driver::{Context, DevicePointer, Error, Result, Returned, call, release};
+use curium_driver::{Context, DevicePointer, Error, Result, Returned, call};
 
 #[cfg(unix)]
 use super::descriptor;
 
-/// Memory that another interface has allocated and exported.
+/// Memory that another API has allocated and exported.
 ///
-/// Cloning is cheap. It is let go of when neither a clone of it nor a buffer in it exists.
+/// Cloning is cheap. The memory is released when no clone and no buffer in it exists.
 #[derive(Clone)]
 pub struct ExternalMemory {
     shared: Arc<Shared>,
@@ -27,43 +28,43 @@ struct Shared {
     bytes: u64,
 }
 
-/// Bytes of external memory at an address of this process. A [`ForeignBuffer`](crate::ForeignBuffer) of it is used like a buffer.
+/// A range of external memory that is mapped in this process. Wrap it in a [`BorrowedBuffer`](crate::BorrowedBuffer) to use it like a
+/// buffer.
 pub struct ExternalBuffer {
     address: CUdeviceptr,
     bytes: u64,
     memory: ExternalMemory,
 }
 
-/// What kind of descriptor memory was exported as.
+/// The handle type of external memory.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub enum ExternalMemoryKind {
-    /// One that only drivers of this vendor understand: `VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT`.
+    /// An opaque descriptor of the same vendor's driver: `VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT`.
     Opaque,
-    /// One of the system's buffers that devices share. Needs a driver for CUDA 13.0.
+    /// A Linux dma-buf. Requires a driver for CUDA 13.0.
     DmaBuf,
 }
 
-// SAFETY: the pointer is a name that only the driver looks behind, from any thread.
+// SAFETY: the handle is opaque to the host, and the driver accepts it on any thread.
 unsafe impl Send for Shared {}
 // SAFETY: as for `Send`.
 unsafe impl Sync for Shared {}
 
 impl ExternalMemory {
-    /// Imports `bytes` bytes of memory, as many as were exported, by a descriptor. The driver takes it over.
+    /// Imports `bytes` bytes of memory by a descriptor, which the driver takes. `bytes` must be the exported size.
     ///
-    /// Memory that was allocated for one image or buffer alone `is_dedicated`.
+    /// `is_dedicated` marks a dedicated allocation for a single image or buffer.
     ///
     /// CUDA: `cuImportExternalMemory`.
     ///
     /// # Errors
     ///
-    /// An argument error if `bytes` is 0; an error of the driver if the descriptor is not one of its own;
-    /// `CUDA_ERROR_NOT_SUPPORTED` where memory cannot be imported, as on the simulator. The descriptor is closed then. A semaphore, or
-    /// memory of another size, may pass for memory until it is used.
+    /// An argument error if `bytes` is 0; an error of the driver if the descriptor is not one of its own; `CUDA_ERROR_NOT_SUPPORTED` if
+    /// memory cannot be imported, as on the simulator. The descriptor is closed then. The driver may only detect a wrong size, or a
+    /// semaphore, when the memory is used.
     #[cfg(unix)]
     #[doc(alias = "cuImportExternalMemory")]
-    #[inline]
     pub fn import_fd(
         context: &Context,
         descriptor: OwnedFd,
@@ -84,7 +85,7 @@ impl ExternalMemory {
         let imported = context.entered(|driver| {
             descriptor::give("ExternalMemory::import_fd", descriptor, |given| {
                 description.handle.fd = given;
-                // SAFETY: both places are valid, the context is current, and the descriptor is open.
+                // SAFETY: both pointers are valid, the context is current, and the descriptor is open.
                 unsafe { call!(driver, cuImportExternalMemory(&raw mut raw, &raw const description)) }
             })
         });
@@ -92,36 +93,32 @@ impl ExternalMemory {
         Ok(Self { shared: Arc::new(Shared { context: context.clone(), raw, bytes }) })
     }
 
-    /// The size in bytes.
+    /// Returns the size in bytes.
     #[must_use]
-    #[inline]
     pub fn byte_len(&self) -> u64 {
         self.shared.bytes
     }
 
-    /// The context that the memory was imported in.
+    /// Returns the context in which the memory was imported.
     #[must_use]
-    #[inline]
     pub fn context(&self) -> &Context {
         &self.shared.context
     }
 
-    /// The driver's handle, which stays this value's.
+    /// Returns the driver's handle, which this value keeps owning.
     #[must_use]
-    #[inline]
     pub fn as_raw(&self) -> CUexternalMemory {
         self.shared.raw
     }
 
-    /// Gives `bytes` bytes from `offset` on an address.
+    /// Maps `bytes` bytes at `offset`.
     ///
     /// CUDA: `cuExternalMemoryGetMappedBuffer`.
     ///
     /// # Errors
     ///
-    /// An argument error if there are no such bytes; whatever the driver returns.
+    /// An argument error if the range is out of bounds; any error of the driver.
     #[doc(alias = "cuExternalMemoryGetMappedBuffer")]
-    #[inline]
     pub fn map(&self, offset: u64, bytes: u64) -> Result<ExternalBuffer> {
         let total = self.byte_len();
         if bytes == 0 || offset.checked_add(bytes).is_none_or(|end| end > total) {
@@ -132,21 +129,20 @@ impl ExternalMemory {
             CUDA_EXTERNAL_MEMORY_BUFFER_DESC { offset, size: bytes, ..CUDA_EXTERNAL_MEMORY_BUFFER_DESC::default() };
         let (mut address, raw) = (0, self.as_raw());
         self.context().entered(|driver| {
-            // SAFETY: both places are valid, the context is current, and the memory is live.
+            // SAFETY: both pointers are valid, the context is current, and the memory is live.
             unsafe { call!(driver, cuExternalMemoryGetMappedBuffer(&raw mut address, raw, &raw const description)) }
         })?;
         Ok(ExternalBuffer { address, bytes, memory: self.clone() })
     }
 
-    /// Lets go of the memory, which [`Drop`] does as well, and says whether it succeeded.
+    /// Releases the memory, as [`Drop`] does, and returns any error.
     ///
     /// CUDA: `cuDestroyExternalMemory`.
     ///
     /// # Errors
     ///
-    /// Gives the memory back if clones of it or buffers in it exist, or if the driver refuses.
+    /// Returns the memory together with the error if clones of it or buffers in it exist or the driver fails.
     #[doc(alias = "cuDestroyExternalMemory")]
-    #[inline]
     pub fn close(self) -> Result<(), Returned<Self>> {
         let mut shared = Arc::try_unwrap(self.shared).map_err(|shared| {
             Returned::new(Self { shared }, Error::argument("ExternalMemory::close", "the memory is still in use"))
@@ -156,35 +152,31 @@ impl ExternalMemory {
 }
 
 impl ExternalBuffer {
-    /// The address of the first byte. What is done with it is not tracked.
+    /// Returns the address of the first byte. Accesses through the pointer are not tracked.
     #[must_use]
-    #[inline]
     pub fn as_pointer(&self) -> DevicePointer<u8> {
         DevicePointer::from_raw(self.address)
     }
 
-    /// The size in bytes.
+    /// Returns the size in bytes.
     #[must_use]
-    #[inline]
     pub fn byte_len(&self) -> u64 {
         self.bytes
     }
 
-    /// Gives the address back, which [`Drop`] does as well, and says whether it succeeded. Waits for the device.
+    /// Unmaps the range, as [`Drop`] does, and returns any error. Waits for the device.
     ///
     /// CUDA: `cuMemFree_v2`.
     ///
     /// # Errors
     ///
-    /// Gives the buffer back if the driver refuses.
-    #[inline]
+    /// Returns the buffer together with the error if the driver fails.
     pub fn close(mut self) -> Result<(), Returned<Self>> {
         self.free().map_err(|error| Returned::new(self, error))
     }
 
-    #[inline]
     fn free(&mut self) -> Result<()> {
-        // SAFETY: the buffer is live, and is forgotten once it is freed.
+        // SAFETY: the buffer is live, and it is not used after this call.
         unsafe { call!(self.memory.context().driver(), cuMemFree_v2(self.address)) }?;
         self.address = 0;
         Ok(())
@@ -202,11 +194,10 @@ impl ExternalMemoryKind {
 }
 
 impl Shared {
-    #[inline]
     fn destroy(&mut self) -> Result<()> {
         if !self.raw.is_null() {
             self.context.entered(|driver| {
-                // SAFETY: the memory is live, its context is current, and it is forgotten once it is destroyed.
+                // SAFETY: the memory is live, its context is current, and it is not used after this call.
                 unsafe { call!(driver, cuDestroyExternalMemory(self.raw)) }
             })?;
             self.raw = std::ptr::null_mut();
@@ -216,28 +207,24 @@ impl Shared {
 }
 
 impl fmt::Debug for ExternalMemory {
-    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "ExternalMemory({} bytes, {:?})", self.byte_len(), self.as_raw())
     }
 }
 
 impl fmt::Debug for ExternalBuffer {
-    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "ExternalBuffer({} bytes at {:?})", self.bytes, self.as_pointer())
     }
 }
 
 impl Drop for Shared {
-    #[inline]
     fn drop(&mut self) {
         release(|| self.destroy());
     }
 }
 
 impl Drop for ExternalBuffer {
-    #[inline]
     fn drop(&mut self) {
         if self.address != 0 {
             release(|| self.free());

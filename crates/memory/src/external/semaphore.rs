@@ -1,4 +1,4 @@
-//! Semaphores that another interface has made.
+//! External semaphores.
 
 use std::fmt;
 #[cfg(unix)]
@@ -6,12 +6,13 @@ use std::os::fd::OwnedFd;
 #[cfg(feature = "graphs")]
 use std::sync::Arc;
 
+use curium_driver::extend::release;
 #[cfg(unix)]
 use curium_driver::sys::{CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC, CUexternalSemaphoreHandleType};
 use curium_driver::sys::{
     CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS, CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS, CUexternalSemaphore,
 };
-use curium_driver::{Context, Result, Returned, Stream, call, release};
+use curium_driver::{Context, Result, Returned, Stream, call};
 #[cfg(feature = "graphs")]
 use curium_driver::{GraphSemaphore, SemaphoreOwner};
 use parking_lot::Mutex;
@@ -19,45 +20,44 @@ use parking_lot::Mutex;
 #[cfg(unix)]
 use super::descriptor;
 
-/// A semaphore that another interface has made and exported: what both sides' queues are ordered by.
+/// A semaphore that another API has created and exported. It orders the queues of both sides.
 ///
-/// Its end, by [`Drop`] as well, waits on the host for the streams that signals and waits were put on, and for those that graphs with it
-/// were launched on: for ever if one of them waits for what nobody signals.
+/// Destroying it waits on the host for the streams that signals and waits were enqueued on, and for those that graphs with it were launched
+/// on: forever if one of them waits for a signal that never comes.
 pub struct ExternalSemaphore {
     context: Context,
     raw: CUexternalSemaphore,
     kind: ExternalSemaphoreKind,
-    /// The streams that signals, waits, and graphs with such nodes were put on: the driver's semaphore must outlive these.
+    /// The streams that signals, waits and graphs with such nodes were enqueued on. The driver's semaphore must outlive their work.
     streams: Mutex<Vec<Stream>>,
 }
 
-/// What kind of descriptor a semaphore was exported as.
+/// The handle type of an external semaphore.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub enum ExternalSemaphoreKind {
-    /// One that is signalled or not, and whose value is ignored: `VK_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_FD_BIT`.
+    /// A binary semaphore, whose value is ignored: `VK_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_FD_BIT`.
     Opaque,
-    /// One that counts up: a timeline semaphore.
+    /// A timeline semaphore.
     Timeline,
 }
 
-// SAFETY: the pointer is a name that only the driver looks behind, from any thread.
+// SAFETY: the handle is opaque to the host, and the driver accepts it on any thread.
 unsafe impl Send for ExternalSemaphore {}
 // SAFETY: as for `Send`.
 unsafe impl Sync for ExternalSemaphore {}
 
 impl ExternalSemaphore {
-    /// Imports a semaphore by a descriptor. The driver takes it over.
+    /// Imports a semaphore by a descriptor, which the driver takes.
     ///
     /// CUDA: `cuImportExternalSemaphore`.
     ///
     /// # Errors
     ///
-    /// An error of the driver if the descriptor is not one of its own; `CUDA_ERROR_NOT_SUPPORTED` where semaphores cannot be imported, as
-    /// on the simulator. The descriptor is closed then. Memory may pass for a semaphore until it is used.
+    /// An error of the driver if the descriptor is not one of its own; `CUDA_ERROR_NOT_SUPPORTED` if semaphores cannot be imported, as on
+    /// the simulator. The descriptor is closed then. The driver may only detect memory in place of a semaphore when it is used.
     #[cfg(unix)]
     #[doc(alias = "cuImportExternalSemaphore")]
-    #[inline]
     pub fn import_fd(context: &Context, descriptor: OwnedFd, kind: ExternalSemaphoreKind) -> Result<Self> {
         let mut description = CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC {
             type_: kind.to_raw(),
@@ -67,44 +67,41 @@ impl ExternalSemaphore {
         context.entered(|driver| {
             descriptor::give("ExternalSemaphore::import_fd", descriptor, |given| {
                 description.handle.fd = given;
-                // SAFETY: both places are valid, the context is current, and the descriptor is open.
+                // SAFETY: both pointers are valid, the context is current, and the descriptor is open.
                 unsafe { call!(driver, cuImportExternalSemaphore(&raw mut raw, &raw const description)) }
             })
         })?;
         Ok(Self { context: context.clone(), raw, kind, streams: Mutex::default() })
     }
 
-    /// The kind.
+    /// Returns the kind.
     #[must_use]
-    #[inline]
     pub fn kind(&self) -> ExternalSemaphoreKind {
         self.kind
     }
 
-    /// The driver's handle, which stays this value's.
+    /// Returns the driver's handle, which this value keeps owning.
     #[must_use]
-    #[inline]
     pub fn as_raw(&self) -> CUexternalSemaphore {
         self.raw
     }
 
-    /// Signals the semaphore when the work that is on `stream` by now is done: a timeline semaphore with `value`, which is more than its
-    /// last.
+    /// Signals the semaphore after the work currently enqueued on `stream`. A timeline semaphore is set to `value`, which must be greater
+    /// than its current value.
     ///
     /// CUDA: `cuSignalExternalSemaphoresAsync`.
     ///
     /// # Errors
     ///
-    /// An argument error on a stream of a capture scope, whose graph cannot keep the semaphore; whatever the driver returns.
+    /// An argument error on a stream of a capture scope, whose graph cannot keep the semaphore; any error of the driver.
     #[doc(alias = "cuSignalExternalSemaphoresAsync")]
-    #[inline]
     pub fn signal(&self, stream: &Stream, value: u64) -> Result<()> {
         self.context.driver().expect_same(stream.driver(), "ExternalSemaphore::signal")?;
         stream.expect_running("ExternalSemaphore::signal")?;
         let mut params = CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS::default();
         params.params.fence.value = value;
         let raw = self.raw;
-        // SAFETY: the semaphore is live, and the one semaphore and its parameters are valid places during the call.
+        // SAFETY: the semaphore is live, and the one semaphore and its parameters are valid pointers during the call.
         unsafe {
             call!(
                 stream.driver(),
@@ -115,8 +112,8 @@ impl ExternalSemaphore {
         Ok(())
     }
 
-    /// Has work that is put on `stream` from now on wait until the semaphore is signalled: a timeline semaphore until it has reached
-    /// `value`. It must be certain that somebody signals it: the stream waits for ever otherwise.
+    /// Makes later work on `stream` wait until the semaphore is signaled; a timeline semaphore until it reaches `value`. Some queue must
+    /// signal it, or the stream waits forever.
     ///
     /// CUDA: `cuWaitExternalSemaphoresAsync`.
     ///
@@ -124,14 +121,13 @@ impl ExternalSemaphore {
     ///
     /// As for [`ExternalSemaphore::signal`].
     #[doc(alias = "cuWaitExternalSemaphoresAsync")]
-    #[inline]
     pub fn wait(&self, stream: &Stream, value: u64) -> Result<()> {
         self.context.driver().expect_same(stream.driver(), "ExternalSemaphore::wait")?;
         stream.expect_running("ExternalSemaphore::wait")?;
         let mut params = CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS::default();
         params.params.fence.value = value;
         let raw = self.raw;
-        // SAFETY: the semaphore is live, and the one semaphore and its parameters are valid places during the call.
+        // SAFETY: the semaphore is live, and the one semaphore and its parameters are valid pointers during the call.
         unsafe {
             call!(stream.driver(), cuWaitExternalSemaphoresAsync(&raw const raw, &raw const params, 1, stream.as_raw()))
         }?;
@@ -139,34 +135,31 @@ impl ExternalSemaphore {
         Ok(())
     }
 
-    /// The semaphore as nodes of graphs signal it with `value`, or wait until it has reached that: see
-    /// [`Graph::add_semaphore_signal`](curium_driver::Graph::add_semaphore_signal). The graphs keep it, and
-    /// its end waits for their launches by [`GraphExec::launch`](curium_driver::GraphExec::launch).
+    /// Returns the semaphore for graph nodes that signal it with `value`, or wait until it reaches `value`: see
+    /// [`Graph::add_semaphore_signal`](curium_driver::Graph::add_semaphore_signal). The graphs keep it alive, and destroying it waits for
+    /// launches by [`GraphExec::launch`](curium_driver::GraphExec::launch).
     #[cfg(feature = "graphs")]
     #[must_use]
-    #[inline]
     pub fn for_graph(self: &Arc<Self>, value: u64) -> GraphSemaphore {
         let owner: Arc<dyn SemaphoreOwner> = Arc::<Self>::clone(self);
-        // SAFETY: the semaphore is one of this context, and `owner` is the value that keeps it.
+        // SAFETY: the semaphore belongs to this context, and `owner` keeps it alive.
         unsafe { GraphSemaphore::new(&self.context, self.raw, value, owner) }
     }
 
-    /// Lets go of the semaphore, which [`Drop`] does as well, and says whether it succeeded. Waits on the host for the streams
-    /// that it was used on, and that graphs with it were launched on.
+    /// Destroys the semaphore, as [`Drop`] does, and returns any error. Waits on the host for the streams that it was used on, and that
+    /// graphs with it were launched on.
     ///
     /// CUDA: `cuStreamSynchronize`, `cuDestroyExternalSemaphore`.
     ///
     /// # Errors
     ///
-    /// Gives the semaphore back if a stream that it was used on cannot be waited for, or if the driver refuses.
+    /// Returns the semaphore together with the error if a stream that it was used on cannot be synchronized or the driver fails.
     #[doc(alias = "cuDestroyExternalSemaphore")]
-    #[inline]
     pub fn close(mut self) -> Result<(), Returned<Self>> {
         self.destroy().map_err(|error| Returned::new(self, error))
     }
 
-    /// Notes that a signal or a wait was put on `stream`.
-    #[inline]
+    /// Records that a signal or a wait was enqueued on `stream`.
     fn note(&self, stream: &Stream) {
         let mut streams = self.streams.lock();
         if !streams.contains(stream) {
@@ -174,11 +167,10 @@ impl ExternalSemaphore {
         }
     }
 
-    #[inline]
     fn destroy(&mut self) -> Result<()> {
         self.streams.get_mut().iter().map(Stream::synchronize).fold(Ok(()), Result::and)?;
         self.context.entered(|driver| {
-            // SAFETY: the semaphore is live, no stream uses it any more, its context is current, and it is forgotten once it is destroyed.
+            // SAFETY: the semaphore is live, no stream uses it, its context is current, and it is not used after this call.
             unsafe { call!(driver, cuDestroyExternalSemaphore(self.raw)) }
         })?;
         self.raw = std::ptr::null_mut();
@@ -198,21 +190,18 @@ impl ExternalSemaphoreKind {
 
 #[cfg(feature = "graphs")]
 impl SemaphoreOwner for ExternalSemaphore {
-    #[inline]
     fn launched(&self, stream: &Stream) {
         self.note(stream);
     }
 }
 
 impl fmt::Debug for ExternalSemaphore {
-    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "ExternalSemaphore({:?}, {:?})", self.kind, self.raw)
     }
 }
 
 impl Drop for ExternalSemaphore {
-    #[inline]
     fn drop(&mut self) {
         if !self.raw.is_null() {
             release(|| self.destroy());

@@ -1,4 +1,4 @@
-//! Memory of a pool for buffers.
+//! Memory pools as resources.
 
 use std::sync::Arc;
 
@@ -10,8 +10,7 @@ use crate::Resource;
 use crate::capture_advice::ALLOCATE;
 use crate::resource::{DRIVER_ALIGNMENT, Request, free_in_order, refused};
 
-// SAFETY: the driver promises all of it for memory that is allocated in stream order, which lives until it is freed, even if the pool
-// ends before.
+// SAFETY: the driver guarantees all of it for stream-ordered memory, which lives until it is freed, even if the pool is destroyed before.
 unsafe impl Resource for MemoryPool {
     #[inline]
     fn allocate(&self, stream: &Stream, bytes: usize, alignment: usize) -> Result<DevicePointer<u8>> {
@@ -19,7 +18,7 @@ unsafe impl Resource for MemoryPool {
         self.driver().expect_same(stream.driver(), "MemoryPool::allocate")?;
         stream.expect_captured("MemoryPool::allocate", ALLOCATE)?;
         let (mut raw, pool): (CUdeviceptr, _) = (0, self.as_raw());
-        // SAFETY: `raw` is a valid place for the answer, and the pool and the stream are live.
+        // SAFETY: `raw` is a valid pointer, and the pool and the stream are live.
         let result =
             unsafe { call!(self.driver(), cuMemAllocFromPoolAsync(&raw mut raw, bytes, pool, stream.as_raw())) };
         result.map_err(|error| refused(error, stream, bytes))?;
@@ -34,7 +33,7 @@ unsafe impl Resource for MemoryPool {
         _bytes: usize,
         _alignment: usize,
     ) -> Result<()> {
-        // SAFETY: the caller's promises are the same, and the memory came from a pool.
+        // SAFETY: the caller upholds the same contract, and the memory came from a pool.
         unsafe { free_in_order(stream, pointer) }
     }
 

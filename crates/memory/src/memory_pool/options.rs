@@ -1,4 +1,4 @@
-//! What a pool is asked for with.
+//! Options of a memory pool.
 
 use std::fmt;
 
@@ -8,53 +8,52 @@ use curium_driver::{Driver, MemoryHandleTypes, Result};
 
 use crate::MemoryLocation;
 
-/// What a pool is asked for with.
+/// Options of a memory pool.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct PoolOptions {
-    /// Where the memory is. Managed memory can be at no place in particular.
+    /// The location. Managed memory may have none in particular.
     pub location: Option<MemoryLocation>,
-    /// What kind of memory it is.
+    /// The type of memory.
     pub kind: PoolKind,
-    /// The most bytes that the pool may hold. `None` is all memory of the device, and what the system decides for other locations.
+    /// The maximum size in bytes. `None` is the size of the device's memory, or the system's choice for other locations.
     pub max_bytes: Option<usize>,
-    /// How many bytes the pool keeps, even if they are not in use, when a stream, an event or a context is synchronised.
+    /// Returns the release threshold in bytes: the memory that the pool keeps at a synchronization of a stream, an event or a context.
     pub release_threshold: u64,
-    /// The kinds of handle that the pool may be shared by.
+    /// The handle types for sharing with other processes.
     pub handle_types: MemoryHandleTypes,
-    /// What the memory is for.
+    /// The usage flags.
     pub usage: PoolUsage,
 }
 
-/// What kind of memory a pool has.
+/// The kind of memory of a pool.
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub enum PoolKind {
-    /// Memory that stays where it is.
+    /// Memory that does not migrate.
     #[default]
     Pinned,
-    /// Memory that moves to whoever uses it, the host included. Needs a driver for CUDA 13.0.
+    /// Managed memory. Requires a driver for CUDA 13.0.
     Managed,
 }
 
 bitflags! {
-    /// What memory of a pool is for, beyond plain use.
+    /// Usage flags of a pool.
     #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
     pub struct PoolUsage: u16 {
-        /// The decompression engine. Needs a driver for CUDA 12.8.
+        /// Hardware decompression. Requires a driver for CUDA 12.8.
         const HARDWARE_DECOMPRESS = sys::CU_MEM_POOL_CREATE_USAGE_HW_DECOMPRESS as u16;
-        /// Uses of newer drivers.
+        /// Flags of newer drivers.
         const _ = !0;
     }
 }
 
 impl PoolOptions {
-    /// A pool at `location` that keeps all memory that it has ever had, up to the memory of the device.
+    /// Creates options for a pool at `location` that keeps all memory it allocates, up to the size of the device's memory.
     ///
-    /// That differs from the driver's defaults: a pool without a maximum takes more addresses than it has memory, and one that gives
-    /// memory back at every synchronisation makes the next allocation slow.
+    /// The driver's defaults differ: a pool without a maximum reserves more addresses than there is memory, and a release threshold of 0
+    /// makes the allocation after each synchronization slow.
     #[must_use]
-    #[inline]
     pub fn new(location: impl Into<MemoryLocation>) -> Self {
         Self {
             location: Some(location.into()),
@@ -66,46 +65,40 @@ impl PoolOptions {
         }
     }
 
-    /// A pool of managed memory, which prefers `location` if one is given. Needs a driver for CUDA 13.0.
+    /// Creates options for a pool of managed memory with an optional preferred location. Requires a driver for CUDA 13.0.
     #[must_use]
-    #[inline]
     pub fn managed(location: Option<MemoryLocation>) -> Self {
         Self { location, kind: PoolKind::Managed, ..Self::new(MemoryLocation::Host) }
     }
 
-    /// With at most this many bytes.
+    /// Sets the maximum size in bytes.
     #[must_use]
-    #[inline]
     pub const fn with_max_bytes(mut self, bytes: usize) -> Self {
         self.max_bytes = Some(bytes);
         self
     }
 
-    /// That keeps this many bytes at a synchronisation, even if they are not in use.
+    /// Sets the release threshold in bytes.
     #[must_use]
-    #[inline]
     pub const fn with_release_threshold(mut self, bytes: u64) -> Self {
         self.release_threshold = bytes;
         self
     }
 
-    /// That may be shared by these kinds of handle.
+    /// Sets the handle types for sharing with other processes.
     #[must_use]
-    #[inline]
     pub const fn with_handle_types(mut self, types: MemoryHandleTypes) -> Self {
         self.handle_types = types;
         self
     }
 
-    /// For this use.
+    /// Sets the usage flags.
     #[must_use]
-    #[inline]
     pub const fn with_usage(mut self, usage: PoolUsage) -> Self {
         self.usage = usage;
         self
     }
 
-    #[inline]
     pub(super) fn to_raw(self, driver: &Driver) -> Result<CUmemPoolProps> {
         Ok(CUmemPoolProps {
             allocType: self.kind.to_raw(),
@@ -117,8 +110,7 @@ impl PoolOptions {
         })
     }
 
-    /// The maximum as C wants it: 0 leaves it to the system.
-    #[inline]
+    /// Returns the maximum for the driver: 0 leaves it to the system.
     fn most(&self, driver: &Driver) -> Result<usize> {
         match (self.max_bytes, self.location, self.kind) {
             (Some(bytes), ..) => Ok(bytes),
@@ -131,7 +123,6 @@ impl PoolOptions {
 }
 
 impl PoolKind {
-    #[inline]
     pub(super) const fn to_raw(self) -> CUmemAllocationType {
         match self {
             Self::Pinned => CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_PINNED,
@@ -140,15 +131,13 @@ impl PoolKind {
     }
 }
 
-/// The location as C describes it, where there may be none.
-#[inline]
+/// Returns the location for the driver, which may be none.
 pub(super) fn raw_location(location: Option<MemoryLocation>) -> CUmemLocation {
-    // Of type 0, which stands for none.
+    // Type 0 stands for no location.
     location.map_or_else(CUmemLocation::default, MemoryLocation::to_raw)
 }
 
 impl fmt::Display for PoolOptions {
-    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.kind {
             PoolKind::Pinned => formatter.write_str("a pool")?,

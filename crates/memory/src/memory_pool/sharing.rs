@@ -1,52 +1,51 @@
-//! Pools that several processes share.
+//! Sharing of memory pools between processes.
 
 use std::ffi::c_void;
 use std::fmt;
 #[cfg(unix)]
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
+use curium_driver::extend::release;
 use curium_driver::sys::{
     CUdeviceptr, CUmemAllocationHandleType, CUmemFabricHandle, CUmemFabricHandle_st, CUmemPoolPtrExportData, CUresult,
 };
-use curium_driver::{DevicePointer, Driver, Result, Returned, call, release};
+use curium_driver::{DevicePointer, Driver, Result, Returned, call};
 
 use super::MemoryPool;
 use crate::virtual_memory::FabricHandle;
 
 curium_driver::shared_handle! {
-    /// Names memory of a shared pool to a process that has imported the pool. It is plain bytes, which any channel can carry.
+    /// A handle of memory in an exported pool, for processes that have imported the pool. It is plain bytes, and any channel can carry it.
     pub struct PoolPointerHandle of CUmemPoolPtrExportData;
 }
 
-/// Memory of a pool of another process. It must be gone before that process frees it.
+/// Memory of an imported pool. Close it before the exporting process frees the memory.
 pub struct PoolMemory {
     address: CUdeviceptr,
     pool: MemoryPool,
 }
 
 impl MemoryPool {
-    /// A file descriptor of the pool, which another process can [import](MemoryPool::import_fd) once it has received it over a socket.
+    /// Exports the pool as a file descriptor, which another process can [import](MemoryPool::import_fd) after receiving it over a socket.
     ///
     /// CUDA: `cuMemPoolExportToShareableHandle`.
     ///
     /// # Errors
     ///
-    /// `CUDA_ERROR_INVALID_VALUE` if the pool was not made with
-    /// [`MemoryHandleTypes::POSIX_FILE_DESCRIPTOR`](curium_driver::MemoryHandleTypes).
+    /// `CUDA_ERROR_INVALID_VALUE` if the pool lacks [`MemoryHandleTypes::POSIX_FILE_DESCRIPTOR`](curium_driver::MemoryHandleTypes).
     #[cfg(unix)]
     #[doc(alias = "cuMemPoolExportToShareableHandle")]
-    #[inline]
     pub fn export_fd(&self) -> Result<OwnedFd> {
         let (mut descriptor, kind) = (-1, CUmemAllocationHandleType::CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR);
         let place = (&raw mut descriptor).cast::<c_void>();
-        // SAFETY: for this kind the driver writes an `int`, which `descriptor` is a place for; the pool is live.
+        // SAFETY: for this handle type the driver writes an `int`, for which `descriptor` has room; the pool is live.
         unsafe { call!(self.driver(), cuMemPoolExportToShareableHandle(place, self.as_raw(), kind, 0)) }?;
         // SAFETY: the driver opened the descriptor for the caller.
         Ok(unsafe { OwnedFd::from_raw_fd(descriptor) })
     }
 
-    /// The pool that another process exported as this descriptor, which stays the caller's. Nothing can be allocated from it here, but
-    /// memory that the other process allocated can be [opened](MemoryPool::import_pointer).
+    /// Imports a pool that another process exported as this descriptor. The caller keeps the descriptor. The imported pool cannot allocate,
+    /// but memory that the other process allocated can be [opened](MemoryPool::import_pointer).
     ///
     /// CUDA: `cuMemPoolImportFromShareableHandle`.
     ///
@@ -55,113 +54,104 @@ impl MemoryPool {
     /// `CUDA_ERROR_INVALID_VALUE` if the descriptor is not one of a pool.
     #[cfg(unix)]
     #[doc(alias = "cuMemPoolImportFromShareableHandle")]
-    #[inline]
     pub fn import_fd(driver: &Driver, descriptor: BorrowedFd<'_>) -> Result<Self> {
         // The number is passed in place of a pointer.
         let passed = std::ptr::without_provenance_mut(descriptor.as_raw_fd() as usize);
         Self::import(driver, passed, CUmemAllocationHandleType::CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR)
     }
 
-    /// A handle by which processes on all machines of the fabric can [import](MemoryPool::import_fabric) the pool.
+    /// Exports the pool as a fabric handle, which processes on all machines of the fabric can [import](MemoryPool::import_fabric).
     ///
-    /// CUDA: `cuMemPoolExportToShareableHandle`. Needs a driver for CUDA 12.4.
+    /// CUDA: `cuMemPoolExportToShareableHandle`. Requires a driver for CUDA 12.4.
     ///
     /// # Errors
     ///
-    /// `CUDA_ERROR_INVALID_VALUE` if the pool was not made with [`MemoryHandleTypes::FABRIC`](curium_driver::MemoryHandleTypes).
-    #[inline]
+    /// `CUDA_ERROR_INVALID_VALUE` if the pool lacks [`MemoryHandleTypes::FABRIC`](curium_driver::MemoryHandleTypes).
     pub fn export_fabric(&self) -> Result<FabricHandle> {
         let mut handle = CUmemFabricHandle::default();
         let (place, kind) = ((&raw mut handle).cast(), CUmemAllocationHandleType::CU_MEM_HANDLE_TYPE_FABRIC);
-        // SAFETY: for this kind the driver writes a fabric handle, which `handle` is a place for; the pool is live.
+        // SAFETY: for this handle type the driver writes a fabric handle, for which `handle` has room; the pool is live.
         unsafe { call!(self.driver(), cuMemPoolExportToShareableHandle(place, self.as_raw(), kind, 0)) }?;
         Ok(FabricHandle::from_bytes(handle.data))
     }
 
-    /// The pool that another process of the fabric exported as this handle.
+    /// Imports a pool that another process of the fabric exported as this handle.
     ///
-    /// CUDA: `cuMemPoolImportFromShareableHandle`. Needs a driver for CUDA 12.4.
+    /// CUDA: `cuMemPoolImportFromShareableHandle`. Requires a driver for CUDA 12.4.
     ///
     /// # Errors
     ///
-    /// `CUDA_ERROR_INVALID_VALUE` if the handle names no pool; `CUDA_ERROR_NOT_SUPPORTED` or `CUDA_ERROR_NOT_PERMITTED` without a fabric.
-    #[inline]
+    /// `CUDA_ERROR_INVALID_VALUE` for an invalid handle; `CUDA_ERROR_NOT_SUPPORTED` or `CUDA_ERROR_NOT_PERMITTED` without a fabric.
     pub fn import_fabric(driver: &Driver, handle: FabricHandle) -> Result<Self> {
         let mut raw = CUmemFabricHandle_st { data: handle.to_bytes() };
         Self::import(driver, (&raw mut raw).cast(), CUmemAllocationHandleType::CU_MEM_HANDLE_TYPE_FABRIC)
     }
 
-    /// The name under which a process that has imported this pool can open memory that was allocated from it, at its first address. The
-    /// pool must have been exported before, as [a descriptor](MemoryPool::export_fd) or [for the fabric](MemoryPool::export_fabric).
+    /// Exports memory of this pool for processes that have imported the pool. `pointer` is its first address. The pool must have been
+    /// exported before, as [a descriptor](MemoryPool::export_fd) or [for the fabric](MemoryPool::export_fabric).
     ///
     /// CUDA: `cuMemPoolExportPointer`.
     ///
     /// # Errors
     ///
-    /// `CUDA_ERROR_INVALID_VALUE` if no memory begins there that is of a pool which was exported; pools of the host's memory have no names.
+    /// `CUDA_ERROR_INVALID_VALUE` if `pointer` is not the start of an allocation of an exported pool; pools of host memory cannot export.
     #[doc(alias = "cuMemPoolExportPointer")]
-    #[inline]
     pub fn export_pointer<T>(&self, pointer: DevicePointer<T>) -> Result<PoolPointerHandle> {
         let mut data = CUmemPoolPtrExportData::default();
-        // SAFETY: `data` is a valid place for the answer, and the driver looks the address up.
+        // SAFETY: `data` is a valid pointer, and the driver looks the address up.
         let result = unsafe { call!(self.driver(), cuMemPoolExportPointer(&raw mut data, pointer.as_raw())) };
         result.map_err(|error| {
             let error = error.about(format!("address {pointer:?}"));
-            let hint = "memory has a name once its pool was exported, and that of the host has none";
+            let hint = "only memory of an exported device pool can be exported";
             error.advised(|call| (call.code == CUresult::CUDA_ERROR_INVALID_VALUE).then(|| hint.into()))
         })?;
         Ok(PoolPointerHandle(data.reserved))
     }
 
-    /// Memory that the process which this pool was imported from has exported.
+    /// Opens memory that the exporting process of this pool has exported.
     ///
     /// CUDA: `cuMemPoolImportPointer`.
     ///
     /// # Errors
     ///
-    /// `CUDA_ERROR_INVALID_VALUE` if the handle names no memory of this pool.
+    /// `CUDA_ERROR_INVALID_VALUE` if the handle is not one of this pool.
     #[doc(alias = "cuMemPoolImportPointer")]
-    #[inline]
     pub fn import_pointer(&self, handle: PoolPointerHandle) -> Result<PoolMemory> {
         let (mut data, mut address) = (CUmemPoolPtrExportData { reserved: handle.0 }, 0);
-        // SAFETY: `address` and `data` are valid places, and the pool is live.
+        // SAFETY: `address` and `data` are valid pointers, and the pool is live.
         unsafe { call!(self.driver(), cuMemPoolImportPointer(&raw mut address, self.as_raw(), &raw mut data)) }?;
         Ok(PoolMemory { address, pool: self.clone() })
     }
 
-    #[inline]
     fn import(driver: &Driver, handle: *mut c_void, kind: CUmemAllocationHandleType) -> Result<Self> {
         let mut raw = std::ptr::null_mut();
-        // SAFETY: `raw` is a valid place for the answer, and `handle` is what this kind wants: a descriptor in place of a pointer, or
-        // a pointer to a fabric handle.
+        // SAFETY: `raw` is a valid pointer, and `handle` has the form of this handle type: a descriptor in place of a pointer, or a pointer
+        // to a fabric handle.
         unsafe { call!(driver, cuMemPoolImportFromShareableHandle(&raw mut raw, handle, kind, 0)) }?;
         Ok(Self::from_parts(driver, raw, true))
     }
 }
 
 impl PoolMemory {
-    /// The address of the first byte in this process. What is done with it is not tracked.
+    /// Returns the address of the first byte in this process. Accesses through the pointer are not tracked.
     #[must_use]
-    #[inline]
     pub fn as_pointer(&self) -> DevicePointer<u8> {
         DevicePointer::from_raw(self.address)
     }
 
-    /// Ends the use of the memory in this process, which [`Drop`] does as well, and says whether it succeeded. Waits for the device.
+    /// Closes the memory, as [`Drop`] does, and returns any error. Waits for the device.
     ///
     /// CUDA: `cuMemFree_v2`.
     ///
     /// # Errors
     ///
-    /// Gives the memory back if the driver refuses.
-    #[inline]
+    /// Returns the memory together with the error if the driver fails.
     pub fn close(mut self) -> Result<(), Returned<Self>> {
         self.free().map_err(|error| Returned::new(self, error))
     }
 
-    #[inline]
     fn free(&mut self) -> Result<()> {
-        // SAFETY: the memory is live, and is forgotten once it is freed; the driver waits for work that uses it.
+        // SAFETY: the memory is live, the driver waits for work that uses it, and it is not used after this call.
         unsafe { call!(self.pool.driver(), cuMemFree_v2(self.address)) }?;
         self.address = 0;
         Ok(())
@@ -169,14 +159,12 @@ impl PoolMemory {
 }
 
 impl fmt::Debug for PoolMemory {
-    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "PoolMemory({:?})", self.as_pointer())
     }
 }
 
 impl Drop for PoolMemory {
-    #[inline]
     fn drop(&mut self) {
         if self.address != 0 {
             release(|| self.free());

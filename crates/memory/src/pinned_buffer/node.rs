@@ -1,4 +1,4 @@
-//! Pinned memory of one NUMA node.
+//! Pinned memory on a NUMA node.
 
 use std::marker::PhantomData;
 use std::ptr::NonNull;
@@ -11,23 +11,21 @@ use crate::virtual_memory::{AddressRange, Granularity, Mapping, PhysicalMemory, 
 use crate::{MemoryAccess, MemoryLocation, size};
 
 impl<T> PinnedBuffer<T> {
-    /// Allocates `len` elements on a NUMA node of the host, by the number that the system gives it, every byte of them zero. The
-    /// attribute `HOST_NUMA_ID` of a device is the node that is closest to it.
+    /// Allocates `len` elements on a NUMA node of the host and sets every byte to zero. `node` is the operating system's number; the device
+    /// attribute `HOST_NUMA_ID` is the node closest to a device.
     ///
-    /// The other constructors have the system choose: `cuMemHostAlloc` takes no node, and follows the policy of the calling thread. This
-    /// one maps memory of the node, in whole steps of the driver (mostly 2 MiB), which the context's device may use and other devices
-    /// may not.
+    /// The other constructors use `cuMemHostAlloc`, which follows the NUMA policy of the calling thread. This one maps memory of the node,
+    /// in units of the granularity (usually 2 MiB). The context's device can access it, other devices cannot.
     ///
-    /// CUDA: `cuMemAddressReserve`, `cuMemCreate`, `cuMemMap`, `cuMemSetAccess`. Needs a driver for CUDA 12.2.
+    /// CUDA: `cuMemAddressReserve`, `cuMemCreate`, `cuMemMap`, `cuMemSetAccess`. Requires a driver for CUDA 12.2.
     ///
     /// # Errors
     ///
-    /// An argument error if `len` is 0 or too large to be a size, or if `T` is aligned to more than a step; `CUDA_ERROR_INVALID_VALUE`,
-    /// `CUDA_ERROR_INVALID_DEVICE` or `CUDA_ERROR_NOT_SUPPORTED` if there is no such node, or none whose memory can be mapped;
+    /// An argument error if `len` is 0 or too large, or if the alignment of `T` exceeds the granularity; `CUDA_ERROR_INVALID_VALUE`,
+    /// `CUDA_ERROR_INVALID_DEVICE` or `CUDA_ERROR_NOT_SUPPORTED` if the node does not exist or its memory cannot be mapped;
     /// `CUDA_ERROR_OUT_OF_MEMORY`.
     #[doc(alias = "CU_MEM_LOCATION_TYPE_HOST_NUMA")]
-    #[inline]
-    pub fn zeroed_on_node(context: &Context, node: u32, len: usize) -> Result<Self>
+    pub fn zeroed_on_node(context: &Context, len: usize, node: u32) -> Result<Self>
     where
         T: Zeroable,
     {
@@ -38,15 +36,14 @@ impl<T> PinnedBuffer<T> {
         size::aligned::<T>(OPERATION, address)?;
         let pointer = NonNull::new(std::ptr::with_exposed_provenance_mut::<T>(address as usize))
             .ok_or_else(|| Error::argument(OPERATION, "the driver mapped the memory at address 0"))?;
-        // SAFETY: the host may write as many bytes as were mapped, which nobody else knows yet, and zero bytes are valid elements.
+        // SAFETY: the host can write the mapped bytes, which nobody else uses yet, and zero bytes are valid elements.
         unsafe { pointer.write_bytes(0, len) };
         let source = Source::Node(Some(mapping));
         Ok(Self { pointer, len, context: context.clone(), source, _elements: PhantomData })
     }
 }
 
-/// At least `bytes` bytes of a node that the host and the device of `context` may use.
-#[inline]
+/// Maps at least `bytes` bytes of a node for the host and the device of `context`.
 fn map_on_node(operation: &'static str, context: &Context, node: u32, bytes: usize) -> Result<Mapping> {
     let node = i32::try_from(node).map_err(|_| Error::argument(operation, format!("no such NUMA node {node}")))?;
     let (driver, location) = (context.driver(), MemoryLocation::HostNuma(node));
@@ -61,8 +58,7 @@ fn map_on_node(operation: &'static str, context: &Context, node: u32, bytes: usi
     Ok(mapping)
 }
 
-/// Ends a mapping, which is still there if the driver refuses.
-#[inline]
+/// Unmaps a mapping, which stays in place if the driver fails.
 pub(super) fn unmap(place: &mut Option<Mapping>) -> Result<()> {
     match place.take().map(Mapping::close) {
         Some(Err(Returned { value: mapping, error })) => {

@@ -1,4 +1,4 @@
-//! How memory at an address is backed, and with whom it can be shared.
+//! Sharing attributes of a pointer.
 
 use std::ffi::c_void;
 use std::ops::Range;
@@ -9,28 +9,27 @@ use curium_driver::{Context, DevicePointer, Driver, MemoryHandleTypes, Result};
 use super::ask;
 use crate::MemoryAccess;
 
-/// How memory at an address is backed, and with whom it can be shared.
+/// Sharing attributes of a pointer.
 #[derive(Clone, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct PointerSharing {
-    /// What the device of the context may do with it.
+    /// The access rights of the context's device.
     pub access: MemoryAccess,
-    /// The kinds of handles that it can be exported as.
+    /// The handle types that the memory can be exported as.
     pub handle_types: MemoryHandleTypes,
-    /// Whether another process can open it by an IPC handle of the allocation.
+    /// `true` if another process can open the allocation through an IPC handle.
     pub is_ipc_capable: bool,
-    /// Whether other devices on the bus can read and write it.
+    /// `true` if other PCIe devices can access the memory.
     pub is_gpu_direct_rdma_capable: bool,
-    /// Whether the decompression engine can write it; `None` if the driver is older than CUDA 12.8.
+    /// `true` if the decompression engine can write the memory; `None` for drivers before CUDA 12.8.
     pub is_hw_decompress_capable: Option<bool>,
-    /// The addresses of the mapping that it lies in, which may be larger than the allocation; `None` if the driver is older than CUDA 12.0.
+    /// The address range of the mapping, which may be larger than the allocation; `None` for drivers before CUDA 12.0.
     pub mapping: Option<Range<u64>>,
-    /// A number that allocations have in common which lie in the same block of physical memory; `None` if the driver is older than
-    /// CUDA 12.0.
+    /// The ID of the physical memory block, which allocations may share; `None` for drivers before CUDA 12.0.
     pub block_id: Option<u64>,
 }
 
-/// What is asked, as C's types.
+/// The results, as the driver's types.
 #[derive(Default)]
 struct Answers {
     kind: u32,
@@ -45,15 +44,15 @@ struct Answers {
 }
 
 impl PointerSharing {
-    /// What the driver knows of `pointer` for the device of `context`, or `None` if that is nothing, as for ordinary memory of the host.
+    /// Queries the sharing attributes of `pointer` for the device of `context`. Returns `None` for an address that is unknown to the
+    /// driver, such as pageable host memory.
     ///
     /// CUDA: `cuPointerGetAttributes`.
     ///
     /// # Errors
     ///
-    /// Whatever the driver returns.
+    /// Any error of the driver.
     #[doc(alias = "cuPointerGetAttributes")]
-    #[inline]
     pub fn of<T>(context: &Context, pointer: DevicePointer<T>) -> Result<Option<Self>> {
         let mut answers = Answers::default();
         let driver = context.driver();
@@ -67,7 +66,6 @@ impl PointerSharing {
 }
 
 impl Answers {
-    #[inline]
     fn ask(&mut self, driver: &Driver, address: CUdeviceptr, [has_mappings, has_engine]: [bool; 2]) -> Result<()> {
         use CUpointer_attribute as Attribute;
 
@@ -93,11 +91,10 @@ impl Answers {
         let known = places.into_iter().filter(|(_, _, is_known)| *is_known);
         let (mut attributes, mut places): (Vec<_>, Vec<_>) =
             known.map(|(attribute, place, _)| (attribute, place)).unzip();
-        // SAFETY: each place is valid for the type of its attribute.
+        // SAFETY: each pointer is valid for the type of its attribute.
         unsafe { ask(driver, address, &mut attributes, &mut places) }
     }
 
-    #[inline]
     fn into_sharing(self, [has_mappings, has_engine]: [bool; 2]) -> PointerSharing {
         let end = self.mapping_base.saturating_add(self.mapping_size as u64);
         PointerSharing {

@@ -1,4 +1,4 @@
-//! A resource that writes down what is asked of it.
+//! A resource that records allocations.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -9,24 +9,25 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::{self, ThreadId};
 use std::time::{Duration, Instant};
 
-use curium_driver::{DevicePointer, Error, Result, Stream, contain};
+use curium_driver::extend::contain;
+use curium_driver::{DevicePointer, Error, Result, Stream};
 use parking_lot::Mutex;
 
 use super::{Resource, SegmentChange};
 use crate::allocation_log::{AllocationEvent, EventKind, Site};
 
-/// A resource that writes down every allocation and every free, in the order in which they happened. A free that fails is followed by
-/// an allocation of the same memory. What the resource inside did to its segments stands before the first event that was written down
-/// since.
+/// A resource adaptor that records every allocation and free in the order in which they happened. A failed free is followed by an
+/// allocation of the same memory. Segment changes of the inner resource precede the first event recorded after them.
 ///
-/// - [`AllocationRecorder::ring`] keeps the last so many events, for a [`Snapshot`](crate::Snapshot).
-/// - [`AllocationRecorder::to_writer`] writes each event as a line of text, which [`AllocationLog`](crate::AllocationLog) reads, draws and replays.
+/// - [`AllocationRecorder::ring`] keeps the most recent events, for a [`Snapshot`](crate::Snapshot).
+/// - [`AllocationRecorder::to_writer`] writes each event as a line of text, which [`AllocationLog`](crate::AllocationLog) parses and
+///   replays.
 ///
-/// The line of code is that of the caller where the resource is known by its type; through `dyn Resource` it is not known.
+/// The call site is the caller of the buffer's constructor if the resource is a concrete type; through `dyn Resource` it is unknown.
 pub struct AllocationRecorder<R> {
     inner: R,
     sink: Mutex<Sink>,
-    /// How many changes of segments were written down, which is changed with the sink.
+    /// The number of recorded segment changes, which is updated under the sink's lock.
     changes: AtomicU64,
     begin: Instant,
     lost: AtomicU64,
@@ -37,27 +38,24 @@ enum Sink {
     Lines(Lines),
 }
 
-/// Events that are written as lines. The writer is the user's: it is called without the lock, by one thread at a time, and may panic.
+/// A writer of events as lines. The writer is user code: it is called without the lock, by one thread at a time, and may panic.
 struct Lines {
     waiting: VecDeque<AllocationEvent>,
-    /// None while a thread writes.
+    /// `None` while a thread writes.
     writer: Option<Box<dyn Write + Send>>,
     writing: Option<ThreadId>,
 }
 
 impl<R: Resource> AllocationRecorder<R> {
-    /// Keeps the last `capacity` events of `inner`.
-    #[inline]
+    /// Records the last `capacity` events of `inner` in memory.
     pub fn ring(inner: R, capacity: usize) -> Self {
         Self::new(inner, Sink::Ring { events: VecDeque::new(), capacity })
     }
 
-    /// Writes the events of `inner` to `writer`, a line each. A writer with a buffer makes it quick.
+    /// Writes the events of `inner` to `writer`, one per line. Use a buffered writer for speed.
     ///
-    /// A line that cannot be written is [lost](AllocationRecorder::lost), also if the writer panics; the allocation takes place all the same. The
-    /// writer
-    /// may use the resource: what it allocates is written after the line at hand.
-    #[inline]
+    /// A line that cannot be written is [lost](AllocationRecorder::lost), even if the writer panics; the allocation itself is not affected.
+    /// The writer may allocate from the resource: those events are written after the current line.
     pub fn to_writer(inner: R, mut writer: impl Write + Send + 'static) -> Self {
         let is_begun = contained(|| writeln!(writer, "{}", AllocationEvent::HEADER)).is_ok();
         let lines = Lines { waiting: VecDeque::new(), writer: Some(Box::new(writer)), writing: None };
@@ -66,14 +64,12 @@ impl<R: Resource> AllocationRecorder<R> {
         recording
     }
 
-    /// The resource inside.
-    #[inline]
+    /// Returns the inner resource.
     pub fn inner(&self) -> &R {
         &self.inner
     }
 
-    /// The events that are kept, the oldest first; none if they are written.
-    #[inline]
+    /// Returns the events in memory, oldest first; none if they go to a writer.
     pub fn events(&self) -> Vec<AllocationEvent> {
         match &*self.sink.lock() {
             Sink::Ring { events, .. } => events.iter().cloned().collect(),
@@ -81,25 +77,23 @@ impl<R: Resource> AllocationRecorder<R> {
         }
     }
 
-    /// How many events were dropped for want of room, or could not be written.
-    #[inline]
+    /// Returns the number of events that were dropped for lack of space, or could not be written.
     pub fn lost(&self) -> u64 {
         self.lost.load(Ordering::Relaxed)
     }
 
-    /// Writes what the writer still holds.
+    /// Flushes the writer.
     ///
     /// # Errors
     ///
-    /// The writer's error; an error if the writer panics, or if it calls this itself.
-    #[inline]
+    /// The writer's error; an error if the writer panics, or if it calls this function itself.
     pub fn flush(&self) -> io::Result<()> {
         loop {
             if let Some(mut writing) = self.take_writer()? {
                 let written = self.write_waiting(&mut writing);
                 return contained(|| writing.writer.flush()).and(written);
             }
-            // Another thread writes, or there is no writer.
+            // Another thread is writing, or there is no writer.
             if matches!(*self.sink.lock(), Sink::Ring { .. }) {
                 return Ok(());
             }
@@ -107,22 +101,20 @@ impl<R: Resource> AllocationRecorder<R> {
         }
     }
 
-    #[inline]
     fn new(inner: R, sink: Sink) -> Self {
-        // What came before is known from the resource, and lies before the first event.
+        // Earlier changes are queried from the resource, and precede the first event.
         let next = inner.segment_changes(0).last().map_or(0, |change| change.number + 1);
         let (changes, lost) = (AtomicU64::new(next), AtomicU64::new(0));
         Self { inner, sink: Mutex::new(sink), changes, begin: Instant::now(), lost }
     }
 
-    /// Writes an event down. The resource inside is not called meanwhile: what it does may be recorded as well.
-    #[inline]
+    /// Records an event. The inner resource is not called in the meantime, so its own events can be recorded as well.
     fn record(&self, kind: EventKind, stream: &Stream, figures: (u64, usize, usize), site: Option<Site>) {
         let (address, bytes, alignment) = figures;
         let stream = stream.identity();
         let changes = self.inner.segment_changes(self.changes.load(Ordering::Relaxed));
         let mut sink = self.sink.lock();
-        // Within the lock, so that times rise from event to event.
+        // Taken under the lock, so times are monotonic.
         let nanoseconds = u64::try_from(self.begin.elapsed().as_nanos()).unwrap_or(u64::MAX);
         self.record_changes(&mut sink, &changes, nanoseconds);
         self.push(&mut sink, AllocationEvent { kind, nanoseconds, address, bytes, alignment, stream, site });
@@ -130,8 +122,7 @@ impl<R: Resource> AllocationRecorder<R> {
         self.write();
     }
 
-    /// Writes down what became of segments, unless another thread has done so meanwhile.
-    #[inline]
+    /// Records segment changes, unless another thread has recorded them.
     fn record_changes(&self, sink: &mut Sink, changes: &[SegmentChange], nanoseconds: u64) {
         let written = self.changes.load(Ordering::Relaxed);
         for change in changes.iter().filter(|change| change.number >= written) {
@@ -142,15 +133,13 @@ impl<R: Resource> AllocationRecorder<R> {
         }
     }
 
-    #[inline]
     fn push(&self, sink: &mut Sink, event: AllocationEvent) {
         if !sink.push(event) {
             self.lost.fetch_add(1, Ordering::Relaxed);
         }
     }
 
-    /// Writes down what became of segments by other ways than allocations.
-    #[inline]
+    /// Records segment changes that did not come from allocations.
     fn catch_up(&self) {
         let changes = self.inner.segment_changes(self.changes.load(Ordering::Relaxed));
         let mut sink = self.sink.lock();
@@ -160,8 +149,7 @@ impl<R: Resource> AllocationRecorder<R> {
         self.write();
     }
 
-    /// Writes the lines that wait, unless a thread is writing, which then writes these as well.
-    #[inline]
+    /// Writes the queued lines, unless another thread is writing, which then writes these too.
     fn write(&self) {
         while let Ok(Some(mut writing)) = self.take_writer() {
             let _ = self.write_waiting(&mut writing);
@@ -172,7 +160,7 @@ impl<R: Resource> AllocationRecorder<R> {
         }
     }
 
-    /// Writes lines until none waits. The error of the first that is lost.
+    /// Writes lines until the queue is empty. Returns the error of the first lost line.
     fn write_waiting(&self, writing: &mut Writing<'_>) -> io::Result<()> {
         let mut result = Ok(());
         while let Some(event) = writing.next() {
@@ -183,8 +171,7 @@ impl<R: Resource> AllocationRecorder<R> {
         result
     }
 
-    /// The writer, for this thread alone; nothing if another thread has it, or if there is none.
-    #[inline]
+    /// Takes the writer for this thread; `None` if another thread has it, or if there is none.
     fn take_writer(&self) -> io::Result<Option<Writing<'_>>> {
         let mut sink = self.sink.lock();
         let Sink::Lines(lines) = &mut *sink else { return Ok(None) };
@@ -198,14 +185,13 @@ impl<R: Resource> AllocationRecorder<R> {
     }
 }
 
-/// The writer while a thread uses it, which gives it back.
+/// The writer while a thread uses it. Dropping it returns the writer.
 struct Writing<'a> {
     sink: &'a Mutex<Sink>,
     writer: ManuallyDrop<Box<dyn Write + Send>>,
 }
 
 impl Writing<'_> {
-    #[inline]
     fn next(&self) -> Option<AllocationEvent> {
         match &mut *self.sink.lock() {
             Sink::Lines(lines) => lines.waiting.pop_front(),
@@ -214,7 +200,7 @@ impl Writing<'_> {
     }
 }
 
-/// Runs the writer's code such that a panic is an error.
+/// Runs the writer's code, and converts a panic to an error.
 fn contained(operation: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
     let mut result = Err(io::Error::other("the writer panicked"));
     contain(|| result = operation());
@@ -222,8 +208,7 @@ fn contained(operation: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
 }
 
 impl Sink {
-    /// Adds an event, and says whether none was lost for it.
-    #[inline]
+    /// Adds an event. Returns `false` if another one was dropped for it.
     fn push(&mut self, event: AllocationEvent) -> bool {
         match self {
             Self::Ring { events, capacity } => {
@@ -243,16 +228,14 @@ impl Sink {
         }
     }
 
-    #[inline]
     fn has_waiting(&self) -> bool {
         matches!(self, Self::Lines(lines) if !lines.waiting.is_empty())
     }
 }
 
 impl Drop for Writing<'_> {
-    #[inline]
     fn drop(&mut self) {
-        // SAFETY: this value is being dropped, so that nobody uses the field again.
+        // SAFETY: this value is being dropped, so the field is not used again.
         let writer = unsafe { ManuallyDrop::take(&mut self.writer) };
         if let Sink::Lines(lines) = &mut *self.sink.lock() {
             (lines.writer, lines.writing) = (Some(writer), None);
@@ -261,17 +244,15 @@ impl Drop for Writing<'_> {
 }
 
 impl Drop for Lines {
-    #[inline]
     fn drop(&mut self) {
-        // The writer may write what it still holds, and panic.
+        // The writer may flush its buffer, and panic.
         contain(|| drop(self.writer.take()));
     }
 }
 
-// SAFETY: all memory is that of the resource inside, which keeps the promises.
+// SAFETY: all memory comes from the inner resource, which upholds the contract.
 unsafe impl<R: Resource> Resource for AllocationRecorder<R> {
     #[track_caller]
-    #[inline]
     fn allocate(&self, stream: &Stream, bytes: usize, alignment: usize) -> Result<DevicePointer<u8>> {
         let site = Location::caller();
         let result = self.inner.allocate(stream, bytes, alignment);
@@ -283,7 +264,6 @@ unsafe impl<R: Resource> Resource for AllocationRecorder<R> {
         result
     }
 
-    #[inline]
     unsafe fn deallocate(
         &self,
         stream: &Stream,
@@ -292,39 +272,34 @@ unsafe impl<R: Resource> Resource for AllocationRecorder<R> {
         alignment: usize,
     ) -> Result<()> {
         let figures = (pointer.as_raw(), bytes, alignment);
-        // It is written down first: once it is free, another thread may be given the same address.
+        // It is recorded first: once it is free, another thread may get the same address.
         self.record(EventKind::Free, stream, figures, None);
-        // SAFETY: the caller's promises are those of the resource inside, where the memory came from.
+        // SAFETY: the caller upholds the contract of the inner resource, where the memory came from.
         let freed = unsafe { self.inner.deallocate(stream, pointer, bytes, alignment) };
         freed.inspect_err(|_| self.record(EventKind::Allocate, stream, figures, None))
     }
 
-    #[inline]
     fn purge(&self) -> Result<()> {
         self.inner.purge()
     }
 
-    #[inline]
     fn synchronize(&self, stream: &Stream) -> Result<()> {
         self.inner.synchronize(stream)
     }
 
-    #[inline]
     fn trim(&self, stream: &Stream, keep: usize) -> Result<()> {
         let trimmed = self.inner.trim(stream, keep);
         self.catch_up();
         trimmed
     }
 
-    #[inline]
     fn segment_changes(&self, since: u64) -> Vec<SegmentChange> {
         self.inner.segment_changes(since)
     }
 }
 
-/// How many bytes of the device were free when memory was short, as far as the error knows.
+/// Returns the number of free bytes of the device at the failure, if the error reports it.
 #[cold]
-#[inline]
 fn free_bytes(error: &Error) -> u64 {
     match error {
         Error::OutOfMemory(error) => error.free.map_or(0, |free| free as u64),
@@ -333,7 +308,6 @@ fn free_bytes(error: &Error) -> u64 {
 }
 
 impl<R: fmt::Debug> fmt::Debug for AllocationRecorder<R> {
-    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.debug_tuple("AllocationRecorder").field(&self.inner).finish()
     }

@@ -2,10 +2,8 @@
 
 use std::fmt;
 
-use curium_driver::{
-    Context, DevicePointer, Error, Exclusive, Result, Stream, dropping, with_relaxed_capture_mode,
-    with_relaxed_capture_mode_if_possible,
-};
+use curium_driver::extend::{Exclusive, dropping, with_relaxed_capture_mode, with_relaxed_capture_mode_if_possible};
+use curium_driver::{Context, DevicePointer, Error, Result, Stream};
 
 use super::segments::{Segments, leak_rest};
 use super::{Request, Resource};
@@ -43,14 +41,12 @@ impl Arena {
     /// # Errors
     ///
     /// Whatever the driver returns if the device does not support virtual memory management.
-    #[inline]
     pub fn new(context: &Context) -> Result<Self> {
         let segments = Segments::mapped(context)?;
         Ok(Self { context: context.clone(), heap: segments.heap(), segments: Exclusive::new(segments) })
     }
 
     /// Returns the mapped size in bytes.
-    #[inline]
     pub fn reserved_bytes(&self) -> usize {
         self.heap.with(|heap| heap.reserved_bytes()) as usize
     }
@@ -75,7 +71,6 @@ impl Arena {
 // SAFETY: the heap has each mapped address once. Memory is freed after a wait for the work that used it. The range lives as long as the
 // arena.
 unsafe impl Resource for Arena {
-    #[inline]
     fn allocate(&self, stream: &Stream, bytes: usize, alignment: usize) -> Result<DevicePointer<u8>> {
         const OPERATION: &str = "Arena::allocate";
         Request::new(OPERATION, bytes, alignment, LARGEST_ALIGNMENT)?;
@@ -91,7 +86,6 @@ unsafe impl Resource for Arena {
         self.take(length, alignment).map_or_else(|| self.grow(length, alignment).map_err(grown), Ok)
     }
 
-    #[inline]
     unsafe fn deallocate(
         &self,
         stream: &Stream,
@@ -105,7 +99,6 @@ unsafe impl Resource for Arena {
         Ok(())
     }
 
-    #[inline]
     fn trim(&self, _stream: &Stream, keep: usize) -> Result<()> {
         let mut segments = self.segments.acquire("Arena::trim")?;
         with_relaxed_capture_mode(self.context.driver(), || segments.trim(keep as u64, &self.heap))
@@ -113,14 +106,12 @@ unsafe impl Resource for Arena {
 }
 
 impl fmt::Debug for Arena {
-    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "Arena({} bytes)", self.reserved_bytes())
     }
 }
 
 impl Drop for Arena {
-    #[inline]
     fn drop(&mut self) {
         let (driver, segments) = (self.context.driver(), self.segments.get_mut());
         // Nothing to wait for: each deallocation waited.

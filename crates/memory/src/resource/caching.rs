@@ -65,7 +65,6 @@ impl CachingResource {
     /// # Errors
     ///
     /// Whatever the driver returns.
-    #[inline]
     pub fn new(context: &Context) -> Result<Self> {
         Self::with_options(context, &CachingOptions::new())
     }
@@ -75,7 +74,6 @@ impl CachingResource {
     /// # Errors
     ///
     /// Whatever the driver returns.
-    #[inline]
     pub fn with_options(context: &Context, options: &CachingOptions) -> Result<Self> {
         Ok(Self { allocator: Arc::new(Allocator::new(context, options, None)?) })
     }
@@ -86,7 +84,6 @@ impl CachingResource {
     /// # Errors
     ///
     /// Whatever the driver returns.
-    #[inline]
     pub fn with_upstream(
         context: &Context,
         options: &CachingOptions,
@@ -104,28 +101,24 @@ impl CachingResource {
     /// # Errors
     ///
     /// Whatever the driver returns.
-    #[inline]
     pub fn private_pool(&self) -> Result<Self> {
         Ok(Self { allocator: Arc::new(self.allocator.private()?) })
     }
 
     /// Returns the context of the memory.
     #[must_use]
-    #[inline]
     pub fn context(&self) -> &Context {
         self.allocator.context()
     }
 
     /// Returns the address and the size in bytes of each segment.
     #[must_use]
-    #[inline]
     pub fn segments(&self) -> Vec<(u64, u64)> {
         self.allocator.segments().into_iter().map(|segment| (segment.start, segment.length)).collect()
     }
 
     /// Returns the counters, and the current use of the memory. Concurrent operations of other threads may be counted or not.
     #[must_use]
-    #[inline]
     pub fn statistics(&self) -> CachingStatistics {
         self.allocator.statistics()
     }
@@ -164,28 +157,23 @@ unsafe impl Resource for CachingResource {
         }
     }
 
-    #[inline]
     fn purge(&self) -> Result<()> {
         self.allocator.purge()
     }
 
-    #[inline]
     fn synchronize(&self, _stream: &Stream) -> Result<()> {
         self.allocator.synchronize()
     }
 
-    #[inline]
     fn trim(&self, _stream: &Stream, keep: usize) -> Result<()> {
         self.allocator.trim(keep as u64)
     }
 
     #[cfg(feature = "diagnostics")]
-    #[inline]
     fn segment_changes(&self, since: u64) -> Vec<super::SegmentChange> {
         self.allocator.segment_changes(since)
     }
 
-    #[inline]
     fn detached(&self) -> Option<Arc<dyn Resource>> {
         Some(Arc::new(self.clone()))
     }
@@ -193,7 +181,6 @@ unsafe impl Resource for CachingResource {
 
 impl CachingResource {
     #[cold]
-    #[inline]
     fn allocate_slowly(&self, stream: &Stream, bytes: usize, alignment: usize) -> Result<DevicePointer<u8>> {
         let request = Request::new("CachingResource::allocate", bytes, alignment, options::LARGEST_ALIGNMENT)?;
         self.allocator.allocate(stream, request)
@@ -201,7 +188,6 @@ impl CachingResource {
 }
 
 impl fmt::Debug for CachingResource {
-    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let statistics = self.statistics();
         let (live, reserved) = (statistics.live_bytes(), statistics.reserved_bytes);

@@ -1,4 +1,4 @@
-//! A resource that asks what to do when an allocation fails.
+//! A resource with a failure callback.
 
 use std::fmt;
 
@@ -7,29 +7,29 @@ use curium_driver::{DevicePointer, Error, Result, Stream};
 use super::Resource;
 use super::forward::upkeep_of_inner;
 
-/// A resource that calls a function when an allocation fails, and tries again for as long as the function says so.
+/// A resource adaptor that calls a function when an allocation fails, and retries as long as the function returns `true`.
 ///
-/// The function is told the error, the stream and how many bytes were asked for. It is called without a lock.
+/// The function receives the error, the stream and the requested number of bytes. No lock is held during the call.
 pub struct FailureCallback<R, F> {
     inner: R,
     callback: F,
 }
 
 impl<R: Resource, F: Fn(&Error, &Stream, usize) -> bool + Send + Sync> FailureCallback<R, F> {
-    /// A resource that asks `callback` whether to try again when `inner` fails.
+    /// Returns a resource with a failure callback.
     #[inline]
     pub const fn new(inner: R, callback: F) -> Self {
         Self { inner, callback }
     }
 
-    /// The resource inside.
+    /// Returns the inner resource.
     #[inline]
     pub fn inner(&self) -> &R {
         &self.inner
     }
 }
 
-// SAFETY: all memory is that of the resource inside, which keeps the promises.
+// SAFETY: all memory comes from the inner resource, which upholds the contract.
 unsafe impl<R: Resource, F: Fn(&Error, &Stream, usize) -> bool + Send + Sync> Resource for FailureCallback<R, F> {
     #[inline]
     fn allocate(&self, stream: &Stream, bytes: usize, alignment: usize) -> Result<DevicePointer<u8>> {
@@ -49,7 +49,7 @@ unsafe impl<R: Resource, F: Fn(&Error, &Stream, usize) -> bool + Send + Sync> Re
         bytes: usize,
         alignment: usize,
     ) -> Result<()> {
-        // SAFETY: the caller's promises are those of the resource inside, where the memory came from.
+        // SAFETY: the caller upholds the contract of the inner resource, where the memory came from.
         unsafe { self.inner.deallocate(stream, pointer, bytes, alignment) }
     }
 
@@ -57,7 +57,6 @@ unsafe impl<R: Resource, F: Fn(&Error, &Stream, usize) -> bool + Send + Sync> Re
 }
 
 impl<R: fmt::Debug, F> fmt::Debug for FailureCallback<R, F> {
-    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.debug_tuple("FailureCallback").field(&self.inner).finish()
     }

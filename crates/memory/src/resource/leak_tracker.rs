@@ -1,21 +1,22 @@
-//! A resource that knows what is in use, and who asked for it.
+//! A resource that tracks leaks.
 
 use std::collections::HashMap;
 use std::fmt;
 use std::panic::Location;
 
-use curium_driver::{DevicePointer, Error, Result, Stream, release};
+use curium_driver::extend::release;
+use curium_driver::{DevicePointer, Error, Result, Stream};
 use parking_lot::Mutex;
 
 use super::Resource;
 use super::forward::upkeep_of_inner;
 
-/// A resource that knows every allocation that is in use, with the line of code that asked for it, so that leaks are found, and
-/// memory that is freed twice or with other figures than it was allocated with is refused.
+/// A resource adaptor that tracks live allocations and their call sites. It reports leaks, and rejects double frees and frees with a
+/// different size or alignment.
 ///
-/// What is still in use when it is dropped is reported like a failed drop, see
-/// [`set_drop_observer`](curium_driver::set_drop_observer). The line of code is that of the caller where the resource is known by its
-/// type; through `dyn Resource` it is not known.
+/// Allocations that are still live when it is dropped are reported like failed drops, see
+/// [`set_drop_observer`](curium_driver::set_drop_observer). The call site is the caller of the buffer's constructor if the resource is a
+/// concrete type; through `dyn Resource` it is unknown.
 #[derive(Debug)]
 pub struct LeakTracker<R> {
     inner: R,
@@ -28,38 +29,38 @@ struct Live {
     next: u64,
 }
 
-/// Memory that is in use.
+/// A live allocation.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct LiveAllocation {
-    /// Where it is.
+    /// The address.
     pub pointer: DevicePointer<u8>,
-    /// How large it is.
+    /// The size in bytes.
     pub bytes: usize,
-    /// What it is aligned to.
+    /// The alignment in bytes.
     pub alignment: usize,
-    /// The number of the allocation, counted from 0 on.
+    /// The sequence number of the allocation, from 0.
     pub number: u64,
-    /// The identity of the stream that it was allocated on.
+    /// The identity of the stream on which it was allocated.
     pub stream: u64,
-    /// Who asked for it.
+    /// The call site.
     pub site: &'static Location<'static>,
 }
 
 impl<R: Resource> LeakTracker<R> {
-    /// A resource that knows what of `inner` is in use.
+    /// Tracks the allocations of `inner`.
     #[inline]
     pub fn new(inner: R) -> Self {
         Self { inner, live: Mutex::default() }
     }
 
-    /// The resource inside.
+    /// Returns the inner resource.
     #[inline]
     pub fn inner(&self) -> &R {
         &self.inner
     }
 
-    /// What is in use, in the order in which it was allocated.
+    /// Returns the live allocations, oldest first.
     #[inline]
     pub fn live(&self) -> Vec<LiveAllocation> {
         self.live.lock().sorted()
@@ -67,22 +68,19 @@ impl<R: Resource> LeakTracker<R> {
 }
 
 impl Live {
-    #[inline]
     fn sorted(&self) -> Vec<LiveAllocation> {
         let mut live: Vec<_> = self.allocations.values().copied().collect();
         live.sort_by_key(|allocation| allocation.number);
         live
     }
 
-    #[inline]
     fn insert(&mut self, allocation: LiveAllocation) {
         let number = self.next;
         self.next += 1;
         self.allocations.insert(allocation.pointer.as_raw(), LiveAllocation { number, ..allocation });
     }
 
-    /// Forgets an allocation that is freed with these figures.
-    #[inline]
+    /// Removes an allocation that is freed with this size and alignment.
     fn remove(&mut self, pointer: DevicePointer<u8>, bytes: usize, alignment: usize) -> Result<LiveAllocation> {
         let refused = |reason: String| Err(Error::argument("LeakTracker::deallocate", reason));
         let Some(known) = self.allocations.get(&pointer.as_raw()).copied() else {
@@ -96,7 +94,7 @@ impl Live {
     }
 }
 
-// SAFETY: all memory is that of the resource inside, which keeps the promises.
+// SAFETY: all memory comes from the inner resource, which upholds the contract.
 unsafe impl<R: Resource> Resource for LeakTracker<R> {
     #[track_caller]
     #[inline]
@@ -116,9 +114,9 @@ unsafe impl<R: Resource> Resource for LeakTracker<R> {
         bytes: usize,
         alignment: usize,
     ) -> Result<()> {
-        // It is forgotten first: once it is free, another thread may be given the same address.
+        // It is removed first: once it is free, another thread may get the same address.
         let known = self.live.lock().remove(pointer, bytes, alignment)?;
-        // SAFETY: the caller's promises are those of the resource inside, where the memory came from.
+        // SAFETY: the caller upholds the contract of the inner resource, where the memory came from.
         let freed = unsafe { self.inner.deallocate(stream, pointer, bytes, alignment) };
         freed.inspect_err(|_| {
             self.live.lock().allocations.insert(pointer.as_raw(), known);
@@ -129,7 +127,6 @@ unsafe impl<R: Resource> Resource for LeakTracker<R> {
 }
 
 impl fmt::Display for LiveAllocation {
-    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { pointer, bytes, alignment, site, .. } = self;
         write!(formatter, "{bytes} bytes at {pointer:?} aligned to {alignment}, from {site}")
@@ -146,11 +143,10 @@ impl<R> Drop for LeakTracker<R> {
     }
 }
 
-/// How many leaks are listed one by one.
+/// The number of leaks that are reported one by one.
 const LISTED: usize = 16;
 
 #[cold]
-#[inline]
 fn leaked(leaks: &[LiveAllocation]) -> Error {
     let bytes: usize = leaks.iter().map(|leak| leak.bytes).sum();
     let mut text = format!("{} allocations of {bytes} bytes were never freed", leaks.len());

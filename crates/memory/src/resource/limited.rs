@@ -1,4 +1,4 @@
-//! A resource that hands out so much and no more.
+//! A resource with a limit.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -7,10 +7,10 @@ use curium_driver::{DevicePointer, Error, Result, Stream};
 use super::Resource;
 use super::forward::upkeep_of_inner;
 
-/// A resource that never has more than a number of bytes in use.
+/// A resource adaptor that limits the number of bytes in use.
 ///
-/// What counts is what is asked for. Beyond the limit the error is one that [says that memory is short](Error::is_out_of_memory), with
-/// the limit in it, so that [`Reclaiming`](super::Reclaiming) around it asks for memory to be given up.
+/// Requested sizes count. Beyond the limit, allocations fail with an [out-of-memory error](Error::is_out_of_memory) that reports the limit,
+/// so an enclosing [`Reclaiming`](super::Reclaiming) reclaims memory.
 #[derive(Debug)]
 pub struct LimitedResource<R> {
     inner: R,
@@ -19,32 +19,31 @@ pub struct LimitedResource<R> {
 }
 
 impl<R: Resource> LimitedResource<R> {
-    /// A resource that has at most `limit` bytes of `inner` in use.
+    /// Returns a resource that has at most `limit` bytes of `inner` in use.
     #[inline]
     pub const fn new(inner: R, limit: usize) -> Self {
         Self { inner, limit, used: AtomicUsize::new(0) }
     }
 
-    /// The resource inside.
+    /// Returns the inner resource.
     #[inline]
     pub fn inner(&self) -> &R {
         &self.inner
     }
 
-    /// The most bytes in use.
+    /// Returns the limit in bytes.
     #[inline]
     pub fn limit(&self) -> usize {
         self.limit
     }
 
-    /// The bytes in use now.
+    /// Returns the number of bytes in use.
     #[inline]
     pub fn used(&self) -> usize {
         self.used.load(Ordering::Relaxed)
     }
 
-    /// Counts `bytes` as in use, unless that were too many.
-    #[inline]
+    /// Adds `bytes` to the bytes in use, unless that exceeds the limit.
     fn charge(&self, bytes: usize) -> Result<()> {
         let charged = |used: usize| used.checked_add(bytes).filter(|used| *used <= self.limit);
         match self.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, charged) {
@@ -59,7 +58,7 @@ impl<R: Resource> LimitedResource<R> {
     }
 }
 
-// SAFETY: all memory is that of the resource inside, which keeps the promises.
+// SAFETY: all memory comes from the inner resource, which upholds the contract.
 unsafe impl<R: Resource> Resource for LimitedResource<R> {
     #[inline]
     fn allocate(&self, stream: &Stream, bytes: usize, alignment: usize) -> Result<DevicePointer<u8>> {
@@ -75,7 +74,7 @@ unsafe impl<R: Resource> Resource for LimitedResource<R> {
         bytes: usize,
         alignment: usize,
     ) -> Result<()> {
-        // SAFETY: the caller's promises are those of the resource inside, where the memory came from.
+        // SAFETY: the caller upholds the contract of the inner resource, where the memory came from.
         unsafe { self.inner.deallocate(stream, pointer, bytes, alignment) }?;
         self.discharge(bytes);
         Ok(())

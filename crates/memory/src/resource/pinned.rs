@@ -1,4 +1,4 @@
-//! Memory of the host that the device uses in place.
+//! Pinned host memory as a resource.
 
 use std::sync::Arc;
 
@@ -12,9 +12,9 @@ use super::request::DRIVER_ALIGNMENT;
 use super::{Request, Resource};
 use crate::wait;
 
-/// Pinned memory of the host, which every device reads and writes in place over the bus: slow, but not short.
+/// Pinned host memory (`cuMemHostAlloc`), which every device accesses in place over the bus: slow, but plentiful.
 ///
-/// Allocating takes long, and so does freeing, which waits for the work on the stream. Memory is aligned to 256 bytes.
+/// Allocating and freeing are slow, and freeing waits for the work on the stream. Memory is aligned to 256 bytes.
 ///
 /// CUDA: `cuMemHostAlloc`, `cuMemHostGetDevicePointer_v2`, `cuMemFreeHost`, `cuStreamQuery`, `cuStreamSynchronize`.
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
@@ -22,23 +22,21 @@ use crate::wait;
 #[doc(alias = "cuMemHostGetDevicePointer")]
 pub struct Pinned;
 
-// SAFETY: the driver promises all of it for memory that it allocated and mapped, which lives until it is freed; it is freed once
-// the stream has been waited for.
+// SAFETY: the driver guarantees all of it for memory that it allocated and mapped, which lives until it is freed after the stream has been
+// waited for.
 unsafe impl Resource for Pinned {
-    #[inline]
     fn allocate(&self, stream: &Stream, bytes: usize, alignment: usize) -> Result<DevicePointer<u8>> {
         Request::new("Pinned::allocate", bytes, alignment, DRIVER_ALIGNMENT)?;
         let flags = CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP;
         stream.context().entered(|driver| {
             let mut host: *mut c_void = std::ptr::null_mut();
-            // SAFETY: `host` is a valid place for the answer, and the context is current.
+            // SAFETY: `host` is a valid pointer, and the context is current.
             let result = unsafe { call!(driver, cuMemHostAlloc(&raw mut host, bytes, flags)) };
             result.map_err(|error| refused(error, stream, bytes))?;
             mapped(driver, host).or_else(|error| free(driver, host).and(Err(error)))
         })
     }
 
-    #[inline]
     unsafe fn deallocate(
         &self,
         stream: &Stream,
@@ -50,26 +48,26 @@ unsafe impl Resource for Pinned {
         free(stream.driver(), std::ptr::with_exposed_provenance_mut(pointer.as_raw() as usize))
     }
 
-    #[inline]
     fn detached(&self) -> Option<Arc<dyn Resource>> {
         Some(Arc::new(*self))
     }
 }
 
-/// Where the device finds memory of the host: where the host does, on every system that is supported.
-#[inline]
+/// Returns the device address of host memory, which equals the host address on every supported system.
 fn mapped(driver: &Driver, host: *mut c_void) -> Result<DevicePointer<u8>> {
     let mut raw: CUdeviceptr = 0;
-    // SAFETY: `raw` is a valid place for the answer, the memory is live and mapped, and 0 is the only value of the flags.
+    // SAFETY: `raw` is a valid pointer, the memory is live and mapped, and 0 is the only valid value of the flags.
     unsafe { call!(driver, cuMemHostGetDevicePointer_v2(&raw mut raw, host, 0)) }?;
     if raw != host.expose_provenance() as u64 {
-        return Err(Error::argument("Pinned::allocate", "the device has another address for memory of the host"));
+        return Err(Error::argument(
+            "Pinned::allocate",
+            "the device address of pinned memory differs from the host address",
+        ));
     }
     Ok(DevicePointer::from_raw(raw))
 }
 
-#[inline]
 fn free(driver: &Driver, host: *mut c_void) -> Result<()> {
-    // SAFETY: the memory is live, nothing uses it, and its address is forgotten.
+    // SAFETY: the memory is live, nothing uses it, and its address is not used after this call.
     unsafe { call!(driver, cuMemFreeHost(host)) }
 }

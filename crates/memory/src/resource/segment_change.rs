@@ -14,7 +14,7 @@ use crate::cache::Segment;
 pub struct SegmentChange {
     /// The number of earlier changes.
     pub number: u64,
-    /// The kind of event, which is [of a segment](EventKind::is_of_segment).
+    /// The kind of event, which is [of a segment](EventKind::is_segment_event).
     pub kind: EventKind,
     /// The address of the segment.
     pub address: u64,
@@ -36,7 +36,6 @@ const KEPT: usize = 1 << 16;
 impl SegmentChange {
     /// Creates a change, for a resource that implements [`Resource::segment_changes`](super::Resource::segment_changes).
     #[must_use]
-    #[inline]
     pub const fn new(number: u64, kind: EventKind, address: u64, bytes: u64) -> Self {
         Self { number, kind, address, bytes }
     }
@@ -45,7 +44,6 @@ impl SegmentChange {
 impl SegmentChanges {
     /// Records the differences between the segments before and after an operation. `kinds` are the kinds of an added and of a removed
     /// segment.
-    #[inline]
     pub(super) fn record(&self, before: &[Segment], after: &[Segment], kinds: [EventKind; 2]) {
         let mut last = self.last.lock();
         let removed = before.iter().filter(|segment| !after.contains(segment)).map(|segment| (kinds[1], segment));
@@ -61,7 +59,6 @@ impl SegmentChanges {
     }
 
     /// Returns the changes from this number on.
-    #[inline]
     pub(super) fn since(&self, number: u64) -> Vec<SegmentChange> {
         if self.count.load(Ordering::Acquire) <= number {
             return Vec::new();

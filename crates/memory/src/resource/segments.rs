@@ -5,8 +5,9 @@ mod upstream;
 
 use std::sync::Arc;
 
+use curium_driver::extend::{leak, report};
 use curium_driver::sys::CUdevice_attribute;
-use curium_driver::{Context, Driver, Error, Function, LeakedMemory, Result, leak, report};
+use curium_driver::{Context, Driver, Error, Function, LeakedMemory, Result};
 
 use self::mapped::Mapped;
 use self::upstream::Upstream;

@@ -1,4 +1,4 @@
-//! A resource that counts.
+//! A resource with statistics.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -7,7 +7,7 @@ use curium_driver::{DevicePointer, Result, Stream};
 use super::Resource;
 use super::forward::upkeep_of_inner;
 
-/// A resource that counts what is asked of another, over all threads: what is in use, and what was at most.
+/// A resource adaptor that counts allocations over all threads: current and peak use.
 #[derive(Debug, Default)]
 pub struct Statistics<R> {
     inner: R,
@@ -21,31 +21,30 @@ pub struct Statistics<R> {
     peak: AtomicU64,
 }
 
-/// What was asked of a resource. See [`Statistics`].
+/// Allocation counts. See [`Statistics`].
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct AllocationCounts {
-    /// How many allocations succeeded.
+    /// The number of successful allocations.
     pub allocations: u64,
-    /// How many frees succeeded.
+    /// The number of successful frees.
     pub frees: u64,
-    /// How many allocations or frees failed.
+    /// The number of failed allocations and frees.
     pub failures: u64,
     /// The bytes of all allocations.
     pub allocated_bytes: u64,
     /// The bytes in use.
     pub live_bytes: u64,
-    /// The most bytes in use since the beginning, or since the peaks were reset.
+    /// The peak of the bytes in use, since the start or the last reset.
     pub peak_bytes: u64,
-    /// The allocations in use.
+    /// The number of allocations in use.
     pub live: u64,
-    /// The most allocations in use.
+    /// The peak of the number of allocations in use.
     pub peak: u64,
 }
 
 impl<R: Resource> Statistics<R> {
-    /// A resource that counts what is asked of `inner`.
-    #[inline]
+    /// Counts the allocations of `inner`.
     pub fn new(inner: R) -> Self
     where
         R: Sized,
@@ -63,14 +62,13 @@ impl<R: Resource> Statistics<R> {
         }
     }
 
-    /// The resource inside.
+    /// Returns the inner resource.
     #[inline]
     pub fn inner(&self) -> &R {
         &self.inner
     }
 
-    /// The counts now. Each is right by itself; while other threads are at work, they may be of slightly different moments.
-    #[inline]
+    /// Returns the current counts. Each is exact; concurrent calls may fall between them.
     pub fn counts(&self) -> AllocationCounts {
         let load = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         AllocationCounts {
@@ -85,22 +83,20 @@ impl<R: Resource> Statistics<R> {
         }
     }
 
-    /// Has the peaks begin anew at what is in use.
-    #[inline]
+    /// Resets the peaks to the current use.
     pub fn reset_peaks(&self) {
         self.peak_bytes.store(self.live_bytes.load(Ordering::Relaxed), Ordering::Relaxed);
         self.peak.store(self.live.load(Ordering::Relaxed), Ordering::Relaxed);
     }
 }
 
-/// Adds to a count, and to the most that it ever was.
-#[inline]
+/// Adds to a count and updates its peak.
 fn rise(count: &AtomicU64, peak: &AtomicU64, by: u64) {
     let now = count.fetch_add(by, Ordering::Relaxed) + by;
     peak.fetch_max(now, Ordering::Relaxed);
 }
 
-// SAFETY: all memory is that of the resource inside, which keeps the promises.
+// SAFETY: all memory comes from the inner resource, which upholds the contract.
 unsafe impl<R: Resource> Resource for Statistics<R> {
     #[inline]
     fn allocate(&self, stream: &Stream, bytes: usize, alignment: usize) -> Result<DevicePointer<u8>> {
@@ -122,7 +118,7 @@ unsafe impl<R: Resource> Resource for Statistics<R> {
         bytes: usize,
         alignment: usize,
     ) -> Result<()> {
-        // SAFETY: the caller's promises are those of the resource inside, where the memory came from.
+        // SAFETY: the caller upholds the contract of the inner resource, where the memory came from.
         let freed = unsafe { self.inner.deallocate(stream, pointer, bytes, alignment) };
         freed.inspect_err(|_| {
             self.failures.fetch_add(1, Ordering::Relaxed);

@@ -1,19 +1,19 @@
-//! Memory of the device's current pool.
+//! Stream-ordered memory as a resource.
 
 use std::sync::Arc;
 
+use curium_driver::extend::with_relaxed_capture_mode;
 use curium_driver::sys::{CUdeviceptr, CUmemoryPool};
-use curium_driver::{DevicePointer, Result, Stream, call, with_relaxed_capture_mode};
+use curium_driver::{DevicePointer, Result, Stream, call};
 
 use super::driver_memory::{free_in_order, refused};
 use super::request::DRIVER_ALIGNMENT;
 use super::{Request, Resource};
 use crate::capture_advice::ALLOCATE;
 
-/// Memory of the pool that is the current one of the stream's device, allocated and freed in stream order. It is the default of
-/// buffers.
+/// Stream-ordered memory from the current memory pool of the stream's device (`cuMemAllocAsync`). It is the default resource of buffers.
 ///
-/// It needs no current context and waits for nothing. Memory is aligned to 256 bytes.
+/// It requires no current context and never waits. Memory is aligned to 256 bytes.
 ///
 /// CUDA: `cuMemAllocAsync`, `cuMemFreeAsync`.
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
@@ -21,14 +21,14 @@ use crate::capture_advice::ALLOCATE;
 #[doc(alias = "cuMemFreeAsync")]
 pub struct StreamOrdered;
 
-// SAFETY: the driver promises all of it for memory that is allocated in stream order, which lives until it is freed.
+// SAFETY: the driver guarantees all of it for stream-ordered memory, which lives until it is freed.
 unsafe impl Resource for StreamOrdered {
     #[inline]
     fn allocate(&self, stream: &Stream, bytes: usize, alignment: usize) -> Result<DevicePointer<u8>> {
         Request::new("StreamOrdered::allocate", bytes, alignment, DRIVER_ALIGNMENT)?;
         stream.expect_captured("StreamOrdered::allocate", ALLOCATE)?;
         let mut raw: CUdeviceptr = 0;
-        // SAFETY: `raw` is a valid place for the answer, and the stream is live.
+        // SAFETY: `raw` is a valid pointer, and the stream is live.
         let result = unsafe { call!(stream.driver(), cuMemAllocAsync(&raw mut raw, bytes, stream.as_raw())) };
         result.map_err(|error| refused(error, stream, bytes))?;
         Ok(DevicePointer::from_raw(raw))
@@ -42,17 +42,16 @@ unsafe impl Resource for StreamOrdered {
         _bytes: usize,
         _alignment: usize,
     ) -> Result<()> {
-        // SAFETY: the caller's promises are the same, and the memory came from a pool.
+        // SAFETY: the caller upholds the same contract, and the memory came from a pool.
         unsafe { free_in_order(stream, pointer) }
     }
 
     /// CUDA: `cuDeviceGetMemPool`, `cuMemPoolTrimTo`.
-    #[inline]
     fn trim(&self, stream: &Stream, keep: usize) -> Result<()> {
         let (driver, device) = (stream.driver(), stream.device().as_raw());
         with_relaxed_capture_mode(driver, || {
             let mut pool: CUmemoryPool = std::ptr::null_mut();
-            // SAFETY: `pool` is a valid place for the answer, and the device is one of this driver.
+            // SAFETY: `pool` is a valid pointer, and the device belongs to this driver.
             unsafe { call!(driver, cuDeviceGetMemPool(&raw mut pool, device)) }?;
             // SAFETY: the device's current pool is live.
             unsafe { call!(driver, cuMemPoolTrimTo(pool, keep)) }

@@ -1,4 +1,4 @@
-//! Memory that is allocated and freed at once.
+//! Synchronous device memory as a resource.
 
 use std::sync::Arc;
 
@@ -9,10 +9,10 @@ use super::driver_memory::{free_after, refused};
 use super::request::DRIVER_ALIGNMENT;
 use super::{Request, Resource};
 
-/// Memory of no pool, which belongs to the stream's context: there at once, and freed at once.
+/// Synchronous device memory (`cuMemAlloc`), which belongs to the stream's context and to no pool.
 ///
-/// Both take long, and freeing waits for the work on the stream. What it is for: memory that lives as long as the program, that
-/// is shared with other processes, or that a memory checker shall see as it is. Memory is aligned to 256 bytes.
+/// Allocating and freeing are slow, and freeing waits for the work on the stream. Use it for memory that lives as long as the program, is
+/// shared through CUDA IPC, or is inspected by a memory checker. Memory is aligned to 256 bytes.
 ///
 /// CUDA: `cuMemAlloc_v2`, `cuMemFree_v2`, `cuStreamQuery`, `cuStreamSynchronize`.
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
@@ -20,15 +20,14 @@ use super::{Request, Resource};
 #[doc(alias = "cuMemFree")]
 pub struct SyncAlloc;
 
-// SAFETY: the driver promises all of it for memory that it allocated, which lives until it is freed; it is freed once the stream
-// has been waited for.
+// SAFETY: the driver guarantees all of it for memory that it allocated, which lives until it is freed after the stream has been waited for.
 unsafe impl Resource for SyncAlloc {
     #[inline]
     fn allocate(&self, stream: &Stream, bytes: usize, alignment: usize) -> Result<DevicePointer<u8>> {
         Request::new("SyncAlloc::allocate", bytes, alignment, DRIVER_ALIGNMENT)?;
         stream.context().entered(|driver| {
             let mut raw: CUdeviceptr = 0;
-            // SAFETY: `raw` is a valid place for the answer, and the context is current.
+            // SAFETY: `raw` is a valid pointer, and the context is current.
             let result = unsafe { call!(driver, cuMemAlloc_v2(&raw mut raw, bytes)) };
             result.map_err(|error| refused(error, stream, bytes))?;
             Ok(DevicePointer::from_raw(raw))
@@ -43,7 +42,7 @@ unsafe impl Resource for SyncAlloc {
         _bytes: usize,
         _alignment: usize,
     ) -> Result<()> {
-        // SAFETY: the caller's promises are the same, and the memory came from here.
+        // SAFETY: the caller upholds the same contract, and the memory came from here.
         unsafe { free_after(stream, pointer) }
     }
 

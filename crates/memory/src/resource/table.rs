@@ -1,33 +1,33 @@
-//! Resources for other languages, and of other languages.
+//! A C interface for resources.
 
 mod export;
-mod foreign;
+mod external;
 
 use std::ffi::c_void;
 
 use curium_driver::sys::{CUdeviceptr, CUresult, CUstream};
 
-pub use self::foreign::ForeignResource;
+pub use self::external::ExternalResource;
 
-/// A resource as C sees it: a context and three functions.
+/// A resource as a C function table: a context pointer and three functions.
 ///
-/// [`ResourceTable::export`] makes one of a [`Resource`](crate::Resource), and [`ForeignResource`] is a resource that is made of one. The
-/// header `include/curium_resource.h` of this crate declares it for C and C++.
+/// [`ResourceTable::export`] exports a [`Resource`](crate::Resource), and [`ExternalResource`] wraps a table as a resource. The header
+/// `include/curium_resource.h` of this crate declares it for C and C++.
 ///
-/// - The functions may be called from any thread, also from several at once, and do not unwind.
-/// - A stream is one of the context that the table was made for, no default stream, and lives until the table is released, since what
-///   was freed on it may be handed out again.
-/// - A function that fails changes nothing; memory that could not be given back is still the caller's.
+/// - Any thread may call the functions, also concurrently. They do not unwind.
+/// - Streams belong to the context that the table was exported for, are not default streams, and outlive the table, because memory freed on
+///   them may be reused.
+/// - A function that fails has no effect; memory that could not be deallocated is still allocated.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct ResourceTable {
-    /// Passed to every function.
+    /// The first argument of every function.
     pub context: *mut c_void,
-    /// Allocates.
+    /// Allocates memory.
     pub allocate: Option<AllocateFunction>,
-    /// Takes memory back.
+    /// Deallocates memory.
     pub deallocate: Option<DeallocateFunction>,
-    /// Ends the resource.
+    /// Destroys the resource.
     pub release: Option<unsafe extern "C" fn(context: *mut c_void)>,
 }
 
@@ -40,7 +40,7 @@ pub type AllocateFunction = unsafe extern "C" fn(
     address: *mut CUdeviceptr,
 ) -> CUresult;
 
-/// Takes memory back once the work that is on `stream` by now is done.
+/// Deallocates memory once the work currently enqueued on `stream` is done.
 pub type DeallocateFunction = unsafe extern "C" fn(
     context: *mut c_void,
     stream: CUstream,

@@ -1,17 +1,17 @@
-//! Segments without gaps: every byte belongs to a block that is in use or free.
+//! Complete segments: every byte belongs to a used or a free block.
 
 use crate::allocation_log::{AllocationEvent, EventKind, Site};
 use crate::cache::GRANULE;
 use crate::resource::LiveAllocation;
 
-/// A row of addresses.
+/// An address range.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) struct Span {
     pub(super) start: u64,
     pub(super) end: u64,
 }
 
-/// Memory in use.
+/// Used memory.
 #[derive(Clone, Debug)]
 pub(super) struct Block {
     pub(super) address: u64,
@@ -20,14 +20,14 @@ pub(super) struct Block {
     pub(super) site: Option<Site>,
 }
 
-/// A segment and all that lies in it.
+/// A segment and its blocks.
 #[derive(Debug)]
 pub(super) struct Segment {
     pub(super) span: Span,
     pub(super) blocks: Vec<Placed>,
 }
 
-/// A part of a segment.
+/// A block of a segment.
 #[derive(Debug)]
 pub(super) struct Placed {
     pub(super) address: u64,
@@ -39,32 +39,27 @@ pub(super) struct Placed {
 }
 
 impl Span {
-    #[inline]
     pub(super) fn length(self) -> u64 {
         self.end - self.start
     }
 
-    /// The granules that memory takes.
-    #[inline]
+    /// Returns the granules of memory.
     fn of(address: u64, bytes: u64) -> Self {
         Self { start: address, end: address + bytes.next_multiple_of(GRANULE).max(GRANULE) }
     }
 
-    #[inline]
     fn contains(self, other: Self) -> bool {
         self.start <= other.start && other.end <= self.end
     }
 }
 
 impl From<AllocationEvent> for Block {
-    #[inline]
     fn from(event: AllocationEvent) -> Self {
         Self { address: event.address, bytes: event.bytes as u64, stream: event.stream, site: event.site }
     }
 }
 
 impl From<&LiveAllocation> for Block {
-    #[inline]
     fn from(live: &LiveAllocation) -> Self {
         Self {
             address: live.pointer.as_raw(),
@@ -75,8 +70,7 @@ impl From<&LiveAllocation> for Block {
     }
 }
 
-/// The segments that the events leave, by address.
-#[inline]
+/// Returns the segments that are left after the events, by address.
 pub(super) fn left_by(events: &[AllocationEvent]) -> Vec<Span> {
     let mut left = Vec::new();
     for event in events {
@@ -91,16 +85,15 @@ pub(super) fn left_by(events: &[AllocationEvent]) -> Vec<Span> {
     left
 }
 
-/// The segments with all blocks, `live` being sorted by address. Memory of blocks and events that lies in none of the known segments, nor
-/// in one that came or went, is made one of its own: whoever goes back in time finds a place for every event.
-#[inline]
+/// Returns the segments with all blocks. `live` must be sorted by address. Memory of blocks and events outside of all known segments
+/// becomes a segment of its own, so the viewer finds a place for every event.
 pub(super) fn segments(known: &[Span], live: &[Block], events: &[AllocationEvent]) -> Vec<Segment> {
     let used = live.iter().map(|block| Span::of(block.address, block.bytes));
     let placed = events.iter().filter(|event| matches!(event.kind, EventKind::Allocate | EventKind::Free));
     let seen = placed.map(|event| Span::of(event.address, event.bytes as u64));
-    let passing = events.iter().filter(|event| event.kind.is_of_segment());
+    let passing = events.iter().filter(|event| event.kind.is_segment_event());
     let passing = passing.map(|event| Span { start: event.address, end: event.address + event.bytes as u64 });
-    // Memory may lie across segments that are neighbours, where they are mapped.
+    // With mapped segments, an allocation may span adjacent ones.
     let join = joining(events);
     let places = merged(known.iter().copied().chain(passing).collect(), join);
     let unknown = used.chain(seen).filter(|span| !places.iter().any(|place| place.contains(*span)));
@@ -115,14 +108,12 @@ pub(super) fn segments(known: &[Span], live: &[Block], events: &[AllocationEvent
     spans.into_iter().map(segment).collect()
 }
 
-/// Whether segments that are neighbours are one: where they are mapped.
-#[inline]
+/// Returns `true` if adjacent segments are one, because they are mapped.
 pub(super) fn joining(events: &[AllocationEvent]) -> bool {
     events.iter().any(|event| matches!(event.kind, EventKind::MapSegment | EventKind::UnmapSegment))
 }
 
-/// The spans by address, those that overlap as one, and with `join` also those that touch.
-#[inline]
+/// Returns the spans by address. Overlapping ones are merged, and adjacent ones if `join` is `true`.
 fn merged(mut spans: Vec<Span>, join: bool) -> Vec<Span> {
     spans.sort_by_key(|span| span.start);
     let mut merged: Vec<Span> = Vec::new();
@@ -137,8 +128,7 @@ fn merged(mut spans: Vec<Span>, join: bool) -> Vec<Span> {
     merged
 }
 
-/// The blocks of a segment and what is free between them.
-#[inline]
+/// Returns the used and free blocks of a segment.
 fn blocks(span: Span, live: &[Block]) -> Vec<Placed> {
     let mut blocks = Vec::new();
     let mut next = span.start;
@@ -155,7 +145,6 @@ fn blocks(span: Span, live: &[Block]) -> Vec<Placed> {
     blocks
 }
 
-#[inline]
 fn free(start: u64, end: u64) -> Option<Placed> {
     let size = end.checked_sub(start).filter(|size| *size != 0)?;
     Some(Placed { address: start, size, requested: 0, stream: 0, is_live: false, site: None })

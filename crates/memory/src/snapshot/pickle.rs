@@ -1,6 +1,6 @@
-//! Python's pickle format, as much of it as a snapshot needs: protocol 2, without references to what was written before.
+//! The subset of Python's pickle format that snapshots need: protocol 2, without references.
 
-/// A value that is being written.
+/// A pickle being written.
 pub(super) struct Pickle {
     bytes: Vec<u8>,
 }
@@ -20,31 +20,27 @@ const TUPLE2: u8 = 0x86;
 const NEWTRUE: u8 = 0x88;
 const NEWFALSE: u8 = 0x89;
 
-/// Readers take the items of a list from their stack at once: so many at most, as Python itself writes them.
+/// The maximum number of items per batch, as in Python's own writer.
 const BATCH: usize = 1000;
 
 impl Pickle {
-    #[inline]
     pub(super) fn new() -> Self {
         Self { bytes: PROTOCOL.to_vec() }
     }
 
-    #[inline]
     pub(super) fn finish(mut self) -> Vec<u8> {
         self.bytes.push(STOP);
         self.bytes
     }
 
-    /// A dictionary, whose keys and values `entries` writes in turns.
-    #[inline]
+    /// Writes a dictionary; `entries` writes keys and values alternately.
     pub(super) fn dictionary(&mut self, entries: impl FnOnce(&mut Self)) {
         self.bytes.extend([EMPTY_DICT, MARK]);
         entries(self);
         self.bytes.push(SETITEMS);
     }
 
-    /// A list, each item of which `item` writes.
-    #[inline]
+    /// Writes a list; `item` writes each item.
     pub(super) fn list<T>(&mut self, items: &[T], mut item: impl FnMut(&mut Self, &T)) {
         self.bytes.push(EMPTY_LIST);
         for batch in items.chunks(BATCH) {
@@ -54,39 +50,33 @@ impl Pickle {
         }
     }
 
-    /// A key of a dictionary.
-    #[inline]
+    /// Writes a key.
     pub(super) fn key(&mut self, key: &str) {
         self.text(key);
     }
 
-    /// A key of a dictionary with a number.
-    #[inline]
+    /// Writes a key with a number.
     pub(super) fn entry(&mut self, key: &str, value: u64) {
         self.key(key);
         self.number(value);
     }
 
-    #[inline]
     pub(super) fn text(&mut self, text: &str) {
         self.bytes.push(BINUNICODE);
         self.bytes.extend((text.len() as u32).to_le_bytes());
         self.bytes.extend(text.as_bytes());
     }
 
-    #[inline]
     pub(super) fn boolean(&mut self, value: bool) {
         self.bytes.push(if value { NEWTRUE } else { NEWFALSE });
     }
 
-    #[inline]
     pub(super) fn pair(&mut self, first: u64, second: u64) {
         self.number(first);
         self.number(second);
         self.bytes.push(TUPLE2);
     }
 
-    #[inline]
     pub(super) fn number(&mut self, value: u64) {
         if let Ok(value) = u8::try_from(value) {
             return self.bytes.extend([BININT1, value]);
@@ -95,7 +85,7 @@ impl Pickle {
             self.bytes.push(BININT);
             return self.bytes.extend(value.to_le_bytes());
         }
-        // Two's complement: one byte more than the number has keeps it positive.
+        // Two's complement: an extra byte keeps the number positive.
         let bytes = value.to_le_bytes();
         let length = if value >> 63 == 0 { 8 } else { 9 };
         self.bytes.extend([LONG1, length]);

@@ -1,52 +1,51 @@
-//! What a copy takes of images.
+//! Parameters of im2col tensor maps.
 
 use curium_driver::sys::CUtensorMapIm2ColWideMode;
 
-/// Columns of pixels: which pixels of the images of a tensor of channels, widths, heights, depths and images are taken.
+/// An im2col column: the pixels of a tensor of channels, width, height, depth and images that one copy transfers.
 ///
-/// The corners are offsets from the first and from the last pixel, the width's first: one for tensors of rank 3, from -32768 to 32767, two
-/// for rank 4, from -128 to 127, and three for rank 5, from -16 to 15. There are 1 to 256 channels in a pixel and 1 to 1024 pixels in a
+/// The corners are offsets from the first and from the last pixel, width first: one for tensors of rank 3, from -32768 to 32767; two for
+/// rank 4, from -128 to 127; three for rank 5, from -16 to 15. A copy transfers 1 to 256 channels per pixel and 1 to 1024 pixels per
 /// column.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Im2col<'a> {
-    /// Where the box of base pixels begins, from the first pixel on.
+    /// The lower corner of the bounding box, relative to the first pixel.
     pub lower: &'a [i32],
-    /// Where it ends, from the last pixel on.
+    /// The upper corner of the bounding box, relative to the last pixel.
     pub upper: &'a [i32],
-    /// How many channels of each pixel are taken.
+    /// The channels per pixel.
     pub channels_per_pixel: u32,
-    /// How many pixels are taken.
+    /// The pixels per column.
     pub pixels_per_column: u32,
 }
 
-/// Columns of pixels along the width: as [`Im2col`], with one offset from the first and one from the last pixel of a row, each from -32768
+/// An im2col column along the width: like [`Im2col`], with one offset from the first and one from the last pixel of a row, each from -32768
 /// to 32767.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Im2colWide {
-    /// Where the box of base pixels begins, from the first pixel of a row on.
+    /// The lower corner of the bounding box, relative to the first pixel of a row.
     pub lower: i32,
-    /// Where it ends, from the last pixel of a row on.
+    /// The upper corner of the bounding box, relative to the last pixel of a row.
     pub upper: i32,
-    /// How many channels of each pixel are taken.
+    /// The channels per pixel.
     pub channels_per_pixel: u32,
-    /// How many pixels are taken.
+    /// The pixels per column.
     pub pixels_per_column: u32,
-    /// How many of them lie along the width.
-    pub mode: WideMode,
+    /// The distribution of a column's pixels along the width.
+    pub mode: Im2colWideMode,
 }
 
-/// How many pixels of a column lie along the width.
+/// The number of pixels of a column along the width.
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
-pub enum WideMode {
-    /// As many as the column has.
+pub enum Im2colWideMode {
+    /// All pixels of the column.
     #[default]
     Column,
-    /// 128.
+    /// 128 pixels.
     Pixels128,
 }
 
-impl WideMode {
-    #[inline]
+impl Im2colWideMode {
     pub(super) const fn to_raw(self) -> CUtensorMapIm2ColWideMode {
         match self {
             Self::Column => CUtensorMapIm2ColWideMode::CU_TENSOR_MAP_IM2COL_WIDE_MODE_W,

@@ -1,4 +1,4 @@
-//! A tensor as it lies in memory, and how it is fetched.
+//! Tensor layouts.
 
 use std::ffi::c_void;
 
@@ -7,18 +7,18 @@ use curium_driver::sys::{
     CUtensorMapDataType, CUtensorMapFloatOOBfill, CUtensorMapInterleave, CUtensorMapL2promotion, CUtensorMapSwizzle,
 };
 
-/// The most dimensions.
+/// The maximum number of dimensions.
 pub(super) const MAX_RANK: usize = 5;
 
-/// A tensor as it lies in device memory, and how it is fetched to shared memory. The innermost dimension comes first: it has no
-/// stride, since its elements lie side by side.
+/// The layout of a tensor in device memory and the way it is copied to shared memory. The innermost dimension comes first; its elements are
+/// contiguous, so it has no stride.
 ///
-/// What the accelerator wants, and every [`TensorMap`](super::TensorMap) checks:
+/// The accelerator requires, and every [`TensorMap`](super::TensorMap) checks:
 /// - 1 to 5 dimensions, 3 or more if the layout is interleaved;
 /// - an address that is a multiple of 16, or of 32 for [`TensorInterleave::Bytes32`] and packed types of 16 bytes;
 /// - extents of 1 to 2³² elements, the innermost a multiple of 128 or 2 for packed types;
 /// - strides that are multiples of 16 (or 32, as for the address) below 2⁴⁰ bytes;
-/// - steps of 1 to 8;
+/// - element strides of 1 to 8;
 /// - [`TensorSwizzle::Bytes32`] with [`TensorInterleave::Bytes32`];
 /// - [`TensorFill::Nan`] only for types of floating-point numbers.
 #[derive(Clone, Copy, Debug)]
@@ -28,9 +28,9 @@ pub struct TensorLayout {
     extents: [u64; MAX_RANK],
     strides: [u64; MAX_RANK],
     steps: [u32; MAX_RANK],
-    /// May be more than [`MAX_RANK`], which is refused when a map is made.
+    /// May exceed [`MAX_RANK`], which creating a map reports.
     rank: usize,
-    /// The numbers of strides and steps that were given.
+    /// The number of strides and element strides that were set.
     pub(super) given: [Option<usize>; 2],
     pub(super) interleave: TensorInterleave,
     pub(super) swizzle: TensorSwizzle,
@@ -38,81 +38,81 @@ pub struct TensorLayout {
     pub(super) fill: TensorFill,
 }
 
-/// The type of a tensor's elements.
+/// The data type of a tensor's elements.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub enum TensorDataType {
-    /// Unsigned integers of 8 bits, or any bytes.
+    /// 8-bit unsigned integers, or bytes.
     Uint8,
-    /// Unsigned integers of 16 bits.
+    /// 16-bit unsigned integers.
     Uint16,
-    /// Unsigned integers of 32 bits.
+    /// 32-bit unsigned integers.
     Uint32,
-    /// Signed integers of 32 bits.
+    /// 32-bit signed integers.
     Int32,
-    /// Unsigned integers of 64 bits.
+    /// 64-bit unsigned integers.
     Uint64,
-    /// Signed integers of 64 bits.
+    /// 64-bit signed integers.
     Int64,
-    /// Floating-point numbers of 16 bits.
+    /// 16-bit floating-point numbers.
     Float16,
-    /// Floating-point numbers of 32 bits.
+    /// 32-bit floating-point numbers.
     Float32,
-    /// Floating-point numbers of 64 bits.
+    /// 64-bit floating-point numbers.
     Float64,
-    /// Floating-point numbers of 16 bits with the exponent of 32.
+    /// bfloat16 numbers.
     Bfloat16,
-    /// Floating-point numbers of 32 bits whose subnormals become zero.
+    /// 32-bit floating-point numbers; subnormals are flushed to zero.
     Float32FlushToZero,
-    /// Floating-point numbers of 32 bits whose significands are rounded to 10 bits.
+    /// TF32: 32-bit floating-point numbers rounded to a 10-bit mantissa.
     TensorFloat32,
-    /// As [`TensorDataType::TensorFloat32`], and subnormals become zero.
+    /// Like [`TensorDataType::TensorFloat32`]; subnormals are flushed to zero.
     TensorFloat32FlushToZero,
-    /// Sixteen numbers of 4 bits in 8 bytes. Needs a driver for CUDA 12.8.
+    /// Sixteen 4-bit numbers in 8 bytes. Requires a driver for CUDA 12.8.
     Packed4Align8,
-    /// Sixteen numbers of 4 bits in 8 bytes, which go to 16 bytes of shared memory. Needs a driver for CUDA 12.8.
+    /// Sixteen 4-bit numbers in 8 bytes, padded to 16 bytes in shared memory. Requires a driver for CUDA 12.8.
     Packed4Align16,
-    /// Sixteen numbers of 6 bits in 12 bytes, which go to 16 bytes of shared memory. Needs a driver for CUDA 12.8.
+    /// Sixteen 6-bit numbers in 12 bytes, padded to 16 bytes in shared memory. Requires a driver for CUDA 12.8.
     Packed6Align16,
 }
 
-/// How the channels of images lie in memory.
+/// The interleaving of channels.
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
 pub enum TensorInterleave {
-    /// Side by side.
+    /// No interleaving.
     #[default]
     None,
-    /// In slices of 16 bytes.
+    /// Slices of 16 bytes.
     Bytes16,
-    /// In slices of 32 bytes.
+    /// Slices of 32 bytes.
     Bytes32,
 }
 
-/// How rows are shuffled in shared memory, so that columns are read without conflicts.
+/// The shared memory swizzle, which avoids bank conflicts.
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub enum TensorSwizzle {
-    /// Not at all.
+    /// No swizzle.
     #[default]
     None,
-    /// In spans of 32 bytes.
+    /// Spans of 32 bytes.
     Bytes32,
-    /// In spans of 64 bytes.
+    /// Spans of 64 bytes.
     Bytes64,
-    /// In spans of 128 bytes.
+    /// Spans of 128 bytes.
     Bytes128,
-    /// In spans of 128 bytes, by chunks of 32 bytes. Needs a driver for CUDA 12.8.
+    /// Spans of 128 bytes with 32-byte atoms. Requires a driver for CUDA 12.8.
     Bytes128Atom32,
-    /// As [`TensorSwizzle::Bytes128Atom32`], with halves of 16 bytes swapped in every other row. Needs a driver for CUDA 12.8.
+    /// Like [`TensorSwizzle::Bytes128Atom32`], with the 16-byte halves swapped in every other row. Requires a driver for CUDA 12.8.
     Bytes128Atom32Flip8,
-    /// In spans of 128 bytes, by chunks of 64 bytes. Needs a driver for CUDA 12.8.
+    /// Spans of 128 bytes with 64-byte atoms. Requires a driver for CUDA 12.8.
     Bytes128Atom64,
 }
 
-/// How much of memory a miss of the L2 cache fetches at least.
+/// The L2 promotion: the minimum fetch of an L2 miss.
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
 pub enum TensorL2Promotion {
-    /// What is asked for.
+    /// No promotion.
     #[default]
     None,
     /// 64 bytes.
@@ -123,20 +123,19 @@ pub enum TensorL2Promotion {
     Bytes256,
 }
 
-/// What elements outside of the tensor are.
+/// The value of out-of-bounds elements.
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
 pub enum TensorFill {
     /// Zero.
     #[default]
     Zero,
-    /// A special NaN, which makes a fused multiply-add zero.
+    /// A special NaN, which a fused multiply-add turns into zero.
     Nan,
 }
 
 impl TensorLayout {
-    /// A tensor at `pointer` of so many elements in each dimension, the innermost first, without gaps.
+    /// Creates the layout of a contiguous tensor at `pointer` with `extents` elements in each dimension, innermost first.
     #[must_use]
-    #[inline]
     pub fn new<T>(data_type: TensorDataType, pointer: DevicePointer<T>, extents: &[u64]) -> Self {
         let mut layout = Self {
             data_type,
@@ -160,103 +159,92 @@ impl TensorLayout {
         layout
     }
 
-    /// With so many bytes from one index to the next, for each dimension but the innermost.
+    /// Sets the strides in bytes, for all dimensions but the innermost.
     #[must_use]
-    #[inline]
     pub fn with_strides(mut self, strides: &[u64]) -> Self {
         self.given[0] = Some(strides.len());
         self.strides.iter_mut().zip(strides).for_each(|(to, from)| *to = *from);
         self
     }
 
-    /// That takes only every so many-th element of each dimension. A layout that is not interleaved ignores the step of the innermost.
+    /// Sets the element stride of each dimension: only every n-th element is copied. Layouts without interleaving ignore that of the
+    /// innermost dimension.
     #[must_use]
-    #[inline]
-    pub fn with_steps(mut self, steps: &[u32]) -> Self {
+    pub fn with_element_strides(mut self, steps: &[u32]) -> Self {
         self.given[1] = Some(steps.len());
         self.steps.iter_mut().zip(steps).for_each(|(to, from)| *to = *from);
         self
     }
 
-    /// With channels in slices.
+    /// Sets the interleaving of channels.
     #[must_use]
-    #[inline]
     pub const fn with_interleave(mut self, interleave: TensorInterleave) -> Self {
         self.interleave = interleave;
         self
     }
 
-    /// That is shuffled in shared memory.
+    /// Sets the shared memory swizzle.
     #[must_use]
-    #[inline]
     pub const fn with_swizzle(mut self, swizzle: TensorSwizzle) -> Self {
         self.swizzle = swizzle;
         self
     }
 
-    /// Whose misses fetch more.
+    /// Sets the L2 promotion.
     #[must_use]
-    #[inline]
     pub const fn with_l2_promotion(mut self, promotion: TensorL2Promotion) -> Self {
         self.l2_promotion = promotion;
         self
     }
 
-    /// With this outside of the tensor.
+    /// Sets the value of out-of-bounds elements.
     #[must_use]
-    #[inline]
     pub const fn with_fill(mut self, fill: TensorFill) -> Self {
         self.fill = fill;
         self
     }
 
-    #[inline]
     pub(super) fn rank(&self) -> u32 {
         u32::try_from(self.rank).unwrap_or(u32::MAX)
     }
 
-    /// The elements of each dimension.
-    #[inline]
+    /// Returns the extent of each dimension.
     pub(super) fn extents(&self) -> &[u64] {
         &self.extents[..self.rank.min(MAX_RANK)]
     }
 
-    /// The strides of all dimensions but the innermost.
-    #[inline]
+    /// Returns the strides of all dimensions but the innermost.
     pub(super) fn strides(&self) -> &[u64] {
         &self.strides[..self.rank.clamp(1, MAX_RANK) - 1]
     }
 
-    /// The step of each dimension.
-    #[inline]
+    /// Returns the element stride of each dimension.
     pub(super) fn steps(&self) -> &[u32] {
         &self.steps[..self.rank.min(MAX_RANK)]
     }
 
-    /// The bytes from the first element to the last, if the layout is not interleaved. Extents and strides are checked.
-    #[inline]
+    /// Returns the number of bytes from the first to the last element of a layout without interleaving. Extents and strides must be checked
+    /// before.
     pub(super) fn span(&self) -> u128 {
         let width = (u128::from(self.extents[0]) * u128::from(self.data_type.bits())).div_ceil(8);
         let outer = self.extents().iter().skip(1).zip(self.strides());
         width + outer.map(|(extent, stride)| u128::from(extent - 1) * u128::from(*stride)).sum::<u128>()
     }
 
-    /// The bytes from the first element to the end of what the accelerator writes with the last: rows are written in 16 bytes at once.
-    #[inline]
+    /// Returns the number of bytes from the first element to the end of the accelerator's last write: rows are written in units of 16
+    /// bytes.
     pub(super) fn written_span(&self) -> u128 {
         self.span().next_multiple_of(16)
     }
 
-    #[inline]
     pub(super) fn raw_address(&self) -> *mut c_void {
         std::ptr::without_provenance_mut(self.address as usize)
     }
 }
 
 impl TensorDataType {
-    /// The bits of an element.
+    /// Returns the size of an element in bits.
     #[must_use]
-    #[inline]
     pub const fn bits(self) -> u64 {
         match self {
             Self::Packed4Align8 | Self::Packed4Align16 => 4,
@@ -273,9 +261,8 @@ impl TensorDataType {
         }
     }
 
-    /// Whether the elements are floating-point numbers.
+    /// Returns `true` for floating-point types.
     #[must_use]
-    #[inline]
     pub const fn is_float(self) -> bool {
         matches!(
             self,
@@ -289,30 +276,26 @@ impl TensorDataType {
         )
     }
 
-    /// Whether elements are packed in groups that take 16 bytes of shared memory.
-    #[inline]
+    /// Returns `true` for types packed in groups of 16 bytes in shared memory.
     pub(super) const fn is_padded(self) -> bool {
         matches!(self, Self::Packed4Align16 | Self::Packed6Align16)
     }
 
-    #[inline]
     pub(super) const fn to_raw(self) -> CUtensorMapDataType {
-        // Declared in the order of C.
+        // Declared in the order of the driver's enum.
         CUtensorMapDataType(self as u32)
     }
 }
 
 impl TensorInterleave {
-    #[inline]
     pub(super) const fn to_raw(self) -> CUtensorMapInterleave {
-        // Declared in the order of C.
+        // Declared in the order of the driver's enum.
         CUtensorMapInterleave(self as u32)
     }
 }
 
 impl TensorSwizzle {
-    /// The most bytes that the innermost dimension of a box may have.
-    #[inline]
+    /// Returns the maximum size of the innermost dimension of a box in bytes.
     pub(super) const fn span(self) -> Option<u64> {
         match self {
             Self::None => None,
@@ -322,25 +305,22 @@ impl TensorSwizzle {
         }
     }
 
-    #[inline]
     pub(super) const fn to_raw(self) -> CUtensorMapSwizzle {
-        // Declared in the order of C.
+        // Declared in the order of the driver's enum.
         CUtensorMapSwizzle(self as u32)
     }
 }
 
 impl TensorL2Promotion {
-    #[inline]
     pub(super) const fn to_raw(self) -> CUtensorMapL2promotion {
-        // Declared in the order of C.
+        // Declared in the order of the driver's enum.
         CUtensorMapL2promotion(self as u32)
     }
 }
 
 impl TensorFill {
-    #[inline]
     pub(super) const fn to_raw(self) -> CUtensorMapFloatOOBfill {
-        // Declared in the order of C.
+        // Declared in the order of the driver's enum.
         CUtensorMapFloatOOBfill(self as u32)
     }
 }

@@ -1,4 +1,4 @@
-//! Tensors in memory that is borrowed, as arguments of kernels.
+//! Tensor maps that borrow their memory, as kernel arguments.
 
 use std::fmt;
 
@@ -9,18 +9,18 @@ use super::{Im2col, Im2colWide, TensorInterleave, TensorLayout, TensorMap};
 use crate::copy::End;
 use crate::{DeviceSlice, DeviceSliceMut};
 
-/// In a kernel's signature, a [`TensorMap`] by which the kernel only reads. Pass a `&`[`TensorView`] for it.
+/// In a kernel's signature, a [`TensorMap`] that the kernel only reads through. Pass a `&`[`TensorView`] for it.
 #[derive(Clone, Copy, Debug)]
 pub struct TensorRead;
 
-/// In a kernel's signature, a [`TensorMap`] by which the kernel reads and writes. Pass a `&mut` [`TensorViewMut`] for it.
+/// In a kernel's signature, a [`TensorMap`] that the kernel reads and writes through. Pass a `&mut` [`TensorViewMut`] for it.
 #[derive(Clone, Copy, Debug)]
 pub struct TensorWrite;
 
-/// A [`TensorMap`] of a tensor in memory that it borrows, to be read.
+/// A [`TensorMap`] of a tensor in borrowed memory, for reading.
 ///
-/// Where a bare map is an address that a kernel's author vouches for at each launch, a view lies within its memory, keeps it, and orders
-/// the launch with the other uses of it: a kernel that only copies by its maps, whose unit stays within the tensor, can be [declared
+/// A bare map is an address, and each launch guarantees its validity. A view stays within its memory, borrows it, and orders the launch
+/// with other uses. A kernel that only copies through its maps, which the accelerator keeps in bounds, can be [declared
 /// safe](curium_driver::Kernel::declare_safe).
 ///
 /// ```
@@ -43,7 +43,7 @@ pub struct TensorView<'a> {
     memory: End<'a>,
 }
 
-/// As [`TensorView`], of memory that is borrowed to be written.
+/// Like [`TensorView`], for writing.
 pub struct TensorViewMut<'a> {
     map: TensorMap,
     memory: End<'a>,
@@ -58,91 +58,83 @@ impl Parameter for TensorWrite {
 }
 
 impl<'a> TensorView<'a> {
-    /// [Boxes](TensorMap::tiled) of a tensor in `memory`.
+    /// Creates a map of [tiles](TensorMap::tiled) of a tensor in `memory`.
     ///
-    /// CUDA: `cuTensorMapEncodeTiled`. Needs a driver for CUDA 12.0.
+    /// CUDA: `cuTensorMapEncodeTiled`. Requires a driver for CUDA 12.0.
     ///
     /// # Errors
     ///
-    /// As for [`TensorMap::tiled`], and an argument error if the layout is interleaved or the tensor does not lie within the memory.
-    #[inline]
+    /// As for [`TensorMap::tiled`]; an argument error if the layout is interleaved or the tensor is not within the memory.
     pub fn tiled<T>(memory: DeviceSlice<'a, T>, layout: &TensorLayout, elements: &[u32]) -> Result<Self> {
         let map = TensorMap::tiled(memory.stream().context(), layout, elements)?;
         Ok(Self { map, memory: within("TensorView::tiled", layout, layout.span(), memory.end())? })
     }
 
-    /// [Columns of pixels](TensorMap::im2col) of images in `memory`.
+    /// Creates a map of [im2col columns](TensorMap::im2col) of images in `memory`.
     ///
-    /// CUDA: `cuTensorMapEncodeIm2col`. Needs a driver for CUDA 12.0.
+    /// CUDA: `cuTensorMapEncodeIm2col`. Requires a driver for CUDA 12.0.
     ///
     /// # Errors
     ///
-    /// As for [`TensorMap::im2col`], and an argument error if the layout is interleaved or the tensor does not lie within the memory.
-    #[inline]
+    /// As for [`TensorMap::im2col`]; an argument error if the layout is interleaved or the tensor is not within the memory.
     pub fn im2col<T>(memory: DeviceSlice<'a, T>, layout: &TensorLayout, pixels: &Im2col<'_>) -> Result<Self> {
         let map = TensorMap::im2col(memory.stream().context(), layout, pixels)?;
         Ok(Self { map, memory: within("TensorView::im2col", layout, layout.span(), memory.end())? })
     }
 
-    /// [Columns of pixels](TensorMap::im2col_wide) along the width of images in `memory`.
+    /// Creates a map of [im2col columns along the width](TensorMap::im2col_wide) of images in `memory`.
     ///
-    /// CUDA: `cuTensorMapEncodeIm2colWide`. Needs a driver for CUDA 12.8 and a device of compute capability 10.0.
+    /// CUDA: `cuTensorMapEncodeIm2colWide`. Requires a driver for CUDA 12.8 and a device of compute capability 10.0.
     ///
     /// # Errors
     ///
-    /// As for [`TensorMap::im2col_wide`], and an argument error if the layout is interleaved or the tensor does not lie within the memory.
-    #[inline]
+    /// As for [`TensorMap::im2col_wide`]; an argument error if the layout is interleaved or the tensor is not within the memory.
     pub fn im2col_wide<T>(memory: DeviceSlice<'a, T>, layout: &TensorLayout, pixels: &Im2colWide) -> Result<Self> {
         let map = TensorMap::im2col_wide(memory.stream().context(), layout, pixels)?;
         Ok(Self { map, memory: within("TensorView::im2col_wide", layout, layout.span(), memory.end())? })
     }
 
-    /// The map, which keeps nothing.
+    /// Returns the map, which does not keep the memory alive.
     #[must_use]
-    #[inline]
     pub fn as_map(&self) -> &TensorMap {
         &self.map
     }
 }
 
 impl<'a> TensorViewMut<'a> {
-    /// [Boxes](TensorMap::tiled) of a tensor in `memory`.
+    /// Creates a map of [tiles](TensorMap::tiled) of a tensor in `memory`.
     ///
-    /// CUDA: `cuTensorMapEncodeTiled`. Needs a driver for CUDA 12.0.
+    /// CUDA: `cuTensorMapEncodeTiled`. Requires a driver for CUDA 12.0.
     ///
     /// # Errors
     ///
-    /// As for [`TensorView::tiled`]; the accelerator writes the last row of a tensor up to a multiple of 16 bytes, which must be in the
-    /// memory.
-    #[inline]
+    /// As for [`TensorView::tiled`]. The accelerator writes the last row up to a multiple of 16 bytes, which must be within the memory.
     pub fn tiled<T>(memory: DeviceSliceMut<'a, T>, layout: &TensorLayout, elements: &[u32]) -> Result<Self> {
         let map = TensorMap::tiled(memory.stream().context(), layout, elements)?;
         Ok(Self { map, memory: within("TensorViewMut::tiled", layout, layout.written_span(), memory.into_end())? })
     }
 
-    /// [Columns of pixels](TensorMap::im2col) of images in `memory`.
+    /// Creates a map of [im2col columns](TensorMap::im2col) of images in `memory`.
     ///
-    /// CUDA: `cuTensorMapEncodeIm2col`. Needs a driver for CUDA 12.0.
+    /// CUDA: `cuTensorMapEncodeIm2col`. Requires a driver for CUDA 12.0.
     ///
     /// # Errors
     ///
     /// As for [`TensorView::im2col`].
-    #[inline]
     pub fn im2col<T>(memory: DeviceSliceMut<'a, T>, layout: &TensorLayout, pixels: &Im2col<'_>) -> Result<Self> {
         let map = TensorMap::im2col(memory.stream().context(), layout, pixels)?;
         Ok(Self { map, memory: within("TensorViewMut::im2col", layout, layout.written_span(), memory.into_end())? })
     }
 
-    /// The map, which keeps nothing.
+    /// Returns the map, which does not keep the memory alive.
     #[must_use]
-    #[inline]
     pub fn as_map(&self) -> &TensorMap {
         &self.map
     }
 }
 
-// SAFETY: `bind` has the stream wait for the last writes, and while the memory is borrowed nobody can write it; a later writer waits for
-// this use, which `launched` notes. The tensor lies within live memory: freeing waits as well.
+// SAFETY: `bind` makes the stream wait for the last writes, and nobody can write the memory while it is borrowed. Later writers wait for
+// this use, which `launched` records. The tensor is in live memory, because freeing waits as well.
 unsafe impl Argument<TensorRead> for &TensorView<'_> {
     #[inline]
     unsafe fn bind(&mut self, guard: &mut AccessGuard<'_>) -> Result<TensorMap> {
@@ -156,8 +148,8 @@ unsafe impl Argument<TensorRead> for &TensorView<'_> {
     }
 }
 
-// SAFETY: `bind` has the stream wait for every use, the memory is borrowed exclusively, and later uses wait for this one, which `launched`
-// notes. The tensor lies within live memory: freeing waits as well.
+// SAFETY: `bind` makes the stream wait for every use, the memory is borrowed exclusively, and later uses wait for this one, which
+// `launched` records. The tensor is in live memory, because freeing waits as well.
 unsafe impl Argument<TensorWrite> for &mut TensorViewMut<'_> {
     #[inline]
     unsafe fn bind(&mut self, guard: &mut AccessGuard<'_>) -> Result<TensorMap> {
@@ -172,21 +164,18 @@ unsafe impl Argument<TensorWrite> for &mut TensorViewMut<'_> {
 }
 
 impl fmt::Debug for TensorView<'_> {
-    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "TensorView(in {} bytes at {:#x})", self.memory.bytes, self.memory.address)
     }
 }
 
 impl fmt::Debug for TensorViewMut<'_> {
-    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "TensorViewMut(in {} bytes at {:#x})", self.memory.bytes, self.memory.address)
     }
 }
 
-/// The memory, if the tensor, whose extents and strides were checked for a map, lies within it.
-#[inline]
+/// Returns the memory if the tensor, whose extents and strides are checked, is within it.
 fn within<'a>(operation: &'static str, layout: &TensorLayout, bytes: u128, memory: End<'a>) -> Result<End<'a>> {
     if layout.interleave != TensorInterleave::None {
         let reason = "an interleaved layout, whose place in memory is not known: launch with a TensorMap";
@@ -200,6 +189,6 @@ fn within<'a>(operation: &'static str, layout: &TensorLayout, bytes: u128, memor
     let (at, start) = (layout.address, memory.address);
     Err(Error::argument(
         operation,
-        format!("a tensor of {bytes} bytes at {at:#x} is not within {len} bytes at {start:#x}"),
+        format!("tensor out of bounds ({bytes} bytes at {at:#x}, memory of {len} bytes at {start:#x})"),
     ))
 }

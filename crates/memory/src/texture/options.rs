@@ -1,83 +1,82 @@
-//! How a texture is read.
+//! Texture options.
 
 use bitflags::bitflags;
 use curium_driver::sys::{self, CUDA_TEXTURE_DESC, CUaddress_mode, CUfilter_mode};
 
 use crate::ArrayShape;
 
-/// How a texture is read.
+/// Texture options.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct TextureOptions {
-    /// What coordinates outside stand for, in each dimension. Of a line only the first counts.
+    /// The address mode of each dimension. One-dimensional textures only use the first.
     pub address_modes: [AddressMode; 3],
-    /// How elements are mixed.
+    /// The filter mode.
     pub filter: FilterMode,
-    /// Further ways of reading.
+    /// Further flags.
     pub flags: TextureFlags,
-    /// The most anisotropy that is evened out: 0 or 1 is none, 16 the most there is.
+    /// The maximum anisotropy: 0 or 1 disables it, and the limit is 16.
     pub max_anisotropy: u32,
-    /// How levels of a mipmapped array are mixed.
+    /// The filter mode between mipmap levels.
     pub mipmap_filter: FilterMode,
-    /// What is added to a level.
+    /// The mipmap level bias.
     pub mipmap_level_bias: f32,
-    /// The least level that is read.
+    /// The minimum mipmap level.
     pub min_mipmap_level: f32,
-    /// The greatest level that is read.
+    /// The maximum mipmap level.
     pub max_mipmap_level: f32,
-    /// What is outside for [`AddressMode::Border`].
+    /// The border color for [`AddressMode::Border`].
     pub border_color: [f32; 4],
 }
 
-/// What coordinates outside stand for.
+/// The treatment of out-of-range coordinates (`CUaddress_mode`).
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub enum AddressMode {
-    /// The element at the same place of a repetition. For normalised coordinates.
+    /// Repeats the texture. Requires normalized coordinates.
     Wrap,
-    /// The nearest element.
+    /// Clamps to the nearest element.
     #[default]
     Clamp,
-    /// The element at the same place of a mirrored repetition. For normalised coordinates.
+    /// Repeats the texture mirrored. Requires normalized coordinates.
     Mirror,
-    /// The border colour.
+    /// Returns the border color.
     Border,
 }
 
-/// How elements are mixed.
+/// The filter mode.
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub enum FilterMode {
-    /// The nearest one is taken.
+    /// Clamps to the nearest element.
     #[default]
     Point,
-    /// The nearest ones are mixed by distance. For reads that give floating-point numbers.
+    /// Linear interpolation. Requires floating-point results.
     Linear,
 }
 
 bitflags! {
-    /// Ways of reading a texture.
+    /// Flags of a texture (`CU_TRSF_…`).
     #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
     pub struct TextureFlags: u32 {
-        /// Integers are read as integers, and not as numbers from 0 to 1 or -1 to 1.
+        /// Integers are read as integers, not as numbers from 0 to 1 or -1 to 1.
         const READ_AS_INTEGER = sys::CU_TRSF_READ_AS_INTEGER;
-        /// Coordinates go from 0 to 1, and not to the extent.
+        /// Normalized coordinates: from 0 to 1 instead of the extent.
         const NORMALIZED_COORDINATES = sys::CU_TRSF_NORMALIZED_COORDINATES;
-        /// Elements are colours in sRGB, which become linear before they are mixed.
+        /// Elements are sRGB colors, which are converted to linear before filtering.
         const SRGB = sys::CU_TRSF_SRGB;
-        /// Levels are always mixed in full, and not only where it shows.
+        /// Disables the trilinear filtering optimization.
         const DISABLE_TRILINEAR_OPTIMIZATION = sys::CU_TRSF_DISABLE_TRILINEAR_OPTIMIZATION;
-        /// Faces of a cube are mixed across their edges.
+        /// Seamless cubemaps: filtering crosses the edges of faces.
         const SEAMLESS_CUBEMAP = sys::CU_TRSF_SEAMLESS_CUBEMAP;
-        /// Ways of newer drivers.
+        /// Flags of newer drivers.
         const _ = !0;
     }
 }
 
 impl TextureOptions {
-    /// The nearest element as it is; the nearest one for coordinates outside.
+    /// Creates the default options: the nearest element without conversion, clamped coordinates.
     #[must_use]
-    #[inline]
     pub const fn new() -> Self {
         Self {
             address_modes: [AddressMode::Clamp; 3],
@@ -92,41 +91,36 @@ impl TextureOptions {
         }
     }
 
-    /// With this for coordinates outside, in all dimensions.
+    /// Sets the address mode of all dimensions.
     #[must_use]
-    #[inline]
     pub const fn with_address_mode(mut self, mode: AddressMode) -> Self {
         self.address_modes = [mode; 3];
         self
     }
 
-    /// With elements mixed so.
+    /// Sets the filter mode.
     #[must_use]
-    #[inline]
     pub const fn with_filter(mut self, filter: FilterMode) -> Self {
         self.filter = filter;
         self
     }
 
-    /// Read in these ways.
+    /// Sets the flags.
     #[must_use]
-    #[inline]
     pub const fn with_flags(mut self, flags: TextureFlags) -> Self {
         self.flags = flags;
         self
     }
 
-    /// With so much anisotropy evened out.
+    /// Sets the maximum anisotropy.
     #[must_use]
-    #[inline]
     pub const fn with_max_anisotropy(mut self, anisotropy: u32) -> Self {
         self.max_anisotropy = anisotropy;
         self
     }
 
-    /// With levels mixed so, from `min` to `max`.
+    /// Sets the filter mode between mipmap levels and the range of levels.
     #[must_use]
-    #[inline]
     pub const fn with_mipmaps(mut self, filter: FilterMode, min: f32, max: f32) -> Self {
         self.mipmap_filter = filter;
         self.min_mipmap_level = min;
@@ -134,25 +128,22 @@ impl TextureOptions {
         self
     }
 
-    /// With this added to a level.
+    /// Sets the mipmap level bias.
     #[must_use]
-    #[inline]
     pub const fn with_mipmap_level_bias(mut self, bias: f32) -> Self {
         self.mipmap_level_bias = bias;
         self
     }
 
-    /// With this outside.
+    /// Sets the border color.
     #[must_use]
-    #[inline]
     pub const fn with_border_color(mut self, color: [f32; 4]) -> Self {
         self.border_color = color;
         self
     }
 
-    /// The options for an array of this shape. The device reads a line as the edge of a plane of one row, so that a border in the second
-    /// dimension, which a line does not have, would be mixed into every element.
-    #[inline]
+    /// Returns the options for an array of this shape. The device reads a one-dimensional array as a single row, so a border in the second
+    /// dimension would be blended into every element.
     pub(super) const fn within(mut self, shape: ArrayShape) -> Self {
         if shape.is_line() {
             self.address_modes = [self.address_modes[0], AddressMode::Clamp, AddressMode::Clamp];
@@ -160,7 +151,6 @@ impl TextureOptions {
         self
     }
 
-    #[inline]
     pub(super) fn to_raw(self) -> CUDA_TEXTURE_DESC {
         CUDA_TEXTURE_DESC {
             addressMode: self.address_modes.map(|mode| CUaddress_mode(mode as u32)),
@@ -176,7 +166,6 @@ impl TextureOptions {
         }
     }
 
-    #[inline]
     pub(super) fn from_raw(raw: &CUDA_TEXTURE_DESC) -> Self {
         let filter = |mode: CUfilter_mode| match mode {
             CUfilter_mode::CU_TR_FILTER_MODE_LINEAR => FilterMode::Linear,
@@ -197,7 +186,6 @@ impl TextureOptions {
 }
 
 impl AddressMode {
-    #[inline]
     fn from_raw(raw: CUaddress_mode) -> Self {
         match raw {
             CUaddress_mode::CU_TR_ADDRESS_MODE_WRAP => Self::Wrap,
@@ -209,7 +197,6 @@ impl AddressMode {
 }
 
 impl Default for TextureOptions {
-    #[inline]
     fn default() -> Self {
         Self::new()
     }

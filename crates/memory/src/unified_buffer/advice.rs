@@ -1,4 +1,4 @@
-//! What the driver is told of managed memory, and what it knows.
+//! Memory advice and prefetch.
 
 use std::ffi::c_void;
 use std::ops::RangeBounds;
@@ -10,35 +10,35 @@ use curium_driver::{CudaVersion, DevicePointer, Error, Function, Result, Stream,
 use super::UnifiedBuffer;
 use crate::{MemoryLocation, size};
 
-/// How managed memory will be used. It changes where pages are, and nothing that they hold.
+/// Advice on the use of managed memory (`CUmem_advise`). It affects page placement, never contents.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub enum MemoryAdvice {
-    /// The memory is mostly read: whoever reads it gets a copy of the page, and a write drops the copies.
+    /// Mostly read: readers get read-only copies of a page, and a write invalidates them.
     ReadMostly,
-    /// The opposite.
+    /// Undoes [`MemoryAdvice::ReadMostly`].
     NotReadMostly,
-    /// Pages stay at this location where that is possible, and others reach them from afar.
+    /// Pages stay at this location if possible, and other processors access them remotely.
     PreferredLocation(MemoryLocation),
-    /// No location is preferred.
+    /// Removes the preferred location.
     NoPreferredLocation,
-    /// The memory is kept mapped for this location, so that its accesses do not fault.
+    /// The memory is kept mapped for this location, so accesses do not fault.
     AccessedBy(MemoryLocation),
-    /// The opposite.
+    /// Undoes [`MemoryAdvice::ReadMostly`].
     NotAccessedBy(MemoryLocation),
 }
 
-/// What holds for all pages of a range of managed memory.
+/// Attributes of a range of managed memory.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct RangeAttributes {
-    /// Whether all pages are mostly read.
+    /// `true` if all pages are mostly read.
     pub is_read_mostly: bool,
-    /// The location that all pages prefer. Drivers take the advice to prefer a NUMA node, and those for CUDA 13.0 tell of none then.
+    /// The preferred location of all pages. Drivers for CUDA 13.0 accept a NUMA node but report `None` for it.
     pub preferred_location: Option<MemoryLocation>,
-    /// The location that all pages were last asked to be at.
+    /// The last prefetch location of all pages.
     pub last_prefetch_location: Option<MemoryLocation>,
-    /// The locations for which all pages are kept mapped: devices and the host.
+    /// The locations for which all pages are kept mapped.
     pub accessed_by: Vec<MemoryLocation>,
 }
 
@@ -47,15 +47,14 @@ const HOST: i32 = -1;
 const NOWHERE: i32 = -2;
 
 impl<T> UnifiedBuffer<T> {
-    /// Has the pages of the elements in `range` go to `location`, in the order of `stream`. Nothing else changes.
+    /// Prefetches the elements in `range` to `location`, in the order of `stream`. Contents do not change.
     ///
-    /// CUDA: `cuMemPrefetchAsync_v2` (since 12.2), before that `cuMemPrefetchAsync`, which knows devices and the host only.
+    /// CUDA: `cuMemPrefetchAsync_v2`; `cuMemPrefetchAsync` before CUDA 12.2, for devices and the host only.
     ///
     /// # Errors
     ///
-    /// An argument error if the range ends before it begins, or beyond the buffer.
+    /// An argument error if the range is reversed or out of bounds.
     #[doc(alias = "cuMemPrefetchAsync")]
-    #[inline]
     pub fn prefetch(&self, stream: &Stream, range: impl RangeBounds<usize>, location: MemoryLocation) -> Result<()> {
         let (address, bytes) = self.bytes_of("UnifiedBuffer::prefetch", range)?;
         if bytes == 0 {
@@ -69,15 +68,14 @@ impl<T> UnifiedBuffer<T> {
         Ok(())
     }
 
-    /// Tells the driver how the elements in `range` will be used. It holds for whole pages.
+    /// Advises the driver on the use of the elements in `range`. Advice applies to whole pages.
     ///
-    /// CUDA: `cuMemAdvise_v2` (since 12.2), before that `cuMemAdvise`, which knows devices and the host only.
+    /// CUDA: `cuMemAdvise_v2`; `cuMemAdvise` before CUDA 12.2, for devices and the host only.
     ///
     /// # Errors
     ///
-    /// An argument error if the range ends before it begins, or beyond the buffer.
+    /// An argument error if the range is reversed or out of bounds.
     #[doc(alias = "cuMemAdvise")]
-    #[inline]
     pub fn advise(&self, range: impl RangeBounds<usize>, advice: MemoryAdvice) -> Result<()> {
         let (address, bytes) = self.bytes_of("UnifiedBuffer::advise", range)?;
         if bytes == 0 {
@@ -86,7 +84,7 @@ impl<T> UnifiedBuffer<T> {
         let (raw, location) = advice.to_raw();
         let result = self.stream().context().entered(|driver| {
             if driver.has(Function::cuMemAdvise_v2) {
-                // SAFETY: the range lies in managed memory that is live, and a context is current.
+                // SAFETY: the range is in live managed memory, and a context is current.
                 return unsafe { call!(driver, cuMemAdvise_v2(address, bytes, raw, location.to_raw())) };
             }
             let device = device_of("UnifiedBuffer::advise", location)?;
@@ -96,16 +94,15 @@ impl<T> UnifiedBuffer<T> {
         result.map_err(|error| error.about(format!("{bytes} bytes, {advice:?}")))
     }
 
-    /// What holds for the pages of the elements in `range`.
+    /// Queries the attributes of the elements in `range`.
     ///
     /// CUDA: `cuMemRangeGetAttributes`.
     ///
     /// # Errors
     ///
-    /// An argument error if the range is empty, ends before it begins, or beyond the buffer.
+    /// An argument error if the range is empty, reversed or out of bounds.
     #[doc(alias = "cuMemRangeGetAttribute")]
     #[doc(alias = "cuMemRangeGetAttributes")]
-    #[inline]
     pub fn range_attributes(&self, range: impl RangeBounds<usize>) -> Result<RangeAttributes> {
         const OPERATION: &str = "UnifiedBuffer::range_attributes";
         let (address, bytes) = self.bytes_of(OPERATION, range)?;
@@ -126,15 +123,14 @@ impl<T> UnifiedBuffer<T> {
         let (count, attributes) = (places.len(), attributes.as_mut_ptr());
         let (places, sizes) = (places.as_mut_ptr(), sizes.as_mut_ptr());
         self.stream().context().entered(|driver| {
-            // SAFETY: the lists have `count` entries, each place has the size that is given for it, the range is live managed memory, and a
+            // SAFETY: the lists have `count` entries, each pointer is valid for the given size, the range is live managed memory, and a
             // context is current.
             unsafe { call!(driver, cuMemRangeGetAttributes(places, sizes, attributes, count, address, bytes)) }
         })?;
         Ok(RangeAttributes::from_raw(has_types, numbers, &users))
     }
 
-    /// The address and the size of a range of elements.
-    #[inline]
+    /// Returns the address and size in bytes of a range of elements.
     pub(super) fn bytes_of(
         &self,
         operation: &'static str,
@@ -146,7 +142,7 @@ impl<T> UnifiedBuffer<T> {
     }
 }
 
-/// What is asked, the list of users last.
+/// The queried attributes; the list of accessors is last.
 const UNTYPED: [CUmem_range_attribute; 4] = [
     CUmem_range_attribute::CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY,
     CUmem_range_attribute::CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION,
@@ -163,7 +159,6 @@ const TYPED: [CUmem_range_attribute; 6] = [
 ];
 
 impl RangeAttributes {
-    #[inline]
     fn from_raw(has_types: bool, numbers: [i32; 5], users: &[i32]) -> Self {
         let typed = |kind: i32, id: i32| {
             let mut raw = CUmemLocation { type_: CUmemLocationType(kind.cast_unsigned()), ..CUmemLocation::default() };
@@ -182,8 +177,7 @@ impl RangeAttributes {
 }
 
 impl MemoryAdvice {
-    /// As C has it. Where there is no location, the host stands for it.
-    #[inline]
+    /// Returns the driver's type. Without a location, the host stands in.
     fn to_raw(self) -> (CUmem_advise, MemoryLocation) {
         let host = MemoryLocation::Host;
         match self {
@@ -197,8 +191,7 @@ impl MemoryAdvice {
     }
 }
 
-/// Puts a prefetch of live managed memory on `stream`.
-#[inline]
+/// Enqueues a prefetch of live managed memory on `stream`.
 pub(super) fn enqueue_prefetch(
     stream: &Stream,
     address: CUdeviceptr,
@@ -207,7 +200,7 @@ pub(super) fn enqueue_prefetch(
 ) -> Result<()> {
     let (driver, raw) = (stream.driver(), stream.as_raw());
     let result = if driver.has(Function::cuMemPrefetchAsync_v2) {
-        // SAFETY: the range lies in managed memory that is live until the work is done, since a free waits for it.
+        // SAFETY: the range is in managed memory that is live until the work is done, because a free waits for it.
         unsafe { call!(driver, cuMemPrefetchAsync_v2(address, bytes, location.to_raw(), 0, raw)) }
     } else {
         let device = device_of("UnifiedBuffer::prefetch", location)?;
@@ -217,8 +210,7 @@ pub(super) fn enqueue_prefetch(
     result.map_err(|error| error.about(format!("{bytes} bytes to {location}")))
 }
 
-/// The location as functions before CUDA 12.2 have it.
-#[inline]
+/// Returns the location for functions before CUDA 12.2.
 fn device_of(operation: &'static str, location: MemoryLocation) -> Result<i32> {
     match location {
         MemoryLocation::Device(id) => Ok(id),
@@ -229,7 +221,6 @@ fn device_of(operation: &'static str, location: MemoryLocation) -> Result<i32> {
     }
 }
 
-#[inline]
 fn location_of(device: i32) -> Option<MemoryLocation> {
     match device {
         NOWHERE => None,

@@ -10,15 +10,14 @@ use crate::copy::End;
 use crate::tracked::Reach;
 use crate::{DeviceSlice, DeviceSliceMut, MemoryLocation};
 
-/// Has the pages of each view of managed memory go to its location, in the order of `stream`. Nothing else changes.
+/// Prefetches each view of managed memory to its location, in the order of `stream`. Contents do not change.
 ///
 /// CUDA: `cuMemPrefetchBatchAsync` (since 13.0), before that a call for each.
 ///
 /// # Errors
 ///
-/// An argument error if a view is not of managed memory.
+/// An argument error if a view is not in managed memory.
 #[doc(alias = "cuMemPrefetchBatchAsync")]
-#[inline]
 pub fn prefetch<T>(stream: &Stream, ranges: &[(DeviceSlice<'_, T>, MemoryLocation)]) -> Result<()> {
     let ends = ranges.iter().map(|(range, _)| range.end());
     let mut batch = Batch::new("unified::prefetch", stream, ends)?.with_locations(ranges.iter().map(|(_, at)| *at));
@@ -28,7 +27,7 @@ pub fn prefetch<T>(stream: &Stream, ranges: &[(DeviceSlice<'_, T>, MemoryLocatio
     let mut guard = AccessGuard::new(stream)?;
     if stream.driver().has(Function::cuMemPrefetchBatchAsync) {
         let result = batch.prefetch(stream);
-        // A batch that fails may have been enqueued in part.
+        // A failed batch may have been enqueued in part.
         ranges.iter().for_each(|(range, _)| range.tracked().after_read(&mut guard));
         return result;
     }
@@ -39,16 +38,15 @@ pub fn prefetch<T>(stream: &Stream, ranges: &[(DeviceSlice<'_, T>, MemoryLocatio
     })
 }
 
-/// Says that what the views of managed memory hold is not needed any more, in the order of `stream`: it is undefined until it is written,
-/// and need not migrate.
+/// Discards the contents of views of managed memory, in the order of `stream`: they are undefined until they are written, and their pages
+/// need not migrate.
 ///
-/// Needs a driver for CUDA 13.0. CUDA: `cuMemDiscardBatchAsync`.
+/// Requires a driver for CUDA 13.0. CUDA: `cuMemDiscardBatchAsync`.
 ///
 /// # Errors
 ///
-/// An argument error if a view is not of managed memory.
+/// An argument error if a view is not in managed memory.
 #[doc(alias = "cuMemDiscardBatchAsync")]
-#[inline]
 pub fn discard<T: AnyBitPattern>(stream: &Stream, ranges: &mut [DeviceSliceMut<'_, T>]) -> Result<()> {
     let mut batch = Batch::new("unified::discard", stream, ranges.iter().map(DeviceSliceMut::end))?;
     if batch.is_empty() {
@@ -61,15 +59,14 @@ pub fn discard<T: AnyBitPattern>(stream: &Stream, ranges: &mut [DeviceSliceMut<'
     result
 }
 
-/// As [`discard`], and has the pages go to their locations.
+/// Like [`discard`], and prefetches each view to its location.
 ///
-/// Needs a driver for CUDA 13.0. CUDA: `cuMemDiscardAndPrefetchBatchAsync`.
+/// Requires a driver for CUDA 13.0. CUDA: `cuMemDiscardAndPrefetchBatchAsync`.
 ///
 /// # Errors
 ///
-/// An argument error if a view is not of managed memory.
+/// An argument error if a view is not in managed memory.
 #[doc(alias = "cuMemDiscardAndPrefetchBatchAsync")]
-#[inline]
 pub fn discard_and_prefetch<T: AnyBitPattern>(
     stream: &Stream,
     ranges: &mut [(DeviceSliceMut<'_, T>, MemoryLocation)],
@@ -88,19 +85,18 @@ pub fn discard_and_prefetch<T: AnyBitPattern>(
     result
 }
 
-/// Ranges as C wants them. Empty ones are left out.
+/// Ranges as the driver's lists. Empty ones are left out.
 struct Batch {
     addresses: Vec<CUdeviceptr>,
     sizes: Vec<usize>,
     locations: Vec<CUmemLocation>,
-    /// Each location is that of one range.
+    /// The index of the first range of each location: one location per range.
     firsts: Vec<usize>,
-    /// The ranges that are not empty.
+    /// The indices of the ranges that are not empty.
     kept: Vec<usize>,
 }
 
 impl Batch {
-    #[inline]
     fn new<'a>(operation: &'static str, stream: &Stream, ends: impl Iterator<Item = End<'a>>) -> Result<Self> {
         let (locations, firsts) = (Vec::new(), Vec::new());
         let mut batch = Self { addresses: Vec::new(), sizes: Vec::new(), locations, firsts, kept: Vec::new() };
@@ -120,7 +116,6 @@ impl Batch {
         Ok(batch)
     }
 
-    #[inline]
     fn with_locations(mut self, locations: impl Iterator<Item = MemoryLocation>) -> Self {
         let all: Vec<_> = locations.map(MemoryLocation::to_raw).collect();
         self.locations = self.kept.iter().map(|index| all[*index]).collect();
@@ -133,7 +128,6 @@ impl Batch {
         self.addresses.is_empty()
     }
 
-    #[inline]
     fn prefetch(&mut self, stream: &Stream) -> Result<()> {
         let (count, raw) = (self.addresses.len(), stream.as_raw());
         let (ranges, sizes) = (self.addresses.as_mut_ptr(), self.sizes.as_mut_ptr());
@@ -142,16 +136,14 @@ impl Batch {
         unsafe { call!(stream.driver(), cuMemPrefetchBatchAsync(ranges, sizes, count, places, firsts, count, 0, raw)) }
     }
 
-    #[inline]
     fn discard(&mut self, stream: &Stream) -> Result<()> {
         let (count, raw) = (self.addresses.len(), stream.as_raw());
         let (ranges, sizes) = (self.addresses.as_mut_ptr(), self.sizes.as_mut_ptr());
-        // SAFETY: both lists have `count` entries, the ranges are managed memory that is live and borrowed exclusively, the stream has
-        // waited for its uses, and any bytes are valid elements.
+        // SAFETY: both lists have `count` entries, the ranges are live managed memory that is borrowed exclusively, the stream has waited
+        // for its uses, and every bit pattern is a valid element.
         unsafe { call!(stream.driver(), cuMemDiscardBatchAsync(ranges, sizes, count, 0, raw)) }
     }
 
-    #[inline]
     fn discard_and_prefetch(&mut self, stream: &Stream) -> Result<()> {
         let (count, raw) = (self.addresses.len(), stream.as_raw());
         let (ranges, sizes) = (self.addresses.as_mut_ptr(), self.sizes.as_mut_ptr());
@@ -166,7 +158,6 @@ impl Batch {
     }
 }
 
-#[inline]
 fn before_writes<'a>(
     operation: &'static str,
     guard: &mut AccessGuard<'_>,

@@ -1,4 +1,4 @@
-//! Where the pages of managed memory are.
+//! Residency of managed memory.
 
 use std::num::NonZero;
 use std::ops::RangeBounds;
@@ -10,17 +10,16 @@ use super::UnifiedBuffer;
 use crate::MemoryLocation;
 
 impl<T> UnifiedBuffer<T> {
-    /// Where most pages are of each `step` elements in `range`, the last of which may be fewer; none where pages are nowhere yet. The
-    /// driver looks at some pages of each, and work that is under way may move them meanwhile.
+    /// Returns the location of most pages of each `step` elements in `range`; the last step may be shorter. `None` stands for pages that
+    /// are not populated. The driver samples pages, and concurrent work may move them.
     ///
-    /// CUDA: `cuMemGetLocationInfo`. Needs a driver for CUDA 13.4.
+    /// CUDA: `cuMemGetLocationInfo`. Requires a driver for CUDA 13.4.
     ///
     /// # Errors
     ///
-    /// An argument error if the range is empty, ends before it begins, or beyond the buffer; `CUDA_ERROR_NOT_SUPPORTED` if a device of the
-    /// system cannot use managed memory at the same time as the host.
+    /// An argument error if the range is empty, reversed or out of bounds; `CUDA_ERROR_NOT_SUPPORTED` if a device of the system has no
+    /// concurrent managed access.
     #[doc(alias = "cuMemGetLocationInfo")]
-    #[inline]
     pub fn locations(
         &self,
         range: impl RangeBounds<usize>,
@@ -35,7 +34,7 @@ impl<T> UnifiedBuffer<T> {
         let mut found = vec![CUmemLocation::default(); bytes.div_ceil(step)];
         self.stream().context().entered(|driver| {
             let places = found.as_mut_ptr();
-            // SAFETY: there is a place for each step of the range, which lies in managed memory that is live.
+            // SAFETY: `found` has one entry per step of the range, which is in live managed memory.
             unsafe { call!(driver, cuMemGetLocationInfo(address, bytes, step, 0, places)) }
         })?;
         Ok(found.iter().map(MemoryLocation::from_raw).map(MemoryLocation::somewhere).collect())
@@ -43,8 +42,7 @@ impl<T> UnifiedBuffer<T> {
 }
 
 impl MemoryLocation {
-    /// The location, unless it stands for none.
-    #[inline]
+    /// Returns the location, or `None` if it stands for no location.
     fn somewhere(self) -> Option<Self> {
         // `CU_MEM_LOCATION_TYPE_NONE`.
         (!matches!(self, Self::Unknown(0, _))).then_some(self)

@@ -1,4 +1,4 @@
-//! What physical memory is asked for with.
+//! Options of physical memory.
 
 use bitflags::bitflags;
 use curium_driver::sys::{
@@ -9,51 +9,50 @@ use curium_driver::{Driver, MemoryHandleTypes, Result, call};
 
 use crate::MemoryLocation;
 
-/// What physical memory is asked for with.
+/// Options of physical memory.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct PhysicalOptions {
-    /// Where the memory is: on a device, or on a NUMA node of the host.
+    /// The location: a device or a NUMA node of the host.
     pub location: MemoryLocation,
-    /// The kinds of handle that it may be shared by.
+    /// The handle types for sharing with other processes.
     pub handle_types: MemoryHandleTypes,
-    /// Whether the device may compress it, which saves bandwidth and no space.
+    /// `true` for compressible memory, which saves bandwidth but no space.
     pub is_compressible: bool,
-    /// Whether other devices on the bus may access it directly.
+    /// `true` if other PCIe devices can access the memory directly.
     pub is_gpu_direct_rdma_capable: bool,
-    /// What it is for.
+    /// The usage flags.
     pub usage: PhysicalUsage,
 }
 
 bitflags! {
-    /// What physical memory is for, beyond plain mappings.
+    /// Usage flags of physical memory (`CU_MEM_CREATE_USAGE_…`).
     #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
     pub struct PhysicalUsage: u16 {
         /// Tiles of sparse arrays.
         const TILE_POOL = sys::CU_MEM_CREATE_USAGE_TILE_POOL as u16;
-        /// The decompression engine. Needs a driver for CUDA 12.8.
+        /// Hardware decompression. Requires a driver for CUDA 12.8.
         const HARDWARE_DECOMPRESS = sys::CU_MEM_CREATE_USAGE_HW_DECOMPRESS as u16;
-        /// Access by other devices over PCI Express. Needs a driver for CUDA 13.0.
+        /// GPUDirect RDMA over PCI Express. Requires a driver for CUDA 13.0.
         const GPU_DIRECT_RDMA_OVER_PCIE = sys::CU_MEM_CREATE_USAGE_GPU_DIRECT_RDMA_OVER_PCIE as u16;
-        /// Uses of newer drivers.
+        /// Flags of newer drivers.
         const _ = !0;
     }
 }
 
-/// Which granularity is asked for.
+/// A granularity option (`CUmemAllocationGranularity_flags`).
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
 pub enum Granularity {
-    /// The smallest that works.
+    /// The minimum granularity.
     #[default]
     Minimum,
-    /// The one that is fastest.
+    /// The recommended granularity, for best performance.
     Recommended,
 }
 
 impl PhysicalOptions {
-    /// Plain memory at `location`, for this process.
+    /// Creates the default options for `location`: not shareable.
     #[must_use]
-    #[inline]
     pub fn new(location: impl Into<MemoryLocation>) -> Self {
         Self {
             location: location.into(),
@@ -64,62 +63,56 @@ impl PhysicalOptions {
         }
     }
 
-    /// That may be shared by these kinds of handle.
+    /// Sets the handle types for sharing with other processes.
     #[must_use]
-    #[inline]
     pub const fn with_handle_types(mut self, types: MemoryHandleTypes) -> Self {
         self.handle_types = types;
         self
     }
 
-    /// That the device may compress.
+    /// Sets whether the memory is compressible.
     #[must_use]
-    #[inline]
     pub const fn with_compression(mut self, is_compressible: bool) -> Self {
         self.is_compressible = is_compressible;
         self
     }
 
-    /// That other devices on the bus may access directly.
+    /// Sets whether other PCIe devices can access the memory directly.
     #[must_use]
-    #[inline]
     pub const fn with_gpu_direct_rdma(mut self, is_capable: bool) -> Self {
         self.is_gpu_direct_rdma_capable = is_capable;
         self
     }
 
-    /// For this use.
+    /// Sets the usage flags.
     #[must_use]
-    #[inline]
     pub const fn with_usage(mut self, usage: PhysicalUsage) -> Self {
         self.usage = usage;
         self
     }
 
-    /// What sizes of such memory, and the offsets that it is mapped at, are multiples of, in bytes.
+    /// Returns the granularity of sizes and mapping offsets in bytes.
     ///
     /// CUDA: `cuMemGetAllocationGranularity`.
     ///
     /// # Errors
     ///
-    /// Whatever the driver returns for options that it cannot serve.
+    /// Any error of the driver for unsupported options.
     #[doc(alias = "cuMemGetAllocationGranularity")]
-    #[inline]
     pub fn granularity(&self, driver: &Driver, granularity: Granularity) -> Result<usize> {
         let option = match granularity {
             Granularity::Minimum => CUmemAllocationGranularity_flags::CU_MEM_ALLOC_GRANULARITY_MINIMUM,
             Granularity::Recommended => CUmemAllocationGranularity_flags::CU_MEM_ALLOC_GRANULARITY_RECOMMENDED,
         };
         let (raw, mut bytes) = (self.to_raw(), 0);
-        // SAFETY: `bytes` and `raw` are valid places.
+        // SAFETY: `bytes` and `raw` are valid pointers.
         let result = unsafe { call!(driver, cuMemGetAllocationGranularity(&raw mut bytes, &raw const raw, option)) };
         result.map_err(|error| error.about(format!("memory of {}", self.location)))?;
         Ok(bytes)
     }
 
-    /// The options as C describes them.
+    /// Converts to the driver's type.
     #[must_use]
-    #[inline]
     pub fn to_raw(&self) -> CUmemAllocationProp {
         let compression = CUmemAllocationCompType::CU_MEM_ALLOCATION_COMP_GENERIC.0 as u8;
         let mut raw = CUmemAllocationProp {
@@ -134,9 +127,8 @@ impl PhysicalOptions {
         raw
     }
 
-    /// The options that C describes.
+    /// Converts from the driver's type.
     #[must_use]
-    #[inline]
     pub fn from_raw(raw: &CUmemAllocationProp) -> Self {
         Self {
             location: MemoryLocation::from_raw(&raw.location),

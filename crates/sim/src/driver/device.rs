@@ -56,6 +56,9 @@ impl Driver {
         if attribute == CUdevice_attribute::CU_DEVICE_ATTRIBUTE_PCI_BUS_ID {
             return place.write(bus_of(index).into());
         }
+        if attribute == CUdevice_attribute::CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS {
+            return place.write(self.config().concurrent_managed_access.into());
+        }
         place.write(self.config().device_model.attribute(attribute).ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?)
     }
 

@@ -31,7 +31,7 @@ fn tile_memory(test: &TestDriver) -> PhysicalMemory {
 fn sparse_array_is_used_where_memory_is_mapped_behind_its_tiles() {
     with_sparse_arrays(|test| {
         let (stream, memory) = (test.stream(), tile_memory(test));
-        let array = Array::<f32>::new(&stream, ArrayShape::plane(256, 256), ArrayFlags::SPARSE);
+        let array = Array::<f32>::new(&stream, ArrayShape::new_2d(256, 256), ArrayFlags::SPARSE);
         let array = array.expect("the device has sparse arrays");
         let properties = array.sparse_properties().expect("the array is sparse");
         let [width, height, depth] = properties.tile;
@@ -93,7 +93,7 @@ const RESIDENT: &str = "
 fn tile_without_memory_is_zero_for_kernels_and_not_resident() {
     with_sparse_arrays(|test| {
         let (stream, memory) = (test.stream(), tile_memory(test));
-        let array = Array::<f32>::new(&stream, ArrayShape::plane(256, 256), ArrayFlags::SPARSE);
+        let array = Array::<f32>::new(&stream, ArrayShape::new_2d(256, 256), ArrayFlags::SPARSE);
         let array = Arc::new(array.expect("the device has sparse arrays"));
         let [width, height, _] = array.sparse_properties().expect("the array is sparse").tile;
         let tile =
@@ -104,7 +104,7 @@ fn tile_without_memory_is_zero_for_kernels_and_not_resident() {
         let region = ArrayRegion { origin: [width as usize, 0, 0], extent: [width as usize, height as usize, 1] };
         let ones = vec![1.0; (width * height) as usize];
         array.copy_region_from_slice(region, &ones).expect("the tile has memory");
-        let texture = Texture::of_array(&array, &TextureOptions::new()).expect("the array can be read");
+        let texture = Texture::from_array(&array, &TextureOptions::new()).expect("the array can be read");
         let library = Library::from_ptx(&stream, RESIDENT).expect("the PTX is right");
         let kernel = library.kernel::<(u64, u32, &mut [u32])>("resident").expect("the kernel exists");
         let mut found = DeviceBuffer::<u32>::zeroed(&stream, 2).expect("memory suffices");
@@ -125,7 +125,7 @@ fn tile_without_memory_is_zero_for_kernels_and_not_resident() {
 fn level_of_a_sparse_mipmapped_array_is_mapped_by_its_number() {
     with_sparse_arrays(|test| {
         let (stream, memory) = (test.stream(), tile_memory(test));
-        let array = MipmappedArray::<u32>::new(&stream, ArrayShape::plane(512, 512), 4, ArrayFlags::SPARSE);
+        let array = MipmappedArray::<u32>::new(&stream, ArrayShape::new_2d(512, 512), 4, ArrayFlags::SPARSE);
         let array = array.expect("the device has sparse arrays");
         let properties = array.sparse_properties().expect("the array is sparse");
         assert!(properties.tail_first_level > 1, "{properties:?}");

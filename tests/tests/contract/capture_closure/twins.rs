@@ -37,9 +37,9 @@ fn check_pairs<T>(
 
 #[test]
 fn twins_of_operations_on_the_own_stream_are_captured_and_replayed() {
-    use curium_memory::{DeviceBox, Extent, HostGrid, Pitch};
+    use curium_memory::{DeviceBox, Extent, HostPitchedSlice, Pitch};
 
-    const SQUARE: Extent = Extent::plane(4, 4);
+    const SQUARE: Extent = Extent::new_2d(4, 4);
     const TIGHT: Pitch = Pitch::tight::<u32>(SQUARE);
     on_driver(|test| {
         let stream = test.stream();
@@ -54,7 +54,7 @@ fn twins_of_operations_on_the_own_stream_are_captured_and_replayed() {
                     |it| it.0.copy_from_slice(&[7; 16]),
                     |it, on| it.0.copy_from_slice_on(on, &[7; 16]),
                 ),
-                ("copy_from_buffer", |it| it.0.copy_from_buffer(&it.1), |it, on| it.0.copy_from_buffer_on(on, &it.1)),
+                ("copy_from_device", |it| it.0.copy_from_device(&it.1), |it, on| it.0.copy_from_device_on(on, &it.1)),
                 (
                     "copy_from_device",
                     |it| it.0.as_slice_mut().copy_from_device(&it.1),
@@ -68,29 +68,29 @@ fn twins_of_operations_on_the_own_stream_are_captured_and_replayed() {
                 ("fill", |it| it.0.as_slice_mut().fill(7), |it, on| it.0.as_slice_mut().fill_on(on, 7)),
                 (
                     "fill",
-                    |it| it.0.as_slice_mut().grid(SQUARE, TIGHT)?.fill(7),
-                    |it, on| it.0.as_slice_mut().grid(SQUARE, TIGHT)?.fill_on(on, 7),
+                    |it| it.0.as_slice_mut().pitched(SQUARE, TIGHT)?.fill(7),
+                    |it, on| it.0.as_slice_mut().pitched(SQUARE, TIGHT)?.fill_on(on, 7),
                 ),
                 (
                     "copy_from",
                     |it| {
-                        let source = it.1.as_slice().grid(SQUARE, TIGHT)?;
-                        it.0.as_slice_mut().grid(SQUARE, TIGHT)?.copy_from(&source)
+                        let source = it.1.as_slice().pitched(SQUARE, TIGHT)?;
+                        it.0.as_slice_mut().pitched(SQUARE, TIGHT)?.copy_from(&source)
                     },
                     |it, on| {
-                        let source = it.1.as_slice().grid(SQUARE, TIGHT)?;
-                        it.0.as_slice_mut().grid(SQUARE, TIGHT)?.copy_from_on(on, &source)
+                        let source = it.1.as_slice().pitched(SQUARE, TIGHT)?;
+                        it.0.as_slice_mut().pitched(SQUARE, TIGHT)?.copy_from_on(on, &source)
                     },
                 ),
                 (
                     "copy_from_host",
                     |it| {
-                        let source = HostGrid::new(&[7; 16], SQUARE, TIGHT)?;
-                        it.0.as_slice_mut().grid(SQUARE, TIGHT)?.copy_from_host(&source)
+                        let source = HostPitchedSlice::new(&[7; 16], SQUARE, TIGHT)?;
+                        it.0.as_slice_mut().pitched(SQUARE, TIGHT)?.copy_from_host(&source)
                     },
                     |it, on| {
-                        let source = HostGrid::new(&[7; 16], SQUARE, TIGHT)?;
-                        it.0.as_slice_mut().grid(SQUARE, TIGHT)?.copy_from_host_on(on, &source)
+                        let source = HostPitchedSlice::new(&[7; 16], SQUARE, TIGHT)?;
+                        it.0.as_slice_mut().pitched(SQUARE, TIGHT)?.copy_from_host_on(on, &source)
                     },
                 ),
             ],
@@ -121,12 +121,12 @@ fn twins_of_operations_on_the_own_stream_are_captured_and_replayed() {
 fn twins_of_operations_of_arrays_are_captured_and_replayed() {
     use curium_memory::{Array, ArrayFlags, ArrayRegion, ArrayShape};
 
-    const SHAPE: ArrayShape = ArrayShape::plane(4, 4);
+    const SHAPE: ArrayShape = ArrayShape::new_2d(4, 4);
     const WHOLE: ArrayRegion = ArrayRegion::whole(SHAPE);
     on_driver(|test| {
         let stream = test.stream();
         let array =
-            |value| Array::from_slice(&stream, SHAPE, ArrayFlags::empty(), &[value; 16]).expect("memory suffices");
+            |value| Array::from_slice(&stream, &[value; 16], SHAPE, ArrayFlags::empty()).expect("memory suffices");
         let buffer = |value| DeviceBuffer::from_slice(&test.stream(), &[value; 16]).expect("memory suffices");
         let mut arrays = (array(0_u32), array(7), buffer(7));
         check_pairs(

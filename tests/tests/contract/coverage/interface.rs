@@ -14,8 +14,9 @@ use syn::{
     ItemTrait, ItemUse, Signature, TraitItem, Type, UseTree, Visibility,
 };
 
-/// The macros that make public functions, which `visit_item_macro` and `visit_item_impl` look into.
-const MAKERS: [&str; 4] = ["argument_as", "attributes", "forward", "upkeep_of_inner"];
+/// The macros that make public functions, which `visit_item_macro` and `visit_item_impl` look into, or whose
+/// functions never call the driver (`buffer_views`).
+const MAKERS: [&str; 5] = ["argument_as", "attributes", "buffer_views", "forward", "upkeep_of_inner"];
 
 /// The public functions of some crates.
 #[derive(Default)]

@@ -95,23 +95,23 @@ fn image_of_external_memory_is_an_array_that_keeps_the_memory() {
         // SAFETY: the function above makes such an image, which nobody else uses.
         unsafe { memory.map_image(&stream, offset, shape, levels, ArrayFlags::COLOR_ATTACHMENT) }
     };
-    let square = ArrayShape::plane(8, 8);
+    let square = ArrayShape::new_2d(8, 8);
     for (offset, shape, levels, reason) in [
         (BYTES, square, 1, "offset 65536 of memory of 65536 bytes"),
-        (OFFSET, ArrayShape::plane(0, 8), 1, "empty shape"),
-        (OFFSET, square, 0, "0 levels"),
-        (OFFSET, square, 5, "5 levels"),
+        (OFFSET, ArrayShape::new_2d(0, 8), 1, "empty shape"),
+        (OFFSET, square, 0, "(0 for a"),
+        (OFFSET, square, 5, "(5 for a"),
     ] {
         let error = image(offset, shape, levels).expect_err("there is no such image").to_string();
         assert!(error.contains("ExternalMemory::map_image") && error.contains(reason), "{error}");
     }
     let error = image(0, square, 1).expect_err("the other interface has none there").to_string();
-    assert!(error.contains("1 levels of a plane of 8 × 8"), "{error}");
+    assert!(error.contains("1 levels of 2D array of 8 × 8"), "{error}");
     let image = image(OFFSET, square, 2).expect("there is an image");
     let (memory, error) = memory.close().expect_err("an image lies in it").into_parts();
     assert!(error.to_string().contains("still in use"), "{error}");
     let level = image.level(1).expect("there are two levels");
-    assert_eq!(level.shape(), ArrayShape::plane(4, 4));
+    assert_eq!(level.shape(), ArrayShape::new_2d(4, 4));
     level.copy_from_slice(&[3.0; 16]).expect("the lengths are equal");
     assert_eq!(level.to_vec().expect("the level can be read"), [3.0; 16]);
     drop((memory, image));

@@ -145,7 +145,7 @@ fn capture_into_a_graph_that_fails_or_panics_leaves_it_as_it_was() {
         assert!(!stream.expect("the work was called").is_capturing().expect("the stream is live"));
         let (pointer, resource) = x.into_raw().expect("no graph uses the memory");
         // SAFETY: the memory is that of the buffer, and nothing uses it.
-        let mut x = unsafe { Words::from_raw(resource, y.stream(), pointer, LEN) }.expect("it is a buffer");
+        let mut x = unsafe { Words::from_raw(y.stream(), pointer, LEN, resource) }.expect("it is a buffer");
         graph.capture_into(&[begin], |scope| x.as_slice_mut().fill_on(scope, 9)).expect("the next can be captured");
         run(test, &mut graph.instantiate().expect("the graph is sound"));
         assert_eq!((words(&x), words(&y)), (vec![9; LEN], vec![0; LEN]));

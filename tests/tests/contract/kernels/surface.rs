@@ -16,7 +16,7 @@ fn array<T: curium_memory::Texel + curium_memory::NoUninit>(
     shape: ArrayShape,
     elements: &[T],
 ) -> Arc<Array<T>> {
-    Arc::new(Array::from_slice(stream, shape, ArrayFlags::SURFACE, elements).expect("memory suffices"))
+    Arc::new(Array::from_slice(stream, elements, shape, ArrayFlags::SURFACE).expect("memory suffices"))
 }
 
 #[test]
@@ -24,7 +24,7 @@ fn plane_is_written_and_read_beyond_its_edges_as_the_access_says() {
     on_driver(|test| {
         let stream = test.stream();
         let (width, height) = (5_u32, 3_u32);
-        let plane = array(&stream, ArrayShape::plane(5, 3), &[0.0_f32; 15]);
+        let plane = array(&stream, ArrayShape::new_2d(5, 3), &[0.0_f32; 15]);
         let surface = Surface::new(&plane).expect("the array can be written");
         let mut out = DeviceBuffer::<f32>::zeroed(&stream, 30).expect("memory suffices");
         launch!(test, &stream, TEXTURE::"surface_plane", (SurfaceObject, &mut [f32], u32, u32), LaunchConfig::new(1, 1),
@@ -45,14 +45,14 @@ fn plane_is_written_and_read_beyond_its_edges_as_the_access_says() {
 fn volume_and_layers_are_written_element_by_element() {
     on_driver(|test| {
         let stream = test.stream();
-        let volume = array(&stream, ArrayShape::volume(4, 3, 2), &[[0_u8; 4]; 24]);
+        let volume = array(&stream, ArrayShape::new_3d(4, 3, 2), &[[0_u8; 4]; 24]);
         let surface = Surface::new(&volume).expect("the array can be written");
         launch!(test, &stream, TEXTURE::"surface_volume", (SurfaceObject, u32, u32, u32), LaunchConfig::new(1, 1),
             (&surface, 4, 3, 2));
         let expected: Vec<[u8; 4]> = (0..24).map(|at| [at % 4, at / 4 % 3, at / 12, 255]).collect();
         assert_eq!(volume.to_vec().expect("the array can be read"), expected);
         let before: Vec<u16> = (0..12).map(|at| 1000 * at).collect();
-        let layers = array(&stream, ArrayShape::lines(4, 3), &before);
+        let layers = array(&stream, ArrayShape::layered_1d(4, 3), &before);
         let surface = Surface::new(&layers).expect("the array can be written");
         launch!(test, &stream, TEXTURE::"surface_layers", (SurfaceObject, u32, u32), LaunchConfig::new(1, 1),
             (&surface, 4, 3));
@@ -65,7 +65,7 @@ fn volume_and_layers_are_written_element_by_element() {
 fn threads_add_to_elements_of_a_surface_without_losing_any() {
     on_driver(|test| {
         let stream = test.stream();
-        let line = array(&stream, ArrayShape::line(8), &[5_u32; 8]);
+        let line = array(&stream, ArrayShape::new_1d(8), &[5_u32; 8]);
         let surface = Surface::new(&line).expect("the array can be written");
         launch!(test, &stream, TEXTURE::"surface_add", (SurfaceObject, u32, u32), LaunchConfig::for_elements(1000),
             (&surface, 8, 1000));
@@ -78,7 +78,7 @@ fn threads_add_to_elements_of_a_surface_without_losing_any() {
 fn access_beyond_the_edge_that_traps_fails_the_launch() {
     on_simulator(Config::new(), |test, simulator| {
         let stream = test.stream();
-        let line = array(&stream, ArrayShape::line(8), &[0_u32; 8]);
+        let line = array(&stream, ArrayShape::new_1d(8), &[0_u32; 8]);
         let surface = Surface::new(&line).expect("the array can be written");
         // The kernel outlives its fault: a library cannot be unloaded from a context that has failed.
         let kernel = super::kernel::<(SurfaceObject, u32)>(test, TEXTURE, "surface_trap");

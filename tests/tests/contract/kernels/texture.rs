@@ -18,7 +18,7 @@ fn array<T: curium_memory::Texel + curium_memory::NoUninit>(
     shape: ArrayShape,
     elements: &[T],
 ) -> Arc<Array<T>> {
-    Arc::new(Array::from_slice(stream, shape, ArrayFlags::empty(), elements).expect("memory suffices"))
+    Arc::new(Array::from_slice(stream, elements, shape, ArrayFlags::empty()).expect("memory suffices"))
 }
 
 /// What a kernel reads from a texture at these places, `per` coordinates each.
@@ -76,10 +76,10 @@ fn nearest_element_of_a_line_is_read_in_every_address_mode() {
     // No place is at the edge of an element.
     let places: Vec<f32> = (-48..48).map(|step| step as f32 / 2.0 + 0.25).collect();
     on_driver(|test| {
-        let line = array(&test.stream(), ArrayShape::line(8), &elements);
+        let line = array(&test.stream(), ArrayShape::new_1d(8), &elements);
         for (mode, is_normalized) in MODES.into_iter().flat_map(|mode| [(mode, true), (mode, false)]) {
             let texture =
-                Texture::of_array(&line, &options(mode, FilterMode::Point, is_normalized)).expect("it is read");
+                Texture::from_array(&line, &options(mode, FilterMode::Point, is_normalized)).expect("it is read");
             let scale = if is_normalized { 8.0 } else { 1.0 };
             let at: Vec<f32> = places.iter().map(|place| place / scale).collect();
             let expected = places.iter().map(|place| {
@@ -96,10 +96,10 @@ fn elements_of_a_line_are_blended_by_their_distance() {
     let elements: Vec<f32> = (0..8).map(|x| (x * x) as f32).collect();
     let places: Vec<f32> = (-160..320).map(|step| step as f32 / 16.0).collect();
     on_driver(|test| {
-        let line = array(&test.stream(), ArrayShape::line(8), &elements);
+        let line = array(&test.stream(), ArrayShape::new_1d(8), &elements);
         for (mode, is_normalized) in MODES.into_iter().flat_map(|mode| [(mode, true), (mode, false)]) {
             let options = options(mode, FilterMode::Linear, is_normalized);
-            let texture = Texture::of_array(&line, &options).expect("it is read");
+            let texture = Texture::from_array(&line, &options).expect("it is read");
             let scale = if is_normalized { 8.0 } else { 1.0 };
             let at: Vec<f32> = places.iter().map(|place| place / scale).collect();
             let element = |index| folded(mode, is_normalized, index, 8).map_or(-1.0, |place| elements[place]);
@@ -122,14 +122,15 @@ fn elements_of_planes_and_volumes_are_blended_in_each_direction() {
         let options = options(AddressMode::Clamp, FilterMode::Linear, false);
         // A sum of the coordinates is blended to itself between the centres.
         let plane: Vec<f32> = (0..8 * 6).map(|at| (at % 8 + 10 * (at / 8)) as f32).collect();
-        let plane = Texture::of_array(&array(&stream, ArrayShape::plane(8, 6), &plane), &options).expect("it is read");
+        let plane =
+            Texture::from_array(&array(&stream, ArrayShape::new_2d(8, 6), &plane), &options).expect("it is read");
         let at: Vec<[f32; 2]> =
             (0..50).map(|step| [0.5 + (step % 10) as f32 * 0.75, 0.5 + (step / 10) as f32 * 1.125]).collect();
         let expected: Vec<f32> = at.iter().map(|[x, y]| x - 0.5 + 10.0 * (y - 0.5)).collect();
         assert_near(&read(test, "read_plane", &plane, at.as_flattened(), (2, 1)), &expected, 0.1);
         let volume: Vec<f32> = (0..4 * 4 * 4).map(|at| (at % 4 + 4 * (at / 4 % 4) + 16 * (at / 16)) as f32).collect();
         let volume =
-            Texture::of_array(&array(&stream, ArrayShape::volume(4, 4, 4), &volume), &options).expect("it is read");
+            Texture::from_array(&array(&stream, ArrayShape::new_3d(4, 4, 4), &volume), &options).expect("it is read");
         let at: Vec<[f32; 3]> = (0..64_u8)
             .map(|step| [step % 4, step / 4 % 4, step / 16].map(|place| 0.5 + f32::from(place) * 0.875))
             .collect();
@@ -143,12 +144,12 @@ fn bytes_are_read_as_fractions_and_in_srgb_as_brightness() {
     let colors: Vec<[u8; 4]> = (0..64).map(|step| [4 * step, 255 - 4 * step, 128, step]).collect();
     let at: Vec<f32> = (0..64_u8).flat_map(|step| [f32::from(step % 8) + 0.5, f32::from(step / 8) + 0.5]).collect();
     on_driver(|test| {
-        let plane = array(&test.stream(), ArrayShape::plane(8, 8), &colors);
+        let plane = array(&test.stream(), ArrayShape::new_2d(8, 8), &colors);
         let point = options(AddressMode::Clamp, FilterMode::Point, false);
-        let texture = Texture::of_array(&plane, &point).expect("it is read");
+        let texture = Texture::from_array(&plane, &point).expect("it is read");
         let fractions: Vec<f32> = colors.iter().flatten().map(|byte| f32::from(*byte) / 255.0).collect();
         assert_near(&read(test, "read_colors", &texture, &at, (2, 4)), &fractions, 1e-6);
-        let texture = Texture::of_array(&plane, &point.with_flags(TextureFlags::SRGB)).expect("it is read");
+        let texture = Texture::from_array(&plane, &point.with_flags(TextureFlags::SRGB)).expect("it is read");
         let brightness = |(index, value): (usize, &f32)| match value {
             alpha if index % 4 == 3 => *alpha,
             dark if *dark <= 0.04045 => dark / 12.92,
@@ -166,9 +167,9 @@ fn whole_numbers_are_read_as_they_are_where_the_texture_says_so() {
     let pairs: Vec<[u16; 2]> = (0..16).map(|step| [step * 4000, 65_535 - step]).collect();
     on_driver(|test| {
         let stream = test.stream();
-        let plane = array(&stream, ArrayShape::plane(4, 4), &pairs);
+        let plane = array(&stream, ArrayShape::new_2d(4, 4), &pairs);
         let options = options(AddressMode::Clamp, FilterMode::Point, false).with_flags(TextureFlags::READ_AS_INTEGER);
-        let texture = Texture::of_array(&plane, &options).expect("it is read");
+        let texture = Texture::from_array(&plane, &options).expect("it is read");
         let at: Vec<f32> = (0..16_u8).flat_map(|step| [f32::from(step % 4) + 0.5, f32::from(step / 4) + 0.5]).collect();
         let places = buffer(&stream, &at);
         let mut out = DeviceBuffer::<u32>::zeroed(&stream, 32).expect("memory suffices");
@@ -185,12 +186,13 @@ fn layers_are_read_apart_and_the_layer_is_clamped() {
         let stream = test.stream();
         let options = options(AddressMode::Clamp, FilterMode::Point, false);
         let lines: Vec<f32> = (0..12_u8).map(f32::from).collect();
-        let lines = Texture::of_array(&array(&stream, ArrayShape::lines(4, 3), &lines), &options).expect("it is read");
+        let lines =
+            Texture::from_array(&array(&stream, ArrayShape::layered_1d(4, 3), &lines), &options).expect("it is read");
         let found = read(test, "read_line_of_layer", &lines, &[1.5, 0.0, 1.5, 2.0, 9.0, 1.0, 0.5, 7.0], (2, 1));
         assert_eq!(found, [1.0, 9.0, 7.0, 8.0]);
         let planes: Vec<f32> = (0..24_u8).map(f32::from).collect();
-        let planes =
-            Texture::of_array(&array(&stream, ArrayShape::planes(4, 2, 3), &planes), &options).expect("it is read");
+        let planes = Texture::from_array(&array(&stream, ArrayShape::layered_2d(4, 2, 3), &planes), &options)
+            .expect("it is read");
         let found = read(test, "read_layer", &planes, &[1.5, 1.5, 0.0, 3.5, 0.5, 2.0, 0.5, 0.5, 1.0], (3, 1));
         assert_eq!(found, [5.0, 19.0, 8.0]);
     });
@@ -204,7 +206,7 @@ fn direction_into_a_cube_reads_the_face_that_it_points_to() {
     on_driver(|test| {
         let stream = test.stream();
         let faces: Vec<f32> = (0..6).flat_map(face).collect();
-        let cube = Texture::of_array(&array(&stream, ArrayShape::cube(2), &faces), &options).expect("it is read");
+        let cube = Texture::from_array(&array(&stream, ArrayShape::cubemap(2), &faces), &options).expect("it is read");
         let directions = [
             [1.0, 0.4, 0.3],
             [-1.0, -0.4, 0.3],
@@ -216,7 +218,8 @@ fn direction_into_a_cube_reads_the_face_that_it_points_to() {
         let found = read(test, "read_cube", &cube, directions.as_flattened(), (3, 1));
         assert_eq!(found, [0.25, 1.0, 2.25, 3.0, 4.25, 5.0]);
         let faces: Vec<f32> = (0..12).flat_map(face).collect();
-        let cubes = Texture::of_array(&array(&stream, ArrayShape::cubes(2, 2), &faces), &options).expect("it is read");
+        let cubes = Texture::from_array(&array(&stream, ArrayShape::layered_cubemap(2, 2), &faces), &options)
+            .expect("it is read");
         let found = read(test, "read_cube_of_layer", &cubes, &[1.0, 0.4, 0.3, 0.0, 0.1, -0.5, -3.0, 1.0], (4, 1));
         assert_eq!(found, [0.25, 11.0]);
     });
@@ -227,7 +230,7 @@ fn level_is_the_one_that_is_asked_for_or_a_blend_of_two() {
     on_driver(|test| {
         let stream = test.stream();
         let flags = ArrayFlags::empty();
-        let levels = MipmappedArray::<f32>::new(&stream, ArrayShape::plane(8, 8), 4, flags).expect("memory suffices");
+        let levels = MipmappedArray::<f32>::new(&stream, ArrayShape::new_2d(8, 8), 4, flags).expect("memory suffices");
         for level in 0..4_u8 {
             let array = levels.level(level.into()).expect("the level is there");
             let elements = vec![10.0 * f32::from(level); array.len()];
@@ -237,7 +240,7 @@ fn level_is_the_one_that_is_asked_for_or_a_blend_of_two() {
         let at = [0.3, 0.6, 0.0, 0.3, 0.6, 1.25, 0.3, 0.6, 2.75, 0.3, 0.6, 9.0, 0.3, 0.6, -1.0];
         let texture = |filter, most| {
             let options = options(AddressMode::Clamp, FilterMode::Point, true).with_mipmaps(filter, 0.0, most);
-            Texture::of_mipmapped(&levels, &options, None).expect("the levels can be read")
+            Texture::from_mipmapped_array(&levels, &options, None).expect("the levels can be read")
         };
         let nearest = read(test, "read_level", &texture(FilterMode::Point, 3.0), &at, (3, 1));
         assert_eq!(nearest, [0.0, 10.0, 30.0, 30.0, 0.0]);
@@ -257,9 +260,9 @@ fn four_elements_are_gathered_against_the_clock() {
     on_driver(|test| {
         let elements: Vec<f32> = (0..16_u8).map(f32::from).collect();
         let stream = test.stream();
-        let plane = Array::from_slice(&stream, ArrayShape::plane(4, 4), ArrayFlags::GATHER, &elements);
+        let plane = Array::from_slice(&stream, &elements, ArrayShape::new_2d(4, 4), ArrayFlags::GATHER);
         let options = options(AddressMode::Clamp, FilterMode::Point, false);
-        let texture = Texture::of_array(&Arc::new(plane.expect("memory suffices")), &options).expect("it is read");
+        let texture = Texture::from_array(&Arc::new(plane.expect("memory suffices")), &options).expect("it is read");
         let found = read(test, "gather", &texture, &[2.0, 1.0, 0.0, 2.0], (2, 4));
         assert_eq!(found, [5.0, 6.0, 2.0, 1.0, 8.0, 8.0, 4.0, 4.0]);
     });
@@ -270,7 +273,7 @@ fn buffer_is_fetched_by_whole_numbers_and_zero_beyond_its_end() {
     on_driver(|test| {
         let stream = test.stream();
         let elements: Vec<u32> = (0..128).map(|at| at * at).collect();
-        let texture = Texture::of_buffer(&Arc::new(buffer(&stream, &elements)), &TextureOptions::new());
+        let texture = Texture::from_buffer(&Arc::new(buffer(&stream, &elements)), &TextureOptions::new());
         let texture = texture.expect("the buffer can be read");
         let places = buffer(&stream, &[0_i32, 5, 127, 128, -1]);
         let mut out = DeviceBuffer::<u32>::zeroed(&stream, 5).expect("memory suffices");
@@ -284,9 +287,9 @@ fn buffer_is_fetched_by_whole_numbers_and_zero_beyond_its_end() {
 fn kernel_learns_the_sizes_of_a_texture_and_of_a_surface() {
     on_driver(|test| {
         let stream = test.stream();
-        let plane = array(&stream, ArrayShape::plane(6, 5), &[0.0_f32; 30]);
-        let texture = Texture::of_array(&plane, &TextureOptions::new()).expect("it is read");
-        let written = Array::from_slice(&stream, ArrayShape::plane(3, 7), ArrayFlags::SURFACE, &[0.0_f32; 21]);
+        let plane = array(&stream, ArrayShape::new_2d(6, 5), &[0.0_f32; 30]);
+        let texture = Texture::from_array(&plane, &TextureOptions::new()).expect("it is read");
+        let written = Array::from_slice(&stream, &[0.0_f32; 21], ArrayShape::new_2d(3, 7), ArrayFlags::SURFACE);
         let surface = curium_memory::Surface::new(&Arc::new(written.expect("memory suffices"))).expect("it is written");
         let mut out = DeviceBuffer::<u32>::zeroed(&stream, 4).expect("memory suffices");
         launch!(test, &stream, TEXTURE::"sizes", (TextureObject, SurfaceObject, &mut [u32]), LaunchConfig::new(1, 1),

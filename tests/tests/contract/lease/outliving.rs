@@ -28,8 +28,8 @@ fn kernel<S: Signature>(test: &TestDriver, ptx: &str, name: &str) -> SafeKernel<
 fn others(test: &TestDriver) -> (Vec<DeviceBuffer<u32>>, Vec<Array<u32>>) {
     let stream = test.stream();
     let buffers = (0..16).map(|value| buffer(&stream, 100 + value)).collect();
-    let shape = ArrayShape::line(LEN);
-    let array = |_| Array::from_slice(&stream, shape, ArrayFlags::SURFACE, &[77; LEN]).expect("memory suffices");
+    let shape = ArrayShape::new_1d(LEN);
+    let array = |_| Array::from_slice(&stream, &[77; LEN], shape, ArrayFlags::SURFACE).expect("memory suffices");
     (buffers, (0..4).map(array).collect())
 }
 
@@ -90,14 +90,16 @@ fn array_and_surface_outlive_their_owners() {
         let mut executable = {
             let stream = test.stream();
             let start = DeviceBuffer::from_slice(&stream, &[5_u32; LEN]).expect("memory suffices");
-            let line = Array::new(&stream, ArrayShape::line(LEN), ArrayFlags::SURFACE).expect("memory suffices");
+            let line = Array::new(&stream, ArrayShape::new_1d(LEN), ArrayFlags::SURFACE).expect("memory suffices");
             let line = Arc::new(line);
             let surface = Surface::new(&line).expect("the array can be written");
             let executable = captured(test, |scope| {
-                let (extent, pitch) = (Extent::plane(LEN, 1), Pitch::rows::<u32>(LEN));
-                CopyBatch::new().copy_to_array(&line, [0; 3], start.as_slice().grid(extent, pitch)?)?.enqueue(scope)?;
+                let (extent, pitch) = (Extent::new_2d(LEN, 1), Pitch::from_row_len::<u32>(LEN));
+                CopyBatch::new()
+                    .copy_to_array(&line, [0; 3], start.as_slice().pitched(extent, pitch)?)?
+                    .enqueue(scope)?;
                 add.launch(scope, LaunchConfig::for_elements(8), (&surface, 8, 8))?;
-                let to = result.as_slice_mut().grid(extent, pitch)?;
+                let to = result.as_slice_mut().pitched(extent, pitch)?;
                 CopyBatch::new().copy_from_array(to, &line, [0; 3])?.enqueue(scope)
             });
             let (surface, error) = surface.close().expect_err("the graph uses it").into_parts();
@@ -121,12 +123,13 @@ fn textures_of_arrays_and_buffers_outlive_their_owners() {
         let mut sampled = DeviceBuffer::<f32>::zeroed(&own, 4).expect("memory suffices");
         let mut executable = {
             let stream = test.stream();
-            let line = Array::from_slice(&stream, ArrayShape::line(4), ArrayFlags::empty(), &[1.0_f32, 2.0, 4.0, 8.0]);
-            let line = Texture::of_array(&Arc::new(line.expect("memory suffices")), &TextureOptions::new());
+            let line =
+                Array::from_slice(&stream, &[1.0_f32, 2.0, 4.0, 8.0], ArrayShape::new_1d(4), ArrayFlags::empty());
+            let line = Texture::from_array(&Arc::new(line.expect("memory suffices")), &TextureOptions::new());
             let line = line.expect("the array can be read");
             let elements: Vec<u32> = (0..4096).map(|at| at * 3).collect();
             let elements = DeviceBuffer::from_slice(&stream, &elements).expect("memory suffices");
-            let elements = Texture::of_buffer(&Arc::new(elements), &TextureOptions::new()).expect("it can be read");
+            let elements = Texture::from_buffer(&Arc::new(elements), &TextureOptions::new()).expect("it can be read");
             let at = DeviceBuffer::from_slice(&stream, &[0.5_f32, 1.5, 2.5, 3.5]).expect("memory suffices");
             let indices = DeviceBuffer::from_slice(&stream, &[7_i32, 5, 3, 1]).expect("memory suffices");
             captured(test, |scope| {
@@ -148,8 +151,8 @@ fn pools_outlive_their_owners_with_the_buffers_of_them() {
             let pool = MemoryPool::new(&test.device()).expect("the device has pools");
             let caching = CachingResource::with_options(&test.context(), &CachingOptions::new().with_cache(true));
             let private = caching.and_then(|caching| caching.private_pool()).expect("a resource can be made");
-            let x = DeviceBuffer::from_slice_in(pool, &stream, &[6_u32; LEN]).expect("memory suffices");
-            let y = DeviceBuffer::from_slice_in(private, &stream, &[7_u32; LEN]).expect("memory suffices");
+            let x = DeviceBuffer::from_slice_in(&stream, &[6_u32; LEN], pool).expect("memory suffices");
+            let y = DeviceBuffer::from_slice_in(&stream, &[7_u32; LEN], private).expect("memory suffices");
             captured(test, |scope| {
                 result.slice_mut(..LEN / 2)?.copy_from_device_on(scope, &x.slice(..LEN / 2)?)?;
                 result.slice_mut(LEN / 2..)?.copy_from_device_on(scope, &y.slice(LEN / 2..)?)

@@ -5,14 +5,14 @@ use std::sync::Arc;
 use curium_driver::{Graph, Result};
 use curium_memory::copy::CopyBatch;
 use curium_memory::{
-    Array, ArrayFlags, ArrayRegion, ArrayShape, DeviceBuffer, Extent, MipmappedArray, Pitch, Surface, SurfaceObject,
-    Texture, TextureObject, TextureOptions, TexturePlane,
+    Array, ArrayFlags, ArrayRegion, ArrayShape, DeviceBuffer, Extent, MipmappedArray, Pitch, Pitch2d, Surface,
+    SurfaceObject, Texture, TextureObject, TextureOptions,
 };
 
 use super::memory::pass;
 use super::{Fixture, LEN, Operation, boxed, made};
 
-const SHAPE: ArrayShape = ArrayShape::plane(4, LEN / 4);
+const SHAPE: ArrayShape = ArrayShape::new_2d(4, LEN / 4);
 
 pub(super) const OPERATIONS: &[Operation] = &[
     ("Array::new", |fixture| made(array(fixture)?)),
@@ -25,7 +25,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
         keep(fixture, |array, fixture| array.copy_to_device(ArrayRegion::whole(SHAPE), &mut fixture.target))
     }),
     ("Array::from_slice", |fixture| {
-        made(Array::from_slice(&fixture.stream, SHAPE, ArrayFlags::empty(), &[1_u32; LEN])?)
+        made(Array::from_slice(&fixture.stream, &[1_u32; LEN], SHAPE, ArrayFlags::empty())?)
     }),
     ("Array::copy_to_slice", |fixture| keep(fixture, |array, _| array.copy_to_slice(&mut [0; LEN]))),
     ("Array::copy_region_from_slice", |fixture| {
@@ -42,9 +42,9 @@ pub(super) const OPERATIONS: &[Operation] = &[
     }),
     ("CopyBatch::copy_to_array and CopyBatch::copy_from_array", |fixture| {
         let array = array(fixture)?;
-        let (extent, pitch) = (Extent::plane(2, 1), Pitch::rows::<u32>(2));
-        let from = fixture.buffer.as_slice().grid(extent, pitch)?;
-        let to = fixture.target.as_slice_mut().grid(extent, pitch)?;
+        let (extent, pitch) = (Extent::new_2d(2, 1), Pitch::from_row_len::<u32>(2));
+        let from = fixture.buffer.as_slice().pitched(extent, pitch)?;
+        let to = fixture.target.as_slice_mut().pitched(extent, pitch)?;
         let batch = CopyBatch::new().copy_to_array(&array, [0; 3], from)?.copy_from_array(to, &array, [2, 0, 0])?;
         batch.enqueue(&fixture.stream)?;
         made(array)
@@ -53,17 +53,17 @@ pub(super) const OPERATIONS: &[Operation] = &[
     ("MipmappedArray::new", |fixture| made(levels(fixture)?)),
     ("MipmappedArray::level", |fixture| made(levels(fixture)?.level(1)?)),
     ("MipmappedArray::close", |fixture| levels(fixture)?.close().map_err(|returned| returned.error).map(boxed)),
-    ("Texture::of_array", |fixture| made(texture(fixture)?)),
-    ("Texture::of_mipmapped", |fixture| {
-        made(Texture::of_mipmapped(&Arc::new(levels(fixture)?), &TextureOptions::new(), None)?)
+    ("Texture::from_array", |fixture| made(texture(fixture)?)),
+    ("Texture::from_mipmapped_array", |fixture| {
+        made(Texture::from_mipmapped_array(&Arc::new(levels(fixture)?), &TextureOptions::new(), None)?)
     }),
-    ("Texture::of_array_view", |fixture| {
-        made(Texture::of_array_view(&Arc::new(array(fixture)?), &TextureOptions::new(), None)?)
+    ("Texture::from_array_with_view", |fixture| {
+        made(Texture::from_array_with_view(&Arc::new(array(fixture)?), &TextureOptions::new(), None)?)
     }),
-    ("Texture::of_buffer", |fixture| made(Texture::of_buffer(&buffer(fixture)?, &TextureOptions::new())?)),
-    ("Texture::of_plane", |fixture| {
-        let plane = TexturePlane { width: 4, height: 2, pitch_bytes: 512 };
-        made(Texture::of_plane(&buffer(fixture)?, plane, &TextureOptions::new())?)
+    ("Texture::from_buffer", |fixture| made(Texture::from_buffer(&buffer(fixture)?, &TextureOptions::new())?)),
+    ("Texture::from_pitch2d", |fixture| {
+        let plane = Pitch2d { width: 4, height: 2, pitch_bytes: 512 };
+        made(Texture::from_pitch2d(&buffer(fixture)?, plane, &TextureOptions::new())?)
     }),
     ("Texture::options", |fixture| {
         let texture = texture(fixture)?;
@@ -82,7 +82,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
     }),
     ("Texture::bind and Surface::bind, in a capture", |fixture| {
         let array = Arc::new(array(fixture)?);
-        let (texture, surface) = (Texture::of_array(&array, &TextureOptions::new())?, Surface::new(&array)?);
+        let (texture, surface) = (Texture::from_array(&array, &TextureOptions::new())?, Surface::new(&array)?);
         made(Graph::capture(&fixture.context, |scope| {
             pass::<TextureObject>(scope, &texture).map(drop)?;
             pass::<SurfaceObject>(scope, &surface).map(drop)
@@ -90,7 +90,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
     }),
     ("Texture::close", |fixture| {
         let array = Arc::new(array(fixture)?);
-        let texture = Texture::of_array(&array, &TextureOptions::new())?;
+        let texture = Texture::from_array(&array, &TextureOptions::new())?;
         texture.close()?;
         made(array)
     }),
@@ -114,7 +114,7 @@ fn keep(fixture: &mut Fixture, operation: impl FnOnce(&Array<u32>, &mut Fixture)
 }
 
 fn levels(fixture: &Fixture) -> Result<MipmappedArray<u32>> {
-    MipmappedArray::new(&fixture.stream, ArrayShape::plane(4, 4), 2, ArrayFlags::empty())
+    MipmappedArray::new(&fixture.stream, ArrayShape::new_2d(4, 4), 2, ArrayFlags::empty())
 }
 
 fn buffer(fixture: &Fixture) -> Result<Arc<DeviceBuffer<u32>>> {
@@ -122,5 +122,5 @@ fn buffer(fixture: &Fixture) -> Result<Arc<DeviceBuffer<u32>>> {
 }
 
 fn texture(fixture: &Fixture) -> Result<Texture<u32>> {
-    Texture::of_array(&Arc::new(array(fixture)?), &TextureOptions::new())
+    Texture::from_array(&Arc::new(array(fixture)?), &TextureOptions::new())
 }

@@ -91,16 +91,14 @@ pub(super) const OPERATIONS: &[Operation] = &[
         stream.synchronize()?;
         made(replays)
     }),
-    ("MappedBuffer::view", |fixture| {
+    ("MappedBuffer::host_view", |fixture| {
         let executable = captured(fixture)?;
-        fixture.kinds.mapped_mut().view().map(drop)?;
+        fixture.kinds.mapped_mut().host_view().map(drop)?;
         made(executable)
     }),
-    ("MappedBuffer::view_mut", |fixture| {
+    ("MappedBuffer::host_view_mut", |fixture| {
         let executable = captured(fixture)?;
-        fixture.kinds.mapped_mut().view_mut().map(drop)?;
+        fixture.kinds.mapped_mut().host_view_mut().map(drop)?;
         made(executable)
     }),
-    ("UnifiedBuffer::view", |fixture| made(fixture.kinds.unified_mut().view().map(drop)?)),
-    ("UnifiedBuffer::view_mut", |fixture| made(fixture.kinds.unified_mut().view_mut().map(drop)?)),
 ];

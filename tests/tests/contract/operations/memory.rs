@@ -1,14 +1,12 @@
 //! The operations on views, on memory of all kinds, and copies in all forms.
 
-use std::mem::MaybeUninit;
-
 use curium_driver::hazard::AccessGuard;
 use curium_driver::{Argument, AttachMode, DevicePointer, Parameter, Result, Stream};
 use curium_memory::copy::{self, CopyBatch, CopyOptions};
 use curium_memory::{
-    DeviceBox, DeviceBuffer, Extent, Grid, HostGrid, HostGridMut, MappedBuffer, MemoryAdvice, MemoryLocation,
-    PinnedBuffer, PinnedFlags, Pitch, PitchedBuffer, PointerInfo, PointerSharing, RegisterFlags, Registered,
-    RegisteredRef, StreamOrdered, UnifiedBox, UnifiedBuffer, address_range, set_synchronous_copies, unified,
+    DeviceBox, DeviceBuffer, Extent, HostPitchedSlice, HostPitchedSliceMut, MappedBuffer, MemoryAdvice, MemoryLocation,
+    PinnedBuffer, PinnedFlags, Pitch, PitchedBuffer, PitchedSlice, PointerInfo, PointerSharing, RegisterFlags,
+    Registered, RegisteredRef, StreamOrdered, UnifiedBuffer, address_range, set_sync_memops, unified,
 };
 
 use super::{Fixture, LEN, Made, Operation, boxed, made};
@@ -19,7 +17,6 @@ pub(crate) struct Kinds {
     unified: UnifiedBuffer<u32>,
     rows: PitchedBuffer<u32>,
     value: DeviceBox<u32>,
-    shared: UnifiedBox<u32>,
 }
 
 impl Kinds {
@@ -29,7 +26,6 @@ impl Kinds {
             unified: UnifiedBuffer::zeroed(stream, LEN)?,
             rows: PitchedBuffer::zeroed(stream, 4, 4)?,
             value: DeviceBox::new(stream, 1)?,
-            shared: UnifiedBox::new(stream, 1)?,
         })
     }
 }
@@ -44,7 +40,7 @@ impl Kinds {
     }
 }
 
-const SQUARE: Extent = Extent::plane(4, 4);
+const SQUARE: Extent = Extent::new_2d(4, 4);
 const TIGHT: Pitch = Pitch::tight::<u32>(SQUARE);
 
 fn pinned(fixture: &Fixture) -> Result<PinnedBuffer<u32>> {
@@ -61,31 +57,33 @@ pub(super) fn pass<P: Parameter>(stream: &Stream, mut argument: impl Argument<P>
     made(())
 }
 
-fn square(fixture: &Fixture) -> Result<Grid<'_, u32>> {
-    fixture.buffer.as_slice().grid(SQUARE, TIGHT)
+fn square(fixture: &Fixture) -> Result<PitchedSlice<'_, u32>> {
+    fixture.buffer.as_slice().pitched(SQUARE, TIGHT)
 }
 
 pub(super) const OPERATIONS: &[Operation] = &[
-    ("DeviceBuffer::filled", |fixture| made(DeviceBuffer::filled(&fixture.stream, 3_u32, LEN)?)),
-    ("DeviceBuffer::uninit_in", |fixture| made(DeviceBuffer::<u32>::uninit_in(StreamOrdered, &fixture.stream, LEN)?)),
-    ("DeviceBuffer::zeroed_in", |fixture| made(DeviceBuffer::<u32>::zeroed_in(StreamOrdered, &fixture.stream, LEN)?)),
+    ("DeviceBuffer::filled", |fixture| made(DeviceBuffer::filled(&fixture.stream, LEN, 3_u32)?)),
+    ("DeviceBuffer::uninit_in", |fixture| made(DeviceBuffer::<u32>::uninit_in(&fixture.stream, LEN, StreamOrdered)?)),
+    ("DeviceBuffer::zeroed_in", |fixture| made(DeviceBuffer::<u32>::zeroed_in(&fixture.stream, LEN, StreamOrdered)?)),
     ("DeviceBuffer::filled_in", |fixture| {
-        made(DeviceBuffer::filled_in(StreamOrdered, &fixture.stream, 0x0001_0002_0003_u64, LEN)?)
+        made(DeviceBuffer::filled_in(&fixture.stream, LEN, 0x0001_0002_0003_u64, StreamOrdered)?)
     }),
     ("DeviceBuffer::from_slice_in", |fixture| {
-        made(DeviceBuffer::from_slice_in(StreamOrdered, &fixture.stream, &[1_u8; LEN])?)
+        made(DeviceBuffer::from_slice_in(&fixture.stream, &[1_u8; LEN], StreamOrdered)?)
     }),
-    ("DeviceBuffer::places_in", |fixture| {
-        made(DeviceBuffer::<MaybeUninit<bool>>::places_in(StreamOrdered, &fixture.stream, LEN)?)
+    ("DeviceBuffer::maybe_uninit", |fixture| made(DeviceBuffer::<bool>::maybe_uninit(&fixture.stream, LEN)?)),
+    ("DeviceBuffer::try_clone", |fixture| made(fixture.buffer.try_clone()?)),
+    ("DeviceBuffer::maybe_uninit_in", |fixture| {
+        made(DeviceBuffer::<bool>::maybe_uninit_in(&fixture.stream, LEN, StreamOrdered)?)
     }),
     ("DeviceBuffer::into_raw and DeviceBuffer::from_raw", |fixture| {
         let buffer = DeviceBuffer::<u32>::zeroed(&fixture.stream, LEN)?;
         let (pointer, resource) = buffer.into_raw()?;
         // SAFETY: the memory came from this resource with this length, and nobody else has it.
-        made(unsafe { DeviceBuffer::from_raw(resource, &fixture.stream, pointer, LEN) }?)
+        made(unsafe { DeviceBuffer::from_raw(&fixture.stream, pointer, LEN, resource) }?)
     }),
     ("DeviceBox::new", |fixture| made(DeviceBox::new(&fixture.stream, 1_u32)?)),
-    ("DeviceBox::new_in", |fixture| made(DeviceBox::new_in(StreamOrdered, &fixture.stream, 1_u32)?)),
+    ("DeviceBox::new_in", |fixture| made(DeviceBox::new_in(&fixture.stream, 1_u32, StreamOrdered)?)),
     ("DeviceBox::zeroed", |fixture| made(DeviceBox::<u32>::zeroed(&fixture.stream)?)),
     ("DeviceBox::get", |fixture| made(fixture.kinds.value.get()?)),
     ("DeviceBox::set", |fixture| made(fixture.kinds.value.set(2)?)),
@@ -118,30 +116,30 @@ pub(super) const OPERATIONS: &[Operation] = &[
     ("DeviceSliceMut::bind and DeviceSliceMut::launched", |fixture| {
         pass::<&mut [u32]>(&fixture.other, fixture.buffer.as_slice_mut())
     }),
-    ("Grid::copy_to_host", |fixture| {
+    ("PitchedSlice::copy_to_host", |fixture| {
         let mut values = [0; LEN];
-        made(square(fixture)?.copy_to_host(&mut HostGridMut::new(&mut values, SQUARE, TIGHT)?)?)
+        made(square(fixture)?.copy_to_host(&mut HostPitchedSliceMut::new(&mut values, SQUARE, TIGHT)?)?)
     }),
-    ("GridMut::copy_from", |fixture| {
-        let mut target = fixture.target.as_slice_mut().grid(SQUARE, TIGHT)?;
-        made(target.copy_from(&fixture.buffer.as_slice().grid(SQUARE, TIGHT)?)?)
+    ("PitchedSliceMut::copy_from", |fixture| {
+        let mut target = fixture.target.as_slice_mut().pitched(SQUARE, TIGHT)?;
+        made(target.copy_from(&fixture.buffer.as_slice().pitched(SQUARE, TIGHT)?)?)
     }),
-    ("GridMut::copy_from_on", |fixture| {
-        let extent = Extent::volume(2, 2, 2);
+    ("PitchedSliceMut::copy_from_on", |fixture| {
+        let extent = Extent::new_3d(2, 2, 2);
         let pitch = Pitch::tight::<u32>(extent);
-        let mut target = fixture.target.as_slice_mut().grid(extent, pitch)?;
-        made(target.copy_from_on(&fixture.stream, &fixture.buffer.as_slice().grid(extent, pitch)?)?)
+        let mut target = fixture.target.as_slice_mut().pitched(extent, pitch)?;
+        made(target.copy_from_on(&fixture.stream, &fixture.buffer.as_slice().pitched(extent, pitch)?)?)
     }),
-    ("GridMut::copy_from_with", |fixture| {
+    ("PitchedSliceMut::copy_from_with", |fixture| {
         let options = CopyOptions::new().with_prefer_overlap(true);
-        let mut target = fixture.target.as_slice_mut().grid(SQUARE, TIGHT)?;
-        made(target.copy_from_with(&fixture.stream, &fixture.buffer.as_slice().grid(SQUARE, TIGHT)?, options)?)
+        let mut target = fixture.target.as_slice_mut().pitched(SQUARE, TIGHT)?;
+        made(target.copy_from_with(&fixture.stream, &fixture.buffer.as_slice().pitched(SQUARE, TIGHT)?, options)?)
     }),
-    ("GridMut::copy_from_host", |fixture| {
-        let mut target = fixture.target.as_slice_mut().grid(SQUARE, TIGHT)?;
-        made(target.copy_from_host(&HostGrid::new(&[1; LEN], SQUARE, TIGHT)?)?)
+    ("PitchedSliceMut::copy_from_host", |fixture| {
+        let mut target = fixture.target.as_slice_mut().pitched(SQUARE, TIGHT)?;
+        made(target.copy_from_host(&HostPitchedSlice::new(&[1; LEN], SQUARE, TIGHT)?)?)
     }),
-    ("GridMut::fill", |fixture| made(fixture.target.as_slice_mut().grid(SQUARE, TIGHT)?.fill(4)?)),
+    ("PitchedSliceMut::fill", |fixture| made(fixture.target.as_slice_mut().pitched(SQUARE, TIGHT)?.fill(4)?)),
     ("pending::upload", |fixture| {
         let pinned = pinned(fixture)?;
         copy::upload(&fixture.other, pinned, &mut fixture.buffer).map_err(|returned| returned.error).map(boxed)
@@ -159,15 +157,15 @@ pub(super) const OPERATIONS: &[Operation] = &[
     }),
     ("CopyBatch::enqueue", |fixture| {
         let (low, high) = fixture.target.as_slice_mut().split_at(LEN / 2)?;
-        let (extent, pitch) = (Extent::plane(2, 2), Pitch::rows::<u32>(3));
+        let (extent, pitch) = (Extent::new_2d(2, 2), Pitch::from_row_len::<u32>(3));
         let batch = CopyBatch::new().copy(low, fixture.buffer.slice(..LEN / 2)?)?;
-        let batch = batch.copy_grid(high.grid(extent, pitch)?, fixture.buffer.as_slice().grid(extent, pitch)?)?;
+        let batch =
+            batch.copy_pitched(high.pitched(extent, pitch)?, fixture.buffer.as_slice().pitched(extent, pitch)?)?;
         made(batch.enqueue(&fixture.stream)?)
     }),
     ("MappedBuffer::zeroed", |fixture| made(MappedBuffer::<u32>::zeroed(&fixture.stream, LEN)?)),
+    ("MappedBuffer::filled", |fixture| made(MappedBuffer::filled(&fixture.stream, LEN, 7_u32)?)),
     ("MappedBuffer::from_slice", |fixture| made(MappedBuffer::from_slice(&fixture.stream, &[1_u32; LEN])?)),
-    ("MappedBuffer::host", |fixture| made(fixture.kinds.mapped.host()?.len())),
-    ("MappedBuffer::host_mut", |fixture| made(fixture.kinds.mapped.host_mut()?.len())),
     ("MappedBuffer::bind", |fixture| pass::<&mut [u32]>(&fixture.other, &mut fixture.kinds.mapped)),
     ("Registered::new and Registered::device_pointer and Registered::close", |fixture| {
         let mut values = [1_u32; LEN];
@@ -184,10 +182,12 @@ pub(super) const OPERATIONS: &[Operation] = &[
         registered.close().map_err(|returned| returned.error).map(boxed)
     }),
     ("UnifiedBuffer::zeroed", |fixture| made(UnifiedBuffer::<u32>::zeroed(&fixture.stream, LEN)?)),
+    ("UnifiedBuffer::filled", |fixture| made(UnifiedBuffer::filled(&fixture.stream, LEN, 7_u32)?)),
+    ("UnifiedBuffer::try_clone", |fixture| made(fixture.kinds.unified.try_clone()?)),
     ("UnifiedBuffer::uninit", |fixture| made(UnifiedBuffer::<u32>::uninit(&fixture.stream, LEN)?)),
     ("UnifiedBuffer::from_slice", |fixture| made(UnifiedBuffer::from_slice(&fixture.stream, &[1_u32; LEN])?)),
-    ("UnifiedBuffer::host", |fixture| made(fixture.kinds.unified.host()?.len())),
-    ("UnifiedBuffer::host_mut", |fixture| made(fixture.kinds.unified.host_mut()?.len())),
+    ("UnifiedBuffer::host_view", |fixture| made(fixture.kinds.unified.host_view()?.len())),
+    ("UnifiedBuffer::host_view_mut", |fixture| made(fixture.kinds.unified.host_view_mut()?.len())),
     ("UnifiedBuffer::bind", |fixture| pass::<&mut [u32]>(&fixture.other, &mut fixture.kinds.unified)),
     ("UnifiedBuffer::attach", |fixture| {
         // SAFETY: everybody may use the memory, as before.
@@ -212,14 +212,10 @@ pub(super) const OPERATIONS: &[Operation] = &[
         let ranges = &mut [(fixture.kinds.unified.as_slice_mut(), location)];
         made(unified::discard_and_prefetch(&fixture.stream, ranges)?)
     }),
-    ("UnifiedBox::new", |fixture| made(UnifiedBox::new(&fixture.stream, 1_u32)?)),
-    ("UnifiedBox::host", |fixture| made(*fixture.kinds.shared.host()?)),
-    ("UnifiedBox::host_mut", |fixture| made(*fixture.kinds.shared.host_mut()?)),
-    ("UnifiedBox::bind", |fixture| pass::<&[u32]>(&fixture.other, &fixture.kinds.shared)),
-    ("UnifiedBox::close", |fixture| {
-        UnifiedBox::new(&fixture.stream, 1_u32)?.close().map_err(|returned| returned.error).map(boxed)
-    }),
     ("PitchedBuffer::zeroed", |fixture| made(PitchedBuffer::<u32>::zeroed(&fixture.stream, 3, 3)?)),
+    ("PitchedBuffer::filled", |fixture| made(PitchedBuffer::filled(&fixture.stream, 3, 3, 7_u32)?)),
+    ("PitchedBuffer::from_slice", |fixture| made(PitchedBuffer::from_slice(&fixture.stream, &[7_u32; 9], 3, 3)?)),
+    ("PitchedBuffer::try_clone", |fixture| made(fixture.kinds.rows.try_clone()?)),
     ("PitchedBuffer::uninit", |fixture| made(PitchedBuffer::<u32>::uninit(&fixture.stream, 3, 3)?)),
     ("PitchedBuffer::bind", |fixture| pass::<&mut [u32]>(&fixture.other, &mut fixture.kinds.rows)),
     ("PitchedBuffer::close", |fixture| {
@@ -229,11 +225,12 @@ pub(super) const OPERATIONS: &[Operation] = &[
     ("PointerInfo::of", |fixture| made(PointerInfo::of(&fixture.driver, fixture.buffer.as_pointer())?)),
     ("PointerSharing::of", |fixture| made(PointerSharing::of(&fixture.context, fixture.buffer.as_pointer())?)),
     ("pointer_info::address_range", |fixture| made(address_range(&fixture.context, fixture.buffer.as_pointer())?)),
-    ("pointer_info::set_synchronous_copies", |fixture| {
-        made(set_synchronous_copies(&fixture.driver, fixture.kinds.rows.as_pointer(), false)?)
+    ("pointer_info::set_sync_memops", |fixture| {
+        made(set_sync_memops(&fixture.driver, fixture.kinds.rows.as_pointer(), false)?)
     }),
+    ("PinnedBuffer::filled", |fixture| made(PinnedBuffer::filled(&fixture.context, LEN, 7_u32, PinnedFlags::empty())?)),
     ("PinnedBuffer::zeroed_on_node", |fixture| {
-        let pinned = PinnedBuffer::<u32>::zeroed_on_node(&fixture.context, 0, LEN)?;
+        let pinned = PinnedBuffer::<u32>::zeroed_on_node(&fixture.context, LEN, 0)?;
         pinned.close().map_err(|returned| returned.error).map(boxed)
     }),
     ("PinnedBuffer::flags", |fixture| made(fixture.values.flags()?)),

@@ -2,22 +2,23 @@
 
 use curium_driver::{Result, Stream};
 use curium_memory::{
-    Array, ArrayFlags, ArrayRegion, ArrayShape, DeviceBox, DeviceVec, Extent, HostGrid, HostGridMut, Pitch,
+    Array, ArrayFlags, ArrayRegion, ArrayShape, DeviceBox, DeviceVec, Extent, HostPitchedSlice, HostPitchedSliceMut,
+    Pitch,
 };
 
 use super::virtual_memory::{filled, foreign};
 use super::{Fixture, LEN, Made, Operation, made};
 
-const SQUARE: Extent = Extent::plane(4, 4);
+const SQUARE: Extent = Extent::new_2d(4, 4);
 const TIGHT: Pitch = Pitch::tight::<u32>(SQUARE);
-const SHAPE: ArrayShape = ArrayShape::plane(4, LEN / 4);
+const SHAPE: ArrayShape = ArrayShape::new_2d(4, LEN / 4);
 
 pub(super) const OPERATIONS: &[Operation] = &[
     ("DeviceBuffer::copy_from_slice_on", |fixture| made(fixture.buffer.copy_from_slice_on(&fixture.other, &[4; LEN])?)),
     ("DeviceBuffer::copy_to_slice_on", |fixture| made(fixture.buffer.copy_to_slice_on(&fixture.other, &mut [0; LEN])?)),
     ("DeviceBuffer::to_vec_on", |fixture| made(fixture.buffer.to_vec_on(&fixture.other)?)),
-    ("DeviceBuffer::copy_from_buffer_on", |fixture| {
-        made(fixture.target.copy_from_buffer_on(&fixture.stream, &fixture.buffer)?)
+    ("DeviceBuffer::copy_from_device_on", |fixture| {
+        made(fixture.target.copy_from_device_on(&fixture.stream, &fixture.buffer)?)
     }),
     ("DeviceSlice::copy_to_slice_on", |fixture| {
         made(fixture.buffer.slice(1..3)?.copy_to_slice_on(&fixture.other, &mut [0; 2])?)
@@ -40,17 +41,17 @@ pub(super) const OPERATIONS: &[Operation] = &[
         value.set_on(&fixture.other, 2)?;
         made(value)
     }),
-    ("Grid::copy_to_host_on", |fixture| {
+    ("PitchedSlice::copy_to_host_on", |fixture| {
         let mut values = [0; LEN];
-        let grid = fixture.buffer.as_slice().grid(SQUARE, TIGHT)?;
-        made(grid.copy_to_host_on(&fixture.other, &mut HostGridMut::new(&mut values, SQUARE, TIGHT)?)?)
+        let grid = fixture.buffer.as_slice().pitched(SQUARE, TIGHT)?;
+        made(grid.copy_to_host_on(&fixture.other, &mut HostPitchedSliceMut::new(&mut values, SQUARE, TIGHT)?)?)
     }),
-    ("GridMut::copy_from_host_on", |fixture| {
-        let mut target = fixture.target.as_slice_mut().grid(SQUARE, TIGHT)?;
-        made(target.copy_from_host_on(&fixture.stream, &HostGrid::new(&[1; LEN], SQUARE, TIGHT)?)?)
+    ("PitchedSliceMut::copy_from_host_on", |fixture| {
+        let mut target = fixture.target.as_slice_mut().pitched(SQUARE, TIGHT)?;
+        made(target.copy_from_host_on(&fixture.stream, &HostPitchedSlice::new(&[1; LEN], SQUARE, TIGHT)?)?)
     }),
-    ("GridMut::fill_on", |fixture| {
-        made(fixture.target.as_slice_mut().grid(SQUARE, TIGHT)?.fill_on(&fixture.stream, 4)?)
+    ("PitchedSliceMut::fill_on", |fixture| {
+        made(fixture.target.as_slice_mut().pitched(SQUARE, TIGHT)?.fill_on(&fixture.stream, 4)?)
     }),
     ("DeviceVec::push_on", |fixture| vector(fixture, |vector, stream, _| vector.push_on(stream, 1))),
     ("DeviceVec::extend_from_slice_on", |fixture| {
@@ -75,7 +76,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
         vector.copy_to_slice_on(&fixture.other, &mut [0; LEN])?;
         made(vector)
     }),
-    ("ForeignBuffer::to_vec_on", |fixture| {
+    ("BorrowedBuffer::to_vec_on", |fixture| {
         let buffer = foreign(fixture)?;
         buffer.to_vec_on(&fixture.other)?;
         made(buffer)

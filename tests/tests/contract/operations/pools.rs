@@ -15,15 +15,17 @@ use super::{Fixture, Operation, boxed, made};
 
 pub(super) const OPERATIONS: &[Operation] = &[
     ("MemoryPool::new", |fixture| made(MemoryPool::new(&fixture.device)?)),
-    ("MemoryPool::default_of", |fixture| made(MemoryPool::default_of(&fixture.device)?)),
-    ("MemoryPool::current_of", |fixture| made(MemoryPool::current_of(&fixture.device)?)),
-    ("MemoryPool::set_current_of", |fixture| {
-        made(MemoryPool::current_of(&fixture.device)?.set_current_of(&fixture.device)?)
+    ("MemoryPool::default_for", |fixture| made(MemoryPool::default_for(&fixture.device)?)),
+    ("MemoryPool::current_for", |fixture| made(MemoryPool::current_for(&fixture.device)?)),
+    ("MemoryPool::set_current_for", |fixture| {
+        made(MemoryPool::current_for(&fixture.device)?.set_current_for(&fixture.device)?)
     }),
     ("MemoryPool::release_threshold", |fixture| made(pool(fixture)?.release_threshold()?)),
-    ("MemoryPool::set_reuses_by_waiting", |fixture| made(pool(fixture)?.set_reuses_by_waiting(true)?)),
+    ("MemoryPool::set_reuse_allow_internal_dependencies", |fixture| {
+        made(pool(fixture)?.set_reuse_allow_internal_dependencies(true)?)
+    }),
     ("MemoryPool::statistics", |fixture| made(pool(fixture)?.statistics()?)),
-    ("MemoryPool::reset_maxima", |fixture| made(pool(fixture)?.reset_maxima()?)),
+    ("MemoryPool::reset_high_watermarks", |fixture| made(pool(fixture)?.reset_high_watermarks()?)),
     ("MemoryPool::trim_to", |fixture| made(pool(fixture)?.trim_to(0)?)),
     ("MemoryPool::access", |fixture| made(pool(fixture)?.access(&fixture.device)?)),
     ("MemoryPool::set_access", |fixture| made(pool(fixture)?.set_access(&fixture.device, MemoryAccess::ReadWrite)?)),
@@ -38,19 +40,26 @@ pub(super) const OPERATIONS: &[Operation] = &[
     ("MemoryPool::with_options", |fixture| made(pool(fixture)?)),
     ("MemoryPool::allocate", |fixture| allocate(fixture, MemoryPool::new(&fixture.device)?)),
     ("MemoryPool::deallocate", |fixture| allocate_and_free(fixture, MemoryPool::new(&fixture.device)?)),
-    ("MemoryPool::default_at", |fixture| made(MemoryPool::default_at(&fixture.driver, here(fixture), KIND)?)),
-    ("MemoryPool::current_at", |fixture| made(MemoryPool::current_at(&fixture.driver, here(fixture), KIND)?)),
-    ("MemoryPool::set_current_at", |fixture| {
-        let current = MemoryPool::current_of(&fixture.device)?;
-        made(current.set_current_at(here(fixture), KIND)?)
+    ("MemoryPool::default_for_location", |fixture| {
+        made(MemoryPool::default_for_location(&fixture.driver, here(fixture), KIND)?)
+    }),
+    ("MemoryPool::current_for_location", |fixture| {
+        made(MemoryPool::current_for_location(&fixture.driver, here(fixture), KIND)?)
+    }),
+    ("MemoryPool::set_current_for_location", |fixture| {
+        let current = MemoryPool::current_for(&fixture.device)?;
+        made(current.set_current_for_location(here(fixture), KIND)?)
     }),
     ("MemoryPool::set_release_threshold", |fixture| made(pool(fixture)?.set_release_threshold(1 << 20)?)),
-    ("MemoryPool::reuses_after_events", |fixture| made(pool(fixture)?.reuses_after_events()?)),
-    ("MemoryPool::set_reuses_after_events", |fixture| made(pool(fixture)?.set_reuses_after_events(false)?)),
-    ("MemoryPool::reuses_opportunistically", |fixture| made(pool(fixture)?.reuses_opportunistically()?)),
-    ("MemoryPool::set_reuses_opportunistically", |fixture| made(pool(fixture)?.set_reuses_opportunistically(false)?)),
-    ("MemoryPool::reuses_by_waiting", |fixture| made(pool(fixture)?.reuses_by_waiting()?)),
-    #[cfg(unix)]
+    ("MemoryPool::reuse_follow_event_dependencies", |fixture| made(pool(fixture)?.reuse_follow_event_dependencies()?)),
+    ("MemoryPool::set_reuse_follow_event_dependencies", |fixture| {
+        made(pool(fixture)?.set_reuse_follow_event_dependencies(false)?)
+    }),
+    ("MemoryPool::reuse_allow_opportunistic", |fixture| made(pool(fixture)?.reuse_allow_opportunistic()?)),
+    ("MemoryPool::set_reuse_allow_opportunistic", |fixture| made(pool(fixture)?.set_reuse_allow_opportunistic(false)?)),
+    ("MemoryPool::reuse_allow_internal_dependencies", |fixture| {
+        made(pool(fixture)?.reuse_allow_internal_dependencies()?)
+    }),
     ("MemoryPool::export_pointer", |fixture| {
         let memory = block(&fixture.stream, pool(fixture)?)?;
         // Memory has a name only once its pool was shared.

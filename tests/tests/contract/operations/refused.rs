@@ -15,7 +15,7 @@ use curium_tests::kernels;
 
 use super::{Fixture, Operation, made};
 
-const SHAPE: ArrayShape = ArrayShape::plane(4, 4);
+const SHAPE: ArrayShape = ArrayShape::new_2d(4, 4);
 
 pub(super) const OPERATIONS: &[Operation] = &[
     ("Array::memory_requirements", |fixture| made(array(fixture)?.memory_requirements(&fixture.device)?)),

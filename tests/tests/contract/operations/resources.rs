@@ -6,7 +6,7 @@ use curium_driver::Stream;
 #[cfg(not(miri))]
 use curium_memory::Arena;
 #[cfg(not(miri))]
-use curium_memory::{AllocationLog, ForeignResource, ResourceTable};
+use curium_memory::{AllocationLog, ExternalResource, ResourceTable};
 use curium_memory::{
     AllocationRecorder, CachingOptions, CachingResource, FailureCallback, LeakTracker, LimitedResource, Managed,
     Pinned, Reclaiming, Resource, Statistics, StreamOrdered, SyncAlloc,
@@ -55,10 +55,10 @@ pub(super) const SOLITARY: &[Operation] = &[
     ("Reclaiming::trim and Reclaiming::synchronize and Reclaiming::purge", |fixture| {
         upkeep(fixture, Reclaiming::new(StreamOrdered))
     }),
-    ("ResourceTable::export and ForeignResource::allocate and ForeignResource::deallocate", |fixture| {
+    ("ResourceTable::export and ExternalResource::allocate and ExternalResource::deallocate", |fixture| {
         let table = ResourceTable::export(StreamOrdered, &fixture.context);
         // SAFETY: the table is that of a resource, and nobody else uses it.
-        allocate_and_free(fixture, unsafe { ForeignResource::from_table(table) }?)
+        allocate_and_free(fixture, unsafe { ExternalResource::from_table(table) }?)
     }),
     ("AllocationLog::replay", |fixture| {
         let recording = AllocationRecorder::ring(StreamOrdered, 16);

@@ -123,9 +123,9 @@ pub(super) const OPERATIONS: &[Operation] = &[
         let buffer = UnifiedBuffer::<u32>::zeroed(&fixture.stream, 4)?;
         made(buffer.locations(.., NonZero::<usize>::MIN)?)
     }),
-    ("DeviceVec::allow_access", |fixture| {
+    ("DeviceVec::enable_access", |fixture| {
         let mut vector = DeviceVec::from_slice(&fixture.stream, &[1_u32])?;
-        vector.allow_access(&fixture.driver.device(1)?)?;
+        vector.enable_access(&fixture.driver.device(1)?)?;
         made(vector)
     }),
     ("Context::disable_peer_access", |fixture| {

@@ -7,9 +7,9 @@ use curium_driver::hazard::AccessGuard;
 use curium_driver::{Argument, MemoryHandleTypes, Result};
 use curium_memory::virtual_memory::{FabricHandle, Granularity, PhysicalOptions, ReserveOptions};
 use curium_memory::{
-    AddressRange, DeviceVec, ForeignBuffer, Im2col, Im2colWide, Mapping, MemoryAccess, MemoryLocation, PhysicalMemory,
-    TensorAllocationClass, TensorDataType, TensorLayout, TensorMap, TensorRead, TensorSwizzle, TensorView,
-    TensorViewMut, TensorWrite, WideMode,
+    AddressRange, BorrowedBuffer, DeviceVec, Im2col, Im2colWide, Im2colWideMode, Mapping, MemoryAccess, MemoryLocation,
+    PhysicalMemory, TensorAllocationClass, TensorDataType, TensorLayout, TensorMap, TensorRead, TensorSwizzle,
+    TensorView, TensorViewMut, TensorWrite,
 };
 
 use super::memory::pass;
@@ -79,6 +79,11 @@ pub(super) const OPERATIONS: &[Operation] = &[
         unsafe { Argument::<&mut [u32]>::bind(&mut argument, &mut AccessGuard::new(&fixture.other)?) }?;
         made(vector)
     }),
+    ("DeviceVec::try_clone", |fixture| {
+        let vector = filled(fixture)?;
+        let clone = vector.try_clone()?;
+        made((vector, clone))
+    }),
     ("DeviceVec::close", |fixture| filled(fixture)?.close().map_err(|returned| returned.error).map(boxed)),
     ("DeviceVec::with_max_len", |fixture| made(vector(fixture)?)),
     ("DeviceVec::new", |fixture| made(DeviceVec::<u32>::new(&fixture.stream)?)),
@@ -93,12 +98,12 @@ pub(super) const OPERATIONS: &[Operation] = &[
         vector.extend_from_device(&fixture.buffer)?;
         made(vector)
     }),
-    ("ForeignBuffer::to_vec", |fixture| {
+    ("BorrowedBuffer::to_vec", |fixture| {
         let buffer = foreign(fixture)?;
         buffer.to_vec()?;
         made(buffer)
     }),
-    ("ForeignBuffer::into_owner", |fixture| {
+    ("BorrowedBuffer::into_owner", |fixture| {
         foreign(fixture)?.into_owner().map_err(|returned| returned.error).map(boxed)
     }),
     ("TensorMap::tiled", |fixture| made(map_tensor(fixture)?)),
@@ -122,7 +127,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
         let (layout, pixels) = (images(fixture), pixels());
         made(TensorViewMut::im2col(fixture.buffer.as_slice_mut(), &layout, &pixels)?.as_map().to_words())
     }),
-    ("ForeignBuffer::bind", |fixture| {
+    ("BorrowedBuffer::bind", |fixture| {
         let mut buffer = foreign(fixture)?;
         pass::<&mut [u32]>(&fixture.other, &mut buffer)?;
         made(buffer)
@@ -209,11 +214,11 @@ fn map_tensor(fixture: &Fixture) -> Result<TensorMap> {
 }
 
 /// Words of a mapping.
-pub(super) fn foreign(fixture: &Fixture) -> Result<ForeignBuffer<u32, Mapping>> {
+pub(super) fn foreign(fixture: &Fixture) -> Result<BorrowedBuffer<u32, Mapping>> {
     let mapping = map(fixture)?;
     mapping.set_access(&fixture.device, MemoryAccess::ReadWrite)?;
     // SAFETY: the mapping has as many words, is for the device to use, and nobody else uses it.
-    let mut buffer = unsafe { ForeignBuffer::new(&fixture.stream, mapping.as_pointer().cast(), LEN, mapping) }?;
+    let mut buffer = unsafe { BorrowedBuffer::new(&fixture.stream, mapping.as_pointer().cast(), LEN, mapping) }?;
     buffer.as_slice_mut().fill(3)?;
     Ok(buffer)
 }
@@ -228,5 +233,5 @@ fn pixels() -> Im2col<'static> {
 }
 
 fn wide_pixels() -> Im2colWide {
-    Im2colWide { lower: 0, upper: 0, channels_per_pixel: 4, pixels_per_column: 2, mode: WideMode::Column }
+    Im2colWide { lower: 0, upper: 0, channels_per_pixel: 4, pixels_per_column: 2, mode: Im2colWideMode::Column }
 }

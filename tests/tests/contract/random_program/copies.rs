@@ -118,11 +118,11 @@ impl Program<'_> {
 
     pub(super) fn grid(&mut self) {
         self.with_piece(|this, memory, model| {
-            let (stream, extent) = (this.stream(), Extent::volume(2, 2, 2));
-            let pitch = Pitch::rows::<u32>(3).with_layers(4);
+            let (stream, extent) = (this.stream(), Extent::new_3d(2, 2, 2));
+            let pitch = Pitch::from_row_len::<u32>(3).with_layer_rows(4);
             let Piece { memory: source, model: source_model, .. } = &this.pieces[this.dice.below(this.pieces.len())];
-            let source = source.view().grid(extent, pitch).expect("it fits");
-            let target = memory.view_mut().grid(extent, pitch);
+            let source = source.view().pitched(extent, pitch).expect("it fits");
+            let target = memory.view_mut().pitched(extent, pitch);
             target.and_then(|mut target| target.copy_from_on(&stream, &source)).expect("it fits");
             for index in (0..2).flat_map(|z| (0..2).flat_map(move |y| (0..2).map(move |x| (z * 4 + y) * 3 + x))) {
                 model[index] = source_model[index];
@@ -139,11 +139,11 @@ impl Program<'_> {
             return;
         }
         let source = memory.view().slice(range.clone()).expect("it fits");
-        let (origin, extent) = ([range.start, 0, 0], Extent::plane(range.len(), 1));
+        let (origin, extent) = ([range.start, 0, 0], Extent::new_2d(range.len(), 1));
         if self.dice.below(2) == 0 {
             array.copy_from_device(ArrayRegion { origin, extent: [range.len(), 1, 1] }, &source).expect("it fits");
         } else {
-            let rows = source.grid(extent, Pitch::tight::<u32>(extent)).expect("it fits");
+            let rows = source.pitched(extent, Pitch::tight::<u32>(extent)).expect("it fits");
             let batch = CopyBatch::new().copy_to_array(array, origin, rows).and_then(|batch| batch.enqueue(&stream));
             batch.expect("it fits");
         }
@@ -159,12 +159,12 @@ impl Program<'_> {
                 return;
             }
             let mut target = memory.view_mut().slice(range.clone()).expect("it fits");
-            let (origin, extent) = ([range.start, 0, 0], Extent::plane(range.len(), 1));
+            let (origin, extent) = ([range.start, 0, 0], Extent::new_2d(range.len(), 1));
             if this.dice.below(2) == 0 {
                 let region = ArrayRegion { origin, extent: [range.len(), 1, 1] };
                 array.copy_to_device(region, &mut target).expect("it fits");
             } else {
-                let rows = target.grid(extent, Pitch::tight::<u32>(extent)).expect("it fits");
+                let rows = target.pitched(extent, Pitch::tight::<u32>(extent)).expect("it fits");
                 let batch = CopyBatch::new().copy_from_array(rows, array, origin);
                 batch.and_then(|batch| batch.enqueue(&stream)).expect("it fits");
             }

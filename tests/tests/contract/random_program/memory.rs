@@ -2,8 +2,8 @@
 
 use curium_driver::Stream;
 use curium_memory::{
-    CachingResource, DeviceBuffer, DeviceSlice, DeviceSliceMut, DeviceVec, MappedBuffer, PitchedBuffer, SyncAlloc,
-    UnifiedBuffer,
+    CachingResource, DeviceBuffer, DeviceSlice, DeviceSliceMut, DeviceVec, HostView, HostViewMut, MappedBuffer,
+    PitchedBuffer, SyncAlloc, UnifiedBuffer,
 };
 
 use super::{Dice, LEN};
@@ -23,12 +23,12 @@ pub(super) enum Memory {
 impl Memory {
     pub(super) fn new(dice: &mut Dice, cache: &CachingResource, stream: &Stream, values: &[u32]) -> Self {
         let made = match dice.below(9) {
-            0 => DeviceBuffer::from_slice_in(SyncAlloc, stream, values).map(Self::SyncAlloc),
+            0 => DeviceBuffer::from_slice_in(stream, values, SyncAlloc).map(Self::SyncAlloc),
             1 => MappedBuffer::from_slice(stream, values).map(Self::Mapped),
             2 => UnifiedBuffer::from_slice(stream, values).map(Self::Unified),
             3 => DeviceVec::from_slice(stream, values).map(Self::Growing),
             4 => PitchedBuffer::zeroed(stream, LEN, 1).map(Self::Pitched),
-            5 | 6 => DeviceBuffer::from_slice_in(cache.clone(), stream, values).map(Self::Cached),
+            5 | 6 => DeviceBuffer::from_slice_in(stream, values, cache.clone()).map(Self::Cached),
             _ => DeviceBuffer::from_slice(stream, values).map(Self::Pooled),
         };
         let mut made = made.expect("memory suffices");
@@ -63,19 +63,19 @@ impl Memory {
     }
 
     /// The elements as the host reads them in place, where it can.
-    pub(super) fn seen(&self) -> Option<&[u32]> {
+    pub(super) fn seen(&self) -> Option<HostView<'_, u32>> {
         match self {
-            Self::Mapped(buffer) => Some(buffer.host().expect("the work ends")),
-            Self::Unified(buffer) => Some(buffer.host().expect("the work ends")),
+            Self::Mapped(buffer) => Some(buffer.host_view().expect("the work ends")),
+            Self::Unified(buffer) => Some(buffer.host_view().expect("the work ends")),
             _ => None,
         }
     }
 
     /// The elements as the host writes them in place, where it can.
-    pub(super) fn host(&mut self) -> Option<&mut [u32]> {
+    pub(super) fn host(&mut self) -> Option<HostViewMut<'_, u32>> {
         match self {
-            Self::Mapped(buffer) => Some(buffer.host_mut().expect("the work ends")),
-            Self::Unified(buffer) => Some(buffer.host_mut().expect("the work ends")),
+            Self::Mapped(buffer) => Some(buffer.host_view_mut().expect("the work ends")),
+            Self::Unified(buffer) => Some(buffer.host_view_mut().expect("the work ends")),
             _ => None,
         }
     }

@@ -244,7 +244,7 @@ impl Picture {
     }
 
     fn make<T: Texel>(&self, stream: &Stream, element: impl Fn([u32; 4]) -> T) -> Result<Prepared> {
-        let is_layered = !matches!(self.shape.kind(), curium_memory::ArrayKind::Solid);
+        let is_layered = !matches!(self.shape.kind(), curium_memory::ArrayKind::Regular);
         let elements = |level: u32| -> Vec<T> {
             let [width, height, depth] = self.extents(level, is_layered);
             (0..width * height * depth)
@@ -258,13 +258,13 @@ impl Picture {
             for level in 0..self.levels {
                 array.level(level)?.copy_from_slice(&elements(level))?;
             }
-            let texture = Texture::of_mipmapped(&Arc::new(array), &self.options, None)?;
+            let texture = Texture::from_mipmapped_array(&Arc::new(array), &self.options, None)?;
             return Ok(Prepared { table: [texture.as_raw(), 0, 0, 0], _kept: Box::new(texture) });
         }
-        let array = Arc::new(Array::from_slice(stream, self.shape, self.flags, &elements(0))?);
-        let texture = Texture::of_array(&array, &self.options)?;
+        let array = Arc::new(Array::from_slice(stream, &elements(0), self.shape, self.flags)?);
+        let texture = Texture::from_array(&array, &self.options)?;
         let surface = if self.flags.contains(ArrayFlags::SURFACE) { Some(Surface::new(&array)?) } else { None };
-        let sampler = self.sampler.map(|options| Texture::of_array(&array, &options)).transpose()?;
+        let sampler = self.sampler.map(|options| Texture::from_array(&array, &options)).transpose()?;
         let second = surface.as_ref().map(Surface::as_raw).or(sampler.as_ref().map(Texture::as_raw));
         let table = [texture.as_raw(), second.unwrap_or(0), 0, 0];
         Ok(Prepared { table, _kept: Box::new((texture, surface, sampler)) })

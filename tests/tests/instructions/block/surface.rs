@@ -28,11 +28,11 @@ struct Geometry {
 }
 
 const GEOMETRIES: [Geometry; 5] = [
-    Geometry { name: "1d", shape: ArrayShape::line(64) },
-    Geometry { name: "2d", shape: ArrayShape::plane(8, 8) },
-    Geometry { name: "3d", shape: ArrayShape::volume(8, 4, 2) },
-    Geometry { name: "a1d", shape: ArrayShape::lines(16, 4) },
-    Geometry { name: "a2d", shape: ArrayShape::planes(8, 4, 2) },
+    Geometry { name: "1d", shape: ArrayShape::new_1d(64) },
+    Geometry { name: "2d", shape: ArrayShape::new_2d(8, 8) },
+    Geometry { name: "3d", shape: ArrayShape::new_3d(8, 4, 2) },
+    Geometry { name: "a1d", shape: ArrayShape::layered_1d(16, 4) },
+    Geometry { name: "a2d", shape: ArrayShape::layered_2d(8, 4, 2) },
 ];
 
 const MODES: [&str; 3] = ["trap", "clamp", "zero"];

@@ -37,11 +37,11 @@ struct Geometry {
 }
 
 const GEOMETRIES: [Geometry; 5] = [
-    Geometry { name: "1d", directions: 1, shape: ArrayShape::line(8), is_layered: false },
-    Geometry { name: "2d", directions: 2, shape: ArrayShape::plane(8, 4), is_layered: false },
-    Geometry { name: "3d", directions: 3, shape: ArrayShape::volume(8, 4, 4), is_layered: false },
-    Geometry { name: "a1d", directions: 1, shape: ArrayShape::lines(8, 3), is_layered: true },
-    Geometry { name: "a2d", directions: 2, shape: ArrayShape::planes(8, 4, 3), is_layered: true },
+    Geometry { name: "1d", directions: 1, shape: ArrayShape::new_1d(8), is_layered: false },
+    Geometry { name: "2d", directions: 2, shape: ArrayShape::new_2d(8, 4), is_layered: false },
+    Geometry { name: "3d", directions: 3, shape: ArrayShape::new_3d(8, 4, 4), is_layered: false },
+    Geometry { name: "a1d", directions: 1, shape: ArrayShape::layered_1d(8, 3), is_layered: true },
+    Geometry { name: "a2d", directions: 2, shape: ArrayShape::layered_2d(8, 4, 3), is_layered: true },
 ];
 
 impl Geometry {

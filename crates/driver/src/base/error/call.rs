@@ -7,10 +7,12 @@ use curium_sys::{CUresult, Function};
 
 use super::code::{self, ErrorClass};
 use super::hint;
-use super::report::{Note, Report, report};
+use super::report::{Note, OneLine, Report, debug_as_report};
 use crate::Driver;
 
 /// A driver function that returned an error code.
+#[derive(thiserror::Error)]
+#[error("{}", OneLine(self))]
 #[non_exhaustive]
 pub struct CallError {
     /// The function.
@@ -123,4 +125,4 @@ impl Report for CallError {
     }
 }
 
-report!(CallError);
+debug_as_report!(CallError);

@@ -79,7 +79,7 @@ pub(super) fn is_of_work(code: CUresult) -> bool {
     )
 }
 
-/// The driver's name and description of `code`. Both are empty if the driver has none.
+/// Returns the driver's name and description of `code`. Both are empty if the driver has none.
 #[inline]
 pub(super) fn names(driver: &Driver, code: CUresult) -> (Cow<'static, str>, Cow<'static, str>) {
     let name = driver.api().cuGetErrorName.and_then(|function| text(function, code));
@@ -87,14 +87,14 @@ pub(super) fn names(driver: &Driver, code: CUresult) -> (Cow<'static, str>, Cow<
     (name.unwrap_or_default(), description.unwrap_or_default())
 }
 
-/// The text that `function` returns for `code`.
+/// Returns the text that `function` returns for `code`.
 #[inline]
 fn text(
     function: unsafe extern "C" fn(CUresult, *mut *const c_char) -> CUresult,
     code: CUresult,
 ) -> Option<Cow<'static, str>> {
     let mut text = std::ptr::null();
-    // SAFETY: `text` is a valid place for the answer, and both functions take any code at any time.
+    // SAFETY: `text` is valid for writes, and both functions take any code at any time.
     let result = unsafe { function(code, &raw mut text) };
     if result != CUresult::CUDA_SUCCESS || text.is_null() {
         return None;

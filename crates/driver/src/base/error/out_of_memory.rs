@@ -3,10 +3,12 @@
 use std::fmt;
 
 use super::CallError;
-use super::report::{Note, Report, report};
+use super::report::{Note, OneLine, Report, debug_as_report};
 use crate::Error;
 
 /// An allocation that failed, with the figures of that moment. Unknown figures are `None`.
+#[derive(thiserror::Error)]
+#[error("{}", OneLine(self))]
 #[non_exhaustive]
 pub struct OutOfMemoryError {
     /// The call that failed; `None` if a resource refused the allocation itself.
@@ -43,7 +45,6 @@ pub struct RecoveryAttempt {
 
 impl RecoveryAttempt {
     /// Records a step, and its error if it failed.
-    #[doc(hidden)]
     #[must_use]
     #[inline]
     pub fn new(what: &'static str, error: Option<Error>) -> Self {
@@ -53,7 +54,6 @@ impl RecoveryAttempt {
 
 impl Error {
     /// Creates the error of a resource that refuses `requested` bytes itself, because of its `limit` or for a reason of its own.
-    #[doc(hidden)]
     #[cold]
     #[must_use]
     #[inline]
@@ -63,7 +63,6 @@ impl Error {
     }
 
     /// Adds recovery steps to an out-of-memory error. Other errors stay as they are.
-    #[doc(hidden)]
     #[cold]
     #[must_use]
     #[inline]
@@ -76,7 +75,7 @@ impl Error {
 }
 
 impl OutOfMemoryError {
-    /// An error with the bytes requested alone.
+    /// Returns an error with the bytes requested alone.
     #[inline]
     pub(crate) fn bare(requested: usize) -> Self {
         Self {
@@ -163,4 +162,4 @@ impl fmt::Display for RecoveryAttempt {
     }
 }
 
-report!(OutOfMemoryError);
+debug_as_report!(OutOfMemoryError);

@@ -45,16 +45,21 @@ pub(crate) fn split(text: &str) -> (&str, Option<&str>) {
     text.split_once("; ").map_or((text, None), |(problem, hint)| (problem, Some(hint)))
 }
 
-#[inline]
-pub(crate) fn display(report: &impl Report, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-    report.problem(formatter)?;
-    for note in report.notes() {
-        match &note {
-            Note::Hint(text) => write!(formatter, "; {text}")?,
-            Note::Tried(text) => write!(formatter, "; tried: {text}")?,
+/// A report in its one-line form, for `#[error]` of `thiserror`.
+pub(crate) struct OneLine<'a, R>(pub(crate) &'a R);
+
+impl<R: Report> fmt::Display for OneLine<'_, R> {
+    #[inline]
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.problem(formatter)?;
+        for note in self.0.notes() {
+            match &note {
+                Note::Hint(text) => write!(formatter, "; {text}")?,
+                Note::Tried(text) => write!(formatter, "; tried: {text}")?,
+            }
         }
+        self.0.logs(formatter)
     }
-    report.logs(formatter)
 }
 
 #[inline]
@@ -70,25 +75,16 @@ pub(crate) fn debug(report: &impl Report, formatter: &mut fmt::Formatter<'_>) ->
     report.logs(formatter)
 }
 
-/// Implements `Display`, `Debug` and `Error` for types with a [`Report`].
-macro_rules! report {
+/// Implements `Debug` for types with a [`Report`].
+macro_rules! debug_as_report {
     ($($ty:ty),* $(,)?) => {$(
-        impl fmt::Display for $ty {
-            #[inline]
-            fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-                $crate::base::error::report::display(self, formatter)
-            }
-        }
-
         impl fmt::Debug for $ty {
             #[inline]
             fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
                 $crate::base::error::report::debug(self, formatter)
             }
         }
-
-        impl std::error::Error for $ty {}
     )*};
 }
 
-pub(crate) use report;
+pub(crate) use debug_as_report;

@@ -8,7 +8,7 @@ use curium_sys::{
 
 use super::AttributeValue;
 
-/// Which processes may have contexts on a device.
+/// The processes that may have contexts on a device.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub enum ComputeMode {
@@ -22,7 +22,7 @@ pub enum ComputeMode {
     Unknown(u32),
 }
 
-/// How the memory of a device stands among the host's NUMA nodes.
+/// The NUMA configuration of a device's memory.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub enum NumaConfig {
@@ -34,7 +34,7 @@ pub enum NumaConfig {
     Unknown(u32),
 }
 
-/// Who sees writes to a device's memory by GPUDirect RDMA in their order without a flush.
+/// The observers that see GPUDirect RDMA writes to a device's memory in order without a flush.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub enum RdmaWritesOrdering {
@@ -49,7 +49,7 @@ pub enum RdmaWritesOrdering {
 }
 
 bitflags! {
-    /// How writes by GPUDirect RDMA can be flushed.
+    /// The supported ways to flush GPUDirect RDMA writes.
     #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
     pub struct RdmaFlushOptions: u32 {
         /// By the host: [`Context::flush_rdma_writes`](crate::Context::flush_rdma_writes).

@@ -49,13 +49,13 @@ const CAPACITY: usize = 16;
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub enum EventTrigger {
-    /// When every block has called for it or ended.
+    /// After every block has triggered it or ended.
     ByKernel,
-    /// When every block has begun.
+    /// After every block has started.
     BlockStart,
 }
 
-/// How large clusters may be.
+/// The permitted cluster sizes.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub enum ClusterPortability {
@@ -80,7 +80,7 @@ impl<'a> LaunchAttributes<'a> {
         Self { raw: [NONE; CAPACITY], len: 0, programmatic_event: None, completion_event: None }
     }
 
-    /// The same with how accesses to a range of memory use the L2 cache.
+    /// Sets the L2 access policy window.
     #[must_use]
     #[inline]
     pub const fn with_access_policy_window(self, window: AccessPolicyWindow) -> Self {
@@ -88,7 +88,7 @@ impl<'a> LaunchAttributes<'a> {
         self.with(CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW, value)
     }
 
-    /// The same with all blocks of the grid at once, so that they can wait for each other.
+    /// Makes the launch cooperative: all blocks of the grid are resident, so that they can wait for each other.
     #[must_use]
     #[inline]
     pub const fn with_cooperative(self, cooperative: bool) -> Self {
@@ -96,7 +96,7 @@ impl<'a> LaunchAttributes<'a> {
         self.with(CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_COOPERATIVE, value)
     }
 
-    /// The same with clusters of this many blocks, by which the grid can be divided. Needs compute capability 9.0.
+    /// Sets the cluster size in blocks, which divides the grid. Needs compute capability 9.0.
     #[must_use]
     #[inline]
     pub fn with_cluster(self, cluster: impl Into<Dimensions>) -> Self {
@@ -105,7 +105,7 @@ impl<'a> LaunchAttributes<'a> {
         self.with(CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, value)
     }
 
-    /// The same with how clusters are spread over the device.
+    /// Sets the scheduling policy for clusters.
     #[must_use]
     #[inline]
     pub const fn with_cluster_scheduling(self, scheduling: ClusterScheduling) -> Self {
@@ -113,8 +113,8 @@ impl<'a> LaunchAttributes<'a> {
         self.with(CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE, value)
     }
 
-    /// The same with leave to begin before the kernel before it on the stream has ended, once that one allows it: the kernel waits
-    /// with `griddepcontrol.wait` before it touches what the other writes.
+    /// Returns the same value with leave to begin before the kernel before it on the stream has ended, once that one allows it: the kernel
+    /// waits with `griddepcontrol.wait` before it touches what the other writes.
     #[must_use]
     #[inline]
     pub const fn with_programmatic_stream_serialization(self, allowed: bool) -> Self {
@@ -122,7 +122,7 @@ impl<'a> LaunchAttributes<'a> {
         self.with(CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION, value)
     }
 
-    /// The same with an event that is recorded while the kernel runs: work that waits for it does not wait for the kernel's end.
+    /// Returns the same value with an event that is recorded while the kernel runs: work that waits for it does not wait for the kernel's end.
     #[must_use]
     #[inline]
     pub fn with_programmatic_event(mut self, event: &'a Event, trigger: EventTrigger) -> Self {
@@ -133,7 +133,7 @@ impl<'a> LaunchAttributes<'a> {
         self.with(CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT, value)
     }
 
-    /// The same with an event that is recorded when every block of the kernel has begun, or nearly so. The event carries no time
+    /// Returns the same value with an event that is recorded when every block of the kernel has begun, or nearly so. The event carries no time
     /// ([`EventFlags::DISABLE_TIMING`](crate::EventFlags::DISABLE_TIMING)). Since 12.3.
     #[must_use]
     #[inline]
@@ -144,7 +144,7 @@ impl<'a> LaunchAttributes<'a> {
         self.with(CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT, value)
     }
 
-    /// The same with a priority in place of the stream's. Lower numbers go first.
+    /// Sets the priority in place of the stream's. Lower numbers go first.
     #[must_use]
     #[inline]
     pub const fn with_priority(self, priority: i32) -> Self {
@@ -152,7 +152,7 @@ impl<'a> LaunchAttributes<'a> {
         self.with(CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_PRIORITY, value)
     }
 
-    /// The same with the numbers that the memory domains have, each below the device's count of domains. Since 12.0.
+    /// Sets the numbers of the memory synchronization domains, each below the device's number of domains. Since 12.0.
     #[must_use]
     #[inline]
     pub const fn with_memory_sync_domain_map(self, map: MemorySyncDomainMap) -> Self {
@@ -161,7 +161,7 @@ impl<'a> LaunchAttributes<'a> {
         self.with(CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP, value)
     }
 
-    /// The same in this memory domain. Since 12.0.
+    /// Sets the memory synchronization domain. Since 12.0.
     #[must_use]
     #[inline]
     pub const fn with_memory_sync_domain(self, domain: MemorySyncDomain) -> Self {
@@ -169,7 +169,7 @@ impl<'a> LaunchAttributes<'a> {
         self.with(CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN, value)
     }
 
-    /// The same with clusters of this many blocks where they fit, a multiple of those of [`LaunchAttributes::with_cluster`]. Since 12.8.
+    /// Sets the preferred cluster size, a multiple of that of [`LaunchAttributes::with_cluster`]. Since 12.8.
     #[must_use]
     #[inline]
     pub fn with_preferred_cluster(self, cluster: impl Into<Dimensions>) -> Self {
@@ -178,7 +178,7 @@ impl<'a> LaunchAttributes<'a> {
         self.with(CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION, value)
     }
 
-    /// The same with this division between shared memory and L1 cache. Since 12.5.
+    /// Sets the division between shared memory and L1 cache. Since 12.5.
     #[must_use]
     #[inline]
     pub const fn with_carveout(self, carveout: Carveout) -> Self {
@@ -186,7 +186,7 @@ impl<'a> LaunchAttributes<'a> {
         self.with(CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT, value)
     }
 
-    /// The same with or without scheduling that favours the links between devices. Since 13.0.
+    /// Enables or disables scheduling that favours the links between devices. Since 13.0.
     #[must_use]
     #[inline]
     pub const fn with_nvlink_centric_scheduling(self, enabled: bool) -> Self {
@@ -194,7 +194,7 @@ impl<'a> LaunchAttributes<'a> {
         self.with(CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_NVLINK_UTIL_CENTRIC_SCHEDULING, value)
     }
 
-    /// The same with how large clusters may be. Since 13.1.
+    /// Sets the permitted cluster sizes. Since 13.1.
     #[must_use]
     #[inline]
     pub const fn with_cluster_portability(self, portability: ClusterPortability) -> Self {
@@ -202,7 +202,7 @@ impl<'a> LaunchAttributes<'a> {
         self.with(CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_PORTABLE_CLUSTER_SIZE_MODE, value)
     }
 
-    /// The same with how much shared memory a block may ask for. Since 13.1.
+    /// Sets the limit of a block's shared memory. Since 13.1.
     #[must_use]
     #[inline]
     pub const fn with_shared_memory_mode(self, mode: SharedMemoryMode) -> Self {
@@ -210,28 +210,28 @@ impl<'a> LaunchAttributes<'a> {
         self.with(CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_SHARED_MEMORY_MODE, value)
     }
 
-    /// Whether no attribute is set.
+    /// Returns `true` if no attribute is set.
     #[inline]
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// The attributes as C reads them.
+    /// Returns the attributes as C reads them.
     #[must_use]
     #[inline]
     pub fn as_raw(&self) -> &[CUlaunchAttribute] {
         &self.raw[..self.len]
     }
 
-    /// An error if an event is of another driver.
+    /// Returns an error if an event is of another driver.
     #[inline]
     pub(crate) fn check(&self, driver: &Driver) -> Result<()> {
         let events = [self.programmatic_event, self.completion_event];
         events.into_iter().flatten().try_for_each(|event| driver.expect_same(event.driver(), "launch attribute"))
     }
 
-    /// Has the graph of a capture keep the events.
+    /// Keeps the events alive with the graph of a capture.
     #[cold]
     #[inline]
     pub(crate) fn keep_events(&self, scope: &Scope) {
@@ -240,14 +240,14 @@ impl<'a> LaunchAttributes<'a> {
         }
     }
 
-    /// Whether an event is to be recorded.
+    /// Returns `true` if an event is to be recorded.
     #[cfg(feature = "graphs")]
     #[inline]
     pub(crate) const fn has_events(&self) -> bool {
         self.programmatic_event.is_some() || self.completion_event.is_some()
     }
 
-    /// The same as a node of a graph that kernels can change. The driver writes the node's handle into the attribute.
+    /// Makes the launch a graph node that kernels can update. The driver writes the node's handle into the attribute.
     #[inline]
     pub(crate) const fn with_device_updatable(self) -> Self {
         let node = DeviceUpdatable { deviceUpdatable: 1, devNode: std::ptr::null_mut() };
@@ -255,7 +255,7 @@ impl<'a> LaunchAttributes<'a> {
         self.with(CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE, value)
     }
 
-    /// The node of a launch with [`LaunchAttributes::with_device_updatable`]; null before it.
+    /// Returns the node of a launch with [`LaunchAttributes::with_device_updatable`]; null before it.
     #[inline]
     pub(crate) fn device_node(&self) -> CUgraphDeviceNode {
         let id = CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE;
@@ -264,14 +264,14 @@ impl<'a> LaunchAttributes<'a> {
         attribute.map_or(std::ptr::null_mut(), |attribute| unsafe { attribute.value.deviceUpdatableKernelNode }.devNode)
     }
 
-    /// A launch with these attributes, which it borrows and into which the driver may write.
+    /// Returns a launch with these attributes, which it borrows and into which the driver may write.
     #[inline]
     pub(crate) fn launch_config_mut(&mut self, config: &LaunchConfig, stream: CUstream) -> CUlaunchConfig {
         let attrs = self.raw.as_mut_ptr();
         CUlaunchConfig { attrs, ..self.launch_config(config, stream) }
     }
 
-    /// A launch with these attributes, which it borrows.
+    /// Returns a launch with these attributes, which it borrows.
     #[inline]
     pub(crate) fn launch_config(&self, config: &LaunchConfig, stream: CUstream) -> CUlaunchConfig {
         let LaunchConfig { grid, block, shared_bytes } = *config;

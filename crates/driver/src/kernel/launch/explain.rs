@@ -34,7 +34,7 @@ pub(crate) fn explain(error: Error, kernel: &Inner, device: &Device, config: &La
     })
 }
 
-/// The first limit of the device that `config` exceeds.
+/// Returns the first limit of the device that `config` exceeds.
 #[inline]
 fn exceeded_limit(device: &Device, config: &LaunchConfig) -> Advice {
     let LaunchConfig { grid, block, .. } = *config;
@@ -53,7 +53,7 @@ fn exceeded_limit(device: &Device, config: &LaunchConfig) -> Advice {
     })
 }
 
-/// The limit of shared memory that `config` exceeds with what the kernel has by itself, and how to raise it.
+/// Returns the limit of shared memory that `config` exceeds with what the kernel has by itself, and how to raise it.
 #[inline]
 fn exceeded_shared_bytes(kernel: &Inner, device: &Device, config: &LaunchConfig) -> Advice {
     let own = kernel.attribute(device, CUfunction_attribute::CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES);
@@ -74,7 +74,7 @@ fn exceeded_shared_bytes(kernel: &Inner, device: &Device, config: &LaunchConfig)
     }))
 }
 
-/// The threads that a block of this kernel can have, if `config` has more.
+/// Returns the threads that a block of this kernel can have, if `config` has more.
 #[inline]
 fn exceeded_threads(kernel: &Inner, device: &Device, config: &LaunchConfig) -> Advice {
     let limit = kernel.attribute(device, CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK).ok()?;

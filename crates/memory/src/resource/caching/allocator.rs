@@ -5,10 +5,8 @@ use std::collections::hash_map::Entry;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use curium_driver::{
-    Context, ContextKind, DevicePointer, Error, Exclusive, Result, Stream, dropping, with_relaxed_capture_mode,
-    with_relaxed_capture_mode_if_possible,
-};
+use curium_driver::extend::{Exclusive, dropping, with_relaxed_capture_mode, with_relaxed_capture_mode_if_possible};
+use curium_driver::{Context, ContextKind, DevicePointer, Error, Result, Stream};
 
 use super::pending_frees::PendingFrees;
 use super::{CachingOptions, CachingStatistics};

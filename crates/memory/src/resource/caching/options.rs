@@ -20,7 +20,6 @@ pub(super) const LARGEST_ALIGNMENT: usize = 2 << 20;
 impl CachingOptions {
     /// Returns the defaults.
     #[must_use]
-    #[inline]
     pub fn new() -> Self {
         let is_off = std::env::var_os(NO_CACHE).is_some_and(|value| !value.is_empty() && value != "0");
         Self { segment_bytes: 32 << 20, cache: !is_off }
@@ -28,7 +27,6 @@ impl CachingOptions {
 
     /// Sets the smallest segment in bytes.
     #[must_use]
-    #[inline]
     pub const fn with_segment_bytes(mut self, bytes: usize) -> Self {
         self.segment_bytes = bytes;
         self
@@ -36,7 +34,6 @@ impl CachingOptions {
 
     /// Sets whether memory is cached.
     #[must_use]
-    #[inline]
     pub const fn with_cache(mut self, cache: bool) -> Self {
         self.cache = cache;
         self
@@ -44,7 +41,6 @@ impl CachingOptions {
 }
 
 impl Default for CachingOptions {
-    #[inline]
     fn default() -> Self {
         Self::new()
     }

@@ -3,7 +3,8 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use curium_driver::{Context, Event, PooledEvent, Result, Stream, WeakStream};
+use curium_driver::extend::WeakStream;
+use curium_driver::{Context, Event, PooledEvent, Result, Stream};
 
 use crate::cache::Epoch;
 use crate::wait;
@@ -84,7 +85,7 @@ impl Mark {
         if stream.is_finished()? {
             return Ok(Some(Self::Passed));
         }
-        stream.mark().map(Self::Event).map(Some)
+        stream.record_pooled_event().map(Self::Event).map(Some)
     }
 
     fn is_passed(&self) -> Result<bool> {

@@ -27,7 +27,6 @@ pub struct CachingStatistics {
 impl CachingStatistics {
     /// Returns the size of all live allocations in bytes, as requested.
     #[must_use]
-    #[inline]
     pub fn live_bytes(&self) -> u64 {
         // The deallocation may be counted before the allocation, which is another thread's.
         self.allocated_bytes.saturating_sub(self.freed_bytes)
@@ -35,14 +34,12 @@ impl CachingStatistics {
 
     /// Returns the number of live allocations.
     #[must_use]
-    #[inline]
     pub fn live_allocations(&self) -> u64 {
         self.allocations.saturating_sub(self.frees)
     }
 
     /// Returns the fraction of the free memory that is not in the longest free range: 0 without fragmentation, close to 1 at most.
     #[must_use]
-    #[inline]
     pub fn fragmentation(&self) -> f64 {
         if self.free_bytes == 0 {
             return 0.0;

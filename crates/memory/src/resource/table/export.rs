@@ -1,4 +1,4 @@
-//! A resource behind C functions.
+//! Export of a resource to C.
 
 use std::collections::HashMap;
 use std::ffi::c_void;
@@ -11,19 +11,17 @@ use parking_lot::Mutex;
 use super::ResourceTable;
 use crate::resource::Resource;
 
-/// What the context of an exported table points to.
+/// The target of the context pointer of an exported table.
 struct Exported<R> {
     resource: R,
     context: Context,
-    /// The streams that were passed so far, by their handles, which are theirs until the table is released.
+    /// The streams that were passed so far by handle; they outlive the table.
     streams: Mutex<HashMap<usize, Stream>>,
 }
 
 impl ResourceTable {
-    /// A table for C over `resource`, for streams of `context`. It owns the resource until it is released, which C must do once: until
-    /// then nothing of it ends.
+    /// Exports `resource` as a C function table for streams of `context`. The table owns the resource; C must call `release` exactly once.
     #[must_use]
-    #[inline]
     pub fn export<R: Resource + 'static>(resource: R, context: &Context) -> Self {
         let exported = Exported { resource, context: context.clone(), streams: Mutex::default() };
         Self {
@@ -36,15 +34,14 @@ impl ResourceTable {
 }
 
 impl<R: Resource> Exported<R> {
-    /// The stream that a handle stands for. It is the same value for the same handle.
-    #[inline]
+    /// Returns the stream of a handle: the same value for the same handle.
     fn stream(&self, raw: CUstream) -> Result<Stream> {
         if raw.is_null() || raw == CU_STREAM_LEGACY || raw == CU_STREAM_PER_THREAD {
-            return Err(Error::argument("ResourceTable", "a default stream is none that memory can be allocated on"));
+            return Err(Error::argument("ResourceTable", "default streams are not supported"));
         }
         let mut streams = self.streams.lock();
         let stream = streams.entry(raw.addr()).or_insert_with(|| {
-            // SAFETY: the caller of the table passes a stream of this context that lives until the table is released.
+            // SAFETY: the caller of the table passes a stream of this context that outlives the table.
             unsafe { Stream::from_foreign(&self.context, raw, ()) }
         });
         Ok(stream.clone())
@@ -53,8 +50,8 @@ impl<R: Resource> Exported<R> {
 
 /// # Safety
 ///
-/// As [`ResourceTable`] says: `context` is that of a table of an `R` that was not released, `stream` is live, and `address` is a place
-/// for the answer.
+/// As [`ResourceTable`] requires: `context` belongs to a table of an `R` that was not released, `stream` is live, and `address` is valid
+/// for writes.
 unsafe extern "C" fn allocate<R: Resource>(
     context: *mut c_void,
     stream: CUstream,
@@ -65,11 +62,11 @@ unsafe extern "C" fn allocate<R: Resource>(
     if address.is_null() {
         return CUresult::CUDA_ERROR_INVALID_VALUE;
     }
-    // SAFETY: the caller passes the context of a table of an `R`, which was not released.
+    // SAFETY: the caller passes the context of a table of an `R` that was not released.
     let exported = unsafe { &*context.cast::<Exported<R>>() };
     code_of(|| {
         let pointer = exported.resource.allocate(&exported.stream(stream)?, bytes, alignment)?;
-        // SAFETY: the caller passes a place for the answer.
+        // SAFETY: the caller passes a pointer that is valid for writes.
         unsafe { address.write(pointer.as_raw()) };
         Ok(())
     })
@@ -77,8 +74,8 @@ unsafe extern "C" fn allocate<R: Resource>(
 
 /// # Safety
 ///
-/// As [`ResourceTable`] says: `context` is that of a table of an `R` that was not released, `stream` is live, and the memory came from it
-/// with these figures and is not used any more.
+/// As [`ResourceTable`] requires: `context` belongs to a table of an `R` that was not released, `stream` is live, and the memory came from
+/// it with this size and alignment and is not used any more.
 unsafe extern "C" fn deallocate<R: Resource>(
     context: *mut c_void,
     stream: CUstream,
@@ -86,27 +83,26 @@ unsafe extern "C" fn deallocate<R: Resource>(
     bytes: usize,
     alignment: usize,
 ) -> CUresult {
-    // SAFETY: the caller passes the context of a table of an `R`, which was not released.
+    // SAFETY: the caller passes the context of a table of an `R` that was not released.
     let exported = unsafe { &*context.cast::<Exported<R>>() };
     code_of(|| {
         let (stream, pointer) = (exported.stream(stream)?, DevicePointer::from_raw(address));
-        // SAFETY: the caller's promises are those of the resource, where the memory came from.
+        // SAFETY: the caller upholds the contract of the resource, where the memory came from.
         unsafe { exported.resource.deallocate(&stream, pointer, bytes, alignment) }
     })
 }
 
 /// # Safety
 ///
-/// `context` is that of a table of an `R`, and nobody uses it from now on.
+/// `context` belongs to a table of an `R`, and nobody uses it afterwards.
 unsafe extern "C" fn release<R: Resource>(context: *mut c_void) {
     // SAFETY: the context came from `Box::into_raw` of this type, and the caller releases it once.
     let exported = unsafe { Box::from_raw(context.cast::<Exported<R>>()) };
-    // The user's resource must not unwind into C; what it says has been printed by the panic hook.
+    // The user's resource must not unwind into C; the panic hook has printed the message.
     drop(catch_unwind(AssertUnwindSafe(|| drop(exported))));
 }
 
-/// What C is told of a result.
-#[inline]
+/// Converts a result to the code for C.
 fn code_of(operation: impl FnOnce() -> Result<()>) -> CUresult {
     match catch_unwind(AssertUnwindSafe(operation)) {
         Ok(Ok(())) => CUresult::CUDA_SUCCESS,

@@ -374,7 +374,7 @@ impl Part {
     pub(super) fn prepare(&self, stream: &Stream, content: &[u8]) -> Result<Prepared> {
         let tensor = DeviceBuffer::from_slice(stream, content)?;
         let mut layout = TensorLayout::new(TYPES[self.kind].0, tensor.as_pointer(), &self.extents)
-            .with_steps(&self.steps)
+            .with_element_strides(&self.steps)
             .with_interleave(INTERLEAVES[self.interleave])
             .with_swizzle(SWIZZLES[self.swizzle])
             .with_fill(if self.fills { TensorFill::Nan } else { TensorFill::Zero });

@@ -28,8 +28,8 @@ fn face([x, y, z]: [f64; 3]) -> (usize, [f64; 2]) {
 }
 
 const GEOMETRIES: [Geometry; 2] = [
-    Geometry { name: "cube", directions: 3, shape: ArrayShape::cube(4), is_layered: false },
-    Geometry { name: "acube", directions: 3, shape: ArrayShape::cubes(4, 2), is_layered: true },
+    Geometry { name: "cube", directions: 3, shape: ArrayShape::cubemap(4), is_layered: false },
+    Geometry { name: "acube", directions: 3, shape: ArrayShape::layered_cubemap(4, 2), is_layered: true },
 ];
 
 /// Code that puts a direction of each thread into `%r16` to `%r18`, and one more than there are cubes into `%r20` for the last.

@@ -106,7 +106,7 @@ fn lines() -> Vec<BlockForm> {
                 let elements: Vec<[u32; 4]> = (0..ELEMENTS).map(element).collect();
                 let buffer = Arc::new(DeviceBuffer::from_slice(stream, &elements)?);
                 let options = TextureOptions::new().with_flags(TextureFlags::READ_AS_INTEGER);
-                let texture = Texture::of_buffer(&buffer, &options)?;
+                let texture = Texture::from_buffer(&buffer, &options)?;
                 Ok(Prepared { table: [texture.as_raw(), 0, 0, 0], _kept: Box::new(texture) })
             }));
         }

@@ -1,4 +1,4 @@
-//! Rows and layers of elements.
+//! Pitched views of device memory.
 
 mod host;
 mod mutable;
@@ -9,33 +9,33 @@ use bytemuck::AnyBitPattern;
 use curium_driver::hazard::AccessGuard;
 use curium_driver::{DevicePointer, Error, Result, Stream};
 
-pub use self::host::{HostGrid, HostGridMut};
-pub use self::mutable::GridMut;
+pub use self::host::{HostPitchedSlice, HostPitchedSliceMut};
+pub use self::mutable::PitchedSliceMut;
 use crate::capture_advice::READ_LATER;
-use crate::copy::grid::{self as copies, Place};
+use crate::copy::pitched::{self as copies, Place};
 use crate::{DeviceSlice, wait};
 
-/// How many elements a row has, how many rows a layer, and how many layers there are.
+/// A two- or three-dimensional extent in elements.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub struct Extent {
-    /// Elements in a row.
+    /// Elements per row.
     pub width: usize,
-    /// Rows in a layer.
+    /// Rows per layer.
     pub height: usize,
     /// Layers.
     pub depth: usize,
 }
 
-/// How rows and layers lie in memory.
+/// The distances between rows and between layers.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub struct Pitch {
-    /// The bytes from the beginning of one row to that of the next.
+    /// The distance between the starts of two rows in bytes.
     pub row_bytes: usize,
-    /// The rows from the beginning of one layer to that of the next.
+    /// The distance between the starts of two layers in rows.
     pub layer_rows: usize,
 }
 
-/// Rows and layers of elements in memory that the device uses, borrowed to be read. The first element is that of the view it was made of.
+/// A shared two- or three-dimensional view of device-accessible memory. Its first element is the first element of the slice.
 ///
 /// ```
 /// # let driver = curium_sim::Simulator::new(curium_sim::Config::new())?.driver::<curium_driver::Driver>()?;
@@ -45,58 +45,52 @@ pub struct Pitch {
 /// let image: Vec<u8> = (0..12).collect(); // 3 rows of 4
 /// let source = DeviceBuffer::from_slice(&stream, &image)?;
 /// let mut target = DeviceBuffer::<u8>::zeroed(&stream, 4)?;
-/// let extent = Extent::plane(2, 2);
-/// let lower_right = source.slice(6..)?.grid(extent, Pitch::rows::<u8>(4))?;
-/// target.as_slice_mut().grid(extent, Pitch::tight::<u8>(extent))?.copy_from(&lower_right)?;
+/// let extent = Extent::new_2d(2, 2);
+/// let lower_right = source.slice(6..)?.pitched(extent, Pitch::from_row_len::<u8>(4))?;
+/// target.as_slice_mut().pitched(extent, Pitch::tight::<u8>(extent))?.copy_from(&lower_right)?;
 /// assert_eq!(target.to_vec()?, [6, 7, 10, 11]);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub struct Grid<'a, T> {
+pub struct PitchedSlice<'a, T> {
     start: DeviceSlice<'a, T>,
     place: Place,
 }
 
 impl Extent {
-    /// Rows in one layer.
+    /// Creates a two-dimensional extent.
     #[must_use]
-    #[inline]
-    pub const fn plane(width: usize, height: usize) -> Self {
+    pub const fn new_2d(width: usize, height: usize) -> Self {
         Self { width, height, depth: 1 }
     }
 
-    /// Rows in several layers.
+    /// Creates a three-dimensional extent.
     #[must_use]
-    #[inline]
-    pub const fn volume(width: usize, height: usize, depth: usize) -> Self {
+    pub const fn new_3d(width: usize, height: usize, depth: usize) -> Self {
         Self { width, height, depth }
     }
 }
 
 impl Pitch {
-    /// Rows that begin `elements` elements of type `T` behind each other, in one layer.
+    /// Creates a two-dimensional pitch of `elements` elements of type `T` per row, padding included.
     #[must_use]
-    #[inline]
-    pub const fn rows<T>(elements: usize) -> Self {
+    pub const fn from_row_len<T>(elements: usize) -> Self {
         Self { row_bytes: elements.saturating_mul(size_of::<T>()), layer_rows: 0 }
     }
 
-    /// The same with layers that begin `rows` rows behind each other.
+    /// Sets the distance between layers in rows.
     #[must_use]
-    #[inline]
-    pub const fn with_layers(mut self, rows: usize) -> Self {
+    pub const fn with_layer_rows(mut self, rows: usize) -> Self {
         self.layer_rows = rows;
         self
     }
 
-    /// Rows and layers without gaps.
+    /// Creates the pitch of an extent without padding.
     #[must_use]
-    #[inline]
     pub const fn tight<T>(extent: Extent) -> Self {
-        Self::rows::<T>(extent.width).with_layers(extent.height)
+        Self::from_row_len::<T>(extent.width).with_layer_rows(extent.height)
     }
 
-    /// The place of an extent of elements of `T` at this pitch in `bytes` bytes.
-    #[inline]
+    /// Returns the byte layout of an extent of `T` at this pitch, within `bytes` bytes.
     fn place<T>(self, operation: &'static str, extent: Extent, bytes: usize) -> Result<Place> {
         let Extent { width, height, depth } = extent;
         let refuse = |reason: String| Err(Error::argument(operation, reason));
@@ -119,7 +113,7 @@ impl Pitch {
             span => {
                 let span = span.map_or_else(|| "more than the address space".into(), |span| format!("{span} bytes"));
                 refuse(format!(
-                    "grid out of bounds ({width} × {height} × {depth} elements take {span}, the memory has {bytes} bytes)"
+                    "pitched slice out of bounds ({width} × {height} × {depth} elements take {span}, the memory has {bytes} bytes)"
                 ))
             }
         }
@@ -127,94 +121,87 @@ impl Pitch {
 }
 
 impl<'a, T> DeviceSlice<'a, T> {
-    /// The elements from the first on as rows and layers.
+    /// Returns the elements as a pitched view.
     ///
     /// # Errors
     ///
-    /// An argument error if they reach beyond the view, or if rows or layers overlap.
-    #[inline]
-    pub fn grid(self, extent: Extent, pitch: Pitch) -> Result<Grid<'a, T>> {
-        let place = pitch.place::<T>("DeviceSlice::grid", extent, self.byte_len())?;
-        Ok(Grid { start: self, place })
+    /// An argument error if the extent is out of bounds, or if rows or layers overlap.
+    pub fn pitched(self, extent: Extent, pitch: Pitch) -> Result<PitchedSlice<'a, T>> {
+        let place = pitch.place::<T>("DeviceSlice::pitched", extent, self.byte_len())?;
+        Ok(PitchedSlice { start: self, place })
     }
 }
 
-impl<'a, T> Grid<'a, T> {
-    /// The rows and layers from `start` on, which are known to lie in the memory of the view.
-    #[inline]
+impl<'a, T> PitchedSlice<'a, T> {
+    /// Creates a view from `start` on. The layout must be in bounds.
     pub(crate) fn new(start: DeviceSlice<'a, T>, place: Place) -> Self {
         Self { start, place }
     }
 
-    /// How many elements, rows and layers there are.
+    /// Returns the extent.
     #[must_use]
-    #[inline]
     pub fn extent(&self) -> Extent {
         extent::<T>(&self.place)
     }
 
-    /// How rows and layers lie in memory.
+    /// Returns the distances between rows and between layers.
     #[must_use]
-    #[inline]
     pub fn pitch(&self) -> Pitch {
         Pitch { row_bytes: self.place.pitch, layer_rows: self.place.layer }
     }
 
-    /// The address of the first element. What is done with it is not tracked.
+    /// Returns the address of the first element. Accesses through the pointer are not tracked.
     #[must_use]
     #[inline]
     pub fn as_pointer(&self) -> DevicePointer<T> {
         self.start.as_pointer()
     }
 
-    /// The stream of the memory that this is a view of, on which it copies.
+    /// Returns the stream of the viewed memory, on which the view copies.
     #[must_use]
     #[inline]
     pub fn stream(&self) -> &'a Stream {
         self.start.stream()
     }
 
-    /// The box of `extent` whose first element is in column, row and layer `origin`.
+    /// Returns the subregion of `extent` that starts at column, row and layer `origin`.
     ///
     /// # Errors
     ///
-    /// An argument error if it reaches beyond this one.
-    #[inline]
-    pub fn part(self, origin: [usize; 3], extent: Extent) -> Result<Self> {
-        let (offset, place) = part::<T>("Grid::part", &self.place, origin, extent)?;
+    /// An argument error if the subregion is out of bounds.
+    pub fn region(self, origin: [usize; 3], extent: Extent) -> Result<Self> {
+        let (offset, place) = part::<T>("PitchedSlice::region", &self.place, origin, extent)?;
         let pointer = DevicePointer::from_raw(self.as_pointer().as_raw() + offset as u64);
         Ok(Self { start: DeviceSlice::new(pointer, self.start.len(), self.start.tracked()), place })
     }
 
-    /// Copies the elements to `target`, which has as many, rows and layers. Waits until the copy is done.
+    /// Copies the elements to `target`, which has the same extent. Waits until the copy is done.
     ///
     /// CUDA: `cuMemcpy2DAsync_v2` or `cuMemcpy3DAsync_v2`, `cuStreamSynchronize`.
     ///
     /// # Errors
     ///
-    /// An argument error if the extents differ; the error of any work of the context that failed before.
+    /// An argument error if the extents differ; an error of earlier work of the context.
     #[doc(alias = "cuMemcpy2D")]
     #[doc(alias = "cuMemcpy3D")]
-    #[inline]
-    pub fn copy_to_host(&self, target: &mut HostGridMut<'_, T>) -> Result<()>
+    pub fn copy_to_host(&self, target: &mut HostPitchedSliceMut<'_, T>) -> Result<()>
     where
         T: AnyBitPattern,
     {
-        self.stream().expect_captured("Grid::copy_to_host", READ_LATER)?;
+        self.stream().expect_captured("PitchedSlice::copy_to_host", READ_LATER)?;
         self.copy_to_host_on(self.stream(), target)
     }
 
-    /// As [`Grid::copy_to_host`], on any stream.
+    /// Like [`PitchedSlice::copy_to_host`], on the given stream.
     ///
     /// # Errors
     ///
-    /// As for [`Grid::copy_to_host`]; an argument error if the stream is being captured.
-    #[inline]
-    pub fn copy_to_host_on(&self, stream: &Stream, target: &mut HostGridMut<'_, T>) -> Result<()>
+    /// As for [`PitchedSlice::copy_to_host`]; an argument error if the stream is being captured.
+    pub fn copy_to_host_on(&self, stream: &Stream, target: &mut HostPitchedSliceMut<'_, T>) -> Result<()>
     where
         T: AnyBitPattern,
     {
-        const OPERATION: &str = "Grid::copy_to_host";
+        const OPERATION: &str = "PitchedSlice::copy_to_host";
         copies::same_extent(OPERATION, target.place(), &self.place)?;
         if self.place.is_empty() {
             return Ok(());
@@ -224,7 +211,7 @@ impl<'a, T> Grid<'a, T> {
         let mut guard = AccessGuard::blocking(stream)?;
         end.end.tracked.before_read(OPERATION, &mut guard)?;
         let to = target.as_mut_ptr().cast();
-        // SAFETY: the host's end holds these rows and layers, any bytes are valid elements, and it is borrowed until the stream has been
+        // SAFETY: the host operand has this layout, every bit pattern is a valid element, and it is borrowed until the stream has been
         // waited for below.
         unsafe { copies::to_host(stream, to, target.place(), &end) }?;
         end.end.tracked.after_read(&mut guard);
@@ -232,53 +219,47 @@ impl<'a, T> Grid<'a, T> {
         wait::until_done(stream)
     }
 
-    /// As one end of a copy.
-    #[inline]
+    /// Returns the view as an operand of a copy.
     pub(crate) fn end(&self) -> copies::End<'a> {
         copies::End { end: self.start.end(), place: self.place }
     }
 }
 
-impl<T> Clone for Grid<'_, T> {
-    #[inline]
+impl<T> Clone for PitchedSlice<'_, T> {
     fn clone(&self) -> Self {
         *self
     }
 }
 
-impl<T> Copy for Grid<'_, T> {}
+impl<T> Copy for PitchedSlice<'_, T> {}
 
-impl<T> fmt::Debug for Grid<'_, T> {
-    #[inline]
+impl<T> fmt::Debug for PitchedSlice<'_, T> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        describe::<T>(formatter, "Grid", &self.place, self.as_pointer())
+        describe::<T>(formatter, "PitchedSlice", &self.place, self.as_pointer())
     }
 }
 
-#[inline]
 fn extent<T>(place: &Place) -> Extent {
     Extent { width: place.width / size_of::<T>().max(1), height: place.height, depth: place.depth }
 }
 
-/// A box within a place: where it begins, in bytes, and its own place.
-#[inline]
+/// Returns a subregion: its offset in bytes, and its layout.
 fn part<T>(operation: &'static str, place: &Place, origin: [usize; 3], inner: Extent) -> Result<(usize, Place)> {
     let outer = extent::<T>(place);
     let sizes = [(inner.width, outer.width), (inner.height, outer.height), (inner.depth, outer.depth)];
     let fits =
         |(start, (size, limit)): (usize, (usize, usize))| start.checked_add(size).is_some_and(|end| end <= limit);
     if !origin.into_iter().zip(sizes).all(fits) {
-        return Err(Error::argument(operation, format!("part out of bounds ({inner:?} at {origin:?} of {outer:?})")));
+        return Err(Error::argument(operation, format!("region out of bounds ({inner:?} at {origin:?} of {outer:?})")));
     }
     let [x, y, z] = origin;
-    // A part without elements has no address: at the end of an empty grid, the offset may exceed the address space.
+    // An empty region has no address: at the end of an empty view, the offset may exceed the address space.
     let is_empty = inner.width == 0 || inner.height == 0 || inner.depth == 0;
     let offset = if is_empty { 0 } else { (z * place.layer + y) * place.pitch + x * size_of::<T>() };
     let width = inner.width * size_of::<T>();
     Ok((offset, Place { width, height: inner.height, depth: inner.depth, ..*place }))
 }
 
-#[inline]
 fn describe<T>(
     formatter: &mut fmt::Formatter<'_>,
     name: &str,

@@ -1,4 +1,4 @@
-//! Copies of rows and layers.
+//! Pitched copies.
 
 use std::ffi::c_void;
 
@@ -11,27 +11,27 @@ use curium_driver::{Error, Function, Result, Stream, call};
 
 use super::{CopyOptions, peer, spanning, transfer};
 
-/// Rows and layers in bytes: where they begin, and how far apart they are.
+/// A pitched layout in bytes.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct Place {
-    /// The bytes of a row that belong to it.
+    /// The width of a row in bytes.
     pub(crate) width: usize,
     pub(crate) height: usize,
     pub(crate) depth: usize,
-    /// The bytes from one row to the next.
+    /// The distance between rows in bytes.
     pub(crate) pitch: usize,
-    /// The rows from one layer to the next.
+    /// The distance between layers in rows.
     pub(crate) layer: usize,
 }
 
-/// One end of a copy of rows and layers, in memory that the device uses.
+/// A pitched operand in device-accessible memory.
 #[derive(Clone, Copy)]
 pub(crate) struct End<'a> {
     pub(crate) end: super::End<'a>,
     pub(crate) place: Place,
 }
 
-/// One end as the driver's structures have it.
+/// An operand for the driver's structures.
 #[derive(Clone, Copy)]
 enum Side {
     Device(CUdeviceptr),
@@ -44,8 +44,7 @@ impl Place {
         self.width == 0 || self.height == 0 || self.depth == 0
     }
 
-    /// The bytes from the first to the last, with the gaps between.
-    #[inline]
+    /// Returns the number of bytes from the first to the last, padding included.
     pub(crate) fn span(&self) -> Option<usize> {
         if self.is_empty() {
             return Some(0);
@@ -56,7 +55,6 @@ impl Place {
 }
 
 impl Side {
-    #[inline]
     fn kind(self) -> CUmemorytype {
         match self {
             Self::Device(_) => CUmemorytype::CU_MEMORYTYPE_DEVICE,
@@ -64,19 +62,16 @@ impl Side {
         }
     }
 
-    #[inline]
     fn device(self) -> CUdeviceptr {
         if let Self::Device(address) = self { address } else { 0 }
     }
 
-    #[inline]
     fn host(self) -> *mut c_void {
         if let Self::Host(host) = self { host } else { std::ptr::null_mut() }
     }
 }
 
-/// Copies rows and layers on a device or between devices.
-#[inline]
+/// Enqueues a pitched copy on a device or between devices.
 pub(crate) fn copy(operation: &'static str, stream: &Stream, to: &End<'_>, from: &End<'_>) -> Result<()> {
     same_extent(operation, &to.place, &from.place)?;
     if to.place.is_empty() {
@@ -88,8 +83,7 @@ pub(crate) fn copy(operation: &'static str, stream: &Stream, to: &End<'_>, from:
     transfer(operation, stream, &to.end, &from.end, || enqueue(stream, to, from))
 }
 
-/// As [`copy`], telling the driver the options if it has a function that takes them, and both ends are on the stream's device.
-#[inline]
+/// Like [`copy`], with hints if the driver supports them and both operands are on the stream's device.
 pub(crate) fn copy_with(
     name: &'static str,
     stream: &Stream,
@@ -98,7 +92,7 @@ pub(crate) fn copy_with(
 ) -> Result<()> {
     same_extent(name, &to.place, &from.place)?;
     let is_single = stream.driver().has(Function::cuMemcpy3DWithAttributesAsync);
-    // The legacy default stream takes no batches.
+    // The legacy default stream does not support batches.
     let is_known = is_single || takes_batches(stream);
     let is_here = to.end.is_at(stream) && from.end.is_at(stream);
     if to.place.is_empty() || options == CopyOptions::new() || !is_known || !is_here {
@@ -109,7 +103,7 @@ pub(crate) fn copy_with(
     transfer(name, stream, &to.end, &from.end, || {
         stream.context().entered(|driver| {
             if is_single {
-                // SAFETY: the operation can be read, both ends are live on this stream, which has waited for what they must wait for,
+                // SAFETY: the operation is readable, both operands are live on this stream, which has waited for the work they depend on,
                 // and a context is current.
                 return unsafe { call!(driver, cuMemcpy3DWithAttributesAsync(single, 0, raw)) };
             }
@@ -119,84 +113,77 @@ pub(crate) fn copy_with(
     })
 }
 
-/// Whether rows and layers can be put on a stream in batches.
-#[inline]
+/// Returns `true` if pitched copies on a stream can be batched.
 pub(crate) fn takes_batches(stream: &Stream) -> bool {
     !stream.as_raw().is_null() && !stream.is_capture_active() && stream.driver().has(Function::cuMemcpy3DBatchAsync_v2)
 }
 
-/// Puts a copy on `stream`, which has waited for what both ends must wait for.
-#[inline]
+/// Enqueues a copy on `stream`, which has waited for the work that both operands depend on.
 pub(crate) fn enqueue(stream: &Stream, to: &End<'_>, from: &End<'_>) -> Result<()> {
     let sides = (Side::Device(to.end.address), Side::Device(from.end.address));
-    // A plain copy of another device's rows is an invalid value, or takes the process down where no context is current.
+    // A plain pitched copy of another device's memory is an invalid value, or crashes the process if no context is current.
     let is_reached = to.end.is_at(stream) && from.end.is_at(stream);
     if !is_reached {
         return between_devices(stream, to, from);
     }
-    // SAFETY: both ends are checked to hold these rows and layers, and live on this stream.
+    // SAFETY: both operands are checked to be in bounds, and are live on this stream.
     unsafe { put(stream, (sides.0, &to.place), (sides.1, &from.place)) }
 }
 
-/// Puts a copy from the host on `stream`.
+/// Enqueues a copy from the host on `stream`.
 ///
 /// # Safety
 ///
-/// `from` points to rows and layers that lie as in `place` and that nobody writes until the copy is done; the stream has waited for what
-/// `to` must wait for.
-#[inline]
+/// `from` points to memory with this layout that nobody writes until the copy is done; the stream has waited for the work that `to` depends
+/// on.
 pub(crate) unsafe fn from_host(stream: &Stream, to: &End<'_>, from: *const c_void, place: &Place) -> Result<()> {
     let (target, source) = (Side::Device(to.end.address), Side::Host(from.cast_mut()));
     let result = at_home(stream, &to.end, || {
-        // SAFETY: the caller vouches for the host's end, and the other was checked.
+        // SAFETY: the caller guarantees the host operand, and the other was checked.
         unsafe { put(stream, (target, &to.place), (source, place)) }
     });
     result.map_err(|error| to.end.explain(error))
 }
 
-/// Puts a copy to the host on `stream`.
+/// Enqueues a copy to the host on `stream`.
 ///
 /// # Safety
 ///
-/// `to` points to rows and layers that lie as in `place` and that nobody uses until the copy is done; the stream has waited for what
-/// `from` must wait for.
-#[inline]
+/// `to` points to memory with this layout that nobody uses until the copy is done; the stream has waited for the work that `from` depends
+/// on.
 pub(crate) unsafe fn to_host(stream: &Stream, to: *mut c_void, place: &Place, from: &End<'_>) -> Result<()> {
     let result = at_home(stream, &from.end, || {
-        // SAFETY: the caller vouches for the host's end, and the other was checked.
+        // SAFETY: the caller guarantees the host operand, and the other was checked.
         unsafe { put(stream, (Side::Host(to), place), (Side::Device(from.end.address), &from.place)) }
     });
     result.map_err(|error| from.end.explain(error))
 }
 
-/// Puts a copy on `stream`, with its context current if the memory is another device's: without, drivers take the process down.
-#[inline]
+/// Enqueues a copy on `stream`, with its context current if the memory is on another device: drivers crash the process otherwise.
 fn at_home(stream: &Stream, end: &super::End<'_>, put: impl FnOnce() -> Result<()>) -> Result<()> {
     if end.is_at(stream) { put() } else { stream.context().entered(|_| put()) }
 }
 
-/// Puts a copy on `stream`, of one layer or of several.
+/// Enqueues a two- or three-dimensional copy on `stream`.
 ///
 /// # Safety
 ///
-/// Both sides hold the rows and layers of their places, and are live until the copy is done.
-#[inline]
+/// Both operands are in bounds, and are live until the copy is done.
 unsafe fn put(stream: &Stream, (to, target): (Side, &Place), (from, source): (Side, &Place)) -> Result<()> {
     if target.depth == 1 {
         let copy = two_dimensional((to, target), (from, source));
         return spanning::enqueue(stream, || {
-            // SAFETY: the caller vouches for both sides.
+            // SAFETY: the caller guarantees both operands.
             unsafe { call!(stream.driver(), cuMemcpy2DAsync_v2(&raw const copy, stream.as_raw())) }
         });
     }
     let copy = three_dimensional((to, target), (from, source));
     spanning::enqueue(stream, || {
-        // SAFETY: the caller vouches for both sides.
+        // SAFETY: the caller guarantees both operands.
         unsafe { call!(stream.driver(), cuMemcpy3DAsync_v2(&raw const copy, stream.as_raw())) }
     })
 }
 
-#[inline]
 fn two_dimensional((to, target): (Side, &Place), (from, source): (Side, &Place)) -> CUDA_MEMCPY2D {
     CUDA_MEMCPY2D {
         srcMemoryType: from.kind(),
@@ -213,7 +200,6 @@ fn two_dimensional((to, target): (Side, &Place), (from, source): (Side, &Place))
     }
 }
 
-#[inline]
 fn three_dimensional((to, target): (Side, &Place), (from, source): (Side, &Place)) -> CUDA_MEMCPY3D {
     CUDA_MEMCPY3D {
         srcMemoryType: from.kind(),
@@ -233,7 +219,6 @@ fn three_dimensional((to, target): (Side, &Place), (from, source): (Side, &Place
     }
 }
 
-#[inline]
 fn between_devices(stream: &Stream, to: &End<'_>, from: &End<'_>) -> Result<()> {
     let copy = CUDA_MEMCPY3D_PEER {
         srcMemoryType: CUmemorytype::CU_MEMORYTYPE_DEVICE,
@@ -251,12 +236,11 @@ fn between_devices(stream: &Stream, to: &End<'_>, from: &End<'_>) -> Result<()> 
         Depth: to.place.depth,
         ..CUDA_MEMCPY3D_PEER::default()
     };
-    // SAFETY: both ends are checked to hold these rows and layers, are of the contexts named, and live on this stream.
+    // SAFETY: both operands are checked to be in bounds, belong to the given contexts, and are live on this stream.
     unsafe { call!(stream.driver(), cuMemcpy3DPeerAsync(&raw const copy, stream.as_raw())) }
 }
 
-/// The copy as part of a batch.
-#[inline]
+/// Returns the copy as an operation of a batch.
 pub(crate) fn operation(to: &End<'_>, from: &End<'_>, options: CopyOptions) -> CUDA_MEMCPY3D_BATCH_OP {
     let hints = options.to_raw();
     let operand = |end: &End<'_>, hint| CUmemcpy3DOperand {
@@ -279,8 +263,7 @@ pub(crate) fn operation(to: &End<'_>, from: &End<'_>, options: CopyOptions) -> C
     }
 }
 
-/// An error unless both sides of a copy have as many bytes, rows and layers.
-#[inline]
+/// Returns an error unless both operands have the same extent.
 pub(crate) fn same_extent(operation: &'static str, one: &Place, other: &Place) -> Result<()> {
     let extent = |place: &Place| (place.width, place.height, place.depth);
     if extent(one) == extent(other) {

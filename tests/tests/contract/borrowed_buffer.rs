@@ -1,10 +1,10 @@
-//! [`ForeignBuffer`]: memory that something else owns is used like a buffer, and its owner ends behind every use.
+//! [`BorrowedBuffer`]: memory that something else owns is used like a buffer, and its owner ends behind every use.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use curium_driver::{DevicePointer, Error, Function, Graph, LaunchConfig, Library};
-use curium_memory::{AddressRange, DeviceBuffer, DeviceSlice, ForeignBuffer, Mapping, MemoryAccess, PhysicalMemory};
+use curium_memory::{AddressRange, BorrowedBuffer, DeviceBuffer, DeviceSlice, Mapping, MemoryAccess, PhysicalMemory};
 use curium_tests::{Gate, TestDriver, kernels, on_driver};
 
 const LEN: usize = 1024;
@@ -32,17 +32,17 @@ fn mapping(test: &TestDriver) -> Mapping {
 }
 
 /// A buffer in a mapping, and whether that has ended.
-fn buffer(test: &TestDriver) -> (ForeignBuffer<u32, Owner>, Arc<AtomicBool>) {
+fn buffer(test: &TestDriver) -> (BorrowedBuffer<u32, Owner>, Arc<AtomicBool>) {
     let (mapping, has_ended) = (mapping(test), Arc::default());
     let pointer = mapping.as_pointer().cast();
     let owner = Owner { _mapping: mapping, has_ended: Arc::clone(&has_ended) };
     // SAFETY: the mapping has as many bytes, is for the device to use, and nobody else uses it.
-    let buffer = unsafe { ForeignBuffer::new(&test.stream(), pointer, LEN, owner) };
+    let buffer = unsafe { BorrowedBuffer::new(&test.stream(), pointer, LEN, owner) };
     (buffer.expect("the pointer is aligned"), has_ended)
 }
 
 #[test]
-fn foreign_buffer_is_copied_filled_and_passed_to_kernels() {
+fn borrowed_buffer_is_copied_filled_and_passed_to_kernels() {
     on_driver(|test| {
         let (stream, (mut buffer, _)) = (test.stream(), buffer(test));
         let source: Vec<u32> = (0..LEN as u32).collect();
@@ -97,7 +97,7 @@ fn graph_keeps_the_owner_of_the_memory_that_it_uses() {
         let graph = Graph::capture(&test.context(), |scope| target.as_slice_mut().copy_from_device_on(scope, &buffer));
         let mut executable = graph.and_then(|graph| graph.instantiate()).expect("the copy can be captured");
         let (buffer, error) = buffer.into_owner().expect_err("a graph uses the memory").into_parts();
-        assert!(error.to_string().contains("ForeignBuffer::into_owner: a graph uses the memory"), "{error}");
+        assert!(error.to_string().contains("BorrowedBuffer::into_owner: a graph uses the memory"), "{error}");
         drop(buffer);
         assert!(!has_ended.load(Ordering::Acquire), "the graph still uses it");
         executable.launch(&stream).expect("it can be launched");
@@ -112,16 +112,16 @@ fn pointers_that_are_null_or_not_aligned_make_no_buffer() {
     on_driver(|test| {
         let (stream, scope_error) = (test.stream(), "the stream is one of a capture");
         for (address, len, expected) in
-            [(0, 4, "the pointer is null"), (2, 4, "misaligned address (0x2, alignment 4)"), (256, 0, "zero length")]
+            [(0, 4, "null pointer"), (2, 4, "misaligned address (0x2, alignment 4)"), (256, 0, "zero length")]
         {
             // SAFETY: nothing is made of the pointer.
-            let buffer = unsafe { ForeignBuffer::<u32, _>::new(&stream, DevicePointer::from_raw(address), len, ()) };
+            let buffer = unsafe { BorrowedBuffer::<u32, _>::new(&stream, DevicePointer::from_raw(address), len, ()) };
             let error = buffer.expect_err("there is no such memory");
             assert!(matches!(error, Error::Argument(_)) && error.to_string().contains(expected), "{error}");
         }
         let graph = Graph::capture(&test.context(), |scope| {
             // SAFETY: as above.
-            let buffer = unsafe { ForeignBuffer::<u32, _>::new(scope, DevicePointer::from_raw(256), 4, ()) };
+            let buffer = unsafe { BorrowedBuffer::<u32, _>::new(scope, DevicePointer::from_raw(256), 4, ()) };
             assert!(buffer.expect_err("the stream is of a scope").to_string().contains(scope_error));
             Ok::<_, Error>(())
         });

@@ -1,41 +1,40 @@
-//! What the caching resource would make of a log, without a device.
+//! Simulating the caching resource on a log, without a device.
 
 use std::collections::HashMap;
 
 use super::{AllocationEvent, AllocationLog, EventKind};
 use crate::cache::{BlockSize, GRANULE, Heap, SizeClass, StreamId, ThreadCache};
 
-/// The state of a cache after an event of a log.
+/// The state of a simulated cache after an event.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct CacheSample {
-    /// When, in nanoseconds since the beginning of the log.
+    /// The time in nanoseconds since the start of the log.
     pub nanoseconds: u64,
-    /// The bytes in use, as they were asked for.
+    /// The requested bytes in use.
     pub live_bytes: u64,
-    /// The bytes in use, as they were rounded up.
+    /// The rounded bytes in use.
     pub block_bytes: u64,
     /// The bytes of all segments.
     pub reserved_bytes: u64,
 }
 
-/// A cache whose memory is made of numbers.
+/// A cache of simulated memory.
 struct Imagined {
     heap: Heap,
-    /// The thread cache of each stream, as if one thread used them all.
+    /// The thread cache of each stream, as with a single thread.
     caches: HashMap<StreamId, ThreadCache>,
-    /// What is in use: where it is imagined to be, and its size.
+    /// The live allocations: simulated address and size.
     live: HashMap<u64, (u64, BlockSize, usize)>,
     step: u64,
     sample: CacheSample,
 }
 
 impl AllocationLog {
-    /// What a [`CachingResource`](crate::CachingResource) with segments of at least `segment_bytes` would hold after each event, if one
-    /// thread had done it all and no stream ever waited for another.
+    /// Simulates a [`CachingResource`](crate::CachingResource) with segments of at least `segment_bytes` bytes, for a single thread and
+    /// independent streams. Returns its state after each event.
     #[must_use]
-    #[inline]
-    pub fn through_cache(&self, segment_bytes: usize) -> Vec<CacheSample> {
+    pub fn simulate_caching(&self, segment_bytes: usize) -> Vec<CacheSample> {
         let mut imagined = Imagined {
             heap: Heap::default(),
             caches: HashMap::new(),
@@ -48,20 +47,18 @@ impl AllocationLog {
 }
 
 impl Imagined {
-    #[inline]
     fn play(&mut self, event: &AllocationEvent) -> CacheSample {
         let stream = StreamId(event.stream);
         match event.kind {
             EventKind::Allocate if event.bytes != 0 => self.allocate(stream, event),
             EventKind::Free => self.free(stream, event.address),
-            // Segments are its own.
+            // Segments belong to the resource.
             _ => {}
         }
         self.sample.nanoseconds = event.nanoseconds;
         self.sample
     }
 
-    #[inline]
     fn allocate(&mut self, stream: StreamId, event: &AllocationEvent) {
         self.free(stream, event.address);
         let (size, alignment) = (BlockSize::of(event.bytes), (event.alignment as u64).max(GRANULE));
@@ -72,7 +69,6 @@ impl Imagined {
         self.sample.block_bytes += size.bytes();
     }
 
-    #[inline]
     fn free(&mut self, stream: StreamId, address: u64) {
         let Some((place, size, bytes)) = self.live.remove(&address) else { return };
         self.sample.live_bytes -= bytes as u64;
@@ -86,7 +82,6 @@ impl Imagined {
         self.heap.free(stream, size, place);
     }
 
-    #[inline]
     fn search(&mut self, stream: StreamId, size: BlockSize, alignment: u64) -> u64 {
         if let Some(place) = self.take(stream, size, alignment) {
             return place;
@@ -105,7 +100,6 @@ impl Imagined {
         }
     }
 
-    #[inline]
     fn take(&mut self, stream: StreamId, size: BlockSize, alignment: u64) -> Option<u64> {
         match size {
             BlockSize::Class(class) if alignment == GRANULE => self.take_block(stream, class),
@@ -113,7 +107,6 @@ impl Imagined {
         }
     }
 
-    #[inline]
     fn take_block(&mut self, stream: StreamId, class: SizeClass) -> Option<u64> {
         let mut blocks = Vec::new();
         self.heap.take_blocks(stream, class, ThreadCache::capacity(class).div_ceil(2), &mut blocks);
@@ -124,10 +117,9 @@ impl Imagined {
         Some(place)
     }
 
-    /// Adds to the one segment, at its end.
-    #[inline]
+    /// Extends the only segment at its end.
     fn grow(&mut self, bytes: u64) {
-        // The first granule is left out, so that no address is 0.
+        // The first granule is skipped, so no address is 0.
         let end = GRANULE + self.sample.reserved_bytes;
         let before = self.heap.free_before(end);
         let length = bytes.saturating_sub(before).max(self.step);
@@ -135,7 +127,6 @@ impl Imagined {
         self.sample.reserved_bytes += length;
     }
 
-    #[inline]
     fn cache(&mut self, stream: StreamId) -> &mut ThreadCache {
         self.caches.entry(stream).or_default()
     }
@@ -159,7 +150,7 @@ mod tests {
             text.push_str(&format!("{round} allocate 0x1 {} 256 2\n{round} free 0x1 {0} 256 2\n", 8 * mib));
         }
         let log: AllocationLog = text.parse().expect("the log is well formed");
-        let samples = log.through_cache(2 << 20);
+        let samples = log.simulate_caching(2 << 20);
         let peak = samples.iter().map(|sample| sample.live_bytes).max();
         assert_eq!(peak, Some(8 * mib));
         assert!(samples.iter().all(|sample| sample.live_bytes <= sample.block_bytes));

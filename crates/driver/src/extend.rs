@@ -1,0 +1,29 @@
+//! Building blocks for crates that extend this one.
+//!
+//! `curium-memory` and `curium-nvrtc` call the driver, create errors and release handles with the items of this module and with these methods:
+//!
+//! - Calls: [`call!`](crate::call) calls one driver function. [`Context::entered`](crate::Context::entered) makes a context current for it.
+//! - Errors: [`Error::argument`](crate::Error::argument) refuses an argument. [`Error::about`](crate::Error::about),
+//!   [`Error::advised`](crate::Error::advised) and [`Error::during`](crate::Error::during) add facts to an error.
+//! - Ownership: [`Driver::expect_same`](crate::Driver::expect_same) refuses a handle of another driver.
+//!   [`Context::attached`](crate::Context::attached) keeps a value for as long as a context lives.
+//! - Streams: [`Stream::record_pooled_event`](crate::Stream::record_pooled_event) marks a point in a stream, and
+//!   [`Stream::downgrade`](crate::Stream::downgrade) observes a stream without keeping it alive.
+//! - Memory: [`hazard`](crate::hazard) orders the accesses of streams to an allocation.
+//!
+//! # Rules
+//!
+//! 1. An operation that enqueues work first calls [`Stream::expect_captured`](crate::Stream::expect_captured) with [`PASS_THE_SCOPE`]. An
+//!    operation that no graph can contain calls [`Stream::expect_running`](crate::Stream::expect_running) or
+//!    [`Stream::refuse_capture`](crate::Stream::refuse_capture) with [`NOT_WHILE_CAPTURING`]. A wait on the host calls [`refuse_wait`].
+//! 2. A `Drop` that calls the driver does so within [`release`] or [`dropping`].
+//! 3. Memory is freed only after a wait for the work that uses it has succeeded. Otherwise it is passed to [`leak`].
+//! 4. Code of users, such as callbacks, runs within [`contain`], and never while a lock is held, except for an [`Exclusive`].
+
+pub use crate::base::capture_guard::{NOT_WHILE_CAPTURING, PASS_THE_SCOPE, refuse_wait};
+pub use crate::base::capture_mode::{with_relaxed_capture_mode, with_relaxed_capture_mode_if_possible};
+pub use crate::base::exclusive::{Exclusive, ExclusiveGuard};
+pub use crate::base::leak::leak;
+pub use crate::base::release::{contain, dropping, is_exiting, release, report};
+pub use crate::completion::drop_on_completion;
+pub use crate::stream::WeakStream;

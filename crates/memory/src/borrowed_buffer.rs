@@ -1,0 +1,174 @@
+//! Device memory that other code owns, as a buffer.
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::mem::ManuallyDrop;
+
+use bytemuck::AnyBitPattern;
+use curium_driver::extend::release;
+use curium_driver::{DevicePointer, Error, Result, Returned, Stream};
+
+use crate::device_slice::{WholeMut, argument_as, buffer_views};
+use crate::size;
+use crate::tracked::{Reach, Tracked};
+
+/// A buffer in device memory that other code owns: a [`Mapping`](crate::Mapping), an [`IpcMemory`](crate::IpcMemory), memory of a graphics
+/// API or of another library. It is sliced, copied and passed to kernels like a [`DeviceBuffer`](crate::DeviceBuffer).
+///
+/// It holds the owner of the memory. Dropping it waits on the host for every use and then drops the owner.
+///
+/// ```
+/// use curium_memory::{AddressRange, BorrowedBuffer, MemoryAccess, PhysicalMemory};
+///
+/// # let driver = curium_sim::Simulator::new(curium_sim::Config::new())?.driver::<curium_driver::Driver>()?;
+/// # let device = driver.device(0)?;
+/// # let stream = device.primary_context()?.stream()?;
+/// let memory = PhysicalMemory::new(&device, 2 << 20)?;
+/// let mapping = AddressRange::reserve(&driver, 2 << 20)?.map(0, &memory)?;
+/// mapping.set_access(&device, MemoryAccess::ReadWrite)?;
+/// // SAFETY: the mapping has as many bytes, is for the device to use, and nobody else uses it.
+/// let mut words = unsafe { BorrowedBuffer::<u32, _>::new(&stream, mapping.as_pointer().cast(), 1024, mapping) }?;
+/// words.as_slice_mut().fill(7)?;
+/// assert_eq!(words.to_vec()?, [7; 1024]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct BorrowedBuffer<T, O: Send + 'static> {
+    pointer: DevicePointer<T>,
+    len: usize,
+    tracked: Tracked,
+    owner: ManuallyDrop<O>,
+    _elements: PhantomData<T>,
+}
+
+impl<T, O: Send + 'static> BorrowedBuffer<T, O> {
+    /// Creates a buffer of the `len` elements at `pointer`, which `owner` keeps alive. The buffer copies on `stream`.
+    ///
+    /// # Safety
+    ///
+    /// - `pointer` is the address of `len` elements of `T` in memory that the device of `stream` can read and write until `owner` is
+    ///   dropped, even if `owner` is moved.
+    /// - Other uses of the memory are ordered with those through the buffer.
+    ///
+    /// # Errors
+    ///
+    /// An argument error if `len` is 0 or too large, if the pointer is null or misaligned for `T`, or if the stream belongs to a capture.
+    /// The owner is dropped then.
+    pub unsafe fn new(stream: &Stream, pointer: DevicePointer<T>, len: usize, owner: O) -> Result<Self> {
+        const OPERATION: &str = "BorrowedBuffer::new";
+        size::bytes::<T>(OPERATION, len)?;
+        size::aligned::<T>(OPERATION, pointer.as_raw())?;
+        if pointer.as_raw() == 0 {
+            return Err(Error::argument(OPERATION, "null pointer"));
+        }
+        let tracked =
+            Tracked::leasable_outside(OPERATION, stream, Reach::Granted)?.at(pointer.as_raw(), len * size_of::<T>());
+        Ok(Self { pointer, len, tracked, owner: ManuallyDrop::new(owner), _elements: PhantomData })
+    }
+
+    /// Returns the number of elements, at least 1.
+    #[must_use]
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Returns `false`: there is at least one element.
+    #[must_use]
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Returns the address of the first element. Accesses through the pointer are not tracked.
+    #[must_use]
+    #[inline]
+    pub fn as_pointer(&self) -> DevicePointer<T> {
+        self.pointer
+    }
+
+    /// Returns the owner of the memory.
+    #[must_use]
+    pub fn owner(&self) -> &O {
+        &self.owner
+    }
+
+    /// Copies the elements to a vector. Waits until the copy is done.
+    ///
+    /// CUDA: `cuMemcpyDtoHAsync_v2`, `cuStreamSynchronize`.
+    ///
+    /// # Errors
+    ///
+    /// An error of earlier work of the context.
+    pub fn to_vec(&self) -> Result<Vec<T>>
+    where
+        T: AnyBitPattern,
+    {
+        self.as_slice().to_vec()
+    }
+
+    /// Like [`BorrowedBuffer::to_vec`], on the given stream.
+    ///
+    /// # Errors
+    ///
+    /// As for [`BorrowedBuffer::to_vec`]; an argument error if the stream is being captured.
+    pub fn to_vec_on(&self, stream: &Stream) -> Result<Vec<T>>
+    where
+        T: AnyBitPattern,
+    {
+        self.as_slice().to_vec_on(stream)
+    }
+
+    /// Returns the owner. Waits on the host for every use.
+    ///
+    /// CUDA: `cuStreamSynchronize`.
+    ///
+    /// # Errors
+    ///
+    /// Returns the buffer together with the error if a graph uses it or a wait fails.
+    #[expect(clippy::result_large_err, reason = "the error gives back what it is about, and is rare")]
+    pub fn into_owner(mut self) -> Result<O, Returned<Self>> {
+        if self.tracked.exclusive().is_leased() {
+            return Err(Returned::new(self, Error::argument("BorrowedBuffer::into_owner", "a graph uses the memory")));
+        }
+        if let Err(error) = self.tracked.exclusive().synchronize() {
+            return Err(Returned::new(self, error));
+        }
+        let mut this = ManuallyDrop::new(self);
+        // SAFETY: the value is not dropped, so the field is not used again.
+        let owner = unsafe { ManuallyDrop::take(&mut this.owner) };
+        // SAFETY: as above.
+        unsafe { std::ptr::drop_in_place(&raw mut this.tracked) };
+        Ok(owner)
+    }
+}
+
+buffer_views!([T, O: Send + 'static] BorrowedBuffer<T, O>);
+
+argument_as!([T, O: Send + 'static] BorrowedBuffer<T, O>: |buffer| buffer.as_slice(),
+    WholeMut::new(buffer.as_pointer(), &mut buffer.tracked));
+
+impl<T, O: Send + 'static> fmt::Debug for BorrowedBuffer<T, O> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = std::any::type_name::<T>();
+        write!(formatter, "BorrowedBuffer({} × {name} at {:?})", self.len, self.pointer)
+    }
+}
+
+impl<T, O: Send + 'static> Drop for BorrowedBuffer<T, O> {
+    fn drop(&mut self) {
+        // SAFETY: this value is being dropped, so the field is not used again.
+        let owner = unsafe { ManuallyDrop::take(&mut self.owner) };
+        if self.tracked.exclusive().is_leased() {
+            return self.tracked.leave_memory(owner);
+        }
+        let owner = ManuallyDrop::new(owner);
+        release(|| {
+            // Memory that may still be in use is never released. A lost context uses none.
+            let waited = self.tracked.exclusive().synchronize();
+            if waited.is_ok() || waited.as_ref().is_err_and(Error::is_sticky) {
+                drop(ManuallyDrop::into_inner(owner));
+            }
+            waited
+        });
+    }
+}

@@ -1,0 +1,233 @@
+//! Mutable pitched views of device memory.
+
+use std::fmt;
+
+use bytemuck::NoUninit;
+use curium_driver::extend::PASS_THE_SCOPE;
+use curium_driver::hazard::AccessGuard;
+use curium_driver::{DevicePointer, Result, Stream};
+
+use super::{Extent, HostPitchedSlice, Pitch, PitchedSlice, describe, extent, part};
+use crate::copy::CopyOptions;
+use crate::copy::host;
+use crate::copy::pitched::{self as copies, Place};
+use crate::fill::{self, Rows};
+use crate::{DeviceSliceMut, wait};
+
+/// A mutable two- or three-dimensional view of device-accessible memory. See [`PitchedSlice`].
+pub struct PitchedSliceMut<'a, T> {
+    start: DeviceSliceMut<'a, T>,
+    place: Place,
+}
+
+impl<'a, T> DeviceSliceMut<'a, T> {
+    /// Returns the elements as a mutable pitched view. Call [`DeviceSliceMut::reborrow`] before to keep the slice.
+    ///
+    /// # Errors
+    ///
+    /// An argument error if the extent is out of bounds, or if rows or layers overlap.
+    pub fn pitched(self, extent: Extent, pitch: Pitch) -> Result<PitchedSliceMut<'a, T>> {
+        let place = pitch.place::<T>("DeviceSliceMut::pitched", extent, self.byte_len())?;
+        Ok(PitchedSliceMut { start: self, place })
+    }
+}
+
+impl<'a, T> PitchedSliceMut<'a, T> {
+    /// Creates a view from `start` on. The layout must be in bounds.
+    pub(crate) fn new(start: DeviceSliceMut<'a, T>, place: Place) -> Self {
+        Self { start, place }
+    }
+
+    /// Returns the extent.
+    #[must_use]
+    pub fn extent(&self) -> Extent {
+        extent::<T>(&self.place)
+    }
+
+    /// Returns the distances between rows and between layers.
+    #[must_use]
+    pub fn pitch(&self) -> Pitch {
+        Pitch { row_bytes: self.place.pitch, layer_rows: self.place.layer }
+    }
+
+    /// Returns the address of the first element. Accesses through the pointer are not tracked.
+    #[must_use]
+    #[inline]
+    pub fn as_pointer(&self) -> DevicePointer<T> {
+        self.start.as_pointer()
+    }
+
+    /// Returns the stream of the viewed memory, on which the view copies.
+    #[must_use]
+    #[inline]
+    pub fn stream(&self) -> &'a Stream {
+        self.start.stream()
+    }
+
+    /// Returns a shared view of the same elements.
+    #[must_use]
+    pub fn as_pitched(&self) -> PitchedSlice<'_, T> {
+        PitchedSlice::new(self.start.as_slice(), self.place)
+    }
+
+    /// Returns the subregion of `extent` that starts at column, row and layer `origin`.
+    ///
+    /// # Errors
+    ///
+    /// An argument error if the subregion is out of bounds.
+    pub fn region(self, origin: [usize; 3], extent: Extent) -> Result<Self> {
+        let (offset, place) = part::<T>("PitchedSliceMut::region", &self.place, origin, extent)?;
+        let pointer = DevicePointer::from_raw(self.as_pointer().as_raw() + offset as u64);
+        Ok(Self { start: DeviceSliceMut::new(pointer, self.start.len(), self.start.tracked()), place })
+    }
+
+    /// Copies `source`, which has the same extent and may be on another device. Returns once the copy is enqueued on the stream of the
+    /// viewed memory.
+    ///
+    /// CUDA: `cuMemcpy2DAsync_v2`, `cuMemcpy3DAsync_v2`, or `cuMemcpy3DPeerAsync` between devices.
+    ///
+    /// # Errors
+    ///
+    /// An argument error if the extents differ.
+    #[doc(alias = "cuMemcpy2DAsync")]
+    #[doc(alias = "cuMemcpy3DAsync")]
+    #[doc(alias = "cuMemcpy3DPeerAsync")]
+    pub fn copy_from(&mut self, source: &PitchedSlice<'_, T>) -> Result<()>
+    where
+        T: Copy,
+    {
+        self.stream().expect_captured("PitchedSliceMut::copy_from", "use `copy_from_on(scope, …)`")?;
+        self.copy_from_on(self.stream(), source)
+    }
+
+    /// Like [`PitchedSliceMut::copy_from`], on the given stream.
+    ///
+    /// # Errors
+    ///
+    /// An argument error if the extents differ.
+    pub fn copy_from_on(&mut self, stream: &Stream, source: &PitchedSlice<'_, T>) -> Result<()>
+    where
+        T: Copy,
+    {
+        copies::copy("PitchedSliceMut::copy_from", stream, &self.end(), &source.end())
+    }
+
+    /// Like [`PitchedSliceMut::copy_from_on`], with hints for drivers that support them.
+    ///
+    /// CUDA: `cuMemcpy3DWithAttributesAsync` (since 13.2) or `cuMemcpy3DBatchAsync_v2` (since 13.0); an older driver ignores the options.
+    ///
+    /// # Errors
+    ///
+    /// An argument error if the extents differ.
+    #[doc(alias = "cuMemcpy3DWithAttributesAsync")]
+    pub fn copy_from_with(&mut self, stream: &Stream, source: &PitchedSlice<'_, T>, options: CopyOptions) -> Result<()>
+    where
+        T: Copy,
+    {
+        copies::copy_with("PitchedSliceMut::copy_from_with", stream, (&self.end(), &source.end()), options)
+    }
+
+    /// Copies `source`, which has the same extent, to the device. Waits until the copy is done.
+    ///
+    /// CUDA: `cuMemcpy2DAsync_v2` or `cuMemcpy3DAsync_v2`, `cuStreamSynchronize`.
+    ///
+    /// # Errors
+    ///
+    /// An argument error if the extents differ.
+    #[doc(alias = "cuMemcpy2D")]
+    #[doc(alias = "cuMemcpy3D")]
+    pub fn copy_from_host(&mut self, source: &HostPitchedSlice<'_, T>) -> Result<()>
+    where
+        T: NoUninit,
+    {
+        self.stream().expect_captured("PitchedSliceMut::copy_from_host", "use `copy_from_host_on(scope, …)`")?;
+        self.copy_from_host_on(self.stream(), source)
+    }
+
+    /// Like [`PitchedSliceMut::copy_from_host`], on the given stream. In a capture, the graph keeps a copy of the slice of `source` and
+    /// uploads it at each launch.
+    ///
+    /// # Errors
+    ///
+    /// As for [`PitchedSliceMut::copy_from_host`].
+    pub fn copy_from_host_on(&mut self, stream: &Stream, source: &HostPitchedSlice<'_, T>) -> Result<()>
+    where
+        T: NoUninit,
+    {
+        const OPERATION: &str = "PitchedSliceMut::copy_from_host";
+        copies::same_extent(OPERATION, &self.place, source.place())?;
+        if self.place.is_empty() {
+            return Ok(());
+        }
+        if stream.is_capture_active() {
+            let kept = host::kept(stream, source.elements())?;
+            return self.copy_from_on(stream, &PitchedSlice::new(kept.as_slice(), *source.place()));
+        }
+        let end = self.end();
+        stream.refuse_capture(OPERATION, PASS_THE_SCOPE)?;
+        let mut guard = AccessGuard::blocking(stream)?;
+        end.end.tracked.before_write(OPERATION, &mut guard)?;
+        // SAFETY: the host operand has this layout, and it is borrowed until the stream has been waited for below.
+        unsafe { copies::from_host(stream, &end, source.as_ptr().cast(), source.place()) }?;
+        end.end.tracked.after_partial_write(&mut guard);
+        drop(guard);
+        wait::until_done(stream)
+    }
+
+    /// Sets every element to `value`; padding is unchanged. Returns once the fill is enqueued on the stream of the viewed memory.
+    ///
+    /// Elements of 1, 2 or 4 bytes take one driver call per layer; see [`DeviceSliceMut::fill`] for others.
+    ///
+    /// CUDA: `cuMemsetD2D8Async`, `cuMemsetD2D16Async`, `cuMemsetD2D32Async`.
+    ///
+    /// # Errors
+    ///
+    /// Any error of the driver.
+    #[doc(alias = "cuMemsetD2D8Async")]
+    #[doc(alias = "cuMemsetD2D16Async")]
+    #[doc(alias = "cuMemsetD2D32Async")]
+    pub fn fill(&mut self, value: T) -> Result<()>
+    where
+        T: NoUninit,
+    {
+        self.stream().expect_captured("PitchedSliceMut::fill", "use `fill_on(scope, …)`")?;
+        self.fill_on(self.stream(), value)
+    }
+
+    /// Like [`PitchedSliceMut::fill`], on the given stream.
+    ///
+    /// # Errors
+    ///
+    /// Any error of the driver.
+    pub fn fill_on(&mut self, stream: &Stream, value: T) -> Result<()>
+    where
+        T: NoUninit,
+    {
+        let Place { width, height, depth, pitch, layer } = self.place;
+        let whole = self.start.end();
+        for index in 0..depth {
+            let mut end = whole;
+            end.address += (index * layer * pitch) as u64;
+            end.bytes = width * height;
+            let rows = Rows { pitch, width, height };
+            fill::fill("PitchedSliceMut::fill", stream, &end, rows, bytemuck::bytes_of(&value))?;
+        }
+        Ok(())
+    }
+
+    /// Returns the view as an operand of a copy; the view stays borrowed.
+    fn end(&self) -> copies::End<'a> {
+        copies::End { end: self.start.end(), place: self.place }
+    }
+
+    /// Returns the view as an operand of a copy.
+    pub(crate) fn into_end(self) -> copies::End<'a> {
+        self.end()
+    }
+}
+
+impl<T> fmt::Debug for PitchedSliceMut<'_, T> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        describe::<T>(formatter, "PitchedSliceMut", &self.place, self.as_pointer())
+    }
+}
