@@ -8,36 +8,67 @@ use curium_driver::{Driver, Stream};
 use curium_memory::{DeviceBuffer, Staging, StagingOptions};
 use curium_tests::{Samples, uses_cuda};
 
-/// The bytes of a copy of the sweep.
-const BYTES: usize = 1 << 30;
+/// The bytes of the copies of each sweep, and how many copies each figure is the median of.
+const SWEEPS: [(usize, usize); 3] = [(16 << 20, 51), (64 << 20, 21), (1 << 30, 5)];
+
+/// Both sides of the copies.
+struct Sides {
+    stream: Stream,
+    host: Vec<u8>,
+    device: DeviceBuffer<u8>,
+}
 
 fn main() -> Result<(), Box<dyn Error>> {
     if !uses_cuda() {
         println!("there is nothing to see on the simulator: CURIUM_TEST_DRIVER=cuda measures on this machine's driver");
         return Ok(());
     }
-    sweep(&Driver::load()?.device(0)?.primary_context()?.stream()?)
+    let stream = Driver::load()?.device(0)?.primary_context()?.stream()?;
+    SWEEPS.into_iter().try_for_each(|(bytes, copies)| sweep(&stream, bytes, copies))
 }
 
 /// All of a slice with each number of lanes and each size of a block.
-fn sweep(stream: &Stream) -> Result<(), Box<dyn Error>> {
-    let (mut host, mut device) = (vec![1_u8; BYTES], DeviceBuffer::zeroed(stream, BYTES)?);
-    println!("GB/s of {BYTES} bytes by lanes and blocks, median");
+fn sweep(stream: &Stream, bytes: usize, copies: usize) -> Result<(), Box<dyn Error>> {
+    let device = DeviceBuffer::zeroed(stream, bytes)?;
+    let mut sides = Sides { stream: stream.clone(), host: vec![1; bytes], device };
+    println!(
+        "GB/s of {bytes} bytes by lanes and blocks, median of {copies} [quartiles]; without lanes the driver copies"
+    );
+    sides.measure(StagingOptions::new().with_lanes(0), copies)?;
     for block in [512 << 10, 1 << 20, 2 << 20, 4 << 20, 8 << 20] {
         for lanes in [2, 4, 6, 8, 10, 12, 14, 16] {
-            Staging::set_options(stream.context(), StagingOptions::new().with_lanes(lanes).with_block_bytes(block))?;
-            let to = (0..5).map(|_| rate(|| device.copy_from_slice(&host))).collect::<Result<Samples, _>>()?;
-            let from = (0..5).map(|_| rate(|| device.copy_to_slice(&mut host))).collect::<Result<Samples, _>>()?;
-            let (to, from) = (to.median(), from.median());
-            println!("block {:>5} KiB, {lanes:>2} lanes: to the device {to:.2}, back {from:.2}", block >> 10);
+            sides.measure(StagingOptions::new().with_lanes(lanes).with_block_bytes(block), copies)?;
         }
     }
     Ok(())
 }
 
+impl Sides {
+    fn measure(&mut self, options: StagingOptions, copies: usize) -> Result<(), Box<dyn Error>> {
+        Staging::set_options(self.stream.context(), options)?;
+        let Self { host, device, .. } = self;
+        // The first copy makes the lanes.
+        device.copy_from_slice(host)?;
+        device.copy_to_slice(host)?;
+        let (mut to, mut from) = (Vec::new(), Vec::new());
+        for _ in 0..copies {
+            to.push(rate(host.len(), || device.copy_from_slice(host))?);
+            from.push(rate(device.len(), || device.copy_to_slice(host))?);
+        }
+        let [to, from] = [to, from].map(|rates| {
+            let rates: Samples = rates.into_iter().collect();
+            let [low, median, high] = [0.25, 0.5, 0.75].map(|part| rates.quantile(part));
+            format!("{median:.1} [{low:.1} {high:.1}]")
+        });
+        let (lanes, block) = (options.lanes, options.block_bytes >> 10);
+        println!("block {block:>5} KiB, {lanes:>2} lanes: to the device {to}, back {from}");
+        Ok(())
+    }
+}
+
 /// GB/s of one copy.
-fn rate(copy: impl FnOnce() -> curium_driver::Result<()>) -> curium_driver::Result<f64> {
+fn rate(bytes: usize, copy: impl FnOnce() -> curium_driver::Result<()>) -> curium_driver::Result<f64> {
     let begin = Instant::now();
     copy()?;
-    Ok(BYTES as f64 / begin.elapsed().as_nanos() as f64)
+    Ok(bytes as f64 / begin.elapsed().as_nanos() as f64)
 }

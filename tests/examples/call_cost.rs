@@ -68,7 +68,7 @@ fn of_code(code: CUresult) -> Box<dyn Error> {
     format!("a call returned {}", code.0).into()
 }
 
-/// What a C program does: the addresses of its arguments, the call, and a look at the code.
+/// Launches as a C program does: the addresses of the arguments, the call, and a test of its result.
 #[inline(never)]
 fn c_launches(
     api: &Api,
@@ -135,7 +135,7 @@ struct Node {
     context: CUcontext,
 }
 
-/// What a C program does: the addresses of its arguments, the description, the call, and a look at the code.
+/// Updates as a C program does: the addresses of the arguments, the parameters of the node, the call, and a test of its result.
 #[inline(never)]
 fn c_updates(api: &Api, node: &Node, count: u64) -> Result<(), CUresult> {
     let config = LaunchConfig::for_elements(COUNT);

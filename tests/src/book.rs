@@ -16,6 +16,13 @@ chapters! {
     for_rust = "for-rust.md";
     memory = "memory.md";
     waits = "waits.md";
+    unified_memory = "unified-memory.md";
+    loading = "loading.md";
+    devices = "devices.md";
+    priorities = "priorities.md";
+    scheduling = "scheduling.md";
+    limits = "limits.md";
+    found_bugs = "found-bugs.md";
     graphs = "graphs.md";
     asynchronous = "async.md";
     errors = "errors.md";
@@ -27,5 +34,7 @@ chapters! {
     from_cudarc = "from-cudarc.md";
     from_cust = "from-cust.md";
     from_rustacuda = "from-rustacuda.md";
+    from_singe = "from-singe.md";
+    from_oxicuda = "from-oxicuda.md";
     questions = "questions.md";
 }

@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::sync::atomic::{AtomicIsize, Ordering};
 
+use curium_memory::c_resource::{ExternalResource, ResourceTable};
 use curium_memory::{
-    CachingOptions, CachingResource, DeviceBuffer, ExternalResource, LimitedResource, Resource as _, ResourceTable,
-    Statistics, StreamOrdered,
+    CachingOptions, CachingResource, DeviceBuffer, LimitedResource, Resource as _, Statistics, StreamOrdered,
 };
 use curium_sys::{CUdeviceptr, CUresult, CUstream};
 use curium_tests::on_driver;

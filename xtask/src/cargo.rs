@@ -1,11 +1,11 @@
-//! Calls of cargo, and what it says that it built.
+//! Runs cargo, and reads the list of artifacts that it built.
 
 use std::path::PathBuf;
 use std::process::Command;
 
 use anyhow::{Context as _, Result, bail, ensure};
 
-/// What cargo says of one thing that it built.
+/// An artifact that cargo built.
 #[derive(Debug, Eq, PartialEq)]
 pub(crate) struct Artifact {
     /// `test`, `bench`, `bin`, `example`, `lib`, …

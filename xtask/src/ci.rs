@@ -56,7 +56,7 @@ impl Step {
     }
 }
 
-/// How a step that did not fail ended.
+/// The outcome of a step that did not fail.
 enum Outcome {
     Passed,
     Skipped(&'static str),
@@ -64,7 +64,7 @@ enum Outcome {
 
 /// The steps in their order: what fails fastest and most often comes first, after the tests.
 const STEPS: &[Step] = &[
-    Step::new("test", |_| run_all(cargo().arg("test"))),
+    Step::new("test", |_| test()),
     Step::new("fmt", |_| run_all(cargo().args(["fmt", "--all", "--check"]))),
     Step::new("paths", |_| tree::names_no_machine().map(|()| Outcome::Passed)),
     Step::new("length", |_| tree::files_are_short().map(|()| Outcome::Passed)),
@@ -154,6 +154,11 @@ fn describe(outcome: &Result<Outcome>) -> String {
 
 fn seconds(time: Duration) -> String {
     format!("{:.1} s", time.as_secs_f64())
+}
+
+fn test() -> Result<Outcome> {
+    run_all(cargo().arg("test"))?;
+    run_all(cargo().args(["test", "--package", "curium-cli", "--features", "full"]))
 }
 
 fn doc(_options: &Options) -> Result<Outcome> {

@@ -1,4 +1,4 @@
-//! `cargo xtask compare`: what Curium costs beside the crates that a user would otherwise pick.
+//! `cargo xtask compare`: measures Curium against other CUDA crates.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! `cargo xtask gpu`: everything that runs on a machine with a GPU and without Rust, in one folder.
+//! `cargo xtask gpu`: bundles the tests, benchmarks, examples and the program for a machine with a GPU and without Rust.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -10,26 +10,26 @@ use anyhow::{Context as _, Result, ensure};
 use crate::cargo::{self, Artifact};
 use crate::compare;
 
-/// What runs the bundle.
+/// The script that runs the bundle.
 const SCRIPT: &str = include_str!("gpu/run.sh");
 
-/// The packages whose tests have something to say about a real driver.
+/// The packages whose tests run on a real driver.
 const TEST_PACKAGES: &[&str] = &["curium-tests"];
 
-/// Tests that read the sources, or call cargo or rustc.
+/// Tests that read the sources, or run cargo or rustc.
 const NEED_SOURCES: &[&str] = &["book", "compile_fail", "dependencies", "load"];
 
-/// Examples whose instructions are counted. They take arguments, and run on a driver of their own that does nothing.
+/// Examples whose instructions are counted. They take arguments, and run on a driver that does nothing.
 const COUNTED: &[&str] = &["allocation_cost", "call_cost"];
 
-/// What travels to the machine at once.
+/// The maximum size of the archive.
 const LIMIT: u64 = 60 * 1024 * 1024;
 
 /// Builds the bundle.
 pub(crate) fn run() -> Result<()> {
     let root = crate::root().join(".gpu");
     let folders = [("tests", tests()?), ("benches", benches()?), ("examples", examples()?), ("bin", cli()?)];
-    // Not before all is built: a bundle stays until there is another.
+    // After the build, so that the previous bundle survives a failure.
     if root.exists() {
         fs::remove_dir_all(&root)?;
     }
@@ -49,7 +49,7 @@ pub(crate) fn run() -> Result<()> {
     Ok(())
 }
 
-/// Packs the folders of programs into one archive in their place, and returns its size. The script unpacks it.
+/// Replaces the folders of programs by one archive, and returns its size. The script unpacks it.
 fn pack(root: &Path) -> Result<u64> {
     let folders: Vec<_> =
         ["tests", "benches", "examples", "bin"].into_iter().filter(|name| root.join(name).exists()).collect();
@@ -64,7 +64,7 @@ fn pack(root: &Path) -> Result<u64> {
 }
 
 fn tests() -> Result<Vec<Artifact>> {
-    // Without optimisation: what takes time there is the GPU's work, and here it is the compiler's.
+    // Without optimization: the tests wait for the GPU, and the build for the compiler.
     let mut arguments = vec!["test", "--no-run", "--tests"];
     arguments.extend(TEST_PACKAGES.iter().flat_map(|package| ["-p", *package]));
     let mut built = cargo::build(&arguments, &[])?;
@@ -73,7 +73,7 @@ fn tests() -> Result<Vec<Artifact>> {
 }
 
 fn benches() -> Result<Vec<Artifact>> {
-    // Not of the workspace: that would build every library once more, with its unit tests.
+    // Not for the workspace, which would build every library again with its unit tests.
     let mut built = built_of_kind(&["bench", "--no-run", "--benches", "-p", "curium-tests"], "bench")?;
     built.push(Artifact { kind: "bench".to_owned(), file: compare::build()? });
     Ok(built)
@@ -87,7 +87,7 @@ fn examples() -> Result<Vec<Artifact>> {
 }
 
 fn cli() -> Result<Vec<Artifact>> {
-    built_of_kind(&["build", "--release", "-p", "curium-cli"], "bin")
+    built_of_kind(&["build", "--release", "-p", "curium-cli", "--features", "full"], "bin")
 }
 
 fn built_of_kind(arguments: &[&str], kind: &str) -> Result<Vec<Artifact>> {
@@ -96,7 +96,7 @@ fn built_of_kind(arguments: &[&str], kind: &str) -> Result<Vec<Artifact>> {
     Ok(built)
 }
 
-/// Copies a program without its symbols, under its name without cargo's hash; returns its size.
+/// Copies a program without symbols under its name without cargo's hash, and returns its size.
 fn add(folder: &Path, artifact: &Artifact) -> Result<u64> {
     fs::create_dir_all(folder)?;
     let path = folder.join(name(&artifact.file));
@@ -112,7 +112,7 @@ fn add(folder: &Path, artifact: &Artifact) -> Result<u64> {
     Ok(size)
 }
 
-/// The file's name without the 16 digits that cargo adds.
+/// Returns the file name without cargo's hash of 16 digits.
 fn name(file: &Path) -> String {
     let name = file.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     match name.rsplit_once('-') {
@@ -155,7 +155,7 @@ mod tests {
         assert_eq!(carried, [""; 0], "these fail without arguments");
     }
 
-    /// A bundle of shell scripts, each given as its path and what it does.
+    /// Creates a bundle of shell scripts, each given as its path and body.
     fn bundle(programs: &[(&str, &str)]) -> tempfile::TempDir {
         let folder = tempfile::tempdir().expect("a folder can be made");
         let files = programs.iter().map(|(path, body)| (*path, format!("#!/bin/sh\n{body}\n")));
@@ -168,7 +168,7 @@ mod tests {
         folder
     }
 
-    /// Whether the bundle's script succeeds, and what it prints.
+    /// Runs the bundle's script, and returns its success and output.
     fn run_bundle(folder: &tempfile::TempDir, arguments: &[&str]) -> (bool, String) {
         let path = std::env::var("PATH").expect("there is a PATH");
         let mut script = Command::new(folder.path().join("run.sh"));
@@ -180,7 +180,7 @@ mod tests {
         (output.status.success(), String::from_utf8_lossy(&output.stdout).into_owned())
     }
 
-    /// The words of the row of `program`, without its time.
+    /// Returns the words of the row of `program`, without the time.
     fn row(text: &str, program: &str) -> Vec<String> {
         let row = text.lines().filter(|line| line.ends_with("ok") || line.ends_with("FAILED"));
         let row = row.filter_map(|line| line.strip_prefix(program)).next().expect("the program has a row");
@@ -200,6 +200,29 @@ mod tests {
         assert_eq!(row(&text, "demo"), ["1", "0", "ok"]);
         let log = fs::read_to_string(folder.path().join("out/gpu.log")).expect("the log is written");
         assert!(log.contains("picture demo --device gpu --output"), "{log}");
+    }
+
+    #[test]
+    fn script_runs_everything_on_the_simulator_on_request() {
+        let on_simulator =
+            "test -z \"${CURIUM_TEST_DRIVER+set}\" && echo 'test result: ok. 2 passed; 0 failed; 0 ignored; done'";
+        let programs = [
+            ("tests/contract", on_simulator),
+            ("examples/01_vector_add", "test \"$*\" = '--device sim'"),
+            ("examples/plain", "true"),
+            ("bin/curium", "echo ran $*"),
+        ];
+        let folder = bundle(&programs);
+        let (success, text) = run_bundle(&folder, &["--simulator"]);
+        assert!(success, "{text}");
+        for (program, passed) in
+            [("contract", "2"), ("01_vector_add", "1"), ("plain", "1"), ("demo", "1"), ("doctor", "1")]
+        {
+            assert_eq!(row(&text, program), [passed, "0", "ok"], "{text}");
+        }
+        let log = fs::read_to_string(folder.path().join("out/gpu.log")).expect("the log is written");
+        assert!(log.contains("ran demo --device sim") && log.contains("ran info --device sim"), "{log}");
+        assert!(text.contains("programs that failed: 0"), "{text}");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! `cargo xtask grammar`: which PTX the simulator accepts, beside what NVIDIA's assembler says.
+//! `cargo xtask grammar`: compares the PTX that the simulator accepts with `ptxas`.
 
 use std::fs;
 use std::path::PathBuf;
@@ -11,7 +11,7 @@ use crate::package::{CudaVersion, Pins};
 
 #[derive(clap::Args)]
 pub(crate) struct Options {
-    /// How many forms are made at random.
+    /// The number of random forms.
     #[arg(long, default_value_t = 600)]
     forms: u64,
     /// Where the generator begins, or `time`.
@@ -34,7 +34,7 @@ impl Options {
     }
 }
 
-/// Has the tests ask the pinned assemblers.
+/// Runs the tests with the pinned assemblers.
 pub(crate) fn run(options: &Options) -> Result<()> {
     let seed = options.seed()?;
     for version in &Pins::read()?.ptxas {

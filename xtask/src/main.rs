@@ -42,15 +42,15 @@ enum Command {
     Gpu,
     /// Count the instructions of a launch, and compare them with those of C.
     Cost,
-    /// Measure Curium beside other crates for CUDA, in turns.
+    /// Compare Curium's speed with that of other CUDA crates.
     Compare(compare::Options),
     /// Build the simulated driver as `libcuda.so.1`.
     Sim(sim::Options),
-    /// Run programs that were not written here on the simulated driver, and their own tests.
+    /// Run other projects' programs and their tests on the simulated driver.
     Outside(outside::Options),
-    /// Compare the PTX that the simulator accepts with what NVIDIA's assembler says.
+    /// Compare the PTX that the simulator accepts with that of ptxas.
     Grammar(grammar::Options),
-    /// Write the page that says what Curium does with each function of the driver, or check it.
+    /// Generate or check the support table of driver functions.
     Support(support::Options),
     /// Run every check that a change must pass.
     Ci(ci::Options),
@@ -81,7 +81,7 @@ fn run(command: Command) -> Result<()> {
     }
 }
 
-/// The root of the workspace.
+/// Returns the root of the workspace.
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask lies in the workspace").to_path_buf()
 }

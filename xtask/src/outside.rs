@@ -1,7 +1,7 @@
-//! `cargo xtask outside`: programs that were not written here, on the simulator's `libcuda.so.1`.
+//! `cargo xtask outside`: other projects' programs, on the simulator's `libcuda.so.1`.
 //!
-//! Each program is a published package. A small program of ours computes with it and checks the numbers; then the package's own tests are
-//! run, if it carries them, and compared with what `outside/expected.toml` says of each.
+//! Each program is a published package. A small program of ours computes with it and checks the results. Then the package's own tests
+//! run, if it contains them, and their results are compared with `outside/expected.toml`.
 
 mod expected;
 mod nvcc;
@@ -48,9 +48,9 @@ static PROGRAMS: [Program; 6] = [
 
 /// Where everything is that a run needs and leaves.
 struct Folder {
-    /// What is in the repository.
+    /// The folder in the repository.
     sources: PathBuf,
-    /// What is made: below cargo's target folder.
+    /// The output folder, below cargo's target folder.
     made: PathBuf,
     /// The folder of the simulator's `libcuda.so.1`.
     driver: PathBuf,

@@ -1,4 +1,4 @@
-//! `cargo xtask sim`: the simulated driver as the library that programs load.
+//! `cargo xtask sim`: builds the simulated driver as a shared library.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -17,7 +17,7 @@ const COMPILER: &[&str] = &["-C", "link-arg=-Wl,-soname,libcuda.so.1"];
 /// Builds what a library with other exports is linked from.
 const BUILD_STATIC: &[&str] =
     &["rustc", "-p", "curium-sim", "--lib", "--release", "--features", "export", "--crate-type", "staticlib"];
-/// What the static library needs of the system.
+/// The system libraries that the static library requires.
 const SYSTEM: &[&str] = &["-lgcc_s", "-lutil", "-lrt", "-lpthread", "-lm", "-ldl", "-lc"];
 /// The versions of the CUDA runtime, each with the name of its shared library.
 const RUNTIMES: [(&str, &str); 3] = [("11", "libcudart.so.11.0"), ("12", "libcudart.so.12"), ("13", "libcudart.so.13")];

@@ -1,4 +1,4 @@
-//! Files that a command writes: written, or compared with what is committed.
+//! Generated files: written, or compared with the committed ones.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -29,7 +29,7 @@ pub(crate) fn check(files: &BTreeMap<PathBuf, String>, command: &str) -> Result<
     bail!("{}\nrun `{command}` and commit the result", differences.join("\n"));
 }
 
-/// What is wrong with the file at `path`, which must hold `text`.
+/// Returns the problem with the file at `path`, which must contain `text`.
 fn difference(path: &Path, text: &str) -> Option<String> {
     let name = relative(path);
     let found = match fs::read(path) {

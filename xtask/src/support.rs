@@ -1,4 +1,4 @@
-//! `cargo xtask support`: `docs/support.md`, what Curium does with each function of the driver.
+//! `cargo xtask support`: generates `docs/support.md`, the support table of driver functions.
 
 mod area;
 mod page;
@@ -33,7 +33,7 @@ pub(crate) struct Options {
     check: bool,
 }
 
-/// What is known of one function.
+/// The facts about one function.
 #[derive(Debug)]
 struct Function {
     name: String,
@@ -71,7 +71,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     Ok(())
 }
 
-/// How many live functions of an area are wrapped, and how many there are.
+/// Returns the number of wrapped functions of an area, and of all its live functions.
 fn share(functions: &[Function], area: Area) -> (usize, usize) {
     let live = functions.iter().filter(|function| function.area == area && function.is_live());
     let wrapped = live.clone().filter(|function| matches!(function.status, Status::Wrapped(_)));
@@ -151,7 +151,7 @@ fn gpu_tested(names: &BTreeSet<String>) -> Result<BTreeSet<String>> {
 }
 
 impl Function {
-    /// Whether a program written today has a use for it.
+    /// Returns `true` if a new program has a use for the function.
     fn is_live(&self) -> bool {
         match &self.status {
             Status::Wrapped(_) => true,

@@ -1,4 +1,4 @@
-//! A CUDA version, and a range of them, as this program's files write them.
+//! CUDA versions and ranges of them.
 
 use std::fmt;
 use std::str::FromStr;
@@ -17,7 +17,7 @@ impl Version {
         Self(raw)
     }
 
-    /// What `CUDA_VERSION` of its header is.
+    /// Returns the value of `CUDA_VERSION` in its header.
     pub(crate) const fn raw(self) -> u32 {
         self.0
     }

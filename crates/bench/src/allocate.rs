@@ -1,4 +1,4 @@
-//! What allocating and freeing costs: the caching resource beside the driver's ways, called as C calls them.
+//! Cost of allocation and deallocation: the caching resource compared with the driver's functions, called as in C.
 
 mod blocks;
 mod source;
@@ -16,16 +16,16 @@ use self::blocks::Blocks;
 use self::source::{Pool, Source, Twin};
 use crate::{Comparison, Measurement, Plan, Result, Visit, Way};
 
-/// What is varied, and what C calls.
+/// The kind of measurement, and the functions that C calls.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Kind {
-    /// One block at a time, by its bytes.
+    /// One block at a time, by size.
     Bytes(Twin),
-    /// The same as a buffer, which knows its uses and frees itself.
+    /// One buffer at a time, which tracks its accesses and frees itself.
     Buffer,
-    /// One block at a time of several threads.
+    /// One block at a time on each of several threads.
     Threads,
-    /// A free and an allocation in the midst of live blocks of mixed sizes.
+    /// A deallocation and an allocation among live blocks of mixed sizes.
     Live(Twin),
 }
 
@@ -35,7 +35,7 @@ struct Case<'a> {
     plan: &'a Plan,
     kind: Kind,
     value: usize,
-    /// Curium's time of one thread, which those of several are compared with.
+    /// Curium's time on one thread, the reference for several threads.
     alone: &'a Cell<Option<f64>>,
 }
 
@@ -48,7 +48,7 @@ const KINDS: [Kind; 6] = [
     Kind::Live(Twin::Plain),
 ];
 
-/// The bytes of a block of several threads.
+/// The block size for several threads.
 const SHARED_BYTES: usize = 1 << 20;
 
 pub(crate) fn ids(plan: &Plan) -> Vec<String> {
@@ -104,7 +104,7 @@ impl Case<'_> {
         let source = Source::new(self.context, self.kind.twin())?;
         match self.kind {
             Kind::Threads => self.by_threads(&source, visit),
-            // Memory of no pool is the current context's.
+            // `cuMemAlloc` allocates in the current context.
             _ => self.context.scoped(|| match self.kind {
                 Kind::Live(_) => self.by_live_blocks(&source, visit),
                 _ => self.by_bytes(&source, visit),
@@ -125,7 +125,7 @@ impl Case<'_> {
         visit(&mut self.measurement(Way::ALL.map(|way| self.count(way)), run))
     }
 
-    /// The time for a pair, of all threads together, each on a stream of its own.
+    /// Returns the time per pair of all threads together, each on its own stream.
     fn by_threads(&self, source: &Source, visit: &mut Visit<'_>) -> Result<()> {
         let threads = self.value;
         let streams = (0..threads).map(|_| self.context.stream()).collect::<Result<Vec<_>, _>>()?;
@@ -133,14 +133,14 @@ impl Case<'_> {
             let each = count.div_ceil(threads);
             let slowest = crowd(source, way, &streams, each)?;
             self.context.synchronize()?;
-            // The threads may have made some more than were asked for.
+            // The threads round the number of pairs up.
             Ok(slowest.mul_f64(count as f64 / (each * threads) as f64))
         };
         let measurement = self.measurement(Way::ALL.map(|way| self.count(way) * threads), run);
         visit(&mut measurement.with_note(|comparison| Ok(Some(self.rate(comparison)))))
     }
 
-    /// How Curium's rate of several threads is to that of one.
+    /// Returns Curium's speedup on several threads over one.
     fn rate(&self, comparison: &Comparison) -> String {
         let time = comparison.curium.median();
         let alone = self.alone.get().unwrap_or(time * self.value as f64);
@@ -148,7 +148,7 @@ impl Case<'_> {
         format!("{:.1} x Curium's rate of one thread", alone / time)
     }
 
-    /// The time for a free and an allocation, as often each way, so that the memory is as scattered at the end.
+    /// Returns the time of a deallocation and an allocation. Both ways make equally many, so that the fragmentation is comparable.
     fn by_live_blocks(&self, source: &Source, visit: &mut Visit<'_>) -> Result<()> {
         let (stream, pool) = (self.context.stream()?, Pool::current(self.context)?);
         pool.trim()?;
@@ -166,7 +166,7 @@ impl Case<'_> {
         Ok(stream.synchronize()?)
     }
 
-    /// How much of the memory that each has from the device is in use, and how scattered the rest is.
+    /// Describes the used part of the reserved memory and its fragmentation.
     fn scattering(&self, source: &Source, pool: &Pool<'_>, frees: usize) -> Result<String> {
         let cache = source.cache.statistics();
         let (live, reserved) = (cache.live_bytes() >> 20, cache.reserved_bytes >> 20);
@@ -190,7 +190,7 @@ impl Case<'_> {
         Measurement::new(self.kind.id(self.value), rounds, batches, run)
     }
 
-    /// The pairs of a round.
+    /// Returns the number of pairs per round.
     fn count(&self, way: Way) -> usize {
         match (way, self.kind) {
             (Way::C, Kind::Bytes(Twin::Plain)) => self.plan.plain_pairs,
@@ -218,7 +218,7 @@ fn buffers(cache: &CachingResource, stream: &Stream, bytes: usize, count: usize)
     Ok(begin.elapsed())
 }
 
-/// The time of the slowest of some threads, which begin together and make `count` pairs each.
+/// Returns the time of the slowest of several threads, which start together and make `count` pairs each.
 fn crowd(source: &Source, way: Way, streams: &[Stream], count: usize) -> Result<Duration> {
     let barrier = Barrier::new(streams.len());
     let time = |stream| {

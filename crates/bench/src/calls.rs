@@ -1,4 +1,4 @@
-//! How many calls of the driver a buffer takes whose uses are all on one stream: as many as C makes, for everything that it does there.
+//! Counts the driver calls of a buffer that is used on one stream, and compares them with C's.
 
 use std::ffi::c_void;
 use std::ptr;
@@ -19,14 +19,14 @@ const NOTHING: &str = ".version 7.0\n.target sm_52\n.address_size 64\n\
     .visible .entry nothing(.param .u64 x, .param .u32 n)\n{\n ret;\n}\n";
 const COUNT: usize = 256;
 
-/// What a buffer is used with.
+/// The stream and the kernel for the buffer.
 struct Bench {
     stream: Stream,
     kernel: Nothing,
     source: DeviceBuffer<u32>,
 }
 
-/// The calls that a C program makes, counted by itself.
+/// The calls of a C program, which it counts itself.
 struct Twin<'a> {
     bench: &'a Bench,
     calls: usize,
@@ -56,7 +56,7 @@ pub(crate) fn run(context: &Context, plan: &Plan, observe: &mut dyn FnMut(Compar
     Ok(())
 }
 
-/// The calls of this thread during `operation`, as the hook tells them.
+/// Returns the number of driver calls of this thread during `operation`, as the call observer reports them.
 fn counted(operation: impl FnOnce() -> Result<()>) -> Result<usize> {
     let (calls, own) = (Arc::new(AtomicUsize::new(0)), thread::current().id());
     let counter = Arc::clone(&calls);
@@ -78,7 +78,7 @@ impl Bench {
         Ok(Self { kernel: Library::from_ptx(context.driver(), NOTHING)?.kernel("nothing")?, stream, source })
     }
 
-    /// A buffer, filled, written by a kernel and copied so often, and its end.
+    /// Allocates a buffer, fills it, writes it with a kernel and copies it `uses` times, and frees it.
     fn run(&self, uses: usize) -> Result<()> {
         let mut buffer = DeviceBuffer::<u32>::uninit(&self.stream, COUNT)?;
         for _ in 0..uses {
@@ -98,14 +98,14 @@ impl Twin<'_> {
         let function = Function::cuMemAllocAsync;
         let allocate = api.cuMemAllocAsync.ok_or(Error::Missing(function))?;
         let mut address = 0;
-        // SAFETY: `address` is a valid place for the answer, and the stream is live.
+        // SAFETY: `address` is valid for writes, and the stream is live.
         self.call(function, || unsafe { allocate(&raw mut address, size_of::<u32>() * COUNT, stream) })?;
         for _ in 0..uses {
             self.use_once(address)?;
         }
         let function = Function::cuMemFreeAsync;
         let free = api.cuMemFreeAsync.ok_or(Error::Missing(function))?;
-        // SAFETY: the memory is live, and what uses it is on the stream.
+        // SAFETY: the memory is live, and all its uses are on the stream.
         self.call(function, || unsafe { free(address, stream) })?;
         Ok(self.calls)
     }

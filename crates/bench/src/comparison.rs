@@ -1,39 +1,39 @@
-//! One measurement of both ways.
+//! The comparison of both ways.
 
 use crate::{Result, Samples, Way};
 
-/// What a measurement of Curium and of its twin found.
+/// The samples of Curium and of its twin.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Comparison {
-    /// Such as `launch/threads/2`.
+    /// Returns the id, such as `launch/threads/2`.
     pub id: String,
-    /// What the samples count.
+    /// The unit of the samples.
     pub unit: Unit,
-    /// The twin of C.
+    /// The samples of C.
     pub c: Samples,
     /// Curium.
     pub curium: Samples,
-    /// Curium's sample over C's, round by round.
+    /// The ratio of Curium to C, round by round.
     pub ratio: Samples,
-    /// What else there is to say.
+    /// A note.
     pub note: Option<String>,
 }
 
-/// What samples count.
+/// The unit of samples.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub enum Unit {
-    /// Nanoseconds for one operation: less is better.
+    /// Nanoseconds per operation: lower is better.
     Nanoseconds,
-    /// Billions of bytes in a second: more is better.
+    /// GB/s: higher is better.
     GigabytesPerSecond,
-    /// Calls of the driver: less is better.
+    /// Driver calls: lower is better.
     Calls,
 }
 
 impl Comparison {
-    /// Measures both ways in turns, each first in every other round. A round before all others is left out, since it loads and
+    /// Measures both ways in turns, each first in every other round. The first round is a warm-up, since it loads and
     /// allocates.
     pub(crate) fn measure(
         id: String,
@@ -59,13 +59,13 @@ impl Comparison {
         })
     }
 
-    /// What is measured: the id without its value, such as `launch/threads`.
+    /// Returns the id without its value, such as `launch/threads`.
     #[must_use]
     pub fn group(&self) -> &str {
         self.id.rsplit_once('/').map_or("", |(group, _)| group)
     }
 
-    /// The value of what is varied, if it is a number.
+    /// Returns the value of the parameter, if it is a number.
     #[must_use]
     pub fn value(&self) -> Option<f64> {
         self.id.rsplit('/').next()?.parse().ok()
@@ -73,7 +73,7 @@ impl Comparison {
 }
 
 impl Unit {
-    /// The unit in its short form.
+    /// Returns the abbreviation.
     #[must_use]
     pub fn symbol(self) -> &'static str {
         match self {
@@ -83,7 +83,7 @@ impl Unit {
         }
     }
 
-    /// Whether less is better.
+    /// Returns `true` if lower is better.
     #[must_use]
     pub fn is_cost(self) -> bool {
         self != Self::GigabytesPerSecond

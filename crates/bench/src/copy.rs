@@ -1,4 +1,4 @@
-//! Copies between the host and the device, over sizes: of ordinary memory, which Curium stages, and of pinned memory.
+//! Copies between host and device by size: of pageable memory, which Curium stages, and of pinned memory.
 
 use std::time::{Duration, Instant};
 
@@ -8,7 +8,7 @@ use curium_memory::{DeviceBuffer, PinnedBuffer, PinnedFlags};
 use crate::error::checked;
 use crate::{Error, Measurement, Plan, Result, Visit, Way};
 
-/// What is copied where.
+/// The direction and the kind of host memory.
 #[derive(Clone, Copy)]
 struct Kind {
     name: &'static str,
@@ -64,7 +64,7 @@ impl Sides {
         Ok(Self { stream, device, pageable: vec![1; bytes], pinned })
     }
 
-    /// The time of copies that are waited for, one after the other.
+    /// Returns the time of consecutive copies with waiting.
     fn copies(&mut self, kind: Kind, way: Way, count: usize) -> Result<Duration> {
         let begin = Instant::now();
         match way {
@@ -74,7 +74,7 @@ impl Sides {
         Ok(begin.elapsed())
     }
 
-    /// What a C program does: one call, and a wait.
+    /// Copies as a C program does: one call, and a wait.
     fn copy_as_c(&mut self, kind: Kind) -> Result<()> {
         let (bytes, stream, device) = (self.pageable.len(), self.stream.as_raw(), self.device.as_pointer().as_raw());
         let host: *mut u8 = if kind.pinned { self.pinned.as_mut_ptr() } else { self.pageable.as_mut_ptr() };
@@ -82,7 +82,7 @@ impl Sides {
         if kind.to_device {
             let function = Function::cuMemcpyHtoDAsync_v2;
             let copy = api.cuMemcpyHtoDAsync_v2.ok_or(Error::Missing(function))?;
-            // SAFETY: both sides have this many bytes and live until the stream has been waited for below.
+            // SAFETY: both sides have this many bytes and live until the stream is synchronized below.
             checked(function, unsafe { copy(device, host.cast(), bytes, stream) })?;
         } else {
             let function = Function::cuMemcpyDtoHAsync_v2;

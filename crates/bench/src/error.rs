@@ -1,4 +1,4 @@
-//! Why a measurement failed.
+//! Errors of measurements.
 
 use curium_driver::Function;
 use curium_driver::sys::CUresult;
@@ -7,7 +7,7 @@ use thiserror::Error as DeriveError;
 /// A `Result` of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Why a measurement failed.
+/// The reason why a measurement failed.
 #[derive(Debug, DeriveError)]
 #[non_exhaustive]
 pub enum Error {
@@ -17,20 +17,20 @@ pub enum Error {
     /// The twin failed.
     #[error("{function} returned {code} in the twin of C", code = .code.0)]
     Twin {
-        /// The function that it called.
+        /// The function.
         function: Function,
-        /// What it returned.
+        /// The code that it returned.
         code: CUresult,
     },
     /// The driver lacks a function that the twin calls.
     #[error("the driver lacks {0}, which the twin of C calls")]
     Missing(Function),
-    /// What was measured could not be passed on.
+    /// The callback failed.
     #[error("a measurement could not be written")]
     Observer(#[from] std::io::Error),
 }
 
-/// What a C program does with a code: it looks whether it is success.
+/// Checks a code, as a C program does.
 #[inline]
 pub(crate) fn checked(function: Function, code: CUresult) -> Result<()> {
     if code == CUresult::CUDA_SUCCESS { Ok(()) } else { Err(Error::Twin { function, code }) }

@@ -20,30 +20,30 @@ type Nothing = (&'static mut [f32], u32);
 const NOTHING: &str = ".version 7.0\n.target sm_52\n.address_size 64\n\
     .visible .entry nothing(.param .u64 x, .param .u32 n)\n{\n ret;\n}\n";
 
-/// Launches of a chain of 20 kernels, without their end; nanoseconds for each launch.
+/// Launches of a chain of 20 kernels, without waiting; nanoseconds per launch.
 const CHAIN: &str = "graph/chain/20";
-/// One launch of 1,000 kernels in a row, to its end; nanoseconds.
+/// One launch of a chain of 1,000 kernels, with waiting; nanoseconds.
 const NODES: &str = "graph/nodes/1000";
-/// New arguments for one node of the chain; nanoseconds for each.
+/// Updates of one node's arguments; nanoseconds per update.
 const UPDATE: &str = "graph/update/1";
-/// Launches of a captured chain of 20 kernels, without their end, with as many buffers that the graph leases; nanoseconds for each launch.
+/// Launches of a captured chain of 20 kernels with leased buffers, without waiting; nanoseconds per launch.
 const LEASED: [(&str, usize); 3] = [("graph/leased/1", 1), ("graph/leased/8", 8), ("graph/leased/64", 64)];
-/// The least number of kernels in the captured chain.
+/// The minimum number of kernels in the captured chain.
 const LEASED_KERNELS: usize = 20;
 
-/// How many launches of a plan are one launch of a chain, which takes as long to run as its kernels together.
+/// The number of planned launches for which one launch of a chain counts: it runs as long as its kernels together.
 const KERNELS_PER_LAUNCH: usize = 10;
 
-/// An executable whose kernels do nothing, each behind the one before.
+/// An executable graph with a chain of empty kernels.
 struct Chain {
     exec: GraphExec,
     first: KernelNode<Nothing>,
-    /// The same as C names it: the executable keeps the graph that it was made of.
+    /// The raw handles for C: the executable graph keeps its graph alive.
     raw_first: CUgraphNode,
     stream: Stream,
 }
 
-/// What is done with a chain so often in one way.
+/// An operation on a chain, repeated in one way.
 type Run = fn(&mut Chain, Way, usize) -> Result<Duration>;
 
 pub(crate) fn ids(_plan: &Plan) -> Vec<String> {
@@ -92,7 +92,7 @@ impl Chain {
         Ok(Self { exec, first, raw_first, stream })
     }
 
-    /// Launches, without their end.
+    /// Measures launches without waiting.
     fn launches(&mut self, way: Way, count: usize) -> Result<Duration> {
         let begin = Instant::now();
         (0..count).try_for_each(|_| self.launch(way))?;
@@ -101,7 +101,7 @@ impl Chain {
         Ok(time)
     }
 
-    /// Launches, each to its end.
+    /// Measures launches, each with waiting.
     fn runs(&mut self, way: Way, count: usize) -> Result<Duration> {
         let begin = Instant::now();
         for _ in 0..count {
@@ -133,7 +133,7 @@ impl Chain {
         }
     }
 
-    /// What a C program does: the addresses of its arguments, the description, the call, and a look at the code.
+    /// Updates the node as a C program does: addresses of the arguments, parameters, call, check.
     #[inline(never)]
     fn update_as_c(&mut self, value: u32) -> Result<()> {
         let function = Function::cuGraphExecKernelNodeSetParams_v2;
@@ -152,7 +152,7 @@ impl Chain {
             kernelParams: places.as_mut_ptr(),
             ..CUDA_KERNEL_NODE_PARAMS::default()
         };
-        // SAFETY: the executable, the node and the kernel are live, and it has parameters of these sizes, which it does not use.
+        // SAFETY: the executable graph, the node and the kernel are live, and the kernel has parameters of these sizes, which it ignores.
         checked(function, unsafe { update(self.exec.as_raw(), self.raw_first, &raw const params) })
     }
 
@@ -164,7 +164,7 @@ impl Chain {
     }
 }
 
-/// An executable of a capture that leases buffers, whose owners keep them.
+/// An executable graph from a capture that leases buffers.
 struct Leased {
     exec: GraphExec,
     stream: Stream,
@@ -189,7 +189,7 @@ impl Leased {
         Ok(Self { exec, stream, _buffers: buffers })
     }
 
-    /// Launches, without their end.
+    /// Measures launches without waiting.
     fn launches(&mut self, way: Way, count: usize) -> Result<Duration> {
         let begin = Instant::now();
         (0..count).try_for_each(|_| match way {
@@ -202,12 +202,12 @@ impl Leased {
     }
 }
 
-/// Launches the graph once. What it leases is used on this stream only.
+/// Launches the graph once. The leased buffers are used on this stream only.
 #[inline(never)]
 pub(crate) fn launch_as_c(exec: &GraphExec, stream: &Stream) -> Result<()> {
     let function = Function::cuGraphLaunch;
     let launch = stream.driver().api().cuGraphLaunch.ok_or(Error::Missing(function))?;
-    // SAFETY: the executable and the stream are live, and so is all that its nodes use, on this stream only.
+    // SAFETY: the executable graph, the stream and the memory of its nodes are live, and used on this stream only.
     checked(function, unsafe { launch(exec.as_raw(), stream.as_raw()) })
 }
 

@@ -1,4 +1,4 @@
-//! What a launch costs on the host: batches of an empty kernel with three arguments, on one thread and on several with a stream each.
+//! The cost of a launch on the host: batches of an empty kernel with three arguments, on one or several threads with a stream each.
 
 use std::ffi::c_void;
 use std::hint::black_box;
@@ -19,7 +19,7 @@ const NOTHING: &str = ".version 7.0\n.target sm_52\n.address_size 64\n\
     .visible .entry nothing(.param .u64 x, .param .u64 y, .param .u32 n)\n{\n ret;\n}\n";
 const COUNT: u32 = 256;
 
-/// What one thread launches with.
+/// The resources of one launching thread.
 struct Lane {
     kernel: Nothing,
     stream: Stream,
@@ -53,7 +53,7 @@ fn measurement(id: String, plan: &Plan, context: &Context, threads: usize) -> Re
     Ok(Measurement::new(id, plan.rounds, [plan.launches; 2], move |way, count| batch(&mut lanes, way, count)))
 }
 
-/// Has every lane launch on a thread of its own; returns the time of the slowest.
+/// Launches on one thread per lane, and returns the time of the slowest.
 fn batch(lanes: &mut [Lane], way: Way, launches: usize) -> Result<Duration> {
     let slowest = if let [lane] = lanes { lane.launches(way, launches)? } else { together(lanes, way, launches)? };
     lanes.iter().try_for_each(|lane| lane.stream.synchronize())?;
@@ -90,7 +90,7 @@ impl Lane {
         Ok(begin.elapsed())
     }
 
-    /// What a C program does: the addresses of its arguments, the call, and a look at the code.
+    /// Launches as a C program does: addresses of the arguments, call, check.
     #[inline(never)]
     fn launch_as_c(&mut self) -> Result<()> {
         let function = Function::cuLaunchKernel;
@@ -99,7 +99,7 @@ impl Lane {
         let mut n = black_box(COUNT);
         let mut places = [(&raw mut x).cast(), (&raw mut y).cast(), (&raw mut n).cast::<c_void>()];
         let (kernel, stream, places) = (self.kernel.as_raw(), self.stream.as_raw(), places.as_mut_ptr());
-        // SAFETY: the kernel and the stream are live, and it has parameters of these sizes, which it does not use.
+        // SAFETY: the kernel and the stream are live, and the kernel has parameters of these sizes, which it ignores.
         checked(function, unsafe { launch(kernel, 1, 1, 1, COUNT, 1, 1, 0, stream, places, ptr::null_mut()) })
     }
 

@@ -1,10 +1,10 @@
-//! What Curium costs beside its twin in C.
+//! Curium's overhead over C.
 //!
-//! Each measurement has a twin: the same done by direct calls through the driver's table, as a C program does it. Both run in turns in one
-//! run, so that what disturbs the machine disturbs both, and the ratio is that of each pair of turns. `curium bench` measures with this
-//! crate, and so does `cargo bench`, under the same ids.
+//! Each measurement has a twin: the same operation by direct driver calls, as in a C program. Both alternate in one
+//! run, so that disturbances affect both, and the ratio is taken per round. `curium bench` and `cargo bench` use this
+//! crate with the same ids.
 //!
-//! A measurement has an id that stays the same between versions, such as `launch/threads/2`: its subject, what is varied, and the value.
+//! The id of a measurement, such as `launch/threads/2`, is stable: subject, parameter and value.
 
 mod allocate;
 mod calls;
@@ -26,14 +26,14 @@ pub use self::measurement::{Measurement, Way};
 pub use self::plan::Plan;
 pub use self::samples::Samples;
 
-/// What is done with a measurement.
+/// A callback for measurements.
 pub type Visit<'a> = dyn FnMut(&mut Measurement<'_>) -> Result<()> + 'a;
 
-/// Hands each measurement of times that `plan` asks for to `visit`, with all that it needs in place on the context's device.
+/// Prepares each time measurement of `plan` on the device of `context`, and passes it to `visit`.
 ///
 /// # Errors
 ///
-/// Those of the driver, and of `visit`.
+/// Returns the errors of the driver and of `visit`.
 pub fn visit(context: &Context, plan: &Plan, visit: &mut Visit<'_>) -> Result<()> {
     launch::visit(context, plan, visit)?;
     graph::visit(context, plan, visit)?;
@@ -42,17 +42,17 @@ pub fn visit(context: &Context, plan: &Plan, visit: &mut Visit<'_>) -> Result<()
     allocate::visit(context, plan, visit)
 }
 
-/// Measures what `plan` asks for on the context's device, and hands each comparison to `observe` when it is made.
+/// Runs the measurements of `plan` on the device of `context`, and passes each comparison to `observe`.
 ///
 /// # Errors
 ///
-/// Those of the driver, and of `observe`.
+/// Returns the errors of the driver and of `observe`.
 pub fn run(context: &Context, plan: &Plan, observe: &mut dyn FnMut(Comparison) -> Result<()>) -> Result<()> {
     visit(context, plan, &mut |measurement| observe(measurement.compare()?))?;
     calls::run(context, plan, observe)
 }
 
-/// The ids of what `plan` asks for, in the order in which they are measured.
+/// Returns the ids of `plan`, in the order of measurement.
 #[must_use]
 pub fn ids(plan: &Plan) -> Vec<String> {
     let all = [launch::ids, graph::ids, training::ids, copy::ids, allocate::ids, calls::ids];

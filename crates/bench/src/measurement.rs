@@ -1,10 +1,10 @@
-//! One thing that can be measured, in both ways.
+//! One measurement, for C and for Curium.
 
 use std::time::Duration;
 
 use crate::{Comparison, Result, Unit};
 
-/// One of the two ways in which the same is done.
+/// One of the two implementations that are compared.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Way {
     /// Direct calls through the driver's table, as a C program makes them.
@@ -13,28 +13,28 @@ pub enum Way {
     Curium,
 }
 
-/// One thing that can be measured, such as a launch, with all that it needs in place.
+/// One measurement, such as a launch, with its resources.
 pub struct Measurement<'a> {
     id: String,
     rounds: usize,
-    /// How often it is done between waits: in C's way, and in Curium's.
+    /// The operations between waits, for C and for Curium.
     batches: [usize; 2],
     bytes: Option<usize>,
     run: Run<'a>,
     note: Note<'a>,
 }
 
-/// Does it so many times in one way, and returns the time that this took.
+/// Repeats the operation, and returns the elapsed time.
 type Run<'a> = Box<dyn FnMut(Way, usize) -> Result<Duration> + 'a>;
 
-/// What else there is to say of what was found.
+/// Returns a note about a comparison.
 type Note<'a> = Box<dyn Fn(&Comparison) -> Result<Option<String>> + 'a>;
 
 impl Way {
-    /// Both, the twin first.
+    /// Both, C first.
     pub const ALL: [Self; 2] = [Self::C, Self::Curium];
 
-    /// The name that is shown.
+    /// Returns the displayed name.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -54,7 +54,7 @@ impl<'a> Measurement<'a> {
         Self { id, rounds, batches, bytes: None, run: Box::new(run), note: Box::new(|_| Ok(None)) }
     }
 
-    /// Counts bytes in place of times.
+    /// Measures bandwidth instead of time.
     pub(crate) fn of_bytes(self, bytes: usize) -> Self {
         Self { bytes: Some(bytes), ..self }
     }
@@ -63,23 +63,23 @@ impl<'a> Measurement<'a> {
         Self { note: Box::new(note), ..self }
     }
 
-    /// Such as `launch/threads/2`.
+    /// Returns the id, such as `launch/threads/2`.
     #[must_use]
     pub fn id(&self) -> &str {
         &self.id
     }
 
-    /// How many bytes are moved each time, if it is a copy.
+    /// Returns the number of bytes per operation of a copy.
     #[must_use]
     pub fn bytes(&self) -> Option<usize> {
         self.bytes
     }
 
-    /// Does it `count` times in one way, and returns the time that this took, without that of waits between batches.
+    /// Repeats the operation `count` times, and returns the elapsed time without the waits between batches.
     ///
     /// # Errors
     ///
-    /// Those of the driver.
+    /// Returns the errors of the driver.
     pub fn time(&mut self, way: Way, count: usize) -> Result<Duration> {
         let (mut time, mut left) = (Duration::ZERO, count);
         while left > 0 {
@@ -90,11 +90,11 @@ impl<'a> Measurement<'a> {
         Ok(time)
     }
 
-    /// Measures both ways in turns, as often as the plan says.
+    /// Measures both ways in turns, for the rounds of the plan.
     ///
     /// # Errors
     ///
-    /// Those of the driver.
+    /// Returns the errors of the driver.
     pub fn compare(&mut self) -> Result<Comparison> {
         let unit = if self.bytes.is_some() { Unit::GigabytesPerSecond } else { Unit::Nanoseconds };
         let comparison = Comparison::measure(self.id.clone(), unit, self.rounds, |way| self.sample(way))?;
@@ -102,7 +102,7 @@ impl<'a> Measurement<'a> {
         Ok(Comparison { note, ..comparison })
     }
 
-    /// One batch: nanoseconds for each time, or GB/s.
+    /// Measures one batch: nanoseconds per operation, or GB/s.
     fn sample(&mut self, way: Way) -> Result<f64> {
         let batch = self.batch(way);
         let nanoseconds = (self.run)(way, batch)?.as_nanos() as f64 / batch as f64;

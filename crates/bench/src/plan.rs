@@ -1,36 +1,36 @@
-//! How much is measured.
+//! The plan of a run.
 
-/// Names for several subjects at once.
+/// Names for several subjects.
 const SUBJECTS: [(&str, &[&str]); 1] = [("memory", &["copy/", "allocate/", "calls/"])];
 
-/// What is measured, and how often.
+/// The measurements of a run, and their repetitions.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// Part of the ids that are wanted, or the name of several subjects; all are if it is empty.
+    /// Text that wanted ids contain, or the name of several subjects; empty for all.
     filter: String,
     pub(crate) rounds: usize,
-    /// Launches in a round: fewer than the driver queues before it has the host wait.
+    /// Launches per round: fewer than fill the driver's queue.
     pub(crate) launches: usize,
-    /// Allocations in a round of the driver's pool.
+    /// Allocations per round from the driver's pool.
     pub(crate) pool_pairs: usize,
-    /// Allocations in a round of Curium's cache, which takes less time for each.
+    /// Allocations per round from Curium's cache, which is faster.
     pub(crate) cached_pairs: usize,
-    /// Allocations in a round of memory that is of no pool.
+    /// Synchronous allocations per round.
     pub(crate) plain_pairs: usize,
-    /// Frees and allocations in a round in the midst of live blocks.
+    /// Deallocations and allocations per round among live blocks.
     pub(crate) churned: usize,
     pub(crate) threads: &'static [usize],
     pub(crate) copies: &'static [usize],
     pub(crate) sizes: &'static [usize],
     pub(crate) live: &'static [usize],
-    /// Live blocks that are of no pool.
+    /// Numbers of live blocks of synchronous allocations.
     pub(crate) plain_live: &'static [usize],
-    /// How often a buffer is used whose calls are counted.
+    /// Numbers of uses of the buffer whose driver calls are counted.
     pub(crate) uses: &'static [usize],
 }
 
 impl Plan {
-    /// All there is: some minutes on a GPU.
+    /// Returns the full plan: minutes on a GPU.
     #[must_use]
     pub fn hardware() -> Self {
         Self {
@@ -62,7 +62,7 @@ impl Plan {
         }
     }
 
-    /// Less of each: some seconds on a GPU, for a first impression.
+    /// Returns a shorter plan: seconds on a GPU.
     #[must_use]
     pub fn quick() -> Self {
         Self {
@@ -76,7 +76,7 @@ impl Plan {
         }
     }
 
-    /// What the simulator does in some seconds. Its times say nothing of hardware, but that everything works.
+    /// Returns a plan of seconds on the simulator. Its times say nothing about hardware.
     #[must_use]
     pub fn simulator() -> Self {
         Self {
@@ -96,21 +96,21 @@ impl Plan {
         }
     }
 
-    /// Only the measurements whose id contains `filter`; with `memory`, those of copies, of allocation and of the calls for a buffer.
+    /// Keeps the measurements whose id contains `filter`; `memory` stands for copies, allocation and the calls for a buffer.
     #[must_use]
     pub fn with_filter(mut self, filter: impl Into<String>) -> Self {
         self.filter = filter.into();
         self
     }
 
-    /// With so many rounds for each measurement. Copies take no more than 31, and fewer if they are large.
+    /// Sets the rounds of each measurement. Copies take at most 31, and fewer if they are large.
     #[must_use]
     pub fn with_rounds(mut self, rounds: usize) -> Self {
         self.rounds = rounds.max(1);
         self
     }
 
-    /// Whether the measurement with this id is to be made.
+    /// Returns `true` if the plan contains the measurement with this id.
     #[must_use]
     pub fn wants(&self, id: &str) -> bool {
         match SUBJECTS.iter().find(|(name, _)| *name == self.filter) {
@@ -119,12 +119,12 @@ impl Plan {
         }
     }
 
-    /// How often a copy of so many bytes is measured.
+    /// Returns the rounds of a copy of `bytes` bytes.
     pub(crate) fn copy_rounds(&self, bytes: usize) -> usize {
         self.rounds.min(((8 << 30) / bytes).clamp(5, 31))
     }
 
-    /// How often memory of no pool is measured, which takes long and varies little.
+    /// Returns the rounds of synchronous allocations, which are slow and vary little.
     pub(crate) fn plain_rounds(&self) -> usize {
         self.rounds.min(15)
     }

@@ -1,9 +1,9 @@
-//! Measurements of one thing, as a benchmark reports them.
+//! Samples of one measurement.
 
 use std::fmt;
 use std::time::Duration;
 
-/// Times of one thing, or differences of two, in nanoseconds.
+/// Samples of one measurement, or differences of two, in nanoseconds.
 #[derive(Clone, Debug)]
 pub struct Samples {
     /// In ascending order.
@@ -11,24 +11,24 @@ pub struct Samples {
 }
 
 impl Samples {
-    /// The sample below which `part` of all lie, from 0 to 1.
+    /// Returns the quantile `part`, from 0 to 1.
     ///
     /// # Panics
     ///
-    /// If there is no sample.
+    /// Panics if there is no sample.
     #[must_use]
     pub fn quantile(&self, part: f64) -> f64 {
         let last = self.sorted.len() - 1;
         self.sorted[(last as f64 * part).round() as usize]
     }
 
-    /// The sample in the middle.
+    /// Returns the median.
     #[must_use]
     pub fn median(&self) -> f64 {
         self.quantile(0.5)
     }
 
-    /// How many samples there are.
+    /// Returns the number of samples.
     #[must_use]
     pub fn count(&self) -> usize {
         self.sorted.len()
@@ -49,7 +49,7 @@ impl FromIterator<Duration> for Samples {
     }
 }
 
-/// The median and, in brackets, the quartiles: the middle half of the samples lies between them.
+/// Formats the median with the quartiles in brackets.
 impl fmt::Display for Samples {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let [low, median, high] = [0.25, 0.5, 0.75].map(|part| time(self.quantile(part)));
@@ -57,7 +57,7 @@ impl fmt::Display for Samples {
     }
 }
 
-/// A time with the unit that suits it.
+/// Formats a time with a fitting unit.
 fn time(nanoseconds: f64) -> String {
     match nanoseconds.abs() {
         ..1e4 => format!("{nanoseconds:.1} ns"),

@@ -1,7 +1,7 @@
-//! What a graph saves a step of training: many small kernels and copies, launched one by one and replayed, each to its end.
+//! The time that a graph saves in a training step of many small kernels and copies, launched one by one and replayed.
 //!
-//! The network is the smallest whose step has the shape of larger ones: each layer multiplies its input by weights and adds biases,
-//! element by element; a step goes forward, compares with the targets, goes back, and changes weights and biases.
+//! The network is the smallest whose step resembles larger ones: each layer multiplies its input by weights and adds biases,
+//! element by element. A step consists of the forward pass, the loss, the backward pass, and the update of weights and biases.
 
 mod network;
 mod twin;
@@ -16,11 +16,11 @@ use self::network::Network;
 use crate::graph::launch_as_c;
 use crate::{Comparison, Measurement, Plan, Result, Visit, Way};
 
-/// A step whose work is put on a stream one by one, to its end; nanoseconds.
+/// A step that is enqueued operation by operation, with waiting; nanoseconds.
 const LAUNCHED: &str = "graph/training-step/launched";
-/// The same step as one launch of a graph, to its end; nanoseconds.
+/// The same step as one graph launch, with waiting; nanoseconds.
 const REPLAYED: &str = "graph/training-step/replayed";
-/// The branches of the graph that change parameters.
+/// The branches of the graph that update parameters.
 const BRANCHES: usize = 4;
 
 /// A network, and its step as a graph.
@@ -56,7 +56,7 @@ pub(crate) fn visit(context: &Context, plan: &Plan, visit: &mut Visit<'_>) -> Re
     Ok(())
 }
 
-/// What the graph saves, where both were measured.
+/// Returns the time that the graph saves, if both were measured.
 fn saved([c, curium]: [f64; 2], replayed: &Comparison) -> String {
     let (c, curium) = (c / replayed.c.median(), curium / replayed.curium.median());
     format!("launched / replayed: C {c:.2}, Curium {curium:.2}")
@@ -66,7 +66,7 @@ impl Training {
     fn new(context: &Context) -> Result<Self> {
         let stream = context.stream()?;
         let mut network = Network::new(&stream)?;
-        // In the graph, what changes the parameters of a layer is beside the way back, and beside that of other layers.
+        // In the graph, the updates run concurrently with the backward pass and with each other.
         let step = Graph::capture(context, |scope| {
             let asides = (0..BRANCHES).map(|_| scope.fork()).collect::<Result<Vec<_>, _>>()?;
             network.step(scope, &asides)

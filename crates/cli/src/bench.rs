@@ -1,4 +1,4 @@
-//! `curium bench`: what Curium costs beside C.
+//! `curium bench`: Curium's overhead over C.
 
 mod chart;
 mod markdown;
@@ -17,46 +17,46 @@ use crate::place::{DeviceChoice, Place};
 use crate::progress::Progress;
 use crate::terminal::ColorChoice;
 
-/// What `--json` writes, as a JSON schema.
+/// The JSON schema of `--json`.
 const SCHEMA: &str = include_str!("../schema/bench.schema.json");
 
-/// Measure what Curium costs beside the same work in C
+/// Compare Curium's speed with that of C
 ///
-/// Launches, graphs, copies and allocations are measured beside direct calls of the driver, as C makes them, in turns. A row shows the
-/// median of each, the quartiles, and the ratio of Curium to C round by round. The simulator's times say nothing of hardware.
+/// Launches, graphs, copies and allocations alternate with the same work by direct driver calls, as in C. A row shows both medians with
+/// their quartiles, and the ratio of Curium to C round by round. Times on the simulator say nothing about hardware.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Exit codes:
-  0  all that was asked for is measured
-  1  something failed: no GPU though --device gpu, a file that cannot be written
+  0  everything is measured
+  1  no usable GPU with --device gpu, or a file could not be written
   2  the command line is wrong")]
 pub(crate) struct Options {
-    /// Measure only what has this in its id, such as `launch/`, `copy/pinned` or `allocate/live/1000`; `memory` is copies, allocation and
-    /// the calls for a buffer
+    /// Measure only ids that contain this text, such as `launch/`, `copy/pinned` or `allocate/live/1000`; `memory` stands for copies,
+    /// allocation and the calls for a buffer
     #[arg(default_value = "")]
     filter: String,
-    /// Where it is measured
+    /// Device to measure
     #[arg(long, value_enum, default_value_t = DeviceChoice::Auto)]
     device: DeviceChoice,
-    /// Show the ids and measure nothing
+    /// List the ids and measure nothing
     #[arg(long)]
     list: bool,
-    /// Measure less of each: some seconds in place of some minutes
+    /// Measure less: seconds instead of minutes
     #[arg(long)]
     quick: bool,
-    /// Rounds of each measurement; a round measures both
+    /// Rounds of each measurement; each round measures both
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     rounds: Option<u32>,
-    /// Write the figures as JSON, in the form that --schema shows
+    /// Print the figures as JSON (see --schema)
     #[arg(long)]
     json: bool,
-    /// Write the JSON schema of what --json writes
+    /// Print the JSON schema of --json
     #[arg(long, exclusive = true)]
     schema: bool,
-    /// File for the same figures as tables of Markdown, one for each that is varied
+    /// Write the figures as Markdown tables to this file
     #[arg(long, value_name = "FILE")]
     markdown: Option<PathBuf>,
-    /// Folder for pictures (SVG) of bandwidth over size, launch cost over threads, and allocation cost over live blocks
+    /// Write charts (SVG) of bandwidth, launch cost and allocation cost to this folder
     #[arg(long, value_name = "FOLDER")]
     svg: Option<PathBuf>,
 }
@@ -68,13 +68,13 @@ pub(crate) fn run(options: &Options, color: ColorChoice) -> Result<()> {
         return out.write_all(SCHEMA.as_bytes()).context("the schema could not be written");
     }
     if let Some(folder) = &options.svg {
-        fs::create_dir_all(folder).with_context(|| format!("the folder {} cannot be made", folder.display()))?;
+        fs::create_dir_all(folder).with_context(|| format!("the folder {} could not be created", folder.display()))?;
     }
     let (place, context) = Place::open(options.device, |driver| Ok(driver.device(0)?.primary_context()?))?;
     place.announce(false);
     let plan = options.plan(place.simulated().is_some());
     let ids = curium_bench::ids(&plan);
-    ensure!(!ids.is_empty(), "no measurement has {:?} in its id; --list shows them", options.filter);
+    ensure!(!ids.is_empty(), "no id contains {:?}; --list prints all ids", options.filter);
     if options.list {
         return ids.iter().try_for_each(|id| writeln!(out, "{id}")).context("the ids could not be written");
     }
@@ -94,7 +94,7 @@ pub(crate) fn run(options: &Options, color: ColorChoice) -> Result<()> {
         writeln!(out, "{report}")?;
     }
     if let Some(path) = &options.markdown {
-        fs::write(path, report.markdown()).with_context(|| format!("{} cannot be written", path.display()))?;
+        fs::write(path, report.markdown()).with_context(|| format!("{} could not be written", path.display()))?;
     }
     options.svg.as_ref().map_or(Ok(()), |folder| draw(folder, &comparisons, &report.title()))
 }
@@ -114,13 +114,13 @@ impl Options {
     }
 }
 
-/// Draws each chart of which something was measured.
+/// Draws each chart for which there are measurements.
 fn draw(folder: &Path, comparisons: &[Comparison], title: &str) -> Result<()> {
     let title = format!("{title}; medians, and bars from quartile to quartile");
     for chart in CHARTS {
         let Some(svg) = chart.to_svg(comparisons, &title)? else { continue };
         let path = folder.join(chart.file);
-        fs::write(&path, svg).with_context(|| format!("{} cannot be written", path.display()))?;
+        fs::write(&path, svg).with_context(|| format!("{} could not be written", path.display()))?;
     }
     Ok(())
 }

@@ -1,6 +1,6 @@
-//! Amounts of memory as people read them.
+//! Human-readable sizes.
 
-/// Bytes in the largest unit that leaves a number of at least one.
+/// Formats a size in the largest unit that fits.
 pub(crate) fn size(bytes: u64) -> String {
     const UNITS: [(u64, &str); 4] = [(1 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
     match UNITS.into_iter().find(|(unit, _)| bytes >= *unit) {

@@ -1,4 +1,4 @@
-//! `curium cache`: what is kept of what was compiled.
+//! `curium cache`: the disk cache of compiled code.
 
 use std::io::{self, Write as _};
 
@@ -8,19 +8,19 @@ use curium::driver::{CacheUsage, DiskCache};
 use crate::bytes::size;
 use crate::count::counted;
 
-/// Show or clear the cache of what was compiled at run time
+/// Show or clear the disk cache of compiled code
 ///
-/// It is where the variable `CURIUM_CACHE_PATH` says, else in the user's folder for caches.
+/// The cache is in the folder that CURIUM_CACHE_PATH names, or in the user's cache folder.
 #[derive(clap::Subcommand)]
 #[command(after_help = "\
 Exit codes:
-  0  it is shown or cleared
-  1  something failed: a folder that others may use, a file that cannot be removed
+  0  the cache is shown or cleared
+  1  other users can access the folder, or a file could not be removed
   2  the command line is wrong")]
 pub(crate) enum Command {
-    /// Say where the cache is and how much it holds
+    /// Print the folder and the size of the cache
     Show,
-    /// Remove everything in it
+    /// Remove all entries
     Clear,
 }
 

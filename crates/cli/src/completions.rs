@@ -1,4 +1,4 @@
-//! `curium completions`: what a shell needs to complete command lines.
+//! `curium completions`: completion scripts for shells.
 
 use std::io;
 
@@ -8,14 +8,14 @@ use clap_complete::Shell;
 
 use crate::Cli;
 
-/// Write the completions of command lines for a shell
+/// Print a completion script for a shell
 ///
-/// Such as `curium completions bash > ~/.local/share/bash-completion/completions/curium`.
+/// Example: `curium completions bash > ~/.local/share/bash-completion/completions/curium`.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Exit codes:
-  0  they are written
-  1  something failed: the output cannot be written
+  0  the script is printed
+  1  the output could not be written
   2  the command line is wrong")]
 pub(crate) struct Options {
     /// The shell

@@ -1,8 +1,8 @@
-//! How many there are, in words.
+//! Counts with their nouns.
 
 use std::fmt::Display;
 
-/// A number and what it counts: `1 entry`, `2 entries`.
+/// Formats a count with its noun: `1 entry`, `2 entries`.
 pub(crate) fn counted<N: Copy + Display + PartialEq + From<u8>>(count: N, one: &str, more: &str) -> String {
     let what = if count == N::from(1) { one } else { more };
     format!("{count} {what}")

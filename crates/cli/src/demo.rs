@@ -27,13 +27,13 @@ const MAX_SIDE: i64 = u16::MAX as i64;
 
 /// Compute a picture with a CUDA kernel, on a GPU or the simulator
 ///
-/// It is a picture of the Mandelbrot set, which is checked against the CPU and written as PNG. Without a GPU it runs on a simulated one,
-/// and says so.
+/// The picture of the Mandelbrot set is compared with the CPU's result and written as PNG. Without a GPU, the kernel runs on the
+/// simulator.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Exit codes:
-  0  the picture is written, and right unless --no-check
-  1  something failed: no GPU though --device gpu, no such folder, a wrong pixel
+  0  the picture is written, and correct (unless --no-check)
+  1  no usable GPU with --device gpu, no such folder, or a wrong pixel
   2  the command line is wrong")]
 pub(crate) struct Options {
     /// Width of the picture in pixels
@@ -42,33 +42,33 @@ pub(crate) struct Options {
     /// Height of the picture in pixels
     #[arg(long, default_value_t = 1080, value_name = "PIXELS", value_parser = clap::value_parser!(u32).range(1..=MAX_SIDE))]
     height: u32,
-    /// Real part of the centre
+    /// Real part of the center
     #[arg(long, default_value_t = -0.743_643_887, value_name = "RE", allow_hyphen_values = true, value_parser = finite)]
     center_x: f64,
-    /// Imaginary part of the centre
+    /// Imaginary part of the center
     #[arg(long, default_value_t = 0.131_825_904, value_name = "IM", allow_hyphen_values = true, value_parser = finite)]
     center_y: f64,
-    /// Width of the picture in the complex plane: smaller is closer
+    /// Width of the picture in the complex plane (zoom)
     #[arg(long, default_value_t = 0.0008, value_name = "WIDTH", value_parser = positive)]
     scale: f64,
-    /// Steps after which a point counts as inside the set
+    /// Iteration limit; points that reach it belong to the set
     #[arg(long, default_value_t = 2000, value_name = "STEPS", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     iterations: u32,
-    /// File for the picture; one that exists is replaced
+    /// Output file, which is overwritten
     #[arg(long, short, default_value = "curium-demo.png", value_name = "FILE")]
     output: PathBuf,
-    /// Where the kernel runs
+    /// Device for the kernel
     #[arg(long, value_enum, default_value_t = DeviceChoice::Auto)]
     device: DeviceChoice,
-    /// Do not compare the picture with the CPU's
+    /// Skip the comparison with the CPU
     #[arg(long)]
     no_check: bool,
-    /// Say all that is known about why there is no GPU
+    /// Explain in full why no GPU is usable
     #[arg(long, short)]
     verbose: bool,
 }
 
-/// Runs the demo. What can be refused is refused before anything is computed.
+/// Runs the demo. Invalid options are rejected before anything is computed.
 pub(crate) fn run(options: &Options, color: ColorChoice) -> Result<()> {
     let colors = color.on(&io::stderr());
     let view = options.view()?;
@@ -122,13 +122,13 @@ mod tests {
     }
 
     #[test]
-    fn negative_centre_is_a_number_and_not_an_option() {
+    fn negative_center_is_a_number_and_not_an_option() {
         let options = parse(&["--center-x", "-1.25", "--center-y", "-1e-2"]).expect("these are numbers");
         assert_eq!((options.center_x, options.center_y), (-1.25, -0.01));
     }
 
     #[test]
-    fn sizes_outside_the_limits_are_refused_with_the_limits() {
+    fn sizes_outside_the_limits_are_rejected_with_the_limits() {
         for arguments in [["--width", "0"], ["--height", "65536"], ["--width", "18446744073709551616"]] {
             let error = parse(&arguments).err().expect("the size is wrong").to_string();
             assert!(error.contains(arguments[0]) && error.contains(arguments[1]), "{error}");
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_that_name_no_region_are_refused() {
+    fn numbers_that_describe_no_region_are_rejected() {
         for arguments in [["--scale", "0"], ["--scale", "inf"], ["--scale=-1", "--no-check"], ["--center-x", "NaN"]] {
             assert!(parse(&arguments).is_err(), "{arguments:?}");
         }

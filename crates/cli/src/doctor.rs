@@ -1,7 +1,7 @@
-//! `curium doctor`: why CUDA does not work on this machine, and what to do.
+//! `curium doctor`: diagnoses why CUDA does not work on this machine, and suggests fixes.
 //!
-//! What there is to know is gathered into an [`Environment`], which is plain data; the checks read it and nothing else. So each of them
-//! is tested on machines that are made up, and one machine can be examined on another.
+//! The facts are collected into an [`Environment`], which is plain data, and the checks read nothing else. Each check is therefore tested
+//! on made-up machines, and one machine can be examined on another.
 
 mod check;
 mod environment;
@@ -23,44 +23,44 @@ use self::report::Report;
 use crate::place::DeviceChoice;
 use crate::terminal::ColorChoice;
 
-/// What `--json` writes, as a JSON schema.
+/// The JSON schema of `--json`.
 const SCHEMA: &str = include_str!("../schema/doctor.schema.json");
 
-/// How the program exits if CUDA does not work.
+/// The exit code if CUDA does not work.
 const DOES_NOT_WORK: u8 = 3;
 
-/// Find out whether CUDA works here, and explain what to do if not
+/// Check that CUDA works on this machine, and suggest fixes
 ///
-/// A kernel is run on every device. Nothing is changed on the machine.
+/// Runs a test kernel on every device. Changes nothing on the machine.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Exit codes:
-  0  CUDA works: a kernel ran on every device (notes and warnings may be shown)
-  1  the doctor itself failed: a file that cannot be read or written
+  0  CUDA works: the test kernel passed on every device (there may be notes and warnings)
+  1  a file could not be read or written
   2  the command line is wrong
-  3  CUDA does not work, and why is shown")]
+  3  CUDA does not work; the findings explain why")]
 pub(crate) struct Options {
-    /// What is examined; `auto` is `gpu` here, since a doctor must not make do with a simulator
+    /// Driver to examine; `auto` means `gpu` here
     #[arg(long, value_enum, default_value_t = DeviceChoice::Auto)]
     device: DeviceChoice,
-    /// Say also whether the driver and the devices take this PTX file
+    /// Check that the driver and the devices accept this PTX file, too
     #[arg(long, value_name = "FILE")]
     ptx: Option<PathBuf>,
-    /// Write the findings as JSON, in the form that --schema shows
+    /// Print the findings as JSON (see --schema)
     #[arg(long)]
     json: bool,
-    /// Write the JSON schema of what --json writes
+    /// Print the JSON schema of --json
     #[arg(long, exclusive = true)]
     schema: bool,
-    /// Keep what was found of the machine in a file, to be examined elsewhere
+    /// Save the facts about this machine to a file, to examine them elsewhere
     #[arg(long, value_name = "FILE")]
     save: Option<PathBuf>,
-    /// Examine the machine that --save kept, and not this one
+    /// Examine the machine that --save recorded
     #[arg(long, value_name = "FILE", conflicts_with_all = ["device", "save"])]
     from: Option<PathBuf>,
 }
 
-/// Examines the machine and says what was found.
+/// Examines the machine and prints the findings.
 pub(crate) fn run(options: &Options, color: ColorChoice) -> Result<ExitCode> {
     let mut out = io::stdout().lock();
     if options.schema {
@@ -76,7 +76,7 @@ pub(crate) fn run(options: &Options, color: ColorChoice) -> Result<ExitCode> {
     }
     if let Some(path) = &options.save {
         let text = serde_json::to_string_pretty(&environment)?;
-        fs::write(path, text).with_context(|| format!("{} cannot be written", path.display()))?;
+        fs::write(path, text).with_context(|| format!("{} could not be written", path.display()))?;
     }
     let report = Report::new(check::findings(&environment));
     if options.json {
@@ -89,12 +89,12 @@ pub(crate) fn run(options: &Options, color: ColorChoice) -> Result<ExitCode> {
 }
 
 fn read(path: &Path) -> Result<Environment> {
-    let text = fs::read(path).with_context(|| format!("{} cannot be read", path.display()))?;
-    serde_json::from_slice(&text)
-        .with_context(|| format!("{} is not what `curium doctor --save` writes", path.display()))
+    let text = fs::read(path).with_context(|| format!("{} could not be read", path.display()))?;
+    serde_json::from_slice(&text).with_context(|| format!("{} is not a file of `curium doctor --save`", path.display()))
 }
 
 fn ptx_header(path: &Path) -> Result<ptx::Header> {
-    let text = fs::read_to_string(path).with_context(|| format!("the PTX {} cannot be read", path.display()))?;
-    ptx::Header::of(&text).with_context(|| format!("{} is no PTX: it has no .version and .target", path.display()))
+    let text =
+        fs::read_to_string(path).with_context(|| format!("the PTX file {} could not be read", path.display()))?;
+    ptx::Header::of(&text).with_context(|| format!("{} is not PTX: .version or .target is missing", path.display()))
 }

@@ -1,4 +1,4 @@
-//! `curium info`: what this machine offers.
+//! `curium info`: the driver and the devices of this machine.
 
 mod report;
 mod tables;
@@ -11,39 +11,39 @@ use self::report::Report;
 use self::tables::Tables;
 use crate::place::{DeviceChoice, Place};
 
-/// What `--json` writes, as a JSON schema. Its field `schema` counts the changes that a reader has to know of.
+/// The JSON schema of `--json`. Its field `schema` counts the incompatible changes.
 const SCHEMA: &str = include_str!("../schema/info.schema.json");
 
-/// Show the devices, the driver, and the compilers that were found
+/// Show the driver, the devices and the compilers
 ///
-/// That is what each device offers, how they are connected, and which functions the driver lacks.
+/// Prints the properties of each device, their connections, and the functions that the driver lacks.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Exit codes:
-  0  there is a device, and all of it is shown
-  1  something failed: no GPU though --device gpu
+  0  the report is printed
+  1  no usable GPU with --device gpu, or no device
   2  the command line is wrong
 
-Whatever goes wrong with the driver, `curium doctor` explains.")]
+`curium doctor` explains problems with the driver.")]
 pub(crate) struct Options {
-    /// Whose devices are shown
+    /// Driver whose devices are shown
     #[arg(long, value_enum, default_value_t = DeviceChoice::Auto)]
     device: DeviceChoice,
-    /// Write all of it as JSON, in the form that --schema shows
+    /// Print the report as JSON (see --schema)
     #[arg(long, conflicts_with_all = ["attributes", "missing"])]
     json: bool,
-    /// Write the JSON schema of what --json writes
+    /// Print the JSON schema of --json
     #[arg(long, exclusive = true)]
     schema: bool,
-    /// Show every attribute of every device
+    /// Include every attribute of every device
     #[arg(long)]
     attributes: bool,
-    /// Show every function that the driver lacks
+    /// Include every function that the driver lacks
     #[arg(long)]
     missing: bool,
 }
 
-/// Gathers what there is and shows it.
+/// Collects the report and prints it.
 pub(crate) fn run(options: &Options) -> Result<()> {
     let mut out = io::stdout().lock();
     if options.schema {

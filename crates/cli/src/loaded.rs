@@ -1,8 +1,8 @@
-//! Which files the process has loaded.
+//! The libraries that this process has loaded.
 
 use std::fs;
 
-/// The file of the library that this process has loaded whose name begins so, where the system tells.
+/// Returns the file of the loaded library whose name begins with `prefix`, if the system reports it.
 pub(crate) fn library(prefix: &str) -> Option<String> {
     let maps = fs::read_to_string("/proc/self/maps").ok()?;
     in_maps(&maps, prefix)

@@ -1,21 +1,27 @@
 //! The `curium` program.
 
+#[cfg(feature = "full")]
 mod bench;
 mod bytes;
 mod cache;
+#[cfg(feature = "full")]
 mod completions;
 mod count;
 mod demo;
 mod doctor;
 mod info;
 mod loaded;
+#[cfg(feature = "full")]
 mod man;
+#[cfg(feature = "full")]
 mod mem;
 mod place;
 mod progress;
 mod terminal;
 mod trace;
 
+#[cfg(not(feature = "full"))]
+use std::ffi::OsString;
 use std::io;
 use std::process::ExitCode;
 
@@ -23,11 +29,11 @@ use clap::{Parser, Subcommand};
 
 use self::terminal::ColorChoice;
 
-/// CUDA from Rust, on a GPU or on a simulated one.
+/// Run, inspect and measure CUDA from Rust, on a GPU or the simulator.
 #[derive(Parser)]
 #[command(name = "curium", version, arg_required_else_help = true)]
 struct Cli {
-    /// When the output is coloured
+    /// When to use colors
     #[arg(long, global = true, value_enum, default_value_t = ColorChoice::Auto, value_name = "WHEN")]
     color: ColorChoice,
     #[command(subcommand)]
@@ -39,14 +45,25 @@ enum Command {
     Demo(demo::Options),
     Info(info::Options),
     Doctor(doctor::Options),
-    Bench(bench::Options),
     Trace(trace::Options),
-    Mem(mem::Options),
     #[command(subcommand)]
     Cache(cache::Command),
+    #[cfg(feature = "full")]
+    Bench(bench::Options),
+    #[cfg(feature = "full")]
+    Mem(mem::Options),
+    #[cfg(feature = "full")]
     Completions(completions::Options),
+    #[cfg(feature = "full")]
     Man(man::Options),
+    #[cfg(not(feature = "full"))]
+    #[command(external_subcommand)]
+    Other(Vec<OsString>),
 }
+
+/// The commands of the feature `full`.
+#[cfg(not(feature = "full"))]
+const FULL: [&str; 4] = ["bench", "mem", "completions", "man"];
 
 fn main() -> ExitCode {
     let Cli { color, command } = Cli::parse();
@@ -54,30 +71,50 @@ fn main() -> ExitCode {
         Command::Demo(options) => demo::run(&options, color).map(|()| ExitCode::SUCCESS),
         Command::Info(options) => info::run(&options).map(|()| ExitCode::SUCCESS),
         Command::Doctor(options) => doctor::run(&options, color),
-        Command::Bench(options) => bench::run(&options, color).map(|()| ExitCode::SUCCESS),
         Command::Trace(options) => trace::run(&options),
-        Command::Mem(options) => mem::run(&options).map(|()| ExitCode::SUCCESS),
         Command::Cache(command) => cache::run(&command).map(|()| ExitCode::SUCCESS),
+        #[cfg(feature = "full")]
+        Command::Bench(options) => bench::run(&options, color).map(|()| ExitCode::SUCCESS),
+        #[cfg(feature = "full")]
+        Command::Mem(options) => mem::run(&options).map(|()| ExitCode::SUCCESS),
+        #[cfg(feature = "full")]
         Command::Completions(options) => completions::run(&options).map(|()| ExitCode::SUCCESS),
+        #[cfg(feature = "full")]
         Command::Man(options) => man::run(&options).map(|()| ExitCode::SUCCESS),
+        #[cfg(not(feature = "full"))]
+        Command::Other(words) => absent(&words),
     };
     result.unwrap_or_else(|error| {
         if is_closed_pipe(&error) {
             return ExitCode::SUCCESS;
         }
-        complain(&error);
+        report_error(&error);
         ExitCode::FAILURE
     })
 }
 
-/// Whether whoever reads the output has seen enough, as `head` does.
+/// Reports a command that this build lacks, or that does not exist.
+#[cfg(not(feature = "full"))]
+fn absent(words: &[OsString]) -> anyhow::Result<ExitCode> {
+    let name = words.first().map(|word| word.to_string_lossy()).unwrap_or_default();
+    if FULL.contains(&name.as_ref()) {
+        anyhow::bail!(
+            "`curium {name}`: not in this build; build it with `--features full`, as in `cargo run --release --features full -- {name}`"
+        );
+    }
+    let error = <Cli as clap::CommandFactory>::command()
+        .error(clap::error::ErrorKind::InvalidSubcommand, format!("unrecognized subcommand '{name}'"));
+    error.exit()
+}
+
+/// Returns `true` if the reader of the output has closed it, as `head` does.
 fn is_closed_pipe(error: &anyhow::Error) -> bool {
     let kinds = error.chain().filter_map(|cause| cause.downcast_ref::<io::Error>()).map(io::Error::kind);
     kinds.into_iter().any(|kind| kind == io::ErrorKind::BrokenPipe)
 }
 
-#[expect(clippy::print_stderr, reason = "this is where the program says why it failed")]
-fn complain(error: &anyhow::Error) {
+#[expect(clippy::print_stderr, reason = "errors of the program go to stderr")]
+fn report_error(error: &anyhow::Error) {
     eprintln!("error: {error:#}");
 }
 
@@ -93,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn closed_pipe_is_no_failure_and_a_full_disk_is_one() {
+    fn closed_pipe_is_no_failure_but_a_full_disk_is() {
         let error = |kind| anyhow::Error::from(io::Error::from(kind)).context("the report could not be written");
         assert!(is_closed_pipe(&error(io::ErrorKind::BrokenPipe)));
         assert!(!is_closed_pipe(&error(io::ErrorKind::StorageFull)));

@@ -1,4 +1,4 @@
-//! `curium man`: the manual of the program.
+//! `curium man`: the man pages.
 
 use std::fs;
 use std::io::{self, Write as _};
@@ -10,14 +10,14 @@ use clap_mangen::Man;
 
 use crate::Cli;
 
-/// Write the manual as man pages
+/// Print the man page, or write the pages of all commands
 ///
-/// `curium man | man -l -` shows the page of the program. With --folder there is a page for every command too, such as `curium-demo.1`.
+/// `curium man | man -l -` shows the page. With --folder, every command gets a page, such as `curium-demo.1`.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Exit codes:
   0  the pages are written
-  1  something failed: a folder that cannot be made, a file that cannot be written
+  1  a folder could not be created, or a file could not be written
   2  the command line is wrong")]
 pub(crate) struct Options {
     /// Folder for the pages, such as ~/.local/share/man/man1
@@ -31,7 +31,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         Man::new(Cli::command()).render(&mut page)?;
         return io::stdout().write_all(&page).context("the page could not be written");
     };
-    fs::create_dir_all(folder).with_context(|| format!("the folder {} cannot be made", folder.display()))?;
+    fs::create_dir_all(folder).with_context(|| format!("the folder {} could not be created", folder.display()))?;
     clap_mangen::generate_to(Cli::command(), folder)
-        .with_context(|| format!("the pages cannot be written to {}", folder.display()))
+        .with_context(|| format!("the pages could not be written to {}", folder.display()))
 }

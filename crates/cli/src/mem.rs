@@ -1,4 +1,4 @@
-//! `curium mem`: what a log of allocations says.
+//! `curium mem`: charts of an allocation log.
 
 mod chart;
 
@@ -6,42 +6,41 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, ensure};
-use curium::memory::{AllocationLog, CacheSample, EventKind, Snapshot, UsageSample};
+use curium::memory::diagnostics::{AllocationLog, CacheSample, EventKind, Snapshot, UsageSample};
 
 use self::chart::Chart;
 use crate::count::counted;
 
-/// Draw memory over time from a log of allocations
+/// Draw memory over time from an allocation log
 ///
-/// The picture shows the memory in use, and how much of what a cache would hold for it is not. A log is what the resource `AllocationRecorder`
-/// writes.
+/// The chart shows the memory in use and the fragmentation in a caching allocator. The resource `AllocationRecorder` writes such logs.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Exit codes:
-  0  the picture is written
-  1  something failed: no such log, a line that cannot be read, a file that cannot be written
+  0  the chart is written
+  1  the log could not be read, or a file could not be written
   2  the command line is wrong")]
 pub(crate) struct Options {
-    /// The log
+    /// Allocation log
     log: PathBuf,
-    /// File for the picture, an SVG; one that exists is replaced
+    /// Output file (SVG), which is overwritten
     #[arg(long, short, default_value = "curium-mem.svg", value_name = "FILE")]
     output: PathBuf,
-    /// Width of the picture in pixels
+    /// Width of the chart in pixels
     #[arg(long, default_value_t = 1200, value_name = "PIXELS", value_parser = clap::value_parser!(u32).range(200..=20_000))]
     width: u32,
-    /// Height of the picture in pixels
+    /// Height of the chart in pixels
     #[arg(long, default_value_t = 800, value_name = "PIXELS", value_parser = clap::value_parser!(u32).range(200..=20_000))]
     height: u32,
-    /// The size in MiB of the segments of the cache that the log is imagined to go through
+    /// Segment size of the simulated caching allocator in MiB
     #[arg(long, default_value_t = 32, value_name = "MIB", value_parser = clap::value_parser!(u64).range(1..=1 << 20))]
     segment: u64,
-    /// File for the same as a snapshot that PyTorch's memory viewer reads
+    /// Write a snapshot for PyTorch's memory viewer to this file
     #[arg(long, value_name = "FILE")]
     snapshot: Option<PathBuf>,
 }
 
-/// What is said of a log beside the picture.
+/// The summary of a log.
 struct Summary {
     allocations: usize,
     frees: usize,
@@ -51,10 +50,10 @@ struct Summary {
     reserved: u64,
 }
 
-/// Reads the log, draws the picture and says what is in it.
+/// Reads the log, draws the chart and prints a summary.
 pub(crate) fn run(options: &Options) -> Result<()> {
     let log = read(&options.log)?;
-    ensure!(!log.events().is_empty(), "{} holds no event", options.log.display());
+    ensure!(!log.events().is_empty(), "{} contains no event", options.log.display());
     let (usage, cache) = (log.usage(), log.simulate_caching(usize::try_from(options.segment << 20)?));
     let chart = Chart { usage: &usage, cache: &cache, size: (options.width, options.height) };
     write(&options.output, chart.to_svg()?.as_bytes())?;
@@ -86,19 +85,19 @@ impl Summary {
         let (allocations, frees) =
             (counted(*allocations, "allocation", "allocations"), counted(*frees, "free", "frees"));
         println!("{allocations}, {frees}, {}", counted(*failures, "failure", "failures"));
-        println!("at most  {} in {}", mebibytes(peak.live_bytes), counted(peak.live, "block", "blocks"));
-        println!("at last  {} in {}", mebibytes(left.live_bytes), counted(left.live, "block", "blocks"));
-        println!("a cache  {} for it", mebibytes(*reserved));
+        println!("peak     {} in {}", mebibytes(peak.live_bytes), counted(peak.live, "block", "blocks"));
+        println!("at end   {} in {}", mebibytes(left.live_bytes), counted(left.live, "block", "blocks"));
+        println!("cache    {} reserved", mebibytes(*reserved));
     }
 }
 
 fn read(path: &Path) -> Result<AllocationLog> {
-    let text = fs::read_to_string(path).with_context(|| format!("the log {} cannot be read", path.display()))?;
-    text.parse().with_context(|| format!("{} is no log of allocations", path.display()))
+    let text = fs::read_to_string(path).with_context(|| format!("the log {} could not be read", path.display()))?;
+    text.parse().with_context(|| format!("{} is not an allocation log", path.display()))
 }
 
 fn write(path: &Path, content: &[u8]) -> Result<()> {
-    fs::write(path, content).with_context(|| format!("{} cannot be written", path.display()))
+    fs::write(path, content).with_context(|| format!("{} could not be written", path.display()))
 }
 
 #[expect(clippy::print_stdout, reason = "this is what the program is asked for")]

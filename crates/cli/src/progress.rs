@@ -1,4 +1,4 @@
-//! A progress bar for what takes long.
+//! A progress bar for long operations.
 
 use std::time::{Duration, Instant};
 
@@ -6,7 +6,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::terminal::Colors;
 
-/// What takes no longer than this shows no bar.
+/// Shorter operations show no bar.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 const PLAIN: &str = "{msg:>9} {bar:40} {percent:>3} %, {eta} left";
@@ -18,7 +18,7 @@ pub(crate) struct Progress {
 }
 
 impl Progress {
-    /// A bar of so many steps for an activity, such as `computing`.
+    /// Creates a bar of `steps` steps for an activity, such as `computing`.
     pub(crate) fn new(activity: &'static str, steps: u32, colors: Colors) -> Self {
         let bar = ProgressBar::with_draw_target(Some(steps.into()), ProgressDrawTarget::hidden());
         let template = if colors.are_on() { "{msg:>9} {bar:40.cyan/blue} {percent:>3} %, {eta} left" } else { PLAIN };
@@ -28,7 +28,7 @@ impl Progress {
         Self { bar, begin: Instant::now() }
     }
 
-    /// Counts `steps` more steps as done.
+    /// Advances the bar by `steps` steps.
     pub(crate) fn advance(&self, steps: u32) {
         if self.bar.is_hidden() && self.begin.elapsed() > PATIENCE {
             self.bar.set_draw_target(ProgressDrawTarget::stderr());

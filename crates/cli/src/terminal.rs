@@ -1,4 +1,4 @@
-//! What the terminal shows: colours, where the user wants them.
+//! Colors of the output.
 
 use std::env;
 use std::ffi::OsStr;
@@ -6,22 +6,22 @@ use std::io::IsTerminal;
 
 use clap::ValueEnum;
 
-/// When the user wants colours.
+/// The value of `--color`.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
 pub(crate) enum ColorChoice {
-    /// On a terminal, unless the variable NO_COLOR is set
+    /// On a terminal, unless NO_COLOR is set
     Auto,
-    /// Wherever the output goes
+    /// Always
     Always,
-    /// Nowhere
+    /// Never
     Never,
 }
 
-/// Whether one stream of output has colours.
+/// The decision about colors for one output stream.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct Colors(bool);
 
-/// A colour that every terminal has.
+/// A color that every terminal has.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Color {
     Green,
@@ -31,12 +31,12 @@ pub(crate) enum Color {
 }
 
 impl ColorChoice {
-    /// What the choice means for `stream`.
+    /// Decides for `stream`.
     pub(crate) fn on(self, stream: &impl IsTerminal) -> Colors {
         self.decide(env::var_os("NO_COLOR").as_deref(), stream.is_terminal())
     }
 
-    /// `NO_COLOR` counts if it is not empty: see <https://no-color.org>.
+    /// Honors `NO_COLOR` unless it is empty: see <https://no-color.org>.
     fn decide(self, no_color: Option<&OsStr>, is_terminal: bool) -> Colors {
         Colors(match self {
             Self::Auto => is_terminal && no_color.is_none_or(OsStr::is_empty),
@@ -47,16 +47,16 @@ impl ColorChoice {
 }
 
 impl Colors {
-    /// No colours.
+    /// No colors.
     #[cfg(test)]
     pub(crate) const NONE: Self = Self(false);
 
-    /// Whether there are any.
+    /// Returns `true` if the stream has colors.
     pub(crate) fn are_on(self) -> bool {
         self.0
     }
 
-    /// `text` in bold letters of this colour, if there are colours.
+    /// Returns `text` in bold letters of this color, or unchanged without colors.
     pub(crate) fn paint(self, color: Color, text: &str) -> String {
         let number = match color {
             Color::Red => 31,
@@ -73,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_color_counts_unless_it_is_empty_or_colours_are_asked_for() {
+    fn no_color_is_honored_unless_it_is_empty_or_colors_are_requested() {
         let set = Some(OsStr::new("1"));
         assert_eq!(ColorChoice::Auto.decide(None, true), Colors(true));
         assert_eq!(ColorChoice::Auto.decide(Some(OsStr::new("")), true), Colors(true));
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn paint_ends_its_colour() {
+    fn paint_ends_its_color() {
         assert_eq!(Colors(true).paint(Color::Red, "x"), "\x1b[1;31mx\x1b[0m");
         assert_eq!(Colors(false).paint(Color::Red, "x"), "x");
     }

@@ -1,8 +1,8 @@
 //! `curium trace`: runs a program and records its CUDA calls for trace viewers.
 //!
-//! A program that uses Curium with the feature `trace` writes its calls itself, where `CURIUM_TRACE` says, on whatever driver it runs. Any
-//! other program is given the simulator as its driver, whose library does the same where `CURIUM_SIM_TRACE` says. Both append events to
-//! one file, which is closed here.
+//! A program that uses Curium with the feature `trace` writes its calls to the file that `CURIUM_TRACE` names, on any driver. Any other
+//! program runs on the simulator's library, which writes its calls to the file that `CURIUM_SIM_TRACE` names. Both append events to one
+//! file, which is completed here.
 
 mod events;
 mod simulator;
@@ -20,22 +20,21 @@ use curium::prelude::*;
 use self::events::Events;
 use crate::place::DeviceChoice;
 
-/// Run a program and write its calls of CUDA for trace viewers
+/// Run a program and record its CUDA calls for trace viewers
 ///
-/// The file is a trace that `chrome://tracing` and Perfetto show.
-/// On a GPU the program has to use Curium with its feature `trace`. On the simulator any program that loads libcuda.so.1 is traced, in
-/// whatever language it is written.
+/// Perfetto and `chrome://tracing` open the file. On a GPU, the program must use Curium with its feature `trace`. On the simulator, any
+/// program that loads libcuda.so.1 is traced, in any language; the simulator's library is built if it is missing.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Exit codes:
-  those of the program, if it made calls
-  1  something failed: the program cannot be started, or made no call that could be traced
+  the exit code of the program, if it made calls
+  1  the program could not be started, or made no call that could be traced
   2  the command line is wrong")]
 pub(crate) struct Options {
-    /// Where the program runs; with `auto` and no GPU it is given the simulator
+    /// Device for the program; `auto` falls back to the simulator
     #[arg(long, value_enum, default_value_t = DeviceChoice::Auto)]
     device: DeviceChoice,
-    /// File for the trace; one that exists is replaced
+    /// Output file, which is overwritten
     #[arg(long, short, default_value = "curium-trace.json", value_name = "FILE")]
     output: PathBuf,
     /// The simulator's libcuda.so.1 [default: beside this program, or built now]
@@ -46,15 +45,14 @@ pub(crate) struct Options {
     program: Vec<OsString>,
 }
 
-/// Runs the program, and closes and sums up its trace.
+/// Runs the program, completes its trace and prints a summary.
 pub(crate) fn run(options: &Options) -> Result<ExitCode> {
     let output = std::path::absolute(&options.output)?;
     let simulator = options.simulator()?;
-    fs::write(&output, "[\n").with_context(|| format!("{} cannot be written", options.output.display()))?;
+    fs::write(&output, "[\n").with_context(|| format!("{} could not be written", options.output.display()))?;
     let status = program(&options.program, &output, simulator.as_deref())?;
     let events = Events::close(&output)?;
     if events.is_empty() {
-        // An empty list helps nobody.
         fs::remove_file(&output)?;
         bail!("{}", nothing(&options.program[0], simulator.is_some(), status));
     }
@@ -63,7 +61,7 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode> {
 }
 
 impl Options {
-    /// The simulator's library, if the program is to run on it.
+    /// Returns the simulator's library if the program runs on it.
     fn simulator(&self) -> Result<Option<PathBuf>> {
         match self.device {
             DeviceChoice::Gpu => Ok(None),
@@ -73,13 +71,13 @@ impl Options {
     }
 }
 
-/// Runs the program with the variables that make it write a trace.
+/// Runs the program with the environment variables for a trace.
 fn program(words: &[OsString], trace: &Path, simulator: Option<&Path>) -> Result<ExitStatus> {
     let mut command = Command::new(&words[0]);
     command.args(&words[1..]);
     match simulator {
         Some(library) => {
-            // Programs that use Curium look here first, all others on the loader's path.
+            // Programs that use Curium read CURIUM_DRIVER_PATH; the system's loader reads LD_LIBRARY_PATH.
             command.env("CURIUM_DRIVER_PATH", library).env("LD_LIBRARY_PATH", before_others(library)?);
             command.env("CURIUM_SIM_TRACE", trace).env_remove("CURIUM_TRACE");
         }
@@ -87,28 +85,29 @@ fn program(words: &[OsString], trace: &Path, simulator: Option<&Path>) -> Result
             command.env("CURIUM_TRACE", trace);
         }
     }
-    command.status().with_context(|| format!("{} cannot be started", words[0].display()))
+    command.status().with_context(|| format!("{} could not be started", words[0].display()))
 }
 
-/// The loader's path with the library's folder first.
+/// Returns LD_LIBRARY_PATH with the library's folder first.
 fn before_others(library: &Path) -> Result<OsString> {
     let folder = library.parent().map(Path::to_path_buf);
     let others = env::var_os("LD_LIBRARY_PATH").filter(|path| !path.is_empty());
     let others: Vec<_> = others.iter().flat_map(env::split_paths).collect();
-    env::join_paths(folder.into_iter().chain(others)).context("the simulator's folder cannot be on LD_LIBRARY_PATH")
+    env::join_paths(folder.into_iter().chain(others))
+        .context("the simulator's folder contains a colon, which LD_LIBRARY_PATH does not allow")
 }
 
-/// Why there may be no call in the trace.
+/// Explains an empty trace.
 fn nothing(program: &OsString, simulated: bool, status: ExitStatus) -> String {
     let why = if simulated {
-        "it never loaded libcuda.so.1 by that name, is linked to it by another path, or holds a simulator of its own"
+        "it did not load libcuda.so.1 through the system's loader, or contains a simulator of its own"
     } else {
-        "it uses no CUDA, or does not use Curium with the feature `trace`; `--device sim` traces any program"
+        "it does not use CUDA, or not through Curium with the feature `trace`; `--device sim` traces any program"
     };
     format!("{} made no call that could be traced ({status}): {why}", program.display())
 }
 
-/// The program's own code; that of a shell for one that a signal ended.
+/// Returns the exit code of the program, or 128 plus the signal that ended it, as shells do.
 fn code(status: ExitStatus) -> ExitCode {
     #[cfg(unix)]
     let signal = std::os::unix::process::ExitStatusExt::signal(&status);

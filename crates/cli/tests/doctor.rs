@@ -1,4 +1,4 @@
-//! `curium doctor`, `curium info` and `curium completions`, run as programs.
+//! `curium doctor` and `curium info`, run as programs.
 
 use std::fs;
 use std::path::Path;
@@ -44,7 +44,7 @@ fn doctor_runs_a_kernel_on_every_simulated_device() {
 }
 
 #[test]
-fn machine_that_was_kept_is_examined_elsewhere_with_the_same_findings() {
+fn machine_that_was_saved_is_examined_elsewhere_with_the_same_findings() {
     let folder = folder();
     let here = curium(folder.path(), &["doctor", "--save", "machine.json"], &[]);
     let elsewhere = curium(folder.path(), &["doctor", "--from", "machine.json"], &[("CURIUM_DRIVER_PATH", "")]);
@@ -52,7 +52,7 @@ fn machine_that_was_kept_is_examined_elsewhere_with_the_same_findings() {
     fs::write(folder.path().join("other.json"), "{}").expect("the folder is writable");
     let outcome = curium(folder.path(), &["doctor", "--from", "other.json"], &[]);
     assert_eq!(outcome.code, Some(1));
-    assert!(outcome.stderr.contains("other.json is not what `curium doctor --save` writes"), "{}", outcome.stderr);
+    assert!(outcome.stderr.contains("other.json is not a file of `curium doctor --save`"), "{}", outcome.stderr);
 }
 
 #[test]
@@ -66,11 +66,11 @@ fn ptx_that_a_driver_is_too_old_for_is_found() {
     let outcome = curium(folder.path(), &doctor, &[("CURIUM_SIM_DRIVER_VERSION", "12.9")]);
     assert_eq!(outcome.code, Some(0), "{}", outcome.stdout);
     fs::write(folder.path().join("new.ptx"), "nothing").expect("the folder is writable");
-    assert!(curium(folder.path(), &doctor, &[]).stderr.contains("new.ptx is no PTX"));
+    assert!(curium(folder.path(), &doctor, &[]).stderr.contains("new.ptx is not PTX"));
 }
 
 #[test]
-fn colours_are_where_they_are_wanted() {
+fn colors_follow_the_option_and_the_environment() {
     let folder = folder();
     let doctor = |arguments: &[&str], variables: &[(&str, &str)]| {
         curium(folder.path(), &[&["doctor", "--device", "sim"], arguments].concat(), variables).stdout.contains('\x1b')
@@ -112,12 +112,13 @@ fn info_without_a_gpu_falls_back_unless_one_is_asked_for() {
 }
 
 #[test]
-fn completions_of_every_shell_name_every_command() {
+#[cfg(not(feature = "full"))]
+fn command_that_this_build_lacks_names_the_feature_and_one_that_does_not_exist_is_a_wrong_command_line() {
     let folder = folder();
-    for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
-        let script = curium(folder.path(), &["completions", shell], &[]).stdout;
-        for command in ["demo", "info", "doctor", "mem", "cache"] {
-            assert!(script.contains(command), "{shell} lacks {command}");
-        }
-    }
+    let outcome = curium(folder.path(), &["bench", "--quick"], &[]);
+    assert_eq!(outcome.code, Some(1));
+    assert!(outcome.stderr.contains("cargo run --release --features full -- bench"), "{}", outcome.stderr);
+    let outcome = curium(folder.path(), &["benchmark"], &[]);
+    assert_eq!(outcome.code, Some(2));
+    assert!(outcome.stderr.contains("unrecognized subcommand 'benchmark'"), "{}", outcome.stderr);
 }

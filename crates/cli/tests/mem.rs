@@ -33,10 +33,10 @@ fn log_is_drawn_and_summed_up() {
     assert_eq!((code, stderr.as_str()), (Some(0), ""));
     assert!(stdout.contains("8 allocations, 7 frees, 1 failure\n"), "{stdout}");
     assert!(
-        stdout.contains("at most  8.0 MiB in 8 blocks") && stdout.contains("at last  1.0 MiB in 1 block\n"),
+        stdout.contains("peak     8.0 MiB in 8 blocks") && stdout.contains("at end   1.0 MiB in 1 block\n"),
         "{stdout}"
     );
-    assert!(stdout.contains("a cache  32.0 MiB for it"), "{stdout}");
+    assert!(stdout.contains("cache    32.0 MiB reserved"), "{stdout}");
     let svg = fs::read_to_string(folder.path().join("a.svg")).expect("the picture was written");
     assert!(svg.starts_with("<svg") && svg.trim_end().ends_with("</svg>"), "{svg}");
     for text in ["device memory", "in use", "held by a cache", "fragmentation"] {
@@ -52,9 +52,9 @@ fn what_is_no_log_is_refused_with_the_line() {
     fs::write(folder.path().join("bad.log"), "curium allocation log 1\n1 allocate here 1 1 1\n").expect("a file");
     fs::write(folder.path().join("empty.log"), "curium allocation log 1\n").expect("a file");
     for (arguments, expected) in [
-        (&["bad.log"][..], "bad.log is no log of allocations: line 2 of the allocation log: invalid address \"here\""),
-        (&["empty.log"], "empty.log holds no event"),
-        (&["absent.log"], "the log absent.log cannot be read"),
+        (&["bad.log"][..], "bad.log is not an allocation log: line 2 of the allocation log: invalid address \"here\""),
+        (&["empty.log"], "empty.log contains no event"),
+        (&["absent.log"], "the log absent.log could not be read"),
     ] {
         let (code, stdout, stderr) = mem(folder.path(), arguments);
         assert_eq!((code, stdout.as_str()), (Some(1), ""), "{stderr}");

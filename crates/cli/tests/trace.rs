@@ -1,4 +1,4 @@
-//! `curium trace` as its user sees it.
+//! `curium trace`, run as a program.
 
 use std::fs;
 use std::path::Path;
@@ -46,7 +46,7 @@ fn program_without_a_call_is_an_error_that_says_what_may_be_missing() {
 fn program_or_simulator_that_is_not_there_is_named() {
     let folder = tempfile::tempdir().expect("a folder can be made");
     let (code, stderr) = trace(folder.path(), &["--device", "gpu", "--", "./absent"]);
-    assert!(code == Some(1) && stderr.contains("./absent cannot be started"), "{stderr}");
+    assert!(code == Some(1) && stderr.contains("./absent could not be started"), "{stderr}");
     let (code, stderr) = trace(folder.path(), &["--device", "sim", "--simulator", "none/libcuda.so.1", "--", CURIUM]);
     assert!(code == Some(1) && stderr.contains("there is no file none/libcuda.so.1"), "{stderr}");
 }

@@ -12,7 +12,7 @@ use curium_sys::{
 use crate::launch::{Dim3, function};
 use crate::memory::{address, begin_copy};
 use crate::state::{INVALID_VALUE, Result, enter};
-use crate::{cu, runtime};
+use crate::{cu, forward, runtime};
 
 /// `cudaKernelNodeParams`.
 #[repr(C)]
@@ -130,52 +130,6 @@ runtime! {
         cu!(cuGraphAddMemsetNode(node, graph, after, count, params, context))
     }
 
-    fn cudaGraphAddHostNode(
-        node: *mut CUgraphNode,
-        graph: CUgraph,
-        after: *const CUgraphNode,
-        count: usize,
-        params: *const CUDA_HOST_NODE_PARAMS,
-    ) {
-        enter()?;
-        cu!(cuGraphAddHostNode(node, graph, after, count, params))
-    }
-
-    fn cudaGraphAddEmptyNode(node: *mut CUgraphNode, graph: CUgraph, after: *const CUgraphNode, count: usize) {
-        enter()?;
-        cu!(cuGraphAddEmptyNode(node, graph, after, count))
-    }
-
-    fn cudaGraphAddChildGraphNode(
-        node: *mut CUgraphNode,
-        graph: CUgraph,
-        after: *const CUgraphNode,
-        count: usize,
-        child: CUgraph,
-    ) {
-        enter()?;
-        cu!(cuGraphAddChildGraphNode(node, graph, after, count, child))
-    }
-
-    fn cudaGraphChildGraphNodeGetGraph(node: CUgraphNode, graph: *mut CUgraph) {
-        cu!(cuGraphChildGraphNodeGetGraph(node, graph))
-    }
-
-    fn cudaGraphAddMemAllocNode(
-        node: *mut CUgraphNode,
-        graph: CUgraph,
-        after: *const CUgraphNode,
-        count: usize,
-        params: *mut CUDA_MEM_ALLOC_NODE_PARAMS,
-    ) {
-        enter()?;
-        cu!(cuGraphAddMemAllocNode(node, graph, after, count, params))
-    }
-
-    fn cudaGraphMemAllocNodeGetParams(node: CUgraphNode, params: *mut CUDA_MEM_ALLOC_NODE_PARAMS) {
-        cu!(cuGraphMemAllocNodeGetParams(node, params))
-    }
-
     fn cudaGraphAddMemFreeNode(
         node: *mut CUgraphNode,
         graph: CUgraph,
@@ -187,10 +141,6 @@ runtime! {
         cu!(cuGraphAddMemFreeNode(node, graph, after, count, address(memory)))
     }
 
-    fn cudaGraphMemFreeNodeGetParams(node: CUgraphNode, memory: *mut CUdeviceptr) {
-        cu!(cuGraphMemFreeNodeGetParams(node, memory))
-    }
-
     fn cudaGraphConditionalHandleCreate(
         handle: *mut CUgraphConditionalHandle,
         graph: CUgraph,
@@ -199,29 +149,6 @@ runtime! {
     ) {
         let context = context()?;
         cu!(cuGraphConditionalHandleCreate(handle, graph, context, value, flags))
-    }
-
-    fn cudaGraphDebugDotPrint(graph: CUgraph, path: *const c_char, flags: c_uint) {
-        cu!(cuGraphDebugDotPrint(graph, path, flags))
-    }
-
-    fn cudaUserObjectCreate(
-        object: *mut CUuserObject,
-        value: *mut c_void,
-        destroy: CUhostFn,
-        count: c_uint,
-        flags: c_uint,
-    ) {
-        enter()?;
-        cu!(cuUserObjectCreate(object, value, destroy, count, flags))
-    }
-
-    fn cudaUserObjectRelease(object: CUuserObject, count: c_uint) {
-        cu!(cuUserObjectRelease(object, count))
-    }
-
-    fn cudaGraphRetainUserObject(graph: CUgraph, object: CUuserObject, count: c_uint, flags: c_uint) {
-        cu!(cuGraphRetainUserObject(graph, object, count, flags))
     }
 
     fn cudaStreamBeginCaptureToGraph(
@@ -240,9 +167,54 @@ runtime! {
         enter()?;
         cu!(cuDeviceGetGraphMemAttribute(device, CUgraphMem_attribute(attribute), value))
     }
+}
 
-    fn cudaDeviceGraphMemTrim(device: c_int) {
-        enter()?;
-        cu!(cuDeviceGraphMemTrim(device))
-    }
+forward! {
+    fn cudaGraphAddHostNode(
+        node: *mut CUgraphNode,
+        graph: CUgraph,
+        after: *const CUgraphNode,
+        count: usize,
+        params: *const CUDA_HOST_NODE_PARAMS,
+    ) = cuGraphAddHostNode;
+
+    fn cudaGraphAddEmptyNode(node: *mut CUgraphNode, graph: CUgraph, after: *const CUgraphNode, count: usize) = cuGraphAddEmptyNode;
+
+    fn cudaGraphAddChildGraphNode(
+        node: *mut CUgraphNode,
+        graph: CUgraph,
+        after: *const CUgraphNode,
+        count: usize,
+        child: CUgraph,
+    ) = cuGraphAddChildGraphNode;
+
+    fn cudaGraphChildGraphNodeGetGraph(node: CUgraphNode, graph: *mut CUgraph) = cuGraphChildGraphNodeGetGraph;
+
+    fn cudaGraphAddMemAllocNode(
+        node: *mut CUgraphNode,
+        graph: CUgraph,
+        after: *const CUgraphNode,
+        count: usize,
+        params: *mut CUDA_MEM_ALLOC_NODE_PARAMS,
+    ) = cuGraphAddMemAllocNode;
+
+    fn cudaGraphMemAllocNodeGetParams(node: CUgraphNode, params: *mut CUDA_MEM_ALLOC_NODE_PARAMS) = cuGraphMemAllocNodeGetParams;
+
+    fn cudaGraphMemFreeNodeGetParams(node: CUgraphNode, memory: *mut CUdeviceptr) = cuGraphMemFreeNodeGetParams;
+
+    fn cudaGraphDebugDotPrint(graph: CUgraph, path: *const c_char, flags: c_uint) = cuGraphDebugDotPrint;
+
+    fn cudaUserObjectCreate(
+        object: *mut CUuserObject,
+        value: *mut c_void,
+        destroy: CUhostFn,
+        count: c_uint,
+        flags: c_uint,
+    ) = cuUserObjectCreate;
+
+    fn cudaUserObjectRelease(object: CUuserObject, count: c_uint) = cuUserObjectRelease;
+
+    fn cudaGraphRetainUserObject(graph: CUgraph, object: CUuserObject, count: c_uint, flags: c_uint) = cuGraphRetainUserObject;
+
+    fn cudaDeviceGraphMemTrim(device: c_int) = cuDeviceGraphMemTrim;
 }

@@ -1,17 +1,17 @@
 //! The CUDA runtime over the public driver API.
 //!
-//! NVIDIA's `libcudart` starts on drivers only that serve its private tables and pass its check that the driver is NVIDIA's own, which the
-//! simulator does not claim to be. This library has the runtime's functions under their C names and calls nothing but documented functions
+//! NVIDIA's `libcudart` requires the private tables of NVIDIA's driver and checks that the driver is NVIDIA's, which the
+//! simulator does not claim to be. This library exports the runtime's functions under their C names and calls only documented functions
 //! of the driver, so that a program of the runtime runs on any driver. `cargo xtask sim` builds it beside `libcuda.so.1`, as a shared
 //! library under the names of CUDA 11, 12 and 13 and as a static one.
 //!
-//! It has the functions that programs call most: devices, memory, copies, streams, events, launches, graphs, textures, occupancy, symbols.
-//! A program that needs another one does not start, or does not link, and names it.
+//! It contains the most common functions: devices, memory, copies, streams, events, launches, graphs, textures, occupancy, symbols.
+//! A program that requires another one does not start or does not link, and the loader or linker names the function.
 //!
 //! # Structure
 //!
-//! `state` finds the driver, the device of a thread and its context, and keeps the last error. `registry` knows the kernels and variables
-//! that compilers register when a program starts. The other modules are the functions, by object.
+//! `state` has the driver, the device and context of each thread, and the last error. `registry` records the kernels and variables
+//! that compiled programs register when they start. The other modules contain the functions, by object.
 
 mod device;
 mod error;
@@ -29,7 +29,7 @@ mod symbol;
 mod tests;
 mod texture;
 
-/// Defines functions of the runtime: each returns a code, which is the thread's last error if it is one.
+/// Defines functions of the runtime. Each returns a code, and records an error as the thread's last error.
 macro_rules! runtime {
     ($($(#[$attribute:meta])* fn $name:ident($($parameter:ident: $ty:ty),* $(,)?) $body:block)*) => {
         $(
@@ -44,6 +44,18 @@ macro_rules! runtime {
     };
 }
 
+/// Defines functions of the runtime that pass their arguments to a function of the driver.
+macro_rules! forward {
+    ($(fn $name:ident($($parameter:ident: $ty:ty),* $(,)?) = $driver:ident;)*) => {
+        $crate::runtime! {
+            $(fn $name($($parameter: $ty),*) {
+                $crate::state::enter()?;
+                $crate::cu!($driver($($parameter),*))
+            })*
+        }
+    };
+}
+
 /// Calls a function of the driver.
 macro_rules! cu {
     ($name:ident($($argument:expr),* $(,)?)) => {{
@@ -53,4 +65,4 @@ macro_rules! cu {
     }};
 }
 
-pub(crate) use {cu, runtime};
+pub(crate) use {cu, forward, runtime};

@@ -1,4 +1,4 @@
-//! The kernels and variables of the program, as its compiler registers them before `main`.
+//! The kernels and variables of the program, which it registers before `main`.
 
 use std::collections::HashMap;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
@@ -10,21 +10,21 @@ use curium_sys::{CUdeviceptr, CUkernel, CUlibrary};
 use crate::cu;
 use crate::state::{INVALID_DEVICE_FUNCTION, INVALID_SYMBOL, Result};
 
-/// The registered kernels and variables. Addresses are kept as numbers: the objects behind them belong to the program and to the driver.
+/// The registered kernels and variables. Addresses are stored as numbers: the objects belong to the program and the driver.
 #[derive(Default)]
 struct Registry {
     binaries: Vec<Binary>,
-    /// By the address of the host's function.
+    /// By the address of the host function.
     kernels: HashMap<usize, Symbol>,
-    /// By the address of the host's variable.
+    /// By the address of the host variable.
     variables: HashMap<usize, Symbol>,
 }
 
-/// One translation unit's code for the device.
+/// The device code of one translation unit.
 struct Binary {
     record: usize,
     library: Option<usize>,
-    /// The names of managed variables, and where the host keeps their addresses.
+    /// The names of managed variables, and the addresses of the host's pointers to them.
     managed: Vec<(CString, usize)>,
 }
 
@@ -46,7 +46,7 @@ fn with<T>(use_it: impl FnOnce(&mut Registry) -> T) -> T {
 }
 
 impl Registry {
-    /// The library of a binary, loaded when something of it is used first.
+    /// Returns the library of a binary, which is loaded on first use.
     fn library(&mut self, binary: usize) -> Result<CUlibrary> {
         let found = self.binaries.get_mut(binary).ok_or(INVALID_DEVICE_FUNCTION)?;
         if let Some(library) = found.library {
@@ -82,7 +82,7 @@ impl Registry {
         Ok((address, size))
     }
 
-    /// Gives the host the addresses of the managed variables of a binary.
+    /// Writes the addresses of the managed variables of a binary to the host's pointers.
     fn place_managed(&mut self, binary: usize) -> Result<()> {
         let managed = self.binaries.get(binary).map(|found| found.managed.clone()).unwrap_or_default();
         for (name, place) in managed {
@@ -90,30 +90,30 @@ impl Registry {
             let (mut address, mut size) = (0, 0);
             cu!(cuLibraryGetManaged(&raw mut address, &raw mut size, library, name.as_ptr()))?;
             let place = ptr::with_exposed_provenance_mut::<usize>(place);
-            // SAFETY: the program registered the place of its pointer, which lives as long as the program.
+            // SAFETY: the program registered the address of its pointer, which lives as long as the program.
             unsafe { place.write(address as usize) };
         }
         Ok(())
     }
 }
 
-/// The kernel of a host function.
+/// Returns the kernel of a host function.
 pub(crate) fn kernel(host: *const c_void) -> Result<CUkernel> {
     with(|registry| registry.kernel(host.addr()))
 }
 
-/// The address and the size of a variable.
+/// Returns the address and the size of a variable.
 pub(crate) fn variable(host: *const c_void) -> Result<(CUdeviceptr, usize)> {
     with(|registry| registry.variable(host.addr()))
 }
 
-/// The position of a binary that a handle stands for.
+/// Returns the index of the binary of a handle.
 ///
 /// # Safety
 ///
 /// The handle was returned by `__cudaRegisterFatBinary`.
 unsafe fn binary_of(handle: *mut *mut c_void) -> usize {
-    // SAFETY: the caller vouches for the handle, which points to the position.
+    // SAFETY: the caller guarantees the handle, which points to the index.
     unsafe { handle.cast::<usize>().read() }
 }
 
@@ -121,7 +121,7 @@ unsafe fn binary_of(handle: *mut *mut c_void) -> usize {
 ///
 /// The name is text that ends with NUL.
 unsafe fn symbol(handle: *mut *mut c_void, name: *const c_char) -> Symbol {
-    // SAFETY: the caller vouches for the name.
+    // SAFETY: the caller guarantees the name.
     let name = unsafe { CStr::from_ptr(name) }.to_owned();
     // SAFETY: the caller passes the handle of a binary.
     Symbol { binary: unsafe { binary_of(handle) }, name, kernel: None }

@@ -10,7 +10,7 @@ use curium_sys::{Api, CUcontext, CUresult};
 
 use crate::cu;
 
-/// A code of the runtime; those of the driver have the same numbers.
+/// A code of the runtime. Most codes of the driver have the same numbers.
 pub(crate) type Code = c_int;
 
 pub(crate) type Result<T> = std::result::Result<T, Code>;
@@ -29,18 +29,18 @@ thread_local! {
     static LAST: Cell<Code> = const { Cell::new(0) };
 }
 
-/// The primary contexts that were retained, by device.
+/// The retained primary contexts, by device.
 static CONTEXTS: Mutex<BTreeMap<c_int, usize>> = Mutex::new(BTreeMap::new());
 
 static API: OnceLock<Option<Api>> = OnceLock::new();
 
-/// Uses these functions in place of the driver that the system has, if none was called yet.
+/// Uses these functions instead of the system's driver, if no function was called yet.
 #[cfg(test)]
 pub(crate) fn install(api: Api) {
     API.get_or_init(|| initialized(api));
 }
 
-/// The functions of the driver, which is loaded and initialized with the first call.
+/// Returns the functions of the driver, which is loaded and initialized by the first call.
 pub(crate) fn api() -> Result<&'static Api> {
     let load = || Api::load().ok().and_then(initialized);
     API.get_or_init(load).as_ref().ok_or(INSUFFICIENT_DRIVER)
@@ -53,12 +53,12 @@ fn initialized(api: Api) -> Option<Api> {
     (code == CUresult::CUDA_SUCCESS || code == CUresult::CUDA_ERROR_NO_DEVICE).then_some(api)
 }
 
-/// The result of a call of the driver.
+/// Converts the result of a driver call.
 pub(crate) fn check(code: CUresult) -> Result<()> {
     if code == CUresult::CUDA_SUCCESS { Ok(()) } else { Err(code.0.cast_signed()) }
 }
 
-/// Keeps an error as the thread's last one, and returns the code. That work is not ready yet is no error.
+/// Records an error as the thread's last error, and returns the code. `cudaErrorNotReady` is not an error.
 pub(crate) fn record(result: Result<()>) -> Code {
     const NOT_READY: Code = 600;
     let code = result.err().unwrap_or(0);
@@ -76,7 +76,7 @@ pub(crate) fn clear_error() {
     LAST.set(0);
 }
 
-/// The device of the calling thread.
+/// Returns the device of the calling thread.
 pub(crate) fn device() -> c_int {
     DEVICE.get()
 }
@@ -89,19 +89,19 @@ pub(crate) fn set_device(device: c_int) -> Result<()> {
     Ok(())
 }
 
-/// Makes sure that a context is current: that of the thread's device, unless the program has set one.
+/// Makes the primary context of the thread's device current unless the program has set a context.
 pub(crate) fn enter() -> Result<()> {
     let mut current: CUcontext = ptr::null_mut();
     cu!(cuCtxGetCurrent(&raw mut current))?;
     if current.is_null() { set_device(device()) } else { Ok(()) }
 }
 
-/// Forgets the context of a device, which was reset.
+/// Discards the context of a device after a reset.
 pub(crate) fn forget(device: c_int) {
     CONTEXTS.lock().unwrap_or_else(PoisonError::into_inner).remove(&device);
 }
 
-/// The primary context of a device.
+/// Returns the primary context of a device.
 pub(crate) fn primary(device: c_int) -> Result<CUcontext> {
     let mut contexts = CONTEXTS.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(context) = contexts.get(&device) {
@@ -113,16 +113,16 @@ pub(crate) fn primary(device: c_int) -> Result<CUcontext> {
     Ok(context)
 }
 
-/// Writes a value to a place of the caller.
+/// Writes a value to a pointer of the caller.
 ///
 /// # Safety
 ///
-/// The place is null or may be written.
+/// The pointer is null or valid for writes.
 pub(crate) unsafe fn put<T>(place: *mut T, value: T) -> Result<()> {
     if place.is_null() {
         return Err(INVALID_VALUE);
     }
-    // SAFETY: the caller vouches for the place.
+    // SAFETY: the caller guarantees the pointer.
     unsafe { place.write(value) };
     Ok(())
 }

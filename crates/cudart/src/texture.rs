@@ -11,11 +11,11 @@ use curium_sys::{
 
 use crate::memory::{address, begin_copy};
 use crate::state::{INVALID_VALUE, Result, enter};
-use crate::{cu, runtime};
+use crate::{cu, forward, runtime};
 
-/// An element of this kind is not known to the driver.
+/// `cudaErrorInvalidChannelDescriptor`.
 const INVALID_CHANNEL: c_int = 20;
-/// The last of the modes of reading: integers are read as fractions of their largest value.
+/// `cudaReadModeNormalizedFloat`.
 const NORMALIZED_FLOAT: c_uint = 1;
 const READ_AS_INTEGER: c_uint = 0x01;
 const NORMALIZED_COORDINATES: c_uint = 0x02;
@@ -40,20 +40,20 @@ struct Extent {
     depth: usize,
 }
 
-/// `cudaResourceDesc::res` of pitched memory, whose beginning is that of linear memory too.
+/// `cudaResourceDesc::res` of pitched memory, which begins with the fields of linear memory.
 #[derive(Clone, Copy)]
 #[repr(C)]
 struct Memory {
-    /// Of an array: its handle.
+    /// The address, or the handle of an array.
     start: *mut c_void,
     channels: Channels,
-    /// Of linear memory: its size in bytes.
+    /// The width, or the size of linear memory in bytes.
     width: usize,
     height: usize,
     pitch: usize,
 }
 
-/// The beginning of `cudaResourceDesc`, which is the same in all versions.
+/// The first fields of `cudaResourceDesc`, which are the same in all versions.
 #[repr(C)]
 struct Resource {
     kind: c_uint,
@@ -77,7 +77,7 @@ struct Texture {
     seamless: c_int,
 }
 
-/// `cudaResourceViewDesc`, which is shorter than the driver's by what is reserved.
+/// `cudaResourceViewDesc`, which lacks the reserved fields of the driver's structure.
 #[repr(C)]
 struct View {
     format: c_uint,
@@ -190,7 +190,7 @@ fn create_array(place: *mut CUarray, channels: *const Channels, extent: Extent, 
     cu!(cuArray3DCreate_v2(place, &raw const description))
 }
 
-/// A copy of rows of bytes between memory and an array.
+/// Returns the parameters of a copy of rows between memory and an array.
 fn rows(width: usize, height: usize) -> CUDA_MEMCPY2D {
     CUDA_MEMCPY2D {
         srcMemoryType: CUmemorytype::CU_MEMORYTYPE_UNIFIED,
@@ -213,7 +213,7 @@ fn to_array(to: CUarray, at: [usize; 2], from: *const c_void, pitch: usize, size
     }
 }
 
-/// The format of an element, which programs in C++ make by a template over this function.
+/// Describes the format of an element. C++ programs call it through a template.
 // SAFETY: no other symbol of a program that uses this runtime has this name.
 #[unsafe(no_mangle)]
 extern "C" fn cudaCreateChannelDesc(x: c_int, y: c_int, z: c_int, w: c_int, kind: c_uint) -> Channels {
@@ -311,20 +311,16 @@ runtime! {
         cu!(cuTexObjectCreate(place, &raw const resource, &raw const texture, view))
     }
 
-    fn cudaDestroyTextureObject(texture: CUtexObject) {
-        enter()?;
-        cu!(cuTexObjectDestroy(texture))
-    }
-
     fn cudaCreateSurfaceObject(place: *mut CUsurfObject, resource: *const Resource) {
         enter()?;
         // SAFETY: the caller passes a description or null.
         let resource = unsafe { resource.as_ref() }.ok_or(INVALID_VALUE)?.for_driver()?;
         cu!(cuSurfObjectCreate(place, &raw const resource))
     }
+}
 
-    fn cudaDestroySurfaceObject(surface: CUsurfObject) {
-        enter()?;
-        cu!(cuSurfObjectDestroy(surface))
-    }
+forward! {
+    fn cudaDestroyTextureObject(texture: CUtexObject) = cuTexObjectDestroy;
+
+    fn cudaDestroySurfaceObject(surface: CUsurfObject) = cuSurfObjectDestroy;
 }

@@ -28,11 +28,9 @@ fn main() -> device::Outcome {
     let stream = device.primary_context()?.stream()?;
     let program =
         Program::new("scale.cu", SOURCE).with_name_expression("scale<float>").with_name_expression("scale<int>");
-    let options = CompileOptions::new().with_architecture(nvrtc.architecture_for(device.compute_capability()?)?);
-    let compiled = nvrtc.compile(&program, &options)?;
-    let library = compiled.library(&device)?;
-    let of_floats: Kernel<(&mut [f32], f32, u32)> = compiled.kernel(&library, "scale<float>")?;
-    let of_integers: Kernel<(&mut [i32], i32, u32)> = compiled.kernel(&library, "scale<int>")?;
+    let program = device.compile_with(&nvrtc, program, &CompileOptions::new())?;
+    let of_floats: Kernel<(&mut [f32], f32, u32)> = program.kernel("scale<float>")?;
+    let of_integers: Kernel<(&mut [i32], i32, u32)> = program.kernel("scale<int>")?;
 
     let mut floats = DeviceBuffer::from_slice(&stream, &[1.5_f32, 2.5, 3.5])?;
     let mut integers = DeviceBuffer::from_slice(&stream, &[1, 2, 3])?;

@@ -92,16 +92,22 @@ pub use curium_memory as memory;
 pub use curium_nvrtc as nvrtc;
 #[cfg(feature = "nvrtc")]
 pub use curium_nvrtc::kernels;
-pub use driver::sys;
+pub use driver::{Error, Result, sys};
 
 pub mod prelude {
     //! What most programs use.
 
     #[cfg(feature = "derive")]
     pub use curium_derive::ByValue;
+    #[cfg(feature = "graphs")]
+    pub use curium_driver::Graph;
     pub use curium_driver::{
-        ByValue, Context, Device, DevicePointer, Driver, Event, EventFlags, Kernel, LaunchConfig, Library, Module,
-        SafeKernel, Stream, StreamFlags, StreamOptions,
+        ArgumentList, ByValue, Context, Device, DevicePointer, Driver, Error, Event, EventFlags, Kernel, LaunchConfig,
+        Library, Module, SafeKernel, Stream, StreamFlags, StreamOptions,
     };
-    pub use curium_memory::{DeviceBuffer, PinnedBuffer, PinnedFlags};
+    pub use curium_memory::{
+        DeviceBuffer, DeviceSlice, DeviceSliceMut, PinnedBuffer, PinnedFlags, UnifiedBuffer, copy,
+    };
+    #[cfg(feature = "nvrtc")]
+    pub use curium_nvrtc::Compile;
 }

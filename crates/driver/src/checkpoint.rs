@@ -1,4 +1,4 @@
-//! Taking a process off its devices, and putting it back.
+//! Checkpoint and restore of processes.
 
 use std::ffi::c_int;
 use std::fmt;

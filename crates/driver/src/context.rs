@@ -1,4 +1,4 @@
-//! A context: a device's address space and everything that lives in it.
+//! A context: a device's address space and the objects in it.
 
 mod attachment;
 mod config;
@@ -320,7 +320,8 @@ impl Shared {
             // SAFETY: the context is live and ours, and it is forgotten once it is destroyed.
             Owned::Green(green) => unsafe { call!(driver, cuGreenCtxDestroy(green.raw())) },
             Owned::Borrowed { .. } => Ok(()),
-        }?;
+        }
+        .map_err(|error| error.about_handle("context", self.raw.raw(), self.device.as_raw()))?;
         self.raw.clear();
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! What the driver writes when a kernel fails.
+//! Core dumps of the device.
 
 mod listener;
 

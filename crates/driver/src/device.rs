@@ -1,4 +1,4 @@
-//! A device: one GPU, or one part of it.
+//! A device: one GPU, or a part of one.
 
 mod atomics;
 mod attribute;

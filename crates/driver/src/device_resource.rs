@@ -1,4 +1,4 @@
-//! The resources of a device that green contexts share out: multiprocessors and work queues.
+//! Device resources that green contexts partition: multiprocessors and work queues.
 
 mod multiprocessors;
 mod work_queue;

@@ -1,4 +1,4 @@
-//! A folder that keeps what took long to make.
+//! A cache in a folder on disk.
 //!
 //! The rules:
 //!
@@ -267,7 +267,7 @@ impl DiskCache {
     }
 }
 
-/// Marks the entry as used now. Where that is impossible the entry only goes earlier.
+/// Marks the entry as used now. If that fails, the entry is evicted earlier.
 #[inline]
 fn note_use(path: &Path) {
     let noted = File::options().append(true).open(path).and_then(|file| file.set_modified(SystemTime::now()));

@@ -1,4 +1,4 @@
-//! The CUDA driver: where everything begins.
+//! The CUDA driver, the entry point.
 
 use std::any::Any;
 use std::fmt;

@@ -95,7 +95,7 @@ impl Event {
         let raw = context.entered(|driver| {
             let mut raw = std::ptr::null_mut();
             // SAFETY: `raw` is valid for writes, and the context is current.
-            unsafe { call!(driver, cuEventCreate(&raw mut raw, flags.bits())) }?;
+            unsafe { call!(driver, cuEventCreate(&raw mut raw, flags.bits()) creates raw) }?;
             Ok(raw)
         })?;
         Ok(Self::owning(context, raw))
@@ -312,7 +312,8 @@ impl Shared {
     #[inline]
     fn destroy(&mut self) -> Result<()> {
         // SAFETY: the event is live, nobody else has its handle, and it is forgotten once it is destroyed.
-        unsafe { call!(self.context.driver(), cuEventDestroy_v2(self.raw.raw())) }?;
+        unsafe { call!(self.context.driver(), cuEventDestroy_v2(self.raw.raw())) }
+            .map_err(|error| error.about_handle("event", self.raw.raw(), self.context.device().as_raw()))?;
         self.raw.clear();
         Ok(())
     }

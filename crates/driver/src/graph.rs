@@ -1,4 +1,4 @@
-//! A graph: work that is described first, and then launched any number of times.
+//! A CUDA graph.
 
 mod capture;
 mod capture_into;
@@ -106,6 +106,15 @@ struct Spot {
     count: usize,
 }
 
+impl Spot {
+    /// The node that was added, or null.
+    #[inline]
+    fn created(&self) -> CUgraphNode {
+        // SAFETY: `Tree::add_with` lends the place to the closure that receives this.
+        unsafe { *self.node }
+    }
+}
+
 impl Graph {
     /// Creates a graph without nodes, whose work is to run in `context`.
     ///
@@ -119,7 +128,7 @@ impl Graph {
     pub fn new(context: &Context) -> Result<Self> {
         let (mut raw, no_flags) = (std::ptr::null_mut(), 0);
         // SAFETY: `raw` is valid for writes.
-        unsafe { call!(context.driver(), cuGraphCreate(&raw mut raw, no_flags)) }?;
+        unsafe { call!(context.driver(), cuGraphCreate(&raw mut raw, no_flags) creates raw) }?;
         Ok(Self::owning(context, raw, Kept::default()))
     }
 
@@ -136,7 +145,7 @@ impl Graph {
         Self::owning(context, raw, Kept::default())
     }
 
-    /// Returns the driver's handle of this graph, which is the caller's to destroy from now on. What its nodes use is no longer kept.
+    /// Returns the driver's handle of this graph, which is the caller's to destroy from now on. The objects that its nodes use are no longer kept alive.
     ///
     /// # Errors
     ///
@@ -182,7 +191,9 @@ impl Graph {
     pub fn add_empty(&mut self, after: &[Node]) -> Result<Node> {
         self.add("Graph::add_empty", after, None, |driver, spot| {
             // SAFETY: the graph and the nodes are live, and the places are valid.
-            unsafe { call!(driver, cuGraphAddEmptyNode(spot.node, spot.graph, spot.after, spot.count)) }
+            unsafe {
+                call!(driver, cuGraphAddEmptyNode(spot.node, spot.graph, spot.after, spot.count) creates spot.created())
+            }
         })
     }
 

@@ -1,4 +1,4 @@
-//! Memory that OpenGL and EGL share with CUDA.
+//! Graphics resources of OpenGL and EGL.
 
 mod egl;
 mod egl_stream;
@@ -105,10 +105,10 @@ impl GraphicsResource {
     #[inline]
     fn registered(
         context: &Context,
-        register: impl FnOnce(&Driver, *mut CUgraphicsResource) -> Result<()>,
+        register: impl FnOnce(&Driver, &mut CUgraphicsResource) -> Result<()>,
     ) -> Result<Self> {
         let mut raw = std::ptr::null_mut();
-        context.entered(|driver| register(driver, &raw mut raw))?;
+        context.entered(|driver| register(driver, &mut raw))?;
         Ok(Self { raw: Handle::new(raw), context: context.clone() })
     }
 

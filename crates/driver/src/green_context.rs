@@ -1,4 +1,4 @@
-//! Green contexts: a part of a device's multiprocessors, within its primary context.
+//! Green contexts, which run on a part of a device's multiprocessors.
 
 use std::ptr;
 
@@ -115,8 +115,10 @@ impl Device {
         let description = describe(driver, &resources)?;
         let mut green = ptr::null_mut();
         // SAFETY: `green` is valid for writes, and the driver made the description.
-        unsafe { call!(driver, cuGreenCtxCreate(&raw mut green, description, self.as_raw(), flags.bits())) }
-            .map_err(|error| error.about(format!("{flags:?}")))?;
+        unsafe {
+            call!(driver, cuGreenCtxCreate(&raw mut green, description, self.as_raw(), flags.bits()) creates green)
+        }
+        .map_err(|error| error.about(format!("green context of device {}, {flags:?}", self.as_raw())))?;
         drop(lenders);
         let context = Context::of_green(driver, green).inspect_err(|_| release(|| destroy(driver, green)))?;
         Ok(Context::new(context, self, Owned::Green(Handle::new(green))))
@@ -189,6 +191,6 @@ fn describe(driver: &Driver, resources: &[(Description, Device)]) -> Result<CUde
     let mut description = ptr::null_mut();
     let (place, first) = (&raw mut description, resources.as_mut_ptr());
     // SAFETY: `place` is valid for writes, and there are `count` resources, at least one, that outlive the call.
-    unsafe { call!(driver, cuDevResourceGenerateDesc(place, first, count)) }?;
+    unsafe { call!(driver, cuDevResourceGenerateDesc(place, first, count) creates description) }?;
     Ok(description)
 }

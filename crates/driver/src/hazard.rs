@@ -71,10 +71,10 @@ use std::sync::{Arc, OnceLock};
 
 use curium_sys::CUdeviceptr;
 
-pub use self::guard::AccessGuard;
 #[cfg(feature = "graphs")]
 pub(crate) use self::guard::Ordering;
 pub(crate) use self::guard::expect_not_ordering;
+pub use self::guard::{AccessGuard, is_nested};
 use self::history::{History, Memory};
 #[cfg(feature = "graphs")]
 pub(crate) use self::launch::LaunchLeases;
@@ -88,6 +88,7 @@ pub(crate) use self::scope::{Key, Scope};
 pub(crate) use self::sync_point::SyncPoints;
 #[cfg(feature = "graphs")]
 pub(crate) use self::sync_point::wait;
+use crate::base::capture_guard::PASS_THE_SCOPE;
 use crate::{Result, Stream};
 
 /// The accesses to one allocation that later ones may have to wait for.
@@ -99,7 +100,7 @@ pub struct Accesses {
     lease: OnceLock<Arc<Leased>>,
     /// The stream that the memory was allocated on, once it was written as a whole on another: until then the history names it.
     origin: Option<Stream>,
-    /// Whether the memory can outlive its owner, for graphs.
+    /// `true` if the memory can outlive its owner, so that graphs can lease it.
     is_leasable: bool,
 }
 
@@ -144,6 +145,7 @@ impl Accesses {
     /// then.
     #[inline]
     pub fn before_read(&self, guard: &mut AccessGuard<'_>) -> Result<()> {
+        guard.stream().expect_captured(OPERATION, PASS_THE_SCOPE)?;
         if self.reads_freely_on(guard.stream()) { Ok(()) } else { self.before(guard, false) }
     }
 
@@ -174,6 +176,7 @@ impl Accesses {
     /// As for [`Accesses::before_read`]. The write must not take place then.
     #[inline]
     pub fn before_write(&self, guard: &mut AccessGuard<'_>) -> Result<()> {
+        guard.stream().expect_captured(OPERATION, PASS_THE_SCOPE)?;
         if self.writes_freely_on(guard.stream()) { Ok(()) } else { self.before(guard, true) }
     }
 
@@ -300,11 +303,11 @@ impl Accesses {
         self.lease.get()
     }
 
-    /// What is shared with graphs, from now on if it was not yet.
+    /// The history that is shared with graphs, from now on if it was not yet.
     #[inline]
     fn lease(&self) -> &Arc<Leased> {
         let mut others = self.history.others();
-        // Under the lock: whoever finds no lease there records its access before the history is shared.
+        // Under the lock: a thread that finds no lease there records its access before the history is shared.
         self.lease.get_or_init(|| Arc::new(Leased::new(self.history.leave(&mut others))))
     }
 

@@ -1,4 +1,4 @@
-//! Functions of the host that run in the order of a stream.
+//! Host functions in stream order.
 
 use std::any::Any;
 use std::fmt;
@@ -56,7 +56,7 @@ impl Stream {
     ///
     /// The function runs on a thread of the driver, beside which other host functions wait: it should be short. **It must not use
     /// this crate, nor own anything of this crate, which it would drop there:** every call of the driver fails there, and one that waits
-    /// never returns. What has to happen on the device afterwards belongs behind an `await` of the result, or into a message to a
+    /// never returns. To continue on the device afterwards, `await` the result, or send a message to a
     /// thread of your own.
     ///
     /// If the context fails before, the function never runs: it is dropped, and the result is the error of the context. A panic

@@ -1,4 +1,4 @@
-//! How the driver's compiler and linker are to work, and what they say.
+//! Options and logs of the driver's compiler and linker.
 
 mod log;
 mod lto;

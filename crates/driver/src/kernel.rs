@@ -1,4 +1,4 @@
-//! A kernel: a function that runs on the device, with the parameters that it takes.
+//! A kernel: a function that runs on the device, with its signature.
 
 mod argument_list;
 mod attribute;
@@ -83,7 +83,7 @@ pub(crate) enum Owner {
 impl<S> Kernel<S> {
     /// Launches the kernel on `stream`. Returns before it has run.
     ///
-    /// This is one call of the driver, and nothing is allocated; no context needs to be current. What the arguments have to wait for on
+    /// This is one call of the driver, and nothing is allocated; no context needs to be current. The accesses that the arguments have to wait for on
     /// other streams is waited for by `stream`, not by the host, which takes a call or two more the first time.
     ///
     /// CUDA: `cuLaunchKernel`.

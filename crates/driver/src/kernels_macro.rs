@@ -1,4 +1,4 @@
-//! A struct of kernels, declared once.
+//! The macro `kernels!`, which declares a struct of kernels.
 
 /// Declares a struct of kernels with the parameters of each, which are compared with the code when it is loaded.
 ///
@@ -188,13 +188,15 @@ macro_rules! kernels {
         $crate::kernels!(@proven [$($proof)+] kernel.declare_safe())
     }};
 
-    // The only unsafe block of an expansion. Its `unsafe` is the caller's. The lint `unsafe_code` does not look into blocks of another
-    // crate's macro, but reports the method, which begins and ends with tokens of the caller.
+    // The only unsafe block of an expansion; its `unsafe` is the caller's. The lint `unsafe_code` ignores blocks in the macros of other
+    // crates, but reports the method, which begins and ends with tokens of the caller.
     (@proven [$unsafe:tt $end:tt] $operation:expr) => {{
         #[allow(dead_code)]
         trait Proven {
             $unsafe fn proven() $end
         }
+        // SAFETY: the author of the declaration guarantees with `unsafe` that the `safe fn` kernels are safe with any arguments, in the
+        // code that the declaration names; for other code the caller of the surrounding `unsafe fn` guarantees it.
         $unsafe { $operation }
     }};
 

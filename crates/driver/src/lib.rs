@@ -123,6 +123,8 @@ mod trace;
 pub use curium_sys as sys;
 pub use curium_sys::{CudaVersion, Function};
 
+#[doc(hidden)]
+pub use self::base::call::RawHandle;
 pub use self::base::call_spans::CallSpans;
 pub use self::base::error::{
     ArgumentError, CallError, Error, ErrorClass, ForkError, OutOfMemoryError, PanicError, RecoveryAttempt, Result,

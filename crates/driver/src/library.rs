@@ -1,4 +1,4 @@
-//! A library: code that belongs to no context.
+//! A library: code that is not bound to a context.
 
 mod cached;
 mod load;
@@ -178,7 +178,8 @@ impl Library {
         let mut function = std::ptr::null_mut();
         let (driver, library, place) = (&self.shared.driver, self.as_raw(), &raw mut function);
         // SAFETY: `place` is valid for writes, the library is live, and `text` ends in NUL.
-        let result = unsafe { call!(driver, cuLibraryGetUnifiedFunction(place, library, text.as_ptr())) };
+        let result =
+            unsafe { call!(driver, cuLibraryGetUnifiedFunction(place, library, text.as_ptr()) creates function) };
         result.map_err(|error| error.about(format!("unified function `{name}`")))?;
         Ok(function)
     }
@@ -197,7 +198,7 @@ impl Library {
         let raw = context.entered(|driver| {
             let mut raw: CUmodule = std::ptr::null_mut();
             // SAFETY: `raw` is valid for writes, the library is live, and a context of its driver is current.
-            unsafe { call!(driver, cuLibraryGetModule(&raw mut raw, self.as_raw())) }?;
+            unsafe { call!(driver, cuLibraryGetModule(&raw mut raw, self.as_raw()) creates raw) }?;
             Ok(raw)
         })?;
         Ok(Module::of_library(raw, context, self))
@@ -232,7 +233,9 @@ impl Library {
     fn look_up(&self, name: &CStr) -> Result<CUkernel> {
         let mut raw: CUkernel = std::ptr::null_mut();
         // SAFETY: `raw` is valid for writes, the library is live, and `name` ends in NUL.
-        unsafe { call!(&self.shared.driver, cuLibraryGetKernel(&raw mut raw, self.as_raw(), name.as_ptr())) }?;
+        unsafe {
+            call!(&self.shared.driver, cuLibraryGetKernel(&raw mut raw, self.as_raw(), name.as_ptr()) creates raw)
+        }?;
         Ok(raw)
     }
 
@@ -254,7 +257,8 @@ impl Shared {
     fn destroy(&mut self) -> Result<()> {
         if !self.is_borrowed {
             // SAFETY: the library is live, nobody else has its handle, and it is forgotten once it is unloaded.
-            unsafe { call!(&self.driver, cuLibraryUnload(self.raw.raw())) }?;
+            unsafe { call!(&self.driver, cuLibraryUnload(self.raw.raw())) }
+                .map_err(|error| error.about(format!("library {:?}", self.raw)))?;
         }
         self.raw.clear();
         Ok(())

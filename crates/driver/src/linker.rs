@@ -94,7 +94,7 @@ impl<'a> Linker<'a> {
             let mut raw = std::ptr::null_mut();
             // SAFETY: `raw` is valid for writes, `compilation` holds `count` options with their values and outlives the link,
             // and the context is current.
-            unsafe { call!(driver, cuLinkCreate_v2(count, options, values, &raw mut raw)) }?;
+            unsafe { call!(driver, cuLinkCreate_v2(count, options, values, &raw mut raw) creates raw) }?;
             Ok(raw)
         })?;
         let state = State { raw: Handle::new(raw), context: context.clone() };
@@ -194,9 +194,9 @@ impl<'a> Linker<'a> {
     pub fn complete(self) -> Result<LinkedImage> {
         let (mut bytes, mut len) = (std::ptr::null_mut(), 0);
         let result = self.state.context.entered(|driver| {
-            let (bytes, len) = (&raw mut bytes, &raw mut len);
-            // SAFETY: the link is live, and `bytes` and `len` are valid for writes.
-            unsafe { call!(driver, cuLinkComplete(self.state.raw.raw(), bytes, len)) }
+            let (place, len) = (&raw mut bytes, &raw mut len);
+            // SAFETY: the link is live, and `place` and `len` are valid for writes.
+            unsafe { call!(driver, cuLinkComplete(self.state.raw.raw(), place, len) creates bytes) }
         });
         result.map_err(|error| self.explain(error, None))?;
         let report = self.compilations.first().map(Compilation::report).unwrap_or_default();
@@ -282,7 +282,8 @@ impl State {
     #[inline]
     fn destroy(&mut self) -> Result<()> {
         // SAFETY: the link is live, nobody else has its handle, and it is forgotten once it is destroyed.
-        unsafe { call!(self.context.driver(), cuLinkDestroy(self.raw.raw())) }?;
+        unsafe { call!(self.context.driver(), cuLinkDestroy(self.raw.raw())) }
+            .map_err(|error| error.about_handle("link", self.raw.raw(), self.context.device().as_raw()))?;
         self.raw.clear();
         Ok(())
     }

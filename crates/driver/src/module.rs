@@ -56,7 +56,7 @@ impl Module {
     ///
     /// # Errors
     ///
-    /// An argument error if the text is no PTX or has an interior NUL. What the driver's compiler wrote is part of its error.
+    /// An argument error if the text is no PTX or has an interior NUL. The error contains the log of the driver's compiler.
     #[doc(alias = "cuModuleLoadData")]
     #[doc(alias = "cuModuleLoadDataEx")]
     #[inline]
@@ -81,7 +81,8 @@ impl Module {
             // SAFETY: `image` is PTX, the output of a compiler, or what `unsafe` code made an image of, `compilation` holds `count`
             // options with their values and outlives
             // the call, and the context is current.
-            let result = unsafe { call!(driver, cuModuleLoadDataEx(&raw mut raw, bytes, count, options, values)) };
+            let result =
+                unsafe { call!(driver, cuModuleLoadDataEx(&raw mut raw, bytes, count, options, values) creates raw) };
             result.map_err(|error| compilation.explain(driver, image.as_ptx(), error).about(format!("{image:?}")))?;
             Ok(raw)
         })?;
@@ -112,7 +113,7 @@ impl Module {
             let mut raw = std::ptr::null_mut();
             // SAFETY: `raw` is valid for writes, `name` ends in NUL, the context is current, and the caller is responsible for the
             // file.
-            let result = unsafe { call!(driver, cuModuleLoad(&raw mut raw, name.as_ptr())) };
+            let result = unsafe { call!(driver, cuModuleLoad(&raw mut raw, name.as_ptr()) creates raw) };
             result.map_err(|error| error.about(path.display().to_string()))?;
             Ok(raw)
         })?;
@@ -136,7 +137,7 @@ impl Module {
         let raw = context.entered(|driver| {
             let mut raw = std::ptr::null_mut();
             // SAFETY: `raw` is valid for writes, the context is current, and the caller is responsible for the record.
-            unsafe { call!(driver, cuModuleLoadFatBinary(&raw mut raw, record)) }?;
+            unsafe { call!(driver, cuModuleLoadFatBinary(&raw mut raw, record) creates raw) }?;
             Ok(raw)
         })?;
         Ok(Self::new(raw, context, Origin::Loaded, Declared::default(), JitReport::default()))
@@ -190,7 +191,8 @@ impl Module {
         let mut raw: CUfunction = std::ptr::null_mut();
         let driver = self.shared.context.driver();
         // SAFETY: `raw` is valid for writes, the module is live, and `text` ends in NUL.
-        let result = unsafe { call!(driver, cuModuleGetFunction(&raw mut raw, self.as_raw(), text.as_ptr())) };
+        let result =
+            unsafe { call!(driver, cuModuleGetFunction(&raw mut raw, self.as_raw(), text.as_ptr()) creates raw) };
         result.map_err(|error| Candidates::kernels(self.kernel_names(), self.declared()).explain(error, name))?;
         Ok(Kernel::untyped(raw, Owner::Module(self.clone()), name))
     }
@@ -303,6 +305,7 @@ impl Shared {
             self.context.entered(|driver| {
                 // SAFETY: the module is live, nobody else has its handle, and it is forgotten once it is unloaded.
                 unsafe { call!(driver, cuModuleUnload(self.raw.raw())) }
+                    .map_err(|error| error.about_handle("module", self.raw.raw(), self.context.device().as_raw()))
             })?;
         }
         self.raw.clear();

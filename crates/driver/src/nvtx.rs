@@ -1,4 +1,4 @@
-//! Names for parts of a program, in the timelines of profilers.
+//! NVTX ranges and marks.
 //!
 //! A tool that wants them names its library in the environment variable `NVTX_INJECTION64_PATH`. On first use that library is loaded and
 //! given a table of slots, one for each function of the protocol, and it fills in those that it wants called. Without a tool the slots

@@ -1,4 +1,4 @@
-//! What profilers record.
+//! Control of an attached profiler.
 
 use std::fmt;
 

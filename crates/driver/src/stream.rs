@@ -1,4 +1,4 @@
-//! A stream: work in order.
+//! A stream: a queue of work that runs in order.
 
 mod attribute;
 mod foreign;
@@ -152,14 +152,14 @@ impl Stream {
             let (mut raw, StreamOptions { flags, priority }) = (std::ptr::null_mut(), options);
             let (driver, place) = (context.driver(), &raw mut raw);
             // SAFETY: `place` is valid for writes, and the green context is live.
-            unsafe { call!(driver, cuGreenCtxStreamCreate(place, green, flags.bits(), priority)) }?;
+            unsafe { call!(driver, cuGreenCtxStreamCreate(place, green, flags.bits(), priority) creates raw) }?;
             return Ok(Self::with_ownership(context, raw, Ownership::Owned));
         }
         let raw = context.entered(|driver| {
             let mut raw = std::ptr::null_mut();
             let StreamOptions { flags, priority } = options;
             // SAFETY: `raw` is valid for writes, and the context is current.
-            unsafe { call!(driver, cuStreamCreateWithPriority(&raw mut raw, flags.bits(), priority)) }?;
+            unsafe { call!(driver, cuStreamCreateWithPriority(&raw mut raw, flags.bits(), priority) creates raw) }?;
             Ok(raw)
         })?;
         Ok(Self::with_ownership(context, raw, Ownership::Owned))
@@ -358,7 +358,8 @@ impl Shared {
         self.leave_last();
         if matches!(self.ownership, Ownership::Owned) {
             // SAFETY: the stream is live, nobody else has its handle, and it is forgotten once it is destroyed.
-            unsafe { call!(&self.driver, cuStreamDestroy_v2(self.raw.raw())) }?;
+            unsafe { call!(&self.driver, cuStreamDestroy_v2(self.raw.raw())) }
+                .map_err(|error| error.about_handle("stream", self.raw.raw(), self.context.device().as_raw()))?;
             self.ownership = Ownership::Foreign(None);
         }
         Ok(())

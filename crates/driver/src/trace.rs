@@ -1,4 +1,4 @@
-//! A timeline of what the host asked for and what the devices did, for `chrome://tracing`, Perfetto and like viewers.
+//! A timeline of driver calls and device work, for `chrome://tracing`, Perfetto and similar viewers.
 //!
 //! Host calls come from the call hook. Work of a device is measured by a pair of events around it, and placed on the host's clock
 //! by an event whose time both clocks know (see [`clock`]).

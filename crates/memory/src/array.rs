@@ -95,7 +95,7 @@ impl<T: Texel> Array<T> {
         let raw = stream.context().entered(|driver| {
             let mut raw = std::ptr::null_mut();
             // SAFETY: `raw` and `descriptor` are valid pointers, and the context is current.
-            unsafe { call!(driver, cuArray3DCreate_v2(&raw mut raw, &raw const descriptor)) }?;
+            unsafe { call!(driver, cuArray3DCreate_v2(&raw mut raw, &raw const descriptor) creates raw) }?;
             Ok(raw)
         });
         let raw = raw.map_err(|error| error.about(format!("{shape} of {}", T::FORMAT)))?;
@@ -293,7 +293,8 @@ impl ArrayHandle {
         if let (Owner::Handle(uses), false) = (&self.owner, self.raw.is_null()) {
             uses.synchronize()?;
             // SAFETY: the array is live and idle, and it is not used after this call.
-            unsafe { call!(uses.stream.driver(), cuArrayDestroy(self.raw)) }?;
+            unsafe { call!(uses.stream.driver(), cuArrayDestroy(self.raw)) }
+                .map_err(|error| error.about_handle("array", self.raw, uses.stream.device().as_raw()))?;
             self.raw = std::ptr::null_mut();
         }
         Ok(())

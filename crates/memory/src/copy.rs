@@ -78,7 +78,8 @@ impl End<'_> {
     /// Adds the size of the access to an error, and reports memory that was freed by other code.
     #[cold]
     pub(crate) fn explain(&self, error: Error) -> Error {
-        let error = error.about(format!("{} bytes at {:#x}", self.bytes, self.address));
+        let (bytes, address, device) = (self.bytes, self.address, self.stream().device().as_raw());
+        let error = error.about(format!("{bytes} bytes at {address:#x} of device {device}"));
         error.advised(|_| self.is_gone().then(|| gone(self.address).into()))
     }
 

@@ -58,7 +58,7 @@ impl IpcMemory {
         let address = context.entered(|driver| {
             let mut address = 0;
             // SAFETY: `address` is a valid pointer, the context is current, and the driver checks the bytes of the handle.
-            unsafe { call!(driver, cuIpcOpenMemHandle_v2(&raw mut address, handle, flags)) }?;
+            unsafe { call!(driver, cuIpcOpenMemHandle_v2(&raw mut address, handle, flags) creates address) }?;
             Ok(address)
         })?;
         Ok(Self { address, context: context.clone() })

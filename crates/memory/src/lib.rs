@@ -10,8 +10,10 @@
 //! | Memory that other code owns | [`BorrowedBuffer`], [`external`] |
 //! | Copies: blocking, asynchronous, scoped, batched | methods of the buffers, [`copy`] |
 //! | The source of device memory, limits, statistics | [`Resource`] and its implementations |
+//! | Resources across a C interface | [`c_resource`] |
 //! | Reserving addresses and mapping memory | [`virtual_memory`] |
 //! | Textures, surfaces and tensor maps | [`Texture`], [`Surface`], [`TensorMap`] |
+//! | Recording and replaying allocations, snapshots | [`diagnostics`] |
 //!
 //! Buffers [track their accesses](curium_driver::hazard) across streams, so safe code may use a buffer on any stream. A use on the buffer's
 //! own stream costs no driver call, and readers run concurrently. Writers, and the deallocation, wait for earlier accesses on the device,
@@ -66,8 +68,6 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod access;
-#[cfg(feature = "diagnostics")]
-mod allocation_log;
 #[cfg(feature = "textures")]
 mod array;
 mod borrowed_buffer;
@@ -80,6 +80,8 @@ mod device_buffer;
 mod device_slice;
 #[cfg(feature = "virtual-memory")]
 mod device_vec;
+#[cfg(feature = "diagnostics")]
+pub mod diagnostics;
 #[cfg(target_os = "linux")]
 mod dma_buf;
 #[cfg(feature = "interop")]
@@ -100,8 +102,6 @@ mod pointer_info;
 mod registered;
 mod resource;
 mod size;
-#[cfg(feature = "diagnostics")]
-mod snapshot;
 mod staging;
 #[cfg(feature = "textures")]
 mod surface;
@@ -118,10 +118,6 @@ mod wait;
 pub use bytemuck::{AnyBitPattern, NoUninit, Zeroable};
 
 pub use self::access::MemoryAccess;
-#[cfg(feature = "diagnostics")]
-pub use self::allocation_log::{
-    AllocationEvent, AllocationLog, CacheSample, EventKind, ParseLogError, Replay, Site, UsageSample,
-};
 #[cfg(feature = "textures")]
 pub use self::array::{
     Array, ArrayFlags, ArrayFormat, ArrayKind, ArrayMemoryRequirements, ArrayRegion, ArrayShape, MipmappedArray,
@@ -152,15 +148,10 @@ pub use self::pitched_slice::{Extent, HostPitchedSlice, HostPitchedSliceMut, Pit
 pub use self::pointer_info::{MemoryType, PointerInfo, PointerSharing, address_range, set_sync_memops};
 pub use self::registered::{RegisterFlags, Registered, RegisteredRef};
 pub use self::resource::{
-    AllocateFunction, AllocationCounts, DeallocateFunction, ExternalResource, FailureCallback, LeakTracker,
+    AllocationCounts, Arena, CachingOptions, CachingResource, CachingStatistics, FailureCallback, LeakTracker,
     LimitedResource, LiveAllocation, Managed, Pinned, ReclaimerGuard, Reclaiming, RecoveryStatistics, RecoveryStep,
-    RecoveryStepStatistics, Resource, ResourceTable, Statistics, StreamOrdered, SyncAlloc,
+    RecoveryStepStatistics, Resource, Statistics, StreamOrdered, SyncAlloc,
 };
-#[cfg(feature = "diagnostics")]
-pub use self::resource::{AllocationRecorder, SegmentChange};
-pub use self::resource::{Arena, CachingOptions, CachingResource, CachingStatistics};
-#[cfg(feature = "diagnostics")]
-pub use self::snapshot::Snapshot;
 pub use self::staging::{Staging, StagingOptions};
 #[cfg(feature = "textures")]
 pub use self::surface::{Surface, SurfaceObject};
@@ -177,8 +168,14 @@ pub use self::unified_buffer::{MemoryAdvice, RangeAttributes, UnifiedBuffer};
 #[cfg(feature = "virtual-memory")]
 pub use self::virtual_memory::{AddressRange, Mapping, PhysicalMemory};
 
+pub mod c_resource {
+    //! Resources across a C interface: exports a [`Resource`](crate::Resource) to C, or wraps one that C implements.
+
+    pub use crate::resource::{AllocateFunction, DeallocateFunction, ExternalResource, ResourceTable};
+}
+
 pub mod unified {
-    //! Many ranges of managed memory in one call.
+    //! Batched operations on ranges of managed memory.
 
     pub use crate::unified_buffer::{discard, discard_and_prefetch, prefetch};
 }

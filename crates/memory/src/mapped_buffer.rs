@@ -146,7 +146,7 @@ impl<T> MappedBuffer<T> {
         let pointer = stream.context().entered(|driver| {
             let mut raw: CUdeviceptr = 0;
             // SAFETY: `raw` is a valid pointer, the memory is live and mapped, and the context is current.
-            unsafe { call!(driver, cuMemHostGetDevicePointer_v2(&raw mut raw, host.cast(), 0)) }?;
+            unsafe { call!(driver, cuMemHostGetDevicePointer_v2(&raw mut raw, host.cast(), 0) creates raw) }?;
             Ok(DevicePointer::from_raw(raw))
         })?;
         let tracked =

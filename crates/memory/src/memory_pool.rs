@@ -66,7 +66,7 @@ impl MemoryPool {
         let properties = options.to_raw(driver)?;
         let mut raw = std::ptr::null_mut();
         // SAFETY: `raw` and `properties` are valid pointers.
-        let result = unsafe { call!(driver, cuMemPoolCreate(&raw mut raw, &raw const properties)) };
+        let result = unsafe { call!(driver, cuMemPoolCreate(&raw mut raw, &raw const properties) creates raw) };
         result.map_err(|error| error.about(options.to_string()))?;
         let pool = Self::from_parts(driver, raw, true);
         pool.set_release_threshold(options.release_threshold)?;
@@ -84,7 +84,7 @@ impl MemoryPool {
     pub fn default_for(device: &Device) -> Result<Self> {
         Self::found(device.driver(), |driver, raw| {
             // SAFETY: `raw` is a valid pointer, and the device belongs to this driver.
-            unsafe { call!(driver, cuDeviceGetDefaultMemPool(raw, device.as_raw())) }
+            unsafe { call!(driver, cuDeviceGetDefaultMemPool(raw, device.as_raw()) creates *raw) }
         })
     }
 
@@ -99,7 +99,7 @@ impl MemoryPool {
     pub fn current_for(device: &Device) -> Result<Self> {
         Self::found(device.driver(), |driver, raw| {
             // SAFETY: `raw` is a valid pointer, and the device belongs to this driver.
-            unsafe { call!(driver, cuDeviceGetMemPool(raw, device.as_raw())) }
+            unsafe { call!(driver, cuDeviceGetMemPool(raw, device.as_raw()) creates *raw) }
         })
     }
 
@@ -130,7 +130,7 @@ impl MemoryPool {
         let mut place = options::raw_location(location);
         Self::found(driver, |driver, raw| {
             // SAFETY: `raw` and `place` are valid pointers.
-            unsafe { call!(driver, cuMemGetDefaultMemPool(raw, &raw mut place, kind.to_raw())) }
+            unsafe { call!(driver, cuMemGetDefaultMemPool(raw, &raw mut place, kind.to_raw()) creates *raw) }
         })
     }
 
@@ -146,7 +146,7 @@ impl MemoryPool {
         let mut place = options::raw_location(location);
         Self::found(driver, |driver, raw| {
             // SAFETY: `raw` and `place` are valid pointers.
-            unsafe { call!(driver, cuMemGetMemPool(raw, &raw mut place, kind.to_raw())) }
+            unsafe { call!(driver, cuMemGetMemPool(raw, &raw mut place, kind.to_raw()) creates *raw) }
         })
     }
 
@@ -264,9 +264,9 @@ impl MemoryPool {
     }
 
     /// Returns the pool that `find` stores, which may create it.
-    fn found(driver: &Driver, find: impl FnOnce(&Driver, *mut CUmemoryPool) -> Result<()>) -> Result<Self> {
+    fn found(driver: &Driver, find: impl FnOnce(&Driver, &mut CUmemoryPool) -> Result<()>) -> Result<Self> {
         let mut raw = std::ptr::null_mut();
-        with_relaxed_capture_mode(driver, || find(driver, &raw mut raw))?;
+        with_relaxed_capture_mode(driver, || find(driver, &mut raw))?;
         Ok(Self::from_parts(driver, raw, false))
     }
 
@@ -279,7 +279,8 @@ impl Shared {
     fn destroy(&mut self) -> Result<()> {
         if self.is_owned {
             // SAFETY: the pool is live and owned by this value, and it is not used after this call.
-            unsafe { call!(&self.driver, cuMemPoolDestroy(self.raw)) }?;
+            unsafe { call!(&self.driver, cuMemPoolDestroy(self.raw)) }
+                .map_err(|error| error.about(format!("memory pool {:?}", self.raw)))?;
             self.is_owned = false;
         }
         Ok(())

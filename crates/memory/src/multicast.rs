@@ -101,7 +101,7 @@ impl MulticastObject {
         }
         let (properties, mut raw) = (options.to_raw(), 0);
         // SAFETY: `raw` and `properties` are valid pointers.
-        let result = unsafe { call!(driver, cuMulticastCreate(&raw mut raw, &raw const properties)) };
+        let result = unsafe { call!(driver, cuMulticastCreate(&raw mut raw, &raw const properties) creates raw) };
         result.map_err(|error| error.about(format!("{bytes} bytes of {devices} devices")))?;
         Ok(Self { memory: PhysicalMemory::owning(driver, raw, bytes) })
     }

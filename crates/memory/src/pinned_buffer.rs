@@ -161,7 +161,7 @@ impl<T> PinnedBuffer<T> {
         let raw = context.entered(|driver| {
             let mut raw: *mut c_void = std::ptr::null_mut();
             // SAFETY: `raw` is a valid pointer, and the context is current.
-            let result = unsafe { call!(driver, cuMemHostAlloc(&raw mut raw, bytes, flags.bits())) };
+            let result = unsafe { call!(driver, cuMemHostAlloc(&raw mut raw, bytes, flags.bits()) creates raw) };
             result.map_err(|error| error.about(format!("{bytes} bytes of pinned memory")))?;
             Ok(raw)
         })?;
@@ -192,7 +192,8 @@ impl<T> PinnedBuffer<T> {
         }
         match &mut self.source {
             // SAFETY: the memory is live, no copy of this crate uses it, and it is not used after this call.
-            Source::Allocation => unsafe { call!(self.context.driver(), cuMemFreeHost(self.pointer.as_ptr().cast())) }?,
+            Source::Allocation => unsafe { call!(self.context.driver(), cuMemFreeHost(self.pointer.as_ptr().cast())) }
+                .map_err(|error| error.about_handle("pinned memory", self.pointer, self.context.device().as_raw()))?,
             #[cfg(feature = "virtual-memory")]
             Source::Node(mapping) => node::unmap(mapping)?,
         }

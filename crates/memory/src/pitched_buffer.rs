@@ -225,7 +225,8 @@ impl<T> PitchedBuffer<T> {
             let (mut raw, mut pitch): (CUdeviceptr, usize) = (0, 0);
             let (place, pitch_place, element) = (&raw mut raw, &raw mut pitch, access_size::<T>());
             // SAFETY: both are valid pointers, and the context is current.
-            let result = unsafe { call!(driver, cuMemAllocPitch_v2(place, pitch_place, row, height, element)) };
+            let result =
+                unsafe { call!(driver, cuMemAllocPitch_v2(place, pitch_place, row, height, element) creates raw) };
             result.map_err(|error| error.about(format!("{height} rows of {row} bytes")))?;
             Ok((DevicePointer::from_raw(raw), pitch))
         })?;

@@ -131,7 +131,7 @@ impl<'a, T> Registered<'a, T> {
         self.registration.context.entered(|driver| {
             let mut raw: CUdeviceptr = 0;
             // SAFETY: `raw` is a valid pointer, the memory is registered, and the context is current.
-            unsafe { call!(driver, cuMemHostGetDevicePointer_v2(&raw mut raw, host.cast(), 0)) }?;
+            unsafe { call!(driver, cuMemHostGetDevicePointer_v2(&raw mut raw, host.cast(), 0) creates raw) }?;
             Ok(DevicePointer::from_raw(raw))
         })
     }

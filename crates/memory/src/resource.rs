@@ -1,7 +1,5 @@
 //! Memory resources.
 
-#[cfg(feature = "diagnostics")]
-mod allocation_recorder;
 mod arena;
 mod caching;
 mod driver_memory;
@@ -21,8 +19,6 @@ mod stream_ordered;
 mod sync_alloc;
 mod table;
 
-#[cfg(feature = "diagnostics")]
-pub use self::allocation_recorder::AllocationRecorder;
 pub use self::arena::Arena;
 pub use self::caching::{CachingOptions, CachingResource, CachingStatistics};
 pub(crate) use self::driver_memory::{free_in_order, refused};
@@ -139,7 +135,7 @@ pub unsafe trait Resource: Send + Sync {
     }
 
     /// Returns the segments that were taken or released since the change with this number, inclusive, oldest first; none for resources
-    /// without segments. A [`AllocationRecorder`] queries this for each event.
+    /// without segments. An [`AllocationRecorder`](crate::diagnostics::AllocationRecorder) queries this for each event.
     #[cfg(feature = "diagnostics")]
     fn segment_changes(&self, since: u64) -> Vec<SegmentChange> {
         let _ = since;

@@ -9,9 +9,10 @@
 //! - The calling thread serves one lane. The threads for the others belong to the context, and sleep between copies: to start threads takes
 //!   as long as to copy some megabytes.
 //! - The parts of a copy are short at first and grow ([`job`]), so that the device does not wait for a whole block.
-//! - What cannot go this way goes the driver's: small copies, memory that is pinned already, streams that are being captured, and
-//!   copies that find no lane free or no pinned memory left.
+//! - The driver copies by itself where that is faster or staging is impossible: small copies, memory that is pinned already, streams that
+//!   are being captured, copies in the middle of another access, and copies that find no lane free or no pinned memory left.
 
+mod direction;
 mod job;
 mod lane;
 mod options;
@@ -24,12 +25,14 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use curium_driver::extend::with_relaxed_capture_mode;
+use curium_driver::hazard::is_nested;
 use curium_driver::sys::{CUdeviceptr, CUpointer_attribute, CUstreamCaptureStatus};
 use curium_driver::{Context, Driver, Error, Result, Stream, call};
 use parking_lot::Mutex;
 use rayon_core::{ThreadPool, ThreadPoolBuilder};
 
-use self::job::{Job, Split};
+use self::direction::{Direction, FIRST_PART};
+use self::job::{Job, Lengths, Split};
 use self::lane::Lane;
 pub use self::options::StagingOptions;
 
@@ -37,7 +40,7 @@ pub use self::options::StagingOptions;
 pub struct Staging {
     /// Does not keep the context alive, which keeps this value.
     context: Context,
-    /// That of the options, which small copies read without a lock.
+    /// The threshold of the options, which small copies read without a lock.
     threshold: AtomicUsize,
     pool: Mutex<Pool>,
 }
@@ -47,7 +50,7 @@ struct Pool {
     idle: Vec<Lane>,
     /// The threads, once a copy needed them.
     threads: Option<Arc<ThreadPool>>,
-    /// How many lanes exist, in use or not.
+    /// The number of lanes, in use or not.
     lanes: usize,
     /// Counts changes of the options: a lane of an earlier one is not used again.
     generation: u64,
@@ -59,8 +62,7 @@ struct Lanes {
     lanes: Vec<Lane>,
     /// None until there are enough lanes.
     threads: Option<Arc<ThreadPool>>,
-    /// The lengths of the shortest and the longest part in bytes.
-    parts: [usize; 2],
+    lengths: Lengths,
 }
 
 /// Enqueues a part of a copy on the stream of a lane as an access to the device's memory.
@@ -68,18 +70,9 @@ pub(crate) trait Access: Fn(&Stream, &mut dyn FnMut() -> Result<()>) -> Result<(
 
 impl<F: Fn(&Stream, &mut dyn FnMut() -> Result<()>) -> Result<()> + Sync> Access for F {}
 
-/// The way of a copy.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Direction {
-    ToDevice,
-    ToHost,
-}
-
-/// The smallest part of a copy that is worth a turn of its own, in bytes, and the longest that a copy begins with.
-const LEAST_PART: usize = 256 << 10;
-const FIRST_PART: usize = 512 << 10;
-/// The most threads that a context has for copies, whatever the options: more than memory keeps up with.
-const MOST_THREADS: usize = 64;
+/// The most lanes of a context, whatever the options: more than memory keeps up with. There are as many threads, so that copies which an
+/// observer makes within others never wait for a thread that waits for them.
+const MOST_LANES: usize = 64;
 
 impl Staging {
     /// The options of a context.
@@ -145,7 +138,7 @@ impl Staging {
     }
 
     /// A free lane, or a new one if there may be one more and there is memory for it. Without a lane the driver's own way is left, which
-    /// says what is wrong if that fails as well.
+    /// reports what is wrong if that fails as well.
     #[inline]
     fn lane(&self) -> Option<Lane> {
         let (generation, block_bytes) = {
@@ -155,7 +148,7 @@ impl Staging {
             if let Some(index) = pool.idle.iter().rposition(|lane| lane.generation() == generation) {
                 return Some(pool.idle.swap_remove(index));
             }
-            if pool.lanes >= pool.options.lanes {
+            if pool.lanes >= pool.options.lanes.min(MOST_LANES) {
                 return None;
             }
             pool.lanes += 1;
@@ -174,14 +167,14 @@ impl Staging {
         let mut pool = self.pool.lock();
         if pool.threads.is_none() {
             let threads =
-                ThreadPoolBuilder::new().num_threads(pool.options.lanes.saturating_sub(1).clamp(1, MOST_THREADS));
+                ThreadPoolBuilder::new().num_threads(pool.options.lanes.saturating_sub(1).clamp(1, MOST_LANES));
             let threads = threads.thread_name(|index| format!("curium-staging-{index}"));
             pool.threads = threads.build().ok().map(Arc::new);
         }
         pool.threads.clone()
     }
 
-    /// Takes lanes back. Those that failed, or that are not what the options ask for any more, are dropped.
+    /// Takes lanes back. Lanes that failed, and lanes of earlier options, are dropped.
     #[inline]
     fn put_back(&self, lanes: Vec<Lane>) {
         let mut pool = self.pool.lock();
@@ -231,47 +224,22 @@ pub(crate) unsafe fn download(
     Some(unsafe { lanes.download(target, source, &access) })
 }
 
-impl Direction {
-    /// How many of the lanes that may be used serve best: more only get into each other's way.
-    #[inline]
-    fn lanes(self, most: usize) -> usize {
-        match self {
-            Self::ToDevice => most.min(8),
-            Self::ToHost => most,
-        }
-    }
-
-    /// The size in bytes from which staging is faster than the driver.
-    #[inline]
-    fn threshold(self, threshold: usize) -> usize {
-        match self {
-            Self::ToDevice => threshold.saturating_mul(2),
-            Self::ToHost => threshold,
-        }
-    }
-
-    /// How many lanes it takes to be faster than the driver.
-    #[inline]
-    fn enough(self) -> usize {
-        match self {
-            Self::ToDevice => 2,
-            Self::ToHost => 3,
-        }
-    }
-}
-
 impl Lanes {
     /// Lanes for a copy of `bytes` bytes between the device and `host`, in place of one on `stream`; none if that is better left to the
     /// driver.
     #[inline]
     fn take(stream: &Stream, host: *const c_void, bytes: usize, direction: Direction) -> Option<Self> {
         let staging = Staging::of(stream.context());
-        if bytes < direction.threshold(staging.threshold.load(Ordering::Relaxed)) {
+        if bytes < staging.threshold.load(Ordering::Relaxed) {
+            return None;
+        }
+        // The other threads would wait for a launch that waits for the access around this copy.
+        if is_nested() {
             return None;
         }
         let options = staging.pool.lock().options;
-        let least = LEAST_PART.min(options.block_bytes);
-        let lanes = direction.lanes(options.lanes).min(bytes / least);
+        let shortest = direction.shortest_part().min(options.block_bytes);
+        let lanes = direction.lanes(options.lanes).min(bytes / shortest);
         if lanes < direction.enough() {
             return None;
         }
@@ -279,13 +247,12 @@ impl Lanes {
             return None;
         }
         let make = || Ok((0..lanes).map_while(|_| staging.lane()).collect::<Vec<_>>());
-        // The calls that make a lane must not end the captures of other threads.
+        // The calls that make a lane must not invalidate the captures of other threads.
         let lanes = with_relaxed_capture_mode(stream.driver(), make).ok()?;
-        let first = bytes.div_ceil(lanes.len().max(1) * 4).next_multiple_of(4096);
         // The options may have changed since they were read.
         let longest = lanes.iter().map(Lane::block_bytes).fold(options.block_bytes, usize::min);
-        let parts = [first.clamp(least.min(longest), FIRST_PART.min(longest)), longest];
-        let mut taken = Self { staging, lanes, threads: None, parts };
+        let lengths = Lengths { first: FIRST_PART, shortest, longest };
+        let mut taken = Self { staging, lanes, threads: None, lengths };
         if taken.lanes.len() < direction.enough() {
             return None;
         }
@@ -324,12 +291,11 @@ impl Lanes {
 
     #[inline]
     fn job<S: Split>(&self, slice: S) -> Job<S> {
-        let [shortest, longest] = self.parts;
-        Job::new(slice, self.lanes.len(), shortest, longest)
+        Job::new(slice, self.lanes.len(), self.lengths)
     }
 
-    /// Has every lane `work`, each on a thread of its own but for one, which the calling thread serves. A lane that gets no thread in time
-    /// finds nothing left to do: the others copy its parts.
+    /// Runs `work` with every lane, each on a thread of its own but for one, which the calling thread serves. A lane that gets no thread in
+    /// time finds nothing left to do: the others copy its parts.
     #[inline]
     fn run(&mut self, work: impl Fn(&mut Lane) -> Result<()> + Sync) -> Result<()> {
         let Some((own, others)) = self.lanes.split_first_mut() else { return Ok(()) };
@@ -345,7 +311,7 @@ impl Lanes {
     }
 }
 
-/// Has all lanes `work`: the calling thread serves its `own`.
+/// Runs `work` with all lanes: the calling thread serves its `own`.
 fn serve(
     threads: &ThreadPool,
     own: &mut Lane,
@@ -373,7 +339,7 @@ impl Drop for Lanes {
     }
 }
 
-/// Whether work on `stream` is recorded and not run. A stream that does not say is left to the driver.
+/// Returns `true` if work on `stream` is captured instead of run, or if the driver fails to report it: the driver's own copy reports why.
 #[inline]
 fn is_capturing(stream: &Stream) -> bool {
     let mut status = CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE;
@@ -382,14 +348,14 @@ fn is_capturing(stream: &Stream) -> bool {
     asked.is_err() || status != CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE
 }
 
-/// Whether the driver knows neither end of this memory of the host. What it knows is pinned or managed, and copied by it directly.
+/// Returns `true` if the driver knows neither end of this host memory. Memory that it knows is pinned or managed, and copied directly.
 #[inline]
 fn is_pageable(driver: &Driver, host: *const c_void, bytes: usize) -> bool {
     let ends = [host.addr(), host.addr() + bytes - 1];
     ends.into_iter().all(|address| memory_type(driver, address as CUdeviceptr).is_ok_and(|kind| kind == 0))
 }
 
-/// What kind of memory is at an address: 0 if the driver does not know it.
+/// The kind of memory at an address: 0 if the driver does not know it.
 #[inline]
 fn memory_type(driver: &Driver, address: CUdeviceptr) -> Result<u32> {
     let mut kind = 0_u32;

@@ -53,7 +53,7 @@ impl<T> Surface<T> {
         let raw = array.stream().context().entered(|driver| {
             let mut raw = 0;
             // SAFETY: both pointers are valid, the context is current, and the surface keeps the array alive.
-            unsafe { call!(driver, cuSurfObjectCreate(&raw mut raw, &raw const resource)) }?;
+            unsafe { call!(driver, cuSurfObjectCreate(&raw mut raw, &raw const resource) creates raw) }?;
             Ok(raw)
         })?;
         let handle = SurfaceHandle { raw, uses: Arc::clone(array.uses()), _array: Arc::clone(array.handle()) };
@@ -98,6 +98,7 @@ impl SurfaceHandle {
         self.uses.stream().context().entered(|driver| {
             // SAFETY: the surface is live and idle, its context is current, and it is not used after this call.
             unsafe { call!(driver, cuSurfObjectDestroy(self.raw)) }
+                .map_err(|error| error.about_handle("surface", self.raw, self.uses.stream().device().as_raw()))
         })?;
         self.raw = 0;
         Ok(())

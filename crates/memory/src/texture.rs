@@ -221,7 +221,7 @@ impl<T: Texel> Texture<T> {
         let raw = context.entered(|driver| {
             let mut raw = 0;
             // SAFETY: all pointers are valid or null, the context is current, and the texture keeps the resource alive.
-            unsafe { call!(driver, cuTexObjectCreate(&raw mut raw, resource, &raw const options, view)) }?;
+            unsafe { call!(driver, cuTexObjectCreate(&raw mut raw, resource, &raw const options, view) creates raw) }?;
             Ok(raw)
         })?;
         let handle = TextureHandle { raw, context: context.clone(), source: source.kept() };
@@ -236,6 +236,7 @@ impl TextureHandle {
         self.context.entered(|driver| {
             // SAFETY: the texture is live and idle, its context is current, and it is not used after this call.
             unsafe { call!(driver, cuTexObjectDestroy(self.raw)) }
+                .map_err(|error| error.about_handle("texture", self.raw, self.context.device().as_raw()))
         })?;
         self.raw = 0;
         Ok(())

@@ -1,16 +1,16 @@
-//! What all memory that the device uses has in common: its stream, and who uses it where.
+//! Memory that the device accesses: its stream, and the accesses to it.
 
 use std::mem::ManuallyDrop;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use curium_driver::extend::{PASS_THE_SCOPE, refuse_wait};
+use curium_driver::extend::refuse_wait;
 use curium_driver::hazard::{AccessGuard, Accesses, HostAccess};
 use curium_driver::sys::CUdeviceptr;
 use curium_driver::{Device, Error, Result, Stream, call};
 
 use crate::copy::peer;
 
-/// The stream that memory belongs to, and the uses that a later use may have to wait for.
+/// The stream that memory belongs to, and the accesses that a later one may have to wait for.
 #[derive(Debug)]
 pub(crate) struct Tracked {
     accesses: Accesses,
@@ -19,10 +19,10 @@ pub(crate) struct Tracked {
     reached: AtomicU64,
 }
 
-/// Which devices reach memory.
+/// The devices that can access memory.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Reach {
-    /// The device that it is on, and others, which are given access when they need it.
+    /// The device that it is on, and others, which get access when they need it.
     Device,
     /// The device that it is on, and others that its owner has given access.
     Granted,
@@ -58,14 +58,14 @@ impl Tracked {
         Ok(Self::leasable(stream, reach))
     }
 
-    /// Keeps graphs that would disturb a read, or a write, of the host from being launched while the result exists.
+    /// Keeps graphs that conflict with a read, or a write, of the host from being launched while the result exists.
     #[inline]
     pub(crate) fn view(&self, operation: &'static str, is_write: bool) -> Result<HostAccess> {
         refuse_wait(operation)?;
         self.accesses.view(operation, is_write)
     }
 
-    /// Leaves memory of no pool to the graphs that use it.
+    /// Leaves memory that belongs to no pool to the graphs that lease it.
     #[cold]
     pub(crate) fn leave_plain_memory(&mut self, address: CUdeviceptr) {
         let driver = self.stream().driver().clone();
@@ -76,7 +76,7 @@ impl Tracked {
         });
     }
 
-    /// Leaves memory that ends when it is dropped to the graphs that use it.
+    /// Leaves memory that is freed when it is dropped to the graphs that lease it.
     #[cold]
     pub(crate) fn leave_memory(&mut self, memory: impl Send + 'static) {
         let memory = ManuallyDrop::new(memory);
@@ -98,17 +98,15 @@ impl Tracked {
         self.reach
     }
 
-    /// Orders the guard's stream after what a read must wait for.
+    /// Orders the guard's stream after the accesses that a read must wait for.
     #[inline]
     pub(crate) fn before_read(&self, operation: &'static str, guard: &mut AccessGuard<'_>) -> Result<()> {
-        guard.stream().expect_captured(operation, PASS_THE_SCOPE)?;
         self.accesses.before_read(guard).map_err(|error| error.during(operation))
     }
 
-    /// Orders the guard's stream after what a write must wait for.
+    /// Orders the guard's stream after the accesses that a write must wait for.
     #[inline]
     pub(crate) fn before_write(&self, operation: &'static str, guard: &mut AccessGuard<'_>) -> Result<()> {
-        guard.stream().expect_captured(operation, PASS_THE_SCOPE)?;
         self.accesses.before_write(guard).map_err(|error| error.during(operation))
     }
 
@@ -124,63 +122,58 @@ impl Tracked {
         self.accesses.after_partial_write(guard);
     }
 
-    /// The memory's stream, and the uses.
+    /// The memory's stream, and its accesses.
     #[inline]
     pub(crate) fn stream_and_accesses(&self) -> (&Stream, &Accesses) {
         (self.stream(), &self.accesses)
     }
 
-    /// The uses, for whom has borrowed all of the memory exclusively.
+    /// The accesses, for a caller that has borrowed all of the memory exclusively.
     #[inline]
     pub(crate) fn exclusive(&mut self) -> &mut Accesses {
         &mut self.accesses
     }
 
-    /// Waits on the host until nobody writes the memory any more.
+    /// Waits on the host until every write has completed.
     #[inline]
     pub(crate) fn wait_for_writes(&self) -> Result<()> {
         self.accesses.synchronize_writes()
     }
 
-    /// Waits on the host until nobody uses the memory any more: it may be written by the host then, or freed.
+    /// Waits on the host until every access has completed. Then the host may write the memory, or free it.
     #[inline]
     pub(crate) fn wait_for_uses(&mut self) -> Result<()> {
         self.accesses.synchronize()
     }
 
-    /// Orders the guard's stream after what a kernel that reads the memory at `address`, which is this memory's, must wait for, and gives
-    /// the stream's device access if it is on another one.
+    /// Orders the guard's stream after the accesses that a kernel which reads the memory must wait for. Gives the stream's device access if
+    /// the memory, whose address is `address`, is on another one.
     #[inline]
     pub(crate) fn before_kernel_read(&self, guard: &mut AccessGuard<'_>, address: CUdeviceptr) -> Result<()> {
-        // Only the stream of the last write of the whole reads freely: the memory's own, or that of a kernel, which was let in then.
-        if self.accesses.reads_freely_on(guard.stream()) {
-            Ok(())
-        } else {
-            self.admit(guard, address, Self::before_read)
-        }
+        // Only the stream of the last write of the whole reads freely. Its device has access already: the memory is on it, or the kernel that
+        // wrote there was given access.
+        if self.accesses.reads_freely_on(guard.stream()) { Ok(()) } else { self.admit(guard, address, false) }
     }
 
     /// The same for a kernel that writes the memory.
     #[inline]
     pub(crate) fn before_kernel_write(&self, guard: &mut AccessGuard<'_>, address: CUdeviceptr) -> Result<()> {
         // As for reads.
-        if self.accesses.writes_freely_on(guard.stream()) {
-            Ok(())
-        } else {
-            self.admit(guard, address, Self::before_write)
-        }
+        if self.accesses.writes_freely_on(guard.stream()) { Ok(()) } else { self.admit(guard, address, true) }
     }
 
     /// Orders the guard's stream, and gives its device access.
+    #[inline(never)]
+    fn admit(&self, guard: &mut AccessGuard<'_>, address: CUdeviceptr, is_write: bool) -> Result<()> {
+        // The home stream is that of the last write of the whole, whose device has access.
+        if self.accesses.begin_home(guard, is_write) { Ok(()) } else { self.admit_other(guard, address, is_write) }
+    }
+
     #[cold]
-    fn admit(
-        &self,
-        guard: &mut AccessGuard<'_>,
-        address: CUdeviceptr,
-        order: fn(&Self, &'static str, &mut AccessGuard<'_>) -> Result<()>,
-    ) -> Result<()> {
+    #[inline(never)]
+    fn admit_other(&self, guard: &mut AccessGuard<'_>, address: CUdeviceptr, is_write: bool) -> Result<()> {
         const OPERATION: &str = "kernel argument";
-        order(self, OPERATION, guard)?;
+        if is_write { self.before_write(OPERATION, guard) } else { self.before_read(OPERATION, guard) }?;
         let stream = guard.stream();
         if self.reach.is_everywhere() || stream.device().as_raw() == self.stream().device().as_raw() {
             return Ok(());
@@ -203,7 +196,7 @@ impl Tracked {
         Ok(())
     }
 
-    /// Notes that a device was given access.
+    /// Records that a device has access.
     #[inline]
     pub(crate) fn let_in(&self, device: &Device) {
         self.reached.fetch_or(bit(device), Ordering::Release);
@@ -211,14 +204,14 @@ impl Tracked {
 }
 
 impl Reach {
-    /// Whether every device reaches the memory.
+    /// Returns `true` if every device can access the memory.
     #[inline]
     pub(crate) fn is_everywhere(self) -> bool {
         matches!(self, Self::Mapped | Self::Managed)
     }
 }
 
-/// What stands for a device: nothing for one past the first 64.
+/// The bit of a device; 0 for a device past the first 64.
 #[inline]
 fn bit(device: &Device) -> u64 {
     u32::try_from(device.as_raw()).ok().and_then(|ordinal| 1_u64.checked_shl(ordinal)).unwrap_or_default()

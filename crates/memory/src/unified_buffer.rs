@@ -188,7 +188,7 @@ impl<T> UnifiedBuffer<T> {
         let pointer = stream.context().entered(|driver| {
             let (mut raw, flags): (CUdeviceptr, u32) = (0, CUmemAttach_flags::CU_MEM_ATTACH_GLOBAL.0);
             // SAFETY: `raw` is a valid pointer, and the context is current.
-            let result = unsafe { call!(driver, cuMemAllocManaged(&raw mut raw, bytes, flags)) };
+            let result = unsafe { call!(driver, cuMemAllocManaged(&raw mut raw, bytes, flags) creates raw) };
             result.map_err(|error| error.about(format!("{bytes} bytes of managed memory")))?;
             Ok(DevicePointer::from_raw(raw))
         })?;

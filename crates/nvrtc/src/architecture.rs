@@ -1,4 +1,4 @@
-//! What a program is compiled for.
+//! Architectures, the targets of compilations.
 
 use std::fmt;
 
@@ -6,8 +6,8 @@ use curium_driver::{ComputeCapability, Device};
 
 use crate::Result;
 
-/// An architecture: a virtual one such as `compute_75`, which is the least that a device must be able to do to run the PTX, or a real
-/// one such as `sm_90`, which machine code is for.
+/// An architecture: a virtual one such as `compute_75`, the minimum compute capability for the PTX, or a real
+/// one such as `sm_90`, for which machine code is generated.
 ///
 /// ```
 /// use curium_nvrtc::Architecture;
@@ -31,53 +31,53 @@ enum Features {
 }
 
 impl Architecture {
-    /// The virtual architecture of compute capability `major.minor`; every later device runs its PTX.
+    /// Returns the virtual architecture of compute capability `major.minor`. Every later device runs its PTX.
     #[must_use]
     pub const fn new(major: u32, minor: u32) -> Self {
         Self { capability: ComputeCapability { major, minor }, features: Features::Portable, is_real: false }
     }
 
-    /// The virtual architecture of `device`. An NVRTC that is older than the device may not know it:
-    /// [`Nvrtc::architecture_for`](crate::Nvrtc::architecture_for) gives one that it knows.
+    /// Returns the virtual architecture of `device`. An NVRTC that is older than the device may not support it:
+    /// [`Nvrtc::architecture_for`](crate::Nvrtc::architecture_for) returns a supported one.
     ///
     /// CUDA: `cuDeviceGetAttribute`.
     ///
     /// # Errors
     ///
-    /// Whatever the driver returns.
+    /// Returns the error of the driver.
     pub fn of(device: &Device) -> Result<Self> {
         Ok(Self::from(device.compute_capability()?))
     }
 
-    /// The same with the features that only its family of devices has, as in `compute_100f`. Needs NVRTC of CUDA 12.9.
+    /// Adds the family-specific features, as in `compute_100f`. Requires NVRTC of CUDA 12.9.
     #[must_use]
     pub const fn family(mut self) -> Self {
         self.features = Features::Family;
         self
     }
 
-    /// The same with the features that only devices of exactly this capability have, as in `compute_90a`.
+    /// Adds the architecture-specific features, as in `compute_90a`.
     #[must_use]
     pub const fn specific(mut self) -> Self {
         self.features = Features::Specific;
         self
     }
 
-    /// The real architecture of the same capability: the program becomes machine code, which runs on devices of the same major
-    /// capability and an equal or a later minor one.
+    /// Returns the real architecture of the same capability: the output is machine code, which runs on devices of the same major
+    /// capability and an equal or later minor one.
     #[must_use]
     pub const fn real(mut self) -> Self {
         self.is_real = true;
         self
     }
 
-    /// Whether this is a real architecture.
+    /// Returns `true` for a real architecture.
     #[must_use]
     pub const fn is_real(self) -> bool {
         self.is_real
     }
 
-    /// The compute capability that a device needs at least.
+    /// Returns the minimum compute capability.
     #[must_use]
     pub const fn capability(self) -> ComputeCapability {
         self.capability

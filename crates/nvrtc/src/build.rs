@@ -1,6 +1,6 @@
-//! For build scripts: CUDA C++ becomes PTX when the program is built.
+//! Compilation of CUDA C++ in build scripts.
 //!
-//! A package that has a GPU program in it puts this into its `build.rs`, and `curium-nvrtc` into its `[build-dependencies]`:
+//! Add `curium-nvrtc` to the `[build-dependencies]`, and this to `build.rs`:
 //!
 //! ```no_run
 //! use curium_nvrtc::{Architecture, CompileOptions, build};
@@ -9,7 +9,7 @@
 //! build::compile("kernels/saxpy.cu", &options);
 //! ```
 //!
-//! and this into its program:
+//! and this to the program:
 //!
 //! ```ignore
 //! curium::kernels! {
@@ -25,23 +25,23 @@ use std::path::{Path, PathBuf};
 
 use crate::{CompileOptions, Error, Nvrtc, Program, Result};
 
-/// Compiles the CUDA C++ in `path`, which is relative to the package, to a file of the same name that ends in `.ptx`, or in `.cubin` if the
-/// architecture is a real one, in `OUT_DIR`; gives its path. Warnings are shown by Cargo, which runs the script again when the source
-/// or the NVRTC changes. Kernels need `extern "C"` to keep their names.
+/// Compiles the CUDA C++ file `path`, which is relative to the package, to a `.ptx` file of the same name, or a `.cubin` file if the
+/// architecture is real, in `OUT_DIR`, and returns its path. Cargo prints the warnings, and runs the script again when the source
+/// or the NVRTC changes. Kernels require `extern "C"` to keep their names.
 ///
 /// # Panics
 ///
-/// With what is wrong, as a build script ends: there is no NVRTC, the source does not compile, or this is no build script.
+/// Panics if NVRTC is not found, the source does not compile, or this is not a build script.
 pub fn compile(path: impl AsRef<Path>, options: &CompileOptions) -> PathBuf {
     let path = path.as_ref();
     try_compile(path, options).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// As [`compile`], with what is wrong as an error.
+/// Compiles like [`compile`], and returns an error instead of a panic.
 ///
 /// # Errors
 ///
-/// As for [`Nvrtc::load`] and [`Nvrtc::compile`]; [`Error::File`] if a file cannot be read or written.
+/// The errors of [`Nvrtc::load`] and [`Nvrtc::compile`], and [`Error::File`] if a file cannot be read or written.
 pub fn try_compile(path: &Path, options: &CompileOptions) -> Result<PathBuf> {
     println!("cargo::rerun-if-changed={}", path.display());
     println!("cargo::rerun-if-env-changed=CURIUM_NVRTC_PATH");

@@ -1,9 +1,9 @@
-//! Compiled programs in a cache on disk.
+//! The disk cache of compiled programs.
 //!
-//! What was compiled once is read in place of being compiled again: from the same source, headers, options and name expressions, by the
-//! same build of NVRTC. Files that the source includes from disk are read and compared too. Programs whose files cannot be told, since
-//! an `#include` is computed, and those that options make read or write other files (precompiled headers, times, headers of
-//! NVRTC's) are compiled each time.
+//! A cached program is used if source, headers, options, name expressions and the
+//! build of NVRTC are the same. Files that the source includes from disk are compared, too. Programs are compiled each time if
+//! an `#include` is computed, or if options read or write other files (precompiled headers, times, bundled
+//! headers).
 
 mod fingerprint;
 mod includes;
@@ -14,7 +14,7 @@ use curium_driver::{CacheKey, DiskCache};
 use self::includes::Includes;
 use crate::{CompileOptions, CompiledProgram, Nvrtc, Program, Result};
 
-/// The compiled program, from `cache` or from `nvrtc`. A cache that cannot be read or written is none.
+/// Returns the compiled program from `cache` or `nvrtc`. Failures of the cache are ignored.
 pub(crate) fn compile(
     cache: &DiskCache,
     nvrtc: &Nvrtc,
@@ -27,16 +27,16 @@ pub(crate) fn compile(
         return Ok(compiled);
     }
     let compiled = nvrtc.compile_anew(program, options)?;
-    // Whoever has no room for the entry still has the program.
+    // The program is valid even if the cache has no room for it.
     let _ = cache.put(&key, &record::write(&compiled));
     Ok(compiled)
 }
 
-/// Everything that decides what the compiler makes; `None` if it is not known.
+/// Returns everything that determines the output of the compiler; `None` if it is unknown.
 fn key(nvrtc: &Nvrtc, program: &Program, options: &CompileOptions) -> Option<CacheKey> {
     let arguments = options.to_arguments();
     let includes = Includes::of(program, &arguments)?;
-    // SAFETY: only `compile` keeps something under the key, and it keeps what NVRTC made.
+    // SAFETY: only `compile` stores entries under the key, and it stores outputs of NVRTC.
     let mut key = unsafe { CacheKey::of_code("nvrtc") }
         .with("version", &nvrtc.version().as_raw().to_le_bytes())
         .with("build", &nvrtc.build().to_le_bytes())

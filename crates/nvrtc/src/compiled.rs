@@ -1,12 +1,12 @@
 //! A compiled program.
 
-use curium_driver::{Driver, Image, JitOptions, Kernel, Library, Signature};
+use curium_driver::{Context, Driver, Image, JitOptions, Kernel, Library, Module, Signature};
 
 use crate::{Diagnostic, Error, Result};
 
-/// What a program was compiled to, and what the compiler had to say about it. It is plain data, and needs NVRTC no more.
+/// The outputs of a compilation and the compiler's log: plain data, independent of NVRTC.
 ///
-/// Which forms there are is decided by the [options](crate::CompileOptions): PTX without any, a cubin for a
+/// The [options](crate::CompileOptions) determine the forms: PTX by default, a cubin for a
 /// [real](crate::Architecture::real) architecture, LTO IR, OptiX IR or Tile IR on request.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct CompiledProgram {
@@ -22,22 +22,22 @@ pub struct CompiledProgram {
     pub(crate) precompiled_header: PrecompiledHeader,
 }
 
-/// What became of the precompiled header that a compilation may make.
+/// The result of creating a precompiled header.
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub enum PrecompiledHeader {
-    /// None was asked for, or there was nothing to precompile.
+    /// None was requested, or there was nothing to precompile.
     #[default]
     NotTried,
-    /// It was made.
+    /// The header was created.
     Created,
-    /// The memory for precompiled headers was short: see
+    /// The heap for precompiled headers is too small: see
     /// [`Nvrtc::set_precompiled_header_heap`](crate::Nvrtc::set_precompiled_header_heap).
     HeapExhausted {
-        /// How much it needs, in bytes.
+        /// The required size in bytes.
         needed: usize,
     },
-    /// It could not be made.
+    /// The header could not be created.
     Failed,
 }
 
@@ -52,21 +52,21 @@ impl CompiledProgram {
         &self.name
     }
 
-    /// The PTX text, which a driver compiles for its devices when it loads it.
+    /// Returns the PTX, which the driver compiles for the device when it is loaded.
     ///
     /// # Errors
     ///
-    /// [`Error::NoOutput`] if the options asked for another form.
+    /// [`Error::NoOutput`] if the options request another form.
     #[doc(alias = "nvrtcGetPTX")]
     pub fn ptx(&self) -> Result<&str> {
         self.some(self.ptx.as_deref(), "PTX", "options for LTO IR, OptiX IR or a check alone make none")
     }
 
-    /// The cubin: machine code for one architecture.
+    /// Returns the cubin: machine code for one architecture.
     ///
     /// # Errors
     ///
-    /// [`Error::NoOutput`] if the architecture is a virtual one.
+    /// [`Error::NoOutput`] if the architecture is virtual.
     #[doc(alias = "nvrtcGetCUBIN")]
     pub fn cubin(&self) -> Result<&[u8]> {
         self.some(
@@ -76,7 +76,7 @@ impl CompiledProgram {
         )
     }
 
-    /// The LTO IR, for [`Linker`](crate::Linker).
+    /// Returns the LTO IR for [`Linker`](crate::Linker).
     ///
     /// # Errors
     ///
@@ -87,7 +87,7 @@ impl CompiledProgram {
         self.some(self.lto_ir.as_deref(), "LTO IR", "use `CompileOptions::with_link_time_optimization`")
     }
 
-    /// The OptiX IR.
+    /// Returns the OptiX IR.
     ///
     /// # Errors
     ///
@@ -97,7 +97,7 @@ impl CompiledProgram {
         self.some(self.optix_ir.as_deref(), "OptiX IR", "use `CompileOptions::with_optix_ir`")
     }
 
-    /// The Tile IR.
+    /// Returns the Tile IR.
     ///
     /// # Errors
     ///
@@ -107,7 +107,7 @@ impl CompiledProgram {
         self.some(self.tile_ir.as_deref(), "Tile IR", "use `CompileOptions::with_tile` and Tile code")
     }
 
-    /// What a name expression of the program is called in the image.
+    /// Returns the name in the image for a name expression of the program.
     ///
     /// # Errors
     ///
@@ -119,14 +119,14 @@ impl CompiledProgram {
         found.map(|(_, lowered)| lowered.as_str()).ok_or_else(unknown)
     }
 
-    /// The image to load: the cubin if there is one, else the PTX.
+    /// Returns the image to load: the cubin if there is one, otherwise the PTX.
     ///
     /// # Errors
     ///
     /// [`Error::NoOutput`] if there is neither.
     pub fn image(&self) -> Result<Image<'_>> {
         match &self.cubin {
-            // SAFETY: NVRTC made the cubin in this process, or in another, whose cache kept it.
+            // SAFETY: NVRTC generated the cubin in this process, or the authenticated cache stored it.
             Some(cubin) => Ok(unsafe { Image::from_bytes(cubin) }?),
             None => Ok(Image::from_ptx(self.ptx()?)?),
         }
@@ -139,33 +139,44 @@ impl CompiledProgram {
     /// # Errors
     ///
     /// As for [`CompiledProgram::image`] and [`Library::from_image`].
-    pub fn library(&self, driver: &impl AsRef<Driver>) -> Result<Library> {
-        Ok(Library::from_image(driver, &self.image()?, &JitOptions::new())?)
+    pub fn library(&self, driver: &impl AsRef<Driver>, options: &JitOptions<'_>) -> Result<Library> {
+        Ok(Library::from_image(driver, &self.image()?, options)?)
     }
 
-    /// The kernel that `expression` stands for, in a library that this program was loaded as: a name expression of the program,
-    /// or a name as it is in the image.
+    /// Loads the program into one context. Needs no driver for CUDA 12.0.
+    ///
+    /// CUDA: `cuModuleLoadDataEx`.
     ///
     /// # Errors
     ///
-    /// As for [`Library::kernel`].
+    /// As for [`CompiledProgram::image`] and [`Module::from_image`].
+    pub fn module(&self, context: &Context, options: &JitOptions<'_>) -> Result<Module> {
+        Ok(Module::from_image(context, &self.image()?, options)?)
+    }
+
+    /// Looks up the kernel of `expression` in a library that was loaded from this program: a name expression of the program,
+    /// or a name in the image.
+    ///
+    /// # Errors
+    ///
+    /// The errors of [`Library::kernel`].
     pub fn kernel<S: Signature>(&self, library: &Library, expression: &str) -> Result<Kernel<S>> {
         Ok(library.kernel(self.lowered_name(expression).unwrap_or(expression))?)
     }
 
-    /// What the compiler wrote, such as warnings; mostly empty.
+    /// Returns the compiler's log, such as warnings. Usually empty.
     #[must_use]
     pub fn log(&self) -> &str {
         &self.log
     }
 
-    /// The warnings and remarks in the log.
+    /// Returns the warnings and remarks in the log.
     #[must_use]
     pub fn diagnostics(&self) -> &[Diagnostic] {
         &self.diagnostics
     }
 
-    /// What became of the precompiled header.
+    /// Returns the result of creating a precompiled header.
     #[doc(alias = "nvrtcGetPCHCreateStatus")]
     #[must_use]
     pub fn precompiled_header(&self) -> PrecompiledHeader {

@@ -1,4 +1,4 @@
-//! What the compiler says about a program.
+//! Diagnostics of the compiler.
 
 mod parse;
 
@@ -6,7 +6,7 @@ use std::fmt;
 
 pub(crate) use self::parse::parse;
 
-/// What the compiler says about a program. The text shows the line of the source with a mark below the place.
+/// A diagnostic of the compiler. The text shows the source line with a mark below the location.
 ///
 /// ```text
 /// error: identifier "nonsense" is undefined
@@ -18,19 +18,19 @@ pub(crate) use self::parse::parse;
 #[derive(Clone, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct Diagnostic {
-    /// How bad it is.
+    /// The severity.
     pub severity: Severity,
     /// The number of the warning, such as `177-D`, with which it can be suppressed.
     pub number: Option<String>,
-    /// What is wrong.
+    /// The message.
     pub message: String,
-    /// Where; `None` for what is about no place, such as an option.
+    /// The location; `None` if the diagnostic has none, such as one about an option.
     pub place: Option<Place>,
-    /// What else the compiler says about it: how it came there, or what the candidates were.
+    /// Notes, such as the instantiation or the candidates.
     pub notes: Vec<Diagnostic>,
 }
 
-/// A place in a source.
+/// A location in a source.
 #[derive(Clone, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct Place {
@@ -38,27 +38,27 @@ pub struct Place {
     pub file: String,
     /// The line, counted from 1.
     pub line: u32,
-    /// The column in bytes, counted from 1. NVRTC before CUDA 12.1 does not say it.
+    /// The column in bytes, counted from 1. NVRTC before CUDA 12.1 does not report it.
     pub column: Option<u32>,
-    /// The text of the line, where it is known.
+    /// The text of the line, if it is known.
     pub source: Option<String>,
 }
 
-/// How bad something is.
+/// The severity of a diagnostic.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub enum Severity {
     /// The program is not compiled.
     Error,
-    /// The program is compiled, but may not do what was meant.
+    /// The program is compiled, but may not behave as intended.
     Warning,
-    /// For information.
+    /// Information only.
     Remark,
-    /// Belongs to another diagnostic.
+    /// A note to another diagnostic.
     Note,
 }
 
-/// What stands for a tab where a line is shown.
+/// The replacement of a tab in displayed lines.
 const TAB: &str = "    ";
 
 impl fmt::Display for Diagnostic {
@@ -81,7 +81,7 @@ impl fmt::Display for Diagnostic {
 }
 
 impl Place {
-    /// The line, with a mark below the word at the column. `margin` is the width of the line's number.
+    /// Writes the line with a mark below the word at the column. `margin` is the width of the line number.
     fn show_source(&self, formatter: &mut fmt::Formatter<'_>, margin: usize) -> fmt::Result {
         let Some(source) = &self.source else { return Ok(()) };
         let shown = source.trim_end().replace('\t', TAB);

@@ -1,6 +1,7 @@
 //! Errors: which operation failed, why, and what to do about it.
 
 use std::fmt;
+use std::path::PathBuf;
 
 use curium_driver::sys::load::LoadError;
 use curium_driver::{ComputeCapability, CudaVersion};
@@ -74,6 +75,19 @@ pub enum Error {
     Cancelled {
         /// The name of the program.
         name: Box<str>,
+    },
+    /// A header of CUDA is not installed.
+    #[error(
+        "CUDA headers: `{header}` not found (searched {}); install the Python package `{package}`, or set CUDA_HOME to a CUDA toolkit",
+        list(.folders)
+    )]
+    Headers {
+        /// The header.
+        header: &'static str,
+        /// The packages that have it.
+        package: &'static str,
+        /// The folders that were searched.
+        folders: Vec<PathBuf>,
     },
     /// A file could not be read or written.
     #[error("{path}: {error}")]
@@ -177,6 +191,12 @@ impl fmt::Debug for Error {
             _ => write_lines(formatter, self),
         }
     }
+}
+
+/// Folders with commas between them.
+fn list(folders: &[PathBuf]) -> String {
+    let folders: Vec<_> = folders.iter().map(|folder| folder.display().to_string()).collect();
+    if folders.is_empty() { "no folder".to_owned() } else { folders.join(", ") }
 }
 
 /// Writes the text of `error` with its hint on a line of its own.

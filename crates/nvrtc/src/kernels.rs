@@ -1,10 +1,13 @@
-//! A struct of kernels, declared once and compiled when the program runs.
+//! The form of `kernels!` that compiles CUDA C++ at run time.
+//!
+//! `curium::kernels!` is the one macro that users see: this one with the feature `nvrtc`, the driver's without it. They are two because the
+//! `source` form names `Nvrtc` and `Program`, on which `curium-driver` does not depend. Every other form is passed to the driver's macro.
 
 use std::collections::BTreeMap;
 
 use curium_driver::{Device, Library};
 
-use crate::{CompileOptions, Nvrtc, Program, Result};
+use crate::{CompileOptions, LoadedProgram, Nvrtc, Program, Result};
 
 /// Declares a struct of kernels as [`curium_driver::kernels!`] does, and can compile their source when the program runs.
 ///
@@ -139,12 +142,8 @@ pub fn __load(
     device: &Device,
     options: &CompileOptions,
 ) -> Result<(Library, impl Fn(&str) -> String)> {
-    let mut options = options.clone();
-    if !options.has_architecture() {
-        options = options.with_architecture(nvrtc.architecture_for(device.compute_capability()?)?);
-    }
-    let compiled = nvrtc.compile(program, &options)?;
-    let names: BTreeMap<_, _> = compiled.lowered_names.iter().cloned().collect();
+    let loaded = LoadedProgram::new(nvrtc, device, program, options)?;
+    let names: BTreeMap<_, _> = loaded.program().lowered_names.iter().cloned().collect();
     let lowered = move |name: &str| names.get(name).cloned().unwrap_or_else(|| name.to_owned());
-    Ok((compiled.library(device)?, lowered))
+    Ok((loaded.library().clone(), lowered))
 }

@@ -1,30 +1,26 @@
 //! CUDA C++ compiled and linked at run time, through NVRTC and nvJitLink.
 //!
-//! [`Nvrtc`] is NVIDIA's compiler as a library, [`NvJitLink`] its linker. They need no GPU and no driver, and none of them is needed to
-//! compile or start a program: each is found when its `load` is called, and any version from CUDA 11.8 on (nvJitLink: 12.0)
-//! serves. What an older version lacks is an error that names the function or the option.
+//! [`Nvrtc`] is NVIDIA's run-time compiler, and [`NvJitLink`] its linker. They require no GPU and no driver. Neither is required to
+//! compile or start a program: `load` finds them at run time. Every version since CUDA 11.8 (nvJitLink: 12.0)
+//! is supported. An error names the function or option that an older version lacks.
 //!
-//! The PTX is of the version that the NVRTC brings, and a driver for an older CUDA refuses it. Where that matters, use an NVRTC
+//! NVRTC generates PTX of its own version, and an older driver rejects it. To support older drivers, use an NVRTC
 //! that is no newer than the oldest driver, or compile to a cubin.
 //!
 //! # Example
 //!
 //! ```no_run
 //! use curium_driver::{Device, Kernel};
-//! use curium_nvrtc::{CompileOptions, Nvrtc, Program};
+//! use curium_nvrtc::{Compile as _, Program};
 //!
-//! let nvrtc = Nvrtc::load()?;
 //! let device = Device::first()?;
-//! let options = CompileOptions::new().with_architecture(nvrtc.architecture_for(device.compute_capability()?)?);
 //! let program = Program::new("scale.cu", "template<class T> __global__ void scale(T* x, T by) { x[threadIdx.x] *= by; }")
 //!     .with_name_expression("scale<float>");
-//! let compiled = nvrtc.compile(&program, &options)?;
-//! let library = compiled.library(&device)?;
-//! let scale: Kernel<(&mut [f32], f32)> = compiled.kernel(&library, "scale<float>")?;
+//! let scale: Kernel<(&mut [f32], f32)> = device.compile(program)?.kernel("scale<float>")?;
 //! # Ok::<(), curium_nvrtc::Error>(())
 //! ```
 //!
-//! A program that does not compile is an [`Error::Compile`]: its [`Diagnostic`]s have file, line, column, message and notes, and their
+//! A compilation failure is an [`Error::Compile`]: its [`Diagnostic`]s have file, line, column, message and notes, and their
 //! text shows the source.
 //!
 //! ```no_run
@@ -58,6 +54,7 @@ mod error;
 mod generated;
 mod kernels;
 mod linker;
+mod loaded;
 mod nvrtc;
 mod options;
 mod program;
@@ -74,6 +71,7 @@ pub use self::error::{CallError, CompileError, Error, LinkError, MissingFunction
 #[doc(hidden)]
 pub use self::kernels::{__load, __program};
 pub use self::linker::{LinkInput, LinkOptions, LinkedProgram, Linker, NvJitLink};
+pub use self::loaded::{Compile, LoadedProgram};
 pub use self::nvrtc::{BundledHeaders, InstallFlags, Nvrtc};
 pub use self::options::{CompileOptions, FastCompile, LanguageStandard, TileMode, WarningKind};
 pub use self::program::Program;

@@ -23,7 +23,7 @@ use crate::api::call;
 use crate::text::{Texts, c_text, text};
 use crate::{CompiledProgram, Error, LinkError, Result};
 
-/// Links code for devices: inputs are added, and become one program. With LTO IR it optimises across all of them.
+/// A link in progress: it collects inputs and links them to one program. LTO IR is optimized across all inputs.
 ///
 /// ```no_run
 /// use curium_nvrtc::{Architecture, CompileOptions, LinkOptions, NvJitLink, Nvrtc, Program};
@@ -46,13 +46,13 @@ use crate::{CompiledProgram, Error, LinkError, Result};
 pub struct Linker {
     raw: nvJitLinkHandle,
     library: NvJitLink,
-    /// Whether inputs may be LTO IR.
+    /// `true` if LTO IR inputs are allowed.
     is_optimizing: bool,
-    /// The names and bytes that were added: nvJitLink keeps their addresses until it has linked.
+    /// The names and bytes of the inputs. nvJitLink keeps their addresses until the link is complete.
     inputs: Vec<(CString, Box<[u8]>)>,
 }
 
-// SAFETY: nvJitLink binds a link to no thread, and we lend it to one at a time.
+// SAFETY: nvJitLink does not bind a link to a thread, and `&mut self` allows one thread at a time.
 unsafe impl Send for Linker {}
 
 const _: () = {
@@ -73,11 +73,11 @@ impl Linker {
         Ok(linker)
     }
 
-    /// Adds a compiled program: its LTO IR if there is some, else its cubin, else its PTX.
+    /// Adds a compiled program: its LTO IR, otherwise its cubin, otherwise its PTX.
     ///
     /// # Errors
     ///
-    /// [`Error::NoOutput`] if there is none of these; what the linker wrote is part of its error.
+    /// [`Error::NoOutput`] if the program has none of these. [`Error::Link`] contains the linker's log.
     pub fn add_program(&mut self, program: &CompiledProgram) -> Result<()> {
         if let (Ok(lto_ir), true) = (program.lto_ir(), self.is_optimizing) {
             // SAFETY: NVRTC made it.
@@ -90,31 +90,31 @@ impl Linker {
         self.add_ptx(program.name(), program.ptx()?)
     }
 
-    /// Adds PTX text, which the log calls `name`.
+    /// Adds PTX text under `name`, which the log uses.
     ///
     /// # Errors
     ///
-    /// What the linker wrote is part of its error.
+    /// [`Error::Link`] contains the linker's log.
     pub fn add_ptx(&mut self, name: &str, ptx: &str) -> Result<()> {
         self.add_image(name, &Image::from_ptx(ptx)?)
     }
 
-    /// Adds an image, which the log calls `name`.
+    /// Adds an image under `name`, which the log uses.
     ///
     /// # Errors
     ///
-    /// What the linker wrote is part of its error.
+    /// [`Error::Link`] contains the linker's log.
     pub fn add_image(&mut self, name: &str, image: &Image<'_>) -> Result<()> {
         let kind = match image.kind() {
             ImageKind::Cubin => LinkInput::Cubin,
             ImageKind::FatBinary => LinkInput::FatBinary,
             _ => LinkInput::Ptx,
         };
-        // SAFETY: the image is PTX, the output of a compiler, or what `unsafe` code made an image of.
+        // SAFETY: an image is PTX, the output of a compiler, or machine code that `unsafe` code guarantees.
         unsafe { self.add_bytes(kind, name, image.as_bytes()) }
     }
 
-    /// Adds an input of any kind, which the log calls `name`.
+    /// Adds an input of any kind under `name`, which the log uses.
     ///
     /// # Safety
     ///
@@ -122,14 +122,14 @@ impl Linker {
     ///
     /// # Errors
     ///
-    /// What the linker wrote is part of its error.
+    /// [`Error::Link`] contains the linker's log.
     #[doc(alias = "nvJitLinkAddData")]
     pub unsafe fn add_bytes(&mut self, kind: LinkInput, name: &str, bytes: &[u8]) -> Result<()> {
         let text = c_text(name, || "the name of an input".to_owned())?;
         let bytes = Box::<[u8]>::from(bytes);
         let (data, size, file) = (bytes.as_ptr().cast::<c_void>(), bytes.len(), text.as_ptr());
         self.inputs.push((text, bytes));
-        // SAFETY: the link is live, the name ends in NUL, the caller vouches for the bytes, and both outlive the link.
+        // SAFETY: the link is live, the name ends in NUL, the caller guarantees the bytes, and both outlive the link.
         let result = unsafe { call!(self.api(), nvJitLinkAddData(self.raw, kind.as_raw(), data, size, file)) };
         result.map_err(|error| self.explain(error, format!("input `{name}`")))
     }
@@ -142,25 +142,25 @@ impl Linker {
     ///
     /// # Errors
     ///
-    /// [`Error::File`] if the file cannot be read; what the linker wrote is part of its error.
+    /// [`Error::File`] if the file cannot be read. [`Error::Link`] contains the linker's log.
     #[doc(alias = "nvJitLinkAddFile")]
     pub unsafe fn add_file(&mut self, kind: LinkInput, path: impl AsRef<Path>) -> Result<()> {
         let path = path.as_ref().display().to_string();
-        // Some versions end the process if they cannot open a file.
+        // Some versions terminate the process if they fail to open a file.
         File::open(&path).map_err(|error| Error::File { path: path.as_str().into(), error })?;
         let text = c_text(&path, || "the path of an input".to_owned())?;
         let file = text.as_ptr();
         self.inputs.push((text, Box::default()));
-        // SAFETY: the link is live, the path ends in NUL and outlives the link, and the caller vouches for the file.
+        // SAFETY: the link is live, the path ends in NUL and outlives the link, and the caller guarantees the file.
         let result = unsafe { call!(self.api(), nvJitLinkAddFile(self.raw, kind.as_raw(), file)) };
         result.map_err(|error| self.explain(error, format!("file {path}")))
     }
 
-    /// Links the inputs, and reads everything that nvJitLink made.
+    /// Links the inputs and reads all outputs of nvJitLink.
     ///
     /// # Errors
     ///
-    /// What the linker wrote is part of its error, such as the names that are defined nowhere.
+    /// [`Error::Link`] contains the linker's log, such as the undefined symbols.
     #[doc(alias = "nvJitLinkComplete")]
     pub fn complete(self) -> Result<LinkedProgram> {
         // SAFETY: the link is live.
@@ -173,7 +173,7 @@ impl Linker {
         self.library.api()
     }
 
-    /// Adds what the linker wrote to the error of a call.
+    /// Adds the linker's log to the error of a call.
     fn explain(&self, error: Error, subject: String) -> Error {
         match error {
             Error::Call(call) => {
@@ -184,7 +184,7 @@ impl Linker {
         }
     }
 
-    /// What was written about errors, and the rest too: some versions tell names that are defined nowhere there.
+    /// Returns the error log and the information log: some versions report undefined symbols in the latter.
     fn logs(&self) -> String {
         let logs = [self.error_log(), self.info_log()].map(Result::unwrap_or_default);
         logs.iter().map(|log| log.trim()).filter(|log| !log.is_empty()).collect::<Vec<_>>().join("\n")
@@ -192,20 +192,20 @@ impl Linker {
 
     fn error_log(&self) -> Result<String> {
         let mut size = 0;
-        // SAFETY: the link is live, and `size` is a valid place for the answer.
+        // SAFETY: the link is live, and `size` is valid for writes.
         unsafe { call!(self.api(), nvJitLinkGetErrorLogSize(self.raw, &raw mut size)) }?;
         text(size, |buffer| {
-            // SAFETY: the link is live, and `buffer` has the room that nvJitLink asked for.
+            // SAFETY: the link is live, and `buffer` has the size that nvJitLink reported.
             unsafe { call!(self.api(), nvJitLinkGetErrorLog(self.raw, buffer)) }
         })
     }
 
     fn info_log(&self) -> Result<String> {
         let mut size = 0;
-        // SAFETY: the link is live, and `size` is a valid place for the answer.
+        // SAFETY: the link is live, and `size` is valid for writes.
         unsafe { call!(self.api(), nvJitLinkGetInfoLogSize(self.raw, &raw mut size)) }?;
         text(size, |buffer| {
-            // SAFETY: the link is live, and `buffer` has the room that nvJitLink asked for.
+            // SAFETY: the link is live, and `buffer` has the size that nvJitLink reported.
             unsafe { call!(self.api(), nvJitLinkGetInfoLog(self.raw, buffer)) }
         })
     }
@@ -220,7 +220,7 @@ impl fmt::Debug for Linker {
 impl Drop for Linker {
     fn drop(&mut self) {
         if let (Some(function), false) = (self.api().nvJitLinkDestroy, self.raw.is_null()) {
-            // SAFETY: the link is live, we own it, and this is the last use of it. There is nobody to tell of a failure.
+            // SAFETY: the link is live, owned by `self`, and not used afterwards. A failure cannot be reported from `drop`.
             unsafe { function(&raw mut self.raw) };
         }
     }

@@ -43,7 +43,7 @@ static NVRTC: LibraryDescription = LibraryDescription {
     check,
 };
 
-/// NVIDIA's compiler, loaded. Clones are cheap and stand for the same library, which stays loaded until the process ends. Any
+/// NVIDIA's run-time compiler, loaded. Clones are cheap and share the library, which stays loaded until the process ends. Any
 /// thread may compile.
 #[derive(Clone)]
 pub struct Nvrtc {
@@ -53,14 +53,14 @@ pub struct Nvrtc {
     cache: Option<DiskCache>,
 }
 
-/// Read while something is compiled, written while the memory for precompiled headers is replaced: a process has one.
+/// Locked for reading during compilations, and for writing while the heap for precompiled headers, one per process, is replaced.
 static PRECOMPILED_HEADERS: RwLock<()> = RwLock::new(());
 
 impl Nvrtc {
-    /// Loads the NVRTC of this machine; later calls give the same.
+    /// Loads the NVRTC of this machine. Later calls return the same library.
     ///
     /// If the environment variable `CURIUM_NVRTC_PATH` names a file, or a folder that holds one, nothing else is tried. Otherwise
-    /// the system's loader is asked for each name, the newest version first, and then these folders are searched:
+    /// the system's loader searches for each name, the newest version first, and then these folders are searched:
     ///
     /// - the `lib64` and `lib` folders of `CUDA_HOME`, `CUDA_PATH` and `CONDA_PREFIX`,
     /// - the packages `nvidia-cuda-nvrtc`, `-cu12` and `-cu11` in the active Python environments: those of `VIRTUAL_ENV`,
@@ -72,7 +72,7 @@ impl Nvrtc {
     ///
     /// # Errors
     ///
-    /// [`Error::Load`] lists the paths tried. A failure is not remembered: the next call tries again.
+    /// [`Error::Load`] lists the paths tried. The next call tries again.
     pub fn load() -> Result<Self> {
         static LOADED: OnceLock<Nvrtc> = OnceLock::new();
         if let Some(nvrtc) = LOADED.get() {
@@ -89,12 +89,12 @@ impl Nvrtc {
     ///
     /// # Safety
     ///
-    /// The library at `path`, if it exports the names of NVRTC's functions, is NVRTC: its initialisers may run in this process, and
+    /// If the library at `path` exports the names of NVRTC's functions, it is NVRTC: its initializers may run in this process, and
     /// its functions have the signatures and the meaning that NVRTC gives to their names.
     ///
     /// # Errors
     ///
-    /// [`Error::Load`] says why the library did not serve.
+    /// [`Error::Load`] has the reason for the rejection.
     pub unsafe fn load_from(path: impl AsRef<Path>) -> Result<Self> {
         // SAFETY: the caller upholds the same conditions.
         let library = unsafe { NVRTC.load_from(path.as_ref()) }.map_err(Box::new)?;
@@ -102,11 +102,11 @@ impl Nvrtc {
         unsafe { Self::from_library(&library) }
     }
 
-    /// The same compiler, which looks into `cache` before it compiles, and keeps there what it compiled.
+    /// Returns the same compiler with a disk cache, which it reads before and writes after each compilation.
     ///
-    /// A program is found again if source, headers, options, name expressions, this build of NVRTC and the files that the source may
-    /// include are the same. One whose files cannot be told, since an `#include` is computed, is compiled each time, and so is one whose
-    /// options make the compiler use other files: precompiled headers, times, NVRTC's own headers. That the cache fails is no error.
+    /// An entry is used if source, headers, options, name expressions, this build of NVRTC and the files that the source may
+    /// include are the same. A program is compiled each time if an `#include` is computed, or if its options
+    /// use other files (precompiled headers, times, NVRTC's own headers). Failures of the cache are not errors.
     ///
     /// ```no_run
     /// use curium_driver::DiskCache;
@@ -123,26 +123,26 @@ impl Nvrtc {
         self
     }
 
-    /// The CUDA version that this NVRTC is of.
+    /// Returns the CUDA version of this NVRTC.
     #[doc(alias = "nvrtcVersion")]
     #[must_use]
     pub fn version(&self) -> CudaVersion {
         self.version
     }
 
-    /// The compute capabilities that this NVRTC compiles for, the oldest first.
+    /// Returns the compute capabilities that this NVRTC compiles for, the oldest first.
     ///
     /// # Errors
     ///
-    /// Whatever NVRTC returns.
+    /// Returns the error of NVRTC.
     #[doc(alias = "nvrtcGetSupportedArchs")]
     pub fn supported_architectures(&self) -> Result<Vec<ComputeCapability>> {
         let mut count = 0;
-        // SAFETY: `count` is a valid place for the answer.
+        // SAFETY: `count` is valid for writes.
         unsafe { call!(&self.api, nvrtcGetNumSupportedArchs(&raw mut count)) }?;
         let mut numbers = vec![0; usize::try_from(count).unwrap_or_default()];
         let numbers_at = numbers.as_mut_ptr();
-        // SAFETY: `numbers` has room for as many as NVRTC has.
+        // SAFETY: `numbers` has the length that NVRTC reported.
         unsafe { call!(&self.api, nvrtcGetSupportedArchs(numbers_at)) }?;
         let numbers = numbers.into_iter().filter_map(|number| u32::try_from(number).ok());
         let mut capabilities: Vec<_> =
@@ -151,7 +151,7 @@ impl Nvrtc {
         Ok(capabilities)
     }
 
-    /// The newest architecture that this NVRTC compiles for and that `device` runs: the device's own, or an older one if the device
+    /// Returns the newest architecture that this NVRTC compiles for and `device` runs: the device's own, or an older one if the device
     /// is newer than this NVRTC.
     ///
     /// # Errors
@@ -175,24 +175,24 @@ impl Nvrtc {
         }
     }
 
-    /// Compiles a program, whether a cache has it or not.
+    /// Compiles a program without a look-up in the cache.
     pub(crate) fn compile_anew(&self, program: &Program, options: &CompileOptions) -> Result<CompiledProgram> {
         let _reading = PRECOMPILED_HEADERS.read().unwrap_or_else(PoisonError::into_inner);
         Unit::new(&self.api, program)?.compile(options)
     }
 
-    /// Compiles a program, unless `is_cancelled` says yes before it is done. The question is asked now and then, on any thread; it
-    /// must not call NVRTC. No cache is asked.
+    /// Compiles a program unless `is_cancelled` returns `true` before the end. NVRTC calls it repeatedly, on any thread; it
+    /// must not call NVRTC. The cache is not used.
     ///
-    /// Needs NVRTC of CUDA 12.8.
+    /// Requires NVRTC of CUDA 12.8.
     ///
     /// # Errors
     ///
-    /// [`Error::Cancelled`] if it was cancelled, else as for [`Nvrtc::compile`].
+    /// [`Error::Cancelled`] if it was cancelled, and the errors of [`Nvrtc::compile`].
     ///
     /// # Panics
     ///
-    /// With what `is_cancelled` panics, once the compilation has ended.
+    /// Resumes a panic of `is_cancelled` after the compilation has ended.
     #[doc(alias = "nvrtcSetFlowCallback")]
     pub fn compile_unless(
         &self,
@@ -204,37 +204,37 @@ impl Nvrtc {
         Unit::new(&self.api, program)?.compile_unless(options, &Cancellation::new(is_cancelled))
     }
 
-    /// How much memory this process has for precompiled headers, in bytes.
+    /// Returns the size of the process-wide heap for precompiled headers in bytes.
     ///
-    /// Needs NVRTC of CUDA 12.8.
+    /// Requires NVRTC of CUDA 12.8.
     ///
     /// # Errors
     ///
-    /// Whatever NVRTC returns.
+    /// Returns the error of NVRTC.
     #[doc(alias = "nvrtcGetPCHHeapSize")]
     pub fn precompiled_header_heap(&self) -> Result<usize> {
         let mut size = 0;
-        // SAFETY: `size` is a valid place for the answer.
+        // SAFETY: `size` is valid for writes.
         unsafe { call!(&self.api, nvrtcGetPCHHeapSize(&raw mut size)) }?;
         Ok(size)
     }
 
-    /// Sets how much memory this process has for precompiled headers, in bytes, which NVRTC may round up. Those that there are
-    /// are forgotten. Waits for compilations on other threads.
+    /// Sets the size of the process-wide heap for precompiled headers in bytes, which NVRTC may round up. Existing precompiled headers
+    /// are discarded. Waits for compilations on other threads.
     ///
-    /// Needs NVRTC of CUDA 12.8.
+    /// Requires NVRTC of CUDA 12.8.
     ///
     /// # Errors
     ///
-    /// Whatever NVRTC returns.
+    /// Returns the error of NVRTC.
     #[doc(alias = "nvrtcSetPCHHeapSize")]
     pub fn set_precompiled_header_heap(&self, bytes: usize) -> Result<()> {
         let _replacing = PRECOMPILED_HEADERS.write().unwrap_or_else(PoisonError::into_inner);
-        // SAFETY: the function takes any size, and nothing is compiled meanwhile.
+        // SAFETY: the function accepts every size, and the lock excludes compilations.
         unsafe { call!(&self.api, nvrtcSetPCHHeapSize(bytes)) }
     }
 
-    /// The number of this build, which tells releases of one version apart; 0 if the compiler does not tell.
+    /// Returns the build number, which distinguishes releases of one version; 0 if it is unknown.
     pub(crate) fn build(&self) -> u32 {
         *self.build.get_or_init(|| {
             let program = Program::new("build", "__device__ int build_is = __CUDACC_VER_BUILD__;");
@@ -269,13 +269,13 @@ impl fmt::Debug for Nvrtc {
     }
 }
 
-/// The 93 of `.u32 build_is = 93;` in PTX.
+/// Returns the value of the variable in PTX: 93 for `.u32 build_is = 93;`.
 fn initial_value(ptx: &str) -> Option<u32> {
     let (_, behind) = ptx.split_once("build_is = ")?;
     behind.split_once(';')?.0.trim().parse().ok()
 }
 
-/// The newest of `supported`, which go from old to new, that `device` runs.
+/// Returns the newest of the ascending `supported` that `device` runs.
 fn newest_for(supported: &[ComputeCapability], device: ComputeCapability) -> Result<Architecture> {
     match supported.iter().rfind(|capability| **capability <= device) {
         Some(capability) => Ok(Architecture::from(*capability)),

@@ -1,6 +1,7 @@
-//! How a program is compiled.
+//! Options of compilations.
 
 mod code;
+mod cuda_headers;
 mod diagnostics;
 mod language;
 mod precompiled;
@@ -10,10 +11,10 @@ pub use self::diagnostics::WarningKind;
 pub use self::language::LanguageStandard;
 use crate::Architecture;
 
-/// How a program is compiled. The default is NVRTC's own: PTX for the oldest architecture that it knows.
+/// Options of a compilation. The default is NVRTC's: PTX for the oldest architecture that it supports.
 ///
-/// An option that is set twice has its last value; those that say "one more" or "too" add up. An NVRTC that is too old for an option
-/// says so when it compiles: its error names the option.
+/// The last value of an option counts, except that folders, macros and similar lists accumulate. If NVRTC is too old for an option,
+/// the error of the compilation names the option.
 ///
 /// ```
 /// use curium_nvrtc::{Architecture, CompileOptions, LanguageStandard};
@@ -61,7 +62,7 @@ impl CompileOptions {
         self
     }
 
-    /// Whether an architecture was set, by type or as it is.
+    /// Returns `true` if an architecture is set, by type or as a plain option.
     pub(crate) fn has_architecture(&self) -> bool {
         let is_architecture = |name: &str| name.starts_with("--gpu-architecture") || name.starts_with("-arch");
         self.arguments.iter().any(|argument| is_architecture(&argument.name))

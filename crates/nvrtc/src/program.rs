@@ -4,7 +4,7 @@ use std::path::Path;
 
 use crate::{Error, Result};
 
-/// CUDA C++ that can be compiled: a source, the headers that it includes, and the names that are asked for.
+/// A CUDA C++ program: a source, the headers that it includes, and name expressions.
 ///
 /// ```
 /// use curium_nvrtc::Program;
@@ -60,7 +60,7 @@ impl Program {
         self
     }
 
-    /// What diagnostics call the source.
+    /// Returns the name of the source in diagnostics.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
@@ -78,5 +78,19 @@ impl Program {
             return Some(&self.source);
         }
         self.headers.iter().find(|(name, _)| name == file).map(|(_, text)| text.as_str())
+    }
+}
+
+impl From<&str> for Program {
+    /// A program of one source, which diagnostics call `source.cu`.
+    fn from(source: &str) -> Self {
+        Self::new("source.cu", source)
+    }
+}
+
+impl From<String> for Program {
+    /// A program of one source, which diagnostics call `source.cu`.
+    fn from(source: String) -> Self {
+        Self::new("source.cu", source)
     }
 }

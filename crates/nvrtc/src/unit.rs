@@ -1,4 +1,4 @@
-//! A program while NVRTC compiles it.
+//! A compilation in progress.
 
 use std::any::Any;
 use std::ffi::{CStr, c_char, c_int, c_void};
@@ -20,22 +20,22 @@ pub(crate) struct Unit<'a> {
     program: &'a Program,
 }
 
-/// Asks whether to stop. It is asked on threads of NVRTC's.
+/// Returns `true` to cancel. NVRTC calls it on its own threads.
 pub(crate) struct Cancellation<'a> {
     is_cancelled: &'a (dyn Fn() -> bool + Sync),
     answer: Mutex<Answer>,
 }
 
-/// What was answered last.
+/// The last answer.
 #[derive(Default)]
 struct Answer {
-    /// NVRTC wants no other answer after the first yes.
+    /// `true` once the compilation is cancelled: NVRTC requires the same answer from then on.
     is_yes: bool,
     panic: Option<Box<dyn Any + Send>>,
 }
 
 impl<'a> Unit<'a> {
-    /// Hands a program to NVRTC, which copies its texts.
+    /// Passes a program to NVRTC, which copies its texts.
     pub(crate) fn new(api: &'a Api, program: &'a Program) -> Result<Self> {
         let source = c_text(&program.source, || format!("the source of `{}`", program.name))?;
         let name = c_text(&program.name, || "the name of the source".to_owned())?;
@@ -43,18 +43,18 @@ impl<'a> Unit<'a> {
         let texts = Texts::new(program.headers.iter().map(|(_, text)| text), "a header")?;
         let (source, name, count) = (source.as_ptr(), name.as_ptr(), names.count::<c_int>());
         let (names, texts, mut raw) = (names.as_ptr(), texts.as_ptr(), ptr::null_mut());
-        // SAFETY: `raw` is a valid place for the answer, and both arrays have `count` texts that end in NUL and are alive here.
+        // SAFETY: `raw` is valid for writes, and both arrays have `count` live, NUL-terminated strings.
         unsafe { call!(api, nvrtcCreateProgram(&raw mut raw, source, name, count, texts, names)) }?;
         let unit = Self { raw, api, program };
         program.expressions.iter().try_for_each(|expression| unit.add_expression(expression))?;
         Ok(unit)
     }
 
-    /// Compiles the program, and reads everything that NVRTC made.
+    /// Compiles the program and reads all outputs of NVRTC.
     pub(crate) fn compile(&self, options: &CompileOptions) -> Result<CompiledProgram> {
         let arguments = Texts::new(options.to_arguments().iter(), "an option")?;
         let (count, pointers) = (arguments.count::<c_int>(), arguments.as_ptr());
-        // SAFETY: the program is live, and `pointers` is an array of `count` texts that end in NUL and are alive here.
+        // SAFETY: the program is live, and `pointers` has `count` live, NUL-terminated strings.
         let result = unsafe { call!(self.api, nvrtcCompileProgram(self.raw, count, pointers)) };
         let log = self.log()?;
         let diagnostics = diagnostic::parse(&log, self.program);
@@ -65,7 +65,7 @@ impl<'a> Unit<'a> {
         }
     }
 
-    /// As [`Unit::compile`], until `cancellation` says stop.
+    /// Compiles the program like [`Unit::compile`] unless it is cancelled.
     pub(crate) fn compile_unless(
         &self,
         options: &CompileOptions,
@@ -85,7 +85,7 @@ impl<'a> Unit<'a> {
 
     fn add_expression(&self, expression: &str) -> Result<()> {
         let text = c_text(expression, || format!("the name expression {expression:?}"))?;
-        // SAFETY: the program is live and not compiled yet, and the text, which NVRTC copies, ends in NUL.
+        // SAFETY: the program is live and not compiled yet, and the string is NUL-terminated. NVRTC copies it.
         unsafe { call!(self.api, nvrtcAddNameExpression(self.raw, text.as_ptr())) }
     }
 
@@ -111,13 +111,13 @@ impl<'a> Unit<'a> {
         Ok(compiled)
     }
 
-    /// What the program is called in the image.
+    /// Returns the lowered (mangled) name of a name expression.
     fn lowered_name(&self, expression: &str) -> Result<String> {
         let text = c_text(expression, || format!("the name expression {expression:?}"))?;
         let mut lowered = ptr::null();
-        // SAFETY: the program is live and compiled, the text ends in NUL, and `lowered` is a valid place for the answer.
+        // SAFETY: the program is live and compiled, the string is NUL-terminated, and `lowered` is valid for writes.
         unsafe { call!(self.api, nvrtcGetLoweredName(self.raw, text.as_ptr(), &raw mut lowered)) }?;
-        // SAFETY: NVRTC answers with a text that ends in NUL and lives as long as the program; it is copied at once.
+        // SAFETY: NVRTC returns a NUL-terminated string that lives as long as the program.
         let lowered = unsafe { CStr::from_ptr(lowered) };
         Ok(lowered.to_string_lossy().into_owned())
     }
@@ -131,7 +131,7 @@ impl<'a> Unit<'a> {
             nvrtcResult::NVRTC_ERROR_NO_PCH_CREATE_ATTEMPTED => Ok(PrecompiledHeader::NotTried),
             nvrtcResult::NVRTC_ERROR_PCH_CREATE_HEAP_EXHAUSTED => {
                 let mut needed = 0;
-                // SAFETY: the program is live, and `needed` is a valid place for the answer.
+                // SAFETY: the program is live, and `needed` is valid for writes.
                 unsafe { call!(self.api, nvrtcGetPCHHeapSizeRequired(self.raw, &raw mut needed)) }?;
                 Ok(PrecompiledHeader::HeapExhausted { needed })
             }
@@ -141,24 +141,24 @@ impl<'a> Unit<'a> {
 
     fn log(&self) -> Result<String> {
         let mut size = 0;
-        // SAFETY: the program is live, and `size` is a valid place for the answer.
+        // SAFETY: the program is live, and `size` is valid for writes.
         unsafe { call!(self.api, nvrtcGetProgramLogSize(self.raw, &raw mut size)) }?;
         text(size, |buffer| {
-            // SAFETY: the program is live, and `buffer` has the room that NVRTC asked for.
+            // SAFETY: the program is live, and `buffer` has the size that NVRTC reported.
             unsafe { call!(self.api, nvrtcGetProgramLog(self.raw, buffer)) }
         })
     }
 
-    /// The PTX; none if there is nothing but its NUL.
+    /// Returns the PTX, or `None` if it is empty.
     fn ptx(&self) -> Result<Option<String>> {
         let mut size = 0;
-        // SAFETY: the program is live, and `size` is a valid place for the answer.
+        // SAFETY: the program is live, and `size` is valid for writes.
         unsafe { call!(self.api, nvrtcGetPTXSize(self.raw, &raw mut size)) }?;
         if size <= 1 {
             return Ok(None);
         }
         let ptx = text(size, |buffer| {
-            // SAFETY: the program is live, and `buffer` has the room that NVRTC asked for.
+            // SAFETY: the program is live, and `buffer` has the size that NVRTC reported.
             unsafe { call!(self.api, nvrtcGetPTX(self.raw, buffer)) }
         })?;
         Ok(Some(ptx))
@@ -173,7 +173,7 @@ impl<'a> Unit<'a> {
     }
 }
 
-/// The functions that read one kind of output: its size, and then its bytes. There is none if NVRTC is too old to know it.
+/// The functions that return the size and the bytes of one kind of output. `None` if NVRTC is too old.
 macro_rules! output {
     ($name:ident, $size:ident, $get:ident $(, $old_size:ident, $old_get:ident)?) => {
         impl Unit<'_> {
@@ -190,7 +190,7 @@ macro_rules! output {
 }
 
 output!(cubin, nvrtcGetCUBINSize, nvrtcGetCUBIN);
-// Before CUDA 12.0 link-time optimisation had another name.
+// Before CUDA 12.0, the functions for LTO IR had other names.
 output!(lto_ir, nvrtcGetLTOIRSize, nvrtcGetLTOIR, nvrtcGetNVVMSize, nvrtcGetNVVM);
 output!(optix_ir, nvrtcGetOptiXIRSize, nvrtcGetOptiXIR);
 output!(tile_ir, nvrtcGetTileIRSize, nvrtcGetTileIR);
@@ -203,14 +203,14 @@ impl Unit<'_> {
         get: unsafe extern "C" fn(nvrtcProgram, *mut c_char) -> nvrtcResult,
     ) -> Result<Option<Vec<u8>>> {
         let mut size = 0;
-        // SAFETY: the program is live, and `size` is a valid place for the answer.
+        // SAFETY: the program is live, and `size` is valid for writes.
         let status = unsafe { size_of(self.raw, &raw mut size) };
         self.api.check(function, status)?;
         if size == 0 {
             return Ok(None);
         }
         let output = bytes(size, |buffer| {
-            // SAFETY: the program is live, and `buffer` has the room that NVRTC asked for.
+            // SAFETY: the program is live, and `buffer` has the size that NVRTC reported.
             let status = unsafe { get(self.raw, buffer) };
             self.api.check(function, status)
         })?;
@@ -229,7 +229,7 @@ impl<'a> Cancellation<'a> {
         Self { is_cancelled, answer: Mutex::default() }
     }
 
-    /// Whether to stop. A panic of the question is a yes, and is kept.
+    /// Returns `true` to cancel. A panic of the callback cancels, too, and is resumed later.
     fn ask(&self) -> bool {
         let mut answer = self.answer.lock().unwrap_or_else(PoisonError::into_inner);
         if !answer.is_yes {
@@ -241,7 +241,7 @@ impl<'a> Cancellation<'a> {
     }
 }
 
-/// What NVRTC calls while it compiles; 1 means stop.
+/// The callback of NVRTC; 1 cancels the compilation.
 ///
 /// # Safety
 ///

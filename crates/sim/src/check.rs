@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use curium_sys::FromProvider;
 
 use crate::config::Config;
+use crate::exec::Severity;
 use crate::simulator::Simulator;
 use crate::summary::Summary;
 
@@ -76,14 +77,16 @@ fn settled(simulator: &Simulator) -> Summary {
     simulator.summary()
 }
 
-/// Returns a line for each report and for each leak.
+/// Returns a line for each error, or else for each leak: after an error the context is lost, and its objects cannot be destroyed.
 fn failures(summary: &Summary) -> String {
     let mut text = String::new();
-    for fault in &summary.kernel_faults {
-        write!(text, "\n  {fault}").unwrap_or_default();
+    for report in summary.reports.iter().filter(|report| report.severity() == Severity::Error) {
+        write!(text, "\n  {report}").unwrap_or_default();
     }
-    for object in &summary.live_objects {
-        write!(text, "\n  leak: {object}").unwrap_or_default();
+    if text.is_empty() {
+        for object in &summary.live_objects {
+            write!(text, "\n  leak: {object}").unwrap_or_default();
+        }
     }
     text
 }

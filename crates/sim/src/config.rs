@@ -56,10 +56,10 @@ pub struct Config {
     pub backtraces: bool,
 }
 
-/// What happens when a kernel does what it must not: an access outside of its memory, a misaligned one, a trap, a failed assertion, and
-/// what is looked for on request.
+/// The consequence of a [`Report`](crate::Report) of [`Severity::Error`](crate::Severity::Error): an access out of bounds or misaligned, a
+/// trap, a failed assertion, and what is checked on request.
 ///
-/// In any case [`Simulator::kernel_faults`](crate::Simulator::kernel_faults) tells the places; it keeps a thousand of them.
+/// In any case [`Simulator::reports`](crate::Simulator::reports) returns the reports; it keeps a thousand of them.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 #[non_exhaustive]
 pub enum Checks {
@@ -169,15 +169,18 @@ impl Config {
         self
     }
 
-    /// With launches and copies that fail with `CUDA_ERROR_LAUNCH_FAILED` at a race, whatever the order in which things happened to run:
+    /// Fails launches and copies with `CUDA_ERROR_LAUNCH_FAILED` at a race, in whatever order the two accesses happened to run:
     ///
-    /// - two threads of a block access the same shared memory, one of them writes, and no barrier lies between;
-    /// - two launches, copies or fills access the same memory, one of them writes, and no stream, event, edge of a graph or wait of the
-    ///   host orders them;
+    /// - two threads of a block access the same shared memory, one of them writes, and no barrier orders them;
+    /// - two warps of a launch access the same device memory, one of them writes, and neither a barrier of their block nor a fence orders
+    ///   them;
+    /// - two launches, copies or fills access the same memory, one of them writes, and no stream, event, graph edge or wait of the host
+    ///   orders them;
     /// - the host changes pinned or managed memory while a copy that uses it is queued.
     ///
-    /// [`Simulator::kernel_faults`](crate::Simulator::kernel_faults) names both sides. What may be in order is not reported, so a race
-    /// beside a fence, a host function or a value that a stream waits for may stay unseen.
+    /// Threads of a launch that race by storing the same value are reported as a [`Warning`](crate::Severity::Warning), and the launch
+    /// succeeds. [`Simulator::reports`](crate::Simulator::reports) names both sides. Accesses that may be ordered are not reported, so a
+    /// race beside a fence, a host function or a value that a stream waits for may stay unreported.
     #[must_use]
     pub const fn with_race_checks(mut self, race_checks: bool) -> Self {
         self.race_checks = race_checks;
@@ -186,7 +189,7 @@ impl Config {
 
     /// Stops kernels that use a byte of device, shared or local memory that nobody wrote since the memory was allocated or the block
     /// began: in an address, a branch, an atomic or a store to device memory. A value that is loaded and discarded is no error. The
-    /// launch then fails with `CUDA_ERROR_LAUNCH_FAILED`, and [`Simulator::kernel_faults`](crate::Simulator::kernel_faults) names
+    /// launch then fails with `CUDA_ERROR_LAUNCH_FAILED`, and [`Simulator::reports`](crate::Simulator::reports) names
     /// the thread, the address, the allocation and the load.
     ///
     /// Copies between allocations pass on which bytes were written. Copies to the host are not looked at. Pinned, managed, registered and

@@ -238,7 +238,7 @@ impl Driver {
             calls: called.filter(|(_, calls)| *calls > 0).collect(),
             unsupported: self.unsupported_calls(),
             failures: self.log.failures(),
-            kernel_faults: self.kernel_faults(),
+            reports: self.reports(),
             live: self.live_handles(),
             live_objects: self.live_objects(),
         }
@@ -264,8 +264,8 @@ impl Driver {
         self.faults.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn kernel_faults(&self) -> Vec<exec::Fault> {
-        self.lock().kernel_faults.clone()
+    pub(crate) fn reports(&self) -> Vec<exec::Report> {
+        self.lock().reports.clone()
     }
 
     pub(crate) fn reset_errors(&self) {

@@ -23,8 +23,10 @@ use crate::schedule::Random;
 /// let all = Fault::on(Function::cuInit).always().returns(CUresult::CUDA_ERROR_NO_DEVICE);
 /// let some = Fault::on(Function::cuMemAllocAsync).always().with_probability(0.1, 7);
 /// let late = Fault::on(Function::cuLaunchKernel).always().delays(Duration::from_millis(2));
+/// let none = Fault::on(Function::cuEventCreate).creates_nothing();
 /// let lost = Fault::on(Function::cuStreamSynchronize).call(3).loses_devices();
 /// assert_eq!("cuMemAlloc_v2@2=OUT_OF_MEMORY".parse(), Ok(second));
+/// assert_eq!("cuEventCreate@1=null".parse(), Ok(none));
 /// # let _ = (all, some, late, lost);
 /// ```
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -103,6 +105,11 @@ impl Fault {
     pub const fn returns(mut self, result: CUresult) -> Self {
         self.effect = Effect::Return(result);
         self
+    }
+
+    /// The call does nothing and returns success, so that a handle that it should create stays null, as the caller initialized it.
+    pub const fn creates_nothing(self) -> Self {
+        self.returns(CUresult::CUDA_SUCCESS)
     }
 
     /// The call does not fail: it comes this much later.

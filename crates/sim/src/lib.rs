@@ -1,48 +1,52 @@
 //! The CUDA driver on the CPU: the same ABI, real kernels, faults on request.
 //!
-//! A [`Simulator`] is a CUDA driver that needs no GPU. [`Simulator::api`] is its table of functions, the same that a loaded
-//! `libcuda` gives, so that everything built on `curium-sys` runs on it: contexts, asynchronous streams, events, memory and
-//! modules behave as on hardware, down to the codes of errors.
+//! A [`Simulator`] is a CUDA driver that needs no GPU. Everything built on `curium-sys` runs on it: contexts, asynchronous streams,
+//! events, memory and modules behave as on hardware, down to the error codes.
 //!
-//! It is a driver and not a mock: work is queued and runs later on other threads, in an order between independent streams
-//! that the seed decides, so that a missing synchronisation shows; fresh device memory holds a pattern and not zeros; host
-//! code cannot touch device memory; sizes are checked to the byte.
+//! It is a driver and not a mock. Work is queued and runs later on other threads. The seed decides the order of independent streams, so
+//! that a missing synchronization shows. Fresh device memory holds a pattern and not zeros. Host code cannot access device memory. Sizes
+//! are checked to the byte.
 //!
-//! What a kernel must not do is reported with its place ([`Simulator::kernel_faults`], [`Checks`]): accesses out of bounds, to freed memory
-//! or misaligned, always; races ([`Config::with_race_checks`]) and reads of memory that nobody wrote ([`Config::with_unwritten_checks`]) on
-//! request, because they take time. What a program does not destroy is counted ([`Simulator::live_handles`]) and named with the call
-//! that made it ([`Simulator::live_objects`]), and with the caller's stack if that is kept ([`Config::with_backtraces`]).
+//! [`test()`] runs a closure on a fresh simulator with all checks on, and fails on leaks and on everything that the simulator reports:
+//!
+//! ```
+//! use curium_driver::Device;
+//!
+//! curium_sim::test(|device: Device| {
+//!     let stream = device.primary_context()?.stream()?;
+//!     stream.synchronize()
+//! })?;
+//! # Ok::<(), curium_driver::Error>(())
+//! ```
+//!
+//! [`Simulator::new`] creates a simulator without a test around it. [`Simulator::driver`] initializes it for `curium-driver`, and
+//! [`Simulator::api`] returns its table of functions.
 //!
 //! It is honest: its devices are named as simulated, and a function that it does not implement returns
 //! `CUDA_ERROR_NOT_SUPPORTED` and is counted ([`Simulator::unsupported_calls`]).
 //!
-//! ```
-//! use curium_sim::{Config, Simulator};
-//! use curium_sys::CUresult;
-//!
-//! let simulator = Simulator::new(Config::new())?;
-//! let api = simulator.api();
-//! let init = api.cuInit.expect("every driver has `cuInit`");
-//! // SAFETY: 0 is the argument that `cuInit` wants.
-//! assert_eq!(unsafe { init(0) }, CUresult::CUDA_SUCCESS);
-//! # Ok::<(), curium_sim::Error>(())
-//! ```
-//!
 //! # Checks
 //!
-//! What a kernel must not do is found where it does it, with kernel, block, thread, PTX line, address, and the allocation that it is in or
-//! near. [`Checks`] says what happens then.
+//! A [`Report`] names the kernel, the block, the thread, the line of the PTX, the address, and the allocation at or near it. Reports are
+//! kept ([`Simulator::reports`]) and written to stderr. A report of [`Severity::Error`] also fails the launch, unless [`Checks`] says
+//! otherwise; one of [`Severity::Warning`] never does. Checks that take time are off by default, but on in [`test()`].
 //!
-//! | check | on | not seen |
+//! | check | on | not found |
 //! |---|---|---|
-//! | accesses out of bounds, to freed memory, misaligned | always | an access that leaves one allocation and lands in another |
-//! | reads of memory that nobody wrote | [`Config::with_unwritten_checks`] | memory that the host or another process may write |
-//! | races for shared memory, between warps and within one | [`Config::with_race_checks`] | what matrix instructions access; what lies beside fences and atomics |
-//! | races between streams: launches, copies, fills, nodes of graphs | [`Config::with_race_checks`] | what textures, surfaces, matrix instructions and asynchronous copies of kernels access; memory under two addresses; other processes; what lies behind a fence, a volatile access, a host function or a value that a stream waits for |
+//! | accesses out of bounds, to freed memory, or misaligned | always | an access that leaves one allocation and lands in another |
+//! | reads of uninitialized memory | [`Config::with_unwritten_checks`] | memory that the host or another process may write |
+//! | races of a block's threads for shared memory | [`Config::with_race_checks`] | accesses of matrix instructions; accesses beside fences and atomics |
+//! | races of a launch's warps and blocks for device memory | [`Config::with_race_checks`] | atomics; accesses of matrix instructions, textures, surfaces and asynchronous copies; accesses on two sides of any fence or of a volatile or ordered access; more than 16 MiB of a launch |
+//! | races between streams: launches, copies, fills, graph nodes | [`Config::with_race_checks`] | accesses of matrix instructions, textures, surfaces and asynchronous copies; memory under two addresses; other processes; accesses after a fence, a volatile access, a host function or a value that a stream waits for |
 //! | graphs that are instantiated or launched with an unloaded kernel, a destroyed event or freed memory | always | memory of kernels; memory in bodies of conditional nodes |
-//! | the host changes memory while a copy that uses it is queued | [`Config::with_race_checks`] | what the host only reads, what kernels use, and changes after other work has run |
+//! | changes by the host of memory that a queued copy uses | [`Config::with_race_checks`] | reads by the host; memory of kernels; changes after other work has run |
 //!
-//! All threads of the host count as one: what one of them has waited for, the others know.
+//! Threads that race by storing the same value are a [`Severity::Warning`]. All other reports are a [`Severity::Error`].
+//!
+//! All threads of the host count as one: if one of them has waited for work, the others are ordered after it too.
+//!
+//! Objects that a program does not destroy are counted ([`Simulator::live_handles`]) and listed with the call that created each
+//! ([`Simulator::live_objects`]), and with the caller's stack on request ([`Config::with_backtraces`]).
 //!
 //! # Features
 //!
@@ -54,10 +58,11 @@ mod argument;
 #[cfg(feature = "export")]
 mod call_trace;
 mod check;
+mod check_ptx;
 mod config;
 mod driver;
 mod entry;
-pub mod exec;
+mod exec;
 #[cfg(feature = "export")]
 mod export;
 mod fault;
@@ -66,7 +71,7 @@ mod live;
 mod memory;
 mod origin;
 mod per_thread;
-pub mod ptx;
+mod ptx;
 mod race;
 mod schedule;
 mod simulator;
@@ -74,7 +79,9 @@ mod slot;
 mod summary;
 
 pub use self::check::{test, test_with};
+pub use self::check_ptx::{PtxError, check_ptx};
 pub use self::config::{Checks, Config, DeviceModel, EnvironmentError};
+pub use self::exec::{Access, Area, NearbyAllocation, Report, ReportKind, Severity, Stale, StreamRace};
 pub use self::fault::{Fault, FaultPlan, FaultSyntaxError};
 pub use self::live::{LiveHandles, LiveObject};
 pub use self::simulator::{Error, Simulator};

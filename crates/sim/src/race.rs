@@ -23,7 +23,7 @@ use self::order::Order;
 use self::watch::Watch;
 pub(crate) use self::watch::{LaunchWatch, Marked};
 pub(crate) use crate::exec::Use;
-use crate::exec::{Access, Conflict, Fault, FaultKind, StreamRace};
+use crate::exec::{Access, Conflict, Report, ReportKind, StreamRace};
 use crate::schedule::{Place, Ticket};
 
 /// Everything that finding races takes.
@@ -54,7 +54,7 @@ struct Current {
     /// What accesses memory now, and what it is called.
     accessor: Option<(&'static str, Accessor)>,
     /// The first thing that a copy or a fill did wrong.
-    found: Option<(FaultKind, Access)>,
+    found: Option<Report>,
 }
 
 thread_local! {
@@ -81,11 +81,10 @@ impl Races {
     }
 
     /// Ends what [`Races::enter`] began, and returns what a copy or a fill did wrong.
-    pub(crate) fn leave() -> Option<Fault> {
+    pub(crate) fn leave() -> Option<Report> {
         let current = CURRENT.take()?;
         current.races.running.fetch_sub(1, Ordering::AcqRel);
-        let (kind, access) = current.found?;
-        Some(Fault::of_transfer(kind, access))
+        current.found
     }
 
     /// A number for what queued work does.
@@ -207,7 +206,8 @@ fn note_with(
             let address = memory.start + at;
             let size = u32::try_from(memory.end - address).unwrap_or(u32::MAX);
             let access = Access { address, size, write: how != Use::Read };
-            current.found.get_or_insert((FaultKind::StreamRace(conflict), access));
+            let report = || Report::of_transfer(ReportKind::StreamRace, access, Some(conflict));
+            current.found.get_or_insert_with(report);
         }
     });
 }
@@ -215,7 +215,9 @@ fn note_with(
 /// Notes that the host changed what the work of this thread copies.
 pub(crate) fn note_host(access: Access) {
     CURRENT.with_borrow_mut(|current| {
-        current.iter_mut().for_each(|current| _ = current.found.get_or_insert((FaultKind::HostRace, access)));
+        current.iter_mut().for_each(|current| {
+            _ = current.found.get_or_insert_with(|| Report::of_transfer(ReportKind::HostRace, access, None))
+        });
     });
 }
 

@@ -155,10 +155,10 @@ impl Simulator {
         self.inner().unsupported_calls()
     }
 
-    /// What stopped kernels, oldest first: the kernel, the block, the thread, and the address if there was one.
+    /// Returns the reports about kernels, copies and graphs, oldest first. At most a thousand are kept.
     #[must_use]
-    pub fn kernel_faults(&self) -> Vec<exec::Fault> {
-        self.inner().kernel_faults()
+    pub fn reports(&self) -> Vec<exec::Report> {
+        self.inner().reports()
     }
 
     /// What the program has done so far: functions called, unsupported ones, what stopped kernels, and what is live.

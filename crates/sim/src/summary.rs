@@ -5,7 +5,7 @@ use std::fmt;
 use curium_sys::{CUresult, Function};
 
 use crate::driver::name_of;
-use crate::exec::Fault;
+use crate::exec::Report;
 use crate::live::{LiveHandles, LiveObject};
 
 /// The text names so many objects that are live.
@@ -23,8 +23,8 @@ pub struct Summary {
     pub unsupported: Vec<(Function, u64)>,
     /// The calls that failed, each with its code and how often it failed so. Answers such as `CUDA_ERROR_NOT_READY` are no failures.
     pub failures: Vec<(Function, CUresult, u64)>,
-    /// What stopped kernels, oldest first.
-    pub kernel_faults: Vec<Fault>,
+    /// The reports about kernels, copies and graphs, oldest first.
+    pub reports: Vec<Report>,
     /// What has been created and not yet destroyed.
     pub live: LiveHandles,
     /// The same one by one, the oldest first.
@@ -44,8 +44,8 @@ impl fmt::Display for Summary {
         for (function, code, times) in &self.failures {
             writeln!(formatter, "failed {function} with {}: {times}", name_of(*code))?;
         }
-        for fault in &self.kernel_faults {
-            writeln!(formatter, "fault {fault}")?;
+        for report in &self.reports {
+            writeln!(formatter, "reported {report}")?;
         }
         for (kind, count) in self.live.counts().into_iter().filter(|(_, count)| *count > 0) {
             writeln!(formatter, "live {kind}: {count}")?;
@@ -72,7 +72,7 @@ mod tests {
             calls: vec![(Function::cuInit, 1), (Function::cuMemAlloc_v2, 3)],
             unsupported: vec![(Function::cuGraphicsUnregisterResource, 2)],
             failures: vec![(Function::cuMemFree_v2, CUresult::CUDA_ERROR_INVALID_VALUE, 2)],
-            kernel_faults: Vec::new(),
+            reports: Vec::new(),
             live: LiveHandles { streams: 4, ..LiveHandles::default() },
             live_objects: vec![LiveObject::new("stream", 16, &origin); MOST_OBJECTS + 2],
         };

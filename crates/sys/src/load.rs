@@ -59,6 +59,7 @@ use std::{format, vec};
 use libloading::Library;
 
 use self::candidates::Candidates;
+pub use self::candidates::include_folders;
 pub use self::error::{Attempt, LoadError, Rejection};
 pub use self::privileges::has_raised_privileges;
 use self::symbols::Symbols;

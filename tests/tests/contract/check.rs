@@ -3,8 +3,7 @@
 
 use curium_driver::{DevicePointer, Event, EventFlags, Kernel, LaunchConfig, Library, Signature, Stream};
 use curium_memory::DeviceBuffer;
-use curium_sim::exec::{Fault, FaultKind};
-use curium_sim::{Checks, Config, Simulator};
+use curium_sim::{Checks, Config, Report, ReportKind, Severity, Simulator};
 use curium_tests::{TestDriver, kernels, looks_for_races, on_simulator, uses_cuda};
 
 /// Two warps that exchange words through shared memory, with what `BARRIER` stands for in between.
@@ -14,7 +13,7 @@ pub(crate) const EXCHANGE: &str = ".version 8.0
 .visible .entry exchange(.param .u64 out)
 {
     .reg .b32 %thread, %place, %other, %value;
-    .reg .b64 %out;
+    .reg .b64 %out, %own;
     .shared .align 4 .b8 words[256];
     mov.u32 %thread, %tid.x;
     mov.u32 %place, words;
@@ -43,12 +42,12 @@ fn fault_of<S: Signature>(
     (test, simulator): (&TestDriver, &Simulator),
     name: &str,
     launch: impl FnOnce(&Kernel<S>),
-) -> Fault {
+) -> Report {
     let library = Library::from_ptx(test.driver(), kernels::FAULTS).expect("the PTX is right");
     launch(&library.kernel(name).expect("the library has the kernel"));
     test.context().synchronize().expect_err("the kernel fails");
     simulator.reset_errors();
-    let mut faults = simulator.kernel_faults();
+    let mut faults = simulator.reports();
     assert_eq!(faults.len(), 1, "{faults:?}");
     faults.remove(0)
 }
@@ -63,12 +62,12 @@ fn write_behind_an_allocation_names_kernel_thread_line_and_the_distance() {
             // SAFETY: the simulator stops the write, which is out of bounds.
             unsafe { write_at.launch(&stream, LaunchConfig::new(1, 1), (&mut buffer, 27, 1)) }.expect("it launches");
         });
-        assert_eq!((fault.kind, fault.block, fault.thread), (FaultKind::IllegalAddress, [0; 3], [0; 3]));
+        assert_eq!((fault.kind, fault.block, fault.thread), (ReportKind::IllegalAddress, [0; 3], [0; 3]));
         let line = kernels::FAULTS.lines().nth(fault.line as usize - 1).expect("the line exists");
         assert!(line.contains("st.global"), "{line}");
         let text = fault.to_string();
-        let place = format!("write of 4 bytes at {:#x}", address + 108);
-        let distance = format!("8 bytes behind the end of 100 bytes at {address:#x} that are allocated");
+        let place = format!("4-byte write at {:#x}", address + 108);
+        let distance = format!("8 bytes past the end of a 100-byte allocation at {address:#x}");
         for part in ["`write_at`", &place, "block (0, 0, 0), thread (0, 0, 0), PTX line", &distance] {
             assert!(text.contains(part), "{text} without {part}");
         }
@@ -91,12 +90,12 @@ fn read_of_freed_memory_says_that_it_was_freed() {
                 .expect("it launches");
         });
         let text = fault.to_string();
-        assert!(text.contains(&format!("20 bytes into 100 bytes at {address:#x} that were freed")), "{text}");
+        assert!(text.contains(&format!("20 bytes into a freed 100-byte allocation at {address:#x}")), "{text}");
     });
 }
 
 /// Runs [`EXCHANGE`]; the code of its error, and what the simulator says.
-fn exchange(config: Config, barrier: &str) -> Vec<Fault> {
+fn exchange(config: Config, barrier: &str) -> Vec<Report> {
     let mut faults = Vec::new();
     on_simulator(config, |test, simulator| {
         let stream = test.stream();
@@ -106,7 +105,7 @@ fn exchange(config: Config, barrier: &str) -> Vec<Fault> {
         let kernel = library.kernel::<(&mut [u32],)>("exchange").expect("the library has the kernel");
         // SAFETY: the kernel writes one word for each of its 64 threads.
         unsafe { kernel.launch(&stream, LaunchConfig::new(1, 64), (&mut out,)) }.expect("it launches");
-        faults = if stream.synchronize().is_err() { simulator.kernel_faults() } else { Vec::new() };
+        faults = if stream.synchronize().is_err() { simulator.reports() } else { Vec::new() };
         simulator.reset_errors();
         if !barrier.is_empty() {
             let expected: Vec<u32> = (0..64).map(|thread| thread ^ 32).collect();
@@ -124,17 +123,23 @@ fn race_in_shared_memory_names_both_threads_for_every_seed() {
     for seed in 0..20 {
         let faults = exchange(checking().with_seed(seed), "");
         let fault = faults.first().expect("the race is found");
-        let FaultKind::Race { with } = fault.kind else { panic!("{fault}") };
+        let ReportKind::Race { thread: with, .. } = fault.kind else { panic!("{fault}") };
         assert_eq!(fault.thread[0] ^ u32::from(with[0]), 32, "{fault}");
         let text = fault.to_string();
-        for part in ["`exchange`", "race in shared memory with thread (", "of 4 bytes at 0x", "PTX line"] {
+        for part in [
+            "`exchange`",
+            "race with block (0, 0, 0), thread (",
+            ": 4-byte ",
+            "the block's 256 bytes of shared memory",
+            "PTX line",
+        ] {
             assert!(text.contains(part), "{text} without {part}");
         }
     }
 }
 
 /// [`EXCHANGE`] between the threads of one warp.
-fn exchange_in_warp(config: Config, between: &str) -> Vec<Fault> {
+fn exchange_in_warp(config: Config, between: &str) -> Vec<Report> {
     let mut faults = Vec::new();
     on_simulator(config, |test, simulator| {
         let stream = test.stream();
@@ -144,7 +149,7 @@ fn exchange_in_warp(config: Config, between: &str) -> Vec<Fault> {
         let kernel = library.kernel::<(&mut [u32],)>("exchange").expect("the library has the kernel");
         // SAFETY: the kernel writes one word for each of its 32 threads.
         unsafe { kernel.launch(&stream, LaunchConfig::new(1, 32), (&mut out,)) }.expect("it launches");
-        faults = if stream.synchronize().is_err() { simulator.kernel_faults() } else { Vec::new() };
+        faults = if stream.synchronize().is_err() { simulator.reports() } else { Vec::new() };
         simulator.reset_errors();
     });
     faults
@@ -160,11 +165,15 @@ fn race_within_a_warp_is_found_unless_its_threads_do_something_together_in_betwe
     }
     let faults = exchange_in_warp(checking(), "add.u32 %other, %thread, 1;");
     let fault = faults.first().expect("the race is found");
-    assert_eq!((fault.kind, fault.thread), (FaultKind::Race { with: [1, 0, 0] }, [0; 3]), "{fault}");
+    assert_eq!(
+        (fault.kind, fault.thread),
+        (ReportKind::Race { block: [0; 3], thread: [1, 0, 0], same_value: false }, [0; 3]),
+        "{fault}"
+    );
 }
 
 /// Work that two streams do to one buffer behind the back of its hazard rules: nothing orders the launches.
-fn unordered_streams(order: impl Fn(&Stream, &Stream)) -> Vec<Fault> {
+fn unordered_streams(order: impl Fn(&Stream, &Stream)) -> Vec<Report> {
     let mut faults = Vec::new();
     on_simulator(checking(), |test, simulator| {
         let (writer, reader) = (test.stream(), test.stream());
@@ -181,7 +190,7 @@ fn unordered_streams(order: impl Fn(&Stream, &Stream)) -> Vec<Fault> {
         order(&writer, &reader);
         // SAFETY: the kernel reads within the buffer; the simulator finds that it races.
         unsafe { read.launch(&reader, LaunchConfig::new(1, 1), (pointer, 5, &mut result)) }.expect("it launches");
-        faults = if test.context().synchronize().is_err() { simulator.kernel_faults() } else { Vec::new() };
+        faults = if test.context().synchronize().is_err() { simulator.reports() } else { Vec::new() };
         simulator.reset_errors();
     });
     faults
@@ -198,9 +207,9 @@ fn race_between_streams_names_both_kernels_and_streams_the_place_and_the_allocat
         "kernel `read_at` in stream ",
         "race with kernel `write_at` in stream ",
         "which nothing orders before it",
-        "of 4 bytes at 0x",
+        ": 4-byte ",
         "block (0, 0, 0), thread (0, 0, 0), PTX line",
-        ", 20 bytes into 100 bytes at 0x",
+        ", 20 bytes into a 100-byte allocation at 0x",
     ] {
         let other = text.replace("kernel `write_at`", "kernel `?`").replace("kernel `read_at`", "kernel `write_at`");
         let other = other.replace("kernel `?`", "kernel `read_at`");
@@ -225,5 +234,125 @@ fn exchange_that_is_ordered_is_no_race() {
     // Nobody looks unless it is asked for.
     if !looks_for_races() {
         assert_eq!(exchange(Config::new(), ""), []);
+    }
+}
+
+/// A kernel of two blocks of two warps with a body.
+fn body(body: &str) -> String {
+    format!(
+        ".version 8.0\n.target sm_70\n.address_size 64\n.visible .entry main(.param .u64 out)\n{{\n\
+         .reg .b32 %thread, %block, %value, %warp;\n.reg .b64 %out, %own;\n.reg .pred %p, %q;\n.shared .align 16 .b8 words[64];\n\
+         mov.u32 %thread, %tid.x;\nmov.u32 %block, %ctaid.x;\nshr.u32 %warp, %thread, 5;\nld.param.u64 %out, [out];\n{body}\nret;\n}}\n"
+    )
+}
+
+/// Launches a kernel with this body on so many blocks of 64 threads. Returns whether it succeeds, and the severities of the reports.
+fn severities(seed: u64, blocks: u32, text: &str) -> (bool, Vec<Severity>) {
+    let mut found = (true, Vec::new());
+    on_simulator(checking().with_seed(seed), |test, simulator| {
+        let stream = test.stream();
+        let mut out = DeviceBuffer::<u32>::zeroed(&stream, 64).expect("memory suffices");
+        let library = Library::from_ptx(test.driver(), &body(text)).expect("the PTX is valid");
+        let kernel = library.kernel::<(&mut [u32],)>("main").expect("the library has the kernel");
+        // SAFETY: the kernel accesses the 64 words of its argument.
+        unsafe { kernel.launch(&stream, LaunchConfig::new(blocks, 64), (&mut out,)) }.expect("it launches");
+        found.0 = stream.synchronize().is_ok();
+        found.1 = simulator.reports().iter().map(Report::severity).collect();
+        for report in simulator.reports() {
+            assert!(report.to_string().contains("kernel `main`: race with block ("), "{report}");
+            assert_eq!(report.to_string().starts_with("warning: "), report.severity() == Severity::Warning, "{report}");
+        }
+        simulator.reset_errors();
+    });
+    found
+}
+
+/// Each of two blocks stores a word of its own, and the last to add to a counter loads that of the other.
+const LAST_BLOCK_LOADS: &str = "setp.ne.u32 %p, %thread, 0;
+    @%p bra END;
+    mad.wide.u32 %own, %block, 4, %out;
+    st.global.u32 [%own], %block;
+    FENCE
+    atom.global.add.u32 %value, [%out+32], 1;
+    FENCE
+    setp.eq.u32 %q, %value, 0;
+    @%q bra END;
+    xor.b32 %value, %block, 1;
+    mad.wide.u32 %own, %value, 4, %out;
+    ld.global.u32 %value, [%own];
+    END:";
+
+#[test]
+fn races_for_device_memory_of_the_same_value_are_warnings() {
+    if uses_cuda() {
+        return;
+    }
+    let warning = (true, vec![Severity::Warning]);
+    let error = (false, vec![Severity::Error]);
+    for (blocks, text, expected) in [
+        (2, "st.global.u32 [%out], 7;", &warning),
+        (2, "st.u32 [%out], 7;", &warning),
+        (1, "st.global.u32 [%out], 7;", &warning),
+        (2, "st.global.v2.u32 [%out], {7, 8};", &warning),
+        (2, "st.global.u16 [%out+2], 7;", &warning),
+        (2, "st.global.u32 [%out], %block;", &error),
+        (1, "st.global.u32 [%out], %warp;", &error),
+        (2, "st.global.v2.u32 [%out], {7, %block};", &error),
+        (2, "st.global.u64 [%out], %out; st.global.u32 [%out], %warp;", &error),
+        (2, "ld.global.u32 %value, [%out]; st.global.u32 [%out], 7;", &error),
+    ] {
+        for seed in 0..4 {
+            let found = severities(seed, blocks, text);
+            let last = (found.0, found.1.into_iter().rev().take(1).collect());
+            assert_eq!(&last, expected, "{text}, {blocks} blocks, seed {seed}");
+        }
+    }
+}
+
+#[test]
+fn accesses_of_device_memory_that_are_ordered_or_atomic_are_not_reported() {
+    if uses_cuda() {
+        return;
+    }
+    let exchange = "mad.wide.u32 %out, %thread, 4, %out; st.global.u32 [%out], %thread; bar.sync 0; xor.b32 %value, %thread, 32; \
+                    ld.param.u64 %out, [out]; mad.wide.u32 %out, %value, 4, %out; ld.global.u32 %value, [%out];";
+    for (blocks, text) in [
+        (2, "atom.global.add.u32 %value, [%out], 1;"),
+        (2, "red.global.add.u32 [%out], 1;"),
+        (2, "ld.global.u32 %value, [%out];"),
+        (2, "st.volatile.global.u32 [%out], %block;"),
+        (2, "st.relaxed.gpu.global.u32 [%out], %block;"),
+        (1, exchange),
+        (2, &LAST_BLOCK_LOADS.replace("FENCE", "membar.gl;")),
+    ] {
+        for seed in 0..4 {
+            assert_eq!(severities(seed, blocks, text), (true, Vec::new()), "{text}, {blocks} blocks, seed {seed}");
+        }
+    }
+    assert!(!severities(0, 1, &exchange.replace("bar.sync 0;", "")).0, "without a barrier it is a race");
+    assert!(!severities(0, 2, &LAST_BLOCK_LOADS.replace("FENCE", "")).0, "without a fence it is a race");
+}
+
+#[test]
+fn races_for_shared_memory_of_the_same_value_are_warnings() {
+    if uses_cuda() {
+        return;
+    }
+    let warning = (true, vec![Severity::Warning]);
+    let error = (false, vec![Severity::Error]);
+    for (text, expected) in [
+        ("st.shared.u32 [words], 7;", &warning),
+        ("st.shared.v2.u32 [words+8], {7, 8};", &warning),
+        ("st.shared.u8 [words+3], 7;", &warning),
+        ("st.shared.u32 [words], %warp;", &error),
+        ("st.shared.v2.u32 [words+8], {7, %warp};", &error),
+        ("ld.shared.u32 %value, [words]; st.shared.u32 [words], 7;", &error),
+        ("st.shared.u32 [words], 7; ld.shared.u32 %value, [words];", &error),
+    ] {
+        for seed in 0..4 {
+            let found = severities(seed, 1, text);
+            let last = (found.0, found.1.into_iter().rev().take(1).collect());
+            assert_eq!(&last, expected, "{text}, seed {seed}");
+        }
     }
 }

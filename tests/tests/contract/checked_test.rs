@@ -59,7 +59,7 @@ fn access_out_of_bounds_fails_the_test_with_kernel_thread_and_line() {
         // SAFETY: the simulator stops the write, which is out of bounds.
         unsafe { kernel.launch(&stream, LaunchConfig::new(1, 1), (&mut buffer, 27, 1)) }
     };
-    assert_fails(write, &["`write_at`", "thread (0, 0, 0)", "PTX line", "100 bytes"]);
+    assert_fails(write, &["`write_at`", "thread (0, 0, 0)", "PTX line", "100-byte allocation"]);
 }
 
 #[test]
@@ -72,7 +72,7 @@ fn uninitialized_read_fails_the_test_with_kernel_thread_and_line() {
         // SAFETY: the kernel reads one element in bounds and writes the only one of the result.
         unsafe { kernel.launch(&stream, LaunchConfig::new(1, 1), (&uninitialized, 5, &mut result)) }
     };
-    assert_fails(read, &["`read_at`", "thread (0, 0, 0)", "PTX line", "100 bytes"]);
+    assert_fails(read, &["`read_at`", "thread (0, 0, 0)", "PTX line", "100-byte allocation"]);
 }
 
 #[test]

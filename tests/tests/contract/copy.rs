@@ -15,11 +15,11 @@ use curium_tests::{Gate, TestDriver, guard, on_driver, on_simulator};
 const LEN: usize = 1000;
 
 fn pinned(test: &TestDriver, value: u32) -> PinnedBuffer<u32> {
-    PinnedBuffer::from_slice(&test.context(), &[value; LEN], PinnedFlags::empty()).expect("memory suffices")
+    PinnedBuffer::from_slice(&test.context(), &[value; LEN], PinnedFlags::empty()).expect("it fits")
 }
 
 fn buffer(stream: &Stream, value: u32) -> DeviceBuffer<u32> {
-    DeviceBuffer::filled(stream, LEN, value).expect("memory suffices")
+    DeviceBuffer::filled(stream, LEN, value).expect("it fits")
 }
 
 fn values(buffer: &DeviceBuffer<u32>) -> Vec<u32> {
@@ -80,7 +80,7 @@ fn copy_under_way_can_be_awaited() {
 fn copy_that_does_not_begin_gives_the_pinned_buffer_back() {
     on_simulator(Config::new(), |test, simulator| {
         let stream = test.stream();
-        let mut target = DeviceBuffer::<u32>::zeroed(&stream, 3).expect("memory suffices");
+        let mut target = DeviceBuffer::<u32>::zeroed(&stream, 3).expect("it fits");
         let (source, error) =
             copy::upload(&stream, pinned(test, 5), &mut target).map(drop).expect_err("other lengths").into_parts();
         assert!(error.to_string().contains("1000 elements, the other operand has 3"), "{error}");
@@ -102,8 +102,7 @@ fn wait_that_fails_keeps_the_pinned_buffer() {
         let mut target = buffer(&stream, 0);
         let pending = copy::upload(&stream, pinned(test, 5), &mut target).map_err(|returned| returned.error);
         simulator.inject(Fault::on(Function::cuEventSynchronize).returns(CUresult::CUDA_ERROR_OPERATING_SYSTEM));
-        let (pending, error) =
-            pending.expect("the copy begins").wait().map(drop).expect_err("the wait fails once").into_parts();
+        let (pending, error) = pending.expect("the copy begins").wait().map(drop).expect_err("it fails").into_parts();
         assert_eq!(error.function(), Some(Function::cuEventSynchronize));
         assert_eq!(pending.wait().expect("the copy ends").len(), LEN);
     });
@@ -112,8 +111,7 @@ fn wait_that_fails_keeps_the_pinned_buffer() {
 #[test]
 fn scope_waits_for_its_copies_at_its_end() {
     on_driver(|test| {
-        let stream = test.stream();
-        let (source, mut result) = (pinned(test, 4), pinned(test, 0));
+        let (stream, source, mut result) = (test.stream(), pinned(test, 4), pinned(test, 0));
         let mut target = buffer(&stream, 0);
         test.assert_calls(Function::cuStreamSynchronize, 1, || {
             copy::copy_scope(&stream, |scope| {
@@ -188,8 +186,8 @@ fn copies_of_memory_that_a_graph_would_outlive_are_refused_while_a_stream_is_cap
 
 fn batch_moves_parts(test: &TestDriver) {
     let (first, second) = (test.stream(), test.stream());
-    let source = DeviceBuffer::from_slice(&first, &(0..12).collect::<Vec<u32>>()).expect("memory suffices");
-    let mut target = DeviceBuffer::<u32>::zeroed(&second, 12).expect("memory suffices");
+    let source = DeviceBuffer::from_slice(&first, &(0..12).collect::<Vec<u32>>()).expect("it fits");
+    let mut target = DeviceBuffer::<u32>::zeroed(&second, 12).expect("it fits");
     let (low, high) = target.as_slice_mut().split_at(6).expect("there are enough");
     let (extent, pitch) = (Extent::new_2d(2, 2), Pitch::from_row_len::<u32>(3));
     let batch = CopyBatch::new().with_options(CopyOptions::new().with_prefer_overlap(true));
@@ -197,7 +195,7 @@ fn batch_moves_parts(test: &TestDriver) {
     let grids = high
         .pitched(extent, pitch)
         .and_then(|high| parts.copy_pitched(high, source.as_slice().pitched(extent, pitch)?));
-    let batch = grids.expect("the extents are equal");
+    let batch = grids.expect("equal extents");
     assert_eq!(batch.len(), 2);
     batch.enqueue(&second).expect("the batch is put on the stream");
     assert_eq!(values(&target), [6, 7, 8, 9, 10, 11, 0, 1, 0, 3, 4, 0]);
@@ -232,10 +230,9 @@ fn batch_on_an_older_driver_does_the_same() {
 fn copy_with_options_copies_on_every_driver() {
     for minor in [(13, 2), (13, 0), (12, 0)] {
         on_simulator(Config::new().with_driver_version(CudaVersion::new(minor.0, minor.1)), |test, _| {
-            let stream = test.stream();
+            let (stream, options) = (test.stream(), CopyOptions::new().with_prefer_overlap(true));
             let (source, mut target) = (buffer(&stream, 6), buffer(&stream, 0));
-            let options = CopyOptions::new().with_prefer_overlap(true);
-            target.as_slice_mut().copy_from_device_with(&stream, &source, options).expect("the lengths are equal");
+            target.as_slice_mut().copy_from_device_with(&stream, &source, options).expect("equal lengths");
             assert_eq!(values(&target), [6; LEN]);
         });
     }
@@ -262,9 +259,9 @@ fn grid_with_options(test: &TestDriver) {
     let device = MemoryLocation::from(&test.device());
     let options = CopyOptions::new().with_prefer_overlap(true).with_source_location(device);
     let (extent, pitch) = (Extent::new_3d(3, 2, 2), Pitch::from_row_len::<u32>(4).with_layer_rows(3));
-    let from = source.as_slice().pitched(extent, pitch).expect("the buffer is long enough");
-    let mut to = target.as_slice_mut().pitched(extent, pitch).expect("the buffer is long enough");
-    to.copy_from_with(&stream, &from, options).expect("the extents are equal");
+    let from = source.as_slice().pitched(extent, pitch).expect("it fits");
+    let mut to = target.as_slice_mut().pitched(extent, pitch).expect("it fits");
+    to.copy_from_with(&stream, &from, options).expect("equal extents");
     let expected = |index: usize| if index % 4 < 3 && index / 4 % 3 < 2 && index < 24 { 6 } else { 0 };
     assert_eq!(values(&target), (0..LEN).map(expected).collect::<Vec<u32>>());
 }
@@ -274,26 +271,22 @@ fn box_is_copied_from_the_host_on_the_device_and_back() {
     on_driver(|test| {
         let stream = test.stream();
         // 3 layers of 4 rows of 5 elements, of which a box of 2 layers of 2 rows of 3 elements is copied.
-        let whole = Extent::new_3d(5, 4, 3);
+        let (whole, inner) = (Extent::new_3d(5, 4, 3), Extent::new_3d(3, 2, 2));
         let numbers: Vec<u16> = (0..60).collect();
-        let inner = Extent::new_3d(3, 2, 2);
-        let source =
-            HostPitchedSlice::new(&numbers, whole, Pitch::tight::<u16>(whole)).expect("the slice is long enough");
-        let mut device = DeviceBuffer::<u16>::zeroed(&stream, 60).expect("memory suffices");
-        let mut grid =
-            device.as_slice_mut().pitched(whole, Pitch::tight::<u16>(whole)).expect("the buffer is long enough");
-        grid.copy_from_host(&source).expect("the extents are equal");
-        let part = grid.as_pitched().region([1, 1, 1], inner).expect("the box is inside");
-        let mut target = DeviceBuffer::filled(&stream, 40, 999_u16).expect("memory suffices");
+        let source = HostPitchedSlice::new(&numbers, whole, Pitch::tight::<u16>(whole)).expect("it fits");
+        let mut device = DeviceBuffer::<u16>::zeroed(&stream, 60).expect("it fits");
+        let mut grid = device.as_slice_mut().pitched(whole, Pitch::tight::<u16>(whole)).expect("it fits");
+        grid.copy_from_host(&source).expect("equal extents");
+        let part = grid.as_pitched().region([1, 1, 1], inner).expect("it fits");
+        let mut target = DeviceBuffer::filled(&stream, 40, 999_u16).expect("it fits");
         let pitch = Pitch::from_row_len::<u16>(4).with_layer_rows(3);
-        let mut copied = target.as_slice_mut().pitched(inner, pitch).expect("the buffer is long enough");
-        copied.copy_from(&part).expect("the extents are equal");
+        let mut copied = target.as_slice_mut().pitched(inner, pitch).expect("it fits");
+        copied.copy_from(&part).expect("equal extents");
         let mut result = [0_u16; 12];
-        let mut host =
-            HostPitchedSliceMut::new(&mut result, inner, Pitch::tight::<u16>(inner)).expect("it is long enough");
-        copied.as_pitched().copy_to_host(&mut host).expect("the extents are equal");
+        let mut host = HostPitchedSliceMut::new(&mut result, inner, Pitch::tight::<u16>(inner)).expect("it fits");
+        copied.as_pitched().copy_to_host(&mut host).expect("equal extents");
         assert_eq!(result, [26, 27, 28, 31, 32, 33, 46, 47, 48, 51, 52, 53]);
-        let all = target.to_vec().expect("the buffer can be read");
+        let all = target.to_vec().expect("it can be read");
         let written = all.iter().filter(|value| **value != 999).count();
         assert_eq!((written, all[3], all[8]), (12, 999, 999), "what lies between rows keeps its values");
     });
@@ -303,7 +296,7 @@ fn box_is_copied_from_the_host_on_the_device_and_back() {
 fn grid_is_filled_and_nothing_between_its_rows() {
     on_driver(|test| {
         let stream = test.stream();
-        let mut buffer = DeviceBuffer::filled(&stream, 24, 1_u32).expect("memory suffices");
+        let mut buffer = DeviceBuffer::filled(&stream, 24, 1_u32).expect("it fits");
         let pitch = Pitch::from_row_len::<u32>(4).with_layer_rows(3);
         let grid = buffer.as_slice_mut().pitched(Extent::new_3d(3, 2, 2), pitch);
         grid.and_then(|mut grid| grid.fill(7)).expect("the grid can be filled");
@@ -315,7 +308,7 @@ fn grid_is_filled_and_nothing_between_its_rows() {
 #[test]
 fn grid_that_does_not_fit_is_an_error_with_the_figures() {
     on_driver(|test| {
-        let buffer = DeviceBuffer::<u32>::zeroed(&test.stream(), 12).expect("memory suffices");
+        let buffer = DeviceBuffer::<u32>::zeroed(&test.stream(), 12).expect("it fits");
         let grid = |extent, pitch| buffer.as_slice().pitched(extent, pitch).map(drop).expect_err("it does not fit");
         let tight = |extent| grid(extent, Pitch::tight::<u32>(extent));
         for (error, text) in [
@@ -340,8 +333,7 @@ fn grid_that_does_not_fit_is_an_error_with_the_figures() {
 fn with_two_devices(test: impl FnOnce(&TestDriver, &Simulator, [Stream; 2])) {
     on_simulator(Config::new().with_devices(2), |driver, simulator| {
         let stream = |ordinal| driver.driver().device(ordinal).and_then(|device| device.primary_context()?.stream());
-        let streams = [0, 1].map(|ordinal| stream(ordinal).expect("the device gives a stream"));
-        test(driver, simulator, streams);
+        test(driver, simulator, [0, 1].map(|ordinal| stream(ordinal).expect("the device gives a stream")));
     });
 }
 
@@ -350,8 +342,8 @@ fn copy_between_devices_enables_access_and_copies() {
     with_two_devices(|test, _, [first, second]| {
         let (source, mut target) = (buffer(&first, 3), buffer(&second, 0));
         for _ in 0..2 {
-            test.assert_calls(Function::cuMemcpyPeerAsync, 1, || target.copy_from_device(&source))
-                .expect("devices copy to each other");
+            let copied = test.assert_calls(Function::cuMemcpyPeerAsync, 1, || target.copy_from_device(&source));
+            copied.expect("devices copy to each other");
         }
         assert_eq!(values(&target), [3; LEN]);
         let extent = Extent::new_3d(5, 4, 2);
@@ -382,11 +374,11 @@ fn copy_between_devices_that_cannot_reach_each_other_goes_all_the_same() {
 fn kernel_argument_on_another_device_is_given_access_once() {
     with_two_devices(|test, _, [first, second]| {
         use curium_driver::Argument;
-        let buffer = DeviceBuffer::from_slice_in(&first, &[1_u32; 4], SyncAlloc).expect("memory suffices");
+        let buffer = DeviceBuffer::from_slice_in(&first, &[1_u32; 4], SyncAlloc).expect("it fits");
         for calls in [1, 0] {
             test.assert_calls(Function::cuCtxEnablePeerAccess, calls, || {
                 // SAFETY: nothing is launched with it.
-                unsafe { Argument::<&[u32]>::bind(&mut &buffer, &mut guard(&second)) }.expect("the devices are peers");
+                unsafe { Argument::<&[u32]>::bind(&mut &buffer, &mut guard(&second)) }.expect("peers");
             });
         }
     });

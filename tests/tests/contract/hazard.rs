@@ -1,5 +1,6 @@
 //! Buffers on several streams: nobody waits by hand, and nobody waits needlessly.
 
+mod accesses;
 mod parts;
 
 use curium_driver::{Event, EventFlags, Function, Stream};

@@ -68,6 +68,7 @@ mod memory_pool;
 mod module;
 mod neutrality;
 mod notification;
+mod null_handle;
 mod numa;
 mod occupancy;
 mod operations;

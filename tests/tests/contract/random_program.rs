@@ -100,7 +100,7 @@ impl<'a> World<'a> {
     /// Runs programs with these seeds. Nothing that a kernel did was reported.
     fn run(&self, seeds: Range<u64>) -> usize {
         let kinds = seeds.clone().map(|seed| run(self, seed)).sum();
-        let faults = self.test.simulator().map(Simulator::kernel_faults).unwrap_or_default();
+        let faults = self.test.simulator().map(Simulator::reports).unwrap_or_default();
         assert!(faults.is_empty(), "programs {seeds:?}: {faults:?}");
         kinds
     }

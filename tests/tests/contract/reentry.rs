@@ -1,7 +1,7 @@
 //! Code of users that runs in the middle of an operation and uses the same object: an error, and no deadlock.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread;
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use curium_memory::{
     Arena, CachingOptions, CachingResource, CachingStatistics, DeviceBuffer, Resource, Staging, StagingOptions,
     SyncAlloc,
 };
-use curium_tests::{During, Gate, assert_reentrant, on_driver};
+use curium_tests::{During, Gate, TestDriver, assert_reentrant, on_driver};
 
 /// Where code of users leaves what it received.
 type Seen<T> = Arc<Mutex<Option<T>>>;
@@ -131,4 +131,58 @@ fn staged_copy_runs_no_other_job_of_the_pool_that_it_is_called_from() {
         });
         assert!(has_run.into_inner() && buffer.to_vec().expect("the buffer can be read") == source);
     });
+}
+
+/// Has an observer make a staged copy to one of two leased buffers while the other one is accessed and a launch waits for that access.
+fn copy_during_an_access(test: &TestDriver, is_first_accessed: bool) {
+    let (own, launching) = (test.stream(), test.stream());
+    let options = StagingOptions::new().with_lanes(4).with_block_bytes(1 << 16).with_threshold(1 << 18);
+    Staging::set_options(own.context(), options).expect("the options are valid");
+    let source = vec![3_u32; 1 << 19];
+    let [mut first, mut second] =
+        [(); 2].map(|()| DeviceBuffer::<u32>::zeroed(&own, source.len()).expect("memory suffices"));
+    let graph = Graph::capture(&test.context(), |scope| {
+        first.as_slice_mut().fill_on(scope, 7)?;
+        second.as_slice_mut().fill_on(scope, 7)
+    });
+    let mut graph = graph.and_then(|graph| graph.instantiate()).expect("the graph is sound");
+    let (mut accessed, copied) = if is_first_accessed { (first, second) } else { (second, first) };
+    let (go, may_go) = mpsc::channel();
+    let seen = Seen::default();
+    let action = {
+        let (seen, copied, go) = (Arc::clone(&seen), Mutex::new(copied), Mutex::new(go));
+        move || {
+            go.lock().unwrap_or_else(PoisonError::into_inner).send(()).expect("the other thread listens");
+            thread::sleep(Duration::from_millis(50));
+            let mut copied = copied.lock().unwrap_or_else(PoisonError::into_inner);
+            let nested = copied.copy_from_slice(&source).and_then(|()| copied.to_vec()).map(|copy| copy == source);
+            *seen.lock().unwrap_or_else(PoisonError::into_inner) = Some(nested);
+        }
+    };
+    thread::scope(|scope| {
+        scope.spawn(move || {
+            may_go.recv().expect("the observer sends");
+            graph.launch(&launching).expect("the access ends");
+            launching.synchronize().expect("the graph runs");
+        });
+        let guard = observe_calls(During::call_of(Function::cuMemsetD32Async, action));
+        accessed.as_slice_mut().fill_on(&own, 5).expect("the owner may write");
+        drop(guard);
+    });
+    assert!(take(&seen).expect("the copy is made on this thread"), "the copy is whole");
+    assert!(accessed.to_vec().expect("the buffer can be read").iter().all(|value| *value == 7), "the launch came last");
+}
+
+#[test]
+fn staged_copy_in_the_middle_of_an_access_does_not_wait_for_a_launch_that_waits_for_it() {
+    let (done, is_done) = mpsc::channel();
+    // A thread of its own: two that wait for each other would keep this test from its end.
+    let copying = thread::spawn(move || {
+        on_driver(|test| [true, false].into_iter().for_each(|is_first| copy_during_an_access(test, is_first)));
+        done.send(()).unwrap_or_default();
+    });
+    if is_done.recv_timeout(Duration::from_secs(60)) == Err(mpsc::RecvTimeoutError::Timeout) {
+        panic!("the copy and the launch wait for each other");
+    }
+    copying.join().expect("the copy succeeds");
 }

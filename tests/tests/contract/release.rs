@@ -2,11 +2,11 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use curium_driver::{Driver, Event, EventFlags, Function, set_drop_observer};
-use curium_memory::{DeviceBuffer, PinnedBuffer, PinnedFlags};
+use curium_driver::{ContextOptions, Driver, Event, EventFlags, Function, Graph, Library, Module, set_drop_observer};
+use curium_memory::{DeviceBuffer, PinnedBuffer, PinnedFlags, UnifiedBuffer};
 use curium_sim::{Config, Fault, Simulator};
 use curium_sys::CUresult;
-use curium_tests::uses_cuda;
+use curium_tests::{kernels, uses_cuda};
 
 /// There is one observer in a process: these tests take turns.
 static TURN: Mutex<()> = Mutex::new(());
@@ -28,9 +28,13 @@ fn reported(function: Function, action: impl FnOnce()) -> Vec<String> {
     errors.clone()
 }
 
+fn two_devices() -> Config {
+    Config::new().with_devices(2)
+}
+
 /// Drops what `make` makes while `function` fails, and gives what the observer was told.
 fn drop_while_failing<T>(function: Function, make: impl FnOnce(&Driver) -> curium_driver::Result<T>) -> Vec<String> {
-    let simulator = Simulator::new(Config::new()).expect("a simulator can be made");
+    let simulator = Simulator::new(two_devices()).expect("a simulator can be made");
     let driver = simulator.driver::<Driver>().expect("the simulator initialises");
     let made = make(&driver).expect("the handle can be made");
     simulator.inject(Fault::on(function).always().returns(CUresult::CUDA_ERROR_OPERATING_SYSTEM));
@@ -56,6 +60,87 @@ fn failed_drop_of_each_object_is_reported_once() {
     for report in reports {
         assert_eq!(report.len(), 1, "{report:?}");
         assert!(report[0].contains("CUDA_ERROR_OPERATING_SYSTEM = 304"), "{report:?}");
+    }
+}
+
+#[test]
+fn report_of_a_failed_drop_names_the_handle_and_the_device() {
+    if uses_cuda() {
+        return;
+    }
+    let context = |driver: &Driver| driver.device(1)?.primary_context();
+    let stream = |driver: &Driver| context(driver)?.stream();
+    let library = |driver: &Driver| Library::from_ptx(driver, kernels::FILL);
+    let graph = |driver: &Driver| Graph::new(&context(driver)?);
+    let created = |driver: &Driver| driver.device(1)?.create_context(ContextOptions::new());
+    let on_device = [
+        ("context 0x", drop_while_failing(Function::cuDevicePrimaryCtxRelease_v2, context)),
+        ("context 0x", drop_while_failing(Function::cuCtxDestroy_v2, created)),
+        ("stream 0x", drop_while_failing(Function::cuStreamDestroy_v2, stream)),
+        (
+            "event 0x",
+            drop_while_failing(Function::cuEventDestroy_v2, |driver| {
+                Event::new(&context(driver)?, EventFlags::empty())
+            }),
+        ),
+        (
+            "8 bytes at 0x",
+            drop_while_failing(Function::cuMemFreeAsync, |driver| DeviceBuffer::<u8>::zeroed(&stream(driver)?, 8)),
+        ),
+        (
+            "8 bytes at 0x",
+            drop_while_failing(Function::cuMemFree_v2, |driver| UnifiedBuffer::<u8>::zeroed(&stream(driver)?, 8)),
+        ),
+        (
+            "pinned memory 0x",
+            drop_while_failing(Function::cuMemFreeHost, |driver| {
+                PinnedBuffer::<u8>::zeroed(&context(driver)?, 8, PinnedFlags::empty())
+            }),
+        ),
+        (
+            "module 0x",
+            drop_while_failing(Function::cuModuleUnload, |driver| Module::from_ptx(&context(driver)?, kernels::FILL)),
+        ),
+        ("graph 0x", drop_while_failing(Function::cuGraphDestroy, graph)),
+        (
+            "executable graph 0x",
+            drop_while_failing(Function::cuGraphExecDestroy, |driver| graph(driver)?.instantiate()),
+        ),
+    ];
+    for (handle, report) in on_device {
+        assert_eq!(report.len(), 1, "{handle}: {report:?}");
+        assert!(
+            report[0].contains(handle) && report[0].contains(" of device 1, CUDA_ERROR_OPERATING_SYSTEM"),
+            "{report:?}"
+        );
+    }
+    let report = drop_while_failing(Function::cuLibraryUnload, library);
+    assert!(report.len() == 1 && report[0].contains("(library 0x"), "{report:?}");
+}
+
+#[test]
+fn failed_creation_of_a_context_names_the_device() {
+    if uses_cuda() {
+        return;
+    }
+    let simulator = Simulator::new(two_devices()).expect("a simulator can be made");
+    let driver = simulator.driver::<Driver>().expect("the simulator initialises");
+    let device = driver.device(1).expect("there are two");
+    let mut functions = vec![Function::cuDevicePrimaryCtxRetain];
+    functions.push(if driver.has(Function::cuCtxCreate_v4) {
+        Function::cuCtxCreate_v4
+    } else {
+        Function::cuCtxCreate_v2
+    });
+    for function in functions {
+        simulator.inject(Fault::on(function).returns(CUresult::CUDA_ERROR_OUT_OF_MEMORY));
+        let error = if function == Function::cuDevicePrimaryCtxRetain {
+            device.primary_context().expect_err("the driver refuses once")
+        } else {
+            device.create_context(ContextOptions::new()).expect_err("the driver refuses once")
+        };
+        assert_eq!(error.function(), Some(function));
+        assert!(error.to_string().contains("context of device 1, "), "{error}");
     }
 }
 

@@ -3,9 +3,11 @@
 use std::sync::Arc;
 
 use curium_driver::{DevicePointer, Error, Function, Result, Stream, call};
+use curium_memory::c_resource::ResourceTable;
+use curium_memory::diagnostics::AllocationRecorder;
 use curium_memory::{
-    AllocationRecorder, Arena, CachingOptions, CachingResource, FailureCallback, LeakTracker, LimitedResource, Managed,
-    MemoryPool, Pinned, Reclaiming, Resource, ResourceTable, Statistics, StreamOrdered, SyncAlloc,
+    Arena, CachingOptions, CachingResource, FailureCallback, LeakTracker, LimitedResource, Managed, MemoryPool, Pinned,
+    Reclaiming, Resource, Statistics, StreamOrdered, SyncAlloc,
 };
 use curium_sim::{Config, Fault};
 use curium_sys::CUresult;
@@ -55,7 +57,7 @@ fn all(test: &TestDriver) -> Vec<(&'static str, Arc<dyn Resource>)> {
     let table = || {
         let table = ResourceTable::export(caching(test), &context);
         // SAFETY: the table is ours, nobody else uses it, and its functions are those of a resource.
-        unsafe { curium_memory::ExternalResource::from_table(table) }.expect("the table is whole")
+        unsafe { curium_memory::c_resource::ExternalResource::from_table(table) }.expect("the table is whole")
     };
     vec![
         ("StreamOrdered", Arc::new(StreamOrdered)),

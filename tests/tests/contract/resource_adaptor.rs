@@ -5,9 +5,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak, mpsc};
 
 use curium_driver::{DevicePointer, Error, Stream, set_drop_observer};
+use curium_memory::diagnostics::{AllocationLog, AllocationRecorder, EventKind};
 use curium_memory::{
-    AllocationLog, AllocationRecorder, DeviceBox, DeviceBuffer, EventKind, FailureCallback, LeakTracker,
-    LimitedResource, Reclaiming, Resource, Statistics, StreamOrdered,
+    DeviceBox, DeviceBuffer, FailureCallback, LeakTracker, LimitedResource, Reclaiming, Resource, Statistics,
+    StreamOrdered,
 };
 use curium_sim::{Config, Fault};
 use curium_sys::{CUresult, Function};

@@ -5,10 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use curium_driver::{DevicePointer, Result, Stream};
-use curium_memory::{
-    CachingOptions, CachingResource, ExternalResource, LimitedResource, Resource, ResourceTable, Statistics,
-    StreamOrdered,
-};
+use curium_memory::c_resource::{ExternalResource, ResourceTable};
+use curium_memory::{CachingOptions, CachingResource, LimitedResource, Resource, Statistics, StreamOrdered};
 use curium_sys::{CUdeviceptr, CUresult, CUstream};
 use curium_tests::on_driver;
 

@@ -6,10 +6,8 @@ use std::io::Write as _;
 use std::process::{Command, Stdio};
 
 use curium_driver::{DevicePointer, Error, Stream};
-use curium_memory::{
-    AllocationEvent, AllocationLog, AllocationRecorder, CachingOptions, CachingResource, EventKind, LeakTracker,
-    Resource, Snapshot,
-};
+use curium_memory::diagnostics::{AllocationEvent, AllocationLog, AllocationRecorder, EventKind, Snapshot};
+use curium_memory::{CachingOptions, CachingResource, LeakTracker, Resource};
 use curium_tests::on_driver;
 use serde_json::{Map, Value};
 

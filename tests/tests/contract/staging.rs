@@ -2,11 +2,11 @@
 
 use std::thread;
 
-use curium_driver::{Context, Error, Function, Graph};
+use curium_driver::{Context, Error, Function, Graph, observe_calls};
 use curium_memory::{DeviceBuffer, PinnedBuffer, PinnedFlags, Staging, StagingOptions};
 use curium_sim::{Config, Fault};
 use curium_sys::CUresult;
-use curium_tests::{on_driver, on_simulator, stream_work};
+use curium_tests::{During, on_driver, on_simulator, stream_work};
 
 /// Bytes of a block in these tests: so small that a copy takes many turns.
 const BLOCK: usize = 16 << 10;
@@ -252,5 +252,29 @@ fn staged_copy_whose_wait_fails_waits_again_before_its_memory_goes() {
         assert_eq!(copied.expect_err("a wait fails").function(), Some(Function::cuStreamSynchronize));
         assert_eq!(waited, usual + 1, "the lane is waited for all the same");
         assert!(buffer.to_vec().expect("the buffer can be read") == source);
+    });
+}
+
+#[test]
+fn parts_of_a_copy_fit_the_blocks_of_options_that_change_while_it_begins() {
+    on_driver(|test| {
+        let stream = test.stream();
+        let large = StagingOptions::new().with_lanes(4).with_block_bytes(1 << 20).with_threshold(2 * BLOCK);
+        let source = words(1 << 20, 11);
+        let mut buffer = DeviceBuffer::<u32>::zeroed(&stream, source.len()).expect("memory suffices");
+        let with_change = |copy: &mut dyn FnMut() -> Result<(), Error>| {
+            Staging::set_options(stream.context(), large).expect("the options are valid");
+            let context = stream.context().clone();
+            // The copy has read the options, and has no lanes yet.
+            let guard =
+                observe_calls(During::call_of(Function::cuPointerGetAttributes, move || stage_small_copies(&context)));
+            copy().expect("the lengths are equal");
+            drop(guard);
+            assert_eq!(Staging::byte_len(stream.context()), 4 * 2 * BLOCK, "the blocks are those of the new options");
+        };
+        with_change(&mut || buffer.copy_from_slice(&source));
+        let mut copied = vec![0; source.len()];
+        with_change(&mut || buffer.copy_to_slice(&mut copied));
+        assert!(copied == source);
     });
 }

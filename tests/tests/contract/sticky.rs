@@ -103,7 +103,7 @@ fn kernel_at_fault_is_reported_and_the_program_goes_on_where_it_is_set_so() {
             unsafe { write_at.launch(&stream, LaunchConfig::new(1, 1), (&mut buffer, index, 7)) }.expect("it launches");
         }
         assert_eq!(buffer.to_vec().expect("the context is whole"), [0, 0, 7, 0]);
-        let faults = simulator.kernel_faults();
+        let faults = simulator.reports();
         let [fault] = &faults[..] else { panic!("one launch was at fault: {faults:?}") };
         let end = buffer.as_pointer().as_raw() + 16;
         assert_eq!(fault.access.map(|access| access.address), Some(end));

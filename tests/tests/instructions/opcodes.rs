@@ -21,8 +21,8 @@ fn read(path: impl AsRef<Path>) -> String {
 /// The opcodes that the simulator reads, from the list in its source.
 fn opcodes() -> BTreeSet<String> {
     let source = read("crates/sim/src/ptx/opcode.rs");
-    let (_, list) = source.split_once("opcodes! {\n").expect("the list begins");
-    let (list, _) = list.split_once("\n}\n").expect("the list ends");
+    let (_, list) = source.split_once("$callback! {\n").expect("the table begins");
+    let (list, _) = list.split_once("\n        }\n").expect("the table ends");
     list.lines().map(|line| line.split('"').nth(1).expect("a line has a spelling").to_owned()).collect()
 }
 

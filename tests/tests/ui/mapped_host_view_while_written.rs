@@ -3,7 +3,7 @@
 use curium_memory::MappedBuffer;
 
 fn fill(mut buffer: MappedBuffer<u32>) {
-    let values = buffer.host_view_mut().unwrap();
+    let mut values = buffer.host_view_mut().unwrap();
     buffer.as_slice_mut().fill(1).unwrap();
     values[0] = 2;
 }

@@ -1,4 +1,4 @@
-//! The committed list of differences that are known to be harmless, each with its reason.
+//! The committed list of harmless differences, each with its reason.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -25,7 +25,7 @@ struct Entry {
     reason: String,
 }
 
-/// What the list says about the differences of one version.
+/// The result of comparing the differences of one version with the list.
 #[derive(Debug, Default)]
 pub(crate) struct Verdict {
     pub(crate) allowed: usize,

@@ -20,7 +20,7 @@ struct Compiler {
     /// The name of its folder, and of the macro that lists its functions.
     name: &'static str,
     header: &'static str,
-    /// What of the header is its own.
+    /// The pattern of the library's own declarations.
     items: &'static str,
     pins: fn(&Pins) -> &[CudaVersion],
 }
@@ -81,7 +81,7 @@ pub(crate) fn check(clang: &Clang, pins: &Pins, versions: &[Version], repair: &s
     Ok(reasons)
 }
 
-/// What each version has that our bindings state otherwise, of all compilers together.
+/// Returns the differences of each version from our bindings, for all compilers.
 fn differences(headers: &Headers) -> Result<BTreeMap<Version, Vec<Difference>>> {
     let mut found = BTreeMap::<_, Vec<_>>::new();
     for (compiler, headers) in COMPILERS.iter().zip(&headers.0) {

@@ -10,7 +10,7 @@ use super::structure::Structure;
 use super::surface::{Record, Surface};
 use crate::version::Version;
 
-/// What kind of fact differs.
+/// The kind of difference.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Kind {
@@ -36,7 +36,7 @@ pub(crate) struct Difference {
     pub(crate) version: Version,
     pub(crate) kind: Kind,
     pub(crate) name: String,
-    /// What CUDA has and what we have.
+    /// The facts of CUDA and of our bindings.
     pub(crate) detail: String,
 }
 

@@ -81,6 +81,7 @@ fn render_default(ty: &syn::Type) -> syn::ItemImpl {
     syn::parse_quote! {
         impl Default for #ty {
             fn default() -> Self {
+                // SAFETY: a C struct consists of numbers, pointers, arrays, unions and `Option`s of functions, for which zeros are valid.
                 unsafe { ::core::mem::zeroed() }
             }
         }

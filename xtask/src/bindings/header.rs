@@ -1,4 +1,4 @@
-//! A `cuda.h` and the headers beside it, as bindgen reads them.
+//! A `cuda.h` with the headers beside it, parsed by bindgen.
 
 use std::path::{Path, PathBuf};
 
@@ -12,7 +12,7 @@ use crate::package::Pins;
 pub(crate) struct Header {
     /// bindgen's output: types, constants, layout assertions and the functions.
     pub(crate) text: String,
-    /// What it says about the ABI.
+    /// The ABI that it declares.
     pub(crate) surface: Surface,
 }
 
@@ -63,7 +63,7 @@ pub(crate) fn declarations_of(clang: &Clang, path: &Path, items: &str) -> Result
     declared(clang, path, Vec::new(), items)
 }
 
-/// What is included by headers, in place of the system's.
+/// Returns the include folder that replaces the system's headers.
 fn ours() -> PathBuf {
     crate::root().join("xtask/include")
 }

@@ -1,4 +1,4 @@
-//! What is asserted of a type's layout: bindgen has a statement for each size, alignment and offset, and our files one condition for all,
+//! Layout assertions: bindgen writes a statement for each size, alignment and offset; our files have one condition for all,
 //! which compiles faster.
 
 use anyhow::{Context as _, Result, bail};
@@ -12,7 +12,7 @@ pub(super) struct Assertion {
     literal: syn::Expr,
 }
 
-/// What is measured of the type with this name.
+/// The layout of the type with this name.
 #[derive(Debug, Eq, PartialEq)]
 pub(super) enum Measure {
     Size(String),

@@ -29,7 +29,7 @@ pub(crate) fn one(clang: &Clang, path: &Path) -> Result<BTreeMap<Version, Header
     Ok(BTreeMap::from([(version, header)]))
 }
 
-/// What bindgen makes of the header of each of `pinned`, in this order, by as many threads as there are cores.
+/// Parses the header of each of `pinned` with bindgen, in this order, with one thread per core.
 fn declarations(clang: &Clang, pinned: &[&CudaVersion]) -> Result<Vec<String>> {
     let next = AtomicUsize::new(0);
     let work = || {

@@ -1,4 +1,4 @@
-//! Whether two declarations describe the same ABI, whatever their types are called.
+//! Structural comparison of declarations: the ABI, regardless of the names of types.
 
 use syn::Type;
 
@@ -18,7 +18,7 @@ impl<'a> Structure<'a> {
         Self { theirs, ours }
     }
 
-    /// Whether both functions take and return the same.
+    /// Returns `true` if both functions have the same parameters and result.
     pub(crate) fn same_signature(&self, theirs: &syn::Signature, ours: &syn::Signature) -> bool {
         theirs.inputs.len() == ours.inputs.len()
             && theirs.inputs.iter().zip(&ours.inputs).all(|(theirs, ours)| match (theirs, ours) {
@@ -28,7 +28,7 @@ impl<'a> Structure<'a> {
             && self.same_return(&theirs.output, &ours.output)
     }
 
-    /// Whether both types have the same ABI and the same meaning.
+    /// Returns `true` if both types have the same ABI and meaning.
     pub(crate) fn same_type(&self, theirs: &Type, ours: &Type) -> bool {
         self.same(theirs, ours, &mut Vec::new())
     }

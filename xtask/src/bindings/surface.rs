@@ -1,4 +1,4 @@
-//! What a set of declarations says about the ABI: functions, the layout of structs and unions, constants.
+//! The ABI surface of a set of declarations: functions, layouts of structs and unions, constants.
 
 use std::collections::BTreeMap;
 use std::path::Path;

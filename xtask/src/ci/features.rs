@@ -1,4 +1,4 @@
-//! Whether each crate of the library compiles without its features, and with each of them alone.
+//! Checks that each crate compiles without its features, and with each of them alone.
 
 use anyhow::{Context as _, Result};
 

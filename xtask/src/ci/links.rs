@@ -1,4 +1,4 @@
-//! Whether the pages lead where they say: links, anchors, and the files that they name.
+//! Checks the links, anchors and file names in the pages.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path, PathBuf};
@@ -44,7 +44,7 @@ impl Site {
         Self { anchors: anchors.collect(), places: ancestors.map(Path::to_path_buf).collect() }
     }
 
-    /// What is wrong with a link on `page`, if anything is.
+    /// Returns the problem with a link on `page`, if there is one.
     fn fault(&self, page: &str, target: &str) -> Option<String> {
         if target.contains("://") || target.starts_with("mailto:") {
             return None;
@@ -111,7 +111,7 @@ fn files_named(page: &str) -> impl Iterator<Item = (usize, &str)> {
     prose(page).flat_map(move |(number, line)| pieces(line, true).filter(is_path).map(move |file| (number, file)))
 }
 
-/// Whether a page may mean the file `name` by `file`: its end in whole parts, since pages leave out `crates/` and more.
+/// Returns `true` if `file` is the end of `name` in whole parts: pages omit `crates/` and more.
 fn is_file_of(name: &str, file: &str) -> bool {
     Path::new(name).ends_with(file)
 }

@@ -1,4 +1,4 @@
-//! The models of protocols between threads, which loom runs for every interleaving.
+//! The loom models of the protocols between threads.
 
 use anyhow::Result;
 

@@ -1,4 +1,4 @@
-//! The manifests of the crates that are published.
+//! The manifests of the published crates.
 
 use std::fs;
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! What Miri interprets, so that undefined behaviour shows that nothing else does.
+//! The tests that Miri interprets, to find undefined behavior.
 
 use std::process::Command;
 
@@ -36,7 +36,7 @@ const CONTRACT: &[&str] = &[
     "stream_pool::",
 ];
 
-/// Those that a thorough run adds, three quarters of an hour of one core. `docs/testing.md` says how many, and what is left out.
+/// Contract tests that a thorough run adds: about 45 minutes of one core.
 const CONTRACT_THOROUGH: &[&str] = &[
     "caching::clones_share",
     "caching::driver_without_virtual_memory",

@@ -16,7 +16,7 @@ const VERSIONS: [Version; 2] = [Version::from_raw(11080), Version::from_raw(1208
 /// The example that compiles a template, for a simulated driver that takes the PTX of an NVRTC that is not newer.
 const EXAMPLE: &str = "run --quiet -p curium --features nvrtc --example 08_nvrtc_templates -- --device sim";
 const DRIVER: Version = Version::from_raw(13000);
-/// What it prints where there is an NVRTC; without one it ends well too.
+/// The output of the example with NVRTC; without NVRTC it succeeds, too.
 const RESULT: &str = "[3.0, 5.0, 7.0], [-1, -2, -3]";
 
 /// Runs the tests once for each version, in processes of their own: a process loads one NVRTC.

@@ -1,4 +1,4 @@
-//! Whether each crate can be published: what its manifest says, what its package holds, and whether its features are documented.
+//! Checks that each crate can be published: its manifest, its package, and the documentation of its features.
 
 use std::fs;
 
@@ -8,7 +8,7 @@ use super::manifest::Manifest;
 use super::{Options, Outcome};
 use crate::cargo::cargo;
 
-/// What a manifest must say, besides what cargo itself asks for.
+/// The keys that a manifest must have in addition to cargo's requirements.
 const SAID: [&[&str]; 8] = [
     &["package", "description"],
     &["package", "license"],
@@ -20,7 +20,7 @@ const SAID: [&[&str]; 8] = [
     &["lints", "workspace"],
 ];
 
-/// What a package must hold besides its sources.
+/// The files that a package must contain besides its sources.
 const HELD: [&str; 3] = ["LICENSE-APACHE", "LICENSE-MIT", "README.md"];
 
 /// Builds no crate, so that it takes seconds; `cargo package --workspace` does the rest.

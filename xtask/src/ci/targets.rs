@@ -1,4 +1,4 @@
-//! The platforms and the oldest Rust that the libraries promise.
+//! The platforms and the oldest Rust that the libraries support.
 
 use std::process::Command;
 

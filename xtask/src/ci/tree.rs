@@ -1,13 +1,13 @@
-//! Checks of the committed files themselves.
+//! Checks of the committed files.
 
 use std::fs;
 use std::process::Command;
 
 use anyhow::{Context as _, Result, ensure};
 
-/// How many lines a source file may have before its tests.
+/// The maximum number of lines of a source file before its tests.
 const LONGEST: usize = 400;
-/// How many characters a line of a comment may have; a row of a table cannot be broken.
+/// The maximum number of characters of a comment line, except for rows of tables.
 const WIDEST: usize = 140;
 
 /// Fails if a committed file names a folder of the machine that it was written on.

@@ -3,9 +3,10 @@
 #
 #   --sanitize   also runs the contract tests and the demo under compute-sanitizer: memcheck, initcheck, racecheck
 #   --bench      also runs the benchmarks
+#   --simulator  runs everything on the simulator instead of the GPU: a dry run of this script
 #
-# The log, the demo's picture, what every form of an instruction gave, and the list of the functions that were called (for
-# xtask/gpu-tested.txt) go to $OUT, which is `out` beside this file unless set. Exits with 1 if anything failed.
+# The log, the demo's picture, the results of the instruction forms, and the list of the called functions (for xtask/gpu-tested.txt) go
+# to $OUT, by default `out` beside this file. Exits with 1 if anything failed.
 set -uo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -15,11 +16,13 @@ rows=()
 failures=0
 sanitize=false
 bench=false
+device=gpu
 
 for argument in "$@"; do
     case $argument in
         --sanitize) sanitize=true ;;
         --bench) bench=true ;;
+        --simulator) device=sim ;;
         *) echo "unknown argument $argument" >&2; exit 2 ;;
     esac
 done
@@ -28,7 +31,7 @@ mkdir -p "$out"
 : >"$log"
 if [[ -f $here/programs.tar.xz ]]; then tar -C "$here" -xJf "$here/programs.tar.xz" || exit 2; fi
 
-# run NAME COMMAND…: runs the command into the log and adds a row to the summary.
+# run NAME COMMAND…: runs the command, logs its output and adds a row to the summary.
 run() {
     local name=$1 begin end status part passed failed
     shift
@@ -39,7 +42,7 @@ run() {
     end=$(date +%s.%N)
     passed=$(count passed "$part")
     failed=$(count failed "$part")
-    # A program that is no test passes or fails as a whole; one that dies has failed whatever it counted before.
+    # A program other than a test passes or fails as a whole. A program that dies has failed, whatever it counted before.
     if ((passed + failed == 0 && status == 0)) && ! grep -q '^test result:' "$part"; then passed=1; fi
     if ((failed == 0 && status != 0)); then failed=1; fi
     if ((failed > 0)); then failures=$((failures + 1)); fi
@@ -53,7 +56,7 @@ run() {
     rm -f "$part"
 }
 
-# count WORD FILE: the sum over the closing lines of the tests.
+# count WORD FILE: adds up the result lines of the tests.
 count() {
     sed -n "s/^test result:.* \([0-9]*\) $1;.*/\1/p" "$2" | awk '{ sum += $1 } END { print sum + 0 }'
 }
@@ -72,10 +75,10 @@ if command -v nvidia-smi >/dev/null; then
     nvidia-smi --query-gpu=name,driver_version,compute_cap --format=csv,noheader | tee -a "$log"
 fi
 
-export CURIUM_TEST_DRIVER=cuda
-# These tests add the functions of the driver that they call to this file.
+if [[ $device == gpu ]]; then export CURIUM_TEST_DRIVER=cuda; else unset CURIUM_TEST_DRIVER; fi
+# These tests append the driver functions that they call to this file.
 called=$(mktemp)
-demo=("$here/bin/curium" demo --device gpu --output)
+demo=("$here/bin/curium" demo --device "$device" --output)
 
 for program in "$here"/tests/* "$here"/examples/*; do
     [[ -x $program ]] || continue
@@ -85,23 +88,23 @@ for program in "$here"/tests/* "$here"/examples/*; do
         instructions) CURIUM_INSTRUCTION_RECORD=$out/recorded.txt run instructions "$program" ;;
         # The machine may have no CUDA runtime.
         runtime_interop) run runtime_interop "$program" --allow-missing ;;
-        [0-9][0-9]_*) run "$(basename "$program")" "$program" --device gpu ;;
+        [0-9][0-9]_*) run "$(basename "$program")" "$program" --device "$device" ;;
         *) run "$(basename "$program")" "$program" ;;
     esac
 done
 run demo "${demo[@]}" "$out/demo.png"
-run doctor "$here/bin/curium" doctor --device gpu --save "$out/machine.json"
-run info "$here/bin/curium" info --device gpu --json
+run doctor "$here/bin/curium" doctor --device "$device" --save "$out/machine.json"
+run info "$here/bin/curium" info --device "$device" --json
 run trace "$here/bin/curium" trace --device gpu --output "$out/trace.json" -- "${demo[@]}" "$out/traced.png"
 
-# What xtask/gpu-tested.txt is to say.
+# The new xtask/gpu-tested.txt.
 LC_ALL=C sort -u "$called" >"$out/gpu-tested.txt"
 rm -f "$called"
 
 if $sanitize; then
     if command -v compute-sanitizer >/dev/null; then
-        # The contract tests call wrongly on purpose, and break a context only in a process of its own. The sanitizer has each
-        # launch wait: tests that hold up a stream end where they would do so, or are left out here.
+        # The contract tests make invalid calls on purpose, and break contexts in processes of their own only. The sanitizer makes
+        # launches synchronous: tests that block a stream return early, or are skipped here.
         export CURIUM_TEST_LAUNCHES_WAIT=1
         contract=()
         for part in process sticky soak fault random neutrality coverage two_ failed_context value_wait stream_memory future; do
@@ -125,7 +128,7 @@ if $bench; then
         run "$(basename "$program")" "$program" --bench
         sed -n "/^=== $(basename "$program"):/,\$p" "$log"
     done
-    run "curium bench" "$here/bin/curium" bench --device gpu --svg "$out"
+    run "curium bench" "$here/bin/curium" bench --device "$device" --svg "$out"
     sed -n "/^=== curium bench:/,\$p" "$log"
 fi
 

@@ -1,4 +1,4 @@
-//! What is expected of the packages' own tests, and what became of them.
+//! Expected and actual results of the packages' own tests.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -7,13 +7,13 @@ use std::path::Path;
 use anyhow::{Context as _, Result, ensure};
 use serde::Deserialize;
 
-/// What `expected.toml` says of one program.
+/// The entry of one program in `expected.toml`.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Expected {
     name: String,
     pub(super) version: String,
-    /// How many of its own tests pass, at least.
+    /// The minimum number of its own tests that pass.
     #[serde(default)]
     pub(super) passed: usize,
     /// Tests that fail, each with the reason.
@@ -29,7 +29,7 @@ struct List {
     program: Vec<Expected>,
 }
 
-/// What became of a package's tests.
+/// The results of a package's tests.
 #[derive(Debug, Default, Eq, PartialEq)]
 pub(super) struct Outcomes {
     passed: BTreeSet<String>,
@@ -45,7 +45,7 @@ pub(super) fn read(folder: &Path) -> Result<Vec<Expected>> {
     Ok(list.program)
 }
 
-/// What is expected of one program.
+/// Returns the expectations for one program.
 pub(super) fn of<'a>(list: &'a [Expected], name: &str) -> Result<&'a Expected> {
     list.iter().find(|expected| expected.name == name).with_context(|| format!("expected.toml lacks {name}"))
 }
@@ -72,7 +72,7 @@ impl Outcomes {
 }
 
 impl Expected {
-    /// What the table says of these outcomes, unless they are worse than expected, or better than the list says.
+    /// Returns the table's summary of the outcomes, or an error if they are worse than expected or better than the list.
     pub(super) fn compare(&self, outcomes: &Outcomes) -> Result<String> {
         let run = outcomes.passed.len() + outcomes.failed.len();
         let counts = format!("{} of {run} pass", outcomes.passed.len());

@@ -11,7 +11,7 @@ use super::{Folder, run_all, with_driver};
 
 /// The interpreters that the packages are pinned for, the best first.
 const INTERPRETERS: [&str; 4] = ["python3.11", "python3.12", "python3.13", "python3"];
-/// How many processes run numba-cuda's tests, each those of every other file.
+/// The number of processes for numba-cuda's tests, among which the files are distributed.
 const PARTS: usize = 2;
 /// Seconds after which a test that has not ended is ended, with its process. Those that compile much take a minute on a busy machine.
 const LIMIT: u32 = 400;
@@ -128,7 +128,7 @@ fn interpreter() -> Option<&'static str> {
     INTERPRETERS.into_iter().find(is_supported)
 }
 
-/// What a command that failed said last; nothing if it succeeded.
+/// Returns the last output of a failed command; `None` if it succeeded.
 fn failure(command: &mut Command) -> Result<Option<String>> {
     let program = Path::new(command.get_program()).display().to_string();
     let output = command.output().with_context(|| format!("{program} cannot be run"))?;

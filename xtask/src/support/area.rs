@@ -1,4 +1,4 @@
-//! The parts of the driver API that are counted each for itself.
+//! The areas of the driver API, which are counted separately.
 
 use std::fmt;
 

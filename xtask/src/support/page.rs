@@ -1,4 +1,4 @@
-//! The page itself.
+//! The text of the page.
 
 use std::fmt::Write as _;
 

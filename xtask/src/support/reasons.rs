@@ -1,4 +1,4 @@
-//! `docs/not-wrapped.md`: what is not wrapped, and why.
+//! `docs/not-wrapped.md`: the functions that are not wrapped, with reasons.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -20,7 +20,7 @@ struct Entry {
     reason: String,
 }
 
-/// What an entry stands for.
+/// The functions that an entry covers.
 #[derive(Debug)]
 enum Pattern {
     Name(String),
@@ -126,7 +126,7 @@ impl fmt::Display for Pattern {
     }
 }
 
-/// Whether a line is a row of a table, and not its head.
+/// Returns `true` for a row of a table other than its header.
 fn is_row(line: &str) -> bool {
     line.starts_with("| ") && !line.starts_with("| function ")
 }

@@ -1,4 +1,4 @@
-//! Which functions of the driver the sources call, and from where.
+//! Finds the driver functions that the sources call, and their callers.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -241,6 +241,7 @@ mod tests {
 
     #[test]
     fn call_is_found_in_its_method_and_in_macros_and_closures() {
+        // The block of this source is parsed, never run: SAFETY does not apply.
         let found = scan(
             "impl Stream { fn wait(&self) { unsafe { call!(self.driver(), cuOne(a, b)) } } } \
              fn free() { assert!(enter(|d| call!(d, cuTwo()))); } fn table(api: &Api) { api.cuThree; }",

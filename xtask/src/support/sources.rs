@@ -1,4 +1,4 @@
-//! What the page is made from: the list of functions, and the sources of the crates.
+//! The inputs of the page: the list of functions, and the sources of the crates.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -1,4 +1,4 @@
-//! Blocks of mixed sizes, of which one at random is freed and another allocated.
+//! Live blocks of mixed sizes, of which a random one is freed and another allocated.
 
 use std::time::{Duration, Instant};
 
@@ -7,7 +7,7 @@ use curium_driver::Stream;
 use super::source::Source;
 use crate::{Result, Way};
 
-/// Blocks that are live, of one way. They are freed when this is dropped.
+/// The live blocks of one way, which are freed on drop.
 pub(super) struct Blocks<'a> {
     source: &'a Source,
     way: Way,
@@ -30,7 +30,7 @@ impl<'a> Blocks<'a> {
         Ok(())
     }
 
-    /// Frees one at random and allocates another, so often; the time of all.
+    /// Frees a random block and allocates another, `count` times, and returns the elapsed time.
     pub(super) fn churn(&mut self, count: usize) -> Result<Duration> {
         let begin = Instant::now();
         for _ in 0..count {
@@ -52,13 +52,13 @@ impl<'a> Blocks<'a> {
 impl Drop for Blocks<'_> {
     fn drop(&mut self) {
         for (address, bytes) in self.blocks.drain(..) {
-            // A failure is one of the measurement, which has been told of it or will be.
+            // The measurement reports failures.
             let _ = self.source.free(self.way, self.stream, address, bytes);
         }
     }
 }
 
-/// A size from 512 B to 128 KiB, of which each doubling is as likely.
+/// Returns a size from 512 B to 128 KiB, uniform in its logarithm.
 fn mixed(seed: &mut u64) -> usize {
     let number = random(seed) as usize;
     let base = 512 << (number % 8);

@@ -1,4 +1,4 @@
-//! Where the memory of a measurement comes from: Curium's cache, and what C has in its place.
+//! The memory of a measurement: Curium's caching resource, and C's counterpart.
 
 use std::ptr;
 
@@ -9,7 +9,7 @@ use curium_memory::{CachingOptions, CachingResource, Resource};
 use crate::error::checked;
 use crate::{Error, Result, Way};
 
-/// The alignment that the driver gives.
+/// The alignment of the driver's allocations.
 const ALIGN: usize = 256;
 
 /// The memory of one measurement.
@@ -18,16 +18,16 @@ pub(super) struct Source {
     twin: Twin,
 }
 
-/// What C calls.
+/// The functions that C calls.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Twin {
     /// The driver's pool: `cuMemAllocAsync` and `cuMemFreeAsync`.
     Pool,
-    /// Memory of no pool: `cuMemAlloc` and `cuMemFree`, with the context current.
+    /// Synchronous allocation: `cuMemAlloc` and `cuMemFree`, with the context current.
     Plain,
 }
 
-/// The driver's pool of a device, as C has it.
+/// The driver's pool of a device, through raw calls.
 pub(super) struct Pool<'a> {
     context: &'a Context,
     raw: CUmemoryPool,
@@ -67,7 +67,7 @@ fn allocate_in_pool(stream: &Stream, bytes: usize) -> Result<u64> {
     let function = Function::cuMemAllocAsync;
     let allocate = stream.driver().api().cuMemAllocAsync.ok_or(Error::Missing(function))?;
     let mut address = 0;
-    // SAFETY: `address` is a valid place for the answer, and the stream is live.
+    // SAFETY: `address` is valid for writes, and the stream is live.
     checked(function, unsafe { allocate(&raw mut address, bytes, stream.as_raw()) })?;
     Ok(address)
 }
@@ -85,7 +85,7 @@ fn allocate_plain(stream: &Stream, bytes: usize) -> Result<u64> {
     let function = Function::cuMemAlloc_v2;
     let allocate = stream.driver().api().cuMemAlloc_v2.ok_or(Error::Missing(function))?;
     let mut address = 0;
-    // SAFETY: `address` is a valid place for the answer.
+    // SAFETY: `address` is valid for writes.
     checked(function, unsafe { allocate(&raw mut address, bytes) })?;
     Ok(address)
 }
@@ -99,17 +99,17 @@ fn free_plain(stream: &Stream, address: u64) -> Result<()> {
 }
 
 impl<'a> Pool<'a> {
-    /// The current pool of the context's device.
+    /// Returns the current pool of the context's device.
     pub(super) fn current(context: &'a Context) -> Result<Self> {
         let mut raw: CUmemoryPool = ptr::null_mut();
         let function = Function::cuDeviceGetMemPool;
         let get = context.driver().api().cuDeviceGetMemPool.ok_or(Error::Missing(function))?;
-        // SAFETY: `raw` is a valid place for the answer.
+        // SAFETY: `raw` is valid for writes.
         checked(function, unsafe { get(&raw mut raw, context.device().as_raw()) })?;
         Ok(Self { context, raw })
     }
 
-    /// Has the pool keep its memory, which is what C does that is in a hurry.
+    /// Sets the release threshold so that the pool keeps its memory, as fast C programs do.
     pub(super) fn keep_warm(&self) -> Result<()> {
         let mut threshold = u64::MAX;
         let function = Function::cuMemPoolSetAttribute;
@@ -119,7 +119,7 @@ impl<'a> Pool<'a> {
         checked(function, unsafe { set(self.raw, attribute, (&raw mut threshold).cast()) })
     }
 
-    /// Gives back what the pool has kept of earlier measurements.
+    /// Trims the pool after earlier measurements.
     pub(super) fn trim(&self) -> Result<()> {
         self.context.synchronize()?;
         let function = Function::cuMemPoolTrimTo;
@@ -128,7 +128,7 @@ impl<'a> Pool<'a> {
         checked(function, unsafe { trim(self.raw, 0) })
     }
 
-    /// The bytes that are in use, and those that the pool has from the device.
+    /// Returns the used and the reserved bytes of the pool.
     pub(super) fn usage(&self) -> Result<(u64, u64)> {
         let used = self.attribute(CUmemPool_attribute::CU_MEMPOOL_ATTR_USED_MEM_CURRENT)?;
         Ok((used, self.attribute(CUmemPool_attribute::CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT)?))

@@ -19,7 +19,7 @@ pub(super) const LAYERS: usize = 40;
 pub(super) const WIDTH: u32 = 256;
 pub(super) const RATE: f32 = 1e-3;
 
-/// Layers of weights and biases, and what a step makes of them.
+/// Layers of weights and biases with their activations and gradients.
 pub(super) struct Network {
     pub(super) accumulate: OfTwo,
     pub(super) product: OfTwo,
@@ -27,11 +27,11 @@ pub(super) struct Network {
     pub(super) targets: Buffer,
     pub(super) weights: Vec<Buffer>,
     pub(super) biases: Vec<Buffer>,
-    /// What the weights are to change by.
+    /// The gradients of the weights.
     pub(super) changes: Vec<Buffer>,
-    /// The input, and what each layer makes of it.
+    /// The input, and the activations of each layer.
     pub(super) values: Vec<Buffer>,
-    /// How the error depends on each of these.
+    /// The gradients of the activations.
     pub(super) slopes: Vec<Buffer>,
 }
 
@@ -41,7 +41,7 @@ impl Network {
         let all = |value: f32| DeviceBuffer::from_slice(stream, &[value; WIDTH as usize]);
         let layers = |count: usize, value: f32| (0..count).map(|_| all(value)).collect::<Result<Vec<_>, _>>();
         Ok(Self {
-            // SAFETY: the kernel keeps within the length that it is told, which is that of all buffers here.
+            // SAFETY: the kernel accesses `n` elements, which is the length of all buffers here.
             accumulate: unsafe { library.kernel("accumulate")?.declare_safe() },
             // SAFETY: as above.
             product: unsafe { library.kernel("product")?.declare_safe() },
@@ -56,13 +56,13 @@ impl Network {
         })
     }
 
-    /// Puts a step on `stream`, and what changes weights and biases on `asides`, layer by layer in turn, which may be the same stream.
+    /// Enqueues a step on `stream`, and the updates of weights and biases on `asides` in turn, which may be the same stream.
     pub(super) fn step(&mut self, stream: &Stream, asides: &[Stream]) -> curium_driver::Result<()> {
         self.forward(stream)?;
         self.back(stream, asides)
     }
 
-    /// The same as a C program puts it on one stream.
+    /// Enqueues the same step on one stream, as a C program does.
     pub(super) fn step_as_c(&self, stream: &Stream) -> Result<()> {
         Twin::new(self, stream).step()
     }

@@ -1,4 +1,4 @@
-//! The step as a C program launches it: direct calls through the driver's table, on addresses.
+//! The step as a C program launches it: direct driver calls on device addresses.
 
 use std::ffi::c_void;
 use std::ptr;
@@ -11,7 +11,7 @@ use super::network::{LAYERS, Network, RATE, WIDTH};
 use crate::error::checked;
 use crate::{Error, Result};
 
-/// A network as C sees it.
+/// The network in C's terms.
 pub(super) struct Twin<'a> {
     network: &'a Network,
     api: &'a Api,

@@ -1,24 +1,24 @@
-//! The pictures of the figures: a line for each way, over what is varied.
+//! Charts of the figures: one line per implementation over the parameter.
 
 use anyhow::{Result, anyhow};
 use curium_bench::{Comparison, Samples};
 use plotters::coord::Shift;
 use plotters::prelude::*;
 
-/// A picture of some groups of measurements.
+/// A chart of several groups of measurements.
 pub(super) struct Chart {
-    /// The name of its file.
+    /// The file name.
     pub(super) file: &'static str,
     title: &'static str,
     horizontal: &'static str,
     vertical: &'static str,
-    /// The groups, each with what it is called.
+    /// The groups with their labels.
     groups: &'static [(&'static str, &'static str)],
-    /// Where no line is to be expected.
+    /// The corner without lines, for the legend.
     legend: fn() -> SeriesLabelPosition,
 }
 
-/// The pictures that are drawn.
+/// The charts.
 pub(super) const CHARTS: [Chart; 3] = [
     Chart {
         file: "bandwidth.svg",
@@ -53,22 +53,22 @@ pub(super) const CHARTS: [Chart; 3] = [
 
 const SIZE: (u32, u32) = (960, 600);
 
-/// Colours that people tell apart who see few.
+/// Colors that color-blind people can distinguish.
 const COLORS: [RGBColor; 4] =
     [RGBColor(0x00, 0x72, 0xb2), RGBColor(0xd5, 0x5e, 0x00), RGBColor(0x00, 0x9e, 0x73), RGBColor(0xcc, 0x79, 0xa7)];
 
-/// One line of a picture.
+/// One line of a chart.
 struct Line {
     label: String,
     color: RGBColor,
-    /// Curium's line is thick, and its twin's thin.
+    /// `true` for Curium's line, which is thick; C's is thin.
     is_curium: bool,
     /// Value, median, quartiles.
     points: Vec<(f64, f64, [f64; 2])>,
 }
 
 impl Chart {
-    /// The picture of what was measured of it; none if that is nothing.
+    /// Returns the chart as SVG; `None` if nothing of it was measured.
     pub(super) fn to_svg(&self, comparisons: &[Comparison], place: &str) -> Result<Option<String>> {
         let lines = self.lines(comparisons);
         if lines.is_empty() {
@@ -143,13 +143,13 @@ impl Chart {
     }
 }
 
-/// A point of a line; logarithms need values above zero.
+/// Returns a point of a line. Logarithmic axes require positive values.
 fn point(comparison: &Comparison, samples: &Samples) -> Option<(f64, f64, [f64; 2])> {
     let positive = |part| samples.quantile(part).max(1e-3);
     Some((comparison.value()?, positive(0.5), [positive(0.25), positive(0.75)]))
 }
 
-/// What an axis spans: all values, and some room. It holds a power of ten, since no other number is sure to get a label.
+/// Returns the range of an axis: all values, some margin, and a power of ten, which gets a label.
 fn range(lines: &[Line], values: impl Fn(&(f64, f64, [f64; 2])) -> [f64; 2]) -> (f64, f64) {
     let all = || lines.iter().flat_map(|line| &line.points).flat_map(&values);
     let (low, high) = (all().fold(f64::INFINITY, f64::min), all().fold(0.0, f64::max));
@@ -161,7 +161,7 @@ fn with_power_of_ten(low: f64, high: f64) -> (f64, f64) {
     if power > high { (power / 10.0, high) } else { (low, high) }
 }
 
-/// A number in a few letters.
+/// Formats a number briefly.
 fn short(number: f64) -> String {
     let (value, unit) = match number {
         1e9.. => (number / 1e9, "G"),

@@ -1,8 +1,8 @@
-//! The figures as tables of Markdown.
+//! The figures as Markdown tables.
 
 use super::report::{Report, Row};
 
-/// What each group of measurements is, and what is varied.
+/// The title and the parameter of each group of measurements.
 const GROUPS: [(&str, &str, &str); 18] = [
     ("launch/threads", "Launches by several threads, a stream each: `cuLaunchKernel`", "threads"),
     ("launch/current", "A launch with its context current: `cuLaunchKernel`", "threads"),
@@ -49,7 +49,7 @@ const GROUPS: [(&str, &str, &str); 18] = [
 ];
 
 impl Report {
-    /// A table for each group of measurements, in the order in which they were made.
+    /// Returns a table for each group of measurements, in the order of measurement.
     pub(super) fn markdown(&self) -> String {
         let mut text = format!("{}; medians [quartiles].\n", self.title());
         let groups = self.comparisons.chunk_by(|one, other| one.parts().0 == other.parts().0);
@@ -58,7 +58,7 @@ impl Report {
     }
 }
 
-/// The table of one group.
+/// Returns the table of one group.
 fn table(rows: &[Row]) -> String {
     let Some(first) = rows.first() else { return String::new() };
     let (group, _) = first.parts();
@@ -78,7 +78,7 @@ fn table(rows: &[Row]) -> String {
     text
 }
 
-/// A number with a comma before each three digits; a word stays as it is.
+/// Adds thousands separators to a number; other text is unchanged.
 fn grouped(digits: &str) -> String {
     if !digits.bytes().all(|byte| byte.is_ascii_digit()) {
         return digits.to_owned();

@@ -11,10 +11,10 @@ use serde::Serialize;
 use crate::bytes::size;
 use crate::place::Place;
 
-/// The version of the form of the JSON.
+/// The version of the JSON schema.
 const SCHEMA: u32 = 1;
 
-/// What was measured where.
+/// The figures, with the device and the driver.
 #[derive(Serialize)]
 pub(super) struct Report {
     schema: u32,
@@ -29,7 +29,7 @@ pub(super) struct Report {
 pub(super) struct Row {
     pub(super) id: String,
     pub(super) unit: &'static str,
-    /// Whether less is better.
+    /// `true` if lower is better.
     cost: bool,
     rounds: usize,
     c: Spread,
@@ -57,7 +57,7 @@ impl Report {
         })
     }
 
-    /// What was measured where, in a line.
+    /// Returns the title: device and driver.
     pub(super) fn title(&self) -> String {
         let warning = if self.simulated { ": times of a simulator say nothing of hardware" } else { "" };
         format!("{}, driver for CUDA {}{warning}", self.device, self.driver)
@@ -85,7 +85,7 @@ impl Row {
         [format!("{}{size}, {}", self.id, self.unit), c, curium, ratio, self.note.clone().unwrap_or_default()]
     }
 
-    /// C's figures, Curium's, and their ratio, each with its quartiles.
+    /// Returns the cells: C, Curium and their ratio, each with quartiles.
     pub(super) fn figures(&self) -> [String; 3] {
         let digits = match self.unit {
             unit if unit == Unit::GigabytesPerSecond.symbol() => 2,
@@ -95,12 +95,12 @@ impl Row {
         [self.c.text(digits), self.curium.text(digits), self.ratio.text(3)]
     }
 
-    /// The id without its value, and the value.
+    /// Splits an id into group and value.
     pub(super) fn parts(&self) -> (&str, &str) {
         self.id.rsplit_once('/').unwrap_or((&self.id, ""))
     }
 
-    /// What the value means where it is bytes.
+    /// Formats a value that is a size in bytes.
     pub(super) fn size(&self) -> Option<String> {
         const OF_BYTES: [&str; 3] = ["allocate/bytes", "allocate/plain-bytes", "allocate/buffer"];
         let (group, value) = self.parts();
@@ -115,7 +115,7 @@ impl Spread {
         Self { median, low_quartile, high_quartile }
     }
 
-    /// The median, and the quartiles in brackets.
+    /// Formats the median with the quartiles in brackets.
     fn text(self, digits: usize) -> String {
         let Self { median, low_quartile, high_quartile } = self;
         format!("{median:.digits$} [{low_quartile:.digits$} {high_quartile:.digits$}]")

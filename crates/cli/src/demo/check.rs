@@ -1,4 +1,4 @@
-//! Whether the CPU computes the same picture.
+//! Comparison of the picture with the CPU's result.
 
 use std::num::NonZero;
 use std::sync::{Mutex, PoisonError};
@@ -11,19 +11,19 @@ use crate::demo::view::View;
 use crate::progress::Progress;
 use crate::terminal::Colors;
 
-/// What a comparison with the CPU found.
+/// The result of the comparison.
 pub(super) struct Check {
-    /// How many pixels differ.
+    /// The number of pixels that differ.
     pub(super) wrong: usize,
     /// The first of them, in reading order.
     pub(super) first: Option<Difference>,
-    /// How long it took.
+    /// The elapsed time.
     pub(super) time: Duration,
-    /// On how many threads.
+    /// The number of threads.
     pub(super) threads: usize,
 }
 
-/// A pixel that is not as the CPU has it.
+/// A pixel that differs from the CPU's.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub(super) struct Difference {
     row: u32,
@@ -32,7 +32,7 @@ pub(super) struct Difference {
     expected: u32,
 }
 
-/// A row of the picture, and the row of which view the CPU has to compute for it.
+/// A row of the picture, and the row of the view from which the CPU computes it.
 struct Row<'a> {
     index: u32,
     found: &'a [u32],
@@ -41,7 +41,7 @@ struct Row<'a> {
 }
 
 impl Check {
-    /// An error that names the first wrong pixel, if there is one.
+    /// Returns an error that names the first wrong pixel, if there is one.
     pub(super) fn into_result(self) -> Result<()> {
         let Some(Difference { row, column, found, expected }) = self.first else {
             return Ok(());
@@ -53,7 +53,7 @@ impl Check {
         )
     }
 
-    /// Counts what was found in one row.
+    /// Adds the differences of one row.
     fn add(&mut self, differences: &[Difference]) {
         self.wrong += differences.len();
         self.first = self.first.into_iter().chain(differences.first().copied()).min();
@@ -61,7 +61,7 @@ impl Check {
 }
 
 impl Row<'_> {
-    /// The pixels that differ from the CPU's.
+    /// Returns the pixels that differ from the CPU's.
     fn differences(&self) -> impl Iterator<Item = Difference> {
         (0..).zip(self.found).filter_map(|(column, found)| {
             let expected = self.band.iterations_at(column, self.band_row);
@@ -93,14 +93,14 @@ pub(super) fn against_cpu(view: &View, bands: &[View], iterations: &[u32], color
     Check { time: begin.elapsed(), ..result.into_inner().unwrap_or_else(PoisonError::into_inner) }
 }
 
-/// All rows of the picture, from the top down.
+/// Returns all rows of the picture, from the top down.
 fn rows<'a>(view: &View, bands: &'a [View], iterations: &'a [u32]) -> impl Iterator<Item = Row<'a>> + Send {
     let in_bands = bands.iter().flat_map(|band| (0..band.height).map(move |row| (band, row)));
     let found = iterations.chunks_exact(view.width as usize);
     (0..).zip(found).zip(in_bands).map(|((index, found), (band, band_row))| Row { index, found, band, band_row })
 }
 
-/// The next row that nobody has compared. The lock is held for this only, not for the comparison.
+/// Takes the next row. The lock is not held during the comparison.
 fn next<'a>(work: &Mutex<impl Iterator<Item = Row<'a>>>) -> Option<Row<'a>> {
     work.lock().unwrap_or_else(PoisonError::into_inner).next()
 }

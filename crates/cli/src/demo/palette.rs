@@ -1,8 +1,8 @@
-//! From numbers of iterations to colours.
+//! Colors for iteration counts.
 
 use std::f32::consts::PI;
 
-/// The colours that are passed through over and over, as sRGB: night, dusk, ice, sand, ember and back.
+/// The cyclic color stops as sRGB: night, dusk, ice, sand, ember and back.
 const STOPS: [[f32; 3]; 6] = [
     [8.0, 10.0, 40.0],
     [32.0, 72.0, 156.0],
@@ -12,43 +12,43 @@ const STOPS: [[f32; 3]; 6] = [
     [112.0, 24.0, 56.0],
 ];
 
-/// What belongs to the set.
+/// The color of the set.
 const INSIDE: [u8; 3] = [4, 4, 12];
 
-/// How far a picture goes through the colours for each doubling of the iterations, in rounds.
+/// The part of a color cycle per doubling of the iterations.
 const ROUNDS_PER_DOUBLING: f32 = 0.6;
 
-/// The number of iterations by which the doublings are counted: below it the colours change slowly.
+/// The iteration count from which doublings are counted; the colors change slowly below it.
 const START: f32 = 8.0;
 
-/// Colours for numbers of iterations.
+/// Colors for iteration counts.
 pub(super) struct Palette {
     max_iterations: u32,
 }
 
 impl Palette {
-    /// The palette in which `max_iterations` stands for the inside of the set.
+    /// Returns a palette in which `max_iterations` means the inside of the set.
     pub(super) fn new(max_iterations: u32) -> Self {
         Self { max_iterations }
     }
 
-    /// The colour of a pixel as sRGB.
+    /// Returns the color of a pixel as sRGB.
     pub(super) fn color(&self, iterations: u32) -> [u8; 3] {
         if iterations >= self.max_iterations {
             return INSIDE;
         }
-        // The logarithm keeps the bands of equal width near the set, where the counts grow without bound.
+        // Near the set the counts grow without bound; the logarithm keeps the color bands equally wide.
         let doublings = (iterations as f32 / START + 1.0).log2();
         cycle(doublings * ROUNDS_PER_DOUBLING)
     }
 }
 
-/// The colour after `rounds` rounds through the stops.
+/// Returns the color after `rounds` cycles through the stops.
 fn cycle(rounds: f32) -> [u8; 3] {
     let position = rounds.fract() * STOPS.len() as f32;
     let stop = position as usize % STOPS.len();
     let (from, to) = (STOPS[stop], STOPS[(stop + 1) % STOPS.len()]);
-    // Half a wave of the cosine: no stop shows as an edge.
+    // Cosine interpolation: no visible edge at a stop.
     let weight = 0.5 - 0.5 * (PI * position.fract()).cos();
     std::array::from_fn(|channel| (from[channel] + (to[channel] - from[channel]) * weight).round() as u8)
 }

@@ -1,4 +1,4 @@
-//! The file that the picture is written to.
+//! The output file of the demo.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write as _};
@@ -10,13 +10,13 @@ use anyhow::{Context as _, Result};
 use crate::demo::palette::Palette;
 use crate::demo::view::View;
 
-/// A file that the picture can be written to, as was tried. Nothing is in its place until then, so that an interrupted run leaves
-/// nothing behind, and a file that was there before keeps what it had.
+/// A writable output file. The file is created or replaced when the picture is complete, so that an interrupted run leaves
+/// nothing behind, and an existing file keeps its content.
 pub(super) struct PictureFile {
     path: PathBuf,
 }
 
-/// A picture that was written.
+/// The written picture.
 pub(super) struct Written {
     pub(super) path: PathBuf,
     pub(super) bytes: u64,
@@ -24,21 +24,21 @@ pub(super) struct Written {
 }
 
 impl PictureFile {
-    /// Tries whether the file at `path` can be written.
+    /// Checks that the file at `path` is writable.
     ///
     /// # Errors
     ///
-    /// If it cannot.
+    /// Returns an error if the file is not writable.
     pub(super) fn at(path: &Path) -> Result<Self> {
         try_out(path).with_context(|| cannot_be_written(path))?;
         Ok(Self { path: path.to_path_buf() })
     }
 
-    /// Writes the picture of `view` in place of what the file had.
+    /// Writes the picture of `view`, and replaces the file.
     ///
     /// # Errors
     ///
-    /// Whatever the system says, such as that the disk is full.
+    /// Returns the error of the system, such as a full disk.
     pub(super) fn write(self, view: &View, iterations: &[u32]) -> Result<Written> {
         let begin = Instant::now();
         let bytes = encode(&self.path, view, iterations).with_context(|| cannot_be_written(&self.path))?;
@@ -46,7 +46,7 @@ impl PictureFile {
     }
 }
 
-/// Opens a file for writing and leaves everything as it was.
+/// Opens a file for writing without changing it.
 fn try_out(path: &Path) -> io::Result<()> {
     match OpenOptions::new().write(true).create_new(true).open(path) {
         Ok(_) => fs::remove_file(path),
@@ -57,7 +57,7 @@ fn try_out(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Writes a picture row by row and gives its size in bytes.
+/// Writes a picture row by row, and returns its size in bytes.
 fn encode(path: &Path, view: &View, iterations: &[u32]) -> Result<u64> {
     let mut file = BufWriter::new(File::create(path)?);
     let mut encoder = png::Encoder::new(&mut file, view.width, view.height);
@@ -76,7 +76,7 @@ fn encode(path: &Path, view: &View, iterations: &[u32]) -> Result<u64> {
 }
 
 fn cannot_be_written(path: &Path) -> String {
-    format!("{} cannot be written", path.display())
+    format!("{} could not be written", path.display())
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Computing the picture on the device.
+//! The computation of the picture on the device.
 
 use std::time::{Duration, Instant};
 
@@ -13,25 +13,25 @@ use crate::terminal::Colors;
 /// `mandelbrot.cu`, compiled for every GPU that CUDA 11.8 and newer support.
 const PTX: &str = include_str!("../../kernels/mandelbrot.ptx");
 
-/// The threads of a block: a warp is a piece of a row.
+/// The block size: a warp covers a piece of a row.
 const BLOCK: (u32, u32) = (32, 8);
 
-/// Iterations, width, height, centre (x and y), pixel, most iterations.
+/// Iterations, width, height, center (x and y), pixel size, iteration limit.
 type Mandelbrot = (&'static mut [u32], u32, u32, f64, f64, f64, u32);
 
-/// A picture that was computed, on the host.
+/// The computed picture, on the host.
 pub(super) struct Rendering {
     iterations: PinnedBuffer<u32>,
     bands: Vec<View>,
-    /// The time that the kernel ran.
+    /// The run time of the kernel.
     pub(super) kernel: Duration,
-    /// The time that copies to the host took.
+    /// The time of copies to the host.
     pub(super) transfer: Duration,
-    /// The time until the first launch: compiling the kernel, allocating.
+    /// The time before the first launch: JIT compilation and allocation.
     pub(super) preparation: Duration,
 }
 
-/// The kernel with what it takes to run and time it.
+/// The kernel with its stream and events.
 struct Renderer {
     stream: Stream,
     kernel: Kernel<Mandelbrot>,
@@ -41,12 +41,12 @@ struct Renderer {
 }
 
 impl Rendering {
-    /// The number of iterations of every pixel, row by row from the top.
+    /// Returns the iteration count of every pixel, row by row from the top.
     pub(super) fn iterations(&self) -> &[u32] {
         &self.iterations
     }
 
-    /// The views that were computed, one for each launch, from the top down.
+    /// Returns the views of the launches, from the top down.
     pub(super) fn bands(&self) -> &[View] {
         &self.bands
     }
@@ -56,7 +56,7 @@ impl Rendering {
 ///
 /// # Errors
 ///
-/// Whatever the driver says.
+/// Returns the error of the driver.
 pub(super) fn render(stage: &Stage, view: &View, colors: Colors) -> Result<Rendering> {
     let begin = Instant::now();
     let renderer = Renderer::new(stage.context())?;
@@ -91,7 +91,7 @@ impl Renderer {
         })
     }
 
-    /// Computes one band into `target`, and gives the times of the kernel and of the copy.
+    /// Computes one band into `target`, and returns the times of the kernel and of the copy.
     fn render(&self, band: &View, target: &mut [u32]) -> Result<(Duration, Duration)> {
         let mut iterations = DeviceBuffer::uninit(&self.stream, band.pixels())?;
         self.begin.record(&self.stream)?;

@@ -1,4 +1,4 @@
-//! What the user is told at the end.
+//! The report of the demo.
 
 use std::fmt;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use crate::demo::render::Rendering;
 use crate::demo::stage::Stage;
 use crate::demo::view::View;
 
-/// Where the kernel ran, what it computed and how long that took. It is shown as a table.
+/// The device, the result and the times, displayed as a table.
 pub(super) struct Report<'a> {
     pub(super) view: &'a View,
     pub(super) stage: &'a Stage,
@@ -61,7 +61,7 @@ impl Report<'_> {
     fn result_rows(&self) -> [[String; 2]; 2] {
         let pixels = self.view.pixels();
         let check = match self.check {
-            None => "not done (--no-check)".to_owned(),
+            None => "skipped (--no-check)".to_owned(),
             Some(Check { wrong: 0, time, threads, .. }) => {
                 format!("all {pixels} pixels equal the CPU's ({threads} threads, {})", duration(*time))
             }
@@ -91,7 +91,7 @@ fn row(name: &str, value: impl Into<String>) -> [String; 2] {
     [name.to_owned(), value.into()]
 }
 
-/// A time in the unit that suits it.
+/// Formats a time with a fitting unit.
 fn duration(time: Duration) -> String {
     match time.as_secs_f64() {
         seconds @ 1.0.. => format!("{seconds:.1} s"),
@@ -100,12 +100,12 @@ fn duration(time: Duration) -> String {
     }
 }
 
-/// `amount` over `time`, where a clock may be too coarse to have seen any time pass.
+/// Formats `amount` per `time`. The time may be zero if the clock is too coarse.
 fn rate(amount: f64, time: Duration, unit: &str) -> String {
-    if time.is_zero() { "too fast to tell".to_owned() } else { scaled(amount / time.as_secs_f64(), unit) }
+    if time.is_zero() { "too fast to measure".to_owned() } else { scaled(amount / time.as_secs_f64(), unit) }
 }
 
-/// A number in three or four digits, with the prefix that it takes.
+/// Formats a number with a metric prefix.
 fn scaled(number: f64, unit: &str) -> String {
     let prefixes = ["", "k", "M", "G", "T", "P"];
     let power = (number.max(1.0).log10() / 3.0) as usize;
@@ -135,7 +135,7 @@ mod tests {
 
     #[test]
     fn rate_without_time_is_not_infinite() {
-        assert_eq!(rate(1.0, Duration::ZERO, "B/s"), "too fast to tell");
+        assert_eq!(rate(1.0, Duration::ZERO, "B/s"), "too fast to measure");
         assert_eq!(rate(3e6, Duration::from_millis(1500), "B/s"), "2.00 MB/s");
     }
 }

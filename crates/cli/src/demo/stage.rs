@@ -1,4 +1,4 @@
-//! Where the kernel of the demo runs.
+//! The device of the demo.
 
 use anyhow::{Result, ensure};
 use curium::driver::ComputeCapability;
@@ -6,7 +6,7 @@ use curium::prelude::*;
 
 use crate::place::{DeviceChoice, Place, Reason};
 
-/// What the kernel is compiled for.
+/// The compute capability that the kernel is compiled for.
 const NEEDED: ComputeCapability = ComputeCapability { major: 7, minor: 5 };
 
 /// A device with a context, ready for work.
@@ -18,48 +18,47 @@ pub(super) struct Stage {
 }
 
 impl Stage {
-    /// Opens the device that was asked for.
+    /// Opens the requested device.
     ///
     /// # Errors
     ///
-    /// If a GPU was asked for and there is none that serves, or if the simulator cannot start.
+    /// Returns an error if a GPU is requested and none is usable, or if the simulator fails to start.
     pub(super) fn open(choice: DeviceChoice) -> Result<Self> {
         let (place, (context, name, compute_capability)) = Place::open(choice, |driver| {
             let device = driver.device(0)?;
             let (name, found) = (device.name()?, device.compute_capability()?);
-            ensure!(found >= NEEDED, "{name} has compute capability {found}, and the kernel needs {NEEDED}");
+            ensure!(found >= NEEDED, "{name} has compute capability {found}, and the kernel requires {NEEDED}");
             Ok((device.primary_context()?, name, found))
         })?;
         Ok(Self { place, context, name, compute_capability })
     }
 
-    /// The name of the device.
+    /// Returns the name of the device.
     pub(super) fn name(&self) -> &str {
         &self.name
     }
 
-    /// The context that work is done in.
+    /// Returns the context.
     pub(super) fn context(&self) -> &Context {
         &self.context
     }
 
-    /// The version of the device's architecture.
+    /// Returns the compute capability of the device.
     pub(super) fn compute_capability(&self) -> ComputeCapability {
         self.compute_capability
     }
 
-    /// Why the device is simulated, if it is.
+    /// Returns the reason for a simulated device, if it is simulated.
     pub(super) fn simulated(&self) -> Option<&Reason> {
         self.place.simulated()
     }
 
-    /// Says that the simulator steps in for a GPU.
+    /// Reports the fallback to the simulator.
     pub(super) fn announce(&self, verbose: bool) {
         self.place.announce(verbose);
     }
 
-    /// The most pixels that one launch computes. A GPU takes nearly any picture at once; the simulator takes a while for
-    /// these, and the user wants to see that it gets on.
+    /// Returns the largest number of pixels for one launch. The simulator gets smaller launches, so that the progress bar advances.
     pub(super) fn pixels_per_launch(&self) -> usize {
         if self.simulated().is_some() { 1 << 16 } else { 1 << 26 }
     }

@@ -1,27 +1,27 @@
-//! What a picture shows: a rectangle of the complex plane, in pixels.
+//! The section of the complex plane that a picture shows.
 
 use std::ops::Range;
 
 use anyhow::{Result, ensure};
 
-/// A rectangle of the complex plane, the pixels that it is shown in, and how long each point is iterated.
+/// A rectangle of the complex plane, its size in pixels, and the iteration limit.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct View {
     pub(crate) width: u32,
     pub(crate) height: u32,
     pub(crate) center_x: f64,
     pub(crate) center_y: f64,
-    /// The width of a pixel in the plane.
+    /// The size of a pixel in the complex plane.
     pub(crate) pixel: f64,
     pub(crate) max_iterations: u32,
 }
 
 impl View {
-    /// A picture of `size` pixels whose width in the plane is `scale`.
+    /// Creates a view of `size` pixels whose width in the complex plane is `scale`.
     ///
     /// # Errors
     ///
-    /// If the pixels are so small that the numbers cannot tell them apart.
+    /// Returns an error if the pixels are smaller than the precision of `f64`.
     pub(crate) fn new(size: (u32, u32), center: (f64, f64), scale: f64, max_iterations: u32) -> Result<Self> {
         let ((width, height), (center_x, center_y)) = (size, center);
         let pixel = scale / f64::from(width);
@@ -33,22 +33,22 @@ impl View {
         Ok(Self { width, height, center_x, center_y, pixel, max_iterations })
     }
 
-    /// The number of pixels.
+    /// Returns the number of pixels.
     pub(crate) fn pixels(&self) -> usize {
         self.width as usize * self.height as usize
     }
 
-    /// The rows in bands of at most about `pixels` pixels, each a view of its own, from the top down.
+    /// Splits the rows into bands of about `pixels` pixels at most, each a view, from the top down.
     pub(crate) fn bands(&self, pixels: usize) -> Vec<View> {
         let rows = (pixels / self.width as usize).clamp(1, self.height as usize);
         let firsts = (0..self.height).step_by(rows);
         firsts.map(|first| self.band(first..self.height.min(first.saturating_add(rows as u32)))).collect()
     }
 
-    /// How many steps of z = z² + c it takes until |z| > 2, where c is the middle of a pixel: at most `max_iterations`.
+    /// Returns the number of iterations of z = z² + c until |z| > 2 for the center c of a pixel, at most `max_iterations`.
     ///
-    /// These are the kernel's operations in the kernel's order, so that the counts are equal bit for bit: neither side
-    /// contracts a multiplication and an addition into one rounding.
+    /// The operations and their order are the kernel's, so that the counts are identical: neither side
+    /// contracts a multiplication and an addition to a fused multiply-add.
     pub(crate) fn iterations_at(&self, column: u32, row: u32) -> u32 {
         let c_x = self.center_x + (f64::from(column) - 0.5 * f64::from(self.width)) * self.pixel;
         let c_y = self.center_y - (f64::from(row) - 0.5 * f64::from(self.height)) * self.pixel;
@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     fn view() -> View {
-        // Powers of two, so that bands show exactly the points of the whole.
+        // Powers of two, so that bands contain exactly the points of the whole.
         View::new((64, 50), (-0.5, 0.0), 4.0, 200).expect("the view is valid")
     }
 

@@ -1,28 +1,28 @@
-//! One thing that the doctor says.
+//! One finding of the doctor.
 
 use serde::Serialize;
 
-/// What a check found, with what to do about it.
+/// The result of a check, with fixes.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Finding {
     /// The name of the check, which stays the same between versions.
     pub(crate) check: &'static str,
     pub(crate) severity: Severity,
-    /// What is so.
+    /// The problem or fact.
     pub(crate) what: String,
-    /// What a person can do, the likelier first.
+    /// Fixes, the most likely first.
     pub(crate) fixes: Vec<String>,
 }
 
-/// How bad it is.
+/// The severity of a finding.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Severity {
-    /// As it should be.
+    /// All is well.
     Good,
     /// Worth knowing.
     Note,
-    /// CUDA works, but not all of it, or not for long.
+    /// CUDA works with restrictions.
     Warning,
     /// CUDA does not work for this reason.
     Failure,

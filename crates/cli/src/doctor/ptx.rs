@@ -1,12 +1,12 @@
-//! Which driver takes which PTX.
+//! The PTX versions that drivers accept.
 
 use curium::driver::CudaVersion;
 use serde::{Deserialize, Serialize};
 
-/// Major and minor.
+/// Major and minor version.
 type Version = (u32, u32);
 
-/// CUDA versions, each with the newest PTX version that its drivers take, from NVIDIA's table of PTX releases.
+/// CUDA versions with the newest PTX version that their drivers accept, from NVIDIA's table of PTX releases.
 const RELEASES: &[(Version, Version)] = &[
     ((13, 4), (9, 4)),
     ((13, 3), (9, 3)),
@@ -25,17 +25,17 @@ const RELEASES: &[(Version, Version)] = &[
     ((11, 8), (7, 8)),
 ];
 
-/// What PTX says of itself at its beginning.
+/// The header of PTX.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub(crate) struct Header {
-    /// The version of the language.
+    /// The PTX version.
     pub(crate) version: Version,
-    /// What it is compiled for, such as `sm_90a`.
+    /// The target, such as `sm_90a`.
     pub(crate) target: String,
 }
 
 impl Header {
-    /// What `text` declares, if it is PTX.
+    /// Parses the header of `text`, if it is PTX.
     pub(crate) fn of(text: &str) -> Option<Self> {
         let mut words =
             text.lines().map(|line| line.split("//").next().unwrap_or_default()).flat_map(str::split_whitespace);
@@ -46,7 +46,7 @@ impl Header {
         Some(Self { version, target })
     }
 
-    /// The compute capability that a device must have, and whether it must be exactly this one.
+    /// Returns the required compute capability, and `true` if it must match exactly.
     pub(crate) fn needs(&self) -> Option<(Version, bool)> {
         let number = self.target.strip_prefix("sm_")?;
         let digits = number.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
@@ -55,7 +55,7 @@ impl Header {
     }
 }
 
-/// The newest PTX version that a driver for this CUDA version takes; none for a driver older or newer than the table.
+/// Returns the newest PTX version that a driver for this CUDA version accepts; `None` outside the table.
 pub(crate) fn newest_for(cuda: &str) -> Option<Version> {
     let cuda = pair(cuda)?;
     if cuda > RELEASES[0].0 {
@@ -64,13 +64,13 @@ pub(crate) fn newest_for(cuda: &str) -> Option<Version> {
     RELEASES.iter().find(|(version, _)| *version <= cuda).map(|(_, ptx)| *ptx)
 }
 
-/// The oldest CUDA version whose drivers take this PTX version.
+/// Returns the oldest CUDA version whose drivers accept this PTX version.
 pub(crate) fn cuda_for(ptx: Version) -> Option<CudaVersion> {
     let oldest = RELEASES.iter().rev().find(|(_, takes)| *takes >= ptx)?;
     Some(CudaVersion::new(oldest.0.0, oldest.0.1))
 }
 
-/// Two numbers with a dot between them.
+/// Parses two numbers separated by a dot.
 pub(crate) fn pair(text: &str) -> Option<Version> {
     let (major, minor) = text.split_once('.')?;
     Some((major.parse().ok()?, minor.parse().ok()?))

@@ -1,4 +1,4 @@
-//! How the findings are shown.
+//! The report of the findings.
 
 use std::io;
 
@@ -7,10 +7,10 @@ use serde::Serialize;
 use crate::doctor::finding::{Finding, Severity};
 use crate::terminal::{Color, Colors};
 
-/// The version of the form of the JSON.
+/// The version of the JSON schema.
 const SCHEMA: u32 = 1;
 
-/// What the doctor says, in the form of the JSON.
+/// The report, as `--json` prints it.
 #[derive(Serialize)]
 pub(super) struct Report {
     schema: u32,
@@ -24,7 +24,7 @@ impl Report {
         Self { schema: SCHEMA, works, findings }
     }
 
-    /// Whether CUDA works.
+    /// Returns `true` if CUDA works.
     pub(super) fn works(&self) -> bool {
         self.works
     }
@@ -53,7 +53,7 @@ fn label(severity: Severity) -> (&'static str, Color) {
     }
 }
 
-/// Further lines begin below the first.
+/// Indents further lines below the first.
 fn indented(text: &str) -> String {
     text.replace('\n', "\n             ")
 }

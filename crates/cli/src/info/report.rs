@@ -1,4 +1,4 @@
-//! What is reported, in the form of the JSON.
+//! The report, as `--json` prints it.
 
 use std::collections::BTreeMap;
 
@@ -11,15 +11,15 @@ use serde::Serialize;
 use crate::loaded;
 use crate::place::{Place, Reason};
 
-/// The version of the form. It grows when a reader of an older form would misunderstand a newer one.
+/// The version of the JSON schema. It increases with incompatible changes.
 const SCHEMA: u32 = 1;
 
-/// All that `curium info` knows.
+/// The report of `curium info`.
 #[derive(Serialize)]
 pub(super) struct Report {
     schema: u32,
     curium: &'static str,
-    /// Why the devices are simulated; absent if they are real.
+    /// The reason for simulated devices; absent for real ones.
     pub(super) simulated: Option<String>,
     pub(super) driver: DriverReport,
     pub(super) devices: Vec<DeviceReport>,
@@ -30,9 +30,9 @@ pub(super) struct Report {
 #[derive(Serialize)]
 pub(super) struct DriverReport {
     pub(super) version: String,
-    /// The file of the library, where the system tells.
+    /// The file of the library, if the system reports it.
     pub(super) library: Option<String>,
-    /// How many functions Curium knows.
+    /// The number of functions that Curium binds.
     pub(super) functions: usize,
     pub(super) missing: Vec<MissingReport>,
 }
@@ -41,7 +41,7 @@ pub(super) struct DriverReport {
 #[derive(Serialize)]
 pub(super) struct MissingReport {
     pub(super) function: &'static str,
-    /// The CUDA version whose drivers have it.
+    /// The CUDA version that introduced it.
     pub(super) needs: String,
 }
 
@@ -53,11 +53,11 @@ pub(super) struct DeviceReport {
     pub(super) pci_bus_id: String,
     pub(super) compute_capability: String,
     pub(super) memory_bytes: u64,
-    /// CUDA's names without their prefix; null for what the driver is too old to know.
+    /// CUDA's names without their prefix; null if the driver does not support the attribute.
     pub(super) attributes: BTreeMap<&'static str, Option<i32>>,
 }
 
-/// What one device can do with the memory of another.
+/// The connection between two devices.
 #[derive(Serialize)]
 pub(super) struct LinkReport {
     pub(super) from: usize,
@@ -68,17 +68,17 @@ pub(super) struct LinkReport {
     pub(super) arrays: bool,
 }
 
-/// A compiler that is looked for when a program runs.
+/// A compiler that is loaded at run time.
 #[derive(Serialize)]
 pub(super) struct CompilerReport {
     pub(super) name: &'static str,
     pub(super) version: Option<String>,
-    /// Why there is none.
+    /// The reason why it is missing.
     pub(super) reason: Option<String>,
 }
 
 impl Report {
-    /// Asks the driver for everything.
+    /// Queries the driver.
     pub(super) fn of(place: &Place) -> Result<Self> {
         let driver = place.driver();
         let devices = driver.devices()?;
@@ -122,7 +122,7 @@ impl DeviceReport {
         })
     }
 
-    /// An attribute, or 0 where the driver does not know it.
+    /// Returns an attribute, or 0 if the driver does not support it.
     pub(super) fn attribute(&self, name: &str) -> i32 {
         self.attributes.get(name).copied().flatten().unwrap_or_default()
     }
@@ -137,12 +137,12 @@ fn attributes(device: &Device) -> Result<BTreeMap<&'static str, Option<i32>>> {
     DeviceAttribute::ALL.iter().map(value).collect()
 }
 
-/// Whether the driver does not know what it was asked for.
+/// Returns `true` if the driver does not support the query.
 fn is_unknown(error: &Error) -> bool {
     matches!(error.code(), Some(CUresult::CUDA_ERROR_INVALID_VALUE | CUresult::CUDA_ERROR_NOT_SUPPORTED))
 }
 
-/// The links of each device to each other.
+/// Returns the connections between all devices.
 fn links(devices: &[Device]) -> Result<Vec<LinkReport>> {
     let mut links = Vec::new();
     for (from, device) in devices.iter().enumerate() {
@@ -174,7 +174,7 @@ fn compilers() -> [CompilerReport; 2] {
     ]
 }
 
-/// As NVIDIA's programs write it, such as `GPU-3d1b…`.
+/// Formats a UUID as NVIDIA's programs do, such as `GPU-3d1b…`.
 fn uuid_text(uuid: [u8; 16]) -> String {
     let hex: String = uuid.iter().map(|byte| format!("{byte:02x}")).collect();
     format!("GPU-{}-{}-{}-{}-{}", &hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..])

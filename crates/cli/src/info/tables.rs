@@ -8,12 +8,12 @@ use comfy_table::{Table, presets};
 use crate::bytes::size;
 use crate::info::report::{CompilerReport, DeviceReport, LinkReport, Report};
 
-/// A report as people read it.
+/// The report for people.
 pub(super) struct Tables<'a> {
     pub(super) report: &'a Report,
-    /// Whether every attribute is shown.
+    /// Includes every attribute.
     pub(super) attributes: bool,
-    /// Whether every function that the driver lacks is shown.
+    /// Includes every function that the driver lacks.
     pub(super) missing: bool,
 }
 
@@ -56,7 +56,7 @@ impl Tables<'_> {
         table
     }
 
-    /// A row for each CUDA version that would have more.
+    /// Returns a row for each CUDA version with more functions.
     fn missing_functions(&self) -> Table {
         let mut by_version: BTreeMap<(u32, u32), Vec<&str>> = BTreeMap::new();
         for missing in &self.report.driver.missing {
@@ -82,7 +82,7 @@ impl Tables<'_> {
     }
 }
 
-/// A version such as `13.1` in a form that sorts.
+/// Converts a version such as `13.1` to a form that can be sorted.
 fn order(version: &str) -> (u32, u32) {
     let (major, minor) = version.split_once('.').unwrap_or((version, "0"));
     (major.parse().unwrap_or_default(), minor.parse().unwrap_or_default())

@@ -1,14 +1,14 @@
-//! The picture of memory over time.
+//! The chart of memory over time.
 
 use anyhow::{Result, anyhow};
-use curium::memory::{CacheSample, UsageSample};
+use curium::memory::diagnostics::{CacheSample, UsageSample};
 use plotters::prelude::*;
 
-/// What is drawn: above the memory in use and what a cache would hold for it, below which part of that is not in use.
+/// The chart: the memory in use and the memory that a cache would reserve for it above, the unused part below.
 pub(super) struct Chart<'a> {
     pub(super) usage: &'a [UsageSample],
     pub(super) cache: &'a [CacheSample],
-    /// The picture's width and height in pixels.
+    /// The width and height in pixels.
     pub(super) size: (u32, u32),
 }
 
@@ -16,7 +16,7 @@ const IN_USE: RGBColor = RGBColor(0x2f, 0x6f, 0xb0);
 const RESERVED: RGBColor = RGBColor(0xd9, 0x6b, 0x27);
 const IDLE: RGBColor = RGBColor(0x8a, 0x3f, 0x8f);
 
-/// More points than this cannot be told apart in any picture: of those between, the highest is drawn.
+/// The maximum number of points; of more, the highest of each run is drawn.
 const POINTS: usize = 4000;
 
 type Area<'a> = DrawingArea<SVGBackend<'a>, plotters::coord::Shift>;
@@ -79,7 +79,7 @@ impl Chart<'_> {
         Ok(())
     }
 
-    /// The end of the time axis, which is never at its beginning.
+    /// Returns the end of the time axis, which is always after its start.
     fn end(&self) -> f64 {
         self.usage.last().map_or(0.0, |sample| seconds(sample.nanoseconds)).max(1e-6)
     }
@@ -100,7 +100,7 @@ fn mib(bytes: u64) -> f64 {
     bytes as f64 / f64::from(1 << 20)
 }
 
-/// The highest of each run of points, so that as many are left as can be seen, and the last.
+/// Reduces the points to the highest of each run, and the last.
 fn thinned(points: impl Iterator<Item = (f64, f64)>) -> Vec<(f64, f64)> {
     let points: Vec<_> = points.collect();
     let run = points.len().div_ceil(POINTS).max(1);
@@ -110,7 +110,7 @@ fn thinned(points: impl Iterator<Item = (f64, f64)>) -> Vec<(f64, f64)> {
     kept
 }
 
-/// A line that stays where it is until the next point.
+/// Returns a step line.
 fn steps(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
     let corners = points.windows(2).flat_map(|pair| [pair[0], (pair[1].0, pair[0].1)]);
     corners.chain(points.last().copied()).collect()

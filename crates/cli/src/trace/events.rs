@@ -1,4 +1,4 @@
-//! The events that a program has left.
+//! The events of a trace.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -11,10 +11,10 @@ use serde::Deserialize;
 
 use crate::count::counted;
 
-/// How many functions the summary names.
+/// The number of functions in the summary.
 const SHOWN: usize = 10;
 
-/// The events of a trace, summed up.
+/// The summary of a trace.
 #[derive(Debug, Default)]
 pub(super) struct Events {
     functions: BTreeMap<String, Function>,
@@ -45,15 +45,15 @@ struct Arguments {
 }
 
 impl Events {
-    /// Ends the list in the file, so that every reader of JSON takes it, and sums it up. An event that a program was killed in the midst
-    /// of writing is left out.
+    /// Completes the list in the file, so that it is valid JSON, and summarizes it. Drops an incomplete last event, which a killed program
+    /// leaves behind.
     pub(super) fn close(path: &Path) -> Result<Self> {
-        let text = fs::read_to_string(path).with_context(|| format!("{} cannot be read", path.display()))?;
+        let text = fs::read_to_string(path).with_context(|| format!("{} could not be read", path.display()))?;
         let whole = text.rfind('\n').map_or("", |end| &text[..end]);
         let closed = format!("{}\n]\n", whole.trim_end_matches(','));
         let events: Vec<Event> =
             serde_json::from_str(&closed).with_context(|| format!("{} is no trace", path.display()))?;
-        fs::write(path, closed).with_context(|| format!("{} cannot be written", path.display()))?;
+        fs::write(path, closed).with_context(|| format!("{} could not be written", path.display()))?;
         Ok(events.into_iter().collect())
     }
 

@@ -11,6 +11,8 @@ use crate::base::hook::Observation;
 ///
 /// The call is `unsafe`: the block around it states why it is sound. A function that the driver lacks is an error and is not called.
 /// [Observers](crate::observe_calls) receive the call.
+///
+/// `call!(driver, cuEventCreate(&raw mut raw, flags) creates raw)` is an error too if the function succeeds and `raw` is null.
 #[macro_export]
 macro_rules! call {
     ($driver:expr, $function:ident($($argument:expr),* $(,)?)) => {{
@@ -26,6 +28,34 @@ macro_rules! call {
             None => Err(driver.missing($crate::Function::$function)),
         }
     }};
+    ($driver:expr, $function:ident($($argument:expr),* $(,)?) creates $handle:expr) => {{
+        let driver: &$crate::Driver = $driver;
+        match $crate::call!(driver, $function($($argument),*)) {
+            Ok(()) => driver.expect_handle($crate::Function::$function, $handle),
+            Err(error) => Err(error),
+        }
+    }};
+}
+
+/// The name of something that the driver creates: a handle, or an address.
+#[doc(hidden)]
+pub trait RawHandle {
+    /// Returns `true` if it names nothing.
+    fn is_null(self) -> bool;
+}
+
+impl<T> RawHandle for *mut T {
+    #[inline]
+    fn is_null(self) -> bool {
+        <*mut T>::is_null(self)
+    }
+}
+
+impl RawHandle for u64 {
+    #[inline]
+    fn is_null(self) -> bool {
+        self == 0
+    }
 }
 
 impl Driver {
@@ -41,6 +71,13 @@ impl Driver {
     #[inline]
     pub fn check(&self, function: Function, code: CUresult) -> Result<(), Error> {
         if code == CUresult::CUDA_SUCCESS { Ok(()) } else { Err(self.failed(function, code)) }
+    }
+
+    /// Returns an error if a call of `function` that succeeded created nothing.
+    #[doc(hidden)]
+    #[inline]
+    pub fn expect_handle(&self, function: Function, handle: impl RawHandle) -> Result<(), Error> {
+        if handle.is_null() { Err(self.created_nothing(function)) } else { Ok(()) }
     }
 
     /// Tells the observers of a call that it ended, and turns what the function returned into a result.
@@ -69,6 +106,11 @@ impl Driver {
         let version = self.version();
         // The version is 0 until the driver has said it.
         self.api().missing(function, (version.as_raw() != 0).then_some(version)).into()
+    }
+
+    #[cold]
+    fn created_nothing(&self, function: Function) -> Error {
+        Error::Call(Box::new(CallError::null_handle(self, function)))
     }
 
     #[cold]

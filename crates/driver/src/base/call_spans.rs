@@ -1,4 +1,4 @@
-//! Calls of the driver as spans of `tracing`.
+//! Driver calls as `tracing` spans.
 
 use std::cell::RefCell;
 

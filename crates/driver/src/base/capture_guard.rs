@@ -1,4 +1,4 @@
-//! Which capture the closure on this thread records, so that work which would miss that capture is refused.
+//! The capture that the closure on this thread records. Work that would be missing from it is refused.
 //!
 //! 1. While the closure of [`Graph::capture`](crate::Graph::capture) runs, its thread enqueues work on the streams of that capture
 //!    only. All else is an argument error before the driver is called, since it would run now and be missing from the graph.

@@ -1,4 +1,4 @@
-//! The calling thread's current context, which is always left as it was found.
+//! The calling thread's current context, which every call leaves unchanged.
 
 use std::marker::PhantomData;
 

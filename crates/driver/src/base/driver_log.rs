@@ -1,4 +1,4 @@
-//! The driver's own log: its lines about calls that failed.
+//! The driver's own log: its messages about calls that failed.
 //!
 //! An error carries the lines about its call that say more than the code does. Only a call that failed reads the log, and it does so
 //! directly: reading is not observed, and a failure to read is ignored. Each line is read once. With several threads that fail at once,
@@ -120,7 +120,7 @@ fn is_silent(code: CUresult) -> bool {
 }
 
 /// Returns the lines of a text that may concern a call of `function`: drivers write about a call line by line, each with its thread, and last
-/// what it returned. What another call has left there, which failed unseen, is not about this one.
+/// what it returned. Messages of another call, which failed unseen, do not belong to this one.
 #[inline]
 fn concerning(text: &str, function: Function) -> Vec<&str> {
     let mut lines: Vec<&str> = Vec::new();

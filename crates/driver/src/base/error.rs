@@ -1,4 +1,4 @@
-//! Errors: which operation failed, why, and what to do about it.
+//! Errors: the operation that failed, the reason, and a hint.
 
 mod call;
 mod code;
@@ -12,7 +12,7 @@ use std::borrow::Cow;
 use std::fmt;
 
 use curium_sys::load::LoadError;
-use curium_sys::{CUresult, Function, MissingFunction};
+use curium_sys::{CUdevice, CUresult, Function, MissingFunction};
 
 pub use self::call::CallError;
 pub use self::code::ErrorClass;
@@ -170,6 +170,15 @@ impl Error {
             error.subject = subject.into();
         }
         self
+    }
+
+    /// Names the object of the call, by its handle and its device.
+    #[doc(hidden)]
+    #[cold]
+    #[must_use]
+    #[inline]
+    pub fn about_handle(self, kind: &str, handle: impl fmt::Debug, device: CUdevice) -> Self {
+        self.about(format!("{kind} {handle:?} of device {device}"))
     }
 
     /// Names the operation of an argument error, which was noticed deeper down.

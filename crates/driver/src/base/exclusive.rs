@@ -1,4 +1,4 @@
-//! Locks that stay held over driver calls and other code of users.
+//! A mutex that may stay locked over driver calls and code of users.
 
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicUsize, Ordering};

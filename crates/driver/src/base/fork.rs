@@ -1,8 +1,10 @@
-//! What happens in a process that was forked from one that uses CUDA: nothing. The driver's threads and its ties to the device are
-//! not copied, so that every call of the child is an error and every drop does nothing.
+//! Processes that were forked after CUDA was initialized.
 //!
-//! The child learns of it from a handler that runs within `fork` and only stores two flags. One is the hook's, which every call
-//! looks at anyhow, so that no call pays for this.
+//! `fork` copies neither the driver's threads nor its connection to the device. In the child every call is an error, and every drop does
+//! nothing.
+//!
+//! A handler that runs within `fork` stores two flags in the child. One is the hook's, which every call reads anyway, so that no call pays
+//! for this.
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -43,7 +45,7 @@ impl Report for ForkError {
 
 debug_as_report!(ForkError);
 
-/// Returns `true` if this process was forked from one in which a driver had been initialized.
+/// Returns `true` in the child of a process that had initialized a driver.
 #[inline]
 pub(crate) fn is_child() -> bool {
     IS_CHILD.load(Ordering::Relaxed)
@@ -61,7 +63,7 @@ pub(crate) fn watch_for_forks() {
     }
 }
 
-/// Runs in the child, on the one thread that it has: it takes no lock and allocates nothing.
+/// Runs on the only thread of the child. It takes no lock and allocates nothing.
 #[cfg(all(unix, not(miri)))]
 extern "C" fn in_child() {
     IS_CHILD.store(true, Ordering::Relaxed);

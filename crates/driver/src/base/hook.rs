@@ -1,13 +1,13 @@
-//! The call hook: who watches the calls of the driver, and how they are told.
+//! The call hook: observers of driver calls.
 //!
 //! The rules:
 //!
-//! 1. While nobody watches, a call costs one relaxed load and one branch that is predicted.
-//! 2. An observer is told on the thread that calls. What it calls itself is not observed, so that it cannot call itself for ever.
+//! 1. Without observers, a call costs one relaxed load and one predicted branch.
+//! 2. An observer runs on the calling thread. Its own driver calls are not observed, so that it cannot recurse.
 //! 3. Observers are called without any lock of this module: they may install and remove observers, and several threads may be
 //!    in one at a time.
 //! 4. An observer that panics harms nobody: the panic ends there, after the panic hook has printed it.
-//! 5. Whoever was told that a call begins is told that it ended, also if the observer was removed in between.
+//! 5. An observer that received the start of a call also receives its end, even if it was removed in between.
 //! 6. A child of a fork watches itself: its calls are not made, and nobody is told of them.
 
 use std::cell::Cell;

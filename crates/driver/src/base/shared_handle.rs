@@ -1,4 +1,4 @@
-//! Names of objects that other processes can open.
+//! Handles that other processes can open.
 
 /// Declares a type of such names: plain bytes, as many as the driver's type has.
 #[doc(hidden)]

@@ -1,4 +1,4 @@
-//! A table with only what a driver needs to initialize, for tests that add the functions that they are about.
+//! A function table that can only initialize a driver. Tests add the functions that they need.
 
 use curium_sys::{Api, CUresult};
 

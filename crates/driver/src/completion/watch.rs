@@ -1,4 +1,4 @@
-//! The one thread that looks after pending work, so that nobody else has to wait for it.
+//! The background thread that watches pending work.
 //!
 //! A stream tells the host that it has come to a point by calling a host function, quickly and without anybody asking. That alone
 //! is not enough, and the rules below follow from why:
@@ -224,7 +224,7 @@ fn run() {
     }
 }
 
-/// Queries one entry, and forgets it if it is done. What belongs to users runs and is dropped here, and may panic.
+/// Queries one entry, and removes it if it has completed. Code and values of users run and are dropped here, and may panic.
 #[inline]
 fn look_after(identity: Identity, waiter: Arc<dyn Waiter>) {
     let event = waiter.event();

@@ -1,4 +1,4 @@
-//! What other layers keep with a context for as long as it lives.
+//! Values of other layers that live as long as a context.
 
 use std::any::Any;
 use std::sync::{Arc, OnceLock};

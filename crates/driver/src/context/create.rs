@@ -1,4 +1,4 @@
-//! Creating a context beside the primary one.
+//! Creation of contexts.
 
 use std::ffi::c_void;
 use std::ptr;
@@ -114,21 +114,22 @@ impl ContextOptions {
         let mut affinity = self.multiprocessors.map(affinity);
         let (affinities, count) = affinity.as_mut().map_or((ptr::null_mut(), 0), |affinity| (&raw mut *affinity, 1));
         let mut raw = ptr::null_mut();
-        if driver.has(Function::cuCtxCreate_v4) || self.graphics.is_some() {
+        let created = if driver.has(Function::cuCtxCreate_v4) || self.graphics.is_some() {
             let mut graphics = self.graphics.map(GraphicsQueue::as_raw);
             let graphics = graphics.as_mut().map_or(ptr::null_mut(), |graphics| &raw mut *graphics);
             let mut parameters =
                 CUctxCreateParams { execAffinityParams: affinities, numExecAffinityParams: count, cigParams: graphics };
             // SAFETY: `raw` is valid for writes; the parameters outlive the call, and not both of them are there; the
             // queue is valid, as the options' maker vouched.
-            unsafe { call!(driver, cuCtxCreate_v4(&raw mut raw, &raw mut parameters, flags, number)) }?;
+            unsafe { call!(driver, cuCtxCreate_v4(&raw mut raw, &raw mut parameters, flags, number) creates raw) }
         } else if count > 0 {
             // SAFETY: `raw` is valid for writes, and `affinities` has `count` entries that outlive the call.
-            unsafe { call!(driver, cuCtxCreate_v3(&raw mut raw, affinities, count, flags, number)) }?;
+            unsafe { call!(driver, cuCtxCreate_v3(&raw mut raw, affinities, count, flags, number) creates raw) }
         } else {
             // SAFETY: `raw` is valid for writes.
-            unsafe { call!(driver, cuCtxCreate_v2(&raw mut raw, flags, number)) }?;
-        }
+            unsafe { call!(driver, cuCtxCreate_v2(&raw mut raw, flags, number) creates raw) }
+        };
+        created.map_err(|error| error.about(format!("context of device {number}, {:?}", self.flags)))?;
         Ok(raw)
     }
 }
@@ -160,7 +161,7 @@ impl Device {
     #[inline]
     pub fn create_context(&self, options: ContextOptions) -> Result<Context> {
         options.check()?;
-        let raw = options.create(self).map_err(|error| error.about(format!("{:?}", options.flags)))?;
+        let raw = options.create(self)?;
         // From here on the context ends with the value, which takes it off the stack as well.
         let context = Context::new(raw, self, Owned::Created);
         Context::pop(self.driver())?;

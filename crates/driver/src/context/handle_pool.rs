@@ -1,4 +1,4 @@
-//! Handles that are used again: pools of events and of streams.
+//! Pools of events and of streams.
 
 use std::collections::VecDeque;
 use std::fmt;

@@ -1,4 +1,4 @@
-//! Access to the memory of another device's context.
+//! Peer access.
 
 use curium_sys::CUresult;
 

@@ -1,4 +1,4 @@
-//! The primary context of a device, which all code of a process shares.
+//! The primary context of a device.
 
 use super::{Context, ContextFlags, Owned};
 use crate::call;
@@ -28,7 +28,8 @@ impl Device {
     pub fn primary_context(&self) -> Result<Context> {
         let mut raw = std::ptr::null_mut();
         // SAFETY: `raw` is valid for writes, and the device belongs to this driver.
-        unsafe { call!(self.driver(), cuDevicePrimaryCtxRetain(&raw mut raw, self.as_raw())) }?;
+        unsafe { call!(self.driver(), cuDevicePrimaryCtxRetain(&raw mut raw, self.as_raw()) creates raw) }
+            .map_err(|error| error.about(format!("primary context of device {}", self.as_raw())))?;
         Ok(Context::new(raw, self, Owned::Primary))
     }
 

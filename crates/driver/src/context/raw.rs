@@ -68,7 +68,7 @@ impl Context {
         Ok(Self::new(raw, &device, Owned::Borrowed { _owner: Some(Box::new(owner)) }))
     }
 
-    /// Hands the context over to other code, which ends it from now on. What kept a borrowed context alive is dropped.
+    /// Passes the context to other code, which ends it. The owner of a borrowed context is dropped.
     ///
     /// # Errors
     ///
@@ -108,7 +108,7 @@ impl Context {
     pub(crate) fn of_green(driver: &Driver, green: CUgreenCtx) -> Result<CUcontext> {
         let mut context = ptr::null_mut();
         // SAFETY: `context` is valid for writes, and the green context is live.
-        unsafe { call!(driver, cuCtxFromGreenCtx(&raw mut context, green)) }?;
+        unsafe { call!(driver, cuCtxFromGreenCtx(&raw mut context, green) creates context) }?;
         Ok(context)
     }
 }

@@ -1,4 +1,4 @@
-//! The calling thread's stack of contexts, for code that depends on it.
+//! The calling thread's stack of contexts.
 //!
 //! Nothing of this crate does. These operations are for calls of other libraries, which work on the context that is on top of the
 //! calling thread's stack, and are the only ones that change it.
@@ -123,7 +123,7 @@ impl Context {
 
     /// Runs `operation` with this context current on the calling thread, and takes it off the stack again, also on panic.
     ///
-    /// What `operation` puts in its place with `cuCtxSetCurrent`, as the runtime API does, is taken off with it. What it pushes it
+    /// A context that `operation` sets with `cuCtxSetCurrent`, as the runtime API does, is taken off with it. What it pushes it
     /// must pop.
     ///
     /// CUDA: `cuCtxPushCurrent_v2`, then `cuCtxPopCurrent_v2`.

@@ -1,4 +1,4 @@
-//! Hearing of core dumps that the driver writes.
+//! Listeners for core dumps.
 
 use std::ffi::{c_int, c_void};
 use std::fmt;
@@ -92,10 +92,12 @@ impl CoreDumpListener {
         let place = &raw mut raw;
         let result = match stage {
             // SAFETY: `place` is valid for writes; `dumped` takes any number and may be called at any time.
-            Stage::Start => unsafe { call!(driver, cuCoredumpRegisterStartCallback(Some(dumped), data, place)) },
+            Stage::Start => unsafe {
+                call!(driver, cuCoredumpRegisterStartCallback(Some(dumped), data, place) creates raw)
+            },
             // SAFETY: as above.
             Stage::Completion => unsafe {
-                call!(driver, cuCoredumpRegisterCompleteCallback(Some(dumped), data, place))
+                call!(driver, cuCoredumpRegisterCompleteCallback(Some(dumped), data, place) creates raw)
             },
         };
         result.inspect_err(|_| CALLBACKS.forget(number))?;

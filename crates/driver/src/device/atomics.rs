@@ -1,4 +1,4 @@
-//! Which atomic operations work over the links of a device.
+//! Atomic operations over the links of a device.
 
 use bitflags::bitflags;
 use curium_sys::{CUatomicOperation, CUatomicOperationCapability};

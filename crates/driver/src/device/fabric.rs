@@ -1,4 +1,4 @@
-//! The place of a device in a fabric of several machines.
+//! The NVLink fabric that a device belongs to.
 
 use curium_sys::{CUcliqueInfo, CUcliqueType, CUuuid};
 

@@ -1,4 +1,4 @@
-//! Finding a device by what it is called elsewhere.
+//! Look-up of devices by ordinal, PCI bus identifier and UUID.
 
 use std::ffi::CString;
 

@@ -1,4 +1,4 @@
-//! How Windows names a device.
+//! The LUID of a device on Windows.
 
 use std::ffi::c_char;
 

@@ -1,4 +1,4 @@
-//! What a device tells a process without being asked.
+//! Asynchronous notifications of a device.
 
 use std::ffi::c_void;
 use std::fmt;
@@ -59,7 +59,7 @@ impl Device {
         let mut raw = ptr::null_mut();
         // SAFETY: `raw` is valid for writes; `notified` takes any number and may be called at any time.
         unsafe {
-            call!(self.driver(), cuDeviceRegisterAsyncNotification(self.as_raw(), Some(notified), data, &raw mut raw))
+            call!(self.driver(), cuDeviceRegisterAsyncNotification(self.as_raw(), Some(notified), data, &raw mut raw) creates raw)
         }
         .inspect_err(|_| CALLBACKS.forget(number))?;
         Ok(NotificationListener { device: self.clone(), raw: Handle::new(raw), number })

@@ -1,4 +1,4 @@
-//! What one device can do with the memory of another.
+//! Peer-to-peer attributes.
 
 use curium_sys::{CUdevice_P2PAttribute, CUresult};
 

@@ -1,4 +1,4 @@
-//! How the devices of this machine are connected.
+//! The links between the devices of this machine.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! Sets of multiprocessors, and how they are split.
+//! Sets of multiprocessors, and their splitting.
 
 use std::fmt;
 use std::ptr;

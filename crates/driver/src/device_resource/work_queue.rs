@@ -1,4 +1,4 @@
-//! The queues by which work reaches a device.
+//! Work queues of a device.
 
 use std::fmt;
 

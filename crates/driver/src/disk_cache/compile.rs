@@ -1,4 +1,4 @@
-//! Compiled PTX that is kept between runs.
+//! Compiled PTX that is cached between runs.
 
 use std::sync::OnceLock;
 

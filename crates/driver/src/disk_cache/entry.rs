@@ -1,4 +1,4 @@
-//! The form of an entry: a header, the key, the contents.
+//! The format of an entry: a header, the key, the contents.
 
 /// The first bytes of an entry. The number is the version of the format.
 const MAGIC: [u8; 8] = *b"curium\x001";

@@ -1,4 +1,4 @@
-//! Folders and files that no other user can reach.
+//! Folders and files that other users cannot access.
 
 use std::fs::{self, File};
 use std::io::{self, Read as _};

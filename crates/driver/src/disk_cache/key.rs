@@ -1,4 +1,4 @@
-//! What an entry is found by.
+//! Keys of cache entries.
 
 use super::entry::checksum;
 

@@ -1,4 +1,4 @@
-//! A cache that is used, broken, shared and full.
+//! Tests of the cache: use, damage, sharing, and the size limit.
 
 use std::thread;
 

@@ -1,4 +1,4 @@
-//! Events that several processes share.
+//! Interprocess events.
 
 use curium_sys::{CUipcEventHandle, CUipcEventHandle_st};
 
@@ -45,7 +45,7 @@ impl Event {
         let raw = context.entered(|driver| {
             let mut raw = std::ptr::null_mut();
             // SAFETY: `raw` is valid for writes, the context is current, and the driver checks the bytes of the handle.
-            unsafe { call!(driver, cuIpcOpenEventHandle(&raw mut raw, handle)) }?;
+            unsafe { call!(driver, cuIpcOpenEventHandle(&raw mut raw, handle) creates raw) }?;
             Ok(raw)
         })?;
         Ok(Self::owning(context, raw))

@@ -1,4 +1,4 @@
-//! Events that are used again.
+//! A pool of events.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Events that are recorded in a capture: points in a graph, and none in time.
+//! Events that are recorded in a capture: points in a graph, not in time.
 
 use std::sync::atomic::Ordering;
 

@@ -1,4 +1,4 @@
-//! Captures: scopes in which work becomes a graph instead of running.
+//! Stream capture.
 
 use std::fmt;
 use std::ops::Deref;
@@ -19,7 +19,7 @@ use crate::{Context, Error, Result, Stream};
 
 /// A stream whose work is taken down for a graph, while [`Graph::capture`] or [`Graph::capture_into`] runs.
 ///
-/// It is a [`Stream`] for everything that takes one. What would end the capture is an argument error before the driver is called: to wait
+/// It is a [`Stream`] for everything that takes one. An operation that would end the capture is an argument error before the driver is called: to wait
 /// for the stream, to ask whether its work is done, to wait for events that were not recorded in the capture, and to launch a graph.
 ///
 /// Memory of the host that nobody could keep for the graph is refused, too: a pinned buffer that comes back when its copy is done, and a
@@ -258,7 +258,7 @@ impl CaptureScope {
     fn end_capture(&self) -> Result<CUgraph> {
         let mut raw: CUgraph = std::ptr::null_mut();
         // SAFETY: the stream is live, and `raw` is valid for writes.
-        unsafe { call!(self.root.driver(), cuStreamEndCapture(self.root.as_raw(), &raw mut raw)) }?;
+        unsafe { call!(self.root.driver(), cuStreamEndCapture(self.root.as_raw(), &raw mut raw) creates raw) }?;
         Ok(raw)
     }
 

@@ -1,4 +1,4 @@
-//! Captures that add to a graph that is there.
+//! Capture into an existing graph.
 //!
 //! The driver notes nobody's right to such a graph while its capture is open, so all of its tree refuses every other use until then. Nor
 //! does it take anything back: when the work fails, the nodes that are new are destroyed here.

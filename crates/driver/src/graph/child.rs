@@ -1,4 +1,4 @@
-//! Nodes that run other graphs, and clones of graphs.
+//! Child graph nodes, and clones of graphs.
 
 use std::sync::Arc;
 
@@ -34,7 +34,9 @@ impl Graph {
             state.add_node(driver, self.number, operation, &behind, Some(Resource::Child(kept)), |driver, spot| {
                 let (node, graph, after, count) = (spot.node, spot.graph, spot.after, spot.count);
                 // SAFETY: both graphs and the nodes are live and belong to this driver, and this thread has both graphs.
-                unsafe { call!(driver, cuGraphAddChildGraphNode(node, graph, after, count, raw)) }
+                unsafe {
+                    call!(driver, cuGraphAddChildGraphNode(node, graph, after, count, raw) creates spot.created())
+                }
             })
         });
         added.map(ChildNode)
@@ -54,7 +56,7 @@ impl Graph {
         let raw = state.member("Graph::child", self.number, *node)?;
         let mut graph = std::ptr::null_mut();
         // SAFETY: the node is live, and `graph` is a valid place.
-        unsafe { call!(self.driver(), cuGraphChildGraphNodeGetGraph(raw, &raw mut graph)) }?;
+        unsafe { call!(self.driver(), cuGraphChildGraphNodeGetGraph(raw, &raw mut graph) creates graph) }?;
         let part = state.add_part(*node, graph);
         Ok(Self::of(Arc::clone(&self.tree), part))
     }
@@ -72,7 +74,7 @@ impl Graph {
         let state = self.tree.lock()?;
         let (graph, mut clone) = (state.graph("Graph::try_clone", self.number)?, std::ptr::null_mut());
         // SAFETY: the graph is live, `clone` is a valid place, and the lock keeps other threads out of the graph.
-        unsafe { call!(self.driver(), cuGraphClone(&raw mut clone, graph)) }?;
+        unsafe { call!(self.driver(), cuGraphClone(&raw mut clone, graph) creates clone) }?;
         let clone = Self::owning(self.context(), clone, state.kept());
         clone.tree.lock()?.retains(state.objects_of(self.number));
         Ok(clone)
@@ -94,7 +96,7 @@ impl Graph {
             let raw = other.member(operation, original.number, **node)?;
             let (clone, mut found) = (state.graph(operation, self.number)?, std::ptr::null_mut());
             // SAFETY: the node and the clone are live, `found` is a valid place, and this thread has both graphs.
-            unsafe { call!(self.driver(), cuGraphNodeFindInClone(&raw mut found, raw, clone)) }?;
+            unsafe { call!(self.driver(), cuGraphNodeFindInClone(&raw mut found, raw, clone) creates found) }?;
             Ok(state.known(self.number, found))
         });
         found.map(|found| node.at(Found(found)))

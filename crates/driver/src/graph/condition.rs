@@ -1,4 +1,4 @@
-//! Nodes that run other graphs as a value says.
+//! Conditional nodes.
 
 use std::sync::Arc;
 
@@ -91,7 +91,9 @@ impl Graph {
         let flags = if default.is_some() { CU_GRAPH_COND_ASSIGN_DEFAULT } else { 0 };
         let value = default.unwrap_or_default();
         // SAFETY: the graph and the context are live, and `place` is valid.
-        unsafe { call!(self.driver(), cuGraphConditionalHandleCreate(place, graph, context, value, flags)) }?;
+        unsafe {
+            call!(self.driver(), cuGraphConditionalHandleCreate(place, graph, context, value, flags) creates handle)
+        }?;
         Ok(Condition(handle))
     }
 

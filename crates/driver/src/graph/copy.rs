@@ -1,4 +1,4 @@
-//! Nodes that copy memory.
+//! Copy nodes.
 
 use std::ffi::c_void;
 
@@ -242,7 +242,7 @@ impl Graph {
             let (node, graph, after, count) = (spot.node, spot.graph, spot.after, spot.count);
             // SAFETY: the graph, the nodes and the context are live, and the caller is responsible for the places.
             let added =
-                unsafe { call!(driver, cuGraphAddMemcpyNode(node, graph, after, count, &raw const raw, context)) };
+                unsafe { call!(driver, cuGraphAddMemcpyNode(node, graph, after, count, &raw const raw, context) creates spot.created()) };
             added.map_err(|error| error.about(copy.describe()))
         });
         added.map(CopyNode)

@@ -1,4 +1,4 @@
-//! Which nodes there are, and which come after which.
+//! Nodes and edges of a graph.
 
 use curium_sys::{CUgraphDependencyType, CUgraphEdgeData, CUgraphNode, Function};
 

@@ -1,4 +1,4 @@
-//! Nodes that record events and wait for them.
+//! Event record nodes and event wait nodes.
 
 use super::kept::Resource;
 use super::{EventRecordNode, EventWaitNode, Graph, Node};
@@ -21,7 +21,7 @@ impl Graph {
         let added = self.add("Graph::add_event_record", after, kept, |driver, spot| {
             let (node, graph, after, count) = (spot.node, spot.graph, spot.after, spot.count);
             // SAFETY: the graph, the nodes and the event are live, and the places are valid.
-            unsafe { call!(driver, cuGraphAddEventRecordNode(node, graph, after, count, event.as_raw())) }
+            unsafe { call!(driver, cuGraphAddEventRecordNode(node, graph, after, count, event.as_raw()) creates spot.created()) }
         });
         added.map(EventRecordNode)
     }
@@ -41,7 +41,9 @@ impl Graph {
         let added = self.add("Graph::add_event_wait", after, kept, |driver, spot| {
             let (node, graph, after, count) = (spot.node, spot.graph, spot.after, spot.count);
             // SAFETY: the graph, the nodes and the event are live, and the places are valid.
-            unsafe { call!(driver, cuGraphAddEventWaitNode(node, graph, after, count, event.as_raw())) }
+            unsafe {
+                call!(driver, cuGraphAddEventWaitNode(node, graph, after, count, event.as_raw()) creates spot.created())
+            }
         });
         added.map(EventWaitNode)
     }

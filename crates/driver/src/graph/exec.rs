@@ -1,4 +1,4 @@
-//! An executable: a graph that can be launched.
+//! An executable graph.
 
 use std::cell::Cell;
 use std::fmt;
@@ -33,14 +33,14 @@ pub struct GraphExec {
 
 /// The objects that an executable graph keeps alive.
 struct Keeps {
-    /// What was instantiated: updates name its nodes, so the driver must still know them. Nobody else is given a share of it for longer
-    /// than a call, so that an executable which has the only one stays alone.
+    /// The graph that was instantiated: updates name its nodes, so the driver must still know them. Others get a share for the length of a
+    /// call only, so that an executable with the only share keeps it.
     source: Option<Arc<Tree>>,
-    /// What the nodes keep, as they were instantiated or updated all at once.
+    /// The objects that the nodes keep, as they were instantiated or updated all at once.
     all: Kept,
     /// The memory and the semaphores among it, which a launch uses.
     leases: Leases,
-    /// What nodes keep that were updated one by one, at their numbers in the source.
+    /// The objects of nodes that were updated one by one, at their numbers in the source.
     changed: Vec<Option<Resource>>,
     /// Their kernels.
     kernels: UpdatedKernels,
@@ -63,7 +63,7 @@ impl GraphExec {
         Self::new(context, None, raw, Kept::default())
     }
 
-    /// Returns the driver's handle of this executable, which is the caller's to destroy from now on. What its nodes use is no longer kept.
+    /// Returns the driver's handle of this executable, which is the caller's to destroy from now on. The objects that its nodes use are no longer kept alive.
     #[must_use]
     #[inline]
     pub fn into_raw(mut self) -> CUgraphExec {
@@ -270,7 +270,8 @@ impl GraphExec {
     #[inline]
     fn destroy(&mut self) -> Result<()> {
         // SAFETY: the executable is live, nobody else has its handle, and it is forgotten once it is destroyed.
-        unsafe { call!(self.context.driver(), cuGraphExecDestroy(self.raw.raw())) }?;
+        unsafe { call!(self.context.driver(), cuGraphExecDestroy(self.raw.raw())) }
+            .map_err(|error| error.about_handle("executable graph", self.raw.raw(), self.context.device().as_raw()))?;
         self.raw.clear();
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! Host functions of executables that were changed one by one.
+//! Host functions of executable graphs that were updated node by node.
 //!
 //! The closures of a graph are user objects, which the driver keeps for executables and their launches. An executable cannot be given a
 //! user object, so a closure that is set there is kept here, and outlives the launches that may call it: an event behind each launch

@@ -1,4 +1,4 @@
-//! Nodes that fill memory with a value.
+//! Memset nodes.
 
 use curium_sys::CUDA_MEMSET_NODE_PARAMS;
 
@@ -111,7 +111,7 @@ impl Graph {
             let (node, graph, after, count) = (spot.node, spot.graph, spot.after, spot.count);
             // SAFETY: the graph, the nodes and the context are live, and the caller is responsible for the memory.
             let added =
-                unsafe { call!(driver, cuGraphAddMemsetNode(node, graph, after, count, &raw const raw, context)) };
+                unsafe { call!(driver, cuGraphAddMemsetNode(node, graph, after, count, &raw const raw, context) creates spot.created()) };
             added.map_err(|error| error.about(fill.describe()))
         });
         added.map(FillNode)

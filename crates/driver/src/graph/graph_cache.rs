@@ -1,4 +1,4 @@
-//! Captures that pay by themselves.
+//! A cache of captured graphs.
 
 use std::collections::HashMap;
 use std::fmt;

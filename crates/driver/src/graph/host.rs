@@ -1,4 +1,4 @@
-//! Nodes that call functions of the host.
+//! Host nodes.
 
 use std::ffi::c_void;
 
@@ -35,7 +35,9 @@ impl Graph {
         let added = self.add("Graph::add_host", after, kept, |driver, spot| {
             let (node, graph, after, count) = (spot.node, spot.graph, spot.after, spot.count);
             // SAFETY: the graph and the nodes are live; the graph retains the closure for as long as it can be called.
-            unsafe { call!(driver, cuGraphAddHostNode(node, graph, after, count, &raw const params)) }
+            unsafe {
+                call!(driver, cuGraphAddHostNode(node, graph, after, count, &raw const params) creates spot.created())
+            }
         });
         if added.is_err() {
             self.release_reference(&*self.tree.lock()?, "Graph::add_host", &object)?;

@@ -1,4 +1,4 @@
-//! The driver's numbers of graphs and nodes, and pictures of graphs.
+//! Identifiers of graphs and nodes, and DOT pictures.
 
 use std::ffi::CString;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! Making something of a graph that can be launched.
+//! Instantiation of graphs.
 
 use std::borrow::Cow;
 
@@ -131,7 +131,8 @@ fn with_params(driver: &Driver, state: &State, graph: CUgraph, options: Instanti
     }
     let mut raw = std::ptr::null_mut();
     // SAFETY: the graph and the stream are live, and both places are valid.
-    let result = unsafe { call!(driver, cuGraphInstantiateWithParams(&raw mut raw, graph, &raw mut params)) };
+    let result =
+        unsafe { call!(driver, cuGraphInstantiateWithParams(&raw mut raw, graph, &raw mut params) creates raw) };
     let fault = Fault { node: params.hErrNode_out, result: params.result_out };
     result.map(|()| raw).map_err(|error| fault.explain(error, driver, state))
 }
@@ -141,7 +142,9 @@ fn plain(driver: &Driver, state: &State, graph: CUgraph) -> Result<CUgraphExec> 
     let (mut raw, mut node) = (std::ptr::null_mut(), std::ptr::null_mut());
     let (no_log, no_bytes) = (std::ptr::null_mut(), 0);
     // SAFETY: the graph is live, the places are valid, and no log is asked for.
-    let result = unsafe { call!(driver, cuGraphInstantiate_v2(&raw mut raw, graph, &raw mut node, no_log, no_bytes)) };
+    let result = unsafe {
+        call!(driver, cuGraphInstantiate_v2(&raw mut raw, graph, &raw mut node, no_log, no_bytes) creates raw)
+    };
     let fault = Fault { node, result: CUgraphInstantiateResult::CUDA_GRAPH_INSTANTIATE_ERROR };
     result.map(|()| raw).map_err(|error| fault.explain(error, driver, state))
 }
@@ -150,7 +153,7 @@ fn plain(driver: &Driver, state: &State, graph: CUgraph) -> Result<CUgraphExec> 
 fn with_flags(driver: &Driver, graph: CUgraph, flags: InstantiateFlags) -> Result<CUgraphExec> {
     let mut raw = std::ptr::null_mut();
     // SAFETY: the graph is live, and the place is valid.
-    unsafe { call!(driver, cuGraphInstantiateWithFlags(&raw mut raw, graph, flags.bits())) }?;
+    unsafe { call!(driver, cuGraphInstantiateWithFlags(&raw mut raw, graph, flags.bits()) creates raw) }?;
     Ok(raw)
 }
 

@@ -1,4 +1,4 @@
-//! What nodes keep alive.
+//! The objects that nodes keep alive.
 
 use std::any::Any;
 use std::collections::HashMap;

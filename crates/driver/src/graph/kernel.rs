@@ -1,4 +1,4 @@
-//! Nodes that run kernels.
+//! Kernel nodes.
 
 use std::ffi::c_void;
 
@@ -157,7 +157,7 @@ impl Graph {
         Ok(LaunchConfig::new(grid, block).with_shared_bytes(params.sharedMemBytes))
     }
 
-    /// Gives a kernel node what a launch can have beyond its size. What is not among `attributes` stays as it is.
+    /// Sets launch attributes of a kernel node. Attributes that are not set in `attributes` keep their values.
     ///
     /// CUDA: `cuGraphKernelNodeSetAttribute`, for each attribute.
     ///
@@ -194,7 +194,7 @@ impl Graph {
         Ok(value)
     }
 
-    /// Gives a kernel node the attributes that another one of the same graph has.
+    /// Copies the attributes of another kernel node of the same graph.
     ///
     /// CUDA: `cuGraphKernelNodeCopyAttributes`.
     ///
@@ -332,11 +332,13 @@ fn add_params(driver: &Driver, spot: Spot, params: &CUDA_KERNEL_NODE_PARAMS) -> 
     let Spot { node, graph, after, count } = spot;
     if driver.has(Function::cuGraphAddKernelNode_v2) {
         // SAFETY: the graph, the nodes and the kernel are live, and whoever adds the node is responsible for the parameters.
-        return unsafe { call!(driver, cuGraphAddKernelNode_v2(node, graph, after, count, params)) };
+        return unsafe {
+            call!(driver, cuGraphAddKernelNode_v2(node, graph, after, count, params) creates spot.created())
+        };
     }
     let params = older(params);
     // SAFETY: as above.
-    unsafe { call!(driver, cuGraphAddKernelNode(node, graph, after, count, &raw const params)) }
+    unsafe { call!(driver, cuGraphAddKernelNode(node, graph, after, count, &raw const params) creates spot.created()) }
 }
 
 #[inline]

@@ -1,4 +1,4 @@
-//! Changing kernel nodes of executables.
+//! Update of kernel nodes in executable graphs.
 //!
 //! New arguments for a node are what an executable is given between launches, so the common case is to cost what the call does. What an
 //! update has to find out, whether the kernel is of the executable's driver and context and the node still in its graph, stays true for as

@@ -1,4 +1,4 @@
-//! What an executable uses without borrowing it: memory, and semaphores whose owners are told of each launch.
+//! The memory and the semaphores that an executable uses without borrowing them.
 
 use std::sync::Arc;
 
@@ -26,7 +26,7 @@ impl Leases {
     /// Enqueues `launch` on `stream` as an access to all the memory.
     #[inline]
     pub(super) fn launch(&self, stream: &Stream, launch: impl FnOnce() -> Result<()>) -> Result<()> {
-        // Before: an owner that was told of a launch that failed waits for a stream in vain, and for nothing that is missing.
+        // Before the launch: if that fails, an owner waits once more for the stream than it has to.
         self.semaphores.iter().for_each(|owner| owner.launched(stream));
         if self.memory.is_empty() { launch() } else { self.memory.launch(stream, launch) }
     }

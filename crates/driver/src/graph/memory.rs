@@ -1,4 +1,4 @@
-//! Nodes that allocate and free memory, and what a device keeps for them.
+//! Allocation and free nodes, and the memory that a device reserves for them.
 
 use std::ffi::c_void;
 
@@ -100,7 +100,9 @@ impl Graph {
             let (node, graph, after, count) = (spot.node, spot.graph, spot.after, spot.count);
             let added = context.entered(|driver| {
                 // SAFETY: the graph and the nodes are live, the context is current, and `place` takes the address.
-                unsafe { call!(driver, cuGraphAddMemAllocNode(node, graph, after, count, place)) }
+                unsafe {
+                    call!(driver, cuGraphAddMemAllocNode(node, graph, after, count, place) creates spot.created())
+                }
             });
             added.map_err(|error| error.about(format!("{bytes} bytes")))
         })?;
@@ -126,7 +128,7 @@ impl Graph {
         self.add("Graph::add_free", after, None, |driver, spot| {
             let (node, graph, after, count) = (spot.node, spot.graph, spot.after, spot.count);
             // SAFETY: the graph and the nodes are live, and the caller is responsible for the uses of the memory.
-            unsafe { call!(driver, cuGraphAddMemFreeNode(node, graph, after, count, address)) }
+            unsafe { call!(driver, cuGraphAddMemFreeNode(node, graph, after, count, address) creates spot.created()) }
         })
     }
 

@@ -1,4 +1,4 @@
-//! Nodes that wait for and write single values.
+//! Batch memory operation nodes.
 
 use curium_sys::{CUDA_BATCH_MEM_OP_NODE_PARAMS, CUstreamBatchMemOpParams};
 
@@ -34,7 +34,7 @@ impl Graph {
             let (node, graph, after, count) = (spot.node, spot.graph, spot.after, spot.count);
             // SAFETY: the graph, the nodes and the context are live, and the caller is responsible for the addresses.
             let added =
-                unsafe { call!(driver, cuGraphAddBatchMemOpNode(node, graph, after, count, &raw const params)) };
+                unsafe { call!(driver, cuGraphAddBatchMemOpNode(node, graph, after, count, &raw const params) creates spot.created()) };
             added.map_err(|error| error.about(format!("{} operations", params.count)))
         });
         added.map(MemoryOperationNode)

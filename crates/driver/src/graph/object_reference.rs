@@ -1,4 +1,4 @@
-//! References to user objects of the driver, which own a value until nobody needs it.
+//! References to user objects of the driver, which own a value.
 
 use std::ffi::c_void;
 use std::fmt;
@@ -28,7 +28,9 @@ impl ObjectReference {
         let flags = CUuserObject_flags::CU_USER_OBJECT_NO_DESTRUCTOR_SYNC.0;
         let (mut raw, destroy) = (std::ptr::null_mut(), end::<T> as unsafe extern "C" fn(*mut c_void));
         // SAFETY: `raw` is valid for writes; `destroy` is called once, when nobody needs the value.
-        let created = unsafe { call!(driver, cuUserObjectCreate(&raw mut raw, place.cast(), Some(destroy), 1, flags)) };
+        let created = unsafe {
+            call!(driver, cuUserObjectCreate(&raw mut raw, place.cast(), Some(destroy), 1, flags) creates raw)
+        };
         if let Err(error) = created {
             // SAFETY: the driver has not taken the value over, which came from a box.
             drop(unsafe { Box::from_raw(place) });

@@ -1,4 +1,4 @@
-//! Pictures of graphs: every node below those that it comes after.
+//! SVG pictures of graphs.
 
 use std::collections::HashMap;
 use std::fmt::Write;

@@ -1,4 +1,4 @@
-//! Nodes of any kind, as C describes them.
+//! Nodes of any kind, in their C description.
 
 use curium_sys::{CUgraphEdgeData, CUgraphNodeParams, Function};
 
@@ -8,7 +8,7 @@ use crate::Result;
 use crate::call;
 
 impl Graph {
-    /// Adds a node of any kind, as C describes it, behind `after`. What the driver decides is written into `params`. It is there for kinds
+    /// Adds a node of any kind, as C describes it, behind `after`. The driver writes its results into `params`. It is there for kinds
     /// of nodes that have no function of their own.
     ///
     /// Needs a driver for CUDA 12.2. CUDA: `cuGraphAddNode_v3`, `cuGraphAddNode_v2` before 13.4, `cuGraphAddNode` before 12.3.
@@ -56,7 +56,7 @@ impl Graph {
         })
     }
 
-    /// Returns a node of any kind, as C describes it. What the description points to is the node's, and must not be changed.
+    /// Returns a node of any kind, as C describes it. The memory that the description points to belongs to the node and must not be changed.
     ///
     /// Needs a driver for CUDA 13.2. CUDA: `cuGraphNodeGetParams`.
     ///
@@ -93,14 +93,20 @@ impl Graph {
             context.entered(|_| {
                 if driver.has(Function::cuGraphAddNode_v3) {
                     // SAFETY: the graph and the nodes are live, and the caller is responsible for the description and the edges.
-                    return unsafe { call!(driver, cuGraphAddNode_v3(node, graph, after, data, count, params)) };
+                    return unsafe {
+                        call!(driver, cuGraphAddNode_v3(node, graph, after, data, count, params) creates spot.created())
+                    };
                 }
                 if is_plain && !driver.has(Function::cuGraphAddNode_v2) {
                     // SAFETY: as above.
-                    return unsafe { call!(driver, cuGraphAddNode(node, graph, after, count, params)) };
+                    return unsafe {
+                        call!(driver, cuGraphAddNode(node, graph, after, count, params) creates spot.created())
+                    };
                 }
                 // SAFETY: as above.
-                unsafe { call!(driver, cuGraphAddNode_v2(node, graph, after, data, count, params)) }
+                unsafe {
+                    call!(driver, cuGraphAddNode_v2(node, graph, after, data, count, params) creates spot.created())
+                }
             })
         })
     }

@@ -1,4 +1,4 @@
-//! Changing executables as a whole.
+//! Whole-graph update of executable graphs.
 
 use curium_sys::{CUgraphExecUpdateResult, CUgraphExecUpdateResultInfo, CUgraphNode, CUresult, Function};
 

@@ -1,4 +1,4 @@
-//! Nodes that signal semaphores of other interfaces and wait for them.
+//! External semaphore nodes.
 
 use std::fmt;
 use std::sync::Arc;
@@ -78,7 +78,7 @@ impl Graph {
             let (node, graph, after, count) = (spot.node, spot.graph, spot.after, spot.count);
             let params = &raw const params;
             // SAFETY: the graph, the nodes and the semaphores are live.
-            unsafe { call!(driver, cuGraphAddExternalSemaphoresSignalNode(node, graph, after, count, params)) }
+            unsafe { call!(driver, cuGraphAddExternalSemaphoresSignalNode(node, graph, after, count, params) creates spot.created()) }
         });
         added.map(SemaphoreSignalNode)
     }
@@ -102,7 +102,7 @@ impl Graph {
             let (node, graph, after, count) = (spot.node, spot.graph, spot.after, spot.count);
             let params = &raw const params;
             // SAFETY: the graph, the nodes and the semaphores are live.
-            unsafe { call!(driver, cuGraphAddExternalSemaphoresWaitNode(node, graph, after, count, params)) }
+            unsafe { call!(driver, cuGraphAddExternalSemaphoresWaitNode(node, graph, after, count, params) creates spot.created()) }
         });
         added.map(SemaphoreWaitNode)
     }

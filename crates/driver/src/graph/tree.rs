@@ -100,7 +100,8 @@ impl Tree {
     #[inline]
     pub(super) fn destroy(&mut self) -> Result<()> {
         // SAFETY: the graph is live, nobody else has its handle, and it is forgotten once it is destroyed.
-        unsafe { call!(self.context.driver(), cuGraphDestroy(self.raw.raw())) }?;
+        unsafe { call!(self.context.driver(), cuGraphDestroy(self.raw.raw())) }
+            .map_err(|error| error.about_handle("graph", self.raw.raw(), self.context.device().as_raw()))?;
         self.raw.clear();
         Ok(())
     }
@@ -266,7 +267,7 @@ impl State {
         std::mem::replace(&mut entry.kept, kept)
     }
 
-    /// Forgets a node with all its parts. What was kept may be dropped only once the lock is no longer held.
+    /// Removes a node with all its parts. The objects that it kept may be dropped only after the lock is released.
     #[must_use]
     #[inline]
     pub(super) fn remove(&mut self, node: Node) -> Vec<Resource> {

@@ -1,4 +1,4 @@
-//! Changing executables, node by node.
+//! Update of executable graphs, node by node.
 
 use std::sync::Arc;
 

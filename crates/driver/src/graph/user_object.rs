@@ -1,4 +1,4 @@
-//! What graphs keep alive for as long as anything made of them can run.
+//! User objects, which graphs keep alive.
 
 use std::fmt;
 

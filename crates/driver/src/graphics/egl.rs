@@ -1,4 +1,4 @@
-//! Images and fences of EGL.
+//! EGL images and fences.
 
 use curium_sys::{EGLImageKHR, EGLSyncKHR};
 
@@ -26,7 +26,7 @@ impl GraphicsResource {
     pub unsafe fn from_egl_image(context: &Context, image: EGLImageKHR, flags: GraphicsFlags) -> Result<Self> {
         let resource = Self::registered(context, |driver, place| {
             // SAFETY: `place` is valid for writes, the context is current, and the caller is responsible for the image.
-            unsafe { call!(driver, cuGraphicsEGLRegisterImage(place, image, flags.bits())) }
+            unsafe { call!(driver, cuGraphicsEGLRegisterImage(place, image, flags.bits()) creates *place) }
         });
         resource.map_err(|error| error.about(format!("image {image:?} of EGL")))
     }
@@ -51,7 +51,7 @@ impl Event {
         let raw = context.entered(|driver| {
             let mut raw = std::ptr::null_mut();
             // SAFETY: `raw` is valid for writes, the context is current, and the caller is responsible for the fence.
-            unsafe { call!(driver, cuEventCreateFromEGLSync(&raw mut raw, sync, flags.bits())) }?;
+            unsafe { call!(driver, cuEventCreateFromEGLSync(&raw mut raw, sync, flags.bits()) creates raw) }?;
             Ok(raw)
         })?;
         // SAFETY: the driver has just made the event in this context, and nobody else has its handle.

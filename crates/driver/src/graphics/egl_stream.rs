@@ -1,4 +1,4 @@
-//! Streams of frames between EGL and CUDA.
+//! EGL streams of frames.
 
 use std::fmt;
 use std::time::Duration;
@@ -67,10 +67,10 @@ impl EglConsumer {
     pub unsafe fn connect(context: &Context, stream: EGLStreamKHR, location: Option<EglLocation>) -> Result<Self> {
         let connection = Connection::new(context, disconnect_consumer, |driver, place| match location {
             // SAFETY: `place` is valid for writes, the context is current, and the caller is responsible for the stream.
-            None => unsafe { call!(driver, cuEGLStreamConsumerConnect(place, stream)) },
+            None => unsafe { call!(driver, cuEGLStreamConsumerConnect(place, stream) creates *place) },
             // SAFETY: as above.
             Some(location) => unsafe {
-                call!(driver, cuEGLStreamConsumerConnectWithFlags(place, stream, location.as_raw()))
+                call!(driver, cuEGLStreamConsumerConnectWithFlags(place, stream, location.as_raw()) creates *place)
             },
         });
         Ok(Self { connection: connection? })
@@ -168,7 +168,7 @@ impl EglProducer {
     pub unsafe fn connect(context: &Context, stream: EGLStreamKHR, (width, height): (i32, i32)) -> Result<Self> {
         let connection = Connection::new(context, disconnect_producer, |driver, place| {
             // SAFETY: `place` is valid for writes, the context is current, and the caller is responsible for the stream.
-            unsafe { call!(driver, cuEGLStreamProducerConnect(place, stream, width, height)) }
+            unsafe { call!(driver, cuEGLStreamProducerConnect(place, stream, width, height) creates *place) }
         });
         Ok(Self { connection: connection? })
     }
@@ -248,10 +248,10 @@ impl Connection {
     fn new(
         context: &Context,
         disconnect: fn(&Driver, *mut CUeglStreamConnection) -> Result<()>,
-        connect: impl FnOnce(&Driver, *mut CUeglStreamConnection) -> Result<()>,
+        connect: impl FnOnce(&Driver, &mut CUeglStreamConnection) -> Result<()>,
     ) -> Result<Self> {
         let mut raw = std::ptr::null_mut();
-        context.entered(|driver| connect(driver, &raw mut raw))?;
+        context.entered(|driver| connect(driver, &mut raw))?;
         Ok(Self { raw: Handle::new(raw), context: context.clone(), disconnect })
     }
 

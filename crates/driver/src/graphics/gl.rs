@@ -1,4 +1,4 @@
-//! Buffers and images of OpenGL.
+//! OpenGL buffers and images.
 
 use curium_sys::CUGLDeviceList;
 
@@ -36,7 +36,7 @@ impl GraphicsResource {
     pub unsafe fn from_gl_buffer(context: &Context, buffer: u32, flags: GraphicsFlags) -> Result<Self> {
         let resource = Self::registered(context, |driver, place| {
             // SAFETY: `place` is valid for writes, the context is current, and the caller is responsible for the buffer.
-            unsafe { call!(driver, cuGraphicsGLRegisterBuffer(place, buffer, flags.bits())) }
+            unsafe { call!(driver, cuGraphicsGLRegisterBuffer(place, buffer, flags.bits()) creates *place) }
         });
         resource.map_err(|error| error.about(format!("buffer {buffer} of OpenGL")))
     }
@@ -57,7 +57,7 @@ impl GraphicsResource {
     pub unsafe fn from_gl_image(context: &Context, image: u32, target: u32, flags: GraphicsFlags) -> Result<Self> {
         let resource = Self::registered(context, |driver, place| {
             // SAFETY: `place` is valid for writes, the context is current, and the caller is responsible for the image.
-            unsafe { call!(driver, cuGraphicsGLRegisterImage(place, image, target, flags.bits())) }
+            unsafe { call!(driver, cuGraphicsGLRegisterImage(place, image, target, flags.bits()) creates *place) }
         });
         resource.map_err(|error| error.about(format!("image {image} of OpenGL, target {target:#x}")))
     }

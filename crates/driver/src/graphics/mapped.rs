@@ -1,4 +1,4 @@
-//! Graphics resources while CUDA uses them.
+//! Mapped graphics resources.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! Graphics on a simulator with functions made by hand in place of those that it lacks.
+//! Tests of graphics interoperability on a simulator with stub functions.
 
 use std::ffi::c_uint;
 use std::ptr;

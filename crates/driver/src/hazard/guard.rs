@@ -21,20 +21,29 @@ use crate::{Error, Result, Stream};
 #[derive(Debug)]
 pub struct AccessGuard<'a> {
     stream: &'a Stream,
-    /// None for memory that no graph leases, on a stream of no capture.
-    /// [`Drop`] takes it, so that nothing is left to be dropped with the field.
-    held: ManuallyDrop<Option<Held>>,
+    /// [`Drop`] releases it, so that nothing is left to be dropped with the field.
+    held: ManuallyDrop<Held>,
     /// The thread's count of what it holds.
     _not_send: PhantomData<*const ()>,
 }
 
-/// The capture, the operation and the locks that other threads wait for.
+/// The locks of an operation, which other threads wait for.
+#[derive(Debug)]
+enum Held {
+    /// None: no graph leases the memory, and the stream belongs to no capture.
+    Nothing,
+    /// The operation has begun on its stream: its accesses to leased memory need no lock.
+    Operation,
+    /// Locks of a capture or of leased memory.
+    Locks(Locks),
+}
+
 #[derive(Debug, Default)]
-struct Held {
+struct Locks {
     capture: Option<Arc<Scope>>,
     /// The driver call may wait for the stream, so that accesses to leased memory are locked one by one.
     is_blocking: bool,
-    /// The operation has begun on its stream, for accesses to leased memory that need no lock.
+    /// As for [`Held::Operation`], for accesses that are not among `leases`.
     is_operation: bool,
     /// Leased memory that is locked for the access, and whether it is written.
     leases: SmallVec<[(Arc<Leased>, bool); INLINE_LEASES]>,
@@ -75,14 +84,14 @@ impl<'a> AccessGuard<'a> {
     #[inline]
     pub fn blocking(stream: &'a Stream) -> Result<Self> {
         let mut guard = Self::new(stream)?;
-        guard.held.get_or_insert_default().is_blocking = true;
+        guard.locks().is_blocking = true;
         Ok(guard)
     }
 
     /// An operation on a stream that belongs to no capture.
     #[inline]
     pub(crate) fn outside_captures(stream: &'a Stream) -> Self {
-        Self { stream, held: ManuallyDrop::new(None), _not_send: PhantomData }
+        Self { stream, held: ManuallyDrop::new(Held::Nothing), _not_send: PhantomData }
     }
 
     /// The stream that the operation is enqueued on.
@@ -136,29 +145,48 @@ impl<'a> AccessGuard<'a> {
     /// The capture that the operation goes to.
     #[inline]
     pub(crate) fn scope(&self) -> Option<&Arc<Scope>> {
-        self.held.as_ref()?.capture.as_ref()
+        if let Held::Locks(locks) = &*self.held { locks.capture.as_ref() } else { None }
     }
 
-    /// Orders an access to leased memory, and holds it.
+    /// Orders an access to leased memory, and locks it.
     #[inline]
     pub(super) fn hold(&mut self, leased: &Arc<Leased>, is_write: bool) -> Result<()> {
         leased.begin(self.stream, is_write)?;
-        self.held.get_or_insert_default().leases.push((Arc::clone(leased), is_write));
+        self.locks().leases.push((Arc::clone(leased), is_write));
         HELD.set(HELD.get() + 1);
         Ok(())
     }
 
-    /// Begins an operation on the stream, unless it has begun or a launch is waiting.
+    /// Returns `true` if the operation has begun on the stream. Begins it unless it may block, or a launch waits for the stream's
+    /// operations.
     #[inline]
     pub(super) fn begin_operation(&mut self) -> bool {
-        if let Some(held) = &*self.held
-            && (held.is_operation || held.is_blocking)
-        {
-            return held.is_operation;
+        match &*self.held {
+            Held::Nothing => {
+                let has_begun = self.count_operation();
+                if has_begun {
+                    *self.held = Held::Operation;
+                }
+                has_begun
+            }
+            Held::Operation => true,
+            Held::Locks(_) => self.begin_operation_beside_locks(),
         }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn begin_operation_beside_locks(&mut self) -> bool {
+        let Locks { is_blocking, is_operation, .. } = *self.locks();
+        let has_begun = is_operation || !is_blocking && self.count_operation();
+        self.locks().is_operation = has_begun;
+        has_begun
+    }
+
+    #[inline]
+    fn count_operation(&self) -> bool {
         let has_begun = self.stream.sync_points().operations().begin();
         if has_begun {
-            self.held.get_or_insert_default().is_operation = true;
             HELD.set(HELD.get() + 1);
         }
         has_begun
@@ -167,22 +195,26 @@ impl<'a> AccessGuard<'a> {
     /// Returns `true` if the operation has begun on the stream.
     #[inline]
     pub(super) fn is_operation(&self) -> bool {
-        self.held.as_ref().is_some_and(|held| held.is_operation)
+        match &*self.held {
+            Held::Nothing => false,
+            Held::Operation => true,
+            Held::Locks(locks) => locks.is_operation,
+        }
     }
 
-    /// Returns `true` if the operation has begun on the stream, and all its accesses to leased memory are without locks.
+    /// Returns `true` if the operation has begun on the stream, and holds no lock.
     #[inline]
     pub(super) fn holds_no_lock(&self) -> bool {
-        self.held.as_ref().is_some_and(|held| held.is_operation && held.leases.is_empty())
+        matches!(*self.held, Held::Operation)
     }
 
     /// Takes an access to leased memory out, for its end. Returns `false` if it was ordered before the memory was leased.
     #[inline]
     pub(super) fn take(&mut self, leased: &Arc<Leased>, is_write: bool) -> bool {
-        let Some(held) = &mut *self.held else { return false };
+        let Held::Locks(locks) = &mut *self.held else { return false };
         let is_it = |(known, write): &(Arc<Leased>, bool)| Arc::ptr_eq(known, leased) && *write == is_write;
-        let Some(index) = held.leases.iter().rposition(is_it) else { return false };
-        held.leases.swap_remove(index);
+        let Some(index) = locks.leases.iter().rposition(is_it) else { return false };
+        locks.leases.swap_remove(index);
         HELD.set(HELD.get() - 1);
         true
     }
@@ -191,7 +223,7 @@ impl<'a> AccessGuard<'a> {
     #[must_use]
     #[inline]
     pub fn holds_leases(&self) -> bool {
-        self.held.as_ref().is_some_and(|held| held.is_operation || !held.leases.is_empty())
+        self.is_operation() || matches!(&*self.held, Held::Locks(locks) if !locks.leases.is_empty())
     }
 
     /// Enters the capture that the stream belongs to, if it is open.
@@ -202,29 +234,47 @@ impl<'a> AccessGuard<'a> {
         if let Some(scope) = self.stream.scope()
             && scope.enter(is_nested())
         {
-            self.held.get_or_insert_default().capture = Some(Arc::clone(scope));
+            self.locks().capture = Some(Arc::clone(scope));
             HELD.set(HELD.get() + 1);
         }
         Ok(())
     }
 
+    /// The locks, none of which is taken unless there were some already.
+    fn locks(&mut self) -> &mut Locks {
+        if !matches!(*self.held, Held::Locks(_)) {
+            *self.held = Held::Locks(Locks { is_operation: self.is_operation(), ..Locks::default() });
+        }
+        let Held::Locks(locks) = &mut *self.held else { unreachable!("the locks were made above") };
+        locks
+    }
+
     #[cold]
     #[inline(never)]
     fn release(&mut self) {
-        let Some(held) = self.held.take() else { return };
-        HELD.set(HELD.get() - held.leases.len() - usize::from(held.capture.is_some()) - usize::from(held.is_operation));
-        if held.is_operation {
+        if self.is_operation() {
+            HELD.set(HELD.get() - 1);
             self.stream.sync_points().operations().end();
         }
-        held.leases.iter().for_each(|(leased, is_write)| leased.cancel(*is_write));
-        held.capture.iter().for_each(|scope| scope.leave());
+        if matches!(*self.held, Held::Locks(_)) {
+            self.unlock();
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn unlock(&mut self) {
+        let locks = std::mem::take(self.locks());
+        HELD.set(HELD.get() - locks.leases.len() - usize::from(locks.capture.is_some()));
+        locks.leases.iter().for_each(|(leased, is_write)| leased.cancel(*is_write));
+        locks.capture.iter().for_each(|scope| scope.leave());
     }
 }
 
 impl Drop for AccessGuard<'_> {
     #[inline]
     fn drop(&mut self) {
-        if self.held.is_some() {
+        if !matches!(*self.held, Held::Nothing) {
             self.release();
         }
     }
@@ -252,9 +302,11 @@ impl Drop for Ordering {
     }
 }
 
-/// Returns `true` if this thread is in the middle of an access that others may be waiting for.
+/// Returns `true` if this thread is in the middle of an access that other threads may be waiting for, so that this code runs in a call
+/// observer or a `tracing` subscriber. Such code must not wait for other threads that access memory.
+#[must_use]
 #[inline]
-pub(super) fn is_nested() -> bool {
+pub fn is_nested() -> bool {
     HELD.get() > 0
 }
 

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use curium_sys::CUdeviceptr;
 use parking_lot::{Mutex, MutexGuard};
 
+use super::lease_lock::FreeAccesses;
 use super::sync_point::{Hazard, HazardKind, wait};
 use crate::{Result, Stream};
 
@@ -21,7 +22,8 @@ pub(crate) struct History {
     reads_freely: AtomicU64,
     /// The identity of the stream whose writes wait for nothing: the writer's, or none (0) if there were accesses on others.
     writes_freely: AtomicU64,
-    /// Whether whoever is about to write the whole has really waited, and not only in a graph of other code.
+    /// `true` if the stream of the next write of the whole has waited for all accesses. It has not if that wait is only an edge in a capture
+    /// of other code.
     has_waited: AtomicBool,
     /// The accesses on other streams since the last write of the whole: the last read and the last write of a part on each.
     others: Mutex<Vec<Access>>,
@@ -41,7 +43,7 @@ pub(super) struct Memory {
 pub(crate) struct Access {
     stream: Stream,
     is_write: bool,
-    /// How many sync points the stream had when the access was enqueued there.
+    /// The number of sync points of the stream when the access was enqueued there.
     sync_points: u64,
 }
 
@@ -172,10 +174,19 @@ impl History {
         *last_written = (*last_written).max(written);
     }
 
-    /// Returns `true` if accesses on the writer's stream wait for nothing.
+    /// The accesses on the writer's stream that wait for nothing.
     #[inline]
-    pub(super) fn is_home_free(&mut self) -> bool {
-        self.others.get_mut().is_empty() && self.writer.free_identity() != NOBODY
+    pub(super) fn free_at_home(&mut self) -> FreeAccesses {
+        let identity = self.writer.free_identity();
+        if identity == NOBODY {
+            FreeAccesses::None
+        } else if self.others.get_mut().is_empty() {
+            FreeAccesses::All
+        } else if *self.reads_freely.get_mut() == identity {
+            FreeAccesses::Reads
+        } else {
+            FreeAccesses::None
+        }
     }
 
     /// Orders `stream` after what a read, or a write, must wait for.
@@ -193,12 +204,19 @@ impl History {
     #[inline]
     fn wait_for_writes(&self, others: &[Access], stream: &Stream) -> Result<()> {
         let hazard = self.hazard(HazardKind::ReadAfterWrite);
-        wait(stream, &self.writer, self.written.load(Ordering::Relaxed), hazard)?;
-        others.iter().filter(|other| other.is_write).try_for_each(|write| write.wait(stream, hazard).map(drop))
+        let mut has_waited = wait(stream, &self.writer, self.written.load(Ordering::Relaxed), hazard)?;
+        for write in others.iter().filter(|other| other.is_write) {
+            has_waited &= write.wait(stream, hazard)?;
+        }
+        if self.writer == *stream && has_waited {
+            // The writes stay in the list: readers on other streams wait for them, and not for what is on this one.
+            self.reads_freely.store(stream.free_identity(), Ordering::Release);
+        }
+        Ok(())
     }
 
-    /// The lock is held: another thread may forget the others once the writer's stream has waited for them, and whoever finds them
-    /// forgotten must wait for that stream as it is then.
+    /// Clears the list once the writer's stream has waited for it. The caller holds the lock, so that a thread which finds the list empty
+    /// waits for that stream as it is then.
     #[inline]
     fn wait_for_all(&self, others: &mut Vec<Access>, stream: &Stream) -> Result<()> {
         let (written, read) = (self.written.load(Ordering::Relaxed), self.read.load(Ordering::Relaxed));
@@ -209,7 +227,7 @@ impl History {
         }
         self.has_waited.store(has_waited, Ordering::Relaxed);
         if self.writer == *stream && has_waited {
-            // Whoever waits for what is on this stream from now on waits for the others as well.
+            // A stream that waits for this one from now on waits for the others as well.
             self.written.fetch_max(stream.sync_points().count(), Ordering::Relaxed);
             others.clear();
             self.reads_freely.store(stream.free_identity(), Ordering::Release);

@@ -19,7 +19,7 @@ pub(crate) struct LaunchLeases {
 /// The latest launch of an executable, which comes after all launches before.
 pub(crate) struct LatestLaunch {
     pub(super) stream: Stream,
-    /// How many sync points the stream had after the launch.
+    /// The number of sync points of the stream after the launch.
     pub(super) sync_points: u64,
 }
 

@@ -8,16 +8,16 @@ use super::Accesses;
 use super::guard::{expect_not_ordering, is_nested};
 use super::history::History;
 use super::launch::LatestLaunch;
-use super::lease_lock::{LeaseLock, Log};
+use super::lease_lock::{FreeAccesses, LeaseLock, Log};
 use crate::base::release::release;
 use crate::{Error, Result, Stream};
 
-/// What the owner of memory and the graphs that lease it share.
+/// Memory that its owner and the graphs that lease it share.
 ///
-/// It is made when a capture first uses the memory, and ends with the last graph, or with the owner if that comes last.
+/// It is created when a capture first uses the memory, and dropped with the last of the graphs and the owner.
 pub(crate) struct Leased {
     lock: LeaseLock<Allocation>,
-    /// How many leases there are of graphs that only read, and of those that write.
+    /// The numbers of leases of graphs that only read, and of graphs that write.
     readers: AtomicUsize,
     writers: AtomicUsize,
 }
@@ -60,7 +60,7 @@ impl Leased {
         Self { lock: LeaseLock::new(allocation, home), readers, writers }
     }
 
-    /// What tells this from others for as long as it exists.
+    /// A number that no other leased memory has while this exists.
     #[inline]
     pub(crate) fn key(&self) -> usize {
         std::ptr::from_ref(self).addr()
@@ -68,8 +68,8 @@ impl Leased {
 
     /// Returns `true` if an access on `stream` needs no lock. `begin` begins its operation there.
     #[inline]
-    pub(super) fn begin_home(&self, stream: &Stream, begin: impl FnOnce() -> bool) -> bool {
-        self.is_home(stream) && self.lock.begin_home(begin)
+    pub(super) fn begin_home(&self, stream: &Stream, is_write: bool, begin: impl FnOnce() -> bool) -> bool {
+        self.is_home(stream) && self.lock.begin_home(is_write, begin)
     }
 
     #[inline]
@@ -121,7 +121,7 @@ impl Leased {
         self.lock.peek(|allocation| allocation.history.captured_since(root, sync_points))
     }
 
-    /// Has `end` free the memory when no graph leases it any more.
+    /// Sets the function that frees the memory when no graph leases it any more.
     #[inline]
     pub(super) fn leave(&self, end: impl FnOnce(Accesses) -> Result<()> + Send + 'static) {
         self.lock.peek(|allocation| allocation.end = Some(Box::new(end)));
@@ -209,8 +209,8 @@ impl Log for Allocation {
     }
 
     #[inline]
-    fn is_home_free(&mut self) -> bool {
-        self.history.is_home_free()
+    fn free_at_home(&mut self) -> FreeAccesses {
+        self.history.free_at_home()
     }
 }
 

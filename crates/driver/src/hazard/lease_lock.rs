@@ -6,12 +6,13 @@
 //!
 //! - An executable **holds** an allocation from its launch until somebody else uses it. Launches of an executable that holds all its
 //!   allocations touch one lock, that of its [`LaunchRecord`], however many there are.
-//! - Whoever conflicts with a holder **recalls** the allocation: its launches are recorded in the log, and the executable orders
-//!   its next launch after whatever has been recorded by then.
+//! - An access that conflicts with a holder **recalls** the allocation: the holder's launches are recorded in the log, and the executable
+//!   orders its next launch after all that has been recorded by then.
 //! - An executable that lacks allocations **claims** them in the order of their addresses, which keeps new accesses of owners away, and
 //!   waits until accesses that are being enqueued have been recorded. Claims make launches and owners fair to each other.
-//! - While no executable holds or claims an allocation, accesses on its **home stream** take no lock: an operation begins and ends once on
-//!   that stream ([`Operations`]), whatever it accesses. A launch first revokes that, then waits for the operations in progress.
+//! - Accesses on the **home stream** take no lock while they conflict with no executable that holds or claims the allocation: an operation
+//!   begins and ends once on that stream ([`Operations`]), whatever it accesses. A launch first revokes that, then waits for the operations
+//!   in progress.
 //! - A thread that is in the middle of an access waits for no claim, so that claims never wait for each other in a circle.
 //!
 //! No lock is held while the host waits for the device. `tests` checks the protocol with loom.
@@ -20,7 +21,7 @@ use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
 use super::operations::Operations;
-use super::sync::{AtomicBool, AtomicU64, Condvar, Mutex, MutexGuard, Relaxed, SeqCst, fence_of_model};
+use super::sync::{AtomicU64, Condvar, Mutex, MutexGuard, Relaxed, SeqCst, fence_of_model};
 
 /// The accesses to one allocation that later ones may have to wait for.
 pub(crate) trait Log {
@@ -33,16 +34,25 @@ pub(crate) trait Log {
     /// Records accesses on the home stream: how many sync points it had at the last read and at the last write.
     fn record_home(&mut self, read: u64, written: u64);
 
-    /// Returns `true` if accesses on the home stream wait for nothing.
-    fn is_home_free(&mut self) -> bool;
+    /// The accesses on the home stream that wait for nothing.
+    fn free_at_home(&mut self) -> FreeAccesses;
+}
+
+/// The accesses on the home stream that need no lock.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+#[repr(u64)]
+pub(crate) enum FreeAccesses {
+    None,
+    Reads,
+    All,
 }
 
 /// The lock of one leased allocation.
 pub(crate) struct LeaseLock<L: Log> {
     /// The operations of the home stream: that on which the owner wrote the allocation last.
     home: Arc<Operations>,
-    /// `true` while accesses on the home stream wait for nothing, and no executable holds or claims the allocation.
-    is_home_free: AtomicBool,
+    /// The [`FreeAccesses`]: those that wait for nothing and conflict with no executable that holds or claims the allocation.
+    free: AtomicU64,
     /// The last accesses on the home stream without the lock, as [`Log::record_home`] records them.
     read: AtomicU64,
     written: AtomicU64,
@@ -50,7 +60,7 @@ pub(crate) struct LeaseLock<L: Log> {
     changed: Condvar,
 }
 
-/// The state, and the lock that it is of. Whatever changed is published at the end.
+/// The locked state. Dropping it publishes the accesses that are free now.
 struct Locked<'a, L: Log> {
     state: MutexGuard<'a, State<L>>,
     lock: &'a LeaseLock<L>,
@@ -75,7 +85,7 @@ struct Holder<L: Log> {
     is_write: bool,
 }
 
-/// How many use an allocation at a time.
+/// The numbers of reads and of writes of an allocation that are in progress.
 #[derive(Clone, Copy, Default)]
 struct Users {
     reading: usize,
@@ -99,8 +109,8 @@ impl<L: Log> LeaseLock<L> {
         let state =
             State { log, accesses: Users::default(), claims: Users::default(), holders: Vec::new(), waiting: 0 };
         let (read, written) = (AtomicU64::new(0), AtomicU64::new(0));
-        let is_home_free = AtomicBool::new(false);
-        Self { home, is_home_free, read, written, state: Mutex::new(state), changed: Condvar::new() }
+        let free = AtomicU64::new(FreeAccesses::None as u64);
+        Self { home, free, read, written, state: Mutex::new(state), changed: Condvar::new() }
     }
 
     /// Returns `true` if `operations` are those of the home stream.
@@ -112,8 +122,9 @@ impl<L: Log> LeaseLock<L> {
     /// Returns `true` if an access on the home stream needs no lock. `begin` begins its operation there unless it has begun, and returns
     /// `false` if it cannot; the operation ends after [`LeaseLock::record_home`].
     #[inline]
-    pub(crate) fn begin_home(&self, begin: impl FnOnce() -> bool) -> bool {
-        self.is_home_free.load(Relaxed) && begin() && self.is_home_free.load(SeqCst)
+    pub(crate) fn begin_home(&self, is_write: bool, begin: impl FnOnce() -> bool) -> bool {
+        let needed = if is_write { FreeAccesses::All } else { FreeAccesses::Reads } as u64;
+        self.free.load(Relaxed) >= needed && begin() && self.free.load(SeqCst) >= needed
     }
 
     /// Records an access on the home stream that took no lock, with the number of sync points.
@@ -206,7 +217,7 @@ impl<L: Log> LeaseLock<L> {
         self.wake(&state);
     }
 
-    /// Has the executable of `record` hold the allocation, which it has claimed.
+    /// Makes the executable of `record`, which has claimed the allocation, hold it.
     #[inline]
     pub(super) fn hold<E>(
         &self,
@@ -251,13 +262,12 @@ impl<L: Log> Locked<'_, L> {
         self.state.log.record_home(read, written);
     }
 
-    /// Publishes whether accesses on the home stream need the lock.
+    /// Publishes which accesses on the home stream need no lock.
     #[inline]
     fn publish(&mut self) {
-        let state = &mut *self.state;
-        let is_free = state.claims.is_none() && state.holders.is_empty() && state.log.is_home_free();
-        if is_free != self.lock.is_home_free.load(Relaxed) {
-            self.lock.is_home_free.store(is_free, SeqCst);
+        let free = self.state.free_accesses() as u64;
+        if free != self.lock.free.load(Relaxed) {
+            self.lock.free.store(free, SeqCst);
             fence_of_model();
         }
     }
@@ -297,6 +307,17 @@ impl<L: Log> Drop for Locked<'_, L> {
 }
 
 impl<L: Log> State<L> {
+    #[inline]
+    fn free_accesses(&mut self) -> FreeAccesses {
+        let is_written = self.claims.writing > 0 || self.holders.iter().any(|holder| holder.is_write);
+        let is_read = self.claims.reading > 0 || !self.holders.is_empty();
+        match (is_written, is_read) {
+            (true, _) => FreeAccesses::None,
+            (false, true) => self.log.free_at_home().min(FreeAccesses::Reads),
+            (false, false) => self.log.free_at_home(),
+        }
+    }
+
     /// Recalls the allocation from executables that conflict with a read, or a write.
     #[inline]
     fn recall(&mut self, is_write: bool) {
@@ -327,11 +348,6 @@ impl Users {
     #[inline]
     fn conflict(self, is_write: bool) -> bool {
         self.writing > 0 || is_write && self.reading > 0
-    }
-
-    #[inline]
-    fn is_none(self) -> bool {
-        self.reading == 0 && self.writing == 0
     }
 
     #[inline]

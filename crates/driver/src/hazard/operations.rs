@@ -6,6 +6,10 @@ use super::sync::{AtomicU64, Condvar, Mutex, SeqCst, fence_of_model};
 ///
 /// An operation begins here *before* it reads that it needs no lock, and a launch revokes that *before* it waits here. One of them
 /// therefore finds the other.
+///
+/// Operations are counted by stream and not by allocation, which keeps them to one locked instruction at each end. The price: while the
+/// stream's launch queue is full, so that the driver blocks in an operation, a launch on another thread waits for that operation even if
+/// it leases other memory. Operations that are known to block lock their memory instead (`AccessGuard::blocking`).
 #[derive(Debug)]
 pub(crate) struct Operations {
     /// The operations in progress, and [`LAUNCH`] for each launch that waits for them.

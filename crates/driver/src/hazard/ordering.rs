@@ -9,15 +9,21 @@ use super::{Accesses, OPERATION};
 use crate::{Result, Stream};
 
 impl Accesses {
+    /// Begins a read, or a write, of leased memory if it is known at once to wait for nothing and needs no lock: then it is on the stream
+    /// that wrote the memory last. Returns `false` for every other access. It does not check what this thread captures.
+    #[inline]
+    pub fn begin_home(&self, guard: &mut AccessGuard<'_>, is_write: bool) -> bool {
+        let Some(lease) = self.lease.get() else { return false };
+        lease.begin_home(guard.stream(), is_write, || guard.begin_operation())
+    }
+
     #[cold]
     #[inline(never)]
     pub(super) fn before(&self, guard: &mut AccessGuard<'_>, is_write: bool) -> Result<()> {
-        let stream = guard.stream();
-        if let Some(lease) = self.lease.get()
-            && lease.begin_home(stream, || guard.begin_operation())
-        {
+        if self.begin_home(guard, is_write) {
             return Ok(());
         }
+        let stream = guard.stream();
         if let Some(scope) = guard.scope() {
             return scope.before(self, stream, is_write);
         }
@@ -34,16 +40,29 @@ impl Accesses {
         guard.hold(lease, is_write)
     }
 
+    /// Records an access to leased memory if it took no lock.
+    #[inline]
+    fn end_home(&self, guard: &AccessGuard<'_>, is_write: bool) -> bool {
+        let Some(lease) = self.lease.get() else { return false };
+        let is_home = guard.holds_no_lock() && lease.is_home(guard.stream());
+        if is_home {
+            lease.record_home(guard.stream(), is_write);
+        }
+        is_home
+    }
+
     #[cold]
     #[inline(never)]
     pub(super) fn after(&self, guard: &mut AccessGuard<'_>, is_write: bool) {
-        let stream = guard.stream();
-        if guard.holds_no_lock()
-            && let Some(lease) = self.lease.get()
-            && lease.is_home(stream)
-        {
-            return lease.record_home(stream, is_write);
+        if !self.end_home(guard, is_write) {
+            self.after_locked(guard, is_write);
         }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn after_locked(&self, guard: &mut AccessGuard<'_>, is_write: bool) {
+        let stream = guard.stream();
         if let Some(scope) = guard.scope() {
             return scope.after(self, stream, is_write);
         }
@@ -86,7 +105,9 @@ impl Accesses {
     #[inline(never)]
     pub(super) fn after_whole_write(&mut self, guard: &mut AccessGuard<'_>) {
         if self.lease.get().is_some() || guard.is_captured() {
-            self.after(guard, true);
+            if !self.end_home(guard, true) {
+                self.after_locked(guard, true);
+            }
             if self.lease.get().is_some_and(|lease| Arc::strong_count(lease) == 1) {
                 self.reclaim();
             }

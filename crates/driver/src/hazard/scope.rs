@@ -21,20 +21,20 @@ pub(crate) struct Scope {
     gate: CaptureGate<CaptureLog>,
 }
 
-/// What a capture has recorded so far.
+/// The log of a capture.
 pub(crate) struct CaptureLog {
     /// The stream that the others were forked from, and how many sync points it had when the capture began.
     root: Stream,
     sync_points: u64,
     memory: HashMap<usize, Memory>,
     kept: HashMap<Key, Arc<dyn Any + Send + Sync>>,
-    /// What was allocated in the capture and not freed.
+    /// The memory that was allocated in the capture and not freed.
     allocations: Vec<CUdeviceptr>,
     /// The streams that were forked from the root.
     branches: Vec<Stream>,
 }
 
-/// What a capture keeps, by the kind of object and its handle or address.
+/// The key of an object that a capture keeps: its kind, and its handle or address.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub(crate) enum Key {
     Kernel(usize),

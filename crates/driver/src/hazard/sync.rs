@@ -1,11 +1,11 @@
 //! The locks of hazard tracking. Under loom they are its own, which try every interleaving.
 
-pub(super) use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 #[cfg(not(all(test, loom)))]
-pub(super) use std::sync::atomic::{AtomicBool, AtomicU64};
+pub(super) use std::sync::atomic::AtomicU64;
+pub(super) use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 
 #[cfg(all(test, loom))]
-pub(super) use loom::sync::atomic::{AtomicBool, AtomicU64};
+pub(super) use loom::sync::atomic::AtomicU64;
 #[cfg(not(all(test, loom)))]
 pub(super) use parking_lot::{Condvar, Mutex, MutexGuard};
 

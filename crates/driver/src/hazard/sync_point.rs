@@ -17,12 +17,12 @@ use crate::{Error, Event, EventFlags, Result, Stream};
 /// The sync points of one stream, and those of other streams that it has waited for.
 #[derive(Debug)]
 pub(crate) struct SyncPoints {
-    /// How many sync points there are, and one more: an access that nobody recorded has a lower number.
+    /// The number of sync points, plus one: an access that nobody recorded has a lower number.
     count: AtomicU64,
     /// The event of the latest sync point, recorded anew for each.
     event: Mutex<Option<Event>>,
     waited: Mutex<Vec<Waited>>,
-    /// How many waits of this stream were inserted for hazards.
+    /// The number of waits of this stream that were inserted for hazards.
     inserted_waits: AtomicU64,
     operations: Arc<Operations>,
 }
@@ -48,17 +48,17 @@ pub(super) enum HazardKind {
     WriteAfterWrite,
 }
 
-/// How many other streams a stream remembers to have waited for. One that is forgotten costs a needless wait.
+/// The number of other streams that a stream remembers to have waited for. A stream that is forgotten costs a needless wait.
 const REMEMBERED_STREAMS: usize = 64;
 
 impl SyncPoints {
-    /// How many sync points there are: an access that is on the stream already comes before all that are not counted yet. Never 0.
+    /// The number of sync points, which is never 0. An access that is on the stream already comes before each that is not counted yet.
     #[inline]
     pub(crate) fn count(&self) -> u64 {
         self.count.load(MemoryOrdering::Acquire)
     }
 
-    /// How many waits of this stream were inserted for hazards.
+    /// The number of waits of this stream that were inserted for hazards.
     #[inline]
     pub(crate) fn inserted_waits(&self) -> u64 {
         self.inserted_waits.load(MemoryOrdering::Relaxed)

@@ -13,15 +13,15 @@ use loom::thread;
 
 use super::capture_gate::CaptureGate;
 use super::claims::{Leases, launch_holding};
-use super::lease_lock::{LaunchRecord, Launches, LeaseLock, Log};
+use super::lease_lock::{FreeAccesses, LaunchRecord, Launches, LeaseLock, Log};
 use super::operations::Operations;
 
 /// One allocation's log: the numbers of the accesses. Those on the home stream ascend from `home`.
 struct Numbers {
     recorded: Vec<usize>,
     home: usize,
-    /// The home stream comes after all that is recorded.
-    is_home_free: bool,
+    /// The accesses on the home stream that come after all that they must.
+    free_at_home: FreeAccesses,
     /// Leaves launches out, so that the model has something to find.
     is_forgetful: bool,
 }
@@ -29,11 +29,12 @@ struct Numbers {
 impl Log for Numbers {
     type Launches = Vec<usize>;
 
-    fn record_launches(&mut self, launches: &Vec<usize>, _is_write: bool) {
+    fn record_launches(&mut self, launches: &Vec<usize>, is_write: bool) {
         if !self.is_forgetful {
             self.recorded.extend(launches);
         }
-        self.is_home_free = false;
+        let free = if is_write { FreeAccesses::None } else { FreeAccesses::Reads };
+        self.free_at_home = self.free_at_home.min(free);
     }
 
     fn record_home(&mut self, read: u64, written: u64) {
@@ -41,8 +42,8 @@ impl Log for Numbers {
         self.recorded.extend(self.home..=last);
     }
 
-    fn is_home_free(&mut self) -> bool {
-        self.is_home_free
+    fn free_at_home(&mut self) -> FreeAccesses {
+        self.free_at_home
     }
 }
 
@@ -155,12 +156,13 @@ impl Home {
                 is_operation = is_operation || self.operations.begin();
                 is_operation
             };
-            if allocation.begin_home(begin) {
+            if allocation.begin_home(is_write, begin) {
                 continue;
             }
             let order = |log: &mut Numbers| -> Result<(), Infallible> {
                 self.after.extend(&log.recorded);
-                log.is_home_free = true;
+                let free = if is_write { FreeAccesses::All } else { FreeAccesses::Reads };
+                log.free_at_home = log.free_at_home.max(free);
                 Ok(())
             };
             let is_nested = is_operation || !locked.is_empty();
@@ -184,7 +186,7 @@ impl Home {
 
 /// Allocations whose owner's accesses have numbers from `home`.
 fn allocations<const N: usize>(operations: &Arc<Operations>, home: usize) -> [Arc<LeaseLock<Numbers>>; N] {
-    let log = || Numbers { recorded: Vec::new(), home, is_home_free: false, is_forgetful: false };
+    let log = || Numbers { recorded: Vec::new(), home, free_at_home: FreeAccesses::None, is_forgetful: false };
     [(); N].map(|()| Arc::new(LeaseLock::new(log(), Arc::clone(operations))))
 }
 
@@ -311,7 +313,7 @@ fn model_finds_operations_that_launches_do_not_wait_for() {
     access_against_launch(true, true, false);
 }
 
-/// What one thread enqueues in a capture while another ends it: all that the driver captures is in the log, and no more.
+/// Threads enqueue work in a capture while another thread ends it: the log has all that the driver captures, and no more.
 fn capture_against_end(enters: bool) {
     check(move || {
         let gate = Arc::new(CaptureGate::new());

@@ -1,4 +1,4 @@
-//! ELF, the form of a cubin: finds files that were cut off.
+//! ELF, the format of a cubin: detects truncated files.
 
 use std::ops::Range;
 

@@ -1,4 +1,4 @@
-//! A fat binary: a header, and then images for several architectures, each with a header of its own.
+//! Fat binaries: a header, and images for several architectures, each with its own header.
 
 use super::{elf, number};
 

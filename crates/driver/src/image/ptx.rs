@@ -1,4 +1,4 @@
-//! What PTX text says of its kernels, for drivers that cannot tell.
+//! The kernels that PTX text declares, for drivers that cannot report them.
 
 /// The layout of a kernel parameter.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]

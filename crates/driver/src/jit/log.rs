@@ -1,4 +1,4 @@
-//! One run of the driver's compiler: the options as C reads them, and what it writes.
+//! One run of the driver's compiler: its options in C form, and its logs.
 
 use std::borrow::Cow;
 use std::ffi::{c_char, c_uint, c_void};

@@ -1,4 +1,4 @@
-//! Options for intermediate code of CUDA 11.
+//! Options for LTO IR of CUDA 11.
 
 use std::ffi::CStr;
 

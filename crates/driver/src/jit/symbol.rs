@@ -1,4 +1,4 @@
-//! Variables that code leaves open.
+//! External symbols of code.
 
 use std::ffi::{CStr, c_char, c_void};
 use std::fmt;

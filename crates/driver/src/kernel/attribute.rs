@@ -1,4 +1,4 @@
-//! What a kernel takes of a device, and how it prefers to be run.
+//! The attributes of a kernel.
 
 use curium_sys::CUfunction_attribute;
 

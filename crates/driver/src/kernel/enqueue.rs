@@ -1,4 +1,4 @@
-//! Putting a kernel on a stream.
+//! Enqueuing of kernels.
 
 use std::ffi::c_void;
 use std::sync::Arc;

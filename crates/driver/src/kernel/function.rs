@@ -147,7 +147,9 @@ impl Inner {
             Owner::Library(_) => context.entered(|driver| {
                 let mut function: CUfunction = std::ptr::null_mut();
                 // SAFETY: `function` is valid for writes, the kernel is live and one of a library, and the context is current.
-                let result = unsafe { call!(driver, cuKernelGetFunction(&raw mut function, self.raw.raw().cast())) };
+                let result = unsafe {
+                    call!(driver, cuKernelGetFunction(&raw mut function, self.raw.raw().cast()) creates function)
+                };
                 result.map_err(|error| error.about(format!("kernel `{}`", self.name)))?;
                 Ok(function)
             }),

@@ -1,4 +1,4 @@
-//! How many threads a kernel runs with, and with what else.
+//! The size of a launch.
 
 mod attribute;
 mod explain;

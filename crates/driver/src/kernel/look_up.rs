@@ -1,4 +1,4 @@
-//! Looking up kernels by name, and the nearest names if there is none.
+//! Look-up of kernels by name, with the nearest names in errors.
 
 use std::ffi::{CStr, c_char};
 use std::fmt::Write;

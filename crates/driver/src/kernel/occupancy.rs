@@ -1,4 +1,4 @@
-//! Occupancy: how much of a kernel fits on a device at once, and the size of launch that this suggests.
+//! Occupancy, and the launch sizes that it suggests.
 
 use std::any::Any;
 use std::cell::Cell;

@@ -1,4 +1,4 @@
-//! The parameters of a kernel, as the loaded image has them.
+//! The parameters of a kernel in the loaded image.
 
 use std::sync::OnceLock;
 

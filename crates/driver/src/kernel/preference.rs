@@ -1,4 +1,4 @@
-//! How a kernel prefers to be run.
+//! Preferences of a kernel: shared memory and clusters.
 
 use curium_sys::{CUclusterSchedulingPolicy, CUshared_carveout, CUsharedMemoryMode};
 

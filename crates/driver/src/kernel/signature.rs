@@ -1,4 +1,4 @@
-//! What a kernel takes, and what may be passed for it.
+//! Signatures of kernels, and their arguments.
 
 use std::ffi::c_void;
 

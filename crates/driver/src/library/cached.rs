@@ -1,4 +1,4 @@
-//! A library whose code is kept on disk between runs.
+//! Libraries whose compiled code is cached on disk.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! How a library is loaded.
+//! Loading of libraries.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ impl Library {
     ///
     /// # Errors
     ///
-    /// An argument error if the text is no PTX or has an interior NUL. What the driver's compiler wrote is part of its error.
+    /// An argument error if the text is no PTX or has an interior NUL. The error contains the log of the driver's compiler.
     #[doc(alias = "cuLibraryLoadData")]
     #[inline]
     pub fn from_ptx(driver: &impl AsRef<Driver>, ptx: &str) -> Result<Self> {
@@ -92,7 +92,7 @@ impl Library {
         // SAFETY: `name` ends in NUL, `compilation` holds `count` options with their values and outlives the library, and the caller
         // is responsible for the file.
         let result = unsafe {
-            call!(driver, cuLibraryLoadFromFile(&raw mut raw, name, options, values, count, none, no_values, 0))
+            call!(driver, cuLibraryLoadFromFile(&raw mut raw, name, options, values, count, none, no_values, 0) creates raw)
         };
         result.map_err(|error| compilation.explain(driver, None, error).about(path.display().to_string()))?;
         Ok(Self::new(raw, driver, Declared::default(), compilation))
@@ -128,7 +128,7 @@ impl Library {
                     library_options,
                     library_values,
                     library_count
-                )
+                ) creates raw
             )
         };
         result.map_err(|error| compilation.explain(driver, image.as_ptx(), error).about(format!("{image:?}")))?;

@@ -1,4 +1,4 @@
-//! Libraries that other code has loaded, or that it takes over.
+//! Libraries from and for other code.
 
 use std::sync::Arc;
 
@@ -32,7 +32,7 @@ impl Library {
         Self::foreign(driver.as_ref(), raw, true)
     }
 
-    /// Gives the library to other code, which unloads it. What the driver may still need of the load stays in memory.
+    /// Passes the library to other code, which unloads it. Memory that the driver may still need stays allocated.
     ///
     /// # Errors
     ///

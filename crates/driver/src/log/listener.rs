@@ -1,4 +1,4 @@
-//! Hearing of what the driver logs.
+//! Listeners for messages of the driver's log.
 
 use std::ffi::{c_char, c_void};
 use std::fmt;
@@ -56,7 +56,7 @@ impl Driver {
         let number = CALLBACKS.add(Arc::new(callback));
         let (mut raw, data) = (ptr::null_mut(), number.as_data());
         // SAFETY: `raw` is valid for writes; `logged` takes any number and may be called at any time.
-        unsafe { call!(self, cuLogsRegisterCallback(Some(logged), data, &raw mut raw)) }
+        unsafe { call!(self, cuLogsRegisterCallback(Some(logged), data, &raw mut raw) creates raw) }
             .inspect_err(|_| CALLBACKS.forget(number))?;
         Ok(LogListener { driver: self.clone(), raw: Handle::new(raw), number })
     }

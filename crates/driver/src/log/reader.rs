@@ -1,4 +1,4 @@
-//! Reading the driver's log.
+//! Readers of the driver's log.
 
 use std::path::Path;
 
@@ -103,7 +103,7 @@ impl LogReader {
         if let Some(position) = &mut self.position {
             return dump(&self.driver, &raw mut *position);
         }
-        // The driver moves no place for whoever begins at the start. What is logged in between is read twice rather than never.
+        // The driver moves no place for whoever begins at the start. Messages in between are read twice rather than never.
         let behind = current(&self.driver)?;
         dump(&self.driver, std::ptr::null_mut())?;
         self.position = Some(behind);

@@ -1,4 +1,4 @@
-//! A module whose code is kept on disk between runs.
+//! Modules whose compiled code is cached on disk.
 
 use std::sync::Arc;
 

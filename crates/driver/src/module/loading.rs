@@ -1,4 +1,4 @@
-//! When a driver loads the code of kernels.
+//! The module loading mode: lazy or eager.
 
 use curium_sys::CUmoduleLoadingMode;
 

@@ -1,4 +1,4 @@
-//! Modules that other code has loaded, or that it takes over.
+//! Modules from and for other code.
 
 use std::sync::Arc;
 
@@ -31,7 +31,7 @@ impl Module {
         Self::new(raw, context, Origin::Borrowed, Declared::default(), JitReport::default())
     }
 
-    /// Gives the module to other code, which unloads it.
+    /// Passes the module to other code, which unloads it.
     ///
     /// # Errors
     ///

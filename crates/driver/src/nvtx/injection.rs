@@ -1,4 +1,4 @@
-//! How a tool gets its functions called.
+//! The injection protocol of NVTX tools.
 
 use std::ffi::{c_char, c_int, c_uint, c_void};
 use std::ptr;

@@ -1,4 +1,4 @@
-//! Attributes of a stream, which the work that is put on it later has.
+//! Attributes of a stream.
 
 use std::ffi::c_void;
 

@@ -1,4 +1,4 @@
-//! Streams that somebody else made: default streams, and those of other libraries.
+//! Streams of other code: default streams, and those of other libraries.
 
 use std::any::Any;
 
@@ -10,7 +10,7 @@ use crate::{Context, Result, Returned, Stream};
 pub(super) enum Ownership {
     /// Its last clone.
     Owned,
-    /// Not this crate. What keeps the stream alive, if anything.
+    /// Other code owns the stream. The field keeps it alive, if set.
     Foreign(#[expect(dead_code, reason = "it is only kept")] Option<Box<dyn Any + Send + Sync>>),
 }
 

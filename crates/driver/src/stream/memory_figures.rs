@@ -64,7 +64,7 @@ impl PoolFigures {
         let driver = device.driver();
         let mut pool: CUmemoryPool = std::ptr::null_mut();
         // SAFETY: `pool` is valid for writes, and the device is one of this driver.
-        unsafe { call!(driver, cuDeviceGetMemPool(&raw mut pool, device.as_raw())) }?;
+        unsafe { call!(driver, cuDeviceGetMemPool(&raw mut pool, device.as_raw()) creates pool) }?;
         let used = figure(driver, pool, CUmemPool_attribute::CU_MEMPOOL_ATTR_USED_MEM_CURRENT)?;
         let reserved = figure(driver, pool, CUmemPool_attribute::CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT)?;
         Ok(Self { used, reserved })

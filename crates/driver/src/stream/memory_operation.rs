@@ -1,4 +1,4 @@
-//! Waiting for and writing single values in stream order, and attaching managed memory.
+//! Stream memory operations, and attachment of managed memory.
 
 use curium_sys::{
     CUmemAttach_flags, CUstreamAtomicReductionDataType, CUstreamAtomicReductionOpType, CUstreamBatchMemOpParams,

@@ -1,4 +1,4 @@
-//! Streams that are used again.
+//! A pool of streams.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What the driver says of a stream.
+//! Queries of a stream's properties.
 
 use curium_sys::{CUcontext, CUdevice, CUgreenCtx};
 

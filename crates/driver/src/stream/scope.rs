@@ -1,4 +1,4 @@
-//! Streams that are captured, and those that were made for it.
+//! Captured streams, and streams created by a capture.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ impl Stream {
         let raw = context.entered(|driver| {
             let (mut raw, flags) = (std::ptr::null_mut(), StreamFlags::NON_BLOCKING.bits());
             // SAFETY: `raw` is valid for writes, and the context is current.
-            unsafe { call!(driver, cuStreamCreateWithPriority(&raw mut raw, flags, 0)) }?;
+            unsafe { call!(driver, cuStreamCreateWithPriority(&raw mut raw, flags, 0) creates raw) }?;
             Ok(raw)
         })?;
         Ok(Self::with_scope(context, raw, Ownership::Owned, Some(Arc::clone(scope))))

@@ -1,4 +1,4 @@
-//! A stream that is watched without keeping it alive.
+//! A reference to a stream that does not keep it alive.
 
 use std::fmt;
 use std::sync::{Arc, Weak};

@@ -1,4 +1,4 @@
-//! The device's clock on the host's.
+//! Conversion of device times to the host's clock.
 //!
 //! An event is recorded on an idle stream and waited for, so that its time lies between two readings of the host's clock; of a few
 //! attempts the one with the closest readings counts. Later events are measured from it. Their distance is a number of milliseconds

@@ -1,4 +1,4 @@
-//! A trace that a program writes without being changed: into the file that its environment names.
+//! Traces that an environment variable starts, without a change of the program.
 //!
 //! Each call is appended as it ends, by one write, as an event of the trace event format: so a program that dies leaves all it did,
 //! and a program with children one file of all. The list of events is not closed, as that format allows.

@@ -58,7 +58,7 @@ impl<T: Texel> MipmappedArray<T> {
         let raw = stream.context().entered(|driver| {
             let mut raw = std::ptr::null_mut();
             // SAFETY: `raw` and `descriptor` are valid pointers, and the context is current.
-            unsafe { call!(driver, cuMipmappedArrayCreate(&raw mut raw, &raw const descriptor, levels)) }?;
+            unsafe { call!(driver, cuMipmappedArrayCreate(&raw mut raw, &raw const descriptor, levels) creates raw) }?;
             Ok(raw)
         });
         let raw = raw.map_err(|error| error.about(format!("{levels} levels of {shape} of {}", T::FORMAT)))?;
@@ -80,7 +80,7 @@ impl<T: Texel> MipmappedArray<T> {
     pub unsafe fn from_raw_borrowed(stream: &Stream, raw: CUmipmappedArray, levels: u32) -> Result<Self> {
         let mut whole = std::ptr::null_mut();
         // SAFETY: `whole` is a valid pointer, and the caller guarantees that the array is live.
-        unsafe { call!(stream.driver(), cuMipmappedArrayGetLevel(&raw mut whole, raw, 0)) }?;
+        unsafe { call!(stream.driver(), cuMipmappedArrayGetLevel(&raw mut whole, raw, 0) creates whole) }?;
         // SAFETY: the caller guarantees that the array is live, and the level with it.
         let (shape, flags) = unsafe { described::<T>("MipmappedArray::from_raw_borrowed", stream, whole) }?;
         check_levels("MipmappedArray::from_raw_borrowed", shape, levels)?;
@@ -119,7 +119,7 @@ impl<T: Texel> MipmappedArray<T> {
         }
         let mut raw = std::ptr::null_mut();
         // SAFETY: `raw` is a valid pointer, and the array is live.
-        unsafe { call!(self.driver(), cuMipmappedArrayGetLevel(&raw mut raw, self.handle.raw, level)) }?;
+        unsafe { call!(self.driver(), cuMipmappedArrayGetLevel(&raw mut raw, self.handle.raw, level) creates raw) }?;
         let handle = ArrayHandle { raw, owner: Owner::Mipmapped { _parent: Arc::clone(&self.handle) } };
         Ok(Array::of(handle, self.shape.level(level), self.flags, Arc::clone(&self.handle.uses)))
     }
@@ -215,7 +215,9 @@ impl MipmappedHandle {
         if !self.raw.is_null() && !matches!(self.owner, MipmappedOwner::Foreign) {
             self.uses.synchronize()?;
             // SAFETY: the array is live and idle, and it is not used after this call.
-            unsafe { call!(self.uses.stream().driver(), cuMipmappedArrayDestroy(self.raw)) }?;
+            unsafe { call!(self.uses.stream().driver(), cuMipmappedArrayDestroy(self.raw)) }.map_err(|error| {
+                error.about_handle("mipmapped array", self.raw, self.uses.stream().device().as_raw())
+            })?;
             self.raw = std::ptr::null_mut();
         }
         Ok(())

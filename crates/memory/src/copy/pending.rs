@@ -114,7 +114,7 @@ impl<B> Pending<B> {
         }
     }
 
-    /// Drops the value without blocking the calling thread. The thread that serves [`Finished`] drops the memory once the copy is done.
+    /// Drops the value without blocking the calling thread. The thread that serves [`Completion`] drops the memory once the copy is done.
     ///
     /// Use this, or await the value, inside an executor instead of dropping it.
     ///

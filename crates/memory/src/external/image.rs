@@ -55,7 +55,7 @@ impl ExternalMemory {
         let mapped = self.context().entered(|driver| {
             let (place, description) = (&raw mut raw, &raw const description);
             // SAFETY: both pointers are valid, the context is current, the memory is live, and the caller guarantees the image.
-            unsafe { call!(driver, cuExternalMemoryGetMappedMipmappedArray(place, memory, description)) }
+            unsafe { call!(driver, cuExternalMemoryGetMappedMipmappedArray(place, memory, description) creates raw) }
         });
         mapped.map_err(|error| error.about(format!("{levels} levels of {shape} of {}", T::FORMAT)))?;
         Ok(MipmappedArray::in_external(stream, raw, (shape, levels, flags), self.clone()))

@@ -86,7 +86,7 @@ impl ExternalMemory {
             descriptor::give("ExternalMemory::import_fd", descriptor, |given| {
                 description.handle.fd = given;
                 // SAFETY: both pointers are valid, the context is current, and the descriptor is open.
-                unsafe { call!(driver, cuImportExternalMemory(&raw mut raw, &raw const description)) }
+                unsafe { call!(driver, cuImportExternalMemory(&raw mut raw, &raw const description) creates raw) }
             })
         });
         imported.map_err(|error| error.about(format!("{bytes} bytes")))?;
@@ -130,7 +130,7 @@ impl ExternalMemory {
         let (mut address, raw) = (0, self.as_raw());
         self.context().entered(|driver| {
             // SAFETY: both pointers are valid, the context is current, and the memory is live.
-            unsafe { call!(driver, cuExternalMemoryGetMappedBuffer(&raw mut address, raw, &raw const description)) }
+            unsafe { call!(driver, cuExternalMemoryGetMappedBuffer(&raw mut address, raw, &raw const description) creates address) }
         })?;
         Ok(ExternalBuffer { address, bytes, memory: self.clone() })
     }

@@ -68,7 +68,7 @@ impl ExternalSemaphore {
             descriptor::give("ExternalSemaphore::import_fd", descriptor, |given| {
                 description.handle.fd = given;
                 // SAFETY: both pointers are valid, the context is current, and the descriptor is open.
-                unsafe { call!(driver, cuImportExternalSemaphore(&raw mut raw, &raw const description)) }
+                unsafe { call!(driver, cuImportExternalSemaphore(&raw mut raw, &raw const description) creates raw) }
             })
         })?;
         Ok(Self { context: context.clone(), raw, kind, streams: Mutex::default() })

@@ -19,8 +19,9 @@ unsafe impl Resource for MemoryPool {
         stream.expect_captured("MemoryPool::allocate", ALLOCATE)?;
         let (mut raw, pool): (CUdeviceptr, _) = (0, self.as_raw());
         // SAFETY: `raw` is a valid pointer, and the pool and the stream are live.
-        let result =
-            unsafe { call!(self.driver(), cuMemAllocFromPoolAsync(&raw mut raw, bytes, pool, stream.as_raw())) };
+        let result = unsafe {
+            call!(self.driver(), cuMemAllocFromPoolAsync(&raw mut raw, bytes, pool, stream.as_raw()) creates raw)
+        };
         result.map_err(|error| refused(error, stream, bytes))?;
         Ok(DevicePointer::from_raw(raw))
     }

@@ -119,7 +119,9 @@ impl MemoryPool {
     pub fn import_pointer(&self, handle: PoolPointerHandle) -> Result<PoolMemory> {
         let (mut data, mut address) = (CUmemPoolPtrExportData { reserved: handle.0 }, 0);
         // SAFETY: `address` and `data` are valid pointers, and the pool is live.
-        unsafe { call!(self.driver(), cuMemPoolImportPointer(&raw mut address, self.as_raw(), &raw mut data)) }?;
+        unsafe {
+            call!(self.driver(), cuMemPoolImportPointer(&raw mut address, self.as_raw(), &raw mut data) creates address)
+        }?;
         Ok(PoolMemory { address, pool: self.clone() })
     }
 
@@ -127,7 +129,7 @@ impl MemoryPool {
         let mut raw = std::ptr::null_mut();
         // SAFETY: `raw` is a valid pointer, and `handle` has the form of this handle type: a descriptor in place of a pointer, or a pointer
         // to a fabric handle.
-        unsafe { call!(driver, cuMemPoolImportFromShareableHandle(&raw mut raw, handle, kind, 0)) }?;
+        unsafe { call!(driver, cuMemPoolImportFromShareableHandle(&raw mut raw, handle, kind, 0) creates raw) }?;
         Ok(Self::from_parts(driver, raw, true))
     }
 }

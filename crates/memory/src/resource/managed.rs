@@ -27,7 +27,7 @@ unsafe impl Resource for Managed {
         stream.context().entered(|driver| {
             let mut raw: CUdeviceptr = 0;
             // SAFETY: `raw` is a valid pointer, and the context is current.
-            let result = unsafe { call!(driver, cuMemAllocManaged(&raw mut raw, bytes, flags)) };
+            let result = unsafe { call!(driver, cuMemAllocManaged(&raw mut raw, bytes, flags) creates raw) };
             result.map_err(|error| refused(error, stream, bytes))?;
             Ok(DevicePointer::from_raw(raw))
         })

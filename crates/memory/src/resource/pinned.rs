@@ -31,7 +31,7 @@ unsafe impl Resource for Pinned {
         stream.context().entered(|driver| {
             let mut host: *mut c_void = std::ptr::null_mut();
             // SAFETY: `host` is a valid pointer, and the context is current.
-            let result = unsafe { call!(driver, cuMemHostAlloc(&raw mut host, bytes, flags)) };
+            let result = unsafe { call!(driver, cuMemHostAlloc(&raw mut host, bytes, flags) creates host) };
             result.map_err(|error| refused(error, stream, bytes))?;
             mapped(driver, host).or_else(|error| free(driver, host).and(Err(error)))
         })
@@ -57,7 +57,7 @@ unsafe impl Resource for Pinned {
 fn mapped(driver: &Driver, host: *mut c_void) -> Result<DevicePointer<u8>> {
     let mut raw: CUdeviceptr = 0;
     // SAFETY: `raw` is a valid pointer, the memory is live and mapped, and 0 is the only valid value of the flags.
-    unsafe { call!(driver, cuMemHostGetDevicePointer_v2(&raw mut raw, host, 0)) }?;
+    unsafe { call!(driver, cuMemHostGetDevicePointer_v2(&raw mut raw, host, 0) creates raw) }?;
     if raw != host.expose_provenance() as u64 {
         return Err(Error::argument(
             "Pinned::allocate",

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 
-use crate::allocation_log::EventKind;
 use crate::cache::Segment;
+use crate::diagnostics::EventKind;
 
 /// A segment that a resource obtained or returned.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

@@ -12,9 +12,9 @@ use curium_driver::{Context, Driver, Error, Function, LeakedMemory, Result};
 use self::mapped::Mapped;
 use self::upstream::Upstream;
 use super::Resource;
-#[cfg(feature = "diagnostics")]
-use crate::allocation_log::EventKind;
 use crate::cache::{CentralHeap, Segment};
+#[cfg(feature = "diagnostics")]
+use crate::diagnostics::EventKind;
 
 /// The source of a heap's memory. Its methods lock the heap only between driver calls.
 pub(super) enum Segments {

@@ -29,7 +29,8 @@ unsafe impl Resource for StreamOrdered {
         stream.expect_captured("StreamOrdered::allocate", ALLOCATE)?;
         let mut raw: CUdeviceptr = 0;
         // SAFETY: `raw` is a valid pointer, and the stream is live.
-        let result = unsafe { call!(stream.driver(), cuMemAllocAsync(&raw mut raw, bytes, stream.as_raw())) };
+        let result =
+            unsafe { call!(stream.driver(), cuMemAllocAsync(&raw mut raw, bytes, stream.as_raw()) creates raw) };
         result.map_err(|error| refused(error, stream, bytes))?;
         Ok(DevicePointer::from_raw(raw))
     }
@@ -52,7 +53,7 @@ unsafe impl Resource for StreamOrdered {
         with_relaxed_capture_mode(driver, || {
             let mut pool: CUmemoryPool = std::ptr::null_mut();
             // SAFETY: `pool` is a valid pointer, and the device belongs to this driver.
-            unsafe { call!(driver, cuDeviceGetMemPool(&raw mut pool, device)) }?;
+            unsafe { call!(driver, cuDeviceGetMemPool(&raw mut pool, device) creates pool) }?;
             // SAFETY: the device's current pool is live.
             unsafe { call!(driver, cuMemPoolTrimTo(pool, keep)) }
         })

@@ -28,7 +28,7 @@ unsafe impl Resource for SyncAlloc {
         stream.context().entered(|driver| {
             let mut raw: CUdeviceptr = 0;
             // SAFETY: `raw` is a valid pointer, and the context is current.
-            let result = unsafe { call!(driver, cuMemAlloc_v2(&raw mut raw, bytes)) };
+            let result = unsafe { call!(driver, cuMemAlloc_v2(&raw mut raw, bytes) creates raw) };
             result.map_err(|error| refused(error, stream, bytes))?;
             Ok(DevicePointer::from_raw(raw))
         })

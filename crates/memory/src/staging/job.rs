@@ -13,16 +13,25 @@ pub(super) struct Job<S> {
     /// None once a lane has failed: the copy has, too.
     rest: Mutex<Option<Rest<S>>>,
     lanes: usize,
-    /// The lengths of the shortest and the longest part in bytes.
-    shortest: usize,
-    longest: usize,
+    lengths: Lengths,
+}
+
+/// The lengths of the parts in bytes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Lengths {
+    /// The length of the first parts, one for each lane.
+    pub(super) first: usize,
+    /// The shortest part but for the last of all.
+    pub(super) shortest: usize,
+    /// The longest part.
+    pub(super) longest: usize,
 }
 
 struct Rest<S> {
     slice: S,
     /// Where it begins in the whole slice.
     offset: usize,
-    /// How many parts were taken.
+    /// The number of parts that were taken.
     taken: usize,
 }
 
@@ -39,11 +48,13 @@ pub(super) trait Split {
 const PAGE: usize = 4096;
 
 impl<S: Split> Job<S> {
-    /// All of `slice`, to be copied by `lanes` lanes in parts of `shortest` to `longest` bytes.
+    /// All of `slice`, to be copied by `lanes` lanes.
     #[inline]
-    pub(super) fn new(slice: S, lanes: usize, shortest: usize, longest: usize) -> Self {
+    pub(super) fn new(slice: S, lanes: usize, lengths: Lengths) -> Self {
         let rest = Mutex::new(Some(Rest { slice, offset: 0, taken: 0 }));
-        Self { rest, lanes: lanes.max(1), shortest: shortest.clamp(1, longest.max(1)), longest: longest.max(1) }
+        let longest = lengths.longest.max(1);
+        let [first, shortest] = [lengths.first, lengths.shortest].map(|length| length.clamp(1, longest));
+        Self { rest, lanes: lanes.max(1), lengths: Lengths { first, shortest, longest } }
     }
 
     /// The next part and its offset.
@@ -71,9 +82,10 @@ impl<S: Split> Job<S> {
     #[inline]
     fn length(&self, left: usize, taken: usize) -> usize {
         let round = u32::try_from(taken / self.lanes).unwrap_or(u32::MAX);
-        let doubled = 1_usize.checked_shl(round).map_or(usize::MAX, |factor| self.shortest.saturating_mul(factor));
+        let Lengths { first, shortest, longest } = self.lengths;
+        let doubled = 1_usize.checked_shl(round).map_or(usize::MAX, |factor| first.saturating_mul(factor));
         let share = left.div_ceil(self.lanes).next_multiple_of(PAGE);
-        doubled.min(share).clamp(self.shortest, self.longest).min(left)
+        doubled.min(share).clamp(shortest, longest).min(left)
     }
 }
 
@@ -105,21 +117,25 @@ impl Split for &mut [MaybeUninit<u8>] {
 mod tests {
     use super::*;
 
-    fn parts(bytes: usize, lanes: usize, shortest: usize, longest: usize) -> Vec<(usize, usize)> {
+    fn parts(bytes: usize, lanes: usize, [first, shortest, longest]: [usize; 3]) -> Vec<(usize, usize)> {
         let slice = vec![0_u8; bytes];
-        let job = Job::new(&slice[..], lanes, shortest, longest);
+        let job = Job::new(&slice[..], lanes, Lengths { first, shortest, longest });
         std::iter::from_fn(|| job.next()).map(|(offset, part)| (offset, part.len())).collect()
     }
 
     #[test]
     fn parts_come_once_each_with_their_offset() {
-        for (bytes, lanes, shortest, longest) in
-            [(1, 1, 1, 1), (5, 2, 2, 2), (100_000, 3, 4096, 16384), (65_536, 8, 4096, 4096), (70_001, 4, 4096, 1 << 20)]
-        {
+        for (bytes, lanes, lengths) in [
+            (1, 1, [1, 1, 1]),
+            (5, 2, [2, 2, 2]),
+            (100_000, 3, [4096, 4096, 16384]),
+            (65_536, 8, [4096, 4096, 4096]),
+            (70_001, 4, [8192, 4096, 1 << 20]),
+        ] {
             let mut end = 0;
-            for (offset, length) in parts(bytes, lanes, shortest, longest) {
+            for (offset, length) in parts(bytes, lanes, lengths) {
                 assert_eq!(offset, end);
-                assert!((1..=longest).contains(&length), "{length} of {bytes}");
+                assert!((1..=lengths[2]).contains(&length), "{length} of {bytes}");
                 end += length;
             }
             assert_eq!(end, bytes);
@@ -128,13 +144,14 @@ mod tests {
 
     #[test]
     fn parts_grow_from_round_to_round_and_shrink_towards_the_end() {
-        let lengths: Vec<_> = parts(64 * PAGE, 2, PAGE, 8 * PAGE).iter().map(|(_, length)| length / PAGE).collect();
+        let lengths: Vec<_> =
+            parts(64 * PAGE, 2, [PAGE, PAGE, 8 * PAGE]).iter().map(|(_, length)| length / PAGE).collect();
         assert_eq!(lengths, [1, 1, 2, 2, 4, 4, 8, 8, 8, 8, 8, 5, 3, 1, 1]);
     }
 
     #[test]
     fn stopped_job_gives_no_more_parts() {
-        let job = Job::new(&[1_u8, 2, 3][..], 1, 1, 1);
+        let job = Job::new(&[1_u8, 2, 3][..], 1, Lengths { first: 1, shortest: 1, longest: 1 });
         assert!(job.next().is_some());
         job.stop();
         assert!(job.next().is_none());

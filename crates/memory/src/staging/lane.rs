@@ -16,7 +16,7 @@ pub(super) struct Lane {
     stream: Stream,
     blocks: [Block; 2],
     generation: u64,
-    /// Whether all that was put on the stream is known to be done.
+    /// `true` if all work on the stream is known to have completed.
     is_sound: bool,
 }
 
@@ -177,6 +177,7 @@ mod tests {
     use curium_driver::Driver;
     use curium_sim::{Config, Simulator};
 
+    use super::super::job::Lengths;
     use super::*;
 
     #[test]
@@ -186,7 +187,7 @@ mod tests {
         let context = driver.device(0).and_then(|device| device.primary_context()).expect("there is a device");
         let mut lane = Lane::new(&context, 4096, 0).expect("a lane can be made");
         static HAS_RUN: AtomicBool = AtomicBool::new(false);
-        let job = Job::new(&[0_u8; 1][..], 1, 1, 1);
+        let job = Job::new(&[0_u8; 1][..], 1, Lengths { first: 1, shortest: 1, longest: 1 });
         let panicked = catch_unwind(AssertUnwindSafe(|| {
             lane.work(&job, |lane| {
                 let _ran = lane.stream.launch_host_function(|| {

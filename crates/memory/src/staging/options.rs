@@ -3,17 +3,16 @@
 use std::num::NonZeroUsize;
 use std::thread;
 
-/// How copies from and to ordinary slices are staged through pinned memory. The defaults suit machines of any size.
+/// Options of copies from and to ordinary slices, which are staged through pinned memory. The defaults suit machines of any size.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct StagingOptions {
-    /// The most lanes that a context has, each with a thread, which sleeps between copies. 0 leaves all copies to the driver. The default
-    /// is one for each processor, at most 12.
+    /// The most lanes that a context has, each with a thread, which sleeps between copies. 0 leaves all copies to the driver; more than 64
+    /// count as 64. The default is one for each processor, at most 12.
     pub lanes: usize,
     /// The size of a pinned block in bytes; a lane has two of them. The default is 4 MiB.
     pub block_bytes: usize,
-    /// The size in bytes from which copies to the host are staged; copies to the device, where the driver is faster by itself, from twice
-    /// that. The default is 8 MiB.
+    /// The size in bytes from which copies are staged. The default is 8 MiB.
     pub threshold: usize,
 }
 

@@ -85,7 +85,8 @@ impl AddressRange {
         }
         let mut address = 0;
         // SAFETY: `address` is a valid pointer.
-        let result = unsafe { call!(driver, cuMemAddressReserve(&raw mut address, bytes, alignment, hint, 0)) };
+        let result =
+            unsafe { call!(driver, cuMemAddressReserve(&raw mut address, bytes, alignment, hint, 0) creates address) };
         result.map_err(|error| error.about(format!("{bytes} bytes, aligned to {alignment}")))?;
         Ok(Self { reserved: Arc::new(Reserved { driver: driver.clone(), address, bytes }) })
     }

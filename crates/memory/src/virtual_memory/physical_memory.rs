@@ -52,7 +52,7 @@ impl PhysicalMemory {
         }
         let (properties, mut raw) = (options.to_raw(), 0);
         // SAFETY: `raw` and `properties` are valid pointers.
-        let result = unsafe { call!(driver, cuMemCreate(&raw mut raw, bytes, &raw const properties, 0)) };
+        let result = unsafe { call!(driver, cuMemCreate(&raw mut raw, bytes, &raw const properties, 0) creates raw) };
         result.map_err(|error| explain(error, driver, bytes, options))?;
         Ok(Self::owning(driver, raw, bytes))
     }
@@ -61,7 +61,7 @@ impl PhysicalMemory {
     pub(super) fn retained(driver: &Driver, pointer: DevicePointer<u8>, bytes: usize) -> Result<Self> {
         let (address, mut raw) = (std::ptr::with_exposed_provenance_mut::<c_void>(pointer.as_raw() as usize), 0);
         // SAFETY: `raw` is a valid pointer, and the driver looks the address up.
-        let result = unsafe { call!(driver, cuMemRetainAllocationHandle(&raw mut raw, address)) };
+        let result = unsafe { call!(driver, cuMemRetainAllocationHandle(&raw mut raw, address) creates raw) };
         result.map_err(|error| error.about(format!("address {pointer:?}")))?;
         Ok(Self::owning(driver, raw, bytes))
     }
@@ -137,7 +137,8 @@ impl PhysicalMemory {
 impl Shared {
     fn release(&mut self) -> Result<()> {
         // SAFETY: the handle is live, and it is not used after this call.
-        unsafe { call!(&self.driver, cuMemRelease(self.raw)) }?;
+        unsafe { call!(&self.driver, cuMemRelease(self.raw)) }
+            .map_err(|error| error.about(format!("physical memory {:#x}", self.raw)))?;
         self.raw = 0;
         Ok(())
     }

@@ -81,7 +81,7 @@ impl PhysicalMemory {
         let mut raw = 0;
         // SAFETY: `raw` is a valid pointer, and `handle` has the form of this handle type: a descriptor in place of a pointer, or a pointer
         // to a fabric handle.
-        let result = unsafe { call!(driver, cuMemImportFromShareableHandle(&raw mut raw, handle, kind)) };
+        let result = unsafe { call!(driver, cuMemImportFromShareableHandle(&raw mut raw, handle, kind) creates raw) };
         result.map_err(|error| error.about(format!("memory of {bytes} bytes")))?;
         Ok(Self::owning(driver, raw, bytes))
     }

@@ -9,7 +9,7 @@ use crate::Program;
 /// The options that make the compiler read or write other files, by the beginning of their names.
 const OTHER_FILES: [&str; 5] = ["pch", "create-pch", "use-pch", "use-bundled-headers", "time"];
 
-/// What the files that a program may include are like.
+/// Returns the state of the files that a program may include.
 #[derive(Default)]
 pub(super) struct Includes {
     /// A line for each path that was looked at, in order: what it holds, or that it is not there.
@@ -79,7 +79,7 @@ impl<'a> Search<'a> {
     }
 }
 
-/// What stands behind each `#include`, and whatever else asks for a file.
+/// Returns the operands of `#include` and other directives that name a file.
 fn directives(text: &str) -> impl Iterator<Item = &str> {
     let behind = |word: &'static str| text.match_indices(word).map(move |(at, _)| text[at + word.len()..].trim_start());
     let includes = text.match_indices('#').filter_map(|(at, _)| {

@@ -75,7 +75,7 @@ pub(super) fn write(compiled: &CompiledProgram) -> Vec<u8> {
     writer.bytes
 }
 
-/// What [`write()`] wrote of `program`.
+/// Reads an entry of [`write()`] for `program`.
 pub(super) fn read(record: &[u8], program: &Program) -> Option<CompiledProgram> {
     let mut reader = Reader(record);
     let log = reader.text()?;

@@ -29,7 +29,7 @@ pub(crate) fn parse(log: &str, program: &Program) -> Vec<Diagnostic> {
 #[derive(Default)]
 struct Reader {
     found: Vec<Diagnostic>,
-    /// Whether the lines that follow may belong to the last diagnostic: up to an empty one.
+    /// `true` while lines may belong to the last diagnostic: until an empty one.
     is_open: bool,
 }
 

@@ -1,8 +1,8 @@
-//! What is linked.
+//! Inputs of links.
 
 use super::api::nvJitLinkInputType;
 
-/// What an input of a [`Linker`](super::Linker) is.
+/// The kind of an input of a [`Linker`](super::Linker).
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub enum LinkInput {

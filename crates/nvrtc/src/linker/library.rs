@@ -43,7 +43,7 @@ static NVJITLINK: LibraryDescription = LibraryDescription {
 /// The suffixes of the symbols of nvJitLink 12.0 to 12.2, the newest first. These releases do not export the plain names.
 const SYMBOL_VERSIONS: [&str; 3] = ["_12_2", "_12_1", "_12_0"];
 
-/// NVIDIA's linker, loaded. Clones are cheap and stand for the same library, which stays loaded until the process ends.
+/// NVIDIA's run-time linker, loaded. Clones are cheap and share the library, which stays loaded until the process ends.
 #[derive(Clone)]
 pub struct NvJitLink {
     api: Arc<Api>,
@@ -51,15 +51,15 @@ pub struct NvJitLink {
 }
 
 impl NvJitLink {
-    /// Loads the nvJitLink of this machine; later calls give the same.
+    /// Loads the nvJitLink of this machine. Later calls return the same library.
     ///
-    /// It is looked for as [NVRTC is](crate::Nvrtc::load): the environment variable is `CURIUM_NVJITLINK_PATH`, the packages are
+    /// The search is that of [`Nvrtc::load`](crate::Nvrtc::load): the environment variable is `CURIUM_NVJITLINK_PATH`, the packages are
     /// `nvidia-nvjitlink` and `-cu12`, the names are `libnvJitLink.so.13` and `libnvJitLink.so.12`, on Windows `nvJitLink_130_0.dll`
     /// and `nvJitLink_120_0.dll`.
     ///
     /// # Errors
     ///
-    /// [`Error::Load`](crate::Error::Load) lists the paths tried. A failure is not remembered: the next call tries again.
+    /// [`Error::Load`](crate::Error::Load) lists the paths tried. The next call tries again.
     pub fn load() -> Result<Self> {
         static LOADED: OnceLock<NvJitLink> = OnceLock::new();
         if let Some(library) = LOADED.get() {
@@ -76,12 +76,12 @@ impl NvJitLink {
     ///
     /// # Safety
     ///
-    /// The library at `path`, if it exports the names of nvJitLink's functions, is nvJitLink: its initialisers may run in this process,
+    /// If the library at `path` exports the names of nvJitLink's functions, it is nvJitLink: its initializers may run in this process,
     /// and its functions have the signatures and the meaning that nvJitLink gives to their names.
     ///
     /// # Errors
     ///
-    /// [`Error::Load`](crate::Error::Load) says why the library did not serve.
+    /// [`Error::Load`](crate::Error::Load) has the reason for the rejection.
     pub unsafe fn load_from(path: impl AsRef<Path>) -> Result<Self> {
         // SAFETY: the caller upholds the same conditions.
         let library = unsafe { NVJITLINK.load_from(path.as_ref()) }.map_err(Box::new)?;
@@ -89,14 +89,14 @@ impl NvJitLink {
         unsafe { Self::from_library(&library) }
     }
 
-    /// The CUDA version that this nvJitLink is of.
+    /// Returns the CUDA version of this nvJitLink.
     #[doc(alias = "nvJitLinkVersion")]
     #[must_use]
     pub fn version(&self) -> CudaVersion {
         self.version
     }
 
-    /// Begins a link.
+    /// Starts a link.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! What linking gives.
+//! The result of a link.
 
 use curium_driver::{Driver, Image, JitOptions, Library};
 
@@ -8,7 +8,7 @@ use crate::api::call;
 use crate::text::{bytes, text};
 use crate::{Error, Result};
 
-/// What a [`Linker`] made, and what it had to say. It is plain data, and needs nvJitLink no more.
+/// The outputs of a [`Linker`] and its log: plain data, independent of nvJitLink.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct LinkedProgram {
     cubin: Option<Vec<u8>>,
@@ -17,13 +17,13 @@ pub struct LinkedProgram {
     log: String,
 }
 
-/// Everything that the link `linker`, which is complete, made.
+/// Reads all outputs of `linker`, which is complete.
 pub(super) fn read(linker: &Linker) -> Result<LinkedProgram> {
     let (api, link) = (linker.api(), linker.raw);
     let mut linked = LinkedProgram { log: linker.info_log()?, ..LinkedProgram::default() };
     if let Some(size) = size(link, api.nvJitLinkGetLinkedCubinSize) {
         linked.cubin = Some(bytes(size, |buffer| {
-            // SAFETY: the link is live and complete, and `buffer` has the room that nvJitLink asked for.
+            // SAFETY: the link is live and complete, and `buffer` has the size that nvJitLink reported.
             unsafe { call!(api, nvJitLinkGetLinkedCubin(link, buffer.cast())) }
         })?);
     }
@@ -41,34 +41,34 @@ pub(super) fn read(linker: &Linker) -> Result<LinkedProgram> {
 
 fn lto_ir(api: &Api, link: nvJitLinkHandle, size: usize) -> Result<Vec<u8>> {
     bytes(size, |buffer| {
-        // SAFETY: the link is live and complete, and `buffer` has the room that nvJitLink asked for.
+        // SAFETY: the link is live and complete, and `buffer` has the size that nvJitLink reported.
         unsafe { call!(api, nvJitLinkGetLinkedLTOIR(link, buffer.cast())) }
     })
 }
 
-/// How large an output of the link is; `None` if the link did not make it, which nvJitLink says with an error.
+/// Returns the size of an output; `None` if there is no such output, for which nvJitLink returns an error.
 fn size(
     link: nvJitLinkHandle,
     function: Option<unsafe extern "C" fn(nvJitLinkHandle, *mut usize) -> nvJitLinkResult>,
 ) -> Option<usize> {
     let mut size = 0;
-    // SAFETY: the link is live and complete, and `size` is a valid place for the answer.
+    // SAFETY: the link is live and complete, and `size` is valid for writes.
     let result = unsafe { function?(link, &raw mut size) };
     (result == nvJitLinkResult::NVJITLINK_SUCCESS && size > 0).then_some(size)
 }
 
 impl LinkedProgram {
-    /// The cubin: machine code for one architecture.
+    /// Returns the cubin: machine code for one architecture.
     ///
     /// # Errors
     ///
-    /// [`Error::NoOutput`] if the options asked for another form.
+    /// [`Error::NoOutput`] if the options request another form.
     #[doc(alias = "nvJitLinkGetLinkedCubin")]
     pub fn cubin(&self) -> Result<&[u8]> {
         some(self.cubin.as_deref(), "a cubin", "link for a real architecture, and without asking for PTX")
     }
 
-    /// The PTX text.
+    /// Returns the PTX.
     ///
     /// # Errors
     ///
@@ -78,11 +78,11 @@ impl LinkedProgram {
         some(self.ptx.as_deref(), "PTX", "use `LinkOptions::with_ptx`")
     }
 
-    /// The LTO IR of all inputs together. Needs nvJitLink of CUDA 13.3.
+    /// Returns the LTO IR of all inputs together. Requires nvJitLink of CUDA 13.3.
     ///
     /// # Errors
     ///
-    /// [`Error::NoOutput`] without link-time optimisation.
+    /// [`Error::NoOutput`] without link-time optimization.
     #[doc(alias = "nvJitLinkGetLinkedLTOIR")]
     pub fn lto_ir(&self) -> Result<&[u8]> {
         some(
@@ -92,7 +92,7 @@ impl LinkedProgram {
         )
     }
 
-    /// The image to load: the cubin if there is one, else the PTX.
+    /// Returns the image to load: the cubin if there is one, otherwise the PTX.
     ///
     /// # Errors
     ///
@@ -100,7 +100,7 @@ impl LinkedProgram {
     pub fn image(&self) -> Result<Image<'_>> {
         match &self.ptx {
             Some(ptx) if self.cubin.is_none() => Ok(Image::from_ptx(ptx)?),
-            // SAFETY: nvJitLink made the cubin.
+            // SAFETY: nvJitLink generated the cubin.
             _ => Ok(unsafe { Image::from_bytes(self.cubin()?) }?),
         }
     }
@@ -111,12 +111,12 @@ impl LinkedProgram {
     ///
     /// # Errors
     ///
-    /// As for [`LinkedProgram::image`] and [`Library::from_image`].
+    /// The errors of [`LinkedProgram::image`] and [`Library::from_image`].
     pub fn library(&self, driver: &impl AsRef<Driver>) -> Result<Library> {
         Ok(Library::from_image(driver, &self.image()?, &JitOptions::new())?)
     }
 
-    /// What the linker wrote, such as warnings, and times if they were asked for; mostly empty.
+    /// Returns the linker's log, such as warnings and requested times. Usually empty.
     #[must_use]
     pub fn log(&self) -> &str {
         &self.log

@@ -1,8 +1,8 @@
-//! How inputs are linked.
+//! Options of links.
 
 use crate::{Architecture, FastCompile};
 
-/// How inputs are linked. An nvJitLink that is too old for an option says so when the link begins.
+/// Options of a link. If nvJitLink is too old for an option, [`NvJitLink::linker`](crate::NvJitLink::linker) returns an error.
 ///
 /// ```
 /// use curium_nvrtc::{Architecture, LinkOptions};
@@ -16,7 +16,7 @@ pub struct LinkOptions {
 }
 
 impl LinkOptions {
-    /// Links for `architecture`: a real one, or a virtual one if the result is PTX alone.
+    /// Links for `architecture`: a real one, or a virtual one if the output is PTX only.
     ///
     /// nvJitLink: `-arch`.
     #[must_use]
@@ -24,7 +24,7 @@ impl LinkOptions {
         Self { arguments: vec![format!("-arch={}", architecture.into())] }
     }
 
-    /// Optimises across all inputs that are LTO IR.
+    /// Optimizes across all LTO IR inputs.
     ///
     /// nvJitLink: `-lto`.
     #[must_use]
@@ -32,7 +32,7 @@ impl LinkOptions {
         self.with_option("-lto")
     }
 
-    /// Makes PTX in place of a cubin, with link-time optimisation only.
+    /// Generates PTX instead of a cubin. Requires link-time optimization.
     ///
     /// nvJitLink: `-ptx`.
     #[must_use]
@@ -40,7 +40,7 @@ impl LinkOptions {
         self.with_option("-ptx")
     }
 
-    /// Makes an object that can be linked further, in place of a whole program. Needs nvJitLink of CUDA 13.1.
+    /// Generates a relocatable object instead of a whole program. Requires nvJitLink of CUDA 13.1.
     ///
     /// nvJitLink: `-r`.
     #[must_use]
@@ -48,7 +48,7 @@ impl LinkOptions {
         self.with_option("-r")
     }
 
-    /// The most registers that a thread may use.
+    /// Limits the number of registers per thread.
     ///
     /// nvJitLink: `-maxrregcount`.
     #[must_use]
@@ -56,7 +56,7 @@ impl LinkOptions {
         self.with_option(format!("-maxrregcount={registers}"))
     }
 
-    /// Whether the code is optimised. Default: yes.
+    /// Optimizes the code. Default: `true`.
     ///
     /// nvJitLink: `-O0` or `-O3`.
     #[must_use]
@@ -64,7 +64,7 @@ impl LinkOptions {
         self.with_option(if enabled { "-O3" } else { "-O0" })
     }
 
-    /// Trades the speed of the code for that of the linker. Needs nvJitLink of CUDA 13.5.
+    /// Links faster at the expense of the speed of the code. Requires nvJitLink of CUDA 13.5.
     ///
     /// nvJitLink: `-Ofc`.
     #[must_use]
@@ -75,7 +75,7 @@ impl LinkOptions {
         }
     }
 
-    /// Makes debug information.
+    /// Generates debug information.
     ///
     /// nvJitLink: `-g`.
     #[must_use]
@@ -83,7 +83,7 @@ impl LinkOptions {
         self.with_option("-g")
     }
 
-    /// Notes which instruction comes from which line.
+    /// Generates line numbers.
     ///
     /// nvJitLink: `-lineinfo`.
     #[must_use]
@@ -91,7 +91,7 @@ impl LinkOptions {
         self.with_option("-lineinfo")
     }
 
-    /// Whether single-precision values too small for a normal number become zero.
+    /// Flushes single-precision denormal values to zero.
     ///
     /// nvJitLink: `-ftz`.
     #[must_use]
@@ -99,7 +99,7 @@ impl LinkOptions {
         self.with_option(format!("-ftz={}", u8::from(enabled)))
     }
 
-    /// Whether single-precision quotients are rounded exactly.
+    /// Rounds single-precision divisions correctly (IEEE 754).
     ///
     /// nvJitLink: `-prec-div`.
     #[must_use]
@@ -107,7 +107,7 @@ impl LinkOptions {
         self.with_option(format!("-prec-div={}", u8::from(enabled)))
     }
 
-    /// Whether single-precision square roots are rounded exactly.
+    /// Rounds single-precision square roots correctly (IEEE 754).
     ///
     /// nvJitLink: `-prec-sqrt`.
     #[must_use]
@@ -115,7 +115,7 @@ impl LinkOptions {
         self.with_option(format!("-prec-sqrt={}", u8::from(enabled)))
     }
 
-    /// Whether a product and a sum may become one operation, rounded once.
+    /// Contracts multiplications and additions to fused multiply-adds.
     ///
     /// nvJitLink: `-fma`.
     #[must_use]
@@ -123,7 +123,7 @@ impl LinkOptions {
         self.with_option(format!("-fma={}", u8::from(enabled)))
     }
 
-    /// Keeps this kernel too; others than those named may be left out.
+    /// Keeps the kernel `name`. Kernels that are not named may be removed.
     ///
     /// nvJitLink: `-kernels-used`.
     #[must_use]
@@ -131,7 +131,7 @@ impl LinkOptions {
         self.with_option(format!("-kernels-used={name}"))
     }
 
-    /// Keeps this variable too; others than those named may be left out.
+    /// Keeps the variable `name`. Variables that are not named may be removed.
     ///
     /// nvJitLink: `-variables-used`.
     #[must_use]
@@ -139,7 +139,7 @@ impl LinkOptions {
         self.with_option(format!("-variables-used={name}"))
     }
 
-    /// Leaves out variables that no code for devices uses.
+    /// Removes variables that no device code uses.
     ///
     /// nvJitLink: `-optimize-unused-variables`.
     #[must_use]
@@ -147,7 +147,7 @@ impl LinkOptions {
         self.with_option("-optimize-unused-variables")
     }
 
-    /// One more option of the assembler.
+    /// Adds an option for the assembler.
     ///
     /// nvJitLink: `-Xptxas`.
     #[must_use]
@@ -155,7 +155,7 @@ impl LinkOptions {
         self.with_option(format!("-Xptxas={option}"))
     }
 
-    /// Uses the newest code generator for every architecture. Needs nvJitLink of CUDA 13.5.
+    /// Uses the newest code generator for every architecture. Requires nvJitLink of CUDA 13.5.
     ///
     /// nvJitLink: `-nvvm-latest`.
     #[must_use]
@@ -163,7 +163,7 @@ impl LinkOptions {
         self.with_option("-nvvm-latest")
     }
 
-    /// Compiles with so many threads; 0 is as many as there are. Needs nvJitLink of CUDA 12.3.
+    /// Compiles with `threads` threads; 0 means one per CPU core. Requires nvJitLink of CUDA 12.3.
     ///
     /// nvJitLink: `-split-compile`.
     #[must_use]
@@ -171,7 +171,7 @@ impl LinkOptions {
         self.with_option(format!("-split-compile={threads}"))
     }
 
-    /// Compiles with so many threads, and more in parallel at the cost of the code. Needs nvJitLink of CUDA 12.3.
+    /// Compiles with `threads` threads and more parallelism, at the expense of the code. Requires nvJitLink of CUDA 12.3.
     ///
     /// nvJitLink: `-split-compile-extended`.
     #[must_use]
@@ -179,7 +179,7 @@ impl LinkOptions {
         self.with_option(format!("-split-compile-extended={threads}"))
     }
 
-    /// How densely the cases of a `switch` must lie for a jump table, from 0 to 101 per cent. Needs nvJitLink of CUDA 12.3.
+    /// Sets the density of `switch` cases, from 0 to 101 percent, for jump tables. Requires nvJitLink of CUDA 12.3.
     ///
     /// nvJitLink: `-jump-table-density`.
     #[must_use]
@@ -187,7 +187,7 @@ impl LinkOptions {
         self.with_option(format!("-jump-table-density={percent}"))
     }
 
-    /// Has functions check that nothing wrote beyond their variables. Needs nvJitLink of CUDA 12.6.
+    /// Generates stack canaries. Requires nvJitLink of CUDA 12.6.
     ///
     /// nvJitLink: `-device-stack-protector`.
     #[must_use]
@@ -195,7 +195,7 @@ impl LinkOptions {
         self.with_option("-device-stack-protector")
     }
 
-    /// Keeps the linker from using its own cache. Needs nvJitLink of CUDA 12.5.
+    /// Disables the linker's own cache. Requires nvJitLink of CUDA 12.5.
     ///
     /// nvJitLink: `-no-cache`.
     #[must_use]
@@ -203,7 +203,7 @@ impl LinkOptions {
         self.with_option("-no-cache")
     }
 
-    /// Writes the times of its steps to the log.
+    /// Logs the times of the linker's phases.
     ///
     /// nvJitLink: `-time`.
     #[must_use]
@@ -211,7 +211,7 @@ impl LinkOptions {
         self.with_option("-time")
     }
 
-    /// Writes what it does to the log.
+    /// Logs the linker's actions.
     ///
     /// nvJitLink: `-verbose`.
     #[must_use]
@@ -219,14 +219,14 @@ impl LinkOptions {
         self.with_option("-verbose")
     }
 
-    /// The same with one more option as nvJitLink takes it.
+    /// Adds an option in nvJitLink's spelling.
     #[must_use]
     pub fn with_option(mut self, option: impl Into<String>) -> Self {
         self.arguments.push(option.into());
         self
     }
 
-    /// All options as nvJitLink takes them.
+    /// Returns all options in nvJitLink's spelling.
     pub(super) fn to_arguments(&self) -> &[String] {
         &self.arguments
     }

@@ -1,4 +1,4 @@
-//! The headers of CUDA and its C++ libraries that NVRTC brings.
+//! NVRTC's bundled headers: CUDA and its C++ libraries.
 
 use std::ffi::{CStr, c_char};
 use std::path::Path;
@@ -12,45 +12,45 @@ use crate::api::call;
 use crate::text::c_text;
 use crate::{Error, Result};
 
-/// What [`Nvrtc::bundled_headers`] tells of the headers within NVRTC.
+/// Information about the bundled headers: see [`Nvrtc::bundled_headers`].
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct BundledHeaders {
-    /// The CUDA version that they are of.
+    /// The CUDA version of the headers.
     pub version: CudaVersion,
-    /// How many files there are.
+    /// The number of files.
     pub files: u32,
-    /// The bytes that they take within NVRTC.
+    /// The compressed size in bytes.
     pub compressed: usize,
-    /// The bytes that they take once installed, about.
+    /// The approximate installed size in bytes.
     pub uncompressed: usize,
 }
 
-/// How [`Nvrtc::install_bundled_headers`] goes about it.
+/// Flags of [`Nvrtc::install_bundled_headers`].
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct InstallFlags {
-    /// Empty the folder first, even if it holds the headers of this version.
+    /// Empties the folder first, even if it contains the headers of this version.
     pub overwrite: bool,
-    /// Fail if another process installs there, in place of waiting for it.
+    /// Fails instead of waiting if another process installs into the folder.
     pub no_wait: bool,
 }
 
 impl InstallFlags {
-    /// Install what is not there, and wait for others.
+    /// Returns the default: installs missing headers, and waits for other processes.
     #[must_use]
     pub const fn new() -> Self {
         Self { overwrite: false, no_wait: false }
     }
 
-    /// The same with the folder emptied first.
+    /// Empties the folder first.
     #[must_use]
     pub const fn with_overwrite(mut self) -> Self {
         self.overwrite = true;
         self
     }
 
-    /// The same without waiting for other processes.
+    /// Does not wait for other processes.
     #[must_use]
     pub const fn with_no_wait(mut self) -> Self {
         self.no_wait = true;
@@ -64,17 +64,17 @@ impl InstallFlags {
 }
 
 impl Nvrtc {
-    /// What headers this NVRTC brings; `None` if it brings none.
+    /// Returns information about the bundled headers; `None` if there are none.
     ///
-    /// Needs NVRTC of CUDA 13.3.
+    /// Requires NVRTC of CUDA 13.3.
     ///
     /// # Errors
     ///
-    /// Whatever NVRTC returns.
+    /// Returns the error of NVRTC.
     #[doc(alias = "nvrtcGetBundledHeadersInfo")]
     pub fn bundled_headers(&self) -> Result<Option<BundledHeaders>> {
         let mut info = nvrtcBundledHeadersInfo::default();
-        // SAFETY: `info` is a valid place for the answer, and the explanation may be left out.
+        // SAFETY: `info` is valid for writes, and the log may be null.
         unsafe { call!(&self.api, nvrtcGetBundledHeadersInfo(&raw mut info, ptr::null_mut())) }?;
         let number = |number: i32| u32::try_from(number).unwrap_or_default();
         Ok((info.available != 0).then(|| BundledHeaders {
@@ -85,46 +85,46 @@ impl Nvrtc {
         }))
     }
 
-    /// Installs the headers that this NVRTC brings into `folder`, which is made if it is not there. Processes that install into one
+    /// Installs the bundled headers into `folder`, which is created if it does not exist. Processes that install into one
     /// folder take turns. [`CompileOptions::with_include_path`](crate::CompileOptions::with_include_path) of the folder, and of
     /// `cccl` in it, uses them.
     ///
-    /// Needs NVRTC of CUDA 13.3.
+    /// Requires NVRTC of CUDA 13.3.
     ///
     /// # Errors
     ///
-    /// [`Error::File`] with NVRTC's explanation.
+    /// [`Error::File`] with NVRTC's message.
     #[doc(alias = "nvrtcInstallBundledHeaders")]
     pub fn install_bundled_headers(&self, folder: impl AsRef<Path>, flags: InstallFlags) -> Result<()> {
         let folder = folder.as_ref().display().to_string();
         let path = c_text(&folder, || "the folder of the headers".to_owned())?;
         let (mut log, path) = (ptr::null(), path.as_ptr());
-        // SAFETY: `path` ends in NUL, and `log` is a valid place for the explanation.
+        // SAFETY: `path` is NUL-terminated, and `log` is valid for writes.
         let result = unsafe { call!(&self.api, nvrtcInstallBundledHeaders(path, flags.as_raw(), &raw mut log)) };
         // SAFETY: NVRTC was not called again on this thread.
         result.map_err(|error| unsafe { explain(error, &folder, log) })
     }
 
-    /// Removes `folder` and **everything in it**, not only the headers that were installed there.
+    /// Removes `folder` and **everything in it**, not only the installed headers.
     ///
-    /// Needs NVRTC of CUDA 13.3.
+    /// Requires NVRTC of CUDA 13.3.
     ///
     /// # Errors
     ///
-    /// [`Error::File`] with NVRTC's explanation.
+    /// [`Error::File`] with NVRTC's message.
     #[doc(alias = "nvrtcRemoveBundledHeaders")]
     pub fn remove_bundled_headers(&self, folder: impl AsRef<Path>) -> Result<()> {
         let folder = folder.as_ref().display().to_string();
         let path = c_text(&folder, || "the folder of the headers".to_owned())?;
         let (mut log, path) = (ptr::null(), path.as_ptr());
-        // SAFETY: `path` ends in NUL, and `log` is a valid place for the explanation.
+        // SAFETY: `path` is NUL-terminated, and `log` is valid for writes.
         let result = unsafe { call!(&self.api, nvrtcRemoveBundledHeaders(path, &raw mut log)) };
         // SAFETY: NVRTC was not called again on this thread.
         result.map_err(|error| unsafe { explain(error, &folder, log) })
     }
 }
 
-/// The error with NVRTC's explanation, if there is one.
+/// Returns the error with NVRTC's message, if there is one.
 ///
 /// # Safety
 ///
@@ -133,7 +133,7 @@ unsafe fn explain(error: Error, folder: &str, log: *const c_char) -> Error {
     if log.is_null() {
         return error;
     }
-    // SAFETY: the caller vouches for the text, which is copied at once.
+    // SAFETY: the caller guarantees a NUL-terminated string, which is copied at once.
     let text = unsafe { CStr::from_ptr(log) }.to_string_lossy();
     let reason = std::io::Error::other(format!("{error}: {text}"));
     Error::File { path: folder.into(), error: reason }

@@ -1,35 +1,35 @@
-//! How code is made: for what, how fast, and how exact.
+//! Options for code generation.
 
 use super::CompileOptions;
 
-/// How much the compiler gives up to be fast itself.
+/// The trade-off between compile time and the speed of the code.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub enum FastCompile {
-    /// Nothing.
+    /// All optimizations.
     Off,
-    /// A few expensive optimisations.
+    /// Omits a few expensive optimizations.
     Min,
-    /// The expensive optimisations.
+    /// Omits the expensive optimizations.
     Mid,
-    /// Many optimisations.
+    /// Omits many optimizations.
     Max,
 }
 
-/// What is made of a source with Tile code.
+/// The output for a source with Tile code.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub enum TileMode {
-    /// Tile IR of the Tile code, and PTX of the rest.
+    /// Tile IR for the Tile code, and PTX for the rest.
     Both,
-    /// Tile IR alone.
+    /// Tile IR only.
     TileOnly,
-    /// PTX alone.
+    /// PTX only.
     SimtOnly,
 }
 
 impl CompileOptions {
-    /// Whether the code can be linked with other code.
+    /// Generates relocatable code, which can be linked with other code.
     ///
     /// NVRTC: `--relocatable-device-code`.
     #[doc(alias = "relocatable-device-code")]
@@ -38,7 +38,7 @@ impl CompileOptions {
         self.set("--relocatable-device-code", if enabled { "true" } else { "false" })
     }
 
-    /// Makes whole programs that other code may be linked to.
+    /// Generates extensible whole programs, to which other code can be linked.
     ///
     /// NVRTC: `--extensible-whole-program`.
     #[doc(alias = "extensible-whole-program")]
@@ -47,7 +47,7 @@ impl CompileOptions {
         self.flag("--extensible-whole-program")
     }
 
-    /// Makes debug information, and optimises nothing unless [`CompileOptions::with_device_optimization`] is used too.
+    /// Generates debug information. Disables optimization unless [`CompileOptions::with_device_optimization`] is set.
     ///
     /// NVRTC: `--device-debug`.
     #[doc(alias = "device-debug")]
@@ -56,7 +56,7 @@ impl CompileOptions {
         self.flag("--device-debug")
     }
 
-    /// Notes which instruction comes from which line, for profilers and debuggers.
+    /// Generates line numbers for profilers and debuggers.
     ///
     /// NVRTC: `--generate-line-info`.
     #[doc(alias = "generate-line-info")]
@@ -65,7 +65,7 @@ impl CompileOptions {
         self.flag("--generate-line-info")
     }
 
-    /// Optimises, even with debug information.
+    /// Optimizes, even with debug information.
     ///
     /// NVRTC: `--dopt`.
     #[doc(alias = "dopt")]
@@ -74,7 +74,7 @@ impl CompileOptions {
         self.set("--dopt", "on")
     }
 
-    /// Trades the speed of the code for that of the compiler.
+    /// Compiles faster at the expense of the speed of the code.
     ///
     /// NVRTC: `--Ofast-compile`, since 12.9.
     #[doc(alias = "Ofast-compile")]
@@ -83,7 +83,7 @@ impl CompileOptions {
         self.set("--Ofast-compile", level.as_str())
     }
 
-    /// One more option of the assembler, such as `--verbose`.
+    /// Adds an option for the assembler, such as `--verbose`.
     ///
     /// NVRTC: `--ptxas-options`.
     #[doc(alias = "ptxas-options")]
@@ -92,7 +92,7 @@ impl CompileOptions {
         self.add("--ptxas-options", option)
     }
 
-    /// The most registers that a thread may use.
+    /// Limits the number of registers per thread.
     ///
     /// NVRTC: `--maxrregcount`.
     #[doc(alias = "maxrregcount")]
@@ -101,7 +101,7 @@ impl CompileOptions {
         self.set("--maxrregcount", &registers.to_string())
     }
 
-    /// Whether single-precision values too small for a normal number become zero.
+    /// Flushes single-precision denormal values to zero.
     ///
     /// NVRTC: `--ftz`.
     #[doc(alias = "ftz")]
@@ -110,7 +110,7 @@ impl CompileOptions {
         self.set("--ftz", if enabled { "true" } else { "false" })
     }
 
-    /// Whether single-precision square roots are rounded exactly. Default: yes.
+    /// Rounds single-precision square roots correctly (IEEE 754). Default: `true`.
     ///
     /// NVRTC: `--prec-sqrt`.
     #[doc(alias = "prec-sqrt")]
@@ -119,7 +119,7 @@ impl CompileOptions {
         self.set("--prec-sqrt", if enabled { "true" } else { "false" })
     }
 
-    /// Whether single-precision quotients are rounded exactly. Default: yes.
+    /// Rounds single-precision divisions correctly (IEEE 754). Default: `true`.
     ///
     /// NVRTC: `--prec-div`.
     #[doc(alias = "prec-div")]
@@ -128,7 +128,7 @@ impl CompileOptions {
         self.set("--prec-div", if enabled { "true" } else { "false" })
     }
 
-    /// Whether a product and a sum may become one operation, rounded once. Default: yes.
+    /// Contracts multiplications and additions to fused multiply-adds. Default: `true`.
     ///
     /// NVRTC: `--fmad`.
     #[doc(alias = "fmad")]
@@ -137,7 +137,7 @@ impl CompileOptions {
         self.set("--fmad", if enabled { "true" } else { "false" })
     }
 
-    /// Fast and inexact: flushes to zero, fuses, and neither divides nor takes roots exactly.
+    /// Enables fast math: flushes to zero, contracts, and approximates divisions and square roots.
     ///
     /// NVRTC: `--use_fast_math`.
     #[doc(alias = "use_fast_math")]
@@ -146,7 +146,7 @@ impl CompileOptions {
         self.flag("--use_fast_math")
     }
 
-    /// Lets the optimiser take -0 for +0.
+    /// Allows the optimizer to ignore the sign of zero.
     ///
     /// NVRTC: `--fno-signed-zeros`, since 13.4.
     #[doc(alias = "fno-signed-zeros")]
@@ -155,7 +155,7 @@ impl CompileOptions {
         self.flag("--fno-signed-zeros")
     }
 
-    /// Lets the optimiser take every value for a finite number.
+    /// Allows the optimizer to assume finite values.
     ///
     /// NVRTC: `--ffinite-math-only`, since 13.4.
     #[doc(alias = "ffinite-math-only")]
@@ -164,7 +164,7 @@ impl CompileOptions {
         self.flag("--ffinite-math-only")
     }
 
-    /// Vectorises more.
+    /// Vectorizes more aggressively.
     ///
     /// NVRTC: `--extra-device-vectorization`.
     #[doc(alias = "extra-device-vectorization")]
@@ -173,7 +173,7 @@ impl CompileOptions {
         self.flag("--extra-device-vectorization")
     }
 
-    /// Whether the compiler may raise the stack limit of the whole process while it runs (Linux). Default: yes.
+    /// Allows the compiler to raise the stack limit of the process while it runs (Linux). Default: `true`.
     ///
     /// NVRTC: `--modify-stack-limit`.
     #[doc(alias = "modify-stack-limit")]
@@ -182,7 +182,7 @@ impl CompileOptions {
         self.set("--modify-stack-limit", if enabled { "true" } else { "false" })
     }
 
-    /// Makes LTO IR, for [`Linker`](crate::Linker), in place of PTX.
+    /// Generates LTO IR for [`Linker`](crate::Linker) instead of PTX.
     ///
     /// NVRTC: `--dlink-time-opt`.
     #[doc(alias = "dlink-time-opt")]
@@ -191,7 +191,7 @@ impl CompileOptions {
         self.flag("--dlink-time-opt")
     }
 
-    /// Optimises before the LTO IR is made.
+    /// Optimizes before the LTO IR is generated.
     ///
     /// NVRTC: `--gen-opt-lto`, since 12.0.
     #[doc(alias = "gen-opt-lto")]
@@ -200,7 +200,7 @@ impl CompileOptions {
         self.flag("--gen-opt-lto")
     }
 
-    /// Makes OptiX IR in place of PTX.
+    /// Generates OptiX IR instead of PTX.
     ///
     /// NVRTC: `--optix-ir`, since 12.0.
     #[doc(alias = "optix-ir")]
@@ -209,7 +209,7 @@ impl CompileOptions {
         self.flag("--optix-ir")
     }
 
-    /// How densely the cases of a `switch` must lie for a jump table, from 0 to 101 per cent.
+    /// Sets the density of `switch` cases, from 0 to 101 percent, above which the compiler generates a jump table.
     ///
     /// NVRTC: `--jump-table-density`, since 12.3.
     #[doc(alias = "jump-table-density")]
@@ -218,7 +218,7 @@ impl CompileOptions {
         self.set("--jump-table-density", &percent.to_string())
     }
 
-    /// Whether functions check that nothing wrote beyond their variables.
+    /// Generates stack canaries.
     ///
     /// NVRTC: `--device-stack-protector`, since 12.6.
     #[doc(alias = "device-stack-protector")]
@@ -227,7 +227,7 @@ impl CompileOptions {
         self.set("--device-stack-protector", if enabled { "true" } else { "false" })
     }
 
-    /// Optimises with so many threads; 0 is as many as there are.
+    /// Optimizes with `threads` threads; 0 means one per CPU core.
     ///
     /// NVRTC: `--split-compile`, since 12.2.
     #[doc(alias = "split-compile")]
@@ -245,7 +245,7 @@ impl CompileOptions {
         self.set("--frandom-seed", seed)
     }
 
-    /// Makes no code.
+    /// Checks the syntax only, and generates no code.
     ///
     /// NVRTC: `--fdevice-syntax-only`, since 12.4.
     #[doc(alias = "fdevice-syntax-only")]
@@ -254,7 +254,7 @@ impl CompileOptions {
         self.flag("--fdevice-syntax-only")
     }
 
-    /// Keeps the compiler from using its own cache.
+    /// Disables the compiler's own cache.
     ///
     /// NVRTC: `--no-cache`, since 12.9.
     #[doc(alias = "no-cache")]
@@ -263,7 +263,7 @@ impl CompileOptions {
         self.flag("--no-cache")
     }
 
-    /// Understands Tile code, and makes what `mode` says.
+    /// Enables Tile code, and selects its output.
     ///
     /// NVRTC: `--enable-tile`, since 13.3.
     #[doc(alias = "enable-tile")]
@@ -272,7 +272,7 @@ impl CompileOptions {
         self.flag(mode.as_str())
     }
 
-    /// Takes functions and variables without an annotation for Tile code.
+    /// Treats functions and variables without an annotation as Tile code.
     ///
     /// NVRTC: `--default-tile`, since 13.3.
     #[doc(alias = "default-tile")]
@@ -281,7 +281,7 @@ impl CompileOptions {
         self.flag("--default-tile")
     }
 
-    /// Tells of variables that cannot be Tile code.
+    /// Reports variables that cannot be Tile code.
     ///
     /// NVRTC: `--diagnose-implicit-tile-var`, since 13.3.
     #[doc(alias = "diagnose-implicit-tile-var")]
@@ -290,7 +290,7 @@ impl CompileOptions {
         self.flag("--diagnose-implicit-tile-var")
     }
 
-    /// Understands what is new in Tile code, together with ordinary code.
+    /// Enables preview features of Tile code together with SIMT code.
     ///
     /// NVRTC: `--tile-preview`, since 13.5.
     #[doc(alias = "tile-preview")]

@@ -1,4 +1,4 @@
-//! What the compiler says, and where it writes it.
+//! Options for diagnostics.
 
 use std::num::NonZero;
 use std::path::Path;
@@ -11,16 +11,16 @@ use super::CompileOptions;
 pub enum WarningKind {
     /// All warnings.
     All,
-    /// Members that are initialised in another order.
+    /// Members that are initialized in another order than declared.
     Reorder,
-    /// Uses of what is deprecated.
+    /// Uses of deprecated items.
     Deprecated,
-    /// Conversions that may lose something. Needs NVRTC of CUDA 13.4.
+    /// Conversions that may change the value. Requires NVRTC of CUDA 13.4.
     Conversion,
 }
 
 impl CompileOptions {
-    /// Says nothing of warnings.
+    /// Disables warnings.
     ///
     /// NVRTC: `--disable-warnings`.
     #[doc(alias = "disable-warnings")]
@@ -29,7 +29,7 @@ impl CompileOptions {
         self.flag("--disable-warnings")
     }
 
-    /// Warns of members that are initialised in another order.
+    /// Warns about members that are initialized in another order than declared.
     ///
     /// NVRTC: `--Wreorder`, since 13.1.
     #[doc(alias = "Wreorder")]
@@ -38,7 +38,7 @@ impl CompileOptions {
         self.flag("--Wreorder")
     }
 
-    /// Warns of conversions that may lose something.
+    /// Warns about conversions that may change the value.
     ///
     /// NVRTC: `--Wconversion`, since 13.4.
     #[doc(alias = "Wconversion")]
@@ -47,7 +47,7 @@ impl CompileOptions {
         self.flag("--Wconversion")
     }
 
-    /// Makes errors of all warnings of a kind.
+    /// Treats all warnings of a kind as errors.
     ///
     /// NVRTC: `--warning-as-error`, since 13.1.
     #[doc(alias = "warning-as-error")]
@@ -56,7 +56,7 @@ impl CompileOptions {
         self.add("--warning-as-error", kind.as_str())
     }
 
-    /// Gives up after so many errors.
+    /// Stops after `errors` errors.
     ///
     /// NVRTC: `--fmax-errors`, since 13.4.
     #[doc(alias = "fmax-errors")]
@@ -65,7 +65,7 @@ impl CompileOptions {
         self.set("--fmax-errors", &errors.to_string())
     }
 
-    /// Says which functions are put into which.
+    /// Reports inlining decisions.
     ///
     /// NVRTC: `--optimization-info`.
     #[doc(alias = "optimization-info")]
@@ -74,7 +74,7 @@ impl CompileOptions {
         self.set("--optimization-info", "inline")
     }
 
-    /// Leaves out the numbers of warnings.
+    /// Omits the numbers of diagnostics.
     ///
     /// NVRTC: `--no-display-error-number`.
     #[doc(alias = "no-display-error-number")]
@@ -83,7 +83,7 @@ impl CompileOptions {
         self.flag("--no-display-error-number")
     }
 
-    /// Makes an error of the warning `number`, which is 177 for one that the compiler calls `177-D`.
+    /// Treats the warning `number` as an error: 177 for `177-D`.
     ///
     /// NVRTC: `--diag-error`.
     #[doc(alias = "diag-error")]
@@ -92,7 +92,7 @@ impl CompileOptions {
         self.add("--diag-error", &number.to_string())
     }
 
-    /// Makes a warning of the diagnostic `number`.
+    /// Treats the diagnostic `number` as a warning.
     ///
     /// NVRTC: `--diag-warn`.
     #[doc(alias = "diag-warn")]
@@ -101,7 +101,7 @@ impl CompileOptions {
         self.add("--diag-warn", &number.to_string())
     }
 
-    /// Says nothing of the warning `number`.
+    /// Disables the warning `number`.
     ///
     /// NVRTC: `--diag-suppress`.
     #[doc(alias = "diag-suppress")]
@@ -110,7 +110,7 @@ impl CompileOptions {
         self.add("--diag-suppress", &number.to_string())
     }
 
-    /// Whether the log leaves out source lines and columns; then diagnostics have no column.
+    /// Omits source lines and columns from the log. Diagnostics then have no column.
     ///
     /// NVRTC: `--brief-diagnostics`, since 12.1.
     #[doc(alias = "brief-diagnostics")]
@@ -128,7 +128,7 @@ impl CompileOptions {
         self.set("--time", &file.as_ref().display().to_string())
     }
 
-    /// Writes what the compiler spent its time on to `file`, for trace viewers. From CUDA 13 on `.json` is added to the name.
+    /// Writes a time trace of the compiler to `file`, for trace viewers. Since CUDA 13, the compiler appends `.json` to the name.
     ///
     /// NVRTC: `--fdevice-time-trace`, since 12.8.
     #[doc(alias = "fdevice-time-trace")]

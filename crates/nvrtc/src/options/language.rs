@@ -1,4 +1,4 @@
-//! What language the source is in, and what is defined and included.
+//! Options for the language, macros and headers.
 
 use std::path::Path;
 
@@ -16,14 +16,14 @@ pub enum LanguageStandard {
     Cxx14,
     /// C++17.
     Cxx17,
-    /// C++20. Needs NVRTC of CUDA 12.0.
+    /// C++20. Requires NVRTC of CUDA 12.0.
     Cxx20,
-    /// C++23. Needs a newer NVRTC.
+    /// C++23. Requires a newer NVRTC.
     Cxx23,
 }
 
 impl CompileOptions {
-    /// The version of C++. The default depends on the NVRTC: C++17 from CUDA 12 on.
+    /// Sets the version of C++. The default depends on the NVRTC: C++17 since CUDA 12.
     ///
     /// NVRTC: `--std`.
     #[doc(alias = "std")]
@@ -59,7 +59,7 @@ impl CompileOptions {
         self.add("--undefine-macro", name)
     }
 
-    /// Looks for headers in `folder` too, after those of the program.
+    /// Searches `folder` for headers, after the headers of the program.
     ///
     /// NVRTC: `--include-path`.
     #[doc(alias = "include-path")]
@@ -68,7 +68,7 @@ impl CompileOptions {
         self.add("--include-path", &folder.as_ref().display().to_string())
     }
 
-    /// Installs the headers that NVRTC brings into `folder`, if they are not there, and looks for headers there too.
+    /// Installs NVRTC's bundled headers into `folder` unless they are there, and searches it for headers.
     ///
     /// NVRTC: `--use-bundled-headers`, since 13.3.
     #[doc(alias = "use-bundled-headers")]
@@ -86,7 +86,7 @@ impl CompileOptions {
         self.add("--pre-include", header)
     }
 
-    /// Does not look for headers in the folder of the source.
+    /// Does not search the folder of the source for headers.
     ///
     /// NVRTC: `--no-source-include`.
     #[doc(alias = "no-source-include")]
@@ -95,7 +95,7 @@ impl CompileOptions {
         self.flag("--no-source-include")
     }
 
-    /// Whether `std::move` and `std::forward` are built in. Default: yes.
+    /// Enables the built-in `std::move` and `std::forward`. Default: `true`.
     ///
     /// NVRTC: `--builtin-move-forward`.
     #[doc(alias = "builtin-move-forward")]
@@ -104,7 +104,7 @@ impl CompileOptions {
         self.set("--builtin-move-forward", if enabled { "true" } else { "false" })
     }
 
-    /// Whether `std::initializer_list` is built in. Default: yes.
+    /// Enables the built-in `std::initializer_list`. Default: `true`.
     ///
     /// NVRTC: `--builtin-initializer-list`.
     #[doc(alias = "builtin-initializer-list")]
@@ -113,7 +113,7 @@ impl CompileOptions {
         self.set("--builtin-initializer-list", if enabled { "true" } else { "false" })
     }
 
-    /// Takes all pointers that kernels get for restricted ones.
+    /// Treats all pointer parameters of kernels as restricted.
     ///
     /// NVRTC: `--restrict`.
     #[doc(alias = "restrict")]
@@ -122,7 +122,7 @@ impl CompileOptions {
         self.flag("--restrict")
     }
 
-    /// Takes functions and variables without an annotation for `__device__` ones.
+    /// Treats functions and variables without an annotation as `__device__`.
     ///
     /// NVRTC: `--device-as-default-execution-space`.
     #[doc(alias = "device-as-default-execution-space")]
@@ -149,7 +149,7 @@ impl CompileOptions {
         self.flag("--device-float128")
     }
 
-    /// Leaves out textures, the runtime's functions and launches from the device, to compile small programs faster.
+    /// Omits textures, runtime functions and dynamic parallelism, to compile small programs faster.
     ///
     /// NVRTC: `--minimal`, since 12.4.
     #[doc(alias = "minimal")]
@@ -158,7 +158,7 @@ impl CompileOptions {
         self.flag("--minimal")
     }
 
-    /// Takes the source for UTF-8 where that is not the default, as on Windows. Elsewhere it is an error.
+    /// Treats the source as UTF-8 where that is not the default, as on Windows. An error on other systems.
     ///
     /// NVRTC: `--utf-8`, since 13.4.
     #[doc(alias = "utf-8")]

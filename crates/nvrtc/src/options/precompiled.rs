@@ -1,11 +1,11 @@
-//! Precompiled headers: what was understood of headers once is used again.
+//! Options for precompiled headers.
 
 use std::path::Path;
 
 use super::CompileOptions;
 
 impl CompileOptions {
-    /// Makes a precompiled header, or uses one that fits, as the compiler sees fit.
+    /// Creates or uses precompiled headers automatically.
     ///
     /// NVRTC: `--pch`, since 12.8.
     #[doc(alias = "pch")]
@@ -14,7 +14,7 @@ impl CompileOptions {
         self.flag("--pch")
     }
 
-    /// Makes a precompiled header, called `file`, of what the source includes first.
+    /// Creates the precompiled header `file` from the leading includes of the source.
     ///
     /// NVRTC: `--create-pch`, since 12.8.
     #[doc(alias = "create-pch")]
@@ -23,7 +23,7 @@ impl CompileOptions {
         self.set("--create-pch", &file.as_ref().display().to_string())
     }
 
-    /// Uses the precompiled header called `file`.
+    /// Uses the precompiled header `file`.
     ///
     /// NVRTC: `--use-pch`, since 12.8.
     #[doc(alias = "use-pch")]
@@ -32,7 +32,7 @@ impl CompileOptions {
         self.set("--use-pch", &file.as_ref().display().to_string())
     }
 
-    /// The folder of precompiled headers.
+    /// Sets the folder of precompiled headers.
     ///
     /// NVRTC: `--pch-dir`, since 12.8.
     #[doc(alias = "pch-dir")]
@@ -41,7 +41,7 @@ impl CompileOptions {
         self.set("--pch-dir", &folder.as_ref().display().to_string())
     }
 
-    /// Whether the log says why a precompiled header was not used. Default: yes.
+    /// Logs why a precompiled header was not used. Default: `true`.
     ///
     /// NVRTC: `--pch-verbose`, since 12.8.
     #[doc(alias = "pch-verbose")]
@@ -50,7 +50,7 @@ impl CompileOptions {
         self.set("--pch-verbose", if enabled { "true" } else { "false" })
     }
 
-    /// Whether the log says which precompiled header was made or used. Default: yes.
+    /// Logs which precompiled header was created or used. Default: `true`.
     ///
     /// NVRTC: `--pch-messages`, since 12.8.
     #[doc(alias = "pch-messages")]
@@ -59,7 +59,7 @@ impl CompileOptions {
         self.set("--pch-messages", if enabled { "true" } else { "false" })
     }
 
-    /// Whether templates are instantiated before the precompiled header is made. Default: yes.
+    /// Instantiates templates before the precompiled header is created. Default: `true`.
     ///
     /// NVRTC: `--instantiate-templates-in-pch`, since 12.8.
     #[doc(alias = "instantiate-templates-in-pch")]

@@ -39,7 +39,7 @@ fn template_from_a_string_runs_with_its_arguments() {
                 unsigned i = blockIdx.x * blockDim.x + threadIdx.x;\n  if (i < n) y[i] = a * x[i] + y[i];\n}\n";
             let program = Program::new("saxpy.cu", source).with_name_expression("saxpy<float>");
             let compiled = compiled(nvrtc, &program, &options(nvrtc, &device));
-            let library = compiled.library(&device).expect("the PTX loads");
+            let library = compiled.library(&device, &curium_driver::JitOptions::new()).expect("the PTX loads");
             let saxpy: Kernel<(f32, &[f32], &mut [f32], u32)> =
                 compiled.kernel(&library, "saxpy<float>").expect("its parameters are these");
             let x = DeviceBuffer::from_slice(&stream, &[1.0, 2.0, 3.0]).expect("there is memory");

@@ -40,7 +40,9 @@ fn kernels_of(nvrtc: &Nvrtc, driver: &Driver, path: &Path, capability: u32) -> u
     let name = path.file_name().and_then(|name| name.to_str()).expect("it is UTF-8");
     let compiled = compiled(nvrtc, &Program::new(name, source), &options);
     let device = driver.device(0).expect("there is one");
-    let library = compiled.library(&device).unwrap_or_else(|error| panic!("{name} for {capability}: {error}"));
+    let library = compiled
+        .library(&device, &curium_driver::JitOptions::new())
+        .unwrap_or_else(|error| panic!("{name} for {capability}: {error}"));
     library.kernels().unwrap_or_else(|error| panic!("{name} for {capability}: {error}")).len()
 }
 

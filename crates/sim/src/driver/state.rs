@@ -11,7 +11,7 @@ use crate::driver::{
     Array, Capture, Context, Descriptor, Event, Executable, Function, Graph, HostFunction, Kernel, Library, Link,
     Listener, MipmappedArray, Module, Node, Result, Stream, Surface, Texture, UserObject,
 };
-use crate::exec::{Fault, Tiles};
+use crate::exec::{Report, Tiles};
 use crate::fault;
 use crate::handle::{Fate, Id, Table};
 use crate::live::LiveHandles;
@@ -48,7 +48,7 @@ pub(crate) struct State {
     pub(crate) schedule: Schedule,
     pub(crate) workers_started: bool,
     /// What stopped kernels, oldest first.
-    pub(crate) kernel_faults: Vec<Fault>,
+    pub(crate) reports: Vec<Report>,
     /// The number of the last context or stream: `cuCtxGetId` and `cuStreamGetId` never repeat.
     last_number: u64,
 }
@@ -91,7 +91,7 @@ impl State {
             destructors: Vec::new(),
             schedule: Schedule::new(config.seed, config.workers, races),
             workers_started: false,
-            kernel_faults: Vec::new(),
+            reports: Vec::new(),
             last_number: 0,
         }
     }

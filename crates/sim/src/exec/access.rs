@@ -1,6 +1,5 @@
 //! Loads, stores and atomics: addresses to places, and the values between registers and memory.
 
-use super::fault::{Access, FaultKind, Trap};
 use super::frame::InFile;
 use super::gather;
 use super::handler::{operation, versions};
@@ -8,6 +7,7 @@ use super::lane::{LANES, Lanes};
 use super::local;
 use super::memory::{HostBytes, Segment, Word};
 use super::op::{Control, Handler, Op, Space};
+use super::report::{Access, ReportKind, Trap};
 use super::runs;
 use super::unit::Unit;
 use super::unwritten;
@@ -97,7 +97,7 @@ fn scattered_load<T: Load, D: InFile>(unit: &mut Unit<'_>, op: &Op) -> Control {
 fn run_load_param<T: Load, D: InFile>(unit: &mut Unit<'_>, op: &Op) -> Control {
     let Some(bits) = param(unit, op.imm, T::Word::SIZE) else {
         let leader = unit.leader();
-        let trap = trap(FaultKind::IllegalAddress, leader, op.imm, T::Word::SIZE, false);
+        let trap = trap(ReportKind::IllegalAddress, leader, op.imm, T::Word::SIZE, false);
         return unit.fault(trap.in_space(Space::Param));
     };
     let value = D::truncate(T::extend(T::Word::truncate(bits)));
@@ -208,7 +208,7 @@ pub(crate) fn segment(unit: &mut Unit<'_>, space: Space, address: u64, write: bo
 fn place(unit: &mut Unit<'_>, op: &Op, lane: usize, address: u64, bytes: u64, write: bool) -> Result<Place, Trap> {
     // A vector's elements are accessed one by one; `e` is the element's offset in the vector.
     if address.wrapping_sub(u64::from(op.e)) & u64::from(op.align_mask) != 0 {
-        return Err(trap(FaultKind::MisalignedAddress, lane, address, bytes, write));
+        return Err(trap(ReportKind::MisalignedAddress, lane, address, bytes, write));
     }
     locate(unit, op.space, lane, address, bytes, write)
 }
@@ -234,7 +234,7 @@ fn locate(
         Space::Param => param(unit, offset, bytes).map(Place::Param),
         _ => unit.cache.place(unit.launch.memory, offset, bytes, write).map(Place::Host),
     };
-    found.ok_or_else(|| trap(FaultKind::IllegalAddress, lane, address, bytes, write).in_space(named))
+    found.ok_or_else(|| trap(ReportKind::IllegalAddress, lane, address, bytes, write).in_space(named))
 }
 
 /// That one lane can access an address.
@@ -254,7 +254,7 @@ pub(crate) fn check_alignment(address: u64, bytes: u64, lane: usize, write: bool
     if address & (bytes - 1) == 0 {
         return Ok(());
     }
-    Err(trap(FaultKind::MisalignedAddress, lane, address, bytes, write))
+    Err(trap(ReportKind::MisalignedAddress, lane, address, bytes, write))
 }
 
 /// Reads what is at one lane's address, which must be aligned.
@@ -339,7 +339,7 @@ fn param(unit: &Unit<'_>, offset: u64, bytes: u64) -> Option<u64> {
 }
 
 #[cold]
-pub(crate) fn trap(kind: FaultKind, lane: usize, address: u64, bytes: u64, write: bool) -> Trap {
+pub(crate) fn trap(kind: ReportKind, lane: usize, address: u64, bytes: u64, write: bool) -> Trap {
     let access = Access { address, size: bytes as u32, write };
     Trap { access: Some(access), ..Trap::new(kind, lane) }
 }

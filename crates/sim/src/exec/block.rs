@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use super::barrier::Barrier;
 use super::cluster::Cluster;
-use super::fault::{FaultKind, Resume, Trap};
 use super::lane::LANES;
 use super::memory::{HostBytes, SharedMemory};
+use super::report::{ReportKind, Resume, Trap};
 use super::shadow::Shadow;
 use super::unit::Wait;
 use super::warp::{Failure, Progress, Warp};
@@ -159,7 +159,7 @@ impl Block {
         let first = waiting.filter_map(|(warp, place)| Some((warp, place?))).next();
         let (warp, (lane, function, pc)) = first.unwrap_or_default();
         let failure = Failure {
-            trap: Trap::new(FaultKind::Deadlock, lane),
+            trap: Trap::new(ReportKind::Deadlock, lane),
             fragment: 0,
             function,
             line: worker.code(function)[pc as usize].line,

@@ -7,11 +7,11 @@
 
 use std::collections::BTreeMap;
 
-use super::fault::{Access, FaultKind, Resume, Trap};
 use super::lane::{LANES, Lanes};
 use super::lower::shuffle_source;
 use super::members::Members;
 use super::op::{Control, Op, Space};
+use super::report::{Access, ReportKind, Resume, Trap};
 use super::undefined_bytes::{low, shift, spread};
 use super::unit::Unit;
 use super::unwritten;
@@ -222,7 +222,8 @@ fn check(unit: &mut Unit<'_>, op: &Op, place: Place, bytes: u8) -> Option<Contro
     undefined.taints.remove(&place);
     let access = Access { address: origin.addresses[lane], size: origin.size, write: false };
     let loaded_at = if origin.line == op.line { 0 } else { origin.line };
-    let trap = Trap { access: Some(access), loaded_at, resume: Resume::Again, ..Trap::new(FaultKind::Unwritten, lane) };
+    let trap =
+        Trap { access: Some(access), loaded_at, resume: Resume::Again, ..Trap::new(ReportKind::Uninitialized, lane) };
     Some(unit.fault(trap.in_space(origin.space)))
 }
 

@@ -1,7 +1,7 @@
 //! Fragments of a warp: lanes that are at the same place, and why they stop there.
 
-use super::fault::Trap;
 use super::op::Control;
+use super::report::Trap;
 use super::unit::Wait;
 use super::warp::Warp;
 

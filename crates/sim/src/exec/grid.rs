@@ -6,10 +6,11 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use std::thread;
 use std::time::Instant;
 
-use super::fault::{Fault, FaultKind};
 use super::frame::Registers;
+use super::launch_shadow::LaunchShadow;
 use super::memory::Memory;
 use super::program::{Kernel, Late, Program};
+use super::report::{Report, ReportKind};
 use super::runtime::Runtime;
 use super::worker::Worker;
 
@@ -18,51 +19,51 @@ const MOST_BLOCKS_IN_CLUSTER: u64 = 16;
 
 /// A kernel, its arguments and where they run.
 #[derive(Clone, Copy)]
-pub struct Launch<'a> {
+pub(crate) struct Launch<'a> {
     /// The program that holds the kernel.
-    pub program: &'a Program,
+    pub(crate) program: &'a Program,
     /// The kernel; one of the program's.
-    pub kernel: &'a Kernel,
+    pub(crate) kernel: &'a Kernel,
     /// Blocks in each direction.
-    pub grid: [u32; 3],
+    pub(crate) grid: [u32; 3],
     /// Threads of a block in each direction.
-    pub block: [u32; 3],
+    pub(crate) block: [u32; 3],
     /// Blocks of a cluster in each direction; all ones without clusters. What the kernel requires goes before.
-    pub cluster: [u32; 3],
+    pub(crate) cluster: [u32; 3],
     /// Bytes of shared memory besides what the kernel declares.
-    pub dynamic_shared: u32,
+    pub(crate) dynamic_shared: u32,
     /// The parameters, laid out as [`Kernel::params`] says.
-    pub params: &'a [u8],
+    pub(crate) params: &'a [u8],
     /// Device addresses of [`Program::globals`].
-    pub globals: &'a [u64],
+    pub(crate) globals: &'a [u64],
     /// Device memory.
-    pub memory: &'a dyn Memory,
+    pub(crate) memory: &'a dyn Memory,
     /// What kernels can ask of the host.
-    pub runtime: &'a dyn Runtime,
+    pub(crate) runtime: &'a dyn Runtime,
     /// The device that is simulated.
-    pub device: &'a DeviceModel,
+    pub(crate) device: &'a DeviceModel,
     /// Host threads to use; at least one runs.
-    pub workers: usize,
+    pub(crate) workers: usize,
     /// The order of blocks.
-    pub schedule: Schedule,
+    pub(crate) schedule: Schedule,
     /// Address of eight bytes that are zero, for the blocks of a cooperative launch to wait for each other; 0 in other launches.
     /// It is what `%envreg1` and `%envreg2` say.
-    pub workspace: u64,
+    pub(crate) workspace: u64,
     /// Set by another thread to end the launch early.
-    pub cancel: &'a AtomicBool,
+    pub(crate) cancel: &'a AtomicBool,
 }
 
 /// What kernels can ask about the device.
 #[derive(Clone, Debug)]
-pub struct DeviceModel {
+pub(crate) struct DeviceModel {
     /// Multiprocessors; `%nsmid`.
-    pub multiprocessors: u32,
+    pub(crate) multiprocessors: u32,
     /// Ticks of `%clock64` in a millisecond.
-    pub clock_khz: u32,
+    pub(crate) clock_khz: u32,
     /// Threads in the largest block.
-    pub max_threads_per_block: u32,
+    pub(crate) max_threads_per_block: u32,
     /// Bytes of shared memory that a block may have.
-    pub max_shared_per_block: u32,
+    pub(crate) max_shared_per_block: u32,
 }
 
 impl Default for DeviceModel {
@@ -78,7 +79,7 @@ impl Default for DeviceModel {
 
 /// The order in which blocks begin.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Schedule {
+pub(crate) enum Schedule {
     /// By their number.
     #[default]
     InOrder,
@@ -89,13 +90,13 @@ pub enum Schedule {
 /// What a launch did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Statistics {
+pub(crate) struct Statistics {
     /// Instructions that warps executed.
-    pub warp_instructions: u64,
+    pub(crate) warp_instructions: u64,
     /// The same, counted for every thread that went through them.
-    pub thread_instructions: u64,
+    pub(crate) thread_instructions: u64,
     /// Blocks that ran.
-    pub blocks: u64,
+    pub(crate) blocks: u64,
 }
 
 /// A launch with its addresses resolved.
@@ -119,6 +120,8 @@ pub(crate) struct Prepared<'a> {
     pub(crate) workers: u64,
     pub(crate) workspace: u64,
     pub(crate) cancel: &'a AtomicBool,
+    /// The accesses of threads to device memory, if races are looked for.
+    pub(crate) accesses: Option<LaunchShadow>,
     order: Order,
     next: AtomicU64,
     /// Clusters whose work others do, and that do not run.
@@ -130,8 +133,8 @@ pub(crate) struct Prepared<'a> {
 /// # Errors
 ///
 /// The first fault of a thread; an argument that the kernel or the device does not allow; or
-/// [`FaultKind::Cancelled`].
-pub fn run(launch: &Launch<'_>) -> Result<Statistics, Fault> {
+/// [`ReportKind::Cancelled`].
+pub(crate) fn run(launch: &Launch<'_>) -> Result<Statistics, Report> {
     let prepared = Prepared::new(launch)?;
     let clusters = prepared.order.clusters;
     let workers = prepared.workers.min(clusters);
@@ -158,13 +161,18 @@ pub fn run(launch: &Launch<'_>) -> Result<Statistics, Fault> {
     let (statistics, fault) = total.into_inner().unwrap_or_else(PoisonError::into_inner);
     match fault {
         Some(fault) => Err(fault),
-        None if statistics.blocks < prepared.blocks_to_run() => Err(prepared.launch_fault(FaultKind::Cancelled)),
+        None if statistics.blocks < prepared.blocks_to_run() => Err(prepared.launch_fault(ReportKind::Cancelled)),
         None => Ok(statistics),
     }
 }
 
 impl<'a> Prepared<'a> {
-    fn new(launch: &Launch<'a>) -> Result<Self, Fault> {
+    /// Orders the accesses to device memory so far before those that follow, if they are recorded.
+    pub(crate) fn order_accesses(&self) {
+        self.accesses.iter().for_each(LaunchShadow::advance);
+    }
+
+    fn new(launch: &Launch<'a>) -> Result<Self, Report> {
         let shared_size = launch.kernel.dynamic_shared_start().saturating_add(launch.dynamic_shared);
         let cluster = launch.kernel.required_cluster.unwrap_or(launch.cluster);
         let prepared = Self {
@@ -182,6 +190,7 @@ impl<'a> Prepared<'a> {
             globals: launch.globals,
             registers: launch.program.functions.iter().map(|_| OnceLock::new()).collect(),
             started: Instant::now(),
+            accesses: launch.program.checking.races.then(LaunchShadow::default),
             failed: AtomicBool::new(false),
             workers: launch.workers.max(1) as u64,
             workspace: launch.workspace,
@@ -191,7 +200,7 @@ impl<'a> Prepared<'a> {
             taken_over: AtomicU64::new(0),
         };
         if let Some(reason) = prepared.refusal(launch) {
-            return Err(prepared.launch_fault(FaultKind::InvalidLaunch(reason)));
+            return Err(prepared.launch_fault(ReportKind::InvalidLaunch(reason)));
         }
         Ok(prepared)
     }

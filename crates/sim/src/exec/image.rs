@@ -8,74 +8,74 @@ mod surface;
 mod tiles;
 mod together;
 
-pub use self::element::{Channel, Element};
+pub(crate) use self::element::{Channel, Element};
 pub(crate) use self::element::{Channels, Texel};
 pub(crate) use self::sample::{Point, Query};
 pub(crate) use self::surface::Beyond;
-pub use self::tiles::Tiles;
+pub(crate) use self::tiles::Tiles;
 pub(crate) use self::together::Together;
 use std::sync::Arc;
 
-use super::fault::Trap;
+use super::report::Trap;
 
 /// A texture object: images, and how they are read.
 #[derive(Clone, Debug)]
-pub struct Texture {
+pub(crate) struct Texture {
     /// The levels, the largest first; at least one.
-    pub levels: Vec<Image>,
+    pub(crate) levels: Vec<Image>,
     /// What an element is.
-    pub element: Element,
+    pub(crate) element: Element,
     /// What is beyond the edges, in each direction.
-    pub address_modes: [AddressMode; 3],
+    pub(crate) address_modes: [AddressMode; 3],
     /// Whether the nearest elements are blended.
-    pub is_linear: bool,
+    pub(crate) is_linear: bool,
     /// Whether the nearest levels are blended.
-    pub is_linear_in_levels: bool,
+    pub(crate) is_linear_in_levels: bool,
     /// Whether coordinates go from 0 to 1 instead of to the size.
-    pub has_normalized_coordinates: bool,
+    pub(crate) has_normalized_coordinates: bool,
     /// Whether small integers are read as they are and not as fractions.
-    pub reads_integers: bool,
+    pub(crate) reads_integers: bool,
     /// Whether bytes hold colours in sRGB.
-    pub is_srgb: bool,
+    pub(crate) is_srgb: bool,
     /// Whether the image is plain memory, which is read by whole numbers and is zero beyond its end.
-    pub is_buffer: bool,
+    pub(crate) is_buffer: bool,
     /// What is added to the level asked for.
-    pub level_bias: f32,
+    pub(crate) level_bias: f32,
     /// The least and the greatest level that is read.
-    pub level_range: [f32; 2],
+    pub(crate) level_range: [f32; 2],
     /// What is beyond the edges with [`AddressMode::Border`].
-    pub border: [f32; 4],
+    pub(crate) border: [f32; 4],
     /// The tiles of the levels, if they are sparse.
-    pub tiles: Vec<Arc<Tiles>>,
+    pub(crate) tiles: Vec<Arc<Tiles>>,
 }
 
 /// A surface object: an image that is read and written byte by byte.
 #[derive(Clone, Copy, Debug)]
-pub struct Surface {
+pub(crate) struct Surface {
     /// The image.
-    pub image: Image,
+    pub(crate) image: Image,
     /// What an element is.
-    pub element: Element,
+    pub(crate) element: Element,
 }
 
 /// Elements in rows and layers.
 #[derive(Clone, Copy, Debug)]
-pub struct Image {
+pub(crate) struct Image {
     /// The device address of the first element.
-    pub base: u64,
+    pub(crate) base: u64,
     /// Elements of a row.
-    pub width: u32,
+    pub(crate) width: u32,
     /// Rows of a layer; at least 1.
-    pub height: u32,
+    pub(crate) height: u32,
     /// Layers, or the extent in the third direction; at least 1.
-    pub depth: u32,
+    pub(crate) depth: u32,
     /// Bytes from one row to the next.
-    pub pitch: u64,
+    pub(crate) pitch: u64,
 }
 
 /// What is beyond the edges of a texture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum AddressMode {
+pub(crate) enum AddressMode {
     /// The image again.
     Wrap,
     /// The element at the edge.

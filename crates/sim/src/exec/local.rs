@@ -1,11 +1,11 @@
 //! Local memory where every thread of a warp accesses the same offset: whole rows at a time.
 
 use super::access::{Load, trap};
-use super::fault::{FaultKind, Trap};
 use super::frame::InFile;
 use super::lane::LANES;
 use super::memory::Word;
 use super::op::{Control, Op, Space};
+use super::report::{ReportKind, Trap};
 use super::runs;
 use super::unit::Unit;
 
@@ -56,11 +56,11 @@ pub(crate) fn store<T: Word, S: InFile>(unit: &mut Unit<'_>, op: &Op, offset: u6
 fn check<T: Word>(unit: &Unit<'_>, op: &Op, offset: u64, write: bool) -> Result<(), Trap> {
     // An element of a vector is where the vector is aligned, plus its offset in the vector.
     let kind = if offset.wrapping_sub(u64::from(op.e)) & u64::from(op.align_mask) != 0 {
-        FaultKind::MisalignedAddress
+        ReportKind::MisalignedAddress
     } else if is_inside(unit, offset, T::SIZE) {
         return Ok(());
     } else {
-        FaultKind::IllegalAddress
+        ReportKind::IllegalAddress
     };
     Err(trap(kind, unit.leader(), offset, T::SIZE, write).in_space(Space::Local))
 }

@@ -3,11 +3,11 @@
 //! Lanes at one instruction may name different sets of lanes, as tiles of a warp do. Each mask is a group of its own: it runs
 //! once all its lanes that have not ended are here.
 
-use super::fault::{FaultKind, Resume, Trap};
 use super::fragment::{Fragment, State};
 use super::handler::NO_REGISTER;
 use super::lane::lanes_where;
 use super::op::{Control, Op};
+use super::report::{ReportKind, Resume, Trap};
 use super::unit::Unit;
 use super::warp::Warp;
 
@@ -40,7 +40,7 @@ impl Members {
         let masks = *unit.frame.row::<u32>(op.imm as u32);
         let outside = lanes_where(|lane| masks[lane] >> lane & 1 == 0) & unit.active;
         if outside != 0 {
-            let kind = FaultKind::IllegalInstruction("the member mask leaves out the lane that executes it");
+            let kind = ReportKind::IllegalInstruction("the member mask leaves out the lane that executes it");
             let trap = Trap { resume: Resume::After, ..Trap::new(kind, outside.trailing_zeros() as usize) };
             return Self { complete: 0, control: unit.fault(trap) };
         }

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::lane::HALF;
+use super::launch_shadow::PageCache;
 use super::unwritten::WrittenCache;
 use super::watch::Watcher;
 pub(crate) use super::word::Word;
@@ -15,15 +16,15 @@ use super::written::Written;
 
 /// A run of device addresses and the host memory behind it.
 #[derive(Clone, Copy, Debug)]
-pub struct Segment {
+pub(crate) struct Segment {
     /// First device address.
-    pub base: u64,
+    pub(crate) base: u64,
     /// Length in bytes.
-    pub size: u64,
+    pub(crate) size: u64,
     /// The host memory; same residue modulo 16 as `base`.
-    pub host: *mut u8,
+    pub(crate) host: *mut u8,
     /// Whether the launch may write to it.
-    pub writable: bool,
+    pub(crate) writable: bool,
 }
 
 /// The device memory that a launch can reach.
@@ -34,7 +35,7 @@ pub struct Segment {
 /// - `host` is valid for reads and writes of `size` bytes from any thread;
 /// - `host` and `base` are congruent modulo 16;
 /// - other accesses to those bytes are atomic, or ordered before or after the launch.
-pub unsafe trait Memory: Sync {
+pub(crate) unsafe trait Memory: Sync {
     /// The allocation that holds `address`, if there is one.
     ///
     /// The executor keeps the answer for the rest of the launch.
@@ -61,6 +62,8 @@ pub(crate) struct SegmentCache {
     next: usize,
     /// The same for what was written there.
     pub(crate) written: WrittenCache,
+    /// The same for which threads accessed it.
+    pub(crate) pages: PageCache,
 }
 
 impl Default for Segment {

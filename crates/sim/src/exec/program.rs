@@ -2,10 +2,10 @@
 
 use std::collections::HashMap;
 
+use super::bulk::BulkReduction;
 use super::definedness::Flow;
 use super::frame::Layout;
 use super::image::{SurfaceAccess, TextureAccess};
-use super::lower::BulkReduction;
 use super::matrix::multiply::Manner;
 use super::matrix::sparsity::Sparsity;
 use super::matrix::{Fragment, Placed};
@@ -20,7 +20,7 @@ const FUNCTION_STRIDE: u64 = 16;
 
 /// A module that can be executed.
 #[derive(Clone, Debug, Default)]
-pub struct Program {
+pub(crate) struct Program {
     pub(crate) kernels: Vec<Kernel>,
     pub(crate) by_name: HashMap<String, usize>,
     pub(crate) globals: Vec<Global>,
@@ -32,29 +32,29 @@ pub struct Program {
 /// What kernels look for that hardware does not, beyond what costs nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Checking {
+pub(crate) struct Checking {
     /// Races of a block's warps for shared memory.
-    pub races: bool,
+    pub(crate) races: bool,
     /// Reads of memory that nobody wrote.
-    pub unwritten: bool,
+    pub(crate) unwritten: bool,
 }
 
 impl Checking {
     /// Looks for nothing.
     #[must_use]
-    pub const fn nothing() -> Self {
+    pub(crate) const fn nothing() -> Self {
         Self { races: false, unwritten: false }
     }
 
     /// Whether to look for races.
     #[must_use]
-    pub const fn with_races(self, races: bool) -> Self {
+    pub(crate) const fn with_races(self, races: bool) -> Self {
         Self { races, ..self }
     }
 
     /// Whether to look for reads of memory that nobody wrote.
     #[must_use]
-    pub const fn with_unwritten(self, unwritten: bool) -> Self {
+    pub(crate) const fn with_unwritten(self, unwritten: bool) -> Self {
         Self { unwritten, ..self }
     }
 }
@@ -67,20 +67,20 @@ impl Program {
 
     /// The kernels, in the order of the source.
     #[must_use]
-    pub fn kernels(&self) -> &[Kernel] {
+    pub(crate) fn kernels(&self) -> &[Kernel] {
         &self.kernels
     }
 
     /// The kernel of that name.
     #[must_use]
-    pub fn kernel(&self, name: &str) -> Option<&Kernel> {
+    pub(crate) fn kernel(&self, name: &str) -> Option<&Kernel> {
         self.by_name.get(name).map(|&index| &self.kernels[index])
     }
 
     /// The variables that need device memory, in the order of
     /// [`Launch::globals`](super::Launch::globals).
     #[must_use]
-    pub fn globals(&self) -> &[Global] {
+    pub(crate) fn globals(&self) -> &[Global] {
         &self.globals
     }
 
@@ -96,25 +96,25 @@ impl Program {
 /// A kernel: its interface and what it needs.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
-pub struct Kernel {
+pub(crate) struct Kernel {
     /// The name.
-    pub name: String,
+    pub(crate) name: String,
     /// The parameters, in order.
-    pub params: Vec<Param>,
+    pub(crate) params: Vec<Param>,
     /// Bytes of all parameters.
-    pub param_size: usize,
+    pub(crate) param_size: usize,
     /// Bytes of shared memory that the kernel declares.
-    pub static_shared: u32,
+    pub(crate) static_shared: u32,
     /// Bytes of local memory per thread, without those of the functions that it calls.
-    pub local_size: u32,
+    pub(crate) local_size: u32,
     /// Registers of 32 bits that the source declares; hardware would allocate fewer.
-    pub registers: u32,
+    pub(crate) registers: u32,
     /// Threads in the largest block that the kernel allows; `None` if it sets no limit.
-    pub max_threads_per_block: Option<u32>,
+    pub(crate) max_threads_per_block: Option<u32>,
     /// The block that the kernel insists on.
-    pub required_block: Option<[u32; 3]>,
+    pub(crate) required_block: Option<[u32; 3]>,
     /// The cluster that the kernel insists on.
-    pub required_cluster: Option<[u32; 3]>,
+    pub(crate) required_cluster: Option<[u32; 3]>,
     /// Index of the kernel's function.
     pub(crate) function: u32,
 }
@@ -128,51 +128,47 @@ impl Kernel {
 
 /// A kernel parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Param {
+pub(crate) struct Param {
     /// Offset in the parameter buffer, in bytes.
-    pub offset: usize,
+    pub(crate) offset: usize,
     /// Size in bytes.
-    pub size: usize,
+    pub(crate) size: usize,
     /// Alignment in bytes.
-    pub align: usize,
+    pub(crate) align: usize,
 }
 
 /// A variable in `.global` or `.const` memory.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
-pub struct Global {
+pub(crate) struct Global {
     /// The name.
-    pub name: String,
+    pub(crate) name: String,
     /// Size in bytes.
-    pub size: u64,
-    /// Alignment in bytes.
-    pub align: u64,
+    pub(crate) size: u64,
     /// Initial contents; as long as `size`.
-    pub init: Vec<u8>,
+    pub(crate) init: Vec<u8>,
     /// Addresses to add to the initial contents once they are known.
-    pub relocations: Vec<Relocation>,
+    pub(crate) relocations: Vec<Relocation>,
     /// Whether kernels cannot write it.
-    pub constant: bool,
+    pub(crate) constant: bool,
     /// Whether host and device share it.
-    pub managed: bool,
-    /// Whether other modules can see it.
-    pub visible: bool,
+    pub(crate) managed: bool,
 }
 
 /// An address inside the initial contents of a [`Global`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Relocation {
+pub(crate) struct Relocation {
     /// Where it goes, in bytes from the start of the variable.
-    pub offset: u64,
+    pub(crate) offset: u64,
     /// Bytes that it takes: 4 or 8.
-    pub size: u8,
+    pub(crate) size: u8,
     /// What it is the address of.
-    pub target: Address,
+    pub(crate) target: Address,
 }
 
 /// An address that is known when the program has been placed in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Address {
+pub(crate) enum Address {
     /// A variable, by its index in [`Program::globals`], plus bytes.
     Global(usize, i64),
     /// The bits of a mask of a variable's address, moved down to bit 0: its index, bytes that are added, and the mask.
@@ -184,7 +180,7 @@ pub enum Address {
 impl Address {
     /// The address, given where the globals are.
     #[must_use]
-    pub fn resolve(self, globals: &[u64]) -> u64 {
+    pub(crate) fn resolve(self, globals: &[u64]) -> u64 {
         match self {
             Self::Global(index, offset) => globals[index].wrapping_add_signed(offset),
             Self::Bits(index, offset, mask) => bits(globals[index].wrapping_add_signed(offset), mask),

@@ -10,11 +10,12 @@
 //! store is not looked at.
 
 use super::access::addresses;
-use super::fault::{Access, FaultKind, Trap};
 use super::handler::versions;
 use super::lane::{HALF, Lanes};
+use super::launch_race::{self, Suspects};
 use super::op::{Control, Handler, Op, Space};
 use super::runs::{self, Runs};
+use super::shadow::Rival;
 use super::unit::Unit;
 use super::window::{BLOCK_STRIDE, SHARED_WINDOW};
 
@@ -36,8 +37,12 @@ impl Direction for Writes {
     const WRITE: bool = true;
 }
 
-/// A thread that races: its lane, and the number of the thread that it races with.
-type Found = (usize, u16);
+/// A lane that races, and all lanes that do so by writing where others wrote.
+struct Found {
+    lane: usize,
+    rival: Rival,
+    suspects: u32,
+}
 
 versions! {
     /// Checks the access that follows, of the bytes that it is aligned to.
@@ -52,7 +57,7 @@ fn run_check<D: Direction>(unit: &mut Unit<'_>, op: &Op) -> Control {
         Some(runs) => note_runs(unit, op.space, runs, bytes, D::WRITE),
         None => note_lanes(unit, op, bytes, D::WRITE),
     };
-    found.map_or(Control::Next, |found| report(unit, op, found, D::WRITE))
+    found.map_or(Control::Next, |found| judge(unit, op, &found, D::WRITE))
 }
 
 /// Notes what a whole warp accesses in runs.
@@ -73,7 +78,8 @@ fn note_runs(unit: &mut Unit<'_>, space: Space, runs: Runs, bytes: u64, write: b
             shadow.note_row(start, bytes, first, write, steps)
         };
         if let Some((lane, rival)) = found {
-            return Some((half + usize::from(lane), rival));
+            // Both halves access memory alike.
+            return Some(Found { lane: half + usize::from(lane), rival, suspects: unit.active });
         }
     }
     None
@@ -85,7 +91,8 @@ fn note_lanes(unit: &mut Unit<'_>, op: &Op, bytes: u64, write: bool) -> Option<F
     let addresses = addresses(unit, op);
     let (first, steps, active) = (unit.warp.index * 32, unit.warp.steps, unit.active);
     let shadow = unit.block.shadow.as_mut()?;
-    Lanes(active).find_map(|lane| {
+    let mut found: Option<Found> = None;
+    for lane in Lanes(active) {
         let address = addresses[lane];
         // A warp often accesses one address, or the same in both halves: to look once is enough.
         let seen = |distance: usize| {
@@ -94,10 +101,15 @@ fn note_lanes(unit: &mut Unit<'_>, op: &Op, bytes: u64, write: bool) -> Option<F
         };
         let offset = offset(op.space, address);
         if seen(1) || seen(HALF) || offset >= BLOCK_STRIDE {
-            return None;
+            continue;
         }
-        shadow.note(offset, bytes, (first + lane as u32) as u16, write, steps).map(|rival| (lane, rival))
-    })
+        let Some(rival) = shadow.note(offset, bytes, (first + lane as u32) as u16, write, steps) else { continue };
+        if !(write && rival.wrote) {
+            return Some(Found { lane, rival, suspects: 0 });
+        }
+        found.get_or_insert(Found { lane, rival, suspects: 0 }).suspects |= 1 << lane;
+    }
+    found
 }
 
 /// How far into the block's own shared memory an address is; more than that is long for others.
@@ -106,17 +118,24 @@ fn offset(space: Space, address: u64) -> u64 {
     if space == Space::Generic { address.wrapping_sub(SHARED_WINDOW) } else { address }
 }
 
+/// Reports a race, or has the values compared if both threads write.
 #[cold]
-fn report(unit: &mut Unit<'_>, op: &Op, (lane, rival): Found, write: bool) -> Control {
-    let kind = FaultKind::Race { with: thread_index(u32::from(rival), unit.launch.block) };
-    let access = Some(Access { address: addresses(unit, op)[lane], size: u32::from(op.align_mask) + 1, write });
-    unit.fault(Trap { access, ..Trap::new(kind, lane).in_space(op.space) })
+fn judge(unit: &mut Unit<'_>, op: &Op, found: &Found, write: bool) -> Control {
+    let Found { lane, rival, suspects } = *found;
+    if write && rival.wrote {
+        unit.warp.suspects = Some(Suspects { lanes: suspects, first: lane, thread: rival.thread });
+        return Control::Next;
+    }
+    launch_race::stop(unit, op, lane, (unit.block.index, rival.thread), false, write)
 }
 
 /// What may be a barrier.
 pub(crate) fn run_order(unit: &mut Unit<'_>, _op: &Op) -> Control {
     if let Some(shadow) = &mut unit.block.shadow {
         shadow.advance();
+    }
+    if unit.launch.cluster != [1; 3] {
+        unit.launch.order_accesses();
     }
     Control::Next
 }
@@ -128,6 +147,6 @@ pub(crate) fn run_join(unit: &mut Unit<'_>, _op: &Op) -> Control {
 }
 
 /// The index in its block of the thread of a number.
-fn thread_index(number: u32, [columns, rows, _]: [u32; 3]) -> [u16; 3] {
+pub(crate) fn thread_index(number: u32, [columns, rows, _]: [u32; 3]) -> [u16; 3] {
     [number % columns, number / columns % rows, number / columns / rows].map(|index| index as u16)
 }

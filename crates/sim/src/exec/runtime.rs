@@ -2,17 +2,17 @@
 
 use std::sync::Arc;
 
-use super::fault::Fault;
 use super::image::{Surface, Texture};
+use super::report::Report;
 
 /// The services behind the functions that the device's runtime provides.
-pub trait Runtime: Sync {
+pub(crate) trait Runtime: Sync {
     /// Takes what `printf` writes: all of one call.
     fn print(&self, text: &[u8]);
     /// Takes what a failed assertion of one thread says.
     fn complain(&self, text: &[u8]);
     /// Whether the launch goes on after a fault: then only the threads end that ran together with the one at fault.
-    fn passes_over(&self, fault: &Fault) -> bool {
+    fn passes_over(&self, fault: &Report) -> bool {
         let _ = fault;
         false
     }

@@ -32,6 +32,14 @@ pub(crate) struct Steps {
     pub(crate) joined: u32,
 }
 
+/// The thread that an access races with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Rival {
+    pub(crate) thread: u16,
+    /// Whether it wrote. Otherwise it read what is written now.
+    pub(crate) wrote: bool,
+}
+
 /// The accesses to a line.
 #[derive(Clone, Copy, Debug, Default)]
 struct Line {
@@ -84,9 +92,14 @@ impl Shadow {
         self.epoch += 1;
     }
 
+    /// Counts barriers.
+    pub(crate) fn epoch(&self) -> u32 {
+        self.epoch
+    }
+
     /// Notes a thread's access, and returns the thread that it races with, if there is one.
     #[inline]
-    pub(crate) fn note(&mut self, offset: u64, bytes: u64, thread: u16, write: bool, steps: Steps) -> Option<u16> {
+    pub(crate) fn note(&mut self, offset: u64, bytes: u64, thread: u16, write: bool, steps: Steps) -> Option<Rival> {
         let (word, begin) = (offset / WORD, offset % WORD);
         let visit = |bytes| Visit { bytes, thread, write, steps };
         if begin + bytes <= WORD {
@@ -110,7 +123,7 @@ impl Shadow {
         first: u16,
         write: bool,
         steps: Steps,
-    ) -> Option<(u16, u16)> {
+    ) -> Option<(u16, Rival)> {
         if !offset.is_multiple_of(LINE) || !matches!(bytes, 4 | 8 | 16) {
             return (0..HALF as u16).find_map(|lane| {
                 let rival = self.note(offset + u64::from(lane) * bytes, bytes, first + lane, write, steps)?;
@@ -128,7 +141,7 @@ impl Shadow {
 
     /// Notes that threads access all of a line, each as many words as its share.
     #[inline]
-    fn note_line(&mut self, index: usize, share: u16, visit: Visit) -> Option<(u16, u16)> {
+    fn note_line(&mut self, index: usize, share: u16, visit: Visit) -> Option<(u16, Rival)> {
         if let Some(line) = self.lines.get_mut(index) {
             if line.first.epoch != self.epoch {
                 *line = Line { first: Mark { epoch: self.epoch, ..Mark::default() }, share };
@@ -145,7 +158,7 @@ impl Shadow {
     }
 
     #[inline]
-    fn note_word(&mut self, word: usize, visit: Visit) -> Option<u16> {
+    fn note_word(&mut self, word: usize, visit: Visit) -> Option<Rival> {
         if let Some(line) = self.lines.get_mut(word / WORDS) {
             if line.first.epoch != self.epoch {
                 (line.first.epoch, line.share) = (self.epoch, 0);
@@ -178,7 +191,7 @@ fn mask(begin: u64, end: u64) -> u8 {
 
 impl Mark {
     #[inline(always)]
-    fn note(&mut self, visit: Visit) -> Option<u16> {
+    fn note(&mut self, visit: Visit) -> Option<Rival> {
         let Visit { bytes, thread, write, .. } = visit;
         // What kernels do most: many read what nobody writes.
         if !write && self.written == 0 && self.read & bytes == bytes {
@@ -190,7 +203,7 @@ impl Mark {
         self.note_news(visit)
     }
 
-    fn note_news(&mut self, visit: Visit) -> Option<u16> {
+    fn note_news(&mut self, visit: Visit) -> Option<Rival> {
         let rival = self.rival(visit);
         if visit.write {
             self.note_write(visit);
@@ -200,8 +213,8 @@ impl Mark {
         rival
     }
 
-    /// The thread that an access races with.
-    fn rival(&self, Visit { bytes, thread, write, steps }: Visit) -> Option<u16> {
+    /// The thread that an access races with: a reader if there is one, since a race with a reader is never harmless.
+    fn rival(&self, Visit { bytes, thread, write, steps }: Visit) -> Option<Rival> {
         let races_with = |other: u16| warp(other) != warp(thread);
         // Of a thread of the same warp it is known what it did itself, and when.
         let is_unjoined = |other: u16, own: u8, step: u32| {
@@ -211,15 +224,17 @@ impl Mark {
                 && step > steps.joined
                 && step != steps.now
         };
-        let writer = self.written & bytes != 0
-            && (races_with(self.writer) || is_unjoined(self.writer, self.writers_own, self.write_step));
-        if writer {
-            return Some(self.writer);
-        }
         let is_read = write && self.read & bytes != 0;
         let reader = self.readers.into_iter().find(|reader| is_read && races_with(*reader));
         let first = self.readers[0];
-        reader.or((is_read && is_unjoined(first, self.readers_own, self.read_step)).then_some(first))
+        let reader = reader.or((is_read && is_unjoined(first, self.readers_own, self.read_step)).then_some(first));
+        if let Some(thread) = reader {
+            return Some(Rival { thread, wrote: false });
+        }
+        let is_writer_unordered =
+            races_with(self.writer) || is_unjoined(self.writer, self.writers_own, self.write_step);
+        let races = self.written & bytes != 0 && is_writer_unordered;
+        races.then_some(Rival { thread: self.writer, wrote: true })
     }
 
     /// The mark of the same accesses by threads whose numbers are higher by so many.
@@ -282,8 +297,8 @@ mod tests {
         assert_eq!(shadow.note(0, 1, 0, true, JOINED), None);
         assert_eq!(shadow.note(1, 1, 32, true, JOINED), None);
         assert_eq!(shadow.note(2, 2, 64, false, JOINED), None);
-        assert_eq!(shadow.note(1, 1, 0, true, JOINED), Some(32));
-        assert_eq!(shadow.note(2, 4, 32, true, JOINED), Some(64));
+        assert_eq!(shadow.note(1, 1, 0, true, JOINED).map(|rival| rival.thread), Some(32));
+        assert_eq!(shadow.note(2, 4, 32, true, JOINED).map(|rival| rival.thread), Some(64));
     }
 
     #[test]
@@ -291,7 +306,7 @@ mod tests {
         let mut shadow = Shadow::new(8);
         assert_eq!(shadow.note(0, 4, 0, false, JOINED), None);
         assert_eq!(shadow.note(0, 4, 33, false, JOINED), None);
-        assert_eq!(shadow.note(0, 4, 1, true, JOINED), Some(33));
+        assert_eq!(shadow.note(0, 4, 1, true, JOINED).map(|rival| rival.thread), Some(33));
     }
 
     #[test]
@@ -306,7 +321,7 @@ mod tests {
                 assert_eq!(shadow.note(8, 4, 3, second, steps), None, "the thread is the same");
                 let mut shadow = Shadow::new(64);
                 assert_eq!(shadow.note(8, 4, 3, first, at(1, 0)), None);
-                let other = shadow.note(8, 4, 5, second, steps);
+                let other = shadow.note(8, 4, 5, second, steps).map(|rival| rival.thread);
                 assert_eq!(other, (races && is_apart).then_some(3), "{first} {second} {steps:?}");
             }
         }
@@ -322,7 +337,7 @@ mod tests {
         for thread in 0..4 {
             assert_eq!(shadow.note(u64::from(thread), 1, thread, false, at(2)), None);
         }
-        assert_eq!(shadow.note(3, 1, 0, false, at(3)), Some(3));
+        assert_eq!(shadow.note(3, 1, 0, false, at(3)).map(|rival| rival.thread), Some(3));
     }
 
     /// A shadow with marks of words only.

@@ -1,12 +1,12 @@
 //! How fragments of a warp leave a straight path: branches, calls, returns, and the end.
 
 use super::block::BlockState;
-use super::fault::{FaultKind, Trap};
 use super::fragment::Fragment;
 use super::frame::{Caller, Frame};
 use super::lane::{Lanes, Row};
 use super::op::{Control, Op};
 use super::program::{CallSite, Callee};
+use super::report::{ReportKind, Trap};
 use super::warp::Warp;
 use super::worker::Worker;
 
@@ -58,7 +58,7 @@ impl Warp {
         let leader = mask.trailing_zeros() as usize;
         let choice = frame.row::<u32>(op.a)[leader];
         let Some(&target) = table.get(choice as usize) else {
-            return Err(Trap::new(FaultKind::InvalidProgramCounter, leader));
+            return Err(Trap::new(ReportKind::InvalidProgramCounter, leader));
         };
         let row = frame.row::<u32>(op.a);
         let same = Lanes(mask).filter(|&lane| row[lane] == choice);
@@ -90,7 +90,7 @@ impl Warp {
         }
         if base + function.local_size > LOCAL_LIMIT || depth >= DEPTH_LIMIT {
             let lane = lanes.trailing_zeros() as usize;
-            return Err(Trap::new(FaultKind::HardwareStackError, lane));
+            return Err(Trap::new(ReportKind::HardwareStackError, lane));
         }
         let words = ((base + function.local_size) / 8) as usize;
         if self.state.local.len() < words {
@@ -191,10 +191,10 @@ fn callee(site: &CallSite, frame: &Frame, mask: u32, worker: &Worker<'_>) -> Res
     let address = row[leader];
     let index = worker.launch.program.function_at(address);
     let Some((index, function)) = index else {
-        return Err(Trap::new(FaultKind::InvalidProgramCounter, leader));
+        return Err(Trap::new(ReportKind::InvalidProgramCounter, leader));
     };
     if function.params.len() != site.arguments.len() || function.returns.len() != site.results.len() {
-        return Err(Trap::new(FaultKind::InvalidProgramCounter, leader));
+        return Err(Trap::new(ReportKind::InvalidProgramCounter, leader));
     }
     let same = Lanes(mask).filter(|&lane| row[lane] == address);
     Ok((index, same.fold(0, |lanes, lane| lanes | 1 << lane)))

@@ -1,12 +1,12 @@
 //! What a handler works on: the registers of one activation, and everything it can reach.
 
 use super::block::BlockState;
-use super::fault::Trap;
 use super::frame::Frame;
 use super::grid::Prepared;
 use super::memory::SegmentCache;
 use super::objects::Objects;
 use super::op::Control;
+use super::report::Trap;
 use super::warp::WarpState;
 use super::watch::Watcher;
 

@@ -9,11 +9,11 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::access::{addresses, trap};
-use super::fault::{FaultKind, Resume, Trap};
 use super::lane::{FULL, LANES, Lanes, Row};
 use super::local;
 use super::memory::Memory;
 use super::op::{Control, Op, Space};
+use super::report::{ReportKind, Resume, Trap};
 use super::runs;
 use super::unit::Unit;
 use super::window::{BLOCK_STRIDE, resolve};
@@ -213,7 +213,7 @@ fn are_runs_written(unit: &mut Unit<'_>, op: &Op, bytes: u64) -> bool {
 #[inline]
 pub(crate) fn check(unit: &mut Unit<'_>, space: Space, lane: usize, address: u64, bytes: u64) -> Result<(), Trap> {
     if unit.launch.program.checking.unwritten && is_written(unit, space, lane, address, bytes) == Some(false) {
-        return Err(trap(FaultKind::Unwritten, lane, address, bytes, false).in_space(space));
+        return Err(trap(ReportKind::Uninitialized, lane, address, bytes, false).in_space(space));
     }
     Ok(())
 }
@@ -297,6 +297,6 @@ fn place(space: Space, address: u64) -> (Space, u64) {
 #[cold]
 fn stop(unit: &mut Unit<'_>, op: &Op, lane: usize, address: u64) -> Control {
     let bytes = u64::from(op.align_mask) + 1;
-    let trap = trap(FaultKind::Unwritten, lane, address, bytes, false).in_space(op.space);
+    let trap = trap(ReportKind::Uninitialized, lane, address, bytes, false).in_space(op.space);
     unit.fault(Trap { resume: Resume::After, ..trap })
 }

@@ -10,12 +10,13 @@
 use super::block::BlockState;
 use super::copies::Copies;
 use super::definedness::{self, Found};
-use super::fault::{FaultKind, Trap};
 use super::fragment::{Fragment, Outcome, State, Stop};
 use super::frame::Frame;
 use super::lane::{LANES, Row};
+use super::launch_race::Suspects;
 use super::local_written::LocalWritten;
 use super::op::{Control, Op};
+use super::report::{ReportKind, Trap};
 use super::shadow::Steps;
 use super::unit::Wait;
 use super::worker::Worker;
@@ -56,6 +57,8 @@ pub(crate) struct WarpState {
     pub(crate) copies: Copies,
     /// How far it has got with shared memory, if races are looked for.
     pub(crate) steps: Steps,
+    /// Lanes that the last check found to race for shared memory by writing.
+    pub(crate) suspects: Option<Suspects>,
 }
 
 impl Default for WarpState {
@@ -71,6 +74,7 @@ impl Default for WarpState {
             cluster_phase: [0; LANES],
             copies: Copies::default(),
             steps: Steps::default(),
+            suspects: None,
         }
     }
 }
@@ -332,7 +336,7 @@ impl Warp {
             Outcome::Split(active) => self.split(index, mask & !active, stop.pc + 1),
             Outcome::Control(Control::Fault, active) => {
                 let leader = active.trailing_zeros() as usize;
-                return Err(stop.trap.unwrap_or(Trap::new(FaultKind::Trap, leader)));
+                return Err(stop.trap.unwrap_or(Trap::new(ReportKind::Trap, leader)));
             }
             Outcome::Control(Control::Wait, _) => self.arrive(index, stop.wait, block),
             Outcome::Control(Control::WaitForCluster, _) => {

@@ -6,7 +6,6 @@
 //! finds in shared memory what the others found.
 
 use super::access::read_at;
-use super::fault::Trap;
 use super::handler::versions;
 use super::matrix::descriptor::{Descriptor, PIECE};
 use super::matrix::multiply::{Manner, Matrix, Multiply, Problem};
@@ -15,6 +14,7 @@ use super::matrix::registers::{clear, read, write};
 use super::matrix::sparsity::Sparsity;
 use super::matrix::{Element, Placed};
 use super::op::{Control, Handler, Op, Space};
+use super::report::Trap;
 use super::unit::{Unit, Wait};
 
 /// Threads of a warpgroup.

@@ -8,9 +8,9 @@ use std::fmt;
 use std::ops::Range;
 
 use super::access::addresses;
-use super::fault::{Access, Conflict, FaultKind, Trap};
 use super::lane::{LANES, Lanes};
 use super::op::{Control, Op};
+use super::report::{Access, Conflict, ReportKind, Trap};
 use super::runs;
 use super::unit::Unit;
 use super::window::SHARED_WINDOW;
@@ -18,7 +18,7 @@ use super::window::SHARED_WINDOW;
 /// How memory is accessed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-pub enum Use {
+pub(crate) enum Use {
     /// It is read.
     Read,
     /// It is written.
@@ -28,7 +28,7 @@ pub enum Use {
 }
 
 /// Hears of the accesses of one worker of a launch.
-pub trait Watcher: fmt::Debug {
+pub(crate) trait Watcher: fmt::Debug {
     /// Notes an access. The first byte of it that races with another launch or copy, and with which.
     fn note(&mut self, address: u64, bytes: u64, how: Use) -> Option<(u64, Conflict)>;
     /// Notes that the launch may tell others of what it did so far, or learn what they did.
@@ -84,7 +84,7 @@ fn report(unit: &mut Unit<'_>, op: &Op, (address, conflict): (u64, Conflict), ho
     let is_at_fault = |lane: &usize| address.wrapping_sub(addresses[*lane]) < bytes;
     let lane = Lanes(unit.active).find(is_at_fault).unwrap_or(unit.leader());
     let access = Some(Access { address: addresses[lane], size: bytes as u32, write: how != Use::Read });
-    unit.fault(Trap { access, ..Trap::new(FaultKind::StreamRace(conflict), lane) })
+    unit.fault(Trap { access, conflict: Some(conflict), ..Trap::new(ReportKind::StreamRace, lane) })
 }
 
 /// Notes a range, unless it is empty or not of device memory.
@@ -98,5 +98,6 @@ pub(crate) fn run_exchange(unit: &mut Unit<'_>, _op: &Op) -> Control {
     if let Some(watcher) = unit.watcher.as_deref_mut() {
         watcher.exchange();
     }
+    unit.launch.order_accesses();
     Control::Next
 }

@@ -7,13 +7,13 @@ use std::sync::atomic::Ordering;
 use super::block::{Block, BlockState};
 use super::cluster::Cluster;
 use super::definedness::Flow;
-use super::fault::{Area, Fault, FaultKind, Neighbour, Trap};
 use super::frame::Frame;
 use super::grid::{Prepared, Statistics};
 use super::memory::SegmentCache;
 use super::objects::Objects;
 use super::op::{Op, Space};
 use super::program::Function;
+use super::report::{Area, NearbyAllocation, Report, ReportKind, Severity, Trap};
 use super::unit::{Unit, Wait};
 use super::warp::{Failure, Progress, WarpState};
 use super::watch::Watcher;
@@ -49,7 +49,7 @@ impl<'l> Worker<'l> {
     }
 
     /// Runs blocks until none is left or the launch is stopped. Calls for help once if that takes long.
-    pub(crate) fn run(mut self, call_for_help: &mut dyn FnMut()) -> Result<Statistics, Fault> {
+    pub(crate) fn run(mut self, call_for_help: &mut dyn FnMut()) -> Result<Statistics, Report> {
         let mut is_alone = true;
         let mut resident: VecDeque<Block> = VecDeque::new();
         let mut spare = Vec::new();
@@ -183,11 +183,12 @@ impl<'l> Worker<'l> {
 
     /// Whether the launch goes on without the threads at fault.
     pub(crate) fn passes_over(&self, block: &Block, warp: usize, failure: Failure) -> bool {
-        self.launch.runtime.passes_over(&self.report(block, warp, failure))
+        let report = self.report(block, warp, failure);
+        self.launch.runtime.passes_over(&report) || report.severity() == Severity::Warning
     }
 
-    fn report(&self, block: &Block, warp: usize, failure: Failure) -> Fault {
-        Fault {
+    fn report(&self, block: &Block, warp: usize, failure: Failure) -> Report {
+        Report {
             kind: failure.trap.kind,
             kernel: self.launch.kernel.name.as_str().into(),
             function: self.function(failure.function).name.as_str().into(),
@@ -196,13 +197,14 @@ impl<'l> Worker<'l> {
             line: failure.line,
             loaded_at: failure.trap.loaded_at,
             access: failure.trap.access,
-            neighbour: self.area_of(block, warp, failure.trap).map(Box::new),
+            nearby: self.area_of(block, warp, failure.trap).map(Box::new),
             stream_race: None,
+            conflict: failure.trap.conflict,
         }
     }
 
     /// The memory that an access was in or missed, if it is not the driver's to know.
-    fn area_of(&self, block: &Block, warp: usize, trap: Trap) -> Option<Neighbour> {
+    fn area_of(&self, block: &Block, warp: usize, trap: Trap) -> Option<NearbyAllocation> {
         let (access, space) = (trap.access?, trap.space?);
         let named = if space == Space::Generic { resolve(access.address).0 } else { space };
         let (area, size, window) = match named {
@@ -212,14 +214,14 @@ impl<'l> Worker<'l> {
             Space::Global | Space::Generic => return None,
         };
         let address = if space == Space::Generic { window } else { 0 };
-        Some(Neighbour { address, size, is_freed: false, area })
+        Some(NearbyAllocation { address, size, is_freed: false, area })
     }
 }
 
 impl Prepared<'_> {
     /// A fault that no instruction is to blame for.
-    pub(crate) fn launch_fault(&self, kind: FaultKind) -> Fault {
-        Fault {
+    pub(crate) fn launch_fault(&self, kind: ReportKind) -> Report {
+        Report {
             kind,
             kernel: self.kernel.name.as_str().into(),
             function: Box::default(),
@@ -228,8 +230,9 @@ impl Prepared<'_> {
             line: 0,
             loaded_at: 0,
             access: None,
-            neighbour: None,
+            nearby: None,
             stream_race: None,
+            conflict: None,
         }
     }
 }

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 ///
 /// The bits are made with the first byte that is written near them, so that large memory which is hardly used costs little.
 #[derive(Debug)]
-pub struct Written {
+pub(crate) struct Written {
     chunks: Box<[OnceLock<Box<Chunk>>]>,
     size: u64,
     /// How many bytes were not written. What others have just written may still count here.
@@ -27,27 +27,21 @@ const CHUNK: u64 = WORD * WORDS as u64;
 impl Written {
     /// The bits of so many bytes, none of which was written.
     #[must_use]
-    pub fn new(size: u64) -> Self {
+    pub(crate) fn new(size: u64) -> Self {
         let chunks = std::iter::repeat_with(OnceLock::new).take(size.div_ceil(CHUNK) as usize);
         Self { chunks: chunks.collect(), size, lacking: AtomicU64::new(size) }
-    }
-
-    /// How many bytes it is about.
-    #[must_use]
-    pub const fn size(&self) -> u64 {
-        self.size
     }
 
     /// Whether all bytes were written.
     #[inline]
     #[must_use]
-    pub fn is_whole(&self) -> bool {
+    pub(crate) fn is_whole(&self) -> bool {
         self.lacking.load(Ordering::Relaxed) == 0
     }
 
     /// Notes that bytes were written. Those past the end do not count.
     #[inline]
-    pub fn add(&self, offset: u64, bytes: u64) {
+    pub(crate) fn add(&self, offset: u64, bytes: u64) {
         let words = words(offset, self.end(offset, bytes));
         let new: u64 = words.map(|(word, mask)| u64::from(self.set(word, mask))).sum();
         if new != 0 {
@@ -56,7 +50,7 @@ impl Written {
     }
 
     /// Has bytes count as never written again.
-    pub fn remove(&self, offset: u64, bytes: u64) {
+    pub(crate) fn remove(&self, offset: u64, bytes: u64) {
         let words = words(offset, self.end(offset, bytes));
         let old: u64 = words.map(|(word, mask)| u64::from(self.clear(word, mask))).sum();
         self.lacking.fetch_add(old, Ordering::Relaxed);
@@ -65,12 +59,12 @@ impl Written {
     /// Whether all of these bytes were written. Those past the end do not count.
     #[inline]
     #[must_use]
-    pub fn covers(&self, offset: u64, bytes: u64) -> bool {
+    pub(crate) fn covers(&self, offset: u64, bytes: u64) -> bool {
         self.is_whole() || words(offset, self.end(offset, bytes)).all(|(word, mask)| self.bits(word) & mask == mask)
     }
 
     /// Has bytes be written or not as others are: they were copied from there.
-    pub fn copy(&self, offset: u64, from: &Self, from_offset: u64, bytes: u64) {
+    pub(crate) fn copy(&self, offset: u64, from: &Self, from_offset: u64, bytes: u64) {
         if from.covers(from_offset, bytes) {
             return self.add(offset, bytes);
         }

@@ -34,7 +34,7 @@ impl FromStr for Fault {
     ///
     /// `CALLS` is a number `3`, or `3+` for that call and all later ones; without it every call is meant. `PERCENT` lets each of them
     /// fail with that probability. `EFFECT` is the name of a code with or without `CUDA_ERROR_`, its number, a delay such as
-    /// `20ms` (or `us`, `s`), or `lost` for the loss of all devices.
+    /// `20ms` (or `us`, `s`), `lost` for the loss of all devices, or `null` for a call that creates nothing and returns success.
     fn from_str(text: &str) -> Result<Self, FaultSyntaxError> {
         let error = |reason| FaultSyntaxError { text: text.to_owned(), reason };
         let (which, effect) = text.split_once('=').ok_or(error("has no `=`"))?;
@@ -45,7 +45,7 @@ impl FromStr for Fault {
         let fault = fault.ok_or(error("has no number of a call such as `@3` or `@3+`"))?;
         let fault = chance.map_or(Some(fault), |chance| with_chance(fault, chance.trim()));
         let fault = fault.ok_or(error("has no probability such as `%5` or `%5:42`"))?;
-        with_effect(fault, effect.trim()).ok_or(error("ends with no code, delay or `lost`"))
+        with_effect(fault, effect.trim()).ok_or(error("ends with no code, delay, `lost` or `null`"))
     }
 }
 
@@ -79,6 +79,9 @@ fn with_chance(fault: Fault, chance: &str) -> Option<Fault> {
 }
 
 fn with_effect(fault: Fault, effect: &str) -> Option<Fault> {
+    if effect == "null" {
+        return Some(fault.creates_nothing());
+    }
     if effect == "lost" {
         return Some(fault.loses_devices());
     }

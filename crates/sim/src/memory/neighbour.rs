@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use super::{Allocation, Memory, Records};
-use crate::exec::{Area, Neighbour};
+use crate::exec::{Area, NearbyAllocation};
 
 /// Freed allocations that are remembered.
 const REMEMBERED: usize = 4096;
@@ -12,14 +12,14 @@ const FARTHEST: u64 = 1 << 36;
 
 /// The allocations that were freed last, the latest at the end.
 #[derive(Default)]
-pub(super) struct Freed(VecDeque<Neighbour>);
+pub(super) struct Freed(VecDeque<NearbyAllocation>);
 
 impl Freed {
     pub(super) fn note(&mut self, allocation: &Allocation) {
         if self.0.len() == REMEMBERED {
             self.0.pop_front();
         }
-        self.0.push_back(Neighbour {
+        self.0.push_back(NearbyAllocation {
             address: allocation.base,
             size: allocation.size,
             is_freed: true,
@@ -30,14 +30,14 @@ impl Freed {
 
 impl Memory {
     /// The allocation that `address` was in before it was freed, or else the nearest.
-    pub(crate) fn neighbour(&self, address: u64) -> Option<Neighbour> {
-        self.read().neighbour(address)
+    pub(crate) fn nearby(&self, address: u64) -> Option<NearbyAllocation> {
+        self.read().nearby(address)
     }
 }
 
 impl Records {
-    fn neighbour(&self, address: u64) -> Option<Neighbour> {
-        let live = |allocation: &Allocation| Neighbour {
+    fn nearby(&self, address: u64) -> Option<NearbyAllocation> {
+        let live = |allocation: &Allocation| NearbyAllocation {
             address: allocation.base,
             size: allocation.size,
             is_freed: false,

@@ -4,17 +4,17 @@ use std::fmt;
 
 /// A place in the source, counted in lines and characters from 1.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
-pub struct Span {
+pub(crate) struct Span {
     /// The line.
-    pub line: u32,
+    pub(crate) line: u32,
     /// The character in the line.
-    pub column: u32,
+    pub(crate) column: u32,
 }
 
 /// The class of an [`Error`]; a driver maps it to a status code.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[non_exhaustive]
-pub enum ErrorKind {
+pub(crate) enum ErrorKind {
     /// The text is not valid PTX, or names something that does not exist.
     Syntax,
     /// `.version` is newer than [`MAX_VERSION`](super::MAX_VERSION).
@@ -29,7 +29,7 @@ pub enum ErrorKind {
 
 /// A refusal of a PTX text: the place, what was found there and what was expected.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Error {
+pub(crate) struct Error {
     kind: ErrorKind,
     span: Span,
     expected: String,
@@ -49,37 +49,25 @@ impl Error {
 
     /// The class of the error.
     #[must_use]
-    pub const fn kind(&self) -> ErrorKind {
+    pub(crate) const fn kind(&self) -> ErrorKind {
         self.kind
-    }
-
-    /// Where it is.
-    #[must_use]
-    pub const fn span(&self) -> Span {
-        self.span
     }
 
     /// The line, from 1.
     #[must_use]
-    pub const fn line(&self) -> u32 {
+    pub(crate) const fn line(&self) -> u32 {
         self.span.line
     }
 
     /// The column in characters, from 1.
-    #[must_use]
-    pub const fn column(&self) -> u32 {
+    #[cfg(test)]
+    pub(crate) const fn column(&self) -> u32 {
         self.span.column
     }
 
-    /// What would have been accepted.
-    #[must_use]
-    pub fn expected(&self) -> &str {
-        &self.expected
-    }
-
     /// What was there instead, shortened if it is long.
-    #[must_use]
-    pub fn found(&self) -> &str {
+    #[cfg(test)]
+    pub(crate) fn found(&self) -> &str {
         &self.found
     }
 }

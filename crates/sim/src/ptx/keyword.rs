@@ -5,7 +5,7 @@ macro_rules! keywords {
         /// A suffix that stands for itself.
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
         #[non_exhaustive]
-        pub enum Keyword {
+        pub(crate) enum Keyword {
             $(#[doc = concat!("`.", $text, "`")] $variant,)*
         }
 
@@ -15,7 +15,7 @@ macro_rules! keywords {
 
             /// The suffix as written, without its dot.
             #[must_use]
-            pub const fn name(self) -> &'static str {
+            pub(crate) const fn name(self) -> &'static str {
                 match self { $(Self::$variant => $text,)* }
             }
         }

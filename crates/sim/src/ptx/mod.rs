@@ -25,35 +25,39 @@ mod tests;
 mod validate;
 mod variable;
 
-pub use ast::{
-    Alias, BranchTargets, BranchTargetsId, CallTargets, CallTargetsId, Function, FunctionId, FunctionKind, Instruction,
-    Label, LabelId, Linkage, Location, Module, Parameter, Performance, Predicate, Prototype, PrototypeId,
-    PrototypeParameter, Register, SourceFile, Target, TargetVariant, Texturing, Version,
+pub(crate) use ast::{
+    Function, FunctionId, FunctionKind, Instruction, LabelId, Module, Parameter, Register, TargetVariant, Texturing,
+    Version,
 };
-pub use error::{Error, ErrorKind, Span};
-pub use keyword::Keyword;
-pub use modifier::{
-    CacheLevel, CacheOperator, Compare, Eviction, Modifier, Operation, Rounding, Scope, Semantics, Shape, ShuffleMode,
-    Space, VoteMode,
+pub(crate) use error::{Error, ErrorKind, Span};
+pub(crate) use keyword::Keyword;
+pub(crate) use modifier::{
+    CacheLevel, Compare, Modifier, Operation, Rounding, Scope, Semantics, Shape, ShuffleMode, Space, VoteMode,
 };
-pub use name::{Name, Names};
-pub use opcode::Opcode;
-pub use operand::{
-    Address, Base, Call, CallSignature, Callee, GlobalId, Integer, LocalId, Operand, RegisterId, Selector, Symbol,
-    Tensor,
+
+pub(crate) use opcode::{Effect, Opcode, for_each_opcode};
+pub(crate) use operand::{
+    Address, Base, Call, Callee, GlobalId, Integer, LocalId, Operand, RegisterId, Selector, Symbol, Tensor,
 };
-pub use scalar::{ScalarClass, ScalarType};
-pub use special::SpecialRegister;
-pub use variable::{Constant, InitialValue, PointerAttribute, Variable};
+pub(crate) use scalar::{ScalarClass, ScalarType};
+pub(crate) use special::SpecialRegister;
+pub(crate) use variable::{Constant, Variable};
+
+#[cfg(test)]
+pub(crate) use ast::{Alias, Linkage, Performance, Predicate, PrototypeId};
+#[cfg(test)]
+pub(crate) use modifier::Eviction;
+#[cfg(test)]
+pub(crate) use operand::CallSignature;
 
 /// The newest PTX ISA version that the front end reads.
-pub const MAX_VERSION: Version = Version { major: 9, minor: 5 };
+pub(crate) const MAX_VERSION: Version = Version { major: 9, minor: 5 };
 
 /// Parses, resolves and validates a PTX module.
 ///
 /// # Errors
 /// The first thing that is wrong, with its line and column.
-pub fn parse(source: &str) -> Result<Module, Error> {
+pub(crate) fn parse(source: &str) -> Result<Module, Error> {
     parse_for(source, MAX_VERSION)
 }
 
@@ -61,6 +65,6 @@ pub fn parse(source: &str) -> Result<Module, Error> {
 ///
 /// # Errors
 /// As [`parse`]; a newer `.version` is [`ErrorKind::UnsupportedVersion`].
-pub fn parse_for(source: &str, newest: Version) -> Result<Module, Error> {
+pub(crate) fn parse_for(source: &str, newest: Version) -> Result<Module, Error> {
     parser::parse(source, newest)
 }

@@ -10,7 +10,7 @@ use super::spelling;
 /// One dot suffix of an instruction.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[non_exhaustive]
-pub enum Modifier {
+pub(crate) enum Modifier {
     /// `.u32`: a type.
     Type(ScalarType),
     /// `.global`: a state space.
@@ -104,7 +104,7 @@ macro_rules! suffixes {
         $(#[$doc])*
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
         #[non_exhaustive]
-        pub enum $name {
+        pub(crate) enum $name {
             $(#[doc = concat!("`.", $text, "`: ", $what, ".")] $variant,)*
         }
 
@@ -114,7 +114,7 @@ macro_rules! suffixes {
 
             /// The suffix as written, without its dot.
             #[must_use]
-            pub const fn name(self) -> &'static str {
+            pub(crate) const fn name(self) -> &'static str {
                 match self { $(Self::$variant => $text,)* }
             }
         }
@@ -249,7 +249,7 @@ suffixes! {
 
 /// A level of the cache.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub enum CacheLevel {
+pub(crate) enum CacheLevel {
     /// `L1`
     L1,
     /// `L2`
@@ -259,7 +259,7 @@ pub enum CacheLevel {
 /// How readily a cache line is evicted.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[non_exhaustive]
-pub enum Eviction {
+pub(crate) enum Eviction {
     /// `evict_normal`
     Normal,
     /// `evict_unchanged`
@@ -274,13 +274,13 @@ pub enum Eviction {
 
 /// The shape of a matrix operation, `.m16n8k16`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct Shape {
+pub(crate) struct Shape {
     /// Rows.
-    pub m: u16,
+    pub(crate) m: u16,
     /// Columns.
-    pub n: u16,
+    pub(crate) n: u16,
     /// The inner extent; 0 in `.m8n8`.
-    pub k: u16,
+    pub(crate) k: u16,
 }
 
 impl Shape {

@@ -7,11 +7,11 @@ use std::ops::Range;
 ///
 /// Equal names of one module have equal ids.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct Name(pub(super) u32);
+pub(crate) struct Name(pub(super) u32);
 
 /// The names of a module, each stored once.
 #[derive(Clone, Default, Debug)]
-pub struct Names {
+pub(crate) struct Names {
     ids: HashMap<Box<str>, Name>,
     text: String,
     ranges: Vec<Range<usize>>,
@@ -23,26 +23,14 @@ impl Names {
     /// # Panics
     /// If `name` belongs to another module and this one has fewer names.
     #[must_use]
-    pub fn text(&self, name: Name) -> &str {
+    pub(crate) fn text(&self, name: Name) -> &str {
         &self.text[self.ranges[name.0 as usize].clone()]
     }
 
     /// The id of `text`, if the module mentions it.
     #[must_use]
-    pub fn find(&self, text: &str) -> Option<Name> {
+    pub(crate) fn find(&self, text: &str) -> Option<Name> {
         self.ids.get(text).copied()
-    }
-
-    /// The number of distinct names.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.ranges.len()
-    }
-
-    /// Whether there are no names.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.ranges.is_empty()
     }
 
     /// The id of `text`, made if it is new. The source is shorter than 4 GiB, so an id always fits.

@@ -5,19 +5,19 @@ use super::special::SpecialRegister;
 
 /// A register of a function: an index into [`Function::registers`](super::Function::registers).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct RegisterId(pub u32);
+pub(crate) struct RegisterId(pub u32);
 
 /// A module variable: an index into [`Module::variables`](super::Module::variables).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct GlobalId(pub u32);
+pub(crate) struct GlobalId(pub u32);
 
 /// A variable or parameter of a function: an index into [`Function::variables`](super::Function::variables).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct LocalId(pub u32);
+pub(crate) struct LocalId(pub u32);
 
 /// Something with an address.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Symbol {
+pub(crate) enum Symbol {
     /// A module variable.
     Global(GlobalId),
     /// A variable or parameter of the function.
@@ -28,24 +28,24 @@ pub enum Symbol {
 
 /// An integer literal or constant expression: 64 bits, and whether it was negative as written.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct Integer {
+pub(crate) struct Integer {
     /// The value in two's complement. Narrower types take its low bits.
-    pub bits: u64,
+    pub(crate) bits: u64,
     /// Whether `bits` is to be read as a negative number.
-    pub negative: bool,
+    pub(crate) negative: bool,
 }
 
 impl Integer {
     /// The mathematical value.
     #[must_use]
-    pub const fn value(self) -> i128 {
+    pub(crate) const fn value(self) -> i128 {
         if self.negative { self.bits.cast_signed() as i128 } else { self.bits as i128 }
     }
 }
 
 /// An operand of an [`Instruction`](super::Instruction).
 #[derive(Clone, PartialEq, Debug)]
-pub enum Operand {
+pub(crate) enum Operand {
     /// `%r1`
     Register(RegisterId),
     /// `%v.x`: one element of a vector register, counted from 0 (`.x`/`.r`, `.y`/`.g`, `.z`/`.b`, `.w`/`.a`).
@@ -86,16 +86,16 @@ pub enum Operand {
 
 /// A memory operand `[base+offset]`; the offset is in bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct Address {
+pub(crate) struct Address {
     /// What the offset is added to.
-    pub base: Base,
+    pub(crate) base: Base,
     /// The offset in bytes.
-    pub offset: i64,
+    pub(crate) offset: i64,
 }
 
 /// The base of an [`Address`].
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Base {
+pub(crate) enum Base {
     /// The value of a register.
     Register(RegisterId),
     /// The address of a variable or function.
@@ -106,29 +106,29 @@ pub enum Base {
 
 /// A memory operand with coordinates, `[handle, sampler, {x, y}]`.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Tensor {
+pub(crate) struct Tensor {
     /// The texture, surface or tensor map.
-    pub handle: Address,
+    pub(crate) handle: Address,
     /// The sampler, if it is named apart.
-    pub sampler: Option<Address>,
+    pub(crate) sampler: Option<Address>,
     /// The coordinates.
-    pub coordinates: Box<[Operand]>,
+    pub(crate) coordinates: Box<[Operand]>,
 }
 
 /// A call: `call (returns), callee, (arguments), signature`.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Call {
+pub(crate) struct Call {
     /// Where results go: `.param` variables ([`Operand::Symbol`]), registers or sinks.
-    pub returns: Box<[Operand]>,
+    pub(crate) returns: Box<[Operand]>,
     /// What is called.
-    pub callee: Callee,
+    pub(crate) callee: Callee,
     /// What is passed: `.param` variables ([`Operand::Symbol`]), registers or immediates.
-    pub arguments: Box<[Operand]>,
+    pub(crate) arguments: Box<[Operand]>,
 }
 
 /// What a [`Call`] calls.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Callee {
+pub(crate) enum Callee {
     /// A function by name.
     Direct(FunctionId),
     /// A function whose address is in a register.
@@ -137,7 +137,7 @@ pub enum Callee {
 
 /// How the signature of an indirect call is given.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum CallSignature {
+pub(crate) enum CallSignature {
     /// By a `.callprototype`.
     Prototype(PrototypeId),
     /// By a list of the functions that it may reach.
@@ -146,13 +146,13 @@ pub enum CallSignature {
 
 /// The bytes or halves that a video instruction picks from a register, or from two of them.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct Selector {
+pub(crate) struct Selector {
     /// Whether halves are picked, else bytes.
-    pub halves: bool,
+    pub(crate) halves: bool,
     /// The indices as written, the most significant first; `count` of them count.
-    pub indices: [u8; 4],
+    pub(crate) indices: [u8; 4],
     /// How many are picked.
-    pub count: u8,
+    pub(crate) count: u8,
 }
 
 impl Selector {

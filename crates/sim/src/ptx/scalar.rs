@@ -2,7 +2,7 @@
 
 /// The class of a [`ScalarType`]: what its bits mean.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum ScalarClass {
+pub(crate) enum ScalarClass {
     /// Bits without meaning, `.b32`.
     Bits,
     /// Unsigned integers, `.u32`, and packed ones.
@@ -22,7 +22,7 @@ macro_rules! scalar_types {
         /// A type that an instruction, register or variable can have.
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
         #[non_exhaustive]
-        pub enum ScalarType {
+        pub(crate) enum ScalarType {
             $(#[doc = concat!("`.", $text, "`")] $variant,)*
         }
 
@@ -32,19 +32,19 @@ macro_rules! scalar_types {
 
             /// The type as written, without its dot.
             #[must_use]
-            pub const fn name(self) -> &'static str {
+            pub(crate) const fn name(self) -> &'static str {
                 match self { $(Self::$variant => $text,)* }
             }
 
             /// The width in bits; 1 for a predicate.
             #[must_use]
-            pub const fn bits(self) -> u32 {
+            pub(crate) const fn bits(self) -> u32 {
                 match self { $(Self::$variant => $bits,)* }
             }
 
             /// What the bits mean.
             #[must_use]
-            pub const fn class(self) -> ScalarClass {
+            pub(crate) const fn class(self) -> ScalarClass {
                 match self { $(Self::$variant => ScalarClass::$class,)* }
             }
         }
@@ -111,19 +111,19 @@ scalar_types! {
 impl ScalarType {
     /// The type spelled `text`, without its dot.
     #[must_use]
-    pub fn from_name(text: &str) -> Option<Self> {
+    pub(crate) fn from_name(text: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|scalar| scalar.name() == text)
     }
 
     /// The size in bytes that a variable of this type takes; sub-byte types take one byte.
     #[must_use]
-    pub const fn bytes(self) -> u64 {
+    pub(crate) const fn bytes(self) -> u64 {
         self.bits().div_ceil(8) as u64
     }
 
     /// Whether this is an integer or untyped-bits type.
     #[must_use]
-    pub const fn is_integer_like(self) -> bool {
+    pub(crate) const fn is_integer_like(self) -> bool {
         matches!(self.class(), ScalarClass::Bits | ScalarClass::Unsigned | ScalarClass::Signed)
     }
 }

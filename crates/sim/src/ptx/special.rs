@@ -5,7 +5,7 @@ macro_rules! special_registers {
         /// A read-only register that the hardware fills.
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
         #[non_exhaustive]
-        pub enum SpecialRegister {
+        pub(crate) enum SpecialRegister {
             $(#[doc = concat!("`", $text, "`")] $variant,)*
             /// `%envreg0` to `%envreg31`
             Environment(u8),
@@ -20,7 +20,7 @@ macro_rules! special_registers {
         impl SpecialRegister {
             /// The width in bits; 1 for a predicate.
             #[must_use]
-            pub const fn bits(self) -> u32 {
+            pub(crate) const fn bits(self) -> u32 {
                 match self {
                     $(Self::$variant => $bits,)*
                     Self::PerformanceCounter64(_) => 64,
@@ -30,7 +30,7 @@ macro_rules! special_registers {
 
             /// The register spelled `text`, with its component if it has one.
             #[must_use]
-            pub fn from_name(text: &str) -> Option<Self> {
+            pub(crate) fn from_name(text: &str) -> Option<Self> {
                 Some(match text {
                     $($text => Self::$variant,)*
                     _ => return Self::from_indexed_name(text),

@@ -9,59 +9,59 @@ use super::scalar::ScalarType;
 
 /// A variable of a module or function, or a parameter.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Variable {
+pub(crate) struct Variable {
     /// The name; in a function several variables may share it, in different scopes.
-    pub name: Name,
+    pub(crate) name: Name,
     /// Where it lives.
-    pub space: Space,
+    pub(crate) space: Space,
     /// The type of an element.
-    pub scalar: ScalarType,
+    pub(crate) scalar: ScalarType,
     /// How many scalars an element has: 1, 2, 4 or 8.
-    pub vector: u8,
+    pub(crate) vector: u8,
     /// The alignment in bytes, as given or else natural; a power of two.
-    pub align: u64,
+    pub(crate) align: u64,
     /// The extents of an array, outermost first; empty for a single element. An unsized array `[]` has extent 0, or the
     /// number of its initial values.
-    pub dimensions: Vec<u64>,
+    pub(crate) dimensions: Vec<u64>,
     /// The size in bytes; 0 for an unsized array.
-    pub size: u64,
+    pub(crate) size: u64,
     /// Whether the array was declared `[]` without initial values: its size is known at link time or at launch.
-    pub is_unsized: bool,
+    pub(crate) is_unsized: bool,
     /// The initial values by offset; bytes that none covers are zero.
-    pub initial: Vec<InitialValue>,
+    pub(crate) initial: Vec<InitialValue>,
     /// The settings of a `.samplerref` or `.texref`, such as (`filter_mode`, `nearest`).
-    pub settings: Vec<(Name, Name)>,
+    pub(crate) settings: Vec<(Name, Name)>,
     /// Who sees it.
-    pub linkage: Linkage,
+    pub(crate) linkage: Linkage,
     /// `.attribute(.managed)`: host and device share it.
-    pub is_managed: bool,
+    pub(crate) is_managed: bool,
     /// What a kernel parameter that is a pointer promises.
-    pub pointer: Option<PointerAttribute>,
+    pub(crate) pointer: Option<PointerAttribute>,
     /// Where it is declared.
-    pub span: Span,
+    pub(crate) span: Span,
 }
 
 /// The `.ptr` attribute of a kernel parameter.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct PointerAttribute {
+pub(crate) struct PointerAttribute {
     /// The space that it points into; generic if absent.
-    pub space: Option<Space>,
+    pub(crate) space: Option<Space>,
     /// The alignment of what it points to, in bytes.
-    pub align: u64,
+    pub(crate) align: u64,
 }
 
 /// One scalar of an initial value.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct InitialValue {
+pub(crate) struct InitialValue {
     /// The offset of the scalar in the variable, in bytes.
-    pub offset: u64,
+    pub(crate) offset: u64,
     /// What it holds; its width is that of [`Variable::scalar`].
-    pub value: Constant,
+    pub(crate) value: Constant,
 }
 
 /// A constant in an initialiser.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub enum Constant {
+pub(crate) enum Constant {
     /// An integer, of which the variable's type takes the low bits.
     Integer(Integer),
     /// The bits of an f32.

@@ -4,8 +4,8 @@ use std::ffi::{CStr, CString, c_void};
 use std::process::Command;
 use std::ptr;
 
-use curium_sim::exec::{Fault, FaultKind};
 use curium_sim::{Checks, Config};
+use curium_sim::{Report, ReportKind};
 use curium_sys::{CUdeviceptr, CUresult};
 
 use crate::support::{Fixture, cu, get, handle, ok};
@@ -53,14 +53,14 @@ fn run(fixture: &Fixture, body: &str, argument: CUdeviceptr) -> CUresult {
 
 /// Runs `body`, which fails with `code`, and returns the report.
 #[track_caller]
-fn fault(fixture: &Fixture, body: &str, argument: CUdeviceptr, code: CUresult) -> Fault {
+fn fault(fixture: &Fixture, body: &str, argument: CUdeviceptr, code: CUresult) -> Report {
     assert_eq!(run(fixture, body, argument), code, "{body}");
     fixture.simulator.reset_errors();
-    fixture.simulator.kernel_faults().pop().expect("the fault is kept")
+    fixture.simulator.reports().pop().expect("the fault is kept")
 }
 
 #[track_caller]
-fn assert_says(fault: &Fault, parts: &[&str]) {
+fn assert_says(fault: &Report, parts: &[&str]) {
     let text = fault.to_string();
     for part in parts.iter().chain(&["kernel `main`: ", ", block (0, 0, 0), thread (", "), PTX line 14"]) {
         assert!(text.contains(part), "{text}\nwithout {part}");
@@ -75,30 +75,27 @@ fn access_out_of_bounds_names_the_memory_its_size_and_the_distance_in_every_spac
     let memory = fixture.alloc(100);
     ok!(fixture.api, cuMemsetD8_v2(memory, 0, 100));
     let found = fault(&fixture, LOAD, memory, ILLEGAL);
-    let place = format!("illegal address: read of 4 bytes at {:#x}", memory + 100);
-    let near = format!("0 bytes behind the end of 100 bytes at {memory:#x} that are allocated");
+    let place = format!("illegal address: 4-byte read at {:#x}", memory + 100);
+    let near = format!("just past the end of a 100-byte allocation at {memory:#x}");
     assert_says(&found, &[&place, "thread (25, 0, 0)", &near]);
     for (body, part) in [
-        ("st.shared.u32 [words+72], %r0;", "write of 4 bytes at 0x48"),
-        ("st.shared.u32 [words+72], %r0;", ", 8 bytes behind the end of the block's 64 bytes of shared memory"),
+        ("st.shared.u32 [words+72], %r0;", "4-byte write at 0x48"),
+        ("st.shared.u32 [words+72], %r0;", ", 8 bytes past the end of the block's 64 bytes of shared memory"),
         (
             "mov.u64 %d1, words; cvta.shared.u64 %d1, %d1; st.u32 [%d1+64], %r0;",
-            ", 0 bytes behind the end of the block's 64",
+            ", just past the end of the block's 64",
         ),
         ("mov.u64 %d1, words; st.shared.u32 [%d1+62], %r0;", "misaligned address"),
-        ("mov.u32 %r1, words; st.shared.u8 [%r1+64], %r0;", "write of 1 bytes at 0x40"),
-        ("st.local.u32 [own+20], %r0;", ", 4 bytes behind the end of the thread's 16 bytes of local memory"),
-        (
-            "mov.u64 %d1, own; cvta.local.u64 %d1, %d1; ld.u32 %r1, [%d1+16];",
-            ", 0 bytes behind the end of the thread's 16",
-        ),
-        ("ld.param.u32 %r1, [p+8];", ", 0 bytes behind the end of the kernel's 8 bytes of parameters"),
+        ("mov.u32 %r1, words; st.shared.u8 [%r1+64], %r0;", "1-byte write at 0x40"),
+        ("st.local.u32 [own+20], %r0;", ", 4 bytes past the end of the thread's 16 bytes of local memory"),
+        ("mov.u64 %d1, own; cvta.local.u64 %d1, %d1; ld.u32 %r1, [%d1+16];", ", just past the end of the thread's 16"),
+        ("ld.param.u32 %r1, [p+8];", ", just past the end of the kernel's 8 bytes of parameters"),
     ] {
         let code = if part == "misaligned address" { CUresult::CUDA_ERROR_MISALIGNED_ADDRESS } else { ILLEGAL };
         assert_says(&fault(&fixture, body, memory, code), &[part]);
     }
     let found = fault(&fixture, "ld.const.u32 %r1, [table+24];", memory, ILLEGAL);
-    assert_says(&found, &["read of 4 bytes at 0x", ", 8 bytes behind the end of 16 bytes at 0x", "that are allocated"]);
+    assert_says(&found, &["4-byte read at 0x", ", 8 bytes past the end of a 16-byte allocation at 0x"]);
 }
 
 #[test]
@@ -107,7 +104,7 @@ fn access_to_freed_memory_says_that_it_was_freed() {
     let memory = fixture.alloc(100);
     ok!(fixture.api, cuMemFree_v2(memory));
     let found = fault(&fixture, LOAD, memory, ILLEGAL);
-    assert_says(&found, &[&format!(", 0 bytes into 100 bytes at {memory:#x} that were freed")]);
+    assert_says(&found, &[&format!(", 0 bytes into a freed 100-byte allocation at {memory:#x}")]);
 }
 
 #[test]
@@ -115,8 +112,8 @@ fn misaligned_access_names_the_allocation_that_it_is_in() {
     let fixture = Fixture::with(checking());
     let memory = fixture.alloc(100);
     let found = fault(&fixture, "st.global.u32 [%p+6], %r0;", memory, CUresult::CUDA_ERROR_MISALIGNED_ADDRESS);
-    let near = format!(", 6 bytes into 100 bytes at {memory:#x} that are allocated");
-    assert_says(&found, &["misaligned address: write of 4 bytes", &near]);
+    let near = format!(", 6 bytes into a 100-byte allocation at {memory:#x}");
+    assert_says(&found, &["misaligned address: 4-byte write", &near]);
 }
 
 #[test]
@@ -125,8 +122,8 @@ fn read_of_what_nobody_wrote_names_the_allocation_and_the_place_in_it() {
     let memory = fixture.alloc(128);
     ok!(fixture.api, cuMemsetD8_v2(memory, 0, 40));
     let found = fault(&fixture, LOAD, memory, FAILED);
-    let place = format!("memory that nobody wrote: read of 4 bytes at {:#x}", memory + 40);
-    let near = format!(", 40 bytes into 128 bytes at {memory:#x} that are allocated");
+    let place = format!("uninitialized read: 4-byte read at {:#x}", memory + 40);
+    let near = format!(", 40 bytes into a 128-byte allocation at {memory:#x}");
     assert_says(&found, &[&place, "thread (10, 0, 0)", &near]);
     for (body, part) in [
         (
@@ -135,7 +132,7 @@ fn read_of_what_nobody_wrote_names_the_allocation_and_the_place_in_it() {
         ),
         ("ld.local.u32 %r1, [own+4]; st.global.u32 [%p], %r1;", ", 4 bytes into the thread's 16 bytes of local memory"),
     ] {
-        assert_says(&fault(&fixture, body, memory, FAILED), &["memory that nobody wrote: read of 4 bytes", part]);
+        assert_says(&fault(&fixture, body, memory, FAILED), &["uninitialized read: 4-byte read", part]);
     }
     // Constants, parameters, and variables without a value have theirs.
     assert_eq!(run(&fixture, "ld.const.u32 %r1, [table+12]; ld.param.u32 %r2, [p+4];", memory), CUresult::CUDA_SUCCESS);
@@ -166,7 +163,7 @@ fn memory_of_a_pool_that_is_used_again_was_written_by_nobody() {
             ok!(fixture.api, cuMemsetD8Async(memory, 0, 128, ptr::null_mut()));
             assert_eq!(run(&fixture, LOAD, memory), CUresult::CUDA_SUCCESS);
         } else {
-            assert_eq!(fault(&fixture, LOAD, memory, FAILED).kind, FaultKind::Unwritten);
+            assert_eq!(fault(&fixture, LOAD, memory, FAILED).kind, ReportKind::Uninitialized);
         }
         ok!(fixture.api, cuMemFreeAsync(memory, ptr::null_mut()));
     }
@@ -223,8 +220,8 @@ fn program_goes_on_after_a_read_of_what_nobody_wrote_where_it_is_set_so() {
     assert_eq!(run(&fixture, body, memory), CUresult::CUDA_SUCCESS);
     let expected: Vec<u8> = (0..32_u32).flat_map(u32::to_le_bytes).collect();
     assert_eq!(fixture.download(memory, 128), expected, "every thread did its work");
-    let faults = fixture.simulator.kernel_faults();
-    assert!(matches!(&faults[..], [fault] if fault.kind == FaultKind::Unwritten), "{faults:?}");
+    let faults = fixture.simulator.reports();
+    assert!(matches!(&faults[..], [fault] if fault.kind == ReportKind::Uninitialized), "{faults:?}");
 }
 
 #[test]
@@ -249,7 +246,7 @@ fn process_aborts_at_a_read_of_what_nobody_wrote_where_it_is_set_so() {
         command.args([name, "--exact", "--nocapture"]).env(CHILD, "1").output().expect("it can be started again");
     let text = String::from_utf8_lossy(&output.stderr);
     assert!(!output.status.success(), "{text}");
-    assert!(text.contains("curium-sim: kernel `main`: memory that nobody wrote: read of 4 bytes at 0x"), "{text}");
+    assert!(text.contains("curium-sim: kernel `main`: uninitialized read: 4-byte read at 0x"), "{text}");
     #[cfg(unix)]
     assert_eq!(std::os::unix::process::ExitStatusExt::signal(&output.status), Some(6), "{text}");
 }

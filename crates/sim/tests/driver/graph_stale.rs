@@ -3,8 +3,8 @@
 use std::ffi::c_void;
 use std::ptr;
 
-use curium_sim::exec::{FaultKind, Stale};
 use curium_sim::{Checks, Config};
+use curium_sim::{ReportKind, Stale};
 use curium_sys::{
     CUDA_KERNEL_NODE_PARAMS, CUDA_MEM_ALLOC_NODE_PARAMS, CUDA_MEMCPY3D, CUDA_MEMSET_NODE_PARAMS, CUdeviceptr, CUevent,
     CUfunction, CUgraph, CUgraphExec, CUgraphNode, CUlibrary, CUmemLocationType, CUmemorytype, CUmodule, CUresult,
@@ -55,10 +55,10 @@ fn launch(fixture: &Fixture, executable: CUgraphExec) -> CUresult {
 /// What the simulator has found, with the number of the node.
 fn found(fixture: &Fixture) -> Vec<(u32, Stale)> {
     let number = |kind| match kind {
-        FaultKind::StaleNode { node, what } => Some((node, what)),
+        ReportKind::StaleNode { node, what } => Some((node, what)),
         _ => None,
     };
-    fixture.simulator.kernel_faults().iter().filter_map(|fault| number(fault.kind)).collect()
+    fixture.simulator.reports().iter().filter_map(|fault| number(fault.kind)).collect()
 }
 
 /// Instantiates and launches a graph, and again after `end` has ended what a node uses; both are refused with `code` then.
@@ -80,7 +80,7 @@ fn kernel_of_an_unloaded_module_is_reported() {
     let graph = graph(&fixture);
     launch_of(&fixture, graph, function);
     refused(&fixture, graph, Stale::Kernel, STALE_HANDLE, || ok!(fixture.api, cuModuleUnload(module)));
-    let text = fixture.simulator.kernel_faults()[0].to_string();
+    let text = fixture.simulator.reports()[0].to_string();
     assert_eq!(text, "graph node 1: its kernel was unloaded");
 }
 
@@ -118,10 +118,10 @@ fn freed_memory_is_reported_with_its_place() {
     let (memory, graph) = (fixture.alloc(64), graph(&fixture));
     fill_of(&fixture, graph, &[], memory + 16);
     refused(&fixture, graph, Stale::Memory, INVALID, || ok!(fixture.api, cuMemFree_v2(memory)));
-    let text = fixture.simulator.kernel_faults()[0].to_string();
+    let text = fixture.simulator.reports()[0].to_string();
     let (node, place) = ("graph node 1: its memory was freed", memory + 16);
     let expected =
-        format!("{node}: write of 16 bytes at {place:#x}, 16 bytes into 64 bytes at {memory:#x} that were freed");
+        format!("{node}: 16-byte write at {place:#x}, 16 bytes into a freed 64-byte allocation at {memory:#x}");
     assert_eq!(text, expected);
 }
 

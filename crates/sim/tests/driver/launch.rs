@@ -176,7 +176,7 @@ fn write_outside_of_all_memory_is_reported_later_and_sticks() {
     ok!(api, cuDevicePrimaryCtxRelease_v2(0));
     assert_eq!(cu!(api, cuDevicePrimaryCtxRetain(&raw mut context, 0)), illegal);
     assert_eq!(cu!(api, cuMemAlloc_v2(&raw mut address, 4)), CUresult::CUDA_ERROR_CONTEXT_IS_DESTROYED);
-    let faults = fixture.simulator.kernel_faults();
+    let faults = fixture.simulator.reports();
     assert_eq!(faults[0].access.map(|access| (access.address, access.write)), Some((memory + 100, true)));
     fixture.simulator.reset_errors();
     ok!(api, cuDevicePrimaryCtxRetain(&raw mut context, 0));

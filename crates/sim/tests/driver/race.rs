@@ -7,8 +7,8 @@ mod report;
 use std::ffi::c_void;
 use std::ptr;
 
-use curium_sim::exec::{Fault, FaultKind};
 use curium_sim::{Checks, Config};
+use curium_sim::{Report, ReportKind};
 use curium_sys::{
     CU_STREAM_PER_THREAD, CUDA_MEMSET_NODE_PARAMS, CUdeviceptr, CUfunction, CUgraphNode, CUresult, CUstream,
 };
@@ -131,9 +131,9 @@ impl Program {
     }
 
     /// Waits for everything, and returns the races that were found.
-    fn end(&self) -> Vec<Fault> {
+    fn end(&self) -> Vec<Report> {
         let code = cu!(self.fixture.api, cuCtxSynchronize());
-        let faults = self.fixture.simulator.kernel_faults();
+        let faults = self.fixture.simulator.reports();
         let expected = if faults.is_empty() { CUresult::CUDA_SUCCESS } else { CUresult::CUDA_ERROR_LAUNCH_FAILED };
         assert_eq!(code, expected, "{faults:?}");
         self.fixture.simulator.reset_errors();
@@ -149,7 +149,7 @@ fn expect_race(races: bool, flags: u32, program: impl Fn(&Program)) {
             program(&run);
             let faults = run.end();
             assert_eq!(!faults.is_empty(), races, "seed {seed}, {workers} workers: {faults:?}");
-            assert!(faults.iter().all(|fault| matches!(fault.kind, FaultKind::StreamRace(_))), "{faults:?}");
+            assert!(faults.iter().all(|fault| matches!(fault.kind, ReportKind::StreamRace)), "{faults:?}");
         }
     }
 }

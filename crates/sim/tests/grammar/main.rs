@@ -11,8 +11,6 @@ mod generator;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use curium_sim::{exec, ptx};
-
 /// Declarations of a module and instructions of a kernel.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Form {
@@ -41,11 +39,7 @@ fn module(forms: &[&Form], target: &str, version: &str) -> String {
 
 /// What the front end has against a form, if anything.
 fn refusal(form: &Form, target: &str, version: &str) -> Option<String> {
-    let text = module(&[form], target, version);
-    match ptx::parse(&text) {
-        Ok(module) => exec::lower(&module).err().map(|error| error.to_string()),
-        Err(error) => Some(error.to_string()),
-    }
+    curium_sim::check_ptx(&module(&[form], target, version)).err().map(|error| error.to_string())
 }
 
 /// Forms that differ for a reason.

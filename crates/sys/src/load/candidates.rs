@@ -10,6 +10,9 @@ use super::privileges::has_raised_privileges;
 use super::{LibraryDescription, Origin, Package, python};
 
 /// The folders with libraries below the root of a toolkit or a conda environment.
+/// The folders of headers in a toolkit, and in a Conda environment.
+const INCLUDE_FOLDERS: [&str; 3] = ["include", "targets/x86_64-linux/include", "targets/sbsa-linux/include"];
+
 #[cfg(windows)]
 const IN_TOOLKIT: [&str; 2] = [r"bin\x64", "bin"];
 #[cfg(not(windows))]
@@ -99,6 +102,18 @@ fn toolkit_folders(packages: &'static [Package]) -> Vec<PathBuf> {
     let python = python::package_folders();
     let in_packages = python.iter().flat_map(|folder| packages.iter().map(|package| folder.join(package.folder)));
     in_toolkits.chain(in_packages).chain(TOOLKIT_FOLDERS.into_iter().map(PathBuf::from)).collect()
+}
+
+/// Returns the folders of headers of the toolkits and of the Python `packages` on this machine, in the order in which libraries are
+/// searched for. Some may not exist.
+#[must_use]
+pub fn include_folders(packages: &[Package]) -> Vec<PathBuf> {
+    let toolkits = ["CUDA_HOME", "CUDA_PATH", "CONDA_PREFIX"].into_iter().filter_map(variable).map(PathBuf::from);
+    let in_toolkits = toolkits.flat_map(|toolkit| INCLUDE_FOLDERS.map(|folder| toolkit.join(folder)));
+    let python = python::package_folders();
+    let in_packages = python.iter().flat_map(|folder| packages.iter().map(|package| folder.join(package.folder)));
+    let system = ["/usr/local/cuda/include", "/opt/cuda/include", "/usr/include"].into_iter().map(PathBuf::from);
+    in_toolkits.chain(in_packages).chain(system).collect()
 }
 
 /// Returns every name of the library in the folder at `path`, or `path` itself if it is no folder.

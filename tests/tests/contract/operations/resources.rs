@@ -5,11 +5,13 @@ use curium_driver::Result;
 use curium_driver::Stream;
 #[cfg(not(miri))]
 use curium_memory::Arena;
+use curium_memory::c_resource::{ExternalResource, ResourceTable};
 #[cfg(not(miri))]
-use curium_memory::{AllocationLog, ExternalResource, ResourceTable};
+use curium_memory::diagnostics::AllocationLog;
+use curium_memory::diagnostics::AllocationRecorder;
 use curium_memory::{
-    AllocationRecorder, CachingOptions, CachingResource, FailureCallback, LeakTracker, LimitedResource, Managed,
-    Pinned, Reclaiming, Resource, Statistics, StreamOrdered, SyncAlloc,
+    CachingOptions, CachingResource, FailureCallback, LeakTracker, LimitedResource, Managed, Pinned, Reclaiming,
+    Resource, Statistics, StreamOrdered, SyncAlloc,
 };
 
 use super::{Fixture, Made, Operation, made};

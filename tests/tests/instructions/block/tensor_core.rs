@@ -1,6 +1,6 @@
 //! What products of matrices give, by its definition: each number is a whole number times a power of two, and sums are of whole numbers.
 //!
-//! Sums of products are as an H100 makes them, bit for bit: see `docs/testing.md`.
+//! Sums of products are as an H100 makes them, bit for bit: see `tests/tests/instructions/README.md`.
 
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash as _, Hasher as _};

@@ -1,4 +1,4 @@
-//! Whether the driver's library can be loaded, and if not, why.
+//! The driver's library.
 
 use crate::doctor::check::hardware;
 use crate::doctor::environment::{Attempt, Entry, Environment, Library, Rejection};
@@ -6,10 +6,10 @@ use crate::doctor::finding::Finding;
 
 const CHECK: &str = "library";
 
-/// What may explain that no path served.
+/// A possible explanation of a driver that does not load.
 type Explanation = fn(&Environment, &[Attempt]) -> Option<Finding>;
 
-/// The library, or the one reason that explains best why there is none, and each path with the loader's words.
+/// Reports the library, or the best explanation of its absence and each path tried.
 pub(super) fn check(environment: &Environment) -> Vec<Finding> {
     match &environment.library {
         Library::Loaded { version, path } => {
@@ -20,7 +20,7 @@ pub(super) fn check(environment: &Environment) -> Vec<Finding> {
     }
 }
 
-/// The first explanation that fits, the surer before the likelier.
+/// Returns the first explanation that applies, the most certain first.
 fn explain(environment: &Environment, attempts: &[Attempt]) -> Finding {
     let explanations: [Explanation; 12] = [
         no_platform,
@@ -40,7 +40,7 @@ fn explain(environment: &Environment, attempts: &[Attempt]) -> Finding {
 }
 
 fn tried(attempts: &[Attempt]) -> Finding {
-    // The system's own text often begins with the path.
+    // The system's message often begins with the path.
     let reason = |attempt: &Attempt| attempt.reason.replacen(&format!("{}: ", attempt.path), "", 1);
     let lines = attempts.iter().map(|attempt| format!("\n{}: {}", attempt.path, reason(attempt)));
     Finding::note("tried", format!("these were tried{}", lines.collect::<String>()))
@@ -57,8 +57,8 @@ fn no_platform(environment: &Environment, _: &[Attempt]) -> Option<Finding> {
 fn chosen(environment: &Environment, _: &[Attempt]) -> Option<Finding> {
     let path = environment.variable("CURIUM_DRIVER_PATH").filter(|path| !path.is_empty())?;
     let fixes = [
-        "unset CURIUM_DRIVER_PATH, so that the driver is looked for where it is installed",
-        "let it name a libcuda.so.1, or the folder that holds one",
+        "unset CURIUM_DRIVER_PATH, so that the usual folders are searched",
+        "set it to a libcuda.so.1, or to the folder that contains one",
     ];
     Some(Finding::failure(
         CHECK,
@@ -76,8 +76,8 @@ fn too_old(_: &Environment, attempts: &[Attempt]) -> Option<Finding> {
 fn stub(_: &Environment, attempts: &[Attempt]) -> Option<Finding> {
     let attempt = with(attempts, Rejection::Stub)?;
     let fixes = [
-        "install the NVIDIA driver: the toolkit does not bring it",
-        "take the toolkit's `stubs` folder off LD_LIBRARY_PATH and out of /etc/ld.so.conf.d",
+        "install the NVIDIA driver: the toolkit does not contain it",
+        "remove the toolkit's `stubs` folder from LD_LIBRARY_PATH and /etc/ld.so.conf.d",
     ];
     Some(Finding::failure("stub", format!("the only library found is {}: {}", attempt.path, attempt.reason), fixes))
 }
@@ -87,15 +87,15 @@ fn wsl(environment: &Environment, _: &[Attempt]) -> Option<Finding> {
         if environment.nodes("/dev/dxg").next().is_none() {
             let fixes = [
                 "in Windows: `wsl --update`, then `wsl --set-version DISTRIBUTION 2`: the first version of WSL has no GPU",
-                "update the NVIDIA driver of Windows",
+                "update the NVIDIA driver in Windows",
             ];
             return Finding::failure("wsl", "this is WSL, and it has no /dev/dxg: Windows passes no GPU through", fixes);
         }
         let fixes = [
-            "update the NVIDIA driver of Windows, which puts libcuda.so.1 into /usr/lib/wsl/lib, then `wsl --shutdown`",
-            "remove any NVIDIA driver that was installed within WSL: it hides the one of Windows",
+            "update the NVIDIA driver in Windows, which puts libcuda.so.1 into /usr/lib/wsl/lib, then `wsl --shutdown`",
+            "remove any NVIDIA driver installed inside WSL: it hides that of Windows",
         ];
-        Finding::failure("wsl", "this is WSL, and the driver of Windows gives it no libcuda.so.1", fixes)
+        Finding::failure("wsl", "this is WSL, and the driver of Windows provides no libcuda.so.1", fixes)
     })
 }
 
@@ -131,7 +131,7 @@ fn container(environment: &Environment, _: &[Attempt]) -> Option<Finding> {
     if let Some(capabilities) = environment.variable("NVIDIA_DRIVER_CAPABILITIES")
         && !capabilities.split(',').any(|capability| matches!(capability, "compute" | "all"))
     {
-        let what = format!("NVIDIA_DRIVER_CAPABILITIES is {capabilities:?}: the container is given no libcuda.so.1");
+        let what = format!("NVIDIA_DRIVER_CAPABILITIES is {capabilities:?}: the container gets no libcuda.so.1");
         return Some(Finding::failure(
             "container",
             what,
@@ -144,31 +144,31 @@ fn container(environment: &Environment, _: &[Attempt]) -> Option<Finding> {
             "start the container on a machine with a GPU, with `--gpus all` and the NVIDIA Container Toolkit on the host",
             "use the simulator, with `--device sim`",
         ];
-        let what = "this is a container, no driver is passed into it, and the machine has no NVIDIA GPU on its PCI bus";
+        let what = "this is a container without a driver, on a machine without an NVIDIA GPU on the PCI bus";
         return Some(Finding::failure("container", what, fixes));
     }
     let fixes = [
         "docker: install the NVIDIA Container Toolkit on the host, and start the container with `--gpus all`",
         "podman: `sudo nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml`, then `--device nvidia.com/gpu=all`",
         "Kubernetes: the device plugin of NVIDIA, and `resources: limits: nvidia.com/gpu: 1` in the pod",
-        "do not install a driver within the image: it has to be the host's",
+        "do not install a driver in the image: it must be the host's",
     ];
     Some(Finding::failure("container", "this is a container, and the host's driver is not passed into it", fixes))
 }
 
-/// A library that lies where the system's loader does not look.
+/// Reports a library outside the search path of the system's loader.
 fn elsewhere(environment: &Environment, _: &[Attempt]) -> Option<Finding> {
     let holds = |entry: &Entry| matches!(entry, Entry::Folder(names) if names.iter().any(|name| name.starts_with("libcuda.so.")));
     let (folder, _) = environment.files.iter().find(|(_, entry)| holds(entry))?;
-    let what = format!("{folder} holds a driver's library, but the system's loader does not find it");
+    let what = format!("{folder} contains a driver library, but the system's loader does not search it");
     let fixes = [
-        &format!("name it: CURIUM_DRIVER_PATH={folder}"),
-        "let the loader know: `sudo ldconfig`, or a line with the folder in /etc/ld.so.conf.d",
+        &format!("set CURIUM_DRIVER_PATH={folder}"),
+        "add the folder to the search path: a line in /etc/ld.so.conf.d, then `sudo ldconfig`",
     ];
     Some(Finding::failure(CHECK, what, fixes.map(|fix| fix as &str)))
 }
 
-/// A library for another processor, or one whose own libraries are absent.
+/// Reports a library for another architecture, or with missing dependencies.
 fn wrong_kind(environment: &Environment, attempts: &[Attempt]) -> Option<Finding> {
     let of_other_processor = attempts
         .iter()
@@ -179,15 +179,15 @@ fn wrong_kind(environment: &Environment, attempts: &[Attempt]) -> Option<Finding
     }
     let incomplete = |attempt: &&Attempt| attempt.rejection == Rejection::Unloadable && !is_absence(attempt);
     let attempt = attempts.iter().find(incomplete)?;
-    let what = format!("{} is there, but cannot be loaded: {}", attempt.path, attempt.reason);
+    let what = format!("{} exists, but cannot be loaded: {}", attempt.path, attempt.reason);
     Some(Finding::failure(
         CHECK,
         what,
-        ["install the driver again: a part of it is missing, unreadable or of another version"],
+        ["reinstall the driver: a part of it is missing, unreadable or of another version"],
     ))
 }
 
-/// Whether the loader only says that the file itself does not exist.
+/// Returns `true` if the file itself does not exist.
 fn is_absence(attempt: &Attempt) -> bool {
     let name = attempt.path.rsplit(['/', '\\']).next().unwrap_or_default();
     attempt.reason.contains(name)
@@ -211,7 +211,7 @@ fn module_alone(environment: &Environment, _: &[Attempt]) -> Option<Finding> {
 fn not_installed() -> Finding {
     let fixes = [
         "install the NVIDIA driver from your distribution or from NVIDIA, and restart",
-        "without a GPU, use the simulator, with `--device sim`",
+        "without a GPU, use the simulator with `--device sim`",
     ];
     Finding::failure(CHECK, "no NVIDIA driver is installed", fixes)
 }

@@ -1,11 +1,11 @@
-//! GPUs that are divided into instances (MIG).
+//! Multi-Instance GPU (MIG).
 
 use crate::doctor::environment::{Access, Environment};
 use crate::doctor::finding::Finding;
 
 const CHECK: &str = "mig";
 
-/// Why MIG lets a process see no device.
+/// Explains why a process sees no device with MIG.
 pub(super) fn explain(environment: &Environment) -> Option<Finding> {
     if environment.module_gpus() == 0 {
         return None;
@@ -21,7 +21,7 @@ pub(super) fn explain(environment: &Environment) -> Option<Finding> {
     })
 }
 
-/// That a process sees one instance at most.
+/// Reports that a process sees one MIG instance at most.
 pub(super) fn note(environment: &Environment) -> Option<Finding> {
     let instance = environment.devices.iter().find(|device| device.name.contains("MIG"))?;
     let what = format!(
@@ -33,23 +33,23 @@ pub(super) fn note(environment: &Environment) -> Option<Finding> {
 
 fn none_made() -> Finding {
     let fixes = [
-        "make instances: `sudo nvidia-smi mig -lgip` lists the profiles, `sudo nvidia-smi mig -cgi 0 -C` makes one of the first",
-        "or turn MIG off: `sudo nvidia-smi -mig 0`, and reset the GPU or restart",
-        "`nvidia-smi -q -d MIG` says whether it is on; if it is off, see what `sudo dmesg` says",
+        "create instances: `sudo nvidia-smi mig -lgip` lists the profiles, `sudo nvidia-smi mig -cgi 0 -C` creates one of the first",
+        "or disable MIG: `sudo nvidia-smi -mig 0`, and reset the GPU or restart",
+        "`nvidia-smi -q -d MIG` shows the mode; if MIG is off, check `sudo dmesg`",
     ];
-    Finding::failure(
-        CHECK,
-        "the GPU can be divided (MIG), and it has no instance: if MIG is on, CUDA sees no device",
-        fixes,
-    )
+    Finding::failure(CHECK, "the GPU supports MIG and has no instance: CUDA sees no device if MIG is on", fixes)
 }
 
 fn may_not(node: &str) -> Finding {
     let fixes = [
-        "let the user read it: `sudo chmod o+r` on the node, or by nvidia-modprobe (`nvidia-modprobe -f`)",
+        "allow reading: `sudo chmod o+r` on the node, or by nvidia-modprobe (`nvidia-modprobe -f`)",
         "in a container, name the instance: `--gpus '\"device=0:0\"'`, or NVIDIA_VISIBLE_DEVICES=MIG-…",
     ];
-    Finding::failure(CHECK, format!("there are MIG instances, but this process may not read {node}"), fixes)
+    Finding::failure(
+        CHECK,
+        format!("there are MIG instances, but this process has no permission to read {node}"),
+        fixes,
+    )
 }
 
 fn not_passed(instances: usize) -> Finding {
@@ -57,7 +57,7 @@ fn not_passed(instances: usize) -> Finding {
         "name one: CUDA_VISIBLE_DEVICES=MIG-…, with a name that `nvidia-smi -L` shows",
         "instances of the GPU also need compute instances: `sudo nvidia-smi mig -cci`",
     ];
-    Finding::failure(CHECK, format!("there are {instances} MIG instances, and none is offered to this process"), fixes)
+    Finding::failure(CHECK, format!("there are {instances} MIG instances, and none is visible to this process"), fixes)
 }
 
 fn instances(environment: &Environment) -> usize {

@@ -5,7 +5,7 @@ use crate::doctor::finding::Finding;
 
 const CHECK: &str = "device-nodes";
 
-/// What is wrong with the nodes.
+/// Reports problems with the nodes.
 pub(super) fn explain(environment: &Environment) -> Option<Finding> {
     with_access(environment, Access::Denied, denied)
         .or_else(|| with_access(environment, Access::Forbidden, forbidden))
@@ -21,37 +21,37 @@ fn with_access(environment: &Environment, access: Access, explain: fn(&str) -> F
 
 fn denied(names: &str) -> Finding {
     let fixes = [
-        "`ls -l /dev/nvidia*`: the nodes should be readable and writable for all, or for a group that you are in",
-        "join the group, mostly `sudo usermod -aG video,render $USER`, and log in again",
-        "their mode comes from NVreg_DeviceFileMode in /etc/modprobe.d: without it, it is 666",
+        "`ls -l /dev/nvidia*`: the nodes must be readable and writable for all users, or for a group of yours",
+        "join the group, usually `sudo usermod -aG video,render $USER`, and log in again",
+        "NVreg_DeviceFileMode in /etc/modprobe.d sets their mode; the default is 666",
     ];
-    Finding::failure("permissions", format!("this user may not read and write {names}"), fixes)
+    Finding::failure("permissions", format!("this user has no permission to read and write {names}"), fixes)
 }
 
 fn forbidden(names: &str) -> Finding {
     let fixes = [
-        "start the container by the NVIDIA Container Toolkit (`--gpus all`): nodes that are only mounted are not allowed",
+        "start the container with the NVIDIA Container Toolkit (`--gpus all`): mounting the nodes is not sufficient",
         "after `systemctl daemon-reload` on the host containers lose their GPUs: start the container again, and name the nodes with \
          `--device`",
         "LXC: allow the nodes with `lxc.cgroup2.devices.allow`",
     ];
     Finding::failure(
         "permissions",
-        format!("the rules for devices of this container forbid {names}, whatever the file's mode"),
+        format!("the device rules of this container forbid {names}, regardless of the file mode"),
         fixes,
     )
 }
 
 fn broken(names: &str) -> Finding {
-    let fixes = ["see what `sudo dmesg` says of NVRM; load the module again, or restart"];
+    let fixes = ["check `sudo dmesg` for NVRM messages; reload the kernel module, or restart"];
     Finding::failure(
         CHECK,
-        format!("{names} can be opened by nobody: no driver is behind it, or the GPU has failed"),
+        format!("{names} cannot be opened: there is no driver behind it, or the GPU has failed"),
         fixes,
     )
 }
 
-/// Nodes that the loaded module should have.
+/// Reports missing nodes of the loaded kernel module.
 fn missing(environment: &Environment) -> Option<Finding> {
     environment.module_version()?;
     let has = |name: &str| environment.nodes(name).next().is_some();
@@ -68,8 +68,8 @@ fn missing(environment: &Environment) -> Option<Finding> {
         return Some(Finding::failure(CHECK, what, fixes));
     }
     let fixes = [
-        "make the nodes: `sudo nvidia-modprobe -c 0 -u`",
-        "install the package `nvidia-modprobe`, which makes them when they are needed",
+        "create the nodes: `sudo nvidia-modprobe -c 0 -u`",
+        "install the package `nvidia-modprobe`, which creates them on demand",
     ];
     Some(Finding::failure(CHECK, what, fixes))
 }

@@ -1,4 +1,4 @@
-//! Which PTX the driver takes, and whether what is compiled here is among it.
+//! PTX versions of the driver, NVRTC and the given file.
 
 use crate::doctor::environment::{DeviceTrial, Environment, Library};
 use crate::doctor::finding::Finding;
@@ -6,7 +6,7 @@ use crate::doctor::ptx::{Header, cuda_for, newest_for, pair};
 
 const CHECK: &str = "ptx";
 
-/// What there is to say of PTX once a driver is loaded.
+/// Reports the PTX versions once a driver is loaded.
 pub(super) fn check(environment: &Environment) -> Vec<Finding> {
     let Library::Loaded { version, .. } = &environment.library else { return Vec::new() };
     let mut findings: Vec<_> = newest_for(version).into_iter().map(|newest| takes(version, newest)).collect();
@@ -19,27 +19,27 @@ pub(super) fn check(environment: &Environment) -> Vec<Finding> {
 }
 
 fn takes(cuda: &str, (major, minor): (u32, u32)) -> Finding {
-    Finding::note(CHECK, format!("a driver for CUDA {cuda} takes PTX up to version {major}.{minor}"))
+    Finding::note(CHECK, format!("a driver for CUDA {cuda} accepts PTX up to version {major}.{minor}"))
 }
 
-/// NVRTC writes PTX of its own version.
+/// Reports an NVRTC that is newer than the driver: it generates PTX of its own version.
 fn compiler(driver: &str, nvrtc: &str) -> Finding {
     if pair(nvrtc) <= pair(driver) {
-        return Finding::good("nvrtc", format!("NVRTC of CUDA {nvrtc} is found, and the driver takes its PTX"));
+        return Finding::good("nvrtc", format!("NVRTC of CUDA {nvrtc} is found, and the driver accepts its PTX"));
     }
     let fixes = [
-        "compile to a cubin for the device's own architecture, which needs no newer driver",
-        &format!("install NVRTC of CUDA {driver} or older, or name it in CURIUM_NVRTC_PATH"),
+        "compile to a cubin for the device's own architecture, which requires no newer driver",
+        &format!("install NVRTC of CUDA {driver} or older, or set CURIUM_NVRTC_PATH to it"),
         &format!("update the driver to one for CUDA {nvrtc}"),
     ];
     Finding::warning(
         "nvrtc",
-        format!("NVRTC is of CUDA {nvrtc}, and the driver for CUDA {driver} may not take its PTX"),
+        format!("NVRTC is of CUDA {nvrtc}, and the driver for CUDA {driver} may reject its PTX"),
         fixes,
     )
 }
 
-/// Whether the driver takes the file.
+/// Reports if the driver accepts the file.
 fn file(driver: &str, header: &Header) -> Option<Finding> {
     let (major, minor) = header.version;
     let needed = cuda_for(header.version);
@@ -56,10 +56,10 @@ fn file(driver: &str, header: &Header) -> Option<Finding> {
             fixes,
         ));
     }
-    Some(Finding::good(CHECK, format!("{name}: the driver takes its version")))
+    Some(Finding::good(CHECK, format!("{name}: the driver accepts this version")))
 }
 
-/// That a device is not one that the file is for.
+/// Reports a device that the file does not target.
 fn target(header: &Header, device: &DeviceTrial) -> Option<Finding> {
     let (needed, only) = header.needs()?;
     let found = pair(&device.compute_capability)?;
@@ -68,7 +68,7 @@ fn target(header: &Header, device: &DeviceTrial) -> Option<Finding> {
     }
     let (target, name) = (&header.target, &device.name);
     let what = format!("the PTX is for {target}, and {name} has compute capability {}", device.compute_capability);
-    let older = format!("compile for the oldest device that matters, such as compute_{}{}", found.0, found.1);
+    let older = format!("compile for the oldest device in use, such as compute_{}{}", found.0, found.1);
     let fixes = [&older as &str, "targets that end with a letter run on no newer architecture: compile without it"];
     Some(Finding::failure(CHECK, what, fixes))
 }

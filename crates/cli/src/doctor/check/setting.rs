@@ -1,9 +1,9 @@
-//! Settings that make CUDA slow or odd.
+//! Environment variables that slow CUDA down or change its behavior.
 
 use crate::doctor::environment::{Environment, Library};
 use crate::doctor::finding::Finding;
 
-/// What is set that one should know of.
+/// Reports such settings.
 pub(super) fn notes(environment: &Environment) -> Vec<Finding> {
     if matches!(environment.library, Library::Failed(_)) {
         return Vec::new();
@@ -11,16 +11,15 @@ pub(super) fn notes(environment: &Environment) -> Vec<Finding> {
     let is = |name, value| environment.variable(name) == Some(value);
     let mut findings = Vec::new();
     if is("CUDA_LAUNCH_BLOCKING", "1") {
-        let what = "CUDA_LAUNCH_BLOCKING is 1: every launch waits for its kernel";
-        findings.push(Finding::warning("setting", what, ["unset it, unless you look for the kernel that fails"]));
+        let what = "CUDA_LAUNCH_BLOCKING is 1: every launch blocks until its kernel is complete";
+        findings.push(Finding::warning("setting", what, ["unset it unless you are searching for a failing kernel"]));
     }
     if is("CUDA_CACHE_DISABLE", "1") {
-        let what = "CUDA_CACHE_DISABLE is 1: PTX is compiled again each time a program starts";
+        let what = "CUDA_CACHE_DISABLE is 1: PTX is compiled at every start of a program";
         findings.push(Finding::warning("setting", what, ["unset it"]));
     }
     if is("CUDA_DISABLE_PTX_JIT", "1") {
-        let what =
-            "CUDA_DISABLE_PTX_JIT is 1: PTX is not compiled, so that only cubins for this very architecture load";
+        let what = "CUDA_DISABLE_PTX_JIT is 1: PTX is not compiled, so only cubins for this architecture load";
         findings.push(Finding::warning("setting", what, ["unset it"]));
     }
     if is("CUDA_MODULE_LOADING", "EAGER") {
@@ -28,10 +27,8 @@ pub(super) fn notes(environment: &Environment) -> Vec<Finding> {
             .push(Finding::note("setting", "CUDA_MODULE_LOADING is EAGER: every kernel of a module is loaded at once"));
     }
     if let Some(value) = environment.variable("LD_PRELOAD").filter(|value| !value.is_empty()) {
-        findings.push(Finding::note(
-            "setting",
-            format!("LD_PRELOAD is {value:?}: it may stand between programs and the driver"),
-        ));
+        findings
+            .push(Finding::note("setting", format!("LD_PRELOAD is {value:?}: it may intercept calls to the driver")));
     }
     findings
 }

@@ -1,4 +1,4 @@
-//! Why the driver does not start.
+//! Failures of the driver's initialization.
 
 use curium::sys::CUresult;
 
@@ -8,7 +8,7 @@ use crate::doctor::finding::Finding;
 
 const CHECK: &str = "start";
 
-/// What explains the failure of `cuInit`, the cause before the call.
+/// Explains the failure of `cuInit`, the cause first.
 pub(super) fn explain(environment: &Environment, failure: &Failure) -> Vec<Finding> {
     let cause = match CUresult(failure.code) {
         CUresult::CUDA_ERROR_NO_DEVICE => return explain_no_device(environment),
@@ -26,7 +26,7 @@ pub(super) fn explain(environment: &Environment, failure: &Failure) -> Vec<Findi
     vec![cause.unwrap_or_else(unknown), said(failure)]
 }
 
-/// Why a driver that was loaded sees no device.
+/// Explains why a loaded driver sees no device.
 pub(super) fn explain_no_device(environment: &Environment) -> Vec<Finding> {
     let explanations: [fn(&Environment) -> Option<Finding>; 7] =
         [visible::hides_all, container, wsl, hardware::no_gpu, hardware::no_module, node::explain, mig::explain];
@@ -35,18 +35,18 @@ pub(super) fn explain_no_device(environment: &Environment) -> Vec<Finding> {
     [cause].into_iter().chain(said).collect()
 }
 
-/// What the driver itself said.
+/// Reports the driver's own message.
 fn said(failure: &Failure) -> Finding {
-    Finding::note("said", format!("the driver said: {}", failure.text))
+    Finding::note("said", format!("message of the driver: {}", failure.text))
 }
 
-/// A container that has the library, but no device.
+/// Reports a container with the library but without a device.
 fn container(environment: &Environment) -> Option<Finding> {
     if !environment.is_container() || environment.nodes("/dev/nvidia").next().is_some() || environment.is_wsl() {
         return None;
     }
     if let Some(devices @ ("" | "void" | "none")) = environment.variable("NVIDIA_VISIBLE_DEVICES") {
-        let what = format!("NVIDIA_VISIBLE_DEVICES is {devices:?}: the container was given no GPU");
+        let what = format!("NVIDIA_VISIBLE_DEVICES is {devices:?}: the container got no GPU");
         return Some(Finding::failure(
             "container",
             what,
@@ -55,55 +55,55 @@ fn container(environment: &Environment) -> Option<Finding> {
     }
     let fixes = [
         "docker: start the container with `--gpus all`; podman: with `--device nvidia.com/gpu=all`",
-        "Kubernetes: ask for `nvidia.com/gpu: 1` in the pod's limits",
+        "Kubernetes: request `nvidia.com/gpu: 1` in the pod's limits",
     ];
-    Some(Finding::failure("container", "this is a container, and no device node of a GPU is passed into it", fixes))
+    Some(Finding::failure("container", "this is a container without the device node of a GPU", fixes))
 }
 
 fn wsl(environment: &Environment) -> Option<Finding> {
     environment.is_wsl().then(|| {
         let fixes = [
-            "update the NVIDIA driver of Windows, then `wsl --shutdown`",
-            "see in the Device Manager of Windows that the GPU works",
-            "take other libcuda.so.1 than that of /usr/lib/wsl/lib off the loader's path",
+            "update the NVIDIA driver in Windows, then `wsl --shutdown`",
+            "check the GPU in the Device Manager of Windows",
+            "remove every libcuda.so.1 except that in /usr/lib/wsl/lib from the library search path",
         ];
         Finding::failure("wsl", "this is WSL, and Windows offers it no GPU", fixes)
     })
 }
 
 fn no_device() -> Finding {
-    let fixes = ["see whether `nvidia-smi` lists the GPU, and what `sudo dmesg` says of NVRM and Xid"];
+    let fixes = ["check that `nvidia-smi` lists the GPU, and `sudo dmesg` for NVRM and Xid messages"];
     Finding::failure("devices", "the driver works, but it offers no GPU to this process", fixes)
 }
 
 fn system_not_ready() -> Finding {
     let fixes = [
-        "machines with NVSwitch need the fabric manager: `sudo systemctl enable --now nvidia-fabricmanager`, of exactly the driver's \
+        "machines with NVSwitch require the fabric manager: `sudo systemctl enable --now nvidia-fabricmanager`, of exactly the driver's \
          version",
-        "see `nvidia-smi -q | grep -A2 Fabric`: the state has to be Completed",
-        "a confidential machine needs `nvidia-smi conf-compute -srs 1` after its attestation",
+        "check `nvidia-smi -q | grep -A2 Fabric`: the state must be Completed",
+        "with confidential computing: `nvidia-smi conf-compute -srs 1` after the attestation",
     ];
-    Finding::failure("fabric", "the system is not ready to run CUDA: most often the fabric manager does not run", fixes)
+    Finding::failure("fabric", "the system is not ready to run CUDA: usually the fabric manager is not running", fixes)
 }
 
 fn mps(environment: &Environment) -> Finding {
     let pipe = environment.variable("CUDA_MPS_PIPE_DIRECTORY").unwrap_or("/tmp/nvidia-mps");
     let fixes = [
         "start the service: `nvidia-cuda-mps-control -d`, as the user who runs the programs",
-        &format!("or do without it: `echo quit | nvidia-cuda-mps-control`, and remove {pipe}"),
+        &format!("or stop using it: `echo quit | nvidia-cuda-mps-control`, and remove {pipe}"),
     ];
-    Finding::failure("mps", "the multi-process service (MPS) cannot be reached or is full", fixes)
+    Finding::failure("mps", "the Multi-Process Service (MPS) is unreachable or full", fixes)
 }
 
 fn stub() -> Finding {
-    let fixes = ["install the NVIDIA driver, and take the toolkit's `stubs` folder off LD_LIBRARY_PATH"];
-    Finding::failure("stub", "the library is the toolkit's stub, which has no driver in it", fixes)
+    let fixes = ["install the NVIDIA driver, and remove the toolkit's `stubs` folder from LD_LIBRARY_PATH"];
+    Finding::failure("stub", "the library is the toolkit's stub, which is for linking only", fixes)
 }
 
 fn unknown() -> Finding {
     let fixes = [
-        "after the machine slept: `sudo rmmod nvidia_uvm && sudo modprobe nvidia_uvm`",
-        "see what `sudo dmesg` says of NVRM and Xid; a GPU that fell off the bus needs a restart",
+        "after suspend: `sudo rmmod nvidia_uvm && sudo modprobe nvidia_uvm`",
+        "check `sudo dmesg` for NVRM and Xid messages; a GPU that fell off the bus requires a restart",
     ];
-    Finding::failure(CHECK, "the driver is loaded, but does not start", fixes)
+    Finding::failure(CHECK, "the driver is loaded, but does not initialize", fixes)
 }

@@ -159,12 +159,7 @@ fn library_that_the_loader_does_not_find_is_named() {
 fn library_that_lacks_another_is_to_be_installed_again() {
     let reason = "libnvidia-ptxjitcompiler.so.1: cannot open shared object file: No such file or directory";
     let library = failed("/usr/lib/libcuda.so.1", Rejection::Unloadable, reason);
-    assert_failure(
-        &Environment { library, ..bare() },
-        "library",
-        "libnvidia-ptxjitcompiler",
-        "install the driver again",
-    );
+    assert_failure(&Environment { library, ..bare() }, "library", "libnvidia-ptxjitcompiler", "reinstall the driver");
 }
 
 #[test]
@@ -189,7 +184,7 @@ fn container_on_a_machine_without_a_gpu_is_told_of_both() {
     let mut environment = bare();
     put(&mut environment, "/.dockerenv", Entry::Present);
     put(&mut environment, "nvidia-pci-gpus", names(&[]));
-    assert_failure(&environment, "container", "no NVIDIA GPU on its PCI bus", "--device sim");
+    assert_failure(&environment, "container", "without an NVIDIA GPU on the PCI bus", "--device sim");
 }
 
 #[test]
@@ -205,7 +200,7 @@ fn container_with_the_library_and_no_node_was_given_no_gpu() {
     let mut environment = no_device();
     put(&mut environment, "/.dockerenv", Entry::Present);
     environment.files.retain(|path, _| !path.starts_with("/dev/"));
-    assert_failure(&environment, "container", "no device node", "--gpus all");
+    assert_failure(&environment, "container", "without the device node", "--gpus all");
     set(&mut environment, "NVIDIA_VISIBLE_DEVICES", "void");
     assert_failure(&environment, "container", "\"void\"", "NVIDIA_VISIBLE_DEVICES=all");
 }
@@ -224,7 +219,7 @@ fn nodes_that_the_container_forbids_are_told_apart() {
     let mut environment = no_device();
     put(&mut environment, "/.dockerenv", Entry::Present);
     put(&mut environment, "/dev/nvidiactl", Entry::Node(Access::Forbidden));
-    assert_failure(&environment, "permissions", "whatever the file's mode", "--gpus all");
+    assert_failure(&environment, "permissions", "regardless of the file mode", "--gpus all");
 }
 
 #[test]
@@ -246,7 +241,7 @@ fn wsl_without_the_library_needs_the_driver_of_windows() {
     let mut environment = bare();
     put(&mut environment, "/proc/version", Entry::Text("Linux version 5.15.0-microsoft-standard-WSL2".to_owned()));
     put(&mut environment, "/dev/dxg", Entry::Node(Access::Granted));
-    assert_failure(&environment, "wsl", "libcuda.so.1", "driver of Windows");
+    assert_failure(&environment, "wsl", "libcuda.so.1", "driver in Windows");
     environment.library = loaded("12.8", "/usr/lib/wsl/lib/libcuda.so.1.1");
     environment.start = Some(Start::Failed(failure(100)));
     assert_failure(&environment, "wsl", "offers it no GPU", "wsl --shutdown");
@@ -269,7 +264,8 @@ fn system_without_cuda_is_told_so() {
 
 #[test]
 fn variable_that_hides_every_device_is_named() {
-    for (value, what) in [("", "empty list"), ("-1", "names no device"), ("1", "there are 1 GPUs"), ("GPU-0", "GPU-0")]
+    for (value, what) in
+        [("", "list is empty"), ("-1", "names no device"), ("1", "there are 1 GPUs"), ("GPU-0", "GPU-0")]
     {
         let mut environment = no_device();
         set(&mut environment, "CUDA_VISIBLE_DEVICES", value);
@@ -324,7 +320,7 @@ fn forward_compatibility_where_it_does_not_work_is_to_be_removed() {
     let path = "/usr/local/cuda-13.0/compat/libcuda.so.580.65.06";
     for code in [803, 804] {
         let environment = Environment { library: loaded("13.0", path), ..not_starting(code) };
-        assert_failure(&environment, "forward-compatibility", "forward compatibility", "`compat` off LD_LIBRARY_PATH");
+        assert_failure(&environment, "forward-compatibility", "forward compatibility", "`compat` from LD_LIBRARY_PATH");
     }
     let environment = Environment { library: loaded("13.0", path), ..healthy() };
     assert_eq!(finding(&environment, "forward-compatibility").severity, Severity::Note);
@@ -345,7 +341,7 @@ fn service_that_cannot_be_reached_is_to_be_started_or_left() {
 #[test]
 fn failure_that_nothing_explains_is_shown_with_what_the_driver_said() {
     let environment = not_starting(999);
-    assert_failure(&environment, "start", "does not start", "dmesg");
+    assert_failure(&environment, "start", "does not initialize", "dmesg");
     assert!(findings(&environment).iter().any(|finding| finding.check == "said" && finding.what.contains("999")));
 }
 

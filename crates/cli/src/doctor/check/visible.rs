@@ -5,7 +5,7 @@ use crate::doctor::finding::Finding;
 
 const VARIABLE: &str = "CUDA_VISIBLE_DEVICES";
 
-/// That the variable hides every device.
+/// Reports that the variable hides every device.
 pub(super) fn hides_all(environment: &Environment) -> Option<Finding> {
     let value = environment.variable(VARIABLE)?;
     let gpus = environment.module_gpus();
@@ -21,7 +21,7 @@ pub(super) fn hides_all(environment: &Environment) -> Option<Finding> {
     ))
 }
 
-/// That the variable hides some.
+/// Reports that the variable is set.
 pub(super) fn note(environment: &Environment) -> Option<Finding> {
     let value = environment.variable(VARIABLE)?;
     let Some(Start::Devices(count @ 1..)) = environment.start else { return None };
@@ -32,22 +32,22 @@ pub(super) fn note(environment: &Environment) -> Option<Finding> {
     Some(Finding::note("visible-devices", format!("{VARIABLE} is {value:?}: this process sees {count}{of}")))
 }
 
-/// Why a value hides every one of so many GPUs, if it does. The list ends with the first entry that names none.
+/// Explains why `value` hides all of `gpus` GPUs, if it does. CUDA ignores the list from the first invalid entry on.
 fn reason(value: &str, gpus: usize) -> Option<String> {
     let first = value.split(',').next().unwrap_or_default().trim();
     if value.trim().is_empty() {
-        return Some("an empty list is a list of none".to_owned());
+        return Some("the list is empty".to_owned());
     }
     if first.starts_with("GPU-") || first.starts_with("MIG-") {
-        return Some(format!("no GPU or MIG instance that this process may use is called {first}"));
+        return Some(format!("no accessible GPU or MIG instance is called {first}"));
     }
     match first.parse::<i64>() {
-        Ok(number) if number < 0 => Some(format!("{first} names no device, and what follows it is not read")),
-        Ok(number) if gpus > 0 && usize::try_from(number).is_ok_and(|number| number >= gpus) => Some(format!(
-            "there are {gpus} GPUs, numbered from 0, so that {first} names none, and what follows it is not read"
-        )),
+        Ok(number) if number < 0 => Some(format!("{first} names no device, and CUDA ignores the rest")),
+        Ok(number) if gpus > 0 && usize::try_from(number).is_ok_and(|number| number >= gpus) => {
+            Some(format!("there are {gpus} GPUs, numbered from 0, so {first} names none, and CUDA ignores the rest"))
+        }
         Ok(_) => None,
-        Err(_) => Some(format!("{first:?} names no device, and what follows it is not read")),
+        Err(_) => Some(format!("{first:?} names no device, and CUDA ignores the rest")),
     }
 }
 

@@ -42,6 +42,14 @@ impl CallError {
         Self { function, code, name, description, subject: Cow::Borrowed(""), log: None, driver_log, hint }
     }
 
+    /// Creates the error of a function that returned success and created nothing.
+    #[inline]
+    pub(crate) fn null_handle(driver: &Driver, function: Function) -> Self {
+        let description = Cow::Borrowed("reported success and returned a null handle");
+        let hint = Cow::Borrowed("the driver library is damaged, a stub, or an incomplete replacement of the driver");
+        Self { description, hint: Some(hint), ..Self::new(driver, function, CUresult::CUDA_SUCCESS) }
+    }
+
     /// Returns the kind of failure.
     #[must_use]
     #[inline]
@@ -52,6 +60,8 @@ impl CallError {
                 Function::cuEGLStreamConsumerAcquireFrame | Function::cuEGLStreamProducerReturnFrame,
                 CUresult::CUDA_ERROR_LAUNCH_TIMEOUT,
             ) => ErrorClass::Resource,
+            // The function returned a null handle.
+            (_, CUresult::CUDA_SUCCESS) => ErrorClass::System,
             _ => ErrorClass::of(self.code),
         }
     }

@@ -1,4 +1,4 @@
-//! What a launch has beyond its size.
+//! Launch attributes.
 
 use std::ffi::c_int;
 use std::fmt;

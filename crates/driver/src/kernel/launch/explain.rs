@@ -1,4 +1,4 @@
-//! What is wrong when a kernel cannot be launched.
+//! Hints for launches that fail.
 
 use std::borrow::Cow;
 

@@ -114,7 +114,9 @@ impl Mapped {
         let properties = properties(device);
         let mut memory: CUmemGenericAllocationHandle = 0;
         // SAFETY: `memory` is valid for writes, and the properties are complete.
-        let created = unsafe { call!(driver, cuMemCreate(&raw mut memory, length as usize, &raw const properties, 0)) };
+        let created = unsafe {
+            call!(driver, cuMemCreate(&raw mut memory, length as usize, &raw const properties, 0) creates memory)
+        };
         created.map_err(|error| error.about(format!("{length} bytes")))?;
         // SAFETY: the addresses belong to the reserved range, nothing is mapped there, and the memory is new and of this length.
         let mapped = unsafe { call!(driver, cuMemMap(start, length as usize, 0, memory, 0)) };
@@ -145,7 +147,8 @@ impl Mapped {
 fn reserve(device: &Device, length: u64) -> Result<Segment> {
     let mut start: CUdeviceptr = 0;
     // SAFETY: `start` is valid for writes; 0 stands for any alignment and any address.
-    let result = unsafe { call!(device.driver(), cuMemAddressReserve(&raw mut start, length as usize, 0, 0, 0)) };
+    let result =
+        unsafe { call!(device.driver(), cuMemAddressReserve(&raw mut start, length as usize, 0, 0, 0) creates start) };
     result.map_err(|error| error.about(format!("{length} addresses")))?;
     Ok(Segment { start, length })
 }

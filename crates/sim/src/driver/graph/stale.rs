@@ -6,7 +6,7 @@ use super::Content;
 use super::content::KernelNode;
 use super::plan::{Plan, Step};
 use crate::driver::{Driver, Event, Kernel, State};
-use crate::exec::{Access, Fault, Stale};
+use crate::exec::{Access, Report, Stale};
 use crate::handle::Id;
 
 /// A range of addresses that a node accesses.
@@ -19,12 +19,12 @@ pub(crate) struct Touched {
 
 impl Plan {
     /// The first node that uses something that no longer exists.
-    pub(super) fn stale(&self, driver: &Driver, state: &State) -> Option<Fault> {
+    pub(super) fn stale(&self, driver: &Driver, state: &State) -> Option<Report> {
         self.enabled().find_map(|step| step.stale(driver, state))
     }
 
     /// The same for a part that may never run: memory is left to the accesses themselves.
-    fn stale_handle(&self, state: &State) -> Option<Fault> {
+    fn stale_handle(&self, state: &State) -> Option<Report> {
         self.enabled().find_map(|step| step.stale_handle(state))
     }
 
@@ -34,32 +34,32 @@ impl Plan {
 }
 
 impl Step {
-    fn stale(&self, driver: &Driver, state: &State) -> Option<Fault> {
+    fn stale(&self, driver: &Driver, state: &State) -> Option<Report> {
         let runs_always = matches!(self.content, Content::Child(_));
         let own = || self.fault_of_handle(state).or_else(|| self.fault_of_memory(driver));
         let part = |part: &Plan| if runs_always { part.stale(driver, state) } else { part.stale_handle(state) };
         own().or_else(|| self.parts.iter().find_map(part))
     }
 
-    fn stale_handle(&self, state: &State) -> Option<Fault> {
+    fn stale_handle(&self, state: &State) -> Option<Report> {
         let own = self.fault_of_handle(state);
         own.or_else(|| self.parts.iter().find_map(|part| part.stale_handle(state)))
     }
 
-    fn fault_of_handle(&self, state: &State) -> Option<Fault> {
+    fn fault_of_handle(&self, state: &State) -> Option<Report> {
         let what = match &self.content {
             Content::Kernel(kernel) if !state.has_kernel(kernel) => Stale::Kernel,
             Content::Record(event) | Content::Wait(event) if !state.has_event(*event) => Stale::Event,
             _ => return None,
         };
-        Some(Fault::of_node(self.number, what, None))
+        Some(Report::of_node(self.number, what, None))
     }
 
-    fn fault_of_memory(&self, driver: &Driver) -> Option<Fault> {
+    fn fault_of_memory(&self, driver: &Driver) -> Option<Report> {
         let is_freed = |it: &Touched| driver.memory().is_freed(it.address, it.size);
         let Touched { address, size, write } = self.content.touched().into_iter().find(is_freed)?;
         let access = Access { address, size: u32::try_from(size).unwrap_or(u32::MAX), write };
-        Some(Fault::of_node(self.number, Stale::Memory, Some(access)))
+        Some(Report::of_node(self.number, Stale::Memory, Some(access)))
     }
 }
 

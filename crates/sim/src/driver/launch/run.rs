@@ -7,12 +7,12 @@ use crate::driver::graph::SharedConditions;
 use crate::driver::launch::Launch;
 use crate::driver::launch::runtime::Host;
 use crate::driver::{Driver, Result};
-use crate::exec::{self, DeviceModel, Fault, FaultKind, Schedule, Stale};
+use crate::exec::{self, DeviceModel, Report, ReportKind, Schedule, Severity, Stale};
 use crate::memory::{Fill, Owner, Purpose};
 use crate::race;
 
-/// So many faults are kept and written: a kernel that goes on can have one in every warp.
-const MOST_FAULTS: usize = 1000;
+/// Reports that are kept and written. A kernel that goes on can have one in every warp.
+const MOST_REPORTS: usize = 1000;
 
 impl Launch {
     /// Runs the kernel, in a graph with values that it may set; a fault of it is the code that sticks to the device.
@@ -45,7 +45,7 @@ impl Launch {
             return Ok(());
         }
         let code = code_of(&fault);
-        driver.report_fault(fault);
+        driver.report(fault);
         Err(code)
     }
 }
@@ -97,79 +97,83 @@ impl Driver {
         }
     }
 
-    /// Whether the program goes on after a fault, which is reported then.
-    pub(super) fn passes_over(&self, fault: &Fault) -> bool {
-        let passes = self.config().checks == Checks::Report && fault.kind != FaultKind::Cancelled;
+    /// Returns whether the program goes on after an error, and reports the error then.
+    pub(super) fn passes_over(&self, report: &Report) -> bool {
+        let is_warning = report.severity() == Severity::Warning;
+        let passes = (is_warning || self.config().checks == Checks::Report) && report.kind != ReportKind::Cancelled;
         if passes {
-            self.report_fault(fault.clone());
+            self.report(report.clone());
         }
         passes
     }
 
     /// What comes of what a copy or a fill did wrong.
-    pub(crate) fn judge(&self, fault: Option<Fault>) -> Result {
+    pub(crate) fn judge(&self, fault: Option<Report>) -> Result {
         let Some(fault) = fault.filter(|fault| !self.passes_over(fault)) else { return Ok(()) };
         let code = code_of(&fault);
-        self.report_fault(fault);
+        self.report(fault);
         Err(code)
     }
 
-    /// Does with what a kernel did wrong what the settings want, and keeps it for whoever asks.
+    /// Keeps a report, and writes it or aborts as the settings say.
     #[expect(
         clippy::print_stderr,
         reason = "a code cannot say which thread did what, and C has no other channel for it"
     )]
-    fn report_fault(&self, mut fault: Fault) {
-        if let FaultKind::StreamRace(conflict) = fault.kind {
+    fn report(&self, mut report: Report) {
+        if let Some(conflict) = report.conflict {
             let described = self.lock().schedule.races().and_then(|races| races.describe(conflict));
-            fault.stream_race = described.map(Box::new);
+            report.stream_race = described.map(Box::new);
         }
-        if fault.neighbour.is_none() {
-            fault.neighbour = fault.access.and_then(|access| self.memory().neighbour(access.address)).map(Box::new);
+        if report.nearby.is_none() {
+            report.nearby = report.access.and_then(|access| self.memory().nearby(access.address)).map(Box::new);
         }
-        let Some(number) = self.keep_fault(&fault) else { return };
+        let Some(number) = self.keep_report(&report) else { return };
         let checks = self.config().checks;
-        if fault.kind == FaultKind::Cancelled || checks == Checks::Quiet {
+        if report.kind == ReportKind::Cancelled || checks == Checks::Quiet {
             return;
         }
-        eprintln!("curium-sim: {fault}");
-        if checks == Checks::Abort {
+        eprintln!("curium-sim: {report}");
+        if checks == Checks::Abort && report.severity() == Severity::Error {
             std::process::abort();
         }
-        if number == MOST_FAULTS {
-            eprintln!("curium-sim: these are {number} faults, and no more are reported");
+        if number == MOST_REPORTS {
+            eprintln!("curium-sim: these are {number} reports, and no more are written");
         }
     }
 
-    /// Keeps a fault, and says how many there are; `None` if there are too many.
-    fn keep_fault(&self, fault: &Fault) -> Option<usize> {
-        let faults = &mut self.lock().kernel_faults;
-        if faults.len() == MOST_FAULTS {
+    /// Keeps a report, and returns how many there are; `None` if there are too many, or for a second warning about an instruction.
+    fn keep_report(&self, report: &Report) -> Option<usize> {
+        let reports = &mut self.lock().reports;
+        let is_known = |kept: &Report| {
+            kept.severity() == Severity::Warning && (kept.line, &kept.kernel) == (report.line, &report.kernel)
+        };
+        if reports.len() == MOST_REPORTS || report.severity() == Severity::Warning && reports.iter().any(is_known) {
             return None;
         }
-        faults.push(fault.clone());
-        Some(faults.len())
+        reports.push(report.clone());
+        Some(reports.len())
     }
 }
 
 /// The code that hardware gives for a fault.
-fn code_of(fault: &Fault) -> CUresult {
+fn code_of(fault: &Report) -> CUresult {
     match fault.kind {
-        FaultKind::IllegalAddress => CUresult::CUDA_ERROR_ILLEGAL_ADDRESS,
-        FaultKind::MisalignedAddress => CUresult::CUDA_ERROR_MISALIGNED_ADDRESS,
-        FaultKind::Trap
-        | FaultKind::Race { .. }
-        | FaultKind::StreamRace(_)
-        | FaultKind::HostRace
-        | FaultKind::Unwritten => CUresult::CUDA_ERROR_LAUNCH_FAILED,
-        FaultKind::StaleNode { what: Stale::Memory, .. } => CUresult::CUDA_ERROR_INVALID_VALUE,
-        FaultKind::StaleNode { .. } => CUresult::CUDA_ERROR_INVALID_HANDLE,
-        FaultKind::Assert => CUresult::CUDA_ERROR_ASSERT,
-        FaultKind::HardwareStackError => CUresult::CUDA_ERROR_HARDWARE_STACK_ERROR,
-        FaultKind::InvalidProgramCounter => CUresult::CUDA_ERROR_INVALID_PC,
-        FaultKind::IllegalInstruction(_) => CUresult::CUDA_ERROR_ILLEGAL_INSTRUCTION,
-        FaultKind::Deadlock => CUresult::CUDA_ERROR_LAUNCH_TIMEOUT,
-        FaultKind::InvalidLaunch(_) => CUresult::CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES,
-        FaultKind::Cancelled => CUresult::CUDA_ERROR_DEINITIALIZED,
+        ReportKind::IllegalAddress => CUresult::CUDA_ERROR_ILLEGAL_ADDRESS,
+        ReportKind::MisalignedAddress => CUresult::CUDA_ERROR_MISALIGNED_ADDRESS,
+        ReportKind::Trap
+        | ReportKind::Race { .. }
+        | ReportKind::StreamRace
+        | ReportKind::HostRace
+        | ReportKind::Uninitialized => CUresult::CUDA_ERROR_LAUNCH_FAILED,
+        ReportKind::StaleNode { what: Stale::Memory, .. } => CUresult::CUDA_ERROR_INVALID_VALUE,
+        ReportKind::StaleNode { .. } => CUresult::CUDA_ERROR_INVALID_HANDLE,
+        ReportKind::Assert => CUresult::CUDA_ERROR_ASSERT,
+        ReportKind::HardwareStackError => CUresult::CUDA_ERROR_HARDWARE_STACK_ERROR,
+        ReportKind::InvalidProgramCounter => CUresult::CUDA_ERROR_INVALID_PC,
+        ReportKind::IllegalInstruction(_) => CUresult::CUDA_ERROR_ILLEGAL_INSTRUCTION,
+        ReportKind::Deadlock => CUresult::CUDA_ERROR_LAUNCH_TIMEOUT,
+        ReportKind::InvalidLaunch(_) => CUresult::CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES,
+        ReportKind::Cancelled => CUresult::CUDA_ERROR_DEINITIALIZED,
     }
 }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::driver::graph::{self, SharedConditions};
 use crate::driver::{Context, Driver};
-use crate::exec::{Fault, Runtime, Surface, Texture};
+use crate::exec::{Report, Runtime, Surface, Texture};
 use crate::handle::Id;
 use crate::memory::{Owner, Purpose};
 
@@ -94,7 +94,7 @@ impl Runtime for Host<'_> {
         let _ = std::io::stderr().write_all(text);
     }
 
-    fn passes_over(&self, fault: &Fault) -> bool {
+    fn passes_over(&self, fault: &Report) -> bool {
         self.driver.passes_over(fault)
     }
 

@@ -2,22 +2,21 @@
 
 use super::Read;
 use crate::exec::exact::{self, Rounding};
-use crate::exec::fault::Trap;
 use crate::exec::narrow::Half;
+use crate::exec::report::Trap;
 
 /// What an element is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Element {
+pub(crate) struct Element {
     /// What each channel is.
-    pub channel: Channel,
+    pub(crate) channel: Channel,
     /// Channels: 1, 2 or 4.
-    pub channels: u32,
+    pub(crate) channels: u32,
 }
 
 /// What a channel of an element is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(missing_docs, reason = "the names say all")]
-pub enum Channel {
+pub(crate) enum Channel {
     U8,
     I8,
     U16,
@@ -69,7 +68,7 @@ impl Element {
     /// The bytes of an element.
     #[must_use]
     #[inline]
-    pub fn bytes(self) -> u64 {
+    pub(crate) fn bytes(self) -> u64 {
         self.channel.bytes() * u64::from(self.channels)
     }
 

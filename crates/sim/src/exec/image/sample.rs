@@ -3,7 +3,7 @@
 use super::axis::{Axis, Pair, SHARES};
 use super::element::{Reading, Texel};
 use super::{AddressMode, Geometry, Image, Places, Read, Texture, cube};
-use crate::exec::fault::Trap;
+use crate::exec::report::Trap;
 
 /// Where a texture is read.
 #[derive(Clone, Copy, Debug)]

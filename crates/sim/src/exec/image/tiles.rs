@@ -7,7 +7,7 @@ use super::Image;
 
 /// The tiles of a sparse image.
 #[derive(Debug)]
-pub struct Tiles {
+pub(crate) struct Tiles {
     image: Image,
     /// Bytes of an element.
     element: u64,
@@ -20,12 +20,12 @@ pub struct Tiles {
 impl Tiles {
     /// The tiles of an image, none of which has memory.
     #[must_use]
-    pub fn new(image: Image, element: u64, extent: [u32; 3]) -> Self {
+    pub(crate) fn new(image: Image, element: u64, extent: [u32; 3]) -> Self {
         Self { image, element, extent, mapped: Mutex::default() }
     }
 
     /// Gives memory to a box of elements, or takes it.
-    pub fn set(&self, origin: [u32; 3], extent: [u32; 3], is_mapped: bool) {
+    pub(crate) fn set(&self, origin: [u32; 3], extent: [u32; 3], is_mapped: bool) {
         let mut mapped = self.mapped.lock().unwrap_or_else(PoisonError::into_inner);
         let range = |axis: usize| {
             let first = origin[axis] / self.extent[axis];

@@ -3,8 +3,8 @@
 use super::axis::{Pairs, SHARES};
 use super::sample::share;
 use super::{AddressMode, Geometry, Image, Texture};
-use crate::exec::fault::Trap;
 use crate::exec::lane::{LANES, Lanes};
+use crate::exec::report::Trap;
 
 /// What the lanes of a warp read, by channels.
 pub(crate) type Texels = [[u32; LANES]; 4];

@@ -5,15 +5,14 @@ use std::ops::Range;
 use super::error::{Lowered, Refusal};
 use super::function::{Lowerer, Slot, copy};
 use super::module::Place;
+use super::race::may_order;
 use super::used_bytes::runs_of_used_bytes;
 use super::variables::Home;
 use crate::exec::access::{load, load_param, store};
 use crate::exec::handler::{binary, unary};
 use crate::exec::op::{Control, Handler, Op, Space};
 use crate::exec::program::Late;
-use crate::exec::race::{Reads, Writes, check, run_join, run_order};
 use crate::exec::unit::Unit;
-use crate::exec::watch::{Use, run_exchange, run_note};
 use crate::exec::window::{LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW};
 use crate::ptx::{
     Address, Base, FunctionKind, Instruction, Modifier, Operand, ScalarClass, ScalarType, Semantics, Space as State,
@@ -51,7 +50,7 @@ impl Lowerer<'_> {
         let used = instruction.used_bytes.filter(|_| target.row != NO_ROW).unwrap_or(u32::MAX);
         for (index, Range { start, end }) in runs_of_used_bytes(used, align).into_iter().enumerate() {
             let target = Target { offset: target.offset.wrapping_add(start), ..target };
-            self.check_race(instruction, target, end - start, Use::Read);
+            self.check_race(instruction, target, end - start, None);
             self.find_unwritten(target, start, end - start, index == 0);
         }
         // An element that overwrites the address register goes last.
@@ -91,7 +90,7 @@ impl Lowerer<'_> {
             return Err(Refusal("kernel parameters cannot be written".into()));
         }
         let (elements, scalar, align) = self.elements(source, scalar)?;
-        self.check_race(instruction, target, align, Use::Write);
+        self.check_race(instruction, target, align, Some((&elements, scalar)));
         self.note_write(target, align);
         for (index, slot) in elements.into_iter().enumerate() {
             let offset = index as u64 * scalar.bytes();
@@ -247,54 +246,6 @@ impl Lowerer<'_> {
         })
     }
 
-    /// Appends checks of the access that follows, unless it may order others.
-    fn check_race(&mut self, instruction: &Instruction, target: Target, bytes: u64, how: Use) {
-        if may_order(instruction) {
-            if matches!(target.space, Space::Shared | Space::Generic) {
-                self.order();
-            }
-            return;
-        }
-        if self.context.checking.races && matches!(target.space, Space::Shared | Space::Generic) {
-            let run = if how == Use::Read { check::<Reads>() } else { check::<Writes>() };
-            self.access(run, target, 0, bytes);
-        }
-        self.note_access(target, bytes, how);
-    }
-
-    /// Appends a note of the access that follows, if it may be one to device memory.
-    pub(super) fn note_access(&mut self, target: Target, bytes: u64, how: Use) {
-        if self.context.checking.races && matches!(target.space, Space::Global | Space::Generic) {
-            let run = match how {
-                Use::Read => run_note::<{ Use::Read as u8 }>,
-                Use::Write => run_note::<{ Use::Write as u8 }>,
-                Use::Atomic => run_note::<{ Use::Atomic as u8 }>,
-            };
-            self.access(run, target, 0, bytes);
-        }
-    }
-
-    /// Appends that the launch may tell others through memory what it did, or learn what they did.
-    pub(super) fn exchange(&mut self, space: Space) {
-        if self.context.checking.races && matches!(space, Space::Global | Space::Generic) {
-            self.push(Op::new(run_exchange));
-        }
-    }
-
-    /// Appends that what follows may be ordered behind what was before.
-    pub(super) fn order(&mut self) {
-        if self.context.checking.races {
-            self.push(Op::new(run_order));
-        }
-    }
-
-    /// Appends that threads of the warp do something together.
-    pub(super) fn join_warp(&mut self) {
-        if self.context.checking.races {
-            self.push(Op::new(run_join));
-        }
-    }
-
     pub(super) fn fence_after(&mut self, instruction: &Instruction) {
         if [Semantics::Acquire, Semantics::AcquireRelease]
             .into_iter()
@@ -312,15 +263,6 @@ impl Lowerer<'_> {
             self.fence();
         }
     }
-}
-
-/// Whether a load or a store may order other accesses: it is volatile or ordered.
-fn may_order(instruction: &Instruction) -> bool {
-    instruction.modifiers.iter().any(|modifier| match modifier {
-        Modifier::Semantics(semantics) => *semantics != Semantics::Weak,
-        Modifier::Volatile | Modifier::Mmio => true,
-        _ => false,
-    })
 }
 
 fn run_fence(_unit: &mut Unit<'_>, _op: &Op) -> Control {

@@ -4,14 +4,13 @@ use super::asynchronous::{space_of, state};
 use super::error::{Lowered, Refusal};
 use super::flow::has_keyword;
 use super::function::{Lowerer, Slot};
-use crate::exec::access::{read_at, update_at};
-use crate::exec::cluster::{address_in, rank_of};
+use crate::exec::barrier_object::{
+    ARRIVE, COMPLETE, DROP, EXPECT, EXPECT_AND_ARRIVE, INIT, INVALIDATE, run_map_address, run_rank, run_test,
+    run_update,
+};
 use crate::exec::handler::unary;
-use crate::exec::lane::Lanes;
 use crate::exec::mbarrier::Mbarrier;
-use crate::exec::op::{Control, Handler, Op};
-use crate::exec::unit::Unit;
-use crate::exec::unwritten;
+use crate::exec::op::{Handler, Op};
 use crate::ptx::{Instruction, Keyword, Modifier, Operand, ScalarType};
 
 impl Lowerer<'_> {
@@ -106,83 +105,9 @@ impl Lowerer<'_> {
     }
 }
 
-/// What `run_update` does to a barrier object.
-const INIT: u8 = 0;
-const INVALIDATE: u8 = 1;
-const ARRIVE: u8 = 2;
-const DROP: u8 = 3;
-const EXPECT: u8 = 4;
-const COMPLETE: u8 = 5;
-const EXPECT_AND_ARRIVE: u8 = 6;
 const EXPECT_AND_DROP: u8 = 7;
 
 /// Counts bytes in that have come.
 pub(super) fn complete_barrier_object() -> Handler {
     run_update::<COMPLETE>
-}
-
-fn run_update<const KIND: u8>(unit: &mut Unit<'_>, op: &Op) -> Control {
-    for lane in Lanes(unit.active) {
-        let address = unit.frame.row::<u64>(op.a)[lane];
-        let count = unit.frame.row::<u32>(op.b)[lane];
-        let change = |bits: u64| {
-            let barrier = Mbarrier::from_bits(bits);
-            let barrier = match KIND {
-                INIT => Mbarrier::new(count),
-                INVALIDATE => return 0,
-                ARRIVE => barrier.arrive(count),
-                DROP => barrier.drop_out(count),
-                EXPECT => barrier.expect(count),
-                COMPLETE => barrier.complete(count),
-                EXPECT_AND_ARRIVE => barrier.expect(count).arrive(1),
-                _ => barrier.expect(count).drop_out(1),
-            };
-            barrier.bits()
-        };
-        if KIND == INIT {
-            unwritten::note(unit, op.space, lane, address, 8);
-        }
-        match update_at::<u64>(unit, op.space, lane, address, change) {
-            Ok(before) => unit.frame.row_mut::<u64>(op.d).0[lane] = before,
-            Err(trap) => return unit.fault(trap),
-        }
-    }
-    Control::Next
-}
-
-fn run_test<const BY_PARITY: bool>(unit: &mut Unit<'_>, op: &Op) -> Control {
-    let mut over = 0;
-    for lane in Lanes(unit.active) {
-        let address = unit.frame.row::<u64>(op.a)[lane];
-        let parity = if BY_PARITY {
-            unit.frame.row::<u32>(op.b)[lane] & 1 == 1
-        } else {
-            Mbarrier::from_bits(unit.frame.row::<u64>(op.b)[lane]).parity()
-        };
-        match read_at::<u64>(unit, op.space, lane, address) {
-            Ok(bits) => over |= u32::from(Mbarrier::from_bits(bits).parity() != parity) << lane,
-            Err(trap) => return unit.fault(trap),
-        }
-    }
-    unit.frame.set_predicate(op.d, over, unit.active);
-    Control::Next
-}
-
-fn run_map_address(unit: &mut Unit<'_>, op: &Op) -> Control {
-    let window = if op.imm == 1 { crate::exec::window::SHARED_WINDOW } else { 0 };
-    let ranks = *unit.frame.row::<u32>(op.b);
-    let mut row = *unit.frame.row::<u64>(op.a);
-    for (address, rank) in row.iter_mut().zip(ranks) {
-        *address = address_in(address.wrapping_sub(window), rank).wrapping_add(window);
-    }
-    unit.frame.row_mut::<u64>(op.d).merge(&row, unit.active);
-    Control::Next
-}
-
-fn run_rank(unit: &mut Unit<'_>, op: &Op) -> Control {
-    let window = if op.imm == 1 { crate::exec::window::SHARED_WINDOW } else { 0 };
-    let own = unit.block.rank;
-    let ranks = unit.frame.row::<u64>(op.a).map(|address| rank_of(address.wrapping_sub(window), own));
-    unit.frame.row_mut::<u32>(op.d).merge(&ranks, unit.active);
-    Control::Next
 }

@@ -2,16 +2,9 @@
 
 use super::error::{Lowered, Refusal};
 use super::function::Lowerer;
-use crate::exec::access::{check_alignment, trap, write_at};
-use crate::exec::fault::{FaultKind, Trap};
-use crate::exec::lane::Lanes;
-use crate::exec::op::{Control, Op, Space};
-use crate::exec::unit::Unit;
-use crate::exec::window::resolve;
+use crate::exec::bulk_store::{STEP, run_store_bulk};
+use crate::exec::op::{Op, Space};
 use crate::ptx::{Instruction, Keyword, Modifier, Operand, ScalarType, Semantics, Space as State};
-
-/// Bytes to which addresses and sizes are aligned.
-const STEP: u64 = 8;
 
 impl Lowerer<'_> {
     /// `st.bulk`.
@@ -32,25 +25,4 @@ impl Lowerer<'_> {
         self.push(Op { a, b, space, ..Op::new(run_store_bulk) });
         Ok(())
     }
-}
-
-fn run_store_bulk(unit: &mut Unit<'_>, op: &Op) -> Control {
-    for lane in Lanes(unit.active) {
-        let (address, size) = (unit.frame.row::<u64>(op.a)[lane], unit.frame.row::<u64>(op.b)[lane]);
-        if let Err(trap) = fill(unit, op.space, lane, address, size) {
-            return unit.fault(trap);
-        }
-    }
-    Control::Next
-}
-
-fn fill(unit: &mut Unit<'_>, space: Space, lane: usize, address: u64, size: u64) -> Result<(), Trap> {
-    check_alignment(address | size, STEP, lane, true)?;
-    if space == Space::Generic && resolve(address).0 != Space::Shared {
-        return Err(trap(FaultKind::IllegalAddress, lane, address, STEP, true).in_space(space));
-    }
-    for offset in (0..size).step_by(STEP as usize) {
-        write_at(unit, space, lane, address.wrapping_add(offset), 0_u64)?;
-    }
-    Ok(())
 }

@@ -6,13 +6,13 @@ use crate::ptx::{Instruction, ScalarType, Span};
 
 /// A refusal of a module: the place and what is not supported there.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LowerError {
+pub(crate) struct LowerError {
     /// Line in the PTX source, from 1.
-    pub line: u32,
+    pub(crate) line: u32,
     /// Character in the line, from 1.
-    pub column: u32,
+    pub(crate) column: u32,
     /// What is not supported, by its name.
-    pub message: String,
+    pub(crate) message: String,
 }
 
 /// A refusal whose place the caller knows.

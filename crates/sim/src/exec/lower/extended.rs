@@ -2,21 +2,10 @@
 
 use super::error::{Lowered, Refusal};
 use super::function::Lowerer;
-use crate::exec::frame::InFile;
-use crate::exec::integer::Integer;
-use crate::exec::lane::LANES;
-use crate::exec::op::{Control, Handler, Op};
-use crate::exec::unit::Unit;
+use crate::exec::extended::{Carrying, DIFFERENCE, LOW_PRODUCT, READS, SUM, WRITES, run_extended};
+use crate::exec::op::Handler;
 use crate::ptx::{Instruction, Modifier, Opcode, ScalarType};
 
-/// Bits of `Op::imm`.
-const READS: u64 = 1;
-const WRITES: u64 = 2;
-
-/// What is added to what.
-const SUM: u8 = 0;
-const DIFFERENCE: u8 = 1;
-const LOW_PRODUCT: u8 = 2;
 const HIGH_PRODUCT: u8 = 3;
 
 impl Lowerer<'_> {
@@ -59,12 +48,6 @@ impl Lowerer<'_> {
     }
 }
 
-/// An integer whose sums and differences carry.
-trait Carrying: Integer<Raw: InFile> {
-    fn sum(self, other: Self, carry: bool) -> (Self, bool);
-    fn difference(self, other: Self, borrow: bool) -> (Self, bool);
-}
-
 macro_rules! carrying {
     ($($ty:ty as $unsigned:ty),*) => {$(
         impl Carrying for $ty {
@@ -93,29 +76,4 @@ fn pick<T: Carrying>(kind: u8) -> Handler {
         LOW_PRODUCT => run_extended::<T, LOW_PRODUCT>,
         _ => run_extended::<T, HIGH_PRODUCT>,
     }
-}
-
-fn run_extended<T: Carrying, const KIND: u8>(unit: &mut Unit<'_>, op: &Op) -> Control {
-    let before = if op.imm & READS == 0 { 0 } else { unit.frame.predicate(op.e) };
-    let rows = [op.a, op.b, op.c].map(|row| *unit.frame.row::<T::Raw>(row));
-    let mut result = [T::Raw::default(); LANES];
-    let mut after = 0;
-    for lane in 0..LANES {
-        let [a, b, c] = rows.map(|row| T::from_raw(row[lane]));
-        let carry = before & (1 << lane) != 0;
-        let (value, carry) = match KIND {
-            SUM => a.sum(b, carry),
-            DIFFERENCE => a.difference(b, carry),
-            LOW_PRODUCT => a.low_product(b).sum(c, carry),
-            _ => a.high_product(b).sum(c, carry),
-        };
-        result[lane] = value.into_raw();
-        after |= u32::from(carry) << lane;
-    }
-    let active = unit.active;
-    unit.frame.row_mut::<T::Raw>(op.d).merge(&result, active);
-    if op.imm & WRITES != 0 {
-        unit.frame.set_predicate(op.e, after, active);
-    }
-    Control::Next
 }

@@ -3,19 +3,11 @@
 use super::error::{Lowered, Refusal};
 use super::function::{Fixup, Lowerer};
 use crate::exec::barrier::Reduction;
-use crate::exec::fault::{FaultKind, Trap};
-use crate::exec::lane::Lanes;
+use crate::exec::flow::{
+    ARRIVE_ONLY, EVERYONE, HAS_VOTE, NEGATED_VOTE, run_barrier, run_cluster_arrive, run_cluster_wait, run_trap,
+};
 use crate::exec::op::{Control, Handler, Op};
-use crate::exec::unit::{Unit, Wait};
-use crate::exec::warpgroup::NAMED_BARRIERS;
 use crate::ptx::{Instruction, Modifier, Opcode, Operand, Operation, Parameter, ScalarType};
-
-/// `Op::c` of a barrier that counts every thread of the block.
-const EVERYONE: u32 = u32::MAX;
-/// Bits of `Op::imm` of a barrier.
-const ARRIVE_ONLY: u64 = 1 << 32;
-const HAS_VOTE: u64 = 1 << 33;
-const NEGATED_VOTE: u64 = 1 << 34;
 
 impl Lowerer<'_> {
     /// An instruction that does not simply go on to the next.
@@ -153,44 +145,4 @@ impl Lowerer<'_> {
 pub(super) fn has_keyword(instruction: &Instruction, name: &str) -> bool {
     let mut modifiers = instruction.modifiers.iter();
     modifiers.any(|modifier| matches!(modifier, Modifier::Keyword(word) if word.name() == name))
-}
-
-fn run_trap(unit: &mut Unit<'_>, _op: &Op) -> Control {
-    let trap = Trap::new(FaultKind::Trap, unit.leader());
-    unit.fault(trap)
-}
-
-fn run_barrier(unit: &mut Unit<'_>, op: &Op) -> Control {
-    let leader = unit.leader();
-    let barrier = unit.frame.row::<u32>(op.a)[leader] as usize;
-    let count = match op.c {
-        EVERYONE => 0,
-        row => unit.frame.row::<u32>(row)[leader],
-    };
-    if barrier >= NAMED_BARRIERS {
-        let trap = Trap::new(FaultKind::Trap, leader);
-        return unit.fault(trap);
-    }
-    let negate = if op.imm & NEGATED_VOTE != 0 { u32::MAX } else { 0 };
-    let votes = if op.imm & HAS_VOTE != 0 { (unit.frame.predicate(op.b) ^ negate) & unit.active } else { 0 };
-    unit.wait = Wait { barrier, count, votes, arrive_only: op.imm & ARRIVE_ONLY != 0 };
-    Control::Wait
-}
-
-fn run_cluster_arrive(unit: &mut Unit<'_>, _op: &Op) -> Control {
-    let phase = unit.block.cluster.arrive(unit.active.count_ones());
-    for lane in Lanes(unit.active) {
-        unit.warp.cluster_phase[lane] = phase;
-    }
-    Control::Next
-}
-
-fn run_cluster_wait(unit: &mut Unit<'_>, _op: &Op) -> Control {
-    let current = unit.block.cluster.phase();
-    let mut arrived = Lanes(unit.active).map(|lane| unit.warp.cluster_phase[lane]);
-    if arrived.any(|phase| phase == current) {
-        unit.needed = current;
-        return Control::WaitForCluster;
-    }
-    Control::Next
 }

@@ -6,21 +6,11 @@
 use super::address::state;
 use super::error::{Lowered, Refusal};
 use super::function::Lowerer;
-use crate::exec::access::{check_alignment, update_at, write_at};
-use crate::exec::cluster::address_in;
-use crate::exec::fault::Trap;
 use crate::exec::handler::unary;
-use crate::exec::lane::Lanes;
-use crate::exec::mbarrier::Mbarrier;
-use crate::exec::op::{Control, Handler, Op, Space};
-use crate::exec::unit::Unit;
+use crate::exec::launch_control::{run_is_taken, run_take_over};
+use crate::exec::op::{Handler, Op};
 use crate::exec::window::SHARED_WINDOW;
 use crate::ptx::{Instruction, Keyword, Modifier, Operand, ScalarType};
-
-/// Bytes of an answer.
-const ANSWER: u32 = 16;
-/// The bit of the upper 64 that says that a cluster was taken over.
-const IS_TAKEN: u64 = 1 << 32;
 
 impl Lowerer<'_> {
     /// `clusterlaunchcontrol`.
@@ -90,40 +80,4 @@ impl Lowerer<'_> {
         self.emit(run, d, [a, 0, 0]);
         Ok(())
     }
-}
-
-fn run_is_taken(unit: &mut Unit<'_>, op: &Op) -> Control {
-    let row = unit.frame.row::<u64>(op.a);
-    let taken = row.iter().enumerate().fold(0, |taken, (lane, part)| taken | u32::from(part & IS_TAKEN != 0) << lane);
-    unit.frame.set_predicate(op.d, taken, unit.active);
-    Control::Next
-}
-
-/// Each thread asks for a cluster of its own. The answer is there at once.
-fn run_take_over<const TO_ALL: bool>(unit: &mut Unit<'_>, op: &Op) -> Control {
-    for lane in Lanes(unit.active) {
-        let place = |row: u32| unit.frame.row::<u64>(row)[lane].wrapping_sub(op.imm);
-        let places = [place(op.a), place(op.b)];
-        let answer = match unit.launch.take_over_cluster() {
-            Some([x, y, z]) => [u64::from(y) << 32 | u64::from(x), IS_TAKEN | u64::from(z)],
-            None => [0; 2],
-        };
-        let ranks = if TO_ALL { 0..unit.launch.cluster_size() as u32 } else { 0..1 };
-        for rank in ranks {
-            let [to, barrier] = if TO_ALL { places.map(|place| address_in(place, rank)) } else { places };
-            if let Err(trap) = leave(unit, lane, to, barrier, answer) {
-                return unit.fault(trap);
-            }
-        }
-    }
-    Control::Next
-}
-
-/// Writes an answer, and counts its bytes in at the barrier object.
-fn leave(unit: &mut Unit<'_>, lane: usize, to: u64, barrier: u64, [low, high]: [u64; 2]) -> Result<(), Trap> {
-    check_alignment(to, ANSWER.into(), lane, true)?;
-    write_at(unit, Space::Shared, lane, to, low)?;
-    write_at(unit, Space::Shared, lane, to.wrapping_add(8), high)?;
-    let complete = |bits: u64| Mbarrier::from_bits(bits).complete(ANSWER).bits();
-    update_at::<u64>(unit, Space::Shared, lane, barrier, complete).map(|_| ())
 }

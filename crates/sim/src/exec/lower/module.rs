@@ -9,8 +9,7 @@ use crate::exec::program::{Address, Checking, Global, Kernel, Param, Program, Re
 use crate::exec::transfer::LOCAL_LIMIT;
 use crate::exec::window::SHARED_WINDOW;
 use crate::ptx::{
-    Constant, Function, FunctionId, FunctionKind, GlobalId, Linkage, Module, Parameter, ScalarType, Space, Symbol,
-    Variable,
+    Constant, Function, FunctionId, FunctionKind, GlobalId, Module, Parameter, ScalarType, Space, Symbol, Variable,
 };
 
 /// Bytes of the largest variable in device memory. More is a slip, and must not cost the host its memory.
@@ -49,7 +48,7 @@ pub(super) struct Context<'m> {
 /// # Errors
 ///
 /// The first instruction or declaration that the executor does not support, by name.
-pub fn lower(module: &Module) -> Result<Program, LowerError> {
+pub(crate) fn lower(module: &Module) -> Result<Program, LowerError> {
     lower_with_checks(module, Checking::nothing())
 }
 
@@ -58,7 +57,7 @@ pub fn lower(module: &Module) -> Result<Program, LowerError> {
 /// # Errors
 ///
 /// The same.
-pub fn lower_with_checks(module: &Module, checking: Checking) -> Result<Program, LowerError> {
+pub(crate) fn lower_with_checks(module: &Module, checking: Checking) -> Result<Program, LowerError> {
     let mut program = Program { checking, ..Program::default() };
     let mut context = Context::new(module, &mut program)?;
     context.checking = checking;
@@ -127,10 +126,8 @@ impl<'m> Context<'m> {
                 program.globals.push(Global {
                     name: self.module.text(variable.name).to_owned(),
                     size: variable.size,
-                    align: variable.align,
                     constant: variable.space == Space::Const,
                     managed: variable.is_managed,
-                    visible: variable.linkage != Linkage::Internal,
                     ..Global::default()
                 });
                 Ok(Some(Place::Device(program.globals.len() - 1)))

@@ -1,107 +1,16 @@
-//! Which lowering an instruction gets, and comparisons and selections.
+//! Comparisons and selections.
 
 use super::error::{Lowered, Refusal};
 use super::function::Lowerer;
 use super::moves::predicate_copy;
 use super::set::{comparison, is_packed};
 use crate::exec::handler::{Combine, NO_REGISTER, compare, select};
-use crate::exec::op::{Control, Handler, Op, Space};
-use crate::exec::unit::Unit;
-use crate::ptx::{Compare, Instruction, Keyword, Modifier, Opcode, Operand, Operation, ScalarClass, ScalarType, Scope};
+use crate::exec::logic::run_predicate;
+use crate::exec::op::Handler;
+use crate::ptx::{Compare, Instruction, Modifier, Opcode, Operand, Operation, ScalarType};
 
 impl Lowerer<'_> {
-    /// Lowers one instruction under its guard.
-    pub(super) fn instruction(&mut self, instruction: &Instruction) -> Lowered {
-        let scalar = instruction.types().next();
-        let float = scalar.is_some_and(|scalar| scalar.class() == ScalarClass::Float);
-        if may_order(instruction.opcode) {
-            self.order();
-        }
-        if joins_warp(instruction.opcode) {
-            self.join_warp();
-        }
-        match instruction.opcode {
-            Opcode::Mov => self.mov(instruction),
-            Opcode::Ld | Opcode::Ldu => self.load(instruction),
-            Opcode::St | Opcode::Red if instruction.has(Modifier::Keyword(Keyword::Async)) => {
-                self.store_asynchronously(instruction)
-            }
-            Opcode::St if instruction.has(Modifier::Keyword(Keyword::Bulk)) => self.store_bulk(instruction),
-            Opcode::St => self.store(instruction),
-            Opcode::Cp => self.copy_asynchronously(instruction),
-            Opcode::Mbarrier => self.barrier_object(instruction),
-            Opcode::Mma => self.multiply_matrices(instruction),
-            Opcode::Wmma if instruction.has(Modifier::Keyword(Keyword::Mma)) => self.multiply_matrices(instruction),
-            Opcode::Wmma => self.move_matrix(instruction),
-            Opcode::Wgmma => self.warpgroup(instruction),
-            Opcode::Ldmatrix | Opcode::Stmatrix => self.move_small_matrices(instruction),
-            Opcode::Movmatrix => self.transpose_matrix(instruction),
-            Opcode::Mapa | Opcode::Getctarank => self.map_address(instruction),
-            Opcode::Atom => self.atomic(instruction, true),
-            Opcode::Red => self.atomic(instruction, false),
-            Opcode::Cvta => self.convert_address(instruction),
-            Opcode::Cvt => self.convert(instruction),
-            Opcode::Setp => self.set_predicate(instruction),
-            Opcode::Selp => self.select(instruction),
-            Opcode::And | Opcode::Or | Opcode::Xor | Opcode::Not if scalar == Some(ScalarType::Pred) => {
-                self.predicate_logic(instruction)
-            }
-            Opcode::Bra
-            | Opcode::Brx
-            | Opcode::Ret
-            | Opcode::Exit
-            | Opcode::Trap
-            | Opcode::Brkpt
-            | Opcode::Bar
-            | Opcode::Barrier => self.flow(instruction),
-            Opcode::Call => self.call(instruction),
-            Opcode::Alloca | Opcode::Stacksave | Opcode::Stackrestore => self.stack(instruction),
-            Opcode::Shfl | Opcode::Vote | Opcode::Activemask | Opcode::Match | Opcode::Redux => {
-                self.warp_wide(instruction)
-            }
-            Opcode::Membar | Opcode::Fence => {
-                self.fence();
-                if !instruction.has(Modifier::Scope(Scope::Cta)) && !instruction.has(Modifier::Scope(Scope::Cluster)) {
-                    self.exchange(Space::Global);
-                }
-                Ok(())
-            }
-            // Hints, which change no result.
-            Opcode::Prefetch
-            | Opcode::Prefetchu
-            | Opcode::Nanosleep
-            | Opcode::Pmevent
-            | Opcode::Applypriority
-            | Opcode::Discard
-            | Opcode::Setmaxnreg
-            | Opcode::Griddepcontrol => Ok(()),
-            Opcode::Tex => self.texture(instruction),
-            Opcode::Tld4 => self.gather_texture(instruction),
-            Opcode::Txq | Opcode::Suq => self.query_image(instruction),
-            Opcode::Clusterlaunchcontrol => self.control_launch(instruction),
-            Opcode::Istypep => self.is_reference(instruction),
-            Opcode::Suld => self.load_surface(instruction),
-            Opcode::Sust => self.store_surface(instruction),
-            Opcode::Sured => self.reduce_surface(instruction),
-            Opcode::Createpolicy => self.create_policy(instruction),
-            Opcode::Tensormap => self.replace_in_tensor_map(instruction),
-            Opcode::Elect => self.elect(instruction),
-            Opcode::Set => self.set(instruction),
-            Opcode::Lop3 if matches!(instruction.operands.first(), Some(Operand::Pair(..))) => {
-                self.test_table_logic(instruction)
-            }
-            Opcode::Slct => self.select_by_sign(instruction),
-            Opcode::Testp => self.test_property(instruction),
-            Opcode::Isspacep => self.is_in_space(instruction),
-            Opcode::Addc | Opcode::Subc | Opcode::Madc => self.extended(instruction),
-            Opcode::Add | Opcode::Sub | Opcode::Mad if instruction.has(Modifier::Carry) => self.extended(instruction),
-            _ if instruction.opcode.name().starts_with('v') => self.video(instruction),
-            _ if float => self.float(instruction),
-            _ => self.integer(instruction),
-        }
-    }
-
-    fn set_predicate(&mut self, instruction: &Instruction) -> Lowered {
+    pub(super) fn set_predicate(&mut self, instruction: &Instruction) -> Lowered {
         let ([destination, a, b, rest @ ..], Some(scalar)) = (&instruction.operands[..], instruction.types().next())
         else {
             return Err(Refusal::form(instruction));
@@ -140,7 +49,7 @@ impl Lowerer<'_> {
         Ok((c, combination(instruction)? as u64 | negate))
     }
 
-    fn select(&mut self, instruction: &Instruction) -> Lowered {
+    pub(super) fn select(&mut self, instruction: &Instruction) -> Lowered {
         let ([destination, a, b, c], Some(scalar)) = (&instruction.operands[..], instruction.types().next()) else {
             return Err(Refusal::form(instruction));
         };
@@ -152,7 +61,7 @@ impl Lowerer<'_> {
         Ok(())
     }
 
-    fn predicate_logic(&mut self, instruction: &Instruction) -> Lowered {
+    pub(super) fn predicate_logic(&mut self, instruction: &Instruction) -> Lowered {
         let [Operand::Register(destination), sources @ ..] = &instruction.operands[..] else {
             return Err(Refusal::form(instruction));
         };
@@ -178,51 +87,6 @@ impl Lowerer<'_> {
         }
         Ok(())
     }
-}
-
-/// Whether an instruction that is no load or store may order others. `bar` and `barrier` do so when they are over, and that is
-/// noted there; between the blocks of a cluster they are as any other.
-const fn may_order(opcode: Opcode) -> bool {
-    use Opcode as O;
-    matches!(
-        opcode,
-        O::Atom | O::Red | O::Membar | O::Fence | O::Mbarrier | O::Cp | O::Multimem | O::Clusterlaunchcontrol
-    )
-}
-
-/// Whether an instruction is one that threads of a warp execute together. Barriers of the block order more than a warp.
-const fn joins_warp(opcode: Opcode) -> bool {
-    use Opcode as O;
-    matches!(
-        opcode,
-        O::Bar
-            | O::Barrier
-            | O::Shfl
-            | O::Vote
-            | O::Activemask
-            | O::Match
-            | O::Redux
-            | O::Elect
-            | O::Mma
-            | O::Wmma
-            | O::Wgmma
-            | O::Ldmatrix
-            | O::Stmatrix
-            | O::Movmatrix
-    )
-}
-
-/// `and`, `or`, `xor` of predicates.
-fn run_predicate<const OPERATION: u8>(unit: &mut Unit<'_>, op: &Op) -> Control {
-    let a = unit.frame.predicate(op.a) ^ (op.imm >> 32) as u32;
-    let b = unit.frame.predicate(op.b) ^ op.imm as u32;
-    let value = match OPERATION {
-        0 => a & b,
-        1 => a | b,
-        _ => a ^ b,
-    };
-    unit.frame.set_predicate(op.d, value, unit.active);
-    Control::Next
 }
 
 fn combination(instruction: &Instruction) -> Lowered<Combine> {

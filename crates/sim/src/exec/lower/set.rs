@@ -6,10 +6,9 @@ use super::select::comparison_handler;
 use crate::exec::float::flush;
 use crate::exec::handler::{NO_REGISTER, compare, quaternary, select, ternary, unary};
 use crate::exec::integer::table_logic;
-use crate::exec::lane::LANES;
-use crate::exec::op::{Control, Handler, Op};
-use crate::exec::unit::Unit;
-use crate::exec::window::{LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW, WINDOW_SIZE};
+use crate::exec::op::Handler;
+use crate::exec::set::{run_constants, run_space};
+use crate::exec::window::{LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW};
 use crate::ptx::{Compare, Instruction, Keyword, Modifier, Operand, RegisterId, ScalarType, Space as State};
 
 impl Lowerer<'_> {
@@ -245,38 +244,4 @@ fn property_handler(property: Keyword, scalar: ScalarType) -> Option<Handler> {
         ScalarType::F64 => classes!(f64),
         _ => return None,
     })
-}
-
-fn run_space(unit: &mut Unit<'_>, op: &Op) -> Control {
-    let row = *unit.frame.row::<u64>(op.a);
-    let (window, any_block) = (op.imm & !1, op.imm & 1 == 1);
-    let mut holds = 0;
-    for (lane, &address) in row.iter().enumerate().take(LANES) {
-        let inside = match window {
-            0 => address < SHARED_WINDOW && !is_constant(unit, address),
-            SHARED_WINDOW => {
-                let offset = address.wrapping_sub(SHARED_WINDOW);
-                offset < if any_block { WINDOW_SIZE } else { crate::exec::window::BLOCK_STRIDE }
-            }
-            window => address.wrapping_sub(window) < WINDOW_SIZE,
-        };
-        holds |= u32::from(inside) << lane;
-    }
-    unit.frame.set_predicate(op.d, holds, unit.active);
-    Control::Next
-}
-
-/// Which addresses are of constants.
-fn run_constants(unit: &mut Unit<'_>, op: &Op) -> Control {
-    let row = *unit.frame.row::<u64>(op.a);
-    let lanes = row.iter().enumerate().take(LANES);
-    let holds = lanes.fold(0, |holds, (lane, &address)| holds | u32::from(is_constant(unit, address)) << lane);
-    unit.frame.set_predicate(op.d, holds, unit.active);
-    Control::Next
-}
-
-/// Whether an address is of a constant of the module: these lie in device memory, and only their places tell them apart.
-fn is_constant(unit: &Unit<'_>, address: u64) -> bool {
-    let places = unit.launch.program.globals.iter().zip(unit.launch.globals);
-    places.into_iter().any(|(global, at)| global.constant && address.wrapping_sub(*at) < global.size)
 }

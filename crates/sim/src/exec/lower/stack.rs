@@ -5,11 +5,8 @@
 
 use super::error::{Lowered, Refusal};
 use super::function::Lowerer;
-use crate::exec::fault::{FaultKind, Trap};
-use crate::exec::lane::{Lanes, Row};
-use crate::exec::op::{Control, Op};
-use crate::exec::transfer::LOCAL_LIMIT;
-use crate::exec::unit::Unit;
+use crate::exec::op::Op;
+use crate::exec::stack::{run_restore, run_save, run_take};
 use crate::ptx::{Instruction, Opcode, Operand, ScalarType};
 
 /// The alignment of what is taken if nothing is said of it.
@@ -51,47 +48,4 @@ impl Lowerer<'_> {
             _ => Err(Refusal::form(instruction)),
         }
     }
-}
-
-/// Where the memory that a lane has taken ends.
-fn end(unit: &Unit<'_>, lane: usize) -> u64 {
-    let function = &unit.launch.program.functions[unit.frame.function as usize];
-    unit.warp.taken[lane].max(unit.frame.local + function.local_size)
-}
-
-fn run_take(unit: &mut Unit<'_>, op: &Op) -> Control {
-    for lane in Lanes(unit.active) {
-        let start = end(unit, lane).next_multiple_of(op.imm);
-        let size = unit.frame.row::<u64>(op.a)[lane];
-        let after = start.saturating_add(size).checked_next_multiple_of(8).filter(|after| *after <= LOCAL_LIMIT);
-        let Some(after) = after else {
-            return unit.fault(Trap::new(FaultKind::HardwareStackError, lane));
-        };
-        let words = (after / 8) as usize;
-        if unit.warp.local.len() < words {
-            unit.warp.local.resize(words, Row::splat(0));
-        }
-        if unit.launch.program.checking.unwritten {
-            let whole = start / 8 * 8;
-            unit.warp.written.enter(whole, after - whole, 1 << lane);
-        }
-        unit.warp.taken[lane] = after;
-        unit.frame.row_mut::<u64>(op.d).0[lane] = start;
-    }
-    Control::Next
-}
-
-fn run_save(unit: &mut Unit<'_>, op: &Op) -> Control {
-    for lane in Lanes(unit.active) {
-        let end = end(unit, lane);
-        unit.frame.row_mut::<u64>(op.d).0[lane] = end;
-    }
-    Control::Next
-}
-
-fn run_restore(unit: &mut Unit<'_>, op: &Op) -> Control {
-    for lane in Lanes(unit.active) {
-        unit.warp.taken[lane] = unit.frame.row::<u64>(op.a)[lane].min(LOCAL_LIMIT);
-    }
-    Control::Next
 }

@@ -3,20 +3,11 @@
 use super::asynchronous::{space_of, state};
 use super::error::{Lowered, Refusal};
 use super::function::Lowerer;
-use crate::exec::access::{check_alignment, read_at, write_at};
-use crate::exec::fault::Trap;
 use crate::exec::handler::{binary, unary};
-use crate::exec::lane::Lanes;
-use crate::exec::op::{Control, Op, Space};
+use crate::exec::op::Op;
 use crate::exec::tensor_map::Field;
-use crate::exec::unit::Unit;
+use crate::exec::tensor_map_update::{SIZE, run_publish, run_replace};
 use crate::ptx::{Instruction, Integer, Keyword, Modifier, Operand, ScalarType, Semantics, Space as State};
-
-/// The alignment of a map, in bytes.
-const ALIGNMENT: u64 = 64;
-
-/// The bytes of a map.
-const SIZE: u64 = 128;
 
 /// The driver's number of each type of elements, by the number that an instruction has for it.
 const DATA_TYPES: [u64; 16] = [0, 1, 2, 3, 4, 5, 6, 7, 10, 8, 9, 11, 12, 13, 14, 15];
@@ -132,42 +123,4 @@ impl Lowerer<'_> {
         self.emit(binary(|a: u64, b: u64| a.wrapping_add(b)), sum, [wide, added, 0]);
         Ok(sum)
     }
-}
-
-fn run_replace(unit: &mut Unit<'_>, op: &Op) -> Control {
-    for lane in Lanes(unit.active) {
-        if let Err(trap) = replace(unit, op, lane) {
-            return unit.fault(trap);
-        }
-    }
-    Control::Next
-}
-
-fn replace(unit: &mut Unit<'_>, op: &Op, lane: usize) -> Result<(), Trap> {
-    let (map, value) = (unit.frame.row::<u64>(op.a)[lane], unit.frame.row::<u64>(op.b)[lane]);
-    let field = Field::unpack(op.imm);
-    check_alignment(map, ALIGNMENT, lane, true)?;
-    let address = map.wrapping_add(8 * field.word as u64);
-    let word = if field.is_whole() { 0 } else { read_at(unit, op.space, lane, address)? };
-    write_at(unit, op.space, lane, address, field.put(word, value))
-}
-
-/// Copies a map once: the threads of the warp have the same operands.
-fn run_publish(unit: &mut Unit<'_>, op: &Op) -> Control {
-    let lane = unit.leader();
-    match publish(unit, op, lane) {
-        Ok(()) => Control::Next,
-        Err(trap) => unit.fault(trap),
-    }
-}
-
-fn publish(unit: &mut Unit<'_>, op: &Op, lane: usize) -> Result<(), Trap> {
-    let (to, from) = (unit.frame.row::<u64>(op.a)[lane], unit.frame.row::<u64>(op.b)[lane]);
-    check_alignment(to, SIZE, lane, true)?;
-    check_alignment(from, SIZE, lane, false)?;
-    for offset in (0..SIZE).step_by(8) {
-        let word: u64 = read_at(unit, Space::Shared, lane, from.wrapping_add(offset))?;
-        write_at(unit, Space::Global, lane, to.wrapping_add(offset), word)?;
-    }
-    Ok(())
 }

@@ -5,11 +5,11 @@ use super::reduction::{change_of, read_bytes, update};
 use super::walk::{Coordinates, GRANULE, Granule, Rows};
 use crate::exec::access::{check_alignment, check_reach, read_at, update_at, write_at};
 use crate::exec::cluster::{address_in, rank_of};
-use crate::exec::fault::{FaultKind, Trap};
 use crate::exec::handler::NO_REGISTER;
 use crate::exec::lane::Lanes;
 use crate::exec::mbarrier::Mbarrier;
 use crate::exec::op::{Control, Op, Space};
+use crate::exec::report::{ReportKind, Trap};
 use crate::exec::unit::Unit;
 use crate::ptx::Operation;
 
@@ -70,7 +70,7 @@ pub(crate) fn run(unit: &mut Unit<'_>, op: &Op) -> Control {
 }
 
 fn carry_out(unit: &mut Unit<'_>, op: &Op, access: &TensorAccess, lane: usize) -> Result<(), Trap> {
-    let illegal = |reason| Trap::new(FaultKind::IllegalInstruction(reason), lane);
+    let illegal = |reason| Trap::new(ReportKind::IllegalInstruction(reason), lane);
     let words = read_map(unit, op, lane)?;
     let map = Map::read(&words).map_err(illegal)?;
     let starts = starts(unit, access, &map, lane).map_err(illegal)?;

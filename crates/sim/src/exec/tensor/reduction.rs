@@ -2,10 +2,10 @@
 
 use super::element::Element;
 use crate::exec::access::{read_at, update_at};
-use crate::exec::fault::Trap;
 use crate::exec::float::{self, Mode, Real, canonical, flush, inherit};
 use crate::exec::narrow::{Bfloat, Half};
 use crate::exec::op::Space;
+use crate::exec::report::Trap;
 use crate::exec::unit::Unit;
 use crate::ptx::{Operation, ScalarType};
 

@@ -1,6 +1,6 @@
 //! Asynchronous copies and barrier objects.
 
-use super::super::FaultKind;
+use super::super::ReportKind;
 use super::Bench;
 
 /// Copies `%t`'s own word from memory to `tile`, with `%r2` its address there.
@@ -59,9 +59,9 @@ fn newer_groups_may_stay_under_way() {
 fn copy_from_outside_is_a_fault_where_it_stands() {
     let bench = Bench::body(&COPY.replace("[%at4], 4", "[%at4+8192], 4"), 4096);
     let fault = bench.launch(1, 32).expect_err("it is out of bounds");
-    assert_eq!(fault.kind, FaultKind::IllegalAddress);
+    assert_eq!(fault.kind, ReportKind::IllegalAddress);
     let misaligned = Bench::body(&COPY.replace("[%at4], 4", "[%at4], 16"), 4096);
-    assert_eq!(misaligned.launch(1, 32).expect_err("it is misaligned").kind, FaultKind::MisalignedAddress);
+    assert_eq!(misaligned.launch(1, 32).expect_err("it is misaligned").kind, ReportKind::MisalignedAddress);
 }
 
 #[test]

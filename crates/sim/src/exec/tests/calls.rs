@@ -1,6 +1,6 @@
 //! Functions: parameters, recursion, function pointers.
 
-use super::super::FaultKind;
+use super::super::ReportKind;
 use super::{Bench, kernel};
 
 const FACTORIAL: &str = "
@@ -154,7 +154,7 @@ fn endless_recursion_is_a_stack_fault() {
     let body = kernel("call endless, ();");
     let bench = Bench::new(&format!(".func endless() {{ .local .b8 room[64]; call endless, (); ret; }}\n{body}"), 4096);
     let fault = bench.launch(1, 1).expect_err("the stack ends");
-    assert_eq!(fault.kind, FaultKind::HardwareStackError);
+    assert_eq!(fault.kind, ReportKind::HardwareStackError);
     assert_eq!(&*fault.function, "endless");
 }
 
@@ -167,5 +167,5 @@ fn a_bad_function_pointer_is_a_fault() {
     call %d1, (), proto;",
     );
     let fault = Bench::new(&body, 4096).launch(1, 1).expect_err("no function is there");
-    assert_eq!(fault.kind, FaultKind::InvalidProgramCounter);
+    assert_eq!(fault.kind, ReportKind::InvalidProgramCounter);
 }

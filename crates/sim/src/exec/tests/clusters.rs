@@ -1,6 +1,6 @@
 //! Clusters: blocks that see each other's shared memory.
 
-use super::super::FaultKind;
+use super::super::ReportKind;
 use super::{BASE, Bench, kernel};
 
 const PARAMS: [u8; 8] = BASE.to_le_bytes();
@@ -77,7 +77,7 @@ fn cluster_that_the_kernel_requires_needs_a_grid_of_whole_clusters() {
     bench.launch(4, 1).expect("no fault");
     assert_eq!(bench.memory.read::<u32>(0, 4), [2; 4]);
     let fault = bench.launch(3, 1).expect_err("three blocks are no pairs");
-    assert!(matches!(fault.kind, FaultKind::InvalidLaunch(_)), "{fault}");
+    assert!(matches!(fault.kind, ReportKind::InvalidLaunch(_)), "{fault}");
 }
 
 #[test]
@@ -93,7 +93,7 @@ fn cluster_barrier_that_a_block_never_reaches_is_a_deadlock() {
     );
     bench.cluster = [2, 1, 1];
     let text = bench.launch_with([2, 1, 1], [32, 1, 1], &PARAMS).expect_err("it hangs");
-    assert_eq!(text.kind, FaultKind::Deadlock);
+    assert_eq!(text.kind, ReportKind::Deadlock);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::sync::Mutex;
 
-use super::super::{FaultKind, lower};
+use super::super::{ReportKind, lower};
 use super::{BASE, Bench};
 use crate::ptx;
 
@@ -17,7 +17,7 @@ OUT:",
         4096,
     );
     let fault = bench.launch(3, 32).expect_err("misaligned");
-    assert_eq!(fault.kind, FaultKind::MisalignedAddress);
+    assert_eq!(fault.kind, ReportKind::MisalignedAddress);
     let bench = Bench::body(
         "
     setp.ne.u32 %p1, %i, 70;
@@ -27,14 +27,14 @@ OUT:",
         4096,
     );
     let fault = bench.launch(3, 32).expect_err("one past the end");
-    assert_eq!(fault.kind, FaultKind::IllegalAddress);
+    assert_eq!(fault.kind, ReportKind::IllegalAddress);
     assert_eq!((fault.block, fault.thread), ([2, 0, 0], [6, 0, 0]));
     let access = fault.access.expect("an access failed");
     assert_eq!((access.address, access.size, access.write), (BASE + 4096, 8, true));
     assert_eq!(fault.line, 22);
     assert_eq!(
         fault.to_string(),
-        "kernel `main`: illegal address: write of 8 bytes at 0x7f0000001000, \
+        "kernel `main`: illegal address: 8-byte write at 0x7f0000001000, \
          block (2, 0, 0), thread (6, 0, 0), PTX line 22"
     );
 }
@@ -55,7 +55,7 @@ fn accesses_outside_every_space_are_illegal() {
         "mov.u32 %r3, 0; @%q bra SKIP; ld.global.v4.u32 {%r2, %r3, %r4, %r5}, [%p+4096]; SKIP:",
     ] {
         let fault = Bench::body(access, 4096).launch(1, 1).expect_err(access);
-        assert_eq!(fault.kind, FaultKind::IllegalAddress, "{access}");
+        assert_eq!(fault.kind, ReportKind::IllegalAddress, "{access}");
     }
 }
 
@@ -64,14 +64,14 @@ fn vectors_are_aligned_as_a_whole() {
     let fault = Bench::body("ld.global.v2.u32 {%r2, %r3}, [%p+4];", 4096)
         .launch(1, 32)
         .expect_err("8 bytes at an odd multiple of 4");
-    assert_eq!(fault.kind, FaultKind::MisalignedAddress);
+    assert_eq!(fault.kind, ReportKind::MisalignedAddress);
     Bench::body("ld.global.v2.u32 {%r2, %r3}, [%p+8];", 4096).launch(1, 32).expect("aligned");
 }
 
 #[test]
 fn trap_reports_the_lowest_thread_that_reached_it() {
     let fault = Bench::body("setp.gt.u32 %p1, %t, 9; @%p1 trap;", 4096).launch(1, 32).expect_err("a trap");
-    assert_eq!((fault.kind, fault.thread), (FaultKind::Trap, [10, 0, 0]));
+    assert_eq!((fault.kind, fault.thread), (ReportKind::Trap, [10, 0, 0]));
 }
 
 #[test]
@@ -79,7 +79,7 @@ fn launches_that_do_not_fit_are_refused() {
     let bench = Bench::body("", 4096);
     let refuse = |grid, block, params: &[u8]| {
         let fault = bench.launch_with(grid, block, params).expect_err("refused");
-        matches!(fault.kind, FaultKind::InvalidLaunch(_))
+        matches!(fault.kind, ReportKind::InvalidLaunch(_))
     };
     let params = BASE.to_le_bytes();
     assert!(refuse([0, 1, 1], [1, 1, 1], &params));
@@ -159,7 +159,7 @@ WRONG:
     assert_eq!(bench.results::<u32>(96), expected, "the barrier does not wait for the thread that is gone");
     let faults = bench.host.passed_over.expect("faults are passed over").into_inner().expect("nobody panics");
     let [fault] = &faults[..] else { panic!("one thread is at fault: {faults:?}") };
-    assert_eq!((fault.kind, fault.thread), (FaultKind::IllegalAddress, [40, 0, 0]));
+    assert_eq!((fault.kind, fault.thread), (ReportKind::IllegalAddress, [40, 0, 0]));
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! What says how to access memory or how to run, and changes no result.
 
-use super::super::FaultKind;
+use super::super::ReportKind;
 use super::Bench;
 
 /// Suffixes of loads from device memory; `ld.global` before and the type behind.
@@ -175,6 +175,6 @@ OUT:
 fn breakpoint_stops_the_launch_as_a_trap_does() {
     for stop in ["brkpt;", "trap;"] {
         let fault = Bench::body(stop, 64).launch(1, 1).expect_err("it stops");
-        assert_eq!(fault.kind, FaultKind::Trap, "{stop}");
+        assert_eq!(fault.kind, ReportKind::Trap, "{stop}");
     }
 }

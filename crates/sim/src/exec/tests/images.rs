@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{BASE, Bench, kernel};
-use crate::exec::{AddressMode, Channel, Element, FaultKind, Image, Surface, Texture, Tiles, lower};
+use crate::exec::{AddressMode, Channel, Element, Image, ReportKind, Surface, Texture, Tiles, lower};
 use crate::ptx;
 
 /// A texture of four bytes, which are 1, 2, 4 and 8.
@@ -161,7 +161,7 @@ fn object_that_does_not_exist_faults() {
         "mov.u64 %d1, 9; suq.width.b32 %r2, [%d1];",
     ] {
         let fault = bench(body).launch(1, 1).expect_err("there is no such object");
-        assert_eq!(fault.kind, FaultKind::IllegalAddress, "{body}");
+        assert_eq!(fault.kind, ReportKind::IllegalAddress, "{body}");
     }
 }
 

@@ -1,6 +1,6 @@
 //! Member masks that differ between the lanes of a warp.
 
-use super::super::FaultKind;
+use super::super::ReportKind;
 use super::Bench;
 
 /// Masks of the lanes by a partition: lane `n` is in the group `label(n)`.
@@ -125,7 +125,7 @@ fn member_mask_without_the_calling_lane_is_reported() {
         let body = format!("setp.eq.u32 %p1, %t, 5; selp.u32 %r3, 0xffff0000, 0xffffffff, %p1; {code}");
         let fault = Bench::body(&body, 4096).launch(1, 32).expect_err(code);
         assert!(
-            matches!(fault.kind, FaultKind::IllegalInstruction(reason) if reason.contains("member mask")),
+            matches!(fault.kind, ReportKind::IllegalInstruction(reason) if reason.contains("member mask")),
             "{fault}"
         );
         assert_eq!(fault.thread, [5, 0, 0]);

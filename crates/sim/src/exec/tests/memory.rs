@@ -1,6 +1,6 @@
 //! State spaces, vectors, widths and initial values.
 
-use super::super::{Checking, FaultKind};
+use super::super::{Checking, ReportKind};
 use super::{Bench, kernel};
 
 #[test]
@@ -222,9 +222,9 @@ fn bulk_store_clears_shared_memory_and_no_other() {
         (0..32).map(|word| if (1..4).contains(&word) || (6..8).contains(&word) { 0 } else { u64::MAX }).collect();
     assert_eq!(Bench::body(&body("%d1+48"), 4096).results::<u64>(32), expected);
     for (address, kind) in [
-        ("%p", FaultKind::IllegalAddress),
-        ("%d1+4", FaultKind::MisalignedAddress),
-        ("%d1+504", FaultKind::IllegalAddress),
+        ("%p", ReportKind::IllegalAddress),
+        ("%d1+4", ReportKind::MisalignedAddress),
+        ("%d1+504", ReportKind::IllegalAddress),
     ] {
         let fault = Bench::body(&body(address), 4096).launch(1, 32).expect_err(address);
         assert_eq!(fault.kind, kind, "{address}");
@@ -251,7 +251,7 @@ fn bytes_that_a_load_does_not_use_may_lie_beyond_the_allocation() {
         assert_eq!(launch(&code, Checking::nothing()).expect(load), [1, 2, 3]);
         assert_eq!(launch(&code, Checking::nothing().with_races(true)).expect(load), [1, 2, 3]);
         let fault = launch(&code.replace("used_bytes_mask", "nounroll"), Checking::nothing()).expect_err(load);
-        assert_eq!(fault.kind, FaultKind::IllegalAddress, "the bytes that are used are beyond it");
+        assert_eq!(fault.kind, ReportKind::IllegalAddress, "the bytes that are used are beyond it");
     }
 }
 
@@ -271,5 +271,5 @@ fn bytes_that_a_load_does_not_use_race_with_nothing() {
         |mask| Bench::body(&body(mask), 4096).with_checks(Checking::nothing().with_races(true), 0..0).launch(1, 64);
     launch("used_bytes_mask 0xfff").expect("nothing races");
     let fault = launch("used_bytes_mask 0xffff").expect_err("a race");
-    assert!(matches!(fault.kind, FaultKind::Race { .. }), "{fault}");
+    assert!(matches!(fault.kind, ReportKind::Race { .. }), "{fault}");
 }

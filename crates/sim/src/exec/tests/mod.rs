@@ -37,7 +37,7 @@ use std::sync::{Arc, Mutex};
 use super::memory::Word;
 use super::memory::tests::Arena;
 use super::{
-    Checking, DeviceModel, Fault, Launch, Program, Runtime, Schedule, Statistics, Surface, Texture, Written, lower,
+    Checking, DeviceModel, Launch, Program, Report, Runtime, Schedule, Statistics, Surface, Texture, Written, lower,
     lower_with_checks, run,
 };
 use crate::ptx;
@@ -64,7 +64,7 @@ pub(super) struct Host {
     pub(super) printed: Mutex<Vec<u8>>,
     pub(super) complaints: Mutex<Vec<u8>>,
     /// Faults after which the launch went on; `None` if it does not.
-    pub(super) passed_over: Option<Mutex<Vec<Fault>>>,
+    pub(super) passed_over: Option<Mutex<Vec<Report>>>,
     /// Textures and surfaces, whose handles are their indices.
     pub(super) textures: Vec<Arc<Texture>>,
     pub(super) surfaces: Vec<Arc<Surface>>,
@@ -88,7 +88,7 @@ impl Runtime for Host {
         self.complaints.lock().expect("nobody panics").extend_from_slice(text);
     }
 
-    fn passes_over(&self, fault: &Fault) -> bool {
+    fn passes_over(&self, fault: &Report) -> bool {
         self.passed_over.as_ref().map(|faults| faults.lock().expect("nobody panics").push(fault.clone())).is_some()
     }
 
@@ -128,7 +128,7 @@ impl Bench {
         let mut end = bytes.next_multiple_of(128);
         let mut globals = Vec::new();
         for global in program.globals() {
-            end = end.next_multiple_of(global.align.max(128));
+            end = end.next_multiple_of(256);
             globals.push(BASE + end);
             end += global.size;
         }
@@ -179,12 +179,12 @@ impl Bench {
     }
 
     /// Runs `main` on `grid` blocks of `block` threads.
-    pub(super) fn launch(&self, grid: u32, block: u32) -> Result<Statistics, Fault> {
+    pub(super) fn launch(&self, grid: u32, block: u32) -> Result<Statistics, Report> {
         self.launch_with([grid, 1, 1], [block, 1, 1], &BASE.to_le_bytes())
     }
 
     /// Runs `main` with parameters of its own.
-    pub(super) fn launch_with(&self, grid: [u32; 3], block: [u32; 3], params: &[u8]) -> Result<Statistics, Fault> {
+    pub(super) fn launch_with(&self, grid: [u32; 3], block: [u32; 3], params: &[u8]) -> Result<Statistics, Report> {
         self.memory.begin_launch();
         run(&Launch {
             program: &self.program,

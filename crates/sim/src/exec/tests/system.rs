@@ -1,6 +1,6 @@
 //! Functions that the device's runtime provides.
 
-use super::super::FaultKind;
+use super::super::ReportKind;
 use super::{Bench, kernel};
 
 const DECLARATIONS: &str = "
@@ -95,7 +95,7 @@ fn failed_assertion_names_thread_file_and_line() {
 FINE:",
     );
     let fault = bench.launch(1, 4).expect_err("two threads fail");
-    assert_eq!((fault.kind, fault.thread), (FaultKind::Assert, [2, 0, 0]));
+    assert_eq!((fault.kind, fault.thread), (ReportKind::Assert, [2, 0, 0]));
     let said = String::from_utf8_lossy(&bench.host.complaints.lock().expect("nobody panics")).into_owned();
     let line = |thread| format!("hello:17: hello: block: [0,0,0], thread: [{thread},0,0] Assertion `hello` failed.\n");
     assert_eq!(said, format!("{}{}", line(2), line(3)));
@@ -104,5 +104,5 @@ FINE:",
 #[test]
 fn memory_that_was_not_allocated_cannot_be_freed() {
     let bench = bench("{ .param .b64 q; st.param.b64 [q], 64; call.uni free, (q); }");
-    assert_eq!(bench.launch(1, 1).expect_err("it is not allocated").kind, FaultKind::IllegalAddress);
+    assert_eq!(bench.launch(1, 1).expect_err("it is not allocated").kind, ReportKind::IllegalAddress);
 }

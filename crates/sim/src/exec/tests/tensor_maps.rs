@@ -1,6 +1,6 @@
 //! Tensor maps that kernels change.
 
-use super::super::FaultKind;
+use super::super::ReportKind;
 use super::super::tensor_map::Field;
 use super::{Bench, kernel, lower, ptx};
 
@@ -70,7 +70,7 @@ fn tensor_map_in_shared_memory_keeps_what_is_beside_a_field() {
 #[test]
 fn tensor_map_that_is_not_aligned_is_a_fault() {
     let bench = Bench::body("tensormap.replace.tile.rank.global.b1024.b32 [%p+32], 0;", 256);
-    assert_eq!(bench.launch(1, 1).expect_err("a map is aligned").kind, FaultKind::MisalignedAddress);
+    assert_eq!(bench.launch(1, 1).expect_err("a map is aligned").kind, ReportKind::MisalignedAddress);
 }
 
 #[test]
@@ -78,7 +78,7 @@ fn tensor_map_that_ends_behind_shared_memory_is_a_fault() {
     let body =
         ".shared .align 128 .b8 map[4]; mov.u32 %r2, map; tensormap.replace.tile.rank.shared::cta.b1024.b32 [%r2], 2;";
     let fault = Bench::body(body, 256).launch(1, 1).expect_err("a map has 128 bytes");
-    assert_eq!(fault.kind, FaultKind::IllegalAddress);
+    assert_eq!(fault.kind, ReportKind::IllegalAddress);
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Copies, reductions and prefetches of parts of tensors, and bulk reductions.
 
-use super::super::FaultKind;
+use super::super::ReportKind;
 use super::super::tensor_map::{Corners, Field, IM2COL, MAGIC, TILED};
 use super::{BASE, Bench};
 
@@ -247,14 +247,14 @@ fn map_or_place_that_the_device_does_not_take_is_a_fault_that_says_so() {
     let mut map = map_of(&[&MATRIX, &[(Field::RANK, 3), (Field::TAKEN, 3 << 16 | 1)]]);
     map[0] = MAGIC | IM2COL;
     let fault = bench(&images.replace("{0, 2, 1}", "{0, 5, 0}"), map).launch(1, 1).expect_err("5 is beyond the corner");
-    assert_eq!(fault.kind, FaultKind::IllegalInstruction("a first pixel outside of the corners of the tensor map"));
+    assert_eq!(fault.kind, ReportKind::IllegalInstruction("a first pixel outside of the corners of the tensor map"));
 }
 
 #[test]
 fn part_of_a_tensor_that_nobody_wrote_is_a_fault() {
     let bench = bench(&load(128, "0, 0"), map_of(&[&MATRIX])).with_unwritten_checks(0..TENSOR + 64);
     bench.memory.write(0, &map_of(&[&MATRIX]));
-    assert_eq!(bench.launch(1, 1).expect_err("the second row was not written").kind, FaultKind::Unwritten);
+    assert_eq!(bench.launch(1, 1).expect_err("the second row was not written").kind, ReportKind::Uninitialized);
 }
 
 #[test]

@@ -2,18 +2,18 @@
 
 use std::sync::Mutex;
 
-use super::super::{Area, Fault, FaultKind};
+use super::super::{Area, Report, ReportKind};
 use super::{BASE, Bench};
 
 /// Runs `body` on two blocks of 64 threads, where of the memory only its first 512 bytes were written.
-fn outcome(body: &str) -> Result<(), Fault> {
+fn outcome(body: &str) -> Result<(), Report> {
     Bench::body(body, 4096).with_unwritten_checks(0..512).launch(2, 64).map(|_| ())
 }
 
 #[track_caller]
-fn assert_found(body: &str) -> Fault {
+fn assert_found(body: &str) -> Report {
     let fault = outcome(body).expect_err(body);
-    assert_eq!(fault.kind, FaultKind::Unwritten, "{body}");
+    assert_eq!(fault.kind, ReportKind::Uninitialized, "{body}");
     fault
 }
 
@@ -23,7 +23,7 @@ fn read_of_device_memory_that_nobody_wrote_names_thread_line_and_address() {
     assert_eq!((fault.block, fault.thread, fault.line, fault.loaded_at), ([0; 3], [32, 0, 0], 20, 19));
     let access = fault.access.expect("an access failed");
     assert_eq!((access.address, access.size, access.write), (BASE + 512, 4, false));
-    let text = format!("memory that nobody wrote: read of 4 bytes at {:#x}", BASE + 512);
+    let text = format!("uninitialized read: 4-byte read at {:#x}", BASE + 512);
     assert!(fault.to_string().contains(&text), "{fault}");
 }
 
@@ -90,7 +90,7 @@ READ:
     st.global.u32 [%at4], %r3;",
     );
     assert_eq!(fault.block, [1, 0, 0]);
-    let area = fault.neighbour.map(|neighbour| (neighbour.area, neighbour.size));
+    let area = fault.nearby.map(|nearby| (nearby.area, nearby.size));
     assert_eq!(area, Some((Area::Shared, 256)));
     let function = ".func once(.param .b32 writes)
 {
@@ -111,7 +111,7 @@ READ:
         super::kernel("{ .param .b32 w; st.param.u32 [w], 1; call once, (w); st.param.u32 [w], 0; call once, (w); }");
     let bench = Bench::new(&format!("{function}\n{kernel}"), 4096).with_unwritten_checks(0..4096);
     let fault = bench.launch(1, 32).expect_err("the second call reads what the first wrote");
-    assert_eq!((fault.kind, &*fault.function), (FaultKind::Unwritten, "once"));
+    assert_eq!((fault.kind, &*fault.function), (ReportKind::Uninitialized, "once"));
     let text = fault.to_string();
     assert!(text.contains("of local memory") && text.contains("in function `once`"), "{text}");
 }
@@ -186,7 +186,7 @@ fn undefined_value_is_an_error_where_it_decides_something_or_leaves_the_block() 
         let fault = assert_found(&format!("{HALF}{body}"));
         let is_whole_warp = ["shfl", "vote", "redux"].iter().any(|word| body.contains(word));
         assert_eq!(fault.thread[0] % 32, if is_whole_warp { 0 } else { 16 }, "{body}");
-        assert!(fault.to_string().contains("read of 4 bytes at"), "{fault}");
+        assert!(fault.to_string().contains("4-byte read at"), "{fault}");
     }
 }
 

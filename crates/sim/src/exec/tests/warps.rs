@@ -1,6 +1,6 @@
 //! Barriers, and instructions in which lanes see one another.
 
-use super::super::FaultKind;
+use super::super::ReportKind;
 use super::Bench;
 
 #[test]
@@ -90,7 +90,7 @@ fn a_barrier_that_nobody_completes_is_a_deadlock_and_says_where() {
         4096,
     );
     let fault = bench.launch(1, 64).expect_err("each warp waits for the other");
-    assert_eq!(fault.kind, FaultKind::Deadlock);
+    assert_eq!(fault.kind, ReportKind::Deadlock);
     assert_eq!(fault.thread, [0, 0, 0]);
     assert!(fault.line > 0);
 }

@@ -21,7 +21,7 @@ pub(super) use self::since::Unmet;
 use super::ast::{Function, Instruction, Module, PrototypeParameter};
 use super::error::{Error, Span};
 use super::modifier::Modifier;
-use super::opcode::Opcode;
+use super::opcode::{Opcode, for_each_opcode};
 use super::operand::{Operand, RegisterId};
 use super::scalar::{ScalarClass, ScalarType};
 
@@ -72,35 +72,14 @@ impl Context<'_> {
         self.age()
     }
 
-    fn form(&self) -> Result<(), Error> {
-        use Opcode as O;
-        match self.instruction.opcode {
-            O::Add | O::Sub | O::Min | O::Max => self.sum(),
-            O::Mul | O::Mad => self.product(),
-            O::Fma => self.fused(),
-            O::Div => self.quotient(),
-            O::Neg | O::Abs | O::Not => self.unary(),
-            O::Ex2 | O::Sqrt | O::Rcp => self.function_of_one(),
-            O::And | O::Or | O::Xor => self.logic(),
-            O::Shl | O::Shr => self.shift(),
-            O::Setp => self.compare(),
-            O::Selp => self.select(),
-            O::Mov => self.mov(),
-            O::Cvt => self.convert(),
-            O::Cvta => self.convert_address(),
-            O::Shfl => self.shuffle(),
-            O::Ld => self.load(),
-            O::St => self.store(),
-            O::Atom => self.atomic(),
-            O::Red => self.reduction(),
-            O::Bra => self.branch(),
-            O::Bar => self.barrier(),
-            O::Ret => self.count(0..=0),
-            O::Call => self.call(),
-            O::Ldu => self.load(),
-            O::Mbarrier => self.barrier_object(),
-            _ => Ok(()),
-        }
+    /// The form of `ret`, which has no operands.
+    fn nothing(&self) -> Result<(), Error> {
+        self.count(0..=0)
+    }
+
+    /// A form that the lowering checks.
+    fn any_form(&self) -> Result<(), Error> {
+        Ok(())
     }
 
     fn operand(&self, index: usize) -> &Operand {
@@ -244,6 +223,19 @@ impl Context<'_> {
         }
     }
 }
+
+macro_rules! define_form {
+    ($($variant:ident $text:literal $check:ident $lower:ident $effect:ident;)*) => {
+        impl Context<'_> {
+            /// Checks the form by the method that the table of instructions names.
+            fn form(&self) -> Result<(), Error> {
+                match self.instruction.opcode { $(Opcode::$variant => self.$check(),)* }
+            }
+        }
+    };
+}
+
+for_each_opcode!(define_form);
 
 fn register_of(scalar: ScalarType, width: Width) -> String {
     match width {

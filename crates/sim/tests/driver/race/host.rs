@@ -1,7 +1,7 @@
 //! Races with the host.
 
 use curium_sim::Config;
-use curium_sim::exec::FaultKind;
+use curium_sim::ReportKind;
 use curium_sys::CUdeviceptr;
 
 use super::{BYTES, NON_BLOCKING, Program, expect_race};
@@ -59,9 +59,10 @@ fn host_that_changes_memory_under_a_queued_copy_is_reported_unless_it_has_waited
             assert!(wait, "the change is seen");
             continue;
         };
-        assert!(!wait && fault.kind == FaultKind::HostRace, "{fault}");
+        assert!(!wait && fault.kind == ReportKind::HostRace, "{fault}");
         let verb = if is_source { "read" } else { "write" };
-        let place = format!("{verb} of {} bytes at {:#x}, 12 bytes into {BYTES} bytes", BYTES - 12, pinned.addr() + 12);
+        let (size, address) = (BYTES - 12, pinned.addr() + 12);
+        let place = format!("{size}-byte {verb} at {address:#x}, 12 bytes into a {BYTES}-byte allocation");
         let text = fault.to_string();
         assert!(text.starts_with("copy: the host changed memory while a copy that uses it was queued: "), "{text}");
         assert!(text.contains(&place), "{text} without {place}");

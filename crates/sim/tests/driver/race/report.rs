@@ -33,14 +33,14 @@ fn report_names_both_sides_the_place_and_the_allocation() {
     let expected = if fault.kernel.is_empty() {
         format!(
             "fill in stream {second}: race with kernel `put` in stream {first}, which wrote there and which nothing orders before it: \
-             write of 4 bytes at {:#x}, 64 bytes into {BYTES} bytes at {memory:#x} that are allocated",
+             4-byte write at {:#x}, 64 bytes into a {BYTES}-byte allocation at {memory:#x}",
             memory + 64
         )
     } else {
         format!(
             "kernel `put` in stream {first}: race with fill in stream {second}, which wrote there and which nothing orders before it: \
-             write of 4 bytes at {:#x}, block (0, 0, 0), thread (16, 0, 0), PTX line 11, 64 bytes into {BYTES} bytes at {memory:#x} \
-             that are allocated",
+             4-byte write at {:#x}, 64 bytes into a {BYTES}-byte allocation at {memory:#x}, block (0, 0, 0), thread (16, 0, 0), \
+             PTX line 11",
             memory + 64
         )
     };
@@ -55,7 +55,7 @@ fn nobody_looks_for_races_unless_it_is_asked_for() {
         ok!(fixture.api, cuMemsetD8Async(memory, 0, BYTES, stream));
     }
     ok!(fixture.api, cuCtxSynchronize());
-    assert_eq!(fixture.simulator.kernel_faults(), []);
+    assert_eq!(fixture.simulator.reports(), []);
 }
 
 #[test]
@@ -68,5 +68,5 @@ fn report_mode_goes_on_after_a_race() {
     }
     ok!(fixture.api, cuCtxSynchronize());
     assert_eq!(fixture.download(memory, BYTES), vec![7; BYTES]);
-    assert_eq!(fixture.simulator.kernel_faults().len(), 1);
+    assert_eq!(fixture.simulator.reports().len(), 1);
 }

@@ -1,16 +1,11 @@
 //! `txq` and `suq`: asking textures and surfaces. `istypep`: whether a handle is a reference.
 
-use crate::exec::fault::{FaultKind, Trap};
 use crate::exec::image::Query;
-use crate::exec::lane::Lanes;
+use crate::exec::image_query::{NO_LEVEL, run_false, run_surface_query, run_texture_query};
 use crate::exec::lower::error::{Lowered, Refusal};
 use crate::exec::lower::function::Lowerer;
-use crate::exec::op::{Control, Op};
-use crate::exec::unit::Unit;
+use crate::exec::op::Op;
 use crate::ptx::{Instruction, Keyword, Modifier, Opcode, Operand, ScalarType};
-
-/// The row of a level that is not named.
-const NO_LEVEL: u32 = u32::MAX;
 
 impl Lowerer<'_> {
     /// `txq`, `suq`.
@@ -52,6 +47,7 @@ impl Lowerer<'_> {
     }
 }
 
+/// The quantity that an instruction queries.
 fn query(instruction: &Instruction) -> Option<Query> {
     let queries = [
         (Keyword::Width, Query::Width),
@@ -62,32 +58,4 @@ fn query(instruction: &Instruction) -> Option<Query> {
         (Keyword::NormalizedCoords, Query::NormalizedCoordinates),
     ];
     queries.into_iter().find(|(keyword, _)| instruction.has(Modifier::Keyword(*keyword))).map(|(_, query)| query)
-}
-
-fn run_texture_query(unit: &mut Unit<'_>, op: &Op) -> Control {
-    for lane in Lanes(unit.active) {
-        let level = if op.b == NO_LEVEL { 0 } else { unit.frame.row::<u32>(op.b)[lane] };
-        let handle = unit.frame.row::<u64>(op.a)[lane];
-        let Some(texture) = unit.launch.runtime.texture(handle) else {
-            return unit.fault(Trap::new(FaultKind::IllegalAddress, lane));
-        };
-        unit.frame.row_mut::<u32>(op.d).0[lane] = texture.query(Query::from_number(op.imm), level);
-    }
-    Control::Next
-}
-
-fn run_surface_query(unit: &mut Unit<'_>, op: &Op) -> Control {
-    for lane in Lanes(unit.active) {
-        let handle = unit.frame.row::<u64>(op.a)[lane];
-        let Some(surface) = unit.launch.runtime.surface(handle) else {
-            return unit.fault(Trap::new(FaultKind::IllegalAddress, lane));
-        };
-        unit.frame.row_mut::<u32>(op.d).0[lane] = surface.query(Query::from_number(op.imm));
-    }
-    Control::Next
-}
-
-fn run_false(unit: &mut Unit<'_>, op: &Op) -> Control {
-    unit.frame.set_predicate(op.d, 0, unit.active);
-    Control::Next
 }

@@ -1,54 +1,71 @@
-//! What stops a launch: the cause, and where it happened.
+//! Reports: what a kernel, a copy or a graph did wrong, and where.
 
 use std::fmt;
 
 use super::op::Space;
 
-/// The error that ended a launch.
+/// An error of a kernel, a copy or a graph that the simulator found.
+///
+/// Its text has one line: the kernel, the error, the access with the allocation at or near its address, the block, the thread and the line
+/// of the PTX.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Fault {
-    /// What went wrong.
-    pub kind: FaultKind,
-    /// Name of the kernel that was launched; empty for a copy or a fill.
+pub struct Report {
+    /// The kind of error.
+    pub kind: ReportKind,
+    /// The name of the kernel; empty for a copy, a fill or a graph.
     pub kernel: Box<str>,
-    /// Name of the function that was running.
+    /// The name of the function that was running.
     pub function: Box<str>,
-    /// Index of the block in the grid.
+    /// The index of the block in the grid.
     pub block: [u32; 3],
-    /// Index of the thread in its block; the lowest, if several were at fault.
+    /// The index of the thread in its block. If several threads are at fault, it is the lowest.
     pub thread: [u32; 3],
-    /// Line of the instruction in the PTX source; 0 if no instruction was running.
+    /// The line of the instruction in the PTX; 0 if no instruction was running.
     pub line: u32,
-    /// Line of the load that made the access and whose value the instruction uses; 0 if the instruction made it itself.
+    /// The line of the load whose value the instruction uses; 0 if the instruction made the access itself.
     pub loaded_at: u32,
-    /// The access that failed, if one did.
+    /// The access at fault, if there is one.
     pub access: Option<Access>,
-    /// The allocation that the access missed, where the driver knows one.
-    pub neighbour: Option<Box<Neighbour>>,
-    /// The two that race, if launches, copies or fills do.
+    /// The allocation at or near the address of the access.
+    pub nearby: Option<Box<NearbyAllocation>>,
+    /// The two operations of a race between streams.
     pub stream_race: Option<Box<StreamRace>>,
+    /// The same as the executor identifies them.
+    pub(crate) conflict: Option<Conflict>,
 }
 
-/// Two launches, copies or fills that nothing orders and that access the same memory.
+/// How severe a [`Report`] is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
+pub enum Severity {
+    /// Threads that race stored the same value, so their order does not matter. The launch goes on.
+    ///
+    /// Such a race is reported once for each instruction: the PTX ISA does not define its result.
+    Warning,
+    /// The result of the program is undefined, or the launch cannot go on.
+    Error,
+}
+
+/// Two launches, copies or fills that access the same memory and that nothing orders.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct StreamRace {
-    /// What found the race by its access: "kernel `name`", "copy", "fill".
+    /// The operation whose access found the race: "kernel `name`", "copy" or "fill".
     pub name: Box<str>,
-    /// The number of its stream, as `cuStreamGetId` gives it.
+    /// The id of its stream, as `cuStreamGetId` returns it.
     pub stream: u64,
-    /// What had accessed the memory.
+    /// The operation that accessed the memory before.
     pub other: Box<str>,
-    /// The number of the stream of that.
+    /// The id of its stream.
     pub other_stream: u64,
-    /// Whether the other wrote; else it read what is written now.
+    /// Whether the other operation wrote. Otherwise it read what this one writes.
     pub other_wrote: bool,
 }
 
-/// Which two of a driver's launches, copies and fills race.
+/// The numbers of two launches, copies or fills that race.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Conflict {
+pub(crate) struct Conflict {
     pub(crate) own: u32,
     pub(crate) other: u32,
     pub(crate) other_wrote: bool,
@@ -67,7 +84,7 @@ pub struct Access {
 
 /// An allocation that a failed access was in, or missed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Neighbour {
+pub struct NearbyAllocation {
     /// Its first byte.
     pub address: u64,
     /// Its length in bytes.
@@ -93,7 +110,7 @@ pub enum Area {
     Parameters,
 }
 
-impl Neighbour {
+impl NearbyAllocation {
     /// How many bytes an address is outside of the allocation; 0 for one inside.
     #[must_use]
     pub const fn distance(&self, address: u64) -> u64 {
@@ -107,22 +124,25 @@ impl Neighbour {
         }
     }
 
-    /// Where an access is, seen from the allocation.
+    /// Writes where an access is, relative to the allocation.
     fn describe(&self, access: Access, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { address, size, is_freed, area } = *self;
         let end = address.saturating_add(size);
         if access.address < address {
             write!(f, ", {} bytes before", address - access.address)?;
         } else if access.address >= end {
-            write!(f, ", {} bytes behind the end of", access.address - end)?;
+            match access.address - end {
+                0 => f.write_str(", just past the end of")?,
+                bytes => write!(f, ", {bytes} bytes past the end of")?,
+            }
         } else if is_freed || end - access.address >= u64::from(access.size) {
             write!(f, ", {} bytes into", access.address - address)?;
         } else {
             write!(f, ", across the end of")?;
         }
         match area {
-            Area::Global if is_freed => write!(f, " {size} bytes at {address:#x} that were freed"),
-            Area::Global => write!(f, " {size} bytes at {address:#x} that are allocated"),
+            Area::Global if is_freed => write!(f, " a freed {size}-byte allocation at {address:#x}"),
+            Area::Global => write!(f, " a {size}-byte allocation at {address:#x}"),
             Area::Shared => write!(f, " the block's {size} bytes of shared memory"),
             Area::Local => write!(f, " the thread's {size} bytes of local memory"),
             Area::Parameters => write!(f, " the kernel's {size} bytes of parameters"),
@@ -130,10 +150,10 @@ impl Neighbour {
     }
 }
 
-/// The cause of a [`Fault`].
+/// The cause of a [`Report`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum FaultKind {
+pub enum ReportKind {
     /// An access touched memory that is not allocated.
     IllegalAddress,
     /// An access was not aligned to its size.
@@ -146,30 +166,34 @@ pub enum FaultKind {
     HardwareStackError,
     /// A call or branch left the program: a bad function address, or no instruction there.
     InvalidProgramCounter,
-    /// Two threads of a block accessed the same shared memory, one of them wrote, and nothing that orders them lies between.
+    /// Two threads of a launch accessed the same memory, at least one of them wrote, and nothing orders them.
     Race {
-        /// Index in the block of the other thread.
-        with: [u16; 3],
+        /// The index of the block of the other thread.
+        block: [u32; 3],
+        /// The index of the other thread in its block.
+        thread: [u16; 3],
+        /// Whether both threads stored the same value: the race is a [`Severity::Warning`].
+        same_value: bool,
     },
-    /// A value was used of which bytes come from memory that nobody wrote since it was made: [`Fault::loaded_at`] tells the load.
-    Unwritten,
-    /// Two launches, copies or fills in streams accessed the same memory, one of them wrote, and nothing orders them:
-    /// [`Fault::stream_race`] tells which.
-    StreamRace(Conflict),
+    /// The instruction uses a value with bytes of uninitialized memory. [`Report::loaded_at`] is the line of the load.
+    Uninitialized,
+    /// Two launches, copies or fills accessed the same memory, at least one of them wrote, and nothing orders them.
+    /// [`Report::stream_race`] names them.
+    StreamRace,
     /// The host changed memory that a queued copy reads or writes.
     HostRace,
-    /// A graph is instantiated or launched with a node that uses something that no longer exists.
+    /// A graph is instantiated or launched with a node that uses a destroyed object.
     StaleNode {
-        /// The number of the node in its graph, as `cuGraphNodeGetLocalId` returns it.
+        /// The id of the node in its graph, as `cuGraphNodeGetLocalId` returns it.
         node: u32,
-        /// What no longer exists.
+        /// The destroyed object.
         what: Stale,
     },
     /// Every thread waits, and none can end the wait. Hardware would hang.
     Deadlock,
-    /// The device does not carry out the instruction with these operands.
+    /// The device does not support the instruction with these operands.
     IllegalInstruction(&'static str),
-    /// The launch asks for something that the device or the kernel does not allow.
+    /// The device or the kernel does not allow the configuration of the launch.
     InvalidLaunch(&'static str),
     /// The launch was cancelled from outside.
     Cancelled,
@@ -190,13 +214,15 @@ pub enum Stale {
 /// A fault as a handler sees it, before the place is filled in.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Trap {
-    pub(crate) kind: FaultKind,
+    pub(crate) kind: ReportKind,
     pub(crate) lane: usize,
     pub(crate) access: Option<Access>,
     /// The space that the access was in; `None` if it is not known.
     pub(crate) space: Option<Space>,
     /// Line of the load whose value the instruction uses; 0 if the instruction made the access itself.
     pub(crate) loaded_at: u32,
+    /// The two operations of a race between streams.
+    pub(crate) conflict: Option<Conflict>,
     /// How the threads go on, if the fault is passed over.
     pub(crate) resume: Resume,
 }
@@ -214,8 +240,8 @@ pub(crate) enum Resume {
 
 impl Trap {
     /// A fault of one lane that is not about memory.
-    pub(crate) fn new(kind: FaultKind, lane: usize) -> Self {
-        Self { kind, lane, access: None, space: None, loaded_at: 0, resume: Resume::End }
+    pub(crate) fn new(kind: ReportKind, lane: usize) -> Self {
+        Self { kind, lane, access: None, space: None, loaded_at: 0, conflict: None, resume: Resume::End }
     }
 
     /// The same in a space.
@@ -224,17 +250,18 @@ impl Trap {
     }
 }
 
-impl fmt::Display for FaultKind {
+impl fmt::Display for ReportKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Race { with: [x, y, z] } => {
-                return write!(f, "race in shared memory with thread ({x}, {y}, {z})");
+            Self::Race { block: [bx, by, bz], thread: [x, y, z], same_value } => {
+                let same = if *same_value { " that stores the same value" } else { "" };
+                return write!(f, "race with block ({bx}, {by}, {bz}), thread ({x}, {y}, {z}){same}");
             }
             Self::IllegalInstruction(reason) => return write!(f, "illegal instruction: {reason}"),
             Self::StaleNode { node, what } => return write!(f, "graph node {node}: {what}"),
             Self::HostRace => "the host changed memory while a copy that uses it was queued",
-            Self::Unwritten => "memory that nobody wrote",
-            Self::StreamRace(_) => "race between streams",
+            Self::Uninitialized => "uninitialized read",
+            Self::StreamRace => "race between streams",
             Self::IllegalAddress => "illegal address",
             Self::MisalignedAddress => "misaligned address",
             Self::Trap => "trap",
@@ -258,17 +285,21 @@ impl fmt::Display for Stale {
     }
 }
 
-impl fmt::Display for Fault {
+impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.severity() == Severity::Warning {
+            f.write_str("warning: ")?;
+        }
         match &self.stream_race {
             Some(race) => write!(f, "{race}")?,
-            None if matches!(self.kind, FaultKind::StaleNode { .. }) => write!(f, "{}", self.kind)?,
+            None if matches!(self.kind, ReportKind::StaleNode { .. }) => write!(f, "{}", self.kind)?,
             None if self.kernel.is_empty() => write!(f, "copy: {}", self.kind)?,
             None => write!(f, "kernel `{}`: {}", self.kernel, self.kind)?,
         }
         if let Some(access) = self.access {
             let verb = if access.write { "write" } else { "read" };
-            write!(f, ": {verb} of {} bytes at {:#x}", access.size, access.address)?;
+            write!(f, ": {}-byte {verb} at {:#x}", access.size, access.address)?;
+            self.nearby.iter().try_for_each(|nearby| nearby.describe(access, f))?;
         }
         let ([bx, by, bz], [tx, ty, tz]) = (self.block, self.thread);
         if !self.kernel.is_empty() {
@@ -283,9 +314,6 @@ impl fmt::Display for Fault {
         if !self.function.is_empty() && *self.function != *self.kernel {
             write!(f, " in function `{}`", self.function)?;
         }
-        if let (Some(access), Some(neighbour)) = (self.access, &self.neighbour) {
-            neighbour.describe(access, f)?;
-        }
         Ok(())
     }
 }
@@ -299,20 +327,29 @@ impl fmt::Display for StreamRace {
     }
 }
 
-impl std::error::Error for Fault {}
+impl std::error::Error for Report {}
 
-impl Fault {
-    /// A fault of a copy or a fill.
-    pub(crate) fn of_transfer(kind: FaultKind, access: Access) -> Self {
-        Self { access: Some(access), ..Self::outside_of_kernels(kind) }
+impl Report {
+    /// Returns how severe the error is.
+    #[must_use]
+    pub const fn severity(&self) -> Severity {
+        match self.kind {
+            ReportKind::Race { same_value: true, .. } => Severity::Warning,
+            _ => Severity::Error,
+        }
+    }
+
+    /// A report about a copy or a fill.
+    pub(crate) fn of_transfer(kind: ReportKind, access: Access, conflict: Option<Conflict>) -> Self {
+        Self { access: Some(access), conflict, ..Self::outside_of_kernels(kind) }
     }
 
     /// A fault of a node of a graph.
     pub(crate) fn of_node(node: u32, what: Stale, access: Option<Access>) -> Self {
-        Self { access, ..Self::outside_of_kernels(FaultKind::StaleNode { node, what }) }
+        Self { access, ..Self::outside_of_kernels(ReportKind::StaleNode { node, what }) }
     }
 
-    fn outside_of_kernels(kind: FaultKind) -> Self {
+    fn outside_of_kernels(kind: ReportKind) -> Self {
         Self {
             kind,
             kernel: Box::default(),
@@ -322,8 +359,9 @@ impl Fault {
             line: 0,
             loaded_at: 0,
             access: None,
-            neighbour: None,
+            nearby: None,
             stream_race: None,
+            conflict: None,
         }
     }
 }
@@ -334,8 +372,8 @@ mod tests {
 
     #[test]
     fn display_says_everything_that_is_known() {
-        let fault = Fault {
-            kind: FaultKind::IllegalAddress,
+        let fault = Report {
+            kind: ReportKind::IllegalAddress,
             kernel: "saxpy".into(),
             function: "load".into(),
             block: [1, 2, 3],
@@ -343,31 +381,32 @@ mod tests {
             line: 17,
             loaded_at: 0,
             access: Some(Access { address: 0x1000, size: 4, write: true }),
-            neighbour: None,
+            nearby: None,
             stream_race: None,
+            conflict: None,
         };
-        let place = "kernel `saxpy`: illegal address: write of 4 bytes at 0x1000, block (1, 2, 3), \
+        let place = "kernel `saxpy`: illegal address: 4-byte write at 0x1000NEAR, block (1, 2, 3), \
              thread (4, 5, 6), PTX line 17 in function `load`";
-        assert_eq!(fault.to_string(), place);
-        for (address, size, is_freed, end) in [
-            (0xf00, 0x80, false, ", 128 bytes behind the end of 128 bytes at 0xf00 that are allocated"),
-            (0x1010, 0x80, false, ", 16 bytes before 128 bytes at 0x1010 that are allocated"),
-            (0xf82, 0x80, false, ", across the end of 128 bytes at 0xf82 that are allocated"),
-            (0xf00, 0x200, false, ", 256 bytes into 512 bytes at 0xf00 that are allocated"),
-            (0xf00, 0x200, true, ", 256 bytes into 512 bytes at 0xf00 that were freed"),
+        assert_eq!(fault.to_string(), place.replace("NEAR", ""));
+        for (address, size, is_freed, near) in [
+            (0xf00, 0x80, false, ", 128 bytes past the end of a 128-byte allocation at 0xf00"),
+            (0x1010, 0x80, false, ", 16 bytes before a 128-byte allocation at 0x1010"),
+            (0xf82, 0x80, false, ", across the end of a 128-byte allocation at 0xf82"),
+            (0xf00, 0x200, false, ", 256 bytes into a 512-byte allocation at 0xf00"),
+            (0xf00, 0x200, true, ", 256 bytes into a freed 512-byte allocation at 0xf00"),
         ] {
-            let neighbour = Neighbour { address, size, is_freed, area: Area::Global };
-            let fault = Fault { neighbour: Some(Box::new(neighbour)), ..fault.clone() };
-            assert_eq!(fault.to_string(), format!("{place}{end}"));
+            let nearby = NearbyAllocation { address, size, is_freed, area: Area::Global };
+            let fault = Report { nearby: Some(Box::new(nearby)), ..fault.clone() };
+            assert_eq!(fault.to_string(), place.replace("NEAR", near));
         }
-        for (area, end) in [
-            (Area::Shared, ", 4064 bytes behind the end of the block's 32 bytes of shared memory"),
-            (Area::Local, ", 4064 bytes behind the end of the thread's 32 bytes of local memory"),
-            (Area::Parameters, ", 4064 bytes behind the end of the kernel's 32 bytes of parameters"),
+        for (area, near) in [
+            (Area::Shared, ", 4064 bytes past the end of the block's 32 bytes of shared memory"),
+            (Area::Local, ", 4064 bytes past the end of the thread's 32 bytes of local memory"),
+            (Area::Parameters, ", 4064 bytes past the end of the kernel's 32 bytes of parameters"),
         ] {
-            let neighbour = Neighbour { address: 0, size: 32, is_freed: false, area };
-            let fault = Fault { neighbour: Some(Box::new(neighbour)), ..fault.clone() };
-            assert_eq!(fault.to_string(), format!("{place}{end}"));
+            let nearby = NearbyAllocation { address: 0, size: 32, is_freed: false, area };
+            let fault = Report { nearby: Some(Box::new(nearby)), ..fault.clone() };
+            assert_eq!(fault.to_string(), place.replace("NEAR", near));
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Complete segments: every byte belongs to a used or a free block.
 
-use crate::allocation_log::{AllocationEvent, EventKind, Site};
 use crate::cache::GRANULE;
+use crate::diagnostics::{AllocationEvent, CallSite, EventKind};
 use crate::resource::LiveAllocation;
 
 /// An address range.
@@ -17,7 +17,7 @@ pub(super) struct Block {
     pub(super) address: u64,
     pub(super) bytes: u64,
     pub(super) stream: u64,
-    pub(super) site: Option<Site>,
+    pub(super) site: Option<CallSite>,
 }
 
 /// A segment and its blocks.
@@ -35,7 +35,7 @@ pub(super) struct Placed {
     pub(super) requested: u64,
     pub(super) stream: u64,
     pub(super) is_live: bool,
-    pub(super) site: Option<Site>,
+    pub(super) site: Option<CallSite>,
 }
 
 impl Span {

@@ -13,14 +13,14 @@ use curium_driver::extend::contain;
 use curium_driver::{DevicePointer, Error, Result, Stream};
 use parking_lot::Mutex;
 
-use super::{Resource, SegmentChange};
-use crate::allocation_log::{AllocationEvent, EventKind, Site};
+use crate::diagnostics::{AllocationEvent, CallSite, EventKind};
+use crate::resource::{Resource, SegmentChange};
 
 /// A resource adaptor that records every allocation and free in the order in which they happened. A failed free is followed by an
 /// allocation of the same memory. Segment changes of the inner resource precede the first event recorded after them.
 ///
-/// - [`AllocationRecorder::ring`] keeps the most recent events, for a [`Snapshot`](crate::Snapshot).
-/// - [`AllocationRecorder::to_writer`] writes each event as a line of text, which [`AllocationLog`](crate::AllocationLog) parses and
+/// - [`AllocationRecorder::ring`] keeps the most recent events, for a [`Snapshot`](crate::diagnostics::Snapshot).
+/// - [`AllocationRecorder::to_writer`] writes each event as a line of text, which [`AllocationLog`](crate::diagnostics::AllocationLog) parses and
 ///   replays.
 ///
 /// The call site is the caller of the buffer's constructor if the resource is a concrete type; through `dyn Resource` it is unknown.
@@ -109,7 +109,7 @@ impl<R: Resource> AllocationRecorder<R> {
     }
 
     /// Records an event. The inner resource is not called in the meantime, so its own events can be recorded as well.
-    fn record(&self, kind: EventKind, stream: &Stream, figures: (u64, usize, usize), site: Option<Site>) {
+    fn record(&self, kind: EventKind, stream: &Stream, figures: (u64, usize, usize), site: Option<CallSite>) {
         let (address, bytes, alignment) = figures;
         let stream = stream.identity();
         let changes = self.inner.segment_changes(self.changes.load(Ordering::Relaxed));

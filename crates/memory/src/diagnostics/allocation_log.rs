@@ -9,12 +9,12 @@ use std::collections::HashMap;
 use std::fmt;
 use std::str::FromStr;
 
-pub use self::event::{AllocationEvent, EventKind, Site};
+pub use self::event::{AllocationEvent, CallSite, EventKind};
 pub use self::replay::Replay;
 pub use self::simulate_caching::CacheSample;
 pub use self::usage::UsageSample;
 
-/// A log of allocations and frees in the order in which they happened, as a [`AllocationRecorder`](crate::AllocationRecorder) writes it.
+/// A log of allocations and frees in the order in which they happened, as a [`AllocationRecorder`](crate::diagnostics::AllocationRecorder) writes it.
 ///
 /// The text form has a header line and one line per event:
 ///

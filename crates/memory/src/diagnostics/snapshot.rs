@@ -8,14 +8,15 @@ use std::path::Path;
 
 use self::layout::{Block, Span};
 use self::pickle::Pickle;
-use crate::allocation_log::{AllocationEvent, AllocationLog, EventKind, Site};
+use crate::diagnostics::{AllocationEvent, AllocationLog, CallSite, EventKind};
 use crate::resource::{CachingResource, LiveAllocation};
 
 /// A snapshot of allocations, segments and past events, as a file for PyTorch's memory viewer (<https://pytorch.org/memory_viz>).
 ///
 /// ```
 /// # use curium_driver::Driver;
-/// use curium_memory::{AllocationRecorder, Resource, Snapshot, StreamOrdered};
+/// use curium_memory::diagnostics::{AllocationRecorder, Snapshot};
+/// use curium_memory::{Resource, StreamOrdered};
 ///
 /// # let driver = curium_sim::Simulator::new(curium_sim::Config::new())?.driver::<Driver>()?;
 /// # /*
@@ -175,7 +176,7 @@ fn write_event(pickle: &mut Pickle, action: &str, event: &AllocationEvent) {
     });
 }
 
-fn write_frames(pickle: &mut Pickle, site: Option<&Site>) {
+fn write_frames(pickle: &mut Pickle, site: Option<&CallSite>) {
     pickle.list(site.as_slice(), |pickle, site| {
         pickle.dictionary(|pickle| {
             pickle.key("filename");

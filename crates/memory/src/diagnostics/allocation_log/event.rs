@@ -22,7 +22,7 @@ pub struct AllocationEvent {
     /// The number of the stream; 0 for segments, which all streams share.
     pub stream: u64,
     /// The call site, if known.
-    pub site: Option<Site>,
+    pub site: Option<CallSite>,
 }
 
 /// The kind of an allocation event.
@@ -48,7 +48,7 @@ pub enum EventKind {
 /// A call site in source code.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 #[non_exhaustive]
-pub struct Site {
+pub struct CallSite {
     /// The file.
     pub file: Cow<'static, str>,
     /// The line, from 1.
@@ -95,7 +95,7 @@ impl EventKind {
     }
 }
 
-impl From<&'static Location<'static>> for Site {
+impl From<&'static Location<'static>> for CallSite {
     fn from(location: &'static Location<'static>) -> Self {
         Self { file: location.file().into(), line: location.line(), column: location.column() }
     }
@@ -120,7 +120,7 @@ impl FromStr for AllocationEvent {
     }
 }
 
-impl FromStr for Site {
+impl FromStr for CallSite {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -142,7 +142,7 @@ impl fmt::Display for AllocationEvent {
     }
 }
 
-impl fmt::Display for Site {
+impl fmt::Display for CallSite {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "{}:{}:{}", self.file, self.line, self.column)
     }

@@ -1,0 +1,59 @@
+//! A check of PTX without a driver.
+
+use std::fmt;
+
+use crate::{exec, ptx};
+
+/// Checks that the simulator loads a PTX module: that it is valid, and that every instruction is supported.
+///
+/// This is the front end of `cuModuleLoadData`, for the newest version of the ISA and for every target. It needs no
+/// [`Simulator`](crate::Simulator).
+///
+/// ```
+/// let ptx = ".version 8.0 .target sm_75 .address_size 64 .visible .entry nothing() { ret; }";
+/// curium_sim::check_ptx(ptx)?;
+///
+/// let error = curium_sim::check_ptx(&ptx.replace("ret", "return")).expect_err("there is no such instruction");
+/// assert_eq!(error.to_string(), "line 1, column 72: expected an instruction, found 'return'");
+/// # Ok::<(), curium_sim::PtxError>(())
+/// ```
+///
+/// # Errors
+///
+/// Returns the first error of the text, or the first instruction that is not supported.
+pub fn check_ptx(text: &str) -> Result<(), PtxError> {
+    let module = ptx::parse(text).map_err(|error| PtxError { text: error.to_string(), line: error.line() })?;
+    match exec::lower(&module) {
+        Ok(_) => Ok(()),
+        Err(error) => Err(PtxError { text: error.to_string(), line: error.line }),
+    }
+}
+
+/// A PTX module is invalid, or the simulator does not support it. The text of the error names the line, the column and the cause.
+#[derive(Clone, Eq, PartialEq)]
+pub struct PtxError {
+    text: String,
+    line: u32,
+}
+
+impl PtxError {
+    /// Returns the line of the error, from 1.
+    #[must_use]
+    pub const fn line(&self) -> u32 {
+        self.line
+    }
+}
+
+impl fmt::Display for PtxError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.text)
+    }
+}
+
+impl fmt::Debug for PtxError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.text)
+    }
+}
+
+impl std::error::Error for PtxError {}

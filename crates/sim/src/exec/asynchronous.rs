@@ -1,0 +1,90 @@
+//! Asynchronous copies and stores: `cp.async`, `st.async`, `red.async`.
+
+use super::access::{check_alignment, check_reach, read_at, update_at, write_at};
+use super::copies::Copy;
+use super::lane::Lanes;
+use super::mbarrier::Mbarrier;
+use super::op::{Control, Op, Space};
+use super::report::Trap;
+use super::unit::Unit;
+use super::unwritten;
+
+pub(crate) fn run_copy(unit: &mut Unit<'_>, op: &Op) -> Control {
+    let size = op.imm as u32;
+    for lane in Lanes(unit.active) {
+        let to = unit.frame.row::<u64>(op.a)[lane];
+        let from = unit.frame.row::<u64>(op.b)[lane];
+        let valid = unit.frame.row::<u32>(op.c)[lane].min(size);
+        // The destination is tried now, so that the fault is reported where the copy stands.
+        let tried = check_alignment(to, op.imm, lane, true)
+            .and_then(|()| check_alignment(from, op.imm, lane, false))
+            .and_then(|()| check_reach(unit, Space::Shared, lane, to + op.imm - 1, true))
+            .and_then(|()| match u64::from(valid) {
+                0 => Ok(()),
+                valid => check_reach(unit, Space::Global, lane, from + valid - 1, false)
+                    .and_then(|()| unwritten::check(unit, Space::Global, lane, from, valid)),
+            });
+        if let Err(trap) = tried {
+            return unit.fault(trap);
+        }
+        if let Some(oldest) = unit.warp.copies.push(Copy::new(lane, from, to, size, valid))
+            && let Err(trap) = carry_out(unit, oldest)
+        {
+            return unit.fault(trap);
+        }
+    }
+    Control::Next
+}
+
+/// Does what was queued.
+fn carry_out(unit: &mut Unit<'_>, copy: Copy) -> Result<(), Trap> {
+    for index in 0..copy.size {
+        let offset = u64::from(index);
+        let byte =
+            if index < copy.valid { read_at::<u8>(unit, Space::Global, copy.lane, copy.from + offset)? } else { 0 };
+        write_at(unit, Space::Shared, copy.lane, copy.to + offset, byte)?;
+    }
+    Ok(())
+}
+
+fn carry_out_all(unit: &mut Unit<'_>, copies: Vec<Copy>) -> Control {
+    for copy in copies {
+        if let Err(trap) = carry_out(unit, copy) {
+            return unit.fault(trap);
+        }
+    }
+    Control::Next
+}
+
+pub(crate) fn run_commit(unit: &mut Unit<'_>, _op: &Op) -> Control {
+    unit.warp.copies.commit(unit.active);
+    Control::Next
+}
+
+pub(crate) fn run_wait_group(unit: &mut Unit<'_>, op: &Op) -> Control {
+    let due = unit.warp.copies.due(unit.active, op.imm as u32);
+    carry_out_all(unit, due)
+}
+
+pub(crate) fn run_wait_all(unit: &mut Unit<'_>, _op: &Op) -> Control {
+    let all = unit.warp.copies.all(unit.active);
+    carry_out_all(unit, all)
+}
+
+/// `cp.async.mbarrier.arrive`: an arrival once the thread's copies are done. Without `.noinc` the phase waits for one more.
+pub(crate) fn run_arrive_after_copies(unit: &mut Unit<'_>, op: &Op) -> Control {
+    let all = unit.warp.copies.all(unit.active);
+    let control = carry_out_all(unit, all);
+    if control != Control::Next || op.imm == 0 {
+        // The pending count rises by one and falls by one.
+        return control;
+    }
+    for lane in Lanes(unit.active) {
+        let address = unit.frame.row::<u64>(op.a)[lane];
+        let arrive = |bits: u64| Mbarrier::from_bits(bits).arrive(1).bits();
+        if let Err(trap) = update_at::<u64>(unit, op.space, lane, address, arrive) {
+            return unit.fault(trap);
+        }
+    }
+    Control::Next
+}

@@ -1,0 +1,90 @@
+//! Barrier objects in shared memory: `mbarrier`.
+
+use super::access::{read_at, update_at};
+use super::cluster::{address_in, rank_of};
+use super::lane::Lanes;
+use super::mbarrier::Mbarrier;
+use super::op::{Control, Op};
+use super::unit::Unit;
+use super::unwritten;
+
+/// What `run_update` does to a barrier object.
+pub(crate) const INIT: u8 = 0;
+
+pub(crate) const INVALIDATE: u8 = 1;
+
+pub(crate) const ARRIVE: u8 = 2;
+
+pub(crate) const DROP: u8 = 3;
+
+pub(crate) const EXPECT: u8 = 4;
+
+pub(crate) const COMPLETE: u8 = 5;
+
+pub(crate) const EXPECT_AND_ARRIVE: u8 = 6;
+
+pub(crate) fn run_update<const KIND: u8>(unit: &mut Unit<'_>, op: &Op) -> Control {
+    for lane in Lanes(unit.active) {
+        let address = unit.frame.row::<u64>(op.a)[lane];
+        let count = unit.frame.row::<u32>(op.b)[lane];
+        let change = |bits: u64| {
+            let barrier = Mbarrier::from_bits(bits);
+            let barrier = match KIND {
+                INIT => Mbarrier::new(count),
+                INVALIDATE => return 0,
+                ARRIVE => barrier.arrive(count),
+                DROP => barrier.drop_out(count),
+                EXPECT => barrier.expect(count),
+                COMPLETE => barrier.complete(count),
+                EXPECT_AND_ARRIVE => barrier.expect(count).arrive(1),
+                _ => barrier.expect(count).drop_out(1),
+            };
+            barrier.bits()
+        };
+        if KIND == INIT {
+            unwritten::note(unit, op.space, lane, address, 8);
+        }
+        match update_at::<u64>(unit, op.space, lane, address, change) {
+            Ok(before) => unit.frame.row_mut::<u64>(op.d).0[lane] = before,
+            Err(trap) => return unit.fault(trap),
+        }
+    }
+    Control::Next
+}
+
+pub(crate) fn run_test<const BY_PARITY: bool>(unit: &mut Unit<'_>, op: &Op) -> Control {
+    let mut over = 0;
+    for lane in Lanes(unit.active) {
+        let address = unit.frame.row::<u64>(op.a)[lane];
+        let parity = if BY_PARITY {
+            unit.frame.row::<u32>(op.b)[lane] & 1 == 1
+        } else {
+            Mbarrier::from_bits(unit.frame.row::<u64>(op.b)[lane]).parity()
+        };
+        match read_at::<u64>(unit, op.space, lane, address) {
+            Ok(bits) => over |= u32::from(Mbarrier::from_bits(bits).parity() != parity) << lane,
+            Err(trap) => return unit.fault(trap),
+        }
+    }
+    unit.frame.set_predicate(op.d, over, unit.active);
+    Control::Next
+}
+
+pub(crate) fn run_map_address(unit: &mut Unit<'_>, op: &Op) -> Control {
+    let window = if op.imm == 1 { crate::exec::window::SHARED_WINDOW } else { 0 };
+    let ranks = *unit.frame.row::<u32>(op.b);
+    let mut row = *unit.frame.row::<u64>(op.a);
+    for (address, rank) in row.iter_mut().zip(ranks) {
+        *address = address_in(address.wrapping_sub(window), rank).wrapping_add(window);
+    }
+    unit.frame.row_mut::<u64>(op.d).merge(&row, unit.active);
+    Control::Next
+}
+
+pub(crate) fn run_rank(unit: &mut Unit<'_>, op: &Op) -> Control {
+    let window = if op.imm == 1 { crate::exec::window::SHARED_WINDOW } else { 0 };
+    let own = unit.block.rank;
+    let ranks = unit.frame.row::<u64>(op.a).map(|address| rank_of(address.wrapping_sub(window), own));
+    unit.frame.row_mut::<u32>(op.d).merge(&ranks, unit.active);
+    Control::Next
+}

@@ -1,0 +1,32 @@
+//! Bulk stores to shared memory: `st.bulk`.
+
+use super::access::{check_alignment, trap, write_at};
+use super::lane::Lanes;
+use super::op::{Control, Op, Space};
+use super::report::{ReportKind, Trap};
+use super::unit::Unit;
+use super::window::resolve;
+
+/// Bytes to which addresses and sizes are aligned.
+pub(crate) const STEP: u64 = 8;
+
+pub(crate) fn run_store_bulk(unit: &mut Unit<'_>, op: &Op) -> Control {
+    for lane in Lanes(unit.active) {
+        let (address, size) = (unit.frame.row::<u64>(op.a)[lane], unit.frame.row::<u64>(op.b)[lane]);
+        if let Err(trap) = fill(unit, op.space, lane, address, size) {
+            return unit.fault(trap);
+        }
+    }
+    Control::Next
+}
+
+fn fill(unit: &mut Unit<'_>, space: Space, lane: usize, address: u64, size: u64) -> Result<(), Trap> {
+    check_alignment(address | size, STEP, lane, true)?;
+    if space == Space::Generic && resolve(address).0 != Space::Shared {
+        return Err(trap(ReportKind::IllegalAddress, lane, address, STEP, true).in_space(space));
+    }
+    for offset in (0..size).step_by(STEP as usize) {
+        write_at(unit, space, lane, address.wrapping_add(offset), 0_u64)?;
+    }
+    Ok(())
+}

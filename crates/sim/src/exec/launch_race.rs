@@ -1,0 +1,134 @@
+//! Races of a launch's threads for device memory, and whether threads that race store the same value.
+//!
+//! Two threads of different warps race if both access a byte, at least one of them stores, and nothing orders them. Barriers order the
+//! threads of their block. Fences, accesses that are volatile or ordered, and what threads of a cluster use to wait for each other may
+//! order all accesses of the launch, so accesses before and after are not compared. Atomics, and what matrix instructions, asynchronous
+//! copies, textures and surfaces access, is not recorded.
+
+use super::access::addresses;
+use super::frame::InFile;
+use super::lane::{LANES, Lanes};
+use super::launch_shadow::{Rival, Visit, Visitor};
+use super::memory::Word;
+use super::op::{Control, Op, Space};
+use super::race::thread_index;
+use super::report::{Access, ReportKind, Resume, Trap};
+use super::shadow::Shadow;
+use super::unit::Unit;
+use super::window::{BLOCK_STRIDE, SHARED_WINDOW};
+
+/// Bytes that one thread stores with one check, and elements.
+const MOST_BYTES: usize = 32;
+pub(crate) const MOST_ELEMENTS: usize = 4;
+
+/// The bytes that each lane stores.
+type Stored = [[u8; MOST_BYTES]; LANES];
+
+/// Lanes that store to shared memory where a thread stored before, and nothing orders them.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Suspects {
+    pub(crate) lanes: u32,
+    /// The first of them, and the thread that it races with.
+    pub(crate) first: usize,
+    pub(crate) thread: u16,
+}
+
+/// Records the load that follows.
+pub(crate) fn run_load(unit: &mut Unit<'_>, op: &Op) -> Control {
+    record(unit, op, None)
+}
+
+/// Records the store that follows, of elements in rows `d`, `b`, `c` and `e`, and compares the values of threads that race for shared
+/// memory.
+pub(crate) fn run_store<T: Word, S: InFile>(unit: &mut Unit<'_>, op: &Op) -> Control {
+    match unit.warp.suspects.take() {
+        Some(suspects) => compare(unit, op, suspects, &stored::<T, S>(unit, op)),
+        None if op.space == Space::Shared => Control::Next,
+        None => record(unit, op, Some(&stored::<T, S>(unit, op))),
+    }
+}
+
+fn stored<T: Word, S: InFile>(unit: &Unit<'_>, op: &Op) -> Stored {
+    let mut stored = [[0; MOST_BYTES]; LANES];
+    let elements = bytes(op) / T::SIZE;
+    for (row, begin) in
+        [op.d, op.b, op.c, op.e].into_iter().zip((0..).step_by(T::SIZE as usize)).take(elements as usize)
+    {
+        let row = unit.frame.row::<S>(row);
+        for (stored, value) in stored.iter_mut().zip(row.iter()) {
+            let value = T::truncate(value.extend()).extend().to_le_bytes();
+            stored[begin..][..T::SIZE as usize].copy_from_slice(&value[..T::SIZE as usize]);
+        }
+    }
+    stored
+}
+
+/// The bytes of each lane's access.
+fn bytes(op: &Op) -> u64 {
+    u64::from(op.align_mask) + 1
+}
+
+#[inline(never)]
+fn record(unit: &mut Unit<'_>, op: &Op, stored: Option<&Stored>) -> Control {
+    let launch = unit.launch;
+    let Some(accesses) = &launch.accesses else { return Control::Next };
+    let (addresses, bytes) = (addresses(unit, op), bytes(op));
+    let by = Visitor {
+        block: unit.block.number as u32,
+        phase: unit.block.shadow.as_ref().map_or(0, Shadow::epoch),
+        thread: (unit.warp.index * 32) as u16,
+    };
+    let (mut visits, mut lanes, mut count) = ([const { None }; LANES], [0; LANES], 0);
+    let mut last = None;
+    for lane in Lanes(unit.active) {
+        let address = addresses[lane];
+        let is_device_memory = address.checked_add(bytes).is_some_and(|end| end <= SHARED_WINDOW);
+        let is_seen = stored.is_none() && last == Some(address);
+        if is_device_memory && !is_seen {
+            let by = Visitor { thread: by.thread + lane as u16, ..by };
+            let stored = stored.map(|stored| &stored[lane][..bytes as usize]);
+            visits[count] = Some(Visit { by, address, bytes, stored });
+            (lanes[count], count, last) = (lane, count + 1, Some(address));
+        }
+    }
+    let found = accesses.record(&mut unit.cache.pages, visits[..count].iter().flatten());
+    found.map_or(Control::Next, |(position, rival)| report(unit, op, lanes[position], rival, stored.is_some()))
+}
+
+#[cold]
+fn report(unit: &mut Unit<'_>, op: &Op, lane: usize, Rival { by, same_value }: Rival, write: bool) -> Control {
+    let [columns, rows, _] = unit.launch.grid;
+    let block = [by.block % columns, by.block / columns % rows, by.block / columns / rows];
+    stop(unit, op, lane, (block, by.thread), same_value, write)
+}
+
+/// Reports that lanes store to shared memory what was stored there before, or something else.
+#[cold]
+fn compare(unit: &mut Unit<'_>, op: &Op, suspects: Suspects, stored: &Stored) -> Control {
+    let addresses = addresses(unit, op);
+    let is_same = |lane: usize| {
+        let offset =
+            if addresses[lane] < BLOCK_STRIDE { addresses[lane] } else { addresses[lane].wrapping_sub(SHARED_WINDOW) };
+        let place = unit.block.shared.place(offset, bytes(op));
+        place.is_some_and(|place| (0..bytes(op) as usize).all(|index| place.load::<u8>(index) == stored[lane][index]))
+    };
+    let same_value = Lanes(suspects.lanes & unit.active).all(is_same);
+    stop(unit, op, suspects.first, (unit.block.index, suspects.thread), same_value, true)
+}
+
+/// Reports a race with a thread. Threads that store the same value go on.
+#[cold]
+pub(crate) fn stop(
+    unit: &mut Unit<'_>,
+    op: &Op,
+    lane: usize,
+    (block, thread): ([u32; 3], u16),
+    same_value: bool,
+    write: bool,
+) -> Control {
+    let thread = thread_index(u32::from(thread), unit.launch.block);
+    let access = Some(Access { address: addresses(unit, op)[lane], size: bytes(op) as u32, write });
+    let resume = if same_value { Resume::After } else { Resume::End };
+    let kind = ReportKind::Race { block, thread, same_value };
+    unit.fault(Trap { access, resume, ..Trap::new(kind, lane).in_space(op.space) })
+}

@@ -1,0 +1,365 @@
+//! Accesses of a launch's threads to device memory, by words.
+//!
+//! Each word records the last thread that wrote it, with the value, and two threads that read it. Words are kept in pages that are created
+//! with the first access. Threads of different blocks run on different workers, so each page has a lock.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Bytes of a word.
+const WORD: u64 = 4;
+/// Words of a line.
+const WORDS: usize = 16;
+/// Bytes of a line.
+const LINE: u64 = WORD * WORDS as u64;
+/// Lines of a page.
+const LINES: usize = 64;
+/// Bytes of a page.
+const PAGE: u64 = LINE * LINES as u64;
+/// Pages of a launch. Accesses to further pages are not recorded, so that the shadow of a large launch stays within 180 MB.
+const MOST_PAGES: usize = 4096;
+/// Pages that a worker caches.
+const CACHED: usize = 16;
+
+/// The accesses of a launch to device memory.
+#[derive(Debug, Default)]
+pub(crate) struct LaunchShadow {
+    /// Counts the operations that may order accesses of different blocks. Accesses of earlier epochs do not race.
+    epoch: AtomicU32,
+    pages: Mutex<HashMap<u64, Arc<Mutex<Page>>>>,
+}
+
+/// The pages that one worker accessed last.
+#[derive(Debug, Default)]
+pub(crate) struct PageCache {
+    entries: [Option<(u64, Arc<Mutex<Page>>)>; CACHED],
+}
+
+/// A thread of a launch at a point of its program.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Visitor {
+    /// The number of the block in the grid.
+    pub(crate) block: u32,
+    /// Counts the barriers of the block.
+    pub(crate) phase: u32,
+    /// The number of the thread in the block.
+    pub(crate) thread: u16,
+}
+
+/// An access of one thread.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Visit<'v> {
+    pub(crate) by: Visitor,
+    pub(crate) address: u64,
+    pub(crate) bytes: u64,
+    /// The bytes that it stores; `None` for a load.
+    pub(crate) stored: Option<&'v [u8]>,
+}
+
+/// The thread that an access races with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Rival {
+    pub(crate) by: Visitor,
+    /// Whether both threads stored the same value.
+    pub(crate) same_value: bool,
+}
+
+/// The accesses to [`PAGE`] bytes.
+#[derive(Debug)]
+pub(crate) struct Page {
+    lines: Box<[Line]>,
+}
+
+/// The accesses to a line since the last epoch began.
+#[derive(Clone, Debug, Default)]
+struct Line {
+    epoch: u32,
+    words: [Word; WORDS],
+}
+
+/// The accesses to a word.
+#[derive(Clone, Copy, Debug, Default)]
+struct Word {
+    writer: Access,
+    /// The value that the writer stored, in the bytes that it stored.
+    value: u32,
+    /// The last reader, and an earlier one of another block, or else of another warp.
+    readers: [Access; 2],
+}
+
+/// An access to bytes of a word; to none, if nobody accessed it.
+#[derive(Clone, Copy, Debug, Default)]
+struct Access {
+    by: Visitor,
+    /// A bit for each byte.
+    bytes: u8,
+}
+
+impl Visitor {
+    /// Whether nothing orders the two threads: they are of different blocks, or of different warps of a block between two barriers.
+    fn is_unordered(self, other: Self) -> bool {
+        self.block != other.block || self.phase == other.phase && self.thread / 32 != other.thread / 32
+    }
+}
+
+impl LaunchShadow {
+    /// Orders the accesses so far before those that follow.
+    pub(crate) fn advance(&self) {
+        self.epoch.fetch_add(1, Ordering::AcqRel);
+    }
+
+    /// Records the accesses of one instruction. Returns the position of the first that races, by a race of different values if there is
+    /// one, and the other thread.
+    pub(crate) fn record<'v>(
+        &self,
+        cache: &mut PageCache,
+        visits: impl Iterator<Item = &'v Visit<'v>>,
+    ) -> Option<(usize, Rival)> {
+        let mut worst: Option<(usize, Rival)> = None;
+        let mut visits = (0..).zip(visits).peekable();
+        while let Some((_, first)) = visits.peek() {
+            let number = first.address / PAGE;
+            let page = cache.page(number, self);
+            let mut page = page.map(|page| page.lock().unwrap_or_else(PoisonError::into_inner));
+            let epoch = self.epoch.load(Ordering::Acquire);
+            while let Some((position, visit)) = visits.next_if(|(_, visit)| visit.address / PAGE == number) {
+                let rival = page.as_mut().and_then(|page| page.record(epoch, visit));
+                if let Some(rival) = rival.filter(|rival| is_worse(*rival, worst.map(|(_, rival)| rival))) {
+                    worst = Some((position, rival));
+                }
+            }
+        }
+        worst
+    }
+
+    fn pages(&self) -> MutexGuard<'_, HashMap<u64, Arc<Mutex<Page>>>> {
+        self.pages.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns the page of a number; `None` if there are too many.
+    #[cold]
+    fn page(&self, number: u64) -> Option<Arc<Mutex<Page>>> {
+        let mut pages = self.pages();
+        if let Some(page) = pages.get(&number) {
+            return Some(Arc::clone(page));
+        }
+        if pages.len() == MOST_PAGES {
+            return None;
+        }
+        let page = Arc::new(Mutex::new(Page { lines: vec![Line::default(); LINES].into() }));
+        pages.insert(number, Arc::clone(&page));
+        Some(page)
+    }
+}
+
+impl PageCache {
+    fn page(&mut self, number: u64, shadow: &LaunchShadow) -> Option<&Mutex<Page>> {
+        let entry = &mut self.entries[number as usize % CACHED];
+        if entry.as_ref().is_none_or(|(cached, _)| *cached != number) {
+            *entry = Some((number, shadow.page(number)?));
+        }
+        entry.as_ref().map(|(_, page)| &**page)
+    }
+}
+
+impl Page {
+    /// Records an access up to the end of the page.
+    fn record(&mut self, epoch: u32, visit: &Visit<'_>) -> Option<Rival> {
+        let start = visit.address % PAGE;
+        let end = (start + visit.bytes).min(PAGE);
+        let mut worst = None;
+        let mut at = start;
+        while at < end {
+            let word = at / WORD;
+            let stop = end.min((word + 1) * WORD);
+            let line = &mut self.lines[(at / LINE) as usize];
+            if line.epoch < epoch {
+                *line = Line { epoch, ..Line::default() };
+            }
+            let mask = ((1_u32 << (stop - word * WORD)) - (1 << (at - word * WORD))) as u8;
+            let access = Access { by: visit.by, bytes: mask };
+            let word = &mut line.words[word as usize % WORDS];
+            let rival = match visit.stored {
+                Some(stored) => {
+                    word.write(access, value_of(&stored[(at - start) as usize..(stop - start) as usize], at))
+                }
+                None => word.read(access),
+            };
+            worst = rival.filter(|rival| is_worse(*rival, worst)).or(worst);
+            at = stop;
+        }
+        worst
+    }
+}
+
+/// Places stored bytes in a word, from the byte of `address` on.
+fn value_of(stored: &[u8], address: u64) -> u32 {
+    let mut value = [0; WORD as usize];
+    value[(address % WORD) as usize..][..stored.len()].copy_from_slice(stored);
+    u32::from_le_bytes(value)
+}
+
+/// Whether a race is reported in place of another one of the same instruction.
+fn is_worse(rival: Rival, than: Option<Rival>) -> bool {
+    than.is_none_or(|than| than.same_value && !rival.same_value)
+}
+
+/// All bits of the bytes of a mask.
+fn bits_of(bytes: u8) -> u32 {
+    (0..WORD as u32).filter(|byte| bytes >> byte & 1 == 1).map(|byte| 0xff << (8 * byte)).sum()
+}
+
+impl Access {
+    fn races_with(self, other: Self) -> bool {
+        self.bytes & other.bytes != 0 && self.by.is_unordered(other.by)
+    }
+}
+
+impl Word {
+    fn read(&mut self, access: Access) -> Option<Rival> {
+        let rival = self.writer.races_with(access).then_some(Rival { by: self.writer.by, same_value: false });
+        let [last, earlier] = &mut self.readers;
+        if last.by != access.by {
+            let (block, warp) = (access.by.block, access.by.thread / 32);
+            let is_of_other_block = last.by.block != block;
+            let is_of_other_warp = last.by.phase == access.by.phase && last.by.thread / 32 != warp;
+            if last.bytes != 0 && (is_of_other_block || is_of_other_warp && earlier.by.block == block) {
+                *earlier = *last;
+            }
+            *last = access;
+        } else {
+            last.bytes |= access.bytes;
+        }
+        rival
+    }
+
+    fn write(&mut self, access: Access, value: u32) -> Option<Rival> {
+        let reader = self.readers.iter().find(|reader| reader.races_with(access));
+        let rival = reader.map(|reader| Rival { by: reader.by, same_value: false }).or_else(|| {
+            let both = bits_of(self.writer.bytes & access.bytes);
+            let same_value = (self.value ^ value) & both == 0;
+            self.writer.races_with(access).then_some(Rival { by: self.writer.by, same_value })
+        });
+        if self.writer.by == access.by {
+            let new = bits_of(access.bytes);
+            self.value = self.value & !new | value;
+            self.writer.bytes |= access.bytes;
+        } else {
+            (self.writer, self.value) = (access, value);
+        }
+        rival
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn by(block: u32, phase: u32, thread: u16) -> Visitor {
+        Visitor { block, phase, thread }
+    }
+
+    fn load(by: Visitor, address: u64, bytes: u64) -> Visit<'static> {
+        Visit { by, address, bytes, stored: None }
+    }
+
+    fn store(by: Visitor, address: u64, stored: &[u8]) -> Visit<'_> {
+        Visit { by, address, bytes: stored.len() as u64, stored: Some(stored) }
+    }
+
+    fn record(shadow: &LaunchShadow, cache: &mut PageCache, visits: &[Visit<'_>]) -> Option<(usize, Rival)> {
+        shadow.record(cache, visits.iter())
+    }
+
+    /// The thread that the last of some accesses races with, and whether both stored the same value.
+    fn last_rival(visits: &[Visit<'_>]) -> Option<(Visitor, bool)> {
+        let (shadow, mut cache) = (LaunchShadow::default(), PageCache::default());
+        let (last, before) = visits.split_last().expect("there is an access");
+        for visit in before {
+            record(&shadow, &mut cache, &[*visit]);
+        }
+        record(&shadow, &mut cache, &[*last]).map(|(_, rival)| (rival.by, rival.same_value))
+    }
+
+    const A: u64 = 0x7f00_1000;
+
+    #[test]
+    fn accesses_race_if_one_of_them_writes_and_nothing_orders_them() {
+        let first = by(0, 3, 0);
+        for (other, is_unordered) in [
+            (by(0, 3, 31), false),
+            (by(0, 3, 32), true),
+            (by(0, 4, 32), false),
+            (by(1, 0, 0), true),
+            (by(1, 3, 0), true),
+        ] {
+            let expected = is_unordered.then_some((first, false));
+            assert_eq!(last_rival(&[store(first, A, &[1; 4]), load(other, A, 4)]), expected, "{other:?}");
+            assert_eq!(last_rival(&[load(first, A, 4), store(other, A, &[1; 4])]), expected, "{other:?}");
+            assert_eq!(last_rival(&[store(first, A, &[1; 4]), store(other, A, &[2; 4])]), expected, "{other:?}");
+            assert_eq!(last_rival(&[load(first, A, 4), load(other, A, 4)]), None);
+        }
+    }
+
+    #[test]
+    fn stores_of_the_same_value_are_told_apart_by_their_common_bytes() {
+        let (first, other) = (by(0, 0, 0), by(1, 0, 0));
+        let rival =
+            |stored: &[u8], address, again: &[u8]| last_rival(&[store(first, A, stored), store(other, address, again)]);
+        assert_eq!(rival(&[7; 4], A, &[7; 4]), Some((first, true)));
+        assert_eq!(rival(&[7, 7, 7, 8], A, &[7; 4]), Some((first, false)));
+        assert_eq!(rival(&[1, 2, 3, 4], A + 1, &[2]), Some((first, true)));
+        assert_eq!(rival(&[1, 2], A + 2, &[9, 9]), None, "the bytes are others");
+        assert_eq!(rival(&[5; 16], A + 12, &[5; 4]), Some((first, true)), "the last word of a vector");
+        let read = [store(first, A, &[7; 4]), load(by(2, 0, 0), A, 4), store(other, A, &[7; 4])];
+        assert_eq!(last_rival(&read), Some((by(2, 0, 0), false)), "a reader may see neither or one");
+    }
+
+    #[test]
+    fn epochs_order_everything() {
+        let (shadow, mut cache) = (LaunchShadow::default(), PageCache::default());
+        record(&shadow, &mut cache, &[store(by(0, 0, 0), A, &[1; 4])]);
+        shadow.advance();
+        assert_eq!(record(&shadow, &mut cache, &[load(by(1, 0, 0), A, 4)]), None);
+        assert!(
+            record(&shadow, &mut cache, &[store(by(2, 0, 0), A, &[1; 4])]).is_some(),
+            "the read is of the new epoch"
+        );
+    }
+
+    #[test]
+    fn reader_of_another_block_is_remembered() {
+        let visits = [
+            load(by(1, 0, 0), A, 4),
+            load(by(0, 0, 0), A, 4),
+            load(by(0, 0, 32), A, 4),
+            store(by(0, 0, 32), A, &[1; 4]),
+        ];
+        assert_eq!(last_rival(&visits), Some((by(1, 0, 0), false)));
+        let visits = [load(by(0, 0, 0), A, 4), load(by(0, 0, 32), A, 4), store(by(0, 0, 32), A, &[1; 4])];
+        assert_eq!(last_rival(&visits), Some((by(0, 0, 0), false)));
+        let visits = [load(by(0, 0, 0), A, 4), load(by(0, 1, 32), A, 4), store(by(0, 1, 32), A, &[1; 4])];
+        assert_eq!(last_rival(&visits), None, "a barrier lies between");
+    }
+
+    #[test]
+    fn race_of_different_values_is_reported_before_one_of_the_same() {
+        let (shadow, mut cache) = (LaunchShadow::default(), PageCache::default());
+        record(&shadow, &mut cache, &[store(by(0, 0, 0), A, &[1; 8])]);
+        let other = by(1, 0, 0);
+        let found = record(&shadow, &mut cache, &[store(other, A, &[1; 4]), store(other, A + 4, &[2; 4])]);
+        assert_eq!(found, Some((1, Rival { by: by(0, 0, 0), same_value: false })));
+    }
+
+    #[test]
+    fn pages_beyond_the_limit_are_not_recorded() {
+        let (shadow, mut cache) = (LaunchShadow::default(), PageCache::default());
+        for page in 0..MOST_PAGES as u64 + 1 {
+            record(&shadow, &mut cache, &[store(by(0, 0, 0), page * PAGE, &[1; 4])]);
+        }
+        let read =
+            |cache: &mut PageCache, page: u64| record(&shadow, cache, &[load(by(1, 0, 0), page * PAGE, 4)]).is_some();
+        assert!(read(&mut cache, 0) && !read(&mut cache, MOST_PAGES as u64));
+    }
+}

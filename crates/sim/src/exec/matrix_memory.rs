@@ -1,0 +1,167 @@
+//! Loads and stores of matrices: `wmma`, `ldmatrix`, `stmatrix`, `movmatrix`.
+
+use super::access::{check_alignment, read_at, write_at};
+use super::matrix::registers::{clear, put};
+use super::op::{Control, Op};
+use super::program::MovedMatrix;
+use super::report::Trap;
+use super::unit::Unit;
+
+/// Whether lanes are missing; then the instruction must wait for them.
+fn is_incomplete(unit: &mut Unit<'_>) -> bool {
+    unit.warp.live & !unit.active != 0
+}
+
+/// The row and the element of an 8 by 8 matrix that a lane's half is.
+fn place_in_small(lane: usize, half: usize, transposed: bool) -> (usize, usize) {
+    let (row, column) = (lane / 4, lane % 4 * 2 + half);
+    if transposed { (column, row) } else { (row, column) }
+}
+
+pub(crate) fn run_load_small(unit: &mut Unit<'_>, op: &Op) -> Control {
+    if is_incomplete(unit) {
+        return Control::Converge;
+    }
+    match load_small(unit, op) {
+        Ok(()) => Control::Next,
+        Err(trap) => unit.fault(trap),
+    }
+}
+
+fn load_small(unit: &mut Unit<'_>, op: &Op) -> Result<(), Trap> {
+    let program = unit.launch.program;
+    let rows = &program.functions[unit.frame.function as usize].row_lists[op.b as usize];
+    let addresses = *unit.frame.row::<u64>(op.a);
+    for (matrix, &register) in rows.iter().enumerate() {
+        let mut words = [0; 32];
+        for (lane, word) in words.iter_mut().enumerate() {
+            for half in 0..2 {
+                let (row, column) = place_in_small(lane, half, op.imm == 1);
+                let from = 8 * matrix + row;
+                check_alignment(addresses[from], 16, from, false)?;
+                let value: u16 = read_at(unit, op.space, from, addresses[from] + 2 * column as u64)?;
+                *word |= u32::from(value) << (16 * half);
+            }
+        }
+        unit.frame.row_mut::<u32>(register).merge(&words, unit.active);
+    }
+    Ok(())
+}
+
+pub(crate) fn run_store_small(unit: &mut Unit<'_>, op: &Op) -> Control {
+    if is_incomplete(unit) {
+        return Control::Converge;
+    }
+    match store_small(unit, op) {
+        Ok(()) => Control::Next,
+        Err(trap) => unit.fault(trap),
+    }
+}
+
+fn store_small(unit: &mut Unit<'_>, op: &Op) -> Result<(), Trap> {
+    let program = unit.launch.program;
+    let rows = &program.functions[unit.frame.function as usize].row_lists[op.b as usize];
+    let addresses = *unit.frame.row::<u64>(op.a);
+    for (matrix, &register) in rows.iter().enumerate() {
+        let words = *unit.frame.row::<u32>(register);
+        for (lane, word) in words.iter().enumerate() {
+            for half in 0..2 {
+                let (row, column) = place_in_small(lane, half, op.imm == 1);
+                let to = 8 * matrix + row;
+                check_alignment(addresses[to], 16, to, true)?;
+                write_at(unit, op.space, to, addresses[to] + 2 * column as u64, (word >> (16 * half)) as u16)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+pub(crate) fn run_transpose(unit: &mut Unit<'_>, op: &Op) -> Control {
+    if is_incomplete(unit) {
+        return Control::Converge;
+    }
+    let words = *unit.frame.row::<u32>(op.a);
+    let mut result = [0; 32];
+    for (lane, word) in result.iter_mut().enumerate() {
+        for half in 0..2 {
+            let (row, column) = place_in_small(lane, half, true);
+            let value = words[row * 4 + column / 2] >> (16 * (column % 2)) & 0xffff;
+            *word |= value << (16 * half);
+        }
+    }
+    unit.frame.row_mut::<u32>(op.d).merge(&result, unit.active);
+    Control::Next
+}
+
+/// The element's bit offset from the start of a matrix in memory.
+fn offset_of(matrix: &MovedMatrix, row: u32, column: u32, stride: u32) -> u64 {
+    let (outer, inner) = if matrix.by_columns { (column, row) } else { (row, column) };
+    (u64::from(outer) * u64::from(stride) + u64::from(inner)) * u64::from(matrix.fragment.element.bits())
+}
+
+pub(crate) fn run_load(unit: &mut Unit<'_>, op: &Op) -> Control {
+    if is_incomplete(unit) {
+        return Control::Converge;
+    }
+    match load(unit, op) {
+        Ok(()) => Control::Next,
+        Err(trap) => unit.fault(trap),
+    }
+}
+
+fn load(unit: &mut Unit<'_>, op: &Op) -> Result<(), Trap> {
+    let function = &unit.launch.program.functions[unit.frame.function as usize];
+    let matrix = &function.matrices[op.imm as usize];
+    let rows = &function.row_lists[matrix.rows as usize];
+    let fragment = &matrix.fragment;
+    let (base, stride) = (unit.frame.row::<u64>(op.a)[0], unit.frame.row::<u32>(op.b)[0]);
+    clear(unit, fragment, rows);
+    for row in 0..fragment.rows {
+        for column in 0..fragment.columns {
+            let bit = offset_of(matrix, row, column, stride);
+            let address = base.wrapping_add(bit / 8);
+            let bits = match fragment.element.bits() {
+                64 => read_at::<u64>(unit, op.space, 0, address)?,
+                32 => u64::from(read_at::<u32>(unit, op.space, 0, address)?),
+                16 => u64::from(read_at::<u16>(unit, op.space, 0, address)?),
+                width => {
+                    let byte = u64::from(read_at::<u8>(unit, op.space, 0, address)?);
+                    byte >> (bit % 8) & (0xff >> (8 - width))
+                }
+            };
+            put(unit, fragment, rows, row, column, bits);
+        }
+    }
+    Ok(())
+}
+
+pub(crate) fn run_store(unit: &mut Unit<'_>, op: &Op) -> Control {
+    if is_incomplete(unit) {
+        return Control::Converge;
+    }
+    match store(unit, op) {
+        Ok(()) => Control::Next,
+        Err(trap) => unit.fault(trap),
+    }
+}
+
+fn store(unit: &mut Unit<'_>, op: &Op) -> Result<(), Trap> {
+    let function = &unit.launch.program.functions[unit.frame.function as usize];
+    let matrix = &function.matrices[op.imm as usize];
+    let rows = &function.row_lists[matrix.rows as usize];
+    let fragment = &matrix.fragment;
+    let (base, stride) = (unit.frame.row::<u64>(op.a)[0], unit.frame.row::<u32>(op.b)[0]);
+    for row in 0..fragment.rows {
+        for column in 0..fragment.columns {
+            let home = fragment.home(row, column);
+            let (index, lane) = (rows[home.register as usize], home.lane as usize);
+            let address = base.wrapping_add(offset_of(matrix, row, column, stride) / 8);
+            match fragment.element.bits() {
+                64 => write_at(unit, op.space, 0, address, unit.frame.row::<u64>(index)[lane])?,
+                32 => write_at(unit, op.space, 0, address, unit.frame.row::<u32>(index)[lane])?,
+                _ => write_at(unit, op.space, 0, address, (unit.frame.row::<u32>(index)[lane] >> home.shift) as u16)?,
+            }
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,120 @@
+//! The functions of the device runtime: `vprintf`, `malloc`, `free`, `__assertfail`.
+
+use super::access::read_at;
+use super::lane::Lanes;
+use super::op::{Control, Op, Space};
+use super::print::{self, Arguments};
+use super::report::{ReportKind, Trap};
+use super::unit::Unit;
+
+/// Longest string that is read from device memory.
+const LONGEST_STRING: usize = 64 << 10;
+
+/// The arguments of a `printf` of one lane.
+struct Packed<'u, 'r> {
+    unit: &'u mut Unit<'r>,
+    lane: usize,
+    next: u64,
+    /// How many have been read, which is what `printf` returns.
+    count: u64,
+}
+
+impl Arguments for Packed<'_, '_> {
+    fn next(&mut self, bytes: u64) -> u64 {
+        self.count += 1;
+        self.next = self.next.next_multiple_of(bytes);
+        let address = self.next;
+        self.next = self.next.wrapping_add(bytes);
+        if bytes == 4 {
+            return read_at::<u32>(self.unit, Space::Generic, self.lane, address).map_or(0, u64::from);
+        }
+        read_at::<u64>(self.unit, Space::Generic, self.lane, address).unwrap_or(0)
+    }
+
+    fn string(&mut self, address: u64) -> Vec<u8> {
+        string(self.unit, self.lane, address).unwrap_or_default()
+    }
+}
+
+/// The string at a generic address.
+fn string(unit: &mut Unit<'_>, lane: usize, address: u64) -> Result<Vec<u8>, Trap> {
+    let mut bytes = Vec::new();
+    while bytes.len() < LONGEST_STRING {
+        let byte: u8 = read_at(unit, Space::Generic, lane, address.wrapping_add(bytes.len() as u64))?;
+        if byte == 0 {
+            break;
+        }
+        bytes.push(byte);
+    }
+    Ok(bytes)
+}
+
+pub(crate) fn run_print(unit: &mut Unit<'_>, op: &Op) -> Control {
+    for lane in Lanes(unit.active) {
+        let (format, arguments) = (unit.frame.row::<u64>(op.a)[lane], unit.frame.row::<u64>(op.b)[lane]);
+        let format = match string(unit, lane, format) {
+            Ok(format) => format,
+            Err(trap) => return unit.fault(trap),
+        };
+        let mut arguments = Packed { unit, lane, next: arguments, count: 0 };
+        let text = print::format(&format, &mut arguments);
+        let count = arguments.count;
+        unit.launch.runtime.print(&text);
+        unit.frame.row_mut::<u64>(op.d).0[lane] = count;
+    }
+    Control::Next
+}
+
+pub(crate) fn run_allocate(unit: &mut Unit<'_>, op: &Op) -> Control {
+    // The heap orders what one thread frees before what another allocates.
+    unit.launch.order_accesses();
+    for lane in Lanes(unit.active) {
+        let size = unit.frame.row::<u64>(op.a)[lane];
+        let address = if size == 0 { None } else { unit.launch.runtime.allocate(size) };
+        unit.frame.row_mut::<u64>(op.d).0[lane] = address.unwrap_or(0);
+    }
+    Control::Next
+}
+
+pub(crate) fn run_free(unit: &mut Unit<'_>, op: &Op) -> Control {
+    // The heap orders what one thread frees before what another allocates.
+    unit.launch.order_accesses();
+    for lane in Lanes(unit.active) {
+        let address = unit.frame.row::<u64>(op.a)[lane];
+        if address != 0 && !unit.launch.runtime.free(address) {
+            return unit.fault(Trap::new(ReportKind::IllegalAddress, lane));
+        }
+    }
+    Control::Next
+}
+
+/// [`SET_CONDITION`]: each thread sets the value.
+pub(crate) fn run_condition(unit: &mut Unit<'_>, op: &Op) -> Control {
+    for lane in Lanes(unit.active) {
+        let (handle, value) = (unit.frame.row::<u64>(op.a)[lane], unit.frame.row::<u64>(op.b)[lane]);
+        unit.launch.runtime.set_condition(handle, value as u32);
+    }
+    Control::Next
+}
+
+/// `__assertfail(message, file, line, function, size of a character)`: each thread says what failed.
+pub(crate) fn run_assertion(unit: &mut Unit<'_>, op: &Op) -> Control {
+    for lane in Lanes(unit.active) {
+        let argument = |unit: &Unit<'_>, row: u32| unit.frame.row::<u64>(row)[lane];
+        let mut text = |row: u32| {
+            let address = argument(unit, row);
+            let bytes = string(unit, lane, address).unwrap_or_default();
+            String::from_utf8_lossy(&bytes).into_owned()
+        };
+        let (message, file, function) = (text(op.a), text(op.b), text(op.e));
+        let line = argument(unit, op.c) as u32;
+        let [bx, by, bz] = unit.block.index;
+        let [x, y, z] = unit.warp.thread.map(|axis| axis[lane]);
+        let said = format!(
+            "{file}:{line}: {function}: block: [{bx},{by},{bz}], thread: [{x},{y},{z}] Assertion `{message}` failed.\n"
+        );
+        unit.launch.runtime.complain(said.as_bytes());
+    }
+    let trap = Trap::new(ReportKind::Assert, unit.leader());
+    unit.fault(trap)
+}

@@ -1,0 +1,21 @@
+use curium::prelude::*;
+use curium_sim::{Config, Simulator};
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let device = Device::first().or_else(|_| simulated())?;
+    let stream = device.primary_context()?.stream()?;
+    let library = Library::from_ptx(&device, include_str!("scale.ptx"))?;
+    let scale = library.kernel::<(&mut [f32], f32, u32)>("scale")?;
+
+    let mut x = DeviceBuffer::from_slice(&stream, &[1.0, 2.0, 3.0])?;
+    // SAFETY: `scale` changes the first n elements of x, and guards its index with n, the length of x.
+    unsafe { scale.launch(&stream, LaunchConfig::for_elements(3), (&mut x, 2.0, 3)) }?;
+    let result = x.to_vec()?;
+    println!("{}: {result:?}", device.name()?);
+    assert_eq!(result, [2.0, 4.0, 6.0]);
+    Ok(())
+}
+
+fn simulated() -> Result<Device, Box<dyn std::error::Error>> {
+    Ok(Simulator::new(Config::new())?.driver()?)
+}

@@ -1,0 +1,154 @@
+//! The contract between the owners of memory and hazard tracking, without memory.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use curium_driver::hazard::{AccessGuard, Accesses};
+use curium_driver::{Error, Graph, Stream};
+use curium_tests::{TestDriver, on_driver};
+use tracing::span::{Attributes, Id, Record};
+use tracing::{Event, Metadata, Subscriber};
+
+use super::streams;
+
+fn read(accesses: &Accesses, stream: &Stream) -> Result<(), Error> {
+    let mut guard = AccessGuard::new(stream)?;
+    accesses.before_read(&mut guard)?;
+    accesses.after_read(&mut guard);
+    Ok(())
+}
+
+fn write(accesses: &Accesses, stream: &Stream) -> Result<(), Error> {
+    let mut guard = AccessGuard::new(stream)?;
+    accesses.before_write(&mut guard)?;
+    accesses.after_partial_write(&mut guard);
+    Ok(())
+}
+
+/// A graph that leases the memory to write it.
+fn writer(test: &TestDriver, accesses: &Accesses) -> Graph {
+    Graph::capture(&test.context(), |scope| write(accesses, scope)).expect("the memory can be leased")
+}
+
+/// Returns whether a read and a write need no lock.
+fn begins_at_home(accesses: &Accesses, stream: &Stream) -> [bool; 2] {
+    [false, true].map(|is_write| {
+        let mut guard = AccessGuard::new(stream).expect("the stream belongs to no capture");
+        accesses.begin_home(&mut guard, is_write)
+    })
+}
+
+#[test]
+fn access_that_the_graph_would_miss_is_refused_before_a_wait() {
+    on_driver(|test| {
+        let [own, other] = streams(test);
+        let (at_home, elsewhere) = (Accesses::leasable(&own), Accesses::leasable(&other));
+        Graph::capture(&test.context(), |_scope| {
+            for accesses in [&at_home, &elsewhere] {
+                for refused in [read(accesses, &own), write(accesses, &own)] {
+                    let error = refused.expect_err("the work would run now");
+                    assert!(
+                        error.function().is_none() && error.to_string().contains("not part of that capture"),
+                        "{error}"
+                    );
+                }
+            }
+            Ok::<_, Error>(())
+        })
+        .expect("the capture is as it was");
+        assert_eq!(own.inserted_waits(), 0);
+        write(&elsewhere, &own).expect("outside of the closure it is an access like any other");
+        assert_eq!(own.inserted_waits(), 1);
+    });
+}
+
+#[test]
+fn reads_on_the_home_stream_take_no_lock_once_it_has_waited_for_the_launch_elsewhere() {
+    on_driver(|test| {
+        let [own, launching, reading] = streams(test);
+        let accesses = Accesses::leasable(&own);
+        let mut graph = writer(test, &accesses).instantiate().expect("the graph is sound");
+        write(&accesses, &own).expect("the owner may write");
+        assert_eq!(begins_at_home(&accesses, &own), [true, true], "no executable holds the memory");
+        graph.launch(&launching).expect("it can be launched");
+        assert_eq!(begins_at_home(&accesses, &own), [false, false], "the launch has not been waited for");
+        read(&accesses, &own).expect("the owner may read");
+        assert_eq!((own.inserted_waits(), begins_at_home(&accesses, &own)), (1, [true, false]));
+        // Another reader waits for the launch, and not for the reads on the home stream.
+        read(&accesses, &reading).expect("the owner may read");
+        let home = own.inserted_waits();
+        write(&accesses, &own).expect("the owner may write");
+        assert_eq!(own.inserted_waits(), home + 1, "the read on the other stream");
+        assert_eq!(begins_at_home(&accesses, &own), [true, true]);
+        graph.launch(&launching).expect("it can be launched");
+        assert_eq!(begins_at_home(&accesses, &own), [false, false]);
+    });
+}
+
+#[test]
+fn reads_on_the_home_stream_take_no_lock_while_an_executable_reads() {
+    on_driver(|test| {
+        let [own, launching] = streams(test);
+        let accesses = Accesses::leasable(&own);
+        let graph = Graph::capture(&test.context(), |scope| read(&accesses, scope)).expect("the memory can be leased");
+        let mut graph = graph.instantiate().expect("the graph is sound");
+        graph.launch(&launching).expect("it can be launched");
+        assert_eq!(begins_at_home(&accesses, &own), [true, false]);
+        read(&accesses, &own).expect("the owner may read");
+        write(&accesses, &own).expect("the owner may write");
+        assert_eq!(own.inserted_waits(), 1, "the write waits for the launch");
+    });
+}
+
+/// Panics at each inserted wait.
+struct Panicking;
+
+impl Subscriber for Panicking {
+    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
+        metadata.target() == "curium_driver::hazard"
+    }
+
+    fn new_span(&self, _: &Attributes<'_>) -> Id {
+        Id::from_u64(1)
+    }
+
+    fn record(&self, _: &Id, _: &Record<'_>) {}
+
+    fn record_follows_from(&self, _: &Id, _: &Id) {}
+
+    fn event(&self, _: &Event<'_>) {
+        panic!("this panic is part of the test")
+    }
+
+    fn enter(&self, _: &Id) {}
+
+    fn exit(&self, _: &Id) {}
+}
+
+/// Has a subscriber panic while a write waits. Returns whether it did.
+fn panics_in_a_wait(test: &TestDriver, is_leased: bool) -> bool {
+    let [own, reading, writing] = streams(test);
+    let accesses = Accesses::leasable(&own);
+    let graph = is_leased.then(|| writer(test, &accesses));
+    read(&accesses, &reading).expect("the owner may read");
+    let has_panicked = tracing::subscriber::with_default(Panicking, || {
+        catch_unwind(AssertUnwindSafe(|| write(&accesses, &writing))).is_err()
+    });
+    write(&accesses, &writing).expect("the access that panicked has ended");
+    assert_eq!(writing.inserted_waits(), 2, "it waits for the allocation and for the read");
+    if let Some(graph) = graph {
+        let mut graph = graph.instantiate().expect("the graph is sound");
+        graph.launch(&own).expect("no access is in progress");
+        assert_eq!(own.inserted_waits(), 1, "the launch waits for the write, which comes after the read");
+    }
+    has_panicked
+}
+
+#[test]
+fn accesses_are_still_waited_for_after_a_subscriber_has_panicked() {
+    on_driver(|test| {
+        for is_leased in [false, true] {
+            // `tracing` misses the first event of a place in the code that another thread meets at the same time.
+            assert!((0..10).any(|_| panics_in_a_wait(test, is_leased)), "no subscriber has panicked");
+        }
+    });
+}
