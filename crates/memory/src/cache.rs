@@ -20,5 +20,8 @@ mod thread_cache;
 pub(crate) use self::central_heap::{CentralHeap, Usage};
 pub(crate) use self::heap::{Epoch, Heap, Segment, StreamId};
 pub(crate) use self::local::LocalCache;
-pub(crate) use self::size_class::{BlockSize, GRANULE, SizeClass};
+#[cfg(any(feature = "diagnostics", test))]
+pub(crate) use self::size_class::SizeClass;
+pub(crate) use self::size_class::{BlockSize, GRANULE};
+#[cfg(any(feature = "diagnostics", test))]
 pub(crate) use self::thread_cache::ThreadCache;
