@@ -1,23 +1,27 @@
-//! The arithmetic of the caching suballocator: which addresses are free, for whom, and which of them to hand out.
+//! The algorithms of the caching allocator. They call no driver: addresses are numbers, and streams are identities.
 //!
-//! Nothing here knows a driver. Addresses are numbers, streams are [`Owner`]s, and whether work is done is something that the caller
-//! says. From the hot end to the cold one:
+//! - A [`ThreadCache`] holds the free blocks of one thread and one stream, by [`SizeClass`]. An allocation and a deallocation are a pop and a
+//!   push, without a lock that another thread takes on its own hot path.
+//! - The [`CentralHeap`] is shared by all threads. It refills thread caches and receives their surplus. Its [`Heap`] coalesces free memory
+//!   into ranges. Memory is available to the stream that freed it, and to every stream once the work before the deallocation has completed.
 //!
-//! 1. [`Bins`] hold the free blocks of one thread and one stream, by size class. Taking and putting is a stack's pop and push.
-//! 2. [`Store`] holds the free blocks of each stream, by size class, for threads whose bins ran empty or full.
-//! 3. [`Heap`] holds free ranges of any length, joined with their neighbours. Each is free for one stream, the one that it was freed
-//!    on, or for all, once the work that used it is known to be done.
-//!
-//! Whoever frees memory says how large it is, so that memory in use needs no record at all.
+//! The caller passes the size of the memory that it frees. Memory in use therefore needs no record.
 
-mod bins;
-mod class;
+mod central_heap;
+mod free_lists;
 mod heap;
-mod store;
+mod local;
+mod owner_lock;
+mod size_class;
 #[cfg(test)]
 mod tests;
+mod thread_cache;
 
-pub(crate) use self::bins::{Bins, Overflow};
-pub(crate) use self::class::{Class, GRANULE, Rounded};
-pub(crate) use self::heap::{FreeRange, Heap, Owner};
-pub(crate) use self::store::{Generation, Store};
+pub(crate) use self::central_heap::{CentralHeap, Usage};
+pub(crate) use self::heap::{Epoch, Heap, Segment, StreamId};
+pub(crate) use self::local::LocalCache;
+#[cfg(any(feature = "diagnostics", test))]
+pub(crate) use self::size_class::SizeClass;
+pub(crate) use self::size_class::{BlockSize, GRANULE};
+#[cfg(any(feature = "diagnostics", test))]
+pub(crate) use self::thread_cache::ThreadCache;

@@ -141,6 +141,7 @@ impl Races {
             other: Box::from(&*other.name),
             other_stream: other.place.stream,
             other_wrote: conflict.other_wrote,
+            conflict,
         })
     }
 }
@@ -215,9 +216,9 @@ fn note_with(
 /// Notes that the host changed what the work of this thread copies.
 pub(crate) fn note_host(access: Access) {
     CURRENT.with_borrow_mut(|current| {
-        current.iter_mut().for_each(|current| {
-            _ = current.found.get_or_insert_with(|| Report::of_transfer(ReportKind::HostRace, access, None))
-        });
+        if let Some(current) = current {
+            current.found.get_or_insert_with(|| Report::of_transfer(ReportKind::HostRace, access, None));
+        }
     });
 }
 

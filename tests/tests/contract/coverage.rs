@@ -20,7 +20,6 @@ const CHECKS: &[&str] = &["cast", "chunks", "pitched", "region", "row", "row_mut
 
 /// Functions that are no operations, or that cannot be tried here, each with its reason.
 const EXEMPT: &[(&str, &str)] = &[
-    ("Accesses::refuse_leases", "looks at leases, and calls no driver; see `lease`"),
     ("CopyBatch::copy", "collects a copy; `CopyBatch::enqueue` calls the driver"),
     ("CopyBatch::copy_pitched", "as for `CopyBatch::copy`"),
     ("DecompressBatch::add", "as for `CopyBatch::copy`"),

@@ -1,191 +1,325 @@
-//! Free ranges of addresses.
+//! Free memory: blocks by size class, and ranges that coalesce.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::store::Generation;
+use super::free_lists::FreeLists;
+use super::size_class::{BlockSize, GRANULE, SizeClass};
 
-/// Whom memory is free for: a stream, by its identity, or everybody.
+/// A stream, by its identity.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
-pub(crate) struct Owner(pub(crate) u64);
+pub(crate) struct StreamId(pub(crate) u64);
 
-/// Free ranges, joined with their neighbours, and handed out by best fit.
-///
-/// Ranges are joined only within a region, which is memory that belongs together, and only if they are free for the same owner.
-#[derive(Debug, Default)]
-pub(crate) struct Heap {
-    /// Where regions begin, and how long they are.
-    regions: BTreeMap<u64, u64>,
-    /// The free ranges by address.
-    ranges: BTreeMap<u64, FreeRange>,
-    /// The free ranges of each owner by length and address.
-    by_length: BTreeMap<Owner, BTreeSet<(u64, u64)>>,
+/// A point in the order in which a stream frees memory. Memory that is freed later has a later epoch.
+#[derive(Clone, Copy, Debug, Default, Eq, Ord, PartialEq, PartialOrd)]
+pub(crate) struct Epoch(pub(crate) u64);
+
+/// A range of memory that the heap obtained at once.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) struct Segment {
+    pub(crate) start: u64,
+    pub(crate) length: u64,
 }
 
-/// A range that is free.
+/// A free range.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct FreeRange {
     pub(crate) start: u64,
     pub(crate) length: u64,
-    pub(crate) owner: Owner,
-    /// The newest generation of the memory in it; of no meaning if it is free for all.
-    pub(crate) generation: Generation,
+    /// The stream that it is available to.
+    pub(crate) stream: StreamId,
+    /// The latest epoch of the memory in it. Meaningless if it is available to every stream.
+    pub(crate) epoch: Epoch,
 }
 
-impl Owner {
-    /// What is free for everybody: the work that used it is done.
-    pub(crate) const ALL: Self = Self(0);
+/// The free memory of some segments, by stream.
+///
+/// Deallocated blocks wait in lists by size class until memory is short. Then they become ranges, which coalesce with their neighbors of the
+/// same stream, and from which the smallest range that fits is taken.
+#[derive(Debug, Default)]
+pub(crate) struct Heap {
+    /// Whether ranges coalesce across segments, as those in one reserved virtual address range do.
+    is_contiguous: bool,
+    /// The length of each segment, by its start.
+    segments: BTreeMap<u64, u64>,
+    /// The free ranges by address.
+    ranges: BTreeMap<u64, FreeRange>,
+    streams: BTreeMap<StreamId, StreamHeap>,
+}
+
+/// The free memory of one stream.
+#[derive(Debug, Default)]
+struct StreamHeap {
+    blocks: FreeLists,
+    /// The free ranges by length and address.
+    ranges: BTreeSet<(u64, u64)>,
+    /// The epoch of memory that is freed now.
+    epoch: Epoch,
+    /// Whether memory was freed in this epoch.
+    has_freed: bool,
+}
+
+/// Small blocks are cut from ranges of this many bytes, so that they are adjacent.
+const SPAN: u64 = 64 << 10;
+
+impl StreamId {
+    /// Every stream: the work that used the memory has completed.
+    pub(crate) const ANY: Self = Self(0);
+}
+
+impl Epoch {
+    /// The epoch that covers all memory.
+    pub(crate) const LAST: Self = Self(u64::MAX);
+}
+
+impl Segment {
+    pub(crate) fn end(self) -> u64 {
+        self.start + self.length
+    }
 }
 
 impl FreeRange {
-    #[inline]
     pub(crate) fn end(&self) -> u64 {
         self.start + self.length
     }
 }
 
 impl Heap {
-    /// Declares a region, none of which is free yet.
-    #[inline]
-    pub(crate) fn declare(&mut self, start: u64, length: u64) {
-        self.regions.insert(start, length);
+    /// Creates a heap without memory.
+    pub(crate) fn new(is_contiguous: bool) -> Self {
+        Self { is_contiguous, ..Self::default() }
     }
 
-    /// Forgets a region, none of which is free or in use any more.
-    #[inline]
-    pub(crate) fn undeclare(&mut self, start: u64) {
-        self.regions.remove(&start);
+    /// Adds a segment, which is available to every stream.
+    pub(crate) fn add_segment(&mut self, segment: Segment) {
+        self.segments.insert(segment.start, segment.length);
+        self.free_range(StreamId::ANY, segment.start, segment.length);
     }
 
-    /// Takes the shortest range for `owner` that `length` bytes at a multiple of `alignment` fit in: one that is the owner's if
-    /// possible, else one that is free for all.
-    #[inline]
-    pub(crate) fn allocate(&mut self, owner: Owner, length: u64, alignment: u64) -> Option<u64> {
-        self.allocate_of(owner, length, alignment).or_else(|| self.allocate_of(Owner::ALL, length, alignment))
+    /// Removes a segment if all of it is available to every stream.
+    pub(crate) fn remove_segment(&mut self, Segment { start, length }: Segment) -> bool {
+        let around = self.ranges.range(..=start).next_back().map(|(_, range)| *range);
+        let Some(around) = around.filter(|range| range.stream == StreamId::ANY && range.end() >= start + length) else {
+            return false;
+        };
+        self.carve(around, start, length);
+        self.segments.remove(&start);
+        true
     }
 
-    /// Frees a range for `owner`, in this generation.
-    #[inline]
-    pub(crate) fn free(&mut self, start: u64, length: u64, owner: Owner, generation: Generation) {
-        let mut range = FreeRange { start, length, owner, generation };
-        debug_assert!(!self.overlaps(start, length), "{start:#x} is freed twice");
-        if let Some(before) = self.before(start).filter(|before| self.joins(before, &range)) {
-            self.remove(before);
-            range.start = before.start;
-            range.length += before.length;
-            range.generation = range.generation.max(before.generation);
+    /// Returns the segments by address.
+    pub(crate) fn segments(&self) -> Vec<Segment> {
+        self.segments.iter().map(|(start, length)| Segment { start: *start, length: *length }).collect()
+    }
+
+    /// Returns the size of all segments in bytes.
+    pub(crate) fn reserved_bytes(&self) -> u64 {
+        self.segments.values().sum()
+    }
+
+    /// Takes up to `most` blocks of a class for `stream`, and appends them to `blocks`.
+    pub(crate) fn take_blocks(&mut self, stream: StreamId, class: SizeClass, most: usize, blocks: &mut Vec<u64>) {
+        let list = self.streams.get_mut(&stream).map(|heap| heap.blocks.of(class)).filter(|list| !list.is_empty());
+        if let Some(list) = list {
+            blocks.extend(list.drain(list.len().saturating_sub(most)..));
+            return;
         }
-        if let Some(after) = self.ranges.get(&range.end()).copied().filter(|after| self.joins(&range, after)) {
+        let bytes = class.bytes();
+        let count = (SPAN / bytes).clamp(1, most.max(1) as u64);
+        if let Some(start) = self.take_range(stream, bytes * count, GRANULE) {
+            // In this order the lowest address is used first.
+            blocks.extend((0..count).rev().map(|block| start + block * bytes));
+        } else if count > 1 {
+            blocks.extend(self.take_range(stream, bytes, GRANULE));
+        }
+    }
+
+    /// Takes `length` bytes for `stream` at a multiple of `alignment` from the shortest range that fits: one of the stream, otherwise one
+    /// that is available to every stream.
+    pub(crate) fn take_range(&mut self, stream: StreamId, length: u64, alignment: u64) -> Option<u64> {
+        let take = |heap: &mut Self, stream| heap.take_range_of(stream, length, alignment.max(GRANULE));
+        take(self, stream).or_else(|| take(self, StreamId::ANY))
+    }
+
+    /// Frees a block for `stream`.
+    pub(crate) fn free(&mut self, stream: StreamId, size: BlockSize, address: u64) {
+        match size {
+            BlockSize::Class(class) => {
+                let heap = self.streams.entry(stream).or_default();
+                heap.blocks.of(class).push(address);
+                heap.has_freed = true;
+            }
+            BlockSize::Large(length) => self.free_range(stream, address, length),
+        }
+    }
+
+    /// Frees a range for `stream`.
+    pub(crate) fn free_range(&mut self, stream: StreamId, start: u64, length: u64) {
+        let heap = self.streams.entry(stream).or_default();
+        heap.has_freed = true;
+        let epoch = heap.epoch;
+        self.coalesce(FreeRange { start, length, stream, epoch });
+    }
+
+    /// Coalesces the blocks that a stream freed.
+    pub(crate) fn coalesce_blocks(&mut self, stream: StreamId) {
+        let Some(heap) = self.streams.get_mut(&stream) else { return };
+        let (mut blocks, epoch) = (Vec::new(), heap.epoch);
+        heap.blocks.drain(|class, start| blocks.push(FreeRange { start, length: class.bytes(), stream, epoch }));
+        blocks.into_iter().for_each(|block| self.coalesce(block));
+    }
+
+    /// Coalesces the blocks of every stream.
+    pub(crate) fn coalesce_all(&mut self) {
+        self.streams().into_iter().for_each(|stream| self.coalesce_blocks(stream));
+    }
+
+    /// Begins a new epoch of a stream if the stream freed memory in the current one, which is returned. Once the stream has passed a point
+    /// that it reaches after this call, the returned epoch may be [released](Heap::release).
+    pub(crate) fn begin_epoch(&mut self, stream: StreamId) -> Option<Epoch> {
+        self.coalesce_blocks(stream);
+        let heap = self.streams.get_mut(&stream).filter(|heap| heap.has_freed)?;
+        let epoch = heap.epoch;
+        (heap.epoch, heap.has_freed) = (Epoch(epoch.0 + 1), false);
+        Some(epoch)
+    }
+
+    /// Begins a new epoch of every stream, and returns the epochs up to which all of their memory was freed.
+    pub(crate) fn begin_epochs(&mut self) -> Vec<(StreamId, Epoch)> {
+        let streams = self.streams().into_iter().filter(|stream| *stream != StreamId::ANY);
+        let begin = |stream| {
+            self.begin_epoch(stream);
+            let last = self.streams.get(&stream)?.epoch.0.checked_sub(1)?;
+            Some((stream, Epoch(last)))
+        };
+        let begun = streams.filter_map(begin).collect();
+        self.coalesce_blocks(StreamId::ANY);
+        begun
+    }
+
+    /// Makes the memory that a stream freed up to an epoch available to every stream.
+    pub(crate) fn release(&mut self, stream: StreamId, epoch: Epoch) {
+        let Some(heap) = self.streams.get(&stream) else { return };
+        let ranges = heap.ranges.iter().map(|(_, start)| self.ranges[start]).filter(|range| range.epoch <= epoch);
+        for range in ranges.collect::<Vec<_>>() {
+            self.remove(range);
+            self.coalesce(FreeRange { stream: StreamId::ANY, ..range });
+        }
+    }
+
+    /// Forgets a stream that frees no more memory. Returns `false` if memory is available to it alone.
+    pub(crate) fn forget(&mut self, stream: StreamId) -> bool {
+        let is_empty = self.streams.get(&stream).is_none_or(|heap| heap.blocks.is_empty() && heap.ranges.is_empty());
+        if is_empty {
+            self.streams.remove(&stream);
+        }
+        is_empty
+    }
+
+    /// Returns `true` if a coalesced range is available to `stream` alone.
+    pub(crate) fn has_ranges(&self, stream: StreamId) -> bool {
+        self.streams.get(&stream).is_some_and(|heap| !heap.ranges.is_empty())
+    }
+
+    /// Returns the size of all free memory in bytes.
+    pub(crate) fn free_bytes(&self) -> u64 {
+        let blocks: u64 = self.streams.values().map(|heap| heap.blocks.bytes()).sum();
+        blocks + self.ranges.values().map(|range| range.length).sum::<u64>()
+    }
+
+    /// Returns the length of the longest range that is available to `stream`.
+    pub(crate) fn longest(&self, stream: StreamId) -> u64 {
+        let longest = |stream| Some(self.streams.get(&stream)?.ranges.last()?.0);
+        longest(stream).max(longest(StreamId::ANY)).unwrap_or_default()
+    }
+
+    /// Returns the length of the range before `end` that is available to every stream.
+    pub(crate) fn free_before(&self, end: u64) -> u64 {
+        let before = self.before(end).filter(|range| range.end() == end && range.stream == StreamId::ANY);
+        before.map_or(0, |range| range.length)
+    }
+
+    /// Returns the free ranges by address, blocks included.
+    #[cfg(test)]
+    pub(crate) fn free_ranges(&self) -> Vec<FreeRange> {
+        let blocks = self.streams.iter().flat_map(|(stream, heap)| {
+            let range = |(class, start): (SizeClass, u64)| FreeRange {
+                start,
+                length: class.bytes(),
+                stream: *stream,
+                epoch: heap.epoch,
+            };
+            heap.blocks.iter().map(range)
+        });
+        let mut ranges: Vec<FreeRange> = self.ranges.values().copied().chain(blocks).collect();
+        ranges.sort_unstable_by_key(|range| range.start);
+        ranges
+    }
+
+    fn streams(&self) -> Vec<StreamId> {
+        self.streams.keys().copied().collect()
+    }
+
+    fn take_range_of(&mut self, stream: StreamId, length: u64, alignment: u64) -> Option<u64> {
+        let ranges = self.streams.get(&stream)?.ranges.range((length, 0)..);
+        let aligned = ranges.map(|(available, start)| (*available, *start, start.next_multiple_of(alignment)));
+        let (_, start, aligned) = { aligned }.find(|(available, start, at)| at - start + length <= *available)?;
+        self.carve(self.ranges[&start], aligned, length);
+        Some(aligned)
+    }
+
+    /// Takes a part out of a range, and leaves the rest.
+    fn carve(&mut self, range: FreeRange, start: u64, length: u64) {
+        self.remove(range);
+        let (before, after) = (start - range.start, range.end() - (start + length));
+        if before != 0 {
+            self.insert(FreeRange { length: before, ..range });
+        }
+        if after != 0 {
+            self.insert(FreeRange { start: start + length, length: after, ..range });
+        }
+    }
+
+    /// Inserts a range, joined with its neighbors.
+    fn coalesce(&mut self, mut range: FreeRange) {
+        debug_assert!(!self.overlaps(&range), "{:#x} is freed twice", range.start);
+        if let Some(before) = self.before(range.start).filter(|before| self.are_adjacent(before, &range)) {
+            self.remove(before);
+            (range.start, range.length) = (before.start, range.length + before.length);
+            range.epoch = range.epoch.max(before.epoch);
+        }
+        if let Some(after) = self.ranges.get(&range.end()).copied().filter(|after| self.are_adjacent(&range, after)) {
             self.remove(after);
             range.length += after.length;
-            range.generation = range.generation.max(after.generation);
+            range.epoch = range.epoch.max(after.epoch);
         }
         self.insert(range);
     }
 
-    /// Frees for all what is free for `owner` up to a generation.
-    #[inline]
-    pub(crate) fn promote(&mut self, owner: Owner, generation: Generation) {
-        let Some(ranges) = self.by_length.get(&owner) else { return };
-        let done = ranges.iter().map(|(_, start)| self.ranges[start]).filter(|range| range.generation <= generation);
-        for range in done.collect::<Vec<_>>() {
-            self.remove(range);
-            self.free(range.start, range.length, Owner::ALL, Generation::default());
-        }
-    }
-
-    /// Takes exactly this range out, if all of it is free for all.
-    #[inline]
-    pub(crate) fn withdraw(&mut self, start: u64, length: u64) -> bool {
-        let around = self.ranges.range(..=start).next_back().map(|(_, range)| *range);
-        let Some(around) = around.filter(|range| range.owner == Owner::ALL && range.end() >= start + length) else {
-            return false;
-        };
-        self.carve(around, start, length);
-        true
-    }
-
-    /// The free ranges by address.
-    #[inline]
-    pub(crate) fn ranges(&self) -> impl Iterator<Item = &FreeRange> {
-        self.ranges.values()
-    }
-
-    /// The length of the longest range that is free for `owner`, which may be [`Owner::ALL`].
-    #[inline]
-    pub(crate) fn longest(&self, owner: Owner) -> u64 {
-        let longest = |owner| Some(self.by_length.get(&owner)?.last()?.0);
-        longest(owner).max(longest(Owner::ALL)).unwrap_or_default()
-    }
-
-    /// Whether a range is free for `owner` and not for all.
-    #[inline]
-    pub(crate) fn has(&self, owner: Owner) -> bool {
-        self.by_length.contains_key(&owner)
-    }
-
-    /// The range that is free for all and ends at `end`.
-    #[inline]
-    pub(crate) fn ending_at(&self, end: u64) -> Option<FreeRange> {
-        self.before(end).filter(|range| range.end() == end && range.owner == Owner::ALL)
-    }
-
-    #[inline]
-    fn allocate_of(&mut self, owner: Owner, length: u64, alignment: u64) -> Option<u64> {
-        let ranges = self.by_length.get(&owner)?.range((length, 0)..);
-        let (start, aligned) = ranges
-            .map(|(available, start)| (*available, *start, start.next_multiple_of(alignment)))
-            .find(|(available, start, aligned)| aligned - start + length <= *available)
-            .map(|(_, start, aligned)| (start, aligned))?;
-        let range = self.ranges[&start];
-        self.carve(range, aligned, length);
-        Some(aligned)
-    }
-
-    /// Takes a part out of a range, and leaves what lies before and behind it.
-    #[inline]
-    fn carve(&mut self, range: FreeRange, start: u64, length: u64) {
-        self.remove(range);
-        let (before, behind) = (start - range.start, range.end() - (start + length));
-        if before != 0 {
-            self.insert(FreeRange { length: before, ..range });
-        }
-        if behind != 0 {
-            self.insert(FreeRange { start: start + length, length: behind, ..range });
-        }
-    }
-
-    #[inline]
     fn insert(&mut self, range: FreeRange) {
         self.ranges.insert(range.start, range);
-        self.by_length.entry(range.owner).or_default().insert((range.length, range.start));
+        self.streams.entry(range.stream).or_default().ranges.insert((range.length, range.start));
     }
 
-    #[inline]
     fn remove(&mut self, range: FreeRange) {
         self.ranges.remove(&range.start);
-        if let Some(ranges) = self.by_length.get_mut(&range.owner) {
-            ranges.remove(&(range.length, range.start));
-            if ranges.is_empty() {
-                self.by_length.remove(&range.owner);
-            }
+        if let Some(heap) = self.streams.get_mut(&range.stream) {
+            heap.ranges.remove(&(range.length, range.start));
         }
     }
 
-    /// The last range that begins before `address`.
-    #[inline]
+    /// Returns the last range that starts before `address`.
     fn before(&self, address: u64) -> Option<FreeRange> {
         self.ranges.range(..address).next_back().map(|(_, range)| *range)
     }
 
-    /// Whether two ranges are neighbours that may be one.
-    #[inline]
-    fn joins(&self, left: &FreeRange, right: &FreeRange) -> bool {
-        left.end() == right.start && left.owner == right.owner && !self.regions.contains_key(&right.start)
+    /// Returns `true` if two ranges may be joined.
+    fn are_adjacent(&self, left: &FreeRange, right: &FreeRange) -> bool {
+        let is_boundary = !self.is_contiguous && self.segments.contains_key(&right.start);
+        left.end() == right.start && left.stream == right.stream && !is_boundary
     }
 
-    #[inline]
-    fn overlaps(&self, start: u64, length: u64) -> bool {
-        self.before(start + length).is_some_and(|range| range.end() > start)
+    fn overlaps(&self, range: &FreeRange) -> bool {
+        self.before(range.end()).is_some_and(|before| before.end() > range.start)
     }
 }
 
@@ -193,81 +327,85 @@ impl Heap {
 mod tests {
     use super::*;
 
-    const OLD: Generation = Generation(1);
-    const NEW: Generation = Generation(2);
-    const A: Owner = Owner(7);
-    const B: Owner = Owner(8);
+    const A: StreamId = StreamId(7);
+    const B: StreamId = StreamId(8);
+
+    fn segment(start: u64, length: u64) -> Segment {
+        Segment { start, length }
+    }
 
     fn heap() -> Heap {
         let mut heap = Heap::default();
-        heap.declare(0x1000, 0x1000);
-        heap.free(0x1000, 0x1000, Owner::ALL, OLD);
+        heap.add_segment(segment(0x1000, 0x1000));
         heap
     }
 
-    fn ranges(heap: &Heap) -> Vec<(u64, u64, Owner)> {
-        heap.ranges().map(|range| (range.start, range.length, range.owner)).collect()
+    fn ranges(heap: &Heap) -> Vec<(u64, u64, StreamId)> {
+        heap.free_ranges().iter().map(|range| (range.start, range.length, range.stream)).collect()
     }
 
     #[test]
-    fn neighbours_of_one_owner_are_joined() {
+    fn neighbors_of_one_stream_are_joined() {
         let mut heap = heap();
-        let blocks: Vec<u64> = (0..4).map(|_| heap.allocate(A, 0x200, 0x200).expect("there is room")).collect();
+        let blocks: Vec<u64> = (0..4).map(|_| heap.take_range(A, 0x200, 0x200).expect("there is room")).collect();
         assert_eq!(blocks, [0x1000, 0x1200, 0x1400, 0x1600]);
-        heap.free(0x1000, 0x200, A, OLD);
-        heap.free(0x1400, 0x200, A, OLD);
+        heap.free_range(A, 0x1000, 0x200);
+        heap.free_range(A, 0x1400, 0x200);
         assert_eq!(heap.longest(A), 0x800);
-        heap.free(0x1200, 0x200, A, NEW);
-        assert_eq!(ranges(&heap), [(0x1000, 0x600, A), (0x1800, 0x800, Owner::ALL)]);
-        heap.promote(A, OLD);
+        let old = heap.begin_epoch(A).expect("memory was freed");
+        heap.free_range(A, 0x1200, 0x200);
+        assert_eq!(ranges(&heap), [(0x1000, 0x600, A), (0x1800, 0x800, StreamId::ANY)]);
+        heap.release(A, old);
         assert_eq!(ranges(&heap).len(), 2, "a joined range is as new as its newest part");
-        heap.promote(A, NEW);
-        assert_eq!(ranges(&heap), [(0x1000, 0x600, Owner::ALL), (0x1800, 0x800, Owner::ALL)]);
-        heap.free(0x1600, 0x200, Owner::ALL, OLD);
-        assert_eq!(ranges(&heap), [(0x1000, 0x1000, Owner::ALL)]);
+        let new = heap.begin_epoch(A).expect("memory was freed");
+        assert_eq!(heap.begin_epoch(A), None, "nothing was freed since");
+        heap.release(A, new);
+        assert_eq!(ranges(&heap), [(0x1000, 0x600, StreamId::ANY), (0x1800, 0x800, StreamId::ANY)]);
+        heap.free_range(StreamId::ANY, 0x1600, 0x200);
+        assert_eq!(ranges(&heap), [(0x1000, 0x1000, StreamId::ANY)]);
     }
 
     #[test]
-    fn memory_of_another_owner_is_not_handed_out() {
+    fn memory_of_another_stream_is_not_taken() {
         let mut heap = heap();
-        let all = heap.allocate(A, 0x1000, 0x200).expect("there is room");
-        heap.free(all, 0x1000, A, OLD);
-        assert_eq!(heap.allocate(B, 0x200, 0x200), None);
-        assert_eq!(heap.allocate(A, 0x200, 0x200), Some(0x1000));
+        let all = heap.take_range(A, 0x1000, 0x200).expect("there is room");
+        heap.free_range(A, all, 0x1000);
+        assert_eq!(heap.take_range(B, 0x200, 0x200), None);
+        assert_eq!(heap.take_range(A, 0x200, 0x200), Some(0x1000));
     }
 
     #[test]
-    fn regions_are_not_joined() {
-        let mut heap = heap();
-        heap.declare(0x2000, 0x800);
-        heap.free(0x2000, 0x800, Owner::ALL, OLD);
-        assert_eq!(heap.allocate(A, 0x1200, 0x200), None);
-        assert_eq!(ranges(&heap), [(0x1000, 0x1000, Owner::ALL), (0x2000, 0x800, Owner::ALL)]);
-        assert!(heap.withdraw(0x2000, 0x800));
-        heap.undeclare(0x2000);
-        assert_eq!(ranges(&heap), [(0x1000, 0x1000, Owner::ALL)]);
+    fn segments_are_joined_only_in_a_contiguous_heap() {
+        for is_contiguous in [false, true] {
+            let mut heap = Heap::new(is_contiguous);
+            heap.add_segment(segment(0x1000, 0x1000));
+            heap.add_segment(segment(0x2000, 0x800));
+            assert_eq!(heap.take_range(A, 0x1200, 0x200).is_some(), is_contiguous);
+        }
     }
 
     #[test]
-    fn alignment_leaves_what_lies_before() {
+    fn segment_is_removed_only_if_it_is_available_to_every_stream() {
         let mut heap = heap();
-        assert_eq!(heap.allocate(A, 0x200, 0x200), Some(0x1000));
-        assert_eq!(heap.allocate(A, 0x200, 0x800), Some(0x1800));
-        assert_eq!(ranges(&heap), [(0x1200, 0x600, Owner::ALL), (0x1a00, 0x600, Owner::ALL)]);
-        assert_eq!(heap.allocate(A, 0x200, 0x1000), None);
+        heap.add_segment(segment(0x2000, 0x800));
+        let block = heap.take_range(A, 0x800, 0x200).expect("there is room");
+        assert_eq!(block, 0x2000, "the shortest range that fits");
+        assert!(!heap.remove_segment(segment(0x2000, 0x800)));
+        heap.free_range(A, block, 0x800);
+        assert!(!heap.remove_segment(segment(0x2000, 0x800)));
+        heap.release(A, Epoch::LAST);
+        assert_eq!((heap.free_before(0x2800), heap.free_before(0x2700)), (0x800, 0));
+        assert!(heap.remove_segment(segment(0x2000, 0x800)));
+        assert_eq!(heap.segments(), [segment(0x1000, 0x1000)]);
+        assert_eq!((heap.reserved_bytes(), heap.free_bytes()), (0x1000, 0x1000));
     }
 
     #[test]
-    fn only_what_is_free_for_all_is_withdrawn() {
+    fn alignment_leaves_the_memory_before_the_block() {
         let mut heap = heap();
-        let block = heap.allocate(A, 0x400, 0x200).expect("there is room");
-        assert!(!heap.withdraw(0x1200, 0x400));
-        heap.free(block, 0x400, A, OLD);
-        assert!(!heap.withdraw(0x1000, 0x1000));
-        heap.promote(A, OLD);
-        assert!(heap.withdraw(0x1400, 0x400));
-        assert_eq!(ranges(&heap), [(0x1000, 0x400, Owner::ALL), (0x1800, 0x800, Owner::ALL)]);
-        assert_eq!(heap.ending_at(0x1400).map(|range| range.start), Some(0x1000));
-        assert_eq!(heap.ending_at(0x1300), None);
+        assert_eq!(heap.take_range(A, 0x200, 0x200), Some(0x1000));
+        assert_eq!(heap.take_range(A, 0x200, 0x800), Some(0x1800));
+        assert_eq!(ranges(&heap), [(0x1200, 0x600, StreamId::ANY), (0x1a00, 0x600, StreamId::ANY)]);
+        assert_eq!(heap.take_range(A, 0x200, 0x1000), None);
     }
 }

@@ -1,42 +1,39 @@
-//! Memory that is kept and handed out again without asking the driver.
+//! A caching suballocator.
 
-mod claim;
-mod core;
-mod depot;
-mod local;
+mod allocator;
 mod options;
+mod pending_frees;
 mod statistics;
-mod watched;
 
 use std::fmt;
 use std::sync::Arc;
 
 use curium_driver::{Context, DevicePointer, Result, Stream};
 
-use self::core::Core;
-use self::depot::Put;
+use self::allocator::Allocator;
 pub use self::options::CachingOptions;
 pub use self::statistics::CachingStatistics;
 use super::{Request, Resource};
-use crate::cache::{GRANULE, Owner, Rounded};
+use crate::cache::{GRANULE, LocalCache, StreamId};
 
-/// Memory of a device that is kept when it is freed, and handed out again in some nanoseconds. Clones are cheap and share the memory.
+/// A caching suballocator for device memory. It keeps freed memory, and allocates it again within nanoseconds. Clones are cheap and share the
+/// memory.
 ///
-/// It takes memory from the device in large segments, by mapping physical memory behind one row of addresses where the device can, and
-/// cuts blocks from them: up to 32 MiB in sizes of which eight make a doubling, larger ones to multiples of 2 MiB. It never gives
-/// segments back by itself; [`Resource::trim`] does.
+/// The resource obtains memory from the device in large segments and cuts them into blocks: up to 32 MiB in eight size classes per power of
+/// two, larger ones in multiples of 2 MiB. Where the device supports virtual memory management, segments are mapped into one reserved address
+/// range, and grow in place. Segments are returned to the device by [`Resource::trim`] only.
 ///
-/// - **Threads.** Each thread keeps some free blocks of each stream, and takes and frees them without a lock that others share and
-///   without a call of the driver. What it has too much of goes to lists that all threads share, and all of it when the thread ends.
-/// - **Streams.** Memory freed on a stream can be allocated on that stream at once, and on others once the work that was on the
-///   stream by then is done. Nobody waits for that: until then others get other memory.
-/// - **Captures.** Memory that a graph uses must be nobody else's for as long as the graph exists. Allocate it from a
+/// - **Threads.** Each thread caches free blocks of each stream. An allocation or a deallocation that the thread cache serves takes no shared
+///   lock and calls no driver. Surplus blocks go to a central heap, and all of them do when the thread exits.
+/// - **Streams.** Memory that was freed on a stream is available to that stream at once, and to others after the work that was on the stream
+///   has completed. Nothing waits for that: until then other streams get other memory.
+/// - **Captures.** Memory that a graph uses must not be reused as long as the graph exists. Allocate it from a
 ///   [private pool](CachingResource::private_pool) that lives as long.
-/// - **Memory checkers** see the segments only, and miss accesses out of bounds. [`CachingOptions::with_cache`], or the variable
-///   `CURIUM_NO_CACHE` in the environment, has every allocation go to the driver.
+/// - **Memory checkers** see whole segments, and miss out-of-bounds accesses within. [`CachingOptions::with_cache`] and the environment
+///   variable `CURIUM_NO_CACHE` send every allocation to the driver.
 ///
-/// Dropping the last clone waits for the streams that freed memory, also while other threads capture, and returns the segments that are
-/// free then. A segment stays where it is if an allocation in it was never freed, or if no wait succeeded: it is leaked, counted by
+/// Dropping the last clone waits for the streams that freed memory, even while other threads capture, and returns the segments that are
+/// unused then. A segment is leaked if an allocation in it was never freed, or if no wait succeeded. Leaks are counted by
 /// [`Driver::leaked_memory`](curium_driver::Driver::leaked_memory) and reported.
 ///
 /// ```
@@ -57,98 +54,89 @@ use crate::cache::{GRANULE, Owner, Rounded};
 /// ```
 #[derive(Clone)]
 pub struct CachingResource {
-    core: Arc<Core>,
+    allocator: Arc<Allocator>,
 }
 
 impl CachingResource {
-    /// A resource for the device of `context`, with the default options.
+    /// Creates a resource for the device of `context`, with the default options.
     ///
     /// CUDA: `cuMemAddressReserve`, `cuMemGetAllocationGranularity`.
     ///
     /// # Errors
     ///
     /// Whatever the driver returns.
-    #[inline]
     pub fn new(context: &Context) -> Result<Self> {
         Self::with_options(context, &CachingOptions::new())
     }
 
-    /// A resource for the device of `context`.
+    /// Creates a resource for the device of `context`.
     ///
     /// # Errors
     ///
     /// Whatever the driver returns.
-    #[inline]
     pub fn with_options(context: &Context, options: &CachingOptions) -> Result<Self> {
-        Ok(Self { core: Arc::new(Core::new(context, options, None)?) })
+        Ok(Self { allocator: Arc::new(Allocator::new(context, options, None)?) })
     }
 
-    /// A resource whose segments are memory of `upstream`, such as managed memory or a pool. They are allocated and freed on a
-    /// stream of their own, and the host waits for each.
+    /// Creates a resource whose segments are allocations of `upstream`, such as managed memory or a memory pool. They are allocated and freed
+    /// on an internal stream, and the host waits for each allocation.
     ///
     /// # Errors
     ///
     /// Whatever the driver returns.
-    #[inline]
     pub fn with_upstream(
         context: &Context,
         options: &CachingOptions,
         upstream: impl Resource + 'static,
     ) -> Result<Self> {
-        Ok(Self { core: Arc::new(Core::new(context, options, Some(Arc::new(upstream)))?) })
+        Ok(Self { allocator: Arc::new(Allocator::new(context, options, Some(Arc::new(upstream)))?) })
     }
 
-    /// A resource of its own for the same device with the same options, for memory that a graph uses: what is freed in it is handed
-    /// out again on the same stream only, and no event is recorded and no stream asked, so that captures are left alone.
+    /// Creates a separate resource for the same device, with the same options, for the memory of a graph. Memory that is freed in it is
+    /// available to the same stream only. It records no event and queries no stream, so that captures are not disturbed.
     ///
-    /// Keep it for as long as the graph: what was used once is given back with the pool, and by nothing else. Dropping the pool waits for
-    /// all work of the context, since the graph may have run on any stream. That is impossible while a thread captures: the pool's memory
-    /// is leaked then.
+    /// Keep the pool as long as the graph: its memory is returned when the pool is dropped, and not before. Dropping the pool waits for all work
+    /// of the context, since the graph may have run on any stream. That is impossible while a thread captures. The pool's memory is leaked then.
     ///
     /// # Errors
     ///
     /// Whatever the driver returns.
-    #[inline]
     pub fn private_pool(&self) -> Result<Self> {
-        Ok(Self { core: Arc::new(self.core.private()?) })
+        Ok(Self { allocator: Arc::new(self.allocator.private()?) })
     }
 
-    /// The context that the memory is for.
+    /// Returns the context of the memory.
     #[must_use]
-    #[inline]
     pub fn context(&self) -> &Context {
-        self.core.context()
+        self.allocator.context()
     }
 
-    /// Where segments begin, and how many bytes they have.
+    /// Returns the address and the size in bytes of each segment.
     #[must_use]
-    #[inline]
     pub fn segments(&self) -> Vec<(u64, u64)> {
-        self.core.segments().into_iter().map(|segment| (segment.start, segment.length)).collect()
+        self.allocator.segments().into_iter().map(|segment| (segment.start, segment.length)).collect()
     }
 
-    /// What was allocated and freed so far, and where the memory is now. Threads that are at work meanwhile may be counted before or
-    /// after.
+    /// Returns the counters, and the current use of the memory. Concurrent operations of other threads may be counted or not.
     #[must_use]
-    #[inline]
     pub fn statistics(&self) -> CachingStatistics {
-        self.core.statistics()
+        self.allocator.statistics()
     }
 }
 
-// SAFETY: a block is handed out to one caller until it is freed, since the store has each address once (see `cache`). It is handed
-// out on the stream that freed it, in whose order it then is, or once the work of that stream is done. Segments live as long as
-// the last clone.
+// SAFETY: a free block is in one thread cache or in the central heap, once, and leaves it when it is allocated. It is allocated on the
+// stream that freed it, in whose order the work before comes first, or after that work has completed. Segments live as long as the last
+// clone.
 unsafe impl Resource for CachingResource {
     #[inline]
     fn allocate(&self, stream: &Stream, bytes: usize, alignment: usize) -> Result<DevicePointer<u8>> {
-        // Sizes that are refused have no block in any bin: 0 wraps around, and so is beyond the address space.
-        if alignment <= GRANULE as usize && bytes.wrapping_sub(1) < isize::MAX as usize && alignment.is_power_of_two() {
-            let owner = Owner(stream.identity());
-            let found = local::with(self.core.identity(), owner, |shelf| shelf.take(Rounded::up(bytes), bytes));
-            if let Some(Some(address)) = found {
-                return Ok(DevicePointer::from_raw(address));
-            }
+        // A size that is refused is in no cache: 0 wraps around, and is larger than the address space then.
+        if alignment <= GRANULE as usize
+            && bytes.wrapping_sub(1) < isize::MAX as usize
+            && alignment.is_power_of_two()
+            && let Some(address) = LocalCache::allocate(self.allocator.heap(), StreamId(stream.identity()), bytes)
+        {
+            return Ok(DevicePointer::from_raw(address));
         }
         self.allocate_slowly(stream, bytes, alignment)
     }
@@ -161,41 +149,31 @@ unsafe impl Resource for CachingResource {
         bytes: usize,
         alignment: usize,
     ) -> Result<()> {
-        let (owner, size, address) = (Owner(stream.identity()), Rounded::up(bytes), pointer.as_raw());
-        let put = local::with(self.core.identity(), owner, |shelf| shelf.put(size, address, bytes));
-        match put {
-            Some(Put::Held) => Ok(()),
-            Some(Put::Spilled(overflow)) => {
-                self.core.depot().give_blocks(owner, size, overflow.addresses);
-                Ok(())
-            }
-            // SAFETY: the caller's promises are passed on.
-            Some(Put::Refused) | None => unsafe { self.core.deallocate(stream, pointer, bytes, alignment) },
+        let id = StreamId(stream.identity());
+        match LocalCache::free(self.allocator.heap(), id, pointer.as_raw(), bytes) {
+            Some(()) => Ok(()),
+            // SAFETY: the caller upholds the contract, and the block was not freed.
+            None => unsafe { self.allocator.deallocate(stream, pointer, bytes, alignment) },
         }
     }
 
-    #[inline]
     fn purge(&self) -> Result<()> {
-        self.core.collect()
+        self.allocator.purge()
     }
 
-    #[inline]
     fn synchronize(&self, _stream: &Stream) -> Result<()> {
-        self.core.synchronize()
+        self.allocator.synchronize()
     }
 
-    #[inline]
     fn trim(&self, _stream: &Stream, keep: usize) -> Result<()> {
-        self.core.trim(keep as u64)
+        self.allocator.trim(keep as u64)
     }
 
     #[cfg(feature = "diagnostics")]
-    #[inline]
     fn segment_changes(&self, since: u64) -> Vec<super::SegmentChange> {
-        self.core.segment_changes(since)
+        self.allocator.segment_changes(since)
     }
 
-    #[inline]
     fn detached(&self) -> Option<Arc<dyn Resource>> {
         Some(Arc::new(self.clone()))
     }
@@ -203,15 +181,13 @@ unsafe impl Resource for CachingResource {
 
 impl CachingResource {
     #[cold]
-    #[inline]
     fn allocate_slowly(&self, stream: &Stream, bytes: usize, alignment: usize) -> Result<DevicePointer<u8>> {
         let request = Request::new("CachingResource::allocate", bytes, alignment, options::LARGEST_ALIGNMENT)?;
-        self.core.allocate(stream, request)
+        self.allocator.allocate(stream, request)
     }
 }
 
 impl fmt::Debug for CachingResource {
-    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let statistics = self.statistics();
         let (live, reserved) = (statistics.live_bytes(), statistics.reserved_bytes);

@@ -1,28 +1,28 @@
-//! Changes of segments.
+//! Changes of a resource's segments.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 
-use super::segments::Segment;
+use crate::cache::Segment;
 use crate::diagnostics::EventKind;
 
-/// A segment that a resource took from upstream or released to it.
+/// A segment that a resource obtained or returned.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct SegmentChange {
     /// The number of earlier changes.
     pub number: u64,
-    /// The change, which [concerns a segment](EventKind::is_segment_event).
+    /// The kind of event, which is [of a segment](EventKind::is_segment_event).
     pub kind: EventKind,
     /// The address of the segment.
     pub address: u64,
-    /// The size of the segment in bytes.
+    /// The size in bytes.
     pub bytes: u64,
 }
 
-/// The most recent changes of a resource.
+/// The latest changes of a resource.
 #[derive(Debug, Default)]
 pub(super) struct SegmentChanges {
     /// The number of all changes.
@@ -30,11 +30,11 @@ pub(super) struct SegmentChanges {
     last: Mutex<VecDeque<SegmentChange>>,
 }
 
-/// The number of changes to keep.
+/// The number of changes that are kept.
 const KEPT: usize = 1 << 16;
 
 impl SegmentChange {
-    /// Creates a change, for resources that implement [`Resource::segment_changes`](super::Resource::segment_changes).
+    /// Creates a change, for a resource that implements [`Resource::segment_changes`](super::Resource::segment_changes).
     #[must_use]
     pub const fn new(number: u64, kind: EventKind, address: u64, bytes: u64) -> Self {
         Self { number, kind, address, bytes }
@@ -42,13 +42,13 @@ impl SegmentChange {
 }
 
 impl SegmentChanges {
-    /// Records the difference between the segments `before` and `after`, both sorted by address. `kinds` are the event kinds of a new and
-    /// of a removed segment.
-    pub(super) fn note(&self, before: &[Segment], after: &[Segment], kinds: [EventKind; 2]) {
+    /// Records the differences between the segments before and after an operation. `kinds` are the kinds of an added and of a removed
+    /// segment.
+    pub(super) fn record(&self, before: &[Segment], after: &[Segment], kinds: [EventKind; 2]) {
         let mut last = self.last.lock();
-        let gone = before.iter().filter(|segment| !after.contains(segment)).map(|segment| (kinds[1], segment));
-        let new = after.iter().filter(|segment| !before.contains(segment)).map(|segment| (kinds[0], segment));
-        for (kind, segment) in gone.chain(new) {
+        let removed = before.iter().filter(|segment| !after.contains(segment)).map(|segment| (kinds[1], segment));
+        let added = after.iter().filter(|segment| !before.contains(segment)).map(|segment| (kinds[0], segment));
+        for (kind, segment) in removed.chain(added) {
             if last.len() == KEPT {
                 last.pop_front();
             }
@@ -72,14 +72,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_came_and_went_is_told_from_a_number_on() {
+    fn changes_are_returned_from_a_number_on() {
         let changes = SegmentChanges::default();
         let [first, second] = [1, 2].map(|start| Segment { start: start << 21, length: 1 << 21 });
         let kinds = [EventKind::MapSegment, EventKind::UnmapSegment];
-        changes.note(&[], &[first, second], kinds);
-        changes.note(&[first, second], &[second], kinds);
-        let told: Vec<_> = changes.since(1).iter().map(|change| (change.number, change.kind, change.address)).collect();
-        assert_eq!(told, [(1, kinds[0], second.start), (2, kinds[1], first.start)]);
+        changes.record(&[], &[first, second], kinds);
+        changes.record(&[first, second], &[second], kinds);
+        let returned: Vec<_> =
+            changes.since(1).iter().map(|change| (change.number, change.kind, change.address)).collect();
+        assert_eq!(returned, [(1, kinds[0], second.start), (2, kinds[1], first.start)]);
         assert_eq!(changes.since(3), []);
     }
 }

@@ -1,4 +1,4 @@
-//! Segments: the large pieces of memory that a resource cuts into blocks.
+//! Segments: the large pieces of memory from which blocks are cut.
 
 mod mapped;
 mod upstream;
@@ -9,93 +9,101 @@ use curium_driver::extend::{leak, report};
 use curium_driver::sys::CUdevice_attribute;
 use curium_driver::{Context, Driver, Error, Function, LeakedMemory, Result};
 
-pub(super) use self::mapped::Mapped;
-pub(super) use self::upstream::Upstream;
-use crate::cache::{FreeRange, Heap};
+use self::mapped::Mapped;
+use self::upstream::Upstream;
+use super::Resource;
+use crate::cache::{CentralHeap, Segment};
 #[cfg(feature = "diagnostics")]
 use crate::diagnostics::EventKind;
 
-/// Where a heap gets its memory from.
+/// The source of a heap's memory. Its methods lock the heap only between driver calls.
 pub(super) enum Segments {
-    /// Physical memory that is mapped into one row of addresses: a segment grows in place.
+    /// Physical memory that is mapped into one reserved virtual address range.
     Mapped(Mapped),
-    /// Pieces of another resource.
+    /// Allocations of another resource.
     Upstream(Upstream),
 }
 
-/// A piece of memory that belongs to a heap.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) struct Segment {
-    pub(super) start: u64,
-    pub(super) length: u64,
-}
-
-/// A heap that is locked for a moment at a time, since memory is fetched without the lock.
-pub(super) trait HeapAccess {
-    /// Has `operation` use the heap.
-    fn with_heap<T>(&self, operation: impl FnOnce(&mut Heap) -> T) -> T;
-}
-
 impl Segments {
-    /// Mapped memory where device and driver can, else pieces of the device's pool.
-    #[inline]
+    /// Uses virtual memory management where device and driver support it, otherwise the device's current pool.
     pub(super) fn best(context: &Context) -> Result<Self> {
-        if can_map(context)? {
-            return Mapped::new(context).map(Self::Mapped);
-        }
-        Upstream::new(context, Arc::new(super::StreamOrdered)).map(Self::Upstream)
+        if can_map(context)? { Self::mapped(context) } else { Self::upstream(context, Arc::new(super::StreamOrdered)) }
     }
 
-    /// Makes room for `bytes` bytes in one row, of which some may be free already. It takes at least `step` bytes if it can.
-    #[inline]
-    pub(super) fn grow(&mut self, bytes: u64, step: u64, heap: &impl HeapAccess) -> Result<()> {
+    pub(super) fn mapped(context: &Context) -> Result<Self> {
+        Mapped::new(context).map(Self::Mapped)
+    }
+
+    pub(super) fn upstream(context: &Context, resource: Arc<dyn Resource>) -> Result<Self> {
+        Upstream::new(context, resource).map(Self::Upstream)
+    }
+
+    /// Creates the heap for these segments.
+    pub(super) fn heap(&self) -> CentralHeap {
+        CentralHeap::new(matches!(self, Self::Mapped(_)))
+    }
+
+    /// Adds a segment such that a range of `bytes` bytes is free, some of which may be free already. The segment has at least `step` bytes if
+    /// there is as much memory.
+    pub(super) fn grow(&mut self, bytes: u64, step: u64, heap: &CentralHeap) -> Result<()> {
+        let segment = match self {
+            Self::Mapped(mapped) => mapped.add(bytes, step, heap),
+            Self::Upstream(upstream) => upstream.add(bytes, step),
+        }?;
+        heap.with(|heap| heap.add_segment(segment));
+        Ok(())
+    }
+
+    /// Removes unused segments, as long as at least `keep` bytes are left.
+    pub(super) fn trim(&mut self, keep: u64, heap: &CentralHeap) -> Result<()> {
+        let (mut left, segments) = heap.with(|heap| (heap.reserved_bytes(), heap.segments()));
+        for segment in segments.into_iter().rev() {
+            if left - segment.length >= keep && self.remove(segment, heap)? {
+                left -= segment.length;
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes every unused segment. The others are leaked, since work may use them.
+    pub(super) fn close(&mut self, heap: &CentralHeap) -> Result<()> {
+        let segments = heap.with(|heap| heap.segments()).into_iter();
+        // All segments are tried, even if one fails.
+        let closed = segments.map(|segment| self.remove(segment, heap).map(drop)).fold(Ok(()), Result::and);
         match self {
-            Self::Mapped(mapped) => mapped.grow(bytes, step, heap),
-            Self::Upstream(upstream) => upstream.grow(bytes, step, heap),
+            Self::Mapped(mapped) => closed.and(mapped.close()),
+            Self::Upstream(upstream) => closed.inspect(|()| upstream.close()).inspect_err(|_| upstream.close()),
         }
     }
 
-    /// Gives pieces back that are free for all, for as long as more than `keep` bytes are left then.
-    #[inline]
-    pub(super) fn trim(&mut self, keep: u64, heap: &impl HeapAccess) -> Result<()> {
-        match self {
-            Self::Mapped(mapped) => mapped.trim(keep, heap),
-            Self::Upstream(upstream) => upstream.trim(keep, heap),
-        }
-    }
-
-    /// Gives every piece back that is free for all. The others stay where they are for good, since work may use them.
-    #[inline]
-    pub(super) fn close(&mut self, heap: &impl HeapAccess) -> Result<()> {
-        match self {
-            Self::Mapped(mapped) => mapped.close(heap),
-            Self::Upstream(upstream) => upstream.close(heap),
-        }
-    }
-
-    /// The pieces by address.
-    #[inline]
-    pub(super) fn list(&self) -> Vec<Segment> {
-        match self {
-            Self::Mapped(mapped) => mapped.list(),
-            Self::Upstream(upstream) => upstream.list(),
-        }
-    }
-
-    /// What it is called when a piece comes, and when it goes.
+    /// The kinds of events for a segment that is added, and for one that is removed.
     #[cfg(feature = "diagnostics")]
-    #[inline]
     pub(super) fn kinds(&self) -> [EventKind; 2] {
         match self {
             Self::Mapped(_) => [EventKind::MapSegment, EventKind::UnmapSegment],
             Self::Upstream(_) => [EventKind::AllocateSegment, EventKind::FreeSegment],
         }
     }
+
+    /// Removes a segment. Returns `false` if it is in use.
+    fn remove(&mut self, segment: Segment, heap: &CentralHeap) -> Result<bool> {
+        if !heap.with(|heap| heap.remove_segment(segment)) {
+            return Ok(false);
+        }
+        let (removed, is_left) = match self {
+            Self::Mapped(mapped) => (mapped.remove(segment.start), mapped.contains(segment.start)),
+            Self::Upstream(upstream) => (upstream.remove(segment.start), upstream.contains(segment.start)),
+        };
+        if is_left {
+            heap.with(|heap| heap.add_segment(segment));
+        }
+        removed.map(|()| true)
+    }
 }
 
-/// Counts and reports the segments that are left after `closed`, the result of closing all of them, and reports its error in any case.
-#[inline]
-pub(super) fn leak_rest(operation: &'static str, driver: &Driver, left: &[Segment], closed: Result<()>) {
+/// Counts and reports the segments that are left after closing with the result `closed`, whose error is reported in any case.
+pub(super) fn leak_rest(operation: &'static str, driver: &Driver, heap: &CentralHeap, closed: Result<()>) {
+    let left = heap.with(|heap| heap.segments());
     let bytes = left.iter().map(|segment| segment.length).sum();
     let leaked = LeakedMemory::new(left.len() as u64, bytes);
     match closed {
@@ -106,7 +114,6 @@ pub(super) fn leak_rest(operation: &'static str, driver: &Driver, left: &[Segmen
 }
 
 #[cold]
-#[inline]
 fn leaked_segments(operation: &'static str, leaked: LeakedMemory, cause: Option<Error>) -> Error {
     let LeakedMemory { allocations, bytes, .. } = leaked;
     match cause {
@@ -123,9 +130,8 @@ fn leaked_segments(operation: &'static str, leaked: LeakedMemory, cause: Option<
     }
 }
 
-/// Whether memory can be mapped on the context's device.
-#[inline]
-pub(super) fn can_map(context: &Context) -> Result<bool> {
+/// Returns `true` if the context's device and driver support virtual memory management.
+fn can_map(context: &Context) -> Result<bool> {
     const FUNCTIONS: [Function; 8] = [
         Function::cuMemAddressReserve,
         Function::cuMemAddressFree,
@@ -139,17 +145,4 @@ pub(super) fn can_map(context: &Context) -> Result<bool> {
     let attribute = CUdevice_attribute::CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED;
     let has_all = FUNCTIONS.into_iter().all(|function| context.driver().has(function));
     Ok(has_all && context.device().attribute(attribute)? != 0)
-}
-
-impl Segment {
-    #[inline]
-    pub(super) fn end(self) -> u64 {
-        self.start + self.length
-    }
-
-    /// What more than the free range behind which it begins a row of `bytes` bytes needs.
-    #[inline]
-    fn beyond(range: Option<FreeRange>, bytes: u64) -> u64 {
-        bytes.saturating_sub(range.map_or(0, |range| range.length))
-    }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use curium_driver::sys::CUdeviceptr;
 use curium_driver::{DevicePointer, Result, Stream, call};
 
-use super::driver_memory::{free_behind, refused};
+use super::driver_memory::{free_after, refused};
 use super::request::DRIVER_ALIGNMENT;
 use super::{Request, Resource};
 
@@ -43,7 +43,7 @@ unsafe impl Resource for SyncAlloc {
         _alignment: usize,
     ) -> Result<()> {
         // SAFETY: the caller upholds the same contract, and the memory came from here.
-        unsafe { free_behind(stream, pointer) }
+        unsafe { free_after(stream, pointer) }
     }
 
     #[inline]

@@ -31,8 +31,6 @@ pub struct Report {
     pub nearby: Option<Box<NearbyAllocation>>,
     /// The two operations of a race between streams.
     pub stream_race: Option<Box<StreamRace>>,
-    /// The same as the executor identifies them.
-    pub(crate) conflict: Option<Conflict>,
 }
 
 /// How severe a [`Report`] is.
@@ -61,6 +59,8 @@ pub struct StreamRace {
     pub other_stream: u64,
     /// Whether the other operation wrote. Otherwise it read what this one writes.
     pub other_wrote: bool,
+    /// The numbers of the two, by which the driver finds the names.
+    pub(crate) conflict: Conflict,
 }
 
 /// The numbers of two launches, copies or fills that race.
@@ -318,9 +318,17 @@ impl fmt::Display for Report {
     }
 }
 
+impl StreamRace {
+    /// A race whose operations have no names yet.
+    pub(crate) fn of(conflict: Conflict) -> Self {
+        let (name, other) = (Box::default(), Box::default());
+        Self { name, stream: 0, other, other_stream: 0, other_wrote: conflict.other_wrote, conflict }
+    }
+}
+
 impl fmt::Display for StreamRace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { name, stream, other, other_stream, other_wrote } = self;
+        let Self { name, stream, other, other_stream, other_wrote, .. } = self;
         let verb = if *other_wrote { "wrote" } else { "read" };
         write!(f, "{name} in stream {stream}: race with {other} in stream {other_stream}, which {verb} there")?;
         f.write_str(" and which nothing orders before it")
@@ -341,7 +349,8 @@ impl Report {
 
     /// A report about a copy or a fill.
     pub(crate) fn of_transfer(kind: ReportKind, access: Access, conflict: Option<Conflict>) -> Self {
-        Self { access: Some(access), conflict, ..Self::outside_of_kernels(kind) }
+        let stream_race = conflict.map(StreamRace::of).map(Box::new);
+        Self { access: Some(access), stream_race, ..Self::outside_of_kernels(kind) }
     }
 
     /// A fault of a node of a graph.
@@ -361,7 +370,6 @@ impl Report {
             access: None,
             nearby: None,
             stream_race: None,
-            conflict: None,
         }
     }
 }
@@ -383,7 +391,6 @@ mod tests {
             access: Some(Access { address: 0x1000, size: 4, write: true }),
             nearby: None,
             stream_race: None,
-            conflict: None,
         };
         let place = "kernel `saxpy`: illegal address: 4-byte write at 0x1000NEAR, block (1, 2, 3), \
              thread (4, 5, 6), PTX line 17 in function `load`";

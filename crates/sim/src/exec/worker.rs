@@ -13,7 +13,7 @@ use super::memory::SegmentCache;
 use super::objects::Objects;
 use super::op::{Op, Space};
 use super::program::Function;
-use super::report::{Area, NearbyAllocation, Report, ReportKind, Severity, Trap};
+use super::report::{Area, NearbyAllocation, Report, ReportKind, Severity, StreamRace, Trap};
 use super::unit::{Unit, Wait};
 use super::warp::{Failure, Progress, WarpState};
 use super::watch::Watcher;
@@ -198,8 +198,7 @@ impl<'l> Worker<'l> {
             loaded_at: failure.trap.loaded_at,
             access: failure.trap.access,
             nearby: self.area_of(block, warp, failure.trap).map(Box::new),
-            stream_race: None,
-            conflict: failure.trap.conflict,
+            stream_race: failure.trap.conflict.map(StreamRace::of).map(Box::new),
         }
     }
 
@@ -232,7 +231,6 @@ impl Prepared<'_> {
             access: None,
             nearby: None,
             stream_race: None,
-            conflict: None,
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::{AllocationEvent, AllocationLog, EventKind};
-use crate::cache::{Bins, Class, GRANULE, Generation, Owner, Rounded, Store};
+use crate::cache::{BlockSize, GRANULE, Heap, SizeClass, StreamId, ThreadCache};
 
 /// The state of a simulated cache after an event.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -21,11 +21,11 @@ pub struct CacheSample {
 
 /// A cache of simulated memory.
 struct Imagined {
-    store: Store,
-    /// The free lists of each stream, as with a single thread.
-    bins: HashMap<Owner, Bins>,
+    heap: Heap,
+    /// The thread cache of each stream, as with a single thread.
+    caches: HashMap<StreamId, ThreadCache>,
     /// The live allocations: simulated address and size.
-    live: HashMap<u64, (u64, Rounded, usize)>,
+    live: HashMap<u64, (u64, BlockSize, usize)>,
     step: u64,
     sample: CacheSample,
 }
@@ -36,8 +36,8 @@ impl AllocationLog {
     #[must_use]
     pub fn simulate_caching(&self, segment_bytes: usize) -> Vec<CacheSample> {
         let mut imagined = Imagined {
-            store: Store::default(),
-            bins: HashMap::new(),
+            heap: Heap::default(),
+            caches: HashMap::new(),
             live: HashMap::new(),
             step: (segment_bytes as u64).next_multiple_of(GRANULE).max(GRANULE),
             sample: CacheSample::default(),
@@ -48,10 +48,10 @@ impl AllocationLog {
 
 impl Imagined {
     fn play(&mut self, event: &AllocationEvent) -> CacheSample {
-        let owner = Owner(event.stream);
+        let stream = StreamId(event.stream);
         match event.kind {
-            EventKind::Allocate if event.bytes != 0 => self.allocate(owner, event),
-            EventKind::Free => self.free(owner, event.address),
+            EventKind::Allocate if event.bytes != 0 => self.allocate(stream, event),
+            EventKind::Free => self.free(stream, event.address),
             // Segments belong to the resource.
             _ => {}
         }
@@ -59,61 +59,61 @@ impl Imagined {
         self.sample
     }
 
-    fn allocate(&mut self, owner: Owner, event: &AllocationEvent) {
-        self.free(owner, event.address);
-        let (size, alignment) = (Rounded::up(event.bytes), (event.alignment as u64).max(GRANULE));
-        let held = (alignment == GRANULE).then(|| self.bins(owner).take(size)).flatten();
-        let place = held.unwrap_or_else(|| self.search(owner, size, alignment));
+    fn allocate(&mut self, stream: StreamId, event: &AllocationEvent) {
+        self.free(stream, event.address);
+        let (size, alignment) = (BlockSize::of(event.bytes), (event.alignment as u64).max(GRANULE));
+        let held = (alignment == GRANULE).then(|| self.cache(stream).take(size)).flatten();
+        let place = held.unwrap_or_else(|| self.search(stream, size, alignment));
         self.live.insert(event.address, (place, size, event.bytes));
         self.sample.live_bytes += event.bytes as u64;
         self.sample.block_bytes += size.bytes();
     }
 
-    fn free(&mut self, owner: Owner, address: u64) {
+    fn free(&mut self, stream: StreamId, address: u64) {
         let Some((place, size, bytes)) = self.live.remove(&address) else { return };
         self.sample.live_bytes -= bytes as u64;
         self.sample.block_bytes -= size.bytes();
-        if self.bins(owner).put(size, place) {
+        if self.cache(stream).put(size, place) {
             return;
         }
-        for spilled in self.bins(owner).overflow(size).addresses {
-            self.store.give(owner, size, spilled);
+        for spilled in self.cache(stream).take_older_half(size) {
+            self.heap.free(stream, size, spilled);
         }
-        self.store.give(owner, size, place);
+        self.heap.free(stream, size, place);
     }
 
-    fn search(&mut self, owner: Owner, size: Rounded, alignment: u64) -> u64 {
-        if let Some(place) = self.take(owner, size, alignment) {
+    fn search(&mut self, stream: StreamId, size: BlockSize, alignment: u64) -> u64 {
+        if let Some(place) = self.take(stream, size, alignment) {
             return place;
         }
-        for (owner, bins) in &mut self.bins {
-            bins.drain(|size, place| self.store.give(*owner, size, place));
+        for (stream, cache) in &mut self.caches {
+            cache.drain(|size, place| self.heap.free(*stream, size, place));
         }
-        for (owner, generation) in self.store.mark_all() {
-            self.store.promote(owner, generation);
+        for (stream, epoch) in self.heap.begin_epochs() {
+            self.heap.release(stream, epoch);
         }
         loop {
-            if let Some(place) = self.take(owner, size, alignment) {
+            if let Some(place) = self.take(stream, size, alignment) {
                 return place;
             }
             self.grow(size.bytes() + alignment - GRANULE);
         }
     }
 
-    fn take(&mut self, owner: Owner, size: Rounded, alignment: u64) -> Option<u64> {
+    fn take(&mut self, stream: StreamId, size: BlockSize, alignment: u64) -> Option<u64> {
         match size {
-            Rounded::Class(class) if alignment == GRANULE => self.take_block(owner, class),
-            _ => self.store.take_range(owner, size.bytes(), alignment),
+            BlockSize::Class(class) if alignment == GRANULE => self.take_block(stream, class),
+            _ => self.heap.take_range(stream, size.bytes(), alignment),
         }
     }
 
-    fn take_block(&mut self, owner: Owner, class: Class) -> Option<u64> {
+    fn take_block(&mut self, stream: StreamId, class: SizeClass) -> Option<u64> {
         let mut blocks = Vec::new();
-        self.store.take(owner, class, Bins::capacity(class).div_ceil(2), &mut blocks);
+        self.heap.take_blocks(stream, class, ThreadCache::capacity(class).div_ceil(2), &mut blocks);
         let place = blocks.pop()?;
-        let bins = self.bins(owner);
-        let rest: Vec<u64> = blocks.into_iter().filter(|block| !bins.put(Rounded::Class(class), *block)).collect();
-        rest.into_iter().for_each(|block| self.store.give(owner, Rounded::Class(class), block));
+        let cache = self.cache(stream);
+        let rest: Vec<u64> = blocks.into_iter().filter(|block| !cache.put(BlockSize::Class(class), *block)).collect();
+        rest.into_iter().for_each(|block| self.heap.free(stream, BlockSize::Class(class), block));
         Some(place)
     }
 
@@ -121,14 +121,14 @@ impl Imagined {
     fn grow(&mut self, bytes: u64) {
         // The first granule is skipped, so no address is 0.
         let end = GRANULE + self.sample.reserved_bytes;
-        let before = self.store.heap().ending_at(end).map_or(0, |range| range.length);
+        let before = self.heap.free_before(end);
         let length = bytes.saturating_sub(before).max(self.step);
-        self.store.heap_mut().free(end, length, Owner::ALL, Generation::default());
+        self.heap.free_range(StreamId::ANY, end, length);
         self.sample.reserved_bytes += length;
     }
 
-    fn bins(&mut self, owner: Owner) -> &mut Bins {
-        self.bins.entry(owner).or_insert_with(Bins::new)
+    fn cache(&mut self, stream: StreamId) -> &mut ThreadCache {
+        self.caches.entry(stream).or_default()
     }
 }
 

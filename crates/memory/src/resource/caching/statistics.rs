@@ -1,48 +1,45 @@
-//! What a cache did, and what it holds.
+//! Statistics of a caching resource.
 
-/// What a [`CachingResource`](crate::CachingResource) did so far, and what it holds.
+/// Statistics of a [`CachingResource`](crate::CachingResource).
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct CachingStatistics {
-    /// How many allocations succeeded.
+    /// The number of successful allocations.
     pub allocations: u64,
-    /// How many of them the calling thread served from what it had, without a lock or a call.
+    /// The number of allocations that the thread cache served, without a shared lock or a driver call.
     pub hits: u64,
-    /// How many frees there were.
+    /// The number of deallocations.
     pub frees: u64,
-    /// The bytes that were asked for, in all.
+    /// The sum of all requested sizes in bytes.
     pub allocated_bytes: u64,
-    /// The bytes that were given back, in all.
+    /// The sum of all deallocated sizes in bytes.
     pub freed_bytes: u64,
-    /// The bytes of all segments.
+    /// The size of all segments in bytes.
     pub reserved_bytes: u64,
-    /// The bytes that are free, in segments and with threads.
+    /// The size of all free memory in bytes, that in thread caches included.
     pub free_bytes: u64,
-    /// The longest row of bytes that is free for every stream.
+    /// The length in bytes of the longest range that is available to every stream.
     pub longest_free_bytes: u64,
-    /// How often segments were added or made longer.
+    /// The number of times that segments were added or extended.
     pub growths: u64,
 }
 
 impl CachingStatistics {
-    /// The bytes that are in use now, as they were asked for.
+    /// Returns the size of all live allocations in bytes, as requested.
     #[must_use]
-    #[inline]
     pub fn live_bytes(&self) -> u64 {
-        // A free may be counted before its allocation, on another thread.
+        // The deallocation may be counted before the allocation, which is another thread's.
         self.allocated_bytes.saturating_sub(self.freed_bytes)
     }
 
-    /// How many allocations are in use now.
+    /// Returns the number of live allocations.
     #[must_use]
-    #[inline]
     pub fn live_allocations(&self) -> u64 {
         self.allocations.saturating_sub(self.frees)
     }
 
-    /// Which part of the free bytes is not in the longest free row: 0 if they are all in one, towards 1 the more they are scattered.
+    /// Returns the fraction of the free memory that is not in the longest free range: 0 without fragmentation, close to 1 at most.
     #[must_use]
-    #[inline]
     pub fn fragmentation(&self) -> f64 {
         if self.free_bytes == 0 {
             return 0.0;

@@ -121,7 +121,7 @@ impl Driver {
         reason = "a code cannot say which thread did what, and C has no other channel for it"
     )]
     fn report(&self, mut report: Report) {
-        if let Some(conflict) = report.conflict {
+        if let Some(conflict) = report.stream_race.as_ref().map(|race| race.conflict) {
             let described = self.lock().schedule.races().and_then(|races| races.describe(conflict));
             report.stream_race = described.map(Box::new);
         }

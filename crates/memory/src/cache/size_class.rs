@@ -1,35 +1,35 @@
-//! Size classes: what sizes are rounded up to.
+//! Size classes: eight per power of two.
 
-/// The unit of sizes and addresses, in bytes. What the driver's pools align to as well.
+/// The granularity of sizes and addresses, in bytes. The driver's pools align to the same.
 pub(crate) const GRANULE: u64 = 512;
 
-/// Each doubling of the size has this many classes, so that rounding up wastes an eighth at most.
+/// The number of classes per power of two. Rounding up wastes at most an eighth.
 const STEPS: u64 = 8;
 const STEPS_LOG: u32 = STEPS.ilog2();
 
-/// The largest size that has a class. Larger ones are rounded to [`LARGE_GRANULE`].
+/// The largest size that has a class. Larger sizes are rounded up to a multiple of [`LARGE_GRANULE`].
 const LARGEST: u64 = 32 << 20;
-/// What sizes without a class are multiples of.
+/// The granularity of sizes without a class.
 const LARGE_GRANULE: u64 = 2 << 20;
 
-/// One of the sizes that small and middling blocks come in.
+/// A size class, by its index.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
-pub(crate) struct Class(u8);
+pub(crate) struct SizeClass(u8);
 
-/// A size as it is handed out.
+/// The size of a block: a requested size, rounded up.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Rounded {
+pub(crate) enum BlockSize {
     /// The size of a class.
-    Class(Class),
+    Class(SizeClass),
     /// A size in bytes that has no class.
     Large(u64),
 }
 
-impl Class {
-    /// How many classes there are.
+impl SizeClass {
+    /// The number of classes.
     pub(crate) const COUNT: usize = index(LARGEST / GRANULE) as usize + 1;
 
-    /// All classes, from the smallest on.
+    /// Returns all classes, the smallest first.
     #[cfg(test)]
     #[inline]
     pub(crate) fn all() -> impl Iterator<Item = Self> {
@@ -41,14 +41,14 @@ impl Class {
         usize::from(self.0)
     }
 
-    /// The class with this number.
+    /// Returns the class with this index.
     #[inline]
     pub(crate) fn at(index: usize) -> Self {
         debug_assert!(index < Self::COUNT, "there are {} classes", Self::COUNT);
         Self(index as u8)
     }
 
-    /// The size of a block in bytes.
+    /// Returns the size in bytes.
     #[inline]
     pub(crate) fn bytes(self) -> u64 {
         let index = u64::from(self.0);
@@ -59,18 +59,18 @@ impl Class {
     }
 }
 
-impl Rounded {
-    /// The size that `bytes` bytes are rounded up to, where `bytes` is neither 0 nor beyond the address space.
+impl BlockSize {
+    /// Rounds up `bytes`, which is neither 0 nor larger than the address space.
     #[inline]
-    pub(crate) fn up(bytes: usize) -> Self {
+    pub(crate) fn of(bytes: usize) -> Self {
         let bytes = bytes as u64;
         if bytes > LARGEST {
             return Self::Large(bytes.next_multiple_of(LARGE_GRANULE));
         }
-        Self::Class(Class(index(bytes.div_ceil(GRANULE)) as u8))
+        Self::Class(SizeClass(index(bytes.div_ceil(GRANULE)) as u8))
     }
 
-    /// The size in bytes.
+    /// Returns the size in bytes.
     #[inline]
     pub(crate) fn bytes(self) -> u64 {
         match self {
@@ -80,7 +80,7 @@ impl Rounded {
     }
 }
 
-/// The number of the class for a size in granules, at least one.
+/// Returns the index of the class for a size of `granules`, which is at least 1.
 #[inline]
 const fn index(granules: u64) -> u64 {
     let last = granules - 1;
@@ -96,11 +96,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn class_holds_what_is_rounded_to_it_and_wastes_an_eighth_at_most() {
+    fn class_fits_and_wastes_an_eighth_at_most() {
         let few = if cfg!(miri) { 2000 } else { 100_000 };
         let sizes = (1..few).chain((1..2000).map(|step| step * 16_411)).chain([LARGEST as usize]);
         for bytes in sizes.filter(|bytes| *bytes <= LARGEST as usize) {
-            let Rounded::Class(class) = Rounded::up(bytes) else { panic!("{bytes} bytes have no class") };
+            let BlockSize::Class(class) = BlockSize::of(bytes) else { panic!("{bytes} bytes have no class") };
             let rounded = class.bytes();
             assert!(rounded >= bytes as u64 && rounded % GRANULE == 0, "{bytes} bytes become {rounded}");
             let waste = rounded - bytes as u64;
@@ -110,25 +110,25 @@ mod tests {
 
     #[test]
     fn class_is_the_smallest_that_fits() {
-        let sizes: Vec<u64> = Class::all().map(Class::bytes).collect();
+        let sizes: Vec<u64> = SizeClass::all().map(SizeClass::bytes).collect();
         assert!(sizes.is_sorted_by(|a, b| a < b), "{sizes:?}");
         assert_eq!((sizes[0], sizes[sizes.len() - 1]), (GRANULE, LARGEST));
-        for (class, pair) in Class::all().skip(1).zip(sizes.windows(2)) {
-            assert_eq!(Rounded::up(pair[0] as usize + 1), Rounded::Class(class));
-            assert_eq!(Rounded::up(pair[1] as usize), Rounded::Class(class));
+        for (class, pair) in SizeClass::all().skip(1).zip(sizes.windows(2)) {
+            assert_eq!(BlockSize::of(pair[0] as usize + 1), BlockSize::Class(class));
+            assert_eq!(BlockSize::of(pair[1] as usize), BlockSize::Class(class));
         }
     }
 
     #[test]
     fn size_beyond_the_classes_is_rounded_to_large_granules() {
-        assert_eq!(Rounded::up(LARGEST as usize + 1), Rounded::Large(LARGEST + LARGE_GRANULE));
-        assert_eq!(Rounded::up(64 << 20), Rounded::Large(64 << 20));
+        assert_eq!(BlockSize::of(LARGEST as usize + 1), BlockSize::Large(LARGEST + LARGE_GRANULE));
+        assert_eq!(BlockSize::of(64 << 20), BlockSize::Large(64 << 20));
     }
 
     #[test]
     fn powers_of_two_are_not_rounded() {
         for log in 9..40 {
-            assert_eq!(Rounded::up(1 << log).bytes(), 1 << log);
+            assert_eq!(BlockSize::of(1 << log).bytes(), 1 << log);
         }
     }
 }

@@ -1,0 +1,193 @@
+//! The heap that all threads share.
+
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+
+use super::heap::{Heap, StreamId};
+use super::local::LocalCache;
+use super::size_class::{BlockSize, GRANULE, SizeClass};
+use super::thread_cache::ThreadCache;
+
+/// The free memory of a resource, with the caches of all threads. It calls no driver. A thread that exits can therefore return its blocks at
+/// any time, even after the resource or the driver is gone.
+#[derive(Debug)]
+pub(crate) struct CentralHeap {
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    heap: Heap,
+    /// The caches of every thread and stream.
+    caches: Vec<Arc<LocalCache>>,
+    /// The allocations and deallocations that no cache served, or a cache of a thread that has exited.
+    counts: Counts,
+}
+
+/// The number and size of allocations and deallocations.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub(crate) struct Counts {
+    pub(crate) allocations: u64,
+    pub(crate) frees: u64,
+    pub(crate) allocated_bytes: u64,
+    pub(crate) freed_bytes: u64,
+    /// The allocations that a thread cache served.
+    pub(crate) hits: u64,
+}
+
+/// The use of the memory at one moment.
+pub(crate) struct Usage {
+    pub(crate) counts: Counts,
+    pub(crate) reserved_bytes: u64,
+    pub(crate) free_bytes: u64,
+    /// The longest range that is available to every stream.
+    pub(crate) longest_free_bytes: u64,
+}
+
+impl Counts {
+    #[inline]
+    pub(super) fn add_free(&mut self, bytes: usize) {
+        self.frees += 1;
+        self.freed_bytes += bytes as u64;
+    }
+
+    #[inline]
+    pub(super) fn add_hit(&mut self, bytes: usize) {
+        self.hits += 1;
+        self.add_allocation(bytes);
+    }
+
+    #[inline]
+    fn add_allocation(&mut self, bytes: usize) {
+        self.allocations += 1;
+        self.allocated_bytes += bytes as u64;
+    }
+
+    fn add(&mut self, other: Self) {
+        self.allocations += other.allocations;
+        self.frees += other.frees;
+        self.allocated_bytes += other.allocated_bytes;
+        self.freed_bytes += other.freed_bytes;
+        self.hits += other.hits;
+    }
+}
+
+impl CentralHeap {
+    /// Creates a heap without memory. `is_contiguous` states whether free memory coalesces across segments.
+    pub(crate) fn new(is_contiguous: bool) -> Self {
+        let (heap, counts) = (Heap::new(is_contiguous), Counts::default());
+        Self { state: Mutex::new(State { heap, caches: Vec::new(), counts }) }
+    }
+
+    /// Locks the heap for `operation`, which calls no other code.
+    pub(crate) fn with<T>(&self, operation: impl FnOnce(&mut Heap) -> T) -> T {
+        operation(&mut self.state.lock().heap)
+    }
+
+    /// Takes free memory for `stream`. `cache`, which is the calling thread's, is refilled with blocks of the same class.
+    pub(crate) fn take(
+        &self,
+        stream: StreamId,
+        size: BlockSize,
+        alignment: u64,
+        cache: Option<&LocalCache>,
+    ) -> Option<u64> {
+        match size {
+            BlockSize::Class(class) if alignment <= GRANULE => self.take_block(stream, class, cache),
+            _ => self.with(|heap| heap.take_range(stream, size.bytes(), alignment)),
+        }
+    }
+
+    /// Frees blocks for `stream`.
+    pub(crate) fn give(&self, stream: StreamId, size: BlockSize, blocks: impl IntoIterator<Item = u64>) {
+        let mut state = self.state.lock();
+        blocks.into_iter().for_each(|address| state.heap.free(stream, size, address));
+    }
+
+    /// Counts an allocation that no thread cache served.
+    pub(crate) fn count_allocation(&self, bytes: usize) {
+        self.state.lock().counts.add_allocation(bytes);
+    }
+
+    /// Counts a deallocation that no thread cache received.
+    pub(crate) fn count_free(&self, bytes: usize) {
+        self.state.lock().counts.add_free(bytes);
+    }
+
+    /// Registers a new cache of the calling thread.
+    pub(super) fn add_cache(&self, stream: StreamId) -> Arc<LocalCache> {
+        let cache = Arc::new(LocalCache::new(stream));
+        self.state.lock().caches.push(Arc::clone(&cache));
+        cache
+    }
+
+    /// Unregisters a cache, and takes its blocks.
+    pub(super) fn remove_cache(&self, cache: &Arc<LocalCache>) {
+        let mut state = self.state.lock();
+        state.caches.retain(|other| !Arc::ptr_eq(other, cache));
+        state.retire(cache);
+    }
+
+    /// Forgets a stream that frees no more memory, with its thread caches. Returns `false` if memory is available to it alone.
+    pub(crate) fn forget(&self, stream: StreamId) -> bool {
+        let mut state = self.state.lock();
+        let caches: Vec<_> = state.caches.extract_if(.., |cache| cache.stream == stream).collect();
+        caches.iter().for_each(|cache| state.retire(cache));
+        state.heap.forget(stream)
+    }
+
+    /// Takes the blocks of all thread caches.
+    pub(crate) fn flush_caches(&self) {
+        let mut state = self.state.lock();
+        let caches = state.caches.clone();
+        caches.iter().for_each(|cache| state.empty(&mut cache.lock(), cache.stream));
+    }
+
+    /// Returns the use of the memory. A thread that exits meanwhile is counted once.
+    pub(crate) fn usage(&self) -> Usage {
+        let state = self.state.lock();
+        let (mut counts, mut free_bytes) = (state.counts, state.heap.free_bytes());
+        for cache in &state.caches {
+            let cache = cache.lock();
+            counts.add(cache.counts);
+            free_bytes += cache.bytes();
+        }
+        let reserved_bytes = state.heap.reserved_bytes();
+        Usage { counts, reserved_bytes, free_bytes, longest_free_bytes: state.heap.longest(StreamId::ANY) }
+    }
+
+    /// Coalesces all free memory, that of thread caches included. Threads forget their caches from now on.
+    pub(crate) fn close(&self) {
+        self.flush_caches();
+        let mut state = self.state.lock();
+        state.caches.clear();
+        state.heap.coalesce_all();
+    }
+
+    fn take_block(&self, stream: StreamId, class: SizeClass, cache: Option<&LocalCache>) -> Option<u64> {
+        let mut blocks = Vec::new();
+        let most = if cache.is_some() { ThreadCache::capacity(class).div_ceil(2) } else { 1 };
+        self.with(|heap| heap.take_blocks(stream, class, most, &mut blocks));
+        let address = blocks.pop()?;
+        // Locked after the heap is unlocked: the holder of the heap waits for caches.
+        let surplus = cache.map_or_else(Vec::new, |cache| cache.refill(class, blocks));
+        if !surplus.is_empty() {
+            self.give(stream, BlockSize::Class(class), surplus);
+        }
+        Some(address)
+    }
+}
+
+impl State {
+    /// Takes the blocks and the counts of a cache.
+    fn retire(&mut self, cache: &LocalCache) {
+        let mut content = cache.lock();
+        self.empty(&mut content, cache.stream);
+        self.counts.add(std::mem::take(&mut content.counts));
+    }
+
+    fn empty(&mut self, cache: &mut ThreadCache, stream: StreamId) {
+        cache.drain(|size, address| self.heap.free(stream, size, address));
+    }
+}

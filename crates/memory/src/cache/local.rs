@@ -1,0 +1,148 @@
+//! The calling thread's caches.
+
+use std::cell::RefCell;
+use std::ptr;
+use std::sync::Arc;
+
+use parking_lot::lock_api::MutexGuard;
+
+use super::central_heap::CentralHeap;
+use super::heap::StreamId;
+use super::owner_lock::{OwnerLock, RawOwnerLock};
+use super::size_class::{BlockSize, SizeClass};
+use super::thread_cache::ThreadCache;
+
+thread_local! {
+    static ENTRIES: RefCell<Vec<Entry>> = const { RefCell::new(Vec::new()) };
+}
+
+/// The cache of one thread and one stream. It has cache lines of its own, so that threads do not slow each other down.
+#[derive(Debug)]
+#[repr(align(128))]
+pub(crate) struct LocalCache {
+    pub(super) stream: StreamId,
+    cache: OwnerLock<ThreadCache>,
+}
+
+/// A cache of the calling thread. When the thread exits, the blocks return to the heap. This calls no driver, which may be gone by then.
+struct Entry {
+    stream: StreamId,
+    heap: Arc<CentralHeap>,
+    cache: Arc<LocalCache>,
+}
+
+/// A locked cache.
+type Guard<'a> = MutexGuard<'a, RawOwnerLock, ThreadCache>;
+
+impl LocalCache {
+    pub(super) fn new(stream: StreamId) -> Self {
+        Self { stream, cache: OwnerLock::new(ThreadCache::default()) }
+    }
+
+    /// Allocates from the calling thread's cache.
+    #[inline]
+    pub(crate) fn allocate(heap: &CentralHeap, stream: StreamId, bytes: usize) -> Option<u64> {
+        with(heap, stream, |entry| {
+            let mut cache = entry.cache.cache.try_lock()?;
+            let address = cache.take(BlockSize::of(bytes))?;
+            cache.counts.add_hit(bytes);
+            Some(address)
+        })
+    }
+
+    /// Frees a block into the calling thread's cache. Returns `None` if the cache did not take it.
+    #[inline]
+    pub(crate) fn free(heap: &CentralHeap, stream: StreamId, address: u64, bytes: usize) -> Option<()> {
+        let size = BlockSize::of(bytes);
+        with(heap, stream, |entry| {
+            let mut cache = entry.cache.cache.try_lock()?;
+            if !cache.put(size, address) {
+                return entry.free_into_full_cache(cache, (size, address, bytes));
+            }
+            cache.counts.add_free(bytes);
+            Some(())
+        })
+    }
+
+    /// Returns the calling thread's cache, if there is one.
+    pub(crate) fn find(heap: &CentralHeap, stream: StreamId) -> Option<Arc<Self>> {
+        with(heap, stream, |entry| Some(Arc::clone(&entry.cache)))
+    }
+
+    /// Creates a cache of the calling thread, which has none. Returns `None` if the thread is exiting.
+    pub(crate) fn add(heap: &Arc<CentralHeap>, stream: StreamId) -> Option<Arc<Self>> {
+        let add = |entries: &RefCell<Vec<Entry>>| {
+            let mut entries = entries.try_borrow_mut().ok()?;
+            // The heap has dropped the caches of streams that are gone, and all of them if the resource is gone.
+            entries.retain(|entry| Arc::strong_count(&entry.cache) > 1);
+            let cache = heap.add_cache(stream);
+            entries.push(Entry { stream, heap: Arc::clone(heap), cache: Arc::clone(&cache) });
+            Some(cache)
+        };
+        ENTRIES.try_with(add).ok().flatten()
+    }
+
+    pub(super) fn lock(&self) -> Guard<'_> {
+        self.cache.lock()
+    }
+
+    /// Adds blocks that were taken in advance. Returns those that found no room.
+    pub(super) fn refill(&self, class: SizeClass, blocks: Vec<u64>) -> Vec<u64> {
+        let Some(mut cache) = self.cache.try_lock() else { return blocks };
+        let mut rest = blocks.into_iter();
+        let refused = rest.by_ref().find(|address| !cache.put(BlockSize::Class(class), *address));
+        refused.into_iter().chain(rest).collect()
+    }
+}
+
+impl Entry {
+    #[inline]
+    fn is_of(&self, heap: &CentralHeap, stream: StreamId) -> bool {
+        self.stream == stream && ptr::eq(Arc::as_ptr(&self.heap), heap)
+    }
+
+    /// Makes room by returning older blocks to the heap. Large blocks stay, so that there may be no room.
+    #[cold]
+    fn free_into_full_cache(
+        &self,
+        mut cache: Guard<'_>,
+        (size, address, bytes): (BlockSize, u64, usize),
+    ) -> Option<()> {
+        let surplus = cache.take_older_half(size);
+        if !cache.put(size, address) {
+            return None;
+        }
+        cache.counts.add_free(bytes);
+        // Unlocked before the heap is locked: the holder of the heap waits for caches.
+        drop(cache);
+        self.heap.give(self.stream, size, surplus);
+        Some(())
+    }
+}
+
+/// Has `operation` use the calling thread's entry.
+#[inline]
+fn with<T>(heap: &CentralHeap, stream: StreamId, operation: impl FnOnce(&Entry) -> Option<T>) -> Option<T> {
+    let find = |entries: &RefCell<Vec<Entry>>| {
+        let mut entries = entries.try_borrow_mut().ok()?;
+        // The entry used last is the first.
+        if !entries.first()?.is_of(heap, stream) && !bring_to_front(&mut entries, heap, stream) {
+            return None;
+        }
+        operation(entries.first()?)
+    };
+    ENTRIES.try_with(find).ok().flatten()
+}
+
+/// Makes an entry the first. Returns `false` if there is none.
+#[cold]
+fn bring_to_front(entries: &mut [Entry], heap: &CentralHeap, stream: StreamId) -> bool {
+    let found = entries.iter().position(|entry| entry.is_of(heap, stream));
+    found.inspect(|found| entries.swap(0, *found)).is_some()
+}
+
+impl Drop for Entry {
+    fn drop(&mut self) {
+        self.heap.remove_cache(&self.cache);
+    }
+}

@@ -1,0 +1,142 @@
+//! The free blocks of one thread and one stream.
+
+use super::central_heap::Counts;
+use super::free_lists::FreeLists;
+use super::size_class::{BlockSize, SizeClass};
+
+/// The free blocks that one thread keeps of one stream.
+#[derive(Debug, Default)]
+pub(crate) struct ThreadCache {
+    /// The allocations and deallocations that this cache served.
+    pub(super) counts: Counts,
+    lists: FreeLists,
+    /// Blocks without a class, each with its size.
+    large: Vec<(u64, u64)>,
+}
+
+/// A cache keeps about this many bytes of a class,
+const CLASS_BYTES: u64 = 16 << 20;
+/// but at least this many blocks,
+const MIN_BLOCKS: u64 = 2;
+/// and at most this many.
+const MAX_BLOCKS: u64 = 64;
+/// The number of blocks without a class that a cache keeps.
+const MAX_LARGE_BLOCKS: usize = 4;
+
+impl ThreadCache {
+    /// Returns the number of blocks of `class` that a cache keeps.
+    pub(crate) fn capacity(class: SizeClass) -> usize {
+        (CLASS_BYTES / class.bytes()).clamp(MIN_BLOCKS, MAX_BLOCKS) as usize
+    }
+
+    /// Takes a free block.
+    #[inline]
+    pub(crate) fn take(&mut self, size: BlockSize) -> Option<u64> {
+        match size {
+            BlockSize::Class(class) => self.lists.of(class).pop(),
+            BlockSize::Large(bytes) => self.take_large(bytes),
+        }
+    }
+
+    /// Keeps a free block. Returns `false` if there is no room.
+    #[inline]
+    pub(crate) fn put(&mut self, size: BlockSize, address: u64) -> bool {
+        match size {
+            BlockSize::Class(class) => {
+                let list = self.lists.of(class);
+                if list.len() == list.capacity() && !reserve(list, class) {
+                    return false;
+                }
+                list.push(address);
+            }
+            BlockSize::Large(bytes) => return self.put_large(bytes, address),
+        }
+        true
+    }
+
+    #[cold]
+    fn take_large(&mut self, bytes: u64) -> Option<u64> {
+        let position = self.large.iter().rposition(|(size, _)| *size == bytes)?;
+        Some(self.large.remove(position).1)
+    }
+
+    #[cold]
+    fn put_large(&mut self, bytes: u64, address: u64) -> bool {
+        let has_room = self.large.len() < MAX_LARGE_BLOCKS;
+        if has_room {
+            self.large.push((bytes, address));
+        }
+        has_room
+    }
+
+    /// Takes the older half of the blocks of a class, to make room. Large blocks stay.
+    #[cold]
+    pub(crate) fn take_older_half(&mut self, size: BlockSize) -> Vec<u64> {
+        let BlockSize::Class(class) = size else { return Vec::new() };
+        let list = self.lists.of(class);
+        list.drain(..list.len().div_ceil(2)).collect()
+    }
+
+    /// Removes all blocks.
+    pub(crate) fn drain(&mut self, mut block: impl FnMut(BlockSize, u64)) {
+        self.lists.drain(|class, address| block(BlockSize::Class(class), address));
+        self.large.drain(..).for_each(|(bytes, address)| block(BlockSize::Large(bytes), address));
+    }
+
+    /// Returns the size of all blocks in bytes.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.lists.bytes() + self.large.iter().map(|(bytes, _)| bytes).sum::<u64>()
+    }
+}
+
+/// Reserves memory for all blocks that a cache keeps of a class. Returns `false` if this has been done.
+#[cold]
+fn reserve(list: &mut Vec<u64>, class: SizeClass) -> bool {
+    let capacity = ThreadCache::capacity(class);
+    let has_room = list.len() < capacity;
+    if has_room {
+        list.reserve_exact(capacity - list.len());
+    }
+    has_room
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn block_freed_last_is_taken_first() {
+        let mut cache = ThreadCache::default();
+        let size = BlockSize::of(4096);
+        assert_eq!(cache.take(size), None);
+        assert!(cache.put(size, 512) && cache.put(size, 1024));
+        assert_eq!(cache.take(BlockSize::of(8192)), None);
+        assert_eq!((cache.take(size), cache.take(size), cache.take(size)), (Some(1024), Some(512), None));
+    }
+
+    #[test]
+    fn full_cache_gives_up_the_older_half_of_a_class() {
+        let (mut cache, size) = (ThreadCache::default(), BlockSize::of(1 << 20));
+        let BlockSize::Class(class) = size else { panic!("1 MiB has a class") };
+        let capacity = ThreadCache::capacity(class) as u64;
+        assert!((0..capacity).all(|block| cache.put(size, block)));
+        assert!(!cache.put(size, capacity));
+        assert_eq!(cache.bytes(), capacity << 20);
+        assert_eq!(cache.take_older_half(size), (0..capacity / 2).collect::<Vec<_>>());
+        assert!(cache.put(size, capacity));
+        assert_eq!(cache.take(size), Some(capacity));
+    }
+
+    #[test]
+    fn large_blocks_are_kept_by_their_exact_size() {
+        let mut cache = ThreadCache::default();
+        let (size, other) = (BlockSize::of(64 << 20), BlockSize::of(66 << 20));
+        assert!(cache.put(size, 1) && cache.put(other, 2) && cache.put(size, 3) && cache.put(size, 4));
+        assert!(!cache.put(size, 5));
+        assert_eq!((cache.take(size), cache.take(other), cache.take(other)), (Some(4), Some(2), None));
+        let mut drained = Vec::new();
+        cache.drain(|size, address| drained.push((size, address)));
+        assert_eq!(drained, [(size, 1), (size, 3)]);
+        assert_eq!(cache.bytes(), 0);
+    }
+}

@@ -1,0 +1,342 @@
+//! The slow paths of the caching allocator.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use curium_driver::extend::{Exclusive, dropping, with_relaxed_capture_mode, with_relaxed_capture_mode_if_possible};
+use curium_driver::{Context, ContextKind, DevicePointer, Error, Result, Stream};
+
+use super::pending_frees::PendingFrees;
+use super::{CachingOptions, CachingStatistics};
+use crate::cache::{BlockSize, CentralHeap, Epoch, GRANULE, Heap, LocalCache, Segment, StreamId, Usage};
+#[cfg(feature = "diagnostics")]
+use crate::resource::segment_change::{SegmentChange, SegmentChanges};
+use crate::resource::segments::{Segments, leak_rest};
+use crate::resource::{Request, Resource, StreamOrdered};
+use crate::wait;
+
+/// The shared state of a resource.
+pub(super) struct Allocator {
+    context: Context,
+    options: CachingOptions,
+    is_private: bool,
+    heap: Arc<CentralHeap>,
+    /// Locked before the heap, over driver calls and the upstream resource, which is user code.
+    reserve: Exclusive<Reserve>,
+    /// How often segments were added.
+    growths: AtomicU64,
+    /// The source of segments, if it is not the device.
+    upstream: Option<Arc<dyn Resource>>,
+    #[cfg(feature = "diagnostics")]
+    changes: SegmentChanges,
+}
+
+/// Where the heap gets memory when it runs out.
+struct Reserve {
+    segments: Segments,
+    /// The streams that may free memory.
+    streams: HashMap<StreamId, PendingFrees>,
+}
+
+/// An allocation that the thread cache did not serve.
+#[derive(Clone, Copy)]
+struct Need<'a> {
+    stream: StreamId,
+    size: BlockSize,
+    alignment: u64,
+    cache: Option<&'a LocalCache>,
+}
+
+impl Allocator {
+    pub(super) fn new(
+        context: &Context,
+        options: &CachingOptions,
+        upstream: Option<Arc<dyn Resource>>,
+    ) -> Result<Self> {
+        let segments = match &upstream {
+            Some(upstream) => Segments::upstream(context, Arc::clone(upstream))?,
+            None => Segments::best(context)?,
+        };
+        Ok(Self {
+            context: context.clone(),
+            options: *options,
+            is_private: false,
+            heap: Arc::new(segments.heap()),
+            reserve: Exclusive::new(Reserve { segments, streams: HashMap::new() }),
+            growths: AtomicU64::new(0),
+            upstream,
+            #[cfg(feature = "diagnostics")]
+            changes: SegmentChanges::default(),
+        })
+    }
+
+    /// Creates an allocator with the same options for the memory of one graph. It queries no stream.
+    pub(super) fn private(&self) -> Result<Self> {
+        let mut allocator = Self::new(&self.context, &self.options, self.upstream.clone())?;
+        allocator.is_private = true;
+        Ok(allocator)
+    }
+
+    pub(super) fn context(&self) -> &Context {
+        &self.context
+    }
+
+    #[inline]
+    pub(super) fn heap(&self) -> &CentralHeap {
+        &self.heap
+    }
+
+    /// Allocates memory that the calling thread's cache does not have.
+    pub(super) fn allocate(&self, stream: &Stream, request: Request) -> Result<DevicePointer<u8>> {
+        let Request { bytes, alignment } = request;
+        if let Some(bypass) = self.bypass() {
+            let pointer = bypass.allocate(stream, bytes, alignment)?;
+            self.heap.count_allocation(bytes);
+            return Ok(pointer);
+        }
+        let cache = self.cache(stream, "CachingResource::allocate")?;
+        let (size, alignment) = (BlockSize::of(bytes), alignment as u64);
+        let need = Need { stream: StreamId(stream.identity()), size, alignment, cache: cache.as_deref() };
+        let address = match self.take(need) {
+            Some(address) => address,
+            None => self.search(need).map_err(|error| self.explain(error, stream, need, bytes))?,
+        };
+        self.heap.count_allocation(bytes);
+        Ok(DevicePointer::from_raw(address))
+    }
+
+    /// Frees memory that the calling thread's cache did not take.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Resource::deallocate`].
+    pub(super) unsafe fn deallocate(
+        &self,
+        stream: &Stream,
+        pointer: DevicePointer<u8>,
+        bytes: usize,
+        alignment: usize,
+    ) -> Result<()> {
+        if let Some(bypass) = self.bypass() {
+            // SAFETY: the memory came from this resource, whose contract the caller upholds.
+            unsafe { bypass.deallocate(stream, pointer, bytes, alignment) }?;
+        } else {
+            // Creates a cache for later deallocations of the thread.
+            self.cache(stream, "CachingResource::deallocate")?;
+            self.heap.give(StreamId(stream.identity()), BlockSize::of(bytes), [pointer.as_raw()]);
+        }
+        self.heap.count_free(bytes);
+        Ok(())
+    }
+
+    /// Coalesces all free memory, that of thread caches included, and makes memory whose work has completed available to every stream.
+    pub(super) fn purge(&self) -> Result<()> {
+        self.gather(&mut *self.reserve.acquire("CachingResource::purge")?)
+    }
+
+    /// Waits for the work of the context, after which all free memory is available to every stream.
+    pub(super) fn synchronize(&self) -> Result<()> {
+        if self.is_private {
+            // The graph may be launched again, and then use what it freed.
+            return self.context.synchronize();
+        }
+        self.heap.flush_caches();
+        let freed = self.heap.with(Heap::begin_epochs);
+        // Without a lock: other threads allocate meanwhile.
+        self.context.synchronize()?;
+        let mut reserve = self.reserve.acquire("CachingResource::synchronize")?;
+        for (stream, epoch) in freed {
+            self.heap.with(|heap| heap.release(stream, epoch));
+            if let Some(pending) = reserve.streams.get_mut(&stream) {
+                pending.forget(epoch);
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns unused segments.
+    pub(super) fn trim(&self, keep: u64) -> Result<()> {
+        let mut reserve = self.reserve.acquire("CachingResource::trim")?;
+        self.gather(&mut reserve)?;
+        self.change(&mut reserve.segments, |segments| segments.trim(keep, &self.heap))
+    }
+
+    /// Returns the changes of segments from this number on.
+    #[cfg(feature = "diagnostics")]
+    pub(super) fn segment_changes(&self, since: u64) -> Vec<SegmentChange> {
+        self.changes.since(since)
+    }
+
+    pub(super) fn statistics(&self) -> CachingStatistics {
+        let growths = self.growths.load(Ordering::Relaxed);
+        let Usage { counts, reserved_bytes, free_bytes, longest_free_bytes } = self.heap.usage();
+        CachingStatistics {
+            allocations: counts.allocations,
+            hits: counts.hits,
+            frees: counts.frees,
+            allocated_bytes: counts.allocated_bytes,
+            freed_bytes: counts.freed_bytes,
+            reserved_bytes,
+            free_bytes,
+            longest_free_bytes,
+            growths,
+        }
+    }
+
+    /// Returns the segments by address.
+    pub(super) fn segments(&self) -> Vec<Segment> {
+        self.heap.with(|heap| heap.segments())
+    }
+
+    fn take(&self, need: Need<'_>) -> Option<u64> {
+        self.heap.take(need.stream, need.size, need.alignment, need.cache)
+    }
+
+    /// Looks for memory in this order: memory that another thread freed meanwhile, coalesced blocks of the stream, thread caches and memory of
+    /// other streams whose work has completed, and a new segment.
+    fn search(&self, need: Need<'_>) -> Result<u64> {
+        let mut reserve = self.reserve.acquire("CachingResource::allocate")?;
+        if let Some(address) = self.take(need) {
+            return Ok(address);
+        }
+        self.heap.with(|heap| heap.coalesce_blocks(need.stream));
+        if let Some(address) = self.take(need) {
+            return Ok(address);
+        }
+        self.gather(&mut reserve)?;
+        if let Some(address) = self.take(need) {
+            return Ok(address);
+        }
+        let step = self.options.segment_bytes as u64;
+        loop {
+            self.change(&mut reserve.segments, |segments| segments.grow(need.room(), step, &self.heap))?;
+            self.growths.fetch_add(1, Ordering::Relaxed);
+            // Another thread may have been faster. It has what it needs then.
+            if let Some(address) = self.take(need) {
+                return Ok(address);
+            }
+        }
+    }
+
+    /// Has `operation` change the segments, and records the changes, even if it failed.
+    fn change(&self, segments: &mut Segments, operation: impl FnOnce(&mut Segments) -> Result<()>) -> Result<()> {
+        #[cfg(feature = "diagnostics")]
+        let before = self.segments();
+        let result = with_relaxed_capture_mode(self.context.driver(), || operation(segments));
+        #[cfg(feature = "diagnostics")]
+        self.changes.record(&before, &self.segments(), segments.kinds());
+        result
+    }
+
+    /// Returns the resource for all allocations if caching is off.
+    fn bypass(&self) -> Option<&dyn Resource> {
+        (!self.options.cache).then(|| self.upstream.as_deref().unwrap_or(&StreamOrdered))
+    }
+
+    /// Returns the calling thread's cache, or `None` if the thread is exiting. Checks that `stream` may use this resource.
+    fn cache(&self, stream: &Stream, operation: &'static str) -> Result<Option<Arc<LocalCache>>> {
+        let id = StreamId(stream.identity());
+        if let Some(cache) = LocalCache::find(&self.heap, id) {
+            return Ok(Some(cache));
+        }
+        self.admit(stream, operation)?;
+        Ok(LocalCache::add(&self.heap, id))
+    }
+
+    /// Collects and coalesces all free memory, and makes memory whose work has completed available to every stream.
+    fn gather(&self, reserve: &mut Reserve) -> Result<()> {
+        self.heap.flush_caches();
+        if self.is_private {
+            self.heap.with(Heap::coalesce_all);
+            return Ok(());
+        }
+        with_relaxed_capture_mode(self.context.driver(), || {
+            // A stream that cannot be queried counts as busy. The others are queried all the same.
+            let streams = reserve.streams.iter_mut();
+            streams.map(|(stream, pending)| self.poll(*stream, pending)).fold(Ok(()), Result::and)
+        })?;
+        let is_kept = |stream: &StreamId, pending: &mut PendingFrees| !(pending.is_over() && self.heap.forget(*stream));
+        reserve.streams.retain(is_kept);
+        Ok(())
+    }
+
+    /// Records an event after the work before a stream's last deallocations, and releases the memory before completed events.
+    fn poll(&self, stream: StreamId, pending: &mut PendingFrees) -> Result<()> {
+        if let Some(epoch) = self.heap.with(|heap| heap.begin_epoch(stream)) {
+            pending.record(epoch)?;
+        }
+        if let Some(epoch) = pending.completed()? {
+            self.heap.with(|heap| heap.release(stream, epoch));
+        }
+        Ok(())
+    }
+
+    /// Adds a stream to those that may free memory, if it may use this resource.
+    fn admit(&self, stream: &Stream, operation: &'static str) -> Result<()> {
+        let mut reserve = self.reserve.acquire(operation)?;
+        let Entry::Vacant(vacant) = reserve.streams.entry(StreamId(stream.identity())) else { return Ok(()) };
+        self.context.driver().expect_same(stream.driver(), operation)?;
+        let (ours, theirs) = (&self.context, stream.context());
+        // Synchronizing a green context waits for its own work only, and not for that of another one.
+        let waits_for_theirs = ours.kind() == ContextKind::Primary || ours.as_raw() == theirs.as_raw();
+        if !(ours.shares_objects_with(theirs) && waits_for_theirs) {
+            return Err(Error::argument(operation, format!("{stream:?} is not of the resource's {ours:?}")));
+        }
+        vacant.insert(PendingFrees::new(stream));
+        Ok(())
+    }
+
+    /// Adds the figures to an out-of-memory error.
+    #[cold]
+    fn explain(&self, error: Error, stream: &Stream, need: Need<'_>, bytes: usize) -> Error {
+        let longest = self.heap.with(|heap| heap.longest(need.stream));
+        error.with_memory_figures(stream, bytes, usize::try_from(longest).ok())
+    }
+
+    /// Waits for the streams that freed memory, and removes the segments that are unused then.
+    fn close(&mut self) -> Result<()> {
+        self.heap.close();
+        let waited = self.wait_for_streams();
+        self.reserve.get_mut().segments.close(&self.heap).and(waited)
+    }
+
+    /// Waits for the streams that freed memory, and releases the memory of those that succeeded.
+    fn wait_for_streams(&mut self) -> Result<()> {
+        if self.is_private {
+            // Its graphs may have run on any stream.
+            wait::before_free_context(&self.context)?;
+        }
+        let mut result = Ok(());
+        for (stream, pending) in &self.reserve.get_mut().streams {
+            if !self.heap.with(|heap| heap.has_ranges(*stream)) {
+                continue;
+            }
+            match if self.is_private { Ok(()) } else { pending.wait(&self.context) } {
+                Ok(()) => self.heap.with(|heap| heap.release(*stream, Epoch::LAST)),
+                Err(error) => result = Err(error),
+            }
+        }
+        result
+    }
+}
+
+impl Need<'_> {
+    /// Returns the length of a range that fits at any alignment.
+    fn room(&self) -> u64 {
+        self.size.bytes() + self.alignment.saturating_sub(GRANULE)
+    }
+}
+
+impl Drop for Allocator {
+    fn drop(&mut self) {
+        let context = self.context.clone();
+        let closed = dropping(|| with_relaxed_capture_mode_if_possible(context.driver(), || self.close()));
+        if let Some(closed) = closed {
+            leak_rest("CachingResource::drop", context.driver(), &self.heap, closed);
+        }
+        // A thread may keep the heap until it exits.
+        self.heap.with(|heap| *heap = Heap::default());
+    }
+}
