@@ -39,7 +39,7 @@ macro_rules! call {
 
 /// The name of something that the driver creates: a handle, or an address.
 #[doc(hidden)]
-pub trait RawHandle {
+pub trait RawHandle: Copy {
     /// Returns `true` if it names nothing.
     fn is_null(self) -> bool;
 }
