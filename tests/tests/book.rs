@@ -53,6 +53,7 @@ fn blocks(page: &str, language: &str) -> Vec<String> {
 }
 
 /// The code of the quick start, as a reader pastes it.
+#[expect(clippy::print_stdout, reason = "the program prints its result")]
 mod quick_start {
     include!("../quick_start/main.rs");
 
@@ -63,7 +64,7 @@ mod quick_start {
 }
 
 /// The code of the front page, as a reader pastes it.
-#[expect(dead_code, reason = "`main` needs a GPU")]
+#[expect(dead_code, clippy::print_stdout, reason = "`main` needs a GPU, and prints its result")]
 mod readme {
     include!("../quick_start/readme.rs");
 }

@@ -268,7 +268,7 @@ fn work_that_cannot_be_captured_is_run_as_it_is() {
             });
             match replayed.expect("the work is right") {
                 GraphCacheOutcome::Ran(Some(reason)) if round == 0 => {
-                    assert!(reason.to_string().contains("is being captured"))
+                    assert!(reason.to_string().contains("is being captured"));
                 }
                 GraphCacheOutcome::Ran(None) if round == 1 => {}
                 other => panic!("{other:?} in round {round}"),

@@ -23,7 +23,7 @@ const LAYERS: &[&[&str]] = &[
     &["disk_cache"],
     // A kernel keeps the module or library that it belongs to, and each of those looks up kernels and variables.
     &["global", "kernel", "library", "module"],
-    &["graph", "kernels_macro", "nvtx", "trace"],
+    &["extend", "graph", "kernels_macro", "nvtx", "trace"],
 ];
 
 /// Imports from a layer above, each with its reason.

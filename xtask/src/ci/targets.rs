@@ -73,6 +73,7 @@ fn packages() -> impl Iterator<Item = &'static str> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::manifest::Manifest;
     use super::*;
 
     #[test]
@@ -83,10 +84,9 @@ mod tests {
 
     #[test]
     fn libraries_are_all_published_crates_but_the_programs_and_benchmarks() {
-        let manifests = super::super::manifest::Manifest::all().expect("the manifests are readable");
+        let manifests = Manifest::all().expect("the manifests are readable");
         let others = ["curium-bench", "curium-cli", "curium-cudart"];
-        let mut expected: Vec<_> =
-            manifests.iter().map(|manifest| manifest.name()).filter(|name| !others.contains(name)).collect();
+        let mut expected: Vec<_> = manifests.iter().map(Manifest::name).filter(|name| !others.contains(name)).collect();
         let mut listed = LIBRARIES.to_vec();
         expected.sort_unstable();
         listed.sort_unstable();

@@ -89,14 +89,19 @@ fn launch_in_the_middle_of_an_access_is_an_error() {
         let mut x = buffer(&own, 1);
         let graph = captured(test, |scope| x.as_slice_mut().fill_on(scope, 7));
         let result = Arc::new(Mutex::new(None));
+        // Another thread may keep the observer for a moment, but not the handles.
+        let launch = Arc::new(Mutex::new(Some((graph, own.clone()))));
         let guard = {
-            let (graph, result, own) = (Mutex::new(graph), Arc::clone(&result), own.clone());
+            let (launch, result) = (Arc::clone(&launch), Arc::clone(&result));
             observe_calls(During::call_of(Function::cuMemsetD32Async, move || {
-                *result.lock().expect("nobody panics") = Some(graph.lock().expect("nobody panics").launch(&own));
+                let mut launch = launch.lock().expect("nobody panics");
+                let (graph, own) = launch.as_mut().expect("the observer runs before the end of the test");
+                *result.lock().expect("nobody panics") = Some(graph.launch(own));
             }))
         };
         x.as_slice_mut().fill_on(&own, 5).expect("the owner may write");
         drop(guard);
+        drop(launch.lock().expect("nobody panics").take());
         let result = result.lock().expect("nobody panics").take();
         assert_reentrant(result.expect("the observer has run"));
         assert_eq!(values(&x), [5; LEN]);
