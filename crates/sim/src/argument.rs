@@ -48,7 +48,7 @@ impl<T> Pointer<T> {
         self.0.is_null()
     }
 
-    /// The address, which is all that there is to a handle.
+    /// Returns the address, which is all that there is to a handle.
     pub(crate) fn address(self) -> u64 {
         self.0.addr() as u64
     }
@@ -76,7 +76,7 @@ impl<T> Pointer<T> {
         self.write(value).unwrap_or_default();
     }
 
-    /// What the place holds; a null pointer is an invalid value.
+    /// Returns what the place holds; a null pointer is an invalid value.
     pub(crate) fn read(self) -> Result<T> {
         let place = self.required()?;
         // SAFETY: the pointer is not null, and whoever made `self` vouched that it may be read then.
@@ -108,7 +108,7 @@ impl<T> Pointer<T> {
         Pointer(self.0.cast())
     }
 
-    /// The pointer to the `index`-th of several in a row.
+    /// Returns the pointer to the `index`-th of several in a row.
     ///
     /// # Safety
     ///
@@ -127,7 +127,7 @@ impl<T> ConstPointer<T> {
         self.0.is_null()
     }
 
-    /// What the pointer points to; a null pointer is an invalid value.
+    /// Returns what the pointer points to; a null pointer is an invalid value.
     pub(crate) fn read(self) -> Result<T> {
         if self.0.is_null() {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
@@ -138,7 +138,7 @@ impl<T> ConstPointer<T> {
 }
 
 impl ConstPointer<c_char> {
-    /// The text; a null pointer is an invalid value.
+    /// Returns the text; a null pointer is an invalid value.
     pub(crate) fn text<'a>(self) -> Result<&'a CStr> {
         if self.0.is_null() {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
@@ -175,7 +175,7 @@ impl Pointer<c_char> {
     }
 }
 
-/// The elements that a pointer and a count describe.
+/// Returns the elements that a pointer and a count describe.
 ///
 /// # Safety
 ///

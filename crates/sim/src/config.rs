@@ -26,7 +26,7 @@ use crate::fault::FaultPlan;
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Config {
-    /// How many devices there are. Default: 1.
+    /// The number of devices. Default: 1.
     pub devices: u32,
     /// What each device is. Default: [`DeviceModel::H100`].
     pub device_model: DeviceModel,
@@ -36,8 +36,8 @@ pub struct Config {
     pub driver_version: CudaVersion,
     /// Decides the order between independent streams.
     pub seed: u64,
-    /// How many threads run the work of the streams, and how many run the blocks of a kernel. With one, the same calls by
-    /// one host thread with the same seed run in the same order, unless the host pauses for 200 ms between two of them.
+    /// The number of threads that execute the work of the streams, and of those that execute the blocks of a kernel. With one, the same
+    /// calls by one host thread with the same seed run in the same order, unless the host pauses for 200 ms between two of them.
     /// Default: the number of processors.
     pub workers: u32,
     /// Calls that fail on request.
@@ -46,13 +46,13 @@ pub struct Config {
     pub missing: Vec<Function>,
     /// What happens when a kernel does what it must not. Default: [`Checks::Error`].
     pub checks: Checks,
-    /// Whether races are looked for, within blocks and between streams. Default: no, because accesses then take longer.
+    /// `true` if races are looked for, within blocks and between streams. Default: no, because accesses then take longer.
     pub race_checks: bool,
-    /// Whether a kernel stops where it uses a value from memory that nobody wrote. Default: no, because every access then takes longer.
+    /// `true` if a kernel stops where it uses a value from memory that nobody wrote. Default: no, because every access then takes longer.
     pub unwritten_checks: bool,
     /// `true` if the host may access managed memory while a device works. Default: `true`.
     pub concurrent_managed_access: bool,
-    /// Whether the stack of the call that made it is kept for each object. Default: no, because each such call then takes much longer.
+    /// `true` if the stack of the call that made it is kept for each object. Default: no, because each such call then takes much longer.
     pub backtraces: bool,
 }
 
@@ -82,17 +82,17 @@ pub enum Checks {
 pub enum DeviceModel {
     /// An inference GPU of compute capability 7.5: 40 multiprocessors and 14.6 GiB.
     T4,
-    /// A data-centre GPU of compute capability 8.0: 108 multiprocessors and 79 GiB.
+    /// A data-center GPU of compute capability 8.0: 108 multiprocessors and 79 GiB.
     A100,
-    /// A data-centre GPU of compute capability 9.0: 132 multiprocessors and 79 GiB.
+    /// A data-center GPU of compute capability 9.0: 132 multiprocessors and 79 GiB.
     #[default]
     H100,
-    /// A data-centre GPU of compute capability 10.0: 148 multiprocessors and 178 GiB.
+    /// A data-center GPU of compute capability 10.0: 148 multiprocessors and 178 GiB.
     B200,
 }
 
 impl Config {
-    /// The default settings.
+    /// Creates the default settings.
     #[must_use]
     pub fn new() -> Self {
         Self {
@@ -226,7 +226,7 @@ impl Config {
         self
     }
 
-    /// Whether a driver with these settings has `function`.
+    /// Returns `true` if a driver with these settings has `function`.
     pub(crate) fn has(&self, function: Function) -> bool {
         function.since() <= self.driver_version && !self.missing.contains(&function)
     }

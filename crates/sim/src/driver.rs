@@ -97,10 +97,10 @@ pub(crate) struct Driver {
     /// Behind a pointer: an interpreter that checks borrows looks at each counter in a driver that it borrows.
     counts: Box<[Counts]>,
     faults: Mutex<PendingFaults>,
-    /// Whether a fault may be pending: most drivers never have one.
+    /// `true` if a fault may be pending: most drivers never have one.
     faulty: AtomicBool,
     state: Mutex<State>,
-    /// Whether a capture may have begun: most calls need not look.
+    /// `true` if a capture may have begun: most calls need not look.
     capturing: AtomicBool,
     /// Signalled when work is queued, granted or completed.
     changed: Condvar,
@@ -166,7 +166,7 @@ impl Driver {
         self.initialized.load(Ordering::Acquire)
     }
 
-    /// The process that the driver was started in; another one is a child of a fork.
+    /// Returns the process that the driver was started in; another one is a child of a fork.
     #[cfg(all(feature = "export", target_os = "linux"))]
     pub(crate) fn process(&self) -> u32 {
         self.process
@@ -193,7 +193,7 @@ impl Driver {
         &self.cancelled
     }
 
-    /// What every call does first: it is counted, meets its fault, and may come too early or from the wrong thread.
+    /// Returns what every call does first: it is counted, meets its fault, and may come too early or from the wrong thread.
     pub(crate) fn admit(&self, function: curium_sys::Function) -> Result {
         self.counts[function.index()].calls.fetch_add(1, Ordering::Relaxed);
         if let Some(code) = self.fault(function) {
@@ -208,7 +208,7 @@ impl Driver {
         if self.capturing.load(Ordering::Acquire) { self.admit_among_captures(function) } else { Ok(()) }
     }
 
-    /// What the call returns instead of doing anything, after what else its faults do to it.
+    /// Returns what the call returns instead of doing anything, after what else its faults do to it.
     fn fault(&self, function: curium_sys::Function) -> Option<CUresult> {
         if !self.faulty.load(Ordering::Acquire) {
             return None;
@@ -231,7 +231,7 @@ impl Driver {
         self.counts[function.index()].calls.load(Ordering::Relaxed)
     }
 
-    /// What the program has done so far.
+    /// Returns what the program has done so far.
     pub(crate) fn summary(&self) -> Summary {
         let called = curium_sys::Function::all().map(|function| (function, self.calls(function)));
         Summary {

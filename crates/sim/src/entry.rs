@@ -32,7 +32,7 @@ fn enter(slot: usize, function: Function, body: &mut dyn FnMut(&Driver) -> Resul
     }
 }
 
-/// The panic hook has printed the message; this says which call it was.
+/// Reports which call panicked; the panic hook has printed the message.
 #[expect(clippy::print_stderr, reason = "a panic is a bug of the simulator, and C has no other channel for it")]
 fn report_panic(function: Function) -> CUresult {
     eprintln!("curium-sim: the panic above happened in {function}, which returns CUDA_ERROR_UNKNOWN");
@@ -176,12 +176,12 @@ static VARIANTS: [fn(Function) -> Option<*const c_void>; slot::COUNT] = [
     variant::<15>,
 ];
 
-/// The variant of a function of the driver in `slot` for the default stream of the calling thread, if there is one.
+/// Returns the variant of a function of the driver in `slot` for the default stream of the calling thread, if there is one.
 pub(crate) fn per_thread_variant(slot: usize, function: Function) -> Option<*const c_void> {
     VARIANTS[slot](function)
 }
 
-/// Every function of the driver in `slot`.
+/// Returns every function of the driver in `slot`.
 pub(crate) fn api(slot: usize) -> Api {
     TABLES[slot]()
 }

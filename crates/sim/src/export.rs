@@ -17,7 +17,7 @@ use crate::{call_trace, entry, per_thread, slot};
 macro_rules! export {
     ($(fn $name:ident($($parameter:ident: $ty:ty),* $(,)?) -> $result:ty = $since:literal;)*) => {
         $(
-            /// The function of the driver API.
+            /// Returns the function of the driver API.
             ///
             /// # Safety
             ///
@@ -39,8 +39,8 @@ macro_rules! export {
             per_thread::variant_of! { export_variant $name ($($parameter: $ty),*) -> $result }
         )*
 
-        /// The functions as they are exported. What a program asks `cuGetProcAddress` for must be these: they know what has become of the
-        /// process, and are traced.
+        /// Returns the functions as they are exported. What a program asks `cuGetProcAddress` for must be these: they know what has become
+        /// of the process, and are traced.
         pub(crate) fn api() -> Api {
             let mut api = Api::empty();
             $(api.$name = Some($name);)*
@@ -51,7 +51,7 @@ macro_rules! export {
 
 macro_rules! export_variant {
     ($name:ident $variant:ident ($($parameter:ident: $ty:ty),*) -> $result:ty) => {
-        /// The function of the driver API for the default stream of the calling thread.
+        /// Returns the function of the driver API for the default stream of the calling thread.
         ///
         /// # Safety
         ///
@@ -69,7 +69,7 @@ curium_sys::for_each_function!(export);
 
 macro_rules! list_variants {
     ($($name:ident $variant:ident;)*) => {
-        /// The variant of a function for the default stream of the calling thread, if there is one.
+        /// Returns the variant of a function for the default stream of the calling thread, if there is one.
         pub(crate) fn per_thread_variant(function: Function) -> Option<*const c_void> {
             Some(match function {
                 $(Function::$name => $variant as *const c_void,)*
@@ -81,11 +81,11 @@ macro_rules! list_variants {
 
 per_thread::for_each_variant!(list_variants);
 
-/// Whether this process is a child of one that had loaded the library. As on hardware, what was initialised before a fork is of no use
+/// Whether this process is a child of one that had loaded the library. As on hardware, what was initialized before a fork is of no use
 /// to the child.
 static FORKED: AtomicBool = AtomicBool::new(false);
 
-/// Where the summary goes when the process exits: a path, in which `%p` stands for the number of the process, or `-` for stderr.
+/// The place where the summary goes when the process exits: a path, in which `%p` stands for the number of the process, or `-` for stderr.
 #[cfg(target_os = "linux")]
 const SUMMARY: &str = "CURIUM_SIM_SUMMARY";
 

@@ -39,7 +39,7 @@ pub struct Fault {
     effect: Effect,
 }
 
-/// How often a call that could fail does.
+/// The number of times that a call that could fail does.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 struct Chance {
     per_million: u32,
@@ -59,7 +59,7 @@ enum Effect {
 pub(crate) struct Met {
     /// How long the call waits before anything else.
     pub(crate) delay: Duration,
-    /// Whether no device does any work from now on.
+    /// `true` if no device does any work from now on.
     pub(crate) loses_devices: bool,
     /// What the call returns.
     pub(crate) result: Option<CUresult>,
@@ -71,7 +71,7 @@ pub(crate) const LOST: CUresult = CUresult::CUDA_ERROR_UNKNOWN;
 const MILLION: u32 = 1_000_000;
 
 impl Fault {
-    /// A fault of `function`: its next call returns `CUDA_ERROR_UNKNOWN`, unless the other methods say otherwise.
+    /// Creates a fault of `function`: its next call returns `CUDA_ERROR_UNKNOWN`, unless the other methods say otherwise.
     pub const fn on(function: Function) -> Self {
         Self { function, first: 1, last: 1, chance: None, effect: Effect::Return(CUresult::CUDA_ERROR_UNKNOWN) }
     }
@@ -101,18 +101,19 @@ impl Fault {
         self
     }
 
-    /// What a failing call returns.
+    /// Returns what a failing call returns.
     pub const fn returns(mut self, result: CUresult) -> Self {
         self.effect = Effect::Return(result);
         self
     }
 
-    /// The call does nothing and returns success, so that a handle that it should create stays null, as the caller initialized it.
+    /// Makes the call return success without doing anything, so that a handle that it should create stays null, as the caller initialized
+    /// it.
     pub const fn creates_nothing(self) -> Self {
         self.returns(CUresult::CUDA_SUCCESS)
     }
 
-    /// The call does not fail: it comes this much later.
+    /// Returns the call does not fail: it comes this much later.
     pub const fn delays(mut self, delay: Duration) -> Self {
         self.effect = Effect::Delay(delay);
         self
@@ -133,13 +134,13 @@ pub struct FaultPlan {
 }
 
 impl FaultPlan {
-    /// A plan without faults.
+    /// Creates a plan without faults.
     #[must_use]
     pub const fn new() -> Self {
         Self { faults: Vec::new() }
     }
 
-    /// The plan with one more fault.
+    /// Returns the plan with one more fault.
     #[must_use]
     pub fn with(mut self, fault: Fault) -> Self {
         self.faults.push(fault);

@@ -78,12 +78,12 @@ impl<T: Object> Id<T> {
         Self(serial << SERIAL_SHIFT | u64::from(T::KIND as u8) << KIND_SHIFT, PhantomData)
     }
 
-    /// Whether the value has the form of a handle of this kind.
+    /// Returns `true` if the value has the form of a handle of this kind.
     pub(crate) fn is_well_formed(self) -> bool {
         self.0 & ((1 << SERIAL_SHIFT) - 1) == u64::from(T::KIND as u8) << KIND_SHIFT
     }
 
-    /// The handle as C knows it: an address that points to nothing.
+    /// Returns the handle as C knows it: an address that points to nothing.
     pub(crate) fn as_raw(self) -> *mut T::Raw {
         ptr::without_provenance_mut(self.0 as usize)
     }
@@ -94,12 +94,12 @@ impl<T: Object> Id<T> {
 }
 
 impl<T> Id<T> {
-    /// The handle that a number stands for.
+    /// Creates the handle that a number stands for.
     pub(crate) fn from_number(number: u64) -> Self {
         Self(number, PhantomData)
     }
 
-    /// The number that a handle is, for those that C does not know as pointers.
+    /// Returns the number that a handle is, for those that C does not know as pointers.
     pub(crate) fn number(self) -> u64 {
         self.0
     }
@@ -135,7 +135,7 @@ impl<T: Object> Table<T> {
         self.live.get_mut(&id).map(|(object, _)| object)
     }
 
-    /// The call that made an object.
+    /// Returns the call that made an object.
     pub(crate) fn origin(&self, id: Id<T>) -> Option<&Origin> {
         self.live.get(&id).map(|(_, origin)| origin)
     }
@@ -163,7 +163,7 @@ impl<T: Object> Table<T> {
         ids.into_iter().filter_map(|id| self.remove(id)).collect()
     }
 
-    /// What a handle that is not live has been.
+    /// Returns what a handle that is not live has been.
     pub(crate) fn fate(&self, id: Id<T>) -> Fate {
         if self.lost.contains(&id) {
             Fate::Lost

@@ -60,13 +60,13 @@ pub struct LiveHandles {
 }
 
 impl LiveHandles {
-    /// How many there are of all kinds together.
+    /// Returns the number of objects of all kinds.
     #[must_use]
     pub fn total(&self) -> u64 {
         self.counts().iter().map(|(_, count)| count).sum()
     }
 
-    /// Whether nothing is live.
+    /// Returns `true` if nothing is live.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.total() == 0

@@ -64,7 +64,7 @@ use crate::handle::{Id, Table};
 use crate::origin;
 use crate::race::{Marks, NOBODY};
 
-/// Where device memory comes from, on systems where nothing is reserved for it.
+/// The place where device memory comes from, on systems where nothing is reserved for it.
 #[cfg(not(all(target_os = "linux", not(miri))))]
 type Space = Heap;
 
@@ -83,9 +83,9 @@ pub(crate) struct Memory {
     space: Space,
     heap: Heap,
     budget: u64,
-    /// Whether it is known which bytes were written.
+    /// `true` if it is known which bytes were written.
     notes_writes: bool,
-    /// Whether it is noted who accesses memory.
+    /// `true` if it is noted who accesses memory.
     notes_accesses: bool,
 }
 
@@ -109,7 +109,7 @@ pub(crate) struct Records {
     policies: BTreeMap<u64, Policies>,
     freed: Freed,
     notes_writes: bool,
-    /// Whether it is noted who accesses memory.
+    /// `true` if it is noted who accesses memory.
     notes_accesses: bool,
 }
 
@@ -185,12 +185,12 @@ impl Memory {
         Ok(())
     }
 
-    /// The allocation that `address` lies in.
+    /// Returns the allocation that `address` lies in.
     pub(crate) fn find(&self, address: u64) -> Option<Allocation> {
         self.read().find(address).cloned()
     }
 
-    /// Whether `size` bytes from `address` on lie in one allocation, or in mappings without a gap that a device may use.
+    /// Returns `true` if `size` bytes from `address` on lie in one allocation, or in mappings without a gap that a device may use.
     pub(crate) fn contains(&self, address: u64, size: u64) -> bool {
         self.read().contains(address, size)
     }
@@ -206,22 +206,23 @@ impl Memory {
         Ok(())
     }
 
-    /// Whether copies from and to `address` are waited for.
+    /// Returns `true` if copies from and to `address` are waited for.
     pub(crate) fn is_synchronous(&self, address: u64) -> bool {
         self.read().find(address).is_some_and(|found| found.is_synchronous)
     }
 
-    /// Whether `address` is in memory that was allocated in stream order.
+    /// Returns `true` if `address` is in memory that was allocated in stream order.
     pub(crate) fn is_stream_ordered(&self, address: u64) -> bool {
         self.read().find(address).is_some_and(|allocation| Records::pool_of(allocation).is_some())
     }
 
-    /// Whether `address` is one that only device memory can have.
+    /// Returns `true` if `address` is one that only device memory can have.
     pub(crate) fn is_device_address(&self, address: u64) -> bool {
         self.space.owns(address) || self.read().virtual_memory.is_reserved(address)
     }
 
-    /// Whether `size` bytes from `address` on are no longer allocated. Reserved addresses do not count: they can be mapped at any time.
+    /// Returns `true` if `size` bytes from `address` on are no longer allocated. Reserved addresses do not count: they can be mapped at any
+    /// time.
     pub(crate) fn is_freed(&self, address: u64, size: u64) -> bool {
         let records = self.read();
         let is_live = |address| records.find(address).is_some_and(|found| !found.is_condemned);
@@ -229,7 +230,7 @@ impl Memory {
         !(is_live(address) && is_live(last) || records.virtual_memory.is_reserved(address))
     }
 
-    /// Whether a place is in memory of the host that the driver allocated.
+    /// Returns `true` if a place is in memory of the host that the driver allocated.
     pub(crate) fn is_pinned(&self, host: HostPtr) -> bool {
         let found = self.find(host.0.addr() as u64);
         found.is_some_and(|found| matches!(found.purpose, Purpose::Pinned { .. }))
@@ -271,7 +272,7 @@ impl Memory {
         self.write().pools.iter_mut().for_each(|(_, pool)| pool.trim(pool.threshold));
     }
 
-    /// The free bytes of a device.
+    /// Returns the free bytes of a device.
     pub(crate) fn free_bytes(&self, device: usize) -> u64 {
         self.budget.saturating_sub(self.read().taken(device))
     }
@@ -302,7 +303,7 @@ impl Drop for Memory {
 }
 
 impl Records {
-    /// The allocation that `address` lies in.
+    /// Returns the allocation that `address` lies in.
     pub(crate) fn find(&self, address: u64) -> Option<&Allocation> {
         let (_, allocation) = self.allocations.range(..=address).next_back()?;
         (address < allocation.end()).then_some(allocation)
@@ -342,7 +343,7 @@ impl Records {
         self.allocations.insert(base, allocation);
     }
 
-    /// The bytes of a device that are allocated or reserved by pools.
+    /// Returns the bytes of a device that are allocated or reserved by pools.
     fn taken(&self, device: usize) -> u64 {
         let reserved =
             self.pools.iter().filter(|(_, pool)| pool.device() == Some(device)).map(|(_, pool)| pool.reserved);

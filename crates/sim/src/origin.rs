@@ -58,7 +58,7 @@ impl Origin {
     }
 }
 
-/// The frames of a stack that are the caller's: those below the last of ours, up to where the thread began.
+/// Returns the frames of a stack that are the caller's: those below the last of ours, up to where the thread began.
 pub(crate) fn frames_of_caller(backtrace: &str) -> Vec<String> {
     let mut frames: Vec<String> = Vec::new();
     for line in backtrace.lines().map(str::trim) {

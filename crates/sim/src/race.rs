@@ -87,7 +87,7 @@ impl Races {
         current.found
     }
 
-    /// A number for what queued work does.
+    /// Returns a number for what queued work does.
     pub(crate) fn enroll(&self, ticket: Ticket, name: &str) -> Option<Party> {
         self.order().enroll(ticket, name)
     }
@@ -126,12 +126,12 @@ impl Races {
         self.version.fetch_add(1, Ordering::Release);
     }
 
-    /// The work that belongs to a place, has been queued, and that the host has not waited for.
+    /// Returns the work that belongs to a place, has been queued, and that the host has not waited for.
     pub(crate) fn unobserved(&self, belongs: impl Fn(&Place) -> bool) -> Vec<Ticket> {
         self.order().unobserved(belongs)
     }
 
-    /// What a report says of the two that race.
+    /// Returns what a report says of the two that race.
     pub(crate) fn describe(&self, conflict: Conflict) -> Option<StreamRace> {
         let order = self.order();
         let (own, other) = (order.party(conflict.own)?, order.party(conflict.other)?);
@@ -148,7 +148,7 @@ impl Races {
 
 #[cfg(test)]
 impl Races {
-    /// A launch behind all those that were made here before, by the ticket of this number.
+    /// Returns a launch behind all those that were made here before, by the ticket of this number.
     pub(crate) fn next_launch(self: &Arc<Self>, number: u64) -> Accessor {
         let place = Place { device: 0, context: crate::handle::Id::from_number(0), stream: 0 };
         let ticket = Ticket::from_number(number);
@@ -160,7 +160,7 @@ impl Races {
 }
 
 impl Accessor {
-    /// The mark behind an access of a word, and whom it races with.
+    /// Returns the mark behind an access of a word, and whom it races with.
     fn step(&self, mark: Mark, how: Use, bytes: u8) -> (Mark, Option<Rival>) {
         self.races.order().step(mark, Step { own: self.party, how, bytes })
     }
@@ -170,7 +170,7 @@ impl Accessor {
     }
 }
 
-/// The launch of a kernel that this thread begins as part of its work; nobody, if races are not looked for.
+/// Returns the launch of a kernel that this thread begins as part of its work; nobody, if races are not looked for.
 pub(crate) fn launch(kernel: &str) -> Option<Accessor> {
     CURRENT.with_borrow(|current| enroll(current.as_ref()?, &format!("kernel `{kernel}`")))
 }

@@ -59,7 +59,7 @@ pub(crate) enum Work {
     Wait(Condition),
 }
 
-/// Where work belongs.
+/// The place where work belongs.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Place {
     pub(crate) device: usize,
@@ -103,17 +103,17 @@ pub(crate) struct Schedule {
     host_functions: VecDeque<(Ticket, Place, HostFunction)>,
     /// Tickets that somebody waits for.
     goals: Vec<Ticket>,
-    /// How many pieces of work may run because of queries.
+    /// The number of work items that may run because of queries.
     grants: usize,
     /// The host function that a single worker waits for.
     held: Option<(Ticket, Instant)>,
     single_worker: bool,
-    /// How many pieces of work are running, and how many host functions are called or about to be.
+    /// The number of running work items, and of host functions that are being or about to be called.
     running: usize,
     called: usize,
-    /// How many workers will look at the schedule again without being woken.
+    /// The number of workers that will check the schedule again without being woken.
     watchers: usize,
-    /// How many threads sleep until their work has completed.
+    /// The number of threads that sleep until their work has completed.
     sleepers: usize,
     random: Random,
     last: u64,
@@ -168,7 +168,7 @@ impl Schedule {
         ticket
     }
 
-    /// Whether to wait for work changes anything: it has not completed, or it is noted what waits for what.
+    /// Returns `true` if to wait for work changes anything: it has not completed, or it is noted what waits for what.
     pub(crate) fn is_to_be_waited_for(&self, ticket: Ticket) -> bool {
         self.races.is_some() || self.is_pending(ticket)
     }
@@ -177,7 +177,7 @@ impl Schedule {
         self.nodes.contains_key(&ticket)
     }
 
-    /// The work that has not completed and belongs to a place, and other work of it that the host is not known to have waited for.
+    /// Returns the work that has not completed and belongs to a place, and other work of it that the host is not known to have waited for.
     pub(crate) fn unobserved(&self, belongs: impl Fn(&Place) -> bool) -> Vec<Ticket> {
         self.races.as_ref().map_or_else(|| self.pending(&belongs), |races| races.unobserved(&belongs))
     }
@@ -197,7 +197,7 @@ impl Schedule {
         self.races.as_ref()
     }
 
-    /// The work that has not completed and belongs to a place.
+    /// Returns the work that has not completed and belongs to a place.
     pub(crate) fn pending(&self, belongs: impl Fn(&Place) -> bool) -> Vec<Ticket> {
         self.nodes.iter().filter(|(_, node)| belongs(&node.place)).map(|(ticket, _)| *ticket).collect()
     }
@@ -225,24 +225,24 @@ impl Schedule {
         self.closed
     }
 
-    /// Whether new work need not wake anybody: a worker is going to look at it in time.
+    /// Returns `true` if new work need not wake anybody: a worker is going to look at it in time.
     fn is_watched(&self) -> bool {
         self.watchers > 0 && self.goals.is_empty() && self.grants == 0 && self.nodes.len() < DEPTH
     }
 
-    /// Whether somebody sleeps who has something to do or has got what it waits for.
+    /// Returns `true` if somebody sleeps who has something to do or has got what it waits for.
     fn concerns_sleepers(&self) -> bool {
         self.sleepers > 0 || !self.ready.is_empty()
     }
 
-    /// Whether the only thing that can happen is one piece of a device's work, for which everything else waits.
+    /// Returns `true` if the only thing that can happen is one piece of a device's work, for which everything else waits.
     fn has_one_way_to_go(&self) -> bool {
         let [ticket] = self.ready[..] else { return false };
         let is_device_work = matches!(self.nodes.get(&ticket), Some(Node { work: Some(Work::Device(_)), .. }));
         is_device_work && self.running == 0 && self.called == 0 && !self.closed
     }
 
-    /// What a worker is to do now.
+    /// Returns what a worker is to do now.
     fn next(&mut self, now: Instant) -> Next {
         if self.closed {
             return Next::Stop;

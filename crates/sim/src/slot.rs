@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use crate::driver::Driver;
 
-/// How many drivers can live at once, the exported one included.
+/// The number of drivers that can live at once, the exported one included.
 pub(crate) const COUNT: usize = 16;
 
 /// The slot of the exported library.
@@ -24,7 +24,7 @@ struct Slots {
     last: usize,
 }
 
-/// The driver in `slot`.
+/// Returns the driver in `slot`.
 pub(crate) fn driver(slot: usize) -> Option<Arc<Driver>> {
     DRIVERS[slot].read().unwrap_or_else(PoisonError::into_inner).clone()
 }

@@ -29,7 +29,7 @@ impl fmt::Debug for EnvironmentError {
 }
 
 impl Config {
-    /// The default settings, changed by the variables of the environment.
+    /// Returns the default settings, changed by the variables of the environment.
     ///
     /// | variable | value |
     /// |---|---|
@@ -102,7 +102,7 @@ fn parse<T: FromStr<Err: fmt::Debug>>(value: &str) -> Option<T> {
     value.parse().ok()
 }
 
-/// The faults of the environment; an error names the one that makes no sense.
+/// Returns the faults of the environment; an error names the one that makes no sense.
 fn faults(variable: &impl Fn(&str) -> Option<String>) -> Result<FaultPlan, EnvironmentError> {
     let name = "CURIUM_SIM_FAULTS";
     let Some(value) = variable(name) else { return Ok(FaultPlan::new()) };

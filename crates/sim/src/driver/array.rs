@@ -22,7 +22,7 @@ pub(crate) struct Array {
     pub(crate) shape: Shape,
     /// The address of its first element, which no program knows.
     pub(crate) base: u64,
-    /// Whether it is a level of a mipmapped array, which ends with that.
+    /// `true` if it is a level of a mipmapped array, which ends with that.
     is_level: bool,
 }
 
@@ -149,14 +149,14 @@ impl Driver {
 }
 
 impl State {
-    /// An array that was not destroyed.
+    /// Returns an array that was not destroyed.
     pub(crate) fn array(&self, id: Id<Array>) -> Result<&Array> {
         self.arrays.get(id).ok_or(CUresult::CUDA_ERROR_INVALID_HANDLE)
     }
 }
 
 impl Shape {
-    /// The bytes of an element; `None` for formats that are compressed or have several planes.
+    /// Returns the bytes of an element; `None` for formats that are compressed or have several planes.
     pub(crate) fn element(&self) -> Option<usize> {
         let component = match self.format {
             CUarray_format::CU_AD_FORMAT_UNSIGNED_INT8 | CUarray_format::CU_AD_FORMAT_SIGNED_INT8 => 1,
@@ -171,27 +171,27 @@ impl Shape {
         matches!(self.channels, 1 | 2 | 4).then_some(component * self.channels as usize)
     }
 
-    /// The bytes of a row.
+    /// Returns the bytes of a row.
     pub(crate) fn pitch(&self) -> usize {
         self.width * self.element().unwrap_or_default()
     }
 
-    /// The rows of a layer.
+    /// Returns the rows of a layer.
     pub(crate) fn rows(&self) -> usize {
         self.height.max(1)
     }
 
-    /// Whether the third extent counts layers.
+    /// Returns `true` if the third extent counts layers.
     pub(crate) fn is_layered(&self) -> bool {
         self.flags & CUDA_ARRAY3D_LAYERED != 0
     }
 
-    /// The layers.
+    /// Returns the layers.
     pub(crate) fn layers(&self) -> usize {
         self.depth.max(1)
     }
 
-    /// The bytes of all elements, if an array can be so.
+    /// Returns the bytes of all elements, if an array can be so.
     fn checked(&self) -> Result<u64> {
         let invalid = CUresult::CUDA_ERROR_INVALID_VALUE;
         let is_layered = self.is_layered();

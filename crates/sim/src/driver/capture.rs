@@ -29,7 +29,7 @@ use crate::handle::Id;
 pub(crate) struct Capture {
     number: u64,
     graph: Id<Graph>,
-    /// Whether the graph is the caller's, who keeps it when the capture fails.
+    /// `true` if the graph is the caller's, who keeps it when the capture fails.
     is_of_caller: bool,
     mode: CUstreamCaptureMode,
     /// The thread that began it.
@@ -107,7 +107,7 @@ impl Driver {
 }
 
 impl Driver {
-    /// A stream in which a capture can begin.
+    /// Returns a stream in which a capture can begin.
     fn capturable(
         &self,
         state: &mut State,
@@ -201,17 +201,17 @@ impl State {
         self.capture(stream).is_some()
     }
 
-    /// Whether a capture adds nodes to a graph.
+    /// Returns `true` if a capture adds nodes to a graph.
     pub(super) fn is_captured_into(&self, graph: Id<Graph>) -> bool {
         self.captures.iter().any(|capture| capture.graph == graph)
     }
 
-    /// Whether a capture adds nodes to a graph of the caller's, which cannot be instantiated until the capture ends.
+    /// Returns `true` if a capture adds nodes to a graph of the caller's, which cannot be instantiated until the capture ends.
     pub(super) fn is_unfinished(&self, graph: Id<Graph>) -> bool {
         self.captures.iter().any(|capture| capture.is_of_caller && capture.graph == graph)
     }
 
-    /// The graph that a stream adds nodes to.
+    /// Returns the graph that a stream adds nodes to.
     pub(super) fn captured_graph(&self, stream: Id<Stream>) -> Option<Id<Graph>> {
         self.capture(stream).map(|capture| capture.graph)
     }
@@ -252,7 +252,7 @@ impl State {
         outcome
     }
 
-    /// Whether the origin waits for all that the other streams of a capture did.
+    /// Returns `true` if the origin waits for all that the other streams of a capture did.
     fn is_joined(&self, capture: &Capture) -> bool {
         let tips = |member: &Member| member.tips.iter().map(|tip| tip.from).collect::<Vec<_>>();
         let mut left = capture.member(capture.origin).map(tips).unwrap_or_default();

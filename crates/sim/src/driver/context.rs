@@ -23,7 +23,7 @@ pub(crate) struct Context {
     pub(crate) device: usize,
     flags: u32,
     is_primary: bool,
-    /// How often a primary context is retained; 1 for a created one.
+    /// The number of times that a primary context is retained; 1 for a created one.
     pub(crate) retained: u32,
     pub(crate) number: u64,
     pub(crate) legacy: Id<Stream>,
@@ -68,12 +68,12 @@ impl Context {
         }
     }
 
-    /// What it limits.
+    /// Returns what it limits.
     pub(crate) fn limits(&self) -> &Limits {
         &self.limits
     }
 
-    /// Whether the context exists; a primary context keeps its handle after the last release.
+    /// Returns `true` if the context exists; a primary context keeps its handle after the last release.
     pub(crate) fn is_active(&self) -> bool {
         self.retained > 0
     }
@@ -152,12 +152,12 @@ impl Driver {
 }
 
 impl Driver {
-    /// The current context's handle, whatever has become of the context.
+    /// Returns the current context's handle, whatever has become of the context.
     pub(crate) fn current(&self) -> Result<Id<Context>> {
         self.top().ok_or(CUresult::CUDA_ERROR_INVALID_CONTEXT)
     }
 
-    /// The locked state with the current context, which works.
+    /// Returns the locked state with the current context, which works.
     pub(crate) fn enter_current(&self) -> Result<(MutexGuard<'_, State>, Id<Context>)> {
         let current = self.current()?;
         let state = self.lock();
@@ -170,7 +170,7 @@ impl Driver {
         self.enter_current().map(|_| ())
     }
 
-    /// The context of a handle, the current one for a null handle.
+    /// Returns the context of a handle, the current one for a null handle.
     pub(crate) fn given_or_current(&self, context: Pointer<CUctx_st>) -> Result<Id<Context>> {
         if context.is_null() { self.current() } else { Ok(Id::from(context)) }
     }
@@ -226,7 +226,7 @@ impl Driver {
         self.wait(state, &pending)
     }
 
-    /// The handle of the current context for C, null if there is none.
+    /// Returns the handle of the current context for C, null if there is none.
     fn current_raw(&self) -> CUcontext {
         self.top().map_or(std::ptr::null_mut(), Id::as_raw)
     }

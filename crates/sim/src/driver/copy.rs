@@ -118,7 +118,7 @@ impl Driver {
         }
     }
 
-    /// Whether copies in a stream become nodes, for which nothing is read yet.
+    /// Returns whether copies in a stream become nodes, for which nothing is read yet.
     fn captures(&self, stream: Pointer<CUstream_st>) -> Result<bool> {
         let mut state = self.lock();
         let stream = self.stream(&mut state, stream)?;
@@ -150,7 +150,7 @@ impl Driver {
         Ok(())
     }
 
-    /// What an end of a copy that is queued holds now, if that is memory of the host and races are looked for.
+    /// Returns what an end of a copy that is queued holds now, if that is memory of the host and races are looked for.
     fn before(&self, state: &State, end: &End, size: usize) -> Option<Before> {
         let races = state.schedule.races()?;
         let address = match end {
@@ -164,7 +164,7 @@ impl Driver {
         is_whole.then(|| unsafe { Before::new(races, found.host_at(address), size) }).flatten()
     }
 
-    /// An end of a copy in an allocation that has room for it. As on hardware, several mappings in a row count as one only while a
+    /// Returns an end of a copy in an allocation that has room for it. As on hardware, several mappings in a row count as one only while a
     /// context is current.
     pub(crate) fn device_end(&self, address: CUdeviceptr, size: usize) -> Result<End> {
         let is_whole = || self.memory().find(address).is_some_and(|found| address + size as u64 <= found.end());
@@ -172,7 +172,7 @@ impl Driver {
         if fits { Ok(End::Device(address)) } else { Err(CUresult::CUDA_ERROR_INVALID_VALUE) }
     }
 
-    /// An end of a copy that is device memory or host memory, as its address says.
+    /// Returns an end of a copy that is device memory or host memory, as its address says.
     fn unified_end(&self, address: CUdeviceptr, size: usize) -> Result<End> {
         if self.is_pageable(address) {
             return host_end(HostPtr::from_exposed(address).0.cast(), size);
@@ -180,7 +180,7 @@ impl Driver {
         self.device_end(address, size)
     }
 
-    /// Whether an address is in host memory that the device does not know.
+    /// Returns `true` if an address is in host memory that the device does not know.
     fn is_pageable(&self, address: CUdeviceptr) -> bool {
         self.memory().find(address).is_none() && !self.memory().is_device_address(address)
     }
@@ -198,7 +198,7 @@ fn note_changes(before: Option<&Before>, size: usize, write: bool) {
     }
 }
 
-/// A copy in one row, as graphs describe it.
+/// Returns a copy in one row, as graphs describe it.
 fn line(to: &End, from: &End, size: usize) -> CUDA_MEMCPY3D {
     let mut copy = CUDA_MEMCPY3D { WidthInBytes: size, Height: 1, Depth: 1, ..CUDA_MEMCPY3D::default() };
     match to {
@@ -227,7 +227,7 @@ fn host_end(memory: *mut c_void, size: usize) -> Result<End> {
     Ok(End::Host(HostPtr(memory.cast())))
 }
 
-/// The handle of the default stream that synchronous calls use.
+/// Returns the handle of the default stream that synchronous calls use.
 pub(crate) fn legacy() -> Pointer<CUstream_st> {
     Pointer::null()
 }

@@ -83,7 +83,7 @@ impl Driver {
 }
 
 impl Driver {
-    /// The current context, which works, as an owner of memory.
+    /// Returns the current context, which works, as an owner of memory.
     pub(crate) fn current_owner(&self) -> Result<Owner> {
         let (state, context) = self.enter_current()?;
         let context = state.home(context);

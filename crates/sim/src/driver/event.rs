@@ -18,9 +18,9 @@ pub(crate) struct Event {
     pub(super) flags: u32,
     /// The last record.
     pub(crate) ticket: Option<Ticket>,
-    /// Where the last record was, if it was in a capture.
+    /// The place where the last record was, if it was in a capture.
     pub(crate) captured: Option<Captured>,
-    /// How often the event was recorded.
+    /// The number of times that the event was recorded.
     records: u64,
     /// When the last record completed.
     time: Option<Instant>,
@@ -166,7 +166,7 @@ impl Driver {
         Ok(())
     }
 
-    /// The work that is one more record of an event.
+    /// Returns the work that is one more record of an event.
     pub(crate) fn stamping(&self, state: &mut State, id: Id<Event>) -> Option<Work> {
         let event = state.events.get_mut(id)?;
         event.records += 1;
@@ -198,19 +198,19 @@ impl Driver {
 }
 
 impl Event {
-    /// An event that was never recorded here.
+    /// Creates an event that was never recorded here.
     pub(super) fn new(context: Id<Context>, flags: u32, shared: Option<Shared>) -> Self {
         Self { context, flags, ticket: None, captured: None, records: 0, time: None, shared }
     }
 
-    /// The last record, if it is another process's and not done.
+    /// Returns the last record, if it is another process's and not done.
     pub(super) fn elsewhere(&self) -> Option<Elsewhere> {
         self.shared.as_ref().and_then(Shared::pending_elsewhere)
     }
 }
 
 impl State {
-    /// A live event of a context that works.
+    /// Returns a live event of a context that works.
     pub(crate) fn event(&self, raw: Pointer<CUevent_st>) -> Result<(Id<Event>, &Event)> {
         let id = Id::from(raw);
         match self.events.get(id) {
@@ -224,7 +224,7 @@ impl State {
     }
 }
 
-/// The time from `start` to `end`, negative if `end` was earlier.
+/// Returns the time from `start` to `end`, negative if `end` was earlier.
 fn milliseconds_between(start: Instant, end: Instant) -> f32 {
     match end.checked_duration_since(start) {
         Some(after) => after.as_secs_f32() * 1e3,

@@ -152,7 +152,7 @@ impl Driver {
         loading.write(CUfunctionLoadingState::CU_FUNCTION_LOADING_STATE_LOADED)
     }
 
-    /// The caches of the host are not configured by kernels.
+    /// Does nothing: kernels do not configure the caches of the host.
     pub(crate) fn cuFuncSetCacheConfig(&self, function: Pointer<CUfunc_st>, _config: CUfunc_cache) -> Result {
         self.lock().subject(function).map(|_| ())
     }
@@ -215,13 +215,13 @@ impl Driver {
         Ok(())
     }
 
-    /// The threads of the largest block that a kernel can be launched with.
+    /// Returns the threads of the largest block that a kernel can be launched with.
     pub(crate) fn max_threads(&self, kernel: &exec::Kernel) -> u32 {
         let device = self.figure(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK);
         kernel.max_threads_per_block.map_or(device, |threads| threads.min(device))
     }
 
-    /// The most dynamic shared memory that a kernel can be launched with.
+    /// Returns the most dynamic shared memory that a kernel can be launched with.
     pub(crate) fn max_dynamic_shared(&self, subject: &Subject) -> Result<u32> {
         let usual = self.figure(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK);
         let left = usual.saturating_sub(subject.kernel()?.static_shared);
@@ -230,7 +230,7 @@ impl Driver {
 }
 
 impl State {
-    /// The kernel behind a handle of a function, or of a library's kernel in place of one.
+    /// Returns the kernel behind a handle of a function, or of a library's kernel in place of one.
     pub(crate) fn subject(&self, raw: Pointer<CUfunc_st>) -> Result<Subject> {
         let invalid = CUresult::CUDA_ERROR_INVALID_HANDLE;
         if let Some(kernel) = self.kernels.get(Id::from_number(raw.address())) {
@@ -249,7 +249,7 @@ impl State {
     }
 }
 
-/// The registers per thread that we claim.
+/// Returns the registers per thread that we claim.
 pub(crate) fn registers(kernel: &exec::Kernel) -> u32 {
     kernel.registers.clamp(FEWEST_REGISTERS, MOST_REGISTERS)
 }

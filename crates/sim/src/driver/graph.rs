@@ -73,7 +73,7 @@ impl Object for Node {
 }
 
 impl Graph {
-    /// Whether a caller owns the graph, and no node.
+    /// Returns `true` if a caller owns the graph, and no node.
     pub(crate) fn is_owned(&self) -> bool {
         self.parent.is_none()
     }
@@ -177,13 +177,13 @@ impl Driver {
 }
 
 impl State {
-    /// A live graph.
+    /// Returns a live graph.
     pub(crate) fn graph(&self, raw: Pointer<CUgraph_st>) -> Result<Id<Graph>> {
         let id = Id::from(raw);
         if self.graphs.contains(id) { Ok(id) } else { Err(CUresult::CUDA_ERROR_INVALID_VALUE) }
     }
 
-    /// A live node.
+    /// Returns a live node.
     pub(crate) fn node(&self, raw: Pointer<CUgraphNode_st>) -> Result<(Id<Node>, &Node)> {
         let id = Id::from(raw);
         self.nodes.get(id).map(|node| (id, node)).ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)
@@ -234,7 +234,7 @@ impl State {
         self.graphs.get(graph).map(|graph| graph.nodes.clone()).unwrap_or_default()
     }
 
-    /// A copy of a graph with everything in it, as the part of a node or on its own.
+    /// Returns a copy of a graph with everything in it, as the part of a node or on its own.
     pub(super) fn clone_graph(&mut self, original: Id<Graph>, parent: Option<Id<Node>>) -> Id<Graph> {
         let clone = self.new_graph(parent);
         let mut origins = HashMap::new();

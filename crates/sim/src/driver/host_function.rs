@@ -32,7 +32,7 @@ thread_local! {
     static RUNNING: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Whether the calling thread is in a host function, where calls of the driver are not permitted.
+/// Returns `true` if the calling thread is in a host function, where calls of the driver are not permitted.
 pub(crate) fn is_running_here() -> bool {
     RUNNING.try_with(Cell::get).unwrap_or(false)
 }
@@ -45,13 +45,13 @@ pub(crate) fn run(code: impl FnOnce()) {
 }
 
 impl HostFunction {
-    /// A function that takes its argument alone.
+    /// Returns a function that takes its argument alone.
     pub(crate) fn new(function: CUhostFn, data: *mut c_void) -> Result<Self> {
         let function = function.ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
         Ok(Self { callee: Callee::Function(function), data })
     }
 
-    /// The function, if it is no callback of a stream, and the argument.
+    /// Returns the function, if it is no callback of a stream, and the argument.
     pub(crate) fn as_raw(&self) -> (CUhostFn, *mut c_void) {
         let function: CUhostFn = match self.callee {
             Callee::Function(function) => Some(function),
@@ -84,7 +84,7 @@ impl Driver {
         self.put(&mut state, stream, Content::Host(function))
     }
 
-    /// The workers wait as they do in any case: the mode is a matter of latency alone.
+    /// Returns the workers wait as they do in any case: the mode is a matter of latency alone.
     pub(crate) fn cuLaunchHostFunc_v2(
         &self,
         stream: Pointer<CUstream_st>,

@@ -25,7 +25,7 @@ impl Driver {
         place.write(CUipcMemHandle { reserved: at.to_bytes().map(|byte| c_char::from_ne_bytes([byte])) })
     }
 
-    /// Each simulator counts as a process: one does not open its own memory, but another of the same process may.
+    /// Returns each simulator counts as a process: one does not open its own memory, but another of the same process may.
     pub(crate) fn cuIpcOpenMemHandle_v2(
         &self,
         address: Pointer<CUdeviceptr>,

@@ -70,7 +70,7 @@ impl Driver {
 }
 
 impl Shared {
-    /// What an event with these flags shares; nothing where processes share no memory.
+    /// Returns what an event with these flags shares; nothing where processes share no memory.
     pub(crate) fn of_flags(flags: u32) -> Option<Self> {
         let records = (flags & INTERPROCESS != 0).then(|| SharedRecords::new().ok())??;
         Some(Self { records: Arc::new(records), own: 0 })
@@ -82,7 +82,7 @@ impl Shared {
         Elsewhere { records: Arc::clone(&self.records), number: self.own }
     }
 
-    /// The last record, if it is another process's and not done.
+    /// Returns the last record, if it is another process's and not done.
     pub(crate) fn pending_elsewhere(&self) -> Option<Elsewhere> {
         let number = self.records.last();
         let is_pending = number > self.own && !self.records.is_done(number);
@@ -102,7 +102,7 @@ impl Elsewhere {
 }
 
 impl Driver {
-    /// What the handles of this driver's events begin with.
+    /// Returns what the handles of this driver's events begin with.
     fn origin(&self) -> Vec<u8> {
         [&MARK[..], &std::process::id().to_le_bytes(), &self.serial.to_le_bytes()].concat()
     }

@@ -100,7 +100,7 @@ impl Driver {
         count.write(subject.kernel()?.params.len())
     }
 
-    /// The caches of the host are not configured by kernels.
+    /// Does nothing: kernels do not configure the caches of the host.
     pub(crate) fn cuKernelSetCacheConfig(
         &self,
         kernel: Pointer<CUkern_st>,

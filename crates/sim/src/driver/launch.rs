@@ -39,7 +39,7 @@ pub(crate) struct Shape {
     pub(crate) grid: [u32; 3],
     pub(crate) block: [u32; 3],
     pub(crate) dynamic_shared: u32,
-    /// Whether all blocks must run at once.
+    /// `true` if all blocks must run at once.
     pub(crate) is_cooperative: bool,
     /// Blocks of a cluster in each direction; all ones without clusters.
     pub(crate) cluster: [u32; 3],
@@ -138,7 +138,7 @@ impl Driver {
         Ok(())
     }
 
-    /// A launch like another one, with other attributes.
+    /// Returns a launch like another one, with other attributes.
     pub(crate) fn relaunch<'a>(
         &self,
         launch: &Launch,
@@ -167,7 +167,7 @@ impl Driver {
         Ok(Launch { subject, shape, parameters, globals, device, context })
     }
 
-    /// The kernel behind a handle with the addresses of its variables in a context.
+    /// Returns the kernel behind a handle with the addresses of its variables in a context.
     fn subject_in(
         &self,
         state: &mut State,
@@ -245,7 +245,7 @@ impl Driver {
 }
 
 impl Launch {
-    /// The context that it runs in.
+    /// Returns the context that it runs in.
     pub(crate) fn context(&self) -> Id<Context> {
         self.context
     }
@@ -254,7 +254,7 @@ impl Launch {
         &self.shape
     }
 
-    /// Where the value of each parameter lies, for as long as this launch exists.
+    /// Returns the location of the value of each parameter, for as long as this launch exists.
     pub(crate) fn values(&self) -> Result<impl Iterator<Item = *const u8>> {
         Ok(self.subject.kernel()?.params.iter().map(|parameter| self.parameters[parameter.offset..].as_ptr()))
     }

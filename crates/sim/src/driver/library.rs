@@ -125,8 +125,8 @@ impl Driver {
         state.write_global(module, name, address, size)
     }
 
-    /// A managed variable is one for all contexts. Modules have variables of their own here, so a library that is loaded into several
-    /// contexts has none that could be given.
+    /// Returns a managed variable, which all contexts share. Modules have variables of their own here, so a library that is loaded into
+    /// several contexts has none that could be given.
     pub(crate) fn cuLibraryGetManaged(
         &self,
         address: Pointer<CUdeviceptr>,
@@ -186,7 +186,7 @@ impl Driver {
 }
 
 impl Driver {
-    /// The module of a library in a context, loaded when it is first asked for.
+    /// Returns the module of a library in a context, loaded when it is first asked for.
     pub(crate) fn module_of(&self, state: &mut State, id: Id<Library>, context: Id<Context>) -> Result<Id<Module>> {
         let context = state.home(context);
         let library = state.libraries.get(id).ok_or(CUresult::CUDA_ERROR_INVALID_HANDLE)?;

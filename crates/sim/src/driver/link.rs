@@ -20,7 +20,7 @@ pub(crate) struct Link {
     texts: Vec<String>,
     /// The name of the input that defines each symbol which is visible to all.
     visible: HashMap<String, String>,
-    /// Whether the library of the device's runtime was added.
+    /// `true` if the library of the device's runtime was added.
     has_runtime: bool,
     max_registers: Option<u32>,
     /// The image, once the link is complete.
@@ -183,7 +183,7 @@ impl Logs {
 }
 
 impl State {
-    /// A live link that is not complete yet.
+    /// Returns a live link that is not complete yet.
     fn link(&mut self, raw: Pointer<CUlinkState_st>) -> Result<&mut Link> {
         let link = self.links.get_mut(Id::from(raw)).ok_or(CUresult::CUDA_ERROR_INVALID_HANDLE)?;
         if link.image.is_some() { Err(CUresult::CUDA_ERROR_INVALID_VALUE) } else { Ok(link) }

@@ -25,11 +25,11 @@ struct Inner {
     lines: VecDeque<String>,
     /// The length of all lines with their ends.
     bytes: usize,
-    /// How many lines are not kept any more: the place of the first that is.
+    /// The number of lines that are not kept any more: the place of the first that is.
     dropped: CUlogIterator,
     listeners: BTreeMap<usize, Listener>,
     last_listener: usize,
-    /// How often each call failed in each way.
+    /// The number of times that each call failed in each way.
     failures: BTreeMap<(curium_sys::Function, u32), u64>,
 }
 
@@ -51,18 +51,18 @@ const TRUNCATED: &str = "[CUDA] the log was truncated here\n";
 const HANDLE_STEP: usize = 0x10;
 
 impl Log {
-    /// How many callbacks there are.
+    /// Returns the number of callbacks.
     pub(crate) fn listeners(&self) -> u64 {
         self.inner().listeners.len() as u64
     }
 
-    /// The calls that failed, each with its code and how often it failed so.
+    /// Returns the calls that failed, each with its code and how often it failed so.
     pub(crate) fn failures(&self) -> Vec<(curium_sys::Function, CUresult, u64)> {
         let inner = self.inner();
         inner.failures.iter().map(|((function, code), times)| (*function, CUresult(*code), *times)).collect()
     }
 
-    /// Each callback.
+    /// Returns each callback.
     pub(crate) fn live_listeners(&self) -> Vec<LiveObject> {
         let inner = self.inner();
         let describe =
@@ -91,7 +91,7 @@ impl Inner {
         }
     }
 
-    /// The lines from `start` on, the last ones that fit into `room` bytes. `None` if there are some and not even one fits.
+    /// Returns the lines from `start` on, the last ones that fit into `room` bytes. `None` if there are some and not even one fits.
     fn text(&self, start: Option<CUlogIterator>, room: usize) -> Option<String> {
         let start = start.unwrap_or(self.dropped);
         let skipped = start.saturating_sub(self.dropped).min(self.lines.len() as CUlogIterator) as usize;
@@ -206,7 +206,7 @@ impl Driver {
     }
 }
 
-/// What stands before a message: time, thread, source, severity and function.
+/// Returns what stands before a message: time, thread, source, severity and function.
 fn heading(function: &str) -> String {
     let time = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let mut heading = clock(time);
@@ -215,7 +215,7 @@ fn heading(function: &str) -> String {
     heading
 }
 
-/// The time of the day, as in `[22:21:32.099]`.
+/// Returns the time of the day, as in `[22:21:32.099]`.
 fn clock(time: Duration) -> String {
     let seconds = time.as_secs() % 86_400;
     let (hours, minutes) = (seconds / 3600, seconds / 60 % 60);

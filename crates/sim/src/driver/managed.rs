@@ -166,7 +166,7 @@ impl Driver {
         ranges.for_each(|address, size, _| self.discard(address, size, stream))
     }
 
-    /// The device has no engine that decompresses.
+    /// Fails: the device has no decompression engine.
     pub(crate) fn cuMemBatchDecompressAsync(
         &self,
         _pieces: Pointer<CUmemDecompressParams>,
@@ -312,7 +312,7 @@ fn ranges<'a>(
     if is_rising && begins { Ok(ranges) } else { Err(CUresult::CUDA_ERROR_INVALID_VALUE) }
 }
 
-/// The location that the older functions name by a device's number.
+/// Returns the location that the older functions name by a device's number.
 fn location_of(device: CUdevice) -> (CUmemLocationType, i32) {
     match device {
         HOST => (CUmemLocationType::CU_MEM_LOCATION_TYPE_HOST, 0),

@@ -146,7 +146,7 @@ impl Driver {
 }
 
 impl Driver {
-    /// The blocks of a size that a multiprocessor holds at once.
+    /// Returns the blocks of a size that a multiprocessor holds at once.
     pub(crate) fn active_blocks(&self, subject: &Subject, block: u32, dynamic_shared: usize) -> Result<u32> {
         let kernel = subject.kernel()?;
         let dynamic_shared = u32::try_from(dynamic_shared).unwrap_or(u32::MAX);
@@ -169,13 +169,13 @@ impl Driver {
 }
 
 impl Subject {
-    /// How many blocks a cluster of the kernel may have.
+    /// Returns the number of blocks that a cluster of the kernel may have.
     pub(crate) fn most_blocks_in_cluster(&self) -> u32 {
         if self.settings.allows_large_clusters { LARGEST_CLUSTER } else { PORTABLE_CLUSTER }
     }
 }
 
-/// The blocks of a cluster of a launch.
+/// Returns the blocks of a cluster of a launch.
 ///
 /// # Safety
 ///

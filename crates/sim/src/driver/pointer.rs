@@ -117,7 +117,7 @@ impl Driver {
     }
 }
 
-/// The version of CUDA that brought an attribute, if that is newer than the oldest one.
+/// Returns the version of CUDA that brought an attribute, if that is newer than the oldest one.
 fn since(attribute: CUpointer_attribute) -> Option<CudaVersion> {
     match attribute {
         CUpointer_attribute::CU_POINTER_ATTRIBUTE_MAPPING_SIZE

@@ -193,18 +193,18 @@ impl Driver {
         if is_live { Ok(id) } else { Err(CUresult::CUDA_ERROR_INVALID_VALUE) }
     }
 
-    /// The context of a stream as an owner of memory.
+    /// Returns the context of a stream as an owner of memory.
     fn owner_of(&self, state: &State, stream: Id<Stream>) -> Result<Owner> {
         let context = state.home(self.stream_context(state, stream)?);
         Ok(Owner { context, device: state.usable(context)?.device })
     }
 
-    /// Whether the driver knows the attributes that say what a pool was made with: those came with CUDA 13.1.
+    /// Returns `true` if the driver knows the attributes that say what a pool was made with: those came with CUDA 13.1.
     fn tells_properties(&self) -> bool {
         self.config().driver_version >= CudaVersion::new(13, 1)
     }
 
-    /// What a pool was made with, of attributes that are 32 bits wide.
+    /// Returns what a pool was made with, of attributes that are 32 bits wide.
     fn pool_property(&self, pool: &Pool, attribute: CUmemPool_attribute) -> Option<u32> {
         if !self.tells_properties() {
             return None;
@@ -223,7 +223,7 @@ impl Driver {
         }
     }
 
-    /// Where the memory of a pool is, and whether it is managed; managed memory can be nowhere in particular.
+    /// Returns the location of the memory of a pool, and whether it is managed; managed memory can be nowhere in particular.
     pub(super) fn pool_place(
         &self,
         location: &CUmemLocation,
@@ -240,7 +240,7 @@ impl Driver {
         Ok((Some(self.location(location)?), is_managed))
     }
 
-    /// The memory is there at once; its use in stream order is up to the caller. In a capture it is a graph's.
+    /// Allocates memory at once; the caller orders its use. During a capture, the memory belongs to the graph.
     fn allocate_in_stream(
         &self,
         state: &mut State,
@@ -274,7 +274,7 @@ impl Driver {
     }
 }
 
-/// The position of a flag on reuse among the three.
+/// Returns the position of a flag on reuse among the three.
 fn reuse_flag(attribute: CUmemPool_attribute) -> Option<usize> {
     match attribute {
         CUmemPool_attribute::CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES => Some(0),

@@ -32,7 +32,7 @@ impl Driver {
     }
 }
 
-/// The location that most parts were asked to be at last.
+/// Returns the location that most parts were asked to be at last.
 fn location_info(parts: &[Advice]) -> CUmemLocation {
     let of =
         |place: &Option<(CUmemLocationType, i32)>| parts.iter().filter(|part| part.last_prefetch == *place).count();

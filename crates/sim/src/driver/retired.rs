@@ -37,7 +37,7 @@ enum End {
 }
 
 impl End {
-    /// The kind, the array, the byte in it, the address in device memory and in host memory.
+    /// Returns the kind, the array, the byte in it, the address in device memory and in host memory.
     fn parts(self) -> (CUmemorytype, *mut CUarray_st, usize, CUdeviceptr, *mut c_void) {
         let none = std::ptr::null_mut();
         match self {
@@ -62,7 +62,7 @@ impl Driver {
         self.set_launch(function, |launch| launch.dynamic_shared = bytes)
     }
 
-    /// The banks of shared memory have one size.
+    /// Accepts any size: the banks of shared memory have only one.
     pub(crate) fn cuFuncSetSharedMemConfig(&self, function: Pointer<CUfunc_st>, _config: CUsharedconfig) -> Result {
         self.lock().subject(function).map(|_| ())
     }
@@ -324,14 +324,14 @@ impl Driver {
 }
 
 impl State {
-    /// What was set for launches of a function.
+    /// Returns what was set for launches of a function.
     fn set_launch(&mut self, function: Pointer<CUfunc_st>) -> Result<&mut SetLaunch> {
         let found = self.functions.get_mut(Id::from(function)).ok_or(CUresult::CUDA_ERROR_INVALID_HANDLE)?;
         Ok(found.set_launch.get_or_insert_default())
     }
 }
 
-/// A copy of bytes in one row.
+/// Returns a copy of bytes in one row.
 fn line(to: End, from: End, size: usize) -> CUDA_MEMCPY3D {
     let (dst_type, dst_array, dst_x, dst_device, dst_host) = to.parts();
     let (src_type, src_array, src_x, src_device, src_host) = from.parts();

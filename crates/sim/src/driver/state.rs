@@ -101,7 +101,7 @@ impl State {
         self.last_number
     }
 
-    /// A context that was not destroyed.
+    /// Returns a context that was not destroyed.
     pub(crate) fn context(&self, id: Id<Context>) -> Result<&Context> {
         match self.contexts.get(id) {
             Some(context) if context.is_active() => Ok(context),
@@ -111,7 +111,7 @@ impl State {
         }
     }
 
-    /// A context that was not destroyed and whose device has not failed.
+    /// Returns a context that was not destroyed and whose device has not failed.
     pub(crate) fn usable(&self, id: Id<Context>) -> Result<&Context> {
         let context = self.context(id)?;
         self.healthy(context.device)?;
@@ -128,7 +128,7 @@ impl State {
         self.sticky(device).map_or(Ok(()), Err)
     }
 
-    /// The code of the fault after which the device does no more work.
+    /// Returns the code of the fault after which the device does no more work.
     pub(crate) fn sticky(&self, device: usize) -> Option<CUresult> {
         self.devices.get(device).and_then(|device| device.sticky)
     }
@@ -149,7 +149,7 @@ impl State {
         self.devices.iter_mut().for_each(|device| device.sticky = None);
     }
 
-    /// What new work in a stream waits for, some of which may have completed.
+    /// Returns what new work in a stream waits for, some of which may have completed.
     pub(crate) fn predecessors(&self, id: Id<Stream>) -> Vec<Ticket> {
         let Some(stream) = self.streams.get(id) else { return Vec::new() };
         let mut tickets: Vec<Ticket> = stream.tail.into_iter().collect();
@@ -202,7 +202,7 @@ impl State {
         live.user_objects = self.objects.iter().count() as u64;
     }
 
-    /// The per-thread default stream of a thread in a context, made when it is first used.
+    /// Returns the per-thread default stream of a thread in a context, made when it is first used.
     pub(crate) fn per_thread_stream(&mut self, context: Id<Context>, thread: u64) -> Result<Id<Stream>> {
         if let Some(stream) = self.usable(context)?.per_thread.get(&thread) {
             return Ok(*stream);
@@ -213,7 +213,7 @@ impl State {
         Ok(stream)
     }
 
-    /// A new context, current nowhere.
+    /// Returns a new context, current nowhere.
     pub(crate) fn new_context(&mut self, device: usize, flags: u32, is_primary: bool) -> Id<Context> {
         let number = self.next_number();
         let context = Context::new(device, flags, is_primary, number);

@@ -44,7 +44,7 @@ enum Action {
     Reduce(fn(u64, u64) -> u64),
 }
 
-/// How many operations a batch may have.
+/// The maximum number of operations in a batch.
 const MAX_BATCH: u32 = 256;
 
 #[expect(non_snake_case, reason = "these are C's names")]
@@ -124,7 +124,7 @@ impl Driver {
         Ok(())
     }
 
-    /// What descriptions of operations stand for.
+    /// Returns what descriptions of operations stand for.
     pub(crate) fn batch(&self, described: &[CUstreamBatchMemOpParams], context: Id<Context>) -> Result<Batch> {
         let mut operations = Vec::new();
         for description in described {
@@ -143,7 +143,7 @@ impl Driver {
 }
 
 impl Batch {
-    /// What describes the operations as a node; the list stays for as long as they do.
+    /// Returns what describes the operations as a node; the list stays for as long as they do.
     pub(crate) fn description(&self) -> CUDA_BATCH_MEM_OP_NODE_PARAMS {
         CUDA_BATCH_MEM_OP_NODE_PARAMS {
             ctx: self.context.as_raw(),
@@ -153,7 +153,7 @@ impl Batch {
         }
     }
 
-    /// The addresses of the values.
+    /// Returns the addresses of the values.
     pub(crate) fn touched(&self) -> Vec<Touched> {
         let touched = |it: &Operation| Touched {
             address: it.address,
@@ -163,14 +163,14 @@ impl Batch {
         self.operations.iter().map(touched).collect()
     }
 
-    /// The operations as work, each of which comes after the one before.
+    /// Returns the operations as work, each of which comes after the one before.
     pub(crate) fn works(&self) -> impl Iterator<Item = Work> {
         self.operations.iter().map(|operation| operation.work())
     }
 }
 
 impl Operation {
-    /// What a description stands for: nothing where work of a stream, which runs in order here, sees what was written before.
+    /// Returns what a description stands for: nothing where work of a stream, which runs in order here, sees what was written before.
     fn described(description: &CUstreamBatchMemOpParams) -> Result<Option<Self>> {
         // SAFETY: the kind comes first in every form of an operation.
         let kind = unsafe { description.operation };
@@ -263,7 +263,7 @@ impl Operation {
         }
     }
 
-    /// What is in memory now.
+    /// Returns what is in memory now.
     fn read(&self, driver: &Driver) -> Result<u64> {
         let mut bytes = [0; 8];
         let place = End::Host(HostPtr(bytes.as_mut_ptr()));
@@ -284,7 +284,7 @@ impl Operation {
     }
 }
 
-/// The description of a wait.
+/// Returns the description of a wait.
 fn wait(operation: CUstreamBatchMemOpType, address: CUdeviceptr, value: u64, flags: u32) -> CUstreamBatchMemOpParams {
     let mut wait = WaitValue { operation, address, flags, ..WaitValue::default() };
     // The narrow value is the low half of the wide one.
@@ -292,7 +292,7 @@ fn wait(operation: CUstreamBatchMemOpType, address: CUdeviceptr, value: u64, fla
     CUstreamBatchMemOpParams { waitValue: wait }
 }
 
-/// The description of a write.
+/// Returns the description of a write.
 fn write(operation: CUstreamBatchMemOpType, address: CUdeviceptr, value: u64, flags: u32) -> CUstreamBatchMemOpParams {
     let mut write = WriteValue { operation, address, flags, ..WriteValue::default() };
     // As above.

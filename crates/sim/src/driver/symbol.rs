@@ -54,7 +54,7 @@ impl Driver {
         })
     }
 
-    /// The private tables are for NVIDIA's own libraries; there is none here.
+    /// Fails: the private tables of NVIDIA's own libraries are not simulated.
     pub(crate) fn cuGetExportTable(&self, table: Pointer<*const c_void>, _id: ConstPointer<CUuuid>) -> Result {
         table.write_if_asked(ptr::null());
         Err(CUresult::CUDA_ERROR_INVALID_VALUE)
@@ -83,7 +83,7 @@ impl Driver {
         Ok(lookup)
     }
 
-    /// Where a function of this driver begins, or its variant for the default stream of the calling thread if that is asked for.
+    /// Returns the start of a function of this driver, or its variant for the default stream of the calling thread if that is asked for.
     fn address_of(&self, function: Function, is_per_thread: bool) -> *const c_void {
         #[cfg(feature = "export")]
         if self.slot == crate::slot::EXPORTED {
@@ -94,7 +94,7 @@ impl Driver {
         variant.unwrap_or_else(|| entry::api(self.slot).address(function))
     }
 
-    /// The newest function of this base name that `version` has.
+    /// Returns the newest function of this base name that `version` has.
     fn newest(&self, name: &str, version: CudaVersion) -> Lookup {
         let named = || Function::all().filter(|function| function.base_name() == name && self.config().has(*function));
         let newest = named().filter(|function| function.since() <= version).max_by_key(|function| function.since());

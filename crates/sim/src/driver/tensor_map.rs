@@ -169,14 +169,14 @@ impl Arguments {
         ]
     }
 
-    /// Whether so many bytes of the innermost dimension fit the span of the swizzle.
+    /// Returns `true` if so many bytes of the innermost dimension fit the span of the swizzle.
     fn fits_swizzle(&self, bytes: u64) -> bool {
         let span = [u64::MAX, 32, 64, 128, 128, 128, 128][self.swizzle.0 as usize];
         self.interleave.0 != 0 || bytes <= span
     }
 }
 
-/// The bits of an element.
+/// Returns the bits of an element.
 fn bits(data_type: CUtensorMapDataType) -> Result<u64> {
     const BITS: [u64; 16] = [8, 16, 32, 32, 64, 64, 16, 32, 64, 16, 32, 32, 32, 4, 4, 6];
     BITS.get(data_type.0 as usize).copied().ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)

@@ -175,7 +175,7 @@ impl State {
     }
 }
 
-/// The array that a description is of.
+/// Returns the array that a description is of.
 fn array_of(resource: &CUDA_RESOURCE_DESC) -> Option<Id<crate::driver::Array>> {
     (resource.resType == CUresourcetype::CU_RESOURCE_TYPE_ARRAY).then(|| {
         // SAFETY: the type says that the caller filled in this member.

@@ -59,7 +59,7 @@ impl FromStr for FaultPlan {
     }
 }
 
-/// What stands before and behind a sign, if it is there.
+/// Returns what stands before and behind a sign, if it is there.
 fn split(text: &str, sign: char) -> (&str, Option<&str>) {
     text.split_once(sign).map_or((text, None), |(before, behind)| (before, Some(behind)))
 }

@@ -13,7 +13,7 @@ pub(super) struct Moment {
 }
 
 impl Clock {
-    /// Whether what happened at a moment comes before.
+    /// Returns `true` if what happened at a moment comes before.
     pub(super) fn knows(&self, moment: Moment) -> bool {
         self.0.get(moment.chain as usize).is_some_and(|time| *time >= moment.time)
     }

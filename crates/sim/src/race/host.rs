@@ -33,12 +33,12 @@ impl Before {
         Some(Self { races: Arc::clone(races), turn: races.turn(), place, bytes })
     }
 
-    /// The address of the first byte.
+    /// Returns the address of the first byte.
     pub(crate) fn address(&self) -> u64 {
         self.place.0.addr() as u64
     }
 
-    /// The first byte that the host has changed since, counted from the first of all, when the copy has begun.
+    /// Returns the first byte that the host has changed since, counted from the first of all, when the copy has begun.
     pub(crate) fn changed(&self) -> Option<usize> {
         if self.races.turn() != self.turn + 1 || self.races.running() != 1 {
             return None;

@@ -60,7 +60,7 @@ impl Mark {
         self.0
     }
 
-    /// What a party leaves that wrote all bytes.
+    /// Returns what a party leaves that wrote all bytes.
     pub(super) fn of_writer(party: Party) -> Self {
         Self::new(Half { number: party, flag: false, bytes: WHOLE }, Half::default())
     }
@@ -77,8 +77,8 @@ impl Mark {
         Half::from_bits(self.0 >> 32)
     }
 
-    /// The mark behind a step, and whom the step races with: who accessed the same bytes, is not known to come before, and wrote, or read
-    /// what the step writes.
+    /// Returns the mark behind a step, and whom the step races with: who accessed the same bytes, is not known to come before, and wrote,
+    /// or read what the step writes.
     pub(super) fn after(
         self,
         step: Step,
@@ -101,7 +101,7 @@ impl Mark {
         (mark, rival)
     }
 
-    /// What a party wrote, it need not be known to have read.
+    /// Returns what a party wrote, it need not be known to have read.
     fn after_read(self, step: Step, readers: &mut Readers, comes_before: impl Fn(Party) -> bool) -> Self {
         let (writer, reader) = (self.writer(), self.reader());
         if writer.number == step.own && !writer.flag && writer.bytes & step.bytes == step.bytes {
@@ -146,7 +146,7 @@ impl Half {
 }
 
 impl Readers {
-    /// The parties that a reader stands for.
+    /// Returns the parties that a reader stands for.
     fn of(&self, reader: Half) -> Vec<Party> {
         if reader.flag {
             return self.sets.get(reader.number as usize).map_or_else(Vec::new, |set| set.to_vec());
@@ -176,7 +176,7 @@ impl Readers {
 mod tests {
     use super::*;
 
-    /// The rivals of steps of parties one after the other, of which none comes before another but itself.
+    /// Returns the rivals of steps of parties one after the other, of which none comes before another but itself.
     fn rivals(steps: &[(Party, Use, u8)]) -> Vec<Option<Party>> {
         let (mut mark, mut readers) = (Mark::default(), Readers::default());
         let mut rivals = Vec::new();

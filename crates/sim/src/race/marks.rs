@@ -41,7 +41,7 @@ struct Chunk {
 }
 
 impl Marks {
-    /// The marks of so many bytes, which a party has made, if it is not [`NOBODY`], and nobody accessed.
+    /// Creates the marks of so many bytes, which a party has made, if it is not [`NOBODY`], and nobody accessed.
     pub(crate) fn new(size: u64, made_by: Party) -> Self {
         let chunks = size.div_ceil(LINE * LINES as u64) as usize;
         let first = if made_by == NOBODY { Mark::default() } else { Mark::of_writer(made_by) };
@@ -127,7 +127,7 @@ impl Marks {
         }
     }
 
-    /// The chunk of a line, and the line's position in it.
+    /// Returns the chunk of a line, and the line's position in it.
     fn chunk(&self, line: u64) -> (&Chunk, usize) {
         let (chunk, index) = (line as usize / LINES, line as usize % LINES);
         (self.chunks[chunk].get_or_init(|| Box::new(Chunk::new(self.first))), index)
@@ -143,7 +143,7 @@ impl Chunk {
         }
     }
 
-    /// The marks of a line's words.
+    /// Returns the marks of a line's words.
     fn words(&self, index: usize) -> &[AtomicU64; WORDS] {
         let none = || std::array::from_fn(|_| AtomicU64::new(0));
         &self.words.get_or_init(|| std::iter::repeat_with(none).take(LINES).collect())[index]
@@ -195,7 +195,7 @@ fn change(place: &AtomicU64, bits: u64, mark: Mark) -> bool {
     new == bits || place.compare_exchange(bits, new, Ordering::SeqCst, Ordering::Relaxed).is_ok()
 }
 
-/// The words of a range, each with its bytes by bits.
+/// Returns the words of a range, each with its bytes by bits.
 fn words_of(range: &Range<u64>) -> impl Iterator<Item = (u64, u8)> {
     let Range { start, end } = *range;
     (start / WORD..end.div_ceil(WORD)).map(move |word| {
@@ -204,7 +204,7 @@ fn words_of(range: &Range<u64>) -> impl Iterator<Item = (u64, u8)> {
     })
 }
 
-/// The bytes of a word from `begin` to `end`, by bits.
+/// Returns the bytes of a word from `begin` to `end`, by bits.
 fn bytes(begin: u64, end: u64) -> u8 {
     ((1 << end) - (1 << begin)) as u8
 }

@@ -95,7 +95,7 @@ impl Driver {
 }
 
 impl MipmappedArray {
-    /// The levels, the largest first.
+    /// Returns the levels, the largest first.
     pub(crate) fn levels(&self) -> &[Id<Array>] {
         &self.levels
     }
@@ -106,14 +106,14 @@ impl MipmappedArray {
 }
 
 impl State {
-    /// A mipmapped array that was not destroyed.
+    /// Returns a mipmapped array that was not destroyed.
     pub(crate) fn mipmapped_array(&self, id: Id<MipmappedArray>) -> Result<&MipmappedArray> {
         self.mipmapped_arrays.get(id).ok_or(CUresult::CUDA_ERROR_INVALID_HANDLE)
     }
 }
 
 impl Shape {
-    /// The shapes of all levels: each extent is halved until all are one. Layers and faces of cubes stay as many as they are.
+    /// Returns the shapes of all levels: each extent is halved until all are one. Layers and faces of cubes stay as many as they are.
     fn levels(self) -> impl Iterator<Item = Self> {
         let is_layered = self.is_layered() || self.flags & CUDA_ARRAY3D_CUBEMAP != 0;
         let half = |extent: usize| if extent == 0 { 0 } else { (extent / 2).max(1) };

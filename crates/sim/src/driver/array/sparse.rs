@@ -33,7 +33,7 @@ struct Change {
 
 #[expect(non_snake_case, reason = "these are C's names")]
 impl Driver {
-    /// A level of a mipmapped array has none of its own.
+    /// Fails for a level of a mipmapped array, which has none of its own.
     pub(crate) fn cuArrayGetSparseProperties(
         &self,
         properties: Pointer<CUDA_ARRAY_SPARSE_PROPERTIES>,
@@ -91,7 +91,7 @@ impl Driver {
         levels.iter().map(|level| Ok(state.array(*level)?.shape)).collect()
     }
 
-    /// What becomes of tiles that exist, if there is memory for them.
+    /// Returns what becomes of tiles that exist, if there is memory for them.
     fn checked_tiles(&self, info: &CUarrayMapInfo) -> Result<Change> {
         let is_level =
             info.subresourceType == CUarraySparseSubresourceType::CU_ARRAY_SPARSE_SUBRESOURCE_TYPE_SPARSE_LEVEL;
@@ -121,7 +121,7 @@ impl Driver {
         Ok(Change { tiles: self.lock().tiles_of(array).ok_or(INVALID)?, origin, extent, is_mapped })
     }
 
-    /// The level of the sparse array that is meant, and its shape.
+    /// Returns the level of the sparse array that is meant, and its shape.
     fn mapped_array(&self, info: &CUarrayMapInfo, level: u32) -> Result<(Id<Array>, Shape)> {
         let found = match info.resourceType {
             CUresourcetype::CU_RESOURCE_TYPE_ARRAY => {
@@ -161,7 +161,7 @@ impl Driver {
 }
 
 impl State {
-    /// The tiles of an array, if it is sparse.
+    /// Returns the tiles of an array, if it is sparse.
     pub(crate) fn tiles_of(&mut self, id: Id<Array>) -> Option<Arc<Tiles>> {
         let array = *self.array(id).ok()?;
         let element = array.shape.element().filter(|_| array.shape.is_sparse())?;
@@ -179,7 +179,7 @@ impl Shape {
         [self.width, self.rows(), self.layers()]
     }
 
-    /// The elements, rows and layers of a tile: as for sparse images elsewhere, so that it has 64 KiB.
+    /// Returns the elements, rows and layers of a tile: as for sparse images elsewhere, so that it has 64 KiB.
     fn tile(&self) -> [u32; 3] {
         let is_volume = self.depth != 0 && !self.is_layered();
         match (self.element().unwrap_or(1), is_volume) {
@@ -197,7 +197,7 @@ impl Shape {
     }
 }
 
-/// Whether a row of tiles lies within a bound: whole tiles, but for the last.
+/// Returns `true` if a row of tiles lies within a bound: whole tiles, but for the last.
 fn fits(origin: u32, extent: u32, tile: u32, bound: usize) -> bool {
     let end = origin as usize + extent as usize;
     let is_whole = extent.is_multiple_of(tile) || end == bound;

@@ -67,7 +67,7 @@ impl Driver {
         state.lose_captures(|capture| capture.forbids_unsafe(mode, thread), UNSUPPORTED)
     }
 
-    /// A stream that work is put on: work of the legacy stream would wait for the streams of captures, if they are blocking ones.
+    /// Returns a stream that work is put on: work of the legacy stream would wait for the streams of captures, if they are blocking ones.
     pub(crate) fn working_stream(&self, state: &mut State, raw: Pointer<CUstream_st>) -> Result<Id<Stream>> {
         let stream = self.stream(state, raw)?;
         state.expect_no_implicit_wait(stream, true)?;
@@ -77,14 +77,14 @@ impl Driver {
         }
     }
 
-    /// A stream that work is put on which cannot be a node; the stream's capture is lost.
+    /// Returns a stream that work is put on which cannot be a node; the stream's capture is lost.
     pub(crate) fn uncaptured_stream(&self, state: &mut State, raw: Pointer<CUstream_st>) -> Result<Id<Stream>> {
         let stream = self.working_stream(state, raw)?;
         state.lose_captures(|capture| capture.member(stream).is_some(), UNSUPPORTED)?;
         Ok(stream)
     }
 
-    /// A stream that is waited for or asked.
+    /// Returns a stream that is waited for or asked.
     pub(crate) fn awaited_stream(&self, state: &mut State, raw: Pointer<CUstream_st>) -> Result<Id<Stream>> {
         let stream = self.uncaptured_stream(state, raw)?;
         self.permit_unsafe(state)?;
@@ -101,7 +101,7 @@ impl Driver {
 }
 
 impl Capture {
-    /// Whether a thread with this mode is forbidden what is potentially unsafe.
+    /// Returns `true` if a thread with this mode is forbidden what is potentially unsafe.
     fn forbids_unsafe(&self, mode: CUstreamCaptureMode, thread: u64) -> bool {
         let is_own = self.thread == thread && !self.is_relaxed();
         match mode {

@@ -18,7 +18,7 @@ pub(super) struct Listed {
     data: Vec<CUgraphEdgeData>,
 }
 
-/// Where a caller wants what there is to know of a capture; null where the caller does not ask.
+/// The caller's output pointers for the state of a capture; null pointers are skipped.
 struct Places {
     number: Pointer<cuuint64_t>,
     graph: Pointer<CUgraph>,
@@ -149,7 +149,7 @@ impl Member {
     }
 }
 
-/// Whether data of an edge say nothing.
+/// Returns `true` if data of an edge say nothing.
 fn is_plain(data: &CUgraphEdgeData) -> bool {
     (data.from_port, data.to_port, data.type_) == (0, 0, 0)
 }

@@ -12,7 +12,7 @@ use crate::handle::Id;
 pub(crate) struct Captured {
     capture: u64,
     tips: Vec<Edge>,
-    /// Whether the capture ended without a graph, so that the record is of nothing.
+    /// `true` if the capture ended without a graph, so that the record is of nothing.
     is_lost: bool,
 }
 

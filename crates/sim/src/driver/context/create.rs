@@ -76,12 +76,12 @@ pub(super) const MAP_HOST: u32 = 8;
 pub(super) const COREDUMPS: u32 = 0x60;
 const USER_COREDUMP: u32 = 0x40;
 
-/// The flags that a context has which is created with these: a core dump at a user's wish is told as a core dump.
+/// Returns the flags that a context has which is created with these: a core dump at a user's wish is told as a core dump.
 fn created_flags(flags: u32) -> u32 {
     if flags & USER_COREDUMP == 0 { flags } else { flags & !USER_COREDUMP | 0x20 }
 }
 
-/// The flags of a context, if all of them are known.
+/// Returns the flags of a context, if all of them are known.
 pub(super) fn checked_flags(flags: u32) -> Result<u32> {
     const ALL: u32 = 0xff;
     let scheduling = flags & 7;

@@ -109,7 +109,7 @@ impl Driver {
 }
 
 impl Driver {
-    /// The code for a limit that this hardware, or this driver, does not have.
+    /// Returns the code for a limit that this hardware, or this driver, does not have.
     fn unknown(&self, limit: CUlimit) -> CUresult {
         match limit {
             CUlimit::CU_LIMIT_PER_BLOCK_MEMORY_SIZE if self.config().driver_version < BLOCK_MEMORY_SINCE => {

@@ -102,7 +102,7 @@ impl Driver {
 }
 
 impl State {
-    /// The active primary context of a device, with how often it is retained.
+    /// Returns the active primary context of a device, with how often it is retained.
     fn primary(&self, device: usize) -> Option<(Id<Context>, u32)> {
         let id = self.devices[device].primary?;
         self.contexts.get(id).filter(|context| context.is_active()).map(|context| (id, context.retained))

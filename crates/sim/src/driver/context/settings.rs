@@ -26,7 +26,7 @@ impl Driver {
         Ok(())
     }
 
-    /// The banks of this hardware are four bytes wide, whatever is set.
+    /// Returns four bytes, the fixed bank width of this hardware.
     pub(crate) fn cuCtxGetSharedMemConfig(&self, config: Pointer<CUsharedconfig>) -> Result {
         let place = config.required()?;
         drop(self.enter_current()?);

@@ -54,7 +54,7 @@ impl Driver {
 }
 
 impl Driver {
-    /// The calling thread's current context, whatever has become of it.
+    /// Returns the calling thread's current context, whatever has become of it.
     pub(crate) fn top(&self) -> Option<Id<Context>> {
         self.with_stack(|contexts| contexts.last().copied()).flatten()
     }

@@ -173,7 +173,7 @@ fn batch<'a>(
     })
 }
 
-/// Where an operand begins that is memory.
+/// Returns the start of an operand that is memory.
 fn address_of(operand: &CUmemcpy3DOperand) -> Option<CUdeviceptr> {
     if operand.type_ != CUmemcpy3DOperandType::CU_MEMCPY_OPERAND_TYPE_POINTER {
         return None;
@@ -182,7 +182,7 @@ fn address_of(operand: &CUmemcpy3DOperand) -> Option<CUdeviceptr> {
     Some(unsafe { operand.op.ptr }.ptr)
 }
 
-/// The first attributes begin at the first copy, and the others further on.
+/// Checks that the first attributes begin at the first copy, and the others at later ones.
 fn check_attributes(
     attributes: Pointer<CUmemcpyAttributes>,
     firsts: Pointer<usize>,

@@ -37,7 +37,7 @@ impl Driver {
     }
 }
 
-/// The bytes of one channel, for the formats of plain numbers.
+/// Returns the bytes of one channel, for the formats of plain numbers.
 fn bytes_of(format: CUarray_format) -> Option<usize> {
     match format {
         CUarray_format::CU_AD_FORMAT_UNSIGNED_INT8 | CUarray_format::CU_AD_FORMAT_SIGNED_INT8 => Some(1),

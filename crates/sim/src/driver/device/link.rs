@@ -48,7 +48,7 @@ impl Driver {
         write_no_forms(capabilities, operations, count)
     }
 
-    /// The link to the host is PCI Express, which carries no atomic operations.
+    /// Returns the link to the host is PCI Express, which carries no atomic operations.
     pub(crate) fn cuDeviceGetHostAtomicCapabilities(
         &self,
         capabilities: Pointer<u32>,
@@ -89,7 +89,7 @@ impl Driver {
 }
 
 impl State {
-    /// The devices whose memory a context can access besides that of its own.
+    /// Returns the devices whose memory a context can access besides that of its own.
     pub(crate) fn peers_of(&self, context: Id<Context>) -> Vec<usize> {
         let peers = self.contexts.get(self.home(context)).map(|context| context.peers.as_slice()).unwrap_or_default();
         peers.iter().filter_map(|peer| self.contexts.get(*peer)).map(|peer| peer.device).collect()

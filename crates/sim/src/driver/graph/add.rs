@@ -9,7 +9,7 @@ use crate::argument::{ConstPointer, Pointer};
 use crate::driver::{Driver, Result, State};
 use crate::handle::Id;
 
-/// Where a node is added, as a caller said it.
+/// The place where a node is added, as a caller said it.
 pub(super) struct Spot {
     node: Pointer<CUgraphNode>,
     graph: Pointer<CUgraph_st>,
@@ -141,7 +141,7 @@ impl Driver {
 }
 
 impl State {
-    /// A child node with a copy of `child`, which must not be the graph itself.
+    /// Returns a child node with a copy of `child`, which must not be the graph itself.
     pub(super) fn child(&mut self, graph: Id<Graph>, child: Pointer<CUgraph_st>) -> Result<Content> {
         let child = self.graph(child)?;
         if child == graph || self.allocates(child) {
@@ -153,7 +153,7 @@ impl State {
         Ok(Content::Child(self.clone_graph(child, None)))
     }
 
-    /// A child node that takes `child` over, which must be nobody else's.
+    /// Returns a child node that takes `child` over, which must be nobody else's.
     pub(super) fn moved_child(&mut self, graph: Id<Graph>, child: Pointer<CUgraph_st>) -> Result<Content> {
         let child = self.graph(child)?;
         let is_owned = self.graphs.get(child).is_some_and(Graph::is_owned);
@@ -163,7 +163,7 @@ impl State {
         Ok(Content::Child(child))
     }
 
-    /// Whether a graph has memory nodes, which cannot be copied.
+    /// Returns `true` if a graph has memory nodes, which cannot be copied.
     pub(super) fn allocates(&self, graph: Id<Graph>) -> bool {
         self.nodes_of(graph).iter().filter_map(|node| self.nodes.get(*node)).any(|node| node.content.is_memory())
     }

@@ -80,7 +80,7 @@ impl Driver {
 }
 
 impl Driver {
-    /// What takes the place of `before` in its node: parameters tell nothing of the attributes of a kernel node, which stay.
+    /// Returns what takes the place of `before` in its node: parameters tell nothing of the attributes of a kernel node, which stay.
     pub(super) fn with_attributes_of(&self, before: &Content, content: Content) -> Result<Content> {
         match (before, content) {
             (Content::Kernel(before), Content::Kernel(kernel)) => {

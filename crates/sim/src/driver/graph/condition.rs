@@ -94,7 +94,7 @@ impl Conditions {
 }
 
 impl Condition {
-    /// How many bodies a node of this kind may have.
+    /// Returns the number of bodies that a node of this kind may have.
     pub(super) fn allows(kind: CUgraphConditionalNodeType, bodies: u32) -> bool {
         match kind {
             CUgraphConditionalNodeType_enum::CU_GRAPH_COND_TYPE_IF => (1..=2).contains(&bodies),
@@ -104,7 +104,7 @@ impl Condition {
         }
     }
 
-    /// Whether another node is of the same kind with as many bodies.
+    /// Returns `true` if another node is of the same kind with as many bodies.
     pub(super) fn has_shape_of(&self, other: &Self) -> bool {
         self.kind == other.kind && self.bodies.len() == other.bodies.len()
     }

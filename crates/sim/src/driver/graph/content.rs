@@ -43,7 +43,7 @@ pub(crate) enum Content {
 pub(crate) struct KernelNode {
     pub(super) function: Id<Function>,
     pub(super) launch: Launch,
-    /// Where the values of the parameters lie.
+    /// The location of the values of the parameters.
     pub(super) values: Box<[HostPtr]>,
     pub(super) attributes: Attributes,
 }
@@ -65,7 +65,7 @@ unsafe impl Send for Copy3D {}
 unsafe impl Sync for Copy3D {}
 
 impl Content {
-    /// A launch of a kernel with the handle that it was named by.
+    /// Returns a launch of a kernel with the handle that it was named by.
     pub(crate) fn kernel(function: Pointer<CUfunc_st>, launch: Launch, attributes: Attributes) -> Result<Self> {
         let values = launch.values()?.map(|value| HostPtr(value.cast_mut())).collect();
         let function = Id::from_number(function.address());
@@ -89,7 +89,7 @@ impl Content {
         }
     }
 
-    /// What a picture calls the node.
+    /// Returns what a picture calls the node.
     pub(super) fn name(&self) -> &'static str {
         match self {
             Self::Empty => "EMPTY",
@@ -107,7 +107,7 @@ impl Content {
         }
     }
 
-    /// Whether the node allocates or frees: such nodes cannot be taken out of a graph.
+    /// Returns `true` if the node allocates or frees: such nodes cannot be taken out of a graph.
     pub(super) fn is_memory(&self) -> bool {
         matches!(self, Self::Allocate(_) | Self::Free(_))
     }
@@ -116,7 +116,7 @@ impl Content {
         matches!(self, Self::Condition(_))
     }
 
-    /// The graphs that belong to the node.
+    /// Returns the graphs that belong to the node.
     pub(super) fn parts(&self) -> Vec<Id<Graph>> {
         match self {
             Self::Child(graph) => vec![*graph],
@@ -133,7 +133,7 @@ impl Content {
         }
     }
 
-    /// The node as work of a stream, for nodes that are one piece of work.
+    /// Returns the node as work of a stream, for nodes that are one piece of work.
     pub(crate) fn into_work(self) -> Work {
         match self {
             Self::Host(function) => Work::Host(function),
@@ -158,7 +158,7 @@ impl Content {
 }
 
 impl Driver {
-    /// A kernel node: the launch is checked, and its parameters are copied, at once.
+    /// Returns a kernel node: the launch is checked, and its parameters are copied, at once.
     pub(super) fn kernel_content(
         &self,
         state: &mut State,
@@ -173,12 +173,12 @@ impl Driver {
         Content::kernel(function, launch, Attributes::default())
     }
 
-    /// The context that was named, or else the current one.
+    /// Returns the context that was named, or else the current one.
     pub(super) fn context_or_current(&self, context: Pointer<CUctx_st>) -> Result<Id<Context>> {
         if context.is_null() { self.current() } else { Ok(Id::from(context)) }
     }
 
-    /// A copy; where there is one row, the distance to the next does not matter.
+    /// Returns a copy; where there is one row, the distance to the next does not matter.
     pub(crate) fn copy_content(&self, state: &State, described: CUDA_MEMCPY3D) -> Result<Content> {
         let mut copy = described;
         if copy.Height <= 1 && copy.Depth <= 1 {
@@ -204,7 +204,7 @@ impl Driver {
 }
 
 impl KernelNode {
-    /// What describes the node; the list of parameters and their values stay for as long as the node has them.
+    /// Returns what describes the node; the list of parameters and their values stay for as long as the node has them.
     pub(super) fn description(&self) -> CUDA_KERNEL_NODE_PARAMS {
         let shape = self.launch.shape();
         CUDA_KERNEL_NODE_PARAMS {

@@ -59,7 +59,7 @@ impl Driver {
 }
 
 impl Driver {
-    /// The content that a description of any kind stands for; what the driver chooses is written into the description.
+    /// Returns the content that a description of any kind stands for; what the driver chooses is written into the description.
     pub(super) fn content_of(
         &self,
         state: &mut State,
@@ -166,7 +166,7 @@ impl Driver {
 }
 
 impl State {
-    /// A conditional node with empty bodies, whose handles are given to the caller.
+    /// Returns a conditional node with empty bodies, whose handles are given to the caller.
     fn condition(
         &mut self,
         graph: Id<Graph>,
@@ -185,7 +185,7 @@ impl State {
 }
 
 impl Content {
-    /// What describes the node.
+    /// Returns what describes the node.
     fn description(&self) -> CUgraphNodeParams {
         let mut described = CUgraphNodeParams { type_: self.kind(), ..CUgraphNodeParams::default() };
         let union = &mut described.__bindgen_anon_1;

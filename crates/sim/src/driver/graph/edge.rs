@@ -128,7 +128,7 @@ impl State {
 }
 
 impl Edge {
-    /// An edge without data.
+    /// Creates an edge without data.
     pub(crate) fn from(node: Id<Node>) -> Self {
         Self { from: node, data: CUgraphEdgeData::default() }
     }

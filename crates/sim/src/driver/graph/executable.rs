@@ -260,7 +260,7 @@ impl State {
         if self.executables.contains(id) { Ok(id) } else { Err(CUresult::CUDA_ERROR_INVALID_VALUE) }
     }
 
-    /// The step of an executable that a node of its graph became.
+    /// Returns the step of an executable that a node of its graph became.
     pub(super) fn step(
         &mut self,
         executable: Pointer<CUgraphExec_st>,
@@ -272,7 +272,7 @@ impl State {
         executable.and_then(|executable| executable.plan.step_mut(node)).ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)
     }
 
-    /// The values of a graph and of its parts.
+    /// Returns the values of a graph and of its parts.
     fn conditions_of(&self, graph: Id<Graph>) -> Conditions {
         let mut conditions = self.graphs.get(graph).map(|graph| graph.conditions.clone()).unwrap_or_default();
         for part in self.parts_of(graph) {
@@ -281,7 +281,7 @@ impl State {
         conditions
     }
 
-    /// Whether a graph or a part of it has conditional nodes: it cannot be copied, and one executable of it can exist at a time.
+    /// Returns `true` if a graph or a part of it has conditional nodes: it cannot be copied, and one executable of it can exist at a time.
     pub(super) fn has_conditions(&self, graph: Id<Graph>) -> bool {
         let nodes = self.nodes_of(graph);
         let has_own = nodes.iter().filter_map(|node| self.nodes.get(*node)).any(|node| node.content.is_condition());
@@ -303,7 +303,7 @@ impl State {
         self.release_objects(&before);
     }
 
-    /// What a graph and its parts keep alive.
+    /// Returns what a graph and its parts keep alive.
     pub(super) fn objects_of(&self, graph: Id<Graph>) -> Vec<(Id<UserObject>, u32)> {
         let mut objects = self.graphs.get(graph).map(|graph| graph.objects.clone()).unwrap_or_default();
         for part in self.parts_of(graph) {

@@ -148,7 +148,7 @@ impl Driver {
         self.kernel_content(state, function, context, shape, Arguments::new(values, extra)?)
     }
 
-    /// A node of operations on values, at least one.
+    /// Returns a node of operations on values, at least one.
     pub(super) fn batch_content(&self, state: &State, params: &CUDA_BATCH_MEM_OP_NODE_PARAMS) -> Result<Content> {
         // SAFETY: the context of a description is a handle, as if it were an argument.
         let context = self.context_or_current(unsafe { Pointer::from_raw(params.ctx) })?;

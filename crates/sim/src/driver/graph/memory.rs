@@ -38,9 +38,9 @@ pub(crate) struct GraphMemory {
 struct Piece {
     device: usize,
     size: u64,
-    /// Whether a launch has allocated it and nothing has freed it since.
+    /// `true` if a launch has allocated it and nothing has freed it since.
     is_live: bool,
-    /// Whether neither a graph nor an executable has the node any more, so that the memory ends when it is freed.
+    /// `true` if neither a graph nor an executable has the node any more, so that the memory ends when it is freed.
     is_orphan: bool,
 }
 
@@ -75,7 +75,7 @@ unsafe impl Send for Allocation {}
 unsafe impl Sync for Allocation {}
 
 impl Driver {
-    /// An allocation node of the device's default pool, whose address is written into the description.
+    /// Returns an allocation node of the device's default pool, whose address is written into the description.
     pub(super) fn allocation_content(
         &self,
         state: &State,
@@ -119,7 +119,7 @@ impl Driver {
         self.graph_memory.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether an address is memory of a graph.
+    /// Returns `true` if an address is memory of a graph.
     pub(in crate::driver) fn is_of_graph(&self, address: CUdeviceptr) -> bool {
         self.graph_memory().pieces.contains_key(&address)
     }
@@ -180,7 +180,7 @@ impl GraphMemory {
         is_live
     }
 
-    /// The bytes of a device in use and reserved.
+    /// Returns the bytes of a device in use and reserved.
     fn bytes(&self, device: usize) -> [u64; 2] {
         let of_device = || self.pieces.values().filter(|piece| piece.device == device);
         [
@@ -216,7 +216,7 @@ impl Allocation {
 }
 
 impl Driver {
-    /// A node that frees memory of any graph, which no node of its own graph frees yet. The graph that allocates it may be gone.
+    /// Returns a node that frees memory of any graph, which no node of its own graph frees yet. The graph that allocates it may be gone.
     pub(in crate::driver) fn free_content(
         &self,
         state: &State,
@@ -281,7 +281,7 @@ impl Driver {
         unsafe { value.cast::<u64>() }.write(bytes)
     }
 
-    /// The high marks can be set to zero, from where they follow what is in use again.
+    /// Sets an attribute. The high-water marks can only be reset to zero, from where they follow what is in use again.
     pub(crate) fn cuDeviceSetGraphMemAttribute(
         &self,
         device: CUdevice,

@@ -33,7 +33,7 @@ pub(super) struct Step {
 pub(crate) type SharedConditions = Arc<std::sync::Mutex<Conditions>>;
 
 impl Plan {
-    /// The plan of a graph; the error is a node on a circle.
+    /// Returns the plan of a graph; the error is a node on a circle.
     pub(super) fn new(state: &State, graph: Id<Graph>) -> std::result::Result<Self, Id<Node>> {
         let mut left = state.nodes_of(graph);
         let mut positions = HashMap::new();
@@ -61,7 +61,7 @@ impl Plan {
         Ok(Self { steps })
     }
 
-    /// The step of a node, wherever it is.
+    /// Returns the step of a node, wherever it is.
     pub(super) fn step_mut(&mut self, node: Id<Node>) -> Option<&mut Step> {
         let position = self.steps.iter().position(|step| step.node == node);
         match position {

@@ -17,7 +17,7 @@ const INVALID: CUresult = CUresult::CUDA_ERROR_INVALID_VALUE;
 struct Misfit {
     why: CUgraphExecUpdateResult,
     node: Id<Node>,
-    /// Where the edge to the node begins that the executable has not.
+    /// The start of the edge to the node that the executable has not.
     from: Option<Id<Node>>,
 }
 
@@ -170,7 +170,7 @@ impl Plan {
 }
 
 impl Content {
-    /// Whether a step with this content can have another one from now on.
+    /// Returns whether a step with this content can have another one from now on.
     fn fits(&self, new: &Self) -> std::result::Result<(), CUgraphExecUpdateResult> {
         if self.kind() != new.kind() {
             return Err(CUgraphExecUpdateResult::CU_GRAPH_EXEC_UPDATE_ERROR_NODE_TYPE_CHANGED);

@@ -42,7 +42,7 @@ struct Entry<'a> {
     payload: &'a [u8],
     /// The length after decompression; 0 if the image is not compressed.
     size: u64,
-    /// Where the image begins and how long it is, if it was compressed with others.
+    /// The start of the image and how long it is, if it was compressed with others.
     part: Option<(u32, u64)>,
 }
 
@@ -57,7 +57,7 @@ enum Bound {
     Architecture,
 }
 
-/// The bytes of a fat binary, or of the one that a record points to.
+/// Returns the bytes of a fat binary, or of the one that a record points to.
 ///
 /// # Safety
 ///
@@ -86,7 +86,7 @@ pub(super) unsafe fn bytes_at<'a>(image: *const u8) -> Option<&'a [u8]> {
     (size <= isize::MAX as usize).then(|| unsafe { std::slice::from_raw_parts(binary, size) })
 }
 
-/// The best PTX for a device of this compute capability: that of the highest target which runs on it.
+/// Returns the best PTX for a device of this compute capability: that of the highest target which runs on it.
 pub(super) fn ptx_for(binary: &[u8], device: u32) -> Result<String, Refusal> {
     let entries = entries(binary).ok_or_else(damaged)?;
     let fitting = entries.iter().filter(|entry| entry.kind == PTX && entry.runs_on(device));
@@ -107,7 +107,7 @@ fn damaged() -> Refusal {
     Refusal::new(CUresult::CUDA_ERROR_INVALID_IMAGE, "the fat binary is damaged")
 }
 
-/// The entries; `None` if lengths do not fit.
+/// Returns the entries; `None` if lengths do not fit.
 fn entries(binary: &[u8]) -> Option<Vec<Entry<'_>>> {
     let mut rest = binary.get(usize::from(u16_at(binary, 6)?)..)?;
     let mut entries = Vec::new();
@@ -135,7 +135,7 @@ impl<'a> Entry<'a> {
         Some(Self { kind, target, flags, payload, size: u64_at(header, 56)?, part: None })
     }
 
-    /// The images that were compressed together as this one.
+    /// Returns the images that were compressed together as this one.
     fn parts(&self, header: &[u8]) -> Option<Vec<Self>> {
         let count = u32_at(header, ENTRY_SIZE)? as usize;
         let headers = header.get(ENTRY_SIZE + 8..)?.as_chunks::<PART_SIZE>().0;
@@ -155,7 +155,7 @@ impl<'a> Entry<'a> {
         }
     }
 
-    /// The image without its compression.
+    /// Returns the image without its compression.
     fn contents(&self) -> Option<Vec<u8>> {
         let size = usize::try_from(self.size).ok().filter(|_| self.size <= MOST)?;
         let all = if self.flags & ZSTD != 0 {
@@ -173,7 +173,7 @@ impl<'a> Entry<'a> {
         all.get(start..start.checked_add(usize::try_from(length).ok()?)?).map(<[u8]>::to_vec)
     }
 
-    /// The kind and the target, for a log.
+    /// Returns the kind and the target, for a log.
     fn describe(&self) -> String {
         let (target, bound) = self.target;
         let kind = match self.kind {

@@ -16,7 +16,7 @@ pub(crate) struct JitOptions {
 }
 
 impl JitOptions {
-    /// The options that a caller passed for one call.
+    /// Returns the options that a caller passed for one call.
     pub(crate) fn new(names: Pointer<CUjit_option>, values: Pointer<*mut c_void>, count: u32) -> Result<Self> {
         let count = count as usize;
         if count > 0 && (names.is_null() || values.is_null()) {
@@ -31,7 +31,7 @@ impl JitOptions {
         Self { names: Pointer::null(), values: Pointer::null(), count: 0 }
     }
 
-    /// The most registers that a thread may have.
+    /// Returns the most registers that a thread may have.
     pub(crate) fn max_registers(&self) -> Option<u32> {
         let index = self.find(CUjit_option::CU_JIT_MAX_REGISTERS)?;
         // The number stands in the low half of what is passed as a pointer.

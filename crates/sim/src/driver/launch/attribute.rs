@@ -37,7 +37,7 @@ pub(super) fn apply<'a>(
     Ok(())
 }
 
-/// The blocks of a cluster in each direction.
+/// Returns the blocks of a cluster in each direction.
 fn cluster(value: &CUlaunchAttributeValue) -> Result<[u32; 3]> {
     // SAFETY: this attribute's value is three numbers, for which any bytes are valid.
     let size = unsafe { value.clusterDim };

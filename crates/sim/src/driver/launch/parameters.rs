@@ -64,7 +64,7 @@ impl Arguments {
     }
 }
 
-/// The buffer that a list of keys and values names.
+/// Returns the buffer that a list of keys and values names.
 ///
 /// # Safety
 ///

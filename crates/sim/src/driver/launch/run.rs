@@ -77,7 +77,7 @@ impl Drop for Workspace<'_> {
 }
 
 impl Driver {
-    /// What kernels can ask about the device.
+    /// Returns what kernels can ask about the device.
     fn executor_model(&self) -> DeviceModel {
         use CUdevice_attribute as Attribute;
 
@@ -89,7 +89,7 @@ impl Driver {
         }
     }
 
-    /// The order of blocks: as written for seed 0, shuffled for others.
+    /// Returns the order of blocks: as written for seed 0, shuffled for others.
     fn block_order(&self) -> Schedule {
         match self.config().seed {
             0 => Schedule::InOrder,
@@ -107,7 +107,7 @@ impl Driver {
         passes
     }
 
-    /// What comes of what a copy or a fill did wrong.
+    /// Returns what comes of what a copy or a fill did wrong.
     pub(crate) fn judge(&self, fault: Option<Report>) -> Result {
         let Some(fault) = fault.filter(|fault| !self.passes_over(fault)) else { return Ok(()) };
         let code = code_of(&fault);
@@ -156,7 +156,7 @@ impl Driver {
     }
 }
 
-/// The code that hardware gives for a fault.
+/// Returns the code that hardware gives for a fault.
 fn code_of(fault: &Report) -> CUresult {
     match fault.kind {
         ReportKind::IllegalAddress => CUresult::CUDA_ERROR_ILLEGAL_ADDRESS,

@@ -62,7 +62,7 @@ impl<'a> Host<'a> {
         self.printed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The heap of the context, made when the first kernel asks for it.
+    /// Returns the heap of the context, made when the first kernel asks for it.
     fn with_heap<T>(&self, use_heap: impl FnOnce(&mut KernelHeap) -> T) -> Option<T> {
         let mut state = self.driver.lock();
         let context = state.usable_mut(self.context).ok()?;
@@ -123,7 +123,7 @@ impl Runtime for Host<'_> {
     }
 }
 
-/// What `find` finds for a handle, which is asked once.
+/// Returns what `find` finds for a handle, which is asked once.
 fn remembered<T>(known: &Mutex<HashMap<u64, Arc<T>>>, handle: u64, find: impl FnOnce() -> Option<T>) -> Option<Arc<T>> {
     let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(found) = known.get(&handle) {
@@ -139,7 +139,7 @@ impl KernelHeap {
         Self { free: BTreeMap::from([(base, size)]), used: HashMap::new() }
     }
 
-    /// The first range that is large enough.
+    /// Returns the first range that is large enough.
     fn allocate(&mut self, size: u64) -> Option<u64> {
         let size = size.checked_next_multiple_of(ALIGNMENT)?;
         let (address, found) = self.free.iter().map(|(&address, &found)| (address, found)).find(|it| it.1 >= size)?;
@@ -151,7 +151,7 @@ impl KernelHeap {
         Some(address)
     }
 
-    /// Takes a range back, and joins it with unused neighbours.
+    /// Takes a range back, and joins it with unused neighbors.
     fn free(&mut self, mut address: u64) -> bool {
         let Some(mut size) = self.used.remove(&address) else { return false };
         if let Some(after) = self.free.remove(&(address + size)) {

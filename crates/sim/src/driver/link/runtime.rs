@@ -91,7 +91,7 @@ NONE:
 }
 ";
 
-/// Whether an archive is the library.
+/// Returns `true` if an archive is the library.
 ///
 /// # Safety
 ///

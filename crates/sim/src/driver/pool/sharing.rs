@@ -43,7 +43,7 @@ impl Driver {
         Ok(())
     }
 
-    /// The descriptor stays the caller's.
+    /// Imports from a descriptor, which remains owned by the caller.
     pub(crate) fn cuMemPoolImportFromShareableHandle(
         &self,
         pool: Pointer<CUmemoryPool>,
@@ -97,7 +97,7 @@ impl Driver {
 }
 
 impl Driver {
-    /// Whether memory has a name for other processes: that of a pool which was exported before.
+    /// Returns `true` if memory has a name for other processes: that of a pool which was exported before.
     fn is_exportable(&self, purpose: Purpose) -> bool {
         let Purpose::Pool(pool) = purpose else { return false };
         self.memory().read().pools.get(pool).is_some_and(|pool| pool.is_shared)

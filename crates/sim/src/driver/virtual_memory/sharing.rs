@@ -29,7 +29,7 @@ impl Driver {
         unsafe { place.cast::<i32>() }.write(descriptor)
     }
 
-    /// The descriptor stays the caller's.
+    /// Imports from a descriptor, which remains owned by the caller.
     pub(crate) fn cuMemImportFromShareableHandle(
         &self,
         handle: Pointer<CUmemGenericAllocationHandle>,
