@@ -1,11 +1,9 @@
 //! A warp: thirty-two threads that execute together where they can.
 //!
-//! A warp is a list of fragments: lanes that are at the same instruction of the same activation.
-//! The scheduler runs the fragment of the deepest activation with the lowest instruction, stops it
-//! where another one waits, and merges them there. That needs no control-flow analysis, so
-//! irreducible branches, recursion and indirect calls are ordinary. A fragment that loops while
-//! others wait gives way after a number of backward branches, so that a lane can wait for another
-//! lane of its own warp.
+//! A warp is a list of fragments: lanes that are at the same instruction of the same activation. The scheduler runs the fragment of the
+//! deepest activation with the lowest instruction, stops it where another one waits, and merges them there. That needs no control-flow
+//! analysis, so irreducible branches, recursion and indirect calls are ordinary. A fragment that loops while others wait gives way after
+//! a number of backward branches, so that a lane can wait for another lane of its own warp.
 
 use super::block::BlockState;
 use super::copies::Copies;
