@@ -3,8 +3,8 @@
 //! A function that the driver implements is an inherent method of [`Driver`] under its C name. [`Unsupported`] has a method
 //! of every name, which method resolution takes only where there is no inherent one: a counted `CUDA_ERROR_NOT_SUPPORTED`.
 //!
-//! C functions know no `self`, so each has one instance per slot, and the slot leads to the driver. The instances are a
-//! jump each: what they call is not generic.
+//! C functions have no `self`, so each has one instance per slot, which determines the driver. Each instance is a single jump: the called
+//! functions are not generic.
 
 use std::ffi::c_void;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -41,7 +41,7 @@ fn report_panic(function: Function) -> CUresult {
 
 macro_rules! define {
     ($(fn $name:ident($($parameter:ident: $ty:ty),* $(,)?) -> $result:ty = $since:literal;)*) => {
-        /// What the driver says to a function that it does not implement.
+        /// The result of a function that the driver does not implement.
         #[expect(dead_code, reason = "the driver's own methods hide those of the functions that it implements")]
         #[expect(clippy::too_many_arguments, reason = "these are C's signatures")]
         trait Unsupported {
