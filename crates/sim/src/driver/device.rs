@@ -35,7 +35,7 @@ impl Driver {
     pub(crate) fn cuDeviceGetUuid_v2(&self, uuid: Pointer<CUuuid>, device: CUdevice) -> Result {
         let index = self.device(device)?;
         let mut bytes = *b"curium simulator";
-        // Sixteen devices and more still differ.
+        // Sixteen and more devices remain distinct.
         bytes[15] = b'0'.wrapping_add(index as u8);
         uuid.write(CUuuid { bytes: bytes.map(|byte| byte as c_char) })
     }
@@ -104,7 +104,7 @@ impl Driver {
     }
 }
 
-/// Returns the PCI bus of a device: one each.
+/// Returns the PCI bus of a device, which is unique.
 fn bus_of(index: usize) -> u8 {
     (index as u8).wrapping_add(1)
 }

@@ -8,7 +8,7 @@ use curium_sys::CUresult;
 use crate::argument::Pointer;
 use crate::driver::{Driver, Result};
 
-/// A code, the name of its constant, and what it means.
+/// A code, the name of its constant, and its description.
 type Entry = (CUresult, &'static CStr, &'static CStr);
 
 macro_rules! codes {
@@ -17,7 +17,7 @@ macro_rules! codes {
     };
 }
 
-/// The texts are those of hardware's driver, for programs that compare or show them; a contract test reads them off the driver that it
+/// The texts are those of the real driver, for programs that compare or show them. A contract test compares them with the driver that it
 /// runs on.
 const CODES: &[Entry] = codes! {
     CUDA_SUCCESS "no error"
@@ -139,7 +139,7 @@ impl Driver {
     }
 }
 
-/// Returns the code with this name, with or without what all names of errors begin with.
+/// Returns the code with this name, with or without the common prefix of errors.
 pub(crate) fn code_named(name: &str) -> Option<CUresult> {
     let bare = |name: &str| name.strip_prefix("CUDA_ERROR_").unwrap_or(name).to_owned();
     CODES.iter().find(|entry| bare(&entry.1.to_string_lossy()) == bare(name)).map(|entry| entry.0)

@@ -26,14 +26,14 @@ pub(crate) struct Code {
     pub(crate) target: u32,
 }
 
-/// Why an image was refused, with what the log says.
+/// The reason why an image was refused, with the text of the log.
 #[derive(Debug)]
 pub(crate) struct Refusal {
     pub(super) code: CUresult,
     pub(super) log: String,
 }
 
-/// How machine code begins.
+/// The first bytes of machine code.
 const ELF: &[u8] = b"\x7fELF";
 
 impl Code {
@@ -101,7 +101,7 @@ impl Driver {
         }
     }
 
-    /// That a text which is linked later is PTX for this device.
+    /// Checks that a text to be linked later is PTX for this device.
     pub(super) fn check_ptx(&self, text: &str) -> std::result::Result<(), Refusal> {
         let module = ptx::parse_for(text, newest_ptx(self.config().driver_version))
             .map_err(|error| Refusal::from_ptx(&error))?;
@@ -168,7 +168,7 @@ unsafe fn text_at<'a>(image: *const u8) -> std::result::Result<&'a str, Refusal>
         let log = "the image holds machine code for NVIDIA hardware, and the simulator runs PTX only";
         return Err(Refusal::new(CUresult::CUDA_ERROR_NO_BINARY_FOR_GPU, log));
     }
-    // SAFETY: what is no binary is NUL-terminated text, as the caller vouches.
+    // SAFETY: an image that is not a binary is NUL-terminated text, which the caller guarantees.
     let text = unsafe { CStr::from_ptr(image.cast()) };
     let not_text = |_| Refusal::new(CUresult::CUDA_ERROR_INVALID_IMAGE, "the image is neither PTX nor a binary");
     text.to_str().map_err(not_text)

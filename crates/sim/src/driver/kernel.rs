@@ -15,7 +15,7 @@ pub(crate) struct Kernel {
     pub(crate) library: Id<Library>,
     /// Its position in the program.
     pub(crate) index: usize,
-    /// What was set for each device.
+    /// The settings for each device.
     pub(crate) settings: HashMap<usize, Settings>,
 }
 

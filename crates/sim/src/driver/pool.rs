@@ -1,4 +1,4 @@
-//! Memory pools, and allocation in stream order.
+//! Memory pools and stream-ordered allocation.
 
 mod location;
 mod sharing;
@@ -175,7 +175,7 @@ impl Driver {
         let read = || unsafe { value.cast::<u64>() }.read();
         match attribute {
             CUmemPool_attribute::CU_MEMPOOL_ATTR_RELEASE_THRESHOLD => pool.threshold = read()?,
-            // The high marks can only be reset.
+            // The high-water marks can only be reset.
             CUmemPool_attribute::CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH if read()? == 0 => {
                 pool.reserved_high = pool.reserved;
             }
@@ -199,12 +199,12 @@ impl Driver {
         Ok(Owner { context, device: state.usable(context)?.device })
     }
 
-    /// Returns `true` if the driver knows the attributes that say what a pool was made with: those came with CUDA 13.1.
+    /// Returns `true` if the driver supports the attributes for the creation parameters of a pool, which CUDA 13.1 introduced.
     fn tells_properties(&self) -> bool {
         self.config().driver_version >= CudaVersion::new(13, 1)
     }
 
-    /// Returns what a pool was made with, of attributes that are 32 bits wide.
+    /// Returns a 32-bit attribute for the creation parameters of a pool.
     fn pool_property(&self, pool: &Pool, attribute: CUmemPool_attribute) -> Option<u32> {
         if !self.tells_properties() {
             return None;
@@ -264,7 +264,7 @@ impl Driver {
         place.write(memory)
     }
 
-    /// Lets nothing use new memory without a race that does not come after its allocation, if races are looked for.
+    /// Orders later uses of new memory after its allocation, if race checks are on.
     fn mark_allocation(&self, state: &mut State, stream: Id<Stream>, memory: CUdeviceptr) {
         let Some(races) = state.schedule.races().map(Arc::clone) else { return };
         let ticket = self.queue(state, stream, Work::Device(Box::new(|_| Ok(()))));
@@ -274,7 +274,7 @@ impl Driver {
     }
 }
 
-/// Returns the position of a flag on reuse among the three.
+/// Returns the index of a reuse flag among the three.
 fn reuse_flag(attribute: CUmemPool_attribute) -> Option<usize> {
     match attribute {
         CUmemPool_attribute::CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES => Some(0),

@@ -1,5 +1,5 @@
-//! Sparse arrays: their tiles, and the memory that programs map behind them. Here an array has all of its memory from the beginning; what
-//! is mapped is checked as on hardware, and textures give zeros for the rest.
+//! Sparse arrays: their tiles, and the memory mapped to them. Here an array has all of its memory from the start; mappings are checked as
+//! on hardware, and textures return zeros for unmapped tiles.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ const TILE_POOL: u16 = 1;
 
 const INVALID: CUresult = CUresult::CUDA_ERROR_INVALID_VALUE;
 
-/// Tiles that get memory, or lose it.
+/// Tiles that are mapped or unmapped.
 struct Change {
     tiles: Arc<Tiles>,
     origin: [u32; 3],
@@ -91,7 +91,7 @@ impl Driver {
         levels.iter().map(|level| Ok(state.array(*level)?.shape)).collect()
     }
 
-    /// Returns what becomes of tiles that exist, if there is memory for them.
+    /// Maps or unmaps tiles that exist, if there is memory for them.
     fn checked_tiles(&self, info: &CUarrayMapInfo) -> Result<Change> {
         let is_level =
             info.subresourceType == CUarraySparseSubresourceType::CU_ARRAY_SPARSE_SUBRESOURCE_TYPE_SPARSE_LEVEL;
@@ -121,7 +121,7 @@ impl Driver {
         Ok(Change { tiles: self.lock().tiles_of(array).ok_or(INVALID)?, origin, extent, is_mapped })
     }
 
-    /// Returns the level of the sparse array that is meant, and its shape.
+    /// Returns the level of the sparse array in the description, and its shape.
     fn mapped_array(&self, info: &CUarrayMapInfo, level: u32) -> Result<(Id<Array>, Shape)> {
         let found = match info.resourceType {
             CUresourcetype::CU_RESOURCE_TYPE_ARRAY => {
@@ -146,7 +146,7 @@ impl Driver {
         found.filter(|(_, shape)| shape.is_sparse()).ok_or(INVALID)
     }
 
-    /// That there is memory for tiles of so many bytes.
+    /// Checks that there is memory for this many bytes of tiles.
     fn check_tile_memory(&self, info: &CUarrayMapInfo, bytes: u64) -> Result {
         if info.memHandleType != CUmemHandleType::CU_MEM_HANDLE_TYPE_GENERIC {
             return Err(INVALID);

@@ -1,4 +1,4 @@
-//! How the calls of a thread get along with the captures of others.
+//! The capture mode of threads.
 
 use std::cell::Cell;
 

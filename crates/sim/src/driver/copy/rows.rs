@@ -14,10 +14,10 @@ use crate::driver::{Driver, Result, State};
 use crate::handle::Id;
 use crate::memory::{End, HostPtr};
 
-/// The most bytes from one row to the next: `CU_DEVICE_ATTRIBUTE_MAX_PITCH`.
+/// The maximum pitch: `CU_DEVICE_ATTRIBUTE_MAX_PITCH`.
 const MAX_PITCH: usize = i32::MAX as usize;
 
-/// One side of a copy as the structures of C have it.
+/// One operand of a copy as in the structures of C.
 struct Operand {
     kind: CUmemorytype,
     host: *mut c_void,
@@ -30,7 +30,7 @@ struct Operand {
     layer: usize,
 }
 
-/// A copy of rows and layers, all of which are there.
+/// A copy of valid rows and layers.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Rows {
     to: Side,
@@ -38,7 +38,7 @@ pub(crate) struct Rows {
     extent: Extent,
 }
 
-/// One side of a copy: where the first row begins, and how far apart rows and layers are, in bytes.
+/// One operand of a copy: the first row, and the distances of rows and layers in bytes.
 #[derive(Clone, Copy, Debug)]
 struct Side {
     start: Start,
@@ -205,7 +205,7 @@ impl Driver {
         Ok(self.lock().array(Id::from(array))?.shape.element())
     }
 
-    /// Returns what a description of a copy stands for, if all its rows and layers are there.
+    /// Converts a description of a copy, if all its rows and layers exist.
     pub(crate) fn rows_of(&self, state: &State, copy: &CUDA_MEMCPY3D) -> Result<Rows> {
         if !copy.reserved0.is_null() || !copy.reserved1.is_null() {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
@@ -251,7 +251,7 @@ impl Driver {
         self.put(&mut state, stream, content)
     }
 
-    /// Returns `true` if the caller waits for a copy: it asked to, or memory is such that the driver does.
+    /// Returns `true` if the copy is synchronous, by request or because of the kind of memory.
     fn is_waited_for(&self, rows: &Rows, is_synchronous: bool) -> bool {
         let waits = |side: &Side| match side.start {
             Start::Host(host) => is_synchronous || !self.is_known(host),
@@ -260,7 +260,7 @@ impl Driver {
         waits(&rows.to) || waits(&rows.from)
     }
 
-    /// Returns what an operand stands for, if all its rows and layers are there.
+    /// Converts an operand, if all its rows and layers exist.
     fn side(&self, state: &State, operand: &Operand, extent: Extent) -> Result<Side> {
         let [x, y, z] = operand.origin;
         if operand.kind == CUmemorytype::CU_MEMORYTYPE_ARRAY {
@@ -351,7 +351,7 @@ impl Extent {
     }
 }
 
-/// Returns the side of a copy that is an array, whose rows and layers have no gaps.
+/// Returns the operand of a copy that is an array, whose rows and layers have no gaps.
 fn array_side(state: &State, operand: &Operand, extent: Extent) -> Result<Side> {
     // SAFETY: an array is a handle, which is only compared.
     let id = Id::from(unsafe { Pointer::from_raw(operand.array) });
@@ -369,7 +369,7 @@ fn array_side(state: &State, operand: &Operand, extent: Extent) -> Result<Side> 
     Ok(Side { start: Start::Device(array.base + offset as u64), pitch, layer, is_allocated: true })
 }
 
-/// Returns the operand of a batch, whose lengths are in elements of so many bytes.
+/// Returns the operand of a batch, whose lengths are in elements of this many bytes.
 fn batch_operand(raw: &CUmemcpy3DOperand, element: usize) -> Result<Operand> {
     let mut operand = Operand {
         kind: CUmemorytype::CU_MEMORYTYPE_UNIFIED,

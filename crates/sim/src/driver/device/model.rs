@@ -1,4 +1,4 @@
-//! The figures of the hardware that simulated devices imitate.
+//! The attributes of the hardware that simulated devices imitate.
 
 use curium_sys::{CUdevice_attribute, CUdevice_attribute as Attribute};
 
@@ -30,7 +30,7 @@ const H100: [i32; 147] = [
     1, 1, 0, 1, 1, 0, 0,
 ];
 
-/// What a model has otherwise than the H100.
+/// The differences of a model from the H100.
 type Differences = &'static [(CUdevice_attribute, i32)];
 
 /// A T4 (16 GB, GDDR6).
@@ -94,7 +94,7 @@ impl DeviceModel {
         }
     }
 
-    /// Returns the name of the device: it says that it is simulated.
+    /// Returns the name of the device, which marks it as simulated.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::T4 => "Curium Simulator (T4 model)",

@@ -18,12 +18,12 @@ pub(crate) struct Touched {
 }
 
 impl Plan {
-    /// Returns the first node that uses something that no longer exists.
+    /// Returns the first node that uses a destroyed object.
     pub(super) fn stale(&self, driver: &Driver, state: &State) -> Option<Report> {
         self.enabled().find_map(|step| step.stale(driver, state))
     }
 
-    /// The same for a part that may never run: memory is left to the accesses themselves.
+    /// Returns the same for a part that may never run: memory is checked only when it is accessed.
     fn stale_handle(&self, state: &State) -> Option<Report> {
         self.enabled().find_map(|step| step.stale_handle(state))
     }

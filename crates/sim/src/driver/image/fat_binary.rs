@@ -9,9 +9,9 @@ use curium_sys::CUresult;
 
 use super::Refusal;
 
-/// How a fat binary begins.
+/// The magic number of a fat binary.
 const MAGIC: u32 = 0xba55_ed50;
-/// How the record in the data of a program begins that points to a fat binary.
+/// The magic number of the record in a program's data that points to a fat binary.
 const RECORD: u32 = 0x4662_43b1;
 const HEADER_SIZE: usize = 16;
 /// The part of an entry's header that all of them have.
@@ -30,13 +30,13 @@ const ZSTD: u64 = 0x8000;
 const ARCHITECTURE_SPECIFIC: u64 = 0x10_0000;
 const FAMILY_SPECIFIC: u64 = 0x20_0000;
 
-/// The most bytes that an image may have when it is decompressed.
+/// The maximum size of a decompressed image in bytes.
 const MOST: u64 = 1 << 30;
 
 /// One image.
 struct Entry<'a> {
     kind: u16,
-    /// The compute capability times ten, and how far the image is bound to it.
+    /// The compute capability times ten, and the binding of the image to it.
     target: (u32, Bound),
     flags: u64,
     payload: &'a [u8],
@@ -46,14 +46,14 @@ struct Entry<'a> {
     part: Option<(u32, u64)>,
 }
 
-/// Which devices an image runs on: the better ones come later.
+/// The devices that an image runs on: the better ones come later.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 enum Bound {
-    /// Those of its compute capability and later ones.
+    /// Devices of its compute capability and later ones.
     None,
-    /// Later ones of its family.
+    /// Later devices of its family.
     Family,
-    /// Only those of its compute capability.
+    /// Only devices of its compute capability.
     Architecture,
 }
 
@@ -256,7 +256,7 @@ mod tests {
     fn damage_is_refused_and_nothing_is_read_beyond_the_end() {
         for binary in [PLAIN, WITH_LZ4, WITH_ZSTD, COMPRESSED_TOGETHER] {
             for end in 0..binary.len() {
-                // Whatever comes of it, it is no panic.
+                // The result may be anything but a panic.
                 _ = ptx_for(&binary[..end], 90);
             }
             for position in 0..binary.len() {

@@ -1,4 +1,4 @@
-//! The image that a link makes: an ELF file of our own that carries PTX.
+//! The image that a link creates: an ELF file that carries PTX.
 
 use std::ffi::{CStr, c_char};
 

@@ -1,34 +1,34 @@
-//! Several texts of PTX as one: with one header, and without declarations of what another text defines.
+//! Merges several PTX texts: one header, and no declarations of symbols that another text defines.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
-/// One statement on the level of a module.
+/// One statement at module level.
 struct Statement<'a> {
     text: &'a str,
-    /// What it declares or defines, if it is a variable or a function.
+    /// The name of the declared or defined variable or function.
     name: Option<&'a str>,
     linkage: Linkage,
     is_header: bool,
 }
 
-/// Which texts see a symbol, and which definition counts.
+/// The linkage of a symbol.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Linkage {
-    /// Only its own text.
+    /// Visible in its own text only.
     Local,
-    /// Every text; one definition is allowed.
+    /// Visible in every text; one definition is allowed.
     Visible,
-    /// Every text; the first definition counts, or the visible one.
+    /// Visible in every text; the first or the visible definition counts.
     Weak,
-    /// Another text defines it.
+    /// Defined by another text.
     Extern,
 }
 
 /// The directives that declare variables.
 const SPACES: [&str; 7] = [".global", ".const", ".shared", ".tex", ".texref", ".samplerref", ".surfref"];
 
-/// What a header consists of.
+/// The directives of a header.
 const HEADER: [&str; 3] = [".version", ".target", ".address_size"];
 
 /// Returns the texts as one, in their order, for the newest version and the highest target of them. What one text declares and another
@@ -71,7 +71,7 @@ pub(super) fn visible(text: &str) -> Vec<&str> {
     statements(text).into_iter().filter(strong).filter_map(|statement| statement.name).collect()
 }
 
-/// Returns the definition of each name that counts.
+/// Returns the effective definition of each name.
 fn definitions<'a>(all: impl Iterator<Item = &'a Statement<'a>>) -> HashMap<&'a str, &'a str> {
     let mut definitions = HashMap::new();
     for statement in all.filter(|statement| statement.is_definition()) {
@@ -85,7 +85,7 @@ fn definitions<'a>(all: impl Iterator<Item = &'a Statement<'a>>) -> HashMap<&'a 
     definitions
 }
 
-/// Returns the texts with another name for each local symbol whose name another text uses.
+/// Returns the texts with local symbols renamed where another text uses the name.
 fn apart(texts: &[String]) -> Vec<Cow<'_, str>> {
     let modules: Vec<Vec<Statement<'_>>> = texts.iter().map(|text| statements(text)).collect();
     let shared = modules.iter().flatten().filter(|statement| statement.linkage != Linkage::Local);
@@ -210,7 +210,7 @@ impl<'a> Statement<'a> {
         if self.linkage == Linkage::Extern {
             return self.text.replacen(".extern", ".visible", 1);
         }
-        // A kernel is not called: nobody needs its declaration.
+        // A kernel is not called, so its declaration is not needed.
         let head = self.text.split('{').next().filter(|_| !self.text.contains(".entry"));
         head.map_or_else(String::new, |head| format!("{};", head.trim_end().replacen(".weak", ".visible", 1)))
     }
@@ -265,7 +265,7 @@ fn line_end(text: &str) -> usize {
     line
 }
 
-/// Returns what a statement declares or defines: the word after the directives, and after the result of a function.
+/// Returns the name that a statement declares or defines: the word after the directives, and after the result of a function.
 fn name(statement: &str) -> Option<&str> {
     let function = [".entry", ".func"].iter().find_map(|directive| statement.split_once(directive));
     let mut rest = skip_blanks(function.map_or(statement, |(_, rest)| rest));

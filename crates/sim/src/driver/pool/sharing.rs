@@ -55,7 +55,7 @@ impl Driver {
         if flags != 0 || handle_type != DESCRIPTOR {
             return Err(INVALID);
         }
-        // The number is passed in place of a pointer.
+        // The pointer contains the number.
         let descriptor = i32::try_from(exported.address()).map_err(|_| INVALID)?;
         let name = self.memory().published(descriptor).ok_or(INVALID)?;
         if name.device >= self.config().devices as usize {

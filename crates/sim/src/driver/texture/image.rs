@@ -1,4 +1,4 @@
-//! What kernels see of textures and surfaces.
+//! Textures and surfaces as kernels access them.
 
 use curium_sys::{
     CU_TRSF_NORMALIZED_COORDINATES, CU_TRSF_READ_AS_INTEGER, CU_TRSF_SRGB, CUDA_RESOURCE_VIEW_DESC, CUaddress_mode,
@@ -82,7 +82,7 @@ impl Resource {
         state.mipmapped_array(Id::from(unsafe { Pointer::from_raw(raw) })).ok()
     }
 
-    /// Returns the images, the largest first, and what their elements are.
+    /// Returns the images, the largest first, and the format of their elements.
     fn images(&self, state: &State) -> Option<(Vec<Image>, Element)> {
         match self.0.resType {
             CUresourcetype::CU_RESOURCE_TYPE_ARRAY => {
@@ -148,7 +148,7 @@ fn viewed(levels: Vec<Image>, view: &CUDA_RESOURCE_VIEW_DESC) -> Vec<Image> {
     levels.into_iter().map(in_view).skip(first as usize).take((end.max(first) - first + 1) as usize).collect()
 }
 
-/// Returns what an element is in a view of another format of the same size.
+/// Returns the element of a view in another format of the same size.
 fn element_of_view(format: CUresourceViewFormat) -> Option<Element> {
     // The formats come in groups of one, two and four channels, and compressed ones after those.
     const CHANNELS: [Channel; 8] =
