@@ -87,7 +87,7 @@ impl CreatedContext {
         Self { driver, raw }
     }
 
-    /// The driver's handle.
+    /// Returns the driver's handle.
     #[must_use]
     pub fn as_raw(&self) -> CUcontext {
         self.raw

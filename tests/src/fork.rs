@@ -30,7 +30,7 @@ pub fn in_fork(body: impl FnOnce()) {
     assert_eq!(status, Some(0), "the child's status, if it ended in time");
 }
 
-/// The status of a child in the words of `waitpid`; nothing if it had to be killed.
+/// Returns the status of a child in the words of `waitpid`; nothing if it had to be killed.
 fn wait(child: c_int) -> Option<c_int> {
     let (mut status, deadline) = (0, Instant::now() + PATIENCE);
     loop {

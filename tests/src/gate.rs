@@ -57,7 +57,7 @@ impl Drop for Gate {
     }
 }
 
-/// Whether whoever runs the tests says that a launch returns only when it is done (`CURIUM_TEST_LAUNCHES_WAIT=1`).
+/// Returns `true` if whoever runs the tests says that a launch returns only when it is done (`CURIUM_TEST_LAUNCHES_WAIT=1`).
 fn launches_wait() -> bool {
     env::var_os("CURIUM_TEST_LAUNCHES_WAIT").is_some_and(|value| value == "1")
 }

@@ -9,8 +9,8 @@ use curium_sim::{Config, Simulator};
 /// As many bytes as the simulated device has: valgrind does not give the addresses of a whole device.
 const MEMORY: u64 = 1 << 24;
 
-/// A simulator of its own, with `cuLaunchKernel`, `cuGraphLaunch`, `cuGraphExecKernelNodeSetParams_v2`, and what has one stream wait for
-/// another, replaced by functions that succeed at once.
+/// Returns a simulator of its own, with `cuLaunchKernel`, `cuGraphLaunch`, `cuGraphExecKernelNodeSetParams_v2`, and what has one stream
+/// wait for another, replaced by functions that succeed at once.
 ///
 /// # Panics
 ///

@@ -111,7 +111,7 @@ pub(crate) struct OtherProcess {
 }
 
 impl OtherProcess {
-    /// Whether this process was started for the test called `name`, which says so then.
+    /// `true` if this process was started for the test called `name`, which says so then.
     #[expect(
         clippy::print_stderr,
         reason = "the test harness captures what a test prints, which the other process reads"

@@ -6,9 +6,9 @@ use curium_memory::{CachingOptions, CachingResource, DeviceBuffer, LimitedResour
 /// What a soak does.
 #[derive(Clone, Copy, Debug)]
 pub struct Soak {
-    /// How many operations there are, of all threads together.
+    /// The number of operations, of all threads together.
     pub operations: u64,
-    /// How many threads there are.
+    /// The number of threads.
     pub threads: u64,
     /// Decides what they do.
     pub seed: u64,
@@ -35,7 +35,7 @@ type Pool = Reclaiming<LimitedResource<CachingResource>>;
 
 /// The bytes that may be in use at once: beyond that, allocations are refused.
 const LIMIT: usize = 128 << 20;
-/// How many blocks a thread holds at most.
+/// The number of blocks a thread holds at most.
 const MOST: usize = 400;
 
 struct Worker<'a> {
@@ -200,7 +200,7 @@ fn give_back(context: &Context, pool: &Pool) -> Result<()> {
     Ok(())
 }
 
-/// The bytes of memory that the process has in use, if the system tells: its own, without the pages of files in memory that the
+/// Returns the bytes of memory that the process has in use, if the system tells: its own, without the pages of files in memory that the
 /// simulator keeps where small blocks of device memory lay.
 fn resident() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/self/status").ok()?;

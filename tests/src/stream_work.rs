@@ -23,7 +23,7 @@ pub fn fill(stream: &Stream, mut buffer: &mut DeviceBuffer<u32>, value: u32) -> 
     Ok(())
 }
 
-/// The accesses of an operation on `stream`.
+/// Returns the accesses of an operation on `stream`.
 ///
 /// # Panics
 ///
@@ -60,7 +60,7 @@ pub fn copy(stream: &Stream, mut target: &mut DeviceBuffer<u32>, mut source: &De
 }
 
 /// Copies `source` to `target`, which is as long, on `stream`, and waits for nothing: what a program does that passes raw
-/// addresses and forgets to synchronise.
+/// addresses and forgets to synchronize.
 ///
 /// # Safety
 ///
@@ -80,7 +80,7 @@ pub unsafe fn copy_without_waiting(
     unsafe { call!(stream.driver(), cuMemcpyDtoDAsync_v2(to, from, bytes, stream.as_raw())) }
 }
 
-/// Whether the work on `stream` waits for something, given that it would be done at once if it did not.
+/// Returns `true` if the work on `stream` waits for something, given that it would be done at once if it did not.
 ///
 /// # Panics
 ///

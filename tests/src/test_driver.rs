@@ -20,7 +20,7 @@ pub struct TestDriver {
 /// How long work that nobody waited for may take to end before what it holds counts as leaked.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Whether the tests run on this machine's driver, as `CURIUM_TEST_DRIVER=cuda` asks.
+/// Returns `true` if the tests run on this machine's driver, as `CURIUM_TEST_DRIVER=cuda` asks.
 ///
 /// # Panics
 ///
@@ -34,7 +34,7 @@ pub fn uses_cuda() -> bool {
     }
 }
 
-/// Whether the simulators of all tests look for races, as `CURIUM_TEST_RACES=1` asks.
+/// Returns `true` if the simulators of all tests look for races, as `CURIUM_TEST_RACES=1` asks.
 #[must_use]
 pub fn looks_for_races() -> bool {
     std::env::var_os("CURIUM_TEST_RACES").is_some_and(|value| value == "1")
@@ -102,19 +102,19 @@ fn simulated(mut config: Config) -> TestDriver {
 }
 
 impl TestDriver {
-    /// The driver.
+    /// Returns the driver.
     #[must_use]
     pub fn driver(&self) -> &Driver {
         &self.driver
     }
 
-    /// The simulator, if the driver is one.
+    /// Returns the simulator, if the driver is one.
     #[must_use]
     pub fn simulator(&self) -> Option<&Simulator> {
         self.simulator.as_ref()
     }
 
-    /// The first device.
+    /// Returns the first device.
     ///
     /// # Panics
     ///
@@ -124,7 +124,7 @@ impl TestDriver {
         self.driver.device(0).expect("there is a device")
     }
 
-    /// The primary context of the first device.
+    /// Returns the primary context of the first device.
     ///
     /// # Panics
     ///
@@ -134,7 +134,7 @@ impl TestDriver {
         self.device().primary_context().expect("the device has a primary context")
     }
 
-    /// A stream of the primary context.
+    /// Returns a stream of the primary context.
     ///
     /// # Panics
     ///

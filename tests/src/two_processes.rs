@@ -52,7 +52,7 @@ impl Peer {
         self.socket.write_all(bytes).expect("the other process listens");
     }
 
-    /// The next `N` bytes that the other process sends.
+    /// Returns the next `N` bytes that the other process sends.
     ///
     /// # Panics
     ///
@@ -88,7 +88,7 @@ impl Peer {
         assert_eq!(sent, 1, "a descriptor can be sent");
     }
 
-    /// The descriptor that the other process sends.
+    /// Returns the descriptor that the other process sends.
     ///
     /// # Panics
     ///

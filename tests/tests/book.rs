@@ -12,7 +12,7 @@ fn read(path: &Path) -> String {
     fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// The names of the book's chapters.
+/// Returns the names of the book's chapters.
 fn chapters() -> Vec<String> {
     let files = fs::read_dir(root().join("docs/book/src")).expect("the book is there");
     let names = files.map(|file| file.expect("it can be read").file_name().to_string_lossy().into_owned());
@@ -44,7 +44,7 @@ fn code_of_the_book_is_of_a_language_that_is_tested_or_cannot_be() {
     }
 }
 
-/// The code blocks of a page in this language.
+/// Returns the code blocks of a page in this language.
 fn blocks(page: &str, language: &str) -> Vec<String> {
     let text = read(&root().join(page));
     let fence = format!("```{language}\n");
@@ -105,7 +105,7 @@ fn words(text: &str) -> impl Iterator<Item = &str> {
     text.split(|letter: char| !letter.is_alphanumeric() && letter != '_').filter(|word| !word.is_empty())
 }
 
-/// Whether code uses the word as a type, a module, a method or a function, and not as a variable.
+/// Returns `true` if code uses the word as a type, a module, a method or a function, and not as a variable.
 fn is_public_name(word: &str, code: &str) -> bool {
     let is_short = word.len() == 1 || ["f32", "u32", "u64"].contains(&word);
     let before = |part: &str| code.contains(&format!("{part}{word}"));
@@ -113,7 +113,7 @@ fn is_public_name(word: &str, code: &str) -> bool {
     !is_short && (word.starts_with(char::is_uppercase) || before("::") || after("(") || after("::"))
 }
 
-/// The names that Rust files below a folder define, variants and the attributes that macros make among them.
+/// Returns the names that Rust files below a folder define, variants and the attributes that macros make among them.
 fn defined_below(folder: &Path, mut names: HashSet<String>) -> HashSet<String> {
     for entry in fs::read_dir(folder).expect("the sources are there") {
         let path = entry.expect("it can be read").path();

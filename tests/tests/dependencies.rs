@@ -8,7 +8,7 @@ use std::process::Command;
 
 use curium_tests::uses_cuda;
 
-/// The packages that `package` depends on by `edges` on `targets`, directly or through others as deep as `depth`, without itself.
+/// Returns the packages that `package` depends on by `edges` on `targets`, directly or through others as deep as `depth`, without itself.
 fn dependencies(package: &str, edges: &str, depth: &str, targets: &[&str]) -> BTreeSet<String> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let arguments = ["tree", "--locked", "--package", package, "--edges", edges, "--depth", depth, "--prefix", "none"];

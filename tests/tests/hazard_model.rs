@@ -19,7 +19,7 @@ use self::hazard_model::driver::Notes;
 use self::hazard_model::program::{Program, Use};
 use self::hazard_model::tails;
 
-/// How many uses a program has at most.
+/// The maximum number of accesses in a program.
 const LONGEST: usize = if cfg!(debug_assertions) { 4 } else { 5 };
 
 #[test]

@@ -40,7 +40,7 @@ unsafe impl GlobalAlloc for Counting {
     }
 }
 
-/// How often this thread allocates in `operation`.
+/// Returns the number of times that this thread allocates in `operation`.
 fn allocations(operation: impl FnOnce()) -> u64 {
     let before = ALLOCATIONS.get();
     operation();

@@ -16,7 +16,7 @@ use libloading::{Library, Symbol};
 type Use = unsafe extern "C" fn(*const ResourceTable, CUstream, usize) -> c_int;
 type Make = unsafe extern "C" fn(*const ResourceTable, *const AtomicIsize, *mut ResourceTable) -> c_int;
 
-/// The program, built by the system's compiler for C; nothing where there is none.
+/// Returns the program, built by the system's compiler for C; nothing where there is none.
 #[expect(clippy::print_stderr, reason = "a test says what it leaves out")]
 fn program(name: &str) -> Option<Library> {
     let root = PathBuf::from(env!("CARGO_MANIFEST_DIR"));

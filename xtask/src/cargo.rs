@@ -14,7 +14,7 @@ pub(crate) struct Artifact {
     pub(crate) file: PathBuf,
 }
 
-/// The cargo that runs this program, in the root of the workspace.
+/// Returns the cargo that runs this program, in the root of the workspace.
 pub(crate) fn cargo() -> Command {
     let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     cargo.current_dir(crate::root());
@@ -34,7 +34,7 @@ pub(crate) fn build(arguments: &[&str], compiler: &[&str]) -> Result<Vec<Artifac
     Ok(lines.lines().map(artifact).collect::<Result<Vec<_>>>()?.into_iter().flatten().collect())
 }
 
-/// The folder that cargo builds into.
+/// Returns the folder that cargo builds into.
 pub(crate) fn target_folder() -> Result<PathBuf> {
     let output = cargo().args(["metadata", "--format-version=1", "--no-deps"]).output()?;
     ensure!(output.status.success(), "cargo metadata failed: {}", String::from_utf8_lossy(&output.stderr).trim());
@@ -53,7 +53,7 @@ fn artifact(line: &str) -> Result<Option<Artifact>> {
     Ok(string(line, key)?.map(|file| Artifact { kind, file: file.into() }))
 }
 
-/// The string behind `key`. Cargo writes no spaces, and only a path with a quote or a backslash needs an escape.
+/// Returns the string behind `key`. Cargo writes no spaces, and only a path with a quote or a backslash needs an escape.
 fn string(json: &str, key: &str) -> Result<Option<String>> {
     let Some((_, rest)) = json.split_once(key) else { return Ok(None) };
     let (text, _) = rest.split_once('"').context("a string in cargo's output does not end")?;

@@ -58,7 +58,7 @@ impl Cost {
     }
 }
 
-/// The instructions of one call in `mode`, which names the function that calls.
+/// Returns the instructions of one call in `mode`, which names the function that calls.
 fn count(program: &Path, mode: &str, folder: &Path) -> Result<u64> {
     let counts = folder.join(format!("callgrind.{mode}"));
     let mut valgrind = Command::new("valgrind");
@@ -69,7 +69,7 @@ fn count(program: &Path, mode: &str, folder: &Path) -> Result<u64> {
     total(&fs::read_to_string(&counts).with_context(|| counts.display().to_string())?).map(|total| total / CALLS)
 }
 
-/// The number of instructions that callgrind counted.
+/// Returns the number of instructions that callgrind counted.
 fn total(counts: &str) -> Result<u64> {
     let total = counts.lines().find_map(|line| line.strip_prefix("totals: ")).context("callgrind wrote no total")?;
     let total = total.trim().parse()?;

@@ -14,13 +14,13 @@ pub(crate) struct Options {
     /// The number of random forms.
     #[arg(long, default_value_t = 600)]
     forms: u64,
-    /// Where the generator begins, or `time`.
+    /// The seed of the generator, or `time`.
     #[arg(long, default_value = "1")]
     seed: String,
 }
 
 impl Options {
-    /// The short form, always the same, or the long one, each time another.
+    /// Creates the short run with a fixed seed, or the long run with a new seed each time.
     pub(crate) fn of_ci(is_thorough: bool) -> Self {
         let (forms, seed) = if is_thorough { (40_000, "time") } else { (600, "1") };
         Self { forms, seed: seed.to_owned() }
@@ -49,7 +49,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     Ok(())
 }
 
-/// The assembler of a package, which can be executed.
+/// Returns the assembler of a package, which can be executed.
 fn assembler(version: &CudaVersion) -> Result<PathBuf> {
     let path = version.package.folder_of(|name| name == "ptxas")?.join("ptxas");
     #[cfg(unix)]

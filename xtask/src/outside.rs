@@ -46,7 +46,7 @@ static PROGRAMS: [Program; 6] = [
     Program { name: "nvcc", run: nvcc::run, test: Some(nvcc::test) },
 ];
 
-/// Where everything is that a run needs and leaves.
+/// The folders that a run reads and writes.
 struct Folder {
     /// The folder in the repository.
     sources: PathBuf,
@@ -111,7 +111,7 @@ fn chosen(names: &[String]) -> Result<Vec<&'static Program>> {
 }
 
 impl Folder {
-    /// The kernels as PTX, which NVRTC compiles.
+    /// Returns the kernels as PTX, which NVRTC compiles.
     fn ptx(&self) -> Result<PathBuf> {
         let path = self.made.join("kernels.ptx");
         run_all(python::command(self, "bindings.py")?.arg(&path))?;

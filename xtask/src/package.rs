@@ -47,17 +47,17 @@ impl Pins {
         toml::from_str(&text).with_context(|| path.display().to_string())
     }
 
-    /// The newest CUDA version: the one that the bindings are generated from.
+    /// Returns the newest CUDA version: the one that the bindings are generated from.
     pub(crate) fn newest(&self) -> Result<&CudaVersion> {
         self.cuda.last().context("cuda-versions.toml lists no CUDA version")
     }
 
-    /// The NVRTC whose PTX every supported driver accepts: the oldest.
+    /// Returns the NVRTC whose PTX every supported driver accepts: the oldest.
     pub(crate) fn oldest_nvrtc(&self) -> Result<&Package> {
         Ok(&self.nvrtc.first().context("cuda-versions.toml lists no NVRTC")?.package)
     }
 
-    /// The pin of CUDA `version`.
+    /// Returns the pin of CUDA `version`.
     pub(crate) fn cuda(&self, version: Version) -> Result<&CudaVersion> {
         self.cuda.iter().find(|cuda| cuda.version == version).with_context(|| {
             let known: Vec<_> = self.cuda.iter().map(|cuda| cuda.version.to_string()).collect();
@@ -67,33 +67,33 @@ impl Pins {
 }
 
 impl CudaVersion {
-    /// The folder that holds `cuda.h` and `cudaTypedefs.h` of this version.
+    /// Returns the folder that holds `cuda.h` and `cudaTypedefs.h` of this version.
     pub(crate) fn include(&self) -> Result<PathBuf> {
         self.package.folder_of(|name| name == "cuda.h")
     }
 }
 
 impl Package {
-    /// The folder within the package that holds the first file whose name is `wanted`.
+    /// Returns the folder within the package that holds the first file whose name is `wanted`.
     pub(crate) fn folder_of(&self, wanted: impl Fn(&str) -> bool + Copy) -> Result<PathBuf> {
         let file = find(&self.unpacked()?, wanted)
             .with_context(|| format!("{} {} lacks a file that it must hold", self.package, self.release))?;
         Ok(file.parent().expect("a file lies in a folder").to_path_buf())
     }
 
-    /// The file `name` of the package. It alone is kept, unless the whole package is.
+    /// Returns the file `name` of the package. It alone is kept, unless the whole package is.
     pub(crate) fn header(&self, name: &str) -> Result<PathBuf> {
         let whole = self.folder("")?;
         let folder = if whole.is_dir() { whole } else { self.kept("-header", |unpacked| only(unpacked, name))? };
         find(&folder, |file| file == name).with_context(|| format!("{} holds no {name}", folder.display()))
     }
 
-    /// The folder of the unpacked package; fetches and verifies it on first use.
+    /// Returns the folder of the unpacked package; fetches and verifies it on first use.
     pub(crate) fn unpacked(&self) -> Result<PathBuf> {
         self.kept("", |unpacked| Ok(unpacked.to_path_buf()))
     }
 
-    /// The folder in the cache that holds what `keep` chooses of the unpacked package.
+    /// Returns the folder in the cache that holds what `keep` chooses of the unpacked package.
     fn kept(&self, suffix: &str, keep: impl Fn(&Path) -> Result<PathBuf>) -> Result<PathBuf> {
         let folder = self.folder(suffix)?;
         if folder.is_dir() {
@@ -160,12 +160,12 @@ impl Package {
     }
 }
 
-/// Where packages are kept: `CURIUM_CUDA_CACHE`, else `.cuda` in the workspace.
+/// Returns where packages are kept: `CURIUM_CUDA_CACHE`, else `.cuda` in the workspace.
 fn cache() -> PathBuf {
     std::env::var_os("CURIUM_CUDA_CACHE").map_or_else(|| crate::root().join(".cuda"), PathBuf::from)
 }
 
-/// A folder beside `unpacked` with its file `name` alone.
+/// Returns a folder beside `unpacked` with its file `name` alone.
 fn only(unpacked: &Path, name: &str) -> Result<PathBuf> {
     let file = find(unpacked, |file| file == name).with_context(|| format!("the package holds no {name}"))?;
     let folder = unpacked.with_file_name("only");
@@ -180,7 +180,7 @@ fn unzip(wheel: &Path, into: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The first file below `folder` whose name is `wanted`.
+/// Returns the first file below `folder` whose name is `wanted`.
 pub(crate) fn find(folder: &Path, wanted: impl Fn(&str) -> bool + Copy) -> Option<PathBuf> {
     let mut entries: Vec<_> = fs::read_dir(folder).ok()?.filter_map(Result::ok).map(|entry| entry.path()).collect();
     entries.sort();

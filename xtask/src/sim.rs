@@ -70,7 +70,7 @@ fn build_runtime((major, soname): &(&str, &str), folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The only file with this extension that cargo builds.
+/// Returns the only file with this extension that cargo builds.
 fn built(arguments: &[&str], compiler: &[&str], extension: &str) -> Result<std::path::PathBuf> {
     let artifacts = cargo::build(arguments, compiler)?;
     let found = artifacts
@@ -103,7 +103,7 @@ fn link_shared(soname: &str, script: &Path, objects: &Path, path: &Path) -> Resu
     Ok(())
 }
 
-/// The functions of the driver, each with the version that it came with.
+/// Returns the functions of the driver, each with the version that it came with.
 pub(crate) fn functions() -> Result<Vec<(String, Version)>> {
     listed(&fs::read_to_string(crate::root().join(FUNCTIONS)).context(FUNCTIONS)?)
 }
@@ -119,7 +119,7 @@ fn listed(list: &str) -> Result<Vec<(String, Version)>> {
     lines.map(function).collect()
 }
 
-/// The linker's list of the functions that drivers of `version` export.
+/// Returns the linker's list of the functions that drivers of `version` export.
 fn exports(functions: &[(String, Version)], version: Version) -> Result<String> {
     let mut script = "{ global:\n".to_owned();
     let mut count = 0;

@@ -78,7 +78,7 @@ fn share(functions: &[Function], area: Area) -> (usize, usize) {
     (wrapped.count(), live.count())
 }
 
-/// Every function of the list, in its order. Fails if one is neither wrapped nor has a reason, or has a reason and is wrapped.
+/// Returns every function of the list, in its order. Fails if one is neither wrapped nor has a reason, or has a reason and is wrapped.
 fn functions() -> Result<Vec<Function>> {
     let since = sources::functions()?;
     let names: BTreeSet<_> = since.keys().cloned().collect();
@@ -132,7 +132,7 @@ fn status(
     reasons.of(name).map(|(section, reason)| Status::Left(section, reason.to_owned()))
 }
 
-/// The newest form of the same function, if that is another.
+/// Returns the newest form of the same function, if that is another.
 fn newer(name: &str, names: &BTreeSet<String>) -> Option<String> {
     let (base, number) = split_suffix(name);
     let forms = names.iter().map(|other| (split_suffix(other), other));

@@ -12,7 +12,7 @@ use serde::Deserialize;
 pub(crate) struct Version(u32);
 
 impl Version {
-    /// The version that `CUDA_VERSION` of a header stands for.
+    /// Creates the version that `CUDA_VERSION` of a header stands for.
     pub(crate) const fn from_raw(raw: u32) -> Self {
         Self(raw)
     }
@@ -74,7 +74,7 @@ impl TryFrom<String> for VersionRange {
     }
 }
 
-/// A plain decimal number: `u32::from_str` would also take a sign.
+/// Returns a plain decimal number: `u32::from_str` would also take a sign.
 fn number(text: &str) -> Option<u32> {
     text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok())?
 }

@@ -68,7 +68,7 @@ unsafe extern "C" fn __cudaPushCallConfiguration(grid: Dim3, block: Dim3, shared
     0
 }
 
-/// The kernel of a host function, and its handle as that of a function.
+/// Returns the kernel of a host function, and its handle as that of a function.
 pub(crate) fn function(host: *const c_void) -> Result<CUfunction> {
     enter()?;
     Ok(registry::kernel(host)?.cast())

@@ -20,7 +20,7 @@ pub(crate) struct PointerAttributes {
     on_host: *mut c_void,
 }
 
-/// An address as the driver has it.
+/// Returns an address as the driver has it.
 pub(crate) fn address(pointer: *const c_void) -> CUdeviceptr {
     pointer.expose_provenance() as CUdeviceptr
 }
@@ -35,7 +35,7 @@ pub(crate) fn begin_copy(direction: c_int) -> Result<()> {
     if (0..=DEFAULT_DIRECTION).contains(&direction) { Ok(()) } else { Err(INVALID_DIRECTION) }
 }
 
-/// A copy of rows.
+/// Returns a copy of rows.
 fn rows(
     (to, to_pitch): (*mut c_void, usize),
     (from, from_pitch): (*const c_void, usize),
@@ -268,7 +268,7 @@ runtime! {
     }
 }
 
-/// The device of a location: the kind is in the low half, the number in the high one.
+/// Returns the device of a location: the kind is in the low half, the number in the high one.
 fn device_of_location(location: u64) -> c_int {
     const DEVICE: u32 = 1;
     const HOST: c_int = -1;

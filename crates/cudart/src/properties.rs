@@ -213,7 +213,7 @@ impl Writer {
     }
 }
 
-/// The properties of a device in a layout.
+/// Returns the properties of a device in a layout.
 pub(crate) fn properties(device: c_int, layout: Layout) -> Result<Vec<u8>> {
     let mut name: [c_char; 256] = [0; 256];
     cu!(cuDeviceGetName(name.as_mut_ptr(), 256, device))?;

@@ -37,7 +37,7 @@ fn main() -> device::Outcome {
     Ok(())
 }
 
-/// How often each byte occurs in a file.
+/// Returns the number of times that each byte occurs in a file.
 fn count(path: &Path) -> device::Outcome<Vec<u32>> {
     let context = device::driver()?.device(0)?.primary_context()?;
     let kernel = Library::from_ptx(context.driver(), KERNELS)?.kernel::<(&[u8], u32, &mut [u32])>("count_bytes")?;

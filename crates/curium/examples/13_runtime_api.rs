@@ -20,7 +20,7 @@ type Free = unsafe extern "C" fn(*mut c_void) -> c_int;
 
 fn main() -> device::Outcome {
     let driver = device::driver()?;
-    // SAFETY: loading the CUDA runtime runs its initialisers, which any program that links it runs too.
+    // SAFETY: loading the CUDA runtime runs its initializers, which any program that links it runs too.
     let runtime = NAMES.iter().find_map(|name| unsafe { Runtime::new(*name) }.ok());
     let (Some(runtime), Ok(_)) = (runtime, Driver::load()) else {
         println!("this takes a GPU and the library of the runtime API, and one is absent");

@@ -80,7 +80,7 @@ impl Image {
         Ok(writer.finish()?)
     }
 
-    /// A board of squares in two colours.
+    /// Draws a checkerboard in two colors.
     fn squares(width: u32, height: u32) -> Self {
         let pixels = (0..height).flat_map(|row| (0..width).map(move |column| (row / 8 + column / 8) % 2 == 0));
         let bytes = pixels.flat_map(|light| if light { [240, 240, 230] } else { [0, 114, 178] }).collect();

@@ -75,7 +75,7 @@ impl<F: Fn(&Stream, &mut dyn FnMut() -> Result<()>) -> Result<()> + Sync> Access
 const MOST_LANES: usize = 64;
 
 impl Staging {
-    /// The options of a context.
+    /// Returns the options of a context.
     #[must_use]
     #[inline]
     pub fn options(context: &Context) -> StagingOptions {
@@ -118,7 +118,7 @@ impl Staging {
         drop(idle);
     }
 
-    /// The pinned memory that a context holds for staging, in bytes.
+    /// Returns the pinned memory that a context holds for staging, in bytes.
     #[must_use]
     #[inline]
     pub fn byte_len(context: &Context) -> usize {
@@ -137,8 +137,8 @@ impl Staging {
         unsafe { context.attached(make) }
     }
 
-    /// A free lane, or a new one if there may be one more and there is memory for it. Without a lane the driver's own way is left, which
-    /// reports what is wrong if that fails as well.
+    /// Returns a free lane, or a new one if there may be one more and there is memory for it. Without a lane the driver's own way is left,
+    /// which reports what is wrong if that fails as well.
     #[inline]
     fn lane(&self) -> Option<Lane> {
         let (generation, block_bytes) = {
@@ -161,7 +161,7 @@ impl Staging {
         lane
     }
 
-    /// The threads that serve lanes beside the calling ones, which are started by the first copy.
+    /// Returns the threads that serve lanes beside the calling ones, which are started by the first copy.
     #[inline]
     fn threads(&self) -> Option<Arc<ThreadPool>> {
         let mut pool = self.pool.lock();
@@ -272,7 +272,7 @@ impl Lanes {
         self.run(|lane| unsafe { lane.upload(target, &job, access) })
     }
 
-    /// Copies from the device to `target`. Waits until the copy is done; all of `target` is initialised if it succeeds.
+    /// Copies from the device to `target`. Waits until the copy is done; all of `target` is initialized if it succeeds.
     ///
     /// # Safety
     ///
@@ -355,7 +355,7 @@ fn is_pageable(driver: &Driver, host: *const c_void, bytes: usize) -> bool {
     ends.into_iter().all(|address| memory_type(driver, address as CUdeviceptr).is_ok_and(|kind| kind == 0))
 }
 
-/// The kind of memory at an address: 0 if the driver does not know it.
+/// Returns the kind of memory at an address: 0 if the driver does not know it.
 #[inline]
 fn memory_type(driver: &Driver, address: CUdeviceptr) -> Result<u32> {
     let mut kind = 0_u32;

@@ -122,13 +122,13 @@ impl Tracked {
         self.accesses.after_partial_write(guard);
     }
 
-    /// The memory's stream, and its accesses.
+    /// Returns the memory's stream, and its accesses.
     #[inline]
     pub(crate) fn stream_and_accesses(&self) -> (&Stream, &Accesses) {
         (self.stream(), &self.accesses)
     }
 
-    /// The accesses, for a caller that has borrowed all of the memory exclusively.
+    /// Returns the accesses, for a caller that has borrowed all of the memory exclusively.
     #[inline]
     pub(crate) fn exclusive(&mut self) -> &mut Accesses {
         &mut self.accesses
@@ -211,7 +211,7 @@ impl Reach {
     }
 }
 
-/// The bit of a device; 0 for a device past the first 64.
+/// Returns the bit of a device; 0 for a device past the first 64.
 #[inline]
 fn bit(device: &Device) -> u64 {
     u32::try_from(device.as_raw()).ok().and_then(|ordinal| 1_u64.checked_shl(ordinal)).unwrap_or_default()

@@ -9,8 +9,8 @@ use crate::driver::Result;
 
 /// A `T *` that a caller of the C functions passed: null, a place for a `T`, or a handle if `T` is opaque.
 ///
-/// Whoever makes one vouches for the C contract of the function: where it is not null, it may be read and written as a
-/// `T` for the duration of the call. Opaque types have no size, so this says nothing of the memory behind a handle.
+/// A caller that creates one guarantees the C contract of the function: a pointer that is not null may be read and written as a `T` for the
+/// duration of the call. Opaque types have no size, so this implies nothing about the memory behind a handle.
 pub(crate) struct Pointer<T>(*mut T);
 
 /// A `const T *` that a caller of the C functions passed: null, or a `T` to read for the duration of the call.
@@ -48,7 +48,7 @@ impl<T> Pointer<T> {
         self.0.is_null()
     }
 
-    /// The address, which is all that there is to a handle.
+    /// Returns the address. For a handle this is its only content.
     pub(crate) fn address(self) -> u64 {
         self.0.addr() as u64
     }
@@ -57,33 +57,33 @@ impl<T> Pointer<T> {
         self.0
     }
 
-    /// That the pointer is not null.
+    /// Returns the pointer, or an error if it is null.
     pub(crate) fn required(self) -> Result<Self> {
         if self.is_null() { Err(CUresult::CUDA_ERROR_INVALID_VALUE) } else { Ok(self) }
     }
 
-    /// Puts `value` into the place; a null pointer is an invalid value.
+    /// Writes `value` to the pointer; a null pointer is an invalid value.
     pub(crate) fn write(self, value: T) -> Result {
         let place = self.required()?;
-        // SAFETY: the pointer is not null, and whoever made `self` vouched that it may be written then.
+        // SAFETY: the pointer is not null, and the creator of `self` guarantees that it may be written.
         unsafe { place.0.write_unaligned(value) };
         Ok(())
     }
 
-    /// Puts `value` into the place if the caller gave one.
+    /// Writes `value` if the pointer is not null.
     pub(crate) fn write_if_asked(self, value: T) {
-        // A null pointer is the caller's way not to ask.
+        // A null pointer means that the caller does not want the value.
         self.write(value).unwrap_or_default();
     }
 
-    /// What the place holds; a null pointer is an invalid value.
+    /// Reads the value; a null pointer is an invalid value.
     pub(crate) fn read(self) -> Result<T> {
         let place = self.required()?;
-        // SAFETY: the pointer is not null, and whoever made `self` vouched that it may be read then.
+        // SAFETY: the pointer is not null, and the creator of `self` guarantees that it may be read.
         Ok(unsafe { place.0.read_unaligned() })
     }
 
-    /// Puts values into the places from here on.
+    /// Writes values to consecutive elements.
     ///
     /// # Safety
     ///
@@ -99,7 +99,7 @@ impl<T> Pointer<T> {
         Ok(())
     }
 
-    /// The same place seen as another type.
+    /// Casts the pointer to another type.
     ///
     /// # Safety
     ///
@@ -108,7 +108,7 @@ impl<T> Pointer<T> {
         Pointer(self.0.cast())
     }
 
-    /// The pointer to the `index`-th of several in a row.
+    /// Returns the pointer to the `index`-th of several in a row.
     ///
     /// # Safety
     ///
@@ -127,18 +127,18 @@ impl<T> ConstPointer<T> {
         self.0.is_null()
     }
 
-    /// What the pointer points to; a null pointer is an invalid value.
+    /// Reads the value; a null pointer is an invalid value.
     pub(crate) fn read(self) -> Result<T> {
         if self.0.is_null() {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
-        // SAFETY: the pointer is not null, and whoever made `self` vouched that it may be read then.
+        // SAFETY: the pointer is not null, and the creator of `self` guarantees that it may be read.
         Ok(unsafe { self.0.read_unaligned() })
     }
 }
 
 impl ConstPointer<c_char> {
-    /// The text; a null pointer is an invalid value.
+    /// Returns the text; a null pointer is an invalid value.
     pub(crate) fn text<'a>(self) -> Result<&'a CStr> {
         if self.0.is_null() {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
@@ -175,7 +175,7 @@ impl Pointer<c_char> {
     }
 }
 
-/// The elements that a pointer and a count describe.
+/// Returns the elements that a pointer and a count describe.
 ///
 /// # Safety
 ///
@@ -197,7 +197,7 @@ impl<T> fmt::Debug for Pointer<T> {
 
 /// A type of the C functions' parameters.
 pub(crate) trait Argument {
-    /// What the driver's methods receive.
+    /// The type that the driver's methods receive.
     type Received;
 
     /// # Safety

@@ -1,7 +1,7 @@
 //! A trace of the calls that a program makes, for programs that load the simulator as their driver.
 //!
-//! `CURIUM_SIM_TRACE` names the file. Each call is appended to it as it ends, by one write, as an event of the trace event format: so a
-//! program that dies leaves all it did, and a program with children one file of all. The list of events is not closed, as that format
+//! `CURIUM_SIM_TRACE` names the file. Each call is appended as an event of the trace event format when it ends, by a single write. The file
+//! therefore survives a crash of the program, and child processes share one file. The list of events is not closed, which the format
 //! allows.
 
 use std::cell::Cell;
@@ -30,13 +30,13 @@ thread_local! {
     static THREAD: Cell<u64> = const { Cell::new(0) };
 }
 
-/// The trace of this process, if the environment asks for one.
+/// Returns the trace of this process, if the environment asks for one.
 fn trace() -> Option<&'static CallTrace> {
     static TRACE: OnceLock<Option<CallTrace>> = OnceLock::new();
     TRACE.get_or_init(CallTrace::from_environment).as_ref()
 }
 
-/// Makes `call`, and notes it if the calls of this process are traced.
+/// Makes `call`, and records it if the calls of this process are traced.
 pub(crate) fn traced(function: Function, call: impl FnOnce() -> CUresult) -> CUresult {
     let Some(trace) = trace() else { return call() };
     let started = Instant::now();
@@ -97,7 +97,7 @@ fn this_thread() -> u64 {
     THREAD.get()
 }
 
-/// A time in the format's unit, with nanoseconds behind the point.
+/// Returns a time in the format's unit, with nanoseconds behind the point.
 fn microseconds(time: Duration) -> String {
     format!("{}.{:03}", time.as_nanos() / 1_000, time.as_nanos() % 1_000)
 }

@@ -11,7 +11,7 @@ use crate::exec::Severity;
 use crate::simulator::Simulator;
 use crate::summary::Summary;
 
-/// How long objects may outlive the closure before they count as leaked: a thread of the program may be about to drop the last handle.
+/// The time for which objects may outlive the closure before they count as leaked: another thread may be about to drop the last handle.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Runs a test on a new simulator with all checks on.

@@ -1,4 +1,4 @@
-//! What a simulator pretends to be.
+//! The settings of a simulator.
 
 mod environment;
 
@@ -26,33 +26,33 @@ use crate::fault::FaultPlan;
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Config {
-    /// How many devices there are. Default: 1.
+    /// The number of devices. Default: 1.
     pub devices: u32,
-    /// What each device is. Default: [`DeviceModel::H100`].
+    /// The hardware model of each device. Default: [`DeviceModel::H100`].
     pub device_model: DeviceModel,
-    /// The bytes of memory on each device. Default: those of the device model.
+    /// The memory of each device in bytes. Default: that of the device model.
     pub memory_budget: u64,
-    /// The CUDA version of the driver; functions that came later are missing. Default: 13.5, the newest.
+    /// The CUDA version of the driver; newer functions are missing. Default: 13.5, the newest.
     pub driver_version: CudaVersion,
-    /// Decides the order between independent streams.
+    /// The seed of the order between independent streams.
     pub seed: u64,
-    /// How many threads run the work of the streams, and how many run the blocks of a kernel. With one, the same calls by
-    /// one host thread with the same seed run in the same order, unless the host pauses for 200 ms between two of them.
+    /// The number of threads that execute the work of the streams, and of those that execute the blocks of a kernel. With one, the same
+    /// calls by one host thread with the same seed run in the same order, unless the host pauses for 200 ms between two of them.
     /// Default: the number of processors.
     pub workers: u32,
-    /// Calls that fail on request.
+    /// Injected faults.
     pub faults: FaultPlan,
-    /// Functions that are missing, whatever the driver's version.
+    /// Functions that are missing regardless of the driver's version.
     pub missing: Vec<Function>,
-    /// What happens when a kernel does what it must not. Default: [`Checks::Error`].
+    /// The reaction to an invalid access of a kernel. Default: [`Checks::Error`].
     pub checks: Checks,
-    /// Whether races are looked for, within blocks and between streams. Default: no, because accesses then take longer.
+    /// `true` if races are checked, within blocks and between streams. Default: `false`, because accesses then take longer.
     pub race_checks: bool,
-    /// Whether a kernel stops where it uses a value from memory that nobody wrote. Default: no, because every access then takes longer.
+    /// `true` if kernels that use uninitialized memory are stopped. Default: `false`, because every access then takes longer.
     pub unwritten_checks: bool,
     /// `true` if the host may access managed memory while a device works. Default: `true`.
     pub concurrent_managed_access: bool,
-    /// Whether the stack of the call that made it is kept for each object. Default: no, because each such call then takes much longer.
+    /// `true` if each object keeps the stack of the call that created it. Default: `false`, because such calls then take much longer.
     pub backtraces: bool,
 }
 
@@ -63,36 +63,36 @@ pub struct Config {
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 #[non_exhaustive]
 pub enum Checks {
-    /// The launch fails with the code that hardware gives, which sticks, and the place is written to stderr.
+    /// The launch fails with the sticky code that hardware returns, and the report is written to stderr.
     #[default]
     Error,
     /// The launch fails in the same way, and nothing is written.
     Quiet,
-    /// The place is written to stderr, and the program goes on: the threads that run together in the warp of the one at fault end there,
-    /// and all others do their work. One run shows all that is wrong. What waits for threads that can never come still ends the kernel,
-    /// but not the program. A load of memory that nobody wrote ends no thread.
+    /// The report is written to stderr, and the program continues. The threads at fault end, with those that run together with them in the
+    /// warp; all others finish their work, so that one run reports every error. A kernel that waits for ended threads still ends, but the
+    /// program continues. A load of uninitialized memory ends no thread.
     Report,
-    /// The place is written to stderr, and the process aborts: a debugger or a core file shows the host's side.
+    /// The report is written to stderr, and the process aborts: a debugger or a core file shows the host's stack.
     Abort,
 }
 
-/// The hardware that a simulated device has the figures of.
+/// The hardware model of a simulated device.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 #[non_exhaustive]
 pub enum DeviceModel {
     /// An inference GPU of compute capability 7.5: 40 multiprocessors and 14.6 GiB.
     T4,
-    /// A data-centre GPU of compute capability 8.0: 108 multiprocessors and 79 GiB.
+    /// A data-center GPU of compute capability 8.0: 108 multiprocessors and 79 GiB.
     A100,
-    /// A data-centre GPU of compute capability 9.0: 132 multiprocessors and 79 GiB.
+    /// A data-center GPU of compute capability 9.0: 132 multiprocessors and 79 GiB.
     #[default]
     H100,
-    /// A data-centre GPU of compute capability 10.0: 148 multiprocessors and 178 GiB.
+    /// A data-center GPU of compute capability 10.0: 148 multiprocessors and 178 GiB.
     B200,
 }
 
 impl Config {
-    /// The default settings.
+    /// Creates the default settings.
     #[must_use]
     pub fn new() -> Self {
         Self {
@@ -112,14 +112,14 @@ impl Config {
         }
     }
 
-    /// With this many devices; with none, `cuInit` returns `CUDA_ERROR_NO_DEVICE`.
+    /// Sets the number of devices; with none, `cuInit` returns `CUDA_ERROR_NO_DEVICE`.
     #[must_use]
     pub const fn with_devices(mut self, devices: u32) -> Self {
         self.devices = devices;
         self
     }
 
-    /// With devices of this model, and with its memory.
+    /// Sets the model of the devices, and their memory to that of the model.
     #[must_use]
     pub const fn with_device_model(mut self, model: DeviceModel) -> Self {
         self.device_model = model;
@@ -127,42 +127,42 @@ impl Config {
         self
     }
 
-    /// With this many bytes of memory on each device.
+    /// Sets the memory of each device in bytes.
     #[must_use]
     pub const fn with_memory_budget(mut self, bytes: u64) -> Self {
         self.memory_budget = bytes;
         self
     }
 
-    /// With a driver for this CUDA version.
+    /// Sets the CUDA version of the driver.
     #[must_use]
     pub const fn with_driver_version(mut self, version: CudaVersion) -> Self {
         self.driver_version = version;
         self
     }
 
-    /// With this seed for the order between independent streams.
+    /// Sets the seed of the order between independent streams.
     #[must_use]
     pub const fn with_seed(mut self, seed: u64) -> Self {
         self.seed = seed;
         self
     }
 
-    /// With this many worker threads, at least one.
+    /// Sets the number of worker threads, at least one.
     #[must_use]
     pub const fn with_workers(mut self, workers: u32) -> Self {
         self.workers = if workers == 0 { 1 } else { workers };
         self
     }
 
-    /// With these faults from the start.
+    /// Sets the faults that are injected from the start.
     #[must_use]
     pub fn with_faults(mut self, faults: FaultPlan) -> Self {
         self.faults = faults;
         self
     }
 
-    /// With this answer to kernels that do what they must not.
+    /// Sets the reaction to invalid accesses of kernels.
     #[must_use]
     pub const fn with_checks(mut self, checks: Checks) -> Self {
         self.checks = checks;
@@ -211,22 +211,22 @@ impl Config {
         self
     }
 
-    /// With the stack of the call that made it for each object: [`Simulator::live_objects`](crate::Simulator::live_objects) and
-    /// the [`Summary`](crate::Summary) then say from where in the program what was not destroyed is.
+    /// Keeps the stack of the call that created each object: [`Simulator::live_objects`](crate::Simulator::live_objects) and the
+    /// [`Summary`](crate::Summary) then report where a leaked object was created.
     #[must_use]
     pub const fn with_backtraces(mut self, backtraces: bool) -> Self {
         self.backtraces = backtraces;
         self
     }
 
-    /// Without `function`, as on an older driver.
+    /// Removes `function`, as on an older driver.
     #[must_use]
     pub fn without(mut self, function: Function) -> Self {
         self.missing.push(function);
         self
     }
 
-    /// Whether a driver with these settings has `function`.
+    /// Returns `true` if a driver with these settings has `function`.
     pub(crate) fn has(&self, function: Function) -> bool {
         function.since() <= self.driver_version && !self.missing.contains(&function)
     }

@@ -79,28 +79,28 @@ use crate::live::LiveHandles;
 use crate::memory::Memory;
 use crate::summary::Summary;
 
-/// What a C function returns: `Err` is every code but success.
+/// The result of a C function: `Err` holds every code but success.
 pub(crate) type Result<T = ()> = std::result::Result<T, CUresult>;
 
-/// One driver with all that it holds.
+/// One driver with its state.
 pub(crate) struct Driver {
     config: Config,
     slot: usize,
     /// The process that it was started in.
     #[cfg(all(feature = "export", target_os = "linux"))]
     process: u32,
-    /// Tells this driver from others that had the same slot.
+    /// Distinguishes this driver from others that had the same slot.
     serial: u64,
-    /// The way from a call to what the worker threads share.
+    /// A reference to this driver for its worker threads.
     shared: Weak<Self>,
     initialized: AtomicBool,
-    /// Behind a pointer: an interpreter that checks borrows looks at each counter in a driver that it borrows.
+    /// Boxed because an interpreter that checks borrows visits each counter in a driver that it borrows.
     counts: Box<[Counts]>,
     faults: Mutex<PendingFaults>,
-    /// Whether a fault may be pending: most drivers never have one.
+    /// `true` if a fault may be pending: most drivers never have one.
     faulty: AtomicBool,
     state: Mutex<State>,
-    /// Whether a capture may have begun: most calls need not look.
+    /// `true` if a capture may have begun: most calls need not look.
     capturing: AtomicBool,
     /// Signalled when work is queued, granted or completed.
     changed: Condvar,
@@ -166,7 +166,7 @@ impl Driver {
         self.initialized.load(Ordering::Acquire)
     }
 
-    /// The process that the driver was started in; another one is a child of a fork.
+    /// Returns the process that the driver was started in; another one is a child of a fork.
     #[cfg(all(feature = "export", target_os = "linux"))]
     pub(crate) fn process(&self) -> u32 {
         self.process
@@ -176,7 +176,7 @@ impl Driver {
         &self.memory
     }
 
-    /// This driver as its threads share it.
+    /// Returns a shared reference to this driver for its threads.
     pub(crate) fn shared(&self) -> Option<Arc<Self>> {
         self.shared.upgrade()
     }
@@ -193,7 +193,8 @@ impl Driver {
         &self.cancelled
     }
 
-    /// What every call does first: it is counted, meets its fault, and may come too early or from the wrong thread.
+    /// Performs the first steps of every call: counts it, applies its faults, and fails if it precedes `cuInit` or comes from the wrong
+    /// thread.
     pub(crate) fn admit(&self, function: curium_sys::Function) -> Result {
         self.counts[function.index()].calls.fetch_add(1, Ordering::Relaxed);
         if let Some(code) = self.fault(function) {
@@ -208,7 +209,7 @@ impl Driver {
         if self.capturing.load(Ordering::Acquire) { self.admit_among_captures(function) } else { Ok(()) }
     }
 
-    /// What the call returns instead of doing anything, after what else its faults do to it.
+    /// Applies the faults of a call. Returns the code that the call returns instead of running.
     fn fault(&self, function: curium_sys::Function) -> Option<CUresult> {
         if !self.faulty.load(Ordering::Acquire) {
             return None;
@@ -231,7 +232,7 @@ impl Driver {
         self.counts[function.index()].calls.load(Ordering::Relaxed)
     }
 
-    /// What the program has done so far.
+    /// Returns the summary of the program so far.
     pub(crate) fn summary(&self) -> Summary {
         let called = curium_sys::Function::all().map(|function| (function, self.calls(function)));
         Summary {
@@ -291,7 +292,7 @@ impl Driver {
         self.changed.notify_all();
         let threads = std::mem::take(&mut *self.threads.lock().unwrap_or_else(PoisonError::into_inner));
         for thread in threads {
-            // A thread of ours reports its panics where they happen.
+            // Threads of the simulator report their panics when they happen.
             thread.join().unwrap_or_default();
         }
         self.write_printed();

@@ -3,8 +3,8 @@
 //! A function that the driver implements is an inherent method of [`Driver`] under its C name. [`Unsupported`] has a method
 //! of every name, which method resolution takes only where there is no inherent one: a counted `CUDA_ERROR_NOT_SUPPORTED`.
 //!
-//! C functions know no `self`, so each has one instance per slot, and the slot leads to the driver. The instances are a
-//! jump each: what they call is not generic.
+//! C functions have no `self`, so each has one instance per slot, which determines the driver. Each instance is a single jump: the called
+//! functions are not generic.
 
 use std::ffi::c_void;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -32,7 +32,7 @@ fn enter(slot: usize, function: Function, body: &mut dyn FnMut(&Driver) -> Resul
     }
 }
 
-/// The panic hook has printed the message; this says which call it was.
+/// Reports which call panicked; the panic hook has printed the message.
 #[expect(clippy::print_stderr, reason = "a panic is a bug of the simulator, and C has no other channel for it")]
 fn report_panic(function: Function) -> CUresult {
     eprintln!("curium-sim: the panic above happened in {function}, which returns CUDA_ERROR_UNKNOWN");
@@ -41,7 +41,7 @@ fn report_panic(function: Function) -> CUresult {
 
 macro_rules! define {
     ($(fn $name:ident($($parameter:ident: $ty:ty),* $(,)?) -> $result:ty = $since:literal;)*) => {
-        /// What the driver says to a function that it does not implement.
+        /// The result of a function that the driver does not implement.
         #[expect(dead_code, reason = "the driver's own methods hide those of the functions that it implements")]
         #[expect(clippy::too_many_arguments, reason = "these are C's signatures")]
         trait Unsupported {
@@ -176,12 +176,12 @@ static VARIANTS: [fn(Function) -> Option<*const c_void>; slot::COUNT] = [
     variant::<15>,
 ];
 
-/// The variant of a function of the driver in `slot` for the default stream of the calling thread, if there is one.
+/// Returns the variant of a function of the driver in `slot` for the default stream of the calling thread, if there is one.
 pub(crate) fn per_thread_variant(slot: usize, function: Function) -> Option<*const c_void> {
     VARIANTS[slot](function)
 }
 
-/// Every function of the driver in `slot`.
+/// Returns every function of the driver in `slot`.
 pub(crate) fn api(slot: usize) -> Api {
     TABLES[slot]()
 }

@@ -2,7 +2,7 @@
 //!
 //! The driver starts with the first call, with the settings of the environment. When the process exits, its functions return
 //! `CUDA_ERROR_DEINITIALIZED`, and nothing waits for its threads. If `CURIUM_SIM_TRACE` names a file, every call is appended to it as an
-//! event for trace viewers; if `CURIUM_SIM_SUMMARY` names one, what the program has done is written to it at the exit.
+//! event for trace viewers; if `CURIUM_SIM_SUMMARY` names one, the summary of the program is written to it at the exit.
 
 use std::ffi::c_void;
 use std::sync::OnceLock;
@@ -17,7 +17,7 @@ use crate::{call_trace, entry, per_thread, slot};
 macro_rules! export {
     ($(fn $name:ident($($parameter:ident: $ty:ty),* $(,)?) -> $result:ty = $since:literal;)*) => {
         $(
-            /// The function of the driver API.
+            /// Returns the function of the driver API.
             ///
             /// # Safety
             ///
@@ -39,8 +39,8 @@ macro_rules! export {
             per_thread::variant_of! { export_variant $name ($($parameter: $ty),*) -> $result }
         )*
 
-        /// The functions as they are exported. What a program asks `cuGetProcAddress` for must be these: they know what has become of the
-        /// process, and are traced.
+        /// Returns the exported functions. `cuGetProcAddress` must return these, because they check the state of the process and are
+        /// traced.
         pub(crate) fn api() -> Api {
             let mut api = Api::empty();
             $(api.$name = Some($name);)*
@@ -51,7 +51,7 @@ macro_rules! export {
 
 macro_rules! export_variant {
     ($name:ident $variant:ident ($($parameter:ident: $ty:ty),*) -> $result:ty) => {
-        /// The function of the driver API for the default stream of the calling thread.
+        /// Returns the function of the driver API for the default stream of the calling thread.
         ///
         /// # Safety
         ///
@@ -69,7 +69,7 @@ curium_sys::for_each_function!(export);
 
 macro_rules! list_variants {
     ($($name:ident $variant:ident;)*) => {
-        /// The variant of a function for the default stream of the calling thread, if there is one.
+        /// Returns the variant of a function for the default stream of the calling thread, if there is one.
         pub(crate) fn per_thread_variant(function: Function) -> Option<*const c_void> {
             Some(match function {
                 $(Function::$name => $variant as *const c_void,)*
@@ -81,11 +81,11 @@ macro_rules! list_variants {
 
 per_thread::for_each_variant!(list_variants);
 
-/// Whether this process is a child of one that had loaded the library. As on hardware, what was initialised before a fork is of no use
-/// to the child.
+/// `true` in a child of a process that had loaded the library. As on hardware, state that was initialized before a fork cannot be used by
+/// the child.
 static FORKED: AtomicBool = AtomicBool::new(false);
 
-/// Where the summary goes when the process exits: a path, in which `%p` stands for the number of the process, or `-` for stderr.
+/// The path of the summary, which is written when the process exits: `%p` stands for the process ID, and `-` for stderr.
 #[cfg(target_os = "linux")]
 const SUMMARY: &str = "CURIUM_SIM_SUMMARY";
 
@@ -104,14 +104,14 @@ fn start() -> Result<(), CUresult> {
     })
 }
 
-/// Says why the driver cannot start.
+/// Reports why the driver cannot start.
 #[expect(clippy::print_stderr, reason = "a code cannot say which variable is wrong, and C has no other channel for it")]
 fn refuse(error: &dyn std::error::Error) -> CUresult {
     eprintln!("curium-sim: {error}");
     CUresult::CUDA_ERROR_SYSTEM_NOT_READY
 }
 
-/// Writes what the program has done. The child of a fork writes nothing: its driver is its parent's.
+/// Writes the summary of the program. The child of a fork writes nothing: the driver belongs to its parent.
 #[cfg(target_os = "linux")]
 #[expect(clippy::print_stderr, reason = "stderr is where the summary was asked for, or all that is left at the exit")]
 fn summarize(driver: &Driver, path: &std::ffi::OsStr) {
@@ -129,7 +129,7 @@ fn summarize(driver: &Driver, path: &std::ffi::OsStr) {
     }
 }
 
-/// Has the driver end when the process exits, and know a child of a fork, which has none of its threads.
+/// Ends the driver when the process exits, and detects a child of a fork, which has none of its threads.
 #[cfg(target_os = "linux")]
 fn follow_process() {
     extern "C" fn fork() {
@@ -140,7 +140,7 @@ fn follow_process() {
         if let (Some(driver), Some(path)) = (&driver, std::env::var_os(SUMMARY)) {
             summarize(driver, &path);
         }
-        // Threads may still be in the driver: it is left where it is, and the process takes it along.
+        // Threads may still be in the driver, so it is leaked; the process exits anyway.
         std::mem::forget(driver);
     }
     // SAFETY: the function takes and returns nothing, does not unwind, and stays loaded for as long as the process. If it

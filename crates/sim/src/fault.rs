@@ -1,4 +1,4 @@
-//! Faults on request: chosen calls of a function return a code and do nothing else, come late, or lose the devices.
+//! Fault injection: chosen calls of a function fail with a code, are delayed, or lose the devices.
 
 mod text;
 
@@ -39,14 +39,14 @@ pub struct Fault {
     effect: Effect,
 }
 
-/// How often a call that could fail does.
+/// The probability that a matching call fails.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 struct Chance {
     per_million: u32,
     seed: u64,
 }
 
-/// What becomes of a call that meets its fault.
+/// The effect of a fault on a call.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Effect {
     Return(CUresult),
@@ -54,92 +54,93 @@ enum Effect {
     LoseDevices,
 }
 
-/// What the faults do to one call.
+/// The combined effect of the faults on one call.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(crate) struct Met {
-    /// How long the call waits before anything else.
+    /// The delay before the call.
     pub(crate) delay: Duration,
-    /// Whether no device does any work from now on.
+    /// `true` if no device does any work from now on.
     pub(crate) loses_devices: bool,
-    /// What the call returns.
+    /// The code that the call returns.
     pub(crate) result: Option<CUresult>,
 }
 
-/// What everything returns that a lost device is asked for.
+/// The code of every call on a lost device.
 pub(crate) const LOST: CUresult = CUresult::CUDA_ERROR_UNKNOWN;
 
 const MILLION: u32 = 1_000_000;
 
 impl Fault {
-    /// A fault of `function`: its next call returns `CUDA_ERROR_UNKNOWN`, unless the other methods say otherwise.
+    /// Creates a fault of `function`: its next call returns `CUDA_ERROR_UNKNOWN`, unless the other methods say otherwise.
     pub const fn on(function: Function) -> Self {
         Self { function, first: 1, last: 1, chance: None, effect: Effect::Return(CUresult::CUDA_ERROR_UNKNOWN) }
     }
 
-    /// Only the `n`-th call fails, counted from 1.
+    /// Limits the fault to the `n`-th call, counted from 1.
     pub const fn call(mut self, n: u64) -> Self {
         (self.first, self.last) = (n, n);
         self
     }
 
-    /// Every call from the `n`-th on fails, counted from 1.
+    /// Applies the fault to every call from the `n`-th on, counted from 1.
     pub const fn from_call(mut self, n: u64) -> Self {
         (self.first, self.last) = (n, u64::MAX);
         self
     }
 
-    /// Every call fails.
+    /// Applies the fault to every call.
     pub const fn always(self) -> Self {
         self.from_call(1)
     }
 
-    /// Of the calls that would fail, each does with this probability, between 0 and 1. The same seed lets the same calls fail.
+    /// Applies the fault with this probability, between 0 and 1, to each matching call. The same seed selects the same calls.
     pub const fn with_probability(mut self, probability: f64, seed: u64) -> Self {
-        // The cast keeps what is below 0 or no number at 0.
+        // The cast maps negative numbers and NaN to 0.
         let per_million = (probability * MILLION as f64) as u32;
         self.chance = Some(Chance { per_million, seed });
         self
     }
 
-    /// What a failing call returns.
+    /// Sets the code that a failing call returns.
     pub const fn returns(mut self, result: CUresult) -> Self {
         self.effect = Effect::Return(result);
         self
     }
 
-    /// The call does nothing and returns success, so that a handle that it should create stays null, as the caller initialized it.
+    /// Makes the call return success without doing anything, so that a handle that it should create stays null, as the caller initialized
+    /// it.
     pub const fn creates_nothing(self) -> Self {
         self.returns(CUresult::CUDA_SUCCESS)
     }
 
-    /// The call does not fail: it comes this much later.
+    /// Delays the call instead of failing it.
     pub const fn delays(mut self, delay: Duration) -> Self {
         self.effect = Effect::Delay(delay);
         self
     }
 
-    /// All devices are lost with the call, as if they had fallen off the bus: it and every later call that touches a context
-    /// return `CUDA_ERROR_UNKNOWN`, and queued work never runs.
+    /// Loses all devices with the call, as if they had fallen off the bus: it and every later call that touches a context return
+    /// `CUDA_ERROR_UNKNOWN`, and queued work never runs.
     pub const fn loses_devices(mut self) -> Self {
         self.effect = Effect::LoseDevices;
         self
     }
 }
 
-/// Faults that a simulator starts with.
+/// The faults that a simulator starts with.
 #[derive(Clone, Debug, Default)]
 pub struct FaultPlan {
     faults: Vec<Fault>,
 }
 
 impl FaultPlan {
-    /// A plan without faults.
+    /// Creates a plan without faults.
     #[must_use]
     pub const fn new() -> Self {
         Self { faults: Vec::new() }
     }
 
-    /// The plan with one more fault.
+    /// Returns the plan with one more fault.
     #[must_use]
     pub fn with(mut self, fault: Fault) -> Self {
         self.faults.push(fault);
@@ -147,7 +148,7 @@ impl FaultPlan {
     }
 }
 
-/// The faults that are waiting.
+/// The pending faults.
 #[derive(Debug, Default)]
 pub(crate) struct PendingFaults {
     faults: Vec<Pending>,
@@ -174,7 +175,7 @@ impl PendingFaults {
         self.faults.clear();
     }
 
-    /// Counts a call of `function` and returns what its faults do to it. The first that fails the call decides its code.
+    /// Counts a call of `function` and returns the effect of its faults. The first fault that fails the call determines its code.
     pub(crate) fn meet(&mut self, function: Function) -> Met {
         let mut met = Met::default();
         for pending in self.faults.iter_mut().filter(|pending| pending.fault.function == function) {
@@ -197,7 +198,7 @@ impl Pending {
         Self { fault, calls: 0, random: Random::new(fault.chance.map_or(0, |chance| chance.seed)) }
     }
 
-    /// Counts a call and returns what becomes of it, if it is one of those that fail.
+    /// Counts a call and returns the effect if the fault applies to it.
     fn meet(&mut self) -> Option<Effect> {
         self.calls += 1;
         let is_chosen = (self.fault.first..=self.fault.last).contains(&self.calls);

@@ -1,4 +1,4 @@
-//! Handles: addresses that are never reused, so that a stale one is told from a live one.
+//! Handles: addresses that are never reused, so that stale handles are detected.
 
 use std::collections::{HashMap, HashSet};
 use std::hash::{Hash, Hasher};
@@ -35,7 +35,7 @@ pub(crate) enum Kind {
     Surface,
 }
 
-/// What the driver keeps behind a handle.
+/// An object that the driver stores under a handle.
 pub(crate) trait Object {
     /// The opaque type that C points to.
     type Raw;
@@ -50,11 +50,11 @@ pub(crate) struct Table<T> {
     live: HashMap<Id<T>, (T, Origin)>,
     /// Objects that ended with their context and were not destroyed by their owner.
     lost: HashSet<Id<T>>,
-    /// One more than the last serial number that this table issued, and the first.
+    /// The range of serial numbers that this table has issued.
     issued: std::ops::Range<u64>,
 }
 
-/// What a handle that is not live has been.
+/// The history of a handle that is not live.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Fate {
     /// No object of this kind ever had this handle.
@@ -78,12 +78,12 @@ impl<T: Object> Id<T> {
         Self(serial << SERIAL_SHIFT | u64::from(T::KIND as u8) << KIND_SHIFT, PhantomData)
     }
 
-    /// Whether the value has the form of a handle of this kind.
+    /// Returns `true` if the value has the form of a handle of this kind.
     pub(crate) fn is_well_formed(self) -> bool {
         self.0 & ((1 << SERIAL_SHIFT) - 1) == u64::from(T::KIND as u8) << KIND_SHIFT
     }
 
-    /// The handle as C knows it: an address that points to nothing.
+    /// Returns the handle in its C form: an address that points to nothing.
     pub(crate) fn as_raw(self) -> *mut T::Raw {
         ptr::without_provenance_mut(self.0 as usize)
     }
@@ -94,12 +94,12 @@ impl<T: Object> Id<T> {
 }
 
 impl<T> Id<T> {
-    /// The handle that a number stands for.
+    /// Creates the handle with a number.
     pub(crate) fn from_number(number: u64) -> Self {
         Self(number, PhantomData)
     }
 
-    /// The number that a handle is, for those that C does not know as pointers.
+    /// Returns the number of a handle, for kinds that are no pointers in C.
     pub(crate) fn number(self) -> u64 {
         self.0
     }
@@ -116,7 +116,7 @@ impl<T: Object> Table<T> {
         Self { live: HashMap::new(), lost: HashSet::new(), issued: 0..0 }
     }
 
-    /// Takes an object in and gives it a handle.
+    /// Stores an object and returns its new handle.
     pub(crate) fn insert(&mut self, object: T) -> Id<T> {
         let id = Id::issue();
         if self.issued.end == 0 {
@@ -135,12 +135,12 @@ impl<T: Object> Table<T> {
         self.live.get_mut(&id).map(|(object, _)| object)
     }
 
-    /// The call that made an object.
+    /// Returns the call that created an object.
     pub(crate) fn origin(&self, id: Id<T>) -> Option<&Origin> {
         self.live.get(&id).map(|(_, origin)| origin)
     }
 
-    /// Notes that an object was made anew just now.
+    /// Records that an object was recreated by the current call.
     pub(crate) fn renew(&mut self, id: Id<T>) {
         if let Some((_, origin)) = self.live.get_mut(&id) {
             *origin = Origin::here();
@@ -151,19 +151,19 @@ impl<T: Object> Table<T> {
         self.live.contains_key(&id)
     }
 
-    /// Destroys an object at its owner's wish.
+    /// Destroys an object at its owner's request.
     pub(crate) fn remove(&mut self, id: Id<T>) -> Option<T> {
         self.live.remove(&id).map(|(object, _)| object)
     }
 
-    /// Ends every object that `belongs` to something that has ended, and returns them.
+    /// Ends and returns every object that `belongs` to something that has ended.
     pub(crate) fn lose(&mut self, mut belongs: impl FnMut(&T) -> bool) -> Vec<T> {
         let ids: Vec<Id<T>> = self.iter().filter(|(_, object)| belongs(object)).map(|(id, _)| id).collect();
         self.lost.extend(&ids);
         ids.into_iter().filter_map(|id| self.remove(id)).collect()
     }
 
-    /// What a handle that is not live has been.
+    /// Returns the history of a handle that is not live.
     pub(crate) fn fate(&self, id: Id<T>) -> Fate {
         if self.lost.contains(&id) {
             Fate::Lost

@@ -1,4 +1,4 @@
-//! The CUDA driver on the CPU: the same ABI, real kernels, faults on request.
+//! The CUDA driver on the CPU: the same ABI, real kernels, and fault injection.
 //!
 //! A [`Simulator`] is a CUDA driver that needs no GPU. Everything built on `curium-sys` runs on it: contexts, asynchronous streams,
 //! events, memory and modules behave as on hardware, down to the error codes.
@@ -22,7 +22,7 @@
 //! [`Simulator::new`] creates a simulator without a test around it. [`Simulator::driver`] initializes it for `curium-driver`, and
 //! [`Simulator::api`] returns its table of functions.
 //!
-//! It is honest: its devices are named as simulated, and a function that it does not implement returns
+//! It never pretends to be hardware: its devices are named as simulated, and a function that it does not implement returns
 //! `CUDA_ERROR_NOT_SUPPORTED` and is counted ([`Simulator::unsupported_calls`]).
 //!
 //! # Checks

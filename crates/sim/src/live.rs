@@ -1,4 +1,4 @@
-//! What has been created and not yet destroyed.
+//! Live objects: created and not yet destroyed.
 
 mod object;
 
@@ -6,10 +6,9 @@ use std::fmt;
 
 pub use self::object::LiveObject;
 
-/// The objects of a simulator that are live, by kind: what a test looks at to find leaks.
+/// The number of live objects of a simulator by kind, with which tests find leaks.
 ///
-/// Primary contexts count while they are retained. Default streams, default pools and what belongs to a module or library
-/// do not count.
+/// Primary contexts count while they are retained. Default streams, default pools and the objects of a module or library do not count.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct LiveHandles {
@@ -27,7 +26,7 @@ pub struct LiveHandles {
     pub libraries: u64,
     /// Links that were not destroyed.
     pub links: u64,
-    /// Graphs that are no parts of others.
+    /// Graphs that are not part of another graph.
     pub graphs: u64,
     /// Executable graphs.
     pub executables: u64,
@@ -45,13 +44,13 @@ pub struct LiveHandles {
     pub registrations: u64,
     /// Reserved ranges of addresses.
     pub address_ranges: u64,
-    /// Pieces of physical memory that have a handle or a mapping.
+    /// Physical allocations that have a handle or a mapping.
     pub physical_allocations: u64,
     /// Mappings of physical memory.
     pub mappings: u64,
-    /// Memory of other processes that is open.
+    /// Opened memory of other processes.
     pub foreign_allocations: u64,
-    /// Arrays, each level of a mipmapped array for itself.
+    /// Arrays, with each level of a mipmapped array counted separately.
     pub arrays: u64,
     /// Texture objects.
     pub textures: u64,
@@ -60,13 +59,13 @@ pub struct LiveHandles {
 }
 
 impl LiveHandles {
-    /// How many there are of all kinds together.
+    /// Returns the number of objects of all kinds.
     #[must_use]
     pub fn total(&self) -> u64 {
         self.counts().iter().map(|(_, count)| count).sum()
     }
 
-    /// Whether nothing is live.
+    /// Returns `true` if nothing is live.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.total() == 0

@@ -1,7 +1,7 @@
-//! The memory of a driver: what is allocated where, and for whom.
+//! The memory of a driver: allocations and their owners.
 //!
-//! Device memory has addresses that host code cannot touch ([`Space`]). Pinned and managed memory lies in host memory under
-//! its own address, as unified addressing has it. Every use of an address is checked against the bytes that were asked for.
+//! Device memory has addresses that host code cannot access ([`Space`]). Pinned and managed memory has the same address on the host, as
+//! with unified addressing. Every access is checked against the requested size of the allocation.
 
 mod accessed;
 mod advice;
@@ -64,17 +64,17 @@ use crate::handle::{Id, Table};
 use crate::origin;
 use crate::race::{Marks, NOBODY};
 
-/// Where device memory comes from, on systems where nothing is reserved for it.
+/// The source of device memory on systems where no addresses are reserved for it.
 #[cfg(not(all(target_os = "linux", not(miri))))]
 type Space = Heap;
 
-/// Fresh memory is filled with this: as a number of any type it is large and odd, and never zero.
+/// The byte that fills fresh memory: read as a number of any type, it is large, odd and never zero.
 pub(crate) const POISON: u8 = 0xFD;
 
-/// Of an allocation, only this much is filled with [`POISON`]: filling gigabytes would take seconds.
+/// The part of an allocation that is filled with [`POISON`]: filling gigabytes would take seconds.
 const POISONED_BYTES: usize = 256 << 20;
 
-/// Addresses of device memory are multiples of this, and at least this much lies between two allocations.
+/// The alignment of addresses of device memory, and the minimum distance between two allocations.
 const ALIGNMENT: u64 = 512;
 
 /// All memory of one driver.
@@ -83,13 +83,13 @@ pub(crate) struct Memory {
     space: Space,
     heap: Heap,
     budget: u64,
-    /// Whether it is known which bytes were written.
+    /// `true` if written bytes are tracked.
     notes_writes: bool,
-    /// Whether it is noted who accesses memory.
+    /// `true` if accesses to memory are tracked.
     notes_accesses: bool,
 }
 
-/// What is allocated.
+/// The allocations and pools.
 pub(crate) struct Records {
     allocations: BTreeMap<u64, Allocation>,
     pub(crate) pools: Table<Pool>,
@@ -97,19 +97,19 @@ pub(crate) struct Records {
     pub(crate) default_pools: Vec<Id<Pool>>,
     /// The pool that each device allocates from unless another is named.
     pub(crate) current_pools: Vec<Id<Pool>>,
-    /// The pools that were chosen for other memory than that of devices.
+    /// The pools that were chosen for memory that is not device memory.
     chosen_pools: Vec<Id<Pool>>,
     /// The memory of other processes, by address.
     foreign: BTreeMap<u64, ForeignMemory>,
-    /// The bytes that are allocated on each device outside of pools.
+    /// The bytes allocated on each device outside of pools.
     used: Vec<u64>,
     virtual_memory: VirtualMemory,
     last_id: u64,
-    /// What was advised of managed memory, by the address of the allocation.
+    /// The advice for managed memory, by the address of the allocation.
     policies: BTreeMap<u64, Policies>,
     freed: Freed,
     notes_writes: bool,
-    /// Whether it is noted who accesses memory.
+    /// `true` if accesses to memory are tracked.
     notes_accesses: bool,
 }
 
@@ -133,7 +133,7 @@ impl Memory {
             notes_writes: config.unwritten_checks,
             notes_accesses: config.race_checks,
         };
-        // Twice the budget, so that addresses of freed memory are not soon used again.
+        // Twice the budget, so that the addresses of freed memory are not reused soon.
         let addresses = config.memory_budget.saturating_mul(u64::from(config.devices)).saturating_mul(2);
         Ok(Self {
             records: RwLock::new(records),
@@ -165,14 +165,14 @@ impl Memory {
         Ok(base)
     }
 
-    /// Allocates memory of the host, filled with [`POISON`], and returns where it is.
+    /// Allocates host memory, filled with [`POISON`], and returns its location.
     pub(crate) fn allocate_on_host(&self, size: u64, owner: Owner, purpose: Purpose) -> Result<HostPtr> {
         let (base, host) = self.heap.allocate(size).ok_or(CUresult::CUDA_ERROR_OUT_OF_MEMORY)?;
         self.write().insert(base, size, host, owner, purpose);
         Ok(host)
     }
 
-    /// Records memory that belongs to the caller as known to the device.
+    /// Registers memory of the caller with the device.
     pub(crate) fn register(&self, host: HostPtr, size: u64, owner: Owner, flags: u32) -> Result {
         let mut records = self.write();
         let base = host.expose();
@@ -185,17 +185,17 @@ impl Memory {
         Ok(())
     }
 
-    /// The allocation that `address` lies in.
+    /// Returns the allocation that contains `address`.
     pub(crate) fn find(&self, address: u64) -> Option<Allocation> {
         self.read().find(address).cloned()
     }
 
-    /// Whether `size` bytes from `address` on lie in one allocation, or in mappings without a gap that a device may use.
+    /// Returns `true` if `size` bytes from `address` lie in one allocation, or in contiguous mappings that a device may access.
     pub(crate) fn contains(&self, address: u64, size: u64) -> bool {
         self.read().contains(address, size)
     }
 
-    /// Has copies from and to the allocation at `address` be waited for, if its kind can.
+    /// Makes copies from and to the allocation at `address` synchronous, if its kind supports it.
     pub(crate) fn set_synchronous(&self, address: u64, is_synchronous: bool) -> Result {
         let base =
             self.find(address).filter(|found| !matches!(found.purpose, Purpose::Pool(_))).map(|found| found.base);
@@ -206,22 +206,23 @@ impl Memory {
         Ok(())
     }
 
-    /// Whether copies from and to `address` are waited for.
+    /// Returns `true` if copies from and to `address` are synchronous.
     pub(crate) fn is_synchronous(&self, address: u64) -> bool {
         self.read().find(address).is_some_and(|found| found.is_synchronous)
     }
 
-    /// Whether `address` is in memory that was allocated in stream order.
+    /// Returns `true` if `address` is in memory that was allocated in stream order.
     pub(crate) fn is_stream_ordered(&self, address: u64) -> bool {
         self.read().find(address).is_some_and(|allocation| Records::pool_of(allocation).is_some())
     }
 
-    /// Whether `address` is one that only device memory can have.
+    /// Returns `true` if only device memory can have `address`.
     pub(crate) fn is_device_address(&self, address: u64) -> bool {
         self.space.owns(address) || self.read().virtual_memory.is_reserved(address)
     }
 
-    /// Whether `size` bytes from `address` on are no longer allocated. Reserved addresses do not count: they can be mapped at any time.
+    /// Returns `true` if `size` bytes from `address` are no longer allocated. Reserved addresses do not count, since they can be mapped at
+    /// any time.
     pub(crate) fn is_freed(&self, address: u64, size: u64) -> bool {
         let records = self.read();
         let is_live = |address| records.find(address).is_some_and(|found| !found.is_condemned);
@@ -229,14 +230,14 @@ impl Memory {
         !(is_live(address) && is_live(last) || records.virtual_memory.is_reserved(address))
     }
 
-    /// Whether a place is in memory of the host that the driver allocated.
+    /// Returns `true` if `host` is in host memory that the driver allocated.
     pub(crate) fn is_pinned(&self, host: HostPtr) -> bool {
         let found = self.find(host.0.addr() as u64);
         found.is_some_and(|found| matches!(found.purpose, Purpose::Pinned { .. }))
     }
 
-    /// Takes an allocation out of the caller's hands, if it starts at `address` and may be freed in this way; what is queued
-    /// can still use it until [`Self::free`].
+    /// Removes an allocation from the caller's view if it starts at `address` and may be freed in this way. Queued work can still use it
+    /// until [`Self::free`].
     pub(crate) fn condemn(&self, address: u64, may: impl Fn(&Purpose) -> bool) -> Result<Allocation> {
         let mut records = self.write();
         let allocation =
@@ -254,12 +255,12 @@ impl Memory {
             records.discharge(&allocation.owner, &allocation.purpose, allocation.size);
             self.give_back(&allocation);
             records.freed.note(&allocation);
-            // Nobody uses the memory of another process after what was queued before: it can go.
+            // The queued work was the last user of this memory of another process.
             records.foreign.remove(&address);
         }
     }
 
-    /// Frees everything that belongs to a context.
+    /// Frees all memory of a context.
     pub(crate) fn free_all_of(&self, context: Id<Context>) {
         let owned = |allocation: &&Allocation| allocation.owner.context == context;
         let addresses: Vec<u64> = self.read().allocations.values().filter(owned).map(|found| found.base).collect();
@@ -271,7 +272,7 @@ impl Memory {
         self.write().pools.iter_mut().for_each(|(_, pool)| pool.trim(pool.threshold));
     }
 
-    /// The free bytes of a device.
+    /// Returns the free bytes of a device.
     pub(crate) fn free_bytes(&self, device: usize) -> u64 {
         self.budget.saturating_sub(self.read().taken(device))
     }
@@ -294,7 +295,7 @@ impl Memory {
 }
 
 impl Drop for Memory {
-    /// Gives back what the program did not free.
+    /// Frees the memory that the program did not free.
     fn drop(&mut self) {
         let allocations = std::mem::take(&mut self.write().allocations);
         allocations.values().for_each(|allocation| self.give_back(allocation));
@@ -302,7 +303,7 @@ impl Drop for Memory {
 }
 
 impl Records {
-    /// The allocation that `address` lies in.
+    /// Returns the allocation that contains `address`.
     pub(crate) fn find(&self, address: u64) -> Option<&Allocation> {
         let (_, allocation) = self.allocations.range(..=address).next_back()?;
         (address < allocation.end()).then_some(allocation)
@@ -342,7 +343,7 @@ impl Records {
         self.allocations.insert(base, allocation);
     }
 
-    /// The bytes of a device that are allocated or reserved by pools.
+    /// Returns the bytes of a device that are allocated or reserved by pools.
     fn taken(&self, device: usize) -> u64 {
         let reserved =
             self.pools.iter().filter(|(_, pool)| pool.device() == Some(device)).map(|(_, pool)| pool.reserved);

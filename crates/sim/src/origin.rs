@@ -1,4 +1,4 @@
-//! Which call of the program made an object, and from where.
+//! The origin of an object: the call that created it, and its stack.
 
 use std::backtrace::Backtrace;
 use std::cell::Cell;
@@ -7,18 +7,18 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use curium_sys::Function;
 
-/// The call that an object is from.
+/// The call that created an object.
 #[derive(Clone, Debug)]
 pub(crate) struct Origin {
-    /// `None` for what a worker made.
+    /// `None` for objects that a worker created.
     pub(crate) function: Option<Function>,
-    /// The stack of the call, if it was asked for.
+    /// The stack of the call, if stacks are kept.
     pub(crate) backtrace: Option<Arc<Backtrace>>,
-    /// Objects that were made later have a larger number.
+    /// A number that increases with each created object.
     pub(crate) number: u64,
 }
 
-/// A call that a thread is in.
+/// The call that a thread is executing.
 #[derive(Clone, Copy)]
 struct Call {
     function: Function,
@@ -29,9 +29,9 @@ thread_local! {
     static CALL: Cell<Option<Call>> = const { Cell::new(None) };
 }
 
-/// Runs the body of a call of the program, which is where everything comes from that is made meanwhile.
+/// Runs the body of a call and attributes the objects that it creates to the call.
 pub(crate) fn within<T>(function: Function, keeps_stack: bool, body: impl FnOnce() -> T) -> T {
-    /// Leaves the call when the body is over, a panic included.
+    /// Leaves the call when the body ends, including by a panic.
     struct Guard(Option<Call>);
 
     impl Drop for Guard {
@@ -45,7 +45,7 @@ pub(crate) fn within<T>(function: Function, keeps_stack: bool, body: impl FnOnce
 }
 
 impl Origin {
-    /// That of an object which is made now.
+    /// Returns the origin of an object that is created now.
     pub(crate) fn here() -> Self {
         static NUMBER: AtomicU64 = AtomicU64::new(0);
         let call = CALL.get();
@@ -58,7 +58,7 @@ impl Origin {
     }
 }
 
-/// The frames of a stack that are the caller's: those below the last of ours, up to where the thread began.
+/// Returns the frames of a stack that belong to the caller: those below the simulator's, up to the start of the thread.
 pub(crate) fn frames_of_caller(backtrace: &str) -> Vec<String> {
     let mut frames: Vec<String> = Vec::new();
     for line in backtrace.lines().map(str::trim) {

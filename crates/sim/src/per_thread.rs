@@ -9,7 +9,7 @@ thread_local! {
     static IS_DEFAULT: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Whether the null stream of the current call is that of the calling thread.
+/// Returns `true` if the null stream of the current call is that of the calling thread.
 pub(crate) fn is_default() -> bool {
     IS_DEFAULT.get()
 }

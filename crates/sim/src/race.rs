@@ -1,7 +1,7 @@
-//! Races between streams: two pieces of work that nothing orders access the same memory, and one of them writes.
+//! Races between streams: two unordered operations access the same memory, and one of them writes.
 //!
-//! [`Order`] knows what comes after what, [`Marks`] who accessed each word of an allocation last. Both are kept only if somebody asked for
-//! them. A race is found whatever the order in which the work happened to run.
+//! [`Order`] records the happens-before order, and [`Marks`] the last accesses to each word of an allocation. Both are kept only if race
+//! checks are on. A race is found regardless of the order in which the work ran.
 
 mod clock;
 mod host;
@@ -26,19 +26,19 @@ pub(crate) use crate::exec::Use;
 use crate::exec::{Access, Conflict, Report, ReportKind, StreamRace};
 use crate::schedule::{Place, Ticket};
 
-/// Everything that finding races takes.
+/// The state of the race checker.
 #[derive(Debug, Default)]
 pub(crate) struct Races {
     order: Mutex<Order>,
-    /// Counts what the host has learnt: who has exchanged what it knows since the last change need not do so again.
+    /// The version of the host's clock: a thread that has exchanged clocks at this version need not repeat it.
     version: AtomicU64,
-    /// Counts whatever may change memory or tell the host something: work that begins or ends, and exchanges.
+    /// Counts every event that may change memory or inform the host: the start and the end of work, and exchanges.
     turn: AtomicU64,
-    /// How much work is running.
+    /// The number of running operations.
     running: AtomicU64,
 }
 
-/// Who accesses memory as part of a piece of work.
+/// The operation on whose behalf memory is accessed.
 #[derive(Clone, Debug)]
 pub(crate) struct Accessor {
     races: Arc<Races>,
@@ -46,14 +46,14 @@ pub(crate) struct Accessor {
     party: Party,
 }
 
-/// The piece of work that a thread runs.
+/// The operation that a thread runs.
 #[derive(Debug)]
 struct Current {
     races: Arc<Races>,
     ticket: Ticket,
-    /// What accesses memory now, and what it is called.
+    /// The current accessor and its name.
     accessor: Option<(&'static str, Accessor)>,
-    /// The first thing that a copy or a fill did wrong.
+    /// The first error of a copy or a fill.
     found: Option<Report>,
 }
 
@@ -66,12 +66,12 @@ impl Races {
         self.order.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes in work that is queued behind others.
+    /// Adds an operation that is queued after others.
     pub(crate) fn submit(&self, ticket: Ticket, place: Place, after: &[Ticket]) {
         self.order().submit(ticket, place, after);
     }
 
-    /// Has the accesses of this thread be those of a piece of work, until [`Races::leave`].
+    /// Attributes the accesses of this thread to an operation until [`Races::leave`].
     pub(crate) fn enter(self: &Arc<Self>, ticket: Ticket) {
         self.running.fetch_add(1, Ordering::AcqRel);
         self.advance();
@@ -80,14 +80,14 @@ impl Races {
         CURRENT.set(Some(current));
     }
 
-    /// Ends what [`Races::enter`] began, and returns what a copy or a fill did wrong.
+    /// Ends [`Races::enter`], and returns the error of a copy or a fill.
     pub(crate) fn leave() -> Option<Report> {
         let current = CURRENT.take()?;
         current.races.running.fetch_sub(1, Ordering::AcqRel);
         current.found
     }
 
-    /// A number for what queued work does.
+    /// Returns a number for the accesses of a queued operation.
     pub(crate) fn enroll(&self, ticket: Ticket, name: &str) -> Option<Party> {
         self.order().enroll(ticket, name)
     }
@@ -110,7 +110,7 @@ impl Races {
         self.running.load(Ordering::Acquire)
     }
 
-    /// Has work and the host know all that either knows: it told or learnt something through memory, or the host ran as part of it.
+    /// Merges the clocks of an operation and of the host: they communicated through memory, or the host ran as part of the operation.
     pub(crate) fn exchange(&self, ticket: Ticket) {
         self.advance();
         let mut order = self.order();
@@ -120,18 +120,18 @@ impl Races {
         }
     }
 
-    /// The host has waited for work.
+    /// Records that the host has waited for work.
     pub(crate) fn observe(&self, tickets: &[Ticket]) {
         self.order().observe(tickets);
         self.version.fetch_add(1, Ordering::Release);
     }
 
-    /// The work that belongs to a place, has been queued, and that the host has not waited for.
+    /// Returns the queued work of a place that the host has not waited for.
     pub(crate) fn unobserved(&self, belongs: impl Fn(&Place) -> bool) -> Vec<Ticket> {
         self.order().unobserved(belongs)
     }
 
-    /// What a report says of the two that race.
+    /// Returns the description of a race for a report.
     pub(crate) fn describe(&self, conflict: Conflict) -> Option<StreamRace> {
         let order = self.order();
         let (own, other) = (order.party(conflict.own)?, order.party(conflict.other)?);
@@ -148,7 +148,7 @@ impl Races {
 
 #[cfg(test)]
 impl Races {
-    /// A launch behind all those that were made here before, by the ticket of this number.
+    /// Returns a launch that comes after all earlier ones here, with the ticket of this number.
     pub(crate) fn next_launch(self: &Arc<Self>, number: u64) -> Accessor {
         let place = Place { device: 0, context: crate::handle::Id::from_number(0), stream: 0 };
         let ticket = Ticket::from_number(number);
@@ -160,7 +160,7 @@ impl Races {
 }
 
 impl Accessor {
-    /// The mark behind an access of a word, and whom it races with.
+    /// Returns the mark after an access of a word, and its rival in a race.
     fn step(&self, mark: Mark, how: Use, bytes: u8) -> (Mark, Option<Rival>) {
         self.races.order().step(mark, Step { own: self.party, how, bytes })
     }
@@ -170,7 +170,7 @@ impl Accessor {
     }
 }
 
-/// The launch of a kernel that this thread begins as part of its work; nobody, if races are not looked for.
+/// Starts a kernel launch as part of this thread's work; `None` if race checks are off.
 pub(crate) fn launch(kernel: &str) -> Option<Accessor> {
     CURRENT.with_borrow(|current| enroll(current.as_ref()?, &format!("kernel `{kernel}`")))
 }
@@ -180,17 +180,17 @@ fn enroll(current: &Current, name: &str) -> Option<Accessor> {
     Some(Accessor { races: Arc::clone(&current.races), ticket: current.ticket, party })
 }
 
-/// Notes what this thread accesses as part of its work, by a copy or a fill: a range of an allocation that begins at `base`.
+/// Records an access of a copy or a fill by this thread: a range of an allocation that begins at `base`.
 pub(crate) fn note(name: &'static str, marks: &Marks, base: u64, range: Range<u64>, how: Use) {
     note_with(name, base..base + range.end, how, |watch| watch.note(marks, range, how));
 }
 
-/// Notes that the work of this thread frees an allocation.
+/// Records that the work of this thread frees an allocation.
 pub(crate) fn note_free(marks: &Marks, base: u64, size: u64) {
     note_with("free", base..base + size, Use::Write, |watch| watch.note_all(marks));
 }
 
-/// Has notes taken of an access to memory of addresses, and keeps the race that is found.
+/// Records an access, and keeps the race that it finds.
 fn note_with(
     name: &'static str,
     memory: Range<u64>,
@@ -213,7 +213,7 @@ fn note_with(
     });
 }
 
-/// Notes that the host changed what the work of this thread copies.
+/// Records that the host changed the source of a copy of this thread.
 pub(crate) fn note_host(access: Access) {
     CURRENT.with_borrow_mut(|current| {
         if let Some(current) = current {
@@ -222,7 +222,7 @@ pub(crate) fn note_host(access: Access) {
     });
 }
 
-/// Has the work of this thread, if it is work, and the host know all that either knows.
+/// Merges the clocks of this thread's work, if any, and of the host.
 pub(crate) fn exchange_here() {
     CURRENT.with_borrow(|current| {
         current.iter().for_each(|current| current.races.exchange(current.ticket));

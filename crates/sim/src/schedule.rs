@@ -1,14 +1,14 @@
-//! The order of work: what waits for what, and what runs next.
+//! The schedule: the dependencies of work, and the choice of what runs next.
 //!
-//! Work is queued as a graph of tickets. A stream's work waits for the work before it in the stream, and for what the rules of
-//! the default streams and of events add. Of the work that is ready, the seed chooses what runs next.
+//! Work is queued as a graph of tickets. Work in a stream waits for the earlier work of the stream, and for what the rules of default
+//! streams and events add. The seed chooses among the work that is ready.
 //!
-//! To make an order repeatable, queued work is held back until somebody asks for its result: a wait lets work run until what
-//! it waits for is done, a query lets one piece of work run, and only after a while does work run on its own: with several
-//! workers [`PATIENCE`] after it was queued, with one worker when nothing was queued for [`IDLENESS`].
+//! To make an order repeatable, queued work is held back until the host requests its result. A wait releases the work that it depends on,
+//! and a query releases one operation. Otherwise work starts only after a delay: with several workers [`PATIENCE`] after it was queued,
+//! with one worker when nothing was queued for [`IDLENESS`].
 //!
-//! To wake a worker and to be woken takes longer than a small kernel. So a thread that waits runs work itself where nothing else
-//! can run: that changes no order.
+//! Waking a worker takes longer than a small kernel. A waiting thread therefore runs work itself if nothing else can run, which changes no
+//! order.
 
 mod random;
 mod worker;
@@ -22,20 +22,20 @@ use crate::driver::{Context, Driver, HostFunction, Result};
 use crate::handle::Id;
 use crate::race::Races;
 
-/// How long queued work waits for somebody to ask for its result.
+/// The delay after which queued work starts without a request for its result.
 const PATIENCE: Duration = Duration::from_millis(10);
 
-/// For how long nothing must be queued before a single worker starts unasked. It is long, because the order is repeatable only
-/// if everything that belongs together was queued before.
+/// The time without new work after which a single worker starts without a request. It is long, because the order is repeatable only if
+/// everything that belongs together was queued before.
 const IDLENESS: Duration = Duration::from_millis(200);
 
-/// A single worker starts unasked when so much work is queued.
+/// The length of the queue at which a single worker starts without a request.
 const DEPTH: usize = 4096;
 
-/// How long a single worker waits for a host function before it goes on with other streams.
+/// The time for which a single worker waits for a host function before it continues with other streams.
 const HOST_FUNCTION_GRACE: Duration = Duration::from_millis(10);
 
-/// One piece of queued work.
+/// One queued operation.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub(crate) struct Ticket(u64);
 
@@ -46,20 +46,20 @@ impl Ticket {
     }
 }
 
-/// Whether work may go on.
+/// A condition that must hold before work continues.
 pub(crate) type Condition = Box<dyn Fn(&Driver) -> Result<bool> + Send>;
 
-/// What is to be done.
+/// The content of an operation.
 pub(crate) enum Work {
-    /// On a worker; an error is a fault of the device.
+    /// Runs on a worker; an error is a fault of the device.
     Device(Box<dyn FnOnce(&Driver) -> Result + Send>),
-    /// On the thread of host functions.
+    /// Runs on the thread of host functions.
     Host(HostFunction),
-    /// Nothing, until the condition is met: it is asked again and again.
+    /// Does nothing until the condition holds; the condition is polled.
     Wait(Condition),
 }
 
-/// Where work belongs.
+/// The stream and context that work belongs to.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Place {
     pub(crate) device: usize,
@@ -68,10 +68,10 @@ pub(crate) struct Place {
     pub(crate) stream: u64,
 }
 
-/// What a worker is to do.
+/// The next action of a worker.
 pub(crate) enum Next {
     Run(Ticket, Place, Work),
-    /// Nothing to run before somebody changes the schedule, or this much time has passed.
+    /// Nothing to run until the schedule changes or this much time has passed.
     Wait(Option<Duration>),
     Stop,
 }
@@ -85,42 +85,42 @@ struct Node {
     submitted: Instant,
 }
 
-/// What has become of queued work.
+/// The state of queued work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
     Queued,
-    /// On a worker, or on a thread that waits for it.
+    /// Running on a worker or on a waiting thread.
     Running,
-    /// With the thread of host functions.
+    /// Passed to the thread of host functions.
     Called,
 }
 
 /// All work that has not completed.
 pub(crate) struct Schedule {
     nodes: HashMap<Ticket, Node>,
-    /// Work that waits for nothing, in the order in which it became ready.
+    /// Work without dependencies, in the order in which it became ready.
     ready: Vec<Ticket>,
     host_functions: VecDeque<(Ticket, Place, HostFunction)>,
-    /// Tickets that somebody waits for.
+    /// Tickets that a thread waits for.
     goals: Vec<Ticket>,
-    /// How many pieces of work may run because of queries.
+    /// The number of work items that may run because of queries.
     grants: usize,
     /// The host function that a single worker waits for.
     held: Option<(Ticket, Instant)>,
     single_worker: bool,
-    /// How many pieces of work are running, and how many host functions are called or about to be.
+    /// The number of running work items, and of host functions that are being or about to be called.
     running: usize,
     called: usize,
-    /// How many workers will look at the schedule again without being woken.
+    /// The number of workers that will check the schedule again without being woken.
     watchers: usize,
-    /// How many threads sleep until their work has completed.
+    /// The number of threads that sleep until their work has completed.
     sleepers: usize,
     random: Random,
     last: u64,
-    /// When work was last queued.
+    /// The time at which work was last queued.
     latest: Option<Instant>,
     closed: bool,
-    /// What comes after what, if races are looked for.
+    /// The race checker, if race checks are on.
     races: Option<Arc<Races>>,
 }
 
@@ -168,7 +168,7 @@ impl Schedule {
         ticket
     }
 
-    /// Whether to wait for work changes anything: it has not completed, or it is noted what waits for what.
+    /// Returns `true` if waiting for work has an effect: the work has not completed, or the order is recorded.
     pub(crate) fn is_to_be_waited_for(&self, ticket: Ticket) -> bool {
         self.races.is_some() || self.is_pending(ticket)
     }
@@ -177,27 +177,27 @@ impl Schedule {
         self.nodes.contains_key(&ticket)
     }
 
-    /// The work that has not completed and belongs to a place, and other work of it that the host is not known to have waited for.
+    /// Returns the pending work of a place, and completed work that the host has not waited for.
     pub(crate) fn unobserved(&self, belongs: impl Fn(&Place) -> bool) -> Vec<Ticket> {
         self.races.as_ref().map_or_else(|| self.pending(&belongs), |races| races.unobserved(&belongs))
     }
 
-    /// The host has found work completed.
+    /// Records that the host has found work completed.
     pub(crate) fn observe(&self, tickets: &[Ticket]) {
         self.races.iter().for_each(|races| races.observe(tickets));
     }
 
-    /// Work may have learnt something of the host, or told it.
+    /// Records that work and the host may have communicated.
     fn exchange(&self, ticket: Ticket) {
         self.races.iter().for_each(|races| races.exchange(ticket));
     }
 
-    /// Who looks for races.
+    /// Returns the race checker.
     pub(crate) fn races(&self) -> Option<&Arc<Races>> {
         self.races.as_ref()
     }
 
-    /// The work that has not completed and belongs to a place.
+    /// Returns the pending work of a place.
     pub(crate) fn pending(&self, belongs: impl Fn(&Place) -> bool) -> Vec<Ticket> {
         self.nodes.iter().filter(|(_, node)| belongs(&node.place)).map(|(ticket, _)| *ticket).collect()
     }
@@ -207,12 +207,12 @@ impl Schedule {
         self.goals.extend(tickets.iter().filter(|ticket| self.nodes.contains_key(ticket)));
     }
 
-    /// Lets one piece of work run.
+    /// Lets one operation run.
     pub(crate) fn grant(&mut self) {
         self.grants = 1;
     }
 
-    /// Drops the queued work and lets nothing run any more.
+    /// Drops the queued work and stops the schedule.
     pub(crate) fn close(&mut self) {
         self.closed = true;
         self.ready.clear();
@@ -225,24 +225,24 @@ impl Schedule {
         self.closed
     }
 
-    /// Whether new work need not wake anybody: a worker is going to look at it in time.
+    /// Returns `true` if new work requires no wake-up: a worker will check the queue in time.
     fn is_watched(&self) -> bool {
         self.watchers > 0 && self.goals.is_empty() && self.grants == 0 && self.nodes.len() < DEPTH
     }
 
-    /// Whether somebody sleeps who has something to do or has got what it waits for.
+    /// Returns `true` if a sleeping thread has work to run, or its wait has ended.
     fn concerns_sleepers(&self) -> bool {
         self.sleepers > 0 || !self.ready.is_empty()
     }
 
-    /// Whether the only thing that can happen is one piece of a device's work, for which everything else waits.
+    /// Returns `true` if only one device operation can run, and everything else waits for it.
     fn has_one_way_to_go(&self) -> bool {
         let [ticket] = self.ready[..] else { return false };
         let is_device_work = matches!(self.nodes.get(&ticket), Some(Node { work: Some(Work::Device(_)), .. }));
         is_device_work && self.running == 0 && self.called == 0 && !self.closed
     }
 
-    /// What a worker is to do now.
+    /// Returns the next action of a worker.
     fn next(&mut self, now: Instant) -> Next {
         if self.closed {
             return Next::Stop;
@@ -268,14 +268,14 @@ impl Schedule {
         Next::Run(ticket, node.place, work)
     }
 
-    /// How long the only worker still waits for the host function that it started.
+    /// Returns the time for which the only worker still waits for the host function that it started.
     fn wait_for_host_function(&self, now: Instant) -> Option<Duration> {
         let (ticket, until) = self.held.filter(|_| self.single_worker)?;
         let left = until.checked_duration_since(now).filter(|left| !left.is_zero())?;
         self.is_pending(ticket).then_some(left)
     }
 
-    /// For how long nothing may run yet; `None` if something may.
+    /// Returns the time for which nothing may run yet; `None` if something may.
     fn hold_back(&self, now: Instant) -> Option<Option<Duration>> {
         let Some(oldest) =
             self.ready.iter().filter_map(|ticket| self.nodes.get(ticket)).map(|node| node.submitted).min()
@@ -302,7 +302,7 @@ impl Schedule {
         self.host_functions.pop_front()
     }
 
-    /// Puts back work whose condition is not met.
+    /// Puts back work whose condition does not hold.
     fn put_back(&mut self, ticket: Ticket, work: Work) {
         if let Some(node) = self.nodes.get_mut(&ticket) {
             node.work = Some(work);
@@ -312,7 +312,7 @@ impl Schedule {
         }
     }
 
-    /// Marks work as done, so that what waits for it can run.
+    /// Marks work as completed and releases its dependents.
     fn complete(&mut self, ticket: Ticket) {
         self.goals.retain(|goal| *goal != ticket);
         self.races.iter().for_each(|races| races.complete(ticket));
@@ -427,7 +427,7 @@ mod tests {
         let second = schedule.submit(PLACE(), &[first], nothing());
         schedule.demand(&[second]);
         assert!(schedule.has_one_way_to_go());
-        // What runs may be what the rest waits for.
+        // The running work may be a dependency of the rest.
         assert!(matches!(schedule.next(now), Next::Run(..)));
         let third = schedule.submit(PLACE(), &[], nothing());
         assert!(!schedule.has_one_way_to_go());

@@ -17,13 +17,13 @@ use crate::{entry, exec, slot};
 
 /// A CUDA driver on the CPU.
 ///
-/// Each simulator is a driver of its own, as if in a process of its own: no handle, context or error of one is known to
-/// another. Up to 15 can live at once.
+/// Each simulator is an independent driver, as if in a process of its own: no handle, context or error is shared with another. Up to 15 can
+/// be live at once.
 ///
-/// Dropping it and its clones ends the driver. Work that is running is waited for (kernels are cancelled), work that is queued is dropped,
-/// and the functions of its [`Api`] return `CUDA_ERROR_DEINITIALIZED`, until a later simulator takes its place in turn.
+/// Dropping the last clone ends the driver. Running work is waited for (kernels are canceled), and queued work is dropped. The functions of
+/// its [`Api`] then return `CUDA_ERROR_DEINITIALIZED` until a later simulator reuses the slot.
 ///
-/// Clones stand for the same driver, which ends with the last of them.
+/// Clones share one driver.
 #[derive(Clone, Debug)]
 pub struct Simulator {
     running: Arc<Running>,
@@ -51,19 +51,19 @@ unsafe impl ApiProvider for Simulator {
     }
 }
 
-/// A simulator could not be made.
+/// An error of creating a simulator.
 #[derive(Error)]
 #[non_exhaustive]
 pub enum Error {
     /// Too many simulators are live.
     #[error("simulator: no free slot (15 simulators are live, and none was dropped within 60 seconds)")]
     NoFreeSlot,
-    /// The system gave no addresses for device memory.
+    /// The system provided no addresses for device memory.
     #[error("simulator: no address space ({bytes} bytes of device memory)")]
     NoAddressSpace {
-        /// How many bytes of addresses were asked for.
+        /// The requested size of the address range in bytes.
         bytes: u64,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
 }
@@ -79,7 +79,7 @@ impl fmt::Debug for Error {
 }
 
 impl Simulator {
-    /// A driver with these settings. `cuInit` is left to the caller, as with any driver.
+    /// Creates a driver with these settings. The caller calls `cuInit`, as with any driver.
     ///
     /// If 15 simulators are live, this waits up to 60 seconds for one of them to be dropped.
     ///
@@ -131,7 +131,7 @@ impl Simulator {
         api
     }
 
-    /// What has been created and not yet destroyed.
+    /// Returns the live objects by kind.
     #[must_use]
     pub fn live_handles(&self) -> LiveHandles {
         self.inner().live_handles()
@@ -143,13 +143,13 @@ impl Simulator {
         self.inner().live_objects()
     }
 
-    /// How often `function` was called.
+    /// Returns the number of times that `function` was called.
     #[must_use]
     pub fn calls(&self, function: Function) -> u64 {
         self.inner().calls(function)
     }
 
-    /// The functions that were called and are not implemented, with how often they were called.
+    /// Returns the functions that were called and are not implemented, with how often they were called.
     #[must_use]
     pub fn unsupported_calls(&self) -> Vec<(Function, u64)> {
         self.inner().unsupported_calls()
@@ -161,7 +161,7 @@ impl Simulator {
         self.inner().reports()
     }
 
-    /// What the program has done so far: functions called, unsupported ones, what stopped kernels, and what is live.
+    /// Returns what the program has done so far: functions called, unsupported ones, what stopped kernels, and what is live.
     #[must_use]
     pub fn summary(&self) -> Summary {
         self.inner().summary()

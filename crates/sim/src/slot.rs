@@ -1,17 +1,17 @@
-//! The slots that simulators live in: the only thing that is global.
+//! The slots of the simulators, which are the only global state.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
 use crate::driver::Driver;
 
-/// How many drivers can live at once, the exported one included.
+/// The number of drivers that can live at once, the exported one included.
 pub(crate) const COUNT: usize = 16;
 
 /// The slot of the exported library.
 pub(crate) const EXPORTED: usize = 0;
 
-/// How long a new simulator waits for a slot.
+/// The time for which a new simulator waits for a slot.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 static DRIVERS: [RwLock<Option<Arc<Driver>>>; COUNT] = [const { RwLock::new(None) }; COUNT];
@@ -20,11 +20,11 @@ static FREED: Condvar = Condvar::new();
 
 struct Slots {
     taken: [bool; COUNT],
-    /// Slots are taken in turn, so that the functions of a simulator that has ended go nowhere for as long as possible.
+    /// Slots are reused as late as possible, so that stale functions of an ended simulator reach no other driver.
     last: usize,
 }
 
-/// The driver in `slot`.
+/// Returns the driver in `slot`.
 pub(crate) fn driver(slot: usize) -> Option<Arc<Driver>> {
     DRIVERS[slot].read().unwrap_or_else(PoisonError::into_inner).clone()
 }
@@ -42,17 +42,17 @@ pub(crate) fn take() -> Option<usize> {
     }
 }
 
-/// Puts a driver into a slot that was taken for it.
+/// Puts a driver into its slot.
 pub(crate) fn fill(slot: usize, driver: Arc<Driver>) {
     *DRIVERS[slot].write().unwrap_or_else(PoisonError::into_inner) = Some(driver);
 }
 
-/// Takes the driver out of its slot, which stays taken.
+/// Removes the driver from its slot, which remains reserved.
 pub(crate) fn empty(slot: usize) -> Option<Arc<Driver>> {
     DRIVERS[slot].write().unwrap_or_else(PoisonError::into_inner).take()
 }
 
-/// Lets another simulator take the slot.
+/// Releases the slot for another simulator.
 pub(crate) fn give_back(slot: usize) {
     lock().taken[slot] = false;
     FREED.notify_one();

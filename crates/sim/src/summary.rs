@@ -1,4 +1,4 @@
-//! What a program has done with the driver.
+//! A summary of a program's use of the driver.
 
 use std::fmt;
 
@@ -8,26 +8,26 @@ use crate::driver::name_of;
 use crate::exec::Report;
 use crate::live::{LiveHandles, LiveObject};
 
-/// The text names so many objects that are live.
+/// The maximum number of live objects in the text.
 const MOST_OBJECTS: usize = 1000;
 
-/// What a program has done with a simulator so far.
+/// A summary of a program's use of a simulator.
 ///
-/// Its text has a line for each function, fault and kind of handle, for people and for `grep`.
+/// The text has a line for each function, fault and kind of handle, which is easy to search.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Summary {
-    /// The functions that were called, with how often.
+    /// The called functions, with the number of calls.
     pub calls: Vec<(Function, u64)>,
-    /// The functions that were called and are not implemented, with how often.
+    /// The called functions that are not implemented, with the number of calls.
     pub unsupported: Vec<(Function, u64)>,
-    /// The calls that failed, each with its code and how often it failed so. Answers such as `CUDA_ERROR_NOT_READY` are no failures.
+    /// The failed calls by function and code, with their number. `CUDA_ERROR_NOT_READY` and the like are not failures.
     pub failures: Vec<(Function, CUresult, u64)>,
     /// The reports about kernels, copies and graphs, oldest first.
     pub reports: Vec<Report>,
-    /// What has been created and not yet destroyed.
+    /// The number of live objects by kind.
     pub live: LiveHandles,
-    /// The same one by one, the oldest first.
+    /// The live objects, the oldest first.
     pub live_objects: Vec<LiveObject>,
 }
 

@@ -45,14 +45,14 @@ fn in_context(test: &TestDriver, body: impl FnOnce(&Driver)) {
     stack.assert_unchanged();
 }
 
-/// The context that is current on this thread.
+/// Returns the context that is current on this thread.
 fn current(driver: &Driver) -> CUcontext {
     let mut context = ptr::null_mut();
     assert_eq!(returned!(driver, cuCtxGetCurrent(&raw mut context)), OK);
     context
 }
 
-/// A module with a kernel, in the current context.
+/// Returns a module with a kernel, in the current context.
 fn loaded(driver: &Driver) -> (CUmodule, CUfunction) {
     let image = std::ffi::CString::new(curium_tests::kernels::FILL).expect("PTX has no NUL");
     let (mut module, mut function) = (ptr::null_mut(), ptr::null_mut());

@@ -31,7 +31,7 @@ fn mapping(test: &TestDriver) -> Mapping {
     mapping
 }
 
-/// A buffer in a mapping, and whether that has ended.
+/// Returns a buffer in a mapping, and whether that has ended.
 fn buffer(test: &TestDriver) -> (BorrowedBuffer<u32, Owner>, Arc<AtomicBool>) {
     let (mapping, has_ended) = (mapping(test), Arc::default());
     let pointer = mapping.as_pointer().cast();

@@ -29,7 +29,7 @@ fn end(stream: &Stream) -> (CUgraph, Result<()>) {
     (graph, result)
 }
 
-/// The graph of what `work` puts on a stream.
+/// Returns the graph of what `work` puts on a stream.
 fn captured(stream: &Stream, work: impl FnOnce()) -> CUgraph {
     begin(stream, Mode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL).expect("a capture can begin");
     work();

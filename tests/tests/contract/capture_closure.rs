@@ -218,7 +218,7 @@ const ENQUEUING: &[&str] = &[
     "cuWaitExternal",
 ];
 
-/// The functions that this thread called which enqueue or wait, outside of captures within the one that is open.
+/// Returns the functions that this thread called which enqueue or wait, outside of captures within the one that is open.
 #[cfg(not(miri))]
 fn enqueued_by<T>(operation: impl FnOnce() -> T) -> (T, Vec<&'static str>) {
     use std::sync::{Arc, Mutex};

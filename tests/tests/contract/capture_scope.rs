@@ -14,7 +14,7 @@ const LEN: usize = 64;
 
 type Fill = SafeKernel<(&'static mut [u32], u32, u32)>;
 
-/// A kernel that sets each element to a value.
+/// Returns a kernel that sets each element to a value.
 fn fill(test: &TestDriver) -> Fill {
     let library = Library::from_ptx(test.driver(), kernels::FILL).expect("the PTX is right");
     let kernel = library.kernel("fill").expect("the kernel is there");

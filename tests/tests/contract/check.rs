@@ -237,7 +237,7 @@ fn exchange_that_is_ordered_is_no_race() {
     }
 }
 
-/// A kernel of two blocks of two warps with a body.
+/// Returns a kernel of two blocks of two warps with a body.
 fn body(body: &str) -> String {
     format!(
         ".version 8.0\n.target sm_70\n.address_size 64\n.visible .entry main(.param .u64 out)\n{{\n\

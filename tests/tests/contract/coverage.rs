@@ -125,13 +125,13 @@ const EXEMPT: &[(&str, &str)] = &[
     ("MappedGraphics::pointer", "as for `gl_devices`"),
 ];
 
-/// The names of all operations, without what tells operations on one function apart.
+/// Returns the names of all operations, without what tells operations on one function apart.
 fn operations() -> BTreeSet<&'static str> {
     let all = operations::all().into_iter().chain(operations::solitary());
     all.flat_map(|(name, _)| name.split(',').next().unwrap_or(name).split(" and ")).collect()
 }
 
-/// The public functions of the driver and the memory layer.
+/// Returns the public functions of the driver and the memory layer.
 fn interface() -> Interface {
     let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates");
     Interface::of(&[&crates.join("driver"), &crates.join("memory")])
@@ -217,7 +217,7 @@ fn every_kernel_of_the_test_set_is_named_by_a_contract_test() {
     assert!(unused.is_empty(), "kernels that no contract test names: {unused:?}");
 }
 
-/// The text of all files below `folder` with this extension.
+/// Returns the text of all files below `folder` with this extension.
 fn text_below(folder: &Path, extension: &str) -> String {
     let entries = std::fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
     let paths = entries.map(|entry| entry.expect("the folder can be listed").path());

@@ -6,7 +6,7 @@ use curium_sim::{Config, Fault, Simulator};
 use curium_sys::CUresult;
 use curium_tests::{TestDriver, on_simulator};
 
-/// The error of a call that returns `code`.
+/// Returns the error of a call that returns `code`.
 fn failed(test: &TestDriver, simulator: &Simulator, code: u32) -> Error {
     let stream = test.stream();
     simulator.inject(Fault::on(Function::cuStreamSynchronize).returns(CUresult(code)));

@@ -216,7 +216,7 @@ impl Sweep<'_> {
         assert_eq!(self.simulator.live_handles(), before, "{failing:?}");
     }
 
-    /// The functions that `operation` calls, each with how often, without those that end what it made.
+    /// Returns the functions that `operation` calls, each with how often, without those that end what it made.
     fn calls_of(&self, (name, operation): Operation, fixture: &mut Fixture, stack: usize) -> Calls {
         let (current, contexts) = &stacks(fixture.context.as_raw(), self.other)[stack];
         let stack = ContextStack::push(self.test.driver(), contexts);
@@ -279,8 +279,8 @@ fn failures(count: u64) -> impl Iterator<Item = (u64, CUresult)> {
     calls.into_iter().flat_map(|call| CODES.iter().map(move |code| (call, *code)))
 }
 
-/// Whether somebody is told that `function` failed during `operation`: not if it only gives an error its words, and not if it ends a
-/// handle that the operation drops, which is reported where drops are, see `release`.
+/// Returns `true` if somebody is told that `function` failed during `operation`: not if it only gives an error its words, and not if it
+/// ends a handle that the operation drops, which is reported where drops are, see `release`.
 fn is_told(operation: &str, function: Function) -> bool {
     let ends = [
         Function::cuCtxDestroy_v2,

@@ -36,7 +36,7 @@ fn zeroes(test: &TestDriver) -> DeviceBuffer<u32> {
     buffer
 }
 
-/// A node that fills the whole buffer by the kernel.
+/// Returns a node that fills the whole buffer by the kernel.
 fn add_kernel(
     graph: &mut Graph,
     after: &[Node],

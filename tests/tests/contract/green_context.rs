@@ -13,7 +13,7 @@ fn all(test: &TestDriver) -> Multiprocessors {
     test.device().multiprocessors().expect("a device has multiprocessors")
 }
 
-/// A green context on the first of two parts.
+/// Returns a green context on the first of two parts.
 fn green(device: &Device) -> Context {
     let all = device.multiprocessors().expect("a device has multiprocessors");
     let split = all.split(2, 16, SplitFlags::empty()).expect("there is room for two parts");

@@ -11,7 +11,7 @@ use curium_tests::{Gate, TestDriver, looks_for_races, on_driver, on_simulator};
 
 const LEN: usize = if cfg!(miri) { 8 } else { 256 };
 
-/// How many schedules are tried; Miri is too slow for many.
+/// The number of schedules that are tried; Miri is too slow for many.
 const SEEDS: u64 = if cfg!(miri) { 2 } else { 60 };
 
 fn streams<const N: usize>(test: &TestDriver) -> [Stream; N] {
@@ -299,7 +299,7 @@ fn buffers_used_on_several_streams_without_waits_by_hand_hold_what_one_stream_wo
     }
 }
 
-/// Whether a copy on another stream, which waits for nothing, misses what was written before it.
+/// Returns `true` if a copy on another stream, which waits for nothing, misses what was written before it.
 fn unordered_copy_misses_the_write(test: &TestDriver, _: &Simulator) -> bool {
     let [first, second, third] = streams(test);
     let (mut source, target) = (buffer(&first, 1), buffer(&second, 0));
@@ -361,7 +361,7 @@ fn tail_event_does_not_stand_in_the_way_of_the_stream_it_is_recorded_on() {
     });
 }
 
-/// How many waits for events `operation` puts on streams.
+/// Returns the number of waits for events that `operation` enqueues.
 fn waits(simulator: &Simulator, operation: impl FnOnce()) -> u64 {
     let before = simulator.calls(Function::cuStreamWaitEvent);
     operation();

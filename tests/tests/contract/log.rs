@@ -8,7 +8,7 @@ use curium_sim::{Config, Fault};
 use curium_sys::{CUlogIterator, CUresult};
 use curium_tests::{TestDriver, on_driver, on_simulator};
 
-/// The error of a call that fails on every driver.
+/// Returns the error of a call that fails on every driver.
 fn failure(test: &TestDriver) -> Error {
     test.driver().device(1_000).expect_err("there are not that many devices")
 }
@@ -23,7 +23,7 @@ fn driver_log(error: &Error) -> Option<&str> {
 /// A line that says more than the code of the error.
 const TELLING: &str = "[11:07:41.060][77][CUDA][E] the ordinal is for later";
 
-/// The driver of a test, with a log that always ends with [`TELLING`] and what the code says.
+/// Returns the driver of a test, with a log that always ends with [`TELLING`] and what the code says.
 fn driver_with_a_telling_log(test: &TestDriver) -> Driver {
     unsafe extern "C" fn dump(_: *mut CUlogIterator, text: *mut c_char, size: *mut usize, _: c_uint) -> CUresult {
         let log = format!(
@@ -41,7 +41,7 @@ fn driver_with_a_telling_log(test: &TestDriver) -> Driver {
     unsafe { Driver::from_api(api) }.expect("the simulator initializes")
 }
 
-/// Whether the driver is new enough to have a log.
+/// Returns `true` if the driver is new enough to have a log.
 fn has_log(test: &TestDriver) -> bool {
     test.driver().has(Function::cuLogsCurrent)
 }

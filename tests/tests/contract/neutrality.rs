@@ -14,10 +14,10 @@ use curium_tests::{ContextStack, CreatedContext, TestDriver, on_driver};
 
 use crate::operations::{self, Fixture};
 
-/// How many stacks of contexts a caller may have that make a difference.
+/// The number of distinct context stacks that a caller may have.
 pub(crate) const STACKS: usize = 5;
 
-/// Each of those stacks, with words for it: `own` is the context of what is called.
+/// Returns each of those stacks, with words for it: `own` is the context of what is called.
 pub(crate) fn stacks(own: CUcontext, other: CUcontext) -> [(&'static str, Vec<CUcontext>); STACKS] {
     [
         ("no context", vec![]),

@@ -53,7 +53,7 @@ fn creates(function: Function) -> bool {
     OTHERS.contains(&function) || !is_query && CREATE.iter().any(|part| name.contains(part))
 }
 
-/// The creating functions that `operation` calls, and of these the ones that may create nothing without an error.
+/// Returns the creating functions that `operation` calls, and of these the ones that may create nothing without an error.
 fn unnoticed(test: &TestDriver, simulator: &Simulator, (name, operation): Operation) -> (Vec<Function>, Vec<String>) {
     let mut fixture = Fixture::new(test);
     let before: Vec<_> = Function::all().map(|function| simulator.calls(function)).collect();

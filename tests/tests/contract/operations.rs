@@ -99,7 +99,7 @@ impl Fixture {
         })
     }
 
-    /// Where the device finds the values, which is where the host finds them.
+    /// Returns where the device finds the values, which is where the host finds them.
     fn value_address(&self) -> DevicePointer<u32> {
         DevicePointer::from_raw(self.values.as_ptr().expose_provenance() as u64)
     }
@@ -184,7 +184,7 @@ pub(crate) const OPERATIONS: &[Operation] = &[
     }),
 ];
 
-/// All operations.
+/// Returns all operations.
 pub(crate) fn all() -> Vec<Operation> {
     #[cfg(not(miri))]
     return [
@@ -205,7 +205,7 @@ pub(crate) fn all() -> Vec<Operation> {
     return common();
 }
 
-/// The operations that need a driver for CUDA 13.1 or newer, for simulators of one.
+/// Returns the operations that need a driver for CUDA 13.1 or newer, for simulators of one.
 pub(crate) fn newer() -> Vec<Operation> {
     #[cfg(not(miri))]
     return pools::NEWER.to_vec();
@@ -213,7 +213,7 @@ pub(crate) fn newer() -> Vec<Operation> {
     return vec![];
 }
 
-/// The operations that need a simulator of their own, and may fail.
+/// Returns the operations that need a simulator of their own, and may fail.
 #[cfg(not(miri))]
 pub(crate) fn solitary() -> Vec<Operation> {
     [

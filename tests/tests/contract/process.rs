@@ -48,7 +48,7 @@ impl Everything {
         Ok(Self { driver: test.driver().clone(), context, stream, event, buffer, pinned, library })
     }
 
-    /// Every handle is of use to the process to its end.
+    /// Returns every handle is of use to the process to its end.
     fn is_live(&self) -> bool {
         self.driver.device_count().is_ok()
             && self.context.synchronize().is_ok()
@@ -68,7 +68,7 @@ fn left_behind(test: impl FnOnce(&TestDriver)) {
     });
 }
 
-/// What drops and their reports say of handles from now on.
+/// Returns what drops and their reports say of handles from now on.
 fn reports() -> Arc<Mutex<Vec<String>>> {
     let reports = Arc::new(Mutex::new(Vec::new()));
     let sink = Arc::clone(&reports);

@@ -18,9 +18,9 @@ use curium_tests::{TestDriver, kernels, on_driver, on_simulator, stream_work};
 use self::graphs::Graphs;
 use self::memory::Memory;
 
-/// How many programs a run has.
+/// The number of programs per run.
 const PROGRAMS: u64 = if cfg!(miri) { 4 } else { 4000 };
-/// How many steps a program has.
+/// The number of steps of a program.
 const STEPS: usize = 24;
 /// The elements of a piece of memory.
 const LEN: usize = 24;
@@ -60,7 +60,7 @@ struct Program<'a> {
     /// A line of as many elements, and what it holds.
     array: (Array<u32>, Vec<u32>),
     graphs: Graphs,
-    /// How many pieces there were so far.
+    /// The number of pieces so far.
     made: u64,
 }
 
@@ -305,7 +305,7 @@ impl<'a> Program<'a> {
     }
 }
 
-/// How many launches of graphs the program had.
+/// Returns the number of launches of graphs the program had.
 fn run(world: &World<'_>, seed: u64) -> usize {
     let mut program = Program::new(world, seed);
     (0..STEPS).for_each(|_| program.step());

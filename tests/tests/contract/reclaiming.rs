@@ -73,7 +73,7 @@ fn synchronizing_helps_when_other_work_holds_the_memory() {
 fn trimming_helps_when_the_devices_pool_holds_the_memory() {
     when_short(|test, simulator| {
         let stream = test.stream();
-        // A pool that keeps its memory at a synchronisation.
+        // A pool that keeps its memory at a synchronization.
         let (device, driver) = (test.device().as_raw(), test.driver());
         let mut pool = std::ptr::null_mut();
         let mut threshold = u64::MAX;
@@ -184,7 +184,7 @@ impl Stubborn {
         if is_failing { Err(Error::argument("Stubborn", format!("{step:?} fails"))) } else { Ok(()) }
     }
 
-    /// The last step repeats the others once more.
+    /// Returns the last step repeats the others once more.
     fn has_begun_to_reclaim(&self) -> bool {
         self.tried.lock().unwrap_or_else(PoisonError::into_inner).len() > 3
     }

@@ -12,7 +12,7 @@ use curium_memory::{
 };
 use curium_tests::{During, Gate, TestDriver, assert_reentrant, on_driver};
 
-/// Where code of users leaves what it received.
+/// The place where code of users leaves what it received.
 type Seen<T> = Arc<Mutex<Option<T>>>;
 
 fn take<T>(seen: &Seen<T>) -> T {

@@ -11,7 +11,7 @@ use curium_tests::{kernels, uses_cuda};
 /// There is one observer in a process: these tests take turns.
 static TURN: Mutex<()> = Mutex::new(());
 
-/// What the observer was told of the failures of `function` while `action` ran.
+/// Returns what the observer was told of the failures of `function` while `action` ran.
 fn reported(function: Function, action: impl FnOnce()) -> Vec<String> {
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let errors = Arc::new(Mutex::new(Vec::new()));

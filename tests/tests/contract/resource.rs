@@ -51,7 +51,7 @@ fn caching(test: &TestDriver) -> CachingResource {
     CachingResource::with_options(&test.context(), &options).expect("a resource can be made")
 }
 
-/// Every resource, alone and composed.
+/// Returns every resource, alone and composed.
 fn all(test: &TestDriver) -> Vec<(&'static str, Arc<dyn Resource>)> {
     let context = test.context();
     let table = || {

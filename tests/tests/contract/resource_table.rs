@@ -92,7 +92,7 @@ fn table_without_a_function_is_refused() {
     unsafe { ExternalResource::from_table(table) }.expect_err("there is no function");
 }
 
-/// The table's allocation as C calls it.
+/// Returns the table's allocation as C calls it.
 fn call(table: &ResourceTable, stream: &Stream, bytes: usize) -> (CUresult, u64) {
     let (function, mut address) = (table.allocate.expect("the table is whole"), 0);
     // SAFETY: the table was not released, the stream is live, and `address` is a place for the answer.

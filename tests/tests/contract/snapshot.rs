@@ -244,7 +244,7 @@ fn python(pickle: &[u8]) -> Option<Value> {
     Some(serde_json::from_slice(&output).expect("Python writes JSON"))
 }
 
-/// What a script writes; nothing where there is no Python.
+/// Returns what a script writes; nothing where there is no Python.
 fn run_python(script: &str, arguments: &[OsString], input: &[u8]) -> Option<Vec<u8>> {
     let mut command = Command::new("python3");
     command.args(["-c", script]).args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());

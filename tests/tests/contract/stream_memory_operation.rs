@@ -11,7 +11,7 @@ fn pinned<T: Zeroable>(test: &TestDriver, len: usize) -> PinnedBuffer<T> {
     PinnedBuffer::zeroed(&test.context(), len, PinnedFlags::DEVICE_MAP).expect("memory suffices")
 }
 
-/// Where the device finds pinned memory, which is where the host finds it.
+/// Returns where the device finds pinned memory, which is where the host finds it.
 fn address<T>(buffer: &PinnedBuffer<T>) -> DevicePointer<T> {
     DevicePointer::from_raw(buffer.as_ptr().expose_provenance() as u64)
 }

@@ -27,7 +27,7 @@ fn texture_tells_the_options_that_it_was_made_with() {
         let texture =
             Texture::from_array(&array(test, ArrayFlags::empty()), &options).expect("the array can be read so");
         let told = texture.options().expect("a texture tells");
-        // Drivers keep the border's colour to themselves.
+        // Drivers keep the border's color to themselves.
         assert_eq!(told.with_border_color(options.border_color), options);
         texture.close().expect("the texture can end");
     });

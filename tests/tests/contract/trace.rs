@@ -15,13 +15,13 @@ fn write(trace: Trace) -> Value {
     serde_json::from_slice(&json).expect("the trace is JSON")
 }
 
-/// The complete events of a category.
+/// Returns the complete events of a category.
 fn events<'a>(trace: &'a Value, category: &str) -> Vec<&'a Value> {
     let events = trace["traceEvents"].as_array().expect("there are events");
     events.iter().filter(|event| event["ph"] == "X" && event["cat"] == category).collect()
 }
 
-/// The calls that this thread made: other tests run beside this one, in the same process.
+/// Returns the calls that this thread made: other tests run beside this one, in the same process.
 fn calls_of_this_thread(trace: &Value) -> Vec<&Value> {
     let name = thread::current().name().expect("the harness names its threads").to_owned();
     let rows = trace["traceEvents"].as_array().expect("there are events");

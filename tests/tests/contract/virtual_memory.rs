@@ -35,7 +35,7 @@ fn fill(test: &TestDriver, mapping: &Mapping, value: u8) -> Result<()> {
     stream.synchronize()
 }
 
-/// The bytes from `offset` on.
+/// Returns the bytes from `offset` on.
 fn read(test: &TestDriver, mapping: &Mapping, offset: usize, bytes: usize) -> Vec<u8> {
     let (mut values, stream) = (vec![0_u8; bytes], test.stream());
     assert!(offset + bytes <= mapping.byte_len());

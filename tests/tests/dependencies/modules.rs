@@ -30,13 +30,13 @@ const LAYERS: &[&[&str]] = &[
 const UPWARDS: &[(&str, &str, &str)] =
     &[("driver", "trace", "an environment variable starts a trace when a driver is loaded")];
 
-/// The folder of the driver's sources.
+/// Returns the folder of the driver's sources.
 fn sources() -> PathBuf {
     let root = env::var_os("CARGO_MANIFEST_DIR").expect("Cargo sets it");
     Path::new(&root).parent().expect("the package lies in the workspace").join("crates/driver/src")
 }
 
-/// The items that `lib.rs` exports, each with the module that it comes from.
+/// Returns the items that `lib.rs` exports, each with the module that it comes from.
 fn exports(library: &syn::File) -> BTreeMap<String, String> {
     let mut exports = BTreeMap::new();
     for item in &library.items {
@@ -52,7 +52,7 @@ fn exports(library: &syn::File) -> BTreeMap<String, String> {
     exports
 }
 
-/// The paths of a `use`.
+/// Returns the paths of a `use`.
 fn paths(tree: &UseTree) -> Vec<Vec<String>> {
     let below = |name: String, tree: &UseTree| -> Vec<Vec<String>> {
         paths(tree).into_iter().map(|path| [vec![name.clone()], path].concat()).collect()
@@ -101,7 +101,7 @@ fn is_test(attributes: &[Attribute]) -> bool {
     })
 }
 
-/// Every Rust file below `folder`, apart from those of tests.
+/// Returns every Rust file below `folder`, apart from those of tests.
 fn files(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in fs::read_dir(folder).expect("the folder can be read") {
@@ -115,7 +115,7 @@ fn files(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// The module at the root of the crate that a file belongs to.
+/// Returns the module at the root of the crate that a file belongs to.
 fn module(file: &Path, root: &Path) -> String {
     let first =
         file.strip_prefix(root).expect("the file lies in the crate").components().next().expect("it has a name");
@@ -127,7 +127,7 @@ fn parse(file: &Path) -> syn::File {
     syn::parse_file(&text).unwrap_or_else(|error| panic!("{}: {error}", file.display()))
 }
 
-/// The modules that each module imports, with the first file that does.
+/// Returns the modules that each module imports, with the first file that does.
 fn imports() -> BTreeMap<(String, String), PathBuf> {
     let root = sources();
     let exports = exports(&parse(&root.join("lib.rs")));

@@ -26,7 +26,7 @@ fn register(test: &TestDriver, buffer: glow::Buffer) -> GraphicsResource {
     resource.expect("OpenGL and CUDA share the device")
 }
 
-/// The numbers of a mapped buffer.
+/// Returns the numbers of a mapped buffer.
 fn mapped_numbers(stream: &Stream, mapped: &MappedGraphics<'_>) -> BorrowedBuffer<u32, ()> {
     let (pointer, len) = mapped.pointer(0).expect("it is a buffer");
     assert_eq!(len, LEN * 4);

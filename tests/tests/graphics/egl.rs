@@ -34,12 +34,12 @@ impl Egl {
         Err(reasons)
     }
 
-    /// The address of a function that EGL or OpenGL has, or null.
+    /// Returns the address of a function that EGL or OpenGL has, or null.
     pub(crate) fn function(&self, name: &str) -> *const c_void {
         self.instance.get_proc_address(name).map_or(ptr::null(), |function| function as *const c_void)
     }
 
-    /// Whether the display has the extension.
+    /// Returns `true` if the display has the extension.
     pub(crate) fn has(&self, extension: &str) -> bool {
         let extensions = self.instance.query_string(Some(self.display), egl::EXTENSIONS).expect("a display names them");
         extensions.to_string_lossy().split(' ').any(|name| name == extension)
@@ -75,7 +75,7 @@ fn load() -> Result<egl::DynamicInstance<egl::EGL1_5>, String> {
     instance.map_err(|error| format!("EGL cannot be loaded: {error:?}"))
 }
 
-/// The devices that EGL can use.
+/// Returns the devices that EGL can use.
 fn devices() -> Result<Vec<*mut c_void>, String> {
     let instance = load()?;
     let query = instance.get_proc_address("eglQueryDevicesEXT").ok_or("EGL does not list devices")?;
@@ -90,7 +90,7 @@ fn devices() -> Result<Vec<*mut c_void>, String> {
     Ok(devices[..count as usize].to_vec())
 }
 
-/// A context of OpenGL 4.5 that is current on this thread, without a surface.
+/// Returns a context of OpenGL 4.5 that is current on this thread, without a surface.
 fn current_context(
     instance: &egl::DynamicInstance<egl::EGL1_5>,
     display: egl::Display,

@@ -43,7 +43,7 @@ fn image_of_egl_is_read_and_written_as_an_array() {
     });
 }
 
-/// The array of an image, which outlives the result.
+/// Returns the array of an image, which outlives the result.
 fn array(test: &TestDriver, resource: &GraphicsResource) -> Array<[u8; 4]> {
     let frame = resource.egl_frame(0, 0).expect("it is an image of EGL");
     assert_eq!((frame.width, frame.height, frame.planeCount), (64, 32, 1));

@@ -32,7 +32,7 @@ impl EglStream {
         // SAFETY: as above.
         let destroy = unsafe { std::mem::transmute::<extern "system" fn(), Destroy>(destroy) };
         let display = egl.display.as_ptr();
-        // SAFETY: the display is initialised, and the list ends where it begins.
+        // SAFETY: the display is initialized, and the list ends where it begins.
         let raw = unsafe { create(display, [egl::NONE].as_ptr()) };
         assert!(!raw.is_null(), "a stream of EGL can be made");
         Self { raw, display, destroy }
@@ -52,7 +52,7 @@ fn open(test: &TestDriver) -> Result<Egl, String> {
     if egl.has("EGL_KHR_stream") { Ok(egl) } else { Err(String::from("the display has no streams")) }
 }
 
-/// A frame of one plane in an array.
+/// Returns a frame of one plane in an array.
 fn frame(array: &Array<[u8; 4]>) -> CUeglFrame {
     let mut frame = CUeglFrame {
         width: 64,

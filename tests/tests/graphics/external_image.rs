@@ -16,7 +16,7 @@ fn texels(level: u32, seed: u32) -> Vec<u32> {
     (0..(WIDTH >> level) * (HEIGHT >> level)).map(|index| index | level << 16 | seed << 24).collect()
 }
 
-/// The image of Vulkan as an array of CUDA.
+/// Returns the image of Vulkan as an array of CUDA.
 fn array(test: &TestDriver, exported: Exported<vk::Image>) -> MipmappedArray<u32> {
     let Exported { descriptor, bytes, .. } = exported;
     let memory = ExternalMemory::import_fd(&test.context(), descriptor, ExternalMemoryKind::Opaque, bytes, true);

@@ -13,7 +13,7 @@ use crate::vulkan::{Exported, Vulkan};
 const LEN: usize = 1024;
 const BYTES: u64 = 4 * LEN as u64;
 
-/// The first words of memory of Vulkan.
+/// Returns the first words of memory of Vulkan.
 fn words(
     test: &TestDriver,
     exported: Exported<vk::Buffer>,

@@ -68,7 +68,7 @@ fn copy_and_fill(
     })
 }
 
-/// The words that the host has at `place`.
+/// Returns the words that the host has at `place`.
 fn seen(place: *mut u32) -> Vec<u32> {
     // SAFETY: the buffer has as many words, and nobody writes them any more.
     unsafe { std::slice::from_raw_parts(place.cast_const(), LEN) }.to_vec()

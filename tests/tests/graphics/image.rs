@@ -11,7 +11,7 @@ use crate::opengl::OpenGl;
 const WIDTH: usize = 64;
 const HEIGHT: usize = 32;
 
-/// The texels of a level, each another.
+/// Returns the texels of a level, each another.
 pub(crate) fn texels(level: usize, seed: u8) -> Vec<[u8; 4]> {
     let (width, height) = (WIDTH >> level, HEIGHT >> level);
     let at = |index: usize| [(index % width) as u8, (index / width) as u8, level as u8, seed];

@@ -21,7 +21,7 @@ impl OpenGl {
         Ok(Self { gl, egl })
     }
 
-    /// A buffer with these bytes.
+    /// Returns a buffer with these bytes.
     pub(crate) fn buffer(&self, bytes: &[u8]) -> glow::Buffer {
         // SAFETY: the context is current.
         let buffer = unsafe { self.gl.create_named_buffer() }.expect("a buffer can be made");
@@ -31,7 +31,7 @@ impl OpenGl {
         buffer
     }
 
-    /// What a buffer holds in its first `len` bytes.
+    /// Returns what a buffer holds in its first `len` bytes.
     pub(crate) fn contents(&self, buffer: glow::Buffer, len: usize) -> Vec<u8> {
         let mut bytes = vec![0; len];
         // SAFETY: the context is current, and the buffer one of it.
@@ -53,7 +53,7 @@ impl OpenGl {
         self.expect_no_error();
     }
 
-    /// A texture of this size, with the levels that `levels` gives the texels of: four bytes each, from the first row on.
+    /// Returns a texture of this size, with the levels that `levels` gives the texels of: four bytes each, from the first row on.
     pub(crate) fn texture(&self, (width, height): (i32, i32), levels: &[Vec<[u8; 4]>]) -> glow::Texture {
         // SAFETY: the context is current.
         let texture = unsafe { self.gl.create_texture() }.expect("a texture can be made");
@@ -67,7 +67,7 @@ impl OpenGl {
         texture
     }
 
-    /// A texture whose texels are those of an image.
+    /// Returns a texture whose texels are those of an image.
     pub(crate) fn texture_of_image(&self, image: egl::Image) -> glow::Texture {
         type Target = unsafe extern "system" fn(u32, egl::EGLImage);
         // SAFETY: the context is current.
@@ -90,7 +90,7 @@ impl OpenGl {
         self.write_level(0, (width, height), texels);
     }
 
-    /// The `len` texels of a level.
+    /// Returns the `len` texels of a level.
     pub(crate) fn texels(&self, texture: glow::Texture, level: i32, len: usize) -> Vec<[u8; 4]> {
         let mut texels = vec![[0; 4]; len];
         // SAFETY: the context is current, and the texture one of it.

@@ -16,7 +16,7 @@ pub(crate) struct Vulkan {
     queue: vk::Queue,
     pool: vk::CommandPool,
     memory_types: vk::PhysicalDeviceMemoryProperties,
-    /// Whether memory can be exported as a buffer of the system.
+    /// `true` if memory can be exported as a buffer of the system.
     pub(crate) has_dma_buf: bool,
     owned: RefCell<Vec<Owned>>,
     instance: ash::Instance,
@@ -32,7 +32,7 @@ pub(crate) struct Exported<T> {
     pub(crate) bytes: u64,
 }
 
-/// A semaphore, and the value that it is waited for or signalled with, which matters if it counts.
+/// A semaphore, and the value that it is waited for or signaled with, which matters if it counts.
 pub(crate) type At = (vk::Semaphore, u64);
 
 enum Owned {
@@ -84,7 +84,7 @@ impl Vulkan {
         })
     }
 
-    /// A buffer in memory of the device, for copies, that can be imported; `is_dedicated` if its memory is for it alone.
+    /// Returns a buffer in memory of the device, for copies, that can be imported; `is_dedicated` if its memory is for it alone.
     pub(crate) fn exported_buffer(
         &self,
         bytes: u64,
@@ -107,7 +107,7 @@ impl Vulkan {
         Exported { object: buffer, descriptor, bytes: needs.size }
     }
 
-    /// A plane of words of 32 bits with this many levels, in memory of its own, that can be imported.
+    /// Returns a plane of words of 32 bits with this many levels, in memory of its own, that can be imported.
     pub(crate) fn exported_image(&self, (width, height): (u32, u32), levels: u32) -> Exported<vk::Image> {
         let kind = vk::ExternalMemoryHandleTypeFlags::OPAQUE_FD;
         let mut external = vk::ExternalMemoryImageCreateInfo::default().handle_types(kind);
@@ -133,7 +133,7 @@ impl Vulkan {
         Exported { object: image, descriptor, bytes: needs.size }
     }
 
-    /// A buffer that the host reads, and where its words are.
+    /// Returns a buffer that the host reads, and where its words are.
     pub(crate) fn host_buffer(&self, words: &[u32]) -> (vk::Buffer, *mut u32) {
         let usage = vk::BufferUsageFlags::TRANSFER_SRC | vk::BufferUsageFlags::TRANSFER_DST;
         let info = vk::BufferCreateInfo::default().size(size_of_val(words) as u64).usage(usage);
@@ -158,7 +158,7 @@ impl Vulkan {
         (buffer, place)
     }
 
-    /// A semaphore that can be imported: one that counts from 0, or one that is signalled or not.
+    /// Returns a semaphore that can be imported: one that counts from 0, or one that is signaled or not.
     pub(crate) fn exported_semaphore(&self, is_timeline: bool) -> (vk::Semaphore, OwnedFd) {
         let kind = vk::ExternalSemaphoreHandleTypeFlags::OPAQUE_FD;
         let mut export = vk::ExportSemaphoreCreateInfo::default().handle_types(kind);
@@ -177,7 +177,7 @@ impl Vulkan {
         (semaphore, unsafe { OwnedFd::from_raw_fd(raw) })
     }
 
-    /// The value of a semaphore that counts.
+    /// Returns the value of a semaphore that counts.
     pub(crate) fn value(&self, semaphore: vk::Semaphore) -> u64 {
         // SAFETY: the semaphore is of this device, and counts.
         unsafe { self.device.get_semaphore_counter_value(semaphore) }.expect("the device works")
@@ -213,7 +213,7 @@ impl Vulkan {
         fence
     }
 
-    /// Whether the work of a fence is done.
+    /// Returns `true` if the work of a fence is done.
     pub(crate) fn is_done(&self, fence: vk::Fence) -> bool {
         // SAFETY: the fence is of this device.
         unsafe { self.device.get_fence_status(fence) }.expect("the device works")
@@ -312,7 +312,7 @@ impl Drop for Vulkan {
     }
 }
 
-/// The device with this identifier.
+/// Returns the device with this identifier.
 fn physical_device(instance: &ash::Instance, uuid: [u8; 16]) -> Result<vk::PhysicalDevice, String> {
     // SAFETY: the instance is live.
     let devices = unsafe { instance.enumerate_physical_devices() }.map_err(|error| format!("no devices: {error}"))?;

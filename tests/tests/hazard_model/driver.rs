@@ -26,14 +26,14 @@ struct State {
     recorded: Vec<usize>,
     /// Which stream was made to wait for which.
     waits: Vec<(usize, usize)>,
-    /// How many events were recorded.
+    /// The number of events that were recorded.
     records: usize,
     calls: u64,
     /// The capture that each stream is in; 0 is none.
     captures: Vec<u64>,
-    /// Whether work that was recorded is not done yet.
+    /// `true` if work that was recorded is not done yet.
     is_busy: bool,
-    /// How many calls there are until one fails; none fails if it is 0.
+    /// The number of calls until one fails; none fails if it is 0.
     fails_in: u64,
 }
 
@@ -67,12 +67,12 @@ impl Notes {
         Self { context }
     }
 
-    /// The context that everything is in.
+    /// Returns the context that everything is in.
     pub(crate) fn context(&self) -> &Context {
         &self.context
     }
 
-    /// A new stream.
+    /// Returns a new stream.
     pub(crate) fn stream(&self) -> Stream {
         self.context.stream().expect("a stream can be made")
     }
@@ -97,7 +97,7 @@ impl Notes {
         STATE.with_borrow_mut(|state| state.fails_in = call);
     }
 
-    /// How many calls were made at all.
+    /// Returns the number of calls that were made at all.
     pub(crate) fn calls(&self) -> u64 {
         STATE.with_borrow(|state| state.calls)
     }
@@ -110,13 +110,13 @@ impl Notes {
         })
     }
 
-    /// The waits since the last time that this was asked, and how many events were recorded.
+    /// Returns the waits since the last time that this was asked, and how many events were recorded.
     pub(crate) fn take_waits(&self) -> (Vec<(usize, usize)>, usize) {
         STATE.with_borrow_mut(|state| (std::mem::take(&mut state.waits), std::mem::take(&mut state.records)))
     }
 }
 
-/// The number of a stream in what was noted.
+/// Returns the number of a stream in what was noted.
 pub(crate) fn index(stream: CUstream) -> usize {
     stream.addr() - 1
 }
@@ -204,7 +204,7 @@ unsafe extern "C" fn release(_: CUdevice) -> CUresult {
     CUresult::CUDA_SUCCESS
 }
 
-/// The only context is current everywhere.
+/// Does nothing: the only context is current on every thread.
 unsafe extern "C" fn current(place: *mut CUcontext) -> CUresult {
     // SAFETY: the caller passes a valid place.
     unsafe { answer(place, ptr::without_provenance_mut(1)) }
@@ -245,7 +245,7 @@ fn capture_of(stream: CUstream) -> u64 {
     STATE.with_borrow(|state| state.captures[index(stream)])
 }
 
-/// The capture of a stream is called by its handle, which no other has.
+/// Identifies the capture of a stream by the stream's handle, which is unique.
 unsafe extern "C" fn begin_capture(stream: CUstream, _: CUstreamCaptureMode) -> CUresult {
     STATE.with_borrow_mut(|state| state.captures[index(stream)] = stream.addr() as u64);
     CUresult::CUDA_SUCCESS
@@ -278,7 +278,7 @@ unsafe extern "C" fn destroy_executable(_: CUgraphExec) -> CUresult {
     CUresult::CUDA_SUCCESS
 }
 
-/// The mode is always the same: there is nobody whose capture could be spoilt.
+/// Returns the only mode: there is no other capture to invalidate.
 unsafe extern "C" fn exchange_mode(_: *mut CUstreamCaptureMode) -> CUresult {
     CUresult::CUDA_SUCCESS
 }

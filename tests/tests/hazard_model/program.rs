@@ -50,7 +50,7 @@ struct Run<'a> {
     notes: &'a Notes,
     streams: [Stream; STREAMS],
     pieces: Vec<Piece>,
-    /// How many pieces of work there are.
+    /// The number of pieces of work.
     works: usize,
     /// What each stream has waited for of each other: work that was on it by then.
     waited: [[usize; STREAMS]; STREAMS],
@@ -142,7 +142,7 @@ impl<'a> Run<'a> {
         self.put(step)
     }
 
-    /// The streams with uses that this one must come behind and that its stream has not waited for itself.
+    /// Returns the streams with uses that this one must come behind and that its stream has not waited for itself.
     fn needed(&self, step: Step) -> Vec<usize> {
         let conflicts = self.pieces[step.piece].conflicts(step.what);
         let mut streams: Vec<_> = conflicts
@@ -197,7 +197,7 @@ impl<'a> Run<'a> {
 }
 
 impl Piece {
-    /// The uses that one like this must come behind: for a read the last write, for others that and all reads since.
+    /// Returns the uses that one like this must come behind: for a read the last write, for others that and all reads since.
     fn conflicts(&self, what: Use) -> impl Iterator<Item = &Done> {
         let last = self.uses.iter().rposition(|done| done.what == Use::Write).unwrap_or_default();
         self.uses[last..].iter().filter(move |done| what != Use::Read || done.what == Use::Write)

@@ -15,17 +15,17 @@ pub(crate) enum Order {
     CountAfterRecord,
 }
 
-/// How many uses and tails there are.
+/// The number of uses and tails.
 const USES: usize = 3;
 const TAILS: usize = 3;
 
 #[derive(Clone, Default)]
 struct State {
-    /// How many steps each thread has taken.
+    /// The number of steps each thread has taken.
     steps: [usize; 2],
-    /// How many uses are on the stream.
+    /// The number of uses that are on the stream.
     uses: usize,
-    /// How many tails are counted.
+    /// The number of tails that are counted.
     tails: u64,
     /// What each use has noted, in the order of the uses.
     notes: Vec<u64>,
@@ -34,7 +34,7 @@ struct State {
     /// The number of the tail that is being made, and of the last that was waited for.
     current: u64,
     waited: Option<u64>,
-    /// How many uses come before what was waited for.
+    /// The number of uses that come before what was waited for.
     covered: usize,
 }
 
@@ -86,7 +86,7 @@ impl State {
         }
     }
 
-    /// A use whose work is on the stream, that was noted, and that is taken for waited for comes before what was waited for.
+    /// Returns a use whose work is on the stream, that was noted, and that is taken for waited for comes before what was waited for.
     fn assert_safe(&self) -> Result<(), String> {
         for (number, note) in self.notes.iter().enumerate().take(self.uses) {
             let is_waited_for = self.waited.is_some_and(|tail| tail > *note);

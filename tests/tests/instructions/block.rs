@@ -77,7 +77,7 @@ pub(crate) struct BlockForm {
     declared: String,
     /// The least compute capability that has it.
     pub(crate) architecture: u32,
-    /// Whether it is for that architecture alone, `sm_90a`.
+    /// `true` if it is for that architecture alone, `sm_90a`.
     is_specific: bool,
     extent: Extent,
     prepare: Option<Prepare>,
@@ -89,7 +89,7 @@ pub(crate) struct BlockForm {
 }
 
 impl BlockForm {
-    /// A form whose result in each thread is a function of the operands of all and of the thread's number.
+    /// Creates a form whose result in each thread is a function of the operands of all and of the thread's number.
     pub(crate) fn new(
         name: impl Into<String>,
         code: impl Into<String>,
@@ -98,7 +98,7 @@ impl BlockForm {
         Self::of_all(name, code, move |all| (0..all.len()).map(|thread| expected(all, thread)).collect())
     }
 
-    /// A form whose results in all threads are a function of the operands of all.
+    /// Creates a form whose results in all threads are a function of the operands of all.
     pub(crate) fn of_all(
         name: impl Into<String>,
         code: impl Into<String>,
@@ -118,13 +118,13 @@ impl BlockForm {
         }
     }
 
-    /// The least compute capability that has it.
+    /// Returns the least compute capability that has it.
     pub(crate) fn needs(mut self, architecture: u32) -> Self {
         self.architecture = architecture;
         self
     }
 
-    /// The architecture that alone has it.
+    /// Returns the architecture that alone has it.
     pub(crate) fn needs_only(mut self, architecture: u32) -> Self {
         (self.architecture, self.is_specific) = (architecture, true);
         self
@@ -166,7 +166,7 @@ impl BlockForm {
         self
     }
 
-    /// The instruction as it is written.
+    /// Returns the instruction as it is written.
     pub(crate) fn spelling(&self) -> &str {
         self.name.split(' ').next().unwrap_or(&self.name)
     }
@@ -200,7 +200,7 @@ pub(crate) const FAMILIES: [(&str, Family); 21] = [
     ("warpgroup", warpgroup::forms),
 ];
 
-/// All forms of the families in this folder.
+/// Returns all forms of the families in this folder.
 pub(crate) fn forms() -> Vec<BlockForm> {
     FAMILIES.iter().flat_map(|(_, forms)| forms()).collect()
 }
@@ -253,7 +253,7 @@ const PREAMBLE: &str = "    .reg .pred %p<8>;
 pub(crate) const TABLE: [u64; 4] =
     [0x8081_8283_8485_8687, 0x0123_4567_89ab_cdef, 0xfedc_ba98_7654_3210, 0x7ff0_1122_3344_55ff];
 
-/// A module with a kernel `f0`, `f1` … for each form.
+/// Returns a module with a kernel `f0`, `f1` … for each form.
 pub(crate) fn module(forms: &[&BlockForm]) -> String {
     let architecture = forms.iter().map(|form| form.architecture).max().unwrap_or_default();
     let suffix = if forms.iter().any(|form| form.is_specific) { "a" } else { "" };

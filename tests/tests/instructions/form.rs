@@ -93,7 +93,7 @@ pub(crate) struct Form {
 }
 
 impl Form {
-    /// A form whose operands are its sources.
+    /// Creates a form whose operands are its sources.
     pub(crate) fn new<const N: usize>(
         name: impl Into<String>,
         result: Operand,
@@ -103,7 +103,7 @@ impl Form {
         Self::expecting(name.into(), result, &sources, Expected::Bits(Box::new(expected)))
     }
 
-    /// A form that approximates a function of one number, or of each of two in a register.
+    /// Creates a form that approximates a function of one number, or of each of two in a register.
     pub(crate) fn near(
         name: impl Into<String>,
         format: Format,
@@ -127,7 +127,7 @@ impl Form {
         Self::expecting(name, operand, &[operand], expected)
     }
 
-    /// A form whose result is one number near the value of a function of all sources.
+    /// Creates a form whose result is one number near the value of a function of all sources.
     pub(crate) fn near_value<const N: usize>(
         name: impl Into<String>,
         format: Format,
@@ -146,19 +146,19 @@ impl Form {
         Self { name, code, result, sources: sources.to_vec(), expected, architecture: 75 }
     }
 
-    /// What runs in place of the name with its operands. The name gets what the code is not named by.
+    /// Returns what runs in place of the name with its operands. The name gets what the code is not named by.
     pub(crate) fn code(mut self, code: impl Into<String>) -> Self {
         self.code = code.into();
         self
     }
 
-    /// The least compute capability that has it.
+    /// Returns the least compute capability that has it.
     pub(crate) fn needs(mut self, architecture: u32) -> Self {
         self.architecture = architecture;
         self
     }
 
-    /// The result, whose bits are those of one NaN if it is any of those between which PTX leaves the choice: NaNs of f64, and what
+    /// Returns the result, whose bits are those of one NaN if it is any of those between which PTX leaves the choice: NaNs of f64, and what
     /// conversions make of NaNs.
     pub(crate) fn canonical(&self, bits: u64) -> u64 {
         let is_free = |format: Format| format == F64 || self.name.starts_with("cvt.");
@@ -168,7 +168,7 @@ impl Form {
         }
     }
 
-    /// What is wrong with a result, if anything.
+    /// Returns what is wrong with a result, if anything.
     pub(crate) fn judge(&self, sources: Sources, found: u64) -> Option<String> {
         match &self.expected {
             Expected::Bits(expected) => {
@@ -188,7 +188,7 @@ impl Form {
     }
 }
 
-/// Whether `found` is near a value.
+/// Returns `true` if `found` is near a value.
 pub(crate) fn is_near(format: Format, value: f64, found: u64, bound: Bound, flushes: bool) -> bool {
     let number = format.value(found);
     if value.is_nan() {

@@ -20,7 +20,7 @@ pub(crate) struct Family {
     pub(crate) forms: Vec<Form>,
 }
 
-/// All of them.
+/// Returns all of them.
 pub(crate) fn families() -> Vec<Family> {
     let family = |name, forms| Family { name, forms };
     vec![

@@ -64,7 +64,7 @@ fn run(test: &TestDriver, wanted: impl Fn(u32) -> bool, mut also: impl FnMut(&Fo
     outcome
 }
 
-/// The results of a form that are not what the reference says.
+/// Returns the results of a form that are not what the reference says.
 fn disagreements(form: &Form, results: &[u64]) -> String {
     let cases = operands(form).into_iter().zip(results);
     let wrong: Vec<String> = cases
@@ -84,7 +84,7 @@ fn shown(form: &Form, sources: &[u64]) -> String {
     sources.join(", ")
 }
 
-/// Where the simulator's results are not those that a GPU gave.
+/// Returns where the simulator's results are not those that a GPU gave.
 fn differences(record: &Record, form: &Form, results: &[u64]) -> String {
     let mut text = String::new();
     if is_emulated(form) {
@@ -114,13 +114,13 @@ fn differences(record: &Record, form: &Form, results: &[u64]) -> String {
     text
 }
 
-/// Whether a GPU's own results are left aside: video instructions that an H200's driver puts together from others, otherwise than
+/// Returns `true` if a GPU's own results are left aside: video instructions that an H200's driver puts together from others, otherwise than
 /// PTX describes them.
 fn is_emulated(form: &Form) -> bool {
     include_str!("emulated.txt").lines().any(|name| name == form.name)
 }
 
-/// What a GPU gave, if it was recorded already.
+/// Returns what a GPU gave, if it was recorded already.
 fn recorded() -> Record {
     Record::parse(include_str!("recorded.txt"))
 }

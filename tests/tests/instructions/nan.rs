@@ -63,7 +63,7 @@ fn operands(format: Format) -> Vec<u64> {
     nans.into_iter().chain(numbers).collect()
 }
 
-/// The letter of a result.
+/// Returns the letter of a result.
 fn letter(result: u64, format: Format, sources: &[(u64, Format)]) -> String {
     let (sign, infinity, quiet) = (format.sign(), format.infinity(), 1_u64 << (format.precision - 2));
     if !format.is_nan(result) {
@@ -97,7 +97,7 @@ fn letter(result: u64, format: Format, sources: &[(u64, Format)]) -> String {
     }
 }
 
-/// An operand that is quiet already cannot be told from its quieted self.
+/// Returns an operand that is quiet already cannot be told from its quieted self.
 fn digit(name: &str) -> String {
     match name {
         "A" => "1".into(),
@@ -106,7 +106,7 @@ fn digit(name: &str) -> String {
     }
 }
 
-/// All tuples of operands.
+/// Returns all tuples of operands.
 fn tuples(sources: &[Format]) -> Vec<Vec<u64>> {
     let mut tuples = vec![Vec::new()];
     for format in sources {
@@ -119,7 +119,7 @@ fn tuples(sources: &[Format]) -> Vec<Vec<u64>> {
     tuples
 }
 
-/// What an instruction gives on the device, a letter for each tuple.
+/// Returns what an instruction gives on the device, a letter for each tuple.
 fn line(stream: &Stream, name: &str, result: Format, sources: &[Format]) -> String {
     let formats: [Operand; 3] = std::array::from_fn(|index| Operand::Float(*sources.get(index).unwrap_or(&F64)));
     let form = match sources.len() {

@@ -18,7 +18,7 @@ fn read(path: impl AsRef<Path>) -> String {
     fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// The opcodes that the simulator reads, from the list in its source.
+/// Returns the opcodes that the simulator reads, from the list in its source.
 fn opcodes() -> BTreeSet<String> {
     let source = read("crates/sim/src/ptx/opcode.rs");
     let (_, list) = source.split_once("$callback! {\n").expect("the table begins");
@@ -31,7 +31,7 @@ fn table() -> BTreeMap<&'static str, Vec<&'static str>> {
     rows.map(|(opcode, tests)| (opcode, tests.split(' ').collect())).collect()
 }
 
-/// The file of a test.
+/// Returns the file of a test.
 fn file(path: &str) -> PathBuf {
     let folder = if path.contains('/') { "tests/tests" } else { "crates/sim/src/exec/tests" };
     Path::new(folder).join(path).with_extension("rs")

@@ -20,18 +20,18 @@ impl Random {
         z ^ z >> 31
     }
 
-    /// A number below a bound.
+    /// Returns a number below a bound.
     pub(crate) fn below(&mut self, bound: usize) -> usize {
         (self.next() % bound as u64) as usize
     }
 }
 
-/// A number that says where a text differs from others.
+/// Returns a number that says where a text differs from others.
 pub(crate) fn hash(bytes: impl IntoIterator<Item = u8>) -> u64 {
     bytes.into_iter().fold(0xCBF2_9CE4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01B3))
 }
 
-/// The operands of a form.
+/// Returns the operands of a form.
 pub(crate) fn operands(form: &Form) -> Vec<Sources> {
     let mut random = Random(hash(form.name.bytes()));
     let edges: Vec<Vec<u64>> = form.sources.iter().map(|operand| edges(*operand)).collect();
@@ -114,7 +114,7 @@ fn edges(operand: Operand) -> Vec<u64> {
     }
 }
 
-/// Each edge with one from the other end of the list, as two halves of a register.
+/// Returns each edge with one from the other end of the list, as two halves of a register.
 fn pairs(edges: &[u64], width: u32) -> Vec<u64> {
     edges.iter().zip(edges.iter().rev()).map(|(low, high)| low | high << width).collect()
 }
@@ -166,13 +166,13 @@ fn value(operand: Operand, random: &mut Random) -> u64 {
     }
 }
 
-/// An integer of any magnitude and either sign.
+/// Returns an integer of any magnitude and either sign.
 fn integer(bits: u32, random: &mut Random) -> u64 {
     let value = random.next() >> random.below(64) & mask(bits);
     if random.next() & 1 == 0 { value } else { value.wrapping_neg() & mask(bits) }
 }
 
-/// A number of any magnitude, or, of two, one near 1, so that sums have something to do.
+/// Returns a number of any magnitude, or, of two, one near 1, so that sums have something to do.
 fn float(format: Format, random: &mut Random) -> u64 {
     let bits = random.next() & mask(format.width);
     if random.next() & 1 == 0 {

@@ -11,14 +11,14 @@ const PER_MODULE: usize = 100;
 /// Words of the operands of a thread.
 const SOURCES: usize = 4;
 
-/// A module with a kernel `f0`, `f1` … for each form.
+/// Returns a module with a kernel `f0`, `f1` … for each form.
 pub(crate) fn module(forms: &[&Form]) -> String {
     let architecture = forms.iter().map(|form| form.architecture).max().unwrap_or_default();
     let kernels: String = forms.iter().enumerate().map(|(index, form)| kernel(index, form)).collect();
     format!(".version 8.8\n.target sm_{architecture}\n.address_size 64\n{kernels}")
 }
 
-/// A register of a class: `%ra` has 32 bits, `%ha` 16 and `%la` 64.
+/// Returns a register of a class: `%ra` has 32 bits, `%ha` 16 and `%la` 64.
 fn register(operand: Operand, letter: char) -> String {
     let class = match operand.register() {
         16 => 'h',
@@ -100,7 +100,7 @@ fn results(stream: &Stream, library: &Library, index: usize, form: &Form) -> Vec
     results.to_vec().unwrap_or_else(|error| panic!("{}: {error}", form.name))
 }
 
-/// The compute capability of a device, as targets are numbered.
+/// Returns the compute capability of a device, as targets are numbered.
 pub(crate) fn architecture(device: &Device) -> u32 {
     let capability = device.compute_capability().expect("the device tells");
     capability.major * 10 + capability.minor

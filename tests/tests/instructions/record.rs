@@ -53,7 +53,7 @@ impl Record {
         assert!(before.is_none(), "two forms are called {}", form.name);
     }
 
-    /// The parts of the results that are others than those of the record, each by its first result. A form that is not in
+    /// Returns the parts of the results that are others than those of the record, each by its first result. A form that is not in
     /// the record, or is approximate, has none.
     pub(crate) fn differing_parts(&self, form: &Form, results: &[u64]) -> Vec<usize> {
         let (Some(line), Expected::Bits(_)) = (self.lines.get(&form.name), &form.expected) else { return Vec::new() };
@@ -63,7 +63,7 @@ impl Record {
         parts.filter(|(index, part)| differs(*index, part)).map(|(index, _)| index * PART).collect()
     }
 
-    /// The results themselves, of a form that is approximate.
+    /// Returns the results themselves, of a form that is approximate.
     pub(crate) fn values(&self, form: &Form) -> Option<Vec<u64>> {
         let Expected::Near { .. } = form.expected else { return None };
         let digits = (form.result.bits() / 4) as usize;

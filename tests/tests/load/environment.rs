@@ -5,7 +5,7 @@ use std::process::{Command, Output};
 
 use super::{REPORT, SIMULATOR, assert_reports_error, assert_reports_saxpy, folder, report};
 
-/// What the program says with the simulator as its driver, and the summary that it leaves, with these variables.
+/// Returns what the program says with the simulator as its driver, and the summary that it leaves, with these variables.
 fn summary(test: &str, variables: &[(&str, &str)]) -> (Output, String) {
     let path = folder("summary").join(test);
     let _ = std::fs::remove_file(&path);
@@ -78,7 +78,7 @@ fn program_leaves_a_trace_of_its_calls_where_the_environment_says() {
     }
 }
 
-/// What the program says on the simulator whose kernel writes out of bounds, with this value of `CURIUM_SIM_CHECKS`.
+/// Returns what the program says on the simulator whose kernel writes out of bounds, with this value of `CURIUM_SIM_CHECKS`.
 fn report_fault(checks: &str) -> (Output, String, String) {
     let mut command = Command::new(&*REPORT);
     command.arg("fault").env_remove("LD_LIBRARY_PATH").env("CURIUM_DRIVER_PATH", &*SIMULATOR);

@@ -14,7 +14,7 @@ use curium_sys::load::{LoadError, Rejection};
 use curium_sys::{Api, CUdriverProcAddressQueryResult, CUresult};
 use curium_tests::{in_fork, uses_cuda};
 
-/// Where these tests build what they load.
+/// The place where these tests build what they load.
 const FOLDER: &str = concat!(env!("CARGO_TARGET_TMPDIR"), "/load");
 
 /// The simulator as a shared library, built once.
@@ -78,7 +78,7 @@ fn run(command: &mut Command) {
     assert!(output.status.success(), "{command:?} failed:\n{}", String::from_utf8_lossy(&output.stderr));
 }
 
-/// A folder of its own for one test.
+/// Returns a folder of its own for one test.
 fn folder(test: &str) -> PathBuf {
     let folder = Path::new(FOLDER).join(test);
     std::fs::create_dir_all(&folder).expect("a folder can be made");
@@ -125,7 +125,7 @@ fn rejection(path: &Path) -> (Rejection, String) {
     (attempt.rejection, text)
 }
 
-/// What the program that reports on its driver says, with these variables set and no others that name a driver.
+/// Returns what the program that reports on its driver says, with these variables set and no others that name a driver.
 fn report(variables: &[(&str, &Path)]) -> Output {
     let mut command = Command::new(&*REPORT);
     command.env_remove("CURIUM_DRIVER_PATH").env_remove("LD_LIBRARY_PATH");
@@ -320,7 +320,7 @@ fn simulator_of_an_older_driver_lacks_the_functions_of_newer_ones() {
     assert_eq!(out.matches("missing: ").count(), newer.len(), "nothing else is missing: {out}");
 }
 
-/// The address of `cuInit` as programs find it that ask the driver and not the system's loader.
+/// Returns the address of `cuInit` as programs find it that ask the driver and not the system's loader.
 fn found_init(api: &Api) -> *mut c_void {
     let look_up = api.cuGetProcAddress_v2.expect("the library has every function");
     let (mut address, mut status) = (std::ptr::null_mut(), CUdriverProcAddressQueryResult(u32::MAX));

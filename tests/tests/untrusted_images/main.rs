@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use curium_driver::{CacheKey, DiskCache, Image, ImageKind, JitOptions, Library, Linker, Module, Result};
 use curium_tests::{TestDriver, kernels, on_driver, outcome_of_new_process, uses_cuda};
 
-/// How many images there are, and how many of them one process takes.
+/// The number of images, and how many of them one process takes.
 const IMAGES: u64 = 1000;
 const PORTION: u64 = 100;
 /// How long processes that crash are started again.

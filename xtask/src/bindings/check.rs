@@ -95,7 +95,7 @@ fn table(rows: &[Row]) -> Table {
     table
 }
 
-/// A line for everything that is wrong.
+/// Returns a line for everything that is wrong.
 fn reasons(rows: Vec<Row>) -> Vec<String> {
     let verdicts = rows.into_iter().map(|row| row.verdict);
     verdicts

@@ -38,7 +38,7 @@ const COMPILERS: [Compiler; 2] = [
 /// The headers of each of [`COMPILERS`] by version.
 pub(crate) struct Headers(Vec<BTreeMap<Version, Header>>);
 
-/// The pinned headers of `versions`, or of all if none is given.
+/// Returns the pinned headers of `versions`, or of all if none is given.
 pub(crate) fn parse(clang: &Clang, pins: &Pins, versions: &[Version]) -> Result<Headers> {
     let wanted = |cuda: &&CudaVersion| versions.is_empty() || versions.contains(&cuda.version);
     let parse = |compiler: &Compiler| {
@@ -48,7 +48,7 @@ pub(crate) fn parse(clang: &Clang, pins: &Pins, versions: &[Version]) -> Result<
     Ok(Headers(COMPILERS.iter().map(parse).collect::<Result<_>>()?))
 }
 
-/// The generated files, with the text that they must have. The headers are those of all versions.
+/// Returns the generated files, with the text that they must have. The headers are those of all versions.
 pub(crate) fn render(headers: &Headers) -> Result<BTreeMap<PathBuf, String>> {
     let mut files = BTreeMap::new();
     for (compiler, headers) in COMPILERS.iter().zip(&headers.0) {
@@ -60,7 +60,7 @@ pub(crate) fn render(headers: &Headers) -> Result<BTreeMap<PathBuf, String>> {
     Ok(files)
 }
 
-/// A line for everything that is wrong with the generated files.
+/// Returns a line for everything that is wrong with the generated files.
 pub(crate) fn check(clang: &Clang, pins: &Pins, versions: &[Version], repair: &str) -> Result<Vec<String>> {
     let headers = parse(clang, pins, versions)?;
     let allowed = Allowed::read(&crate::root().join("xtask/allowed-differences-compilers.toml"))?;
@@ -107,7 +107,7 @@ impl Compiler {
         Ok(header)
     }
 
-    /// The list of the functions that any version has, as a macro that hands it to a callback macro.
+    /// Returns the list of the functions that any version has, as a macro that hands it to a callback macro.
     fn render_functions(&self, headers: &BTreeMap<Version, Header>) -> Result<String> {
         let since = since(headers);
         let functions: BTreeMap<_, _> = headers.values().flat_map(|header| &header.surface.functions).collect();
@@ -126,7 +126,7 @@ impl Compiler {
     }
 }
 
-/// The first version that has each function.
+/// Returns the first version that has each function.
 fn since(headers: &BTreeMap<Version, Header>) -> BTreeMap<String, Version> {
     let mut since = BTreeMap::new();
     for (version, header) in headers {

@@ -48,7 +48,7 @@ struct Comparison<'a> {
     found: Vec<Difference>,
 }
 
-/// Every difference of `theirs`, CUDA `version`, from `ours`. What only we have is no difference.
+/// Returns every difference of `theirs`, CUDA `version`, from `ours`. What only we have is no difference.
 pub(crate) fn compare(
     version: Version,
     theirs: &Surface,

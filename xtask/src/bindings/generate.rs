@@ -29,12 +29,12 @@ pub(crate) fn run() -> Result<()> {
     stale::write(&files)
 }
 
-/// The folder of the generated files.
+/// Returns the folder of the generated files.
 pub(crate) fn folder() -> PathBuf {
     crate::root().join("crates/sys/src/generated")
 }
 
-/// The generated files that follow from `headers`, in `folder`, with the text that they must have.
+/// Returns the generated files that follow from `headers`, in `folder`, with the text that they must have.
 ///
 /// Types and functions follow from the newest header alone, removed constants from all together.
 pub(crate) fn render(
@@ -76,7 +76,7 @@ fn is_default(item: &syn::ItemImpl) -> bool {
     item.trait_.as_ref().is_some_and(|(_, path, _)| path.is_ident("Default"))
 }
 
-/// A default of zeros in one expression.
+/// Returns a default of zeros in one expression.
 fn render_default(ty: &syn::Type) -> syn::ItemImpl {
     syn::parse_quote! {
         impl Default for #ty {
@@ -88,7 +88,7 @@ fn render_default(ty: &syn::Type) -> syn::ItemImpl {
     }
 }
 
-/// The one list of functions, as a macro that hands it to a callback macro.
+/// Returns the one list of functions, as a macro that hands it to a callback macro.
 fn render_functions(functions: &BTreeMap<String, syn::Signature>, since: &Since) -> Result<String> {
     let mut text = String::from(FIRST_LINE);
     text.push_str(
@@ -108,7 +108,7 @@ fn render_functions(functions: &BTreeMap<String, syn::Signature>, since: &Since)
     Ok(text)
 }
 
-/// The signature with types that resolve wherever the macro is used.
+/// Returns the signature with types that resolve wherever the macro is used.
 pub(super) fn render_signature(signature: &syn::Signature) -> Result<String> {
     let parameters = signature.inputs.iter().map(|input| match input {
         syn::FnArg::Typed(parameter) => {
@@ -121,7 +121,7 @@ pub(super) fn render_signature(signature: &syn::Signature) -> Result<String> {
     Ok(format!("fn {}({parameters}) -> {}", signature.ident, render_type(result)?))
 }
 
-/// A pointer, a name or a callback; names of ours are put behind `$crate::`.
+/// Returns a pointer, a name or a callback; names of ours are put behind `$crate::`.
 fn render_type(ty: &syn::Type) -> Result<String> {
     match ty {
         syn::Type::Ptr(pointer) => {
@@ -147,7 +147,7 @@ fn render_type(ty: &syn::Type) -> Result<String> {
     }
 }
 
-/// The `<T>` of `Option<T>`; nothing for other types.
+/// Returns the `<T>` of `Option<T>`; nothing for other types.
 fn render_argument(path: &syn::TypePath) -> Result<String> {
     match argument(path) {
         Some(ty) => Ok(format!("<{}>", render_type(ty)?)),
@@ -155,7 +155,7 @@ fn render_argument(path: &syn::TypePath) -> Result<String> {
     }
 }
 
-/// The text as `cargo fmt` leaves it.
+/// Returns the text as `cargo fmt` leaves it.
 pub(super) fn rustfmt(text: &str) -> Result<String> {
     let mut command = Command::new("rustfmt");
     command

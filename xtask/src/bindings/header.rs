@@ -48,7 +48,7 @@ impl Header {
     }
 }
 
-/// The `cuda.h` at `path` and the driver's other headers beside it in Rust, with every symbol that CUDA ever exported declared.
+/// Returns the `cuda.h` at `path` and the driver's other headers beside it in Rust, with every symbol that CUDA ever exported declared.
 ///
 /// The result depends on these headers alone: those of the system, and of OpenGL, EGL and VDPAU, are replaced by ours.
 pub(crate) fn declarations(clang: &Clang, path: &Path) -> Result<String> {
@@ -58,7 +58,7 @@ pub(crate) fn declarations(clang: &Clang, path: &Path) -> Result<String> {
     declared(clang, &all, vec![format!("-isystem{folder}")], "(cu|CU|CUDA)[A-Za-z_0-9]*")
 }
 
-/// The items of the header at `path` whose names match `items`, in Rust. The few headers of the system are replaced by ours.
+/// Returns the items of the header at `path` whose names match `items`, in Rust. The few headers of the system are replaced by ours.
 pub(crate) fn declarations_of(clang: &Clang, path: &Path, items: &str) -> Result<String> {
     declared(clang, path, Vec::new(), items)
 }

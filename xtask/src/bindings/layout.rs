@@ -20,7 +20,7 @@ pub(super) enum Measure {
     Offset(String, String),
 }
 
-/// The assertions in a `const _`, in either form.
+/// Returns the assertions in a `const _`, in either form.
 pub(super) fn read(item: &syn::ItemConst) -> Result<Vec<Assertion>> {
     match &*item.expr {
         syn::Expr::Block(block) => block.block.stmts.iter().map(read_statement).collect(),
@@ -29,7 +29,7 @@ pub(super) fn read(item: &syn::ItemConst) -> Result<Vec<Assertion>> {
     }
 }
 
-/// The assertions as one condition.
+/// Returns the assertions as one condition.
 pub(super) fn render(assertions: &[Assertion]) -> syn::ItemConst {
     let conditions =
         assertions.iter().map(|Assertion { expression, literal, .. }| quote::quote!((#expression == #literal)));

@@ -11,7 +11,7 @@ use super::header::{self, Clang, Header};
 use crate::package::{CudaVersion, Pins};
 use crate::version::Version;
 
-/// The pinned headers of `versions`, or of all if none is given.
+/// Returns the pinned headers of `versions`, or of all if none is given.
 pub(crate) fn parse(clang: &Clang, pins: &Pins, versions: &[Version]) -> Result<BTreeMap<Version, Header>> {
     let pinned: Vec<_> = if versions.is_empty() {
         pins.cuda.iter().collect()
@@ -22,7 +22,7 @@ pub(crate) fn parse(clang: &Clang, pins: &Pins, versions: &[Version]) -> Result<
     pinned.iter().zip(texts).map(|(cuda, text)| Ok((cuda.version, read(cuda, text)?))).collect()
 }
 
-/// The header at `path`, under the version that it gives itself.
+/// Returns the header at `path`, under the version that it gives itself.
 pub(crate) fn one(clang: &Clang, path: &Path) -> Result<BTreeMap<Version, Header>> {
     let header = Header::parse(clang, path)?;
     let version = header.surface.version().with_context(|| path.display().to_string())?;

@@ -26,7 +26,7 @@ pub(super) fn implement(file: &mut syn::File) -> Result<()> {
     Ok(())
 }
 
-/// The first enumerator of each value, by type.
+/// Returns the first enumerator of each value, by type.
 fn enumerators(file: &syn::File) -> BTreeMap<String, Vec<syn::Ident>> {
     let mut names: BTreeMap<String, Vec<syn::Ident>> = BTreeMap::new();
     for item in &file.items {
@@ -46,7 +46,7 @@ fn enumerators(file: &syn::File) -> BTreeMap<String, Vec<syn::Ident>> {
     names
 }
 
-/// The name under which each type is exported: `CUresult` of `cudaError_enum`.
+/// Returns the name under which each type is exported: `CUresult` of `cudaError_enum`.
 fn aliases(file: &syn::File) -> BTreeMap<String, String> {
     let mut aliases = BTreeMap::new();
     for item in &file.items {

@@ -12,7 +12,7 @@ use crate::version::Version;
 /// A constant with the last version that had it.
 type Removed = BTreeMap<String, (Version, Constant)>;
 
-/// The text of `removed.rs` without its first line: what `versions`, oldest first, had and `newest` lacks.
+/// Returns the text of `removed.rs` without its first line: what `versions`, oldest first, had and `newest` lacks.
 pub(crate) fn render(versions: &BTreeMap<Version, &Surface>, newest: &Surface) -> Result<String> {
     let mut enums = BTreeMap::<_, Vec<_>>::new();
     let mut defines = String::new();
@@ -53,7 +53,7 @@ fn removed(versions: &BTreeMap<Version, &Surface>, newest: &Surface) -> Result<R
     Ok(removed)
 }
 
-/// The integer type of a constant whose enum is gone.
+/// Returns the integer type of a constant whose enum is gone.
 fn integer(constant: &Constant, surface: Option<&Surface>) -> String {
     let ty = surface.and_then(|surface| surface.enums.get(&constant.ty));
     ty.map_or_else(|| constant.ty.clone(), |ty| ty.to_token_stream().to_string())

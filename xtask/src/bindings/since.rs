@@ -37,7 +37,7 @@ pub(crate) fn derive<'a>(folder: &Path, functions: impl Iterator<Item = &'a str>
     Ok(since)
 }
 
-/// The versions of each base name. Per-thread default-stream variants (`_ptsz`, `_ptds`) are another date of the same symbol.
+/// Returns the versions of each base name. Per-thread default-stream variants (`_ptsz`, `_ptds`) are another date of the same symbol.
 fn versions(text: &str) -> BTreeMap<&str, BTreeSet<u32>> {
     let mut versions = BTreeMap::<_, BTreeSet<_>>::new();
     for name in text.split("(CUDAAPI *PFN_").skip(1).filter_map(|rest| rest.split(')').next()) {
@@ -49,7 +49,7 @@ fn versions(text: &str) -> BTreeMap<&str, BTreeSet<u32>> {
     versions
 }
 
-/// The symbols of each base name by their suffix number.
+/// Returns the symbols of each base name by their suffix number.
 fn by_base<'a>(functions: impl Iterator<Item = &'a str>) -> BTreeMap<&'a str, BTreeMap<u32, &'a str>> {
     let mut bases = BTreeMap::<_, BTreeMap<_, _>>::new();
     for name in functions {

@@ -96,7 +96,7 @@ impl<'a> Structure<'a> {
     }
 }
 
-/// The type that `ty` stands for after all aliases.
+/// Returns the type that `ty` stands for after all aliases.
 fn follow<'a>(mut ty: &'a Type, surface: &'a Surface) -> &'a Type {
     while let Type::Path(path) = ty
         && let Some(target) = path.path.get_ident().and_then(|name| surface.aliases.get(&name.to_string()))
@@ -106,7 +106,7 @@ fn follow<'a>(mut ty: &'a Type, surface: &'a Surface) -> &'a Type {
     ty
 }
 
-/// The `T` of `Option<T>`.
+/// Returns the `T` of `Option<T>`.
 pub(super) fn argument(path: &syn::TypePath) -> Option<&Type> {
     let syn::PathArguments::AngleBracketed(arguments) = &path.path.segments.last()?.arguments else { return None };
     match arguments.args.first()? {
@@ -115,7 +115,7 @@ pub(super) fn argument(path: &syn::TypePath) -> Option<&Type> {
     }
 }
 
-/// The name behind the last `::`.
+/// Returns the name behind the last `::`.
 fn last(path: &syn::TypePath) -> String {
     path.path.segments.last().map(|segment| segment.ident.to_string()).unwrap_or_default()
 }

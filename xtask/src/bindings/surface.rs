@@ -104,7 +104,7 @@ impl Surface {
         Ok((surface, since))
     }
 
-    /// The version that the header gives itself.
+    /// Returns the version that the header gives itself.
     pub(crate) fn version(&self) -> Result<Version> {
         let constant = self.constants.get("CUDA_VERSION").context("the header does not define CUDA_VERSION")?;
         Ok(Version::from_raw(constant.value.parse().context("CUDA_VERSION is no number")?))

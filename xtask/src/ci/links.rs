@@ -62,7 +62,7 @@ impl Site {
     }
 }
 
-/// The place that `file` means on `page`. One above the root is none, which is no place either.
+/// Returns the place that `file` means on `page`. One above the root is none, which is no place either.
 fn resolve(page: &str, file: &str) -> Option<PathBuf> {
     let mut place = Path::new(page).parent()?.to_path_buf();
     for part in Path::new(file).components() {
@@ -77,7 +77,7 @@ fn resolve(page: &str, file: &str) -> Option<PathBuf> {
     Some(place)
 }
 
-/// The lines of a page outside its blocks of code, each with its number.
+/// Returns the lines of a page outside its blocks of code, each with its number.
 fn prose(page: &str) -> impl Iterator<Item = (usize, &str)> {
     let mut in_code = false;
     page.lines().enumerate().filter_map(move |(index, line)| {
@@ -87,12 +87,12 @@ fn prose(page: &str) -> impl Iterator<Item = (usize, &str)> {
     })
 }
 
-/// The pieces of a line, of which every second is code.
+/// Returns the pieces of a line, of which every second is code.
 fn pieces(line: &str, code: bool) -> impl Iterator<Item = &str> {
     line.split('`').skip(usize::from(code)).step_by(2)
 }
 
-/// The targets of the links of a page, each with its line.
+/// Returns the targets of the links of a page, each with its line.
 fn links(page: &str) -> impl Iterator<Item = (usize, &str)> {
     prose(page).flat_map(|(number, line)| {
         // Not only of prose: the text of a link may be code, and its target begins behind that.
@@ -101,7 +101,7 @@ fn links(page: &str) -> impl Iterator<Item = (usize, &str)> {
     })
 }
 
-/// The files that a page names as code by a path of at least two parts, each with its line.
+/// Returns the files that a page names as code by a path of at least two parts, each with its line.
 fn files_named(page: &str) -> impl Iterator<Item = (usize, &str)> {
     let is_path = |piece: &&str| {
         let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-./".contains(&byte);
@@ -116,7 +116,7 @@ fn is_file_of(name: &str, file: &str) -> bool {
     Path::new(name).ends_with(file)
 }
 
-/// The anchors of a page: those of its headings, as both GitHub and mdBook make them.
+/// Returns the anchors of a page: those of its headings, as both GitHub and mdBook make them.
 fn anchors(page: &str) -> BTreeSet<String> {
     let mut anchors = BTreeSet::new();
     let headings = prose(page).map(|(_, line)| line).filter(|line| line.starts_with('#'));

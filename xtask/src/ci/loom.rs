@@ -5,8 +5,8 @@ use anyhow::Result;
 use super::{Outcome, run_all};
 use crate::cargo::{cargo, target_folder};
 
-/// The models stand beside the protocols, and are compiled with loom's locks. The profile does not optimize the simulator, which they do
-/// not
+/// Runs the models, which are defined next to the protocols and compiled with loom's locks. The profile does not optimize the simulator,
+/// which they do not
 /// use.
 pub(super) fn run() -> Result<Outcome> {
     let mut command = cargo();

@@ -14,7 +14,7 @@ pub(super) struct Manifest {
 }
 
 impl Manifest {
-    /// Every crate below `crates`, in the order of their folders' names.
+    /// Returns every crate below `crates`, in the order of their folders' names.
     pub(super) fn all() -> Result<Vec<Self>> {
         let crates = fs::read_dir(crate::root().join("crates"))?;
         let mut folders = crates.map(|entry| Ok(entry?.path())).collect::<Result<Vec<_>>>()?;
@@ -38,13 +38,13 @@ impl Manifest {
         self.at(&["package", "name"]).and_then(Value::as_str).unwrap_or_default()
     }
 
-    /// The value that lies this deep.
+    /// Returns the value that lies this deep.
     pub(super) fn at(&self, path: &[&str]) -> Option<&Value> {
         let (first, rest) = path.split_first()?;
         rest.iter().try_fold(self.table.get(*first)?, |value, key| value.get(key))
     }
 
-    /// The features that a user can turn on, each with its documentation: the lines before it that begin with `##`.
+    /// Returns the features that a user can turn on, each with its documentation: the lines before it that begin with `##`.
     pub(super) fn features(&self) -> Vec<(&str, String)> {
         let named = self.at(&["features"]).and_then(Value::as_table);
         let names = named.into_iter().flat_map(Table::keys).map(String::as_str);

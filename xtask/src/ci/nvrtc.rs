@@ -38,7 +38,7 @@ pub(super) fn run(options: &Options) -> Result<Outcome> {
     Ok(Outcome::Passed)
 }
 
-/// The folder that this NVRTC lies in.
+/// Returns the folder that this NVRTC lies in.
 fn folder(nvrtc: &CudaVersion) -> Result<PathBuf> {
     nvrtc.package.folder_of(|name| name.starts_with("libnvrtc.so"))
 }
@@ -52,7 +52,7 @@ fn run_example(nvrtc: &CudaVersion) -> Result<()> {
     Ok(())
 }
 
-/// The NVRTCs of `versions`, or of those that are always run.
+/// Returns the NVRTCs of `versions`, or of those that are always run.
 fn chosen<'a>(pins: &'a Pins, versions: &[Version]) -> Result<Vec<&'a CudaVersion>> {
     let find = |version: &Version| {
         let found = pins.nvrtc.iter().find(|nvrtc| nvrtc.version == *version);

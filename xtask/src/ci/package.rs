@@ -38,7 +38,7 @@ pub(super) fn run(_options: &Options) -> Result<Outcome> {
     Ok(Outcome::Passed)
 }
 
-/// The files that cargo packs.
+/// Returns the files that cargo packs.
 fn packed(package: &str) -> Result<Vec<String>> {
     let mut command = cargo();
     command.args(["package", "--quiet", "--list", "--allow-dirty", "--package", package]);

@@ -43,7 +43,7 @@ fn check(target: &str) -> Result<Outcome> {
     run_all(clippy.args(["--", "-D", "warnings"]))
 }
 
-/// The `rust-version` of the workspace.
+/// Returns the `rust-version` of the workspace.
 fn oldest_rust() -> Result<String> {
     let manifest: toml::Table = toml::from_str(&std::fs::read_to_string(crate::root().join("Cargo.toml"))?)?;
     let version =

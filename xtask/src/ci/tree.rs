@@ -35,7 +35,7 @@ pub(crate) fn files_are_short() -> Result<()> {
     report(&format!("is a comment of more than {WIDEST} characters"), &sources, wide_comments)
 }
 
-/// Every file that git knows, by its path in the repository. One that is deleted but not yet committed is none.
+/// Returns every file that git knows, by its path in the repository. One that is deleted but not yet committed is none.
 pub(super) fn names() -> Result<Vec<String>> {
     let output =
         Command::new("git").args(["ls-files", "-z"]).current_dir(crate::root()).output().context("git is needed")?;
@@ -45,7 +45,7 @@ pub(super) fn names() -> Result<Vec<String>> {
     Ok(files.map(str::to_owned).collect())
 }
 
-/// Every file that git knows and that is text, with its path in the repository.
+/// Returns every file that git knows and that is text, with its path in the repository.
 pub(super) fn texts() -> Result<Vec<(String, String)>> {
     let files = names()?.into_iter().map(|name| Ok((fs::read(crate::root().join(&name))?, name)));
     let files = files.collect::<Result<Vec<_>>>()?;
@@ -71,14 +71,14 @@ fn is_written_source(path: &str) -> bool {
     path.ends_with(".rs") && !path.contains("/generated/")
 }
 
-/// The number of lines before the test module, which is the last item of a file.
+/// Returns the number of lines before the test module, which is the last item of a file.
 fn length_without_tests(text: &str) -> usize {
     let lines: Vec<_> = text.lines().collect();
     let tests = lines.windows(2).position(|pair| pair[0].starts_with("#[cfg(test)]") && pair[1].starts_with("mod "));
     tests.unwrap_or(lines.len())
 }
 
-/// The lines of comments that are too wide.
+/// Returns the lines of comments that are too wide.
 fn wide_comments(text: &str) -> Vec<usize> {
     let can_break = |line: &str| {
         let line = line.trim_start();

@@ -68,7 +68,7 @@ fn problem_of(folder: &Folder, name: &str) -> Result<Option<String>> {
     })
 }
 
-/// The command that compiles a program.
+/// Returns the command that compiles a program.
 fn compiler(folder: &Folder, name: &str, program: &Path) -> Result<Command> {
     let toolkit = toolkit(folder)?;
     let mut nvcc = Command::new(toolkit.join("bin/nvcc"));
@@ -79,14 +79,14 @@ fn compiler(folder: &Folder, name: &str, program: &Path) -> Result<Command> {
     Ok(nvcc)
 }
 
-/// The folder of the compiler and its headers.
+/// Returns the folder of the compiler and its headers.
 fn toolkit(folder: &Folder) -> Result<PathBuf> {
     let nvcc = crate::package::find(&python::environment(folder), |name| name == "nvcc");
     let nvcc = nvcc.context("the environment holds no nvcc")?;
     Ok(nvcc.parent().and_then(Path::parent).context("nvcc lies in a folder of the toolkit")?.to_path_buf())
 }
 
-/// The status of a program that ended within the limit.
+/// Returns the status of a program that ended within the limit.
 fn ended(command: &mut Command) -> Result<Option<ExitStatus>> {
     let mut child = command.spawn().with_context(|| format!("{command:?} cannot be run"))?;
     let start = Instant::now();

@@ -47,7 +47,7 @@ pub(super) fn run(folder: &Folder, program: &str) -> Result<()> {
     run_all(&mut command(folder, program)?)
 }
 
-/// The command that runs one of our programs.
+/// Returns the command that runs one of our programs.
 pub(super) fn command(folder: &Folder, program: &str) -> Result<Command> {
     let mut python = interpreter_of(folder)?;
     python.args(["-W", "ignore"]).arg(folder.sources.join("python").join(program));
@@ -102,7 +102,7 @@ fn pytest(folder: &Folder, expected: &Expected, part: usize) -> Result<Command> 
     Ok(python)
 }
 
-/// The folder of NVRTC in the environment.
+/// Returns the folder of NVRTC in the environment.
 pub(super) fn nvrtc(folder: &Folder) -> Result<PathBuf> {
     let library = crate::package::find(&environment(folder), |name| name.starts_with("libnvrtc.so"));
     let library = library.context("the environment holds no libnvrtc.so")?;
@@ -113,7 +113,7 @@ pub(super) fn environment(folder: &Folder) -> PathBuf {
     folder.made.join("python")
 }
 
-/// The environment's interpreter, with the simulator as the driver.
+/// Returns the environment's interpreter, with the simulator as the driver.
 fn interpreter_of(folder: &Folder) -> Result<Command> {
     let mut python = Command::new(environment(folder).join("bin/python"));
     // The sources stay as they are in the repository.

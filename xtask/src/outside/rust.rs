@@ -43,7 +43,7 @@ fn test(folder: &Folder, expected: &Expected, name: &str, options: &[&str]) -> R
     Ok(Outcomes::read(&text))
 }
 
-/// A copy of a crate's sources, which cargo has fetched and verified: in the registry, tests cannot be built.
+/// Returns a copy of a crate's sources, which cargo has fetched and verified: in the registry, tests cannot be built.
 fn copied(folder: &Folder, name: &str, version: &str) -> Result<PathBuf> {
     let to = folder.made.join(format!("{name}-{version}"));
     if to.is_dir() {

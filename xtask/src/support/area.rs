@@ -13,7 +13,7 @@ pub(crate) enum Area {
 impl Area {
     pub(crate) const ALL: [Self; 3] = [Self::Driver, Self::Memory, Self::Graph];
 
-    /// The area of the function called `name`.
+    /// Returns the area of the function called `name`.
     pub(crate) fn of(name: &str) -> Self {
         let begins = |prefixes: &[&str]| prefixes.iter().any(|prefix| name.starts_with(prefix));
         if begins(GRAPH) && !name.starts_with("cuGraphics") || name.starts_with("cuStream") && name.contains("apture") {

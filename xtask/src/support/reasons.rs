@@ -62,7 +62,7 @@ impl Reasons {
         Some((entry.section, &entry.reason))
     }
 
-    /// A line for each entry that stands for no function, or for one that is wrapped.
+    /// Returns a line for each entry that stands for no function, or for one that is wrapped.
     pub(crate) fn stale(&self, names: &BTreeSet<String>, wrapped: &BTreeSet<String>) -> Vec<String> {
         self.entries.iter().filter_map(|entry| entry.stale(names, wrapped)).collect()
     }

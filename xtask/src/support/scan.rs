@@ -18,7 +18,7 @@ pub(crate) struct Wrapping {
     pub(crate) path: String,
 }
 
-/// The functions among `names` that `sources` call, each with its wrappings.
+/// Returns the functions among `names` that `sources` call, each with its wrappings.
 ///
 /// A function is wrapped where it is called. The items that are named are the public ones whose documentation names the function after
 /// `CUDA:`: those that have its name as an alias, all of them where none has, and only where there is none the ones that hold the calls.
@@ -44,7 +44,7 @@ pub(crate) fn wrapped(sources: &[Source], names: &BTreeSet<String>) -> Result<BT
     Ok(wrappings.collect())
 }
 
-/// The functions that the simulator implements: its driver's inherent methods under their C names, and those that macros make.
+/// Returns the functions that the simulator implements: its driver's inherent methods under their C names, and those that macros make.
 pub(crate) fn simulated(sources: &[Source]) -> Result<BTreeSet<String>> {
     let items = sources.iter().flat_map(|source| &source.file.items);
     let methods = items.filter_map(|item| match item {
@@ -196,7 +196,7 @@ fn type_name(ty: &syn::Type) -> String {
     }
 }
 
-/// The text of the documentation comments.
+/// Returns the text of the documentation comments.
 fn documentation(attributes: &[syn::Attribute]) -> String {
     let lines = attributes.iter().filter(|attribute| attribute.path().is_ident("doc")).filter_map(|attribute| {
         let syn::Meta::NameValue(pair) = &attribute.meta else { return None };
@@ -206,7 +206,7 @@ fn documentation(attributes: &[syn::Attribute]) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// The names in `#[doc(alias = "…")]`.
+/// Returns the names in `#[doc(alias = "…")]`.
 fn aliases(attributes: &[syn::Attribute]) -> Vec<String> {
     let lists = attributes.iter().filter(|attribute| attribute.path().is_ident("doc"));
     let pairs = lists.filter_map(|attribute| attribute.parse_args::<syn::MetaNameValue>().ok());
@@ -217,7 +217,7 @@ fn aliases(attributes: &[syn::Attribute]) -> Vec<String> {
     values.collect()
 }
 
-/// The functions that stand in backticks behind `CUDA:`, up to the end of the paragraph.
+/// Returns the functions that stand in backticks behind `CUDA:`, up to the end of the paragraph.
 fn named_functions(documentation: &str) -> Vec<String> {
     let named = documentation.split("CUDA: ").skip(1);
     let paragraphs = named.filter_map(|rest| rest.split("\n\n").next());

@@ -15,19 +15,19 @@ pub(crate) struct Source {
     pub(crate) file: syn::File,
 }
 
-/// Every function of the driver with the version that introduced it.
+/// Returns every function of the driver with the version that introduced it.
 pub(crate) fn functions() -> Result<BTreeMap<String, Version>> {
     bindings::functions()
 }
 
-/// The sources of the crates that wrap the driver.
+/// Returns the sources of the crates that wrap the driver.
 pub(crate) fn library_sources() -> Result<Vec<Source>> {
     let mut sources = sources("crates/driver/src")?;
     sources.extend(self::sources("crates/memory/src")?);
     Ok(sources)
 }
 
-/// The sources of the simulator's driver.
+/// Returns the sources of the simulator's driver.
 pub(crate) fn simulator_sources() -> Result<Vec<Source>> {
     let mut all = sources("crates/sim/src/driver")?;
     let path = "crates/sim/src/driver.rs";
@@ -35,7 +35,7 @@ pub(crate) fn simulator_sources() -> Result<Vec<Source>> {
     Ok(all)
 }
 
-/// The Rust files below `folder`, in the order of their names.
+/// Returns the Rust files below `folder`, in the order of their names.
 fn sources(folder: &str) -> Result<Vec<Source>> {
     let mut found = Vec::new();
     let path = crate::root().join(folder);

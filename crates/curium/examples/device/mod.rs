@@ -7,7 +7,7 @@ use curium_sim::{Config, Simulator};
 
 pub(crate) type Outcome<T = ()> = Result<T, Box<dyn Error>>;
 
-/// The driver that the command line asks for. The simulator has two devices, for the example of peers.
+/// Returns the driver that the command line selects. The simulator has two devices, for the example of peers.
 pub(crate) fn driver() -> Outcome<Driver> {
     let asked = std::env::args().skip_while(|argument| argument != "--device").nth(1);
     match asked.as_deref() {

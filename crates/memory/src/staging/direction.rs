@@ -12,7 +12,7 @@ pub(super) enum Direction {
 pub(super) const FIRST_PART: usize = 1 << 20;
 
 impl Direction {
-    /// The number of lanes that is fastest, of those that may be used: more contend for the driver's locks.
+    /// Returns the fastest number of lanes up to `most`; more lanes would contend for the driver's locks.
     #[inline]
     pub(super) fn lanes(self, most: usize) -> usize {
         match self {
@@ -21,8 +21,8 @@ impl Direction {
         }
     }
 
-    /// The length in bytes of the shortest parts, with which the lanes end. The device's part of a copy to the host comes first, so that
-    /// short last parts leave little to do after it.
+    /// Returns the length in bytes of the shortest parts, with which the lanes end. The device's part of a copy to the host comes first, so
+    /// that short last parts leave little to do after it.
     #[inline]
     pub(super) fn shortest_part(self) -> usize {
         match self {
@@ -31,7 +31,7 @@ impl Direction {
         }
     }
 
-    /// The number of lanes that it takes to be faster than the driver.
+    /// Returns the smallest number of lanes that is faster than the driver's own copy.
     #[inline]
     pub(super) fn enough(self) -> usize {
         match self {

@@ -29,7 +29,7 @@ pub(super) struct Lengths {
 
 struct Rest<S> {
     slice: S,
-    /// Where it begins in the whole slice.
+    /// The offset in the whole slice.
     offset: usize,
     /// The number of parts that were taken.
     taken: usize,
@@ -57,7 +57,7 @@ impl<S: Split> Job<S> {
         Self { rest, lanes: lanes.max(1), lengths: Lengths { first, shortest, longest } }
     }
 
-    /// The next part and its offset.
+    /// Returns the next part and its offset.
     #[inline]
     pub(super) fn next(&self) -> Option<(usize, S)> {
         let mut rest = self.rest.lock();
@@ -78,7 +78,7 @@ impl<S: Split> Job<S> {
         *self.rest.lock() = None;
     }
 
-    /// The length of the next part if `left` bytes are left and this many parts were taken.
+    /// Returns the length of the next part if `left` bytes are left and this many parts were taken.
     #[inline]
     fn length(&self, left: usize, taken: usize) -> usize {
         let round = u32::try_from(taken / self.lanes).unwrap_or(u32::MAX);

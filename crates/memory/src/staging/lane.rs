@@ -43,13 +43,13 @@ impl Lane {
         self.is_sound
     }
 
-    /// The size of a block in bytes.
+    /// Returns the size of a block in bytes.
     #[inline]
     pub(super) fn block_bytes(&self) -> usize {
         self.blocks[0].memory.len()
     }
 
-    /// The pinned memory in bytes.
+    /// Returns the pinned memory in bytes.
     #[inline]
     pub(super) fn byte_len(&self) -> usize {
         self.blocks.iter().map(|block| block.memory.len()).sum()

@@ -17,7 +17,7 @@ pub struct StagingOptions {
 }
 
 impl StagingOptions {
-    /// The defaults.
+    /// Creates the default options.
     #[must_use]
     #[inline]
     pub fn new() -> Self {

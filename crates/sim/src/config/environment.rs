@@ -9,7 +9,7 @@ use thiserror::Error;
 use crate::config::{Checks, Config, DeviceModel};
 use crate::fault::{FaultPlan, FaultSyntaxError};
 
-/// A variable of the environment has a value that makes no sense.
+/// An environment variable has an invalid value.
 #[derive(Clone, Eq, Error, PartialEq)]
 #[error("{variable} is `{value}`, which is not {expected}")]
 #[non_exhaustive]
@@ -18,7 +18,7 @@ pub struct EnvironmentError {
     pub variable: &'static str,
     /// Its value.
     pub value: String,
-    /// What its value should be.
+    /// The expected form of the value.
     pub expected: String,
 }
 
@@ -29,28 +29,28 @@ impl fmt::Debug for EnvironmentError {
 }
 
 impl Config {
-    /// The default settings, changed by the variables of the environment.
+    /// Returns the default settings, changed by the variables of the environment.
     ///
     /// | variable | value |
     /// |---|---|
-    /// | `CURIUM_SIM_DEVICES` | how many devices there are |
-    /// | `CURIUM_SIM_DEVICE_MODEL` | what each device is: `T4`, `A100`, `H100` or `B200` |
+    /// | `CURIUM_SIM_DEVICES` | number of devices |
+    /// | `CURIUM_SIM_DEVICE_MODEL` | model of the devices: `T4`, `A100`, `H100` or `B200` |
     /// | `CURIUM_SIM_MEMORY` | bytes of memory on each device; `K`, `M` and `G` stand for powers of 1024 |
     /// | `CURIUM_SIM_DRIVER_VERSION` | CUDA version of the driver, such as `12.4` |
-    /// | `CURIUM_SIM_SEED` | a number that decides the order between streams |
-    /// | `CURIUM_SIM_WORKERS` | how many threads work |
-    /// | `CURIUM_SIM_WITHOUT` | functions to leave out, with commas between them |
-    /// | `CURIUM_SIM_FAULTS` | faults with commas between them, in the form that [`Fault`](crate::Fault) reads, such as `cuMemAlloc_v2@2=OUT_OF_MEMORY` |
-    /// | `CURIUM_SIM_CHECKS` | what happens when a kernel does what it must not: `error`, `quiet`, `report` or `abort` |
-    /// | `CURIUM_SIM_RACES` | whether races are looked for: `on` or `off` |
-    /// | `CURIUM_SIM_UNWRITTEN` | whether reads of memory that nobody wrote are looked for: `on` or `off` |
-    /// | `CURIUM_SIM_BACKTRACES` | whether the stack of the call that made each object is kept: `on` or `off` |
+    /// | `CURIUM_SIM_SEED` | seed of the order between streams |
+    /// | `CURIUM_SIM_WORKERS` | number of worker threads |
+    /// | `CURIUM_SIM_WITHOUT` | functions to leave out, separated by commas |
+    /// | `CURIUM_SIM_FAULTS` | faults separated by commas, in the syntax of [`Fault`](crate::Fault), such as `cuMemAlloc_v2@2=OUT_OF_MEMORY` |
+    /// | `CURIUM_SIM_CHECKS` | reaction to invalid accesses: `error`, `quiet`, `report` or `abort` |
+    /// | `CURIUM_SIM_RACES` | race checks: `on` or `off` |
+    /// | `CURIUM_SIM_UNWRITTEN` | checks for reads of uninitialized memory: `on` or `off` |
+    /// | `CURIUM_SIM_BACKTRACES` | stacks of the calls that created objects: `on` or `off` |
     ///
-    /// The simulator's library also heeds `CURIUM_SIM_TRACE`, the file that calls are written to for trace viewers.
+    /// The simulator's library also reads `CURIUM_SIM_TRACE`, the file to which calls are written for trace viewers.
     ///
     /// # Errors
     ///
-    /// [`EnvironmentError`] names the variable whose value makes no sense.
+    /// [`EnvironmentError`] names the variable with the invalid value.
     pub fn from_environment() -> Result<Self, EnvironmentError> {
         Self::from_variables(|name| env::var_os(name).map(|value| value.to_string_lossy().into_owned()))
     }
@@ -82,7 +82,7 @@ impl Config {
     }
 }
 
-/// Takes over one variable if it is set.
+/// Applies one variable if it is set.
 fn set<T>(
     variable: &impl Fn(&str) -> Option<String>,
     name: &'static str,
@@ -102,7 +102,7 @@ fn parse<T: FromStr<Err: fmt::Debug>>(value: &str) -> Option<T> {
     value.parse().ok()
 }
 
-/// The faults of the environment; an error names the one that makes no sense.
+/// Returns the faults of the environment; an error names the invalid one.
 fn faults(variable: &impl Fn(&str) -> Option<String>) -> Result<FaultPlan, EnvironmentError> {
     let name = "CURIUM_SIM_FAULTS";
     let Some(value) = variable(name) else { return Ok(FaultPlan::new()) };

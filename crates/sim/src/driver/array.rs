@@ -1,4 +1,4 @@
-//! Arrays: memory whose layout is the device's own. Here it is rows and layers without gaps.
+//! Arrays: memory with a device-specific layout. Here rows and layers are contiguous.
 
 mod mipmapped;
 mod sparse;
@@ -20,13 +20,13 @@ use crate::memory::Purpose;
 pub(crate) struct Array {
     pub(crate) context: Id<Context>,
     pub(crate) shape: Shape,
-    /// The address of its first element, which no program knows.
+    /// The address of its first element, which is hidden from the program.
     pub(crate) base: u64,
-    /// Whether it is a level of a mipmapped array, which ends with that.
+    /// `true` if it is a level of a mipmapped array, which destroys it.
     is_level: bool,
 }
 
-/// What an array was made with.
+/// The parameters that an array was created with.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct Shape {
     pub(crate) width: usize,
@@ -42,7 +42,7 @@ impl Object for Array {
     const KIND: Kind = Kind::Array;
 }
 
-/// The flags of arrays that need nothing special of the hardware.
+/// The flags of arrays without special hardware requirements.
 const KNOWN_FLAGS: u32 = CUDA_ARRAY3D_LAYERED
     | CUDA_ARRAY3D_CUBEMAP
     | CUDA_ARRAY3D_SURFACE_LDST
@@ -77,7 +77,7 @@ impl Driver {
         self.create_array(array, Shape::from(descriptor.read()?))
     }
 
-    /// Waits for the device, as its memory goes.
+    /// Waits for the device, because the memory is freed.
     pub(crate) fn cuArrayDestroy(&self, array: Pointer<CUarray_st>) -> Result {
         let mut state = self.lock();
         let id = Id::from(array);
@@ -117,7 +117,7 @@ impl Driver {
         place.write(self.lock().array(Id::from(array))?.shape.to_raw())
     }
 
-    /// Only arrays whose memory is mapped later have requirements, and there are none here.
+    /// Only arrays whose memory is mapped later have requirements; there are none here.
     pub(crate) fn cuArrayGetMemoryRequirements(
         &self,
         requirements: Pointer<CUDA_ARRAY_MEMORY_REQUIREMENTS>,
@@ -149,14 +149,14 @@ impl Driver {
 }
 
 impl State {
-    /// An array that was not destroyed.
+    /// Returns a live array.
     pub(crate) fn array(&self, id: Id<Array>) -> Result<&Array> {
         self.arrays.get(id).ok_or(CUresult::CUDA_ERROR_INVALID_HANDLE)
     }
 }
 
 impl Shape {
-    /// The bytes of an element; `None` for formats that are compressed or have several planes.
+    /// Returns the bytes of an element; `None` for formats that are compressed or have several planes.
     pub(crate) fn element(&self) -> Option<usize> {
         let component = match self.format {
             CUarray_format::CU_AD_FORMAT_UNSIGNED_INT8 | CUarray_format::CU_AD_FORMAT_SIGNED_INT8 => 1,
@@ -171,27 +171,27 @@ impl Shape {
         matches!(self.channels, 1 | 2 | 4).then_some(component * self.channels as usize)
     }
 
-    /// The bytes of a row.
+    /// Returns the bytes of a row.
     pub(crate) fn pitch(&self) -> usize {
         self.width * self.element().unwrap_or_default()
     }
 
-    /// The rows of a layer.
+    /// Returns the rows of a layer.
     pub(crate) fn rows(&self) -> usize {
         self.height.max(1)
     }
 
-    /// Whether the third extent counts layers.
+    /// Returns `true` if the third extent counts layers.
     pub(crate) fn is_layered(&self) -> bool {
         self.flags & CUDA_ARRAY3D_LAYERED != 0
     }
 
-    /// The layers.
+    /// Returns the layers.
     pub(crate) fn layers(&self) -> usize {
         self.depth.max(1)
     }
 
-    /// The bytes of all elements, if an array can be so.
+    /// Returns the size of all elements in bytes, if the shape is valid.
     fn checked(&self) -> Result<u64> {
         let invalid = CUresult::CUDA_ERROR_INVALID_VALUE;
         let is_layered = self.is_layered();

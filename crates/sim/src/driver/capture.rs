@@ -1,8 +1,8 @@
-//! Captures: streams whose work becomes nodes of a graph instead of being done.
+//! Captures: streams whose work becomes nodes of a graph instead of running.
 //!
-//! A capture begins in one stream, its origin, and takes in other streams when they wait for events that were recorded in it.
-//! For each of its streams it knows which nodes the next one comes after. A call that breaks the rules makes the captures
-//! that it touches invalid: they end without a graph.
+//! A capture begins in one stream, its origin. Other streams join it when they wait for events that were recorded in it. For each of its
+//! streams it records the dependencies of the next node. A call that breaks the rules invalidates the captures that it touches: they end
+//! without a graph.
 
 mod conflict;
 mod dependencies;
@@ -29,7 +29,7 @@ use crate::handle::Id;
 pub(crate) struct Capture {
     number: u64,
     graph: Id<Graph>,
-    /// Whether the graph is the caller's, who keeps it when the capture fails.
+    /// `true` if the graph belongs to the caller, who keeps it when the capture fails.
     is_of_caller: bool,
     mode: CUstreamCaptureMode,
     /// The thread that began it.
@@ -42,7 +42,7 @@ pub(crate) struct Capture {
 /// A stream in a capture.
 struct Member {
     stream: Id<Stream>,
-    /// What the next node comes after.
+    /// The dependencies of the next node.
     tips: Vec<Edge>,
     listed: Listed,
 }
@@ -107,7 +107,7 @@ impl Driver {
 }
 
 impl Driver {
-    /// A stream in which a capture can begin.
+    /// Returns a stream in which a capture can begin.
     fn capturable(
         &self,
         state: &mut State,
@@ -130,7 +130,7 @@ impl Driver {
         self.capturing.store(true, Ordering::Release);
     }
 
-    /// Puts work on a stream: it is queued, or becomes a node if the stream captures.
+    /// Enqueues work on a stream, or adds a node if the stream captures.
     pub(crate) fn put(&self, state: &mut State, stream: Id<Stream>, content: Content) -> Result {
         if state.is_capturing(stream) {
             return state.add_captured(stream, content);
@@ -169,7 +169,7 @@ impl Capture {
         self.members.iter_mut().find(|member| member.stream == stream)
     }
 
-    /// Lets the next node of a stream come after `tips` too; a stream that is not in the capture is from now on.
+    /// Adds `tips` to the dependencies of the stream's next node; a stream that is not in the capture joins it.
     fn join(&mut self, stream: Id<Stream>, tips: Vec<Edge>) {
         match self.member_mut(stream) {
             Some(member) => member.add(tips),
@@ -201,17 +201,17 @@ impl State {
         self.capture(stream).is_some()
     }
 
-    /// Whether a capture adds nodes to a graph.
+    /// Returns `true` if a capture adds nodes to a graph.
     pub(super) fn is_captured_into(&self, graph: Id<Graph>) -> bool {
         self.captures.iter().any(|capture| capture.graph == graph)
     }
 
-    /// Whether a capture adds nodes to a graph of the caller's, which cannot be instantiated until the capture ends.
+    /// Returns `true` if a capture adds nodes to a graph of the caller's, which cannot be instantiated until the capture ends.
     pub(super) fn is_unfinished(&self, graph: Id<Graph>) -> bool {
         self.captures.iter().any(|capture| capture.is_of_caller && capture.graph == graph)
     }
 
-    /// The graph that a stream adds nodes to.
+    /// Returns the graph that a stream adds nodes to.
     pub(super) fn captured_graph(&self, stream: Id<Stream>) -> Option<Id<Graph>> {
         self.capture(stream).map(|capture| capture.graph)
     }
@@ -220,7 +220,7 @@ impl State {
         self.streams.get(stream).is_some_and(|stream| stream.class == Class::Legacy)
     }
 
-    /// Adds a node where a stream has got to in its capture.
+    /// Adds a node after the stream's current dependencies.
     pub(super) fn add_captured(&mut self, stream: Id<Stream>, content: Content) -> Result {
         let capture = self.capture(stream).ok_or(CUresult::CUDA_ERROR_ILLEGAL_STATE)?;
         if !capture.is_valid {
@@ -234,7 +234,7 @@ impl State {
         Ok(())
     }
 
-    /// Ends a capture; the graph, if it is whole.
+    /// Ends a capture, and returns the graph if it is valid.
     fn end_capture(&mut self, number: u64) -> Result<Id<Graph>> {
         let position = self.captures.iter().position(|capture| capture.number == number);
         let capture = self.captures.remove(position.ok_or(CUresult::CUDA_ERROR_ILLEGAL_STATE)?);
@@ -252,7 +252,7 @@ impl State {
         outcome
     }
 
-    /// Whether the origin waits for all that the other streams of a capture did.
+    /// Returns `true` if the origin waits for all that the other streams of a capture did.
     fn is_joined(&self, capture: &Capture) -> bool {
         let tips = |member: &Member| member.tips.iter().map(|tip| tip.from).collect::<Vec<_>>();
         let mut left = capture.member(capture.origin).map(tips).unwrap_or_default();
@@ -265,7 +265,7 @@ impl State {
         capture.members.iter().flat_map(tips).all(|node| seen.contains(&node))
     }
 
-    /// Ends the captures that began in a stream that is gone.
+    /// Ends the captures that began in a destroyed stream.
     pub(super) fn abandon_captures(&mut self, is_gone: impl Fn(Id<Stream>) -> bool) {
         let gone: Vec<u64> =
             self.captures.iter().filter(|capture| is_gone(capture.origin)).map(|capture| capture.number).collect();
@@ -273,7 +273,7 @@ impl State {
             for capture in self.captures.iter_mut().filter(|capture| capture.number == number) {
                 capture.is_valid = false;
             }
-            // Nobody asks for the graph any more, and so it was removed.
+            // The graph is unreachable, and is therefore removed.
             self.end_capture(number).map(|_| ()).unwrap_or_default();
         }
     }

@@ -18,26 +18,26 @@ use crate::driver::{Driver, Resources, Result, State, Stream};
 use crate::handle::{Id, Kind, Object};
 use crate::schedule::Ticket;
 
-/// What owns streams, events, modules and memory on a device.
+/// A context, which owns streams, events, modules and memory on a device.
 pub(crate) struct Context {
     pub(crate) device: usize,
     flags: u32,
     is_primary: bool,
-    /// How often a primary context is retained; 1 for a created one.
+    /// The number of times that a primary context is retained; 1 for a created one.
     pub(crate) retained: u32,
     pub(crate) number: u64,
     pub(crate) legacy: Id<Stream>,
-    /// The default streams of threads.
+    /// The per-thread default streams.
     pub(crate) per_thread: HashMap<u64, Id<Stream>>,
     /// The legacy default stream waits for these too.
     pub(crate) tails_of_destroyed_streams: Vec<Ticket>,
     limits: Limits,
     cache_config: CUfunc_cache,
-    /// The contexts whose memory this one can access.
+    /// The contexts whose memory is accessible from this one.
     pub(crate) peers: Vec<Id<Context>>,
-    /// What kernels allocate from, once one has.
+    /// The heap that kernels allocate from, created on first use.
     pub(crate) kernel_heap: Option<KernelHeap>,
-    /// What a green context runs on.
+    /// The resources of a green context.
     pub(crate) green: Option<Resources>,
 }
 
@@ -68,12 +68,12 @@ impl Context {
         }
     }
 
-    /// What it limits.
+    /// Returns the value of a limit.
     pub(crate) fn limits(&self) -> &Limits {
         &self.limits
     }
 
-    /// Whether the context exists; a primary context keeps its handle after the last release.
+    /// Returns `true` if the context exists; a primary context keeps its handle after the last release.
     pub(crate) fn is_active(&self) -> bool {
         self.retained > 0
     }
@@ -138,13 +138,13 @@ impl Driver {
         self.synchronize_context(state, context)
     }
 
-    /// Records an event behind all work of a context: work of the legacy stream that waits for non-blocking streams too.
+    /// Records an event after all work of a context, including work of the legacy stream that waits for non-blocking streams.
     pub(crate) fn cuCtxRecordEvent(&self, context: Pointer<CUctx_st>, event: Pointer<CUevent_st>) -> Result {
         let context = self.given_or_current(context)?;
         self.record_in_context(context, event)
     }
 
-    /// Lets all later work of a context wait for an event.
+    /// Makes all later work of a context wait for an event.
     pub(crate) fn cuCtxWaitEvent(&self, context: Pointer<CUctx_st>, event: Pointer<CUevent_st>) -> Result {
         let context = self.given_or_current(context)?;
         self.wait_in_context(context, event)
@@ -152,12 +152,12 @@ impl Driver {
 }
 
 impl Driver {
-    /// The current context's handle, whatever has become of the context.
+    /// Returns the current context's handle, even if the context is not valid any more.
     pub(crate) fn current(&self) -> Result<Id<Context>> {
         self.top().ok_or(CUresult::CUDA_ERROR_INVALID_CONTEXT)
     }
 
-    /// The locked state with the current context, which works.
+    /// Returns the locked state with the current context, which must be valid.
     pub(crate) fn enter_current(&self) -> Result<(MutexGuard<'_, State>, Id<Context>)> {
         let current = self.current()?;
         let state = self.lock();
@@ -165,17 +165,17 @@ impl Driver {
         Ok((state, current))
     }
 
-    /// That there is a current context, which works.
+    /// Checks that there is a valid current context.
     pub(crate) fn require_current(&self) -> Result {
         self.enter_current().map(|_| ())
     }
 
-    /// The context of a handle, the current one for a null handle.
+    /// Returns the context of a handle, the current one for a null handle.
     pub(crate) fn given_or_current(&self, context: Pointer<CUctx_st>) -> Result<Id<Context>> {
         if context.is_null() { self.current() } else { Ok(Id::from(context)) }
     }
 
-    /// Records an event behind all work of a context, which includes that of its green contexts.
+    /// Records an event after all work of a context, including its green contexts.
     pub(crate) fn record_in_context(&self, context: Id<Context>, event: Pointer<CUevent_st>) -> Result {
         let mut state = self.lock();
         let stream = state.usable(context)?.legacy;
@@ -184,7 +184,7 @@ impl Driver {
         self.record_after(&mut state, event, stream, &pending)
     }
 
-    /// Lets all later work of a context, which includes that of its green contexts, wait for an event.
+    /// Makes all later work of a context, including its green contexts, wait for an event.
     pub(crate) fn wait_in_context(&self, context: Id<Context>, event: Pointer<CUevent_st>) -> Result {
         let mut state = self.lock();
         state.usable(context)?;
@@ -210,13 +210,13 @@ impl Driver {
         Ok(())
     }
 
-    /// Ends what belongs to a context that has ended.
+    /// Destroys the objects of a context that has ended.
     fn end_objects(&self, state: &mut State, context: Id<Context>) {
         state.lose_objects(context);
         self.memory().free_all_of(context);
     }
 
-    /// Waits for all work of a device, whatever has become of it.
+    /// Waits for all work of a device, even if the device has failed.
     pub(crate) fn wait_for_device<'a>(
         &'a self,
         state: MutexGuard<'a, State>,
@@ -226,7 +226,7 @@ impl Driver {
         self.wait(state, &pending)
     }
 
-    /// The handle of the current context for C, null if there is none.
+    /// Returns the handle of the current context for C, null if there is none.
     fn current_raw(&self) -> CUcontext {
         self.top().map_or(std::ptr::null_mut(), Id::as_raw)
     }

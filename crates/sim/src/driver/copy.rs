@@ -16,10 +16,10 @@ use crate::memory::{End, HostPtr};
 use crate::race::{self, Before};
 use crate::schedule::Work;
 
-/// Up to this many bytes, pageable memory is read when an asynchronous copy is queued; larger copies are waited for.
+/// The size in bytes up to which an asynchronous copy reads pageable memory when it is enqueued; larger copies are synchronous.
 const STAGED_BYTES: usize = 64 << 10;
 
-/// Whether the caller waits for a copy.
+/// The synchronization of a copy with the caller.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Wait {
     Until,
@@ -100,7 +100,7 @@ impl Driver {
 }
 
 impl Driver {
-    /// Queues a copy that the caller did not ask to wait for, and waits where the driver does: for pageable memory.
+    /// Enqueues an asynchronous copy, and waits where the driver does: for pageable memory.
     fn transfer_async(&self, stream: Pointer<CUstream_st>, (to, from): (End, End), size: usize) -> Result {
         let is_pageable = |end: &End| matches!(end, End::Host(host) if !self.is_known(*host));
         if is_pageable(&to) {
@@ -118,7 +118,7 @@ impl Driver {
         }
     }
 
-    /// Whether copies in a stream become nodes, for which nothing is read yet.
+    /// Returns whether copies in a stream become nodes, which read nothing yet.
     fn captures(&self, stream: Pointer<CUstream_st>) -> Result<bool> {
         let mut state = self.lock();
         let stream = self.stream(&mut state, stream)?;
@@ -150,7 +150,7 @@ impl Driver {
         Ok(())
     }
 
-    /// What an end of a copy that is queued holds now, if that is memory of the host and races are looked for.
+    /// Returns the current content of an operand of a queued copy, if it is host memory and race checks are on.
     fn before(&self, state: &State, end: &End, size: usize) -> Option<Before> {
         let races = state.schedule.races()?;
         let address = match end {
@@ -164,7 +164,7 @@ impl Driver {
         is_whole.then(|| unsafe { Before::new(races, found.host_at(address), size) }).flatten()
     }
 
-    /// An end of a copy in an allocation that has room for it. As on hardware, several mappings in a row count as one only while a
+    /// Returns an operand of a copy in an allocation of sufficient size. As on hardware, contiguous mappings count as one only while a
     /// context is current.
     pub(crate) fn device_end(&self, address: CUdeviceptr, size: usize) -> Result<End> {
         let is_whole = || self.memory().find(address).is_some_and(|found| address + size as u64 <= found.end());
@@ -172,7 +172,7 @@ impl Driver {
         if fits { Ok(End::Device(address)) } else { Err(CUresult::CUDA_ERROR_INVALID_VALUE) }
     }
 
-    /// An end of a copy that is device memory or host memory, as its address says.
+    /// Returns an operand of a copy in device memory or host memory, depending on its address.
     fn unified_end(&self, address: CUdeviceptr, size: usize) -> Result<End> {
         if self.is_pageable(address) {
             return host_end(HostPtr::from_exposed(address).0.cast(), size);
@@ -180,7 +180,7 @@ impl Driver {
         self.device_end(address, size)
     }
 
-    /// Whether an address is in host memory that the device does not know.
+    /// Returns `true` if an address is in host memory that is unknown to the device.
     fn is_pageable(&self, address: CUdeviceptr) -> bool {
         self.memory().find(address).is_none() && !self.memory().is_device_address(address)
     }
@@ -190,7 +190,7 @@ impl Driver {
     }
 }
 
-/// Notes what the host did to an end of a copy while it was queued.
+/// Records the host's changes to an operand of a copy while it was queued.
 fn note_changes(before: Option<&Before>, size: usize, write: bool) {
     if let Some((before, at)) = before.and_then(|before| Some((before, before.changed()?))) {
         let left = u32::try_from(size - at).unwrap_or(u32::MAX);
@@ -198,7 +198,7 @@ fn note_changes(before: Option<&Before>, size: usize, write: bool) {
     }
 }
 
-/// A copy in one row, as graphs describe it.
+/// Returns the description of a copy of one row, as in graphs.
 fn line(to: &End, from: &End, size: usize) -> CUDA_MEMCPY3D {
     let mut copy = CUDA_MEMCPY3D { WidthInBytes: size, Height: 1, Depth: 1, ..CUDA_MEMCPY3D::default() };
     match to {
@@ -227,7 +227,7 @@ fn host_end(memory: *mut c_void, size: usize) -> Result<End> {
     Ok(End::Host(HostPtr(memory.cast())))
 }
 
-/// The handle of the default stream that synchronous calls use.
+/// Returns the handle of the default stream that synchronous calls use.
 pub(crate) fn legacy() -> Pointer<CUstream_st> {
     Pointer::null()
 }

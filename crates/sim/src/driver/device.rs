@@ -35,7 +35,7 @@ impl Driver {
     pub(crate) fn cuDeviceGetUuid_v2(&self, uuid: Pointer<CUuuid>, device: CUdevice) -> Result {
         let index = self.device(device)?;
         let mut bytes = *b"curium simulator";
-        // Sixteen devices and more still differ.
+        // Sixteen and more devices remain distinct.
         bytes[15] = b'0'.wrapping_add(index as u8);
         uuid.write(CUuuid { bytes: bytes.map(|byte| byte as c_char) })
     }
@@ -92,19 +92,19 @@ impl Driver {
 }
 
 impl Driver {
-    /// The index of the device with this ordinal.
+    /// Returns the index of the device with this ordinal.
     pub(crate) fn device(&self, ordinal: CUdevice) -> Result<usize> {
         let index = u32::try_from(ordinal).ok().filter(|index| *index < self.config().devices);
         index.map(|index| index as usize).ok_or(CUresult::CUDA_ERROR_INVALID_DEVICE)
     }
 
-    /// An attribute of the hardware that every model has.
+    /// Returns an attribute of the hardware that every model has.
     pub(crate) fn figure(&self, attribute: CUdevice_attribute) -> u32 {
         self.config().device_model.figure(attribute)
     }
 }
 
-/// The PCI bus of a device: one each.
+/// Returns the PCI bus of a device, which is unique.
 fn bus_of(index: usize) -> u8 {
     (index as u8).wrapping_add(1)
 }
@@ -113,7 +113,7 @@ fn pci_bus_id(index: usize) -> String {
     format!("0000:{:02X}:00.0", bus_of(index))
 }
 
-/// The domain, bus, device and function of `domain:bus:device.function`, where the domain or the function can be left out.
+/// Returns the domain, bus, device and function of `domain:bus:device.function`, where the domain or the function can be left out.
 fn parse_bus_id(id: &str) -> Option<[u32; 4]> {
     let hexadecimal = |text: &str| u32::from_str_radix(text, 16).ok();
     let (rest, function) = id.split_once('.').map_or((id, Some(0)), |(rest, text)| (rest, hexadecimal(text)));

@@ -7,7 +7,7 @@ use crate::driver::graph::Freed;
 use crate::driver::{Driver, Result};
 use crate::memory::{Owner, Purpose};
 
-/// Rows of pitched memory start at multiples of this.
+/// The alignment of rows of pitched memory.
 const PITCH: u64 = 512;
 
 #[expect(non_snake_case, reason = "these are C's names")]
@@ -83,7 +83,7 @@ impl Driver {
 }
 
 impl Driver {
-    /// The current context, which works, as an owner of memory.
+    /// Returns the current context, which must be valid, as an owner of memory.
     pub(crate) fn current_owner(&self) -> Result<Owner> {
         let (state, context) = self.enter_current()?;
         let context = state.home(context);

@@ -8,7 +8,7 @@ use curium_sys::CUresult;
 use crate::argument::Pointer;
 use crate::driver::{Driver, Result};
 
-/// A code, the name of its constant, and what it means.
+/// A code, the name of its constant, and its description.
 type Entry = (CUresult, &'static CStr, &'static CStr);
 
 macro_rules! codes {
@@ -17,7 +17,7 @@ macro_rules! codes {
     };
 }
 
-/// The texts are those of hardware's driver, for programs that compare or show them; a contract test reads them off the driver that it
+/// The texts are those of the real driver, for programs that compare or show them. A contract test compares them with the driver that it
 /// runs on.
 const CODES: &[Entry] = codes! {
     CUDA_SUCCESS "no error"
@@ -139,19 +139,19 @@ impl Driver {
     }
 }
 
-/// The code with this name, with or without what all names of errors begin with.
+/// Returns the code with this name, with or without the common prefix of errors.
 pub(crate) fn code_named(name: &str) -> Option<CUresult> {
     let bare = |name: &str| name.strip_prefix("CUDA_ERROR_").unwrap_or(name).to_owned();
     CODES.iter().find(|entry| bare(&entry.1.to_string_lossy()) == bare(name)).map(|entry| entry.0)
 }
 
-/// The name of a code's constant, or its number.
+/// Returns the name of a code's constant, or its number.
 pub(crate) fn name_of(code: CUresult) -> Cow<'static, str> {
     let named = CODES.iter().find(|entry| entry.0 == code);
     named.map_or_else(|| code.0.to_string().into(), |(_, name, _)| name.to_string_lossy())
 }
 
-/// The text of a code.
+/// Returns the text of a code.
 pub(super) fn description(code: CUresult) -> Cow<'static, str> {
     let entry = CODES.iter().find(|entry| entry.0 == code);
     entry.map_or(Cow::Borrowed("an error of an unknown code"), |entry| entry.2.to_string_lossy())

@@ -18,13 +18,13 @@ pub(crate) struct Event {
     pub(super) flags: u32,
     /// The last record.
     pub(crate) ticket: Option<Ticket>,
-    /// Where the last record was, if it was in a capture.
+    /// The location of the last record, if it was in a capture.
     pub(crate) captured: Option<Captured>,
-    /// How often the event was recorded.
+    /// The number of times that the event was recorded.
     records: u64,
-    /// When the last record completed.
+    /// The time at which the last record completed.
     time: Option<Instant>,
-    /// What other processes see, if they may.
+    /// The records that other processes see, for interprocess events.
     pub(super) shared: Option<Shared>,
 }
 
@@ -36,7 +36,7 @@ impl Object for Event {
 pub(super) const DISABLE_TIMING: u32 = 2;
 pub(super) const INTERPROCESS: u32 = 4;
 const ALL_FLAGS: u32 = 7;
-/// Of records and waits: in a capture they are nodes.
+/// The flags of records and waits: in a capture they are nodes.
 pub(super) const EXTERNAL: u32 = 1;
 
 #[expect(non_snake_case, reason = "these are C's names")]
@@ -146,7 +146,7 @@ impl Driver {
 }
 
 impl Driver {
-    /// Queues a record of an event in a stream of the same context, which waits for more than the stream.
+    /// Enqueues the record of an event in a stream of the same context, with additional dependencies.
     pub(crate) fn record_after(
         &self,
         state: &mut State,
@@ -166,28 +166,28 @@ impl Driver {
         Ok(())
     }
 
-    /// The work that is one more record of an event.
+    /// Returns the work that records an event once more.
     pub(crate) fn stamping(&self, state: &mut State, id: Id<Event>) -> Option<Work> {
         let event = state.events.get_mut(id)?;
         event.records += 1;
         event.time = None;
         let (record, shared) = (event.records, event.shared.as_mut().map(Shared::begin));
         Some(Work::Device(Box::new(move |driver| {
-            // What another process waits for may come back as something that this one waits for.
+            // A process that waits for the event may communicate back to this one.
             shared.iter().for_each(|_| race::exchange_here());
             shared.iter().for_each(Elsewhere::finish);
             driver.stamp(id, record)
         })))
     }
 
-    /// Lets later work of a stream wait for a record, if it is pending, or if races are looked for.
+    /// Makes later work of a stream wait for a record if it is pending, or if race checks are on.
     pub(crate) fn wait_in_stream(&self, state: &mut State, stream: Id<Stream>, record: Option<Ticket>) {
         if let Some(ticket) = record.filter(|ticket| state.schedule.is_to_be_waited_for(*ticket)) {
             self.queue_after(state, stream, &[ticket], Work::Device(Box::new(|_| Ok(()))));
         }
     }
 
-    /// Notes when a record of an event ran, if it is the last one.
+    /// Records the time at which a record of an event ran, if it is the last one.
     fn stamp(&self, id: Id<Event>, record: u64) -> Result {
         let now = Instant::now();
         if let Some(event) = self.lock().events.get_mut(id).filter(|event| event.records == record) {
@@ -198,19 +198,19 @@ impl Driver {
 }
 
 impl Event {
-    /// An event that was never recorded here.
+    /// Creates an event that was never recorded here.
     pub(super) fn new(context: Id<Context>, flags: u32, shared: Option<Shared>) -> Self {
         Self { context, flags, ticket: None, captured: None, records: 0, time: None, shared }
     }
 
-    /// The last record, if it is another process's and not done.
+    /// Returns the last record if it is pending in another process.
     pub(super) fn elsewhere(&self) -> Option<Elsewhere> {
         self.shared.as_ref().and_then(Shared::pending_elsewhere)
     }
 }
 
 impl State {
-    /// A live event of a context that works.
+    /// Returns a live event of a valid context.
     pub(crate) fn event(&self, raw: Pointer<CUevent_st>) -> Result<(Id<Event>, &Event)> {
         let id = Id::from(raw);
         match self.events.get(id) {
@@ -224,7 +224,7 @@ impl State {
     }
 }
 
-/// The time from `start` to `end`, negative if `end` was earlier.
+/// Returns the time from `start` to `end`, negative if `end` was earlier.
 fn milliseconds_between(start: Instant, end: Instant) -> f32 {
     match end.checked_duration_since(start) {
         Some(after) => after.as_secs_f32() * 1e3,

@@ -20,7 +20,7 @@ pub(crate) struct Function {
     /// Its position in the program.
     pub(crate) index: usize,
     pub(crate) settings: Settings,
-    /// A launch that is set step by step.
+    /// The parameters of a launch that is configured step by step.
     pub(crate) set_launch: Option<SetLaunch>,
 }
 
@@ -29,7 +29,7 @@ impl Object for Function {
     const KIND: Kind = Kind::Function;
 }
 
-/// What was set for a kernel; what was not set has its default.
+/// The settings of a kernel; settings that were not made have their defaults.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Settings {
     max_dynamic_shared: Option<u32>,
@@ -38,7 +38,7 @@ pub(crate) struct Settings {
     pub(crate) allows_large_clusters: bool,
 }
 
-/// A kernel with its settings, whichever handle led to it.
+/// A kernel with its settings, whether it was named by a function or a library's kernel.
 #[derive(Clone)]
 pub(crate) struct Subject {
     pub(crate) code: Arc<Code>,
@@ -46,7 +46,7 @@ pub(crate) struct Subject {
     pub(crate) settings: Settings,
 }
 
-/// Registers per thread that we claim at most. PTX declares far more than hardware allocates; with this many every block
+/// The maximum number of registers per thread that is reported. PTX declares far more than hardware allocates; with this number every block
 /// that the device can run fits.
 const MOST_REGISTERS: u32 = 64;
 const FEWEST_REGISTERS: u32 = 16;
@@ -58,7 +58,7 @@ impl Function {
 }
 
 impl Settings {
-    /// These settings, and those of a library's kernel where these have none.
+    /// Merges these settings with those of the library's kernel as the fallback.
     fn or(self, other: Self) -> Self {
         Self {
             max_dynamic_shared: self.max_dynamic_shared.or(other.max_dynamic_shared),
@@ -73,7 +73,7 @@ impl Subject {
         self.code.kernel(self.index)
     }
 
-    /// Writes where a parameter lies; an invalid value past the last one.
+    /// Writes the offset of a parameter; an index past the last one is an invalid value.
     pub(crate) fn write_parameter(&self, index: usize, offset: Pointer<usize>, size: Pointer<usize>) -> Result {
         let place = offset.required()?;
         let parameter = self.kernel()?.params.get(index).ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
@@ -152,7 +152,7 @@ impl Driver {
         loading.write(CUfunctionLoadingState::CU_FUNCTION_LOADING_STATE_LOADED)
     }
 
-    /// The caches of the host are not configured by kernels.
+    /// Does nothing: kernels do not configure the caches of the host.
     pub(crate) fn cuFuncSetCacheConfig(&self, function: Pointer<CUfunc_st>, _config: CUfunc_cache) -> Result {
         self.lock().subject(function).map(|_| ())
     }
@@ -215,13 +215,13 @@ impl Driver {
         Ok(())
     }
 
-    /// The threads of the largest block that a kernel can be launched with.
+    /// Returns the threads of the largest block that a kernel can be launched with.
     pub(crate) fn max_threads(&self, kernel: &exec::Kernel) -> u32 {
         let device = self.figure(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK);
         kernel.max_threads_per_block.map_or(device, |threads| threads.min(device))
     }
 
-    /// The most dynamic shared memory that a kernel can be launched with.
+    /// Returns the maximum dynamic shared memory of a launch of the kernel.
     pub(crate) fn max_dynamic_shared(&self, subject: &Subject) -> Result<u32> {
         let usual = self.figure(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK);
         let left = usual.saturating_sub(subject.kernel()?.static_shared);
@@ -230,7 +230,7 @@ impl Driver {
 }
 
 impl State {
-    /// The kernel behind a handle of a function, or of a library's kernel in place of one.
+    /// Returns the kernel of a handle of a function or of a library's kernel.
     pub(crate) fn subject(&self, raw: Pointer<CUfunc_st>) -> Result<Subject> {
         let invalid = CUresult::CUDA_ERROR_INVALID_HANDLE;
         if let Some(kernel) = self.kernels.get(Id::from_number(raw.address())) {
@@ -249,7 +249,7 @@ impl State {
     }
 }
 
-/// The registers per thread that we claim.
+/// Returns the reported number of registers per thread.
 pub(crate) fn registers(kernel: &exec::Kernel) -> u32 {
     kernel.registers.clamp(FEWEST_REGISTERS, MOST_REGISTERS)
 }

@@ -42,11 +42,11 @@ use crate::handle::{Id, Kind, Object};
 #[derive(Default)]
 pub(crate) struct Graph {
     pub(super) nodes: Vec<Id<Node>>,
-    /// The node whose part this graph is: nobody else may destroy it.
+    /// The node that owns this graph as its child or body, so that nothing else can destroy it.
     pub(super) parent: Option<Id<Node>>,
-    /// For a clone: which node came from which.
+    /// For a clone, the original of each node.
     origins: HashMap<Id<Node>, Id<Node>>,
-    /// What lives for as long as the graph, and how many times it was retained.
+    /// The retained user objects, with the number of references.
     pub(super) objects: Vec<(Id<UserObject>, u32)>,
     pub(super) conditions: Conditions,
     number: u32,
@@ -73,7 +73,7 @@ impl Object for Node {
 }
 
 impl Graph {
-    /// Whether a caller owns the graph, and no node.
+    /// Returns `true` if a caller owns the graph, and no node.
     pub(crate) fn is_owned(&self) -> bool {
         self.parent.is_none()
     }
@@ -177,13 +177,13 @@ impl Driver {
 }
 
 impl State {
-    /// A live graph.
+    /// Returns a live graph.
     pub(crate) fn graph(&self, raw: Pointer<CUgraph_st>) -> Result<Id<Graph>> {
         let id = Id::from(raw);
         if self.graphs.contains(id) { Ok(id) } else { Err(CUresult::CUDA_ERROR_INVALID_VALUE) }
     }
 
-    /// A live node.
+    /// Returns a live node.
     pub(crate) fn node(&self, raw: Pointer<CUgraphNode_st>) -> Result<(Id<Node>, &Node)> {
         let id = Id::from(raw);
         self.nodes.get(id).map(|node| (id, node)).ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)
@@ -194,7 +194,7 @@ impl State {
         self.graphs.insert(Graph { parent, number, ..Graph::default() })
     }
 
-    /// Adds a node behind others of the graph.
+    /// Adds a node that depends on others of the graph.
     pub(crate) fn add_node(&mut self, graph: Id<Graph>, content: Content, after: Vec<Edge>) -> Id<Node> {
         let number = self.graphs.get_mut(graph).map_or(0, |graph| {
             graph.last_node += 1;
@@ -213,7 +213,7 @@ impl State {
         id
     }
 
-    /// Gives a node other content of the same kind.
+    /// Replaces the content of a node by one of the same kind.
     fn change(&mut self, driver: &Driver, node: Pointer<CUgraphNode_st>, content: Content) -> Result {
         let (id, node) = self.node(node)?;
         if node.content.kind() != content.kind() {
@@ -234,7 +234,7 @@ impl State {
         self.graphs.get(graph).map(|graph| graph.nodes.clone()).unwrap_or_default()
     }
 
-    /// A copy of a graph with everything in it, as the part of a node or on its own.
+    /// Returns a deep copy of a graph, as the part of a node or on its own.
     pub(super) fn clone_graph(&mut self, original: Id<Graph>, parent: Option<Id<Node>>) -> Id<Graph> {
         let clone = self.new_graph(parent);
         let mut origins = HashMap::new();
@@ -260,7 +260,7 @@ impl State {
         clone
     }
 
-    /// The same content with parts of its own.
+    /// Returns the same content with its own child graphs.
     fn clone_content(&mut self, mut content: Content) -> Content {
         for part in content.parts_mut() {
             *part = self.clone_graph(*part, None);

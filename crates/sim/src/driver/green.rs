@@ -12,7 +12,7 @@ use crate::argument::Pointer;
 use crate::driver::{Context, Driver, Result, State};
 use crate::handle::Id;
 
-/// The first driver that makes a green context without a default stream.
+/// The first driver that creates green contexts without a default stream.
 const NO_DEFAULT_STREAM_SINCE: CudaVersion = CudaVersion::new(13, 1);
 
 #[expect(non_snake_case, reason = "these are C's names")]
@@ -101,7 +101,7 @@ impl Driver {
         place.write(if is_green { context.as_raw().cast() } else { std::ptr::null_mut() })
     }
 
-    /// Gives the primary context for a stream of a green one.
+    /// Writes the primary context of a green stream.
     pub(crate) fn cuStreamGetCtx_v2(
         &self,
         stream: Pointer<CUstream_st>,
@@ -117,25 +117,25 @@ impl Driver {
 }
 
 impl State {
-    /// The live green context that a handle stands for.
+    /// Returns the live green context of a handle.
     pub(crate) fn green(&self, raw: Pointer<CUgreenCtx_st>) -> Result<Id<Context>> {
         let id = Id::from_number(raw.address());
         let is_green = self.usable(id)?.green.is_some();
         if is_green { Ok(id) } else { Err(CUresult::CUDA_ERROR_INVALID_CONTEXT) }
     }
 
-    /// The context that owns what is made in `context`: the primary one if it is green, else itself.
+    /// Returns the context that owns objects created in `context`: the primary one if it is green, else itself.
     pub(crate) fn home(&self, context: Id<Context>) -> Id<Context> {
         let primary = |green: &Context| self.devices.get(green.device).and_then(|device| device.primary);
         self.contexts.get(context).filter(|context| context.green.is_some()).and_then(primary).unwrap_or(context)
     }
 
-    /// Whether work of `context` is work of `whole`: it is the same, or a green context within it.
+    /// Returns `true` if work of `context` is work of `whole`: it is the same, or a green context within it.
     pub(crate) fn is_within(&self, context: Id<Context>, whole: Id<Context>) -> bool {
         context == whole || self.home(context) == whole
     }
 
-    /// How many green contexts a device has.
+    /// Returns the number of green contexts of a device.
     pub(crate) fn green_contexts(&self, device: usize) -> u32 {
         let green = self.contexts.iter().filter(|(_, context)| context.green.is_some() && context.device == device);
         green.count() as u32

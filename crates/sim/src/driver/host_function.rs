@@ -23,21 +23,21 @@ enum Callee {
     Callback(unsafe extern "C" fn(CUstream, CUresult, *mut c_void), CUstream),
 }
 
-// SAFETY: whoever queues a host function lets the driver call it with its argument on another thread: that is its contract.
+// SAFETY: the caller that enqueues a host function permits the driver to call it with its argument on another thread: that is its contract.
 unsafe impl Send for HostFunction {}
-// SAFETY: a shared host function can only be called, which whoever queued it permitted on any thread.
+// SAFETY: a shared host function can only be called, which its caller permitted on any thread.
 unsafe impl Sync for HostFunction {}
 
 thread_local! {
     static RUNNING: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Whether the calling thread is in a host function, where calls of the driver are not permitted.
+/// Returns `true` if the calling thread is in a host function, where driver calls are not permitted.
 pub(crate) fn is_running_here() -> bool {
     RUNNING.try_with(Cell::get).unwrap_or(false)
 }
 
-/// Runs code of the caller in which calls of the driver are not permitted.
+/// Runs code of the caller in which driver calls are not permitted.
 pub(crate) fn run(code: impl FnOnce()) {
     RUNNING.set(true);
     code();
@@ -45,13 +45,13 @@ pub(crate) fn run(code: impl FnOnce()) {
 }
 
 impl HostFunction {
-    /// A function that takes its argument alone.
+    /// Creates a function that takes only its argument.
     pub(crate) fn new(function: CUhostFn, data: *mut c_void) -> Result<Self> {
         let function = function.ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
         Ok(Self { callee: Callee::Function(function), data })
     }
 
-    /// The function, if it is no callback of a stream, and the argument.
+    /// Returns the function, unless it is a stream callback, and the argument.
     pub(crate) fn as_raw(&self) -> (CUhostFn, *mut c_void) {
         let function: CUhostFn = match self.callee {
             Callee::Function(function) => Some(function),
@@ -62,9 +62,9 @@ impl HostFunction {
 
     pub(crate) fn call(&self) {
         run(|| match self.callee {
-            // SAFETY: whoever queued the function vouched that it can be called with this argument.
+            // SAFETY: the caller that enqueued the function guaranteed that it can be called with this argument.
             Callee::Function(function) => unsafe { function(self.data) },
-            // SAFETY: whoever queued the callback vouched that it can be called with this argument.
+            // SAFETY: the caller that enqueued the callback guaranteed that it can be called with this argument.
             Callee::Callback(callback, stream) => unsafe { callback(stream, CUresult::CUDA_SUCCESS, self.data) },
         });
     }
@@ -84,7 +84,7 @@ impl Driver {
         self.put(&mut state, stream, Content::Host(function))
     }
 
-    /// The workers wait as they do in any case: the mode is a matter of latency alone.
+    /// Accepts the mode, which affects only latency: the workers wait as before.
     pub(crate) fn cuLaunchHostFunc_v2(
         &self,
         stream: Pointer<CUstream_st>,

@@ -112,7 +112,7 @@ impl Driver {
 }
 
 impl Driver {
-    /// The flags of the pinned or registered memory that a pointer points into.
+    /// Returns the flags of the pinned or registered memory that a pointer points into.
     fn host_allocation(&self, memory: Pointer<c_void>) -> Result<u32> {
         match self.memory().find(memory.address()).map(|found| found.purpose) {
             Some(Purpose::Pinned { flags } | Purpose::Registered { flags }) => Ok(flags),

@@ -26,14 +26,14 @@ pub(crate) struct Code {
     pub(crate) target: u32,
 }
 
-/// Why an image was refused, with what the log says.
+/// The reason why an image was refused, with the text of the log.
 #[derive(Debug)]
 pub(crate) struct Refusal {
     pub(super) code: CUresult,
     pub(super) log: String,
 }
 
-/// How machine code begins.
+/// The first bytes of machine code.
 const ELF: &[u8] = b"\x7fELF";
 
 impl Code {
@@ -41,7 +41,7 @@ impl Code {
         self.program.kernels().get(index).ok_or(CUresult::CUDA_ERROR_INVALID_HANDLE)
     }
 
-    /// The position of the kernel with this name.
+    /// Returns the position of the kernel with this name.
     pub(crate) fn find(&self, name: &CStr) -> Result<usize> {
         if name.is_empty() {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
@@ -50,7 +50,7 @@ impl Code {
         found.ok_or(CUresult::CUDA_ERROR_NOT_FOUND)
     }
 
-    /// The position of the variable with this name.
+    /// Returns the position of the variable with this name.
     pub(crate) fn find_global(&self, name: &CStr) -> Result<usize> {
         let found = self.program.globals().iter().position(|global| global.name.as_bytes() == name.to_bytes());
         found.ok_or(CUresult::CUDA_ERROR_NOT_FOUND)
@@ -87,7 +87,7 @@ impl Driver {
         Ok(Code { names: names.collect(), target: module.target.architecture, program })
     }
 
-    /// The text of an image: PTX itself, or the best PTX in a fat binary.
+    /// Returns the text of an image: PTX itself, or the best PTX in a fat binary.
     ///
     /// # Safety
     ///
@@ -101,7 +101,7 @@ impl Driver {
         }
     }
 
-    /// That a text which is linked later is PTX for this device.
+    /// Checks that a text to be linked later is PTX for this device.
     pub(super) fn check_ptx(&self, text: &str) -> std::result::Result<(), Refusal> {
         let module = ptx::parse_for(text, newest_ptx(self.config().driver_version))
             .map_err(|error| Refusal::from_ptx(&error))?;
@@ -124,7 +124,7 @@ impl Driver {
         Err(Refusal::new(CUresult::CUDA_ERROR_INVALID_PTX, &log))
     }
 
-    /// The compute capability of the devices, times ten.
+    /// Returns the compute capability of the devices, times ten.
     pub(crate) fn compute_capability(&self) -> u32 {
         self.figure(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) * 10
             + self.figure(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)
@@ -149,7 +149,7 @@ impl Refusal {
     }
 }
 
-/// The text of an image, unless it is a binary.
+/// Returns the text of an image, unless it is a binary.
 ///
 /// # Safety
 ///
@@ -168,13 +168,13 @@ unsafe fn text_at<'a>(image: *const u8) -> std::result::Result<&'a str, Refusal>
         let log = "the image holds machine code for NVIDIA hardware, and the simulator runs PTX only";
         return Err(Refusal::new(CUresult::CUDA_ERROR_NO_BINARY_FOR_GPU, log));
     }
-    // SAFETY: what is no binary is NUL-terminated text, as the caller vouches.
+    // SAFETY: an image that is not a binary is NUL-terminated text, which the caller guarantees.
     let text = unsafe { CStr::from_ptr(image.cast()) };
     let not_text = |_| Refusal::new(CUresult::CUDA_ERROR_INVALID_IMAGE, "the image is neither PTX nor a binary");
     text.to_str().map_err(not_text)
 }
 
-/// The newest PTX version that a driver of this CUDA version reads.
+/// Returns the newest PTX version that a driver of this CUDA version reads.
 fn newest_ptx(driver: CudaVersion) -> Version {
     let (major, minor) = match (driver.major(), driver.minor()) {
         (..=11, _) => (7, 8),

@@ -1,4 +1,4 @@
-//! Device memory in several processes, by the handles of old.
+//! Device memory shared between processes by legacy IPC handles.
 
 use std::ffi::c_char;
 
@@ -10,7 +10,7 @@ use crate::memory::{Place, Purpose};
 
 #[expect(non_snake_case, reason = "these are C's names")]
 impl Driver {
-    /// Memory that was allocated in stream order has handles of its own.
+    /// Stream-ordered memory has handles of its own.
     pub(crate) fn cuIpcGetMemHandle(&self, handle: Pointer<CUipcMemHandle>, address: CUdeviceptr) -> Result {
         let place = handle.required()?;
         self.current_owner()?;
@@ -25,7 +25,7 @@ impl Driver {
         place.write(CUipcMemHandle { reserved: at.to_bytes().map(|byte| c_char::from_ne_bytes([byte])) })
     }
 
-    /// Each simulator counts as a process: one does not open its own memory, but another of the same process may.
+    /// Opens memory of another simulator. Each simulator counts as a process, which cannot open its own memory.
     pub(crate) fn cuIpcOpenMemHandle_v2(
         &self,
         address: Pointer<CUdeviceptr>,

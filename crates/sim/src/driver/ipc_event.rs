@@ -1,4 +1,4 @@
-//! Events in several processes: their handles, which only others than their own process may open, and their records.
+//! Interprocess events: their handles, which only other processes may open, and their records.
 
 use std::ffi::c_char;
 use std::sync::Arc;
@@ -13,13 +13,13 @@ use crate::handle::Id;
 use crate::memory::SharedRecords;
 use crate::schedule::Work;
 
-/// What begins a handle; the process, the driver in it, the descriptor of the records and the event follow.
+/// The first bytes of a handle; the process, its driver, the descriptor of the records and the event follow.
 const MARK: [u8; 8] = *b"simevent";
 
-/// How long a wait for another process rests between two looks.
+/// The polling interval of a wait for another process.
 const PAUSE: Duration = Duration::from_micros(100);
 
-/// The records of an event that other processes see.
+/// The records of an event that are visible to other processes.
 pub(crate) struct Shared {
     records: Arc<SharedRecords>,
     /// The number of the last record of this process.
@@ -70,19 +70,19 @@ impl Driver {
 }
 
 impl Shared {
-    /// What an event with these flags shares; nothing where processes share no memory.
+    /// Creates the shared part of an event with these flags; `None` without the interprocess flag.
     pub(crate) fn of_flags(flags: u32) -> Option<Self> {
         let records = (flags & INTERPROCESS != 0).then(|| SharedRecords::new().ok())??;
         Some(Self { records: Arc::new(records), own: 0 })
     }
 
-    /// Begins a record of this process, which is to be finished.
+    /// Begins a record of this process, which must be completed.
     pub(crate) fn begin(&mut self) -> Elsewhere {
         self.own = self.records.begin();
         Elsewhere { records: Arc::clone(&self.records), number: self.own }
     }
 
-    /// The last record, if it is another process's and not done.
+    /// Returns the last record if it is pending in another process.
     pub(crate) fn pending_elsewhere(&self) -> Option<Elsewhere> {
         let number = self.records.last();
         let is_pending = number > self.own && !self.records.is_done(number);
@@ -91,7 +91,7 @@ impl Shared {
 }
 
 impl Elsewhere {
-    /// Tells other processes that the record is done.
+    /// Marks the record as completed for other processes.
     pub(crate) fn finish(&self) {
         self.records.finish(self.number);
     }
@@ -102,12 +102,12 @@ impl Elsewhere {
 }
 
 impl Driver {
-    /// What the handles of this driver's events begin with.
+    /// Returns the prefix of the handles of this driver's events.
     fn origin(&self) -> Vec<u8> {
         [&MARK[..], &std::process::id().to_le_bytes(), &self.serial.to_le_bytes()].concat()
     }
 
-    /// Waits until another process has done its record.
+    /// Waits until another process has completed its record.
     pub(crate) fn wait_elsewhere(&self, context: Id<Context>, record: Option<&Elsewhere>) -> Result {
         while record.is_some_and(|record| !record.is_done()) {
             self.lock().usable(context)?;
@@ -116,7 +116,7 @@ impl Driver {
         Ok(())
     }
 
-    /// Lets later work of a stream wait for a record of another process.
+    /// Makes later work of a stream wait for a record of another process.
     pub(crate) fn wait_elsewhere_in_stream(&self, state: &mut State, stream: Id<Stream>, record: Option<Elsewhere>) {
         if let Some(record) = record {
             self.queue_after(state, stream, &[], Work::Wait(Box::new(move |_| Ok(record.is_done()))));

@@ -15,7 +15,7 @@ pub(crate) struct Kernel {
     pub(crate) library: Id<Library>,
     /// Its position in the program.
     pub(crate) index: usize,
-    /// What was set for each device.
+    /// The settings for each device.
     pub(crate) settings: HashMap<usize, Settings>,
 }
 
@@ -100,7 +100,7 @@ impl Driver {
         count.write(subject.kernel()?.params.len())
     }
 
-    /// The caches of the host are not configured by kernels.
+    /// Does nothing: kernels do not configure the caches of the host.
     pub(crate) fn cuKernelSetCacheConfig(
         &self,
         kernel: Pointer<CUkern_st>,

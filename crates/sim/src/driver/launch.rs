@@ -22,7 +22,7 @@ use crate::driver::{Context, Driver, Result, State};
 use crate::handle::Id;
 use crate::schedule::Work;
 
-/// A launch with everything that it needs when its turn comes.
+/// A queued launch with everything that it needs to run.
 #[derive(Clone)]
 pub(crate) struct Launch {
     subject: Subject,
@@ -33,19 +33,19 @@ pub(crate) struct Launch {
     context: Id<Context>,
 }
 
-/// How a kernel is launched.
+/// The configuration of a launch.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Shape {
     pub(crate) grid: [u32; 3],
     pub(crate) block: [u32; 3],
     pub(crate) dynamic_shared: u32,
-    /// Whether all blocks must run at once.
+    /// `true` if all blocks must be resident at once.
     pub(crate) is_cooperative: bool,
     /// Blocks of a cluster in each direction; all ones without clusters.
     pub(crate) cluster: [u32; 3],
 }
 
-/// A cluster of one block, which is none.
+/// A cluster of one block, which means no cluster.
 pub(crate) const NO_CLUSTER: [u32; 3] = [1; 3];
 
 #[expect(non_snake_case, reason = "these are C's names")]
@@ -114,7 +114,7 @@ impl Driver {
 }
 
 impl Driver {
-    /// Checks a launch, copies its parameters and queues it.
+    /// Checks a launch, copies its parameters and enqueues it.
     fn launch(
         &self,
         function: Pointer<CUfunc_st>,
@@ -138,7 +138,7 @@ impl Driver {
         Ok(())
     }
 
-    /// A launch like another one, with other attributes.
+    /// Returns a copy of a launch with other attributes.
     pub(crate) fn relaunch<'a>(
         &self,
         launch: &Launch,
@@ -167,7 +167,7 @@ impl Driver {
         Ok(Launch { subject, shape, parameters, globals, device, context })
     }
 
-    /// The kernel behind a handle with the addresses of its variables in a context.
+    /// Returns the kernel of a handle with the addresses of its variables in a context.
     fn subject_in(
         &self,
         state: &mut State,
@@ -184,7 +184,7 @@ impl Driver {
         Ok((state.subject(function)?, Arc::clone(&module.globals)))
     }
 
-    /// That the device can run a kernel in this shape.
+    /// Checks that the device can run a kernel in this configuration.
     fn check_shape(&self, subject: &Subject, shape: &Shape) -> Result {
         use CUdevice_attribute as Attribute;
 
@@ -215,7 +215,7 @@ impl Driver {
         if shape.is_cooperative { self.check_cooperative(subject, shape) } else { Ok(()) }
     }
 
-    /// That the device runs clusters of the size that a launch asks for, and that the grid is made of them.
+    /// Checks that the device supports the requested cluster size, and that the grid is divisible by it.
     fn check_cluster(&self, subject: &Subject, shape: &Shape) -> Result {
         if shape.cluster == NO_CLUSTER {
             return Ok(());
@@ -232,7 +232,7 @@ impl Driver {
         if blocks > subject.most_blocks_in_cluster() { Err(CUresult::CUDA_ERROR_INVALID_CLUSTER_SIZE) } else { Ok(()) }
     }
 
-    /// That all blocks of a cooperative launch fit on the device at once.
+    /// Checks that all blocks of a cooperative launch are resident at once.
     fn check_cooperative(&self, subject: &Subject, shape: &Shape) -> Result {
         let threads = shape.block.iter().product();
         let per_multiprocessor = self.active_blocks(subject, threads, shape.dynamic_shared as usize)?;
@@ -245,7 +245,7 @@ impl Driver {
 }
 
 impl Launch {
-    /// The context that it runs in.
+    /// Returns the context that it runs in.
     pub(crate) fn context(&self) -> Id<Context> {
         self.context
     }
@@ -254,7 +254,7 @@ impl Launch {
         &self.shape
     }
 
-    /// Where the value of each parameter lies, for as long as this launch exists.
+    /// Returns the location of the value of each parameter, for as long as this launch exists.
     pub(crate) fn values(&self) -> Result<impl Iterator<Item = *const u8>> {
         Ok(self.subject.kernel()?.params.iter().map(|parameter| self.parameters[parameter.offset..].as_ptr()))
     }

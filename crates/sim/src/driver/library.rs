@@ -1,4 +1,4 @@
-//! Libraries: code that is loaded into contexts as they come to need it.
+//! Libraries: code that is loaded into contexts on demand.
 
 use std::collections::HashMap;
 use std::ffi::{c_char, c_void};
@@ -13,7 +13,7 @@ use crate::driver::{Context, Driver, Kernel, Module, Result, State};
 use crate::handle::{Id, Kind, Object};
 use crate::memory::Owner;
 
-/// Code that belongs to no context.
+/// Code that is independent of contexts.
 pub(crate) struct Library {
     pub(crate) code: Arc<Code>,
     /// The handles of the kernels, in the order of the program.
@@ -125,8 +125,8 @@ impl Driver {
         state.write_global(module, name, address, size)
     }
 
-    /// A managed variable is one for all contexts. Modules have variables of their own here, so a library that is loaded into several
-    /// contexts has none that could be given.
+    /// Returns a managed variable, which all contexts share. Here each module has its own variables, so a library that is loaded into
+    /// several contexts has none to return.
     pub(crate) fn cuLibraryGetManaged(
         &self,
         address: Pointer<CUdeviceptr>,
@@ -151,7 +151,7 @@ impl Driver {
         state.write_global(module, name, address, size)
     }
 
-    /// Functions that the host can call are none that PTX declares here.
+    /// PTX here declares no functions that the host can call.
     pub(crate) fn cuLibraryGetUnifiedFunction(
         &self,
         function: Pointer<*mut c_void>,
@@ -186,7 +186,7 @@ impl Driver {
 }
 
 impl Driver {
-    /// The module of a library in a context, loaded when it is first asked for.
+    /// Returns the module of a library in a context, loading it on first use.
     pub(crate) fn module_of(&self, state: &mut State, id: Id<Library>, context: Id<Context>) -> Result<Id<Module>> {
         let context = state.home(context);
         let library = state.libraries.get(id).ok_or(CUresult::CUDA_ERROR_INVALID_HANDLE)?;

@@ -1,4 +1,4 @@
-//! Links: texts of PTX become one image.
+//! Links: several PTX texts become one image.
 
 mod merge;
 mod runtime;
@@ -14,20 +14,20 @@ use crate::driver::module::read_image;
 use crate::driver::{Driver, Result, State};
 use crate::handle::{Id, Kind, Object};
 
-/// A link with what was added to it.
+/// A link with its inputs.
 pub(crate) struct Link {
     logs: Logs,
     texts: Vec<String>,
-    /// The name of the input that defines each symbol which is visible to all.
+    /// The name of the input that defines each globally visible symbol.
     visible: HashMap<String, String>,
-    /// Whether the library of the device's runtime was added.
+    /// `true` if the library of the device's runtime was added.
     has_runtime: bool,
     max_registers: Option<u32>,
     /// The image, once the link is complete.
     image: Option<Box<[u8]>>,
 }
 
-/// The options that a link was created with: places for the logs.
+/// The options that a link was created with: the buffers for the logs.
 #[derive(Clone, Copy)]
 struct Logs(JitOptions);
 
@@ -159,7 +159,7 @@ impl Driver {
 }
 
 impl Link {
-    /// Adds a text, unless it defines what another one defines for all.
+    /// Adds a text, unless another one defines the same visible symbol.
     fn add(&mut self, text: &str, name: &str) -> std::result::Result<(), Refusal> {
         let own = merge::visible(text);
         if let Some((symbol, first)) = own.iter().find_map(|symbol| self.visible.get_key_value(*symbol)) {
@@ -173,7 +173,7 @@ impl Link {
 }
 
 impl Logs {
-    /// Writes the log of a refusal, and returns its code. What succeeds leaves the places as they are for what comes.
+    /// Writes the error log, and returns the code. A success leaves the buffers unchanged for later calls.
     fn report<T>(self, outcome: std::result::Result<T, Refusal>) -> Result<T> {
         outcome.map_err(|refusal| {
             self.0.report(&refusal.log);
@@ -183,7 +183,7 @@ impl Logs {
 }
 
 impl State {
-    /// A live link that is not complete yet.
+    /// Returns a live link that is not complete yet.
     fn link(&mut self, raw: Pointer<CUlinkState_st>) -> Result<&mut Link> {
         let link = self.links.get_mut(Id::from(raw)).ok_or(CUresult::CUDA_ERROR_INVALID_HANDLE)?;
         if link.image.is_some() { Err(CUresult::CUDA_ERROR_INVALID_VALUE) } else { Ok(link) }

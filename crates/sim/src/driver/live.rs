@@ -1,11 +1,11 @@
-//! What was created and not yet destroyed, one by one.
+//! The list of live objects.
 
 use crate::driver::{Context, Driver, Graph, State};
 use crate::handle::{Id, Object, Table};
 use crate::live::LiveObject;
 
 impl Driver {
-    /// What is live, the oldest first: as many objects of each kind as [`Self::live_handles`] counts.
+    /// Returns the live objects, the oldest first: as many of each kind as [`Self::live_handles`] counts.
     pub(crate) fn live_objects(&self) -> Vec<LiveObject> {
         let mut objects = self.lock().live_objects();
         objects.extend(self.memory().live_objects());
@@ -33,7 +33,7 @@ impl State {
     }
 }
 
-/// The objects of a table that count, each with the context that it belongs to.
+/// Returns the objects of a table that count, each with its context.
 fn list<T: Object>(
     kind: &'static str,
     table: &Table<T>,

@@ -14,7 +14,7 @@ use crate::driver::{Driver, Result, error, host_function};
 use crate::live::LiveObject;
 use crate::origin::Origin;
 
-/// What the driver has logged, and who hears of it.
+/// The driver's log and its callbacks.
 #[derive(Default)]
 pub(crate) struct Log {
     inner: Mutex<Inner>,
@@ -25,15 +25,15 @@ struct Inner {
     lines: VecDeque<String>,
     /// The length of all lines with their ends.
     bytes: usize,
-    /// How many lines are not kept any more: the place of the first that is.
+    /// The number of discarded lines: the index of the first that is kept.
     dropped: CUlogIterator,
     listeners: BTreeMap<usize, Listener>,
     last_listener: usize,
-    /// How often each call failed in each way.
+    /// The number of times that each call failed in each way.
     failures: BTreeMap<(curium_sys::Function, u32), u64>,
 }
 
-/// A callback of the caller for what is logged.
+/// A callback for log messages.
 #[derive(Clone)]
 struct Listener {
     callback: unsafe extern "C" fn(*mut c_void, CUlogLevel, *mut c_char, usize),
@@ -41,28 +41,28 @@ struct Listener {
     origin: Origin,
 }
 
-// SAFETY: whoever registers a callback lets the driver call it with its argument on another thread: that is its contract.
+// SAFETY: the caller that registers a callback permits the driver to call it with its argument on another thread: that is its contract.
 unsafe impl Send for Listener {}
 
-/// How much is kept, in bytes.
+/// The capacity of the log in bytes.
 const CAPACITY: usize = 25_600;
 const TRUNCATED: &str = "[CUDA] the log was truncated here\n";
-/// Handles are multiples of this, as addresses of real ones are.
+/// The alignment of handles, which are multiples of this as real addresses are.
 const HANDLE_STEP: usize = 0x10;
 
 impl Log {
-    /// How many callbacks there are.
+    /// Returns the number of callbacks.
     pub(crate) fn listeners(&self) -> u64 {
         self.inner().listeners.len() as u64
     }
 
-    /// The calls that failed, each with its code and how often it failed so.
+    /// Returns the failed calls, each with its code and number of failures.
     pub(crate) fn failures(&self) -> Vec<(curium_sys::Function, CUresult, u64)> {
         let inner = self.inner();
         inner.failures.iter().map(|((function, code), times)| (*function, CUresult(*code), *times)).collect()
     }
 
-    /// Each callback.
+    /// Returns each callback.
     pub(crate) fn live_listeners(&self) -> Vec<LiveObject> {
         let inner = self.inner();
         let describe =
@@ -91,7 +91,7 @@ impl Inner {
         }
     }
 
-    /// The lines from `start` on, the last ones that fit into `room` bytes. `None` if there are some and not even one fits.
+    /// Returns the lines from `start`, as many of the last ones as fit into `room` bytes. `None` if there are some and none fits.
     fn text(&self, start: Option<CUlogIterator>, room: usize) -> Option<String> {
         let start = start.unwrap_or(self.dropped);
         let skipped = start.saturating_sub(self.dropped).min(self.lines.len() as CUlogIterator) as usize;
@@ -115,7 +115,7 @@ impl Inner {
 }
 
 impl Driver {
-    /// Logs that a call has failed, and tells those who listen, who cannot call the driver meanwhile.
+    /// Logs that a call has failed, and calls the callbacks, which cannot call the driver.
     #[cold]
     pub(crate) fn log_failure(&self, function: curium_sys::Function, code: CUresult) {
         let name = function.name();
@@ -135,7 +135,7 @@ impl Driver {
             let mut bytes = message.clone().into_bytes();
             let (text, length) = (bytes.as_mut_ptr().cast(), bytes.len());
             host_function::run(|| {
-                // SAFETY: whoever registered the callback vouched that it can be called with its argument and a message.
+                // SAFETY: the caller that registered the callback guaranteed that it can be called with its argument and a message.
                 unsafe { (listener.callback)(listener.data, CUlogLevel::CU_LOG_LEVEL_ERROR, text, length) }
             });
         }
@@ -206,7 +206,7 @@ impl Driver {
     }
 }
 
-/// What stands before a message: time, thread, source, severity and function.
+/// Returns the prefix of a message: time, thread, source, severity and function.
 fn heading(function: &str) -> String {
     let time = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let mut heading = clock(time);
@@ -215,7 +215,7 @@ fn heading(function: &str) -> String {
     heading
 }
 
-/// The time of the day, as in `[22:21:32.099]`.
+/// Returns the time of the day, as in `[22:21:32.099]`.
 fn clock(time: Duration) -> String {
     let seconds = time.as_secs() % 86_400;
     let (hours, minutes) = (seconds / 3600, seconds / 60 % 60);

@@ -1,6 +1,6 @@
-//! Managed memory: where it is wanted, and who uses it.
+//! Managed memory: preferred locations and accessing devices.
 //!
-//! Nothing moves here, since all memory is the host's; what was advised and asked for is remembered and answered.
+//! No memory migrates here, since all of it is host memory; advice and prefetches are recorded and reported.
 
 use std::ffi::c_void;
 
@@ -166,7 +166,7 @@ impl Driver {
         ranges.for_each(|address, size, _| self.discard(address, size, stream))
     }
 
-    /// The device has no engine that decompresses.
+    /// Fails: the device has no decompression engine.
     pub(crate) fn cuMemBatchDecompressAsync(
         &self,
         _pieces: Pointer<CUmemDecompressParams>,
@@ -207,7 +207,7 @@ impl Driver {
         advice: CUmem_advise,
         place: (CUmemLocationType, i32),
     ) -> Result {
-        // Advice on how memory is read has no location.
+        // Advice on read access has no location.
         let has_place = ![CUmem_advise::CU_MEM_ADVISE_SET_READ_MOSTLY, CUmem_advise::CU_MEM_ADVISE_UNSET_READ_MOSTLY]
             .contains(&advice)
             && advice != CUmem_advise::CU_MEM_ADVISE_UNSET_PREFERRED_LOCATION;
@@ -257,7 +257,7 @@ impl Driver {
         Ok(())
     }
 
-    /// Queues work that does nothing but take its turn.
+    /// Enqueues an operation without effect.
     pub(super) fn queue_nothing(&self, stream: Pointer<CUstream_st>) -> Result {
         let mut state = self.lock();
         let stream = self.uncaptured_stream(&mut state, stream)?;
@@ -312,7 +312,7 @@ fn ranges<'a>(
     if is_rising && begins { Ok(ranges) } else { Err(CUresult::CUDA_ERROR_INVALID_VALUE) }
 }
 
-/// The location that the older functions name by a device's number.
+/// Returns the location that the older functions specify by a device number.
 fn location_of(device: CUdevice) -> (CUmemLocationType, i32) {
     match device {
         HOST => (CUmemLocationType::CU_MEM_LOCATION_TYPE_HOST, 0),
@@ -325,7 +325,7 @@ fn place(location: &CUmemLocation) -> (CUmemLocationType, i32) {
     (location.type_, unsafe { location.__bindgen_anon_1.id })
 }
 
-/// Writes what all parts of a range have in common.
+/// Writes the value that is common to all parts of a range.
 fn put(data: Pointer<c_void>, size: usize, attribute: CUmem_range_attribute, parts: &[Advice]) -> Result {
     use CUmem_range_attribute as Attribute;
 
@@ -339,7 +339,7 @@ fn put(data: Pointer<c_void>, size: usize, attribute: CUmem_range_attribute, par
         Attribute::CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY => i32::from(parts.iter().all(|part| part.is_read_mostly)),
         Attribute::CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION => device_of(preferred),
         Attribute::CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION => device_of(prefetched),
-        // As on hardware, a node is taken as advice and not told of.
+        // As on hardware, a node is accepted as advice and not reported.
         Attribute::CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION_TYPE => {
             type_of(preferred.filter(|(kind, _)| *kind != CUmemLocationType::CU_MEM_LOCATION_TYPE_HOST_NUMA))
         }

@@ -56,7 +56,7 @@ impl Driver {
 }
 
 impl Driver {
-    /// Fills in the default stream. The host waits only if it could see the memory.
+    /// Fills in the default stream. The host waits only if it can access the memory.
     fn fill_now(&self, address: CUdeviceptr, fill: Fill) -> Result {
         self.require_current()?;
         self.fill_async(address, fill, legacy())?;
@@ -78,7 +78,7 @@ impl Driver {
         self.put(&mut state, stream, Content::Set(Set::new(address, fill, 0, 1)))
     }
 
-    /// That memory can be filled: it is allocated.
+    /// Checks that memory can be filled: it is allocated.
     pub(crate) fn filled(&self, address: CUdeviceptr, size: usize) -> Result {
         let fits = size == 0 || self.memory().contains(address, size as u64);
         if fits { Ok(()) } else { Err(CUresult::CUDA_ERROR_INVALID_VALUE) }

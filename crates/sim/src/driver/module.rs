@@ -151,7 +151,7 @@ impl Driver {
         Ok(id)
     }
 
-    /// Ends a module and frees its variables.
+    /// Unloads a module and frees its variables.
     pub(crate) fn unload(&self, state: &mut State, id: Id<Module>) {
         let Some(module) = state.modules.remove(id) else { return };
         for function in module.functions {
@@ -160,7 +160,7 @@ impl Driver {
         module.globals.iter().for_each(|address| self.memory().free(*address));
     }
 
-    /// Allocates and initialises variables; all of them or, if one fails, none.
+    /// Allocates and initializes variables; all of them or, if one fails, none.
     fn place_globals(&self, globals: &[Global], owner: Owner) -> Result<Arc<[u64]>> {
         let mut addresses = Vec::with_capacity(globals.len());
         for global in globals {
@@ -190,7 +190,7 @@ impl Driver {
 }
 
 impl State {
-    /// A live module of a context that works.
+    /// Returns a live module of a valid context.
     pub(crate) fn module(&self, raw: Pointer<CUmod_st>) -> Result<Id<Module>> {
         let id = Id::from(raw);
         match self.modules.get(id) {
@@ -200,7 +200,7 @@ impl State {
         }
     }
 
-    /// Writes where a variable of a module is, and its size.
+    /// Writes the address of a module variable, and its size.
     pub(crate) fn write_global(
         &self,
         id: Id<Module>,
@@ -219,7 +219,7 @@ impl State {
     }
 }
 
-/// What a variable holds at first, with the addresses in it resolved.
+/// Returns the initial value of a variable, with the addresses in it resolved.
 fn initial_contents(global: &Global, addresses: &[u64]) -> Box<[u8]> {
     let mut contents = global.init.clone();
     for relocation in &global.relocations {
@@ -233,7 +233,7 @@ fn initial_contents(global: &Global, addresses: &[u64]) -> Box<[u8]> {
     contents.into()
 }
 
-/// A file with an image, as if it were passed in memory.
+/// Reads an image from a file, as if it were passed in memory.
 pub(crate) fn read_image(path: ConstPointer<c_char>) -> Result<Vec<u8>> {
     let path = path.text()?.to_str().map_err(|_| CUresult::CUDA_ERROR_INVALID_VALUE)?;
     let mut bytes = std::fs::read(path).map_err(|_| CUresult::CUDA_ERROR_FILE_NOT_FOUND)?;

@@ -1,4 +1,4 @@
-//! What a device tells a process without being asked: here, what a test has it tell.
+//! Device notifications, which tests trigger here.
 
 use std::ffi::c_void;
 use std::thread;
@@ -12,14 +12,14 @@ use crate::argument::Pointer;
 use crate::driver::{Driver, Result, host_function};
 use crate::handle::{Id, Kind, Object};
 
-/// A callback of the caller for what a device tells.
+/// A callback for the notifications of a device.
 pub(crate) struct Listener {
     device: usize,
     callback: unsafe extern "C" fn(*mut CUasyncNotificationInfo, *mut c_void, CUasyncCallbackHandle),
     data: *mut c_void,
 }
 
-// SAFETY: whoever registers a callback lets the driver call it with its argument on another thread: that is its contract.
+// SAFETY: the caller that registers a callback permits the driver to call it with its argument on another thread: that is its contract.
 unsafe impl Send for Listener {}
 
 impl Object for Listener {
@@ -59,7 +59,7 @@ impl Driver {
 }
 
 impl Driver {
-    /// Tells everybody who listens to a device that the process holds too much memory, and returns when all have been told.
+    /// Notifies every listener of a device that the process holds too much memory, and returns after all have been called.
     pub(crate) fn notify_over_budget(&self, device: usize, bytes: u64) {
         let listening: Vec<_> = {
             let state = self.lock();
@@ -88,7 +88,7 @@ impl Call {
         let mut info = CUasyncNotificationInfo { type_: kind, ..Default::default() };
         info.info.overBudget.bytesOverBudget = bytes;
         host_function::run(|| {
-            // SAFETY: whoever registered the callback vouched that it can be called with its argument and a notification.
+            // SAFETY: the caller that registered the callback guaranteed that it can be called with its argument and a notification.
             unsafe { (self.callback)(&raw mut info, self.data, self.id.as_raw()) }
         });
     }

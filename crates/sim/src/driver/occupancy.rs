@@ -1,4 +1,4 @@
-//! Occupancy: how many blocks of a kernel a multiprocessor holds.
+//! Occupancy: the number of blocks of a kernel that are resident on a multiprocessor.
 
 use curium_sys::{
     CUdevice_attribute as Attribute, CUfunc_st, CUlaunchAttributeID, CUlaunchConfig, CUoccupancyB2DSize, CUresult,
@@ -8,10 +8,10 @@ use crate::argument::{ConstPointer, Pointer, elements};
 use crate::driver::function::{Subject, registers};
 use crate::driver::{Driver, Result};
 
-/// Registers are allocated to warps in steps of this, and shared memory to blocks.
+/// The granularity in which registers are allocated to warps, and shared memory to blocks.
 const REGISTER_STEP: u32 = 256;
 const SHARED_STEP: u32 = 128;
-/// The blocks of a cluster that every device with clusters runs, and those that this one runs.
+/// The portable maximum cluster size, and the maximum of this device.
 const PORTABLE_CLUSTER: u32 = 8;
 const LARGEST_CLUSTER: u32 = 16;
 
@@ -146,7 +146,7 @@ impl Driver {
 }
 
 impl Driver {
-    /// The blocks of a size that a multiprocessor holds at once.
+    /// Returns the number of blocks of a size that are resident on a multiprocessor.
     pub(crate) fn active_blocks(&self, subject: &Subject, block: u32, dynamic_shared: usize) -> Result<u32> {
         let kernel = subject.kernel()?;
         let dynamic_shared = u32::try_from(dynamic_shared).unwrap_or(u32::MAX);
@@ -169,13 +169,13 @@ impl Driver {
 }
 
 impl Subject {
-    /// How many blocks a cluster of the kernel may have.
+    /// Returns the number of blocks that a cluster of the kernel may have.
     pub(crate) fn most_blocks_in_cluster(&self) -> u32 {
         if self.settings.allows_large_clusters { LARGEST_CLUSTER } else { PORTABLE_CLUSTER }
     }
 }
 
-/// The blocks of a cluster of a launch.
+/// Returns the blocks of a cluster of a launch.
 ///
 /// # Safety
 ///

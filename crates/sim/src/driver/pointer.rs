@@ -1,4 +1,4 @@
-//! What is known of an address.
+//! Pointer attributes.
 
 use std::ffi::c_void;
 
@@ -22,7 +22,7 @@ impl Driver {
         self.put_attribute(value, attribute, Some(&found), address)
     }
 
-    /// For an address that nothing is known of, the values are zeros.
+    /// For an unknown address, the values are zero.
     pub(crate) fn cuPointerGetAttributes(
         &self,
         count: u32,
@@ -39,7 +39,7 @@ impl Driver {
             // SAFETY: each place is for a value of its attribute's type.
             let value = unsafe { Pointer::from_raw(*value) };
             let value = value.required()?;
-            // What a kind of memory does not have is zero here, and an error of the other function only.
+            // Attributes that a kind of memory lacks are zero here, and an error only in the other function.
             let is_unseen = found.as_ref().is_some_and(|found| !found.purpose.is_on_host());
             match *attribute {
                 CUpointer_attribute::CU_POINTER_ATTRIBUTE_HOST_POINTER if is_unseen => put_as(value, 0_u64)?,
@@ -49,7 +49,7 @@ impl Driver {
         Ok(())
     }
 
-    /// Memory of pools takes no such attribute, as on hardware.
+    /// Memory of pools does not support the attribute, as on hardware.
     pub(crate) fn cuPointerSetAttribute(
         &self,
         value: ConstPointer<c_void>,
@@ -106,7 +106,7 @@ impl Driver {
         }
     }
 
-    /// With whom memory can be shared, asked for the device of the current context.
+    /// Returns the ways in which memory can be shared, for the device of the current context.
     fn capability(&self, found: Option<&Allocation>) -> Result<Capability> {
         let Some(found) = found else { return Ok(Capability::default()) };
         let device = match self.current() {
@@ -117,7 +117,7 @@ impl Driver {
     }
 }
 
-/// The version of CUDA that brought an attribute, if that is newer than the oldest one.
+/// Returns the CUDA version that introduced an attribute, if that is newer than the oldest one.
 fn since(attribute: CUpointer_attribute) -> Option<CudaVersion> {
     match attribute {
         CUpointer_attribute::CU_POINTER_ATTRIBUTE_MAPPING_SIZE
@@ -128,7 +128,7 @@ fn since(attribute: CUpointer_attribute) -> Option<CudaVersion> {
     }
 }
 
-/// Writes the value of an attribute that follows from the allocation alone.
+/// Writes an attribute that depends only on the allocation.
 fn put(
     value: Pointer<c_void>,
     attribute: CUpointer_attribute,

@@ -1,4 +1,4 @@
-//! Memory pools, and allocation in stream order.
+//! Memory pools and stream-ordered allocation.
 
 mod location;
 mod sharing;
@@ -175,7 +175,7 @@ impl Driver {
         let read = || unsafe { value.cast::<u64>() }.read();
         match attribute {
             CUmemPool_attribute::CU_MEMPOOL_ATTR_RELEASE_THRESHOLD => pool.threshold = read()?,
-            // The high marks can only be reset.
+            // The high-water marks can only be reset.
             CUmemPool_attribute::CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH if read()? == 0 => {
                 pool.reserved_high = pool.reserved;
             }
@@ -193,18 +193,18 @@ impl Driver {
         if is_live { Ok(id) } else { Err(CUresult::CUDA_ERROR_INVALID_VALUE) }
     }
 
-    /// The context of a stream as an owner of memory.
+    /// Returns the context of a stream as an owner of memory.
     fn owner_of(&self, state: &State, stream: Id<Stream>) -> Result<Owner> {
         let context = state.home(self.stream_context(state, stream)?);
         Ok(Owner { context, device: state.usable(context)?.device })
     }
 
-    /// Whether the driver knows the attributes that say what a pool was made with: those came with CUDA 13.1.
+    /// Returns `true` if the driver supports the attributes for the creation parameters of a pool, which CUDA 13.1 introduced.
     fn tells_properties(&self) -> bool {
         self.config().driver_version >= CudaVersion::new(13, 1)
     }
 
-    /// What a pool was made with, of attributes that are 32 bits wide.
+    /// Returns a 32-bit attribute for the creation parameters of a pool.
     fn pool_property(&self, pool: &Pool, attribute: CUmemPool_attribute) -> Option<u32> {
         if !self.tells_properties() {
             return None;
@@ -223,7 +223,7 @@ impl Driver {
         }
     }
 
-    /// Where the memory of a pool is, and whether it is managed; managed memory can be nowhere in particular.
+    /// Returns the location of the memory of a pool, and whether it is managed; managed memory can be nowhere in particular.
     pub(super) fn pool_place(
         &self,
         location: &CUmemLocation,
@@ -240,7 +240,7 @@ impl Driver {
         Ok((Some(self.location(location)?), is_managed))
     }
 
-    /// The memory is there at once; its use in stream order is up to the caller. In a capture it is a graph's.
+    /// Allocates memory at once; the caller orders its use. During a capture, the memory belongs to the graph.
     fn allocate_in_stream(
         &self,
         state: &mut State,
@@ -264,7 +264,7 @@ impl Driver {
         place.write(memory)
     }
 
-    /// Lets nothing use new memory without a race that does not come after its allocation, if races are looked for.
+    /// Orders later uses of new memory after its allocation, if race checks are on.
     fn mark_allocation(&self, state: &mut State, stream: Id<Stream>, memory: CUdeviceptr) {
         let Some(races) = state.schedule.races().map(Arc::clone) else { return };
         let ticket = self.queue(state, stream, Work::Device(Box::new(|_| Ok(()))));
@@ -274,7 +274,7 @@ impl Driver {
     }
 }
 
-/// The position of a flag on reuse among the three.
+/// Returns the index of a reuse flag among the three.
 fn reuse_flag(attribute: CUmemPool_attribute) -> Option<usize> {
     match attribute {
         CUmemPool_attribute::CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES => Some(0),

@@ -47,7 +47,7 @@ fn write(text: &[u8]) {
     // SAFETY: programs do not replace `stdout` while other threads use it.
     let out = unsafe { stdout };
     // SAFETY: the stream is open for as long as the process runs, and the text has this length. A program that closed the descriptor
-    // does not want the text.
+    // discards the text.
     unsafe { libc::fwrite(text.as_ptr().cast(), 1, text.len(), out) };
     // SAFETY: as above. Programs that do not use the C library's streams would see the text at their end only.
     unsafe { libc::fflush(out) };
@@ -58,6 +58,6 @@ fn write(text: &[u8]) {
     use std::io::Write as _;
 
     let mut out = std::io::stdout().lock();
-    // A program that closed the output does not want the text.
+    // A program that closed the output discards the text.
     let _ = out.write_all(text).and_then(|()| out.flush());
 }

@@ -1,4 +1,4 @@
-//! The profiler, of which there is none: starting and stopping it is accepted, as on a machine where no profiler looks on.
+//! The profiler, which does not exist: starting and stopping it is accepted, as on a machine without an attached profiler.
 
 use crate::driver::{Driver, Result};
 

@@ -1,4 +1,4 @@
-//! Where managed memory is.
+//! The location of managed memory.
 
 use curium_sys::{CUdeviceptr, CUmemLocation, CUmemLocationType, CUresult};
 
@@ -8,7 +8,7 @@ use crate::memory::Advice;
 
 #[expect(non_snake_case, reason = "these are C's names")]
 impl Driver {
-    /// Memory is where it was asked to be last. What was never asked for is nowhere.
+    /// The location that memory was last prefetched to. Memory that was never prefetched has none.
     pub(crate) fn cuMemGetLocationInfo(
         &self,
         address: CUdeviceptr,
@@ -32,7 +32,7 @@ impl Driver {
     }
 }
 
-/// The location that most parts were asked to be at last.
+/// Returns the location that most parts were last prefetched to.
 fn location_info(parts: &[Advice]) -> CUmemLocation {
     let of =
         |place: &Option<(CUmemLocationType, i32)>| parts.iter().filter(|part| part.last_prefetch == *place).count();

@@ -1,7 +1,7 @@
-//! The resources of a device that green contexts share out.
+//! The resources of a device that are divided between green contexts.
 //!
-//! A description is the caller's to keep, so everything about it is in it: beside the public fields, the device and whether it is a
-//! part of a set are in the bytes that are the driver's own.
+//! A description belongs to the caller and is self-contained: besides the public fields, the device and the membership in a set are stored
+//! in the bytes reserved for the driver.
 
 use curium_sys::{
     CU_DEV_SM_RESOURCE_GROUP_PARAMS, CUctx_st, CUdevResource, CUdevResourceDesc, CUdevResourceDesc_st,
@@ -14,13 +14,13 @@ use crate::argument::{ConstPointer, Pointer, elements};
 use crate::driver::{Context, Driver, Result, State};
 use crate::handle::{Id, Kind, Object};
 
-/// The resources that a green context can be made of.
+/// The resources of a green context.
 pub(crate) struct Descriptor {
     pub(crate) device: usize,
     pub(crate) resources: Resources,
 }
 
-/// What a context runs on.
+/// The resources that a context runs on.
 #[derive(Clone, Copy)]
 pub(crate) struct Resources {
     multiprocessors: u32,
@@ -32,17 +32,17 @@ impl Object for Descriptor {
     const KIND: Kind = Kind::Descriptor;
 }
 
-/// What a set of multiprocessors is split by, and rounded up to, when clusters are to fit; and when not.
+/// The granularity of a split of multiprocessors with clusters, and without.
 const GROUP: u32 = 8;
 const PAIR: u32 = 2;
 
-/// How many work queues a device has unless told otherwise: the default of `CUDA_DEVICE_MAX_CONNECTIONS`.
+/// The default number of work queues of a device: the default of `CUDA_DEVICE_MAX_CONNECTIONS`.
 const WORK_QUEUES: u32 = 8;
 
-/// The first bytes of the driver's own in a description that it made.
+/// The first reserved bytes of a description that the driver made.
 const MARK: [u8; 7] = *b"curium.";
 
-/// The first driver that knows work queues, and describes the parts of a set.
+/// The first driver that supports work queues, and describes the parts of a set.
 const WORK_QUEUES_SINCE: CudaVersion = CudaVersion::new(13, 1);
 
 #[expect(non_snake_case, reason = "these are C's names")]
@@ -97,7 +97,7 @@ impl Driver {
         place.write(self.describe_context(&state, context, kind)?)
     }
 
-    /// Parts are as many as fit. Of hardware whose multiprocessors are not spread evenly there can be fewer.
+    /// Creates as many parts as fit. Hardware whose multiprocessors are not spread evenly may have fewer.
     pub(crate) fn cuDevSmResourceSplitByCount(
         &self,
         parts: Pointer<CUdevResource>,
@@ -127,7 +127,7 @@ impl Driver {
         count.write(made)
     }
 
-    /// As documented: no driver that has it was at hand to compare with.
+    /// Follows the documentation: no driver with this function was available for comparison.
     pub(crate) fn cuDevSmResourceSplit(
         &self,
         parts: Pointer<CUdevResource>,
@@ -178,7 +178,7 @@ impl Driver {
 }
 
 impl Driver {
-    /// How many multiprocessors each device has.
+    /// Returns the number of multiprocessors of each device.
     pub(crate) fn multiprocessors(&self) -> u32 {
         self.figure(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)
     }
@@ -224,7 +224,7 @@ impl Driver {
         self.config().driver_version >= WORK_QUEUES_SINCE
     }
 
-    /// A part of a set; older drivers say nothing of it but its size.
+    /// Returns a part of a set; older drivers describe only its size.
     fn part(&self, set: &Set, count: u32, flags: u32) -> CUdevResource {
         let known = if self.knows_work_queues() { GROUP } else { 0 };
         let mut part = blank(CUdevResourceType::CU_DEV_RESOURCE_TYPE_SM, set.device, true);
@@ -238,7 +238,7 @@ impl Driver {
         part
     }
 
-    /// What is left of a set, which is no resource if that is nothing.
+    /// Returns the rest of a set, which is an invalid resource if nothing is left.
     fn rest(&self, set: &Set, count: u32) -> CUdevResource {
         if count == 0 { CUdevResource::default() } else { self.part(set, count, 0) }
     }
@@ -284,7 +284,7 @@ impl Set {
         Ok(Self { device: origin(&raw)?, count, is_part: raw._internal_padding[8] != 0 })
     }
 
-    /// A part cannot be split before it is in a context.
+    /// Fails for a part: it cannot be split before it belongs to a context.
     fn splittable(&self) -> Result {
         if self.is_part { Err(CUresult::CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION) } else { Ok(()) }
     }
@@ -298,7 +298,7 @@ fn blank(kind: CUdevResourceType, device: usize, is_part: bool) -> CUdevResource
     blank
 }
 
-/// The device of a description, if this driver made it.
+/// Returns the device of a description, if this driver made it.
 fn origin(raw: &CUdevResource) -> Result<usize> {
     if raw._internal_padding[..7] == MARK {
         Ok(raw._internal_padding[7].into())
@@ -307,7 +307,7 @@ fn origin(raw: &CUdevResource) -> Result<usize> {
     }
 }
 
-/// The size of the parts of at least `least` multiprocessors that a set is split into.
+/// Returns the size of the parts of at least `least` multiprocessors that a set is split into.
 fn part_size(flags: u32, least: u32, total: u32) -> Result<u32> {
     let single = CUdevSmResourceSplitByCount_flags::CU_DEV_SM_RESOURCE_SPLIT_IGNORE_SM_COSCHEDULING.0;
     let clusters = CUdevSmResourceSplitByCount_flags::CU_DEV_SM_RESOURCE_SPLIT_MAX_POTENTIAL_CLUSTER_SIZE.0;
@@ -321,7 +321,7 @@ fn part_size(flags: u32, least: u32, total: u32) -> Result<u32> {
     Ok(least.max(1).next_multiple_of(step).min(total))
 }
 
-/// How many of the multiprocessors that are left a wish gets.
+/// Returns the number of remaining multiprocessors that a request receives.
 fn served(wish: &CU_DEV_SM_RESOURCE_GROUP_PARAMS, left: u32) -> Result<u32> {
     let together = if wish.coscheduledSmCount == 0 { GROUP } else { wish.coscheduledSmCount };
     let backfill = wish.flags & CUdevSmResourceGroup_flags::CU_DEV_SM_RESOURCE_GROUP_BACKFILL.0 != 0;

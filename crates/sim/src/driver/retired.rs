@@ -1,5 +1,5 @@
-//! Functions that NVIDIA no longer documents and that drivers still have: launches in steps, copies of array elements, counted contexts,
-//! and older forms of functions with the same arguments.
+//! Functions that NVIDIA no longer documents and that drivers still have: stepwise launches, copies of array elements, contexts with a use
+//! count, and older forms of functions with the same arguments.
 
 use std::ffi::{c_char, c_void};
 
@@ -17,10 +17,10 @@ use crate::handle::Id;
 
 const INVALID: CUresult = CUresult::CUDA_ERROR_INVALID_VALUE;
 
-/// The most bytes of parameters.
+/// The maximum size of the parameters in bytes.
 const MOST_PARAMETERS: usize = 4096;
 
-/// A launch as it was set for a function, step by step.
+/// The parameters of a stepwise launch.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SetLaunch {
     block: [u32; 3],
@@ -37,7 +37,7 @@ enum End {
 }
 
 impl End {
-    /// The kind, the array, the byte in it, the address in device memory and in host memory.
+    /// Returns the kind, the array, the byte in it, the address in device memory and in host memory.
     fn parts(self) -> (CUmemorytype, *mut CUarray_st, usize, CUdeviceptr, *mut c_void) {
         let none = std::ptr::null_mut();
         match self {
@@ -62,7 +62,7 @@ impl Driver {
         self.set_launch(function, |launch| launch.dynamic_shared = bytes)
     }
 
-    /// The banks of shared memory have one size.
+    /// Accepts any size: the banks of shared memory have only one.
     pub(crate) fn cuFuncSetSharedMemConfig(&self, function: Pointer<CUfunc_st>, _config: CUsharedconfig) -> Result {
         self.lock().subject(function).map(|_| ())
     }
@@ -125,7 +125,7 @@ impl Driver {
         self.cuLaunchKernel(function, width, height, 1, x, y, z, dynamic_shared, stream, Pointer::null(), extra)
     }
 
-    /// Counts one more user of the current context.
+    /// Increments the use count of the current context.
     pub(crate) fn cuCtxAttach(&self, context: Pointer<CUcontext>, flags: u32) -> Result {
         let place = context.required()?;
         if flags != 0 {
@@ -136,7 +136,7 @@ impl Driver {
         place.write(current.as_raw())
     }
 
-    /// Counts one user less, and destroys the context after the last.
+    /// Decrements the use count, and destroys the context when it reaches zero.
     pub(crate) fn cuCtxDetach(&self, context: Pointer<CUctx_st>) -> Result {
         let mut state = self.lock();
         let found = state.usable_mut(Id::from(context))?;
@@ -324,14 +324,14 @@ impl Driver {
 }
 
 impl State {
-    /// What was set for launches of a function.
+    /// Returns the stepwise launch parameters of a function.
     fn set_launch(&mut self, function: Pointer<CUfunc_st>) -> Result<&mut SetLaunch> {
         let found = self.functions.get_mut(Id::from(function)).ok_or(CUresult::CUDA_ERROR_INVALID_HANDLE)?;
         Ok(found.set_launch.get_or_insert_default())
     }
 }
 
-/// A copy of bytes in one row.
+/// Returns a copy of bytes in one row.
 fn line(to: End, from: End, size: usize) -> CUDA_MEMCPY3D {
     let (dst_type, dst_array, dst_x, dst_device, dst_host) = to.parts();
     let (src_type, src_array, src_x, src_device, src_host) = from.parts();

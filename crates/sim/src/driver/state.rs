@@ -1,4 +1,4 @@
-//! Everything of a driver that calls change, behind one lock.
+//! The state of a driver, behind one lock.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ pub(crate) struct State {
     pub(crate) devices: Vec<DeviceState>,
     pub(crate) contexts: Table<Context>,
     pub(crate) streams: Table<Stream>,
-    /// Those that have begun and not ended.
+    /// The captures that have begun and not ended.
     pub(crate) captures: Vec<Capture>,
     pub(crate) events: Table<Event>,
     pub(crate) descriptors: Table<Descriptor>,
@@ -35,7 +35,7 @@ pub(crate) struct State {
     pub(crate) links: Table<Link>,
     pub(crate) arrays: Table<Array>,
     pub(crate) mipmapped_arrays: Table<MipmappedArray>,
-    /// Of sparse arrays, once they are mapped or read.
+    /// The tiles of sparse arrays, once they are mapped or read.
     pub(crate) tiles: HashMap<Id<Array>, Arc<Tiles>>,
     pub(crate) textures: Table<Texture>,
     pub(crate) surfaces: Table<Surface>,
@@ -43,17 +43,17 @@ pub(crate) struct State {
     pub(crate) nodes: Table<Node>,
     pub(crate) executables: Table<Executable>,
     pub(crate) objects: Table<UserObject>,
-    /// Of user objects that nothing refers to any more.
+    /// The destructors of user objects without references.
     pub(crate) destructors: Vec<HostFunction>,
     pub(crate) schedule: Schedule,
     pub(crate) workers_started: bool,
-    /// What stopped kernels, oldest first.
+    /// The reports of faults, oldest first.
     pub(crate) reports: Vec<Report>,
     /// The number of the last context or stream: `cuCtxGetId` and `cuStreamGetId` never repeat.
     last_number: u64,
 }
 
-/// What changes on a device.
+/// The state of a device.
 #[derive(Default)]
 pub(crate) struct DeviceState {
     /// The primary context, from its first retain on, whether it is active or not.
@@ -101,7 +101,7 @@ impl State {
         self.last_number
     }
 
-    /// A context that was not destroyed.
+    /// Returns a context that is not destroyed.
     pub(crate) fn context(&self, id: Id<Context>) -> Result<&Context> {
         match self.contexts.get(id) {
             Some(context) if context.is_active() => Ok(context),
@@ -111,7 +111,7 @@ impl State {
         }
     }
 
-    /// A context that was not destroyed and whose device has not failed.
+    /// Returns a context that is not destroyed and whose device has not failed.
     pub(crate) fn usable(&self, id: Id<Context>) -> Result<&Context> {
         let context = self.context(id)?;
         self.healthy(context.device)?;
@@ -123,24 +123,24 @@ impl State {
         self.contexts.get_mut(id).ok_or(CUresult::CUDA_ERROR_INVALID_CONTEXT)
     }
 
-    /// That the device has not failed.
+    /// Checks that the device has not failed.
     pub(crate) fn healthy(&self, device: usize) -> Result {
         self.sticky(device).map_or(Ok(()), Err)
     }
 
-    /// The code of the fault after which the device does no more work.
+    /// Returns the code of the fault after which the device does no more work.
     pub(crate) fn sticky(&self, device: usize) -> Option<CUresult> {
         self.devices.get(device).and_then(|device| device.sticky)
     }
 
-    /// Makes a fault stick; the first one stays.
+    /// Records a sticky fault; the first one remains.
     pub(crate) fn fail(&mut self, device: usize, code: CUresult) {
         if let Some(device) = self.devices.get_mut(device) {
             device.sticky = device.sticky.or(Some(code));
         }
     }
 
-    /// Makes all devices fail as if they were there no more.
+    /// Makes all devices fail as if they were lost.
     pub(crate) fn lose_devices(&mut self) {
         (0..self.devices.len()).for_each(|device| self.fail(device, fault::LOST));
     }
@@ -149,7 +149,7 @@ impl State {
         self.devices.iter_mut().for_each(|device| device.sticky = None);
     }
 
-    /// What new work in a stream waits for, some of which may have completed.
+    /// Returns the dependencies of new work in a stream, some of which may have completed.
     pub(crate) fn predecessors(&self, id: Id<Stream>) -> Vec<Ticket> {
         let Some(stream) = self.streams.get(id) else { return Vec::new() };
         let mut tickets: Vec<Ticket> = stream.tail.into_iter().collect();
@@ -202,7 +202,7 @@ impl State {
         live.user_objects = self.objects.iter().count() as u64;
     }
 
-    /// The per-thread default stream of a thread in a context, made when it is first used.
+    /// Returns the per-thread default stream of a thread in a context, created on first use.
     pub(crate) fn per_thread_stream(&mut self, context: Id<Context>, thread: u64) -> Result<Id<Stream>> {
         if let Some(stream) = self.usable(context)?.per_thread.get(&thread) {
             return Ok(*stream);
@@ -213,7 +213,7 @@ impl State {
         Ok(stream)
     }
 
-    /// A new context, current nowhere.
+    /// Creates a context that is current on no thread.
     pub(crate) fn new_context(&mut self, device: usize, flags: u32, is_primary: bool) -> Id<Context> {
         let number = self.next_number();
         let context = Context::new(device, flags, is_primary, number);

@@ -19,7 +19,7 @@ use crate::schedule::{Place, Ticket, Work};
 pub(crate) struct Stream {
     pub(crate) context: Id<Context>,
     pub(crate) class: Class,
-    /// Whether a caller created it; default streams belong to their context.
+    /// `true` if a caller created it; default streams belong to their context.
     pub(crate) is_created: bool,
     pub(crate) priority: i32,
     pub(crate) number: u64,
@@ -28,7 +28,7 @@ pub(crate) struct Stream {
     pub(crate) attributes: Attributes,
 }
 
-/// How a stream and the legacy default stream wait for each other.
+/// The synchronization between a stream and the legacy default stream.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Class {
     /// The legacy default stream of a context.
@@ -92,7 +92,7 @@ impl Driver {
         let id = created(stream)?;
         let context = self.stream_context(&state, id)?;
         state.usable(context)?;
-        // Default streams have handles of their own in the table, which no caller ever saw.
+        // Default streams have internal handles in the table, which callers never see.
         let stream = state.streams.remove(id).ok_or(CUresult::CUDA_ERROR_INVALID_HANDLE)?;
         state.abandon_captures(|origin| origin == id);
         if stream.class == Class::Blocking {
@@ -172,7 +172,7 @@ impl Driver {
 }
 
 impl Driver {
-    /// The stream that a handle stands for: a created one, or a default stream of the current context.
+    /// Returns the stream of a handle: a created one, or a default stream of the current context.
     pub(crate) fn stream(&self, state: &mut State, raw: Pointer<CUstream_st>) -> Result<Id<Stream>> {
         let per_thread = raw.as_ptr() == CU_STREAM_PER_THREAD || raw.is_null() && per_thread::is_default();
         if raw.is_null() || raw.as_ptr() == CU_STREAM_LEGACY || per_thread {
@@ -186,7 +186,7 @@ impl Driver {
         Ok(id)
     }
 
-    /// What there is to know of the stream that a handle stands for.
+    /// Returns the properties of the stream of a handle.
     fn stream_of(&self, raw: Pointer<CUstream_st>) -> Result<(Id<Stream>, Stream)> {
         let mut state = self.lock();
         let id = self.stream(&mut state, raw)?;
@@ -194,7 +194,7 @@ impl Driver {
         Ok((id, Stream { ..*stream }))
     }
 
-    /// The context of a live stream.
+    /// Returns the context of a live stream.
     pub(crate) fn stream_context(&self, state: &State, id: Id<Stream>) -> Result<Id<Context>> {
         match state.streams.get(id) {
             Some(stream) => Ok(stream.context),
@@ -208,7 +208,7 @@ impl Driver {
         self.queue_after(state, stream, &[], work)
     }
 
-    /// Queues work in a stream that waits for more than the stream.
+    /// Enqueues work in a stream with additional dependencies.
     pub(crate) fn queue_after(
         &self,
         state: &mut State,
@@ -227,7 +227,7 @@ impl Driver {
         Some(ticket)
     }
 
-    /// Queues work in a stream and waits for it; fails if the device does.
+    /// Enqueues work in a stream and waits for it; fails if the device does.
     pub(crate) fn queue_and_wait(&self, mut state: MutexGuard<'_, State>, stream: Id<Stream>, work: Work) -> Result {
         let context = self.stream_context(&state, stream)?;
         let ticket = self.queue(&mut state, stream, work);
@@ -237,7 +237,7 @@ impl Driver {
 }
 
 impl State {
-    /// The work that a caller who waits for a stream waits for, some of which may have completed.
+    /// Returns the work that a wait for a stream covers, some of which may have completed.
     pub(crate) fn unfinished(&self, id: Id<Stream>) -> Vec<Ticket> {
         match self.streams.get(id) {
             Some(stream) if stream.class == Class::Legacy => self.predecessors(id),
@@ -248,22 +248,22 @@ impl State {
 }
 
 impl context::Limits {
-    /// The priorities that streams can have: the least and the greatest.
+    /// The range of stream priorities: the least and the greatest.
     pub(crate) const STREAM_PRIORITIES: (i32, i32) = (LEAST_PRIORITY, GREATEST_PRIORITY);
 }
 
-/// A priority of the device's range.
+/// Returns a priority of the device's range.
 pub(super) fn clamped(priority: i32) -> i32 {
     priority.clamp(GREATEST_PRIORITY, LEAST_PRIORITY)
 }
 
-/// The handle of a stream that is none of the default ones.
+/// Returns the handle of a stream that is not a default stream.
 fn created(raw: Pointer<CUstream_st>) -> Result<Id<Stream>> {
     let id = Id::from(raw);
     if id.is_well_formed() { Ok(id) } else { Err(CUresult::CUDA_ERROR_INVALID_HANDLE) }
 }
 
-/// A number for the calling thread that no other thread has.
+/// Returns a unique number of the calling thread.
 pub(super) fn this_thread() -> u64 {
     static NEXT: AtomicU64 = AtomicU64::new(1);
     thread_local! {

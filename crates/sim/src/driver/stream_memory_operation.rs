@@ -1,4 +1,4 @@
-//! Waiting for and writing single values in stream order.
+//! Stream memory operations: waiting for and writing single values in stream order.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use crate::memory::{End, HostPtr};
 use crate::race;
 use crate::schedule::Work;
 
-/// Operations that follow each other, and how they were described.
+/// A sequence of operations with its description.
 #[derive(Clone)]
 pub(crate) struct Batch {
     context: Id<Context>,
@@ -38,13 +38,13 @@ pub(crate) struct Operation {
 
 #[derive(Clone, Copy)]
 enum Action {
-    /// Until the value is as the flags say.
+    /// Waits until the value satisfies the flags.
     Wait(CUstreamWaitValue_flags),
     Write,
     Reduce(fn(u64, u64) -> u64),
 }
 
-/// How many operations a batch may have.
+/// The maximum number of operations in a batch.
 const MAX_BATCH: u32 = 256;
 
 #[expect(non_snake_case, reason = "these are C's names")]
@@ -124,7 +124,7 @@ impl Driver {
         Ok(())
     }
 
-    /// What descriptions of operations stand for.
+    /// Returns the operations of their descriptions.
     pub(crate) fn batch(&self, described: &[CUstreamBatchMemOpParams], context: Id<Context>) -> Result<Batch> {
         let mut operations = Vec::new();
         for description in described {
@@ -143,7 +143,7 @@ impl Driver {
 }
 
 impl Batch {
-    /// What describes the operations as a node; the list stays for as long as they do.
+    /// Returns the description of the operations as a node; the list lives as long as the operations.
     pub(crate) fn description(&self) -> CUDA_BATCH_MEM_OP_NODE_PARAMS {
         CUDA_BATCH_MEM_OP_NODE_PARAMS {
             ctx: self.context.as_raw(),
@@ -153,7 +153,7 @@ impl Batch {
         }
     }
 
-    /// The addresses of the values.
+    /// Returns the addresses of the values.
     pub(crate) fn touched(&self) -> Vec<Touched> {
         let touched = |it: &Operation| Touched {
             address: it.address,
@@ -163,14 +163,14 @@ impl Batch {
         self.operations.iter().map(touched).collect()
     }
 
-    /// The operations as work, each of which comes after the one before.
+    /// Returns the operations as work, each of which comes after the one before.
     pub(crate) fn works(&self) -> impl Iterator<Item = Work> {
         self.operations.iter().map(|operation| operation.work())
     }
 }
 
 impl Operation {
-    /// What a description stands for: nothing where work of a stream, which runs in order here, sees what was written before.
+    /// Returns the operation of a description; `None` for barriers, because streams run in order here.
     fn described(description: &CUstreamBatchMemOpParams) -> Result<Option<Self>> {
         // SAFETY: the kind comes first in every form of an operation.
         let kind = unsafe { description.operation };
@@ -263,7 +263,7 @@ impl Operation {
         }
     }
 
-    /// What is in memory now.
+    /// Returns the value in memory.
     fn read(&self, driver: &Driver) -> Result<u64> {
         let mut bytes = [0; 8];
         let place = End::Host(HostPtr(bytes.as_mut_ptr()));
@@ -284,7 +284,7 @@ impl Operation {
     }
 }
 
-/// The description of a wait.
+/// Returns the description of a wait.
 fn wait(operation: CUstreamBatchMemOpType, address: CUdeviceptr, value: u64, flags: u32) -> CUstreamBatchMemOpParams {
     let mut wait = WaitValue { operation, address, flags, ..WaitValue::default() };
     // The narrow value is the low half of the wide one.
@@ -292,7 +292,7 @@ fn wait(operation: CUstreamBatchMemOpType, address: CUdeviceptr, value: u64, fla
     CUstreamBatchMemOpParams { waitValue: wait }
 }
 
-/// The description of a write.
+/// Returns the description of a write.
 fn write(operation: CUstreamBatchMemOpType, address: CUdeviceptr, value: u64, flags: u32) -> CUstreamBatchMemOpParams {
     let mut write = WriteValue { operation, address, flags, ..WriteValue::default() };
     // As above.

@@ -1,4 +1,4 @@
-//! Finding the functions of the driver by name and version.
+//! Look-up of driver functions by name and version.
 
 use std::ffi::{c_char, c_void};
 use std::ptr;
@@ -13,10 +13,10 @@ use crate::{entry, per_thread};
 const LEGACY: u64 = CUdriverProcAddress_flags::CU_GET_PROC_ADDRESS_LEGACY_STREAM.0 as u64;
 const PER_THREAD: u64 = CUdriverProcAddress_flags::CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM.0 as u64;
 
-/// What a look-up by name and version found.
+/// The result of a look-up by name and version.
 enum Lookup {
     Found(Function),
-    /// There is a function of this name, but every version of it is newer than the version asked for.
+    /// The function exists, but every version of it is newer than the requested one.
     TooNew,
     Unknown,
 }
@@ -54,7 +54,7 @@ impl Driver {
         })
     }
 
-    /// The private tables are for NVIDIA's own libraries; there is none here.
+    /// Fails: the private tables of NVIDIA's own libraries are not simulated.
     pub(crate) fn cuGetExportTable(&self, table: Pointer<*const c_void>, _id: ConstPointer<CUuuid>) -> Result {
         table.write_if_asked(ptr::null());
         Err(CUresult::CUDA_ERROR_INVALID_VALUE)
@@ -83,7 +83,7 @@ impl Driver {
         Ok(lookup)
     }
 
-    /// Where a function of this driver begins, or its variant for the default stream of the calling thread if that is asked for.
+    /// Returns the address of a function of this driver, or of its variant for the per-thread default stream if requested.
     fn address_of(&self, function: Function, is_per_thread: bool) -> *const c_void {
         #[cfg(feature = "export")]
         if self.slot == crate::slot::EXPORTED {
@@ -94,7 +94,7 @@ impl Driver {
         variant.unwrap_or_else(|| entry::api(self.slot).address(function))
     }
 
-    /// The newest function of this base name that `version` has.
+    /// Returns the newest function of this base name that `version` has.
     fn newest(&self, name: &str, version: CudaVersion) -> Lookup {
         let named = || Function::all().filter(|function| function.base_name() == name && self.config().has(*function));
         let newest = named().filter(|function| function.since() <= version).max_by_key(|function| function.since());

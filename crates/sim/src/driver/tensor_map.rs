@@ -13,14 +13,14 @@ use crate::exec::tensor_map::{Corners, Field, IM2COL, MAGIC, TILED};
 
 /// The tensor of a map, checked.
 struct Tensor {
-    /// What a map has once, each with its value.
+    /// The fields that occur once in a map, with their values.
     fields: [(Field, u64); 8],
     extents: Vec<u64>,
     strides: Vec<u64>,
     steps: Vec<u32>,
 }
 
-/// The arguments that all maps have.
+/// The arguments that all maps share.
 struct Arguments {
     data_type: CUtensorMapDataType,
     rank: u32,
@@ -155,7 +155,7 @@ impl Arguments {
     }
 
     fn fields(&self, address: u64) -> [(Field, u64); 8] {
-        // The swizzles of 128 bytes are one to an instruction that changes a map, and differ in what they move.
+        // The swizzles of 128 bytes are one to an instruction that changes a map, and differ in their moves.
         let swizzle = self.swizzle.0.min(CUtensorMapSwizzle::CU_TENSOR_MAP_SWIZZLE_128B.0);
         [
             (Field::ADDRESS, address),
@@ -169,20 +169,20 @@ impl Arguments {
         ]
     }
 
-    /// Whether so many bytes of the innermost dimension fit the span of the swizzle.
+    /// Returns `true` if this many bytes of the innermost dimension fit the span of the swizzle.
     fn fits_swizzle(&self, bytes: u64) -> bool {
         let span = [u64::MAX, 32, 64, 128, 128, 128, 128][self.swizzle.0 as usize];
         self.interleave.0 != 0 || bytes <= span
     }
 }
 
-/// The bits of an element.
+/// Returns the bits of an element.
 fn bits(data_type: CUtensorMapDataType) -> Result<u64> {
     const BITS: [u64; 16] = [8, 16, 32, 32, 64, 64, 16, 32, 64, 16, 32, 32, 32, 4, 4, 6];
     BITS.get(data_type.0 as usize).copied().ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)
 }
 
-/// Values side by side, the first in the lowest bits.
+/// Packs values, the first in the lowest bits.
 fn pack(values: impl Iterator<Item = u64>, width: u32) -> u64 {
     values.enumerate().fold(0, |packed, (index, value)| packed | value << (index as u32 * width))
 }

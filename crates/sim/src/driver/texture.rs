@@ -1,4 +1,4 @@
-//! Texture and surface objects: ways to look at arrays and memory.
+//! Texture and surface objects over arrays and memory.
 
 mod image;
 
@@ -23,11 +23,11 @@ pub(crate) struct Surface {
     resource: Resource,
 }
 
-/// What is looked at, as the caller described it.
+/// The resource as the caller described it.
 #[derive(Clone, Copy)]
 struct Resource(CUDA_RESOURCE_DESC);
 
-// SAFETY: the handles in a description are numbers to the simulator, which never follows them.
+// SAFETY: the simulator treats the handles in a description as numbers and never follows them.
 unsafe impl Send for Resource {}
 
 impl Object for Texture {
@@ -40,7 +40,7 @@ impl Object for Surface {
     const KIND: Kind = Kind::Surface;
 }
 
-/// Addresses of linear textures are multiples of this, and so are pitches of 32.
+/// The alignment of the addresses of linear textures; pitches are aligned to 32.
 const LINEAR_ALIGNMENT: u64 = 512;
 const PITCH_ALIGNMENT: usize = 32;
 
@@ -62,7 +62,7 @@ impl Driver {
         if !modes || description.filterMode.0 > 1 || description.mipmapFilterMode.0 > 1 {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
-        // A view is of an array only.
+        // Only arrays have views.
         let is_array = resource.resType.0 <= CUresourcetype::CU_RESOURCE_TYPE_MIPMAPPED_ARRAY.0;
         let view = if view.is_null() { None } else { Some(view.read()?) };
         if view.is_some() && !is_array {
@@ -134,7 +134,7 @@ impl Driver {
 }
 
 impl Driver {
-    /// That a texture can be of this.
+    /// Checks that a texture can use this resource.
     fn check_resource(&self, state: &State, resource: &CUDA_RESOURCE_DESC) -> Result {
         let is_valid = match resource.resType {
             CUresourcetype::CU_RESOURCE_TYPE_ARRAY => {
@@ -175,7 +175,7 @@ impl State {
     }
 }
 
-/// The array that a description is of.
+/// Returns the array of a description.
 fn array_of(resource: &CUDA_RESOURCE_DESC) -> Option<Id<crate::driver::Array>> {
     (resource.resType == CUresourcetype::CU_RESOURCE_TYPE_ARRAY).then(|| {
         // SAFETY: the type says that the caller filled in this member.

@@ -1,4 +1,4 @@
-//! Virtual memory: addresses, physical memory, and the mappings between them.
+//! Virtual memory: reserved addresses, physical allocations and mappings.
 
 mod sharing;
 
@@ -51,7 +51,7 @@ impl Driver {
         place.write(self.memory().create_physical(size as u64, properties)?.number())
     }
 
-    /// The memory lives on in its mappings.
+    /// Releases the handle; the memory lives on in its mappings.
     pub(crate) fn cuMemRelease(&self, handle: CUmemGenericAllocationHandle) -> Result {
         self.memory().release_physical(physical(handle))?;
         self.drop_retired_memory();
@@ -66,7 +66,7 @@ impl Driver {
         handle.required()?.write(self.memory().retain_physical(address.address())?.number())
     }
 
-    /// Only whole pieces of memory from their start on can be mapped, as documented.
+    /// Maps physical allocations as a whole only, as documented.
     pub(crate) fn cuMemMap(
         &self,
         address: CUdeviceptr,
@@ -81,7 +81,7 @@ impl Driver {
         self.memory().map(address, size as u64, physical(handle))
     }
 
-    /// Work that was queued before and has not run yet will find nothing there.
+    /// Unmaps memory. Queued work that has not run yet will find nothing there.
     pub(crate) fn cuMemUnmap(&self, address: CUdeviceptr, size: usize) -> Result {
         self.memory().unmap(address, size as u64)?;
         self.drop_retired_memory();
@@ -154,7 +154,7 @@ impl Driver {
 }
 
 impl Driver {
-    /// What physical memory is asked for with, checked.
+    /// Returns the checked properties of a physical allocation.
     fn properties(&self, raw: &CUmemAllocationProp) -> Result<Properties> {
         if raw.type_ != CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_PINNED {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
@@ -176,7 +176,7 @@ impl Driver {
         })
     }
 
-    /// A location that there is. The host has one NUMA node.
+    /// Returns a valid location. The host has one NUMA node.
     pub(crate) fn location(&self, raw: &CUmemLocation) -> Result<Location> {
         // SAFETY: the union's first member is a number, for which any bytes are valid.
         let id = unsafe { raw.__bindgen_anon_1.id };
@@ -188,7 +188,7 @@ impl Driver {
         }
     }
 
-    /// Lets go of memory that nobody owns any more, unless work may still use it: then a later call does.
+    /// Releases memory without owners, unless work may still use it: then a later call does.
     fn drop_retired_memory(&self) {
         let state = self.lock();
         if state.schedule.pending(|_| true).is_empty() {
@@ -197,7 +197,7 @@ impl Driver {
     }
 }
 
-/// A location as C describes it.
+/// Returns a location as C describes it.
 pub(crate) fn raw_location(location: Location) -> CUmemLocation {
     let (type_, id) = match location {
         Location::Device(device) => (CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE, device as i32),
@@ -209,7 +209,7 @@ pub(crate) fn raw_location(location: Location) -> CUmemLocation {
     raw
 }
 
-/// The bits of rights that exist: none, to read, or to read and write.
+/// Returns the bits of valid access rights: none, read, or read and write.
 pub(crate) fn checked_access(flags: CUmemAccess_flags) -> Result<u32> {
     match flags.0 {
         bits if bits == 0 || bits == READ || bits == READ | WRITE => Ok(bits),

@@ -13,7 +13,7 @@ use super::unit::Unit;
 use super::unwritten;
 use super::window::{BLOCK_STRIDE, SHARED_WINDOW, resolve};
 
-/// Where one lane's access goes, found to be in bounds and aligned.
+/// The place where one lane's access goes, found to be in bounds and aligned.
 #[derive(Clone, Copy)]
 enum Place {
     Host(HostBytes),
@@ -25,7 +25,7 @@ enum Place {
 pub(crate) trait Load: 'static {
     /// What memory holds.
     type Word: Word;
-    /// The bits with the type's extension.
+    /// Returns the bits with the type's extension.
     fn extend(word: Self::Word) -> u64;
 }
 
@@ -172,7 +172,7 @@ where
     Control::Next
 }
 
-/// The lanes' addresses.
+/// Returns the lanes' addresses.
 #[inline(always)]
 pub(crate) fn addresses(unit: &Unit<'_>, op: &Op) -> [u64; LANES] {
     let mut result = [0; LANES];
@@ -191,7 +191,7 @@ pub(crate) fn addresses(unit: &Unit<'_>, op: &Op) -> [u64; LANES] {
     result
 }
 
-/// The segment that a lane's address is in, if it is one for whole warps: of device memory, or the block's own shared memory.
+/// Returns the segment that a lane's address is in, if it is one for whole warps: of device memory, or the block's own shared memory.
 #[inline(always)]
 pub(crate) fn segment(unit: &mut Unit<'_>, space: Space, address: u64, write: bool) -> Option<Segment> {
     match space {

@@ -2,13 +2,13 @@
 
 use super::float::canonical;
 
-/// An approximate f32 function, by way of f64.
+/// Returns an approximate f32 function, by way of f64.
 #[inline(always)]
 pub(crate) fn approximate(value: f32, f: impl Fn(f64) -> f64) -> f32 {
     canonical(f(f64::from(value)) as f32)
 }
 
-/// The coarse f64 reciprocal and its kin: the upper half of the result, with subnormals flushed.
+/// Returns the coarse f64 reciprocal and its kin: the upper half of the result, with subnormals flushed.
 pub(crate) fn coarse(value: f64, f: impl Fn(f64) -> f64) -> f64 {
     let flush = |value: f64| {
         if value.is_subnormal() { 0.0f64.copysign(value) } else { value }

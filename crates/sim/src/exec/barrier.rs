@@ -31,9 +31,9 @@ pub(crate) enum Reduction {
     None,
     /// The number of true predicates.
     Count,
-    /// Whether all are true.
+    /// `true` if all are true.
     All,
-    /// Whether one is true.
+    /// `true` if one is true.
     Any,
 }
 
@@ -60,7 +60,7 @@ impl Barrier {
         true
     }
 
-    /// The result of a phase, once it is over.
+    /// Returns the result of a phase, once it is over.
     pub(crate) fn result(&self, phase: u32) -> Option<Tally> {
         (phase != self.phase).then(|| self.results[(phase & 1) as usize])
     }

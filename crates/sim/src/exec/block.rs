@@ -53,7 +53,7 @@ pub(crate) struct BlockState {
 }
 
 impl Block {
-    /// A block without threads, with the shared memory of the launch.
+    /// Creates a block without threads, with the shared memory of the launch.
     pub(crate) fn new(worker: &Worker<'_>) -> Self {
         let shared = SharedMemory::new(u64::from(worker.launch.shared_size));
         let checking = worker.launch.program.checking;
@@ -143,7 +143,7 @@ impl Block {
         }
     }
 
-    /// The thread index of a warp's lane.
+    /// Returns the thread index of a warp's lane.
     pub(crate) fn thread(&self, warp: usize, lane: usize) -> [u32; 3] {
         self.warps[warp].state.thread.map(|axis| axis[lane % LANES])
     }
@@ -153,7 +153,7 @@ impl Block {
         self.warps[warp].state.local.len() as u64 * 8
     }
 
-    /// The report that every thread waits.
+    /// Returns the report that every thread waits.
     pub(crate) fn deadlock(&self, worker: &Worker<'_>) -> (usize, Failure) {
         let waiting = self.warps.iter().map(Warp::first_waiting).enumerate();
         let first = waiting.filter_map(|(warp, place)| Some((warp, place?))).next();
@@ -169,14 +169,14 @@ impl Block {
 }
 
 impl BlockState {
-    /// The host memory of `bytes` bytes at an address of shared memory: the block's own, or that of another block of its
+    /// Returns the host memory of `bytes` bytes at an address of shared memory: the block's own, or that of another block of its
     /// cluster.
     #[inline(always)]
     pub(crate) fn shared_place(&self, address: u64, bytes: u64) -> Option<HostBytes> {
         if address < BLOCK_STRIDE { self.shared.place(address, bytes) } else { self.cluster.place(address, bytes) }
     }
 
-    /// The shared memory that an address is about: the block's own, or that of another block of its cluster.
+    /// Returns the shared memory that an address is about: the block's own, or that of another block of its cluster.
     pub(crate) fn shared_of(&self, address: u64) -> Option<&SharedMemory> {
         if address < BLOCK_STRIDE { Some(&self.shared) } else { self.cluster.member(address) }
     }
@@ -211,7 +211,7 @@ impl BlockState {
     }
 }
 
-/// The thread indices of the warp that begins with thread number `first`.
+/// Returns the thread indices of the warp that begins with thread number `first`.
 fn thread_indices(first: u32, block: [u32; 3]) -> [[u32; LANES]; 3] {
     let mut indices = [[0; LANES]; 3];
     let [x, y, z] = &mut indices;

@@ -29,7 +29,7 @@ struct Block {
 }
 
 impl Block {
-    /// What a lane copies, checked against what every copy must be.
+    /// Returns what a lane copies, checked against what every copy must be.
     fn of(unit: &Unit<'_>, op: &Op, lane: usize) -> Result<Self, Trap> {
         let space = |bit: u64| if op.imm >> bit & 1 == 1 { Space::Shared } else { Space::Global };
         let from = unit.frame.row::<u64>(op.b)[lane];
@@ -115,7 +115,7 @@ pub(crate) fn run_reduction(unit: &mut Unit<'_>, op: &Op) -> Control {
     })
 }
 
-/// A prefetch changes nothing, but what it asks for must be there.
+/// Returns a prefetch changes nothing, but what it asks for must be there.
 pub(crate) fn run_prefetch(unit: &mut Unit<'_>, op: &Op) -> Control {
     for lane in Lanes(unit.active) {
         let from = unit.frame.row::<u64>(op.a)[lane];

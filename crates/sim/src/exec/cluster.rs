@@ -20,7 +20,7 @@ pub(crate) struct Cluster {
 }
 
 impl Cluster {
-    /// A cluster of blocks with this shared memory and `threads` threads in all.
+    /// Creates a cluster of blocks with this shared memory and `threads` threads in all.
     pub(crate) fn new(members: Vec<Arc<SharedMemory>>, threads: u32) -> Self {
         Self { members: OnceLock::from(members), live: AtomicU32::new(threads), ..Self::default() }
     }
@@ -32,19 +32,19 @@ impl Cluster {
         self.phase.store(0, Ordering::Relaxed);
     }
 
-    /// The host memory of `bytes` bytes at an address that names a block.
+    /// Returns the host memory of `bytes` bytes at an address that names a block.
     #[cold]
     pub(crate) fn place(&self, address: u64, bytes: u64) -> Option<HostBytes> {
         self.member(address)?.place(address % BLOCK_STRIDE, bytes)
     }
 
-    /// The shared memory of the block that an address names.
+    /// Returns the shared memory of the block that an address names.
     pub(crate) fn member(&self, address: u64) -> Option<&SharedMemory> {
         let rank = usize::try_from(address / BLOCK_STRIDE).ok()?.checked_sub(1)?;
         self.members.get()?.get(rank).map(|member| &**member)
     }
 
-    /// Whether no other block belongs to it.
+    /// Returns `true` if no other block belongs to it.
     #[inline]
     pub(crate) fn is_of_one(&self) -> bool {
         self.members.get().is_some_and(|members| members.len() == 1)
@@ -58,7 +58,7 @@ impl Cluster {
         phase
     }
 
-    /// Whether the phase is over.
+    /// Returns `true` if the phase is over.
     pub(crate) fn is_over(&self, phase: u32) -> bool {
         self.phase.load(Ordering::Relaxed) != phase
     }
@@ -70,7 +70,7 @@ impl Cluster {
         self.settle();
     }
 
-    /// The phase that is on.
+    /// Returns the phase that is on.
     pub(crate) fn phase(&self) -> u32 {
         self.phase.load(Ordering::Relaxed)
     }
@@ -85,13 +85,13 @@ impl Cluster {
     }
 }
 
-/// The address of a shared variable in the block of a rank.
+/// Returns the address of a shared variable in the block of a rank.
 #[inline(always)]
 pub(crate) fn address_in(address: u64, rank: u32) -> u64 {
     address % BLOCK_STRIDE + (u64::from(rank) + 1) * BLOCK_STRIDE
 }
 
-/// The rank of the block that an address of shared memory names; `own` if it names none.
+/// Returns the rank of the block that an address of shared memory names; `own` if it names none.
 #[inline(always)]
 pub(crate) fn rank_of(address: u64, own: u32) -> u32 {
     match address / BLOCK_STRIDE {

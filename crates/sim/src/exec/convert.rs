@@ -15,7 +15,7 @@ pub(crate) enum Number {
 
 /// A type that `cvt` reads.
 pub(crate) trait Source: Lane {
-    /// The value.
+    /// Returns the value.
     fn number(self) -> Number;
 }
 
@@ -125,7 +125,7 @@ impl Lane for Conversion {
 }
 
 impl Conversion {
-    /// The bits of the result; integers are extended to 64 bits by their sign.
+    /// Returns the bits of the result; integers are extended to 64 bits by their sign.
     pub(crate) fn apply(self, number: Number) -> u64 {
         match (number, self.target) {
             (Number::Integer(value), Target::Integer { bits, signed }) => {
@@ -188,8 +188,8 @@ impl Conversion {
     }
 }
 
-/// The NaN that a conversion of one gives: from and to f64 it keeps its sign and what there is room for of its payload, quieted; between
-/// the others it is the one NaN.
+/// Returns the NaN that a conversion of one gives: from and to f64 it keeps its sign and what there is room for of its payload, quieted;
+/// between the others it is the one NaN.
 fn nan(value: f64, double: bool, format: Format) -> u64 {
     let bits = value.to_bits();
     // The sign and the upper bits of the payload, where `format` has them.
@@ -223,7 +223,7 @@ pub(crate) fn double_of_single(value: f32) -> f64 {
     f64::from(value)
 }
 
-/// An f32 subnormal becomes a zero of its sign.
+/// Flushes an f32 subnormal to a zero of the same sign.
 fn flush(value: f64) -> f64 {
     if value.abs() < f64::from(f32::MIN_POSITIVE) { 0.0f64.copysign(value) } else { value }
 }
@@ -243,7 +243,7 @@ fn clamp(value: i128, bits: u32, signed: bool) -> i128 {
     value.clamp(low, high)
 }
 
-/// The low bits of a value, extended to 64 by the sign of the type.
+/// Returns the low bits of a value, extended to 64 by the sign of the type.
 fn extend(value: u64, bits: u32, signed: bool) -> u64 {
     let unused = 64 - bits;
     if signed { ((value << unused).cast_signed() >> unused).cast_unsigned() } else { value << unused >> unused }

@@ -31,7 +31,7 @@ pub(crate) struct Copy {
 }
 
 impl Copy {
-    /// A copy that belongs to no group yet.
+    /// Creates a copy that belongs to no group yet.
     pub(crate) fn new(lane: usize, from: u64, to: u64, size: u32, valid: u32) -> Self {
         Self { lane, from, to, size, valid, group: 0 }
     }

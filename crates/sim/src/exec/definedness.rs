@@ -152,7 +152,7 @@ impl Undefined {
         index
     }
 
-    /// The load that the first undefined source comes from.
+    /// Returns the load that the first undefined source comes from.
     fn origin_of(&self, sources: &[Source]) -> usize {
         let places = sources.iter().filter_map(|source| source.value.place());
         places.filter_map(|place| self.taints.get(&place)).map(|taint| taint.origin).next().unwrap_or(0)
@@ -257,7 +257,7 @@ fn store(unit: &mut Unit<'_>, op: &Op, flow: &Flow) -> Option<Control> {
     None
 }
 
-/// The undefined bytes of the results, in all lanes of which any takes part.
+/// Returns the undefined bytes of the results, in all lanes of which any takes part.
 fn results(unit: &Unit<'_>, undefined: &Undefined, flow: &Flow, lanes: u32) -> Vec<Bytes> {
     let sources: Vec<Bytes> = flow.sources.iter().map(|source| source_bytes(undefined, source)).collect();
     let mut results = vec![[0; LANES]; flow.destinations.len()];
@@ -340,7 +340,7 @@ fn results(unit: &Unit<'_>, undefined: &Undefined, flow: &Flow, lanes: u32) -> V
     results
 }
 
-/// Whether what chooses bits is undefined itself.
+/// Returns `true` if what chooses bits is undefined itself.
 fn is_selector_undefined(how: How, at: impl Fn(usize) -> u8) -> bool {
     match how {
         How::Shift { .. } => at(1) != 0,
@@ -354,7 +354,7 @@ fn source_bytes(undefined: &Undefined, source: &Source) -> Bytes {
     bytes.map(|bytes| bytes & low(source.bytes))
 }
 
-/// The undefined bytes of all sources, one behind the other.
+/// Returns the undefined bytes of all sources, one behind the other.
 fn concatenate(sources: &[Source], bytes: &[Bytes], lane: usize) -> u64 {
     let mut at = 0;
     sources.iter().zip(bytes).fold(0, |all, (source, bytes)| {

@@ -41,7 +41,7 @@ impl Format {
         (1 << (self.exponent_bits - 1)) - 1
     }
 
-    /// The exponent of the least bit of a subnormal number.
+    /// Returns the exponent of the least bit of a subnormal number.
     const fn least(self) -> i32 {
         2 - self.bias() - self.precision as i32
     }
@@ -54,12 +54,12 @@ impl Format {
         1 << self.sign_bit()
     }
 
-    /// Where the sign is.
+    /// Returns the location of the sign.
     pub(crate) const fn sign_bit(self) -> u32 {
         self.precision - 1 + self.exponent_bits
     }
 
-    /// The largest finite number.
+    /// Returns the largest finite number.
     const fn max(self) -> u64 {
         self.infinity() - 1
     }
@@ -75,7 +75,7 @@ pub(crate) struct Exact {
 }
 
 impl Exact {
-    /// The value of a finite f64.
+    /// Creates the value of a finite f64.
     pub(crate) fn from_f64(value: f64) -> Self {
         let bits = value.to_bits();
         let field = ((bits >> 52) & 0x7ff) as i32;
@@ -85,19 +85,20 @@ impl Exact {
         Self { negative: value.is_sign_negative(), significand: u128::from(significand), exponent, sticky: false }
     }
 
-    /// An integer's value.
+    /// Creates an integer's value.
     pub(crate) fn from_integer(negative: bool, magnitude: u64) -> Self {
         Self { negative, significand: u128::from(magnitude), exponent: 0, sticky: false }
     }
 
-    /// Whether this, rounded to as many bits as a format has, would be less than its least normal number if exponents had no bound.
+    /// Returns `true` if this, rounded to as many bits as a format has, would be less than its least normal number if exponents had no
+    /// bound.
     pub(crate) fn is_subnormal(&self, format: Format, rounding: Rounding) -> bool {
         let raised = Self { exponent: self.exponent + format.precision as i32, ..*self };
         let least_normal = u64::from(1 + format.precision) << (format.precision - 1);
         raised.round(format, rounding) & !format.sign() < least_normal
     }
 
-    /// The zero of the same sign.
+    /// Returns the zero of the same sign.
     pub(crate) fn zero(self) -> Self {
         Self { significand: 0, sticky: false, ..self }
     }
@@ -122,7 +123,7 @@ impl Exact {
         self
     }
 
-    /// The product, exact for operands of up to 64 bits.
+    /// Returns the product, exact for operands of up to 64 bits.
     pub(crate) fn product(self, other: Self) -> Self {
         Self {
             negative: self.negative != other.negative,
@@ -132,7 +133,7 @@ impl Exact {
         }
     }
 
-    /// The sum. An exact zero from operands of unlike sign is negative when rounding down.
+    /// Returns the sum. An exact zero from operands of unlike sign is negative when rounding down.
     pub(crate) fn sum(self, other: Self, rounding: Rounding) -> Self {
         if self.is_zero() && other.is_zero() {
             let negative = if self.negative == other.negative { self.negative } else { rounding == Rounding::Down };
@@ -167,7 +168,7 @@ impl Exact {
         }
     }
 
-    /// The quotient by a number that is not zero.
+    /// Returns the quotient by a number that is not zero.
     pub(crate) fn quotient(self, other: Self) -> Self {
         let (a, b) = (self.normalized(), other);
         Self {
@@ -178,7 +179,7 @@ impl Exact {
         }
     }
 
-    /// The square root of a number that is not negative.
+    /// Returns the square root of a number that is not negative.
     pub(crate) fn square_root(self) -> Self {
         let mut a = self.normalized();
         if a.exponent & 1 != 0 {
@@ -194,7 +195,7 @@ impl Exact {
         }
     }
 
-    /// The bits of the number of a format that rounding gives.
+    /// Returns the bits of the number of a format that rounding gives.
     pub(crate) fn round(self, format: Format, rounding: Rounding) -> u64 {
         let sign = if self.negative { format.sign() } else { 0 };
         if self.is_zero() {
@@ -225,7 +226,7 @@ impl Exact {
         sign | if away { format.infinity() } else { format.max() }
     }
 
-    /// The bits above a cut, the bit just below it, and whether anything is below that.
+    /// Returns the bits above a cut, the bit just below it, and whether anything is below that.
     fn split_at(&self, cut: i32) -> (u64, bool, bool) {
         match cut {
             ..=0 => ((self.significand << -cut) as u64, false, self.sticky),
@@ -243,7 +244,7 @@ impl Exact {
     }
 }
 
-/// The f64 value of a number in a narrower format, which it always has exactly.
+/// Returns the f64 value of a number in a narrower format, which it always has exactly.
 ///
 /// A NaN keeps its payload.
 pub(crate) fn widen(bits: u64, format: Format) -> f64 {

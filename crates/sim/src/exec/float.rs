@@ -10,13 +10,13 @@ use super::lane::Lane;
 pub(crate) trait Real: Lane {
     /// How its bits are read.
     const FORMAT: Format;
-    /// The value; exact.
+    /// Returns the value; exact.
     fn to_f64(self) -> f64;
-    /// The number with these bits.
+    /// Creates the number with these bits.
     fn of_bits(bits: u64) -> Self;
-    /// The bits, with zeros above them.
+    /// Returns the bits, with zeros above them.
     fn bits(self) -> u64;
-    /// The NaN that arithmetic on these operands gives.
+    /// Creates the NaN that arithmetic on these operands gives.
     fn nan(operands: &[Self]) -> Self;
 }
 
@@ -54,8 +54,8 @@ impl Real for f64 {
     fn bits(self) -> u64 {
         self.to_bits()
     }
-    /// The NaN among the operands, quieted: hardware looks at the second, then at the third, and at the first last. Without one, the
-    /// default NaN.
+    /// Creates the NaN among the operands, quieted: hardware looks at the second, then at the third, and at the first last. Without one,
+    /// the default NaN.
     #[inline(always)]
     fn nan(operands: &[Self]) -> Self {
         let (first, others) = operands.split_at(operands.len().min(1));
@@ -78,7 +78,7 @@ impl Mode {
     const RECTIFY: u32 = 16;
     const FORGETS: u32 = 32;
 
-    /// A mode, as the value of a constant row.
+    /// Creates a mode, as the value of a constant row.
     pub(crate) const fn new(rounding: Rounding, flush: bool, saturate: bool) -> Self {
         let flush = if flush { Self::FLUSH } else { 0 };
         let saturate = if saturate { Self::SATURATE } else { 0 };
@@ -95,7 +95,7 @@ impl Mode {
         Self(self.0 | Self::FORGETS)
     }
 
-    /// The value of the constant row.
+    /// Returns the value of the constant row.
     pub(crate) fn bits(self) -> u32 {
         self.0
     }
@@ -109,7 +109,7 @@ impl Mode {
         }
     }
 
-    /// An operand, flushed if the mode asks for it.
+    /// Returns an operand, flushed if the mode asks for it.
     fn input<T: Real>(self, value: T) -> T {
         if self.0 & Self::FLUSH == 0 {
             return value;
@@ -117,7 +117,7 @@ impl Mode {
         flush_any(value)
     }
 
-    /// A result, flushed and saturated if the mode asks for it.
+    /// Returns a result, flushed and saturated if the mode asks for it.
     fn output<T: Real>(self, value: T) -> T {
         let value = self.input(value);
         if self.0 & Self::SATURATE != 0 {
@@ -163,7 +163,7 @@ pub(crate) fn saturate<T: Real>(value: T) -> T {
     }
 }
 
-/// A negative number becomes +0, and so does -0; NaN stays.
+/// Replaces negative numbers and -0 by +0; keeps NaN.
 pub(crate) fn rectify<T: Real>(value: T) -> T {
     let number = value.to_f64();
     if number.is_nan() || number > 0.0 { value } else { T::of_bits(0) }
@@ -258,7 +258,7 @@ pub(crate) fn rcp<T: Real>(a: T, mode: Mode) -> T {
     div(T::of_bits(exact::narrow(1.0, T::FORMAT, Rounding::Nearest)), a, mode)
 }
 
-/// The square root in any mode.
+/// Returns the square root in any mode.
 pub(crate) fn sqrt<T: Real>(a: T, mode: Mode) -> T {
     let a = mode.input(a);
     let x = a.to_f64();
@@ -267,12 +267,12 @@ pub(crate) fn sqrt<T: Real>(a: T, mode: Mode) -> T {
     mode.output(result)
 }
 
-/// A result that is infinite, zero or NaN, from operands of which one is special.
+/// Returns a result that is infinite, zero or NaN, from operands of which one is special.
 fn special<T: Real>(class: f64, operands: &[T]) -> T {
     if class.is_nan() { T::nan(operands) } else { T::of_bits(exact::narrow(class, T::FORMAT, Rounding::Nearest)) }
 }
 
-/// A subnormal number becomes a zero of its sign.
+/// Flushes a subnormal number to a zero of the same sign.
 #[inline(always)]
 pub(crate) fn flush(value: f32) -> f32 {
     let bits = value.to_bits();
@@ -289,7 +289,7 @@ pub(crate) fn flush_any<T: Real>(value: T) -> T {
     }
 }
 
-/// The result of an f32 instruction: any NaN is the one NaN.
+/// Returns the result of an f32 instruction: any NaN is the one NaN.
 ///
 /// The test is on the bits: the compiler may drop one on the value, because to it all NaNs are alike.
 #[inline(always)]
@@ -298,25 +298,25 @@ pub(crate) fn canonical(value: f32) -> f32 {
     f32::from_bits(if bits & 0x7fff_ffff > 0x7f80_0000 { 0x7fff_ffff } else { bits })
 }
 
-/// The result of an f64 instruction: a NaN comes from the operands.
+/// Returns the result of an f64 instruction: a NaN comes from the operands.
 #[inline(always)]
 pub(crate) fn inherit<const N: usize>(value: f64, operands: [f64; N]) -> f64 {
     if value.to_bits() & (u64::MAX >> 1) > 0x7ff << 52 { f64::nan(&operands) } else { value }
 }
 
-/// The smaller; -0 is below +0, and a number wins against NaN.
+/// Returns the smaller; -0 is below +0, and a number wins against NaN.
 #[inline(always)]
 pub(crate) fn min<T: Real>(a: T, b: T) -> T {
     pick(a, b, std::cmp::Ordering::is_le)
 }
 
-/// The larger; +0 is above -0, and a number wins against NaN.
+/// Returns the larger; +0 is above -0, and a number wins against NaN.
 #[inline(always)]
 pub(crate) fn max<T: Real>(a: T, b: T) -> T {
     pick(a, b, std::cmp::Ordering::is_ge)
 }
 
-/// The smaller, or NaN if one is.
+/// Returns the smaller, or NaN if one is.
 #[inline(always)]
 pub(crate) fn min_nan<T: Real>(a: T, b: T) -> T {
     if a.to_f64().is_nan() || b.to_f64().is_nan() {
@@ -325,7 +325,7 @@ pub(crate) fn min_nan<T: Real>(a: T, b: T) -> T {
     min(a, b)
 }
 
-/// The larger, or NaN if one is.
+/// Returns the larger, or NaN if one is.
 #[inline(always)]
 pub(crate) fn max_nan<T: Real>(a: T, b: T) -> T {
     if a.to_f64().is_nan() || b.to_f64().is_nan() {
@@ -347,13 +347,13 @@ fn pick<T: Real>(a: T, b: T, first: impl Fn(std::cmp::Ordering) -> bool) -> T {
     }
 }
 
-/// The magnitude; an f32 NaN becomes the one NaN.
+/// Returns the magnitude; an f32 NaN becomes the one NaN.
 #[inline(always)]
 pub(crate) fn abs32(value: f32) -> f32 {
     canonical(value.abs())
 }
 
-/// The negative; an f32 NaN becomes the one NaN.
+/// Returns the negative; an f32 NaN becomes the one NaN.
 #[inline(always)]
 pub(crate) fn neg32(value: f32) -> f32 {
     canonical(-value)
@@ -365,13 +365,13 @@ fn quiet64(value: f64) -> f64 {
     f64::from_bits(value.to_bits() | 1 << 51)
 }
 
-/// The magnitude; an f64 NaN is quieted and keeps its sign.
+/// Returns the magnitude; an f64 NaN is quieted and keeps its sign.
 #[inline(always)]
 pub(crate) fn abs64(value: f64) -> f64 {
     if value.is_nan() { quiet64(value) } else { value.abs() }
 }
 
-/// The negative; an f64 NaN is quieted and keeps its sign.
+/// Returns the negative; an f64 NaN is quieted and keeps its sign.
 #[inline(always)]
 pub(crate) fn neg64(value: f64) -> f64 {
     if value.is_nan() { quiet64(value) } else { -value }

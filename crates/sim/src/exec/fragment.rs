@@ -34,7 +34,7 @@ pub(crate) enum State {
 }
 
 impl Fragment {
-    /// Whether the lanes of both are at the same place and may go on together.
+    /// Returns `true` if the lanes of both are at the same place and may go on together.
     pub(crate) fn meets(&self, other: &Self) -> bool {
         let at_barrier =
             |state| matches!(state, State::Gathering { .. } | State::Barrier { .. } | State::Cluster { .. });
@@ -42,7 +42,7 @@ impl Fragment {
     }
 }
 
-/// Where a path ended, and what its last instruction left for the warp.
+/// The place where a path ended, and what its last instruction left for the warp.
 pub(crate) struct Stop {
     pub(crate) outcome: Outcome,
     pub(crate) pc: u32,
@@ -66,7 +66,7 @@ pub(crate) enum Outcome {
 }
 
 impl Warp {
-    /// Whether lanes wait for other blocks of the cluster.
+    /// Returns `true` if lanes wait for other blocks of the cluster.
     pub(crate) fn waits_for_cluster(&self) -> bool {
         self.fragments.iter().any(|fragment| matches!(fragment.state, State::Cluster { .. }))
     }

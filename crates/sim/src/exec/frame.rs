@@ -1,7 +1,7 @@
 //! The registers of one activation of a function by the lanes of one warp.
 //!
 //! Registers live in two files, one of 32-bit and one of 64-bit rows, because a row of uniform
-//! width is what the compiler vectorises without shuffles, and because two `Vec`s of typed rows
+//! width is what the compiler vectorizes without shuffles, and because two `Vec`s of typed rows
 //! need no casts. Which file a register lives in is known when it is declared. A predicate is
 //! one bit per lane, so a guard or a branch costs one `and`. Constants are rows too, so an immediate
 //! operand costs what a register costs.
@@ -27,7 +27,7 @@ pub(crate) struct Frame {
     pub(crate) undefined: Option<Box<Undefined>>,
 }
 
-/// Where a function returns to.
+/// The place where a function returns to.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Caller {
     /// The calling activation.
@@ -62,7 +62,7 @@ pub(crate) struct Registers {
 }
 
 impl Registers {
-    /// The registers of a layout.
+    /// Creates the registers of a layout.
     pub(crate) fn new(layout: &Layout) -> Self {
         let mut predicates = vec![0; layout.predicates.max(1)];
         predicates[0] = FULL;
@@ -91,19 +91,19 @@ impl Frame {
         self.doubles.clone_from(&fresh.doubles);
     }
 
-    /// The row of a typed register.
+    /// Returns the row of a typed register.
     #[inline(always)]
     pub(crate) fn row<T: InFile>(&self, index: u32) -> &[T; 32] {
         &T::file(self)[index as usize].0
     }
 
-    /// The row of a typed register, to write.
+    /// Returns the row of a typed register, to write.
     #[inline(always)]
     pub(crate) fn row_mut<T: InFile>(&mut self, index: u32) -> &mut Row<T> {
         &mut T::file_mut(self)[index as usize]
     }
 
-    /// The lanes in which a predicate is true.
+    /// Returns the lanes in which a predicate is true.
     #[inline(always)]
     pub(crate) fn predicate(&self, index: u32) -> u32 {
         self.predicates[index as usize]
@@ -119,9 +119,9 @@ impl Frame {
 
 /// A register width, and the file that holds it.
 pub(crate) trait InFile: Raw {
-    /// The rows of this width.
+    /// Returns the rows of this width.
     fn file(frame: &Frame) -> &[Row<Self>];
-    /// The rows of this width, to write.
+    /// Returns the rows of this width, to write.
     fn file_mut(frame: &mut Frame) -> &mut [Row<Self>];
 }
 

@@ -60,7 +60,7 @@ pub(crate) fn places_in_shared<T: Word>(unit: &mut Unit<'_>, op: &Op) -> Option<
     if is_shared { places(unit, op, true) } else { None }
 }
 
-/// The places of the lanes, with that of an active lane for those that are not, if all are in one segment and aligned.
+/// Returns the places of the lanes, with that of an active lane for those that are not, if all are in one segment and aligned.
 #[inline(always)]
 fn places<T: Word>(unit: &mut Unit<'_>, op: &Op, write: bool) -> Option<Places<T>> {
     let mut addresses = addresses(unit, op);

@@ -205,7 +205,7 @@ impl<'a> Prepared<'a> {
         Ok(prepared)
     }
 
-    /// The register files of a function, with the addresses of this launch in their constants.
+    /// Returns the register files of a function, with the addresses of this launch in their constants.
     pub(crate) fn registers(&self, function: u32) -> &Registers {
         self.registers[function as usize].get_or_init(|| {
             let function = &self.program.functions[function as usize];
@@ -254,7 +254,7 @@ impl<'a> Prepared<'a> {
         refusals.iter().find(|refusal| refusal.0).map(|refusal| refusal.1)
     }
 
-    /// The next cluster to begin: the index of its first block, and a number that picks the warps that go first.
+    /// Returns the next cluster to begin: the index of its first block, and a number that picks the warps that go first.
     pub(crate) fn next_cluster(&self) -> Option<([u32; 3], u64)> {
         let position = self.next.fetch_add(1, Ordering::Relaxed);
         if position >= self.order.clusters {
@@ -273,7 +273,7 @@ impl<'a> Prepared<'a> {
         Some(first)
     }
 
-    /// The blocks that run if nothing stops the launch.
+    /// Returns the blocks that run if nothing stops the launch.
     fn blocks_to_run(&self) -> u64 {
         let clusters = self.order.clusters - self.taken_over.load(Ordering::Relaxed);
         clusters.saturating_mul(self.cluster_size())
@@ -285,7 +285,7 @@ impl<'a> Prepared<'a> {
     }
 }
 
-/// The clusters of a grid in each direction.
+/// Returns the clusters of a grid in each direction.
 fn clusters(grid: [u32; 3], cluster: [u32; 3]) -> [u32; 3] {
     std::array::from_fn(|axis| grid[axis] / cluster[axis].max(1))
 }
@@ -331,7 +331,7 @@ impl Order {
         Self { clusters, factor, offset: mix(seed ^ u64::MAX) % clusters }
     }
 
-    /// The cluster at a position, and a number that picks its first warps.
+    /// Returns the cluster at a position, and a number that picks its first warps.
     fn at(&self, position: u64) -> (u64, u64) {
         if self.factor == 1 && self.offset == 0 {
             return (position, 0);

@@ -1,7 +1,7 @@
 //! Generic handlers: one per arity, for any operation on typed lanes.
 //!
 //! An operation is a closure without captures. Its type alone identifies it, so each pair of
-//! arity and operation becomes a function of its own, in which the loop over lanes is vectorised.
+//! arity and operation becomes a function of its own, in which the loop over lanes is vectorized.
 //! On x86-64 each exists twice: for the baseline, and for AVX2 with FMA and F16C, where a fused
 //! multiply-add and the conversion of halves are instructions and not calls.
 
@@ -13,7 +13,7 @@ use super::lane::{LANES, Lane, Row, lanes_where};
 use super::op::{Control, Handler, Op};
 use super::unit::Unit;
 
-/// Whether the processor can run the handlers compiled for AVX2, FMA and F16C.
+/// Returns `true` if the processor can run the handlers compiled for AVX2, FMA and F16C.
 #[cfg(any(test, target_arch = "x86_64"))]
 pub(crate) fn wide_vectors() -> bool {
     static WIDE: std::sync::OnceLock<bool> = std::sync::OnceLock::new();
@@ -242,7 +242,7 @@ where
     Control::Next
 }
 
-/// The lanes are looked at one by one only if one of them has a NaN.
+/// Visits the lanes one by one only if one of them has a NaN.
 #[inline(always)]
 fn run_binary_of_doubles<F>(unit: &mut Unit<'_>, op: &Op) -> Control
 where

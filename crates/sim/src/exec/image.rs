@@ -27,17 +27,17 @@ pub(crate) struct Texture {
     pub(crate) element: Element,
     /// What is beyond the edges, in each direction.
     pub(crate) address_modes: [AddressMode; 3],
-    /// Whether the nearest elements are blended.
+    /// `true` if the nearest elements are blended.
     pub(crate) is_linear: bool,
-    /// Whether the nearest levels are blended.
+    /// `true` if the nearest levels are blended.
     pub(crate) is_linear_in_levels: bool,
-    /// Whether coordinates go from 0 to 1 instead of to the size.
+    /// `true` if coordinates go from 0 to 1 instead of to the size.
     pub(crate) has_normalized_coordinates: bool,
-    /// Whether small integers are read as they are and not as fractions.
+    /// `true` if small integers are read as they are and not as fractions.
     pub(crate) reads_integers: bool,
-    /// Whether bytes hold colours in sRGB.
+    /// `true` if bytes hold colors in sRGB.
     pub(crate) is_srgb: bool,
-    /// Whether the image is plain memory, which is read by whole numbers and is zero beyond its end.
+    /// `true` if the image is plain memory, which is read by whole numbers and is zero beyond its end.
     pub(crate) is_buffer: bool,
     /// What is added to the level asked for.
     pub(crate) level_bias: f32,
@@ -82,7 +82,7 @@ pub(crate) enum AddressMode {
     Clamp,
     /// The image again, turned around.
     Mirror,
-    /// The border's colour.
+    /// The border's color.
     Border,
 }
 
@@ -129,7 +129,7 @@ pub(crate) struct Offset {
 }
 
 impl Offset {
-    /// A step as hardware takes it.
+    /// Returns a step as hardware takes it.
     #[inline]
     pub(crate) fn step(self, value: u32) -> i32 {
         let unused = u32::BITS - self.bits;
@@ -161,7 +161,7 @@ pub(crate) struct SurfaceAccess {
     pub(crate) registers: Vec<u32>,
     /// The bytes of each part.
     pub(crate) bytes: u64,
-    /// Whether the first coordinate counts elements, and what is written becomes what they are.
+    /// `true` if the first coordinate counts elements, and what is written becomes what they are.
     pub(crate) formatted: bool,
     pub(crate) beyond: Beyond,
     /// How a reduction changes what is there, without a sign and with one; these differ if the format of the surface tells.
@@ -190,7 +190,7 @@ pub(crate) enum Detail {
 }
 
 impl Texture {
-    /// Whether there is memory behind an address in one of the images.
+    /// Returns `true` if there is memory behind an address in one of the images.
     #[inline]
     pub(crate) fn has_memory(&self, address: u64) -> bool {
         self.tiles.iter().all(|tiles| tiles.has_memory(address))
@@ -198,7 +198,7 @@ impl Texture {
 }
 
 impl Geometry {
-    /// The coordinates besides the layer.
+    /// Returns the coordinates besides the layer.
     #[inline]
     pub(crate) fn dimensions(self) -> usize {
         match self {
@@ -220,13 +220,13 @@ impl Geometry {
 }
 
 impl Image {
-    /// The size in a direction.
+    /// Returns the size in a direction.
     #[inline]
     fn extent(&self, direction: usize) -> u32 {
         [self.width, self.height, self.depth][direction]
     }
 
-    /// The address of an element, which must be inside.
+    /// Returns the address of an element, which must be inside.
     #[inline]
     fn address(&self, element: u64, at: [u32; 3]) -> u64 {
         let row = u64::from(at[2]) * u64::from(self.height) + u64::from(at[1]);

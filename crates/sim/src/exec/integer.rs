@@ -4,11 +4,11 @@ use super::lane::Lane;
 
 /// An integer type of the simulated device.
 pub(crate) trait Integer: Lane {
-    /// The quotient; all ones when dividing by zero.
+    /// Returns the quotient; all ones when dividing by zero.
     fn quotient(self, other: Self) -> Self;
-    /// The remainder; all ones when dividing by zero.
+    /// Returns the remainder; all ones when dividing by zero.
     fn remainder(self, other: Self) -> Self;
-    /// The upper half of the product.
+    /// Returns the upper half of the product.
     fn high_product(self, other: Self) -> Self;
     /// Shifted left; zero once every bit has left.
     fn shift_left(self, count: u32) -> Self;
@@ -18,9 +18,9 @@ pub(crate) trait Integer: Lane {
     fn multiply_add(self, b: Self, c: Self) -> Self;
     /// `a * b + c`, with the upper half of the product.
     fn high_multiply_add(self, b: Self, c: Self) -> Self;
-    /// The low half of the product.
+    /// Returns the low half of the product.
     fn low_product(self, other: Self) -> Self;
-    /// The distance to another number, plus a third.
+    /// Returns the distance to another number, plus a third.
     fn sum_of_difference(self, other: Self, c: Self) -> Self;
 }
 
@@ -150,7 +150,7 @@ pub(crate) enum Permutation {
 }
 
 impl Permutation {
-    /// The selector of the general form.
+    /// Returns the selector of the general form.
     #[inline(always)]
     pub(crate) fn selector(self, index: u32) -> u32 {
         let table: [u32; 4] = match self {

@@ -17,7 +17,7 @@ pub(crate) const FULL: u32 = u32::MAX;
 pub(crate) struct Row<T>(pub(crate) [T; LANES]);
 
 impl<T: Raw> Row<T> {
-    /// A row with the same value in every lane.
+    /// Creates a row with the same value in every lane.
     pub(crate) fn splat(value: T) -> Self {
         Self([value; LANES])
     }
@@ -64,7 +64,7 @@ static BITS: [u32; LANES] = {
     bits
 };
 
-/// The lanes in which something holds, as a mask.
+/// Returns the lanes in which something holds, as a mask.
 #[inline(always)]
 pub(crate) fn lanes_where(holds: impl Fn(usize) -> bool) -> u32 {
     // The compiler must not know what the table holds: it would treat the first and the last lane in a way of their own, and
@@ -99,9 +99,9 @@ impl Iterator for Lanes {
 pub(crate) trait Raw: Copy + Default + Send + Sync + 'static {
     /// Keeps the low bits of a 64-bit value.
     fn truncate(bits: u64) -> Self;
-    /// The value with zeros above it.
+    /// Returns the value with zeros above it.
     fn extend(self) -> u64;
-    /// The other value if `chosen` is all ones, this one if it is zero.
+    /// Returns the other value if `chosen` is all ones, this one if it is zero.
     fn or_if(self, other: Self, chosen: u32) -> Self;
 }
 
@@ -144,7 +144,7 @@ pub(crate) trait Lane: Copy + 'static {
     type Raw: Raw;
     /// Reads the value from a register's lane.
     fn from_raw(raw: Self::Raw) -> Self;
-    /// The register's lane with this value.
+    /// Returns the register's lane with this value.
     fn into_raw(self) -> Self::Raw;
 }
 

@@ -63,7 +63,7 @@ fn stored<T: Word, S: InFile>(unit: &Unit<'_>, op: &Op) -> Stored {
     stored
 }
 
-/// The bytes of each lane's access.
+/// Returns the bytes of each lane's access.
 fn bytes(op: &Op) -> u64 {
     u64::from(op.align_mask) + 1
 }

@@ -61,7 +61,7 @@ pub(crate) struct Visit<'v> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Rival {
     pub(crate) by: Visitor,
-    /// Whether both threads stored the same value.
+    /// `true` if both threads stored the same value.
     pub(crate) same_value: bool,
 }
 
@@ -97,7 +97,8 @@ struct Access {
 }
 
 impl Visitor {
-    /// Whether nothing orders the two threads: they are of different blocks, or of different warps of a block between two barriers.
+    /// Returns `true` if nothing orders the two threads: they are of different blocks, or of different warps of a block between two
+    /// barriers.
     fn is_unordered(self, other: Self) -> bool {
         self.block != other.block || self.phase == other.phase && self.thread / 32 != other.thread / 32
     }
@@ -200,12 +201,12 @@ fn value_of(stored: &[u8], address: u64) -> u32 {
     u32::from_le_bytes(value)
 }
 
-/// Whether a race is reported in place of another one of the same instruction.
+/// Returns `true` if a race is reported in place of another one of the same instruction.
 fn is_worse(rival: Rival, than: Option<Rival>) -> bool {
     than.is_none_or(|than| than.same_value && !rival.same_value)
 }
 
-/// All bits of the bytes of a mask.
+/// Returns all bits of the bytes of a mask.
 fn bits_of(bytes: u8) -> u32 {
     (0..WORD as u32).filter(|byte| bytes >> byte & 1 == 1).map(|byte| 0xff << (8 * byte)).sum()
 }
@@ -272,7 +273,7 @@ mod tests {
         shadow.record(cache, visits.iter())
     }
 
-    /// The thread that the last of some accesses races with, and whether both stored the same value.
+    /// Returns the thread that the last of some accesses races with, and whether both stored the same value.
     fn last_rival(visits: &[Visit<'_>]) -> Option<(Visitor, bool)> {
         let (shadow, mut cache) = (LaunchShadow::default(), PageCache::default());
         let (last, before) = visits.split_last().expect("there is an access");

@@ -9,7 +9,7 @@ use super::report::{ReportKind, Trap};
 use super::runs;
 use super::unit::Unit;
 
-/// The offset in local memory that an instruction accesses, if it is in that space and the same for every thread.
+/// Returns the offset in local memory that an instruction accesses, if it is in that space and the same for every thread.
 #[inline(always)]
 pub(crate) fn offset(unit: &Unit<'_>, op: &Op) -> Option<u64> {
     match op.space {
@@ -65,7 +65,7 @@ fn check<T: Word>(unit: &Unit<'_>, op: &Op, offset: u64, write: bool) -> Result<
     Err(trap(kind, unit.leader(), offset, T::SIZE, write).in_space(Space::Local))
 }
 
-/// Whether so many bytes at an offset are in the threads' local memory.
+/// Returns `true` if so many bytes at an offset are in the threads' local memory.
 pub(crate) fn is_inside(unit: &Unit<'_>, offset: u64, bytes: u64) -> bool {
     let size = unit.warp.local.len() as u64 * 8;
     offset < size && size - offset >= bytes

@@ -70,7 +70,7 @@ impl LocalWritten {
     }
 }
 
-/// The words of the bytes from `offset` on, each with its bits of these bytes.
+/// Returns the words of the bytes from `offset` on, each with its bits of these bytes.
 fn words(offset: u64, bytes: u64) -> impl Iterator<Item = (usize, u8)> {
     let end = offset.saturating_add(bytes);
     (offset / WORD..end.div_ceil(WORD)).map(move |word| {

@@ -38,7 +38,7 @@ impl Element {
         }
     }
 
-    /// Whether products are of integers.
+    /// Returns `true` if products are of integers.
     pub(crate) const fn is_integer(self) -> bool {
         matches!(self, Self::S8 | Self::U8 | Self::S4 | Self::U4 | Self::B1 | Self::S32)
     }
@@ -62,7 +62,7 @@ pub(crate) enum Spread {
     Opaque,
     /// Over two quads, sixteen lanes apart: each pair of quads has matrices of its own.
     QuadPair {
-        /// Whether lanes have columns of A or rows of B.
+        /// `true` if lanes have columns of A or rows of B.
         is_turned: bool,
     },
 }
@@ -89,7 +89,7 @@ pub(crate) struct Home {
 }
 
 impl Fragment {
-    /// The rows and columns of all elements, row by row.
+    /// Returns the rows and columns of all elements, row by row.
     pub(crate) fn places(&self) -> impl Iterator<Item = (u32, u32)> + use<> {
         let columns = self.columns;
         (0..self.rows).flat_map(move |row| (0..columns).map(move |column| (row, column)))
@@ -100,7 +100,7 @@ impl Fragment {
         if self.element == Element::F64 { 1 } else { 32 / self.element.bits() }
     }
 
-    /// Where an element is; of the matrices of several pairs of quads, that of the first.
+    /// Returns the location of an element; of the matrices of several pairs of quads, that of the first.
     pub(crate) fn home(&self, row: u32, column: u32) -> Home {
         match (self.spread, self.role) {
             (Spread::Opaque, _) => self.opaque_home(row, column),
@@ -121,13 +121,13 @@ impl Fragment {
         self.slot(lane, slot)
     }
 
-    /// The place of an element of a lane, by its number there.
+    /// Returns the place of an element of a lane, by its number there.
     fn slot(&self, lane: u32, slot: u32) -> Home {
         let each = self.per_register();
         Home { lane, register: slot / each, shift: slot % each * self.element.bits() }
     }
 
-    /// A and B: four lanes share a row of A, each with as many neighbours along `k` as a register holds.
+    /// Returns a and B: four lanes share a row of A, each with as many neighbors along `k` as a register holds.
     fn home_along(&self, across: u32, along: u32, two_halves: bool) -> Home {
         let each = self.per_register();
         let (part, within) = (along / (4 * each), along % (4 * each));
@@ -136,13 +136,13 @@ impl Fragment {
         Home { lane, register, shift: within % each * self.element.bits() }
     }
 
-    /// C: four lanes share eight elements of a row, each with two neighbours.
+    /// C: four lanes share eight elements of a row, each with two neighbors.
     fn home_of_result(&self, row: u32, column: u32) -> Home {
         let lane = row % 8 * 4 + column % 8 / 2;
         self.slot(lane, column / 8 * (self.rows / 4) + row / 8 * 2 + column % 2)
     }
 
-    /// A and B of a pair of quads: each lane has four neighbours along `k`, or four across.
+    /// Returns a and B of a pair of quads: each lane has four neighbors along `k`, or four across.
     fn home_in_pair(&self, across: u32, along: u32, is_turned: bool) -> Home {
         let (lane, slot) = if is_turned { (along, across % 4) } else { (across % 4, along) };
         self.slot(lane + across / 4 * 16, slot)

@@ -7,12 +7,12 @@ use super::program::MovedMatrix;
 use super::report::Trap;
 use super::unit::Unit;
 
-/// Whether lanes are missing; then the instruction must wait for them.
+/// Returns `true` if lanes are missing; then the instruction must wait for them.
 fn is_incomplete(unit: &mut Unit<'_>) -> bool {
     unit.warp.live & !unit.active != 0
 }
 
-/// The row and the element of an 8 by 8 matrix that a lane's half is.
+/// Returns the row and the element of an 8 by 8 matrix that a lane's half is.
 fn place_in_small(lane: usize, half: usize, transposed: bool) -> (usize, usize) {
     let (row, column) = (lane / 4, lane % 4 * 2 + half);
     if transposed { (column, row) } else { (row, column) }
@@ -93,7 +93,7 @@ pub(crate) fn run_transpose(unit: &mut Unit<'_>, op: &Op) -> Control {
     Control::Next
 }
 
-/// The element's bit offset from the start of a matrix in memory.
+/// Returns the element's bit offset from the start of a matrix in memory.
 fn offset_of(matrix: &MovedMatrix, row: u32, column: u32, stride: u32) -> u64 {
     let (outer, inner) = if matrix.by_columns { (column, row) } else { (row, column) };
     (u64::from(outer) * u64::from(stride) + u64::from(inner)) * u64::from(matrix.fragment.element.bits())

@@ -18,13 +18,13 @@ pub(crate) struct Mbarrier {
 }
 
 impl Mbarrier {
-    /// A barrier whose phases end when `count` threads have arrived.
+    /// Creates a barrier whose phases end when `count` threads have arrived.
     pub(crate) fn new(count: u32) -> Self {
         let count = u64::from(count) & COUNT_MASK;
         Self { expected: count, pending: count, bytes: 0, parity: false }
     }
 
-    /// What the object's bits say.
+    /// Returns what the object's bits say.
     pub(crate) fn from_bits(bits: u64) -> Self {
         Self {
             expected: bits & COUNT_MASK,
@@ -34,7 +34,7 @@ impl Mbarrier {
         }
     }
 
-    /// The object's bits.
+    /// Returns the object's bits.
     pub(crate) fn bits(self) -> u64 {
         self.expected
             | self.pending << COUNT_BITS
@@ -71,7 +71,7 @@ impl Mbarrier {
         self.pending as u32
     }
 
-    /// The parity of the phase that is on.
+    /// Returns the parity of the phase that is on.
     pub(crate) fn parity(self) -> bool {
         self.parity
     }

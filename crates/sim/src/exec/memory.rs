@@ -1,6 +1,6 @@
 //! Host memory behind device addresses, and the only raw accesses of the executor.
 //!
-//! Kernels race: that is their right, and it must not be undefined behaviour here. So every
+//! Kernels race: that is their right, and it must not be undefined behavior here. So every
 //! access, plain loads and stores too, is an atomic of its width with relaxed ordering, which on
 //! the hosts we know costs what a plain access costs.
 
@@ -23,7 +23,7 @@ pub(crate) struct Segment {
     pub(crate) size: u64,
     /// The host memory; same residue modulo 16 as `base`.
     pub(crate) host: *mut u8,
-    /// Whether the launch may write to it.
+    /// `true` if the launch may write to it.
     pub(crate) writable: bool,
 }
 
@@ -36,7 +36,7 @@ pub(crate) struct Segment {
 /// - `host` and `base` are congruent modulo 16;
 /// - other accesses to those bytes are atomic, or ordered before or after the launch.
 pub(crate) unsafe trait Memory: Sync {
-    /// The allocation that holds `address`, if there is one.
+    /// Returns the allocation that holds `address`, if there is one.
     ///
     /// The executor keeps the answer for the rest of the launch.
     fn segment(&self, address: u64) -> Option<Segment>;
@@ -73,7 +73,7 @@ impl Default for Segment {
 }
 
 impl Segment {
-    /// The host memory of `bytes` bytes at `address`, if all of them are in the segment.
+    /// Returns the host memory of `bytes` bytes at `address`, if all of them are in the segment.
     #[inline(always)]
     pub(crate) fn place(&self, address: u64, bytes: u64) -> Option<HostBytes> {
         let offset = address.wrapping_sub(self.base);
@@ -85,13 +85,13 @@ impl Segment {
 }
 
 impl SegmentCache {
-    /// The host memory of `bytes` bytes at `address` to read, or to `write`, asking `memory` only if it is news.
+    /// Returns the host memory of `bytes` bytes at `address` to read, or to `write`, asking `memory` only if it is news.
     #[inline(always)]
     pub(crate) fn place(&mut self, memory: &dyn Memory, address: u64, bytes: u64, write: bool) -> Option<HostBytes> {
         self.segment(memory, address, write)?.place(address, bytes)
     }
 
-    /// The segment that holds `address` and can be read, or can be written, asking `memory` only if it is news.
+    /// Returns the segment that holds `address` and can be read, or can be written, asking `memory` only if it is news.
     #[inline(always)]
     pub(crate) fn segment(&mut self, memory: &dyn Memory, address: u64, write: bool) -> Option<Segment> {
         for entry in &self.entries {
@@ -249,13 +249,13 @@ impl SharedMemory {
         }
     }
 
-    /// The host memory of `bytes` bytes at `offset`, if they are in bounds.
+    /// Returns the host memory of `bytes` bytes at `offset`, if they are in bounds.
     #[inline(always)]
     pub(crate) fn place(&self, offset: u64, bytes: u64) -> Option<HostBytes> {
         self.segment(0).place(offset, bytes)
     }
 
-    /// The memory as a segment of addresses that begin at `base`, a multiple of 16.
+    /// Returns the memory as a segment of addresses that begin at `base`, a multiple of 16.
     #[inline(always)]
     pub(crate) fn segment(&self, base: u64) -> Segment {
         // Atomics may be written through a shared reference, so the cast adds no right.

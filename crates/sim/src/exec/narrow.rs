@@ -53,7 +53,7 @@ macro_rules! narrow_reals {
 narrow_reals!(Half F16, Bfloat BF16);
 
 impl Half {
-    /// The value; a NaN stays one.
+    /// Returns the value; a NaN stays one.
     #[inline(always)]
     pub(crate) fn to_f32(self) -> f32 {
         let bits = u32::from(self.0);
@@ -64,13 +64,13 @@ impl Half {
         f32::from_bits(sign | if bits & 0x7c00 == 0x7c00 { special } else { finite })
     }
 
-    /// The bits of the half nearest to a number, to which all NaNs are one.
+    /// Returns the bits of the half nearest to a number, to which all NaNs are one.
     #[inline(always)]
     pub(crate) fn nearest(value: f64) -> u64 {
         Self::from_f32(rows::odd_single(value)).bits()
     }
 
-    /// The nearest half.
+    /// Creates the nearest half.
     #[inline(always)]
     pub(crate) fn from_f32(value: f32) -> Self {
         let bits = value.to_bits();
@@ -87,13 +87,13 @@ impl Half {
 }
 
 impl Bfloat {
-    /// The value; a NaN stays one.
+    /// Returns the value; a NaN stays one.
     #[inline(always)]
     pub(crate) fn to_f32(self) -> f32 {
         f32::from_bits(u32::from(self.0) << 16)
     }
 
-    /// The nearest bfloat16.
+    /// Creates the nearest bfloat16.
     #[inline(always)]
     pub(crate) fn from_f32(value: f32) -> Self {
         let bits = value.to_bits();
@@ -125,19 +125,19 @@ macro_rules! pairs {
 
 pairs!(Half as u32, 16, Bfloat as u32, 16, f32 as u64, 32);
 
-/// An approximate function of a 16-bit number, rounded once.
+/// Returns an approximate function of a 16-bit number, rounded once.
 pub(crate) fn approximate_narrow<T: Real>(value: T, f: impl Fn(f64) -> f64) -> T {
     let result = f(value.to_f64());
     if result.is_nan() { T::nan(&[value]) } else { T::of_bits(exact::narrow(result, T::FORMAT, Rounding::Nearest)) }
 }
 
-/// The magnitude of a 16-bit number; a NaN becomes the one NaN.
+/// Returns the magnitude of a 16-bit number; a NaN becomes the one NaN.
 #[inline(always)]
 pub(crate) fn abs_narrow<T: Real>(value: T) -> T {
     if value.to_f64().is_nan() { T::nan(&[value]) } else { T::of_bits(value.bits() & 0x7fff) }
 }
 
-/// The negative of a 16-bit number; a NaN becomes the one NaN.
+/// Returns the negative of a 16-bit number; a NaN becomes the one NaN.
 #[inline(always)]
 pub(crate) fn neg_narrow<T: Real>(value: T) -> T {
     if value.to_f64().is_nan() { T::nan(&[value]) } else { T::of_bits(value.bits() ^ 0x8000) }

@@ -13,12 +13,12 @@ pub(crate) struct Objects {
 }
 
 impl Objects {
-    /// The texture with this handle.
+    /// Returns the texture with this handle.
     pub(crate) fn texture(&mut self, runtime: &dyn Runtime, handle: u64) -> Option<Arc<Texture>> {
         last(&mut self.texture, handle, |handle| runtime.texture(handle))
     }
 
-    /// The surface with this handle.
+    /// Returns the surface with this handle.
     pub(crate) fn surface(&mut self, runtime: &dyn Runtime, handle: u64) -> Option<Arc<Surface>> {
         last(&mut self.surface, handle, |handle| runtime.surface(handle))
     }

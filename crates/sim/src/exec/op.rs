@@ -34,16 +34,16 @@ pub(crate) struct Op {
     pub(crate) line: u32,
     /// State space, for memory instructions.
     pub(crate) space: Space,
-    /// Whether lanes whose guard is false must leave the fragment before it runs.
+    /// `true` if lanes whose guard is false must leave the fragment before it runs.
     pub(crate) splits: bool,
-    /// Whether the address operand is a 32-bit register.
+    /// `true` if the address operand is a 32-bit register.
     pub(crate) narrow_address: bool,
     /// Bytes to which the address must be aligned, less one.
     pub(crate) align_mask: u8,
 }
 
 impl Op {
-    /// An instruction without operands.
+    /// Creates an instruction without operands.
     pub(crate) fn new(run: Handler) -> Self {
         Self {
             run,

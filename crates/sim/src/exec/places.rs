@@ -13,7 +13,7 @@ pub(crate) struct Places<T> {
 }
 
 impl<T: Word> Places<T> {
-    /// The places of these addresses, if every one is aligned and has a value's bytes in the segment.
+    /// Returns the places of these addresses, if every one is aligned and has a value's bytes in the segment.
     #[inline(always)]
     pub(crate) fn new(segment: &Segment, addresses: &[u64; LANES]) -> Option<Self> {
         let last = segment.size.checked_sub(T::SIZE)?;
@@ -30,7 +30,7 @@ impl<T: Word> Places<T> {
         is_good.then_some(Self { host: segment.host.cast(), offsets })
     }
 
-    /// Whether all lanes from `first` to before `end` have one place.
+    /// Returns `true` if all lanes from `first` to before `end` have one place.
     #[inline(always)]
     pub(crate) fn are_one(&self, first: usize, end: usize) -> bool {
         let start = self.offsets[first];

@@ -1,13 +1,13 @@
 //! `printf` on the device: a format of C, and the arguments that a kernel packed for it.
 
-/// Longest width or precision that is honoured, so that no format asks for gigabytes.
+/// Longest width or precision that is honored, so that no format asks for gigabytes.
 const LONGEST: usize = 4096;
 
 /// The arguments of a call, packed at their natural alignment.
 pub(crate) trait Arguments {
-    /// The next argument of 4 or 8 bytes; zero where they cannot be read.
+    /// Returns the next argument of 4 or 8 bytes; zero where they cannot be read.
     fn next(&mut self, bytes: u64) -> u64;
-    /// The string at an address, without its end.
+    /// Returns the string at an address, without its end.
     fn string(&mut self, address: u64) -> Vec<u8>;
 }
 
@@ -21,13 +21,13 @@ struct Specification {
     zeros: bool,
     width: usize,
     precision: Option<usize>,
-    /// Whether integers are of 64 bits.
+    /// `true` if integers are of 64 bits.
     long: bool,
     /// Bits that shorter integers keep.
     bits: u32,
 }
 
-/// What a format and its arguments make.
+/// Returns what a format and its arguments make.
 pub(crate) fn format(format: &[u8], arguments: &mut impl Arguments) -> Vec<u8> {
     let mut out = Vec::new();
     let mut rest = format;
@@ -192,7 +192,7 @@ impl Specification {
     }
 }
 
-/// A number in a format, or the argument that `*` stands for.
+/// Returns a number in a format, or the argument that `*` stands for.
 fn number<'f>(text: &'f [u8], arguments: &mut impl Arguments) -> (i64, &'f [u8]) {
     if let Some((b'*', rest)) = text.split_first() {
         return (i64::from(arguments.next(4) as i32), rest);

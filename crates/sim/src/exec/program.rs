@@ -46,13 +46,13 @@ impl Checking {
         Self { races: false, unwritten: false }
     }
 
-    /// Whether to look for races.
+    /// Returns whether to look for races.
     #[must_use]
     pub(crate) const fn with_races(self, races: bool) -> Self {
         Self { races, ..self }
     }
 
-    /// Whether to look for reads of memory that nobody wrote.
+    /// Returns whether to look for reads of memory that nobody wrote.
     #[must_use]
     pub(crate) const fn with_unwritten(self, unwritten: bool) -> Self {
         Self { unwritten, ..self }
@@ -65,26 +65,26 @@ impl Program {
         self.kernels.iter_mut().for_each(|kernel| kernel.registers = kernel.registers.min(most));
     }
 
-    /// The kernels, in the order of the source.
+    /// Returns the kernels, in the order of the source.
     #[must_use]
     pub(crate) fn kernels(&self) -> &[Kernel] {
         &self.kernels
     }
 
-    /// The kernel of that name.
+    /// Returns the kernel of that name.
     #[must_use]
     pub(crate) fn kernel(&self, name: &str) -> Option<&Kernel> {
         self.by_name.get(name).map(|&index| &self.kernels[index])
     }
 
-    /// The variables that need device memory, in the order of
+    /// Returns the variables that need device memory, in the order of
     /// [`Launch::globals`](super::Launch::globals).
     #[must_use]
     pub(crate) fn globals(&self) -> &[Global] {
         &self.globals
     }
 
-    /// The function at an address, and its index.
+    /// Returns the function at an address, and its index.
     pub(crate) fn function_at(&self, address: u64) -> Option<(u32, &Function)> {
         let offset = address.checked_sub(FUNCTION_WINDOW)?;
         let index = u32::try_from(offset / FUNCTION_STRIDE).ok()?;
@@ -120,7 +120,7 @@ pub(crate) struct Kernel {
 }
 
 impl Kernel {
-    /// Where dynamic shared memory begins: behind what the kernel declares, at the alignment that hardware gives it.
+    /// Returns the start of dynamic shared memory: behind what the kernel declares, at the alignment that hardware gives it.
     pub(crate) fn dynamic_shared_start(&self) -> u32 {
         self.static_shared.next_multiple_of(16)
     }
@@ -149,16 +149,16 @@ pub(crate) struct Global {
     pub(crate) init: Vec<u8>,
     /// Addresses to add to the initial contents once they are known.
     pub(crate) relocations: Vec<Relocation>,
-    /// Whether kernels cannot write it.
+    /// `true` if kernels cannot write it.
     pub(crate) constant: bool,
-    /// Whether host and device share it.
+    /// `true` if host and device share it.
     pub(crate) managed: bool,
 }
 
 /// An address inside the initial contents of a [`Global`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Relocation {
-    /// Where it goes, in bytes from the start of the variable.
+    /// The place where it goes, in bytes from the start of the variable.
     pub(crate) offset: u64,
     /// Bytes that it takes: 4 or 8.
     pub(crate) size: u8,
@@ -178,7 +178,7 @@ pub(crate) enum Address {
 }
 
 impl Address {
-    /// The address, given where the globals are.
+    /// Returns the address, given where the globals are.
     #[must_use]
     pub(crate) fn resolve(self, globals: &[u64]) -> u64 {
         match self {
@@ -189,12 +189,12 @@ impl Address {
     }
 }
 
-/// The bits of a mask, moved down to bit 0.
+/// Returns the bits of a mask, moved down to bit 0.
 pub(crate) fn bits(value: u64, mask: u64) -> u64 {
     (value & mask).checked_shr(mask.trailing_zeros()).unwrap_or(0)
 }
 
-/// The address of a function, by its index.
+/// Returns the address of a function, by its index.
 pub(crate) fn function_address(index: u32) -> u64 {
     FUNCTION_WINDOW + u64::from(index) * FUNCTION_STRIDE
 }
@@ -244,7 +244,7 @@ pub(crate) struct Product {
     /// The list of the rows of all four.
     pub(crate) rows: u32,
     pub(crate) manner: Manner,
-    /// Where the metadata of A is, if A is sparse.
+    /// The place where the metadata of A is, if A is sparse.
     pub(crate) sparsity: Option<Sparsity>,
 }
 
@@ -254,7 +254,7 @@ pub(crate) struct MovedMatrix {
     pub(crate) fragment: Fragment,
     /// The list of the rows of its registers.
     pub(crate) rows: u32,
-    /// Whether columns are contiguous in memory, instead of rows.
+    /// `true` if columns are contiguous in memory, instead of rows.
     pub(crate) by_columns: bool,
 }
 

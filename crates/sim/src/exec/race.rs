@@ -112,7 +112,7 @@ fn note_lanes(unit: &mut Unit<'_>, op: &Op, bytes: u64, write: bool) -> Option<F
     found
 }
 
-/// How far into the block's own shared memory an address is; more than that is long for others.
+/// Returns how far into the block's own shared memory an address is; more than that is long for others.
 #[inline(always)]
 fn offset(space: Space, address: u64) -> u64 {
     if space == Space::Generic { address.wrapping_sub(SHARED_WINDOW) } else { address }
@@ -129,7 +129,7 @@ fn judge(unit: &mut Unit<'_>, op: &Op, found: &Found, write: bool) -> Control {
     launch_race::stop(unit, op, lane, (unit.block.index, rival.thread), false, write)
 }
 
-/// What may be a barrier.
+/// Returns what may be a barrier.
 pub(crate) fn run_order(unit: &mut Unit<'_>, _op: &Op) -> Control {
     if let Some(shadow) = &mut unit.block.shadow {
         shadow.advance();
@@ -140,13 +140,13 @@ pub(crate) fn run_order(unit: &mut Unit<'_>, _op: &Op) -> Control {
     Control::Next
 }
 
-/// What threads of a warp do together.
+/// Returns what threads of a warp do together.
 pub(crate) fn run_join(unit: &mut Unit<'_>, _op: &Op) -> Control {
     unit.warp.steps.joined = unit.warp.steps.now;
     Control::Next
 }
 
-/// The index in its block of the thread of a number.
+/// Returns the index in its block of the thread of a number.
 pub(crate) fn thread_index(number: u32, [columns, rows, _]: [u32; 3]) -> [u16; 3] {
     [number % columns, number / columns % rows, number / columns / rows].map(|index| index as u16)
 }

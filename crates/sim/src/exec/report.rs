@@ -57,7 +57,7 @@ pub struct StreamRace {
     pub other: Box<str>,
     /// The id of its stream.
     pub other_stream: u64,
-    /// Whether the other operation wrote. Otherwise it read what this one writes.
+    /// `true` if the other operation wrote. Otherwise it read what this one writes.
     pub other_wrote: bool,
     /// The numbers of the two, by which the driver finds the names.
     pub(crate) conflict: Conflict,
@@ -78,7 +78,7 @@ pub struct Access {
     pub address: u64,
     /// Length in bytes.
     pub size: u32,
-    /// Whether it would have changed memory.
+    /// `true` if it would have changed memory.
     pub write: bool,
 }
 
@@ -89,7 +89,7 @@ pub struct NearbyAllocation {
     pub address: u64,
     /// Its length in bytes.
     pub size: u64,
-    /// Whether it was freed before the access.
+    /// `true` if it was freed before the access.
     pub is_freed: bool,
     /// What it is part of.
     pub area: Area,
@@ -111,7 +111,7 @@ pub enum Area {
 }
 
 impl NearbyAllocation {
-    /// How many bytes an address is outside of the allocation; 0 for one inside.
+    /// Returns the distance in bytes from the allocation to an address outside it; 0 for one inside.
     #[must_use]
     pub const fn distance(&self, address: u64) -> u64 {
         let end = self.address.saturating_add(self.size);
@@ -172,7 +172,7 @@ pub enum ReportKind {
         block: [u32; 3],
         /// The index of the other thread in its block.
         thread: [u16; 3],
-        /// Whether both threads stored the same value: the race is a [`Severity::Warning`].
+        /// `true` if both threads stored the same value: the race is a [`Severity::Warning`].
         same_value: bool,
     },
     /// The instruction uses a value with bytes of uninitialized memory. [`Report::loaded_at`] is the line of the load.
@@ -195,7 +195,7 @@ pub enum ReportKind {
     IllegalInstruction(&'static str),
     /// The device or the kernel does not allow the configuration of the launch.
     InvalidLaunch(&'static str),
-    /// The launch was cancelled from outside.
+    /// The launch was canceled from outside.
     Cancelled,
 }
 
@@ -239,7 +239,7 @@ pub(crate) enum Resume {
 }
 
 impl Trap {
-    /// A fault of one lane that is not about memory.
+    /// Creates a fault of one lane that is not about memory.
     pub(crate) fn new(kind: ReportKind, lane: usize) -> Self {
         Self { kind, lane, access: None, space: None, loaded_at: 0, conflict: None, resume: Resume::End }
     }
@@ -319,7 +319,7 @@ impl fmt::Display for Report {
 }
 
 impl StreamRace {
-    /// A race whose operations have no names yet.
+    /// Creates a race whose operations have no names yet.
     pub(crate) fn of(conflict: Conflict) -> Self {
         let (name, other) = (Box::default(), Box::default());
         Self { name, stream: 0, other, other_stream: 0, other_wrote: conflict.other_wrote, conflict }
@@ -347,13 +347,13 @@ impl Report {
         }
     }
 
-    /// A report about a copy or a fill.
+    /// Creates a report about a copy or a fill.
     pub(crate) fn of_transfer(kind: ReportKind, access: Access, conflict: Option<Conflict>) -> Self {
         let stream_race = conflict.map(StreamRace::of).map(Box::new);
         Self { access: Some(access), stream_race, ..Self::outside_of_kernels(kind) }
     }
 
-    /// A fault of a node of a graph.
+    /// Creates a fault of a node of a graph.
     pub(crate) fn of_node(node: u32, what: Stale, access: Option<Access>) -> Self {
         Self { access, ..Self::outside_of_kernels(ReportKind::StaleNode { node, what }) }
     }

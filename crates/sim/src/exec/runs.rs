@@ -18,7 +18,7 @@ use super::unit::Unit;
 pub(crate) struct Runs {
     /// The address of each half's first lane.
     pub(crate) starts: [u64; 2],
-    /// Bytes between the addresses of two neighbours: none, or as many as a lane accesses.
+    /// Bytes between the addresses of two neighbors: none, or as many as a lane accesses.
     pub(crate) step: u64,
 }
 
@@ -35,7 +35,7 @@ static RAMPS: [[u64; LANES]; 7] = {
 };
 
 impl Runs {
-    /// The runs that addresses make, of steps of 0 or `width` bytes.
+    /// Returns the runs that addresses make, of steps of 0 or `width` bytes.
     #[inline(always)]
     fn find(addresses: &[u64; LANES], width: u64) -> Option<Self> {
         let step = if addresses[0] == addresses[1] { 0 } else { width };
@@ -52,7 +52,7 @@ impl Runs {
         (differs == 0).then_some(Self { starts, step })
     }
 
-    /// The runs of an instruction's addresses.
+    /// Returns the runs of an instruction's addresses.
     #[inline(always)]
     fn of(unit: &Unit<'_>, op: &Op) -> Option<Self> {
         let width = u64::from(op.align_mask) + 1;
@@ -63,8 +63,8 @@ impl Runs {
         Some(Self { starts: runs.starts.map(|start| start.wrapping_add(op.imm)), ..runs })
     }
 
-    /// The addresses that lanes access which access so many bytes each: one range for both halves where they are one, and an empty one
-    /// then.
+    /// Returns the addresses that lanes access which access so many bytes each: one range for both halves where they are one, and an empty
+    /// one then.
     #[inline(always)]
     pub(crate) fn ranges(self, bytes: u64) -> [Range<u64>; 2] {
         let [low, high] = self.starts;
@@ -79,7 +79,7 @@ impl Runs {
         }
     }
 
-    /// The step of an instruction's runs and the host memory of each, if all lanes are active, and they are aligned and in bounds.
+    /// Returns the step of an instruction's runs and the host memory of each, if all lanes are active, and they are aligned and in bounds.
     #[inline(always)]
     fn places<T: Word>(unit: &mut Unit<'_>, op: &Op, write: bool) -> Option<(u64, [HostBytes; 2])> {
         if unit.active != FULL {
@@ -98,14 +98,14 @@ impl Runs {
     }
 }
 
-/// The address that every lane names, active or not, if it is one.
+/// Returns the address that every lane names, active or not, if it is one.
 #[inline(always)]
 pub(crate) fn one_address(unit: &Unit<'_>, op: &Op) -> Option<u64> {
     let Runs { starts: [low, high], step } = Runs::of(unit, op)?;
     (step == 0 && low == high).then_some(low)
 }
 
-/// The runs that a warp accesses of which all lanes are active, if it does so in runs.
+/// Returns the runs that a warp accesses of which all lanes are active, if it does so in runs.
 #[inline(always)]
 pub(crate) fn of_warp(unit: &Unit<'_>, op: &Op) -> Option<Runs> {
     if unit.active == FULL { Runs::of(unit, op) } else { None }

@@ -11,12 +11,12 @@ pub(crate) trait Runtime: Sync {
     fn print(&self, text: &[u8]);
     /// Takes what a failed assertion of one thread says.
     fn complain(&self, text: &[u8]);
-    /// Whether the launch goes on after a fault: then only the threads end that ran together with the one at fault.
+    /// Returns `true` if the launch goes on after a fault: then only the threads end that ran together with the one at fault.
     fn passes_over(&self, fault: &Report) -> bool {
         let _ = fault;
         false
     }
-    /// The address of `size` bytes of device memory, a multiple of 16; `None` if the heap has no more. The bytes stay valid
+    /// Returns the address of `size` bytes of device memory, a multiple of 16; `None` if the heap has no more. The bytes stay valid
     /// until the launch is over, even if they are freed.
     fn allocate(&self, size: u64) -> Option<u64>;
     /// Takes memory back; false if it was not allocated.
@@ -25,8 +25,8 @@ pub(crate) trait Runtime: Sync {
     fn set_condition(&self, handle: u64, value: u32) {
         let _ = (handle, value);
     }
-    /// The texture object with this handle.
+    /// Returns the texture object with this handle.
     fn texture(&self, handle: u64) -> Option<Arc<Texture>>;
-    /// The surface object with this handle.
+    /// Returns the surface object with this handle.
     fn surface(&self, handle: u64) -> Option<Arc<Surface>>;
 }

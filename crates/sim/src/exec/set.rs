@@ -33,7 +33,7 @@ pub(crate) fn run_constants(unit: &mut Unit<'_>, op: &Op) -> Control {
     Control::Next
 }
 
-/// Whether an address is of a constant of the module: these lie in device memory, and only their places tell them apart.
+/// Returns `true` if an address is of a constant of the module: these lie in device memory, and only their places tell them apart.
 fn is_constant(unit: &Unit<'_>, address: u64) -> bool {
     let places = unit.launch.program.globals.iter().zip(unit.launch.globals);
     places.into_iter().any(|(global, at)| global.constant && address.wrapping_sub(*at) < global.size)

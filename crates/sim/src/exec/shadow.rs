@@ -36,7 +36,7 @@ pub(crate) struct Steps {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Rival {
     pub(crate) thread: u16,
-    /// Whether it wrote. Otherwise it read what is written now.
+    /// `true` if it wrote. Otherwise it read what is written now.
     pub(crate) wrote: bool,
 }
 
@@ -45,7 +45,7 @@ pub(crate) struct Rival {
 struct Line {
     /// Those to its first word. To the others they are the same, but for the threads.
     first: Mark,
-    /// How many words each thread accessed, one thread after the other; 0 if the words have marks of their own.
+    /// The number of words that each thread accessed, one thread after the other; 0 if the words have marks of their own.
     share: u16,
 }
 
@@ -77,7 +77,7 @@ struct Visit {
 }
 
 impl Shadow {
-    /// The shadow of so many bytes, which nobody accessed.
+    /// Creates the shadow of so many bytes, which nobody accessed.
     pub(crate) fn new(bytes: u64) -> Self {
         Self {
             // What is left over at the end has marks of words only.
@@ -184,7 +184,7 @@ impl Shadow {
     }
 }
 
-/// The bytes of a word from `begin` to `end`, by bits.
+/// Returns the bytes of a word from `begin` to `end`, by bits.
 fn mask(begin: u64, end: u64) -> u8 {
     ((1 << end) - (1 << begin)) as u8
 }
@@ -213,7 +213,7 @@ impl Mark {
         rival
     }
 
-    /// The thread that an access races with: a reader if there is one, since a race with a reader is never harmless.
+    /// Returns the thread that an access races with: a reader if there is one, since a race with a reader is never harmless.
     fn rival(&self, Visit { bytes, thread, write, steps }: Visit) -> Option<Rival> {
         let races_with = |other: u16| warp(other) != warp(thread);
         // Of a thread of the same warp it is known what it did itself, and when.
@@ -237,7 +237,7 @@ impl Mark {
         races.then_some(Rival { thread: self.writer, wrote: true })
     }
 
-    /// The mark of the same accesses by threads whose numbers are higher by so many.
+    /// Returns the mark of the same accesses by threads whose numbers are higher by so many.
     fn moved_on(self, threads: u16) -> Self {
         Self { writer: self.writer + threads, readers: self.readers.map(|reader| reader + threads), ..self }
     }
@@ -340,7 +340,7 @@ mod tests {
         assert_eq!(shadow.note(3, 1, 0, false, at(3)).map(|rival| rival.thread), Some(3));
     }
 
-    /// A shadow with marks of words only.
+    /// Returns a shadow with marks of words only.
     fn without_lines(bytes: u64) -> Shadow {
         Shadow { lines: Vec::new(), ..Shadow::new(bytes) }
     }

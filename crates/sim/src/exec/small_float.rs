@@ -7,7 +7,7 @@ pub(crate) struct SmallFormat {
     fraction: u32,
     /// What is subtracted from the exponent field.
     bias: i32,
-    /// Where the sign is.
+    /// The location of the sign.
     sign: u32,
     /// The largest finite number.
     max: u32,
@@ -32,7 +32,7 @@ pub(crate) const HALF: SmallFormat = SmallFormat { fraction: 10, bias: 15, sign:
 pub(crate) const BFLOAT: SmallFormat = SmallFormat { fraction: 7, bias: 127, sign: 15, max: 0x7f7f, nan: Some(0x7fff) };
 
 impl SmallFormat {
-    /// The nearest number, ties to even; what is too large becomes the largest, and NaN too where the format has none.
+    /// Returns the nearest number, ties to even; what is too large becomes the largest, and NaN too where the format has none.
     pub(crate) fn narrow(self, value: f64) -> u32 {
         if value.is_nan() {
             return self.nan.unwrap_or(self.max);
@@ -45,8 +45,8 @@ impl SmallFormat {
         sign | self.magnitude(magnitude, f64::round_ties_even).min(self.max)
     }
 
-    /// The number below, or the one above where the part that is cut off and a number of so many bits, read as a fraction, make one or
-    /// more. What is too large becomes the largest number, or what follows it where that is infinity.
+    /// Returns the number below, or the one above where the part that is cut off and a number of so many bits, read as a fraction, make one
+    /// or more. What is too large becomes the largest number, or what follows it where that is infinity.
     pub(crate) fn narrow_at_random(self, value: f64, (random, bits): (u32, u32), is_finite: bool) -> u32 {
         if value.is_nan() {
             return self.nan.unwrap_or(self.max);
@@ -61,7 +61,7 @@ impl SmallFormat {
         sign | self.magnitude(value.abs(), round).min(most)
     }
 
-    /// The bits of a magnitude whose units in the last place are rounded so.
+    /// Returns the bits of a magnitude whose units in the last place are rounded so.
     fn magnitude(self, magnitude: f64, round: impl Fn(f64) -> f64) -> u32 {
         // The exponent of the least bit that is kept.
         let exponent = (magnitude.to_bits() >> 52) as i32 - 1023;
@@ -71,7 +71,7 @@ impl SmallFormat {
         (field << self.fraction) + units
     }
 
-    /// The value, which an f16 holds exactly.
+    /// Returns the value, which an f16 holds exactly.
     pub(crate) fn widen(self, bits: u32) -> f64 {
         let sign = if bits >> self.sign & 1 == 1 { -1.0 } else { 1.0 };
         let magnitude = bits & ((1 << self.sign) - 1);
@@ -86,7 +86,7 @@ impl SmallFormat {
     }
 }
 
-/// The power of two in the format of scales: towards zero or upwards; NaN is 0xff.
+/// Returns the power of two in the format of scales: towards zero or upwards; NaN is 0xff.
 pub(crate) fn narrow_scale(value: f64, up: bool) -> u32 {
     if value.is_nan() {
         return 0xff;
@@ -103,7 +103,7 @@ pub(crate) fn narrow_scale(value: f64, up: bool) -> u32 {
     (exponent + 127 + i32::from(up && inexact)).min(0xfe).cast_unsigned()
 }
 
-/// The value of a scale.
+/// Returns the value of a scale.
 pub(crate) fn widen_scale(bits: u32) -> f64 {
     if bits & 0xff == 0xff { f64::NAN } else { f64::from((bits & 0xff).cast_signed() - 127).exp2() }
 }

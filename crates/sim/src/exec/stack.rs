@@ -6,7 +6,7 @@ use super::report::{ReportKind, Trap};
 use super::transfer::LOCAL_LIMIT;
 use super::unit::Unit;
 
-/// Where the memory that a lane has taken ends.
+/// Returns the end of the memory that a lane has taken.
 fn end(unit: &Unit<'_>, lane: usize) -> u64 {
     let function = &unit.launch.program.functions[unit.frame.function as usize];
     unit.warp.taken[lane].max(unit.frame.local + function.local_size)

@@ -74,7 +74,7 @@ pub(crate) fn run_reduce(unit: &mut Unit<'_>, op: &Op) -> Control {
     })
 }
 
-/// What a lane holds in a row of an access.
+/// Returns what a lane holds in a row of an access.
 #[inline]
 fn value(unit: &Unit<'_>, access: &SurfaceAccess, lane: usize, row: u32) -> u64 {
     if access.bytes == 8 { unit.frame.row::<u64>(row)[lane] } else { unit.frame.row::<u32>(row)[lane].into() }
@@ -107,7 +107,7 @@ fn each_lane(
     Control::Next
 }
 
-/// Where an access goes, and what is there.
+/// The place where an access goes, and what is there.
 struct Place {
     address: u64,
     element: Element,

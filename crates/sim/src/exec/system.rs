@@ -15,7 +15,7 @@ struct Packed<'u, 'r> {
     unit: &'u mut Unit<'r>,
     lane: usize,
     next: u64,
-    /// How many have been read, which is what `printf` returns.
+    /// The number of arguments read so far, which `printf` returns.
     count: u64,
 }
 
@@ -36,7 +36,7 @@ impl Arguments for Packed<'_, '_> {
     }
 }
 
-/// The string at a generic address.
+/// Returns the string at a generic address.
 fn string(unit: &mut Unit<'_>, lane: usize, address: u64) -> Result<Vec<u8>, Trap> {
     let mut bytes = Vec::new();
     while bytes.len() < LONGEST_STRING {

@@ -7,7 +7,7 @@ pub(crate) const TILED: u64 = 1;
 /// The kind of a map of pixels.
 pub(crate) const IM2COL: u64 = 2;
 
-/// Where a map has one of its values.
+/// The place where a map has one of its values.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct Field {
     /// Which of the 16 words.
@@ -29,7 +29,7 @@ impl Field {
     pub(crate) const ATOMICITY: Self = Self::nibble(6);
     /// What a map of boxes or of pixels takes.
     pub(crate) const TAKEN: Self = Self::whole(3);
-    /// How many pixels a map takes.
+    /// The number of pixels that a map takes.
     pub(crate) const PIXELS: Self = Self { word: 3, shift: 0, bits: 16 };
     /// One less than the channels of each.
     pub(crate) const CHANNELS: Self = Self { word: 3, shift: 16, bits: 8 };
@@ -39,38 +39,38 @@ impl Field {
         Self { word: 3, shift: 8 * dimension, bits: 8 }
     }
 
-    /// The step between elements along a dimension.
+    /// Creates the step between elements along a dimension.
     pub(crate) const fn step(dimension: u32) -> Self {
         Self { word: 4, shift: 8 * dimension, bits: 8 }
     }
 
-    /// The elements along a dimension.
+    /// Creates the elements along a dimension.
     pub(crate) const fn extent(dimension: u32) -> Self {
         Self::whole(5 + dimension as usize)
     }
 
-    /// The bytes from one to the next along a dimension but the first, which is not counted.
+    /// Creates the bytes from one to the next along a dimension but the first, which is not counted.
     pub(crate) const fn stride(dimension: u32) -> Self {
         Self::whole(10 + dimension as usize)
     }
 
-    /// The word with another value in this place.
+    /// Returns the word with another value in this place.
     pub(crate) const fn put(self, word: u64, value: u64) -> u64 {
         let mask = u64::MAX >> (64 - self.bits) << self.shift;
         word & !mask | value << self.shift & mask
     }
 
-    /// The value that a map has in this place.
+    /// Returns the value that a map has in this place.
     pub(crate) const fn get(self, words: &[u64; 16]) -> u64 {
         words[self.word] >> self.shift & u64::MAX >> (64 - self.bits)
     }
 
-    /// Whether nothing else is in the word.
+    /// Returns `true` if nothing else is in the word.
     pub(crate) const fn is_whole(self) -> bool {
         self.bits == 64
     }
 
-    /// All of it in a number, for an instruction.
+    /// Returns all of it in a number, for an instruction.
     pub(super) const fn pack(self) -> u64 {
         self.word as u64 | (self.shift as u64) << 8 | (self.bits as u64) << 16
     }
@@ -97,7 +97,7 @@ pub(crate) struct Corners {
 }
 
 impl Corners {
-    /// Where the corners begin, behind the pixels and their channels.
+    /// The start of the corners, behind the pixels and their channels.
     const SHIFT: u32 = 24;
 
     /// Those of tensors of so many dimensions, of which two are no places.
@@ -110,7 +110,7 @@ impl Corners {
         Self { dimensions: rank - 2, bits }
     }
 
-    /// The corners in their places, the lower one first.
+    /// Returns the corners in their places, the lower one first.
     pub(crate) fn pack(self, lower: &[i32], upper: &[i32]) -> u64 {
         let mask = u64::MAX >> (64 - self.bits);
         let values = lower.iter().chain(upper).map(|offset| i64::from(*offset).cast_unsigned() & mask);
@@ -118,7 +118,7 @@ impl Corners {
         values.zip(shifts).fold(0, |packed, (value, shift)| packed | value << shift)
     }
 
-    /// The lower corner and the upper one.
+    /// Returns the lower corner and the upper one.
     pub(crate) fn unpack(self, taken: u64) -> ([i64; 3], [i64; 3]) {
         let value = |index: usize| {
             let above = 64 - Self::SHIFT - (index as u32 + 1) * self.bits;

@@ -105,7 +105,7 @@ fn read_one_by_one(unit: &mut Unit<'_>, access: &TextureAccess, op: &Op) -> Cont
     Control::Next
 }
 
-/// What a lane reads, and whether all of it has memory.
+/// Returns what a lane reads, and whether all of it has memory.
 #[inline]
 fn read_texture(
     unit: &mut Unit<'_>,
@@ -140,7 +140,7 @@ fn read_texture(
     Ok((texel, is_resident))
 }
 
-/// The level of detail that an instruction asks for.
+/// Returns the level of detail that an instruction asks for.
 #[inline]
 fn level(texture: &Texture, access: &TextureAccess, word: &impl Fn(u32) -> u32) -> f32 {
     match access.detail {

@@ -180,7 +180,7 @@ impl Warp {
     }
 }
 
-/// The function that the first lane calls, and the lanes that call the same.
+/// Returns the function that the first lane calls, and the lanes that call the same.
 fn callee(site: &CallSite, frame: &Frame, mask: u32, worker: &Worker<'_>) -> Result<(u32, u32), Trap> {
     let register = match site.callee {
         Callee::Direct(function) => return Ok((function, mask)),

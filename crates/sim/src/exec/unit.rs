@@ -46,7 +46,7 @@ pub(crate) struct Wait {
     pub(crate) count: u32,
     /// Lanes that bring a true predicate, for reductions.
     pub(crate) votes: u32,
-    /// Whether the lanes go on at once.
+    /// `true` if the lanes go on at once.
     pub(crate) arrive_only: bool,
 }
 
@@ -58,7 +58,7 @@ impl Unit<'_> {
         Control::Fault
     }
 
-    /// The lowest active lane.
+    /// Returns the lowest active lane.
     pub(crate) fn leader(&self) -> usize {
         self.active.trailing_zeros() as usize & 31
     }

@@ -45,7 +45,7 @@ struct Known {
 }
 
 impl WrittenCache {
-    /// The allocation that holds an address, if there is one.
+    /// Returns the allocation that holds an address, if there is one.
     fn known(&mut self, memory: &dyn Memory, address: u64) -> Option<&Known> {
         let holds = |entry: &Known| address.wrapping_sub(entry.base) < entry.size;
         let index = match self.entries.iter().position(holds) {
@@ -128,7 +128,7 @@ fn note_found(unit: &mut Unit<'_>, op: &Op, addresses: &[u64; LANES]) {
     }
 }
 
-/// The lanes' addresses of a store, of which the first element is at hand.
+/// Returns the lanes' addresses of a store, of which the first element is at hand.
 pub(crate) fn store_addresses(unit: &Unit<'_>, op: &Op) -> [u64; LANES] {
     match local::offset(unit, op) {
         Some(offset) => [offset; LANES],
@@ -136,7 +136,7 @@ pub(crate) fn store_addresses(unit: &Unit<'_>, op: &Op) -> [u64; LANES] {
     }
 }
 
-/// Whether an address is one of device memory.
+/// Returns `true` if an address is one of device memory.
 pub(crate) fn is_global(space: Space, address: u64) -> bool {
     place(space, address).0 == Space::Global
 }
@@ -193,14 +193,14 @@ fn note_lanes(unit: &mut Unit<'_>, op: &Op, bytes: u64) {
     }
 }
 
-/// Whether an access is one to the block's own shared memory, all of which was written.
+/// Returns `true` if an access is one to the block's own shared memory, all of which was written.
 #[inline(always)]
 fn is_whole(unit: &Unit<'_>, space: Space) -> bool {
     let is_own = || unit.block.cluster.is_of_one();
     space == Space::Shared && unit.block.shared.written().is_some_and(Written::is_whole) && is_own()
 }
 
-/// Whether a warp accesses memory in runs, and all of that was written, as it mostly is.
+/// Returns `true` if a warp accesses memory in runs, and all of that was written, as it mostly is.
 #[inline(always)]
 fn are_runs_written(unit: &mut Unit<'_>, op: &Op, bytes: u64) -> bool {
     let Some(runs) = runs::of_warp(unit, op) else { return false };
@@ -226,7 +226,7 @@ pub(crate) fn note(unit: &mut Unit<'_>, space: Space, lane: usize, address: u64,
     }
 }
 
-/// The lanes' addresses, with that of an active lane for those that are not.
+/// Returns the lanes' addresses, with that of an active lane for those that are not.
 fn active_addresses(unit: &Unit<'_>, op: &Op) -> [u64; LANES] {
     let addresses = addresses(unit, op);
     if unit.active == FULL {
@@ -237,7 +237,7 @@ fn active_addresses(unit: &Unit<'_>, op: &Op) -> [u64; LANES] {
     filled.0
 }
 
-/// Whether all between the lowest and the highest address lies in one allocation and was written, as it mostly is.
+/// Returns `true` if all between the lowest and the highest address lies in one allocation and was written, as it mostly is.
 fn is_covered(unit: &mut Unit<'_>, space: Space, addresses: &[u64; LANES], bytes: u64) -> bool {
     let (mut low, mut high) = (u64::MAX, 0);
     for &address in addresses {
@@ -247,12 +247,12 @@ fn is_covered(unit: &mut Unit<'_>, space: Space, addresses: &[u64; LANES], bytes
     is_near && is_written(unit, space, 0, low, high - low + bytes) == Some(true)
 }
 
-/// Whether an address is one of each thread's own memory.
+/// Returns `true` if an address is one of each thread's own memory.
 fn is_local(space: Space, address: u64) -> bool {
     place(space, address).0 == Space::Local
 }
 
-/// Whether all of these bytes were written, or may have been; `None` if they do not lie in one allocation.
+/// Returns whether all of these bytes were written, or may have been; `None` if they do not lie in one allocation.
 fn is_written(unit: &mut Unit<'_>, space: Space, lane: usize, address: u64, bytes: u64) -> Option<bool> {
     let (space, offset) = place(space, address);
     if space == Space::Local {
@@ -273,7 +273,7 @@ fn add(unit: &mut Unit<'_>, space: Space, lane: usize, address: u64, bytes: u64)
     }
 }
 
-/// The memory behind an address that is not local: how far into it the address is, its size, and what of it was written.
+/// Returns the memory behind an address that is not local: how far into it the address is, its size, and what of it was written.
 fn behind<'u>(unit: &'u mut Unit<'_>, space: Space, address: u64) -> Option<Behind<'u>> {
     match space {
         Space::Global => {
@@ -288,12 +288,12 @@ fn behind<'u>(unit: &'u mut Unit<'_>, space: Space, address: u64) -> Option<Behi
     }
 }
 
-/// The space and the offset in it that an address names.
+/// Returns the space and the offset in it that an address names.
 fn place(space: Space, address: u64) -> (Space, u64) {
     if space == Space::Generic { resolve(address) } else { (space, address) }
 }
 
-/// The load that follows is of what nobody wrote. Whoever goes on after that goes on with the load.
+/// Returns the load that follows is of what nobody wrote. Whoever goes on after that goes on with the load.
 #[cold]
 fn stop(unit: &mut Unit<'_>, op: &Op, lane: usize, address: u64) -> Control {
     let bytes = u64::from(op.align_mask) + 1;

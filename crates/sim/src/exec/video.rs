@@ -6,7 +6,7 @@ pub(crate) struct Video {
     pub(crate) operation: Operation,
     /// Bits of a lane: 32 for the scalar forms, 16 or 8 for the others.
     pub(crate) width: u32,
-    /// Whether the result, the first and the second operand are signed.
+    /// `true` if the result, the first and the second operand are signed.
     pub(crate) signed: [bool; 3],
     /// What each lane of the first and of the second operand is: see [`Pick`].
     pub(crate) picks: [[Pick; 4]; 2],
@@ -35,18 +35,18 @@ pub(crate) enum Operation {
         shift: u32,
         plus_one: bool,
     },
-    /// Whether a comparison holds: less, equal and greater, by bits.
+    /// `true` if a comparison holds: less, equal and greater, by bits.
     Set(u8),
 }
 
 /// A part of the two registers of the operands.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Pick {
-    /// Whether it is in the second register.
+    /// `true` if it is in the second register.
     pub(crate) second: bool,
     /// The lowest bit.
     pub(crate) shift: u32,
-    /// How many bits.
+    /// The number of bits.
     pub(crate) width: u32,
 }
 
@@ -65,7 +65,7 @@ pub(crate) enum Third {
     },
 }
 
-/// The set of [`Operation::Set`] in which an ordering is.
+/// Returns the set of [`Operation::Set`] in which an ordering is.
 pub(crate) const fn ordering_bit(ordering: std::cmp::Ordering) -> u8 {
     match ordering {
         std::cmp::Ordering::Less => 1,
@@ -75,7 +75,7 @@ pub(crate) const fn ordering_bit(ordering: std::cmp::Ordering) -> u8 {
 }
 
 impl Video {
-    /// The result for one thread.
+    /// Returns the result for one thread.
     pub(crate) fn apply(&self, a: u32, b: u32, c: u32) -> u32 {
         let lanes = 32 / self.width;
         let third = if self.signed[0] { i64::from(c.cast_signed()) } else { i64::from(c) };
@@ -98,7 +98,7 @@ impl Video {
         }
     }
 
-    /// A lane's value within the range of the result, or cut to its bits.
+    /// Returns a lane's value within the range of the result, or cut to its bits.
     fn limited(&self, value: i64) -> i64 {
         let width = match self.third {
             // What is merged saturates to the part that it fills.

@@ -41,7 +41,7 @@ pub(crate) struct WarpState {
     pub(crate) thread: [[u32; LANES]; 3],
     /// Local memory: word `n` of every thread is row `n`.
     pub(crate) local: Vec<Row<u64>>,
-    /// Where in it the memory ends that the running functions of each lane took by `alloca`; 0 if they took none.
+    /// The place where in it the memory ends that the running functions of each lane took by `alloca`; 0 if they took none.
     pub(crate) taken: [u64; LANES],
     /// What of it was written, if the launch looks for reads of what nobody wrote.
     pub(crate) written: LocalWritten,
@@ -99,7 +99,7 @@ pub(crate) struct Failure {
 }
 
 impl Warp {
-    /// A warp of a block, with the thread indices of its lanes.
+    /// Creates a warp of a block, with the thread indices of its lanes.
     pub(crate) fn new(index: u32, thread: [[u32; LANES]; 3]) -> Self {
         Self { state: WarpState { index, thread, ..WarpState::default() }, ..Self::default() }
     }
@@ -158,7 +158,7 @@ impl Warp {
         }
     }
 
-    /// The lanes that wait for others that will never come, for the report of a deadlock.
+    /// Returns the lanes that wait for others that will never come, for the report of a deadlock.
     pub(crate) fn first_waiting(&self) -> Option<(usize, u32, u32)> {
         let fragment = self.fragments.first()?;
         let function = self.frames[fragment.frame as usize].function;
@@ -223,7 +223,7 @@ impl Warp {
         }
     }
 
-    /// The fragment to run: rested ones last, then the deepest, then the one furthest behind.
+    /// Returns the fragment to run: rested ones last, then the deepest, then the one furthest behind.
     fn pick(&self) -> Option<usize> {
         let order = |fragment: &Fragment| {
             let rested = fragment.state == State::Rested;
@@ -385,14 +385,14 @@ impl Warp {
     }
 }
 
-/// Where a fragment that goes on at `pc` must stop because another one of its activation is there.
+/// Returns where a fragment that goes on at `pc` must stop because another one of its activation is there.
 fn meeting_point(fragments: &[Fragment], index: usize, pc: u32) -> u32 {
     let this = &fragments[index];
     let others = fragments.iter().enumerate().filter(|(other, it)| *other != index && it.frame == this.frame);
     others.map(|(_, other)| other.pc).filter(|other| *other >= pc).min().unwrap_or(u32::MAX)
 }
 
-/// Whether a fragment at `pc` is ahead of another that can run, which then goes first.
+/// Returns `true` if a fragment at `pc` is ahead of another that can run, which then goes first.
 fn is_ahead(fragments: &[Fragment], index: usize, pc: u32) -> bool {
     let depth = fragments[index].depth;
     fragments.iter().any(|other| other.state == State::Ready && other.depth == depth && other.pc < pc)

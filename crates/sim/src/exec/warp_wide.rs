@@ -99,7 +99,7 @@ pub(crate) fn run_reduce<const OPERATION: u8>(unit: &mut Unit<'_>, op: &Op) -> C
     })
 }
 
-/// The largest or smallest of numbers; NaN if all are or, where that counts, one is.
+/// Returns the largest or smallest of numbers; NaN if all are or, where that counts, one is.
 pub(crate) fn run_reduce_float<const LARGEST: bool, const NAN: bool>(unit: &mut Unit<'_>, op: &Op) -> Control {
     by_group(unit, op, |unit, op, group| {
         let row = unit.frame.row::<u32>(op.a);

@@ -44,7 +44,7 @@ pub(crate) struct WarpgroupProduct {
     pub(crate) sparsity: Option<Sparsity>,
 }
 
-/// Where A is.
+/// The place where A is.
 #[derive(Clone, Debug)]
 pub(crate) enum Left {
     /// In registers; whether its signs change.
@@ -57,9 +57,9 @@ pub(crate) enum Left {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Side {
     pub(crate) element: Element,
-    /// Whether its signs change.
+    /// `true` if its signs change.
     pub(crate) is_negative: bool,
-    /// Whether elements that are neighbours in memory are so across the inner extent.
+    /// `true` if elements that are neighbors in memory are so across the inner extent.
     pub(crate) is_transposed: bool,
 }
 
@@ -160,7 +160,7 @@ fn signed<T: Number>(mut matrix: Matrix<T>, is_negative: bool) -> Matrix<T> {
     matrix
 }
 
-/// The matrix whose rows are the columns of another.
+/// Returns the matrix whose rows are the columns of another.
 fn turned<T: Number>(matrix: &Matrix<T>) -> Matrix<T> {
     let (rows, columns) = (matrix.values.len() / matrix.columns, matrix.columns);
     let values = (0..columns).flat_map(|column| (0..rows).map(move |row| matrix.values[row * columns + column]));

@@ -64,7 +64,7 @@ fn note_ranges(unit: &mut Unit<'_>, [low, high]: [Range<u64>; 2], how: Use) -> O
 fn note_lanes(unit: &mut Unit<'_>, addresses: &[u64; LANES], bytes: u64, how: Use) -> Option<(u64, Conflict)> {
     let watcher = unit.watcher.as_deref_mut()?;
     let mut found = None;
-    // Neighbours often access one address, or the next: they are noted together.
+    // Neighbors often access one address, or the next: they are noted together.
     let (mut begin, mut end) = (0, 0);
     for lane in Lanes(unit.active) {
         let address = addresses[lane];
@@ -93,7 +93,7 @@ fn note(watcher: &mut dyn Watcher, Range { start, end }: Range<u64>, how: Use) -
     if start < end && end <= SHARED_WINDOW { watcher.note(start, end - start, how) } else { None }
 }
 
-/// What may tell others of what was done before, or learn of it.
+/// Returns what may tell others of what was done before, or learn of it.
 pub(crate) fn run_exchange(unit: &mut Unit<'_>, _op: &Op) -> Control {
     if let Some(watcher) = unit.watcher.as_deref_mut() {
         watcher.exchange();

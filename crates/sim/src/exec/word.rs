@@ -1,4 +1,4 @@
-//! The words that memory holds, and how they are read and written without undefined behaviour.
+//! The words that memory holds, and how they are read and written without undefined behavior.
 
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
 
@@ -10,7 +10,7 @@ pub(crate) trait Word: Copy + PartialEq + 'static {
     const SIZE: u64;
     /// Keeps the low bits.
     fn truncate(bits: u64) -> Self;
-    /// The value with zeros above it.
+    /// Returns the value with zeros above it.
     fn extend(self) -> u64;
     /// Reads atomically.
     ///

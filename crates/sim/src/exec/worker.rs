@@ -36,7 +36,7 @@ pub(crate) struct Worker<'l> {
 }
 
 impl<'l> Worker<'l> {
-    /// A worker that has done nothing.
+    /// Creates a worker that has done nothing.
     pub(crate) fn new(launch: &'l Prepared<'l>) -> Self {
         let watcher = launch.program.checking.races.then(|| launch.memory.watcher()).flatten();
         Self {
@@ -124,17 +124,17 @@ impl<'l> Worker<'l> {
         (device / threads).div_ceil(self.launch.workers).max(1) as usize
     }
 
-    /// A function of the program.
+    /// Returns a function of the program.
     pub(crate) fn function(&self, index: u32) -> &'l Function {
         &self.launch.program.functions[index as usize]
     }
 
-    /// The code of a function.
+    /// Returns the code of a function.
     pub(crate) fn code(&self, index: u32) -> &'l [Op] {
         &self.function(index).code
     }
 
-    /// What the instruction at an index does with undefined bytes, if anything.
+    /// Returns what the instruction at an index does with undefined bytes, if anything.
     pub(crate) fn flow(function: &'l Function, pc: u32) -> Option<&'l Flow> {
         let index = function.flows.binary_search_by_key(&pc, |(at, _)| *at).ok()?;
         Some(&function.flows[index].1)
@@ -151,12 +151,12 @@ impl<'l> Worker<'l> {
         self.statistics.thread_instructions += instructions * u64::from(mask.count_ones());
     }
 
-    /// Whether somebody wants the launch to end.
+    /// Returns `true` if somebody wants the launch to end.
     pub(crate) fn is_stopped(&self) -> bool {
         self.launch.failed.load(Ordering::Relaxed) || self.launch.cancel.load(Ordering::Relaxed)
     }
 
-    /// What handlers work on.
+    /// Returns what handlers work on.
     pub(crate) fn unit<'r>(
         &'r mut self,
         frame: &'r mut Frame,
@@ -181,7 +181,7 @@ impl<'l> Worker<'l> {
         }
     }
 
-    /// Whether the launch goes on without the threads at fault.
+    /// Returns `true` if the launch goes on without the threads at fault.
     pub(crate) fn passes_over(&self, block: &Block, warp: usize, failure: Failure) -> bool {
         let report = self.report(block, warp, failure);
         self.launch.runtime.passes_over(&report) || report.severity() == Severity::Warning
@@ -202,7 +202,7 @@ impl<'l> Worker<'l> {
         }
     }
 
-    /// The memory that an access was in or missed, if it is not the driver's to know.
+    /// Returns the memory that an access was in or missed, if it is not the driver's to know.
     fn area_of(&self, block: &Block, warp: usize, trap: Trap) -> Option<NearbyAllocation> {
         let (access, space) = (trap.access?, trap.space?);
         let named = if space == Space::Generic { resolve(access.address).0 } else { space };
@@ -218,7 +218,7 @@ impl<'l> Worker<'l> {
 }
 
 impl Prepared<'_> {
-    /// A fault that no instruction is to blame for.
+    /// Returns a fault that no instruction is to blame for.
     pub(crate) fn launch_fault(&self, kind: ReportKind) -> Report {
         Report {
             kind,

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub(crate) struct Written {
     chunks: Box<[OnceLock<Box<Chunk>>]>,
     size: u64,
-    /// How many bytes were not written. What others have just written may still count here.
+    /// The number of bytes that were not written. What others have just written may still count here.
     lacking: AtomicU64,
 }
 
@@ -25,14 +25,14 @@ const WORDS: usize = 1024;
 const CHUNK: u64 = WORD * WORDS as u64;
 
 impl Written {
-    /// The bits of so many bytes, none of which was written.
+    /// Creates the bits of so many bytes, none of which was written.
     #[must_use]
     pub(crate) fn new(size: u64) -> Self {
         let chunks = std::iter::repeat_with(OnceLock::new).take(size.div_ceil(CHUNK) as usize);
         Self { chunks: chunks.collect(), size, lacking: AtomicU64::new(size) }
     }
 
-    /// Whether all bytes were written.
+    /// Returns `true` if all bytes were written.
     #[inline]
     #[must_use]
     pub(crate) fn is_whole(&self) -> bool {
@@ -56,7 +56,7 @@ impl Written {
         self.lacking.fetch_add(old, Ordering::Relaxed);
     }
 
-    /// Whether all of these bytes were written. Those past the end do not count.
+    /// Returns `true` if all of these bytes were written. Those past the end do not count.
     #[inline]
     #[must_use]
     pub(crate) fn covers(&self, offset: u64, bytes: u64) -> bool {
@@ -78,7 +78,7 @@ impl Written {
         }
     }
 
-    /// The bits of the 64 bytes from `offset` on, which may begin below zero. There is nothing outside.
+    /// Returns the bits of the 64 bytes from `offset` on, which may begin below zero. There is nothing outside.
     fn window(&self, offset: u64) -> u64 {
         let (word, shift) = (offset.cast_signed().div_euclid(WORD as i64), offset % WORD);
         let bits = |word: i64| usize::try_from(word).map_or(0, |word| self.bits(word));
@@ -86,7 +86,7 @@ impl Written {
         bits(word) >> shift | high
     }
 
-    /// The bits of 64 bytes; none outside.
+    /// Returns the bits of 64 bytes; none outside.
     #[inline]
     fn bits(&self, word: usize) -> u64 {
         let chunk = self.chunks.get(word / WORDS).and_then(OnceLock::get);
@@ -117,7 +117,7 @@ impl Written {
     }
 }
 
-/// The words of bits of the bytes from `offset` to before `end`, each with its bits of these bytes.
+/// Returns the words of bits of the bytes from `offset` to before `end`, each with its bits of these bytes.
 #[inline]
 fn words(offset: u64, end: u64) -> impl Iterator<Item = (usize, u64)> {
     let last = if offset < end { end.div_ceil(WORD) } else { 0 };

@@ -10,14 +10,14 @@ use thiserror::Error;
 use super::{Fault, FaultPlan};
 use crate::driver::code_named;
 
-/// A text describes no fault.
+/// A text that describes no fault.
 #[derive(Clone, Eq, Error, PartialEq)]
 #[error("`{text}` {reason}")]
 #[non_exhaustive]
 pub struct FaultSyntaxError {
     /// The text.
     pub text: String,
-    /// What is wrong with it.
+    /// The reason why it is invalid.
     pub reason: &'static str,
 }
 
@@ -52,14 +52,14 @@ impl FromStr for Fault {
 impl FromStr for FaultPlan {
     type Err = FaultSyntaxError;
 
-    /// Reads faults with commas between them.
+    /// Reads faults separated by commas.
     fn from_str(text: &str) -> Result<Self, FaultSyntaxError> {
         let mut faults = text.split(',').map(str::trim).filter(|fault| !fault.is_empty());
         faults.try_fold(Self::new(), |plan, fault| Ok(plan.with(fault.parse()?)))
     }
 }
 
-/// What stands before and behind a sign, if it is there.
+/// Splits `text` at `sign`, if it occurs.
 fn split(text: &str, sign: char) -> (&str, Option<&str>) {
     text.split_once(sign).map_or((text, None), |(before, behind)| (before, Some(behind)))
 }

@@ -1,4 +1,4 @@
-//! One thing that was created and not yet destroyed.
+//! A live object.
 
 use std::backtrace::Backtrace;
 use std::fmt;
@@ -8,28 +8,28 @@ use curium_sys::Function;
 
 use crate::origin::{Origin, frames_of_caller};
 
-/// Something that a program created and has not destroyed, and where it is from.
+/// A live object and its origin.
 ///
 /// Its text is a line, with a line for each frame of the caller's stack below, if stacks are kept
 /// ([`Config::with_backtraces`](crate::Config::with_backtraces)).
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct LiveObject {
-    /// What it is, such as `stream` or `device allocation`.
+    /// The kind of object, such as `stream` or `device allocation`.
     pub kind: &'static str,
     /// Its handle as a number, or its address.
     pub handle: u64,
-    /// Bytes of memory; `None` for what is no memory.
+    /// The size in bytes; `None` if it is not memory.
     pub size: Option<u64>,
-    /// The handle of the context that it belongs to, where it belongs to one.
+    /// The handle of the context that it belongs to, if any.
     pub context: Option<u64>,
-    /// The handle of the stream that memory was allocated on, where it was in stream order; 0 and 1 are the default streams.
+    /// The handle of the stream for stream-ordered memory; 0 and 1 are the default streams.
     pub stream: Option<u64>,
-    /// The call that made it.
+    /// The call that created it.
     pub made_by: Option<Function>,
     /// The stack of that call, if stacks are kept.
     pub backtrace: Option<Arc<Backtrace>>,
-    /// Objects that were made later have a larger number.
+    /// A number that increases with each created object.
     pub(crate) number: u64,
 }
 

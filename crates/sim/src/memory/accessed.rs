@@ -7,7 +7,7 @@ use crate::exec::Use;
 use crate::race::{self, Marked, Marks, Party};
 
 impl Memory {
-    /// The allocation that an address is in, and who accessed it, if that is noted.
+    /// Returns the allocation that an address is in, and who accessed it, if that is noted.
     pub(crate) fn marks(&self, address: u64) -> Option<Marked> {
         let records = self.read();
         let found = records.find(address)?;

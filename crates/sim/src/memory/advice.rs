@@ -64,7 +64,7 @@ impl Memory {
         Ok(())
     }
 
-    /// The advice for the pages of a range, which is managed memory.
+    /// Returns the advice for the pages of a range, which is managed memory.
     pub(crate) fn advice(&self, address: u64, size: u64) -> Result<Vec<Advice>> {
         let (base, pages) = self.managed(address, size)?;
         let policies = self.read().policies.get(&base).map(|policies| policies.of(pages));
@@ -77,7 +77,7 @@ impl Memory {
         self.fill(address, fill)
     }
 
-    /// The allocation that a range of managed memory lies in, and its pages there.
+    /// Returns the allocation that a range of managed memory lies in, and its pages there.
     pub(crate) fn managed(&self, address: u64, size: u64) -> Result<(u64, Range<u64>)> {
         let found = self.find(address).filter(|found| !found.is_condemned);
         let found = found.filter(|found| matches!(found.purpose, Purpose::Managed | Purpose::ManagedVariable));

@@ -16,15 +16,15 @@ pub(crate) struct Allocation {
     pub(crate) base: u64,
     /// The bytes that were asked for.
     pub(crate) size: u64,
-    /// Where the simulator reads and writes the bytes.
+    /// The place where the simulator reads and writes the bytes.
     pub(crate) host: HostPtr,
     pub(crate) owner: Owner,
     pub(crate) purpose: Purpose,
     /// Never repeats: `CU_POINTER_ATTRIBUTE_BUFFER_ID`.
     pub(crate) id: u64,
-    /// Whether it was freed, and only work that was queued before may still use it.
+    /// `true` if it was freed, and only work that was queued before may still use it.
     pub(crate) is_condemned: bool,
-    /// Whether copies from and to it are waited for: `CU_POINTER_ATTRIBUTE_SYNC_MEMOPS`.
+    /// `true` if copies from and to it are waited for: `CU_POINTER_ATTRIBUTE_SYNC_MEMOPS`.
     pub(crate) is_synchronous: bool,
     /// Which of its bytes were written, where kernels are checked for reads of others and nobody writes unseen.
     pub(crate) written: Option<Arc<Written>>,
@@ -73,12 +73,12 @@ pub(crate) enum Purpose {
 }
 
 impl Purpose {
-    /// Whether the memory was allocated in stream order.
+    /// Returns `true` if the memory was allocated in stream order.
     pub(crate) fn is_of_pool(self) -> bool {
         matches!(self, Self::Pool(_) | Self::HostPool(_) | Self::ManagedPool(_))
     }
 
-    /// Whether host code can read the memory at its address.
+    /// Returns `true` if host code can read the memory at its address.
     pub(crate) fn is_on_host(self) -> bool {
         !matches!(self, Self::Device | Self::Pool(_) | Self::Module | Self::Mapped(_) | Self::Foreign | Self::Array)
     }
@@ -89,7 +89,7 @@ impl Allocation {
         self.base + self.size
     }
 
-    /// Where the simulator finds the byte at `address`.
+    /// Returns where the simulator finds the byte at `address`.
     pub(crate) fn host_at(&self, address: u64) -> HostPtr {
         HostPtr(self.host.0.wrapping_add((address - self.base) as usize))
     }
@@ -108,12 +108,12 @@ unsafe impl Send for HostPtr {}
 unsafe impl Sync for HostPtr {}
 
 impl HostPtr {
-    /// The address, from which a pointer may be made again.
+    /// Returns the address, from which a pointer may be made again.
     pub(crate) fn expose(self) -> u64 {
         self.0.expose_provenance() as u64
     }
 
-    /// The place that an exposed address stands for.
+    /// Creates the place that an exposed address stands for.
     pub(crate) fn from_exposed(address: u64) -> Self {
         Self(ptr::with_exposed_provenance_mut(address as usize))
     }

@@ -23,7 +23,7 @@ pub(crate) struct Label {
     pub(crate) words: [u64; LABEL_WORDS],
 }
 
-/// How many numbers a label has for the driver.
+/// The number of numbers a label has for the driver.
 pub(crate) const LABEL_WORDS: usize = 8;
 
 const MAGIC: u64 = u64::from_le_bytes(*b"curiumsm");
@@ -47,7 +47,7 @@ impl Backing {
         Ok(Self { mapping, file: keep_file.then_some(file) })
     }
 
-    /// The memory that a descriptor of the caller stands for, which stays the caller's; `None` if it is not such a descriptor.
+    /// Returns the memory that a descriptor of the caller stands for, which stays the caller's; `None` if it is not such a descriptor.
     pub(crate) fn import(descriptor: i32) -> Option<(Self, Label)> {
         if descriptor < 0 {
             return None;
@@ -63,12 +63,12 @@ impl Backing {
         Some((Self { mapping: Mapping::of_file(&file, size).ok()?, file: Some(file) }, label))
     }
 
-    /// A descriptor of the memory, which is the caller's to close.
+    /// Returns a descriptor of the memory, which is the caller's to close.
     pub(crate) fn export(&self) -> io::Result<i32> {
         self.file()?.try_clone().map(IntoRawFd::into_raw_fd)
     }
 
-    /// Where the simulator finds the bytes.
+    /// Returns where the simulator finds the bytes.
     pub(crate) fn host(&self) -> HostPtr {
         self.mapping.start()
     }
@@ -136,15 +136,15 @@ impl Reservation {
 pub(crate) struct ForeignMemory {
     bytes: Mapping,
     addresses: Mapping,
-    /// Where in its first page it begins.
+    /// The place where in its first page it begins.
     skew: u64,
     place: Place,
-    /// How often it was opened.
+    /// The number of times that it was opened.
     pub(crate) openings: u32,
 }
 
 impl ForeignMemory {
-    /// The memory at a place of another process, opened once.
+    /// Returns the memory at a place of another process, opened once.
     pub(crate) fn open(place: Place) -> io::Result<Self> {
         let file = file_of_process(place.origin.process, place.origin.descriptor)?;
         let skew = place.offset % PAGE;

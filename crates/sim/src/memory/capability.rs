@@ -9,9 +9,9 @@ use super::{Allocation, Memory, Purpose, Records};
 pub(crate) struct Capability {
     /// The bits of the kinds of handles that it can be exported as.
     pub(crate) handle_types: u32,
-    /// Whether another process can open it by the handle of an allocation.
+    /// `true` if another process can open it by the handle of an allocation.
     pub(crate) is_opened: bool,
-    /// Whether other devices on the bus can use it.
+    /// `true` if other devices on the bus can use it.
     pub(crate) is_on_bus: bool,
     pub(crate) is_decompressed: bool,
     /// What the device may do that is asked for.
@@ -19,7 +19,7 @@ pub(crate) struct Capability {
 }
 
 impl Memory {
-    /// What can be done with an allocation, by a device.
+    /// Returns what can be done with an allocation, by a device.
     pub(crate) fn capability(&self, allocation: &Allocation, device: usize) -> Capability {
         let records = self.read();
         let rights = [3, 1].into_iter().find(|rights| records.allows(allocation, Some(device), *rights)).unwrap_or(0);

@@ -25,7 +25,7 @@ const PAGE: usize = 4096;
 const QUARANTINE_BYTES: usize = 16 << 20;
 
 impl Heap {
-    /// The parameter is for other sources of memory, which reserve addresses beforehand.
+    /// Ignores the parameter, which serves sources of memory that reserve addresses in advance.
     pub(crate) fn new(_addresses: u64) -> Result<Self, Error> {
         Ok(Self { quarantine: Mutex::default() })
     }
@@ -54,7 +54,7 @@ impl Heap {
         }
     }
 
-    /// Whether only memory from here can have this address: the host's memory is everywhere.
+    /// `true` if only memory from here can have this address: the host's memory is everywhere.
     #[cfg_attr(
         all(target_os = "linux", not(miri)),
         expect(dead_code, reason = "device memory is not from the heap here")
@@ -63,13 +63,13 @@ impl Heap {
         false
     }
 
-    /// The descriptor of a file that the bytes are in: there is none.
+    /// Returns the descriptor of a file that the bytes are in: there is none.
     #[cfg(not(all(target_os = "linux", not(miri))))]
     pub(crate) fn descriptor(&self) -> Option<i32> {
         None
     }
 
-    /// Whether bytes have to be moved before other processes can open them: they cannot anyway.
+    /// Returns `true` if bytes have to be moved before other processes can open them: they cannot anyway.
     #[cfg(not(all(target_os = "linux", not(miri))))]
     pub(crate) fn is_private(&self, _address: u64, _size: u64) -> bool {
         false
@@ -81,7 +81,7 @@ impl Heap {
         Ok(())
     }
 
-    /// Where in a file the byte at an address is: nowhere.
+    /// Returns where in a file the byte at an address is: nowhere.
     #[cfg(not(all(target_os = "linux", not(miri))))]
     pub(crate) fn offset(&self, _address: u64) -> Option<u64> {
         None

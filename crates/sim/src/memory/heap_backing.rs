@@ -27,10 +27,10 @@ pub(crate) struct Label {
     pub(crate) words: [u64; LABEL_WORDS],
 }
 
-/// How many numbers a label has for the driver.
+/// The number of numbers a label has for the driver.
 pub(crate) const LABEL_WORDS: usize = 8;
 
-/// Where reserved addresses begin: behind the windows of kernels.
+/// The start of reserved addresses: behind the windows of kernels.
 const FIRST_ADDRESS: u64 = 1 << 52;
 
 impl Backing {

@@ -46,7 +46,7 @@ impl Memory {
     }
 }
 
-/// What an allocation is called, if the program has to free it.
+/// Returns the name of an allocation, if the program has to free it.
 fn kind(purpose: Purpose) -> Option<&'static str> {
     Some(match purpose {
         Purpose::Device | Purpose::Pool(_) => "device allocation",

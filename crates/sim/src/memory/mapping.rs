@@ -14,7 +14,7 @@ pub(crate) struct Mapping {
 }
 
 impl Mapping {
-    /// The first `size` bytes of a file, to read and write.
+    /// Returns the first `size` bytes of a file, to read and write.
     pub(crate) fn of_file(file: &OwnedFd, size: u64) -> io::Result<Self> {
         Self::of_part(file, 0, size)
     }
@@ -34,7 +34,7 @@ impl Mapping {
         self.start
     }
 
-    /// The first address.
+    /// Returns the first address.
     pub(crate) fn address(&self) -> u64 {
         self.start.0.addr() as u64
     }
@@ -118,7 +118,7 @@ impl Drop for Mapping {
 /// What the files are called in lists of open files.
 const NAME: &CStr = c"curium-sim device memory";
 
-/// The file that process `process` has open as `descriptor`, if it is one of a simulator.
+/// Returns the file that process `process` has open as `descriptor`, if it is one of a simulator.
 pub(crate) fn file_of_process(process: u32, descriptor: i32) -> io::Result<OwnedFd> {
     let path = format!("/proc/{process}/fd/{descriptor}");
     let target = std::fs::read_link(&path)?;
@@ -129,7 +129,7 @@ pub(crate) fn file_of_process(process: u32, descriptor: i32) -> io::Result<Owned
     Ok(std::fs::File::options().read(true).write(true).open(path)?.into())
 }
 
-/// A file of `size` bytes that has no name and takes memory only where it was written.
+/// Returns a file of `size` bytes that has no name and takes memory only where it was written.
 pub(crate) fn file_in_memory(size: u64) -> io::Result<OwnedFd> {
     // SAFETY: the name is NUL-terminated text.
     let raw = unsafe { libc::memfd_create(NAME.as_ptr(), libc::MFD_CLOEXEC) };

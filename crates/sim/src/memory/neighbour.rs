@@ -29,7 +29,7 @@ impl Freed {
 }
 
 impl Memory {
-    /// The allocation that `address` was in before it was freed, or else the nearest.
+    /// Returns the allocation that `address` was in before it was freed, or else the nearest.
     pub(crate) fn nearby(&self, address: u64) -> Option<NearbyAllocation> {
         self.read().nearby(address)
     }

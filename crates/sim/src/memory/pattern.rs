@@ -19,7 +19,7 @@ const SIZE: u64 = 8 << 20;
 
 const PAGE: u64 = 4096;
 
-/// The file, made with the first memory that is large enough; `None` if the system refuses it.
+/// Returns the file, made with the first memory that is large enough; `None` if the system refuses it.
 fn file() -> Option<&'static OwnedFd> {
     static FILE: OnceLock<Option<OwnedFd>> = OnceLock::new();
     FILE.get_or_init(|| filled_file().ok()).as_ref()
@@ -32,7 +32,7 @@ fn filled_file() -> io::Result<OwnedFd> {
     Ok(file.into())
 }
 
-/// The offsets of the pages that [`cover`] maps, for `size` bytes from `offset` on; `None` for memory that is too small.
+/// Returns the offsets of the pages that [`cover`] maps, for `size` bytes from `offset` on; `None` for memory that is too small.
 pub(super) fn pages(offset: u64, size: u64) -> Option<std::ops::Range<u64>> {
     let pages = offset.next_multiple_of(PAGE)..(offset + size) / PAGE * PAGE;
     (size >= LEAST).then_some(pages)

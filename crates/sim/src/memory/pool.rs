@@ -9,23 +9,23 @@ use crate::memory::{Allocation, HostPtr, Location, Memory, Origin, Owner, Purpos
 /// A pool that allocations in stream order come from.
 #[derive(Debug)]
 pub(crate) struct Pool {
-    /// Where its memory is. Managed memory can be nowhere in particular.
+    /// The place where its memory is. Managed memory can be nowhere in particular.
     pub(crate) location: Option<Location>,
     pub(crate) is_managed: bool,
     pub(crate) is_default: bool,
     /// The bits of the kinds of handles that it may be exported by.
     pub(crate) handle_types: u32,
-    /// Whether it was exported: only then has its memory names.
+    /// `true` if it was exported: only then has its memory names.
     pub(crate) is_shared: bool,
     /// What other devices than its own may do with its memory.
     pub(crate) access: Vec<(Location, u32)>,
     /// Of a pool of another process, what that process calls it.
     pub(crate) foreign: Option<Foreign>,
-    /// Whether the pool was destroyed while memory was allocated from it, and lives on for that.
+    /// `true` if the pool was destroyed while memory was allocated from it, and lives on for that.
     pub(crate) is_retired: bool,
     /// The most bytes that the pool may hold; 0 for no limit.
     pub(crate) max_size: u64,
-    /// The bytes that the pool keeps at a synchronisation, even if they are unused.
+    /// The bytes that the pool keeps at a synchronization, even if they are unused.
     pub(crate) threshold: u64,
     pub(crate) used: u64,
     pub(crate) used_high: u64,
@@ -52,12 +52,12 @@ impl Object for Pool {
 const STEP: u64 = 32 << 20;
 
 impl Pool {
-    /// A pool of memory of a device.
+    /// Creates a pool of memory of a device.
     pub(crate) fn of_device(device: usize, is_default: bool, max_size: u64) -> Self {
         Self { is_default, max_size, ..Self::at(Some(Location::Device(device)), false) }
     }
 
-    /// A pool of pinned or managed memory.
+    /// Creates a pool of pinned or managed memory.
     pub(crate) fn at(location: Option<Location>, is_managed: bool) -> Self {
         Self {
             location,
@@ -78,7 +78,7 @@ impl Pool {
         }
     }
 
-    /// The device whose memory it takes.
+    /// Returns the device whose memory it takes.
     pub(crate) fn device(&self) -> Option<usize> {
         match self.location {
             Some(Location::Device(device)) if !self.is_managed => Some(device),
@@ -86,7 +86,7 @@ impl Pool {
         }
     }
 
-    /// What a location may do with its memory.
+    /// Returns what a location may do with its memory.
     pub(crate) fn rights(&self, location: Location) -> u32 {
         if self.location == Some(location) || self.is_managed || self.location == Some(Location::Host) {
             return READ | WRITE;
@@ -140,7 +140,7 @@ impl Memory {
         }
     }
 
-    /// The default pool of a location, made when it is first asked for.
+    /// Returns the default pool of a location, made when it is first asked for.
     pub(crate) fn default_pool(&self, location: Option<Location>, is_managed: bool) -> Id<Pool> {
         let records = &mut *self.write();
         if let (Some(Location::Device(device)), false) = (location, is_managed) {
@@ -151,7 +151,7 @@ impl Memory {
         known.unwrap_or_else(|| records.pools.insert(Pool { is_default: true, ..Pool::at(location, is_managed) }))
     }
 
-    /// The pool that allocations for a location come from.
+    /// Returns the pool that allocations for a location come from.
     pub(crate) fn current_pool(&self, location: Option<Location>, is_managed: bool) -> Id<Pool> {
         if let (Some(Location::Device(device)), false) = (location, is_managed) {
             return self.read().current_pools[device];
@@ -208,12 +208,12 @@ impl Records {
         }
     }
 
-    /// What a device may do with memory of a pool.
+    /// Returns what a device may do with memory of a pool.
     pub(super) fn pool_allows(&self, pool: Id<Pool>, device: usize, rights: u32) -> bool {
         self.pools.get(pool).is_some_and(|pool| pool.rights(Location::Device(device)) & rights == rights)
     }
 
-    /// The pool that an allocation came from.
+    /// Returns the pool that an allocation came from.
     pub(crate) fn pool_of(allocation: &Allocation) -> Option<Id<Pool>> {
         match allocation.purpose {
             Purpose::Pool(pool) | Purpose::HostPool(pool) | Purpose::ManagedPool(pool) => Some(pool),

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 pub(crate) struct Ranges {
     /// Start to end of each free range; no two touch.
     free: BTreeMap<u64, u64>,
-    /// Where the last range that was handed out ends.
+    /// The end of the last range that was handed out.
     cursor: u64,
 }
 
@@ -17,7 +17,7 @@ impl Ranges {
         Self { free: BTreeMap::from([(0, end)]), cursor: 0 }
     }
 
-    /// A free range of `size`: its start.
+    /// Returns a free range of `size`: its start.
     pub(crate) fn take(&mut self, size: u64) -> Option<u64> {
         self.split_at_cursor();
         let fits = |(start, end): (&u64, &u64)| (end - start >= size).then_some(*start);

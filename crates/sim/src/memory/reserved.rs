@@ -23,7 +23,7 @@ pub(crate) struct Reserved {
     bytes: Mapping,
     file: OwnedFd,
     ranges: Mutex<Ranges>,
-    /// Where allocations begin that other processes may have opened: their bytes are all in the file.
+    /// The place where allocations begin that other processes may have opened: their bytes are all in the file.
     shared: Mutex<HashSet<u64>>,
 }
 
@@ -33,7 +33,7 @@ const PAGE: u64 = 4096;
 const SMALLEST: u64 = 64 << 20;
 
 impl Reserved {
-    /// A row of about `size` addresses.
+    /// Returns a row of about `size` addresses.
     pub(crate) fn new(size: u64) -> Result<Self, Error> {
         let size = size.clamp(SMALLEST, 1 << 44).next_multiple_of(PAGE);
         let refused = |source| Error::NoAddressSpace { bytes: size, source };
@@ -61,7 +61,7 @@ impl Reserved {
         Some((self.addresses.address() + offset, host))
     }
 
-    /// Whether bytes of an allocation are outside of the file, so that no other process finds them.
+    /// Returns `true` if bytes of an allocation are outside of the file, so that no other process finds them.
     pub(crate) fn is_private(&self, address: u64, size: u64) -> bool {
         let offset = address - self.addresses.address();
         pattern::pages(offset, size).is_some() && !self.shared().contains(&offset)
@@ -96,17 +96,17 @@ impl Reserved {
         }
     }
 
-    /// Whether only memory from here can have this address.
+    /// Returns `true` if only memory from here can have this address.
     pub(crate) fn owns(&self, address: u64) -> bool {
         self.addresses.contains(address)
     }
 
-    /// The descriptor of the file that the bytes are in.
+    /// Returns the descriptor of the file that the bytes are in.
     pub(crate) fn descriptor(&self) -> Option<i32> {
         Some(self.file.as_raw_fd())
     }
 
-    /// Where in the file the byte at an address is.
+    /// Returns the location of in the file the byte at an address.
     pub(crate) fn offset(&self, address: u64) -> Option<u64> {
         self.owns(address).then(|| address - self.addresses.address())
     }
@@ -147,7 +147,7 @@ impl Reserved {
     }
 }
 
-/// The addresses that an allocation takes: its bytes, and a gap that belongs to nobody.
+/// Returns the addresses that an allocation takes: its bytes, and a gap that belongs to nobody.
 fn footprint(size: u64) -> Option<u64> {
     size.checked_next_multiple_of(ALIGNMENT)?.checked_add(ALIGNMENT)
 }

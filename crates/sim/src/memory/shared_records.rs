@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::memory::mapping::{Mapping, file_in_memory, file_of_process};
 
-/// How often an event was recorded by any process, and which of the last records are done.
+/// The number of times that an event was recorded by any process, and which of the last records are done.
 pub(crate) struct SharedRecords {
     page: Mapping,
     file: OwnedFd,
@@ -56,12 +56,12 @@ impl SharedRecords {
         self.slot(number).fetch_max(number, Ordering::AcqRel);
     }
 
-    /// The number of the last record; 0 if there was none.
+    /// Returns the number of the last record; 0 if there was none.
     pub(crate) fn last(&self) -> u64 {
         self.word(1).load(Ordering::Acquire)
     }
 
-    /// Whether a record is done.
+    /// Returns `true` if a record is done.
     pub(crate) fn is_done(&self, number: u64) -> bool {
         self.slot(number).load(Ordering::Acquire) >= number
     }

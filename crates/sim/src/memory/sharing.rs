@@ -32,7 +32,7 @@ pub(crate) struct Place {
 const MAGIC: u64 = u64::from_le_bytes(*b"curiumip");
 
 impl Place {
-    /// The bytes that stand for the place in a handle.
+    /// Returns the bytes that stand for the place in a handle.
     pub(crate) fn to_bytes(self) -> [u8; 64] {
         let Self { origin, offset, size, device, pool } = self;
         let process = u64::from(origin.process) | u64::from(origin.descriptor.cast_unsigned()) << 32;
@@ -42,7 +42,7 @@ impl Place {
         bytes
     }
 
-    /// The place that the bytes of a handle stand for.
+    /// Returns the place that the bytes of a handle stand for.
     pub(crate) fn from_bytes(bytes: &[u8; 64]) -> Option<Self> {
         let mut words = [0; 8];
         words.iter_mut().zip(bytes.as_chunks().0).for_each(|(word, bytes)| *word = u64::from_le_bytes(*bytes));
@@ -54,18 +54,18 @@ impl Place {
 }
 
 impl Memory {
-    /// How other processes find the device memory of the simulator with this serial number, if they can.
+    /// Returns how other processes find the device memory of the simulator with this serial number, if they can.
     pub(crate) fn origin(&self, serial: u64) -> Option<Origin> {
         let descriptor = self.space.descriptor()?;
         Some(Origin { process: std::process::id(), descriptor, serial })
     }
 
-    /// Whether [`Self::place_of`] moves the bytes of an allocation, which no work may be using then.
+    /// Returns `true` if [`Self::place_of`] moves the bytes of an allocation, which no work may be using then.
     pub(crate) fn is_private(&self, allocation: &Allocation) -> bool {
         self.space.owns(allocation.base) && self.space.is_private(allocation.base, allocation.size)
     }
 
-    /// How other processes find an allocation.
+    /// Returns how other processes find an allocation.
     pub(crate) fn place_of(&self, allocation: &Allocation, serial: u64) -> Option<Place> {
         let offset = self.space.offset(allocation.base)?;
         self.space.share(allocation.base, allocation.size).ok()?;
@@ -98,7 +98,7 @@ impl Memory {
 }
 
 impl Memory {
-    /// A descriptor that tells another process a name, which is the caller's.
+    /// Returns a descriptor that tells another process a name, which is the caller's.
     pub(crate) fn publish(&self, name: &Place) -> Result<i32> {
         let mut words = [0; LABEL_WORDS];
         words
@@ -109,7 +109,7 @@ impl Memory {
         Backing::new(label, true).and_then(|backing| backing.export()).map_err(|error| code_of(&error))
     }
 
-    /// The name that a descriptor of the caller tells, if it is one of a name.
+    /// Returns the name that a descriptor of the caller tells, if it is one of a name.
     pub(crate) fn published(&self, descriptor: i32) -> Option<Place> {
         let (_, label) = Backing::import(descriptor)?;
         let mut bytes = [0; 64];

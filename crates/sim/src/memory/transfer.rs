@@ -26,7 +26,7 @@ pub(crate) struct Fill {
     pub(crate) value: u32,
     /// The bytes of an element: 1, 2 or 4.
     pub(crate) width: usize,
-    /// How many elements are filled.
+    /// The number of elements that are filled.
     pub(crate) count: usize,
 }
 
@@ -88,7 +88,7 @@ impl Memory {
         Ok(())
     }
 
-    /// Where `end` has its bytes from `offset` on, and how many of `size` bytes are there in a row.
+    /// Returns where `end` has its bytes from `offset` on, and how many of `size` bytes are there in a row.
     fn locate(&self, end: &End, offset: usize, size: usize) -> Result<(HostPtr, usize)> {
         match end {
             End::Host(host) => Ok((HostPtr(host.0.wrapping_add(offset)), size)),

@@ -17,7 +17,7 @@ pub(crate) struct View<'a> {
 }
 
 impl Memory {
-    /// The memory as the kernels of a device reach it whose context has access to that of `peers`.
+    /// Returns the memory as the kernels of a device reach it whose context has access to that of `peers`.
     pub(crate) fn seen_by(&self, device: usize, peers: Vec<usize>) -> View<'_> {
         View { memory: self, device, peers, accessor: None }
     }
@@ -50,7 +50,7 @@ impl View<'_> {
         Self { accessor, ..self }
     }
 
-    /// Whether what is allocated at an address, if anything is, can be used.
+    /// Returns `true` if what is allocated at an address, if anything is, can be used.
     pub(crate) fn reaches(&self, address: u64) -> bool {
         let records = self.memory.read();
         records.find(address).is_none_or(|found| self.allows(&records, found))

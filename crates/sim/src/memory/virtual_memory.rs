@@ -53,7 +53,7 @@ pub(crate) struct Properties {
     pub(crate) usage: u16,
 }
 
-/// Where memory is, or who may use it.
+/// The place where memory is, or who may use it.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Location {
     Device(usize),
@@ -76,7 +76,7 @@ impl VirtualMemory {
         Self { reservations: BTreeMap::new(), physical: Table::new(), mapped: BTreeMap::new(), retired: Vec::new() }
     }
 
-    /// How many reservations, pieces of physical memory and mappings there are.
+    /// Returns the numbers of reservations, physical allocations and mappings.
     pub(crate) fn counts(&self) -> [u64; 3] {
         [self.reservations.len(), self.physical.iter().count(), self.mapped.len()].map(|count| count as u64)
     }
@@ -93,19 +93,19 @@ impl VirtualMemory {
         ranges.chain(pieces).collect()
     }
 
-    /// Whether an address is in a reservation.
+    /// Returns `true` if an address is in a reservation.
     pub(crate) fn is_reserved(&self, address: u64) -> bool {
         self.reservation(address, 1).is_some()
     }
 
-    /// The reservation that holds all of a range.
+    /// Returns the reservation that holds all of a range.
     fn reservation(&self, address: u64, size: u64) -> Option<&Reservation> {
         let (_, (reservation, _)) = self.reservations.range(..=address).next_back()?;
         let end = reservation.address() + reservation.size();
         address.checked_add(size).is_some_and(|last| last <= end).then_some(reservation)
     }
 
-    /// Whether a device, or any if none is named, may use a mapping in all ways of `rights`.
+    /// Returns `true` if a device, or any if none is named, may use a mapping in all ways of `rights`.
     fn allows(&self, base: u64, device: Option<usize>, rights: u32) -> bool {
         let matches = |location: &Location| match location {
             Location::Device(one) => device.is_none_or(|device| device == *one),
@@ -117,7 +117,7 @@ impl VirtualMemory {
         })
     }
 
-    /// The mappings that make up a range without gaps, by where they start and what they have.
+    /// Returns the mappings that make up a range without gaps, by where they start and what they have.
     fn whole(&self, address: u64, size: u64, allocations: &BTreeMap<u64, Allocation>) -> Result<Vec<u64>> {
         let end = address.checked_add(size).filter(|end| *end > address).ok_or(INVALID)?;
         let mut bases = Vec::new();
@@ -173,7 +173,7 @@ impl Memory {
         Ok(records.virtual_memory.physical.insert(physical))
     }
 
-    /// A descriptor of physical memory, which is the caller's.
+    /// Returns a descriptor of physical memory, which is the caller's.
     pub(crate) fn export_physical(&self, id: Id<Physical>, handle_type: u32) -> Result<i32> {
         let records = self.read();
         let physical = records.virtual_memory.physical.get(id).filter(|physical| physical.handles != 0);
@@ -184,7 +184,7 @@ impl Memory {
         physical.backing.export().map_err(|error| code_of(&error))
     }
 
-    /// The physical memory that a descriptor stands for, if its properties suit, with one handle.
+    /// Returns the physical memory that a descriptor stands for, if its properties suit, with one handle.
     pub(crate) fn import_physical(&self, descriptor: i32, suits: impl Fn(&Properties) -> bool) -> Result<Id<Physical>> {
         let (backing, label) = Backing::import(descriptor).ok_or(INVALID)?;
         let properties = Properties::from_words(label.words).filter(|properties| suits(properties)).ok_or(INVALID)?;
@@ -287,7 +287,7 @@ impl Memory {
         Ok(())
     }
 
-    /// What a location may do with the mapping that an address is in.
+    /// Returns what a location may do with the mapping that an address is in.
     pub(crate) fn access(&self, address: u64, location: Location) -> Result<u32> {
         let records = self.read();
         let found = records.find(address).filter(|found| matches!(found.purpose, Purpose::Mapped(_)));
@@ -304,7 +304,7 @@ impl Memory {
 }
 
 impl Records {
-    /// Whether a device, or any if none is named, may use an allocation in all ways of `rights`.
+    /// Returns `true` if a device, or any if none is named, may use an allocation in all ways of `rights`.
     pub(crate) fn allows(&self, allocation: &Allocation, device: Option<usize>, rights: u32) -> bool {
         match allocation.purpose {
             Purpose::Mapped(_) => self.virtual_memory.allows(allocation.base, device, rights),
@@ -387,7 +387,7 @@ impl Properties {
 
 const INVALID: CUresult = CUresult::CUDA_ERROR_INVALID_VALUE;
 
-/// What the driver says when the system refuses.
+/// Returns what the driver says when the system refuses.
 pub(super) fn code_of(error: &io::Error) -> CUresult {
     match error.kind() {
         io::ErrorKind::Unsupported => CUresult::CUDA_ERROR_NOT_SUPPORTED,

@@ -70,7 +70,7 @@ impl Memory {
 }
 
 impl Records {
-    /// What of a fresh allocation was written: nothing, if it is of a kind that nobody writes unseen.
+    /// Returns what of a fresh allocation was written: nothing, if it is of a kind that nobody writes unseen.
     pub(super) fn fresh(&self, size: u64, purpose: &Purpose) -> Option<Arc<Written>> {
         let is_known = matches!(purpose, Purpose::Device | Purpose::Pool(_) | Purpose::Module);
         (self.notes_writes && is_known).then(|| Arc::new(Written::new(size)))

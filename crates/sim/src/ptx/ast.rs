@@ -39,13 +39,13 @@ pub(crate) struct Module {
 }
 
 impl Module {
-    /// The spelling of `name`.
+    /// Returns the spelling of `name`.
     #[must_use]
     pub(crate) fn text(&self, name: Name) -> &str {
         self.names.text(name)
     }
 
-    /// The function of that id.
+    /// Returns the function of that id.
     ///
     /// # Panics
     /// If the id belongs to another module and this one has fewer functions.
@@ -54,7 +54,7 @@ impl Module {
         &self.functions[id.0 as usize]
     }
 
-    /// The variable of that id.
+    /// Returns the variable of that id.
     ///
     /// # Panics
     /// If the id belongs to another module and this one has fewer variables.
@@ -63,7 +63,7 @@ impl Module {
         &self.variables[id.0 as usize]
     }
 
-    /// The kernels: functions declared `.entry`.
+    /// Returns the kernels: functions declared `.entry`.
     #[cfg(test)]
     pub(crate) fn kernels(&self) -> impl Iterator<Item = &Function> {
         self.functions.iter().filter(|function| function.kind == FunctionKind::Entry)
@@ -77,7 +77,7 @@ pub(crate) struct Target {
     pub(crate) architecture: u32,
     /// The suffix.
     pub(crate) variant: TargetVariant,
-    /// Whether the module carries debug information.
+    /// `true` if the module carries debug information.
     pub(crate) debug: bool,
     /// How textures and samplers are named.
     pub(crate) texturing: Texturing,
@@ -175,7 +175,7 @@ pub(crate) struct Function {
     pub(crate) locations: Vec<Location>,
     /// The instructions; absent for a declaration.
     pub(crate) body: Option<Vec<Instruction>>,
-    /// Where its name stands; that of the definition if there is one.
+    /// The place where its name stands; that of the definition if there is one.
     pub(crate) span: Span,
 }
 
@@ -247,7 +247,7 @@ pub(crate) struct Register {
     pub(crate) name: Name,
     /// The type of an element.
     pub(crate) scalar: ScalarType,
-    /// How many scalars it has: 1, or 2 or 4 if it is a vector.
+    /// The number of scalars it has: 1, or 2 or 4 if it is a vector.
     pub(crate) vector: u8,
 }
 
@@ -258,7 +258,7 @@ pub(crate) struct Label {
     pub(crate) name: Name,
     /// The index of the instruction that follows it; the number of instructions if none does.
     pub(crate) instruction: u32,
-    /// Where it stands.
+    /// Its position.
     pub(crate) span: Span,
 }
 
@@ -289,14 +289,14 @@ pub(crate) struct Prototype {
     pub(crate) returns: Vec<PrototypeParameter>,
     /// What the callee takes.
     pub(crate) parameters: Vec<PrototypeParameter>,
-    /// Whether the callee never returns.
+    /// `true` if the callee never returns.
     pub(crate) no_return: bool,
 }
 
 /// A parameter of a [`Prototype`].
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct PrototypeParameter {
-    /// Whether it is a register, else it is in the `.param` space.
+    /// `true` if it is a register, else it is in the `.param` space.
     pub(crate) is_register: bool,
     /// The type of an element.
     pub(crate) scalar: ScalarType,
@@ -332,12 +332,12 @@ pub(crate) struct Instruction {
     pub(crate) operands: Vec<Operand>,
     /// The bytes that a load uses of what it loads, by bits: `.pragma "used_bytes_mask N"`.
     pub(crate) used_bytes: Option<u32>,
-    /// Where the opcode stands.
+    /// The position of the opcode.
     pub(crate) span: Span,
 }
 
 impl Instruction {
-    /// The types among the modifiers, in order.
+    /// Returns the types among the modifiers, in order.
     pub(crate) fn types(&self) -> impl Iterator<Item = ScalarType> {
         self.modifiers.iter().filter_map(|modifier| match modifier {
             Modifier::Type(scalar) => Some(*scalar),
@@ -345,7 +345,7 @@ impl Instruction {
         })
     }
 
-    /// Whether the instruction has this modifier.
+    /// Returns `true` if the instruction has this modifier.
     #[must_use]
     pub(crate) fn has(&self, modifier: Modifier) -> bool {
         self.modifiers.contains(&modifier)
@@ -357,6 +357,6 @@ impl Instruction {
 pub(crate) struct Predicate {
     /// The predicate register.
     pub(crate) register: RegisterId,
-    /// Whether the instruction runs where it is false.
+    /// `true` if the instruction runs where it is false.
     pub(crate) negated: bool,
 }

@@ -37,35 +37,35 @@ pub(crate) struct Error {
 }
 
 impl Error {
-    /// An error of any kind. `found` is the token as the message quotes it.
+    /// Creates an error of any kind. `found` is the token as the message quotes it.
     pub(super) fn new(kind: ErrorKind, span: Span, expected: impl Into<String>, found: impl Into<String>) -> Self {
         Self { kind, span, expected: expected.into(), found: found.into() }
     }
 
-    /// A [`ErrorKind::Syntax`] error.
+    /// Creates a [`ErrorKind::Syntax`] error.
     pub(super) fn syntax(span: Span, expected: impl Into<String>, found: impl Into<String>) -> Self {
         Self::new(ErrorKind::Syntax, span, expected, found)
     }
 
-    /// The class of the error.
+    /// Returns the class of the error.
     #[must_use]
     pub(crate) const fn kind(&self) -> ErrorKind {
         self.kind
     }
 
-    /// The line, from 1.
+    /// Returns the line, from 1.
     #[must_use]
     pub(crate) const fn line(&self) -> u32 {
         self.span.line
     }
 
-    /// The column in characters, from 1.
+    /// Returns the column in characters, from 1.
     #[cfg(test)]
     pub(crate) const fn column(&self) -> u32 {
         self.span.column
     }
 
-    /// What was there instead, shortened if it is long.
+    /// Returns what was there instead, shortened if it is long.
     #[cfg(test)]
     pub(crate) fn found(&self) -> &str {
         &self.found

@@ -13,7 +13,7 @@ macro_rules! keywords {
             /// Every keyword.
             pub(super) const ALL: &[Self] = &[$(Self::$variant,)*];
 
-            /// The suffix as written, without its dot.
+            /// Returns the suffix as written, without its dot.
             #[must_use]
             pub(crate) const fn name(self) -> &'static str {
                 match self { $(Self::$variant => $text,)* }

@@ -34,17 +34,17 @@ pub(super) struct Token<'a> {
 }
 
 impl Token<'_> {
-    /// Whether this is the operator or separator `symbol`.
+    /// Returns `true` if this is the operator or separator `symbol`.
     pub(super) fn is(&self, symbol: &str) -> bool {
         self.kind == TokenKind::Symbol && self.text == symbol
     }
 
-    /// Whether this is the dotted word `.word`.
+    /// Returns `true` if this is the dotted word `.word`.
     pub(super) fn is_dot(&self, word: &str) -> bool {
         self.kind == TokenKind::Dot && self.text == word
     }
 
-    /// The token as an error message quotes it, shortened if it is long.
+    /// Returns the token as an error message quotes it, shortened if it is long.
     pub(super) fn quote(&self) -> String {
         const LONGEST: usize = 40;
         let dot = if self.kind == TokenKind::Dot { "." } else { "" };
@@ -58,7 +58,7 @@ impl Token<'_> {
     }
 }
 
-/// The tokens of `source`; the last one is [`TokenKind::End`]. The source must be shorter than 4 GiB.
+/// Returns the tokens of `source`; the last one is [`TokenKind::End`]. The source must be shorter than 4 GiB.
 pub(super) fn tokens(source: &str) -> Vec<Token<'_>> {
     let mut lexer = Lexer { source, offset: 0, line: 1, line_start: 0, continuation: 0 };
     let mut tokens = Vec::with_capacity(source.len() / 4 + 1);
@@ -77,7 +77,7 @@ struct Lexer<'a> {
     line: u32,
     /// The offset at which the line starts.
     line_start: usize,
-    /// How many bytes of the line so far do not start a character.
+    /// The number of continuation bytes in the line so far.
     continuation: usize,
 }
 
@@ -155,7 +155,7 @@ impl<'a> Lexer<'a> {
         Err(Token { kind: TokenKind::Invalid("a comment that ends"), text: "/*", span })
     }
 
-    /// The word that starts here; `first` bytes belong to it whatever they are.
+    /// Returns the word that starts here; `first` bytes belong to it whatever they are.
     fn word(&mut self, first: usize) -> &'a str {
         let start = self.offset;
         self.offset += first;
@@ -206,7 +206,7 @@ impl<'a> Lexer<'a> {
         (number_kind(text), text)
     }
 
-    /// The rest of a decimal number with a fraction or an exponent.
+    /// Returns the rest of a decimal number with a fraction or an exponent.
     fn fraction(&mut self, start: usize) -> (TokenKind, &'a str) {
         if self.byte(0) == Some(b'.') {
             self.word(1);
@@ -238,7 +238,7 @@ impl<'a> Lexer<'a> {
     }
 }
 
-/// Whether the two bytes are one symbol.
+/// Returns `true` if the two bytes are one symbol.
 const fn is_pair(first: u8, second: u8) -> bool {
     match first {
         b'<' | b'>' => second == first || second == b'=',
@@ -248,7 +248,7 @@ const fn is_pair(first: u8, second: u8) -> bool {
     }
 }
 
-/// Whether the byte is a symbol: of the signs of ASCII all but `"`, `#`, `$`, `'`, `\`, `_` and the grave accent.
+/// Returns `true` if the byte is a symbol: of the signs of ASCII all but `"`, `#`, `$`, `'`, `\`, `_` and the grave accent.
 const fn is_symbol(byte: u8) -> bool {
     byte.is_ascii_punctuation() && !matches!(byte, b'"' | b'#' | b'$' | b'\'' | b'\\' | b'_' | b'`')
 }
@@ -257,13 +257,13 @@ const fn is_word(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'$'
 }
 
-/// Whether `text` is digits, perhaps with an exponent that may end in its sign's place.
+/// Returns `true` if `text` is digits, perhaps with an exponent that may end in its sign's place.
 fn is_decimal(text: &str) -> bool {
     let mantissa = text.split(['e', 'E']).next().unwrap_or(text);
     mantissa.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// The kind of a number without a fraction.
+/// Returns the kind of a number without a fraction.
 fn number_kind(text: &str) -> TokenKind {
     if let Some(digits) = strip_any(text, ["0f", "0F"]) {
         return hexadecimal(digits, 8)

@@ -76,7 +76,7 @@ pub(crate) enum Modifier {
 }
 
 impl Modifier {
-    /// The suffix `text`, without its dot, of an instruction with that opcode.
+    /// Returns the suffix `text`, without its dot, of an instruction with that opcode.
     pub(super) fn parse(text: &str, opcode: Opcode) -> Option<Self> {
         if matches!(opcode, Opcode::Set | Opcode::Setp | Opcode::Vset | Opcode::Vset2 | Opcode::Vset4) {
             match text {
@@ -112,7 +112,7 @@ macro_rules! suffixes {
             /// Every one.
             pub(super) const ALL: &[Self] = &[$(Self::$variant,)*];
 
-            /// The suffix as written, without its dot.
+            /// Returns the suffix as written, without its dot.
             #[must_use]
             pub(crate) const fn name(self) -> &'static str {
                 match self { $(Self::$variant => $text,)* }

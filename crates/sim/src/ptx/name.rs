@@ -18,7 +18,7 @@ pub(crate) struct Names {
 }
 
 impl Names {
-    /// The spelling of `name`.
+    /// Returns the spelling of `name`.
     ///
     /// # Panics
     /// If `name` belongs to another module and this one has fewer names.
@@ -27,13 +27,13 @@ impl Names {
         &self.text[self.ranges[name.0 as usize].clone()]
     }
 
-    /// The id of `text`, if the module mentions it.
+    /// Returns the id of `text`, if the module mentions it.
     #[must_use]
     pub(crate) fn find(&self, text: &str) -> Option<Name> {
         self.ids.get(text).copied()
     }
 
-    /// The id of `text`, made if it is new. The source is shorter than 4 GiB, so an id always fits.
+    /// Returns the id of `text`, made if it is new. The source is shorter than 4 GiB, so an id always fits.
     pub(super) fn intern(&mut self, text: &str) -> Name {
         if let Some(&name) = self.ids.get(text) {
             return name;

@@ -175,13 +175,13 @@ macro_rules! define {
         const OPCODES: &[(&str, Opcode)] = &[$(($text, Opcode::$variant),)*];
 
         impl Opcode {
-            /// The opcode as written.
+            /// Returns the opcode as written.
             #[must_use]
             pub(crate) const fn name(self) -> &'static str {
                 match self { $(Self::$variant => $text,)* }
             }
 
-            /// What it does to the order of accesses.
+            /// Returns what it does to the order of accesses.
             #[must_use]
             pub(crate) const fn effect(self) -> Effect {
                 match self { $(Self::$variant => effect!($effect),)* }
@@ -205,7 +205,7 @@ macro_rules! effect {
 for_each_opcode!(define);
 
 impl Opcode {
-    /// The opcode spelled `text`.
+    /// Returns the opcode spelled `text`.
     #[must_use]
     pub(crate) fn from_name(text: &str) -> Option<Self> {
         let index = OPCODES.binary_search_by_key(&text, |entry| entry.0).ok()?;

@@ -31,12 +31,12 @@ pub(crate) enum Symbol {
 pub(crate) struct Integer {
     /// The value in two's complement. Narrower types take its low bits.
     pub(crate) bits: u64,
-    /// Whether `bits` is to be read as a negative number.
+    /// `true` if `bits` is to be read as a negative number.
     pub(crate) negative: bool,
 }
 
 impl Integer {
-    /// The mathematical value.
+    /// Returns the mathematical value.
     #[must_use]
     pub(crate) const fn value(self) -> i128 {
         if self.negative { self.bits.cast_signed() as i128 } else { self.bits as i128 }
@@ -118,7 +118,7 @@ pub(crate) struct Tensor {
 /// A call: `call (returns), callee, (arguments), signature`.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Call {
-    /// Where results go: `.param` variables ([`Operand::Symbol`]), registers or sinks.
+    /// The place where results go: `.param` variables ([`Operand::Symbol`]), registers or sinks.
     pub(crate) returns: Box<[Operand]>,
     /// What is called.
     pub(crate) callee: Callee,
@@ -147,11 +147,11 @@ pub(crate) enum CallSignature {
 /// The bytes or halves that a video instruction picks from a register, or from two of them.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct Selector {
-    /// Whether halves are picked, else bytes.
+    /// `true` if halves are picked, else bytes.
     pub(crate) halves: bool,
     /// The indices as written, the most significant first; `count` of them count.
     pub(crate) indices: [u8; 4],
-    /// How many are picked.
+    /// The number of picked elements.
     pub(crate) count: u8,
 }
 

@@ -30,19 +30,19 @@ macro_rules! scalar_types {
             /// Every type.
             pub(super) const ALL: &[Self] = &[$(Self::$variant,)*];
 
-            /// The type as written, without its dot.
+            /// Returns the type as written, without its dot.
             #[must_use]
             pub(crate) const fn name(self) -> &'static str {
                 match self { $(Self::$variant => $text,)* }
             }
 
-            /// The width in bits; 1 for a predicate.
+            /// Returns the width in bits; 1 for a predicate.
             #[must_use]
             pub(crate) const fn bits(self) -> u32 {
                 match self { $(Self::$variant => $bits,)* }
             }
 
-            /// What the bits mean.
+            /// Returns what the bits mean.
             #[must_use]
             pub(crate) const fn class(self) -> ScalarClass {
                 match self { $(Self::$variant => ScalarClass::$class,)* }
@@ -109,19 +109,19 @@ scalar_types! {
 }
 
 impl ScalarType {
-    /// The type spelled `text`, without its dot.
+    /// Returns the type spelled `text`, without its dot.
     #[must_use]
     pub(crate) fn from_name(text: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|scalar| scalar.name() == text)
     }
 
-    /// The size in bytes that a variable of this type takes; sub-byte types take one byte.
+    /// Returns the size in bytes that a variable of this type takes; sub-byte types take one byte.
     #[must_use]
     pub(crate) const fn bytes(self) -> u64 {
         self.bits().div_ceil(8) as u64
     }
 
-    /// Whether this is an integer or untyped-bits type.
+    /// Returns `true` if this is an integer or untyped-bits type.
     #[must_use]
     pub(crate) const fn is_integer_like(self) -> bool {
         matches!(self.class(), ScalarClass::Bits | ScalarClass::Unsigned | ScalarClass::Signed)

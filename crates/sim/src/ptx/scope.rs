@@ -49,7 +49,7 @@ struct Range {
 }
 
 impl Scopes {
-    /// The number of open scopes.
+    /// Returns the number of open scopes.
     pub(super) fn depth(&self) -> usize {
         self.replaced.len()
     }
@@ -93,12 +93,12 @@ impl Scopes {
         true
     }
 
-    /// Whether `name` is in a range of the innermost scope.
+    /// Returns `true` if `name` is in a range of the innermost scope.
     pub(super) fn is_in_range(&self, name: Name, names: &Names) -> bool {
         self.range_of(names.text(name), names).is_some_and(|range| range.depth == self.depth())
     }
 
-    /// What `name` means here. A register of a range that was not mentioned before is added to `registers`.
+    /// Returns what `name` means here. A register of a range that was not mentioned before is added to `registers`.
     pub(super) fn resolve(&mut self, name: Name, names: &Names, registers: &mut Vec<Register>) -> Option<Binding> {
         let bound = self.bound(name);
         let deepest_range = self.range_order.last().map_or(0, |range| range.1);
@@ -133,7 +133,7 @@ impl Scopes {
         self.replaced[depth - 1].push((name, before));
     }
 
-    /// The innermost range that `text` belongs to. Its prefix may itself end in digits.
+    /// Returns the innermost range that `text` belongs to. Its prefix may itself end in digits.
     fn range_of(&self, text: &str, names: &Names) -> Option<Range> {
         const MOST_DIGITS: usize = 10;
         let digits = text.bytes().rev().take(MOST_DIGITS).take_while(u8::is_ascii_digit).count();

@@ -18,7 +18,7 @@ macro_rules! special_registers {
         }
 
         impl SpecialRegister {
-            /// The width in bits; 1 for a predicate.
+            /// Returns the width in bits; 1 for a predicate.
             #[must_use]
             pub(crate) const fn bits(self) -> u32 {
                 match self {
@@ -28,7 +28,7 @@ macro_rules! special_registers {
                 }
             }
 
-            /// The register spelled `text`, with its component if it has one.
+            /// Returns the register spelled `text`, with its component if it has one.
             #[must_use]
             pub(crate) fn from_name(text: &str) -> Option<Self> {
                 Some(match text {

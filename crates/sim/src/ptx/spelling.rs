@@ -30,7 +30,7 @@ pub(super) static MODIFIERS: LazyLock<HashMap<&'static str, Modifier>> = LazyLoc
     table
 });
 
-/// How a suffix that is no shape is spelled: the longest way, where there are several.
+/// Returns how a suffix that is no shape is spelled: the longest way, where there are several.
 pub(super) fn of(modifier: Modifier) -> &'static str {
     let ways = MODIFIERS.iter().filter(|(_, it)| **it == modifier).map(|(text, _)| *text);
     ways.max_by_key(|text| text.len()).unwrap_or("?")

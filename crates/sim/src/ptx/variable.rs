@@ -12,11 +12,11 @@ use super::scalar::ScalarType;
 pub(crate) struct Variable {
     /// The name; in a function several variables may share it, in different scopes.
     pub(crate) name: Name,
-    /// Where it lives.
+    /// The place where it lives.
     pub(crate) space: Space,
     /// The type of an element.
     pub(crate) scalar: ScalarType,
-    /// How many scalars an element has: 1, 2, 4 or 8.
+    /// The number of scalars an element has: 1, 2, 4 or 8.
     pub(crate) vector: u8,
     /// The alignment in bytes, as given or else natural; a power of two.
     pub(crate) align: u64,
@@ -25,7 +25,7 @@ pub(crate) struct Variable {
     pub(crate) dimensions: Vec<u64>,
     /// The size in bytes; 0 for an unsized array.
     pub(crate) size: u64,
-    /// Whether the array was declared `[]` without initial values: its size is known at link time or at launch.
+    /// `true` if the array was declared `[]` without initial values: its size is known at link time or at launch.
     pub(crate) is_unsized: bool,
     /// The initial values by offset; bytes that none covers are zero.
     pub(crate) initial: Vec<InitialValue>,
@@ -37,7 +37,7 @@ pub(crate) struct Variable {
     pub(crate) is_managed: bool,
     /// What a kernel parameter that is a pointer promises.
     pub(crate) pointer: Option<PointerAttribute>,
-    /// Where it is declared.
+    /// Its position.
     pub(crate) span: Span,
 }
 
@@ -59,7 +59,7 @@ pub(crate) struct InitialValue {
     pub(crate) value: Constant,
 }
 
-/// A constant in an initialiser.
+/// A constant in an initializer.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) enum Constant {
     /// An integer, of which the variable's type takes the low bits.
@@ -74,7 +74,7 @@ pub(crate) enum Constant {
         symbol: Symbol,
         /// Bytes added to it.
         offset: i64,
-        /// Whether it is `generic(symbol)`, else it is an address in the symbol's own space.
+        /// `true` if it is `generic(symbol)`, else it is an address in the symbol's own space.
         generic: bool,
         /// With `0xFF00(symbol)`: the mask of the bits taken, which are then shifted down to bit 0.
         mask: Option<u64>,

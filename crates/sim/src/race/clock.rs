@@ -1,24 +1,24 @@
-//! Clocks: what a piece of queued work comes after.
+//! Vector clocks: the happens-before order of queued work.
 
-/// How far each chain of work had got.
+/// The progress of each chain of work.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Clock(Vec<u32>);
 
-/// The place of a piece of work in its chain.
+/// The position of an operation in its chain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Moment {
     pub(super) chain: u32,
-    /// Counted from 1.
+    /// The position, counted from 1.
     pub(super) time: u32,
 }
 
 impl Clock {
-    /// Whether what happened at a moment comes before.
+    /// Returns `true` if the clock comes after a moment.
     pub(super) fn knows(&self, moment: Moment) -> bool {
         self.0.get(moment.chain as usize).is_some_and(|time| *time >= moment.time)
     }
 
-    /// Comes after a moment from now on.
+    /// Orders the clock after a moment.
     pub(super) fn note(&mut self, Moment { chain, time }: Moment) {
         let chain = chain as usize;
         if self.0.len() <= chain {
@@ -27,7 +27,7 @@ impl Clock {
         self.0[chain] = self.0[chain].max(time);
     }
 
-    /// Comes after all that another clock comes after; whether that is news.
+    /// Merges another clock; returns `true` if this changes the clock.
     pub(super) fn join(&mut self, other: &Self) -> bool {
         if self.0.len() < other.0.len() {
             self.0.resize(other.0.len(), 0);

@@ -1,14 +1,14 @@
 //! Memory of the host that changes while a copy that uses it is queued.
 //!
-//! What the host loads and stores is not seen. But if nothing ran between the moment in which a copy was queued and the one in which it
-//! runs, then only the host can have changed the memory, and nothing can have told it that it may.
+//! Loads and stores of the host are not observed. But if nothing ran between the enqueuing of a copy and its execution, only the host can
+//! have changed the memory, and nothing can have synchronized with it.
 
 use std::sync::Arc;
 
 use super::Races;
 use crate::memory::HostPtr;
 
-/// A longer range is not looked at: it is copied to be compared.
+/// The maximum length of a range that is checked, since it is copied to be compared.
 const MOST_BYTES: usize = 64 << 20;
 
 /// Host memory as it was when a copy of it was queued.
@@ -33,17 +33,17 @@ impl Before {
         Some(Self { races: Arc::clone(races), turn: races.turn(), place, bytes })
     }
 
-    /// The address of the first byte.
+    /// Returns the address of the first byte.
     pub(crate) fn address(&self) -> u64 {
         self.place.0.addr() as u64
     }
 
-    /// The first byte that the host has changed since, counted from the first of all, when the copy has begun.
+    /// Returns the first byte that the host has changed before the copy began, as an offset.
     pub(crate) fn changed(&self) -> Option<usize> {
         if self.races.turn() != self.turn + 1 || self.races.running() != 1 {
             return None;
         }
-        // SAFETY: whoever made this vouched for the bytes until the copy has run.
+        // SAFETY: the creator of this value guaranteed the bytes until the copy has run.
         let now = unsafe { read(self.place, self.bytes.len()) };
         self.bytes.iter().zip(&now).position(|(before, now)| before != now)
     }

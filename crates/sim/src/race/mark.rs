@@ -1,10 +1,10 @@
-//! Marks: who accessed a few bytes of memory last.
+//! Marks: the last accesses to a few bytes of memory.
 
 use std::collections::HashMap;
 
 use crate::exec::Use;
 
-/// The number of what accesses memory: a launch, a copy, a fill. 0 is nobody.
+/// The number of an accessor: a launch, a copy or a fill. 0 is none.
 pub(crate) type Party = u32;
 
 /// No party.
@@ -16,7 +16,7 @@ pub(super) const MOST_PARTIES: u32 = (1 << 27) - 1;
 /// All bytes of a word, by bits.
 pub(super) const WHOLE: u8 = 0xf;
 
-/// Who wrote a word of memory last and who read it since, in 64 bits that can be changed at once.
+/// The last writer of a word and its readers since, in 64 bits that are updated atomically.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Mark(u64);
 
@@ -24,12 +24,12 @@ pub(super) struct Mark(u64);
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Half {
     pub(super) number: u32,
-    /// Of a writer, whether it was an atomic; of a reader, whether the number is that of a set.
+    /// For a writer, `true` if the write was atomic; for a reader, `true` if the number is that of a set.
     pub(super) flag: bool,
     pub(super) bytes: u8,
 }
 
-/// Who accesses a word now.
+/// The current access to a word.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Step {
     pub(super) own: Party,
@@ -60,7 +60,7 @@ impl Mark {
         self.0
     }
 
-    /// What a party leaves that wrote all bytes.
+    /// Returns the mark after a write of all bytes.
     pub(super) fn of_writer(party: Party) -> Self {
         Self::new(Half { number: party, flag: false, bytes: WHOLE }, Half::default())
     }
@@ -77,8 +77,8 @@ impl Mark {
         Half::from_bits(self.0 >> 32)
     }
 
-    /// The mark behind a step, and whom the step races with: who accessed the same bytes, is not known to come before, and wrote, or read
-    /// what the step writes.
+    /// Returns the mark after a step, and the rival with which the step races: a party that accessed the same bytes, is not known to come
+    /// before, and wrote, or read what the step writes.
     pub(super) fn after(
         self,
         step: Step,
@@ -101,7 +101,7 @@ impl Mark {
         (mark, rival)
     }
 
-    /// What a party wrote, it need not be known to have read.
+    /// Returns the mark after a read.
     fn after_read(self, step: Step, readers: &mut Readers, comes_before: impl Fn(Party) -> bool) -> Self {
         let (writer, reader) = (self.writer(), self.reader());
         if writer.number == step.own && !writer.flag && writer.bytes & step.bytes == step.bytes {
@@ -118,7 +118,7 @@ impl Mark {
         Self::new(writer, new)
     }
 
-    /// Who writes comes after all who accessed the bytes before, or races with them.
+    /// Returns the mark after a write. The writer comes after all previous accesses to the bytes, or races with them.
     fn after_write(self, step: Step) -> Self {
         let (writer, reader) = (self.writer(), self.reader());
         let is_atomic = step.how == Use::Atomic;
@@ -146,7 +146,7 @@ impl Half {
 }
 
 impl Readers {
-    /// The parties that a reader stands for.
+    /// Returns the parties that a reader stands for.
     fn of(&self, reader: Half) -> Vec<Party> {
         if reader.flag {
             return self.sets.get(reader.number as usize).map_or_else(Vec::new, |set| set.to_vec());
@@ -154,7 +154,7 @@ impl Readers {
         vec![reader.number]
     }
 
-    /// Those of a reader that do not come before `own`, and `own`.
+    /// Returns the parties of a reader that do not come before `own`, and `own`.
     fn with(&mut self, reader: Half, own: Party, comes_before: impl Fn(Party) -> bool) -> Half {
         let mut all = self.of(reader);
         all.retain(|party| *party != own && !comes_before(*party));
@@ -176,7 +176,7 @@ impl Readers {
 mod tests {
     use super::*;
 
-    /// The rivals of steps of parties one after the other, of which none comes before another but itself.
+    /// Returns the rivals of steps of parties one after the other, of which none comes before another but itself.
     fn rivals(steps: &[(Party, Use, u8)]) -> Vec<Option<Party>> {
         let (mut mark, mut readers) = (Mark::default(), Readers::default());
         let mut rivals = Vec::new();

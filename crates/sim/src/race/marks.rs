@@ -1,8 +1,8 @@
 //! The marks of one allocation.
 //!
-//! A line of [`LINE`] bytes has one mark for as long as all of it was accessed alike, and then one for each word of four bytes, in which
-//! bytes are told apart. Both are made with the first access near them. Threads change marks at the same time: whoever finds that another
-//! one was faster looks again.
+//! A line of [`LINE`] bytes has one mark while all of it was accessed alike, and otherwise one for each word of four bytes, which
+//! distinguishes the bytes. Both are created on the first access near them. Threads update marks concurrently: a thread that loses a
+//! compare-and-swap retries.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -19,14 +19,14 @@ const WORDS: usize = (LINE / WORD) as usize;
 /// Lines that are made together.
 const LINES: usize = 1024;
 
-/// The mark of a line whose words have marks of their own; no other mark is like this, because its reader is no party.
+/// The mark of a line whose words have their own marks; it is unique, because its reader is not a party.
 const SPLIT: u64 = u64::MAX;
 
-/// Who accessed each byte of an allocation last.
+/// The last accesses to each byte of an allocation.
 #[derive(Debug)]
 pub(crate) struct Marks {
     size: u64,
-    /// The mark of what nobody accessed.
+    /// The mark of bytes without accesses.
     first: Mark,
     chunks: Box<[OnceLock<Box<Chunk>>]>,
 }
@@ -36,12 +36,12 @@ pub(crate) struct Marks {
 struct Chunk {
     lines: [AtomicU64; LINES],
     words: OnceLock<Box<[[AtomicU64; WORDS]]>>,
-    /// Who splits or merges lines takes turns.
+    /// Serializes the threads that split or merge lines.
     splitting: Mutex<()>,
 }
 
 impl Marks {
-    /// The marks of so many bytes, which a party has made, if it is not [`NOBODY`], and nobody accessed.
+    /// Creates the marks of `size` bytes without accesses, attributed to a party unless it is [`NOBODY`].
     pub(crate) fn new(size: u64, made_by: Party) -> Self {
         let chunks = size.div_ceil(LINE * LINES as u64) as usize;
         let first = if made_by == NOBODY { Mark::default() } else { Mark::of_writer(made_by) };
@@ -71,7 +71,7 @@ impl Marks {
         found.map(|(word, told)| (word.max(range.start), told))
     }
 
-    /// The same for everything, but what nobody accessed is looked at once.
+    /// Updates all marks, treating bytes without accesses as one.
     pub(super) fn update_all<T>(&self, mut next: impl FnMut(Mark, u8) -> (Mark, Option<T>)) -> Option<(u64, T)> {
         let (_, told) = next(self.first, WHOLE);
         let made = (0..).zip(&self.chunks).filter(|(_, chunk)| chunk.get().is_some());
@@ -127,7 +127,7 @@ impl Marks {
         }
     }
 
-    /// The chunk of a line, and the line's position in it.
+    /// Returns the chunk of a line, and the line's position in it.
     fn chunk(&self, line: u64) -> (&Chunk, usize) {
         let (chunk, index) = (line as usize / LINES, line as usize % LINES);
         (self.chunks[chunk].get_or_init(|| Box::new(Chunk::new(self.first))), index)
@@ -143,7 +143,7 @@ impl Chunk {
         }
     }
 
-    /// The marks of a line's words.
+    /// Returns the marks of a line's words.
     fn words(&self, index: usize) -> &[AtomicU64; WORDS] {
         let none = || std::array::from_fn(|_| AtomicU64::new(0));
         &self.words.get_or_init(|| std::iter::repeat_with(none).take(LINES).collect())[index]
@@ -195,7 +195,7 @@ fn change(place: &AtomicU64, bits: u64, mark: Mark) -> bool {
     new == bits || place.compare_exchange(bits, new, Ordering::SeqCst, Ordering::Relaxed).is_ok()
 }
 
-/// The words of a range, each with its bytes by bits.
+/// Returns the words of a range, each with its bytes by bits.
 fn words_of(range: &Range<u64>) -> impl Iterator<Item = (u64, u8)> {
     let Range { start, end } = *range;
     (start / WORD..end.div_ceil(WORD)).map(move |word| {
@@ -204,7 +204,7 @@ fn words_of(range: &Range<u64>) -> impl Iterator<Item = (u64, u8)> {
     })
 }
 
-/// The bytes of a word from `begin` to `end`, by bits.
+/// Returns the bytes of a word from `begin` to `end`, by bits.
 fn bytes(begin: u64, end: u64) -> u8 {
     ((1 << end) - (1 << begin)) as u8
 }

@@ -68,7 +68,7 @@ impl Order {
         self.pieces.insert(ticket, Piece { place, moment, after, clock, last: LastClock::default() });
     }
 
-    /// A chain that the host has waited for, so that what it queues now comes after all of it.
+    /// Returns a chain that the host has waited for, so that what it queues now comes after all of it.
     fn known_chain(&self) -> Option<u32> {
         let moments = (0..).zip(&self.chains).map(|(chain, &time)| Moment { chain, time });
         moments.into_iter().find(|moment| self.host.knows(*moment)).map(|moment| moment.chain)
@@ -109,12 +109,12 @@ impl Order {
         self.pieces.retain(|_, piece| piece.last.get().is_none() || !host.knows(piece.moment));
     }
 
-    /// The work of a place that the host has not waited for.
+    /// Returns the work of a place that the host has not waited for.
     pub(super) fn unobserved(&self, belongs: impl Fn(&Place) -> bool) -> Vec<Ticket> {
         self.pieces.iter().filter(|(_, piece)| belongs(&piece.place)).map(|(ticket, _)| *ticket).collect()
     }
 
-    /// A number for what accesses memory as part of a piece of work; `None` if there are no more.
+    /// Returns a number for what accesses memory as part of a piece of work; `None` if there are no more.
     pub(super) fn enroll(&mut self, ticket: Ticket, name: &str) -> Option<Party> {
         let piece = self.pieces.get(&ticket).filter(|_| self.parties.len() < MOST_PARTIES as usize)?;
         let name = match self.parties.last() {
@@ -129,7 +129,7 @@ impl Order {
         self.parties.get((party as usize).checked_sub(1)?)
     }
 
-    /// The mark behind a step, and whom the step races with.
+    /// Returns the mark behind a step, and whom the step races with.
     pub(super) fn step(&mut self, mark: Mark, step: Step) -> (Mark, Option<Rival>) {
         let Self { parties, pieces, readers, .. } = self;
         let member = |party: Party| parties.get((party as usize).wrapping_sub(1));
@@ -164,7 +164,7 @@ mod tests {
             party
         }
 
-        /// Whether a party races with another that wrote.
+        /// Returns `true` if a party races with another that wrote.
         fn races(&mut self, own: Party, other: Party) -> bool {
             let step = Step { own, how: Use::Write, bytes: WHOLE };
             self.0.step(Mark::of_writer(other), step).1.is_some()

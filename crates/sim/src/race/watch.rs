@@ -46,7 +46,7 @@ impl Watch {
         marks.update_all(|mark, bytes| self.step(mark, bytes, Use::Write))
     }
 
-    /// The mark behind an access, and whom that races with.
+    /// Returns the mark behind an access, and whom that races with.
     #[inline]
     fn step(&mut self, mark: Mark, bytes: u8, how: Use) -> (Mark, Option<Conflict>) {
         let key = u32::from(bytes) << 2 | how as u32;
@@ -73,7 +73,7 @@ impl Watch {
     }
 }
 
-/// Where a step is remembered.
+/// Returns where a step is remembered.
 fn position(before: u64, key: u32) -> usize {
     let mixed = (before ^ before >> 32 ^ u64::from(key) << 20).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     (mixed >> 58) as usize
@@ -97,7 +97,7 @@ impl<'a> LaunchWatch<'a> {
         Self { watch: Watch::new(accessor), find: Box::new(find), known: Default::default(), next: 0 }
     }
 
-    /// The position among the known allocations of the one that an address is in.
+    /// Returns the position among the known allocations of the one that an address is in.
     fn find(&mut self, address: u64) -> Option<usize> {
         let holds = |(base, size, _): &(u64, u64, _)| address.wrapping_sub(*base) < *size;
         if let Some(position) = self.known.iter().position(holds) {

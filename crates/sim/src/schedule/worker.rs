@@ -11,11 +11,11 @@ use crate::driver::{Driver, HostFunction, Result, State};
 use crate::race::Races;
 use crate::schedule::{Condition, Next, Place, Ticket, Work};
 
-/// How long a worker pauses before it asks for a condition again.
+/// The pause of a worker before it polls a condition again.
 const PAUSE: Duration = Duration::from_micros(100);
 
 impl Driver {
-    /// Has the workers look at what was queued, and starts them if it is the first.
+    /// Wakes the workers, and starts them on the first use.
     pub(crate) fn wake_workers(&self, state: &mut State) {
         if !state.workers_started {
             state.workers_started = true;
@@ -54,7 +54,7 @@ impl Driver {
         if state.schedule.is_closed() { Err(CUresult::CUDA_ERROR_DEINITIALIZED) } else { Ok(state) }
     }
 
-    /// Runs the one piece of work that can run, because to wake a worker and to be woken takes longer than a small kernel.
+    /// Runs the only operation that can run, because waking a worker takes longer than a small kernel.
     fn help<'a>(&'a self, mut state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
         match state.schedule.next(Instant::now()) {
             Next::Run(ticket, place, Work::Device(work)) => self.run(state, ticket, place, work),
@@ -76,7 +76,7 @@ impl Driver {
         self.adopt_thread(thread::spawn(move || driver.call_host_functions()));
     }
 
-    /// What a worker does until the driver ends.
+    /// Runs a worker until the driver ends.
     fn work(&self) {
         let mut state = self.lock();
         loop {
@@ -124,7 +124,7 @@ impl Driver {
         state
     }
 
-    /// Completes work that waits for a condition if it is met, and puts it back for a little while otherwise.
+    /// Polls the condition of waiting work: completes it if the condition holds, and puts it back for a while otherwise.
     fn ask<'a>(
         &'a self,
         mut state: MutexGuard<'a, State>,
@@ -150,7 +150,7 @@ impl Driver {
         state
     }
 
-    /// What the thread of host functions does until the driver ends.
+    /// Runs the thread of host functions until the driver ends.
     fn call_host_functions(&self) {
         let mut state = self.lock();
         while !state.schedule.is_closed() {

@@ -1,4 +1,4 @@
-//! Before the driver is initialised, and what can be asked of it without a context.
+//! Before the driver is initialized, and what can be asked of it without a context.
 
 use std::ffi::{CStr, c_char};
 use std::ptr;
@@ -17,7 +17,7 @@ macro_rules! direct {
     };
 }
 
-/// Runs a test with a driver that nobody has initialised.
+/// Runs a test with a driver that nobody has initialized.
 fn with_fresh_driver(name: &str, test: impl FnOnce(&Api)) {
     in_own_process(name, || {
         if uses_cuda() {

@@ -151,7 +151,7 @@ fn arguments_that_are_longer_than_the_parameters_are_more_than_a_launch_has() {
     );
 }
 
-/// What `write_at` comes to for the last word of the 2 MiB in which an allocation of four words lies.
+/// Returns what `write_at` comes to for the last word of the 2 MiB in which an allocation of four words lies.
 fn write_beyond(test: &TestDriver) -> CUresult {
     let mut outcome = OK;
     in_context(test, |driver| {

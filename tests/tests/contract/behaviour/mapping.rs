@@ -8,7 +8,7 @@ use curium_tests::{TestDriver, on_driver};
 
 use super::{INVALID_VALUE, OK, in_context};
 
-/// The memory of the test's device.
+/// Returns the memory of the test's device.
 pub(super) fn location(test: &TestDriver) -> CUmemLocation {
     let mut location =
         CUmemLocation { type_: CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE, ..CUmemLocation::default() };

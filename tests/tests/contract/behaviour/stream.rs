@@ -18,7 +18,7 @@ const MOMENT: Duration = Duration::from_millis(100);
 /// How long a call that does not wait may take on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// A thread that calls the driver with the test's context current, and whether it has returned.
+/// Returns a thread that calls the driver with the test's context current, and whether it has returned.
 fn with_call<T>(
     test: &TestDriver,
     call: impl FnOnce(&Driver) -> CUresult + Send,

@@ -35,7 +35,7 @@ impl<'a> Block<'a> {
             .expect("the block can be written");
     }
 
-    /// Whether every byte is `value`. Waits.
+    /// Returns `true` if every byte is `value`. Waits.
     pub(super) fn holds(&self, value: u8) -> bool {
         let mut bytes = vec![!value; self.bytes];
         let (to, from, stream) = (bytes.as_mut_ptr().cast(), self.address(), self.stream.as_raw());

@@ -12,7 +12,7 @@ use super::caching;
 
 const BYTES: usize = 3 << 20;
 
-/// The graph of what `work` puts on a stream, in the mode that forbids most.
+/// Returns the graph of what `work` puts on a stream, in the mode that forbids most.
 fn captured(stream: &Stream, work: impl FnOnce()) -> CUgraph {
     let mode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_GLOBAL;
     // SAFETY: the stream is live.

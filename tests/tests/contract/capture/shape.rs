@@ -10,7 +10,7 @@ use super::{
     address, begin, captured, code, copy, destroy, end, event, fill, record, run, status, values, wait, words,
 };
 
-/// The number of a stream's capture, its graph, and what its next node comes after.
+/// Returns the number of a stream's capture, its graph, and what its next node comes after.
 fn info(stream: &Stream) -> Result<(u64, CUgraph, Vec<CUgraphNode>)> {
     let mut status = CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE;
     let (mut number, mut graph, mut nodes, mut count) = (0, ptr::null_mut(), ptr::null(), 0);

@@ -53,7 +53,7 @@ impl Interface {
         interface
     }
 
-    /// The interface of a text, which is the module `text`.
+    /// Creates the interface of a text, which is the module `text`.
     pub(super) fn of_text(text: &str) -> Self {
         let file = syn::parse_file(text).unwrap_or_else(|error| panic!("{error}"));
         Self::of_files(&[("text".to_owned(), file)])
@@ -161,7 +161,7 @@ impl Interface {
     }
 }
 
-/// The reason why a function may call the driver, if there is one.
+/// Returns the reason why a function may call the driver, if there is one.
 fn reason(attributes: &[Attribute], signature: &Signature, block: Option<&Block>) -> Option<&'static str> {
     let has = |tokens: TokenStream, text: &str| tokens.to_string().contains(text);
     if block.is_some_and(|block| has(block.to_token_stream(), "call !")) {
@@ -177,7 +177,7 @@ fn reason(attributes: &[Attribute], signature: &Signature, block: Option<&Block>
     }
 }
 
-/// The names in `tokens`, also those within groups.
+/// Returns the names in `tokens`, also those within groups.
 fn idents(tokens: TokenStream) -> impl Iterator<Item = String> {
     let names = tokens.into_iter().flat_map(|token| match token {
         TokenTree::Group(group) => idents(group.stream()).collect(),
@@ -187,7 +187,7 @@ fn idents(tokens: TokenStream) -> impl Iterator<Item = String> {
     names.collect::<Vec<_>>().into_iter()
 }
 
-/// The names that begin the entries of a list `#[…] name: …;`.
+/// Returns the names that begin the entries of a list `#[…] name: …;`.
 fn names_of_entries(tokens: TokenStream) -> Vec<String> {
     let tokens: Vec<_> = tokens.into_iter().collect();
     let entries = tokens.split(|token| matches!(token, TokenTree::Punct(mark) if mark.as_char() == ';'));
@@ -218,7 +218,7 @@ fn is_for_tests(attributes: &[Attribute]) -> bool {
     attributes.iter().any(|attribute| attribute.path().is_ident("cfg") && names_only(attribute, "test"))
 }
 
-/// Whether the only argument of `attribute` is `name`.
+/// Returns `true` if the only argument of `attribute` is `name`.
 fn names_only(attribute: &Attribute, name: &str) -> bool {
     attribute.parse_args::<syn::Ident>().is_ok_and(|argument| argument == name)
 }
@@ -231,7 +231,7 @@ fn type_name(of: &Type) -> Option<String> {
     }
 }
 
-/// The Rust files below `folder`, each with the name of its module.
+/// Returns the Rust files below `folder`, each with the name of its module.
 fn files(folder: &Path) -> Vec<(String, File)> {
     let entries = std::fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
     let paths = entries.map(|entry| entry.expect("the folder can be listed").path());

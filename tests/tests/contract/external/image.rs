@@ -68,7 +68,7 @@ unsafe extern "C" fn destroy_image(image: CUmipmappedArray) -> CUresult {
     unsafe { destroy(image) }
 }
 
-/// The simulator with another interface beside it.
+/// Returns the simulator with another interface beside it.
 fn driver(simulator: &Simulator) -> Driver {
     let mut api = simulator.api();
     assert!(SIMULATED.set(api.clone()).is_ok(), "one test uses this");

@@ -74,7 +74,7 @@ unsafe extern "C" fn release(handle: CUmemGenericAllocationHandle) -> CUresult {
     unsafe { release(handle) }
 }
 
-/// The simulator with a switch beside it.
+/// Returns the simulator with a switch beside it.
 fn driver(simulator: &Simulator) -> Driver {
     let mut api = simulator.api();
     assert!(SIMULATED.set(api.clone()).is_ok(), "one test uses this");

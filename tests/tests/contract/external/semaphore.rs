@@ -92,7 +92,7 @@ type AddEmpty = unsafe extern "C" fn(*mut CUgraphNode, CUgraph, *const CUgraphNo
 /// Tests here take turns: what they called is in one list.
 static TURN: Mutex<()> = Mutex::new(());
 
-/// The simulator with another interface beside it.
+/// Returns the simulator with another interface beside it.
 fn driver(simulator: &Simulator) -> Driver {
     let mut api = simulator.api();
     *ADD_EMPTY.lock().unwrap_or_else(PoisonError::into_inner) = api.cuGraphAddEmptyNode;
@@ -192,7 +192,7 @@ fn imported(context: &Context) -> ExternalSemaphore {
     semaphore.expect("it is imported")
 }
 
-/// An executable that signals the semaphore, as far as it knows.
+/// Returns an executable that signals the semaphore, as far as it knows.
 fn signalling(context: &Context, semaphore: &Arc<ExternalSemaphore>) -> GraphExec {
     let mut graph = Graph::new(context).expect("a graph can be made");
     graph.add_semaphore_signal(&[], &[semaphore.for_graph(7)]).expect("a node can be added");

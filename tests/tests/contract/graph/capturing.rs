@@ -25,7 +25,7 @@ fn before(graph: &Graph, node: Node) -> HashSet<Node> {
     dependencies.into_iter().map(|(node, _)| node).collect()
 }
 
-/// How many nodes and edges there are.
+/// Returns the number of nodes and edges.
 fn size(graph: &Graph) -> (usize, usize) {
     (graph.nodes().expect("it can be asked").len(), graph.edges().expect("it can be asked").len())
 }

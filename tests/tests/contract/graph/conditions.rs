@@ -42,7 +42,7 @@ const RUNTIME: &[u8] = b"!<arch>\ncuda_device_runtime.o/ ...";
 
 type Count = (&'static mut [u32], u32, Condition);
 
-/// The kernel, linked with the library of the device's runtime or without.
+/// Returns the kernel, linked with the library of the device's runtime or without.
 fn count(test: &TestDriver, with_runtime: bool) -> Result<Kernel<Count>> {
     let (context, options) = (test.context(), JitOptions::new());
     let mut linker = Linker::new(&context, &options)?;

@@ -162,7 +162,7 @@ fn memory_that_a_node_allocates_is_there_until_a_node_frees_it() {
     });
 }
 
-/// The bytes that the device uses for graphs, once all work is done and what is not used was given back.
+/// Returns the bytes that the device uses for graphs, once all work is done and what is not used was given back.
 fn used(test: &TestDriver) -> u64 {
     test.context().synchronize().expect("nothing is captured");
     test.device().trim_graph_memory().expect("what is kept can be given back");

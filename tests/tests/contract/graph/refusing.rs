@@ -10,7 +10,7 @@ use curium_tests::{TestDriver, kernels, on_driver, on_simulator};
 
 use super::{Fill, LEN, add_fill, add_kernel, fill, graph, zeroes};
 
-/// How many calls the driver has seen.
+/// Returns the number of driver calls so far.
 fn calls(test: &TestDriver) -> Option<u64> {
     test.simulator().map(|simulator| Function::all().map(|function| simulator.calls(function)).sum())
 }

@@ -183,7 +183,7 @@ fn picture_in_svg_has_every_node_and_names_kernels() {
     });
 }
 
-/// The picture of a graph that was captured: a kernel of a library and one of a module.
+/// Returns the picture of a graph that was captured: a kernel of a library and one of a module.
 fn captured_picture(test: &TestDriver) -> String {
     let library = fill(test);
     let module = Module::from_ptx(&test.context(), kernels::FILL).expect("the PTX is right");

@@ -24,7 +24,7 @@ fn write(accesses: &Accesses, stream: &Stream) -> Result<(), Error> {
     Ok(())
 }
 
-/// A graph that leases the memory to write it.
+/// Returns a graph that leases the memory to write it.
 fn writer(test: &TestDriver, accesses: &Accesses) -> Graph {
     Graph::capture(&test.context(), |scope| write(accesses, scope)).expect("the memory can be leased")
 }

@@ -18,7 +18,7 @@ fn inputs() -> [Vec<f64>; 3] {
     })
 }
 
-/// Each result, with the sum of the magnitudes that it is made of.
+/// Returns each result, with the sum of the magnitudes that it is made of.
 fn attention([queries, keys, values]: &[Vec<f64>; 3], causal: bool) -> Vec<(f64, f64)> {
     let heads = queries.chunks(QUERIES * DEPTH).zip(keys.chunks(QUERIES * DEPTH)).zip(values.chunks(QUERIES * DEPTH));
     let mut results = Vec::new();
@@ -37,7 +37,7 @@ fn attention([queries, keys, values]: &[Vec<f64>; 3], causal: bool) -> Vec<(f64,
     results
 }
 
-/// What the kernel makes of inputs that `narrow` has made its elements of.
+/// Returns what the kernel makes of inputs that `narrow` has made its elements of.
 fn attend<T: AnyBitPattern + NoUninit>(
     test: &TestDriver,
     name: &str,

@@ -9,7 +9,7 @@ use super::{buffer, floats, integers, kernel, launch, values};
 const POINTS: usize = 1024;
 const LINES: usize = 3;
 
-/// The spectra of lines of complex numbers, by the definition.
+/// Returns the spectra of lines of complex numbers, by the definition.
 fn spectra(lines: &[f64]) -> Vec<f64> {
     let roots: Vec<(f64, f64)> =
         (0..POINTS).map(|at| (-std::f64::consts::TAU * at as f64 / POINTS as f64).sin_cos()).collect();

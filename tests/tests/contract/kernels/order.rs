@@ -73,7 +73,7 @@ fn odd_values_are_kept_in_their_order() {
     });
 }
 
-/// The sums of all values up to and with each.
+/// Returns the sums of all values up to and with each.
 fn sums(input: &[u32]) -> Vec<u32> {
     let add = |sum: &mut u32, value: &u32| {
         *sum = sum.wrapping_add(*value);

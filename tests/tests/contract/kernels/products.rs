@@ -12,7 +12,7 @@ type Shape = (usize, usize, usize);
 
 const SHAPES: [Shape; 3] = [(1, 1, 1), (17, 5, 33), (20, 50, 18)];
 
-/// The product of a kernel, whose elements are of one type.
+/// Returns the product of a kernel, whose elements are of one type.
 fn product<T: AnyBitPattern + NoUninit>(
     test: &TestDriver,
     name: &str,
@@ -32,7 +32,7 @@ fn product<T: AnyBitPattern + NoUninit>(
     values(&product)
 }
 
-/// Each element, summed along the depth by `step` of a sum and two places.
+/// Returns each element, summed along the depth by `step` of a sum and two places.
 fn summed<S>((rows, depth, columns): Shape, zero: impl Fn() -> S, step: impl Fn(S, usize, usize) -> S) -> Vec<S> {
     let element = |at: usize| {
         let (row, column) = (at / columns, at % columns);

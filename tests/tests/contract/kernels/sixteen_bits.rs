@@ -15,19 +15,19 @@ pub(super) const F16: Format = Format { digits: 11, least: -24 };
 pub(super) const BF16: Format = Format { digits: 8, least: -133 };
 
 impl Format {
-    /// The exponent of the last digit of a number.
+    /// Returns the exponent of the last digit of a number.
     fn step(self, value: f64) -> i32 {
         let exponent = (value.to_bits() >> 52 & 0x7ff) as i32 - 1023;
         (exponent + 1 - self.digits).max(self.least)
     }
 
-    /// The nearest number, of two the even one.
+    /// Returns the nearest number, of two the even one.
     pub(super) fn round(self, value: f64) -> f64 {
         let step = 2.0_f64.powi(self.step(value));
         (value / step).round_ties_even() * step
     }
 
-    /// The bits of the nearest number.
+    /// Returns the bits of the nearest number.
     pub(super) fn bits(self, value: f64) -> u16 {
         let rounded = self.round(value);
         let step = self.step(rounded);
@@ -37,7 +37,7 @@ impl Format {
         (u16::from(rounded.is_sign_negative()) << 15) | ((exponent << (self.digits - 1)) + digits)
     }
 
-    /// The number of some bits.
+    /// Returns the number of some bits.
     pub(super) fn value(self, bits: u16) -> f64 {
         let magnitude = bits & 0x7fff;
         let (exponent, digits) = (magnitude >> (self.digits - 1), magnitude & ((1 << (self.digits - 1)) - 1));

@@ -22,7 +22,7 @@ pub(super) fn small(seed: u32, count: usize) -> Vec<i32> {
     integers(seed, count).into_iter().map(|value| (value % 41).cast_signed() - 20).collect()
 }
 
-/// The product of small matrices: a by rows, b by columns.
+/// Returns the product of small matrices: a by rows, b by columns.
 fn product(a: &[i32], b: &[i32], depth: usize, columns: usize) -> Vec<i32> {
     let element =
         |at: usize| (0..depth).map(|k| a[at / columns * depth + k] * b[at % columns * depth + k]).sum::<i32>();

@@ -21,7 +21,7 @@ fn array<T: curium_memory::Texel + curium_memory::NoUninit>(
     Arc::new(Array::from_slice(stream, elements, shape, ArrayFlags::empty()).expect("memory suffices"))
 }
 
-/// What a kernel reads from a texture at these places, `per` coordinates each.
+/// Returns what a kernel reads from a texture at these places, `per` coordinates each.
 fn read<T>(
     test: &TestDriver,
     name: &str,
@@ -40,7 +40,7 @@ fn read<T>(
     values(&out)
 }
 
-/// The place of an element that may be beyond the edges, as CUDA documents it; `None` is the border.
+/// Returns the place of an element that may be beyond the edges, as CUDA documents it; `None` is the border.
 fn folded(mode: AddressMode, is_normalized: bool, index: i64, extent: i64) -> Option<usize> {
     let place = match mode {
         AddressMode::Border => return usize::try_from(index).ok().filter(|place| *place < extent as usize),
@@ -120,7 +120,7 @@ fn elements_of_planes_and_volumes_are_blended_in_each_direction() {
     on_driver(|test| {
         let stream = test.stream();
         let options = options(AddressMode::Clamp, FilterMode::Linear, false);
-        // A sum of the coordinates is blended to itself between the centres.
+        // A sum of the coordinates is blended to itself between the centers.
         let plane: Vec<f32> = (0..8 * 6).map(|at| (at % 8 + 10 * (at / 8)) as f32).collect();
         let plane =
             Texture::from_array(&array(&stream, ArrayShape::new_2d(8, 6), &plane), &options).expect("it is read");

@@ -315,7 +315,7 @@ fn inserted_waits_are_counted_on_the_stream_that_waits() {
     });
 }
 
-/// A launch that is ready at once, for as many buffers.
+/// Returns a launch that is ready at once, for as many buffers.
 fn exec_of(test: &TestDriver, buffers: &mut [DeviceBuffer<u32>]) -> GraphExec {
     captured(test, |scope| buffers.iter_mut().try_for_each(|buffer| buffer.as_slice_mut().fill_on(scope, 4)))
 }

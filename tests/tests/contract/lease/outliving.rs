@@ -17,7 +17,7 @@ use curium_tests::{TestDriver, kernels, on_driver};
 
 use super::{LEN, buffer, captured, values};
 
-/// A kernel that keeps within what the tests here pass.
+/// Returns a kernel that keeps within what the tests here pass.
 fn kernel<S: Signature>(test: &TestDriver, ptx: &str, name: &str) -> SafeKernel<S> {
     let kernel = Library::from_ptx(test.driver(), ptx).and_then(|library| library.kernel(name));
     // SAFETY: the tests pass buffers as long as the kernel's comment asks for, and the counts that it guards its indices with.

@@ -5,7 +5,7 @@ use curium_memory::DeviceBuffer;
 
 use super::{Fixture, LEN, Operation, made};
 
-/// A graph that writes the fixture's buffer and its mapped memory.
+/// Returns a graph that writes the fixture's buffer and its mapped memory.
 fn captured(fixture: &mut Fixture) -> Result<GraphExec> {
     let Fixture { context, buffer, kinds, .. } = fixture;
     let graph = Graph::capture(context, |scope| {

@@ -355,7 +355,7 @@ pub(super) fn with_child(fixture: &Fixture) -> Result<(Graph, curium_driver::Chi
     Ok((graph, node, child))
 }
 
-/// A graph of two nodes, the second behind the first.
+/// Returns a graph of two nodes, the second behind the first.
 pub(super) fn chain(fixture: &Fixture) -> Result<(Graph, [Node; 2])> {
     let mut graph = graph(fixture)?;
     let first = graph.add_empty(&[])?;

@@ -63,7 +63,7 @@ pub(super) const SOLITARY: &[Operation] = &[
     ("Library::unified_function", |fixture| made(fixture.code.library.unified_function("fill")?)),
 ];
 
-/// A file with PTX, written once: the machine that runs the tests need not have their source.
+/// Returns a file with PTX, written once: the machine that runs the tests need not have their source.
 fn file() -> &'static Path {
     static FILE: LazyLock<PathBuf> = LazyLock::new(|| {
         let path = std::env::temp_dir().join(format!("curium-fill-{}.ptx", std::process::id()));
@@ -73,7 +73,7 @@ fn file() -> &'static Path {
     &FILE
 }
 
-/// What is given away by its only owner.
+/// Returns what is given away by its only owner.
 fn taken<T, H>(result: Result<T, H>) -> T {
     result.unwrap_or_else(|_| panic!("nobody else has it"))
 }

@@ -67,7 +67,7 @@ fn levels(fixture: &Fixture) -> Result<MipmappedArray<u32>> {
     MipmappedArray::new(&fixture.stream, SHAPE, 2, ArrayFlags::empty())
 }
 
-/// A file that is no memory of any device.
+/// Returns a file that is no memory of any device.
 #[cfg(unix)]
 fn descriptor() -> OwnedFd {
     File::open("/dev/null").expect("the system has it").into()

@@ -135,7 +135,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
     }),
 ];
 
-/// The settings of the fixture's context.
+/// Returns the settings of the fixture's context.
 #[cfg(unix)]
 fn dump(fixture: &Fixture) -> CoreDump {
     CoreDump::of_context(&fixture.context)

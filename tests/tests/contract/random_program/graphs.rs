@@ -26,12 +26,12 @@ struct Copy {
 }
 
 impl Graphs {
-    /// How often graphs were launched.
+    /// Returns the number of times that graphs were launched.
     pub(super) fn launches(&self) -> usize {
         self.launches
     }
 
-    /// Whether a graph uses a piece.
+    /// Returns `true` if a graph uses a piece.
     pub(super) fn use_piece(&self, number: u64) -> bool {
         self.copies.iter().any(|copy| copy.source == number || copy.target == number)
     }

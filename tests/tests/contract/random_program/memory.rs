@@ -62,7 +62,7 @@ impl Memory {
         }
     }
 
-    /// The elements as the host reads them in place, where it can.
+    /// Returns the elements as the host reads them in place, where it can.
     pub(super) fn seen(&self) -> Option<HostView<'_, u32>> {
         match self {
             Self::Mapped(buffer) => Some(buffer.host_view().expect("the work ends")),
@@ -71,7 +71,7 @@ impl Memory {
         }
     }
 
-    /// The elements as the host writes them in place, where it can.
+    /// Returns the elements as the host writes them in place, where it can.
     pub(super) fn host(&mut self) -> Option<HostViewMut<'_, u32>> {
         match self {
             Self::Mapped(buffer) => Some(buffer.host_view_mut().expect("the work ends")),

@@ -83,7 +83,7 @@ fn is_accepted(stream: &Stream, spelling: &str, operands: &str) -> bool {
     Library::from_ptx(stream, &module(&[&form])).is_ok()
 }
 
-/// The operands of an access of a texture or of a surface, for a spelling with a geometry, a vector and a type.
+/// Returns the operands of an access of a texture or of a surface, for a spelling with a geometry, a vector and a type.
 fn image_operands(spelling: &str) -> String {
     let words: Vec<&str> = spelling.split('.').collect();
     let has = |word: &str| words.contains(&word);

@@ -31,7 +31,7 @@ const PLACED: &str = "cvt.u64.u32 %l10, %shared;
     st.local.b64 [%local], %l0;
     ";
 
-/// The word at a place.
+/// Returns the word at a place.
 fn word(all: &[Sources], thread: usize, own: bool) -> u64 {
     if own { all[thread][0] } else { TABLE[0] }
 }
@@ -101,7 +101,7 @@ fn spaces() -> Vec<BlockForm> {
     asked.map(form).into()
 }
 
-/// A block without cluster is one of its own: its places are its own in it.
+/// Maps a block without a cluster to a cluster of one block.
 fn clusters() -> Vec<BlockForm> {
     let own = |code: &str| format!("{PLACED}mov.u32 %r10, 0;\n    {code}");
     let read = |all: &[Sources], thread: usize| [all[thread][0], 0, 0, 0];

@@ -121,7 +121,7 @@ fn later_reductions() -> Vec<BlockForm> {
     spellings.into_iter().map(form).collect()
 }
 
-/// Each way to wait for copies.
+/// Returns each way to wait for copies.
 fn waits() -> Vec<BlockForm> {
     let ways = [
         ("cp.async.wait_all", "cp.async.wait_all;"),
@@ -183,12 +183,12 @@ const WAITS: [(u32, &str); 5] = [
     (90, "mbarrier.test_wait.acquire.{cta,cluster}{,.shared,.shared::cta}.b64 %p2, AT, %l21"),
 ];
 
-/// The word of the thread in the other warp.
+/// Returns the word of the thread in the other warp.
 fn other(all: &[Sources], thread: usize) -> Left {
     [all[thread ^ 32][0], 0, 0, 0]
 }
 
-/// The barrier object's address, as the space that a spelling names wants it.
+/// Returns the barrier object's address, as the space that a spelling names wants it.
 fn placed(spelling: &str) -> String {
     spelling.replace("AT", if spelling.contains("shared") { "[%r20]" } else { "[%l20]" })
 }
@@ -226,7 +226,7 @@ AGAIN:
     forms
 }
 
-/// What barrier objects count: threads that are awaited, and bytes.
+/// Returns what barrier objects count: threads that are awaited, and bytes.
 fn counts() -> [BlockForm; 2] {
     let pending = format!(
         "{BARRIER}mbarrier.arrive.shared.b64 %l21, [%r20];
@@ -249,7 +249,7 @@ fn counts() -> [BlockForm; 2] {
     ]
 }
 
-/// A comma within a choice of a pattern is written as a plus.
+/// Splits a pattern; a comma within a choice is written as a plus.
 fn with_commas(spelling: &str) -> String {
     spelling.replace('+', ",")
 }
@@ -264,7 +264,7 @@ fn own(all: &[Sources], thread: usize) -> Left {
     all[thread]
 }
 
-/// The operand of a policy, if a spelling wants one.
+/// Returns the operand of a policy, if a spelling wants one.
 fn policy(spelling: &str) -> &'static str {
     if spelling.contains("cache_hint") { ", %l31" } else { "" }
 }

@@ -92,7 +92,7 @@ impl Target {
         }
     }
 
-    /// What is in memory afterwards, for one element.
+    /// Returns what is in memory afterwards, for one element.
     pub(super) fn value(&self, a: u128, b: u128, c: u128) -> u128 {
         let (low, high, third) = (a as u64, b as u64, c as u64);
         let kind = self.kind.as_str();

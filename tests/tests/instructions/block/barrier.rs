@@ -13,7 +13,7 @@ pub(super) fn forms() -> Vec<BlockForm> {
     forms
 }
 
-/// The thread with this lane in the other warp.
+/// Returns the thread with this lane in the other warp.
 fn other(thread: usize) -> usize {
     (thread + 32) % THREADS
 }
@@ -41,7 +41,7 @@ fn meetings() -> Vec<BlockForm> {
     all.map(form).collect()
 }
 
-/// The first warp arrives and goes on; the second waits, and reads what the first wrote.
+/// Lets the first warp arrive and continue; the second waits and reads the first one's data.
 fn arrivals() -> Vec<BlockForm> {
     let opcodes = expand("{bar,bar.cta,barrier,barrier.cta,barrier.aligned,barrier.cta.aligned}");
     let operands = ["1, 64", "%r10, 64", "%r10, %r11"];
@@ -105,7 +105,7 @@ fn reductions() -> Vec<BlockForm> {
     forms
 }
 
-/// A word passes from warp to warp by a flag, with the fence between word and flag on both sides.
+/// Returns a word passes from warp to warp by a flag, with the fence between word and flag on both sides.
 fn fences() -> Vec<BlockForm> {
     let patterns = [
         (75, "membar.{cta,gl,sys}"),
@@ -144,7 +144,7 @@ OUT:"
     forms
 }
 
-/// What says how to run or what will be read, and changes nothing: what a thread wrote is there behind it.
+/// Returns what says how to run or what will be read, and changes nothing: what a thread wrote is there behind it.
 fn hints() -> Vec<BlockForm> {
     let patterns = [
         (75, "prefetch{,.global}.{L1,L2} [%work]"),

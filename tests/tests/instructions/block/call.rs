@@ -15,7 +15,7 @@ pub(super) fn forms() -> Vec<BlockForm> {
     forms
 }
 
-/// A function of one word that adds a number to it.
+/// Returns a function of one word that adds a number to it.
 fn adding(name: &str, number: u64) -> String {
     format!(
         ".func (.param .b64 result) FN{name}(.param .b64 x)
@@ -153,7 +153,7 @@ fn structures() -> Vec<BlockForm> {
     forms
 }
 
-/// A parameter whose address is taken, and indexed by a number that each thread has of its own.
+/// Returns a parameter whose address is taken, and indexed by a number that each thread has of its own.
 fn by_address() -> BlockForm {
     let function = ".func (.param .b64 result) FNpick(.param .align 16 .b8 x[32], .param .b32 number)
 {

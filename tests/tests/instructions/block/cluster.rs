@@ -26,7 +26,7 @@ const GRIDS: [([u32; 3], [u32; 3]); 5] = [
     ([1, 2, 4], [1, 1, 4]),
 ];
 
-/// The coordinates of a block in a grid, the first fastest.
+/// Returns the coordinates of a block in a grid, the first fastest.
 fn unfold(number: u32, [x, y, _]: [u32; 3]) -> [u32; 3] {
     [number % x, number / x % y, number / x / y]
 }
@@ -98,7 +98,7 @@ const NEXT: &str = "st.shared.v2.b64 [%shared], {%l0, %l1};
 /// All blocks of the cluster come together.
 const MEET: &str = "barrier.cluster.arrive.aligned;\n    barrier.cluster.wait.aligned;\n    ";
 
-/// The thread with the same number in the next block of the cluster, and in the one before.
+/// Returns the thread with the same number in the next block of the cluster, and in the one before.
 fn next(place: usize, size: u32) -> usize {
     around(place, size, 1)
 }
@@ -112,13 +112,13 @@ fn around(place: usize, size: u32, steps: usize) -> usize {
     (block / size * size + (block % size + steps) % size) * THREADS + thread
 }
 
-/// A form in two clusters of a size.
+/// Returns a form in two clusters of a size.
 fn exchange(spelling: &str, code: String, size: u32, left: impl Fn(&[Sources], usize) -> Left + 'static) -> BlockForm {
     let form = BlockForm::new(format!("{spelling} in clusters of {size}"), code, left);
     form.in_clusters([2 * size, 1, 1], [size, 1, 1])
 }
 
-/// Each spelling of the cluster's barrier: a word passes to the next block through its shared memory.
+/// Returns each spelling of the cluster's barrier: a word passes to the next block through its shared memory.
 fn barriers() -> Vec<BlockForm> {
     let mut forms = Vec::new();
     let arrivals = expand("barrier.cluster.arrive{,.release,.relaxed}{,.aligned}");

@@ -106,7 +106,7 @@ impl Problem {
         self.elements[matrix].number(self.matrices[matrix][at], 0)
     }
 
-    /// The bits of an element of the result.
+    /// Returns the bits of an element of the result.
     fn result(&self, row: usize, column: usize, result: Element) -> u64 {
         let addend = self.number(2, row * self.columns + column);
         let pairs = (0..self.inner)
@@ -149,7 +149,7 @@ const CANONICAL: u64 = 0x7fff_ffff_ffff_ffff;
 /// The largest number that f16 has.
 const LARGEST_HALF: f64 = 65_504.0;
 
-/// A number that f16 has, or one beyond its largest.
+/// Returns a number that f16 has, or one beyond its largest.
 fn narrow(value: f64) -> u64 {
     if value.is_nan() {
         return F16.nan(&[]);
@@ -180,7 +180,7 @@ fn integers([rows, columns, inner]: [usize; 3], elements: [Element; 3], variant:
     ]
 }
 
-/// The addend at a place.
+/// Returns the addend at a place.
 fn addend(element: Element, place: usize, variant: usize) -> u64 {
     match element {
         Element::Integer { .. } => {
@@ -280,7 +280,7 @@ fn by_memory() -> Vec<BlockForm> {
     forms
 }
 
-/// A form by its shape, the types of the result, of A and B, and of the addend, and how sums are made.
+/// Returns a form by its shape, the types of the result, of A and B, and of the addend, and how sums are made.
 fn tiles(words: &[&str], variant: usize) -> BlockForm {
     let [shape, result, kind, addend, how @ ..] = words else { panic!("{words:?} is no product") };
     let numbers: Vec<usize> = shape.split(char::is_alphabetic).filter_map(|number| number.parse().ok()).collect();
@@ -352,7 +352,7 @@ fn tiles(words: &[&str], variant: usize) -> BlockForm {
         .declaring(declared)
 }
 
-/// A matrix in memory: elements one behind the other, in words.
+/// Returns a matrix in memory: elements one behind the other, in words.
 fn packed(name: &str, elements: &[u64], element: Element) -> String {
     let bits = element.bits();
     if bits == 64 {

@@ -31,7 +31,7 @@ impl Sizes {
         (self.image / 4).next_multiple_of(self.threads)
     }
 
-    /// A form by its name and what is executed: inputs are in `%i0`, `%i1` …, results in `%o0` …
+    /// Returns a form by its name and what is executed: inputs are in `%i0`, `%i1` …, results in `%o0` …
     pub(super) fn form(
         self,
         name: impl Into<String>,

@@ -38,7 +38,7 @@ impl Channel {
         }
     }
 
-    /// What PTX reads it as if it is read as it is.
+    /// Returns what PTX reads it as if it is read as it is.
     pub(super) fn kind(self) -> &'static str {
         match self {
             Self::U8 | Self::U16 | Self::U32 => "u32",
@@ -47,7 +47,7 @@ impl Channel {
         }
     }
 
-    /// What the bits in memory stand for.
+    /// Returns what the bits in memory stand for.
     pub(super) fn value(self, bits: u32) -> f64 {
         match self {
             Self::F32 => f32::from_bits(bits).into(),
@@ -59,7 +59,7 @@ impl Channel {
         }
     }
 
-    /// The small integer that stands for one.
+    /// Returns the small integer that stands for one.
     fn one(self) -> Option<f64> {
         match self {
             Self::U8 => Some(255.0),
@@ -70,12 +70,12 @@ impl Channel {
         }
     }
 
-    /// The fraction that the bits of a small integer stand for.
+    /// Returns the fraction that the bits of a small integer stand for.
     fn fraction(self, bits: u32) -> f64 {
         self.one().map_or(self.value(bits), |one| (self.value(bits) / one).max(-1.0))
     }
 
-    /// The fraction nearest to one that a small integer stands for.
+    /// Returns the fraction nearest to one that a small integer stands for.
     fn nearest_fraction(self, value: f64) -> f64 {
         self.one().map_or(value, |one| (value * one).round() / one)
     }
@@ -95,7 +95,7 @@ pub(super) struct Picture {
 }
 
 impl Picture {
-    /// A picture that is read as it is, by coordinates in elements, the nearest element beyond its edges.
+    /// Creates a picture that is read as it is, by coordinates in elements, the nearest element beyond its edges.
     pub(super) fn new(channel: Channel, channels: usize, shape: ArrayShape) -> Self {
         let flags = if ["u32", "s32"].contains(&channel.kind()) {
             TextureFlags::READ_AS_INTEGER
@@ -110,14 +110,14 @@ impl Picture {
         self.options.flags.contains(TextureFlags::NORMALIZED_COORDINATES)
     }
 
-    /// The extents of a level, the layers not halved.
+    /// Returns the extents of a level, the layers not halved.
     pub(super) fn extents(&self, level: u32, is_layered: bool) -> [usize; 3] {
         let half = |extent: usize| (extent >> level).max(1);
         let layers = self.shape.layers();
         [half(self.shape.width()), half(self.shape.rows()), if is_layered { layers } else { half(layers) }]
     }
 
-    /// The bits of the channels of an element: of floating-point numbers, small ones.
+    /// Returns the bits of the channels of an element: of floating-point numbers, small ones.
     pub(super) fn element(&self, level: u32, [x, y, z]: [usize; 3]) -> [u32; 4] {
         std::array::from_fn(|channel| {
             let place = ((level as usize * 16 + z) * 64 + y) * 64 + x;
@@ -136,7 +136,7 @@ impl Picture {
         self.options.flags.contains(TextureFlags::READ_AS_INTEGER)
     }
 
-    /// The numbers that an element is read as; channels that it lacks are zero.
+    /// Returns the numbers that an element is read as; channels that it lacks are zero.
     pub(super) fn read(&self, level: u32, at: [usize; 3]) -> [f64; 4] {
         let is_srgb = self.options.flags.contains(TextureFlags::SRGB);
         let element = self.element(level, at);
@@ -152,8 +152,8 @@ impl Picture {
         })
     }
 
-    /// What is beyond the edges, as an H100 gives it: of integers the low bits of the border's numbers, else the nearest number that
-    /// an element can have.
+    /// Returns what is beyond the edges, as an H100 gives it: of integers the low bits of the border's numbers, else the nearest number
+    /// that an element can have.
     fn border(&self) -> [f64; 4] {
         let number = |value: f32| match self.channel {
             Channel::U32 | Channel::S32 => self.channel.value(value.to_bits()),
@@ -168,7 +168,7 @@ impl Picture {
         std::array::from_fn(|channel| if channel < self.channels { number(color[channel]) } else { 0.0 })
     }
 
-    /// The place of an element that may be beyond the edges; `None` is the border.
+    /// Returns the place of an element that may be beyond the edges; `None` is the border.
     fn place(&self, index: i64, extent: usize) -> Option<usize> {
         let extent = extent as i64;
         let place = match self.options.address_modes[0] {
@@ -183,7 +183,7 @@ impl Picture {
         Some(place as usize)
     }
 
-    /// What a texture gives at coordinates in elements, so many of which count; the third place of layered pictures is the layer.
+    /// Returns what a texture gives at coordinates in elements, so many of which count; the third place of layered pictures is the layer.
     pub(super) fn sample(&self, level: u32, at: &[f64], layer: Option<usize>) -> [f64; 4] {
         let extents = self.extents(level, layer.is_some());
         let layer = layer.map(|layer| layer.min(extents[2] - 1));
@@ -218,7 +218,7 @@ impl Picture {
         if self.channel == Channel::F16 { sum.map(nearest_half) } else { sum }
     }
 
-    /// Whether coordinates beyond the edges are those of the edges.
+    /// Returns `true` if coordinates beyond the edges are those of the edges.
     fn clamps(&self) -> bool {
         match self.options.address_modes[0] {
             AddressMode::Clamp => true,
@@ -271,9 +271,9 @@ impl Picture {
     }
 }
 
-/// The share of a corner, as an H100 makes it: what falls to a layer is parted among its two columns, and what falls to a column among its
-/// two rows, in whole 256ths. The second column, the first row of the first column and the second row of the second have what is nearest to
-/// their part, and the others the rest.
+/// Returns the share of a corner, as an H100 makes it: what falls to a layer is parted among its two columns, and what falls to a column
+/// among its two rows, in whole 256ths. The second column, the first row of the first column and the second row of the second have what is
+/// nearest to their part, and the others the rest.
 fn share(corner: i64, steps: &[i64]) -> f64 {
     let second = |axis: usize| steps.get(axis).map_or(0, |steps| steps.rem_euclid(256));
     let is_second = |axis: usize| corner >> axis & 1 == 1;
@@ -287,7 +287,7 @@ fn share(corner: i64, steps: &[i64]) -> f64 {
     parts as f64 / 256.0
 }
 
-/// The half nearest to a number, of two the one farther from zero, as an H100 rounds what it blends of halves.
+/// Returns the half nearest to a number, of two the one farther from zero, as an H100 rounds what it blends of halves.
 fn nearest_half(value: f64) -> f64 {
     let ulp = 2_f64.powi(value.abs().max(2_f64.powi(-14)).log2().floor() as i32 - 10);
     (value / ulp).round() * ulp

@@ -24,7 +24,7 @@ const PATTERNS: [(u32, &str); 14] = [
     (80, "m16n8k{128,256}.row.col.s32.b1.b1.s32.{xor,and}.popc"),
 ];
 
-/// The spellings of all products, each with the least compute capability that has it.
+/// Returns the spellings of all products, each with the least compute capability that has it.
 pub(super) fn spellings() -> impl Iterator<Item = (u32, String)> {
     let all = |(architecture, pattern)| expand(pattern).into_iter().map(move |rest| (architecture, rest));
     PATTERNS.into_iter().flat_map(all).map(|(architecture, rest)| (architecture, format!("mma.sync.aligned.{rest}")))
@@ -69,7 +69,7 @@ impl Element {
         (32 / self.bits()).max(1) as usize
     }
 
-    /// What registers are masked with, and what is set in them then: numbers of magnitude 1 to 1.75.
+    /// Returns what registers are masked with, and what is set in them then: numbers of magnitude 1 to 1.75.
     pub(super) fn bounds(self) -> Option<(u64, u64)> {
         let Self::Real(format) = self else { return None };
         let (mask, set) = match format.width {
@@ -84,7 +84,7 @@ impl Element {
         Some((spread(mask), spread(set)))
     }
 
-    /// The number that an element of a register is.
+    /// Returns the number that an element of a register is.
     pub(super) fn number(self, register: u64, at: usize) -> f64 {
         let bits = register >> (at as u32 * self.bits()) & u64::MAX >> (64 - self.bits());
         match self {
@@ -164,7 +164,7 @@ impl Product {
         BlockForm::new(self.spelling.clone(), code, move |all, thread| self.left_by(all, thread))
     }
 
-    /// The bits of a lane's registers: first those of A, then of B, then of C.
+    /// Returns the bits of a lane's registers: first those of A, then of B, then of C.
     fn register(&self, lane: &Sources, matrix: usize, at: usize) -> u64 {
         let [left, right, _] = self.registers();
         let number = at + [0, left, left + right][matrix];
@@ -256,7 +256,7 @@ impl Product {
     }
 }
 
-/// The bits that register `number` is made of, for all 64.
+/// Returns the bits that register `number` is made of, for all 64.
 pub(super) fn raw(lane: &Sources, number: usize) -> u64 {
     lane[number % 4].rotate_left(11 * (number / 4) as u32)
 }
@@ -278,7 +278,7 @@ fn fill(number: usize, register: &str, element: Element, is_double: bool) -> Str
     format!("{turned} {narrow}{bound}\n    ")
 }
 
-/// A number that f16 has.
+/// Returns a number that f16 has.
 pub(super) fn half(value: f64) -> u64 {
     let bits = value.abs().to_bits();
     let sign = if value < 0.0 { 0x8000 } else { 0 };

@@ -96,7 +96,7 @@ fn promised() -> Vec<BlockForm> {
     expand("ld{,.global{,.nc,.L1::evict_last,.L2::cache_hint}}.v2.b64").into_iter().map(form).collect()
 }
 
-/// What a real driver makes of eight elements of 8 or 16 bits, which the assembler takes.
+/// Returns what a real driver makes of eight elements of 8 or 16 bits, which the assembler takes.
 fn misunderstood(spelling: &str) -> Option<&'static str> {
     let is_narrow = spelling.contains(".v8.") && !spelling.ends_with("32");
     is_narrow.then_some(if spelling.starts_with("ld") {
@@ -155,7 +155,7 @@ impl Moved {
         self.count * self.bits as usize / 8
     }
 
-    /// The operand in braces if it is a vector.
+    /// Returns the operand in braces if it is a vector.
     fn operand(&self, registers: &[String]) -> String {
         let list = registers.join(", ");
         if self.count == 1 { list } else { format!("{{{list}}}") }
@@ -171,7 +171,7 @@ fn class(bits: u32) -> char {
     }
 }
 
-/// The thread's place in the space that a spelling names; its operands for loads of what no thread writes.
+/// Returns the thread's place in the space that a spelling names; its operands for loads of what no thread writes.
 fn place(spelling: &str) -> &'static str {
     if spelling.starts_with("ldu") || spelling.contains(".nc.") {
         return "%in";
@@ -185,7 +185,7 @@ fn place(spelling: &str) -> &'static str {
     }
 }
 
-/// The space's name for plain accesses of the thread's place.
+/// Returns the space's name for plain accesses of the thread's place.
 fn plain(place: &str) -> &'static str {
     match place {
         "%local" => ".local",
@@ -195,7 +195,7 @@ fn plain(place: &str) -> &'static str {
     }
 }
 
-/// A policy for accesses that take one.
+/// Returns a policy for accesses that take one.
 fn policy(spelling: &str) -> (&'static str, &'static str) {
     if spelling.contains("cache_hint") {
         return ("createpolicy.fractional.L2::evict_last.b64 %l31, 1.0;\n    ", ", %l31");
@@ -235,7 +235,7 @@ fn load(spelling: &str, moved: &Moved, wider: Option<u32>) -> BlockForm {
     })
 }
 
-/// The form stores registers over zeroes: what is in memory then is left.
+/// Returns the form stores registers over zeroes: what is in memory then is left.
 fn store(spelling: &str, moved: &Moved) -> BlockForm {
     let (place, (make, hint)) = (place(spelling), policy(spelling));
     let (space, bits) = (plain(place), moved.register());

@@ -188,12 +188,12 @@ const INSTRUCTIONS: &[(&str, u32, &str, Expected)] = &[
     ),
 ];
 
-/// The lanes of a mask.
+/// Returns the lanes of a mask.
 fn lanes(mask: u32) -> impl Iterator<Item = usize> {
     (0..32).filter(move |lane| mask >> lane & 1 == 1)
 }
 
-/// The lanes of a mask whose first operand is odd.
+/// Returns the lanes of a mask whose first operand is odd.
 fn votes(warp: &[Sources], mask: u32) -> u64 {
     lanes(mask).filter(|lane| warp[*lane][0] & 1 == 1).map(|lane| 1 << lane).sum()
 }

@@ -101,7 +101,7 @@ impl Outcome {
     }
 }
 
-/// The kernel of the form at this place in its module: drivers refuse some only when they are looked up.
+/// Returns the kernel of the form at this place in its module: drivers refuse some only when they are looked up.
 fn kernel_at(library: &Library, index: usize) -> Result<FormKernel, Error> {
     library.kernel(&format!("f{index}"))
 }
@@ -129,7 +129,7 @@ fn results(
     Ok(left.to_vec()?.chunks_exact(4).map(|left| [left[0], left[1], left[2], left[3]]).collect())
 }
 
-/// What is wrong with what a form left, if anything.
+/// Returns what is wrong with what a form left, if anything.
 fn judge(form: &BlockForm, sources: &[Sources], found: &[Left]) -> String {
     let expected = (form.expected)(sources);
     assert_eq!(expected.len(), found.len(), "{} expects results of all threads", form.name);

@@ -65,7 +65,7 @@ impl Metadata {
         Self { bits, groups }
     }
 
-    /// The place of an element that there is.
+    /// Returns the place of an element that there is.
     pub(super) fn place(&self, row: usize, at: usize) -> usize {
         let row = &self.groups[row];
         let of = |group: usize, second: usize| (row[group] >> (2 * second) & 3) as usize;
@@ -105,7 +105,7 @@ struct Case {
     inner: usize,
     /// Of the result, A, B and the addend.
     kinds: [Kind; 4],
-    /// Whether A and B lie by columns.
+    /// `true` if A and B lie by columns.
     by_columns: [bool; 2],
     selector: u32,
     is_sparse: bool,
@@ -245,7 +245,7 @@ impl Case {
     }
 }
 
-/// Thread and slot in two quads: four neighbours along the inner extent in each lane, or across.
+/// Thread and slot in two quads: four neighbors along the inner extent in each lane, or across.
 fn in_quads(across: usize, along: usize, is_turned: bool) -> (usize, usize) {
     let (lane, slot) = if is_turned { (along, across % 4) } else { (across % 4, along) };
     (lane + across / 4 * 16, slot)

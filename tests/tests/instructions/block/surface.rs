@@ -42,7 +42,7 @@ impl Geometry {
         self.shape.width()
     }
 
-    /// The element that is a thread's.
+    /// Returns the element that is a thread's.
     fn place(self, thread: usize) -> [usize; 3] {
         let (width, rows) = (self.width(), self.shape.rows());
         [thread % width, thread / width % rows, thread / width / rows]
@@ -62,7 +62,7 @@ impl Geometry {
         )
     }
 
-    /// The operand of coordinates: the layer comes first where there are layers.
+    /// Returns the operand of coordinates: the layer comes first where there are layers.
     fn operand(self) -> &'static str {
         match self.name {
             "1d" => "{%r16}",
@@ -73,7 +73,7 @@ impl Geometry {
         }
     }
 
-    /// A picture of elements of so many bytes: four at most in a channel.
+    /// Returns a picture of elements of so many bytes: four at most in a channel.
     fn picture(self, bytes: usize, parts: usize) -> Picture {
         let (channel, channels) = match bytes {
             1 => (Channel::U8, parts),
@@ -85,7 +85,7 @@ impl Geometry {
     }
 }
 
-/// The bytes of an element, as words.
+/// Returns the bytes of an element, as words.
 fn element(picture: &Picture, at: [usize; 3]) -> [u64; 2] {
     let size = picture.channel.bits() as usize / 8;
     let channels = picture.element(0, at).into_iter().take(picture.channels);
@@ -98,7 +98,7 @@ fn element(picture: &Picture, at: [usize; 3]) -> [u64; 2] {
 const PARTS: [(&str, usize, char, usize); 4] =
     [("b8", 1, 'h', 4), ("b16", 2, 'h', 4), ("b32", 4, 'r', 4), ("b64", 8, 'l', 2)];
 
-/// A vector's suffix and how many parts it has, if they are not too many.
+/// Returns a vector's suffix and how many parts it has, if they are not too many.
 fn vectors(most: usize) -> impl Iterator<Item = (&'static str, usize)> {
     [("", 1), (".v2", 2), (".v4", 4)].into_iter().filter(move |(_, count)| *count <= most)
 }
@@ -210,7 +210,7 @@ fn beyond(geometry: Geometry, size: usize) -> String {
     )
 }
 
-/// Whether what a thread writes there is lost.
+/// Returns `true` if what a thread writes there is lost.
 fn is_lost(geometry: Geometry, thread: usize, mode: &str) -> bool {
     mode == "zero" && [0, geometry.width() - 1].contains(&(thread % geometry.width()))
 }

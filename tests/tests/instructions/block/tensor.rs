@@ -26,8 +26,8 @@ pub(super) fn forms() -> Vec<BlockForm> {
 /// What shared memory holds where nothing came.
 const BEFORE: u8 = 0xcd;
 
-/// Every thread fills its 32 bytes of what is `part` in shared memory, at `%r20`, and the first makes a barrier object at `%r21`; the map
-/// is at `%l20`.
+/// Returns every thread fills its 32 bytes of what is `part` in shared memory, at `%r20`, and the first makes a barrier object at `%r21`;
+/// the map is at `%l20`.
 fn prepared(fill: &str) -> String {
     format!(
         ".shared .align 1024 .b8 part[{ROOM}]; .shared .align 8 .b64 object;
@@ -73,7 +73,7 @@ fn coordinates(at: &[i32]) -> (String, String) {
     (registers.collect(), names.collect::<Vec<_>>().join(", "))
 }
 
-/// The offsets of pixels in registers, and as an operand; nothing for a box.
+/// Returns the offsets of pixels in registers, and as an operand; nothing for a box.
 fn offsets(part: &Part) -> (String, String) {
     let Taken::Pixels { offsets, .. } = &part.taken else { return Default::default() };
     let registers = offsets.iter().enumerate().map(|(index, offset)| format!("mov.b16 %h{}, {offset};", 24 + index));
@@ -81,7 +81,7 @@ fn offsets(part: &Part) -> (String, String) {
     (registers.collect(), format!(", {{{}}}", names.join(", ")))
 }
 
-/// A load by the first thread, with these operands behind the others.
+/// Returns a load by the first thread, with these operands behind the others.
 fn load(part: &Part, spelling: &str, more: &str) -> String {
     let ((set, at), (set_offsets, offsets), bytes) = (coordinates(&part.at), offsets(part), part.bytes());
     format!(
@@ -107,7 +107,7 @@ fn loaded(part: &Part, content: &[u8]) -> Vec<u8> {
     shared
 }
 
-/// A byte of an element as it comes: of TF32 the nearest number, halfway between two the even one.
+/// Returns a byte of an element as it comes: of TF32 the nearest number, halfway between two the even one.
 fn rounded(part: &Part, from: &[u8], byte: usize) -> u8 {
     if part.kind < 11 {
         return from[byte % 4];
@@ -122,19 +122,19 @@ fn rounded(part: &Part, from: &[u8], byte: usize) -> u8 {
     nearest.to_le_bytes()[byte % 4]
 }
 
-/// What the threads leave of bytes.
+/// Returns what the threads leave of bytes.
 fn left(bytes: &[u8]) -> Vec<Left> {
     let word = |bytes: &[u8]| u64::from_le_bytes(bytes.try_into().expect("it has 8 bytes"));
     let thread = |bytes: &[u8]| std::array::from_fn(|index| word(&bytes[8 * index..8 * index + 8]));
     bytes.chunks_exact(32).map(thread).collect()
 }
 
-/// The bytes of the operands of a block's threads.
+/// Returns the bytes of the operands of a block's threads.
 fn operands(all: &[Sources]) -> Vec<u8> {
     all.iter().flatten().flat_map(|word| word.to_le_bytes()).collect()
 }
 
-/// A form of a part, with what all threads leave.
+/// Returns a form of a part, with what all threads leave.
 fn form(
     name: String,
     code: String,
@@ -186,12 +186,12 @@ fn loads() -> Vec<BlockForm> {
     parts(false, 2).into_iter().map(form_of).collect()
 }
 
-/// A part of a matrix for what is not about the part.
+/// Returns a part of a matrix for what is not about the part.
 fn matrix(seed: u64) -> Part {
     Part::boxed(Wanted { kind: 2, rank: 2, swizzle: 3, interleave: 0, writes: false }, hash(seed.to_le_bytes()))
 }
 
-/// Each spelling of a load.
+/// Returns each spelling of a load.
 fn spellings() -> Vec<BlockForm> {
     let mut forms = Vec::new();
     for (index, spelling) in super::pattern::expand(
@@ -261,14 +261,14 @@ fn multicasts() -> Vec<BlockForm> {
     forms
 }
 
-/// The first bytes of a tensor as the threads find them.
+/// Returns the first bytes of a tensor as the threads find them.
 fn left_of_tensor(content: &[u8]) -> Vec<Left> {
     let mut bytes = content[..content.len().min(ROOM)].to_vec();
     bytes.resize(ROOM, 0);
     left(&bytes)
 }
 
-/// The content of a part's tensor, so long that each thread finds 32 bytes of it.
+/// Returns the content of a part's tensor, so long that each thread finds 32 bytes of it.
 fn long_content(part: &Part) -> Vec<u8> {
     let mut content = part.content();
     content.resize(content.len().max(ROOM), 0);

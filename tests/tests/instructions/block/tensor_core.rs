@@ -21,7 +21,7 @@ pub(super) struct Format {
     unused: u32,
     exponent: u32,
     fraction: u32,
-    /// Whether the largest exponent is one like the others but for the NaN.
+    /// `true` if the largest exponent is one like the others but for the NaN.
     is_finite: bool,
 }
 
@@ -174,7 +174,7 @@ impl Number {
     }
 }
 
-/// A sum: of finite numbers in units of two to a power.
+/// Returns a sum: of finite numbers in units of two to a power.
 fn sum(numbers: &[Number], below: i32) -> Number {
     let mut sign = None;
     for number in numbers {
@@ -201,7 +201,7 @@ fn sum(numbers: &[Number], below: i32) -> Number {
     Number::Finite { count: finite.map(cut).sum(), unit: top - below, top }
 }
 
-/// The bits of a sum: of half precision the nearest, ties to even, else the next towards zero with so many bits behind the first.
+/// Returns the bits of a sum: of half precision the nearest, ties to even, else the next towards zero with so many bits behind the first.
 fn round(number: Number, to: Format, kept: u32) -> u64 {
     let (count, unit) = match number {
         Number::Nan => return u64::MAX >> (65 - to.bits),
@@ -230,7 +230,7 @@ fn infinity(format: Format) -> u64 {
     u64::MAX >> (64 - format.exponent) << format.fraction
 }
 
-/// A number in units of two to a power, cut off.
+/// Returns a number in units of two to a power, cut off.
 fn at(number: u128, shift: i32) -> u128 {
     if shift <= 0 { number << -shift } else { number.checked_shr(shift as u32).unwrap_or(0) }
 }
@@ -255,12 +255,12 @@ pub(super) struct Dot<'a> {
     pub(super) pairs: &'a [(u64, u64)],
     pub(super) addend: u64,
     pub(super) saturates: bool,
-    /// Whether the signs of one factor, but not of both, change.
+    /// `true` if the signs of one factor, but not of both, change.
     pub(super) is_negated: bool,
 }
 
 impl Dot<'_> {
-    /// The bits of the result.
+    /// Returns the bits of the result.
     pub(super) fn result(&self) -> u64 {
         let [left, right] = self.factors;
         if let Kind::Integer { bits, .. } = left {
@@ -340,7 +340,7 @@ impl Dot<'_> {
     }
 }
 
-/// The bits of a number of single precision; all NaNs are one.
+/// Returns the bits of a number of single precision; all NaNs are one.
 fn single(value: f32) -> u64 {
     u64::from(if value.is_nan() { 0x7fff_ffff } else { value.to_bits() })
 }

@@ -45,7 +45,7 @@ const GEOMETRIES: [Geometry; 5] = [
 ];
 
 impl Geometry {
-    /// The operand of coordinates in these registers; the layer is in `%r20`.
+    /// Returns the operand of coordinates in these registers; the layer is in `%r20`.
     fn operand(self, registers: [&str; 3]) -> String {
         let [x, y, z] = registers;
         match (self.directions, self.is_layered) {
@@ -69,7 +69,7 @@ impl Geometry {
     }
 }
 
-/// Where a thread reads, in quarters of an element from an eighth on: far beyond both edges too.
+/// The place where a thread reads, in quarters of an element from an eighth on: far beyond both edges too.
 const STEPS: [(i64, i64, i64); 3] = [(7, 61, 20), (5, 37, 12), (3, 29, 10)];
 
 fn coordinate(axis: usize, thread: usize) -> f64 {
@@ -110,7 +110,7 @@ fn leave(channels: usize) -> String {
     (0..channels).map(|channel| format!("st.global.b32 [%out+{}], %r{};\n    ", 8 * channel, 8 + channel)).collect()
 }
 
-/// What is left of numbers: their bits, as the type of the result has them.
+/// Returns what is left of numbers: their bits, as the type of the result has them.
 fn left(values: [f64; 4], kind: &str, channels: usize) -> Left {
     std::array::from_fn(|channel| match kind {
         _ if channel >= channels => 0,
@@ -119,7 +119,7 @@ fn left(values: [f64; 4], kind: &str, channels: usize) -> Left {
     })
 }
 
-/// A form that reads a picture at the coordinates of all threads, with what follows the coordinates.
+/// Returns a form that reads a picture at the coordinates of all threads, with what follows the coordinates.
 fn read(name: &str, geometry: Geometry, picture: Picture, kind: &'static str, tolerance: f32) -> BlockForm {
     let spelling = format!("tex.{}.v4.{kind}.f32", geometry.name);
     let code = format!(
@@ -136,7 +136,7 @@ fn read(name: &str, geometry: Geometry, picture: Picture, kind: &'static str, to
     form.with(picture.prepare()).within(tolerance)
 }
 
-/// Every format: as it is, as a fraction, and as a colour, with what is beyond its edges.
+/// Returns every format: as it is, as a fraction, and as a color, with what is beyond its edges.
 fn formats() -> Vec<BlockForm> {
     let plane = GEOMETRIES[1];
     let mut forms = Vec::new();
@@ -162,7 +162,7 @@ fn formats() -> Vec<BlockForm> {
     forms
 }
 
-/// A border's colour with numbers that most formats do not have.
+/// A border's color with numbers that most formats do not have.
 const COLOR: [f32; 4] = [3.0, -2.5, 1.0 / 3.0, 1e10];
 
 /// Types of results, with elements that they are read from and the registers that they are put into.
@@ -183,7 +183,7 @@ fn leave_kind(kind: &str) -> String {
     }
 }
 
-/// What is left of a result of a kind.
+/// Returns what is left of a result of a kind.
 fn left_kind(values: [f64; 4], kind: &str) -> Left {
     let [red, green, blue, alpha] = values.map(half);
     match kind {
@@ -210,7 +210,7 @@ fn ways(directions: usize) -> [(&'static str, String, [String; 2]); 4] {
     ]
 }
 
-/// Each geometry, with results of each type, with each way to say a level.
+/// Returns each geometry, with results of each type, with each way to say a level.
 fn geometries() -> Vec<BlockForm> {
     let mut forms = Vec::new();
     for (geometry, (kind, channel, result)) in
@@ -239,7 +239,7 @@ fn place(thread: usize) -> [f64; 3] {
     std::array::from_fn(|axis| coordinate(axis, thread))
 }
 
-/// What is beyond the edges, coordinates that are normalised or not, and the nearest element or a blend.
+/// Returns what is beyond the edges, coordinates that are normalized or not, and the nearest element or a blend.
 fn modes() -> Vec<BlockForm> {
     let mut forms = Vec::new();
     let modes = [AddressMode::Clamp, AddressMode::Wrap, AddressMode::Mirror, AddressMode::Border];
@@ -301,7 +301,7 @@ fn gathers() -> Vec<BlockForm> {
     forms
 }
 
-/// A channel of the four elements around a place.
+/// Returns a channel of the four elements around a place.
 fn gathered(picture: &Picture, at: [f64; 2], layer: Option<usize>, channel: usize) -> [f64; 4] {
     let [x, y] = at.map(|place| (place - 0.5).floor() + 0.5);
     let corners = [[0.0, 1.0], [1.0, 1.0], [1.0, 0.0], [0.0, 0.0]];

@@ -16,7 +16,7 @@ pub(super) fn forms() -> Vec<BlockForm> {
 /// Lanes that take part: all, some without the first and the last, one, and every second.
 const MEMBERS: [u32; 4] = [u32::MAX, 0x0ff0_1e70, 0x0001_0000, 0x5555_5555];
 
-/// The lanes of a thread's warp, by the operands of each.
+/// Returns the lanes of a thread's warp, by the operands of each.
 fn warp(all: &[Sources], thread: usize) -> &[Sources] {
     &all[thread / 32 * 32..][..32]
 }
@@ -34,12 +34,12 @@ OUT:"
     )
 }
 
-/// What lanes that take part leave; the others leave zeroes.
+/// Returns what lanes that take part leave; the others leave zeroes.
 fn taking_part(members: u32, thread: usize, left: impl FnOnce() -> Left) -> Left {
     if members >> (thread % 32) & 1 == 1 { left() } else { [0; 4] }
 }
 
-/// The lane that a shuffle takes from, and whether there is one; as the ISA's own text has it.
+/// Returns the lane that a shuffle takes from, and whether there is one; as the ISA's own text has it.
 fn source(mode: &str, lane: u32, operand: u32, clamp: u32) -> (u32, bool) {
     let (b, c, segments) = (operand & 31, clamp & 31, clamp >> 8 & 31);
     let most = (lane & segments) | (c & !segments);
@@ -199,7 +199,7 @@ fn reductions() -> Vec<BlockForm> {
     forms
 }
 
-/// The lanes that are active, and the one that is elected: any of them, which the others leave too.
+/// Returns the lanes that are active, and the one that is elected: any of them, which the others leave too.
 fn masks() -> Vec<BlockForm> {
     let mut forms = Vec::new();
     for members in MEMBERS {

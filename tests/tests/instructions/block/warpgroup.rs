@@ -6,7 +6,7 @@ use super::sparse::Metadata;
 use super::tensor_core::{Dot, Kind, Maker, Random};
 
 const THREADS: usize = 128;
-/// Where B begins in shared memory, behind A.
+/// The place where B begins in shared memory, behind A.
 const B: usize = 8192;
 /// Bytes of shared memory.
 const IMAGE: usize = 40960;
@@ -105,7 +105,7 @@ struct Place {
 }
 
 impl Place {
-    /// A place for a matrix of so many rows: parts lie one behind the other.
+    /// Creates a place for a matrix of so many rows: parts lie one behind the other.
     fn new(mode: Mode, is_turned: bool, rows: usize) -> Self {
         let Mode { width, gap, .. } = mode;
         let core = 8 * width + gap;
@@ -122,7 +122,7 @@ impl Place {
         }
     }
 
-    /// Where a byte of an element is, from the beginning of the pattern.
+    /// Returns the location of a byte of an element, from the beginning of the pattern.
     fn offset(&self, row: usize, byte: usize) -> usize {
         let Mode { width, ahead, .. } = self.mode;
         let plain = if self.is_turned {
@@ -137,7 +137,7 @@ impl Place {
         linear ^ (linear >> 3 & (width - 16))
     }
 
-    /// The upper bits of a descriptor, and what its start is behind the beginning of the tile.
+    /// Returns the upper bits of a descriptor, and what its start is behind the beginning of the tile.
     fn descriptor(&self, start: usize) -> (u64, u64) {
         let field = |bytes: usize| (bytes / 16) as u64;
         let Mode { number, base, ahead, .. } = self.mode;
@@ -164,7 +164,7 @@ struct Case {
 }
 
 impl Case {
-    /// A form whose parts that do not matter take turns.
+    /// Creates a form whose parts that do not matter take turns.
     fn new(kinds: [&'static str; 3], turn: usize) -> Self {
         let is_integer = matches!(Kind::of(kinds[1]), Kind::Integer { .. });
         Self {

@@ -41,7 +41,7 @@ struct Tiles {
     rows: usize,
     columns: usize,
     inner: usize,
-    /// Whether A and the addend, B and the result lie by columns.
+    /// `true` if A and the addend, B and the result lie by columns.
     by_columns: [bool; 2],
     element: Element,
     addend: (String, Element),
@@ -156,7 +156,7 @@ impl Tiles {
         code
     }
 
-    /// The words of a matrix in memory, as `put` puts them there.
+    /// Returns the words of a matrix in memory, as `put` puts them there.
     fn memory(&self, warp: &[Sources], matrix: usize) -> Vec<u64> {
         let element = [self.element, self.element, self.addend.1][matrix];
         let bound = |word: u64| wide_bounds(element).map_or(word, |(mask, set)| word & mask | set);
@@ -200,7 +200,7 @@ impl Tiles {
     }
 }
 
-/// An element's bounds for all of a word of 64 bits.
+/// Returns an element's bounds for all of a word of 64 bits.
 fn wide_bounds(element: Element) -> Option<(u64, u64)> {
     let both = |bits: u64| if element.bits() == 64 { bits } else { bits | bits << 32 };
     element.bounds().map(|(mask, set)| (both(mask), both(set)))

@@ -18,7 +18,7 @@ pub(super) fn forms() -> Vec<Form> {
     forms
 }
 
-/// A form in device memory and one in shared memory.
+/// Returns a form in device memory and one in shared memory.
 fn both(
     text: &str,
     o: Operand,
@@ -93,7 +93,7 @@ fn words(bits: u32) -> Vec<Form> {
     forms
 }
 
-/// The sum of one number or of both of a register.
+/// Returns the sum of one number or of both of a register.
 fn sum(format: Format, pair: bool, flush: bool) -> impl Fn(Sources) -> u64 + Clone + 'static {
     let mode = Mode { flush, ..Mode::new(Round::Nearest) };
     let mask = format.sign() | (format.sign() - 1);
@@ -119,7 +119,7 @@ fn floats() -> Vec<Form> {
     forms
 }
 
-/// What an atomic returns: the value before.
+/// Returns what an atomic returns: the value before.
 fn old_values() -> Vec<Form> {
     let types = [("add.u32", B32), ("exch.b64", B64), ("max.s64", B64), ("add.f64", B64), ("and.b32", B32)];
     let form = |(operation, o): (&str, Operand)| {

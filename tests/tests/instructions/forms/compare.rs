@@ -85,7 +85,7 @@ impl Compared {
         }
     }
 
-    /// The compute capability that compares it.
+    /// Returns the compute capability that compares it.
     fn architecture(self) -> u32 {
         if let Self::Float(BF16, _) = self { 90 } else { 75 }
     }

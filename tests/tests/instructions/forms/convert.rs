@@ -33,17 +33,17 @@ pub(super) fn forms() -> Vec<Form> {
     forms
 }
 
-/// The compute capability that converts between a type and bf16.
+/// Returns the compute capability that converts between a type and bf16.
 fn needs(name: &str) -> u32 {
     if name.contains("bf16") { 90 } else { 75 }
 }
 
-/// What a register holds of a narrower result.
+/// Returns what a register holds of a narrower result.
 fn extended(t: Integer, bits: u64) -> u64 {
     if t.bits == 8 { Integer { bits: 16, signed: false }.wrap(t.value(bits)) } else { bits }
 }
 
-/// The register of a result.
+/// Returns the register of a result.
 fn register(o: Operand) -> Operand {
     if o == B8 { B16 } else { o }
 }
@@ -91,7 +91,7 @@ fn from_integers() -> Vec<Form> {
     forms
 }
 
-/// The integer that a number rounds to.
+/// Returns the integer that a number rounds to.
 fn integral(format: Format, bits: u64, round: Round) -> Option<i128> {
     let number = format.wide(bits)?;
     let (kept, rest) = number.split(0);
@@ -143,7 +143,7 @@ fn to_integers() -> Vec<Form> {
     forms
 }
 
-/// A number in another format.
+/// Returns a number in another format.
 fn reformat(to: Format, from: Format, bits: u64, mode: Mode) -> u64 {
     // As measured, what becomes an f16 is not flushed.
     let bits = if mode.flush && from == F32 && to != F16 { from.flush(bits) } else { bits };
@@ -162,7 +162,7 @@ fn reformat(to: Format, from: Format, bits: u64, mode: Mode) -> u64 {
     }
 }
 
-/// The f64 that a NaN becomes: of f64, itself, quieted; of others, the one NaN, widened.
+/// Returns the f64 that a NaN becomes: of f64, itself, quieted; of others, the one NaN, widened.
 fn widened_nan(from: Format, bits: u64) -> u64 {
     if from == F64 { bits | 1 << 51 } else { 0x7fff_ffff_e000_0000 }
 }
@@ -200,7 +200,7 @@ fn floats() -> Vec<Form> {
     forms
 }
 
-/// Whether PTX has the conversion.
+/// Returns `true` if PTX has the conversion.
 fn exists(to: &str, from: &str, direction: &str, flags: &str) -> bool {
     let has = |scalar| to == scalar || from == scalar;
     let relu = flags != ".relu" || matches!((to, from), ("f16" | "bf16", "f32")) && matches!(direction, "rn" | "rz");

@@ -13,7 +13,7 @@ pub(super) fn forms() -> Vec<Form> {
 /// What is added to what: the whole of it, of which the bits above the width are the carry.
 type Sum = fn(Integer, Sources) -> i128;
 
-/// The form's result, and the carry that it passes on.
+/// Returns the form's result, and the carry that it passes on.
 fn pair(t: Integer, name: &str, code: &str, sources: usize, sum: Sum) -> [Form; 2] {
     let (o, letters) = (operand(t.bits), ["$a", "$b", "$c"]);
     let scratch = if t.bits == 32 { "%rx" } else { "%lx" };

@@ -29,7 +29,7 @@ fn operand(format: Format) -> Operand {
     Operand::Float(format)
 }
 
-/// A form of arithmetic.
+/// Returns a form of arithmetic.
 pub(super) fn arithmetic_form(name: String, format: Format, operation: Operation, mode: Mode) -> Form {
     let o = operand(format);
     let is_reciprocal = name.starts_with("rcp");

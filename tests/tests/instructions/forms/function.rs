@@ -40,7 +40,7 @@ fn singles() -> Vec<Form> {
     forms
 }
 
-/// A function of a number below 2: the highest bit of the exponent is taken away.
+/// Returns a function of a number below 2: the highest bit of the exponent is taken away.
 fn wave(name: &str, bound: Bound, function: Function) -> Form {
     const NEAR_ZERO: u64 = 0xbfff_ffff;
     let value = move |[a, ..]: Sources| vec![function(F32.value(a & NEAR_ZERO))];
@@ -65,7 +65,7 @@ fn quotients() -> Vec<Form> {
     kinds.into_iter().map(|kind| form(format!("div.{kind}.f32"))).collect()
 }
 
-/// The coarse functions of f64, which have some 20 bits.
+/// Returns the coarse functions of f64, which have some 20 bits.
 fn doubles() -> [Form; 3] {
     let bound = Bound::ulps(33.0_f64.exp2());
     // As measured, the lower half of the operand is not looked at.

@@ -22,7 +22,7 @@ pub(super) fn forms() -> Vec<Form> {
     forms
 }
 
-/// What every type has.
+/// Returns what every type has.
 fn plain(t: Integer) -> Vec<Form> {
     let (name, o) = (t.name(), operand(t.bits));
     let binary = |opcode: &str, f: fn(Integer, i128, i128) -> i128| {

@@ -84,7 +84,7 @@ const SMALL: [Small; 5] = [
 ];
 
 impl Small {
-    /// The nearest number of the format, never an infinity.
+    /// Returns the nearest number of the format, never an infinity.
     fn narrow(self, from: Format, bits: u64, relu: bool) -> u64 {
         let sign = if from.is_negative(bits) && !relu { self.format.sign() } else { 0 };
         match from.class(bits) {
@@ -98,7 +98,7 @@ impl Small {
         }
     }
 
-    /// The f16 of the same value.
+    /// Returns the f16 of the same value.
     fn widen(self, bits: u64, relu: bool) -> u64 {
         let bits = bits & (self.format.sign() | (self.format.sign() - 1));
         let magnitude = bits & !self.format.sign();
@@ -205,12 +205,12 @@ fn finite() -> Vec<Form> {
     forms
 }
 
-/// The random bits that a number of `cvt.rs` takes, by their places in the register from the most significant one on.
+/// Returns the random bits that a number of `cvt.rs` takes, by their places in the register from the most significant one on.
 fn bits_at(random: u64, places: impl IntoIterator<Item = u32>) -> u64 {
     places.into_iter().fold(0, |bits, place| bits << 1 | random >> place & 1)
 }
 
-/// The number below, or the one above where the random bits as a fraction and the part between make one or more.
+/// Returns the number below, or the one above where the random bits as a fraction and the part between make one or more.
 fn at_random(format: Format, bits: u64, (random, width): (u64, u32)) -> u64 {
     let number = F32.wide(bits).expect("it is finite");
     let below = format.round_magnitude(&number, Round::Zero);

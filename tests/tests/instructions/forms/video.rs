@@ -35,7 +35,7 @@ fn names([to, a, b]: [Integer; 3]) -> String {
     format!("{}.{}.{}", to.name(), a.name(), b.name())
 }
 
-/// What a second operation makes of the result and the third operand.
+/// Returns what a second operation makes of the result and the third operand.
 fn second(operation: &str, t: Integer, value: i128, c: u64) -> u64 {
     let (value, c) = (t.value(t.wrap(value)), t.value(c));
     t.wrap(match operation {

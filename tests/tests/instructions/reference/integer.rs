@@ -30,13 +30,13 @@ impl Integer {
         u64::MAX >> (64 - self.bits)
     }
 
-    /// The number that these bits mean.
+    /// Returns the number that these bits mean.
     pub(crate) fn value(self, bits: u64) -> i128 {
         let unused = 64 - self.bits;
         if self.signed { i128::from((bits << unused).cast_signed() >> unused) } else { i128::from(bits & self.mask()) }
     }
 
-    /// The low bits of a number.
+    /// Returns the low bits of a number.
     pub(crate) fn wrap(self, value: i128) -> u64 {
         value as u64 & self.mask()
     }
@@ -49,17 +49,17 @@ impl Integer {
         if self.signed { (1 << (self.bits - 1)) - 1 } else { (1 << self.bits) - 1 }
     }
 
-    /// The nearest number of the type.
+    /// Returns the nearest number of the type.
     pub(crate) fn clamp(self, value: i128) -> u64 {
         self.wrap(value.clamp(self.least(), self.most()))
     }
 
-    /// The type of twice the width.
+    /// Returns the type of twice the width.
     pub(crate) fn wide(self) -> Self {
         Self { bits: 2 * self.bits, ..self }
     }
 
-    /// The upper half of a product.
+    /// Returns the upper half of a product.
     pub(crate) fn high_product(self, a: u64, b: u64) -> i128 {
         if self.signed {
             return (self.value(a) * self.value(b)) >> self.bits;
@@ -67,19 +67,19 @@ impl Integer {
         ((u128::from(a & self.mask()) * u128::from(b & self.mask())) >> self.bits) as i128
     }
 
-    /// The quotient; all ones if there is none.
+    /// Returns the quotient; all ones if there is none.
     pub(crate) fn quotient(self, a: u64, b: u64) -> u64 {
         let (a, b) = (self.value(a), self.value(b));
         if b == 0 { self.mask() } else { self.wrap(a / b) }
     }
 
-    /// The remainder; all ones if there is none.
+    /// Returns the remainder; all ones if there is none.
     pub(crate) fn remainder(self, a: u64, b: u64) -> u64 {
         let (a, b) = (self.value(a), self.value(b));
         if b == 0 { self.mask() } else { self.wrap(a % b) }
     }
 
-    /// The bits from `position` on, `length` of them, with the sign of the highest.
+    /// Returns the bits from `position` on, `length` of them, with the sign of the highest.
     pub(crate) fn extract(self, a: u64, position: u64, length: u64) -> u64 {
         let last = u64::from(self.bits) - 1;
         let bit = |at: u64| a >> at & 1;

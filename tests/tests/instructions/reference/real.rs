@@ -39,7 +39,7 @@ pub(crate) enum Round {
 }
 
 impl Round {
-    /// Whether the next number is taken, given the bits that are kept and what is cut off.
+    /// Returns `true` if the next number is taken, given the bits that are kept and what is cut off.
     fn is_away_from_zero(self, negative: bool, kept: u128, rest: Rest) -> bool {
         match self {
             Self::Nearest => rest == Rest::More || rest == Rest::Half && kept & 1 == 1,
@@ -83,7 +83,7 @@ impl Format {
         ((1 << (self.width - self.precision)) - 1) << (self.precision - 1)
     }
 
-    /// The NaN that arithmetic on `operands` gives, as measured.
+    /// Returns the NaN that arithmetic on `operands` gives, as measured.
     pub(crate) fn nan(self, operands: &[u64]) -> u64 {
         if self != F64 {
             return self.sign() - 1;
@@ -108,7 +108,7 @@ impl Format {
         self.finite(bits)
     }
 
-    /// The number, where the largest exponent is one like the others.
+    /// Returns the number, where the largest exponent is one like the others.
     pub(crate) fn finite(self, bits: u64) -> Class {
         let magnitude = bits & !self.sign();
         let hidden = 1 << (self.precision - 1);
@@ -119,7 +119,7 @@ impl Format {
         }
     }
 
-    /// The finite number, exactly.
+    /// Returns the finite number, exactly.
     pub(crate) fn wide(self, bits: u64) -> Option<Wide> {
         match self.class(bits) {
             Class::Finite { mantissa, exponent } => {
@@ -129,7 +129,7 @@ impl Format {
         }
     }
 
-    /// The value, exactly; every NaN is one.
+    /// Returns the value, exactly; every NaN is one.
     pub(crate) fn value(self, bits: u64) -> f64 {
         let magnitude = match self.class(bits) {
             Class::Nan => return f64::NAN,
@@ -140,12 +140,12 @@ impl Format {
         if self.is_negative(bits) { -magnitude } else { magnitude }
     }
 
-    /// A subnormal number becomes a zero of its sign.
+    /// Flushes a subnormal number to a zero of the same sign.
     pub(crate) fn flush(self, bits: u64) -> u64 {
         if bits & self.infinity() == 0 { bits & self.sign() } else { bits }
     }
 
-    /// The magnitude of the rounded number, as if exponents had no bound.
+    /// Returns the magnitude of the rounded number, as if exponents had no bound.
     pub(crate) fn round_magnitude(self, number: &Wide, round: Round) -> u64 {
         let Some(top) = number.top() else { return 0 };
         let lowest = (top - (self.precision as i32 - 1)).max(self.least);
@@ -154,7 +154,7 @@ impl Format {
         (((lowest - self.least) as u64) << (self.precision - 1)) + kept as u64 + u64::from(up)
     }
 
-    /// The rounded number.
+    /// Returns the rounded number.
     pub(crate) fn round(self, number: &Wide, round: Round) -> u64 {
         let sign = if number.negative { self.sign() } else { 0 };
         let magnitude = self.round_magnitude(number, round);
@@ -192,7 +192,7 @@ impl Format {
         if self.is_nan(bits) || self.is_negative(bits) { 0 } else { bits.min(one) }
     }
 
-    /// A negative number becomes zero.
+    /// Replaces a negative number by zero.
     pub(crate) fn relu(self, bits: u64) -> u64 {
         if self.is_negative(bits) && !self.is_nan(bits) { 0 } else { bits }
     }
@@ -209,7 +209,7 @@ pub(crate) enum Operation {
     Root,
 }
 
-/// The result of an arithmetic instruction.
+/// Returns the result of an arithmetic instruction.
 pub(crate) fn arithmetic(format: Format, operation: Operation, mode: Mode, operands: &[u64]) -> u64 {
     let operands: Vec<u64> = operands.iter().map(|bits| if mode.flush { format.flush(*bits) } else { *bits }).collect();
     let result = match operation {
@@ -241,7 +241,7 @@ fn sum(format: Format, round: Round, operands: &[u64], a: u64, b: u64) -> u64 {
     if infinite(a) { a } else { b }
 }
 
-/// The exact product of finite numbers.
+/// Returns the exact product of finite numbers.
 fn exact_product(format: Format, a: u64, b: u64) -> Option<Wide> {
     let (Class::Finite { mantissa: x, exponent: m }, Class::Finite { mantissa: y, exponent: n }) =
         (format.class(a), format.class(b))
@@ -279,7 +279,7 @@ fn product_sum(format: Format, mode: Mode, operands: &[u64]) -> u64 {
     }
 }
 
-/// The neighbours of an exact magnitude, given one near it and the order of that one's image and the target's.
+/// Returns the neighbors of an exact magnitude, given one near it and the order of that one's image and the target's.
 fn between(format: Format, round: Round, negative: bool, near: u64, order: Ordering) -> u64 {
     let (below, above) = match order {
         Ordering::Less => (near, near + 1),
@@ -351,7 +351,7 @@ pub(crate) struct Extreme {
     pub(crate) signs: bool,
 }
 
-/// The smaller or the larger of two numbers.
+/// Returns the smaller or the larger of two numbers.
 pub(crate) fn extreme(format: Format, form: Extreme, a: u64, b: u64) -> u64 {
     let [mut a, mut b] = [a, b].map(|bits| if form.flush { format.flush(bits) } else { bits });
     let sign = (a ^ b) & format.sign();

@@ -33,17 +33,17 @@ impl Wide {
         Self { negative, magnitude }
     }
 
-    /// An integer.
+    /// Creates an integer.
     pub(crate) fn integer(value: i128) -> Self {
         Self::new(value < 0, value.unsigned_abs(), 0)
     }
 
-    /// The order of the magnitudes.
+    /// Returns the order of the magnitudes.
     pub(crate) fn compare_magnitudes(&self, other: &Self) -> Ordering {
         self.magnitude.iter().rev().cmp(other.magnitude.iter().rev())
     }
 
-    /// The sum. A zero that numbers of different signs make is negative if `zero_is_negative`.
+    /// Returns the sum. A zero that numbers of different signs make is negative if `zero_is_negative`.
     pub(crate) fn plus(self, other: Self, zero_is_negative: bool) -> Self {
         if self.negative == other.negative {
             return Self { negative: self.negative, magnitude: add(self.magnitude, other.magnitude) };
@@ -55,14 +55,14 @@ impl Wide {
         }
     }
 
-    /// The exponent of the highest bit that is set.
+    /// Returns the exponent of the highest bit that is set.
     pub(crate) fn top(&self) -> Option<i32> {
         let word = self.magnitude.iter().rposition(|word| *word != 0)?;
         let bit = 63 - self.magnitude[word].leading_zeros() as i32;
         Some(64 * word as i32 + bit - 64 * FRACTION as i32)
     }
 
-    /// The bits from 2^`exponent` on, and how what is below relates to half of the lowest of them.
+    /// Returns the bits from 2^`exponent` on, and how what is below relates to half of the lowest of them.
     pub(crate) fn split(&self, exponent: i32) -> (u128, Rest) {
         let place = (exponent + 64 * FRACTION as i32) as usize;
         let mut kept = 0;

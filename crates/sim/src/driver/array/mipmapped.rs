@@ -1,4 +1,4 @@
-//! Mipmapped arrays: arrays of one image in falling sizes.
+//! Mipmapped arrays: an image in decreasing sizes.
 
 use curium_sys::{
     CUDA_ARRAY_MEMORY_REQUIREMENTS, CUDA_ARRAY3D_CUBEMAP, CUDA_ARRAY3D_DESCRIPTOR, CUarray, CUdevice, CUmipmappedArray,
@@ -24,7 +24,7 @@ impl Object for MipmappedArray {
 
 #[expect(non_snake_case, reason = "these are C's names")]
 impl Driver {
-    /// More levels than the image has are cut off, as documented.
+    /// Surplus levels are cut off, as documented.
     pub(crate) fn cuMipmappedArrayCreate(
         &self,
         array: Pointer<CUmipmappedArray>,
@@ -65,7 +65,7 @@ impl Driver {
         place.write(level.ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?.as_raw())
     }
 
-    /// Waits for the device, as its memory goes.
+    /// Waits for the device, because the memory is freed.
     pub(crate) fn cuMipmappedArrayDestroy(&self, array: Pointer<CUmipmappedArray_st>) -> Result {
         let mut state = self.lock();
         let id = Id::from(array);
@@ -95,7 +95,7 @@ impl Driver {
 }
 
 impl MipmappedArray {
-    /// The levels, the largest first.
+    /// Returns the levels, the largest first.
     pub(crate) fn levels(&self) -> &[Id<Array>] {
         &self.levels
     }
@@ -106,14 +106,14 @@ impl MipmappedArray {
 }
 
 impl State {
-    /// A mipmapped array that was not destroyed.
+    /// Returns a mipmapped array that was not destroyed.
     pub(crate) fn mipmapped_array(&self, id: Id<MipmappedArray>) -> Result<&MipmappedArray> {
         self.mipmapped_arrays.get(id).ok_or(CUresult::CUDA_ERROR_INVALID_HANDLE)
     }
 }
 
 impl Shape {
-    /// The shapes of all levels: each extent is halved until all are one. Layers and faces of cubes stay as many as they are.
+    /// Returns the shapes of all levels: each extent is halved until all are one. Layers and faces of cubes stay as many as they are.
     fn levels(self) -> impl Iterator<Item = Self> {
         let is_layered = self.is_layered() || self.flags & CUDA_ARRAY3D_CUBEMAP != 0;
         let half = |extent: usize| if extent == 0 { 0 } else { (extent / 2).max(1) };

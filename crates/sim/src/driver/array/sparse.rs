@@ -1,5 +1,5 @@
-//! Sparse arrays: their tiles, and the memory that programs map behind them. Here an array has all of its memory from the beginning; what
-//! is mapped is checked as on hardware, and textures give zeros for the rest.
+//! Sparse arrays: their tiles, and the memory mapped to them. Here an array has all of its memory from the start; mappings are checked as
+//! on hardware, and textures return zeros for unmapped tiles.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ const TILE_POOL: u16 = 1;
 
 const INVALID: CUresult = CUresult::CUDA_ERROR_INVALID_VALUE;
 
-/// Tiles that get memory, or lose it.
+/// Tiles that are mapped or unmapped.
 struct Change {
     tiles: Arc<Tiles>,
     origin: [u32; 3],
@@ -33,7 +33,7 @@ struct Change {
 
 #[expect(non_snake_case, reason = "these are C's names")]
 impl Driver {
-    /// A level of a mipmapped array has none of its own.
+    /// Fails for a level of a mipmapped array, which has none of its own.
     pub(crate) fn cuArrayGetSparseProperties(
         &self,
         properties: Pointer<CUDA_ARRAY_SPARSE_PROPERTIES>,
@@ -91,7 +91,7 @@ impl Driver {
         levels.iter().map(|level| Ok(state.array(*level)?.shape)).collect()
     }
 
-    /// What becomes of tiles that exist, if there is memory for them.
+    /// Maps or unmaps tiles that exist, if there is memory for them.
     fn checked_tiles(&self, info: &CUarrayMapInfo) -> Result<Change> {
         let is_level =
             info.subresourceType == CUarraySparseSubresourceType::CU_ARRAY_SPARSE_SUBRESOURCE_TYPE_SPARSE_LEVEL;
@@ -121,7 +121,7 @@ impl Driver {
         Ok(Change { tiles: self.lock().tiles_of(array).ok_or(INVALID)?, origin, extent, is_mapped })
     }
 
-    /// The level of the sparse array that is meant, and its shape.
+    /// Returns the level of the sparse array in the description, and its shape.
     fn mapped_array(&self, info: &CUarrayMapInfo, level: u32) -> Result<(Id<Array>, Shape)> {
         let found = match info.resourceType {
             CUresourcetype::CU_RESOURCE_TYPE_ARRAY => {
@@ -146,7 +146,7 @@ impl Driver {
         found.filter(|(_, shape)| shape.is_sparse()).ok_or(INVALID)
     }
 
-    /// That there is memory for tiles of so many bytes.
+    /// Checks that there is memory for this many bytes of tiles.
     fn check_tile_memory(&self, info: &CUarrayMapInfo, bytes: u64) -> Result {
         if info.memHandleType != CUmemHandleType::CU_MEM_HANDLE_TYPE_GENERIC {
             return Err(INVALID);
@@ -161,7 +161,7 @@ impl Driver {
 }
 
 impl State {
-    /// The tiles of an array, if it is sparse.
+    /// Returns the tiles of an array, if it is sparse.
     pub(crate) fn tiles_of(&mut self, id: Id<Array>) -> Option<Arc<Tiles>> {
         let array = *self.array(id).ok()?;
         let element = array.shape.element().filter(|_| array.shape.is_sparse())?;
@@ -179,7 +179,7 @@ impl Shape {
         [self.width, self.rows(), self.layers()]
     }
 
-    /// The elements, rows and layers of a tile: as for sparse images elsewhere, so that it has 64 KiB.
+    /// Returns the elements, rows and layers of a tile: as for sparse images elsewhere, so that it has 64 KiB.
     fn tile(&self) -> [u32; 3] {
         let is_volume = self.depth != 0 && !self.is_layered();
         match (self.element().unwrap_or(1), is_volume) {
@@ -197,7 +197,7 @@ impl Shape {
     }
 }
 
-/// Whether a row of tiles lies within a bound: whole tiles, but for the last.
+/// Returns `true` if a row of tiles lies within a bound: whole tiles, but for the last.
 fn fits(origin: u32, extent: u32, tile: u32, bound: usize) -> bool {
     let end = origin as usize + extent as usize;
     let is_whole = extent.is_multiple_of(tile) || end == bound;

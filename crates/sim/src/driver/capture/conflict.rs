@@ -1,4 +1,4 @@
-//! What captures forbid, and which captures are lost when somebody does it.
+//! Operations that captures forbid, and the captures that they invalidate.
 
 use curium_sys::{CUresult, CUstream_st, CUstreamCaptureMode, Function};
 
@@ -11,7 +11,7 @@ use crate::handle::Id;
 
 const UNSUPPORTED: CUresult = CUresult::CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
 
-/// Calls that may wait for work which a capture has put off: they are forbidden as the modes of the capture and of the thread say.
+/// Calls that may wait for captured work: the modes of the capture and of the thread forbid them.
 const POTENTIALLY_UNSAFE: &[Function] = &[
     Function::cuArray3DCreate_v2,
     Function::cuArrayCreate_v2,
@@ -36,7 +36,7 @@ const POTENTIALLY_UNSAFE: &[Function] = &[
     Function::cuModuleUnload,
 ];
 
-/// Copies that the caller waits for. They are work of the legacy stream too.
+/// Synchronous copies. They are work of the legacy stream too.
 const BLOCKING_COPIES: &[Function] = &[
     Function::cuMemcpy,
     Function::cuMemcpy2DUnaligned_v2,
@@ -48,7 +48,7 @@ const BLOCKING_COPIES: &[Function] = &[
 ];
 
 impl Driver {
-    /// That no capture forbids a call whatever its arguments are.
+    /// Checks that no capture forbids a call with any arguments.
     pub(crate) fn admit_among_captures(&self, function: Function) -> Result {
         let is_copy = BLOCKING_COPIES.contains(&function);
         if !is_copy && !POTENTIALLY_UNSAFE.contains(&function) {
@@ -61,13 +61,13 @@ impl Driver {
         self.permit_unsafe(&mut state)
     }
 
-    /// That the calling thread may make calls that are potentially unsafe; the captures that forbid it are lost.
+    /// Checks that the calling thread may make potentially unsafe calls; captures that forbid them are invalidated.
     pub(crate) fn permit_unsafe(&self, state: &mut State) -> Result {
         let (mode, thread) = (self.capture_mode(), this_thread());
         state.lose_captures(|capture| capture.forbids_unsafe(mode, thread), UNSUPPORTED)
     }
 
-    /// A stream that work is put on: work of the legacy stream would wait for the streams of captures, if they are blocking ones.
+    /// Returns a stream for new work: work of the legacy stream would wait for the blocking streams of captures.
     pub(crate) fn working_stream(&self, state: &mut State, raw: Pointer<CUstream_st>) -> Result<Id<Stream>> {
         let stream = self.stream(state, raw)?;
         state.expect_no_implicit_wait(stream, true)?;
@@ -77,21 +77,21 @@ impl Driver {
         }
     }
 
-    /// A stream that work is put on which cannot be a node; the stream's capture is lost.
+    /// Returns a stream for work that cannot be a node; the stream's capture is invalidated.
     pub(crate) fn uncaptured_stream(&self, state: &mut State, raw: Pointer<CUstream_st>) -> Result<Id<Stream>> {
         let stream = self.working_stream(state, raw)?;
         state.lose_captures(|capture| capture.member(stream).is_some(), UNSUPPORTED)?;
         Ok(stream)
     }
 
-    /// A stream that is waited for or asked.
+    /// Returns a stream for a wait or a query.
     pub(crate) fn awaited_stream(&self, state: &mut State, raw: Pointer<CUstream_st>) -> Result<Id<Stream>> {
         let stream = self.uncaptured_stream(state, raw)?;
         self.permit_unsafe(state)?;
         Ok(stream)
     }
 
-    /// That no stream of a context captures, of which all work is waited for; the captures in the way are lost.
+    /// Checks that no stream of a context captures before all of its work is waited for; captures in the way are invalidated.
     pub(crate) fn expect_uncaptured_context(&self, state: &mut State, context: Id<Context>) -> Result {
         let streams = state.streams.iter().filter(|(_, stream)| state.is_within(stream.context, context));
         let streams: Vec<_> = streams.map(|(id, _)| id).filter(|id| state.is_capturing(*id)).collect();
@@ -101,7 +101,7 @@ impl Driver {
 }
 
 impl Capture {
-    /// Whether a thread with this mode is forbidden what is potentially unsafe.
+    /// Returns `true` if this mode forbids potentially unsafe calls of a thread.
     fn forbids_unsafe(&self, mode: CUstreamCaptureMode, thread: u64) -> bool {
         let is_own = self.thread == thread && !self.is_relaxed();
         match mode {
@@ -123,7 +123,7 @@ impl State {
         if found { Err(code) } else { Ok(()) }
     }
 
-    /// That a stream is not the legacy one of a context in which a blocking stream captures.
+    /// Checks that a stream is not the legacy one of a context in which a blocking stream captures.
     pub(super) fn expect_no_implicit_wait(&mut self, stream: Id<Stream>, is_work: bool) -> Result {
         if self.captures.is_empty() || !self.is_legacy(stream) {
             return Ok(());

@@ -1,4 +1,4 @@
-//! Where streams have got to in their captures: asking, and changing it.
+//! The capture dependencies of streams: queries and changes.
 
 use curium_sys::{
     CUgraph, CUgraphEdgeData, CUgraphNode, CUresult, CUstream_st, CUstreamCaptureStatus,
@@ -11,14 +11,14 @@ use crate::driver::{Driver, Result, State, Stream};
 use crate::handle::Id;
 use crate::memory::HostPtr;
 
-/// What a caller who asked for the nodes was given: it stays where it is until the next time.
+/// The list of nodes that was returned to the caller: it remains valid until the next query.
 #[derive(Default)]
 pub(super) struct Listed {
     nodes: Vec<HostPtr>,
     data: Vec<CUgraphEdgeData>,
 }
 
-/// Where a caller wants what there is to know of a capture; null where the caller does not ask.
+/// The caller's output pointers for the state of a capture; null pointers are skipped.
 struct Places {
     number: Pointer<cuuint64_t>,
     graph: Pointer<CUgraph>,
@@ -91,7 +91,7 @@ impl Driver {
         count: usize,
         flags: u32,
     ) -> Result {
-        // SAFETY: null is a place that nothing is read from.
+        // SAFETY: the pointer is null, so nothing is read.
         let no_data = unsafe { std::ptr::null::<CUgraphEdgeData>().receive() };
         self.cuStreamUpdateCaptureDependencies_v2(stream, nodes, no_data, count, flags)
     }
@@ -122,7 +122,7 @@ impl Driver {
 }
 
 impl State {
-    /// Tells a caller of the capture that a stream is in.
+    /// Reports the capture of a stream to the caller.
     fn tell(&mut self, stream: Id<Stream>, places: &Places) -> Result {
         let capture = self.capture_mut(stream).ok_or(CUresult::CUDA_ERROR_ILLEGAL_STATE)?;
         let (number, graph) = (capture.number, capture.graph);
@@ -142,14 +142,14 @@ impl State {
 }
 
 impl Member {
-    /// Writes the nodes down for a caller.
+    /// Writes the nodes to a list for a caller.
     fn list(&mut self) {
         self.listed.nodes = self.tips.iter().map(|tip| HostPtr(tip.from.as_raw().cast())).collect();
         self.listed.data = self.tips.iter().map(|tip| tip.data).collect();
     }
 }
 
-/// Whether data of an edge say nothing.
+/// Returns `true` if edge data is empty.
 fn is_plain(data: &CUgraphEdgeData) -> bool {
     (data.from_port, data.to_port, data.type_) == (0, 0, 0)
 }

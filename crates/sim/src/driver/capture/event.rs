@@ -12,12 +12,12 @@ use crate::handle::Id;
 pub(crate) struct Captured {
     capture: u64,
     tips: Vec<Edge>,
-    /// Whether the capture ended without a graph, so that the record is of nothing.
+    /// `true` if the capture ended without a graph, which invalidates the record.
     is_lost: bool,
 }
 
 impl Driver {
-    /// That the work behind an event can be waited for or asked about: it was not captured, and no capture forbids it.
+    /// Checks that an event can be waited for or queried: its work was not captured, and no capture forbids it.
     pub(crate) fn expect_done_for_real(&self, state: &mut State, event: Id<Event>) -> Result {
         let captured = state.events.get(event).and_then(|event| event.captured.as_ref());
         if let Some((number, is_lost)) = captured.map(|at| (at.capture, at.is_lost)) {
@@ -32,7 +32,7 @@ impl Driver {
 }
 
 impl State {
-    /// Records an event where a stream has got to in its capture.
+    /// Records an event at the current position of a stream in its capture.
     pub(crate) fn record_captured(&mut self, event: Id<Event>, stream: Id<Stream>) -> Result {
         let capture = self.capture(stream).ok_or(CUresult::CUDA_ERROR_ILLEGAL_STATE)?;
         let tips = capture.member(stream).map(|member| member.tips.clone()).unwrap_or_default();
@@ -43,13 +43,13 @@ impl State {
         Ok(())
     }
 
-    /// What was recorded in a capture is of nothing: it ended without a graph.
+    /// Invalidates the records of a capture that ended without a graph.
     pub(super) fn lose_records(&mut self, number: u64) {
         let captured = self.events.iter_mut().filter_map(|(_, event)| event.captured.as_mut());
         captured.filter(|captured| captured.capture == number).for_each(|captured| captured.is_lost = true);
     }
 
-    /// Lets a stream wait for an event, if one of them is in a capture; whether that was so.
+    /// Makes a stream wait for an event if one of them is in a capture; returns whether that was so.
     pub(crate) fn wait_captured(&mut self, stream: Id<Stream>, event: Id<Event>) -> Result<bool> {
         let Some(found) = self.events.get(event) else { return Ok(false) };
         match (found.captured.clone(), found.ticket) {
@@ -62,7 +62,7 @@ impl State {
         }
     }
 
-    /// Takes a stream to where an event was recorded in a capture.
+    /// Adds the dependencies of an event that was recorded in a capture.
     fn join(&mut self, stream: Id<Stream>, captured: Captured) -> Result {
         let is_source = |capture: &Capture| capture.number == captured.capture;
         let is_own = |capture: &Capture| capture.member(stream).is_some();

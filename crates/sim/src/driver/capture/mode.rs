@@ -1,4 +1,4 @@
-//! How the calls of a thread get along with the captures of others.
+//! The capture mode of threads.
 
 use std::cell::Cell;
 
@@ -36,7 +36,7 @@ impl Driver {
         mode.write(old)
     }
 
-    /// The mode of the calling thread.
+    /// Returns the mode of the calling thread.
     pub(crate) fn capture_mode(&self) -> CUstreamCaptureMode {
         let Mode { driver, mode } = MODES.get()[self.slot];
         if driver == self.serial { mode } else { INITIAL.mode }

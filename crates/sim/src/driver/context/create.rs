@@ -71,17 +71,17 @@ impl Driver {
     }
 }
 
-/// Flags that every context but a created one has, and those that only such a one keeps.
+/// The flags that every context except created ones has, and those that only created ones keep.
 pub(super) const MAP_HOST: u32 = 8;
 pub(super) const COREDUMPS: u32 = 0x60;
 const USER_COREDUMP: u32 = 0x40;
 
-/// The flags that a context has which is created with these: a core dump at a user's wish is told as a core dump.
+/// Returns the flags of a context that is created with these: a user-triggered core dump is reported as a core dump.
 fn created_flags(flags: u32) -> u32 {
     if flags & USER_COREDUMP == 0 { flags } else { flags & !USER_COREDUMP | 0x20 }
 }
 
-/// The flags of a context, if all of them are known.
+/// Returns the flags of a context, if all of them are valid.
 pub(super) fn checked_flags(flags: u32) -> Result<u32> {
     const ALL: u32 = 0xff;
     let scheduling = flags & 7;

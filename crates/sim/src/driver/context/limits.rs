@@ -5,7 +5,7 @@ use curium_sys::{CUdevice_attribute, CUlimit, CUresult, CudaVersion};
 use crate::argument::Pointer;
 use crate::driver::{Driver, Result};
 
-/// The limits that a context keeps, with the values and rules of the hardware that devices imitate.
+/// The limits of a context, with the values and rules of the imitated hardware.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits {
     stack: usize,
@@ -41,18 +41,18 @@ impl Default for Limits {
     }
 }
 
-/// The largest stack of a thread, short of which hardware refuses.
+/// The maximum stack size of a thread, which is below the one at which hardware refuses.
 const MOST_STACK: usize = (512 << 10) - 1;
-/// Values below are raised to these.
+/// The minimum to which smaller values are raised.
 const LEAST_PRINTF_BUFFER: usize = 512 << 10;
 const LEAST_MALLOC_HEAP: usize = 4 << 20;
 const LEAST_PENDING_LAUNCHES: usize = 32;
-/// Values above are lowered to this.
+/// The maximum to which larger values are lowered.
 const MOST_PRINTF_BUFFER: usize = 2 << 30;
 const MOST_FETCH_GRANULARITY: usize = 128;
-/// The cache that is set aside comes in so many parts.
+/// The number of units of the persisting cache.
 const L2_PARTS: usize = 10;
-/// The first driver that knows memory for each block.
+/// The first driver with shared memory reserved per block.
 const BLOCK_MEMORY_SINCE: CudaVersion = CudaVersion::new(13, 4);
 
 #[expect(non_snake_case, reason = "these are C's names")]
@@ -109,7 +109,7 @@ impl Driver {
 }
 
 impl Driver {
-    /// The code for a limit that this hardware, or this driver, does not have.
+    /// Returns the code for a limit that this hardware or driver lacks.
     fn unknown(&self, limit: CUlimit) -> CUresult {
         match limit {
             CUlimit::CU_LIMIT_PER_BLOCK_MEMORY_SIZE if self.config().driver_version < BLOCK_MEMORY_SINCE => {

@@ -23,7 +23,7 @@ impl Driver {
         let device = self.device(device)?;
         let state = self.lock();
         let (_, retained) = state.primary(device).ok_or(CUresult::CUDA_ERROR_INVALID_CONTEXT)?;
-        // What green contexts retain is theirs.
+        // Retentions by green contexts are separate.
         if retained == state.green_contexts(device) {
             return Err(CUresult::CUDA_ERROR_NOT_PERMITTED);
         }
@@ -55,7 +55,7 @@ impl Driver {
     pub(crate) fn cuDevicePrimaryCtxSetFlags_v2(&self, device: CUdevice, flags: u32) -> Result {
         let device = self.device(device)?;
         let flags = checked_flags(flags)?;
-        // A primary context always maps host memory, and is not asked to.
+        // A primary context always maps host memory, without the flag.
         if flags & MAP_HOST != 0 {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
@@ -87,7 +87,7 @@ impl Driver {
         self.leave_primary(state, id, retained - 1)
     }
 
-    /// Sets how often the primary context is retained; with 0 it ends, after its work.
+    /// Sets the retain count of the primary context; at 0 it ends, after its work.
     fn leave_primary<'a>(&'a self, mut state: MutexGuard<'a, State>, id: Id<Context>, retained: u32) -> Result {
         if retained == 0 {
             let pending = state.schedule.unobserved(|place| place.context == id);
@@ -102,13 +102,13 @@ impl Driver {
 }
 
 impl State {
-    /// The active primary context of a device, with how often it is retained.
+    /// Returns the active primary context of a device, with its retain count.
     fn primary(&self, device: usize) -> Option<(Id<Context>, u32)> {
         let id = self.devices[device].primary?;
         self.contexts.get(id).filter(|context| context.is_active()).map(|context| (id, context.retained))
     }
 
-    /// Retains the primary context of a device, which has the same handle each time.
+    /// Retains the primary context of a device, which always has the same handle.
     pub(crate) fn retain_primary(&mut self, device: usize) -> Id<Context> {
         let flags = self.devices[device].primary_flags | MAP_HOST;
         let Some(id) = self.devices[device].primary else {

@@ -1,4 +1,4 @@
-//! Settings of a context that change nothing here but themselves.
+//! Settings of a context without any effect but on themselves.
 
 use curium_sys::{
     CUexecAffinityParam, CUexecAffinityType, CUflushGPUDirectRDMAWritesScope, CUflushGPUDirectRDMAWritesTarget,
@@ -26,7 +26,7 @@ impl Driver {
         Ok(())
     }
 
-    /// The banks of this hardware are four bytes wide, whatever is set.
+    /// Returns four bytes, the fixed bank width of this hardware.
     pub(crate) fn cuCtxGetSharedMemConfig(&self, config: Pointer<CUsharedconfig>) -> Result {
         let place = config.required()?;
         drop(self.enter_current()?);
@@ -41,12 +41,12 @@ impl Driver {
         Ok(())
     }
 
-    /// There is no cache to reset.
+    /// Does nothing: there is no cache to reset.
     pub(crate) fn cuCtxResetPersistingL2Cache(&self) -> Result {
         self.enter_current().map(|_| ())
     }
 
-    /// No other device writes past the host.
+    /// Does nothing: no other device writes to the memory.
     pub(crate) fn cuFlushGPUDirectRDMAWrites(
         &self,
         target: CUflushGPUDirectRDMAWritesTarget,

@@ -1,4 +1,4 @@
-//! The stack of contexts that each thread has.
+//! The context stack of each thread.
 
 use std::cell::RefCell;
 
@@ -54,7 +54,7 @@ impl Driver {
 }
 
 impl Driver {
-    /// The calling thread's current context, whatever has become of it.
+    /// Returns the calling thread's current context, even if it is not valid any more.
     pub(crate) fn top(&self) -> Option<Id<Context>> {
         self.with_stack(|contexts| contexts.last().copied()).flatten()
     }
@@ -67,7 +67,7 @@ impl Driver {
         self.with_stack(Vec::pop).flatten()
     }
 
-    /// Uses the calling thread's stack; a thread that is ending has none.
+    /// Applies a function to the calling thread's stack; a thread that is ending has none.
     fn with_stack<R>(&self, use_it: impl FnOnce(&mut Vec<Id<Context>>) -> R) -> Option<R> {
         let in_slot = |stacks: &RefCell<[Stack; slot::COUNT]>| {
             let stack = &mut stacks.borrow_mut()[self.slot];

@@ -118,13 +118,13 @@ impl Driver {
 }
 
 impl Driver {
-    /// That a stream does not capture: a batch cannot be a node. As on hardware, the capture is not lost.
+    /// Checks that a stream does not capture, since a batch cannot be a node. As on hardware, the capture is not invalidated.
     fn expect_no_capture(&self, stream: Pointer<CUstream_st>) -> Result {
         if self.captures(stream)? { Err(CUresult::CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED) } else { Ok(()) }
     }
 
-    /// That the context of a stream reaches memory. As on hardware, a batch wants for memory of another device what kernels want: a pool
-    /// that lets the device, or a context that is a peer.
+    /// Checks that the context of a stream can access memory. As on hardware, a batch has the requirements of a kernel for memory of
+    /// another device: a pool with access rights, or peer access between the contexts.
     fn expect_reach(&self, stream: Pointer<CUstream_st>, addresses: &[CUdeviceptr]) -> Result {
         let mut state = self.lock();
         let stream = self.stream(&mut state, stream)?;
@@ -136,7 +136,7 @@ impl Driver {
         Err(CUresult::CUDA_ERROR_INVALID_VALUE)
     }
 
-    /// Queues the copies one after the other, which is one of the orders that a batch may have; the index of the one that is refused.
+    /// Enqueues the copies in order, which a batch permits; returns the index of the one that is refused.
     fn copy_batch(
         &self,
         batch: &Batch<'_>,
@@ -173,7 +173,7 @@ fn batch<'a>(
     })
 }
 
-/// Where an operand begins that is memory.
+/// Returns the start of an operand that is memory.
 fn address_of(operand: &CUmemcpy3DOperand) -> Option<CUdeviceptr> {
     if operand.type_ != CUmemcpy3DOperandType::CU_MEMCPY_OPERAND_TYPE_POINTER {
         return None;
@@ -182,7 +182,7 @@ fn address_of(operand: &CUmemcpy3DOperand) -> Option<CUdeviceptr> {
     Some(unsafe { operand.op.ptr }.ptr)
 }
 
-/// The first attributes begin at the first copy, and the others further on.
+/// Checks that the first attributes begin at the first copy, and the others at later ones.
 fn check_attributes(
     attributes: Pointer<CUmemcpyAttributes>,
     firsts: Pointer<usize>,

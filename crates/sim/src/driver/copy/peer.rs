@@ -21,7 +21,7 @@ impl Driver {
         self.cuMemcpyPeerAsync(to, to_context, from, from_context, size, legacy())
     }
 
-    /// As on hardware, the host does not wait, and no access need have been enabled: the copy goes over the host then.
+    /// As on hardware, the host does not wait. Without peer access the copy is staged through the host.
     pub(crate) fn cuMemcpyPeerAsync(
         &self,
         to: CUdeviceptr,
@@ -38,7 +38,7 @@ impl Driver {
 }
 
 impl Driver {
-    /// That both contexts of a copy exist.
+    /// Checks that both contexts of a copy exist.
     pub(super) fn expect_live_contexts(&self, to: CUcontext, from: CUcontext) -> Result {
         let state = self.lock();
         for context in [to, from] {

@@ -14,10 +14,10 @@ use crate::driver::{Driver, Result, State};
 use crate::handle::Id;
 use crate::memory::{End, HostPtr};
 
-/// The most bytes from one row to the next: `CU_DEVICE_ATTRIBUTE_MAX_PITCH`.
+/// The maximum pitch: `CU_DEVICE_ATTRIBUTE_MAX_PITCH`.
 const MAX_PITCH: usize = i32::MAX as usize;
 
-/// One side of a copy as the structures of C have it.
+/// One operand of a copy as in the structures of C.
 struct Operand {
     kind: CUmemorytype,
     host: *mut c_void,
@@ -30,7 +30,7 @@ struct Operand {
     layer: usize,
 }
 
-/// A copy of rows and layers, all of which are there.
+/// A copy of valid rows and layers.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Rows {
     to: Side,
@@ -38,13 +38,13 @@ pub(crate) struct Rows {
     extent: Extent,
 }
 
-/// One side of a copy: where the first row begins, and how far apart rows and layers are, in bytes.
+/// One operand of a copy: the first row, and the distances of rows and layers in bytes.
 #[derive(Clone, Copy, Debug)]
 struct Side {
     start: Start,
     pitch: usize,
     layer: usize,
-    /// Whether the driver allocated the memory, and not the caller.
+    /// `true` if the driver allocated the memory, and not the caller.
     is_allocated: bool,
 }
 
@@ -101,7 +101,7 @@ impl Driver {
 }
 
 impl Driver {
-    /// A plane is a volume of one layer.
+    /// Converts the description of a plane to that of a volume with one layer.
     fn copy_plane(&self, copy: &CUDA_MEMCPY2D, stream: Pointer<CUstream_st>, is_synchronous: bool) -> Result {
         let volume = CUDA_MEMCPY3D {
             srcXInBytes: copy.srcXInBytes,
@@ -193,7 +193,7 @@ impl Driver {
         self.copy_volume(&volume, stream, false)
     }
 
-    /// The bytes of an element, if the operand is an array: then all lengths are in these.
+    /// Returns the bytes of an element, if the operand is an array: then all lengths are in these.
     fn element_of(&self, raw: &CUmemcpy3DOperand) -> Result<Option<usize>> {
         if raw.type_ != CUmemcpy3DOperandType::CU_MEMCPY_OPERAND_TYPE_ARRAY {
             return Ok(None);
@@ -205,7 +205,7 @@ impl Driver {
         Ok(self.lock().array(Id::from(array))?.shape.element())
     }
 
-    /// What a description of a copy stands for, if all its rows and layers are there.
+    /// Converts a description of a copy, if all its rows and layers exist.
     pub(crate) fn rows_of(&self, state: &State, copy: &CUDA_MEMCPY3D) -> Result<Rows> {
         if !copy.reserved0.is_null() || !copy.reserved1.is_null() {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
@@ -251,7 +251,7 @@ impl Driver {
         self.put(&mut state, stream, content)
     }
 
-    /// Whether the caller waits for a copy: it asked to, or memory is such that the driver does.
+    /// Returns `true` if the copy is synchronous, by request or because of the kind of memory.
     fn is_waited_for(&self, rows: &Rows, is_synchronous: bool) -> bool {
         let waits = |side: &Side| match side.start {
             Start::Host(host) => is_synchronous || !self.is_known(host),
@@ -260,7 +260,7 @@ impl Driver {
         waits(&rows.to) || waits(&rows.from)
     }
 
-    /// What an operand stands for, if all its rows and layers are there.
+    /// Converts an operand, if all its rows and layers exist.
     fn side(&self, state: &State, operand: &Operand, extent: Extent) -> Result<Side> {
         let [x, y, z] = operand.origin;
         if operand.kind == CUmemorytype::CU_MEMORYTYPE_ARRAY {
@@ -306,7 +306,7 @@ impl Driver {
 }
 
 impl Rows {
-    /// The memory of the driver that the copy reads and writes.
+    /// Returns the memory of the driver that the copy reads and writes.
     pub(crate) fn touched(&self) -> Vec<Touched> {
         let sides = [(&self.from, false), (&self.to, true)];
         sides.into_iter().filter_map(|(side, write)| side.touched(self.extent, write)).collect()
@@ -323,7 +323,7 @@ impl Rows {
 }
 
 impl Side {
-    /// The addresses from the first byte to the last; none for memory that the driver does not manage.
+    /// Returns the addresses from the first byte to the last; none for memory that the driver does not manage.
     fn touched(&self, extent: Extent, write: bool) -> Option<Touched> {
         let address = match self.start {
             Start::Device(address) => address,
@@ -351,7 +351,7 @@ impl Extent {
     }
 }
 
-/// The side of a copy that is an array, whose rows and layers have no gaps.
+/// Returns the operand of a copy that is an array, whose rows and layers have no gaps.
 fn array_side(state: &State, operand: &Operand, extent: Extent) -> Result<Side> {
     // SAFETY: an array is a handle, which is only compared.
     let id = Id::from(unsafe { Pointer::from_raw(operand.array) });
@@ -369,7 +369,7 @@ fn array_side(state: &State, operand: &Operand, extent: Extent) -> Result<Side> 
     Ok(Side { start: Start::Device(array.base + offset as u64), pitch, layer, is_allocated: true })
 }
 
-/// The operand of a batch, whose lengths are in elements of so many bytes.
+/// Returns the operand of a batch, whose lengths are in elements of this many bytes.
 fn batch_operand(raw: &CUmemcpy3DOperand, element: usize) -> Result<Operand> {
     let mut operand = Operand {
         kind: CUmemorytype::CU_MEMORYTYPE_UNIFIED,

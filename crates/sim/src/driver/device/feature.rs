@@ -1,17 +1,17 @@
-//! What a device can do beyond its attributes.
+//! Device queries beyond attributes.
 
 use curium_sys::{CUarray_format, CUdevice, CUexecAffinityType, CUresult};
 
 use crate::argument::Pointer;
 use crate::driver::{Driver, Result};
 
-/// The most elements, and the most bytes, of a texture over linear memory.
+/// The maximum number of elements, and of bytes, of a texture over linear memory.
 const MOST_ELEMENTS: usize = 1 << 30;
 const MOST_BYTES: usize = 1 << 32;
 
 #[expect(non_snake_case, reason = "these are C's names")]
 impl Driver {
-    /// There is no multi-process service, without which no context can be confined.
+    /// There is no multi-process service, which is needed to confine contexts.
     pub(crate) fn cuDeviceGetExecAffinitySupport(
         &self,
         supported: Pointer<i32>,
@@ -37,7 +37,7 @@ impl Driver {
     }
 }
 
-/// The bytes of one channel, for the formats of plain numbers.
+/// Returns the bytes of one channel, for uncompressed formats.
 fn bytes_of(format: CUarray_format) -> Option<usize> {
     match format {
         CUarray_format::CU_AD_FORMAT_UNSIGNED_INT8 | CUarray_format::CU_AD_FORMAT_SIGNED_INT8 => Some(1),

@@ -1,6 +1,6 @@
 //! The links of a device to others and to the host.
 //!
-//! Every two devices have a link that carries accesses and all atomic operations, as GPUs of one board have.
+//! Every two devices have a link that carries accesses and all atomic operations, as between GPUs of one board.
 
 use curium_sys::{CUatomicOperation, CUctx_st, CUdevice, CUdevice_P2PAttribute, CUresult};
 
@@ -35,7 +35,7 @@ impl Driver {
         })
     }
 
-    /// No form of any operation, as drivers answer for GPUs with NVLink too, though the attribute of the link has all of them.
+    /// Reports no form of any operation. Drivers do so for GPUs with NVLink too, although the attribute of the link has all of them.
     pub(crate) fn cuDeviceGetP2PAtomicCapabilities(
         &self,
         capabilities: Pointer<u32>,
@@ -48,7 +48,7 @@ impl Driver {
         write_no_forms(capabilities, operations, count)
     }
 
-    /// The link to the host is PCI Express, which carries no atomic operations.
+    /// Reports no atomic operations, since the link to the host is PCI Express.
     pub(crate) fn cuDeviceGetHostAtomicCapabilities(
         &self,
         capabilities: Pointer<u32>,
@@ -89,7 +89,7 @@ impl Driver {
 }
 
 impl State {
-    /// The devices whose memory a context can access besides that of its own.
+    /// Returns the other devices whose memory a context can access.
     pub(crate) fn peers_of(&self, context: Id<Context>) -> Vec<usize> {
         let peers = self.contexts.get(self.home(context)).map(|context| context.peers.as_slice()).unwrap_or_default();
         peers.iter().filter_map(|peer| self.contexts.get(*peer)).map(|peer| peer.device).collect()
@@ -97,14 +97,14 @@ impl State {
 }
 
 impl Driver {
-    /// That both devices exist and are two.
+    /// Checks that both devices exist and differ.
     fn link(&self, source: CUdevice, target: CUdevice) -> Result {
         let (source, target) = (self.device(source)?, self.device(target)?);
         if source == target { Err(CUresult::CUDA_ERROR_INVALID_DEVICE) } else { Ok(()) }
     }
 }
 
-/// Answers for each operation that it works in no form.
+/// Reports each operation as unsupported.
 fn write_no_forms(capabilities: Pointer<u32>, operations: ConstPointer<CUatomicOperation>, count: u32) -> Result {
     let place = capabilities.required()?;
     // SAFETY: the caller of the C function passed `count` operations, or a null pointer.

@@ -1,4 +1,4 @@
-//! The figures of the hardware that simulated devices imitate.
+//! The attributes of the hardware that simulated devices imitate.
 
 use curium_sys::{CUdevice_attribute, CUdevice_attribute as Attribute};
 
@@ -30,7 +30,7 @@ const H100: [i32; 147] = [
     1, 1, 0, 1, 1, 0, 0,
 ];
 
-/// What a model has otherwise than the H100.
+/// The differences of a model from the H100.
 type Differences = &'static [(CUdevice_attribute, i32)];
 
 /// A T4 (16 GB, GDDR6).
@@ -84,7 +84,7 @@ impl DeviceModel {
     /// All models, the smallest compute capability first.
     pub(crate) const ALL: [Self; 4] = [Self::T4, Self::A100, Self::H100, Self::B200];
 
-    /// The name of the hardware.
+    /// Returns the name of the hardware.
     pub(crate) const fn hardware(self) -> &'static str {
         match self {
             Self::T4 => "T4",
@@ -94,7 +94,7 @@ impl DeviceModel {
         }
     }
 
-    /// What the device is called: it says that it is simulated.
+    /// Returns the name of the device, which marks it as simulated.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::T4 => "Curium Simulator (T4 model)",
@@ -104,7 +104,7 @@ impl DeviceModel {
         }
     }
 
-    /// The bytes of memory.
+    /// Returns the bytes of memory.
     pub(crate) const fn memory(self) -> u64 {
         match self {
             Self::T4 => 15_655_829_504,
@@ -114,7 +114,7 @@ impl DeviceModel {
         }
     }
 
-    /// An attribute of the hardware, `None` if the model has no such attribute.
+    /// Returns an attribute of the hardware, `None` if the model has no such attribute.
     pub(crate) fn attribute(self, attribute: CUdevice_attribute) -> Option<i32> {
         let differences = match self {
             Self::T4 => T4,
@@ -127,7 +127,7 @@ impl DeviceModel {
         different.map(|(_, value)| *value).or_else(|| H100.get(index).copied())
     }
 
-    /// An attribute that every model has.
+    /// Returns an attribute that every model has.
     pub(crate) fn figure(self, attribute: CUdevice_attribute) -> u32 {
         self.attribute(attribute).unwrap_or_default().unsigned_abs()
     }

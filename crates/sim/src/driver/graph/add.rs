@@ -9,7 +9,7 @@ use crate::argument::{ConstPointer, Pointer};
 use crate::driver::{Driver, Result, State};
 use crate::handle::Id;
 
-/// Where a node is added, as a caller said it.
+/// The graph and the dependencies of a new node, as passed by the caller.
 pub(super) struct Spot {
     node: Pointer<CUgraphNode>,
     graph: Pointer<CUgraph_st>,
@@ -132,7 +132,7 @@ impl Driver {
 }
 
 impl Driver {
-    /// Adds a node of any kind, and writes what the driver chose into the description.
+    /// Adds a node of any kind, and writes the output fields of the description.
     fn add_described(&self, spot: &Spot, params: Pointer<CUgraphNodeParams>) -> Result {
         let mut described = params.read()?;
         self.add(spot, |state, graph| self.content_of(state, graph, &mut described))?;
@@ -141,7 +141,7 @@ impl Driver {
 }
 
 impl State {
-    /// A child node with a copy of `child`, which must not be the graph itself.
+    /// Returns a child node with a copy of `child`, which must not be the graph itself.
     pub(super) fn child(&mut self, graph: Id<Graph>, child: Pointer<CUgraph_st>) -> Result<Content> {
         let child = self.graph(child)?;
         if child == graph || self.allocates(child) {
@@ -153,7 +153,7 @@ impl State {
         Ok(Content::Child(self.clone_graph(child, None)))
     }
 
-    /// A child node that takes `child` over, which must be nobody else's.
+    /// Returns a child node that takes ownership of `child`, which must have no other owner.
     pub(super) fn moved_child(&mut self, graph: Id<Graph>, child: Pointer<CUgraph_st>) -> Result<Content> {
         let child = self.graph(child)?;
         let is_owned = self.graphs.get(child).is_some_and(Graph::is_owned);
@@ -163,7 +163,7 @@ impl State {
         Ok(Content::Child(child))
     }
 
-    /// Whether a graph has memory nodes, which cannot be copied.
+    /// Returns `true` if a graph has memory nodes, which cannot be copied.
     pub(super) fn allocates(&self, graph: Id<Graph>) -> bool {
         self.nodes_of(graph).iter().filter_map(|node| self.nodes.get(*node)).any(|node| node.content.is_memory())
     }

@@ -11,11 +11,11 @@ use crate::argument::{ConstPointer, Pointer};
 use crate::driver::{Driver, Result, State};
 use crate::handle::Id;
 
-/// The attributes that a kernel node was given.
+/// The attributes of a kernel node.
 #[derive(Clone, Default)]
 pub(crate) struct Attributes(Vec<(Attribute, CUkernelNodeAttrValue)>);
 
-/// What kernel nodes have; a launch can have more.
+/// The attributes that kernel nodes support; launches support more.
 const OF_NODES: [Attribute; 9] = [
     Attribute::CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW,
     Attribute::CU_LAUNCH_ATTRIBUTE_COOPERATIVE,
@@ -80,7 +80,7 @@ impl Driver {
 }
 
 impl Driver {
-    /// What takes the place of `before` in its node: parameters tell nothing of the attributes of a kernel node, which stay.
+    /// Returns the replacement for `before` in its node, which keeps its attributes.
     pub(super) fn with_attributes_of(&self, before: &Content, content: Content) -> Result<Content> {
         match (before, content) {
             (Content::Kernel(before), Content::Kernel(kernel)) => {
@@ -90,7 +90,7 @@ impl Driver {
         }
     }
 
-    /// The same kernel node with other attributes.
+    /// Returns the same kernel node with other attributes.
     fn with_attributes(&self, kernel: &KernelNode, attributes: Attributes) -> Result<Content> {
         let launch = self.relaunch(&kernel.launch, attributes.iter())?;
         // SAFETY: a function is a handle, which is only compared.
@@ -100,7 +100,7 @@ impl Driver {
 }
 
 impl Attributes {
-    /// Those of a launch that its node keeps.
+    /// Returns the attributes of a launch that its node keeps.
     pub(crate) fn of_launch(attributes: &[CUlaunchAttribute]) -> Self {
         let mut kept = Self::default();
         for attribute in attributes.iter().filter(|attribute| OF_NODES.contains(&attribute.id)) {
@@ -133,7 +133,7 @@ impl State {
     }
 }
 
-/// That kernel nodes have an attribute.
+/// Checks that kernel nodes support an attribute.
 fn check(attribute: Attribute) -> Result {
     if OF_NODES.contains(&attribute) { Ok(()) } else { Err(CUresult::CUDA_ERROR_INVALID_VALUE) }
 }

@@ -1,4 +1,4 @@
-//! Nodes that run their bodies as a value says.
+//! Conditional nodes, which run their bodies depending on a value.
 
 use std::sync::Arc;
 
@@ -19,12 +19,12 @@ pub(crate) struct Condition {
     pub(super) handle: CUgraphConditionalHandle,
     pub(super) kind: CUgraphConditionalNodeType,
     pub(super) bodies: Vec<Id<Graph>>,
-    /// What the caller was given for them.
+    /// The conditional handles of the caller.
     #[expect(dead_code, reason = "it is the caller who reads it, for as long as the node is there")]
     pub(super) listed: Arc<[HostPtr]>,
 }
 
-/// The values of a graph that conditional nodes look at, each with what it is at the begin of a launch.
+/// The conditional values of a graph, each with its value at the start of a launch.
 #[derive(Clone, Default)]
 pub(crate) struct Conditions(Vec<Value>);
 
@@ -74,14 +74,14 @@ impl Conditions {
         self.0.extend(parts.0);
     }
 
-    /// What every value is when a launch begins.
+    /// Returns every value at the start of a launch.
     pub(super) fn begin(&mut self) {
         for value in self.0.iter_mut().filter(|value| value.is_assigned_at_launch) {
             value.value = value.default;
         }
     }
 
-    /// What a kernel sets, if the graph has the value.
+    /// Sets a value from a kernel, if the graph has it.
     pub(crate) fn set(&mut self, handle: CUgraphConditionalHandle, value: u32) {
         for known in self.0.iter_mut().filter(|known| known.handle == handle) {
             known.value = value;
@@ -94,7 +94,7 @@ impl Conditions {
 }
 
 impl Condition {
-    /// How many bodies a node of this kind may have.
+    /// Returns the number of bodies that a node of this kind may have.
     pub(super) fn allows(kind: CUgraphConditionalNodeType, bodies: u32) -> bool {
         match kind {
             CUgraphConditionalNodeType_enum::CU_GRAPH_COND_TYPE_IF => (1..=2).contains(&bodies),
@@ -104,12 +104,12 @@ impl Condition {
         }
     }
 
-    /// Whether another node is of the same kind with as many bodies.
+    /// Returns `true` if another node is of the same kind with as many bodies.
     pub(super) fn has_shape_of(&self, other: &Self) -> bool {
         self.kind == other.kind && self.bodies.len() == other.bodies.len()
     }
 
-    /// Which body runs next for a value, given how many bodies ran.
+    /// Returns the index of the next body for a value, given the number of bodies that ran.
     pub(super) fn chooses(&self, value: u32, ran: u64) -> Option<usize> {
         let body = match self.kind {
             CUgraphConditionalNodeType_enum::CU_GRAPH_COND_TYPE_WHILE if value != 0 => return Some(0),

@@ -1,4 +1,4 @@
-//! What a node of a graph does.
+//! The content of graph nodes.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ use crate::memory::{Fill, HostPtr};
 use crate::race::NOBODY;
 use crate::schedule::Work;
 
-/// What a node does, with all that it needs for that but for parts that are graphs.
+/// The operation of a node with its data, except for child graphs.
 #[derive(Clone)]
 pub(crate) enum Content {
     Empty,
@@ -39,16 +39,16 @@ pub(crate) enum Content {
     Batch(Batch),
 }
 
-/// A launch, and the handles that it was described with.
+/// A launch, and the handles of its description.
 pub(crate) struct KernelNode {
     pub(super) function: Id<Function>,
     pub(super) launch: Launch,
-    /// Where the values of the parameters lie.
+    /// The location of the values of the parameters.
     pub(super) values: Box<[HostPtr]>,
     pub(super) attributes: Attributes,
 }
 
-/// A copy of bytes in rows and layers, and how it was described.
+/// A copy of rows and layers with its description.
 #[derive(Clone, Copy)]
 pub(crate) struct Copy3D {
     pub(super) described: CUDA_MEMCPY3D,
@@ -59,13 +59,13 @@ pub(crate) struct Copy3D {
 #[derive(Clone, Copy)]
 pub(crate) struct Set(pub(super) CUDA_MEMSET_NODE_PARAMS);
 
-// SAFETY: whoever describes a copy lets the driver use the host's memory from other threads: that is its contract.
+// SAFETY: the caller that describes a copy permits the driver to use the host's memory from other threads: that is its contract.
 unsafe impl Send for Copy3D {}
 // SAFETY: as for `Send`; a shared description is only read.
 unsafe impl Sync for Copy3D {}
 
 impl Content {
-    /// A launch of a kernel with the handle that it was named by.
+    /// Returns a launch of a kernel with the handle that it was named by.
     pub(crate) fn kernel(function: Pointer<CUfunc_st>, launch: Launch, attributes: Attributes) -> Result<Self> {
         let values = launch.values()?.map(|value| HostPtr(value.cast_mut())).collect();
         let function = Id::from_number(function.address());
@@ -89,7 +89,7 @@ impl Content {
         }
     }
 
-    /// What a picture calls the node.
+    /// Returns the label of the node in a DOT file.
     pub(super) fn name(&self) -> &'static str {
         match self {
             Self::Empty => "EMPTY",
@@ -107,7 +107,7 @@ impl Content {
         }
     }
 
-    /// Whether the node allocates or frees: such nodes cannot be taken out of a graph.
+    /// Returns `true` if the node allocates or frees: such nodes cannot be taken out of a graph.
     pub(super) fn is_memory(&self) -> bool {
         matches!(self, Self::Allocate(_) | Self::Free(_))
     }
@@ -116,7 +116,7 @@ impl Content {
         matches!(self, Self::Condition(_))
     }
 
-    /// The graphs that belong to the node.
+    /// Returns the graphs that belong to the node.
     pub(super) fn parts(&self) -> Vec<Id<Graph>> {
         match self {
             Self::Child(graph) => vec![*graph],
@@ -133,7 +133,7 @@ impl Content {
         }
     }
 
-    /// The node as work of a stream, for nodes that are one piece of work.
+    /// Returns the node as stream work, for nodes that consist of a single operation.
     pub(crate) fn into_work(self) -> Work {
         match self {
             Self::Host(function) => Work::Host(function),
@@ -141,7 +141,7 @@ impl Content {
         }
     }
 
-    /// Does what the device does for the node.
+    /// Performs the device's part of the node.
     pub(super) fn run(&self, driver: &Driver, conditions: Option<&SharedConditions>) -> Result {
         match self {
             Self::Kernel(kernel) => kernel.launch.run(driver, conditions),
@@ -158,7 +158,7 @@ impl Content {
 }
 
 impl Driver {
-    /// A kernel node: the launch is checked, and its parameters are copied, at once.
+    /// Returns a kernel node: the launch is checked, and its parameters are copied, at once.
     pub(super) fn kernel_content(
         &self,
         state: &mut State,
@@ -173,12 +173,12 @@ impl Driver {
         Content::kernel(function, launch, Attributes::default())
     }
 
-    /// The context that was named, or else the current one.
+    /// Returns the specified context, or else the current one.
     pub(super) fn context_or_current(&self, context: Pointer<CUctx_st>) -> Result<Id<Context>> {
         if context.is_null() { self.current() } else { Ok(Id::from(context)) }
     }
 
-    /// A copy; where there is one row, the distance to the next does not matter.
+    /// Returns a copy; with a single row, the pitch is ignored.
     pub(crate) fn copy_content(&self, state: &State, described: CUDA_MEMCPY3D) -> Result<Content> {
         let mut copy = described;
         if copy.Height <= 1 && copy.Depth <= 1 {
@@ -204,7 +204,7 @@ impl Driver {
 }
 
 impl KernelNode {
-    /// What describes the node; the list of parameters and their values stay for as long as the node has them.
+    /// Returns the description of the node; the parameter list and its values live as long as the node has them.
     pub(super) fn description(&self) -> CUDA_KERNEL_NODE_PARAMS {
         let shape = self.launch.shape();
         CUDA_KERNEL_NODE_PARAMS {

@@ -1,4 +1,4 @@
-//! Descriptions of nodes of any kind: what they stand for, and what describes a node.
+//! Generic descriptions of nodes, and their conversion from and to content.
 
 use std::sync::Arc;
 
@@ -59,7 +59,7 @@ impl Driver {
 }
 
 impl Driver {
-    /// The content that a description of any kind stands for; what the driver chooses is written into the description.
+    /// Returns the content of a generic description, and writes its output fields.
     pub(super) fn content_of(
         &self,
         state: &mut State,
@@ -166,7 +166,7 @@ impl Driver {
 }
 
 impl State {
-    /// A conditional node with empty bodies, whose handles are given to the caller.
+    /// Returns a conditional node with empty bodies, whose handles are given to the caller.
     fn condition(
         &mut self,
         graph: Id<Graph>,
@@ -177,7 +177,7 @@ impl State {
             return Err(INVALID);
         }
         let bodies: Vec<_> = (0..described.size).map(|_| self.new_graph(None)).collect();
-        // As the driver does, the list of bodies is memory that is never moved, and it lives as long as the node.
+        // As in the driver, the list of bodies is never moved and lives as long as the node.
         let listed: Arc<[HostPtr]> = bodies.iter().map(|body| HostPtr(body.as_raw().cast())).collect();
         described.phGraph_out = listed.as_ptr().cast_mut().cast();
         Ok(Content::Condition(Condition { handle: described.handle, kind: described.type_, bodies, listed }))
@@ -185,7 +185,7 @@ impl State {
 }
 
 impl Content {
-    /// What describes the node.
+    /// Returns the description of the node.
     fn description(&self) -> CUgraphNodeParams {
         let mut described = CUgraphNodeParams { type_: self.kind(), ..CUgraphNodeParams::default() };
         let union = &mut described.__bindgen_anon_1;

@@ -1,4 +1,4 @@
-//! Edges of graphs: which nodes come after which.
+//! Edges of graphs: the dependencies of nodes.
 
 use curium_sys::{CUgraph_st, CUgraphEdgeData, CUgraphNode, CUresult};
 
@@ -7,7 +7,7 @@ use crate::argument::{Argument, ConstPointer, Pointer, elements};
 use crate::driver::{Driver, Result, State};
 use crate::handle::Id;
 
-/// What a node comes after.
+/// A dependency of a node.
 #[derive(Clone, Copy)]
 pub(crate) struct Edge {
     pub(in crate::driver) from: Id<Node>,
@@ -23,7 +23,7 @@ impl Driver {
         to: ConstPointer<CUgraphNode>,
         count: usize,
     ) -> Result {
-        // SAFETY: null is a place that nothing is read from.
+        // SAFETY: the pointer is null, so nothing is read.
         let no_data = unsafe { std::ptr::null::<CUgraphEdgeData>().receive() };
         self.cuGraphAddDependencies_v2(graph, from, to, no_data, count)
     }
@@ -92,7 +92,7 @@ impl Driver {
 }
 
 impl State {
-    /// Edges to one node from nodes of a graph that the caller of a C function listed, each once, with data if there is any.
+    /// Returns edges to one node from nodes that the caller listed, each once, with edge data if there is any.
     pub(in crate::driver) fn edges(
         &self,
         graph: Id<Graph>,
@@ -108,7 +108,7 @@ impl State {
         Ok(edges)
     }
 
-    /// The same for edges to any nodes.
+    /// Returns edges between any nodes.
     fn listed(
         &self,
         graph: Id<Graph>,
@@ -128,7 +128,7 @@ impl State {
 }
 
 impl Edge {
-    /// An edge without data.
+    /// Creates an edge without data.
     pub(crate) fn from(node: Id<Node>) -> Self {
         Self { from: node, data: CUgraphEdgeData::default() }
     }

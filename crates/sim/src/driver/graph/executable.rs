@@ -1,4 +1,4 @@
-//! Executables: graphs that can be launched.
+//! Executables: instantiated graphs.
 
 use std::ffi::{c_char, c_ulonglong};
 use std::sync::{Arc, Mutex};
@@ -16,9 +16,9 @@ use crate::driver::{Driver, Event, Result, State};
 use crate::handle::{Id, Kind, Object};
 use crate::schedule::{Place, Ticket, Work};
 
-/// A graph as it was when it was instantiated, with the updates since.
+/// A graph at the time of its instantiation, with the updates since.
 pub(crate) struct Executable {
-    /// What it was made of, which may be gone.
+    /// The graph that it was instantiated from, which may be destroyed.
     graph: Id<Graph>,
     pub(super) plan: Plan,
     conditions: SharedConditions,
@@ -153,7 +153,7 @@ impl Driver {
         }));
         let begin = self.queue_after(&mut state, stream, &last, begin);
         let ends = plan.submit(self, &mut state, place, begin.as_slice(), &conditions);
-        // What the graph keeps lives until this launch is done, whatever becomes of the executable.
+        // The retained objects live until this launch completes, even if the executable is destroyed.
         state.retain_objects(&objects);
         let end = Work::Device(Box::new(move |driver| {
             freed.iter().for_each(|address| driver.memory().free(*address));
@@ -237,7 +237,7 @@ impl Driver {
         place.write(state.executables.insert(executable).as_raw())
     }
 
-    /// Queues the record of an event behind steps of a graph.
+    /// Enqueues the record of an event after steps of a graph.
     pub(super) fn record_in_graph(
         &self,
         state: &mut State,
@@ -260,7 +260,7 @@ impl State {
         if self.executables.contains(id) { Ok(id) } else { Err(CUresult::CUDA_ERROR_INVALID_VALUE) }
     }
 
-    /// The step of an executable that a node of its graph became.
+    /// Returns the step of an executable for a node of its graph.
     pub(super) fn step(
         &mut self,
         executable: Pointer<CUgraphExec_st>,
@@ -272,7 +272,7 @@ impl State {
         executable.and_then(|executable| executable.plan.step_mut(node)).ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)
     }
 
-    /// The values of a graph and of its parts.
+    /// Returns the values of a graph and of its parts.
     fn conditions_of(&self, graph: Id<Graph>) -> Conditions {
         let mut conditions = self.graphs.get(graph).map(|graph| graph.conditions.clone()).unwrap_or_default();
         for part in self.parts_of(graph) {
@@ -281,14 +281,14 @@ impl State {
         conditions
     }
 
-    /// Whether a graph or a part of it has conditional nodes: it cannot be copied, and one executable of it can exist at a time.
+    /// Returns `true` if a graph or a part of it has conditional nodes: it cannot be cloned, and only one executable of it can exist.
     pub(super) fn has_conditions(&self, graph: Id<Graph>) -> bool {
         let nodes = self.nodes_of(graph);
         let has_own = nodes.iter().filter_map(|node| self.nodes.get(*node)).any(|node| node.content.is_condition());
         has_own || self.parts_of(graph).into_iter().any(|part| self.has_conditions(part))
     }
 
-    /// Has an executable keep objects, in place of those before or beside them.
+    /// Makes an executable keep objects, replacing or extending the previous ones.
     pub(super) fn keep_objects(&mut self, id: Id<Executable>, objects: Vec<(Id<UserObject>, u32)>, replaces: bool) {
         self.retain_objects(&objects);
         let kept = self.executables.get_mut(id).map(|executable| &mut executable.objects);
@@ -303,7 +303,7 @@ impl State {
         self.release_objects(&before);
     }
 
-    /// What a graph and its parts keep alive.
+    /// Returns the objects that a graph and its parts keep alive.
     pub(super) fn objects_of(&self, graph: Id<Graph>) -> Vec<(Id<UserObject>, u32)> {
         let mut objects = self.graphs.get(graph).map(|graph| graph.objects.clone()).unwrap_or_default();
         for part in self.parts_of(graph) {

@@ -1,4 +1,4 @@
-//! Kinds of nodes that are described in one way when they are added, when they are changed, and when an executable's are.
+//! Kinds of nodes that use the same description to add nodes, to change them, and to update executables.
 
 use curium_sys::{
     CUDA_BATCH_MEM_OP_NODE_PARAMS, CUDA_HOST_NODE_PARAMS, CUDA_KERNEL_NODE_PARAMS, CUDA_KERNEL_NODE_PARAMS_v1,
@@ -13,8 +13,8 @@ use crate::driver::launch::parameters::Arguments;
 use crate::driver::launch::{NO_CLUSTER, Shape};
 use crate::driver::{Driver, HostFunction, Result, State};
 
-/// Makes the three functions of each kind from the one that makes a node's content of its description. Where a context is named,
-/// it must work.
+/// Defines the three functions of each kind from the one that creates a node's content from its description. A context in the description
+/// must be valid.
 macro_rules! kinds {
     ($($make:ident($described:ty $(, $context:ident)?): $add:ident $change:ident $update:ident;)*) => {
         #[expect(non_snake_case, reason = "these are C's names")]
@@ -37,7 +37,7 @@ macro_rules! kinds {
 
                 pub(crate) fn $change(&self, node: Pointer<CUgraphNode_st>, described: $described) -> Result {
                     let mut state = self.lock();
-                    // No context is named here, so that the one which is current is looked into.
+                    // The description contains no context, so the current one is used.
                     $(let $context = self.current().or(Err(CUresult::CUDA_ERROR_INVALID_VALUE))?;
                     state.usable($context)?;)?
                     let content = self.$make(&mut state, described)?;
@@ -148,7 +148,7 @@ impl Driver {
         self.kernel_content(state, function, context, shape, Arguments::new(values, extra)?)
     }
 
-    /// A node of operations on values, at least one.
+    /// Returns a node of operations on values, at least one.
     pub(super) fn batch_content(&self, state: &State, params: &CUDA_BATCH_MEM_OP_NODE_PARAMS) -> Result<Content> {
         // SAFETY: the context of a description is a handle, as if it were an argument.
         let context = self.context_or_current(unsafe { Pointer::from_raw(params.ctx) })?;

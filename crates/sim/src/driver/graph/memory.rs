@@ -1,4 +1,4 @@
-//! Memory of graphs: nodes that allocate and free, and what devices keep for them.
+//! Graph memory: nodes that allocate and free, and the reservations of devices.
 
 use std::collections::HashMap;
 use std::ffi::c_void;
@@ -25,11 +25,11 @@ pub(crate) struct Allocation {
     _memory: Arc<Reservation>,
 }
 
-/// What there is of all graphs, by address.
+/// The memory of all graphs, by address.
 #[derive(Default)]
 pub(crate) struct GraphMemory {
     pieces: HashMap<CUdeviceptr, Piece>,
-    /// The most bytes that a device had in use and reserved since somebody asked to count anew.
+    /// The high-water marks of used and reserved memory of each device since the last reset.
     high: HashMap<usize, [u64; 2]>,
 }
 
@@ -38,9 +38,9 @@ pub(crate) struct GraphMemory {
 struct Piece {
     device: usize,
     size: u64,
-    /// Whether a launch has allocated it and nothing has freed it since.
+    /// `true` if a launch has allocated it and nothing has freed it since.
     is_live: bool,
-    /// Whether neither a graph nor an executable has the node any more, so that the memory ends when it is freed.
+    /// `true` if neither a graph nor an executable has the node any more, so that the memory is released when it is freed.
     is_orphan: bool,
 }
 
@@ -49,11 +49,11 @@ struct Piece {
 pub(in crate::driver) enum Freed {
     /// The next launch allocates it again.
     ForReuse,
-    /// No node is left that could allocate it: the caller releases it after the work that was queued before.
+    /// No node can allocate it again: the caller releases it after all work enqueued before.
     ForGood,
 }
 
-/// Memory that is freed with the last node and step that has it.
+/// Memory that is released with its last node and step.
 struct Reservation {
     driver: Weak<Driver>,
     address: CUdeviceptr,
@@ -75,7 +75,7 @@ unsafe impl Send for Allocation {}
 unsafe impl Sync for Allocation {}
 
 impl Driver {
-    /// An allocation node of the device's default pool, whose address is written into the description.
+    /// Returns an allocation node of the device's default pool, whose address is written into the description.
     pub(super) fn allocation_content(
         &self,
         state: &State,
@@ -119,7 +119,7 @@ impl Driver {
         self.graph_memory.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether an address is memory of a graph.
+    /// Returns `true` if an address is memory of a graph.
     pub(in crate::driver) fn is_of_graph(&self, address: CUdeviceptr) -> bool {
         self.graph_memory().pieces.contains_key(&address)
     }
@@ -129,8 +129,8 @@ impl Driver {
         self.graph_memory().free(address).ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)
     }
 
-    /// Notes that a launch allocates and frees memory, and returns the memory to release after it. Memory that an earlier launch allocated
-    /// must have been freed since, unless launches free it.
+    /// Records that a launch allocates and frees memory, and returns the memory to release after it. Memory that an earlier launch
+    /// allocated must have been freed, unless the executable frees it on launch.
     pub(super) fn allocate_of_graph(&self, plan: &Plan, frees_on_launch: bool) -> Result<Vec<CUdeviceptr>> {
         let mut memory = self.graph_memory();
         let allocated: Vec<_> = plan.allocated().collect();
@@ -169,7 +169,7 @@ impl GraphMemory {
         Some(Freed::ForGood)
     }
 
-    /// Notes that the last node with a piece is gone, and returns whether the piece stays, because it is live.
+    /// Records that the last node of an allocation is gone, and returns whether the allocation stays because it is live.
     fn orphan(&mut self, address: CUdeviceptr) -> bool {
         let Some(piece) = self.pieces.get_mut(&address) else { return false };
         piece.is_orphan = true;
@@ -180,7 +180,7 @@ impl GraphMemory {
         is_live
     }
 
-    /// The bytes of a device in use and reserved.
+    /// Returns the bytes of a device in use and reserved.
     fn bytes(&self, device: usize) -> [u64; 2] {
         let of_device = || self.pieces.values().filter(|piece| piece.device == device);
         [
@@ -216,7 +216,7 @@ impl Allocation {
 }
 
 impl Driver {
-    /// A node that frees memory of any graph, which no node of its own graph frees yet. The graph that allocates it may be gone.
+    /// Returns a node that frees memory of any graph, which no other node of its own graph frees. The allocating graph may be destroyed.
     pub(in crate::driver) fn free_content(
         &self,
         state: &State,
@@ -281,7 +281,7 @@ impl Driver {
         unsafe { value.cast::<u64>() }.write(bytes)
     }
 
-    /// The high marks can be set to zero, from where they follow what is in use again.
+    /// Sets an attribute. The high-water marks can only be reset to zero, from where they follow what is in use again.
     pub(crate) fn cuDeviceSetGraphMemAttribute(
         &self,
         device: CUdevice,

@@ -1,4 +1,4 @@
-//! User objects: what a graph keeps alive for its caller.
+//! User objects, which graphs keep alive.
 
 use std::ffi::c_void;
 
@@ -8,7 +8,7 @@ use crate::argument::Pointer;
 use crate::driver::{Driver, HostFunction, Result, State};
 use crate::handle::{Id, Kind, Object};
 
-/// Something of the caller's that is destroyed with its last reference.
+/// An object of the caller that is destroyed with its last reference.
 pub(crate) struct UserObject {
     destroy: HostFunction,
     references: u64,
@@ -89,7 +89,7 @@ impl Driver {
         let (graph, object) = (state.graph(graph)?, state.user_object(object, count)?);
         let objects = state.graphs.get_mut(graph).map(|graph| &mut graph.objects);
         let retained = objects.into_iter().flatten().find(|(other, retained)| *other == object && *retained >= count);
-        // What a graph does not retain is released with success on hardware too; here that takes nothing from others.
+        // Releasing an object that a graph does not retain succeeds on hardware too; here it takes no reference from others.
         let Some(retained) = retained else { return Ok(()) };
         retained.1 -= count;
         state.release_objects(&[(object, count)]);
@@ -99,7 +99,7 @@ impl Driver {
 }
 
 impl Driver {
-    /// Calls the destructors of objects that lost their last reference, without the lock: they are the caller's code.
+    /// Calls the destructors of objects without references, outside of the lock, since they are the caller's code.
     pub(crate) fn call_destructors(&self, mut state: std::sync::MutexGuard<'_, State>) {
         let destructors = std::mem::take(&mut state.destructors);
         drop(state);
@@ -122,7 +122,7 @@ impl State {
         }
     }
 
-    /// Takes references away. Destructors of objects that lose the last one are left for [`Driver::call_destructors`].
+    /// Removes references. Destructors of objects that lose the last one are left to [`Driver::call_destructors`].
     pub(super) fn release_objects(&mut self, objects: &[(Id<UserObject>, u32)]) {
         for (id, count) in objects {
             let Some(object) = self.objects.get_mut(*id) else { continue };

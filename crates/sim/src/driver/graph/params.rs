@@ -1,4 +1,4 @@
-//! What nodes were described with: reading it, by kind.
+//! Parameters of nodes: reading them, by kind.
 
 use curium_sys::{
     CUDA_BATCH_MEM_OP_NODE_PARAMS, CUDA_HOST_NODE_PARAMS, CUDA_KERNEL_NODE_PARAMS, CUDA_KERNEL_NODE_PARAMS_v1,
@@ -12,7 +12,7 @@ use crate::driver::{Driver, Result};
 const INVALID: CUresult = CUresult::CUDA_ERROR_INVALID_VALUE;
 
 impl Driver {
-    /// What `read` finds in a node's content.
+    /// Applies `read` to a node's content.
     pub(super) fn look<T>(&self, node: Pointer<CUgraphNode_st>, read: impl FnOnce(&Content) -> Option<T>) -> Result<T> {
         let state = self.lock();
         let (_, Node { content, .. }) = state.node(node)?;
@@ -119,7 +119,7 @@ impl Driver {
         event.write(found.as_raw())
     }
 
-    /// The list of operations belongs to the node, and stays for as long as the node has it.
+    /// Reads the operations. The list belongs to the node, and lives as long as the node has it.
     pub(crate) fn cuGraphBatchMemOpNodeGetParams(
         &self,
         node: Pointer<CUgraphNode_st>,

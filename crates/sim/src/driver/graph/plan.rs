@@ -1,4 +1,4 @@
-//! The steps of an executable: a graph's nodes with all that they need, in an order in which they can be begun.
+//! The steps of an executable: a graph's nodes with their data, in topological order.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use crate::driver::{Driver, Result, State};
 use crate::handle::Id;
 use crate::schedule::{Place, Ticket, Work};
 
-/// The steps of a graph, each behind those that it comes after.
+/// The steps of a graph, each after its dependencies.
 #[derive(Clone)]
 pub(super) struct Plan {
     pub(super) steps: Vec<Step>,
@@ -22,18 +22,18 @@ pub(super) struct Step {
     /// The number of the node in its graph.
     pub(super) number: u32,
     pub(super) content: Content,
-    /// The steps that must be done before.
+    /// The dependencies of the step.
     pub(super) after: Vec<usize>,
     pub(super) is_enabled: bool,
-    /// What the graphs of the node do.
+    /// The plans of the node's child graphs.
     pub(super) parts: Vec<Plan>,
 }
 
-/// Values that conditional nodes look at while an executable runs.
+/// The conditional values while an executable runs.
 pub(crate) type SharedConditions = Arc<std::sync::Mutex<Conditions>>;
 
 impl Plan {
-    /// The plan of a graph; the error is a node on a circle.
+    /// Returns the plan of a graph; the error is a node on a cycle.
     pub(super) fn new(state: &State, graph: Id<Graph>) -> std::result::Result<Self, Id<Node>> {
         let mut left = state.nodes_of(graph);
         let mut positions = HashMap::new();
@@ -61,7 +61,7 @@ impl Plan {
         Ok(Self { steps })
     }
 
-    /// The step of a node, wherever it is.
+    /// Returns the step of a node, including in child plans.
     pub(super) fn step_mut(&mut self, node: Id<Node>) -> Option<&mut Step> {
         let position = self.steps.iter().position(|step| step.node == node);
         match position {
@@ -70,7 +70,7 @@ impl Plan {
         }
     }
 
-    /// Submits every step behind `begin`, and returns what a caller who waits for all of them waits for.
+    /// Submits every step after `begin`, and returns the tickets that cover all of them.
     pub(super) fn submit(
         &self,
         driver: &Driver,
@@ -96,7 +96,7 @@ impl Plan {
         all
     }
 
-    /// Does every step at once, on the calling worker.
+    /// Runs every step on the calling worker.
     fn run(&self, driver: &Driver, conditions: &SharedConditions) -> Result {
         self.steps.iter().filter(|step| step.is_enabled).try_for_each(|step| step.run(driver, conditions))
     }

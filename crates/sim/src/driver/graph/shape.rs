@@ -1,4 +1,4 @@
-//! The shape of a graph: its nodes, and which come after which.
+//! The shape of a graph: its nodes and edges.
 
 use curium_sys::{CUgraph_st, CUgraphEdgeData, CUgraphNode, CUgraphNode_st};
 
@@ -123,7 +123,7 @@ impl Driver {
     }
 }
 
-/// Writes as many handles as the caller has room for, and nulls into the rest of the room; without a list, only how many there are.
+/// Writes the handles that fit into the caller's list, and null into the rest; without a list, only their number.
 fn write_list(list: Pointer<CUgraphNode>, count: Pointer<usize>, nodes: &[Id<Node>]) -> Result {
     if list.is_null() {
         return count.write(nodes.len());
@@ -135,7 +135,7 @@ fn write_list(list: Pointer<CUgraphNode>, count: Pointer<usize>, nodes: &[Id<Nod
     count.write(nodes.len().min(room))
 }
 
-/// Writes the data of as many edges as the caller has room for, if it asked for them.
+/// Writes the edge data that fits into the caller's list, if there is one.
 fn write_data(place: Pointer<CUgraphEdgeData>, data: &[CUgraphEdgeData], room: usize) -> Result {
     if place.is_null() {
         return Ok(());

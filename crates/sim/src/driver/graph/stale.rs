@@ -18,12 +18,12 @@ pub(crate) struct Touched {
 }
 
 impl Plan {
-    /// The first node that uses something that no longer exists.
+    /// Returns the first node that uses a destroyed object.
     pub(super) fn stale(&self, driver: &Driver, state: &State) -> Option<Report> {
         self.enabled().find_map(|step| step.stale(driver, state))
     }
 
-    /// The same for a part that may never run: memory is left to the accesses themselves.
+    /// Returns the same for a part that may never run: memory is checked only when it is accessed.
     fn stale_handle(&self, state: &State) -> Option<Report> {
         self.enabled().find_map(|step| step.stale_handle(state))
     }
@@ -68,7 +68,7 @@ impl State {
         self.events.contains(event)
     }
 
-    /// Whether the code of a launch is loaded: the handle is that of a function or of a kernel of a library.
+    /// Returns `true` if the code of a launch is loaded: the handle is that of a function or of a kernel of a library.
     fn has_kernel(&self, node: &KernelNode) -> bool {
         let of_library: Id<Kernel> = Id::from_number(node.function.number());
         self.functions.contains(node.function) || self.kernels.contains(of_library)
@@ -76,7 +76,7 @@ impl State {
 }
 
 impl Content {
-    /// The addresses that the node is known to access; a kernel's are not known.
+    /// Returns the addresses that the node is known to access; a kernel's are not known.
     fn touched(&self) -> Vec<Touched> {
         match self {
             Self::Copy(copy) => copy.touched(),

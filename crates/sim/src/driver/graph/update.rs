@@ -1,4 +1,4 @@
-//! Changing executables.
+//! Updates of executables.
 
 use curium_sys::{
     CUgraph_st, CUgraphExec_st, CUgraphExecUpdateResult, CUgraphExecUpdateResultInfo, CUgraphNode, CUgraphNode_st,
@@ -13,16 +13,16 @@ use crate::handle::Id;
 
 const INVALID: CUresult = CUresult::CUDA_ERROR_INVALID_VALUE;
 
-/// Why a graph does not fit an executable.
+/// The reason why a graph does not fit an executable.
 struct Misfit {
     why: CUgraphExecUpdateResult,
     node: Id<Node>,
-    /// Where the edge to the node begins that the executable has not.
+    /// The source of the edge that the executable lacks.
     from: Option<Id<Node>>,
 }
 
 impl State {
-    /// Gives the step of a node another content of the same kind.
+    /// Replaces the content of a step by one of the same kind.
     pub(super) fn update(
         &mut self,
         driver: &Driver,
@@ -54,7 +54,7 @@ impl Driver {
         let [part] = step.parts.as_mut_slice() else { return Err(INVALID) };
         part.adopt(&plan).map_err(|_| INVALID)?;
         let (id, objects) = (state.executable(executable)?, state.objects_of(child));
-        // Those of the child before stay: which they are is not known any more.
+        // The objects of the previous child remain: they cannot be identified any more.
         state.keep_objects(id, objects, false);
         Ok(())
     }
@@ -106,7 +106,7 @@ impl Driver {
 }
 
 impl Driver {
-    /// Gives an executable the contents of a graph of the same shape; where it does not fit, says why, with the node.
+    /// Updates an executable from a graph of the same shape. If it does not fit, returns the reason with the node.
     fn update_from(
         &self,
         executable: Pointer<CUgraphExec_st>,
@@ -133,7 +133,7 @@ impl Driver {
 }
 
 impl Plan {
-    /// Takes over the contents of a plan of the same shape, or else nothing.
+    /// Takes over the contents of a plan of the same shape, or changes nothing.
     fn adopt(&mut self, other: &Self) -> std::result::Result<(), Misfit> {
         self.fits(other)?;
         self.take(other);
@@ -160,7 +160,7 @@ impl Plan {
 
     fn take(&mut self, other: &Self) {
         for (old, new) in self.steps.iter_mut().zip(&other.steps) {
-            // Conditional nodes keep the values that they look at.
+            // Conditional nodes keep their values.
             if !matches!(old.content, Content::Condition(_)) {
                 old.content = new.content.clone();
             }
@@ -170,7 +170,7 @@ impl Plan {
 }
 
 impl Content {
-    /// Whether a step with this content can have another one from now on.
+    /// Returns whether a step with this content can have another one from now on.
     fn fits(&self, new: &Self) -> std::result::Result<(), CUgraphExecUpdateResult> {
         if self.kind() != new.kind() {
             return Err(CUgraphExecUpdateResult::CU_GRAPH_EXEC_UPDATE_ERROR_NODE_TYPE_CHANGED);
@@ -179,7 +179,7 @@ impl Content {
             (Self::Kernel(old), Self::Kernel(new)) if old.launch.context() != new.launch.context() => {
                 Err(CUgraphExecUpdateResult::CU_GRAPH_EXEC_UPDATE_ERROR_UNSUPPORTED_FUNCTION_CHANGE)
             }
-            // What a graph allocates is at the addresses that it had when it was made.
+            // The addresses of graph allocations are fixed at their creation.
             (Self::Allocate(old), Self::Allocate(new)) if old.address() != new.address() => {
                 Err(CUgraphExecUpdateResult::CU_GRAPH_EXEC_UPDATE_ERROR_PARAMETERS_CHANGED)
             }

@@ -9,9 +9,9 @@ use curium_sys::CUresult;
 
 use super::Refusal;
 
-/// How a fat binary begins.
+/// The magic number of a fat binary.
 const MAGIC: u32 = 0xba55_ed50;
-/// How the record in the data of a program begins that points to a fat binary.
+/// The magic number of the record in a program's data that points to a fat binary.
 const RECORD: u32 = 0x4662_43b1;
 const HEADER_SIZE: usize = 16;
 /// The part of an entry's header that all of them have.
@@ -30,34 +30,34 @@ const ZSTD: u64 = 0x8000;
 const ARCHITECTURE_SPECIFIC: u64 = 0x10_0000;
 const FAMILY_SPECIFIC: u64 = 0x20_0000;
 
-/// The most bytes that an image may have when it is decompressed.
+/// The maximum size of a decompressed image in bytes.
 const MOST: u64 = 1 << 30;
 
 /// One image.
 struct Entry<'a> {
     kind: u16,
-    /// The compute capability times ten, and how far the image is bound to it.
+    /// The compute capability times ten, and the binding of the image to it.
     target: (u32, Bound),
     flags: u64,
     payload: &'a [u8],
     /// The length after decompression; 0 if the image is not compressed.
     size: u64,
-    /// Where the image begins and how long it is, if it was compressed with others.
+    /// The start of the image and how long it is, if it was compressed with others.
     part: Option<(u32, u64)>,
 }
 
-/// Which devices an image runs on: the better ones come later.
+/// The devices that an image runs on: the better ones come later.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 enum Bound {
-    /// Those of its compute capability and later ones.
+    /// Devices of its compute capability and later ones.
     None,
-    /// Later ones of its family.
+    /// Later devices of its family.
     Family,
-    /// Only those of its compute capability.
+    /// Only devices of its compute capability.
     Architecture,
 }
 
-/// The bytes of a fat binary, or of the one that a record points to.
+/// Returns the bytes of a fat binary, or of the one that a record points to.
 ///
 /// # Safety
 ///
@@ -86,7 +86,7 @@ pub(super) unsafe fn bytes_at<'a>(image: *const u8) -> Option<&'a [u8]> {
     (size <= isize::MAX as usize).then(|| unsafe { std::slice::from_raw_parts(binary, size) })
 }
 
-/// The best PTX for a device of this compute capability: that of the highest target which runs on it.
+/// Returns the best PTX for a device of this compute capability: that of the highest target which runs on it.
 pub(super) fn ptx_for(binary: &[u8], device: u32) -> Result<String, Refusal> {
     let entries = entries(binary).ok_or_else(damaged)?;
     let fitting = entries.iter().filter(|entry| entry.kind == PTX && entry.runs_on(device));
@@ -107,7 +107,7 @@ fn damaged() -> Refusal {
     Refusal::new(CUresult::CUDA_ERROR_INVALID_IMAGE, "the fat binary is damaged")
 }
 
-/// The entries; `None` if lengths do not fit.
+/// Returns the entries; `None` if lengths do not fit.
 fn entries(binary: &[u8]) -> Option<Vec<Entry<'_>>> {
     let mut rest = binary.get(usize::from(u16_at(binary, 6)?)..)?;
     let mut entries = Vec::new();
@@ -135,7 +135,7 @@ impl<'a> Entry<'a> {
         Some(Self { kind, target, flags, payload, size: u64_at(header, 56)?, part: None })
     }
 
-    /// The images that were compressed together as this one.
+    /// Returns the images that were compressed together as this one.
     fn parts(&self, header: &[u8]) -> Option<Vec<Self>> {
         let count = u32_at(header, ENTRY_SIZE)? as usize;
         let headers = header.get(ENTRY_SIZE + 8..)?.as_chunks::<PART_SIZE>().0;
@@ -155,7 +155,7 @@ impl<'a> Entry<'a> {
         }
     }
 
-    /// The image without its compression.
+    /// Returns the image without its compression.
     fn contents(&self) -> Option<Vec<u8>> {
         let size = usize::try_from(self.size).ok().filter(|_| self.size <= MOST)?;
         let all = if self.flags & ZSTD != 0 {
@@ -173,7 +173,7 @@ impl<'a> Entry<'a> {
         all.get(start..start.checked_add(usize::try_from(length).ok()?)?).map(<[u8]>::to_vec)
     }
 
-    /// The kind and the target, for a log.
+    /// Returns the kind and the target, for a log.
     fn describe(&self) -> String {
         let (target, bound) = self.target;
         let kind = match self.kind {
@@ -256,7 +256,7 @@ mod tests {
     fn damage_is_refused_and_nothing_is_read_beyond_the_end() {
         for binary in [PLAIN, WITH_LZ4, WITH_ZSTD, COMPRESSED_TOGETHER] {
             for end in 0..binary.len() {
-                // Whatever comes of it, it is no panic.
+                // The result may be anything but a panic.
                 _ = ptx_for(&binary[..end], 90);
             }
             for position in 0..binary.len() {

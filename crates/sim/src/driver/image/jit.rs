@@ -16,7 +16,7 @@ pub(crate) struct JitOptions {
 }
 
 impl JitOptions {
-    /// The options that a caller passed for one call.
+    /// Returns the options that a caller passed for one call.
     pub(crate) fn new(names: Pointer<CUjit_option>, values: Pointer<*mut c_void>, count: u32) -> Result<Self> {
         let count = count as usize;
         if count > 0 && (names.is_null() || values.is_null()) {
@@ -31,10 +31,10 @@ impl JitOptions {
         Self { names: Pointer::null(), values: Pointer::null(), count: 0 }
     }
 
-    /// The most registers that a thread may have.
+    /// Returns the maximum number of registers per thread.
     pub(crate) fn max_registers(&self) -> Option<u32> {
         let index = self.find(CUjit_option::CU_JIT_MAX_REGISTERS)?;
-        // The number stands in the low half of what is passed as a pointer.
+        // The low half of the pointer contains the number.
         Some(self.value(index).addr() as u32).filter(|registers| *registers > 0)
     }
 
@@ -46,7 +46,7 @@ impl JitOptions {
         self.fill(info_log, "");
     }
 
-    /// Writes a log, and how many bytes it has in place of how many it may have.
+    /// Writes a log, and replaces the buffer size by the number of bytes written.
     fn fill(&self, (buffer, size): (CUjit_option, CUjit_option), log: &str) {
         let (Some(buffer), Some(size)) = (self.find(buffer), self.find(size)) else { return };
         let capacity = self.value(size).addr();

@@ -1,4 +1,4 @@
-//! The image that a link makes: an ELF file of our own that carries PTX.
+//! The image that a link creates: an ELF file that carries PTX.
 
 use std::ffi::{CStr, c_char};
 
@@ -14,7 +14,7 @@ const TYPE_EXECUTABLE: u16 = 2;
 const SECTION_DATA: u32 = 1;
 const SECTION_STRINGS: u32 = 3;
 
-/// An image of `ptx`: its text follows the header at once.
+/// Returns an image of `ptx`: its text follows the header at once.
 pub(in crate::driver) fn image(ptx: &str) -> Box<[u8]> {
     let names = HEADER_SIZE + ptx.len() + 1;
     let sections = (names + NAMES.len()).next_multiple_of(8);
@@ -29,7 +29,7 @@ pub(in crate::driver) fn image(ptx: &str) -> Box<[u8]> {
     image.into()
 }
 
-/// The PTX in an image that [`image`] made; nothing in any other.
+/// Returns the PTX in an image that [`image`] made; nothing in any other.
 ///
 /// # Safety
 ///

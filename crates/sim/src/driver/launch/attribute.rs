@@ -5,8 +5,8 @@ use curium_sys::{CUlaunchAttributeID as Attribute, CUlaunchAttributeValue, CUres
 use crate::driver::Result;
 use crate::driver::launch::Shape;
 
-/// Applies attributes to the shape of a launch. Hints are taken and have no effect; what would change the result and is not
-/// simulated is refused.
+/// Applies attributes to the configuration of a launch. Hints are accepted without effect; unsupported attributes that would change the
+/// result are refused.
 pub(super) fn apply<'a>(
     attributes: impl Iterator<Item = (Attribute, &'a CUlaunchAttributeValue)>,
     shape: &mut Shape,
@@ -37,7 +37,7 @@ pub(super) fn apply<'a>(
     Ok(())
 }
 
-/// The blocks of a cluster in each direction.
+/// Returns the blocks of a cluster in each direction.
 fn cluster(value: &CUlaunchAttributeValue) -> Result<[u32; 3]> {
     // SAFETY: this attribute's value is three numbers, for which any bytes are valid.
     let size = unsafe { value.clusterDim };

@@ -1,4 +1,4 @@
-//! The parameters of a launch, in either of the forms that C has for them.
+//! The parameters of a launch, in either of the two forms of the C API.
 
 use std::ffi::c_void;
 
@@ -8,7 +8,7 @@ use crate::argument::{Pointer, elements};
 use crate::driver::Result;
 use crate::exec::Kernel;
 
-/// What the caller of a launch passed.
+/// The parameters that the caller of a launch passed.
 #[derive(Clone, Copy)]
 pub(crate) enum Arguments {
     Nothing,
@@ -18,10 +18,10 @@ pub(crate) enum Arguments {
     Extra(Pointer<*mut c_void>),
 }
 
-/// More than the three keys of `extra` are an endless list.
+/// The maximum number of keys of `extra`: a longer list is endless.
 const MOST_KEYS: usize = 8;
 
-/// What a parameter is aligned to at most.
+/// The maximum alignment of a parameter.
 const LARGEST_ALIGNMENT: usize = 16;
 
 impl Arguments {
@@ -34,7 +34,7 @@ impl Arguments {
         }
     }
 
-    /// Copies the parameters as the kernel wants them.
+    /// Copies the parameters into the layout of the kernel.
     pub(super) fn collect(self, kernel: &Kernel) -> Result<Box<[u8]>> {
         let mut buffer = vec![0; kernel.param_size].into_boxed_slice();
         match self {
@@ -64,7 +64,7 @@ impl Arguments {
     }
 }
 
-/// The buffer that a list of keys and values names.
+/// Returns the buffer that a list of keys and values names.
 ///
 /// # Safety
 ///

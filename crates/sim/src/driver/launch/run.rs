@@ -1,4 +1,4 @@
-//! Running a launch when its turn has come.
+//! Execution of a launch.
 
 use curium_sys::{CUdevice_attribute, CUresult};
 
@@ -11,11 +11,11 @@ use crate::exec::{self, DeviceModel, Report, ReportKind, Schedule, Severity, Sta
 use crate::memory::{Fill, Owner, Purpose};
 use crate::race;
 
-/// Reports that are kept and written. A kernel that goes on can have one in every warp.
+/// The maximum number of reports that are kept and written. A kernel that continues after a fault can have one in every warp.
 const MOST_REPORTS: usize = 1000;
 
 impl Launch {
-    /// Runs the kernel, in a graph with values that it may set; a fault of it is the code that sticks to the device.
+    /// Runs the kernel, in a graph with the values that it may set; a fault becomes the sticky code of the device.
     pub(crate) fn run(&self, driver: &Driver, conditions: Option<&SharedConditions>) -> Result {
         let kernel = self.subject.kernel()?;
         let host = Host::new(driver, self.context, conditions);
@@ -50,7 +50,7 @@ impl Launch {
     }
 }
 
-/// What the blocks of a cooperative launch count their arrivals in: the size of it, and the counter.
+/// The arrival counter of the blocks of a cooperative launch, after its size.
 struct Workspace<'a> {
     driver: &'a Driver,
     address: u64,
@@ -59,7 +59,7 @@ struct Workspace<'a> {
 impl<'a> Workspace<'a> {
     const WORDS: usize = 2;
 
-    /// `None` if memory is short: the address that the kernel sees is null then, as in a launch that is not cooperative.
+    /// `None` if the allocation fails: the kernel then sees a null address, as in a launch that is not cooperative.
     fn new(driver: &'a Driver, launch: &Launch) -> Option<Self> {
         let owner = Owner { context: launch.context, device: launch.device };
         let size = 4 * Self::WORDS as u64;
@@ -77,7 +77,7 @@ impl Drop for Workspace<'_> {
 }
 
 impl Driver {
-    /// What kernels can ask about the device.
+    /// Returns the device properties that kernels can query.
     fn executor_model(&self) -> DeviceModel {
         use CUdevice_attribute as Attribute;
 
@@ -89,7 +89,7 @@ impl Driver {
         }
     }
 
-    /// The order of blocks: as written for seed 0, shuffled for others.
+    /// Returns the order of blocks: as written for seed 0, shuffled for others.
     fn block_order(&self) -> Schedule {
         match self.config().seed {
             0 => Schedule::InOrder,
@@ -97,7 +97,7 @@ impl Driver {
         }
     }
 
-    /// Returns whether the program goes on after an error, and reports the error then.
+    /// Returns whether the program continues after an error, and reports the error if so.
     pub(super) fn passes_over(&self, report: &Report) -> bool {
         let is_warning = report.severity() == Severity::Warning;
         let passes = (is_warning || self.config().checks == Checks::Report) && report.kind != ReportKind::Cancelled;
@@ -107,7 +107,7 @@ impl Driver {
         passes
     }
 
-    /// What comes of what a copy or a fill did wrong.
+    /// Returns the result of a copy or a fill that reported an error.
     pub(crate) fn judge(&self, fault: Option<Report>) -> Result {
         let Some(fault) = fault.filter(|fault| !self.passes_over(fault)) else { return Ok(()) };
         let code = code_of(&fault);
@@ -115,7 +115,7 @@ impl Driver {
         Err(code)
     }
 
-    /// Keeps a report, and writes it or aborts as the settings say.
+    /// Stores a report, and writes it or aborts, depending on the settings.
     #[expect(
         clippy::print_stderr,
         reason = "a code cannot say which thread did what, and C has no other channel for it"
@@ -142,7 +142,7 @@ impl Driver {
         }
     }
 
-    /// Keeps a report, and returns how many there are; `None` if there are too many, or for a second warning about an instruction.
+    /// Stores a report, and returns the number of reports; `None` above the maximum, or for a repeated warning about an instruction.
     fn keep_report(&self, report: &Report) -> Option<usize> {
         let reports = &mut self.lock().reports;
         let is_known = |kept: &Report| {
@@ -156,7 +156,7 @@ impl Driver {
     }
 }
 
-/// The code that hardware gives for a fault.
+/// Returns the code that hardware returns for a fault.
 fn code_of(fault: &Report) -> CUresult {
     match fault.kind {
         ReportKind::IllegalAddress => CUresult::CUDA_ERROR_ILLEGAL_ADDRESS,

@@ -1,4 +1,4 @@
-//! What a kernel asks of the host while it runs: to print, and for memory.
+//! Host services for running kernels: printing and memory allocation.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io::Write as _;
@@ -10,18 +10,18 @@ use crate::exec::{Report, Runtime, Surface, Texture};
 use crate::handle::Id;
 use crate::memory::{Owner, Purpose};
 
-/// The host of one launch.
+/// The host services of one launch.
 pub(super) struct Host<'a> {
     driver: &'a Driver,
     context: Id<Context>,
-    /// What the kernel printed; it appears when the kernel ends.
+    /// The output of the kernel, which is delivered when the kernel ends.
     printed: Mutex<Vec<u8>>,
-    /// The most that is kept.
+    /// The maximum output that is kept.
     most_printed: usize,
     /// The textures and surfaces that the kernel has used.
     textures: Mutex<HashMap<u64, Arc<Texture>>>,
     surfaces: Mutex<HashMap<u64, Arc<Surface>>>,
-    /// What conditional nodes look at, if the launch is one of a graph.
+    /// The conditional values, if the launch is one of a graph.
     conditions: Option<&'a SharedConditions>,
 }
 
@@ -29,11 +29,11 @@ pub(super) struct Host<'a> {
 pub(crate) struct KernelHeap {
     /// Unused ranges: address and size.
     free: BTreeMap<u64, u64>,
-    /// Sizes of what is in use.
+    /// The sizes of allocated blocks.
     used: HashMap<u64, u64>,
 }
 
-/// Addresses that kernels get are multiples of this.
+/// The alignment of allocated addresses.
 const ALIGNMENT: u64 = 16;
 
 impl<'a> Host<'a> {
@@ -50,7 +50,7 @@ impl<'a> Host<'a> {
         }
     }
 
-    /// Hands over the text that the kernel printed.
+    /// Delivers the output of the kernel.
     pub(super) fn flush(&self) {
         let text = std::mem::take(&mut *self.text());
         if !text.is_empty() {
@@ -62,7 +62,7 @@ impl<'a> Host<'a> {
         self.printed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The heap of the context, made when the first kernel asks for it.
+    /// Returns the heap of the context, created on first use.
     fn with_heap<T>(&self, use_heap: impl FnOnce(&mut KernelHeap) -> T) -> Option<T> {
         let mut state = self.driver.lock();
         let context = state.usable_mut(self.context).ok()?;
@@ -70,7 +70,7 @@ impl<'a> Host<'a> {
             let size = context.limits().malloc_heap() as u64;
             let owner = Owner { context: self.context, device: context.device };
             let base = self.driver.memory().allocate_on_device(size, owner, Purpose::Module).ok()?;
-            // What one launch frees another may get, whatever their streams.
+            // Memory freed by one launch may be allocated by another, on any stream.
             self.driver.memory().unmark(base);
             context.kernel_heap = Some(KernelHeap::new(base, size));
         }
@@ -90,7 +90,7 @@ impl Runtime for Host<'_> {
     }
 
     fn complain(&self, text: &[u8]) {
-        // Whoever closed the output does not want it.
+        // A program that closed the output discards it.
         let _ = std::io::stderr().write_all(text);
     }
 
@@ -123,7 +123,7 @@ impl Runtime for Host<'_> {
     }
 }
 
-/// What `find` finds for a handle, which is asked once.
+/// Returns the cached result of `find` for a handle.
 fn remembered<T>(known: &Mutex<HashMap<u64, Arc<T>>>, handle: u64, find: impl FnOnce() -> Option<T>) -> Option<Arc<T>> {
     let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(found) = known.get(&handle) {
@@ -139,7 +139,7 @@ impl KernelHeap {
         Self { free: BTreeMap::from([(base, size)]), used: HashMap::new() }
     }
 
-    /// The first range that is large enough.
+    /// Returns the first range that is large enough.
     fn allocate(&mut self, size: u64) -> Option<u64> {
         let size = size.checked_next_multiple_of(ALIGNMENT)?;
         let (address, found) = self.free.iter().map(|(&address, &found)| (address, found)).find(|it| it.1 >= size)?;
@@ -151,7 +151,7 @@ impl KernelHeap {
         Some(address)
     }
 
-    /// Takes a range back, and joins it with unused neighbours.
+    /// Frees a range, and coalesces it with free neighbors.
     fn free(&mut self, mut address: u64) -> bool {
         let Some(mut size) = self.used.remove(&address) else { return false };
         if let Some(after) = self.free.remove(&(address + size)) {

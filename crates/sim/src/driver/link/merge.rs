@@ -1,37 +1,37 @@
-//! Several texts of PTX as one: with one header, and without declarations of what another text defines.
+//! Merges several PTX texts: one header, and no declarations of symbols that another text defines.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
-/// One statement on the level of a module.
+/// One statement at module level.
 struct Statement<'a> {
     text: &'a str,
-    /// What it declares or defines, if it is a variable or a function.
+    /// The name of the declared or defined variable or function.
     name: Option<&'a str>,
     linkage: Linkage,
     is_header: bool,
 }
 
-/// Which texts see a symbol, and which definition counts.
+/// The linkage of a symbol.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Linkage {
-    /// Only its own text.
+    /// Visible in its own text only.
     Local,
-    /// Every text; one definition is allowed.
+    /// Visible in every text; one definition is allowed.
     Visible,
-    /// Every text; the first definition counts, or the visible one.
+    /// Visible in every text; the first or the visible definition counts.
     Weak,
-    /// Another text defines it.
+    /// Defined by another text.
     Extern,
 }
 
 /// The directives that declare variables.
 const SPACES: [&str; 7] = [".global", ".const", ".shared", ".tex", ".texref", ".samplerref", ".surfref"];
 
-/// What a header consists of.
+/// The directives of a header.
 const HEADER: [&str; 3] = [".version", ".target", ".address_size"];
 
-/// The texts as one, in their order, for the newest version and the highest target of them. What one text declares and another
+/// Returns the texts as one, in their order, for the newest version and the highest target of them. What one text declares and another
 /// defines is a declaration ahead if it is a function, and the definition itself if it is a variable. A function that is declared
 /// with a result and defined without one has the result then, as callers see it on hardware: a register that nobody has written.
 ///
@@ -65,13 +65,13 @@ pub(super) fn merge(texts: &[String]) -> String {
     merged
 }
 
-/// The names of the definitions in a text that no other text may define.
+/// Returns the names of the definitions in a text that no other text may define.
 pub(super) fn visible(text: &str) -> Vec<&str> {
     let strong = |it: &Statement<'_>| it.linkage == Linkage::Visible && it.is_definition();
     statements(text).into_iter().filter(strong).filter_map(|statement| statement.name).collect()
 }
 
-/// The definition of each name that counts.
+/// Returns the effective definition of each name.
 fn definitions<'a>(all: impl Iterator<Item = &'a Statement<'a>>) -> HashMap<&'a str, &'a str> {
     let mut definitions = HashMap::new();
     for statement in all.filter(|statement| statement.is_definition()) {
@@ -85,7 +85,7 @@ fn definitions<'a>(all: impl Iterator<Item = &'a Statement<'a>>) -> HashMap<&'a 
     definitions
 }
 
-/// The texts with another name for each local symbol whose name another text uses.
+/// Returns the texts with local symbols renamed where another text uses the name.
 fn apart(texts: &[String]) -> Vec<Cow<'_, str>> {
     let modules: Vec<Vec<Statement<'_>>> = texts.iter().map(|text| statements(text)).collect();
     let shared = modules.iter().flatten().filter(|statement| statement.linkage != Linkage::Local);
@@ -103,7 +103,7 @@ fn apart(texts: &[String]) -> Vec<Cow<'_, str>> {
     renamed
 }
 
-/// The text with other names. Inner names that hide them change as well, which changes nothing.
+/// Returns the text with other names. Inner names that hide them change as well, which changes nothing.
 fn rename(text: &str, names: &HashMap<&str, String>) -> String {
     let mut renamed = String::with_capacity(text.len());
     let mut rest = text;
@@ -128,20 +128,20 @@ fn is_of_name(character: char) -> bool {
     character.is_alphanumeric() || matches!(character, '_' | '$' | '%')
 }
 
-/// The newest of the directives of the header that begin so, on a line of its own.
+/// Returns the newest of the directives of the header that begin so, on a line of its own.
 fn newest<'a>(directive: &str, statements: impl Iterator<Item = &'a Statement<'a>>) -> Option<String> {
     let found = statements.filter(|statement| statement.is_header && statement.text.starts_with(directive));
     let newest = found.map(|statement| statement.text.trim()).reduce(|a, b| if age(b) > age(a) { b } else { a })?;
     Some(format!("{newest}\n"))
 }
 
-/// The numbers of a version or of a target.
+/// Returns the numbers of a version or of a target.
 fn age(directive: &str) -> Vec<u32> {
     let numbers = directive.split(|character: char| !character.is_ascii_digit());
     numbers.filter_map(|digits| digits.parse().ok()).collect()
 }
 
-/// The text with a limit of registers for each kernel that has none.
+/// Returns the text with a limit of registers for each kernel that has none.
 pub(super) fn limit_registers(text: &str, most: u32) -> String {
     let mut limited = String::new();
     for Statement { text, .. } in statements(text) {
@@ -161,7 +161,7 @@ fn is_function(statement: &str) -> bool {
     statement.contains(".entry") || statement.contains(".func")
 }
 
-/// The result of a device function, with its parentheses.
+/// Returns the result of a device function, with its parentheses.
 fn result(statement: &str) -> Option<&str> {
     let (_, rest) = statement.split_once(".func")?;
     skip_blanks(rest).split_inclusive(')').next().filter(|result| result.starts_with('('))
@@ -196,7 +196,7 @@ impl<'a> Statement<'a> {
         self.linkage != Linkage::Extern && has_body && self.name.is_some()
     }
 
-    /// Whether a definition stands in for this declaration or definition.
+    /// Returns `true` if a definition stands in for this declaration or definition.
     fn yields_to(&self, definition: &str) -> bool {
         match self.linkage {
             Linkage::Extern => true,
@@ -205,12 +205,12 @@ impl<'a> Statement<'a> {
         }
     }
 
-    /// The function without its body, for a definition that comes elsewhere.
+    /// Returns the function without its body, for a definition that comes elsewhere.
     fn declaration(&self) -> String {
         if self.linkage == Linkage::Extern {
             return self.text.replacen(".extern", ".visible", 1);
         }
-        // A kernel is not called: nobody needs its declaration.
+        // A kernel is not called, so its declaration is not needed.
         let head = self.text.split('{').next().filter(|_| !self.text.contains(".entry"));
         head.map_or_else(String::new, |head| format!("{};", head.trim_end().replacen(".weak", ".visible", 1)))
     }
@@ -220,7 +220,7 @@ fn is_header(statement: &str) -> bool {
     HEADER.iter().any(|directive| statement.starts_with(directive))
 }
 
-/// Where the first statement ends: a directive of the header at the end of its line or where the next one begins, a function with
+/// Returns the end of the first statement: a directive of the header at the end of its line or where the next one begins, a function with
 /// its body, anything else with a semicolon.
 fn statement_end(text: &str) -> usize {
     if is_header(text) || text.starts_with(".file") {
@@ -250,7 +250,7 @@ fn statement_end(text: &str) -> usize {
     text.len()
 }
 
-/// The end of a directive of one line; the next directive may be on it.
+/// Returns the end of a directive of one line; the next directive may be on it.
 fn line_end(text: &str) -> usize {
     let line = text.find('\n').unwrap_or(text.len());
     // The number of a version has a dot in it, a directive has a letter behind its own.
@@ -265,7 +265,7 @@ fn line_end(text: &str) -> usize {
     line
 }
 
-/// What a statement declares or defines: the word after the directives, and after the result of a function.
+/// Returns the name that a statement declares or defines: the word after the directives, and after the result of a function.
 fn name(statement: &str) -> Option<&str> {
     let function = [".entry", ".func"].iter().find_map(|directive| statement.split_once(directive));
     let mut rest = skip_blanks(function.map_or(statement, |(_, rest)| rest));
@@ -286,7 +286,7 @@ fn is_word(character: char) -> bool {
     character.is_alphanumeric() || matches!(character, '.' | '_' | '$' | '%')
 }
 
-/// The text without the blanks and comments that it begins with.
+/// Returns the text without the blanks and comments that it begins with.
 fn skip_blanks(text: &str) -> &str {
     let mut rest = text.trim_start();
     loop {

@@ -1,12 +1,11 @@
-//! The library of the device's runtime, `libcudadevrt`, as PTX of our own: what it has for grids that wait for all their blocks,
-//! and for graphs with conditions.
+//! The device runtime library `libcudadevrt` as PTX: its functions for grid synchronization and for conditional graphs.
 //!
 //! NVIDIA's library holds machine code. A link that adds it gets these functions in its place, and any other function of it stays
 //! unresolved, which the end of the link reports by name.
 
-/// How archives begin.
+/// The magic number of archives.
 const ARCHIVE: &[u8] = b"!<arch>\n";
-/// What tells the library from others: the name of its only member. The names of functions are compressed with their code.
+/// The identification of the library: the name of its only member. The names of functions are compressed with their code.
 const MARK: &[u8] = b"cuda_device_runtime";
 
 /// A handle of a grid is the address of its workspace: the counter of arrivals is behind its size. The first block completes the
@@ -91,7 +90,7 @@ NONE:
 }
 ";
 
-/// Whether an archive is the library.
+/// Returns `true` if an archive is the library.
 ///
 /// # Safety
 ///

@@ -1,4 +1,4 @@
-//! Pools by where their memory is, and who may use it.
+//! Pools by the location of their memory, and access rights.
 
 use curium_sys::{
     CUmemAccess_flags, CUmemAccessDesc, CUmemAllocationType, CUmemLocation, CUmemPoolHandle_st, CUmemoryPool, CUresult,
@@ -56,7 +56,7 @@ impl Driver {
         let rights: Vec<_> = rights.iter().map(right).collect::<Result<_>>()?;
         let mut records = self.memory().write();
         let pool = records.pools.get_mut(id).ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
-        // The device of a pool keeps its rights, and no other than a device can be given any.
+        // The device of a pool keeps its rights, and only devices can be given any.
         let is_refused = |(location, flags): &(Location, u32)| match location {
             Location::Device(_) => pool.location == Some(*location) && *flags != 3,
             Location::Host | Location::HostNuma(_) => true,

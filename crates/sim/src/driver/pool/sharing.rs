@@ -43,7 +43,7 @@ impl Driver {
         Ok(())
     }
 
-    /// The descriptor stays the caller's.
+    /// Imports from a descriptor, which remains owned by the caller.
     pub(crate) fn cuMemPoolImportFromShareableHandle(
         &self,
         pool: Pointer<CUmemoryPool>,
@@ -55,7 +55,7 @@ impl Driver {
         if flags != 0 || handle_type != DESCRIPTOR {
             return Err(INVALID);
         }
-        // The number is passed in place of a pointer.
+        // The pointer contains the number.
         let descriptor = i32::try_from(exported.address()).map_err(|_| INVALID)?;
         let name = self.memory().published(descriptor).ok_or(INVALID)?;
         if name.device >= self.config().devices as usize {
@@ -97,7 +97,7 @@ impl Driver {
 }
 
 impl Driver {
-    /// Whether memory has a name for other processes: that of a pool which was exported before.
+    /// Returns `true` if memory has a name for other processes: that of a pool which was exported before.
     fn is_exportable(&self, purpose: Purpose) -> bool {
         let Purpose::Pool(pool) = purpose else { return false };
         self.memory().read().pools.get(pool).is_some_and(|pool| pool.is_shared)

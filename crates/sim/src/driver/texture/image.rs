@@ -1,4 +1,4 @@
-//! What kernels see of textures and surfaces.
+//! Textures and surfaces as kernels access them.
 
 use curium_sys::{
     CU_TRSF_NORMALIZED_COORDINATES, CU_TRSF_READ_AS_INTEGER, CU_TRSF_SRGB, CUDA_RESOURCE_VIEW_DESC, CUaddress_mode,
@@ -13,7 +13,7 @@ use crate::exec::{self, AddressMode, Channel, Element, Image};
 use crate::handle::Id;
 
 impl Driver {
-    /// The texture behind a handle that a kernel uses.
+    /// Returns the texture behind a handle that a kernel uses.
     pub(crate) fn texture_for_kernels(&self, handle: u64) -> Option<exec::Texture> {
         let mut state = self.lock();
         let texture = state.textures.get(Id::from_number(handle))?;
@@ -22,7 +22,7 @@ impl Driver {
         Some(found)
     }
 
-    /// The surface behind a handle that a kernel uses.
+    /// Returns the surface behind a handle that a kernel uses.
     pub(crate) fn surface_for_kernels(&self, handle: u64) -> Option<exec::Surface> {
         let state = self.lock();
         let surface = state.surfaces.get(Id::from_number(handle))?;
@@ -64,7 +64,7 @@ impl Texture {
 }
 
 impl Resource {
-    /// The arrays, the largest first.
+    /// Returns the arrays, the largest first.
     fn arrays(&self, state: &State) -> Vec<Id<Array>> {
         if let Some(array) = array_of(&self.0) {
             return vec![array];
@@ -82,7 +82,7 @@ impl Resource {
         state.mipmapped_array(Id::from(unsafe { Pointer::from_raw(raw) })).ok()
     }
 
-    /// The images, the largest first, and what their elements are.
+    /// Returns the images, the largest first, and the format of their elements.
     fn images(&self, state: &State) -> Option<(Vec<Image>, Element)> {
         match self.0.resType {
             CUresourcetype::CU_RESOURCE_TYPE_ARRAY => {
@@ -133,7 +133,7 @@ impl Shape {
     }
 }
 
-/// The levels and layers that a view lets a texture see.
+/// Returns the levels and layers that a view lets a texture see.
 fn viewed(levels: Vec<Image>, view: &CUDA_RESOURCE_VIEW_DESC) -> Vec<Image> {
     let last = (levels.len() - 1) as u32;
     let (first, end) = (view.firstMipmapLevel.min(last), view.lastMipmapLevel.min(last));
@@ -148,7 +148,7 @@ fn viewed(levels: Vec<Image>, view: &CUDA_RESOURCE_VIEW_DESC) -> Vec<Image> {
     levels.into_iter().map(in_view).skip(first as usize).take((end.max(first) - first + 1) as usize).collect()
 }
 
-/// What an element is in a view of another format of the same size.
+/// Returns the element of a view in another format of the same size.
 fn element_of_view(format: CUresourceViewFormat) -> Option<Element> {
     // The formats come in groups of one, two and four channels, and compressed ones after those.
     const CHANNELS: [Channel; 8] =

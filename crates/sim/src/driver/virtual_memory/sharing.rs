@@ -1,4 +1,4 @@
-//! Physical memory that other processes may map: its descriptors.
+//! Physical memory shared between processes by descriptors.
 
 use std::ffi::c_void;
 
@@ -29,7 +29,7 @@ impl Driver {
         unsafe { place.cast::<i32>() }.write(descriptor)
     }
 
-    /// The descriptor stays the caller's.
+    /// Imports from a descriptor, which remains owned by the caller.
     pub(crate) fn cuMemImportFromShareableHandle(
         &self,
         handle: Pointer<CUmemGenericAllocationHandle>,
@@ -40,7 +40,7 @@ impl Driver {
         if handle_type != DESCRIPTOR {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
-        // The number is passed in place of a pointer.
+        // The pointer contains the number.
         let descriptor = i32::try_from(exported.address()).map_err(|_| CUresult::CUDA_ERROR_INVALID_VALUE)?;
         let devices = self.config().devices as usize;
         let exists = |location| !matches!(location, Location::Device(device) if device >= devices);

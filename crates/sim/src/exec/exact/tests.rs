@@ -120,7 +120,7 @@ impl Fixed {
     }
 }
 
-/// Whether `result` is what rounding `exact` in that direction gives, by the definition: no number
+/// Returns `true` if `result` is what rounding `exact` in that direction gives, by the definition: no number
 /// of the format lies between them.
 fn is_rounded(exact: &Fixed, result: f64, rounding: Rounding) -> bool {
     let rounding = match (rounding, exact.negative) {

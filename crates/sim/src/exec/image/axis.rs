@@ -31,13 +31,13 @@ pub(super) const SHARES: u32 = 256;
 const FAR: f64 = (1 << 20) as f64;
 
 impl Axis {
-    /// The element that a coordinate is in, so many elements further.
+    /// Returns the element that a coordinate is in, so many elements further.
     #[inline]
     pub(super) fn nearest(self, coordinate: f32, offset: i32) -> Option<u32> {
         self.place(floor(self.scaled(coordinate) + f64::from(offset)) as i64)
     }
 
-    /// The elements whose centres are next to a coordinate, so many elements further.
+    /// Returns the elements whose centers are next to a coordinate, so many elements further.
     #[inline]
     pub(super) fn pair(self, coordinate: f32, offset: i32) -> Pair {
         let parts = f64::from(SHARES);
@@ -51,7 +51,7 @@ impl Axis {
         Pair { places: [self.place(first), self.place(first.saturating_add(1))], share }
     }
 
-    /// Whether the image does not repeat.
+    /// Returns `true` if the image does not repeat.
     pub(super) fn is_single(self) -> bool {
         matches!(self.mode(), AddressMode::Clamp | AddressMode::Border)
     }
@@ -79,7 +79,7 @@ impl Axis {
         pairs
     }
 
-    /// What is beyond the edges: images do not repeat where coordinates are not normalised.
+    /// Returns what is beyond the edges: images do not repeat where coordinates are not normalized.
     #[inline]
     fn mode(self) -> AddressMode {
         match self.mode {
@@ -88,7 +88,7 @@ impl Axis {
         }
     }
 
-    /// The element at an index, which may be beyond the edges.
+    /// Returns the element at an index, which may be beyond the edges.
     #[inline]
     pub(super) fn place(self, index: i64) -> Option<u32> {
         let extent = i64::from(self.extent);
@@ -105,7 +105,7 @@ impl Axis {
         Some(place as u32)
     }
 
-    /// The coordinate in elements; one that is no number is 0.
+    /// Returns the coordinate in elements; one that is no number is 0.
     #[inline]
     fn scaled(self, coordinate: f32) -> f64 {
         let coordinate = if coordinate.is_nan() { 0.0 } else { f64::from(coordinate) };
@@ -120,7 +120,7 @@ impl Axis {
     }
 }
 
-/// The integer below, without the call that it is on processors without an instruction for it.
+/// Returns the integer below, without the call that it is on processors without an instruction for it.
 #[inline]
 fn floor(value: f64) -> f64 {
     // Larger numbers are integers.

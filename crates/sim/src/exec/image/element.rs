@@ -50,7 +50,7 @@ pub(crate) enum Channels {
 }
 
 impl Channels {
-    /// What the registers hold; those behind the last are not written.
+    /// Returns what the registers hold; those behind the last are not written.
     pub(crate) fn of(self, texel: Texel) -> [u32; 4] {
         let halves = || texel.map(|bits| Channel::F16.stored(bits));
         match self {
@@ -65,14 +65,14 @@ impl Channels {
 }
 
 impl Element {
-    /// The bytes of an element.
+    /// Returns the bytes of an element.
     #[must_use]
     #[inline]
     pub(crate) fn bytes(self) -> u64 {
         self.channel.bytes() * u64::from(self.channels)
     }
 
-    /// Whether reading gives numbers with fractions, which can be blended.
+    /// Returns `true` if reading gives numbers with fractions, which can be blended.
     #[inline]
     pub(super) fn gives_floats(self, reading: Reading) -> bool {
         match self.channel {
@@ -82,7 +82,7 @@ impl Element {
         }
     }
 
-    /// What is at an address. Channels that are not there are 0.
+    /// Returns what is at an address. Channels that are not there are 0.
     #[inline]
     pub(super) fn read(self, address: u64, reading: Reading, read: &mut impl Read) -> Result<Texel, Trap> {
         let mut texel = [0; 4];
@@ -94,13 +94,13 @@ impl Element {
         Ok(texel)
     }
 
-    /// What hardware makes of a blend of elements: of halves the nearest half.
+    /// Returns what hardware makes of a blend of elements: of halves the nearest half.
     #[inline]
     pub(super) fn rounded(self, blend: Texel) -> Texel {
         if self.channel == Channel::F16 { blend.map(nearest_half) } else { blend }
     }
 
-    /// A border's colour as elements would hold it: of integers the low bits of the numbers, of others what is nearest.
+    /// Returns a border's color as elements would hold it: of integers the low bits of the numbers, of others what is nearest.
     pub(super) fn border(self, color: [f32; 4], reading: Reading) -> Texel {
         let mut texel = [0; 4];
         for (index, channel) in texel.iter_mut().enumerate().take(self.channels as usize) {
@@ -112,12 +112,12 @@ impl Element {
 }
 
 impl Channel {
-    /// Whether it holds integers with a sign.
+    /// Returns `true` if it holds integers with a sign.
     pub(crate) fn is_signed(self) -> bool {
         matches!(self, Self::I8 | Self::I16 | Self::I32)
     }
 
-    /// The bits in memory for what a register holds: the nearest integer that there is, or number.
+    /// Returns the bits in memory for what a register holds: the nearest integer that there is, or number.
     pub(crate) fn stored(self, bits: u32) -> u32 {
         let signed = |bound: i32| bits.cast_signed().clamp(-bound - 1, bound).cast_unsigned();
         match self {
@@ -131,7 +131,7 @@ impl Channel {
         }
     }
 
-    /// What a register holds for a number of the border.
+    /// Returns what a register holds for a number of the border.
     fn border(self, value: f32, reading: Reading) -> u32 {
         let bits = value.to_bits();
         let value = if reading.is_srgb && !reading.integers { encoded(value) } else { value };
@@ -164,7 +164,7 @@ impl Channel {
         }
     }
 
-    /// What a register holds for the bits in memory.
+    /// Returns what a register holds for the bits in memory.
     #[inline]
     fn value(self, bits: u32, reading: Reading) -> u32 {
         let fraction = |value: f32, most: f32| (value / most).max(-1.0).to_bits();
@@ -182,7 +182,7 @@ impl Channel {
     }
 }
 
-/// The half nearest to a number, of two the one that is farther from zero.
+/// Returns the half nearest to a number, of two the one that is farther from zero.
 fn nearest_half(bits: u32) -> u32 {
     let value = f32::from_bits(bits);
     let exponent = (value.abs().to_bits() >> 23).cast_signed() - 127;
@@ -190,12 +190,12 @@ fn nearest_half(bits: u32) -> u32 {
     if value.is_finite() { ((value / step).round() * step).to_bits() } else { bits }
 }
 
-/// The value in sRGB that stands for a brightness.
+/// Returns the value in sRGB that stands for a brightness.
 fn encoded(brightness: f32) -> f32 {
     if brightness <= 0.003_130_8 { brightness * 12.92 } else { 1.055 * brightness.powf(1.0 / 2.4) - 0.055 }
 }
 
-/// The brightness that a value in sRGB stands for.
+/// Returns the brightness that a value in sRGB stands for.
 fn linear(value: f32) -> f32 {
     if value <= 0.040_45 { value / 12.92 } else { ((value + 0.055) / 1.055).powf(2.4) }
 }

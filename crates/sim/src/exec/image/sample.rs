@@ -5,7 +5,7 @@ use super::element::{Reading, Texel};
 use super::{AddressMode, Geometry, Image, Places, Read, Texture, cube};
 use crate::exec::report::Trap;
 
-/// Where a texture is read.
+/// The place where a texture is read.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Point {
     pub(crate) layer: u32,
@@ -30,21 +30,21 @@ pub(crate) enum Query {
 }
 
 impl Query {
-    /// The query that a number stands for.
+    /// Creates the query that a number stands for.
     pub(crate) fn from_number(number: u64) -> Self {
         let all = [Self::Width, Self::Height, Self::Depth, Self::ArraySize, Self::Levels, Self::NormalizedCoordinates];
         all.into_iter().find(|query| *query as u64 == number).unwrap_or(Self::Width)
     }
 }
 
-/// Where a level is read: its layer, and the elements in each direction.
+/// The place where a level is read: its layer, and the elements in each direction.
 struct Spot {
     layer: u32,
     directions: usize,
     pairs: [Pair; 3],
 }
 
-/// The share of an element, in `SHARES`: hardware divides the whole among the layers of a volume first, then among columns and
+/// Returns the share of an element, in `SHARES`: hardware divides the whole among the layers of a volume first, then among columns and
 /// then among rows. Each time it rounds one part and leaves the other the rest: the second column, and of the columns' rows the
 /// one whose number is the column's.
 #[inline(always)]
@@ -58,7 +58,7 @@ pub(super) fn share([column, row, layer]: [u32; 3], corner: [usize; 3]) -> u32 {
 }
 
 impl Texture {
-    /// The texture at a point.
+    /// Returns the texture at a point.
     #[inline]
     pub(crate) fn sample(&self, geometry: Geometry, point: &Point, read: &mut impl Read) -> Result<Texel, Trap> {
         let (first, second, share) = self.levels_at(point.level);
@@ -93,7 +93,7 @@ impl Texture {
         Ok(found)
     }
 
-    /// What the texture answers to a query of a level.
+    /// Returns what the texture answers to a query of a level.
     pub(crate) fn query(&self, query: Query, level: u32) -> u32 {
         let image = self.levels.get(level as usize).or(self.levels.last());
         let extent = |direction| image.map_or(0, |image| image.extent(direction));
@@ -106,7 +106,7 @@ impl Texture {
         }
     }
 
-    /// The level of detail at which a step of these sizes, in texture coordinates, is one element.
+    /// Returns the level of detail at which a step of these sizes, in texture coordinates, is one element.
     pub(crate) fn level_of(&self, steps: [[f32; 3]; 2]) -> f32 {
         let image = &self.levels[0];
         let length = |step: [f32; 3]| {
@@ -129,8 +129,8 @@ impl Texture {
         self.element.gives_floats(self.reading())
     }
 
-    /// Whether hardware gives nothing but zeroes: lines are read by whole numbers where they are plain memory, and by others where they
-    /// are arrays.
+    /// Returns `true` if hardware gives nothing but zeroes: lines are read by whole numbers where they are plain memory, and by others
+    /// where they are arrays.
     #[inline]
     fn is_out_of_reach(&self, geometry: Geometry, places: Places) -> bool {
         match places {
@@ -140,7 +140,7 @@ impl Texture {
         }
     }
 
-    /// The element that whole numbers name. Beyond the edges are zeroes or the nearest element, whatever the address modes are.
+    /// Returns the element that whole numbers name. Beyond the edges are zeroes or the nearest element, whatever the address modes are.
     fn element_at(
         &self,
         image: &Image,
@@ -166,7 +166,7 @@ impl Texture {
         self.element.read(image.address(self.element.bytes(), at), self.reading(), read)
     }
 
-    /// The levels next to a level of detail, and the share of the second one.
+    /// Returns the levels next to a level of detail, and the share of the second one.
     #[inline]
     fn levels_at(&self, level: f32) -> (usize, usize, f64) {
         if self.levels.len() == 1 {
@@ -199,7 +199,7 @@ impl Texture {
         if is_linear { self.blended(image, &spot, read) } else { self.corner(image, &spot, [0; 3], read) }
     }
 
-    /// The sum of the elements around a point, each with its share.
+    /// Returns the sum of the elements around a point, each with its share.
     #[inline]
     fn blended(&self, image: &Image, spot: &Spot, read: &mut impl Read) -> Result<Texel, Trap> {
         let mut sums = [0_f64; 4];

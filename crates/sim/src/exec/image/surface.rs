@@ -14,8 +14,8 @@ pub(crate) enum Beyond {
 }
 
 impl Surface {
-    /// The address of so many bytes; `None` beyond the edges, or the nearest place if accesses are clamped. The first coordinate counts
-    /// bytes.
+    /// Returns the address of so many bytes; `None` beyond the edges, or the nearest place if accesses are clamped. The first coordinate
+    /// counts bytes.
     #[inline]
     pub(crate) fn place(
         &self,
@@ -40,7 +40,7 @@ impl Surface {
         Some(image.base + (z * u64::from(image.height) + y) * image.pitch + x)
     }
 
-    /// What the surface answers to a query.
+    /// Returns what the surface answers to a query.
     pub(crate) fn query(&self, query: Query) -> u32 {
         match query {
             Query::Width => self.image.width,

@@ -18,7 +18,7 @@ pub(crate) struct Tiles {
 }
 
 impl Tiles {
-    /// The tiles of an image, none of which has memory.
+    /// Creates the tiles of an image, none of which has memory.
     #[must_use]
     pub(crate) fn new(image: Image, element: u64, extent: [u32; 3]) -> Self {
         Self { image, element, extent, mapped: Mutex::default() }
@@ -40,7 +40,7 @@ impl Tiles {
         }
     }
 
-    /// Whether there is memory behind an address; of addresses elsewhere there is.
+    /// Returns `true` if there is memory behind an address; of addresses elsewhere there is.
     pub(crate) fn has_memory(&self, address: u64) -> bool {
         let Image { base, height, depth, pitch, .. } = self.image;
         let Some(offset) = address.checked_sub(base).filter(|it| *it < pitch * u64::from(height) * u64::from(depth))

@@ -9,7 +9,7 @@ use crate::exec::report::Trap;
 /// What the lanes of a warp read, by channels.
 pub(crate) type Texels = [[u32; LANES]; 4];
 
-/// Where a warp reads, and what reads so many bytes for a lane at an address.
+/// The place where a warp reads, and what reads so many bytes for a lane at an address.
 pub(crate) struct Together<'a, R> {
     pub(crate) coordinates: [&'a [u32; LANES]; 2],
     pub(crate) active: u32,
@@ -17,7 +17,7 @@ pub(crate) struct Together<'a, R> {
 }
 
 impl Texture {
-    /// Whether [`Texture::sample_together`] reads it: one line or plane that does not repeat and of which all has memory.
+    /// Returns `true` if [`Texture::sample_together`] reads it: one line or plane that does not repeat and of which all has memory.
     pub(crate) fn can_be_read_together(&self, geometry: Geometry) -> bool {
         let Some(directions) = directions(geometry) else { return false };
         let has_edge = geometry == Geometry::Line && self.is_linear && self.address_modes[1] == AddressMode::Border;
@@ -29,7 +29,7 @@ impl Texture {
             && (0..directions).all(is_single)
     }
 
-    /// The texture at the coordinates of a warp.
+    /// Returns the texture at the coordinates of a warp.
     #[inline(always)]
     pub(crate) fn sample_together<R>(&self, geometry: Geometry, mut warp: Together<'_, R>) -> Result<Texels, Trap>
     where
@@ -57,7 +57,7 @@ impl Texture {
         Ok(texels)
     }
 
-    /// The sum of the elements around a lane's coordinates, each with its share.
+    /// Returns the sum of the elements around a lane's coordinates, each with its share.
     #[inline(always)]
     fn blend_together<R>(
         &self,
@@ -83,7 +83,7 @@ impl Texture {
         Ok(self.element.rounded(sums.map(|sum| (sum as f32).to_bits())))
     }
 
-    /// The element at a place, or the border.
+    /// Returns the element at a place, or the border.
     #[inline(always)]
     fn texel_at<R>(&self, image: &Image, [column, row]: [i32; 2], lane: usize, read: &mut R) -> Result<[u32; 4], Trap>
     where

@@ -32,7 +32,7 @@ pub(super) struct Target {
 }
 
 impl Target {
-    /// Whether the address is in this slot.
+    /// Returns `true` if the address is in this slot.
     fn is(self, slot: Slot) -> bool {
         slot == if self.narrow { Slot::Word(self.row) } else { Slot::Double(self.row) }
     }
@@ -101,7 +101,7 @@ impl Lowerer<'_> {
         Ok(())
     }
 
-    /// The slots that an access fills or empties, the type of each, and the alignment of all.
+    /// Returns the slots that an access fills or empties, the type of each, and the alignment of all.
     pub(super) fn elements(&mut self, operand: &Operand, scalar: ScalarType) -> Lowered<(Vec<Slot>, ScalarType, u64)> {
         let mut slots = Vec::new();
         let all = match operand {
@@ -179,7 +179,7 @@ impl Lowerer<'_> {
         self.push(Op::new(run_fence));
     }
 
-    /// A row with the address of a variable of the frame, in the thread's local memory.
+    /// Returns a row with the address of a variable of the frame, in the thread's local memory.
     pub(super) fn frame_address(&mut self, offset: u64) -> u32 {
         let d = self.new_double();
         self.emit(run_frame_address, d, [0; 3]).imm = offset;
@@ -210,7 +210,7 @@ impl Lowerer<'_> {
         }
     }
 
-    /// A variable's name says more than the instruction's space.
+    /// Returns a variable's name says more than the instruction's space.
     fn symbol_target(&mut self, symbol: Symbol, offset: u64) -> Lowered<Target> {
         let home = match symbol {
             Symbol::Local(id) => self.home(id),
@@ -286,7 +286,7 @@ pub(super) fn row(slot: Slot) -> Lowered<(u32, bool)> {
     }
 }
 
-/// The state space that an instruction names.
+/// Returns the state space that an instruction names.
 pub(super) fn state(instruction: &Instruction) -> Option<State> {
     instruction.modifiers.iter().find_map(|modifier| match modifier {
         Modifier::Space(space) => Some(*space),
@@ -294,7 +294,7 @@ pub(super) fn state(instruction: &Instruction) -> Option<State> {
     })
 }
 
-/// The first type of an instruction.
+/// Returns the first type of an instruction.
 pub(super) fn scalar(instruction: &Instruction) -> Lowered<ScalarType> {
     instruction.types().next().ok_or_else(|| Refusal::form(instruction))
 }

@@ -51,7 +51,7 @@ impl Lowerer<'_> {
         }
     }
 
-    /// The row of the bytes that a copy reads: all, a number, or none where a predicate says so.
+    /// Returns the row of the bytes that a copy reads: all, a number, or none where a predicate says so.
     fn bytes_read(&mut self, operand: Option<&Operand>, size: u32) -> Lowered<u32> {
         let all = self.word(size);
         match operand {
@@ -74,7 +74,7 @@ impl Lowerer<'_> {
         }
     }
 
-    /// A 64-bit row with an address in its own space.
+    /// Returns a 64-bit row with an address in its own space.
     pub(super) fn address_row(&mut self, address: Address) -> Lowered<u32> {
         let row = match address.base {
             Base::Symbol(symbol) => return self.symbol_address(symbol, address.offset),
@@ -128,7 +128,7 @@ impl Lowerer<'_> {
     }
 }
 
-/// The n-th state space that an instruction names.
+/// Returns the n-th state space that an instruction names.
 pub(super) fn state(instruction: &Instruction, index: usize) -> Option<State> {
     let spaces = instruction.modifiers.iter().filter_map(|modifier| match modifier {
         Modifier::Space(space) => Some(*space),

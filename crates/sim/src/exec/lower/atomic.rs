@@ -79,7 +79,7 @@ impl Lowerer<'_> {
         Ok(())
     }
 
-    /// An operation on each element of a vector; each is atomic by itself.
+    /// Returns an operation on each element of a vector; each is atomic by itself.
     fn vector_atomic(
         &mut self,
         instruction: &Instruction,
@@ -139,7 +139,7 @@ fn atomic_handler(operation: Operation, scalar: ScalarType, space: Space) -> Opt
     })
 }
 
-/// The operations that depend on the sign, and those that wrap at a bound.
+/// Returns the operations that depend on the sign, and those that wrap at a bound.
 fn integer_atomic(operation: Operation, scalar: ScalarType) -> Option<Handler> {
     Some(match (operation, scalar) {
         (Operation::Min, ScalarType::U32) => atomic::<u32, u32, _>(|old, b, _| old.min(b)),

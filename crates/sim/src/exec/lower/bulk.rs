@@ -50,7 +50,7 @@ impl Lowerer<'_> {
         Ok(())
     }
 
-    /// The mask of the blocks that get a copy, or of the bytes that are copied.
+    /// Returns the mask of the blocks that get a copy, or of the bytes that are copied.
     fn mask(&mut self, instruction: &Instruction, rest: &[Operand]) -> Lowered<u32> {
         let has = |keyword| instruction.has(Modifier::Keyword(keyword));
         match rest {
@@ -61,7 +61,7 @@ impl Lowerer<'_> {
         }
     }
 
-    /// The mask of the bytes of each 16 that are copied, which copies to the device may have.
+    /// Returns the mask of the bytes of each 16 that are copied, which copies to the device may have.
     fn byte_mask(&mut self, instruction: &Instruction, mask: &Operand) -> Lowered<u32> {
         let keywords = [Keyword::Async, Keyword::Bulk, Keyword::BulkGroup, Keyword::CpMask].map(Modifier::Keyword);
         let spaces = [State::Global, State::SharedCta].map(Modifier::Space);
@@ -89,7 +89,7 @@ impl Lowerer<'_> {
     }
 }
 
-/// What `cp.reduce.async.bulk` does, if it is a form that there is.
+/// Returns what `cp.reduce.async.bulk` does, if it is a form that there is.
 fn reduction(instruction: &Instruction) -> Lowered<BulkReduction> {
     let has = |keyword| instruction.has(Modifier::Keyword(keyword));
     let refusal = || Refusal::form(instruction);
@@ -117,7 +117,7 @@ fn reduction(instruction: &Instruction) -> Lowered<BulkReduction> {
     Ok(BulkReduction { change, bytes: scalar.bytes() })
 }
 
-/// The operation that a reduction spells.
+/// Returns the operation that a reduction spells.
 pub(super) fn operation(instruction: &Instruction) -> Option<Operation> {
     instruction.modifiers.iter().find_map(|modifier| match modifier {
         Modifier::Operation(operation) => Some(*operation),

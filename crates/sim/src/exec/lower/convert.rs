@@ -73,7 +73,7 @@ impl Lowerer<'_> {
     }
 }
 
-/// The conversions that compilers emit all the time, without a detour.
+/// Returns the conversions that compilers emit all the time, without a detour.
 fn direct(instruction: &Instruction, to: ScalarType, from: ScalarType) -> Option<Handler> {
     let written = written(instruction);
     let has = |modifier| instruction.has(modifier);

@@ -11,7 +11,7 @@ use crate::exec::op::Handler;
 use crate::exec::small_float::{E2M1, E2M3, E3M2, E4M3, E5M2, narrow_scale, widen_scale};
 use crate::ptx::{Instruction, Modifier, Operand, Rounding as Written, ScalarType};
 
-/// Whether a type is two numbers of 8 bits or fewer.
+/// Returns `true` if a type is two numbers of 8 bits or fewer.
 pub(super) fn is_small(scalar: ScalarType) -> bool {
     use ScalarType as S;
     matches!(scalar, S::E4m3x2 | S::E5m2x2 | S::E2m3x2 | S::E3m2x2 | S::E2m1x2 | S::Ue8m0x2)
@@ -141,7 +141,7 @@ fn to_tf32(instruction: &Instruction) -> Option<Handler> {
     fn rectify(value: f32) -> f32 {
         if value.is_nan() || value > 0.0 { value } else { 0.0 }
     }
-    /// The largest number instead of infinity.
+    /// Returns the largest number instead of infinity.
     #[inline(always)]
     fn finite(value: f32) -> f32 {
         if value.is_infinite() { f32::from_bits(value.to_bits() - 0x2000) } else { value }

@@ -43,7 +43,7 @@ impl Lowerer<'_> {
     }
 }
 
-/// How one number is rounded with its part of the random bits, and the bits that it takes in the result.
+/// Returns how one number is rounded with its part of the random bits, and the bits that it takes in the result.
 fn rounding(instruction: &Instruction, to: ScalarType, count: usize) -> Option<(Handler, u32)> {
     use ScalarType as S;
     written(instruction)?;
@@ -73,14 +73,14 @@ fn rounding(instruction: &Instruction, to: ScalarType, count: usize) -> Option<(
     })
 }
 
-/// A number that is not negative; NaN stays.
+/// Returns a number that is not negative; NaN stays.
 #[inline(always)]
 fn rectified(value: f32) -> f64 {
     if value.is_nan() { f64::NAN } else { value.max(0.0).abs().into() }
 }
 
-/// The parts of the random bits that the numbers take. Of four, two share a half, or two bytes where they have 4 bits, and the first of
-/// them takes it in reverse.
+/// Returns the parts of the random bits that the numbers take. Of four, two share a half, or two bytes where they have 4 bits, and the
+/// first of them takes it in reverse.
 fn slices(to: ScalarType) -> Vec<Handler> {
     fn reversed(bits: u32) -> u32 {
         bits.reverse_bits() >> 16

@@ -30,7 +30,7 @@ impl Lowerer<'_> {
         }
     }
 
-    /// The flow at the instruction's first op, and that behind what finds unwritten memory.
+    /// Returns the flow at the instruction's first op, and that behind what finds unwritten memory.
     fn flows_of(&self, instruction: &Instruction) -> (Flow, Option<Flow>) {
         use Opcode as O;
         let operands = &instruction.operands[..];
@@ -217,7 +217,7 @@ impl Lowerer<'_> {
         Flow { sinks: self.sinks([members]), ..flow }
     }
 
-    /// A flow of which the operands are the result and sources of a type, or predicates.
+    /// Returns a flow of which the operands are the result and sources of a type, or predicates.
     fn chosen(&self, how: How, operands: &[Operand], scalar: ScalarType) -> Flow {
         let mut flow = self.spread(how, operands.get(..1).unwrap_or_default(), operands.get(1..).unwrap_or_default());
         for source in &mut flow.sources {
@@ -237,7 +237,7 @@ impl Lowerer<'_> {
         Flow { how, sources, destinations, ..nothing() }
     }
 
-    /// All registers that operands read.
+    /// Returns all registers that operands read.
     fn sinks<'o>(&self, operands: impl IntoIterator<Item = &'o Operand>) -> Vec<(Place, u8)> {
         let values = operands.into_iter().flat_map(|operand| self.values(operand));
         let places = values.filter_map(|value| match value {
@@ -247,12 +247,12 @@ impl Lowerer<'_> {
         places.collect()
     }
 
-    /// The single value of an operand.
+    /// Returns the single value of an operand.
     fn value(&self, operand: &Operand) -> Option<Value> {
         self.values(operand).into_iter().next()
     }
 
-    /// What an operand reads.
+    /// Returns what an operand reads.
     fn values(&self, operand: &Operand) -> Vec<Value> {
         let base = |base: Base| match base {
             Base::Register(register) => self.register_values(register),
@@ -286,7 +286,7 @@ impl Lowerer<'_> {
         (0..vector.max(1)).flat_map(|index| places(self.element(register, index))).map(Value::Place).collect()
     }
 
-    /// The registers of an operand, each with so many of its bytes.
+    /// Returns the registers of an operand, each with so many of its bytes.
     fn parts(&self, operand: &Operand, bytes: u32) -> Vec<(Option<Place>, u32)> {
         match operand {
             Operand::Vector(parts) => parts.iter().flat_map(|part| self.parts(part, bytes)).collect(),

@@ -29,24 +29,24 @@ impl LowerError {
 }
 
 impl Refusal {
-    /// An instruction that is not supported.
+    /// Creates an instruction that is not supported.
     pub(super) fn instruction(instruction: &Instruction) -> Self {
         Self(format!("instruction `{}` is not supported", instruction.opcode))
     }
 
-    /// A form of a supported instruction that is not.
+    /// Creates a form of a supported instruction that is not.
     pub(super) fn form(instruction: &Instruction) -> Self {
         let suffixes: String = instruction.modifiers.iter().map(|modifier| format!(".{modifier}")).collect();
         Self(format!("`{}{suffixes}` with these operands is not supported", instruction.opcode))
     }
 
-    /// A type that the instruction does not support.
+    /// Creates a type that the instruction does not support.
     pub(super) fn scalar(instruction: &Instruction, scalar: ScalarType) -> Self {
         let opcode = instruction.opcode;
         Self(format!("`{opcode}` of type .{} is not supported", scalar.name()))
     }
 
-    /// An operand of the wrong kind.
+    /// Creates an operand of the wrong kind.
     pub(super) fn operand(expected: &str) -> Self {
         Self(format!("expected {expected} as an operand"))
     }

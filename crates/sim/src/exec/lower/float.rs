@@ -16,7 +16,7 @@ use crate::ptx::{Instruction, Keyword, Modifier, Opcode, Operand, Rounding as Wr
 pub(super) type Choice = (Handler, Option<Mode>);
 
 impl Lowerer<'_> {
-    /// An instruction on floating-point numbers.
+    /// Returns an instruction on floating-point numbers.
     pub(super) fn float(&mut self, instruction: &Instruction) -> Lowered {
         let Some(scalar) = instruction.types().next() else {
             return Err(Refusal::form(instruction));
@@ -49,7 +49,7 @@ impl Lowerer<'_> {
 }
 
 impl Lowerer<'_> {
-    /// The row of an f32 that has the value of a narrower source.
+    /// Returns the row of an f32 that has the value of a narrower source.
     fn widened(&mut self, instruction: &Instruction, source: &Operand, narrow: ScalarType) -> Lowered<u32> {
         let a = self.source(source, narrow)?;
         let row = self.new_word();
@@ -100,7 +100,7 @@ fn choose(instruction: &Instruction, scalar: ScalarType) -> Option<Choice> {
     }
 }
 
-/// The direction that an instruction names; to nearest if it names none.
+/// Returns the direction that an instruction names; to nearest if it names none.
 pub(super) fn rounding(instruction: &Instruction) -> Option<Rounding> {
     let written = instruction.modifiers.iter().find_map(|modifier| match modifier {
         Modifier::Round(rounding) => Some(*rounding),
@@ -206,7 +206,7 @@ fn double(instruction: &Instruction) -> Option<Choice> {
     }
 }
 
-/// The 16-bit formats: computed exactly and rounded once.
+/// Returns the 16-bit formats: computed exactly and rounded once.
 fn narrow<T: Narrow>(instruction: &Instruction) -> Option<Choice> {
     use Opcode as O;
     let flushes = instruction.has(Modifier::FlushToZero);
@@ -290,7 +290,7 @@ fn signed_extremum<T: Real<Raw: crate::exec::frame::InFile>>(
     })
 }
 
-/// The extreme of three f32, or of their magnitudes.
+/// Returns the extreme of three f32, or of their magnitudes.
 fn extremum_of_three(opcode: Opcode, nan: bool, flushes: bool, magnitudes: bool) -> Option<Choice> {
     macro_rules! form {
         ($pick:ident) => {

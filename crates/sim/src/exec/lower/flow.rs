@@ -10,7 +10,7 @@ use crate::exec::op::{Control, Handler, Op};
 use crate::ptx::{Instruction, Modifier, Opcode, Operand, Operation, Parameter, ScalarType};
 
 impl Lowerer<'_> {
-    /// An instruction that does not simply go on to the next.
+    /// Returns an instruction that does not simply go on to the next.
     pub(super) fn flow(&mut self, instruction: &Instruction) -> Lowered {
         match instruction.opcode {
             Opcode::Bra => {
@@ -141,7 +141,7 @@ impl Lowerer<'_> {
     }
 }
 
-/// Whether an instruction has a suffix of that name.
+/// Returns `true` if an instruction has a suffix of that name.
 pub(super) fn has_keyword(instruction: &Instruction, name: &str) -> bool {
     let mut modifiers = instruction.modifiers.iter();
     modifiers.any(|modifier| matches!(modifier, Modifier::Keyword(word) if word.name() == name))

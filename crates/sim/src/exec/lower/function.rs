@@ -11,7 +11,7 @@ use crate::exec::op::{Handler, Op};
 use crate::exec::program::{self, Late, Patch};
 use crate::ptx::{Function, Instruction, LabelId, LocalId, Operand, RegisterId, ScalarClass, ScalarType};
 
-/// Where a PTX register lives.
+/// The place where a PTX register lives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Slot {
     /// A row of the 32-bit file.
@@ -59,7 +59,7 @@ pub(super) struct Lowerer<'m> {
 }
 
 impl<'m> Lowerer<'m> {
-    /// A lowerer for a function; nothing is lowered yet.
+    /// Creates a lowerer for a function; nothing is lowered yet.
     pub(super) fn new(context: &'m Context<'m>, function: &'m Function) -> Self {
         let mut lowerer = Self {
             context,
@@ -157,12 +157,12 @@ impl<'m> Lowerer<'m> {
         self.push(Op { d, a, b, c, ..Op::new(run) })
     }
 
-    /// Where a register lives.
+    /// Returns the location of a register.
     pub(super) fn slot(&self, register: RegisterId) -> Slot {
         self.slots[register.0 as usize]
     }
 
-    /// Where an element of a vector register lives.
+    /// Returns the location of an element of a vector register.
     pub(super) fn element(&self, register: RegisterId, index: u8) -> Slot {
         match self.slot(register) {
             Slot::Word(row) => Slot::Word(row + u32::from(index)),
@@ -172,7 +172,7 @@ impl<'m> Lowerer<'m> {
         }
     }
 
-    /// The number of a predicate register.
+    /// Returns the number of a predicate register.
     pub(super) fn predicate_register(&self, register: RegisterId) -> Lowered<u32> {
         match self.slot(register) {
             Slot::Predicate(number) => Ok(number),
@@ -180,7 +180,7 @@ impl<'m> Lowerer<'m> {
         }
     }
 
-    /// A fresh slot for a type.
+    /// Returns a fresh slot for a type.
     pub(super) fn new_slot(&mut self, scalar: ScalarType) -> Slot {
         match scalar.bits() {
             1 => {
@@ -197,25 +197,25 @@ impl<'m> Lowerer<'m> {
         }
     }
 
-    /// A fresh predicate.
+    /// Returns a fresh predicate.
     pub(super) fn new_predicate(&mut self) -> u32 {
         self.out.layout.predicates += 1;
         self.out.layout.predicates as u32 - 1
     }
 
-    /// The predicate that is the carry flag.
+    /// Returns the predicate that is the carry flag.
     pub(super) fn carry(&mut self) -> u32 {
         let carry = self.carry.unwrap_or_else(|| self.new_predicate());
         *self.carry.insert(carry)
     }
 
-    /// A fresh row of the 32-bit file.
+    /// Returns a fresh row of the 32-bit file.
     pub(super) fn new_word(&mut self) -> u32 {
         self.out.layout.words.push(0);
         self.out.layout.words.len() as u32 - 1
     }
 
-    /// A fresh row of the 64-bit file.
+    /// Returns a fresh row of the 64-bit file.
     pub(super) fn new_double(&mut self) -> u32 {
         self.out.layout.doubles.push(0);
         self.out.layout.doubles.len() as u32 - 1
@@ -227,7 +227,7 @@ impl<'m> Lowerer<'m> {
         self.out.row_lists.len() as u32 - 1
     }
 
-    /// A row that holds a 32-bit constant.
+    /// Returns a row that holds a 32-bit constant.
     pub(super) fn word(&mut self, value: u32) -> u32 {
         if let Some(&row) = self.words.get(&value) {
             return row;
@@ -238,7 +238,7 @@ impl<'m> Lowerer<'m> {
         row
     }
 
-    /// A row that holds a 64-bit constant.
+    /// Returns a row that holds a 64-bit constant.
     pub(super) fn double(&mut self, value: u64) -> u32 {
         if let Some(&row) = self.doubles.get(&value) {
             return row;
@@ -249,7 +249,7 @@ impl<'m> Lowerer<'m> {
         row
     }
 
-    /// A 64-bit row that the launch fills in.
+    /// Returns a 64-bit row that the launch fills in.
     pub(super) fn late(&mut self, value: Late) -> u32 {
         if let Some(&row) = self.late.get(&value) {
             return row;
@@ -260,7 +260,7 @@ impl<'m> Lowerer<'m> {
         row
     }
 
-    /// The row that holds a source operand of a type, in the file of the type's width.
+    /// Returns the row that holds a source operand of a type, in the file of the type's width.
     pub(super) fn source(&mut self, operand: &Operand, scalar: ScalarType) -> Lowered<u32> {
         let double = scalar.bits() == 64;
         let bits = match operand {
@@ -288,7 +288,7 @@ impl<'m> Lowerer<'m> {
         Ok(if double { self.double(bits) } else { self.word(bits as u32) })
     }
 
-    /// The row of a slot in the file of a width, converted if it is in the other.
+    /// Returns the row of a slot in the file of a width, converted if it is in the other.
     pub(super) fn source_slot(&mut self, slot: Slot, double: bool) -> Lowered<u32> {
         match (slot, double) {
             (Slot::Word(row), false) | (Slot::Double(row), true) => Ok(row),
@@ -307,7 +307,7 @@ impl<'m> Lowerer<'m> {
         }
     }
 
-    /// The two 64-bit rows of a register of 128 bits, or of a vector of two registers.
+    /// Returns the two 64-bit rows of a register of 128 bits, or of a vector of two registers.
     pub(super) fn quad(&mut self, operand: &Operand) -> Lowered<[u32; 2]> {
         let slot = match operand {
             Operand::Register(register) => self.slot(*register),
@@ -324,7 +324,7 @@ impl<'m> Lowerer<'m> {
         }
     }
 
-    /// The row to write a result of a type to, in the file of the type's width.
+    /// Returns the row to write a result of a type to, in the file of the type's width.
     pub(super) fn destination(&mut self, operand: &Operand, scalar: ScalarType) -> Lowered<u32> {
         let slot = match operand {
             Operand::Register(register) => self.slot(*register),
@@ -335,7 +335,7 @@ impl<'m> Lowerer<'m> {
         self.destination_slot(slot, scalar)
     }
 
-    /// The row to write a result to that ends in a slot.
+    /// Returns the row to write a result to that ends in a slot.
     pub(super) fn destination_slot(&mut self, slot: Slot, scalar: ScalarType) -> Lowered<u32> {
         match (slot, scalar.bits() == 64) {
             (Slot::Word(row), false) | (Slot::Double(row), true) => Ok(row),
@@ -366,7 +366,7 @@ impl<'m> Lowerer<'m> {
         self.pending.push(Op { d, a, guard, negate, line, ..Op::new(run) });
     }
 
-    /// The number of a predicate source, with a mask that negates it.
+    /// Returns the number of a predicate source, with a mask that negates it.
     pub(super) fn predicate_source(&mut self, operand: &Operand) -> Lowered<(u32, u32)> {
         match operand {
             Operand::Register(register) => Ok((self.predicate_register(*register)?, 0)),
@@ -377,7 +377,7 @@ impl<'m> Lowerer<'m> {
         }
     }
 
-    /// The number of a predicate destination.
+    /// Returns the number of a predicate destination.
     pub(super) fn predicate_destination(&mut self, register: Option<RegisterId>) -> Lowered<u32> {
         match register {
             Some(register) => self.predicate_register(register),
@@ -389,7 +389,7 @@ impl<'m> Lowerer<'m> {
     }
 }
 
-/// A copy between rows of one width.
+/// Returns a copy between rows of one width.
 pub(super) fn copy<R: InFile + crate::exec::lane::Lane<Raw = R>>() -> Handler {
     unary(|a: R| a)
 }

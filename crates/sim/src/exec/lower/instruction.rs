@@ -73,7 +73,7 @@ impl Lowerer<'_> {
         if instruction.has(Modifier::Carry) { self.extended(instruction) } else { self.arithmetic(instruction) }
     }
 
-    /// An instruction on numbers, integers or not.
+    /// Returns an instruction on numbers, integers or not.
     fn arithmetic(&mut self, instruction: &Instruction) -> Lowered {
         let scalar = instruction.types().next();
         if scalar.is_some_and(|scalar| scalar.class() == ScalarClass::Float) {
@@ -92,12 +92,12 @@ impl Lowerer<'_> {
         Ok(())
     }
 
-    /// A hint, which changes no result.
+    /// Returns a hint, which changes no result.
     fn hint(&mut self, _instruction: &Instruction) -> Lowered {
         Ok(())
     }
 
-    /// An instruction that is refused by name.
+    /// Returns an instruction that is refused by name.
     fn unsupported(&mut self, instruction: &Instruction) -> Lowered {
         Err(Refusal::instruction(instruction))
     }

@@ -63,7 +63,7 @@ macro_rules! by_width {
 }
 
 impl Lowerer<'_> {
-    /// An instruction on integers.
+    /// Returns an instruction on integers.
     pub(super) fn integer(&mut self, instruction: &Instruction) -> Lowered {
         let Some(scalar) = instruction.types().next() else {
             return Err(Refusal::instruction(instruction));

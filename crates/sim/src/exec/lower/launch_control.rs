@@ -71,7 +71,7 @@ impl Lowerer<'_> {
         }
     }
 
-    /// The index of the first block in one direction.
+    /// Returns the index of the first block in one direction.
     fn index(&mut self, destination: &Operand, axis: usize, [low, high]: [u32; 2]) -> Lowered {
         let d = self.destination(destination, ScalarType::B32)?;
         let upper = unary(|part: u64| (part >> 32) as u32);

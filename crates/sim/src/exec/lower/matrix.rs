@@ -57,7 +57,7 @@ impl Lowerer<'_> {
         Ok(())
     }
 
-    /// The operands that tell which elements of a sparse matrix there are.
+    /// Returns the operands that tell which elements of a sparse matrix there are.
     pub(super) fn sparsity(
         &mut self,
         instruction: &Instruction,
@@ -74,7 +74,7 @@ impl Lowerer<'_> {
         Ok(Sparsity { metadata: self.source(metadata, ScalarType::B32)?, selector: selector.bits as u32 })
     }
 
-    /// The rows of a fragment's registers.
+    /// Returns the rows of a fragment's registers.
     pub(super) fn fragment_rows(&mut self, operand: &Operand, element: Element) -> Lowered<Vec<u32>> {
         let elements = match operand {
             Operand::Vector(elements) => elements,
@@ -173,7 +173,7 @@ fn product(instruction: &Instruction) -> Option<Decoded> {
     exists(&decoded).then_some(decoded)
 }
 
-/// Whether A and B lie by columns.
+/// Returns whether A and B lie by columns.
 fn layouts(instruction: &Instruction) -> Option<[bool; 2]> {
     let layouts = instruction.modifiers.iter().filter_map(|modifier| match modifier {
         Modifier::Keyword(Keyword::Row) => Some(false),
@@ -183,7 +183,7 @@ fn layouts(instruction: &Instruction) -> Option<[bool; 2]> {
     <[bool; 2]>::try_from(layouts.collect::<Vec<_>>()).ok()
 }
 
-/// How an instruction adds up products of elements.
+/// Returns how an instruction adds up products of elements.
 pub(super) fn accumulation(instruction: &Instruction, left: Element) -> Option<Accumulation> {
     let operation = |operation| instruction.has(Modifier::Operation(operation));
     match (left == Element::B1, operation(Operation::And), operation(Operation::Xor)) {
@@ -194,7 +194,7 @@ pub(super) fn accumulation(instruction: &Instruction, left: Element) -> Option<A
     }
 }
 
-/// Whether there are these elements, of the result, A, B and the addend, in a shape.
+/// Returns `true` if there are these elements, of the result, A, B and the addend, in a shape.
 fn exists(product: &Decoded) -> bool {
     use Element as E;
     let &Decoded { shape, elements: [result, left, right, addend], is_tile, is_sparse, .. } = product;
@@ -220,7 +220,7 @@ fn exists(product: &Decoded) -> bool {
         && shapes.contains(&shape)
 }
 
-/// Whether there are as many registers as a matrix needs; where the places of elements are ours to choose, at least as many.
+/// Returns `true` if there are as many registers as a matrix needs; where the places of elements are ours to choose, at least as many.
 fn has_room(fragment: &Fragment) -> bool {
     let Fragment { rows, columns, registers, element, spread, .. } = *fragment;
     let lanes = if matches!(spread, Spread::QuadPair { .. }) { 8 } else { 32 };
@@ -228,7 +228,7 @@ fn has_room(fragment: &Fragment) -> bool {
     registers == needed || spread == Spread::Opaque && (needed..=16).contains(&registers)
 }
 
-/// The shapes that `mma` has for elements of A, and what the results are.
+/// Returns the shapes that `mma` has for elements of A, and what the results are.
 fn products(left: Element) -> Option<(&'static [[u16; 3]], &'static [Element])> {
     use Element as E;
     Some(match left {
@@ -274,7 +274,7 @@ fn tiles(left: Element) -> Option<(&'static [[u16; 3]], &'static [Element])> {
     })
 }
 
-/// The shape that an instruction names.
+/// Returns the shape that an instruction names.
 pub(super) fn shape(instruction: &Instruction) -> Option<Shape> {
     instruction.modifiers.iter().find_map(|modifier| match modifier {
         Modifier::Shape(shape) => Some(*shape),
@@ -282,7 +282,7 @@ pub(super) fn shape(instruction: &Instruction) -> Option<Shape> {
     })
 }
 
-/// The element of a matrix of a type.
+/// Returns the element of a matrix of a type.
 pub(super) fn element(scalar: ScalarType) -> Option<Element> {
     use ScalarType as S;
     Some(match scalar {
@@ -349,7 +349,7 @@ where
     Control::Next
 }
 
-/// The type of the elements that `wmma.load` and `wmma.store` move.
+/// Returns the type of the elements that `wmma.load` and `wmma.store` move.
 pub(super) fn moved_element(instruction: &Instruction) -> Lowered<Element> {
     let scalar = scalar(instruction)?;
     element(scalar).ok_or_else(|| Refusal::scalar(instruction, scalar))

@@ -19,21 +19,21 @@ const MOST_SHARED: u64 = 256 << 10;
 /// Bytes of parameters that a kernel can have.
 const MOST_PARAMETERS: u64 = 32_764;
 
-/// Where a module variable is.
+/// The location of a module variable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Place {
     /// Among the program's globals.
     Device(usize),
     /// At an offset of the block's shared memory.
     Shared(u64),
-    /// Where the kernel's own shared memory ends.
+    /// The end of the kernel's own shared memory.
     DynamicShared,
 }
 
 /// What lowering a function needs to know about its module.
 pub(super) struct Context<'m> {
     pub(super) module: &'m Module,
-    /// Where each module variable is; textures and the like are nowhere.
+    /// The place where each module variable is; textures and the like are nowhere.
     places: Vec<Option<Place>>,
     /// What an alias stands for.
     aliases: HashMap<FunctionId, FunctionId>,
@@ -144,7 +144,7 @@ impl<'m> Context<'m> {
         }
     }
 
-    /// The initial contents of a variable, and what in them is an address.
+    /// Returns the initial contents of a variable, and what in them is an address.
     fn initialise(&self, variable: &Variable, global: &mut Global) -> Lowered {
         global.init = vec![0; variable.size as usize];
         let size = variable.scalar.bytes() as usize;
@@ -191,19 +191,19 @@ impl<'m> Context<'m> {
         })
     }
 
-    /// Where a module variable is.
+    /// Returns the location of a module variable.
     pub(super) fn variable_place(&self, id: GlobalId) -> Lowered<Place> {
         self.places[id.0 as usize].ok_or_else(|| {
             Refusal("references to textures, samplers and surfaces are not supported; objects are".into())
         })
     }
 
-    /// The address of a function.
+    /// Returns the address of a function.
     pub(super) fn function_address(&self, function: FunctionId) -> u64 {
         function_address(self.resolve_alias(function).0)
     }
 
-    /// The function that a name stands for.
+    /// Returns the function that a name stands for.
     pub(super) fn resolve_alias(&self, function: FunctionId) -> FunctionId {
         self.aliases.get(&function).copied().unwrap_or(function)
     }

@@ -85,7 +85,7 @@ impl Lowerer<'_> {
         Ok(())
     }
 
-    /// A register from its parts, the first lowest.
+    /// Returns a register from its parts, the first lowest.
     fn pack(
         &mut self,
         instruction: &Instruction,
@@ -125,7 +125,7 @@ impl Lowerer<'_> {
         Ok(())
     }
 
-    /// The parts of a register, the first lowest.
+    /// Returns the parts of a register, the first lowest.
     fn unpack(
         &mut self,
         instruction: &Instruction,
@@ -164,7 +164,7 @@ impl Lowerer<'_> {
         Ok(())
     }
 
-    /// A slot that holds a special register's value at this point.
+    /// Returns a slot that holds a special register's value at this point.
     pub(super) fn special(&mut self, register: SpecialRegister) -> Slot {
         let narrow = register.bits() <= 32;
         let run: Handler = if narrow { run_special } else { run_wide_special };
@@ -194,7 +194,7 @@ fn pack_halves(low: u16, high: u16) -> u32 {
     u32::from(high) << 16 | u32::from(low)
 }
 
-/// The number of a register; those without a value of their own share one that reads zero.
+/// Returns the number of a register; those without a value of their own share one that reads zero.
 fn encode(register: SpecialRegister) -> u64 {
     let position = REGISTERS.iter().position(|&other| other == register);
     position.unwrap_or(REGISTERS.len() - 1) as u64

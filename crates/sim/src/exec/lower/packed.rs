@@ -9,7 +9,7 @@ use crate::exec::narrow::rows::{self, Narrow};
 use crate::exec::narrow::{self, Bfloat, Half, Pair, approximate_narrow};
 use crate::ptx::{Instruction, Keyword, Modifier, Opcode, ScalarType};
 
-/// The handler of an instruction on pairs.
+/// Returns the handler of an instruction on pairs.
 pub(super) fn packed(instruction: &Instruction, scalar: ScalarType) -> Option<Choice> {
     match scalar {
         ScalarType::F16x2 => nearest::<Half>(instruction)

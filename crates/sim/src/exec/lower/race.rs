@@ -88,7 +88,7 @@ impl Lowerer<'_> {
     }
 }
 
-/// Whether a load or a store may order other accesses: it is volatile or ordered.
+/// Returns `true` if a load or a store may order other accesses: it is volatile or ordered.
 pub(super) fn may_order(instruction: &Instruction) -> bool {
     instruction.modifiers.iter().any(|modifier| match modifier {
         Modifier::Semantics(semantics) => *semantics != Semantics::Weak,
@@ -97,7 +97,7 @@ pub(super) fn may_order(instruction: &Instruction) -> bool {
     })
 }
 
-/// The handler that records a store.
+/// Returns the handler that records a store.
 fn record_handler(scalar: ScalarType, double: bool) -> Option<Handler> {
     Some(match (scalar.bits(), double) {
         (8, false) => launch_race::run_store::<u8, u32>,

@@ -38,7 +38,7 @@ impl Lowerer<'_> {
         slots
     }
 
-    /// The slot of a register that has one of its own; any slot for one that shares.
+    /// Returns the slot of a register that has one of its own; any slot for one that shares.
     fn place_register(&mut self, register: &Register, span: &Option<Span>) -> Slot {
         if span.is_some() {
             return Slot::Word(0);
@@ -51,7 +51,7 @@ impl Lowerer<'_> {
     }
 }
 
-/// The span of each register that can share a row.
+/// Returns the span of each register that can share a row.
 fn spans(function: &Function) -> Vec<Option<Span>> {
     let body = function.body.as_deref().unwrap_or_default();
     let entries = entries(function, body);
@@ -85,7 +85,7 @@ fn has_row(register: &Register) -> bool {
     matches!(register.scalar.bits(), 2..=64)
 }
 
-/// Whether an instruction can come after another than the one above it.
+/// Returns whether an instruction can come after another than the one above it.
 fn entries(function: &Function, body: &[Instruction]) -> Vec<bool> {
     let mut entries = vec![false; body.len() + 1];
     let direct = body.iter().flat_map(|instruction| &instruction.operands).filter_map(|operand| match operand {
@@ -119,7 +119,7 @@ fn written_first(instruction: &Instruction, written: &mut Vec<RegisterId>) {
     sources.iter().for_each(|source| each_register_of(source, &mut reads));
 }
 
-/// Whether an operation's first operand is a result that replaces all of a register. A row of its own is always right, so
+/// Returns `true` if an operation's first operand is a result that replaces all of a register. A row of its own is always right, so
 /// what is rare is left out.
 fn writes_its_first_operand(opcode: Opcode) -> bool {
     use Opcode as O;
@@ -186,7 +186,7 @@ mod tests {
     use super::*;
     use crate::ptx;
 
-    /// The spans of the registers `%r0`, `%r1` … of a kernel, of which a move to each in turn begins the body.
+    /// Returns the spans of the registers `%r0`, `%r1` … of a kernel, of which a move to each in turn begins the body.
     fn spans_of(body: &str) -> Vec<Option<Span>> {
         let text = format!(
             ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry main(.param .u64 p)\n{{\n

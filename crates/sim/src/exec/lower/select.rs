@@ -39,7 +39,7 @@ impl Lowerer<'_> {
         Ok(())
     }
 
-    /// The predicate that a comparison is combined with, and `Op::imm` of its handler.
+    /// Returns the predicate that a comparison is combined with, and `Op::imm` of its handler.
     pub(super) fn combined(&mut self, instruction: &Instruction, operand: Option<&Operand>) -> Lowered<(u32, u64)> {
         let Some(operand) = operand else {
             return Ok((0, Combine::None as u64));
@@ -99,7 +99,7 @@ fn combination(instruction: &Instruction) -> Lowered<Combine> {
     combined.ok_or_else(|| Refusal::form(instruction))
 }
 
-/// The handler of a comparison.
+/// Returns the handler of a comparison.
 pub(super) fn comparison_handler(comparison: Compare, scalar: ScalarType, flush: bool) -> Option<Handler> {
     match scalar {
         ScalarType::F32 if flush => float_comparison::<Flushed>(comparison),

@@ -91,7 +91,7 @@ impl Lowerer<'_> {
         Ok(())
     }
 
-    /// The lower and the upper half of a row, in rows of their own.
+    /// Returns the lower and the upper half of a row, in rows of their own.
     pub(super) fn halves(&mut self, row: u32) -> [u32; 2] {
         let rows = [self.new_word(), self.new_word()];
         self.emit(unary(|a: u32| a & 0xffff), rows[0], [row, 0, 0]);
@@ -194,7 +194,7 @@ impl Lowerer<'_> {
     }
 }
 
-/// What `set` gives for a true comparison.
+/// Returns what `set` gives for a true comparison.
 fn truth(scalar: ScalarType) -> Option<u32> {
     Some(match scalar {
         ScalarType::U32 | ScalarType::S32 | ScalarType::B32 => u32::MAX,
@@ -206,12 +206,12 @@ fn truth(scalar: ScalarType) -> Option<u32> {
     })
 }
 
-/// Whether values of a type are two 16-bit floating-point numbers.
+/// Returns `true` if values of a type are two 16-bit floating-point numbers.
 pub(super) fn is_packed(scalar: ScalarType) -> bool {
     matches!(scalar, ScalarType::F16x2 | ScalarType::Bf16x2)
 }
 
-/// The comparison that an instruction names.
+/// Returns the comparison that an instruction names.
 pub(super) fn comparison(instruction: &Instruction) -> Lowered<Compare> {
     let comparison = instruction.modifiers.iter().find_map(|modifier| match modifier {
         Modifier::Compare(compare) => Some(*compare),

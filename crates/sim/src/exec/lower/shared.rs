@@ -4,7 +4,7 @@ use crate::ptx::{
     Base, Call, Callee, Function, FunctionId, FunctionKind, Module, Opcode, Operand, Space, Symbol, Variable,
 };
 
-/// Where each function's own shared variables begin, by its number, if those at module scope end at `module_end`.
+/// Returns the start of each function's own shared variables, by its number, if those at module scope end at `module_end`.
 ///
 /// Those of a device function lie behind those of the ones before it, so that none overlap, however functions call each other. Those of a
 /// kernel lie behind all that it may reach.
@@ -34,13 +34,13 @@ pub(super) fn bases(module: &Module, module_end: u64, resolve: impl Fn(FunctionI
     bases
 }
 
-/// The shared variables that a function declares, without dynamic memory.
+/// Returns the shared variables that a function declares, without dynamic memory.
 fn own(function: &Function) -> impl Iterator<Item = &Variable> {
     let is_shared = |variable: &&Variable| matches!(variable.space, Space::Shared | Space::SharedCta);
     function.variables.iter().filter(is_shared).filter(|variable| variable.size > 0)
 }
 
-/// The numbers of the device functions that a kernel may reach: all of them if it reaches an indirect call.
+/// Returns the numbers of the device functions that a kernel may reach: all of them if it reaches an indirect call.
 fn reached(module: &Module, kernel: usize, resolve: impl Fn(FunctionId) -> FunctionId) -> Vec<usize> {
     let (mut found, mut next) = (vec![kernel], 0);
     let mut is_found = vec![false; module.functions.len()];
@@ -64,7 +64,7 @@ fn calls(function: &Function) -> impl Iterator<Item = &Call> {
     })
 }
 
-/// Whether a kernel may reach shared variables at module scope: by name, or through a call.
+/// Returns `true` if a kernel may reach shared variables at module scope: by name, or through a call.
 fn uses_module_scope(module: &Module, function: &Function) -> bool {
     let named = |symbol: Symbol| match symbol {
         Symbol::Global(id) => {

@@ -41,7 +41,7 @@ impl Lowerer<'_> {
         Ok(())
     }
 
-    /// The 64-bit row of an operand that may have 32 bits.
+    /// Returns the 64-bit row of an operand that may have 32 bits.
     fn wide_source(&mut self, instruction: &Instruction, operand: &Operand) -> Lowered<u32> {
         match instruction.types().next() {
             Some(ScalarType::U32 | ScalarType::U64) => self.source(operand, ScalarType::U64),

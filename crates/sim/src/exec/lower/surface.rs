@@ -101,12 +101,12 @@ fn moved_bits(instruction: &Instruction) -> Lowered {
     }
 }
 
-/// Whether an access counts elements instead of bytes, and converts.
+/// Returns `true` if an access counts elements instead of bytes, and converts.
 fn is_formatted(instruction: &Instruction) -> bool {
     !instruction.has(Modifier::Keyword(Keyword::B))
 }
 
-/// How a reduction of numbers of a type changes what is there.
+/// Returns how a reduction of numbers of a type changes what is there.
 fn reduction(instruction: &Instruction, scalar: ScalarType) -> Option<Change> {
     let has = |operation| instruction.has(Modifier::Operation(operation));
     let is_of_bits = scalar == ScalarType::B32 || is_formatted(instruction);

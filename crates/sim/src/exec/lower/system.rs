@@ -10,7 +10,7 @@ use crate::ptx::{Call, Operand, ScalarType, Symbol};
 pub(crate) const SET_CONDITION: &str = "curium_set_condition";
 
 impl Lowerer<'_> {
-    /// A call of a function that the runtime provides.
+    /// Returns a call of a function that the runtime provides.
     pub(super) fn system_call(&mut self, name: &str, call: &Call) -> Lowered {
         let run = match (name, call.arguments.len()) {
             ("vprintf", 2) => run_print,

@@ -25,7 +25,7 @@ struct Operands<'i> {
 }
 
 impl Lowerer<'_> {
-    /// An access of a tensor.
+    /// Returns an access of a tensor.
     pub(super) fn copy_tensor(&mut self, instruction: &Instruction) -> Lowered {
         let refusal = || Refusal::form(instruction);
         let (way, rank) = (way(instruction).ok_or_else(refusal)?, rank(instruction).ok_or_else(refusal)?);
@@ -53,7 +53,7 @@ impl Lowerer<'_> {
         Ok(())
     }
 
-    /// The rows of as many offsets, and of the mask of blocks; behind them there is a policy or nothing, as the suffixes say.
+    /// Returns the rows of as many offsets, and of the mask of blocks; behind them there is a policy or nothing, as the suffixes say.
     fn offsets_and_mask(
         &mut self,
         instruction: &Instruction,
@@ -77,7 +77,7 @@ impl Lowerer<'_> {
         }
     }
 
-    /// The rows of a vector of so many integers of a width; `None` if it is another vector.
+    /// Returns the rows of a vector of so many integers of a width; `None` if it is another vector.
     fn words_of(&mut self, vector: &[Operand], count: usize, bits: u32) -> Option<Vec<u32>> {
         let scalar = if bits == 16 { ScalarType::B16 } else { ScalarType::B32 };
         if vector.len() != count || !vector.iter().all(|operand| self.is_integer(operand, bits)) {
@@ -86,7 +86,7 @@ impl Lowerer<'_> {
         vector.iter().map(|operand| self.source(operand, scalar).ok()).collect()
     }
 
-    /// Whether an operand is a number, or a register of integers of a width.
+    /// Returns `true` if an operand is a number, or a register of integers of a width.
     fn is_integer(&self, operand: &Operand, bits: u32) -> bool {
         let fits = |id: &RegisterId| {
             let register = &self.function.registers[id.0 as usize];
@@ -128,7 +128,7 @@ fn mode(instruction: &Instruction, way: Way, rank: usize) -> Option<Mode> {
     }
 }
 
-/// Whether each suffix is one that the way has, and stands once, and whether those are there that must be.
+/// Returns `true` if each suffix is one that the way has, and stands once, and whether those are there that must be.
 fn has_no_other_suffix(instruction: &Instruction, way: Way) -> bool {
     use Keyword as K;
     let (required, modes) = suffixes(way);
@@ -147,7 +147,7 @@ fn has_no_other_suffix(instruction: &Instruction, way: Way) -> bool {
     count_of(&required) == required.len() && modes <= 1 && groups <= 1 && spaces == expected && is_whole
 }
 
-/// The suffixes that a way must have beside the rank and the spaces, and those of which it may have one.
+/// Returns the suffixes that a way must have beside the rank and the spaces, and those of which it may have one.
 fn suffixes(way: Way) -> (Vec<Modifier>, [Keyword; 3]) {
     use Keyword as K;
     let keyword = Modifier::Keyword;

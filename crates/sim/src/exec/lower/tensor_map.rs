@@ -58,7 +58,7 @@ impl Lowerer<'_> {
         Ok(())
     }
 
-    /// A field that there is once, and the row of what it is to hold.
+    /// Returns a field that there is once, and the row of what it is to hold.
     fn replaced(&mut self, instruction: &Instruction, value: &Operand) -> Lowered<Option<(Field, u32)>> {
         let has = |keyword| instruction.has(Modifier::Keyword(keyword));
         if has(Keyword::GlobalAddress) {
@@ -86,7 +86,7 @@ impl Lowerer<'_> {
         Ok(Some((field, self.double(number))))
     }
 
-    /// A field that there is for each dimension.
+    /// Returns a field that there is for each dimension.
     fn replaced_along(
         &mut self,
         instruction: &Instruction,
@@ -112,7 +112,7 @@ impl Lowerer<'_> {
         })
     }
 
-    /// A row of a 32-bit value with `added`, in 64 bits.
+    /// Returns a row of a 32-bit value with `added`, in 64 bits.
     fn sum(&mut self, value: &Operand, added: u64) -> Lowered<u32> {
         let (narrow, wide) = (self.source(value, ScalarType::B32)?, self.new_double());
         self.emit(unary(|a: u32| u64::from(a)), wide, [narrow, 0, 0]);

@@ -29,7 +29,7 @@ impl Lowerer<'_> {
     }
 }
 
-/// The used bytes of an access in runs, each aligned to its length, which is a power of two.
+/// Returns the used bytes of an access in runs, each aligned to its length, which is a power of two.
 pub(super) fn runs_of_used_bytes(used: u32, bytes: u64) -> Vec<Range<u64>> {
     let whole = u32::MAX >> (32 - bytes);
     match used & whole {

@@ -9,7 +9,7 @@ use crate::ptx::{FunctionKind, LocalId, Parameter, Space, Symbol};
 /// Sizes stop growing here: whatever is this large is refused.
 const MOST_BYTES: u64 = 1 << 40;
 
-/// Where a variable of the function is.
+/// The location of a variable of the function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Home {
     /// At an offset of the frame's local memory.
@@ -18,7 +18,7 @@ pub(super) enum Home {
     Param(u64),
     /// At an offset of shared memory.
     Shared(u64),
-    /// Where the kernel's own shared memory ends.
+    /// The end of the kernel's own shared memory.
     DynamicShared,
 }
 
@@ -107,7 +107,7 @@ impl Lowerer<'_> {
         self.local_size.next_multiple_of(16)
     }
 
-    /// Where a kernel's parameter is in the parameter buffer.
+    /// Returns where a kernel's parameter is in the parameter buffer.
     pub(super) fn param_offset(&self, id: LocalId) -> Option<u64> {
         match self.homes.get(&id) {
             Some(Home::Param(offset)) => Some(*offset),
@@ -115,12 +115,12 @@ impl Lowerer<'_> {
         }
     }
 
-    /// Where a variable of the function is.
+    /// Returns the location of a variable of the function.
     pub(super) fn home(&self, id: LocalId) -> Home {
         self.homes[&id]
     }
 
-    /// A 64-bit row with the address of a symbol in its own space.
+    /// Returns a 64-bit row with the address of a symbol in its own space.
     pub(super) fn symbol_address(&mut self, symbol: Symbol, offset: i64) -> Lowered<u32> {
         let home = match symbol {
             Symbol::Function(function) => {

@@ -54,7 +54,7 @@ fn width(opcode: Opcode) -> u32 {
     }
 }
 
-/// An operand, and the parts of it that are named.
+/// Returns an operand, and the parts of it that are named.
 fn split(operand: &Operand) -> (Operand, Option<Selector>) {
     match operand {
         Operand::Select(register, selector) => (Operand::Register(*register), Some(*selector)),
@@ -62,7 +62,7 @@ fn split(operand: &Operand) -> (Operand, Option<Selector>) {
     }
 }
 
-/// What each lane takes.
+/// Returns what each lane takes.
 fn picks(width: u32, selector: Option<Selector>, second: bool) -> Option<[Pick; 4]> {
     let lanes = (32 / width) as usize;
     let mut picks = [Pick { second, shift: 0, width }; 4];
@@ -145,7 +145,7 @@ fn operation(instruction: &Instruction) -> Option<Operation> {
     })
 }
 
-/// The orderings for which a comparison holds: less, equal and greater, by bits.
+/// Returns the orderings for which a comparison holds: less, equal and greater, by bits.
 fn orderings(instruction: &Instruction) -> Option<u8> {
     let comparison = instruction.modifiers.iter().find_map(|modifier| match modifier {
         Modifier::Compare(compare) => Some(*compare),

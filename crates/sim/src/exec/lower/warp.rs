@@ -183,7 +183,7 @@ impl Lowerer<'_> {
         Ok(())
     }
 
-    /// The row of a member mask; the lanes at hand if there is none.
+    /// Returns the row of a member mask; the lanes at hand if there is none.
     fn members(&mut self, operand: Option<&Operand>) -> Lowered<u64> {
         Ok(match operand {
             Some(operand) => u64::from(self.source(operand, ScalarType::B32)?),
@@ -192,7 +192,7 @@ impl Lowerer<'_> {
     }
 }
 
-/// The lane that a shuffle takes from, and whether it is one that the clamp allows.
+/// Returns the lane that a shuffle takes from, and whether it is one that the clamp allows.
 #[inline(always)]
 pub(crate) fn shuffle_source(mode: u8, lane: u32, operand: u32, clamp: u32) -> (u32, bool) {
     let (operand, segment) = (operand & 31, clamp >> 8 & 31);

@@ -65,13 +65,13 @@ impl Lowerer<'_> {
         Ok(())
     }
 
-    /// The rows of the registers of a warp's part of a matrix.
+    /// Returns the rows of the registers of a warp's part of a matrix.
     fn part_rows(&mut self, instruction: &Instruction, operand: &Operand, part: &Fragment) -> Lowered<Vec<u32>> {
         let rows = self.fragment_rows(operand, part.element)?;
         if rows.len() as u32 == part.registers { Ok(rows) } else { Err(Refusal::form(instruction)) }
     }
 
-    /// The row of a descriptor.
+    /// Returns the row of a descriptor.
     fn descriptor(&mut self, operand: &Operand) -> Lowered<u32> {
         let slot = match operand {
             Operand::Register(register) => self.slot(*register),
@@ -85,7 +85,7 @@ impl Lowerer<'_> {
     }
 }
 
-/// A warp's part of a matrix with so many columns.
+/// Returns a warp's part of a matrix with so many columns.
 fn part(role: Role, element: Element, columns: u32) -> Fragment {
     let registers = ROWS * columns * element.bits() / (32 * 32);
     Fragment { role, element, rows: ROWS, columns, spread: Spread::Rows, registers }
@@ -98,7 +98,7 @@ struct Operands<'a> {
     b: &'a Operand,
     /// Which elements of a sparse matrix there are, and which lanes say so.
     metadata: Option<(&'a Operand, &'a Operand)>,
-    /// Whether the result is added to what is there.
+    /// `true` if the result is added to what is there.
     scale: &'a Operand,
     rest: &'a [Operand],
 }
@@ -115,7 +115,8 @@ impl<'a> Operands<'a> {
     }
 }
 
-/// What the immediate operands say of A and B. Integers have none; only numbers of 16 bits can be transposed, and A only in shared memory.
+/// Returns what the immediate operands say of A and B. Integers have none; only numbers of 16 bits can be transposed, and A only in shared
+/// memory.
 fn sides(operands: &[Operand], [left, right]: [Element; 2], is_shared: bool) -> Option<[Side; 2]> {
     let numbers = operands.iter().map(|operand| match operand {
         Operand::Integer(integer) => Some(integer.bits.cast_signed()),

@@ -14,7 +14,7 @@ pub(crate) struct Matrix<T> {
 }
 
 impl<T: Number> Matrix<T> {
-    /// A matrix of zeroes.
+    /// Creates a matrix of zeroes.
     pub(crate) fn zeroes(rows: usize, columns: usize) -> Self {
         Self { values: vec![T::default(); rows * columns], columns }
     }
@@ -37,7 +37,7 @@ pub(crate) struct Problem<T> {
 }
 
 impl<T: Number> Problem<T> {
-    /// The place along the inner extent of one of A's elements, by its number in A and in its row.
+    /// Returns the place along the inner extent of one of A's elements, by its number in A and in its row.
     #[inline(always)]
     pub(super) fn place(&self, at: usize, number: usize) -> usize {
         match &self.places {
@@ -103,7 +103,7 @@ pub(crate) enum Maker {
 
 /// Products whose results have bits.
 pub(crate) trait Multiply {
-    /// The bits of the results, row by row.
+    /// Returns the bits of the results, row by row.
     fn multiply(&self, how: Manner) -> Vec<u64>;
 }
 
@@ -132,8 +132,8 @@ impl Multiply for Problem<f64> {
 }
 
 impl Problem<f64> {
-    /// What the driver makes of `mma` of numbers of 8 bits: two products of halves, of the first two of every four elements of A and of
-    /// the others, and in the end a sum with the addend.
+    /// Returns what the driver makes of `mma` of numbers of 8 bits: two products of halves, of the first two of every four elements of A
+    /// and of the others, and in the end a sum with the addend.
     #[inline(always)]
     fn multiply_in_parts(&self, how: Manner) -> Vec<u64> {
         let rounding = Rounding::of(Manner { factors: [Element::F16; 2], ..how });
@@ -153,7 +153,7 @@ impl Problem<f64> {
 }
 
 impl Problem<f64> {
-    /// What the driver makes of the first `mma`: sums of single precision, to which the addend is added in the end.
+    /// Returns what the driver makes of the first `mma`: sums of single precision, to which the addend is added in the end.
     fn multiply_in_steps(&self, how: Manner) -> Vec<u64> {
         let columns = self.b.columns;
         let product = |row: usize, column: usize, place: usize, sum: f32| {

@@ -8,14 +8,14 @@ use crate::exec::narrow::{Bfloat, Half};
 
 /// A number that products are made of.
 pub(crate) trait Number: Copy + Default + 'static {
-    /// The number that the bits of an element are.
+    /// Creates the number that the bits of an element are.
     fn read(element: Element, bits: u64) -> Self;
-    /// The numbers that the bits of some elements are.
+    /// Returns the numbers that the bits of some elements are.
     #[inline(always)]
     fn read_row<const WIDE: bool>(element: Element, bits: &[u32; LANES]) -> [Self; LANES] {
         bits.map(|bits| Self::read(element, bits.into()))
     }
-    /// The number with the other sign.
+    /// Returns the number with the other sign.
     fn negative(self) -> Self;
 }
 
@@ -34,7 +34,7 @@ impl Number for f64 {
         }
     }
 
-    /// The formats of 16 bits and more, for which there are vectors.
+    /// Returns the formats of 16 bits and more, for which there are vectors.
     #[inline(always)]
     fn read_row<const WIDE: bool>(element: Element, bits: &[u32; LANES]) -> [Self; LANES] {
         let mut numbers = [0.0; LANES];
@@ -83,7 +83,7 @@ impl Number for i32 {
     }
 }
 
-/// The fields of E4M3 in the places of an f16's have its value by 2^8.
+/// Converts E4M3: its fields, shifted to those of an f16, represent the value divided by 2^8.
 fn of_e4m3(bits: u16) -> f64 {
     if bits & 0x7f == 0x7f {
         return f64::NAN;

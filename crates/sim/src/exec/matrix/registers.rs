@@ -67,7 +67,7 @@ fn put_at(unit: &mut Unit<'_>, element: Element, (index, lane, shift): (u32, usi
     }
 }
 
-/// The row of a register, a lane in it, and the place of the element there.
+/// Returns the row of a register, a lane in it, and the place of the element there.
 #[inline(always)]
 fn place(home: Home, rows: &[u32], lane: u32) -> (u32, usize, u32) {
     (rows[home.register as usize], (home.lane + lane) as usize & 31, home.shift)

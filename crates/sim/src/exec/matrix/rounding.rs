@@ -36,14 +36,14 @@ impl Rounding {
         Self { least, fraction, kept, is_half: how.result == Element::F16 }
     }
 
-    /// The bits of a rounded sum.
+    /// Returns the bits of a rounded sum.
     #[inline(always)]
     pub(super) fn bits(self, sum: f64) -> u64 {
         let (bits, sign) = if self.is_half { (Half::nearest(sum), 1 << 15) } else { (self.single(sum), 1 << 31) };
         if bits == sign { 0 } else { bits }
     }
 
-    /// The bits of the next number of single precision towards zero.
+    /// Returns the bits of the next number of single precision towards zero.
     #[inline(always)]
     fn single(self, sum: f64) -> u64 {
         /// The least subnormal number.
@@ -59,7 +59,7 @@ impl Rounding {
     }
 }
 
-/// The least exponent of an element's normal numbers.
+/// Returns the least exponent of an element's normal numbers.
 fn least_exponent(element: Element) -> i32 {
     match element {
         Element::F16 | Element::E5m2 => -14,
@@ -98,7 +98,7 @@ fn exponents(values: &[f64], least: i32) -> Vec<i32> {
 /// Columns that are computed together.
 const TOGETHER: usize = 8;
 
-/// Adds to the sums of neighbouring columns of a row. Plain loops, so that they are compiled with the instructions of the handler.
+/// Adds to the sums of neighboring columns of a row. Plain loops, so that they are compiled with the instructions of the handler.
 #[inline(always)]
 fn add<const N: usize>(
     problem: &Problem<f64>,
@@ -148,7 +148,7 @@ fn add<const N: usize>(
     }
 }
 
-/// A sum of which a part is infinite or NaN.
+/// Returns a sum of which a part is infinite or NaN.
 #[cold]
 fn special(problem: &Problem<f64>, (row, column): (usize, usize), part: Part, addend: f64) -> f64 {
     let each = problem.a.columns;
@@ -158,14 +158,15 @@ fn special(problem: &Problem<f64>, (row, column): (usize, usize), part: Part, ad
     })
 }
 
-/// The exponent of a number, at least that of the least normal one; of infinities and NaN one above all others', and of zeroes one below.
+/// Returns the exponent of a number, at least that of the least normal one; of infinities and NaN one above all others', and of zeroes one
+/// below.
 #[inline(always)]
 fn exponent(value: f64, least: i32) -> i32 {
     let exponent = (value.to_bits() >> 52 & 0x7ff) as i32 - 1023;
     if value == 0.0 { LOWEST } else { exponent.max(least) }
 }
 
-/// A power of two; infinities and NaN are multiplied with none that matters.
+/// Returns a power of two; infinities and NaN are multiplied with none that matters.
 #[inline(always)]
 fn power(exponent: i32) -> f64 {
     f64::from_bits(((exponent.clamp(LOWEST, HIGHEST) + 1023) as u64) << 52)

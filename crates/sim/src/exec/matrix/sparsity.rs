@@ -5,7 +5,7 @@ use super::Element;
 /// Rows of a sparse matrix that a warp has.
 const ROWS: usize = 16;
 
-/// Where the metadata of a sparse matrix is.
+/// The location of the metadata of a sparse matrix.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sparsity {
     /// The row of the register that has it.
@@ -14,7 +14,7 @@ pub(crate) struct Sparsity {
     pub(crate) selector: u32,
 }
 
-/// How many lanes of a quad hold the metadata of a matrix with `inner` places in a row, zeroes counted.
+/// Returns the number of lanes of a quad that hold the metadata of a matrix with `inner` places in a row, zeroes counted.
 pub(crate) fn lanes(element: Element, inner: u32) -> u32 {
     groups(element, inner).div_ceil(4)
 }
@@ -31,7 +31,7 @@ fn groups(element: Element, inner: u32) -> u32 {
 }
 
 impl Sparsity {
-    /// The places in the rows of the matrix that its elements have, row by row.
+    /// Returns the places in the rows of the matrix that its elements have, row by row.
     pub(crate) fn places(&self, words: &[u32; 32], element: Element, inner: u32) -> Vec<u16> {
         let first = self.selector * lanes(element, inner);
         let mut places = Vec::with_capacity(ROWS * inner as usize / 2);
@@ -46,7 +46,7 @@ impl Sparsity {
     }
 }
 
-/// The lane of those with a row's metadata and that of the eighth row after it, and the bit in its register, of a group.
+/// Returns the lane of those with a row's metadata and that of the eighth row after it, and the bit in its register, of a group.
 fn home(element: Element, half: u32, group: u32) -> (u32, u32) {
     if element.bits() <= 8 {
         // Each lane has eight groups of one of both rows, else four of each.
@@ -65,7 +65,7 @@ fn width(element: Element) -> u32 {
     }
 }
 
-/// The places in a group that four bits name.
+/// Returns the places in a group that four bits name.
 fn in_group(element: Element, bits: u32) -> impl Iterator<Item = u32> {
     let [low, high] = [bits & 3, bits >> 2];
     let (places, count) = match element {

@@ -17,18 +17,18 @@ const NUMBERS: usize = 2 * LANES;
 ///
 /// Rows are computed in plain loops: a closure that is handed to a function is not compiled with the instructions of the handler.
 pub(crate) trait Narrow: Real + Lane<Raw = u32> {
-    /// The value.
+    /// Returns the value.
     fn single(self) -> f32;
-    /// The nearest number.
+    /// Creates the nearest number.
     fn of_single(value: f32) -> Self;
-    /// Whether a rounded result, rounded again, may be another number than the exact one rounded once.
+    /// Returns `true` if a rounded result, rounded again, may be another number than the exact one rounded once.
     fn is_between(value: f32) -> bool;
-    /// Whether the result of `a * b + c` is known to be exact.
+    /// Returns `true` if the result of `a * b + c` is known to be exact.
     fn is_exact(value: f32, operands: [f32; 3]) -> bool;
     /// `a * b + c`, rounded such that rounding it again is rounding it once.
     fn odd_fused(a: f32, b: f32, c: f32) -> f32;
 
-    /// The values in the lower halves of a row.
+    /// Returns the values in the lower halves of a row.
     #[inline(always)]
     fn widen<const WIDE: bool>(row: &[u32; LANES]) -> [f32; LANES] {
         let mut values = [0.0; LANES];
@@ -38,7 +38,7 @@ pub(crate) trait Narrow: Real + Lane<Raw = u32> {
         values
     }
 
-    /// The row with the numbers nearest to values in its lower halves.
+    /// Returns the row with the numbers nearest to values in its lower halves.
     #[inline(always)]
     fn narrow<const WIDE: bool>(values: &[f32; LANES]) -> [u32; LANES] {
         let mut row = [0; LANES];
@@ -48,7 +48,7 @@ pub(crate) trait Narrow: Real + Lane<Raw = u32> {
         row
     }
 
-    /// The values of a row of pairs, in an order that only [`Narrow::narrow_pairs`] must know.
+    /// Returns the values of a row of pairs, in an order that only [`Narrow::narrow_pairs`] must know.
     #[inline(always)]
     fn widen_pairs<const WIDE: bool>(row: &[u32; LANES]) -> [f32; NUMBERS] {
         let mut values = [0.0; NUMBERS];
@@ -59,7 +59,7 @@ pub(crate) trait Narrow: Real + Lane<Raw = u32> {
         values
     }
 
-    /// The row of pairs of the numbers nearest to values, which are in the order of [`Narrow::widen_pairs`].
+    /// Returns the row of pairs of the numbers nearest to values, which are in the order of [`Narrow::widen_pairs`].
     #[inline(always)]
     fn narrow_pairs<const WIDE: bool>(values: &[f32; NUMBERS]) -> [u32; LANES] {
         let mut row = [0; LANES];
@@ -91,7 +91,7 @@ macro_rules! odd_sums {
 
 odd_sums!(odd_sum f32, odd_sum_wide f64);
 
-/// The number of single precision that a number is rounded to odd to, so that rounding it to 16 bits is rounding the number.
+/// Returns the number of single precision that a number is rounded to odd to, so that rounding it to 16 bits is rounding the number.
 #[inline(always)]
 pub(crate) fn odd_single(value: f64) -> f32 {
     let single = value as f32;

@@ -27,11 +27,11 @@ pub(crate) struct TensorAccess {
     pub(crate) coordinates: Vec<u32>,
     /// The rows of what is added to the places of pixels.
     pub(crate) offsets: Vec<u32>,
-    /// Whether a barrier object may be in the other block of a pair.
+    /// `true` if a barrier object may be in the other block of a pair.
     pub(crate) is_paired: bool,
 }
 
-/// Where an access leads.
+/// The place where an access leads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Way {
     Load,
@@ -108,7 +108,7 @@ fn read_map(unit: &mut Unit<'_>, op: &Op, lane: usize) -> Result<[u64; 16], Trap
     Ok(words)
 }
 
-/// The rows that a lane's access takes: one part, or four of a row.
+/// Returns the rows that a lane's access takes: one part, or four of a row.
 fn starts(unit: &Unit<'_>, access: &TensorAccess, map: &Map, lane: usize) -> Result<Vec<Rows>, &'static str> {
     let are_pixels = matches!(map.part, Part::Pixels { .. });
     if map.rank != access.rank {

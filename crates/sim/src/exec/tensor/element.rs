@@ -41,7 +41,7 @@ impl Element {
         Self::FlushedTf32,
     ];
 
-    /// The type of a number, if its elements are whole bytes.
+    /// Returns the type of a number, if its elements are whole bytes.
     pub(super) fn of(number: u64) -> Option<Self> {
         Self::ALL.get(usize::try_from(number).ok()?).copied()
     }
@@ -56,7 +56,7 @@ impl Element {
         }
     }
 
-    /// What a load makes of 8 bytes of the tensor.
+    /// Returns what a load makes of 8 bytes of the tensor.
     pub(super) fn loaded(self, bits: u64) -> u64 {
         if !matches!(self, Self::Tf32 | Self::FlushedTf32) {
             return bits;
@@ -65,7 +65,7 @@ impl Element {
     }
 }
 
-/// The nearest number of TF32.
+/// Returns the nearest number of TF32.
 fn rounded(bits: u32) -> u32 {
     if bits & 0x7fff_ffff > 0x7f80_0000 {
         return NAN;

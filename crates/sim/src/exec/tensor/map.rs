@@ -40,7 +40,7 @@ pub(super) enum Part {
 const NAN_FILL: u64 = 0x7ff7_7ff7_7ff7_7ff7;
 
 impl Map {
-    /// The map of these words, or what is wrong with it.
+    /// Returns the map of these words, or what is wrong with it.
     pub(super) fn read(words: &[u64; 16]) -> Result<Self, &'static str> {
         let rank = Field::RANK.get(words) as usize;
         let kind = words[0] ^ MAGIC;
@@ -73,7 +73,7 @@ impl Map {
         map.checked()
     }
 
-    /// The map, if its figures are some that copies can go by: kernels may have changed it.
+    /// Returns the map, if its figures are some that copies can go by: kernels may have changed it.
     fn checked(self) -> Result<Self, &'static str> {
         let dimensions = 0..self.rank;
         if self.slice.is_some() && self.rank < 3 {
@@ -113,19 +113,19 @@ impl Map {
         let Part::Box(counts) = &self.part else { return 1 };
         match (dimension, self.slice) {
             (_, Some(_)) if dimension == self.rank - 2 => 1,
-            // Neighbours are taken together.
+            // Neighbors are taken together.
             (0, None) => counts[0].cast_unsigned(),
             _ => counts[dimension].cast_unsigned().div_ceil(self.steps[dimension].cast_unsigned()),
         }
     }
 
-    /// Whether pixels may begin outside of the tensor.
+    /// Returns `true` if pixels may begin outside of the tensor.
     pub(super) fn has_corners_outside(&self) -> bool {
         let Part::Pixels { lower, upper, .. } = &self.part else { return false };
         lower.iter().any(|offset| *offset < 0) || upper.iter().any(|offset| *offset > 0)
     }
 
-    /// The dimensions along which pixels lie.
+    /// Returns the dimensions along which pixels lie.
     pub(super) fn spatial(&self) -> std::ops::Range<usize> {
         if self.slice.is_some() { 0..self.rank - 2 } else { 1..self.rank - 1 }
     }

@@ -12,7 +12,7 @@ use crate::ptx::{Operation, ScalarType};
 /// What becomes of the bits of an element in memory by those of another.
 pub(crate) type Change = fn(u64, u64) -> u64;
 
-/// What an operation does to elements of a type, if there is such a reduction.
+/// Returns what an operation does to elements of a type, if there is such a reduction.
 pub(crate) fn change(operation: Operation, scalar: ScalarType) -> Option<Change> {
     use ScalarType as S;
     Some(match (operation, scalar) {
@@ -40,7 +40,7 @@ pub(crate) fn change(operation: Operation, scalar: ScalarType) -> Option<Change>
     })
 }
 
-/// What an operation does to elements of a tensor, if it can be reduced to so.
+/// Returns what an operation does to elements of a tensor, if it can be reduced to so.
 pub(super) fn change_of(operation: Operation, element: Element) -> Option<Change> {
     use Operation as O;
     let is_of_bits = matches!(operation, O::And | O::Or | O::Xor);
@@ -78,7 +78,7 @@ pub(crate) fn update(
     }
 }
 
-/// What is at an address, of 1, 2, 4 or 8 bytes.
+/// Returns what is at an address, of 1, 2, 4 or 8 bytes.
 pub(crate) fn read_bytes(
     unit: &mut Unit<'_>,
     space: Space,

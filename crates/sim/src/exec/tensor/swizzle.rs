@@ -7,16 +7,16 @@ use crate::exec::tensor_map::Field;
 pub(super) struct Swizzle {
     /// Which bits of the number of a line count.
     mask: u64,
-    /// Where they go in an address.
+    /// The place where they go in an address.
     shift: u32,
-    /// Whether every other line has the halves of its 16 bytes exchanged.
+    /// `true` if every other line has the halves of its 16 bytes exchanged.
     flips: bool,
     /// Bytes that each row has at least in shared memory.
     pub(super) span: u64,
 }
 
 impl Swizzle {
-    /// The one that a map names, if there is such a one.
+    /// Returns the one that a map names, if there is such a one.
     pub(super) fn of(words: &[u64; 16]) -> Option<Self> {
         let new = |mask, shift, span| Self { mask, shift, flips: false, span };
         Some(match (Field::SWIZZLE.get(words), Field::ATOMICITY.get(words)) {
@@ -31,7 +31,7 @@ impl Swizzle {
         })
     }
 
-    /// Where the 8 bytes of an address in shared memory go.
+    /// Returns where the 8 bytes of an address in shared memory go.
     pub(super) fn place(self, address: u64) -> u64 {
         let line = address >> 7;
         let moved = address ^ (line & self.mask) << self.shift;

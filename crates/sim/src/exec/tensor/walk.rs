@@ -11,9 +11,9 @@ pub(super) const GRANULE: u64 = 16;
 /// Sixteen bytes of a part of a tensor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Granule {
-    /// Where they are in the tensor.
+    /// The place where they are in the tensor.
     pub(super) address: u64,
-    /// How many of them are inside of it, from the first on.
+    /// The number of leading elements that lie inside of it.
     pub(super) inside: u64,
 }
 
@@ -32,14 +32,14 @@ pub(super) struct Rows {
 struct Axis {
     dimension: usize,
     step: i64,
-    /// Where the next turn begins.
+    /// The start of the next turn.
     low: i64,
-    /// Where the turn is over.
+    /// The place where the turn is over.
     high: i64,
 }
 
 impl Rows {
-    /// The rows of a map's part that begins at a place. Offsets are added to the places of pixels.
+    /// Creates the rows of a map's part that begins at a place. Offsets are added to the places of pixels.
     pub(super) fn new(map: &Map, start: Coordinates, offsets: &[i64]) -> Self {
         match &map.part {
             Part::Box(_) => Self::of_box(map, start),
@@ -71,12 +71,12 @@ impl Rows {
         Self { axes, at: start, offsets: added, left: count }
     }
 
-    /// How many are to come.
+    /// Returns the number of elements that are still to come.
     pub(super) fn left(&self) -> u64 {
         self.left
     }
 
-    /// Whether pixels begin in what their images are walked in.
+    /// Returns `true` if pixels begin in what their images are walked in.
     pub(super) fn begins_inside(&self) -> bool {
         // The images themselves may be any.
         let corners = self.axes.iter().filter(|axis| axis.high < i64::MAX);
@@ -103,7 +103,7 @@ impl Iterator for Rows {
 }
 
 impl Map {
-    /// A granule of the row that begins at a place.
+    /// Returns a granule of the row that begins at a place.
     pub(super) fn granule(&self, row: Coordinates, number: u64) -> Granule {
         let is_inside = |dimension: usize| (0..self.extents[dimension]).contains(&row[dimension]);
         let outer = (1..self.rank).all(is_inside);

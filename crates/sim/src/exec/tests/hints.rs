@@ -99,7 +99,7 @@ fn loads_and_stores_move_the_same_bytes_whatever_they_say_of_caches_and_order() 
     }
 }
 
-/// The space behind what orders, and before what speaks of caches.
+/// Returns the space behind what orders, and before what speaks of caches.
 fn placed(suffix: &str) -> String {
     let orders = [".weak", ".volatile", ".relaxed", ".acquire", ".release"].iter().any(|it| suffix.starts_with(it));
     if orders { format!("{suffix}.global") } else { format!(".global{suffix}") }

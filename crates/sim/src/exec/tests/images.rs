@@ -6,7 +6,7 @@ use super::{BASE, Bench, kernel};
 use crate::exec::{AddressMode, Channel, Element, Image, ReportKind, Surface, Texture, Tiles, lower};
 use crate::ptx;
 
-/// A texture of four bytes, which are 1, 2, 4 and 8.
+/// Returns a texture of four bytes, which are 1, 2, 4 and 8.
 fn texture() -> Texture {
     Texture {
         levels: vec![Image { base: BASE, width: 4, height: 1, depth: 1, pitch: 4 }],

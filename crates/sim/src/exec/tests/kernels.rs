@@ -202,7 +202,7 @@ fn tiled_product_agrees_with_rust_bit_for_bit() {
     }
 }
 
-/// The forces between `n` bodies, a multiple of 256.
+/// Returns the forces between `n` bodies, a multiple of 256.
 pub(super) fn bodies(n: u32) -> Run {
     let mut bench = Bench::new(include_str!("bodies.ptx"), u64::from(n) * 32);
     bench.workers = 2;

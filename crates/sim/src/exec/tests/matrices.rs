@@ -2,7 +2,7 @@
 
 use super::Bench;
 
-/// Where the operands and the result are in memory.
+/// The place where the operands and the result are in memory.
 const B: u64 = 4096;
 const C: u64 = 8192;
 
@@ -217,7 +217,7 @@ fn small_matrices_are_loaded_transposed_and_stored() {
     let halves: Vec<u16> = (0..256).collect();
     bench.memory.write(0, &halves);
     bench.launch(1, 32).expect("no fault");
-    // The second matrix starts at half 64; each lane has two neighbours.
+    // The second matrix starts at half 64; each lane has two neighbors.
     assert_eq!(bench.memory.read::<u16>(512, 64), (64..128).collect::<Vec<u16>>());
     let transposed: Vec<u16> = (0..64).map(|at| at % 8 * 8 + at / 8).collect();
     assert_eq!(bench.memory.read::<u16>(640, 64), transposed);

@@ -27,7 +27,7 @@ fn run(masks: &[u32; 32], body: &str) -> Vec<u32> {
     bench.results::<u32>(32)
 }
 
-/// The lanes of a mask.
+/// Returns the lanes of a mask.
 fn lanes(mask: u32) -> impl Iterator<Item = u32> {
     (0..32).filter(move |lane| mask >> lane & 1 == 1)
 }

@@ -42,7 +42,7 @@ use super::{
 };
 use crate::ptx;
 
-/// Where the tests' device memory is.
+/// The location of the tests' device memory.
 pub(super) const BASE: u64 = 0x7f00_0000_0000;
 
 /// A program with device memory, ready to launch.
@@ -73,7 +73,7 @@ pub(super) struct Host {
 }
 
 impl Host {
-    /// What was printed so far.
+    /// Returns what was printed so far.
     pub(super) fn printed(&self) -> String {
         String::from_utf8_lossy(&self.printed.lock().expect("nobody panics")).into_owned()
     }
@@ -173,7 +173,7 @@ impl Bench {
         self
     }
 
-    /// A program of one kernel `main` with one pointer parameter `p`, which is in `%p`.
+    /// Creates a program of one kernel `main` with one pointer parameter `p`, which is in `%p`.
     pub(super) fn body(body: &str, bytes: u64) -> Self {
         Self::new(&kernel(body), bytes)
     }
@@ -212,7 +212,7 @@ impl Bench {
     }
 }
 
-/// A kernel `main` around a body, with registers of every type and the usual indices.
+/// Returns a kernel `main` around a body, with registers of every type and the usual indices.
 ///
 /// `%p` is the parameter; `%t` the index in the block, `%i` in the grid; `%at` the address of the
 /// thread's own 8 bytes and `%at4` of its own 4.

@@ -16,7 +16,7 @@ struct Rate {
     processor: f64,
 }
 
-/// The time that the process has spent on processors, its threads together.
+/// Returns the time that the process has spent on processors, its threads together.
 fn processor_time() -> Duration {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: the pointer is valid for the one value that the call writes.
@@ -25,7 +25,7 @@ fn processor_time() -> Duration {
     Duration::new(time.tv_sec.cast_unsigned(), time.tv_nsec as u32)
 }
 
-/// The best of several launches, because whatever else the machine does only takes away.
+/// Returns the best of several launches, because whatever else the machine does only takes away.
 fn rate(run: &Run) -> Rate {
     let mut best = Rate { wall: 0.0, processor: 0.0 };
     for _ in 0..5 {
@@ -45,7 +45,7 @@ fn report(name: &str, run: &Run) {
     eprintln!("{name:<12} {:5.2} G thread instructions/s, {:5.2} by processor time", giga(wall), giga(processor));
 }
 
-/// How much longer a launch takes with checks, by processor time: for races, for reads of what nobody wrote, and for both.
+/// Returns how much longer a launch takes with checks, by processor time: for races, for reads of what nobody wrote, and for both.
 #[expect(clippy::print_stderr, reason = "it reports what it measured")]
 fn compare(name: &str, make: impl Fn() -> Run) {
     let of = |races, unwritten| Checking::nothing().with_races(races).with_unwritten(unwritten);

@@ -4,7 +4,7 @@ use super::super::ReportKind;
 use super::super::tensor_map::Field;
 use super::{Bench, kernel, lower, ptx};
 
-/// What is left of a map of zeros after `body`, with these words for the kernel behind it.
+/// Returns what is left of a map of zeros after `body`, with these words for the kernel behind it.
 fn changed(body: &str) -> Vec<u64> {
     let bench = Bench::body(body, 256);
     bench.memory.write(128, &[0x1234_5678_9abc_def0_u64, 7]);
@@ -19,7 +19,7 @@ fn refusal(body: &str) -> String {
     lower(&module).expect_err("it is refused").to_string()
 }
 
-/// A map in which only these fields are set.
+/// Returns a map in which only these fields are set.
 fn map_of(fields: &[(Field, u64)]) -> Vec<u64> {
     let mut words = vec![0; 16];
     for (field, value) in fields {

@@ -2,7 +2,7 @@
 
 use super::{kernel, lower, ptx};
 
-/// Whether an instruction is taken for a version and a target.
+/// Returns `true` if an instruction is taken for a version and a target.
 fn is_taken(instruction: &str, version: &str, target: &str) -> bool {
     let text = format!(".version {version}\n.target {target}\n.address_size 64\n{}", kernel(instruction));
     ptx::parse(&text).is_ok_and(|module| lower(&module).is_ok())

@@ -4,7 +4,7 @@ use super::super::ReportKind;
 use super::super::tensor_map::{Corners, Field, IM2COL, MAGIC, TILED};
 use super::{BASE, Bench};
 
-/// Where the tensor and the results are, behind the map at the beginning.
+/// The place where the tensor and the results are, behind the map at the beginning.
 const TENSOR: u64 = 256;
 const LEFT: u64 = 8192;
 
@@ -25,7 +25,7 @@ const MATRIX: [(Field, u64); 13] = [
     (Field::boxed(1), 3),
 ];
 
-/// The words of a map of tiles with these fields, of which later ones replace earlier ones.
+/// Returns the words of a map of tiles with these fields, of which later ones replace earlier ones.
 fn map_of(fields: &[&[(Field, u64)]]) -> [u64; 16] {
     let mut words = [0; 16];
     words[0] = MAGIC | TILED;
@@ -60,7 +60,7 @@ NEXT:
     setp.lt.u32 %p1, %r4, 1024;
     @%p1 bra NEXT;";
 
-/// A bench for a kernel with that code, whose map is at the beginning, and whose tensor's words are their numbers from 1 on.
+/// Returns a bench for a kernel with that code, whose map is at the beginning, and whose tensor's words are their numbers from 1 on.
 fn bench(code: &str, map: [u64; 16]) -> Bench {
     let bench = Bench::body(&format!("{PARTS}{code}"), LEFT + 1024);
     bench.memory.write(0, &map);
@@ -76,7 +76,7 @@ fn load(bytes: u32, coordinates: &str) -> String {
     )
 }
 
-/// The matrix's word at a place, if it has one there.
+/// Returns the matrix's word at a place, if it has one there.
 fn word(column: i64, row: i64) -> Option<u32> {
     ((0..12).contains(&column) && (0..5).contains(&row)).then(|| (16 * row + column + 1) as u32)
 }

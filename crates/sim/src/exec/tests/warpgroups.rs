@@ -2,7 +2,7 @@
 
 use super::{Bench, kernel};
 
-/// A kernel for sm_90a.
+/// Returns a kernel for sm_90a.
 fn bench(body: &str, bytes: u64) -> Bench {
     Bench::for_target("sm_90a", &kernel(body), bytes)
 }

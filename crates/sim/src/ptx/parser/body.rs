@@ -10,7 +10,7 @@ use crate::ptx::modifier::Space;
 use crate::ptx::scope::Binding;
 
 impl<'a> Parser<'a> {
-    /// The body of a function, with its braces. Scopes are a count, not recursion.
+    /// Returns the body of a function, with its braces. Scopes are a count, not recursion.
     pub(super) fn body(&mut self) -> Result<(), Error> {
         let mut instructions = Vec::new();
         let outside = self.scopes.depth();
@@ -91,7 +91,7 @@ impl<'a> Parser<'a> {
         Err(Error::syntax(token.span, "a label that does not stand in this scope yet", found))
     }
 
-    /// A label, or a list or prototype with its name.
+    /// Returns a label, or a list or prototype with its name.
     fn label(&mut self, instruction: usize) -> Result<(), Error> {
         let token = self.advance();
         self.advance();
@@ -139,7 +139,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// What a name means in the innermost scope of the function.
+    /// Returns what a name means in the innermost scope of the function.
     pub(super) fn resolve(&mut self, token: &Token<'a>) -> Option<Binding> {
         let name = self.intern(token.text);
         self.scopes.resolve(name, &self.module.names, &mut self.function.registers)
@@ -173,7 +173,7 @@ impl<'a> Parser<'a> {
     }
 }
 
-/// The mask of `used_bytes_mask N`.
+/// Returns the mask of `used_bytes_mask N`.
 fn used_bytes(pragma: &str) -> Option<u32> {
     let mask = pragma.strip_prefix("used_bytes_mask")?.trim();
     match mask.strip_prefix("0x") {

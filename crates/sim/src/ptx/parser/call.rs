@@ -64,7 +64,7 @@ impl Parser<'_> {
         Ok(operands.into())
     }
 
-    /// An operand; a vector register as one.
+    /// Returns an operand; a vector register as one.
     fn argument(&mut self) -> Result<Operand, Error> {
         let token = self.peek();
         match self.resolve(&token) {

@@ -24,12 +24,12 @@ pub(super) struct Prefix {
 }
 
 impl Prefix {
-    /// The size of an element in bytes.
+    /// Returns the size of an element in bytes.
     pub(super) const fn element(&self) -> u64 {
         self.scalar.bytes() * self.vector as u64
     }
 
-    /// The alignment as given or else natural.
+    /// Returns the alignment as given or else natural.
     pub(super) const fn alignment(&self) -> u64 {
         match self.align {
             Some(align) => align,
@@ -41,12 +41,12 @@ impl Prefix {
 /// The extents of an array.
 pub(super) struct Dimensions {
     pub(super) extents: Vec<u64>,
-    /// Whether the first extent was left out.
+    /// `true` if the first extent was left out.
     pub(super) is_unsized: bool,
 }
 
 impl<'a> Parser<'a> {
-    /// The names of variables after their space, up to the semicolon; each is given to `add`.
+    /// Returns the names of variables after their space, up to the semicolon; each is given to `add`.
     pub(super) fn variables(
         &mut self,
         space: Space,
@@ -93,7 +93,7 @@ impl<'a> Parser<'a> {
         Ok(prefix)
     }
 
-    /// The obsolete `[bank]` of constant memory.
+    /// Returns the obsolete `[bank]` of constant memory.
     fn bank(&mut self, space: Space) -> Result<(), Error> {
         if space == Space::Const && self.accept("[") {
             self.u32("the number of a constant bank")?;
@@ -162,7 +162,7 @@ impl<'a> Parser<'a> {
         Ok(PointerAttribute { space, align })
     }
 
-    /// A name with its extents and initial values.
+    /// Returns a name with its extents and initial values.
     pub(super) fn variable(&mut self, space: Space, linkage: Linkage, prefix: &Prefix) -> Result<Variable, Error> {
         let token = self.word("the name of a variable")?;
         let mut dimensions = self.dimensions()?;
@@ -249,7 +249,7 @@ impl<'a> Parser<'a> {
         self.expect(";").map(drop)
     }
 
-    /// The vector and scalar type of registers, in either order.
+    /// Returns the vector and scalar type of registers, in either order.
     pub(super) fn register_type(&mut self) -> Result<(ScalarType, u8), Error> {
         let mut vector = 1;
         let mut scalar = None;
@@ -276,7 +276,7 @@ impl<'a> Parser<'a> {
         Ok((scalar, vector))
     }
 
-    /// A register, or a range `prefix<count>`.
+    /// Returns a register, or a range `prefix<count>`.
     fn register(&mut self, scalar: ScalarType, vector: u8) -> Result<(), Error> {
         let token = self.word("the name of a register")?;
         if !self.accept("<") {
@@ -328,7 +328,7 @@ fn register_scalar(text: &str) -> Option<ScalarType> {
     })
 }
 
-/// The size in bytes of a variable or parameter.
+/// Returns the size in bytes of a variable or parameter.
 pub(super) fn size_of(token: &Token<'_>, prefix: &Prefix, extents: &[u64]) -> Result<u64, Error> {
     let size = extents.iter().try_fold(prefix.element(), |size, extent| size.checked_mul(*extent));
     size.filter(|size| i64::try_from(*size).is_ok())

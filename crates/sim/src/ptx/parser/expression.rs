@@ -30,18 +30,18 @@ impl Value {
     }
 }
 
-/// An integer of an expression as the AST holds it.
+/// Returns an integer of an expression as the AST holds it.
 pub(super) const fn integer(bits: u64, unsigned: bool) -> Integer {
     Integer { bits, negative: !unsigned && bits.cast_signed() < 0 }
 }
 
 impl<'a> Parser<'a> {
-    /// A constant expression.
+    /// Returns a constant expression.
     pub(super) fn constant(&mut self) -> Result<Value, Error> {
         self.nested(Self::ternary)
     }
 
-    /// A constant expression whose value is an integer; `what` says in an error what it is for.
+    /// Returns a constant expression whose value is an integer; `what` says in an error what it is for.
     pub(super) fn constant_integer(&mut self, what: &str) -> Result<Integer, Error> {
         let token = self.peek();
         match self.constant()? {
@@ -50,12 +50,12 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// A constant expression whose value is an offset in bytes.
+    /// Returns a constant expression whose value is an offset in bytes.
     pub(super) fn constant_offset(&mut self) -> Result<i64, Error> {
         Ok(self.constant_integer("an offset in bytes")?.bits.cast_signed())
     }
 
-    /// Whether the next token can begin a constant expression.
+    /// Returns `true` if the next token can begin a constant expression.
     pub(super) fn at_constant(&self) -> bool {
         let token = self.peek();
         match token.kind {
@@ -114,7 +114,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// The rest of `(expression)`, or of the casts `(.s64)` and `(.u64)`.
+    /// Returns the rest of `(expression)`, or of the casts `(.s64)` and `(.u64)`.
     fn parenthesized(&mut self) -> Result<Value, Error> {
         let unsigned = self.peek().is_dot("u64");
         if !unsigned && !self.peek().is_dot("s64") {

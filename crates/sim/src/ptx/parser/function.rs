@@ -11,7 +11,7 @@ use crate::ptx::name::Name;
 use crate::ptx::operand::Symbol;
 use crate::ptx::validate::Signature;
 
-/// A function before anything is read.
+/// Returns a function before anything is read.
 pub(super) fn empty_function() -> Function {
     Function {
         name: Name(0),
@@ -33,7 +33,7 @@ pub(super) fn empty_function() -> Function {
 }
 
 impl Parser<'_> {
-    /// A declaration or definition after `.entry` or `.func`.
+    /// Returns a declaration or definition after `.entry` or `.func`.
     pub(super) fn function(&mut self, kind: FunctionKind, linkage: Linkage) -> Result<(), Error> {
         self.function = empty_function();
         self.function.kind = kind;
@@ -143,7 +143,7 @@ impl Parser<'_> {
         Ok(Parameter::Variable(self.add_local(variable)?))
     }
 
-    /// The parameters of a `.callprototype`; their names mean nothing.
+    /// Returns the parameters of a `.callprototype`; their names mean nothing.
     fn prototype_parameters(&mut self) -> Result<Vec<PrototypeParameter>, Error> {
         self.expect("(")?;
         let mut parameters = Vec::new();
@@ -194,7 +194,7 @@ impl Parser<'_> {
         Ok(Prototype { name, returns, parameters, no_return })
     }
 
-    /// The directives between the parameters and the body.
+    /// Returns the directives between the parameters and the body.
     fn performance(&mut self) -> Result<(), Error> {
         loop {
             let token = self.peek();

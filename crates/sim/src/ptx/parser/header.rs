@@ -11,7 +11,7 @@ const OLDEST_ARCHITECTURE: u32 = 10;
 /// Architectures above this number are not known to exist.
 const NEWEST_ARCHITECTURE: u32 = 129;
 
-/// A module before anything is read.
+/// Returns a module before anything is read.
 pub(super) fn empty_module() -> Module {
     Module {
         version: Version { major: 0, minor: 0 },
@@ -32,7 +32,7 @@ pub(super) fn empty_module() -> Module {
 }
 
 impl Parser<'_> {
-    /// The three directives that begin a module.
+    /// Returns the three directives that begin a module.
     pub(super) fn header(&mut self, newest: Version) -> Result<(), Error> {
         self.version(newest)?;
         if !self.accept_dot("target") {
@@ -127,7 +127,7 @@ impl Parser<'_> {
     }
 }
 
-/// The version that a token spells. It looks like a decimal fraction, but 8.10 follows 8.9.
+/// Returns the version that a token spells. It looks like a decimal fraction, but 8.10 follows 8.9.
 fn read_version(token: &Token<'_>) -> Option<Version> {
     if !matches!(token.kind, TokenKind::Double(_)) {
         return None;
@@ -136,7 +136,7 @@ fn read_version(token: &Token<'_>) -> Option<Version> {
     Some(Version { major: major.parse().ok()?, minor: minor.parse().ok()? })
 }
 
-/// The first version of the ISA that knows an architecture; `None` if all do that are read here, or nobody knows.
+/// Returns the first version of the ISA that knows an architecture; `None` if all do that are read here, or nobody knows.
 fn first_version(architecture: u32, variant: TargetVariant) -> Option<Version> {
     let base = match architecture {
         32 | 50 => (4, 0),

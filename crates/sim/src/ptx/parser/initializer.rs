@@ -13,7 +13,7 @@ use crate::ptx::variable::{Constant, InitialValue, Variable};
 
 /// A nest of braces that is being filled, in scalars.
 struct Fill<'v> {
-    /// How many scalars each level of braces takes, outermost first.
+    /// The number of scalars each level of braces takes, outermost first.
     levels: &'v [u64],
     /// The size of a scalar in bytes.
     scalar: u64,
@@ -23,7 +23,7 @@ struct Fill<'v> {
 }
 
 impl Parser<'_> {
-    /// What follows `=`. An unsized array takes its extent from the number of values.
+    /// Returns what follows `=`. An unsized array takes its extent from the number of values.
     pub(super) fn initializer(
         &mut self,
         variable: &mut Variable,
@@ -87,7 +87,7 @@ impl Parser<'_> {
         Ok(next)
     }
 
-    /// A value for the scalar `index`, which must be below `end`.
+    /// Returns a value for the scalar `index`, which must be below `end`.
     fn scalar_value(&mut self, fill: &mut Fill<'_>, index: u64, end: u64) -> Result<u64, Error> {
         if index >= end {
             return Err(self.unexpected("'}': there are no more elements"));
@@ -106,7 +106,7 @@ impl Parser<'_> {
         Ok(index + 1)
     }
 
-    /// A number, `name+4`, `generic(name)+4`, or `0xFF00(name)`.
+    /// Returns a number, `name+4`, `generic(name)+4`, or `0xFF00(name)`.
     fn constant_or_address(&mut self) -> Result<Constant, Error> {
         if self.peek().kind == TokenKind::Word && !self.at_constant() {
             return self.address_constant(None);
@@ -175,7 +175,7 @@ impl Parser<'_> {
     }
 }
 
-/// How many scalars each level of braces takes. A vector is the innermost level.
+/// Returns the number of scalars per level of braces. A vector is the innermost level.
 fn levels(prefix: &Prefix, dimensions: &Dimensions) -> Vec<u64> {
     let vector = (prefix.vector > 1).then_some(u64::from(prefix.vector));
     let extents: Vec<u64> = dimensions.extents.iter().copied().chain(vector).collect();

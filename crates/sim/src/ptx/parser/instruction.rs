@@ -12,7 +12,7 @@ use crate::ptx::scope::Binding;
 use crate::ptx::validate;
 
 impl Parser<'_> {
-    /// An instruction with its guard and its semicolon, validated.
+    /// Returns an instruction with its guard and its semicolon, validated.
     pub(super) fn instruction(&mut self) -> Result<Instruction, Error> {
         let predicate = if self.accept("@") { Some(self.guard()?) } else { None };
         let token = self.word("an instruction")?;
@@ -36,14 +36,14 @@ impl Parser<'_> {
         Ok(instruction)
     }
 
-    /// The rest of `@p` or `@!p`.
+    /// Returns the rest of `@p` or `@!p`.
     fn guard(&mut self) -> Result<Predicate, Error> {
         let negated = self.accept("!");
         let register = self.predicate_register()?;
         Ok(Predicate { register, negated })
     }
 
-    /// A register of type `.pred`.
+    /// Returns a register of type `.pred`.
     pub(super) fn predicate_register(&mut self) -> Result<RegisterId, Error> {
         let token = self.word("a predicate register")?;
         match self.resolve(&token) {
@@ -65,7 +65,7 @@ impl Parser<'_> {
         Ok(modifiers)
     }
 
-    /// The operands up to the semicolon, and where each stands.
+    /// Returns the operands up to the semicolon, and where each stands.
     fn operands(&mut self, opcode: Opcode, spans: &mut Vec<Span>) -> Result<Vec<Operand>, Error> {
         if self.peek().is(";") {
             return Ok(Vec::new());

@@ -21,7 +21,7 @@ use super::operand::Symbol;
 use super::scope::Scopes;
 use super::validate::{Signature, Unmet};
 
-/// The deepest nesting of scopes, initialisers and constant expressions.
+/// The deepest nesting of scopes, initializers and constant expressions.
 const MAX_DEPTH: usize = 64;
 
 /// Parses `source`, which may be of version `newest` at most.
@@ -56,7 +56,7 @@ struct Parser<'a> {
     scopes: Scopes,
     /// The bytes that the next load uses, if a pragma gives them.
     used_bytes: Option<u32>,
-    /// The depth of the initialiser or expression that is being read.
+    /// The depth of the initializer or expression that is being read.
     depth: usize,
 }
 
@@ -79,7 +79,7 @@ impl<'a> Parser<'a> {
         Ok(parser)
     }
 
-    /// The next token; at the end, the end again.
+    /// Returns the next token; at the end, the end again.
     fn peek(&self) -> Token<'a> {
         self.peek_at(0)
     }
@@ -136,7 +136,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// The error that the next token is not what was expected; a broken token says what is wrong with itself.
+    /// Returns the error that the next token is not what was expected; a broken token says what is wrong with itself.
     fn unexpected(&self, expected: &str) -> Error {
         Self::unexpected_at(&self.peek(), expected)
     }
@@ -181,7 +181,7 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    /// The function that `name` stands for in module scope.
+    /// Returns the function that `name` stands for in module scope.
     fn function_named(&self, name: Name) -> Option<FunctionId> {
         match self.symbols.get(&name) {
             Some(Symbol::Function(id)) => Some(*id),

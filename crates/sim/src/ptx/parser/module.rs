@@ -11,7 +11,7 @@ use crate::ptx::scope::Binding;
 use crate::ptx::variable::Variable;
 
 impl Parser<'_> {
-    /// All items up to the end of the text.
+    /// Returns all items up to the end of the text.
     pub(super) fn module_items(&mut self) -> Result<(), Error> {
         while self.peek().kind != TokenKind::End {
             self.module_item()?;
@@ -162,7 +162,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// The name of a function that was declared before.
+    /// Returns the name of a function that was declared before.
     pub(super) fn declared_function(&mut self) -> Result<FunctionId, Error> {
         let token = self.word("the name of a function")?;
         let name = self.intern(token.text);

@@ -32,7 +32,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// An operand without brackets: what can also be an element of a vector.
+    /// Returns an operand without brackets: what can also be an element of a vector.
     fn plain_operand(&mut self) -> Result<Operand, Error> {
         if self.at_constant() {
             return Ok(self.constant()?.operand());
@@ -52,7 +52,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// A special register or a name of module scope.
+    /// Returns a special register or a name of module scope.
     fn outer_name(&mut self, token: &Token<'a>) -> Result<Operand, Error> {
         if token.text.starts_with('%') {
             return self.special(token);
@@ -85,7 +85,7 @@ impl<'a> Parser<'a> {
         register.map(Operand::Special).ok_or_else(|| Self::unexpected_at(token, OPERAND))
     }
 
-    /// A register, with the element, selector or second destination that may follow.
+    /// Returns a register, with the element, selector or second destination that may follow.
     fn register_operand(&mut self, id: RegisterId) -> Result<Operand, Error> {
         let token = self.peek();
         let vector = self.function.registers[id.0 as usize].vector;
@@ -107,7 +107,7 @@ impl<'a> Parser<'a> {
         Ok(operand)
     }
 
-    /// All elements of a vector register, or the register itself.
+    /// Returns all elements of a vector register, or the register itself.
     pub(super) fn components(&self, id: RegisterId) -> Box<[Operand]> {
         match self.function.registers[id.0 as usize].vector {
             ..=1 => [Operand::Register(id)].into(),
@@ -115,7 +115,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// The rest of `a|b`, if there is one; else `alone`.
+    /// Returns the rest of `a|b`, if there is one; else `alone`.
     fn pair(&mut self, first: Option<RegisterId>, alone: Operand) -> Result<Operand, Error> {
         if !self.accept("|") {
             return Ok(alone);
@@ -127,7 +127,7 @@ impl<'a> Parser<'a> {
         Ok(Operand::Pair(first, Some(self.predicate_register()?)))
     }
 
-    /// A variable or function with `+offset` or `[index]`.
+    /// Returns a variable or function with `+offset` or `[index]`.
     fn symbol(&mut self, symbol: Symbol) -> Result<Operand, Error> {
         if !self.accept("[") {
             return Ok(Operand::Symbol(symbol, self.offset()?));
@@ -237,7 +237,7 @@ fn element_size(variable: &Variable) -> i64 {
     element.wrapping_mul(inner).cast_signed()
 }
 
-/// The elements of a special register that is a vector; the last is zero.
+/// Returns the elements of a special register that is a vector; the last is zero.
 fn vector_of_specials(name: &str) -> Option<[Operand; 4]> {
     // All end so, and few others do.
     if !name.ends_with("id") {
@@ -248,7 +248,7 @@ fn vector_of_specials(name: &str) -> Option<[Operand; 4]> {
     Some([element('x')?, element('y')?, element('z')?, zero])
 }
 
-/// The element that `.x`, `.y`, `.z`, `.w` or `.r`, `.g`, `.b`, `.a` names.
+/// Returns the element that `.x`, `.y`, `.z`, `.w` or `.r`, `.g`, `.b`, `.a` names.
 fn component(text: &str) -> Option<u8> {
     match text {
         "x" | "r" => Some(0),

@@ -53,7 +53,7 @@ const TYPES: [&str; 13] = ["f16", "bf16", "f32", "f64", "tf32", "u8", "s8", "u16
 const ROUNDINGS: [&str; 10] = ["_", "rn", "rz", "rm", "rp", "rna", "rni", "rzi", "rmi", "rpi"];
 const FLAGS: [&str; 8] = ["_", "ftz", "sat", "ftz.sat", "relu", "satfinite", "relu.satfinite", "relu.sat"];
 
-/// Whether a table has an entry with these flags and this rounding.
+/// Returns `true` if a table has an entry with these flags and this rounding.
 fn has(table: &[(&str, &str)], entry: &str, flags: &str, rounding: &str) -> bool {
     let found = table.iter().find(|(names, _)| names.split_whitespace().any(|name| name == entry));
     let rows = found.map_or("", |(_, rows)| rows).split_whitespace();

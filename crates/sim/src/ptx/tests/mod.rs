@@ -39,7 +39,7 @@ fn with_body(text: &str) -> String {
     )
 }
 
-/// The only instruction of a body.
+/// Returns the only instruction of a body.
 fn instruction(text: &str) -> Instruction {
     let module = body(text);
     let instructions = module.functions[0].body.as_ref().expect("a definition has a body");
@@ -47,12 +47,12 @@ fn instruction(text: &str) -> Instruction {
     instructions[0].clone()
 }
 
-/// The operands of the only instruction of a body.
+/// Returns the operands of the only instruction of a body.
 fn operands(text: &str) -> Vec<Operand> {
     instruction(text).operands
 }
 
-/// What is said about `items` after the header.
+/// Returns what is said about `items` after the header.
 fn refused(items: &str) -> String {
     match parse(&format!("{HEADER}{items}")) {
         Ok(_) => panic!("this was accepted:\n{items}"),
@@ -60,12 +60,12 @@ fn refused(items: &str) -> String {
     }
 }
 
-/// What is said about a body, whose text starts at line 6.
+/// Returns what is said about a body, whose text starts at line 6.
 fn refused_body(text: &str) -> String {
     refused(&with_body(text))
 }
 
-/// The name of the type of a function's register.
+/// Returns the name of the type of a function's register.
 fn register_named<'m>(module: &'m Module, function: &'m Function, name: &str) -> Vec<&'m super::Register> {
     let name = module.names.find(name).expect("the name is in the module");
     function.registers.iter().filter(|register| register.name == name).collect()

@@ -2,7 +2,7 @@
 
 use super::super::parse;
 
-/// A module of a version and a target, with an instruction on line 6.
+/// Returns a module of a version and a target, with an instruction on line 6.
 fn module(version: &str, target: &str, instruction: &str) -> Result<(), String> {
     let registers = ".reg .pred %p<9>; .reg .b16 %h<9>; .reg .b32 %r<9>; .reg .b64 %d<9>; .reg .f32 %f<9>;";
     let text = format!(

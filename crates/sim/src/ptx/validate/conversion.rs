@@ -179,7 +179,7 @@ impl Context<'_> {
     }
 }
 
-/// Whether an integer type holds all numbers of another.
+/// Returns `true` if an integer type holds all numbers of another.
 fn holds(to: ScalarType, from: ScalarType) -> bool {
     let is_signed = |scalar: ScalarType| scalar.class() == ScalarClass::Signed;
     match (is_signed(to), is_signed(from)) {

@@ -87,7 +87,7 @@ impl Context<'_> {
         if fits { Ok(()) } else { Err(self.wrong(index, expected())) }
     }
 
-    /// Whether an address fits the type: 64 bits, or 32 for the small spaces.
+    /// Returns `true` if an address fits the type: 64 bits, or 32 for the small spaces.
     fn address_fits(&self, symbol: Symbol, scalar: ScalarType) -> bool {
         let space = match symbol {
             Symbol::Global(id) => self.module.variable(id).space,
@@ -133,7 +133,7 @@ impl Context<'_> {
     }
 }
 
-/// Whether a special register can be read as `scalar`: `.u16` takes the low half, and the grid's id was once of 32 bits.
+/// Returns `true` if a special register can be read as `scalar`: `.u16` takes the low half, and the grid's id was once of 32 bits.
 fn special_fits(register: SpecialRegister, scalar: ScalarType) -> bool {
     if register.bits() == 1 {
         return scalar == ScalarType::Pred;

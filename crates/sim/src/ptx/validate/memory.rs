@@ -69,7 +69,7 @@ impl Context<'_> {
         self.cache_policy(2)
     }
 
-    /// The type that an atomic works on, and the number of values that it takes beside the one in memory.
+    /// Returns the type that an atomic works on, and the number of values that it takes beside the one in memory.
     fn atomic_operation(&self) -> Result<(ScalarType, usize), Error> {
         let operation = self.instruction.modifiers.iter().find_map(|modifier| match modifier {
             Modifier::Operation(operation) => Some(*operation),
@@ -113,7 +113,7 @@ impl Context<'_> {
         Err(self.lacks("memory that other threads share"))
     }
 
-    /// The number of elements that the instruction moves.
+    /// Returns the number of elements that the instruction moves.
     pub(super) fn vector(&self) -> usize {
         let vector = self.instruction.modifiers.iter().find_map(|modifier| match modifier {
             Modifier::Vector(count) => Some(usize::from(*count)),

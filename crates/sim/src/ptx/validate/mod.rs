@@ -33,7 +33,7 @@ pub(super) struct Signature {
 }
 
 impl Signature {
-    /// Whether `other` may declare the same function.
+    /// Returns `true` if `other` may declare the same function.
     pub(super) fn accepts(&self, other: &Self) -> bool {
         let same = |a: &[PrototypeParameter], b: &[PrototypeParameter]| {
             a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.is_register == b.is_register && a.size == b.size)
@@ -50,9 +50,9 @@ pub(super) struct Context<'p> {
     pub(super) instruction: &'p Instruction,
     /// What the module's version and target do not have.
     pub(super) unmet: &'p Unmet,
-    /// Where each operand stands.
+    /// The place where each operand stands.
     pub(super) spans: &'p [Span],
-    /// Where the semicolon stands.
+    /// The position of the semicolon.
     pub(super) end: Span,
 }
 
@@ -72,12 +72,12 @@ impl Context<'_> {
         self.age()
     }
 
-    /// The form of `ret`, which has no operands.
+    /// Returns the form of `ret`, which has no operands.
     fn nothing(&self) -> Result<(), Error> {
         self.count(0..=0)
     }
 
-    /// A form that the lowering checks.
+    /// Returns a form that the lowering checks.
     fn any_form(&self) -> Result<(), Error> {
         Ok(())
     }
@@ -94,12 +94,12 @@ impl Context<'_> {
         self.instruction.modifiers.iter().any(|modifier| matches!(modifier, Modifier::Round(_)))
     }
 
-    /// The error that the instruction as a whole lacks something.
+    /// Returns the error that the instruction as a whole lacks something.
     fn lacks(&self, expected: impl Into<String>) -> Error {
         Error::syntax(self.instruction.span, expected, format!("'{}'", self.instruction.opcode))
     }
 
-    /// The error that an operand is not what was expected.
+    /// Returns the error that an operand is not what was expected.
     fn wrong(&self, index: usize, expected: impl Into<String>) -> Error {
         Error::syntax(self.spans[index], expected, self.describe(self.operand(index)))
     }
@@ -120,7 +120,7 @@ impl Context<'_> {
         Err(self.wrong(most, message))
     }
 
-    /// The instruction's first type, which must be of `allowed`.
+    /// Returns the instruction's first type, which must be of `allowed`.
     fn scalar(&self, allowed: &[ScalarType]) -> Result<ScalarType, Error> {
         let scalar = self.instruction.types().next();
         self.member(scalar, allowed)
@@ -141,13 +141,13 @@ impl Context<'_> {
         self.function.registers[id.0 as usize].scalar
     }
 
-    /// Whether a register can hold a value of type `scalar`.
+    /// Returns `true` if a register can hold a value of type `scalar`.
     fn register_fits(&self, id: RegisterId, scalar: ScalarType, width: Width) -> bool {
         let register = &self.function.registers[id.0 as usize];
         register.vector == 1 && fits(register.scalar, scalar, width)
     }
 
-    /// Whether an element of a vector register can hold a value of type `scalar`.
+    /// Returns `true` if an element of a vector register can hold a value of type `scalar`.
     fn element_fits(&self, id: RegisterId, scalar: ScalarType, width: Width) -> bool {
         fits(self.register(id), scalar, width)
     }
@@ -169,7 +169,7 @@ impl Context<'_> {
         Err(self.wrong(index, format!("{} or an immediate of type .{}", register_of(scalar, width), scalar.name())))
     }
 
-    /// Whether a register or immediate can be read as `scalar`.
+    /// Returns `true` if a register or immediate can be read as `scalar`.
     fn value_fits(&self, operand: &Operand, scalar: ScalarType, width: Width) -> bool {
         match operand {
             Operand::Register(id) => self.register_fits(*id, scalar, width),
@@ -195,7 +195,7 @@ impl Context<'_> {
         (1..self.spans.len()).try_for_each(|index| self.source(index, scalar, Width::Exact))
     }
 
-    /// An operand as an error message quotes it.
+    /// Returns an operand as an error message quotes it.
     fn describe(&self, operand: &Operand) -> String {
         let register = |id: &RegisterId| {
             let register = &self.function.registers[id.0 as usize];
@@ -245,7 +245,7 @@ fn register_of(scalar: ScalarType, width: Width) -> String {
     }
 }
 
-/// Whether a register of type `held` can hold a value of type `wanted`.
+/// Returns `true` if a register of type `held` can hold a value of type `wanted`.
 fn fits(held: ScalarType, wanted: ScalarType, width: Width) -> bool {
     let is_float = |it: ScalarType| it.class() == ScalarClass::Float;
     let is_integer = |it: ScalarType| matches!(it.class(), ScalarClass::Signed | ScalarClass::Unsigned);

@@ -28,7 +28,7 @@ impl Context<'_> {
         self.instruction.opcode != Opcode::St
     }
 
-    /// The state space that the instruction names.
+    /// Returns the state space that the instruction names.
     pub(super) fn space(&self) -> Option<Space> {
         self.find(|modifier| match modifier {
             Modifier::Space(space) => Some(space),

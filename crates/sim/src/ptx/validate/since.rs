@@ -103,7 +103,7 @@ struct Need {
     what: What,
     version: Version,
     architecture: u32,
-    /// Whether only the architectures of that generation have it.
+    /// `true` if only the architectures of that generation have it.
     is_specific: bool,
 }
 
@@ -123,7 +123,7 @@ pub(in crate::ptx) struct Unmet {
 }
 
 impl Need {
-    /// What a name of the table stands for; `None` if it is no name.
+    /// Returns what a name of the table stands for; `None` if it is no name.
     fn new(name: &'static str, version: Version, architecture: u32, is_specific: bool) -> Option<Self> {
         let what = if let Some(opcode) = name.strip_suffix("|p") {
             Opcode::from_name(opcode).map(What::Pair)
@@ -148,7 +148,7 @@ impl Need {
         module.version >= self.version && is_there
     }
 
-    /// Whether an instruction is of the opcode that this is about, and has all the suffixes.
+    /// Returns `true` if an instruction is of the opcode that this is about, and has all the suffixes.
     fn concerns(&self, instruction: &Instruction) -> bool {
         match &self.what {
             What::Form(_, modifiers) => modifiers.iter().all(|modifier| instruction.modifiers.contains(modifier)),
@@ -164,7 +164,7 @@ impl Need {
 }
 
 impl Unmet {
-    /// What a module with this header cannot use.
+    /// Returns what a module with this header cannot use.
     pub(in crate::ptx) fn of(module: &Module) -> Self {
         let mut unmet = Self::default();
         for need in NEEDS.iter().filter(|need| !need.is_met(module)) {
@@ -176,7 +176,7 @@ impl Unmet {
         unmet
     }
 
-    /// What an instruction uses of it: the newest, so that whoever heeds the error need not come again.
+    /// Returns what an instruction uses of it: the newest, so that whoever heeds the error need not come again.
     fn newest(&self, instruction: &Instruction) -> Option<&'static Need> {
         let forms = [None, Some(instruction.opcode)].into_iter().filter_map(|opcode| self.forms.get(&opcode)).flatten();
         let used = forms.chain(&self.registers).filter(|need| need.concerns(instruction));
@@ -207,7 +207,7 @@ impl Context<'_> {
     }
 }
 
-/// An instruction with suffixes, or suffixes of any instruction.
+/// Returns an instruction with suffixes, or suffixes of any instruction.
 fn form(name: &str) -> Option<What> {
     let mut words = name.split('.');
     let opcode = words.next().filter(|word| !word.is_empty()).map(Opcode::from_name);

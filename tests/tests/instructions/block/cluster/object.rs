@@ -12,7 +12,7 @@ pub(super) fn forms() -> Vec<BlockForm> {
     forms
 }
 
-/// Each block has a barrier object at `%r10` (the next block's at `%r11`), for as many threads as a block has; then all meet.
+/// Gives each block a barrier object at `%r10` (the next block's at `%r11`), for as many threads as a block has; then all meet.
 fn objects(count: usize) -> String {
     format!(
         ".shared .align 8 .b64 object;

@@ -60,7 +60,7 @@ pub(super) fn forms() -> Vec<BlockForm> {
     forms
 }
 
-/// The bits in memory of the number that a form makes of a word.
+/// Returns the bits in memory of the number that a form makes of a word.
 fn stored(channel: Channel, word: u32) -> u32 {
     let small = f64::from(word.cast_signed() >> 26) / 2.0;
     match channel {

@@ -61,7 +61,7 @@ pub(super) struct Part {
 pub(super) struct Piece {
     pub(super) shared: usize,
     pub(super) tensor: Option<usize>,
-    /// Whether the row of the tensor ends with it.
+    /// `true` if the row of the tensor ends with it.
     pub(super) is_last: bool,
 }
 
@@ -72,12 +72,12 @@ pub(super) struct Wanted {
     pub(super) rank: usize,
     pub(super) swizzle: usize,
     pub(super) interleave: usize,
-    /// Whether it is written, which begins nowhere before the tensor.
+    /// `true` if it is written, which begins nowhere before the tensor.
     pub(super) writes: bool,
 }
 
 impl Part {
-    /// A box.
+    /// Creates a box.
     pub(super) fn boxed(wanted: Wanted, seed: u64) -> Self {
         let random = &mut Random(seed);
         let mut part = Self::outline(wanted, random);
@@ -138,7 +138,7 @@ impl Part {
         part
     }
 
-    /// A row of a matrix, and the first coordinate of four such rows with their numbers behind it, in no order.
+    /// Returns a row of a matrix, and the first coordinate of four such rows with their numbers behind it, in no order.
     pub(super) fn four_rows(seed: u64) -> (Self, Vec<i32>) {
         let random = &mut Random(seed);
         let wanted =
@@ -170,7 +170,7 @@ impl Part {
         &self.strides
     }
 
-    /// The elements of a box and the steps along each dimension.
+    /// Returns the elements of a box and the steps along each dimension.
     pub(super) fn box_and_steps(&self) -> Vec<(u32, u32)> {
         let Taken::Box(boxed) = &self.taken else { return Vec::new() };
         boxed.iter().copied().zip(self.steps.iter().copied()).collect()
@@ -259,7 +259,7 @@ impl Part {
         (last + self.extents[0] as usize * self.unit()).next_multiple_of(16)
     }
 
-    /// The pieces of the part, one after the other.
+    /// Returns the pieces of the part, one after the other.
     pub(super) fn pieces(&self) -> Vec<Piece> {
         match &self.taken {
             Taken::Box(boxed) => self.pieces_of_box(boxed),
@@ -354,14 +354,14 @@ impl Part {
         Piece { shared: linear, tensor: inside.then_some(tensor as usize), is_last }
     }
 
-    /// Where a byte of the part is in shared memory: sixteen change places in each line by its number.
+    /// Returns where a byte of the part is in shared memory: sixteen change places in each line by its number.
     pub(super) fn swizzled(&self, linear: usize) -> usize {
         let (line, chunk) = (linear / 128, linear / 16 % 8);
         let number = [0, line % 2, line % 4, line % 8][self.swizzle];
         line * 128 + (chunk ^ number) * 16 + linear % 16
     }
 
-    /// What the tensor holds before the copy.
+    /// Returns what the tensor holds before the copy.
     pub(super) fn content(&self) -> Vec<u8> {
         let mut random = Random(self.size() as u64 ^ 0x7e_5012);
         let words = (0..self.size().div_ceil(8)).map(|_| random.next());
@@ -370,7 +370,7 @@ impl Part {
         words.flat_map(u64::to_le_bytes).take(self.size()).collect()
     }
 
-    /// The part's map and tensor on the device.
+    /// Returns the part's map and tensor on the device.
     pub(super) fn prepare(&self, stream: &Stream, content: &[u8]) -> Result<Prepared> {
         let tensor = DeviceBuffer::from_slice(stream, content)?;
         let mut layout = TensorLayout::new(TYPES[self.kind].0, tensor.as_pointer(), &self.extents)

@@ -29,7 +29,7 @@ const OPERATIONS: [(&str, &str, &str, &str); 8] = [
 /// The names of the types of tensors' elements, in the order of [`TYPES`].
 const NAMES: [&str; 10] = ["u8", "u16", "u32", "s32", "u64", "s64", "f16", "f32", "f64", "bf16"];
 
-/// The bytes of a type's values: of floating-point numbers halves of small ones, whose sums are exact.
+/// Returns the bytes of a type's values: of floating-point numbers halves of small ones, whose sums are exact.
 fn values(kind: &str, bytes: usize, seed: u64) -> Vec<u8> {
     let mut random = Random(seed);
     let mut value = || {
@@ -53,7 +53,7 @@ fn width(kind: &str) -> usize {
     kind.trim_start_matches(char::is_alphabetic).parse::<usize>().expect("a type ends in its bits") / 8
 }
 
-/// The number that the bits of a type of floating-point numbers stand for, and back; both are exact here.
+/// Returns the number that the bits of a type of floating-point numbers stand for, and back; both are exact here.
 fn number(kind: &str, bits: u64) -> f64 {
     match kind {
         "f16" => F16.value(bits),
@@ -81,7 +81,7 @@ fn is_less(kind: &str, old: u64, new: u64) -> bool {
     }
 }
 
-/// What an operation makes of a value in memory and another.
+/// Returns what an operation makes of a value in memory and another.
 fn reduced(operation: &str, kind: &str, old: &[u8], new: &[u8]) -> Vec<u8> {
     let word = |bytes: &[u8]| bytes.iter().rev().fold(0_u64, |word, byte| word << 8 | u64::from(*byte));
     let (old, new) = (word(old), word(new));
@@ -112,7 +112,7 @@ fn fill_from(offset: usize) -> String {
     )
 }
 
-/// A line of bytes, for what needs no part.
+/// Returns a line of bytes, for what needs no part.
 fn line() -> Part {
     Part::boxed(Wanted { kind: 0, rank: 1, swizzle: 0, interleave: 0, writes: true }, 1)
 }

@@ -4,7 +4,7 @@ use super::part::{Part, Wanted};
 use super::{BlockForm, LEAVE, MARK, coordinates, form, left, loaded, prepared};
 use crate::operands::hash;
 
-/// What a changed map is to have: the suffix, and what stands behind the map's address.
+/// Returns what a changed map is to have: the suffix, and what stands behind the map's address.
 fn changes(part: &Part) -> Vec<(&'static str, String)> {
     let rank = part.extents.len();
     let mut changes = vec![("global_address", "%l21".to_owned()), ("rank", format!("{}", rank - 1))];
@@ -27,7 +27,7 @@ fn changes(part: &Part) -> Vec<(&'static str, String)> {
     changes
 }
 
-/// The map of another tensor that becomes the part's.
+/// Returns the map of another tensor that becomes the part's.
 pub(super) fn forms() -> Vec<BlockForm> {
     let mut forms = Vec::new();
     for (seed, (kind, rank)) in

@@ -13,7 +13,7 @@ fn direction(thread: usize) -> [f64; 3] {
     std::array::from_fn(|axis| coordinate(axis, thread) - 0.125 + SHIFTS[axis])
 }
 
-/// The face that a direction points to, and the place on it, from 0 to 1: the table of CUDA's documentation.
+/// Returns the face that a direction points to, and the place on it, from 0 to 1: the table of CUDA's documentation.
 fn face([x, y, z]: [f64; 3]) -> (usize, [f64; 2]) {
     let most = x.abs().max(y.abs()).max(z.abs());
     let (face, s, t) = match () {
@@ -41,7 +41,7 @@ fn directions() -> String {
     format!("rem.u32 %r20, %thread, 3;\n    {}{}", coordinates([1.0; 3]), (0..3).map(shift).collect::<String>())
 }
 
-/// The place that a thread reads in a level of so many elements, and its layer.
+/// Returns the place that a thread reads in a level of so many elements, and its layer.
 fn spot(geometry: Geometry, thread: usize, width: usize) -> ([f64; 2], usize) {
     let (face, place) = face(direction(thread));
     let cube = if geometry.is_layered { (thread % 3).min(1) } else { 0 };

@@ -23,7 +23,7 @@ pub(super) fn forms() -> Vec<BlockForm> {
     forms
 }
 
-/// The steps of a thread in each direction, from the least to the greatest.
+/// Returns the steps of a thread in each direction, from the least to the greatest.
 fn steps(thread: usize, bits: u32) -> [i64; 3] {
     let range = 1_usize << bits;
     [5, 11, 3].map(|factor| ((thread * factor) % range) as i64 - range as i64 / 2)
@@ -52,13 +52,13 @@ fn operand(directions: usize) -> &'static str {
     }
 }
 
-/// The coordinates of a thread with the steps added.
+/// Returns the coordinates of a thread with the steps added.
 fn moved(thread: usize, steps: [i64; 3]) -> [f64; 3] {
     let at = place(thread);
     std::array::from_fn(|axis| at[axis] + steps[axis] as f64)
 }
 
-/// Each geometry, with results of each type, with each way to say a level.
+/// Returns each geometry, with results of each type, with each way to say a level.
 fn kinds() -> Vec<BlockForm> {
     let mut forms = Vec::new();
     for (geometry, (kind, channel, result)) in
@@ -86,7 +86,7 @@ fn kinds() -> Vec<BlockForm> {
     forms
 }
 
-/// What is beyond the edges, coordinates that are normalised or not, and the nearest element or a blend.
+/// Returns what is beyond the edges, coordinates that are normalized or not, and the nearest element or a blend.
 fn modes() -> Vec<BlockForm> {
     let mut forms = Vec::new();
     let modes = [AddressMode::Clamp, AddressMode::Wrap, AddressMode::Mirror, AddressMode::Border];

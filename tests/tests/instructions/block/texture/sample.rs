@@ -17,7 +17,7 @@ pub(super) fn forms() -> Vec<BlockForm> {
     forms
 }
 
-/// The sample's number is the first coordinate: there is a zeroth, and zeroes are where the others would be.
+/// Uses the sample's number as the first coordinate; the others are zero.
 fn samples() -> Vec<BlockForm> {
     let mut forms = Vec::new();
     for ((geometry, name), way) in [(GEOMETRIES[1], "2dms"), (GEOMETRIES[4], "a2dms")]
@@ -58,7 +58,7 @@ fn leave_all(kind: &str) -> String {
     format!("{}selp.b32 %r29, 1, 0, %p1;\n    st.global.b32 [%out+4], %r29;\n    ", leave_kind(kind))
 }
 
-/// Each geometry, with results of each type, with each way to say a level, beyond the edges too.
+/// Returns each geometry, with results of each type, with each way to say a level, beyond the edges too.
 fn residents() -> Vec<BlockForm> {
     let mut forms = Vec::new();
     for (geometry, (kind, channel, result)) in
@@ -110,7 +110,7 @@ fn gathered_residents() -> Vec<BlockForm> {
     [GEOMETRIES[1], GEOMETRIES[4]].map(form).into()
 }
 
-/// The second object stands where a sampler would: the first is read as it says itself.
+/// Returns the second object stands where a sampler would: the first is read as it says itself.
 fn samplers() -> Vec<BlockForm> {
     let mut forms = Vec::new();
     for geometry in GEOMETRIES {

@@ -10,7 +10,7 @@ use super::{GEOMETRIES, Geometry, HANDLE, KINDS, RESULT, leave, leave_kind, left
 use crate::block::image::Picture;
 use crate::block::{BlockForm, Prepared};
 
-/// Each geometry, with results of each type, with each way to say a level.
+/// Returns each geometry, with results of each type, with each way to say a level.
 pub(super) fn forms() -> Vec<BlockForm> {
     let mut forms = lines();
     for (geometry, (kind, channel, result)) in
@@ -53,7 +53,7 @@ fn elements([width, height, depth]: [usize; 3]) -> String {
     )
 }
 
-/// The element that a thread reads, if it reads one.
+/// Returns the element that a thread reads, if it reads one.
 fn named(picture: &Picture, geometry: Geometry, way: &str, thread: usize) -> Option<[usize; 3]> {
     let extents = picture.extents(0, geometry.is_layered);
     let [width, height, depth] = extents;

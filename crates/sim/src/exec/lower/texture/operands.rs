@@ -28,13 +28,13 @@ impl<'i> Operands<'i> {
     }
 }
 
-/// Whether an instruction reads one of several samples of an element. Arrays of CUDA have one.
+/// Returns `true` if an instruction reads one of several samples of an element. Arrays of CUDA have one.
 pub(super) fn has_samples(instruction: &Instruction) -> bool {
     [Keyword::Dimension2dms, Keyword::A2dms].into_iter().any(|it| instruction.has(Modifier::Keyword(it)))
 }
 
 impl Lowerer<'_> {
-    /// What an instruction says of the level, and the operands behind.
+    /// Returns what an instruction says of the level, and the operands behind.
     pub(super) fn detail<'i>(
         &mut self,
         instruction: &Instruction,
@@ -56,7 +56,7 @@ impl Lowerer<'_> {
         }
     }
 
-    /// The rows of the offset in each direction, if there is one. What a depth is compared with changes nothing: no texture of CUDA
+    /// Returns the rows of the offset in each direction, if there is one. What a depth is compared with changes nothing: no texture of CUDA
     /// compares, and hardware gives what it gives without.
     pub(super) fn trailing(
         &mut self,
@@ -83,7 +83,7 @@ impl Lowerer<'_> {
         offset.map(|offset| self.offset(offset, geometry).unwrap_or_else(|| Err(refusal()))).transpose()
     }
 
-    /// The rows of an offset; `None` where its elements are too few, or no whole numbers of 32 bits.
+    /// Returns the rows of an offset; `None` where its elements are too few, or no whole numbers of 32 bits.
     fn offset(&mut self, operand: &Operand, geometry: Geometry) -> Option<Lowered<[u32; 3]>> {
         let all = match operand {
             Operand::Vector(elements) => elements,
@@ -111,7 +111,7 @@ impl Lowerer<'_> {
         Some(Ok(steps))
     }
 
-    /// The slots of the results.
+    /// Returns the slots of the results.
     pub(super) fn slots_of(&mut self, operand: &Operand, scalar: ScalarType) -> Lowered<Vec<Slot>> {
         if let Operand::VectorPair(elements, _) = operand {
             return Ok(self.elements(&Operand::Vector(elements.clone()), scalar)?.0);
@@ -119,7 +119,7 @@ impl Lowerer<'_> {
         Ok(self.elements(operand, scalar)?.0)
     }
 
-    /// The rows of the coordinates of an access, which the layer may come before, and before it the number of a sample.
+    /// Returns the rows of the coordinates of an access, which the layer may come before, and before it the number of a sample.
     pub(in crate::exec::lower) fn coordinates(
         &mut self,
         instruction: &Instruction,
@@ -139,7 +139,7 @@ impl Lowerer<'_> {
         Ok(Coordinates { geometry, layer, at })
     }
 
-    /// The rows of a step in each direction.
+    /// Returns the rows of a step in each direction.
     fn steps(&mut self, operand: &Operand, geometry: Geometry) -> Lowered<[u32; 3]> {
         let all = match operand {
             Operand::Vector(elements) => elements,

@@ -47,7 +47,7 @@ impl Lowerer<'_> {
     }
 }
 
-/// The quantity that an instruction queries.
+/// Returns the quantity that an instruction queries.
 fn query(instruction: &Instruction) -> Option<Query> {
     let queries = [
         (Keyword::Width, Query::Width),

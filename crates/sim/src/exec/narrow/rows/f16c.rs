@@ -13,7 +13,7 @@ use crate::exec::lane::LANES;
 /// Numbers of single precision in a vector.
 const EACH: usize = 8;
 
-/// The values in the lower halves of a row.
+/// Returns the values in the lower halves of a row.
 #[target_feature(enable = "avx2,f16c")]
 #[inline]
 pub(super) fn widen(row: &[u32; LANES]) -> [f32; LANES] {
@@ -26,7 +26,7 @@ pub(super) fn widen(row: &[u32; LANES]) -> [f32; LANES] {
     values
 }
 
-/// The row with the halves nearest to values.
+/// Returns the row with the halves nearest to values.
 #[target_feature(enable = "avx2,f16c")]
 #[inline]
 pub(super) fn narrow(values: &[f32; LANES]) -> [u32; LANES] {
@@ -37,7 +37,7 @@ pub(super) fn narrow(values: &[f32; LANES]) -> [u32; LANES] {
     row
 }
 
-/// The values of a row of pairs, the lower one of each first.
+/// Returns the values of a row of pairs, the lower one of each first.
 #[target_feature(enable = "avx2,f16c")]
 #[inline]
 pub(super) fn widen_pairs(row: &[u32; LANES]) -> [f32; NUMBERS] {
@@ -52,7 +52,7 @@ pub(super) fn widen_pairs(row: &[u32; LANES]) -> [f32; NUMBERS] {
     values
 }
 
-/// The row of pairs of the halves nearest to values.
+/// Returns the row of pairs of the halves nearest to values.
 #[target_feature(enable = "avx2,f16c")]
 #[inline]
 pub(super) fn narrow_pairs(values: &[f32; NUMBERS]) -> [u32; LANES] {
@@ -64,7 +64,7 @@ pub(super) fn narrow_pairs(values: &[f32; NUMBERS]) -> [u32; LANES] {
     row
 }
 
-/// The nearest halves; of a NaN the one NaN.
+/// Returns the nearest halves; of a NaN the one NaN.
 #[target_feature(enable = "avx2,f16c")]
 #[inline]
 fn nearest(values: &[f32; EACH]) -> __m128i {

@@ -87,7 +87,7 @@ fn works() -> Vec<Work> {
     ]
 }
 
-/// An image of numbers of single precision, behind what the kernels get.
+/// Returns an image of numbers of single precision, behind what the kernels get.
 fn texture(is_linear: bool) -> Texture {
     Texture {
         levels: vec![Image { base: BASE + 256, width: EXTENT, height: EXTENT, depth: 1, pitch: 4 * u64::from(EXTENT) }],
