@@ -14,7 +14,7 @@ use crate::{exec, ptx};
 /// curium_sim::check_ptx(ptx)?;
 ///
 /// let error = curium_sim::check_ptx(&ptx.replace("ret", "return")).expect_err("there is no such instruction");
-/// assert_eq!(error.to_string(), "line 1, column 72: expected an instruction, found 'return'");
+/// assert_eq!(error.to_string(), "line 1, column 73: expected an instruction, found 'return'");
 /// # Ok::<(), curium_sim::PtxError>(())
 /// ```
 ///
