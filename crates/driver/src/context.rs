@@ -226,7 +226,7 @@ impl Context {
         Ok(version)
     }
 
-    /// Waits until all work of this context is done.
+    /// Waits until all work of this context is done. For a primary context, this includes the work of its green contexts.
     ///
     /// CUDA: `cuCtxSynchronize_v2`, and `cuCtxSynchronize` before CUDA 13.0.
     ///

@@ -13,7 +13,7 @@ use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use bitflags::bitflags;
-use curium_sys::{CUevent, CUevent_flags, CUevent_record_flags, CUevent_st, Function};
+use curium_sys::{CUevent, CUevent_flags, CUevent_record_flags, CUevent_st, CUresult, Function};
 
 #[cfg(feature = "interop")]
 pub use self::ipc::IpcEventHandle;
@@ -81,6 +81,15 @@ bitflags! {
     }
 }
 
+#[cold]
+fn refused(error: Error, flags: EventFlags) -> Error {
+    let is_timed = flags.contains(EventFlags::INTERPROCESS) && !flags.contains(EventFlags::DISABLE_TIMING);
+    error.advised(|call| {
+        (is_timed && call.code == CUresult::CUDA_ERROR_INVALID_VALUE)
+            .then_some("an interprocess event also requires `EventFlags::DISABLE_TIMING`".into())
+    })
+}
+
 impl Event {
     /// Creates an event in `context`. It counts as done until it is recorded.
     ///
@@ -88,14 +97,15 @@ impl Event {
     ///
     /// # Errors
     ///
-    /// An error of the driver.
+    /// `CUDA_ERROR_INVALID_VALUE` for [`EventFlags::INTERPROCESS`] without [`EventFlags::DISABLE_TIMING`].
     #[doc(alias = "cuEventCreate")]
     #[inline]
     pub fn new(context: &Context, flags: EventFlags) -> Result<Self> {
         let raw = context.entered(|driver| {
             let mut raw = std::ptr::null_mut();
             // SAFETY: `raw` is valid for writes, and the context is current.
-            unsafe { call!(driver, cuEventCreate(&raw mut raw, flags.bits()) creates raw) }?;
+            unsafe { call!(driver, cuEventCreate(&raw mut raw, flags.bits()) creates raw) }
+                .map_err(|error| refused(error, flags))?;
             Ok(raw)
         })?;
         Ok(Self::owning(context, raw))

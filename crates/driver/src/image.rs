@@ -1,12 +1,13 @@
 //! An image: code in a form that the driver loads.
 //!
-//! PTX is text, which the driver parses: it is safe to load. The driver trusts the tables in machine code, and crashes if they are wrong.
-//! No check here can exclude that, so an image of machine code comes from a compiler in this process or from `unsafe` code.
+//! PTX is text, which the driver parses: it is safe to load. The driver trusts the tables in binary code, and crashes if they are wrong.
+//! No check here can exclude that, so an image of binary code comes from a compiler in this process or from `unsafe` code.
 
 pub(crate) mod declared;
 mod elf;
 mod fat_binary;
 pub(crate) mod ptx;
+mod tile_ir;
 
 use std::borrow::Cow;
 use std::ffi::c_void;
@@ -14,13 +15,14 @@ use std::fmt;
 use std::path::Path;
 
 pub use self::ptx::KernelParameter;
+use crate::base::c_string::c_path;
 use crate::{Error, Result};
 
-/// Code that can be loaded: PTX text, a cubin or a fat binary.
+/// Code that can be loaded: PTX text, a cubin, a fat binary or Tile IR.
 ///
-/// A [`Module`](crate::Module), a [`Library`](crate::Library) and a [`Linker`](crate::Linker) take one.
+/// A [`Module`](crate::Module), a [`Library`](crate::Library) and, except for Tile IR, a [`Linker`](crate::Linker) take one.
 ///
-/// PTX text is safe to load. Machine code is not: the driver trusts its tables, and a damaged cubin crashes the process. Images of machine
+/// PTX text is safe to load. Binary code is not: the driver trusts its tables, and a damaged cubin crashes the process. Images of binary
 /// code are therefore made
 ///
 /// - safely by the compilers and linkers in this process, from their own output, which a [`DiskCache`](crate::DiskCache) may keep,
@@ -54,6 +56,9 @@ pub enum ImageKind {
     Cubin,
     /// Several of both, of which the driver takes the best.
     FatBinary,
+    /// Tile IR: bytecode for tile kernels, which the driver compiles. Cannot be linked. Needs CUDA 13.1.
+    #[doc(alias = "cuda_tile")]
+    TileIr,
 }
 
 impl<'a> Image<'a> {
@@ -71,7 +76,8 @@ impl<'a> Image<'a> {
     ///
     /// # Safety
     ///
-    /// - A cubin or a fat binary is the complete and unmodified output of NVIDIA's tools. The driver may access any memory otherwise.
+    /// - A cubin, a fat binary or Tile IR is the complete and unmodified output of NVIDIA's tools. The driver may access any memory
+    ///   otherwise.
     ///
     /// # Errors
     ///
@@ -85,15 +91,18 @@ impl<'a> Image<'a> {
     ///
     /// # Safety
     ///
-    /// - A cubin or a fat binary is the complete and unmodified output of NVIDIA's tools. The driver may access any memory otherwise.
+    /// - A cubin, a fat binary or Tile IR is the complete and unmodified output of NVIDIA's tools. The driver may access any memory
+    ///   otherwise.
     ///
     /// # Errors
     ///
-    /// Returns an argument error with the path if the file cannot be read, or holds no image.
+    /// Returns an argument error with the path if it has a NUL, or the file cannot be read or holds no image.
     #[inline]
     pub unsafe fn from_file(path: impl AsRef<Path>) -> Result<Image<'static>> {
         const OPERATION: &str = "Image::from_file";
         let path = path.as_ref();
+        // An error that shows the path must not contain a NUL.
+        c_path(OPERATION, path)?;
         let named = |reason: &dyn fmt::Display| Error::argument(OPERATION, format!("{}: {reason}", path.display()));
         let bytes = std::fs::read(path).map_err(|error| named(&error))?;
         Image::checked(OPERATION, Cow::Owned(bytes)).map_err(|error| match &error {
@@ -106,7 +115,7 @@ impl<'a> Image<'a> {
     ///
     /// # Safety
     ///
-    /// - A cubin or a fat binary is the complete and unmodified output of NVIDIA's tools.
+    /// - A cubin, a fat binary or Tile IR is the complete and unmodified output of NVIDIA's tools.
     /// - PTX is UTF-8, and has one NUL, which ends it.
     #[must_use]
     #[inline]
@@ -160,6 +169,7 @@ impl<'a> Image<'a> {
         let kind = match bytes.as_ref() {
             binary if elf::is_elf(binary) => elf::check(binary).map(|()| ImageKind::Cubin),
             binary if fat_binary::is_fat_binary(binary) => fat_binary::check(binary).map(|()| ImageKind::FatBinary),
+            binary if tile_ir::is_tile_ir(binary) => tile_ir::check(binary).map(|()| ImageKind::TileIr),
             wrapper if fat_binary::is_wrapper(wrapper) => {
                 Err("this is the record that points to a fat binary, which means nothing outside its program"
                     .to_owned())
@@ -217,6 +227,8 @@ mod tests {
     const NEWER_CUBIN: &[u8] = include_bytes!("../tests/images/bump.sm_100.cubin");
     const FAT_BINARY: &[u8] = include_bytes!("../tests/images/bump.fatbin");
     const COMPRESSED: &[u8] = include_bytes!("../tests/images/bump.compressed.fatbin");
+    /// An empty module of version 13.1.
+    const TILE_IR: &[u8] = b"\x7fTileIR\0\x0d\x01\0\0\0";
 
     fn from_bytes(bytes: &[u8]) -> Result<Image<'_>> {
         // SAFETY: no driver loads the image.
@@ -230,6 +242,7 @@ mod tests {
             (NEWER_CUBIN, ImageKind::Cubin),
             (FAT_BINARY, ImageKind::FatBinary),
             (COMPRESSED, ImageKind::FatBinary),
+            (TILE_IR, ImageKind::TileIr),
         ] {
             let image = from_bytes(bytes).expect("the binary is whole");
             assert_eq!((image.kind(), image.as_bytes()), (kind, bytes));
@@ -238,7 +251,7 @@ mod tests {
 
     #[test]
     fn binaries_that_were_cut_anywhere_are_refused() {
-        for binary in [CUBIN, NEWER_CUBIN, FAT_BINARY, COMPRESSED] {
+        for binary in [CUBIN, NEWER_CUBIN, FAT_BINARY, COMPRESSED, TILE_IR] {
             for length in 0..binary.len() {
                 let error = from_bytes(&binary[..length]).expect_err("bytes are missing");
                 assert!(matches!(error, Error::Argument(_)), "{length} bytes: {error}");

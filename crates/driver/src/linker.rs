@@ -107,7 +107,7 @@ impl<'a> Linker<'a> {
     ///
     /// # Errors
     ///
-    /// What the driver's compiler wrote is part of its error.
+    /// What the driver's compiler wrote is part of its error. An argument error for Tile IR.
     #[doc(alias = "cuLinkAddData")]
     #[inline]
     pub fn add_image(&mut self, name: &str, image: &Image<'_>, options: &JitOptions<'a>) -> Result<()> {
@@ -115,6 +115,10 @@ impl<'a> Linker<'a> {
             ImageKind::Ptx => LinkInput::Ptx,
             ImageKind::Cubin => LinkInput::Cubin,
             ImageKind::FatBinary => LinkInput::FatBinary,
+            ImageKind::TileIr => {
+                let reason = format!("`{name}` is Tile IR, which cannot be linked; load it as a module or library");
+                return Err(Error::argument("Linker::add_image", reason));
+            }
         };
         // SAFETY: the image is PTX, the output of a compiler, or what `unsafe` code made an image of.
         let result = unsafe { self.add_bytes(kind, name, image.as_bytes(), options) };

@@ -99,11 +99,13 @@ impl Module {
     ///
     /// # Safety
     ///
-    /// - A cubin or a fat binary is the complete and unmodified output of NVIDIA's tools. The driver may access any memory otherwise.
+    /// - A cubin, a fat binary or Tile IR is the complete and unmodified output of NVIDIA's tools. The driver may access any memory
+    ///   otherwise.
     ///
     /// # Errors
     ///
-    /// Returns `CUDA_ERROR_FILE_NOT_FOUND` if there is no such file. The driver gives few facts about a wrong image.
+    /// Returns `CUDA_ERROR_FILE_NOT_FOUND` if there is no such file, and an argument error for a path with a NUL. The driver gives few
+    /// facts about a wrong image.
     #[doc(alias = "cuModuleLoad")]
     #[inline]
     pub unsafe fn from_file(context: &Context, path: impl AsRef<Path>) -> Result<Self> {

@@ -119,17 +119,28 @@ impl CompiledProgram {
         found.map(|(_, lowered)| lowered.as_str()).ok_or_else(unknown)
     }
 
-    /// Returns the image to load: the cubin if there is one, otherwise the PTX.
+    /// Returns the image to load: the cubin if there is one, otherwise the PTX, and the Tile IR of a program that has nothing else.
     ///
     /// # Errors
     ///
-    /// [`Error::NoOutput`] if there is neither.
+    /// [`Error::NoOutput`] if there is none of these.
     pub fn image(&self) -> Result<Image<'_>> {
-        match &self.cubin {
+        match (&self.cubin, &self.ptx) {
             // SAFETY: NVRTC generated the cubin in this process, or the authenticated cache stored it.
-            Some(cubin) => Ok(unsafe { Image::from_bytes(cubin) }?),
-            None => Ok(Image::from_ptx(self.ptx()?)?),
+            (Some(cubin), _) => Ok(unsafe { Image::from_bytes(cubin) }?),
+            (None, None) if self.tile_ir.is_some() => self.tile_image(),
+            (None, _) => Ok(Image::from_ptx(self.ptx()?)?),
         }
+    }
+
+    /// Returns the Tile IR as an image to load, which holds the tile kernels of a program that has [both](crate::TileMode::Both).
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NoOutput`] without `CompileOptions::with_tile`.
+    pub fn tile_image(&self) -> Result<Image<'_>> {
+        // SAFETY: NVRTC generated the Tile IR in this process, or the authenticated cache stored it.
+        Ok(unsafe { Image::from_bytes(self.tile_ir()?) }?)
     }
 
     /// Loads the program. A driver, a device, a context and a stream all name the driver.
@@ -185,5 +196,27 @@ impl CompiledProgram {
 
     fn some<'a, T: ?Sized>(&self, output: Option<&'a T>, wanted: &'static str, advice: &'static str) -> Result<&'a T> {
         output.ok_or_else(|| Error::NoOutput { name: self.name.as_str().into(), wanted, advice })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use curium_driver::ImageKind;
+
+    use super::*;
+
+    const PTX: &str = ".version 9.1\n.target sm_100\n.address_size 64\n";
+    /// An empty module of version 13.1.
+    const TILE_IR: &[u8] = b"\x7fTileIR\0\x0d\x01\0\0\0";
+
+    #[test]
+    fn image_is_the_tile_ir_only_without_other_code() {
+        let mut compiled = CompiledProgram::new("tiles", String::new(), Vec::new());
+        assert!(matches!(compiled.image(), Err(Error::NoOutput { .. })));
+        compiled.tile_ir = Some(TILE_IR.to_vec());
+        assert_eq!(compiled.image().expect("there is Tile IR").kind(), ImageKind::TileIr);
+        compiled.ptx = Some(PTX.to_owned());
+        assert_eq!(compiled.image().expect("there is PTX").kind(), ImageKind::Ptx);
+        assert_eq!(compiled.tile_image().expect("there is Tile IR").kind(), ImageKind::TileIr);
     }
 }

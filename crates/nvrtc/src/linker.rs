@@ -103,11 +103,15 @@ impl Linker {
     ///
     /// # Errors
     ///
-    /// [`Error::Link`] contains the linker's log.
+    /// [`Error::Link`] contains the linker's log. [`Error::Driver`] for Tile IR.
     pub fn add_image(&mut self, name: &str, image: &Image<'_>) -> Result<()> {
         let kind = match image.kind() {
             ImageKind::Cubin => LinkInput::Cubin,
             ImageKind::FatBinary => LinkInput::FatBinary,
+            ImageKind::TileIr => {
+                let reason = format!("`{name}` is Tile IR, which cannot be linked; load it as a module or library");
+                return Err(curium_driver::Error::argument("Linker::add_image", reason).into());
+            }
             _ => LinkInput::Ptx,
         };
         // SAFETY: an image is PTX, the output of a compiler, or machine code that `unsafe` code guarantees.

@@ -296,3 +296,15 @@ fn wishes_that_exclude_each_other_are_refused_before_the_driver_is_called() {
         assert_eq!(simulator.calls(Function::cuCtxCreate_v4), 0);
     });
 }
+
+#[test]
+fn auto_scheduling_is_no_scheduling_flag() {
+    on_driver(|test| {
+        let options = ContextOptions::new().with_flags(ContextFlags::BLOCKING_SYNC);
+        let context = test.device().create_context(options).expect("a context can be created");
+        context.set_flags(ContextFlags::AUTO).expect("flags can be set");
+        let flags = context.flags().expect("flags can be read");
+        let scheduling = ContextFlags::SPIN | ContextFlags::YIELD | ContextFlags::BLOCKING_SYNC;
+        assert!((flags & scheduling).is_empty() && ContextFlags::AUTO.is_empty(), "{flags:?}");
+    });
+}

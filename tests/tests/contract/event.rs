@@ -240,3 +240,12 @@ fn handles_that_are_none_and_events_that_are_not_shared_are_errors() {
         assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_INVALID_VALUE));
     });
 }
+
+#[test]
+fn interprocess_event_with_timing_is_an_error_that_names_the_flag() {
+    on_driver(|test| {
+        let error = Event::new(&test.context(), EventFlags::INTERPROCESS).expect_err("the event would have a time");
+        assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_INVALID_VALUE));
+        assert!(error.to_string().contains("requires `EventFlags::DISABLE_TIMING`"), "{error}");
+    });
+}

@@ -1,5 +1,8 @@
 //! Green contexts: disjoint parts of a device's multiprocessors.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
 use curium_driver::{
     Context, ContextKind, Device, Error, Event, EventFlags, Function, GreenContextFlags, GreenContextOptions,
     Multiprocessors, Partition, RawContext, SplitFlags, Stream, StreamFlags, StreamOptions, WorkQueueScope,
@@ -351,5 +354,24 @@ fn objects_are_shared_by_the_primary_context_and_what_lives_in_it() {
         assert!(shares(&primary, &primary) && shares(&created, &created));
         assert!(shares(&primary, &greens[0]) && shares(&greens[0], &greens[1]));
         assert!(!shares(&primary, &created) && !shares(&created, &greens[0]));
+    });
+}
+
+#[test]
+fn synchronizing_the_primary_context_waits_for_its_green_ones() {
+    on_driver(|test| {
+        let (primary, context) = (test.context(), green(&test.device()));
+        let inside = context.stream().expect("a context gives a stream");
+        let (gate, is_open) = (Gate::on(&inside), AtomicBool::new(false));
+        std::thread::scope(|threads| {
+            threads.spawn(|| {
+                std::thread::sleep(Duration::from_millis(50));
+                is_open.store(true, Ordering::SeqCst);
+                gate.open();
+            });
+            primary.synchronize().expect("the contexts work");
+            assert!(is_open.load(Ordering::SeqCst), "the primary context did not wait");
+        });
+        assert!(inside.is_finished().expect("the stream works"));
     });
 }

@@ -1,6 +1,6 @@
 //! [`Image`](curium_driver::Image): what modules and libraries are loaded from.
 
-use curium_driver::{Error, Function, Image, JitOptions, LaunchConfig, Library, Module};
+use curium_driver::{Error, Function, Image, ImageKind, JitOptions, LaunchConfig, Library, Linker, Module};
 use curium_memory::DeviceBuffer;
 use curium_sim::Config;
 use curium_sys::CUresult;
@@ -92,5 +92,58 @@ fn cubin_on_the_simulator_is_an_error_that_says_why() {
         assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_NO_BINARY_FOR_GPU));
         let text = error.to_string();
         assert!(text.contains("Image(Cubin, 4208 bytes)") && text.contains("the simulator runs PTX only"), "{text}");
+    });
+}
+
+#[test]
+fn path_with_a_nul_is_an_error_that_shows_it() {
+    on_driver(|test| {
+        let (context, path) = (test.context(), "a\0b.ptx");
+        // SAFETY: no file has such a path.
+        let results = unsafe {
+            [
+                Image::from_file(path).map(drop),
+                Module::from_file(&context, path).map(drop),
+                Library::from_file(&context, path, &JitOptions::new()).map(drop),
+            ]
+        };
+        for result in results {
+            let error = result.expect_err("no file has such a path");
+            assert!(matches!(error, Error::Argument(_)), "{error}");
+            assert!(error.to_string().contains(r#"the path "a\0b.ptx" has a NUL in it"#), "{error}");
+        }
+    });
+}
+
+/// An empty module of version 13.1.
+const TILE_IR: &[u8] = b"\x7fTileIR\0\x0d\x01\0\0\0";
+
+#[test]
+fn tile_ir_on_the_simulator_is_an_error_that_names_it() {
+    on_simulator(Config::new(), |test, _| {
+        // SAFETY: the simulator loads no Tile IR.
+        let image = unsafe { Image::from_bytes(TILE_IR) }.expect("the bytecode is whole");
+        assert_eq!(image.kind(), ImageKind::TileIr);
+        let context = test.context();
+        let module = Module::from_image(&context, &image, &JitOptions::new()).map(drop);
+        let library = Library::from_image(&context, &image, &JitOptions::new()).map(drop);
+        for error in [module, library].map(|result| result.expect_err("there is no compiler for it")) {
+            assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_NO_BINARY_FOR_GPU));
+            let text = error.to_string();
+            assert!(text.contains("Image(TileIr, 13 bytes)") && text.contains("the image holds Tile IR"), "{text}");
+        }
+    });
+}
+
+#[test]
+fn tile_ir_is_not_linked() {
+    on_driver(|test| {
+        // SAFETY: the linker refuses the image before the driver gets it.
+        let image = unsafe { Image::from_bytes(TILE_IR) }.expect("the bytecode is whole");
+        let options = JitOptions::new();
+        let mut linker = Linker::new(&test.context(), &options).expect("a link can begin");
+        let error = linker.add_image("tiles", &image, &options).expect_err("Tile IR cannot be linked");
+        assert!(matches!(error, Error::Argument(_)), "{error}");
+        assert!(error.to_string().starts_with("Linker::add_image: `tiles` is Tile IR"), "{error}");
     });
 }

@@ -153,3 +153,19 @@ fn unified_function_is_the_one_that_the_driver_has_under_the_name() {
         assert!(error.to_string().contains("unified function `other`"), "{error}");
     });
 }
+
+#[test]
+fn code_is_loaded_with_its_module_unless_loading_is_lazy() {
+    on_driver(|test| {
+        let context = test.context();
+        let module = Module::from_ptx(&context, kernels::FILL).expect("the PTX is right");
+        let fill = module.kernel::<Fill>("fill").expect("the module has the kernel");
+        let state = || fill.load_state(&context).expect("the driver tells");
+        match test.driver().loading_mode().expect("the driver tells") {
+            LoadingMode::Eager => assert_eq!(state(), LoadState::Loaded),
+            mode => assert_eq!(mode, LoadingMode::Lazy),
+        }
+        fill.load(&context).expect("there is room for the code");
+        assert_eq!(state(), LoadState::Loaded);
+    });
+}

@@ -1,8 +1,10 @@
 //! [`Limit`]: the limits of a context.
 
-use curium_driver::{ContextOptions, Limit};
+use curium_driver::{Context, ContextOptions, Graph, LaunchConfig, Limit, Module};
+use curium_memory::DeviceBuffer;
+use curium_sim::{Config, DeviceModel};
 use curium_sys::CUresult;
-use curium_tests::on_driver;
+use curium_tests::{TestDriver, kernels, on_driver, on_simulator};
 
 #[test]
 fn limit_is_what_it_was_set_to_or_what_the_hardware_can_do() {
@@ -65,5 +67,94 @@ fn every_limit_is_read_or_refused_by_name() {
             }
         }
         assert!(known >= 6, "the driver knows {known} limits only");
+    });
+}
+
+#[test]
+fn sync_depth_exists_below_compute_capability_9() {
+    for model in [DeviceModel::T4, DeviceModel::A100] {
+        on_simulator(Config::new().with_device_model(model), |test, _| {
+            let context = test.context();
+            assert_eq!(context.limit(Limit::SyncDepth).expect("the device has the limit"), 2);
+            context.set_limit(Limit::SyncDepth, 4).expect("the value is in range");
+            assert_eq!(context.limit(Limit::SyncDepth).expect("the device has the limit"), 4);
+            let error = context.set_limit(Limit::SyncDepth, 25).expect_err("that is too deep");
+            assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_INVALID_VALUE));
+            assert!(error.to_string().contains("at most 24"), "{error}");
+        });
+    }
+}
+
+#[test]
+fn sync_depth_is_refused_from_compute_capability_9_on() {
+    let refused = |test: &TestDriver| {
+        let context = test.context();
+        if context.device().compute_capability().expect("it can be read").major < 9 {
+            return;
+        }
+        for error in [context.limit(Limit::SyncDepth).map(drop), context.set_limit(Limit::SyncDepth, 2)] {
+            let error = error.expect_err("the device lacks the limit");
+            assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_UNSUPPORTED_LIMIT));
+            assert!(error.to_string().contains("compute capability 9.0 and later"), "{error}");
+        }
+    };
+    on_driver(refused);
+    on_simulator(Config::new().with_device_model(DeviceModel::B200), |test, _| refused(test));
+}
+
+fn assert_fixed(context: &Context, limit: Limit) {
+    let value = context.limit(limit).expect("the limit is known");
+    for value in [value, 2 * value] {
+        let error = context.set_limit(limit, value).expect_err("a kernel that uses it was launched");
+        assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_INVALID_VALUE), "{limit:?}");
+        assert!(error.to_string().contains("before the first launch of a kernel that uses it"), "{error}");
+    }
+}
+
+#[test]
+fn printf_buffer_and_heap_are_fixed_by_the_launch_of_a_kernel_that_uses_them() {
+    on_driver(|test| {
+        let context = test.device().create_context(ContextOptions::new()).expect("a context can be created");
+        let stream = context.stream().expect("a stream can be made");
+        let module = |ptx| Module::from_ptx(&context, ptx).expect("the PTX is right");
+        let (printing, allocating, filling) = (module(kernels::PRINT), module(kernels::HEAP), module(kernels::FILL));
+        let mut rows = DeviceBuffer::<u64>::zeroed(&stream, 1).expect("memory suffices");
+        let mut words = DeviceBuffer::<u32>::zeroed(&stream, 1).expect("memory suffices");
+        let fill = filling.kernel::<(&mut [u32], u32, u32)>("fill").expect("the module has the kernel");
+        // SAFETY: the kernel writes one word, which the buffer has.
+        unsafe { fill.launch(&stream, LaunchConfig::new(1, 1), (&mut words, 1, 1)) }.expect("it launches");
+        context.set_limit(Limit::PrintfBuffer, 2 << 20).expect("no kernel printed");
+        context.set_limit(Limit::MallocHeap, 16 << 20).expect("no kernel allocated");
+
+        let print = printing.kernel::<(u32,)>("print_threads").expect("the module has the kernel");
+        // SAFETY: the kernel accesses no memory of the program.
+        unsafe { print.launch(&stream, LaunchConfig::new(1, 1), (1,)) }.expect("it launches");
+        assert_fixed(&context, Limit::PrintfBuffer);
+        context.set_limit(Limit::MallocHeap, 32 << 20).expect("no kernel allocated");
+
+        let keep = allocating.kernel::<(&mut [u64], u32)>("heap_keep").expect("the module has the kernel");
+        // SAFETY: the kernel keeps no row.
+        unsafe { keep.launch(&stream, LaunchConfig::new(1, 1), (&mut rows, 0)) }.expect("it launches");
+        assert_fixed(&context, Limit::MallocHeap);
+        stream.synchronize().expect("the kernels are right");
+        assert_fixed(&context, Limit::PrintfBuffer);
+    });
+}
+
+#[test]
+fn printf_buffer_is_fixed_by_a_graph_that_prints() {
+    on_simulator(Config::new(), |test, _| {
+        let (context, stream) = (test.context(), test.stream());
+        let module = Module::from_ptx(&context, kernels::PRINT).expect("the PTX is right");
+        let print = module.kernel::<(u32,)>("print_threads").expect("the module has the kernel");
+        let graph = Graph::capture(&context, |scope| {
+            // SAFETY: the kernel accesses no memory of the program.
+            unsafe { print.launch(scope, LaunchConfig::new(1, 1), (1,)) }
+        });
+        let mut graph = graph.and_then(|graph| graph.instantiate()).expect("the launch can be captured");
+        context.set_limit(Limit::PrintfBuffer, 2 << 20).expect("no kernel was launched");
+        graph.launch(&stream).expect("the graph launches");
+        stream.synchronize().expect("the kernel is right");
+        assert_fixed(&context, Limit::PrintfBuffer);
     });
 }

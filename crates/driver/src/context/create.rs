@@ -14,7 +14,8 @@ use crate::call;
 use crate::{Device, Error, Result};
 
 bitflags! {
-    /// Flags of a context. Of `SPIN`, `YIELD` and `BLOCKING_SYNC` there can be one; without any, the driver chooses.
+    /// Flags of a context. Of `SPIN`, `YIELD` and `BLOCKING_SYNC` there can be one; without any, which is
+    /// [`AUTO`](ContextFlags::AUTO), the driver chooses.
     #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
     pub struct ContextFlags: u32 {
         /// A host thread that waits spins: it learns of the end soonest and keeps a core busy.
@@ -37,6 +38,14 @@ bitflags! {
         /// Flags of newer drivers.
         const _ = !0;
     }
+}
+
+impl ContextFlags {
+    /// No scheduling flag: a host thread that waits spins if the process has no more contexts than the host has processors, and yields
+    /// otherwise. This is the empty set, and the default.
+    #[doc(alias = "SCHED_AUTO")]
+    #[doc(alias = "CU_CTX_SCHED_AUTO")]
+    pub const AUTO: Self = Self::empty();
 }
 
 /// Options of a context.

@@ -13,21 +13,23 @@ use crate::{Error, Result};
 #[non_exhaustive]
 pub enum Limit {
     /// The stack of each thread of a kernel, in bytes; rounded up to a multiple of 16. The driver raises it where a kernel is known
-    /// to need more. Setting it waits for all work that is under way.
+    /// to need more. Setting it waits for all work of the device that was submitted before.
     StackSize,
-    /// The buffer that kernels' `printf` writes to, in bytes. It cannot be changed once a kernel that prints was launched.
+    /// The buffer that kernels' `printf` writes to, in bytes. It is fixed by the first launch of a kernel that calls `printf`: setting it
+    /// later returns `CUDA_ERROR_INVALID_VALUE`, even to the same value.
     PrintfBuffer,
-    /// The memory that kernels' `malloc` takes from, in bytes. It cannot be changed once a kernel that uses it was launched.
+    /// The heap that kernels' `malloc` allocates from, in bytes. It is fixed by the first launch of a kernel that calls `malloc` or `free`:
+    /// setting it later returns `CUDA_ERROR_INVALID_VALUE`, even to the same value.
     MallocHeap,
-    /// The maximum nesting depth of kernels that launch and wait for kernels, up to 24. Devices of compute capability 9.0 and later have no
-    /// such limit.
+    /// The maximum nesting depth at which kernels wait for the kernels that they launched, up to 24. Exists below compute capability 9.0.
     SyncDepth,
     /// The number of launches by kernels may be outstanding. More of them take memory from the device.
     PendingLaunches,
     /// The L2 fetch granularity, from 0 to 128 bytes. Only a hint.
     L2FetchGranularity,
     /// The L2 cache that is set aside for persisting accesses, in bytes, up to
-    /// [`MAX_PERSISTING_L2_CACHE_SIZE`](crate::DeviceAttribute::MAX_PERSISTING_L2_CACHE_SIZE).
+    /// [`MAX_PERSISTING_L2_CACHE_SIZE`](crate::DeviceAttribute::MAX_PERSISTING_L2_CACHE_SIZE). Setting it waits for submitted work with
+    /// the driver of CUDA 13.0, which no driver documents.
     PersistingL2,
     /// The most shared memory of a block, in bytes. It can only be read.
     SharedMemory,
@@ -74,9 +76,10 @@ impl Limit {
         }
     }
 
-    /// Returns a hint for a value that the driver refused.
-    #[inline]
-    fn advice(self, code: CUresult) -> Option<&'static str> {
+    /// Returns a hint for a value that the driver refused in `context`.
+    #[cold]
+    fn advice(self, code: CUresult, context: &Context) -> Option<&'static str> {
+        let lacks_sync_depth = || context.device().compute_capability().is_ok_and(|found| found.major >= 9);
         match (self, code) {
             (Self::PrintfBuffer | Self::MallocHeap, CUresult::CUDA_ERROR_INVALID_VALUE) => {
                 Some("set it before the first launch of a kernel that uses it")
@@ -85,7 +88,8 @@ impl Limit {
             (Self::PersistingL2, CUresult::CUDA_ERROR_INVALID_VALUE) => {
                 Some("the device's attribute MAX_PERSISTING_L2_CACHE_SIZE is the most")
             }
-            (Self::SyncDepth, CUresult::CUDA_ERROR_UNSUPPORTED_LIMIT) => {
+            (Self::SyncDepth, CUresult::CUDA_ERROR_INVALID_VALUE) => Some("it is at most 24"),
+            (Self::SyncDepth, CUresult::CUDA_ERROR_UNSUPPORTED_LIMIT) if lacks_sync_depth() => {
                 Some("devices of compute capability 9.0 and later have no such limit")
             }
             (Self::SharedMemory | Self::BesideGraphics, CUresult::CUDA_ERROR_NOT_PERMITTED) => {
@@ -111,12 +115,14 @@ impl Context {
             let mut value = 0;
             // SAFETY: `value` is valid for writes, and the context is current.
             unsafe { call!(driver, cuCtxGetLimit(&raw mut value, limit.as_raw())) }
-                .map_err(|error| refused(error.about(format!("{limit:?}")), limit))?;
+                .map_err(|error| self.refused(error.about(format!("{limit:?}")), limit))?;
             Ok(value)
         })
     }
 
     /// Sets a limit, in its unit, for the work that comes after.
+    ///
+    /// CUDA documents a wait for submitted work for [`Limit::StackSize`] only.
     ///
     /// CUDA: `cuCtxSetLimit`.
     ///
@@ -131,12 +137,12 @@ impl Context {
         self.entered(|driver| {
             // SAFETY: the call takes no pointer, and the context is current.
             unsafe { call!(driver, cuCtxSetLimit(limit.as_raw(), value)) }
-                .map_err(|error| refused(error.about(format!("{limit:?} of {value}")), limit))
+                .map_err(|error| self.refused(error.about(format!("{limit:?} of {value}")), limit))
         })
     }
-}
 
-#[cold]
-fn refused(error: Error, limit: Limit) -> Error {
-    error.advised(|call| limit.advice(call.code).map(Into::into))
+    #[cold]
+    fn refused(&self, error: Error, limit: Limit) -> Error {
+        error.advised(|call| limit.advice(call.code, self).map(Into::into))
+    }
 }

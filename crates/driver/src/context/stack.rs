@@ -128,6 +128,16 @@ impl Context {
     ///
     /// CUDA: `cuCtxPushCurrent_v2`, then `cuCtxPopCurrent_v2`.
     ///
+    /// An `operation` that can fail returns a result of its own inside: the first `?` is for the push, the second for the operation.
+    ///
+    /// ```
+    /// # let driver = curium_sim::Simulator::new(curium_sim::Config::new())?.driver::<curium_driver::Driver>()?;
+    /// # let context = driver.device(0)?.primary_context()?;
+    /// let number = context.scoped(|| "42".parse::<u32>())??;
+    /// assert_eq!(number, 42);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     ///
     /// Whatever the driver returns for the push; `operation` is not run then.

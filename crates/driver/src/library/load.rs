@@ -71,11 +71,13 @@ impl Library {
     ///
     /// # Safety
     ///
-    /// - A cubin or a fat binary is the complete and unmodified output of NVIDIA's tools. The driver may access any memory otherwise.
+    /// - A cubin, a fat binary or Tile IR is the complete and unmodified output of NVIDIA's tools. The driver may access any memory
+    ///   otherwise.
     ///
     /// # Errors
     ///
-    /// Returns `CUDA_ERROR_FILE_NOT_FOUND` if there is no such file, and the errors of [`Library::from_image`].
+    /// Returns `CUDA_ERROR_FILE_NOT_FOUND` if there is no such file, an argument error for a path with a NUL, and the errors of
+    /// [`Library::from_image`].
     #[doc(alias = "cuLibraryLoadFromFile")]
     #[inline]
     pub unsafe fn from_file(

@@ -5,7 +5,8 @@ use curium_sys::CUmoduleLoadingMode;
 use crate::call;
 use crate::{Driver, Result};
 
-/// When a driver loads the code of kernels. The environment variable `CUDA_MODULE_LOADING` chooses.
+/// The time at which a driver loads the code of kernels. The environment variable `CUDA_MODULE_LOADING` (`EAGER` or `LAZY`) selects it
+/// before CUDA is initialized. [`Kernel::load`](crate::Kernel::load) loads the code of one kernel in either mode.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub enum LoadingMode {
@@ -18,7 +19,8 @@ pub enum LoadingMode {
 }
 
 impl Driver {
-    /// When this driver loads the code of kernels.
+    /// Returns the time at which this driver loads the code of kernels; lazy by default since CUDA 12.2, and on Windows since 12.3.
+    /// The simulator loads eagerly.
     ///
     /// CUDA: `cuModuleGetLoadingMode`.
     ///

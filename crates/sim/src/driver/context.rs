@@ -73,6 +73,11 @@ impl Context {
         &self.limits
     }
 
+    /// Its limits, to change them.
+    pub(crate) fn limits_mut(&mut self) -> &mut Limits {
+        &mut self.limits
+    }
+
     /// Returns `true` if the context exists; a primary context keeps its handle after the last release.
     pub(crate) fn is_active(&self) -> bool {
         self.retained > 0

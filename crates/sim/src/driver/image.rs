@@ -33,8 +33,9 @@ pub(crate) struct Refusal {
     pub(super) log: String,
 }
 
-/// The first bytes of machine code.
+/// The first bytes of machine code, and of Tile IR.
 const ELF: &[u8] = b"\x7fELF";
+const TILE_IR: &[u8] = b"\x7fTileIR\0";
 
 impl Code {
     pub(crate) fn kernel(&self, index: usize) -> Result<&Kernel> {
@@ -159,14 +160,18 @@ unsafe fn text_at<'a>(image: *const u8) -> std::result::Result<&'a str, Refusal>
     if let Some(text) = unsafe { linked::text_in(image) } {
         return text.to_str().map_err(|_| Refusal::new(CUresult::CUDA_ERROR_INVALID_IMAGE, "the image is damaged"));
     }
-    let is_machine_code = ELF.iter().enumerate().all(|(index, byte)| {
-        // SAFETY: the bytes are compared one by one up to the first that differs, and the magic number holds no NUL: text is not read
-        // beyond its end, and a binary is longer than its magic number.
-        unsafe { image.wrapping_add(index).read() == *byte }
-    });
-    if is_machine_code {
-        let log = "the image holds machine code for NVIDIA hardware, and the simulator runs PTX only";
-        return Err(Refusal::new(CUresult::CUDA_ERROR_NO_BINARY_FOR_GPU, log));
+    let begins_with = |magic: &[u8]| {
+        magic.iter().enumerate().all(|(index, byte)| {
+            // SAFETY: the bytes are compared one by one up to the first that differs, and a magic number holds no NUL but at its end:
+            // text is not read beyond its end, and a binary is longer than its magic number.
+            unsafe { image.wrapping_add(index).read() == *byte }
+        })
+    };
+    for (magic, held) in [(ELF, "machine code for NVIDIA hardware"), (TILE_IR, "Tile IR")] {
+        if begins_with(magic) {
+            let log = format!("the image holds {held}, and the simulator runs PTX only");
+            return Err(Refusal::new(CUresult::CUDA_ERROR_NO_BINARY_FOR_GPU, &log));
+        }
     }
     // SAFETY: an image that is not a binary is NUL-terminated text, which the caller guarantees.
     let text = unsafe { CStr::from_ptr(image.cast()) };

@@ -134,6 +134,7 @@ impl Driver {
         if state.is_capturing(stream) {
             return state.add_captured(stream, Content::kernel(function, launch, Attributes::of_launch(attributes))?);
         }
+        state.usable_mut(context)?.limits_mut().note_launch(launch.subject.kernel()?.runtime);
         self.queue(&mut state, stream, Work::Device(Box::new(move |driver| launch.run(driver, None))));
         Ok(())
     }

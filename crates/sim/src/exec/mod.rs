@@ -57,6 +57,7 @@ mod race;
 mod report;
 mod runs;
 mod runtime;
+mod runtime_use;
 mod set;
 mod shadow;
 mod small_float;
@@ -89,6 +90,7 @@ pub(crate) use program::{Checking, Global, Kernel, Program};
 pub(crate) use report::Conflict;
 pub use report::{Access, Area, NearbyAllocation, Report, ReportKind, Severity, Stale, StreamRace};
 pub(crate) use runtime::Runtime;
+pub(crate) use runtime_use::RuntimeUse;
 pub(crate) use watch::{Use, Watcher};
 pub(crate) use written::Written;
 

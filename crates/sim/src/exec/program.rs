@@ -10,6 +10,7 @@ use super::matrix::multiply::Manner;
 use super::matrix::sparsity::Sparsity;
 use super::matrix::{Fragment, Placed};
 use super::op::Op;
+use super::runtime_use::RuntimeUse;
 use super::tensor::TensorAccess;
 use super::video::Video;
 use super::warpgroup::WarpgroupProduct;
@@ -117,6 +118,8 @@ pub(crate) struct Kernel {
     pub(crate) required_cluster: Option<[u32; 3]>,
     /// Index of the kernel's function.
     pub(crate) function: u32,
+    /// The functions of the device runtime that it calls, itself or through others.
+    pub(crate) runtime: RuntimeUse,
 }
 
 impl Kernel {
@@ -215,6 +218,8 @@ pub(crate) struct Function {
     /// What its variables want the beginning to be aligned to; 0 if it has none.
     pub(crate) local_align: u64,
     pub(crate) calls: Vec<CallSite>,
+    /// The functions of the device runtime that it calls itself.
+    pub(crate) runtime: RuntimeUse,
     pub(crate) branch_tables: Vec<Vec<u32>>,
     /// What the video instructions do.
     pub(crate) videos: Vec<Video>,

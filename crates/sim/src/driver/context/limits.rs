@@ -4,6 +4,7 @@ use curium_sys::{CUdevice_attribute, CUlimit, CUresult, CudaVersion};
 
 use crate::argument::Pointer;
 use crate::driver::{Driver, Result};
+use crate::exec::RuntimeUse;
 
 /// The limits of a context, with the values and rules of the imitated hardware.
 #[derive(Clone, Copy, Debug)]
@@ -11,9 +12,12 @@ pub(crate) struct Limits {
     stack: usize,
     printf_buffer: usize,
     malloc_heap: usize,
+    sync_depth: usize,
     pending_launches: usize,
     fetch_granularity: usize,
     persisting_l2: usize,
+    /// The functions of the device runtime that launched kernels call.
+    launched: RuntimeUse,
 }
 
 impl Limits {
@@ -26,6 +30,11 @@ impl Limits {
     pub(crate) fn printf_buffer(&self) -> usize {
         self.printf_buffer
     }
+
+    /// Fixes the limits of the runtime's functions that a launched kernel calls.
+    pub(crate) fn note_launch(&mut self, runtime: RuntimeUse) {
+        self.launched.add(runtime);
+    }
 }
 
 impl Default for Limits {
@@ -34,9 +43,11 @@ impl Default for Limits {
             stack: 1024,
             printf_buffer: 8_650_752,
             malloc_heap: 8 << 20,
+            sync_depth: 2,
             pending_launches: 2048,
             fetch_granularity: 64,
             persisting_l2: 9_830_400,
+            launched: RuntimeUse::default(),
         }
     }
 }
@@ -50,10 +61,19 @@ const LEAST_PENDING_LAUNCHES: usize = 32;
 /// The maximum to which larger values are lowered.
 const MOST_PRINTF_BUFFER: usize = 2 << 30;
 const MOST_FETCH_GRANULARITY: usize = 128;
+const MOST_SYNC_DEPTH: usize = 24;
+/// The first compute capability, times ten, whose kernels cannot wait for the kernels that they launch.
+const NO_SYNC_DEPTH_SINCE: u32 = 90;
 /// The number of units of the persisting cache.
 const L2_PARTS: usize = 10;
 /// The first driver with shared memory reserved per block.
 const BLOCK_MEMORY_SINCE: CudaVersion = CudaVersion::new(13, 4);
+
+impl Driver {
+    fn has_sync_depth(&self) -> bool {
+        self.compute_capability() < NO_SYNC_DEPTH_SINCE
+    }
+}
 
 #[expect(non_snake_case, reason = "these are C's names")]
 impl Driver {
@@ -65,6 +85,7 @@ impl Driver {
             CUlimit::CU_LIMIT_STACK_SIZE => limits.stack,
             CUlimit::CU_LIMIT_PRINTF_FIFO_SIZE => limits.printf_buffer,
             CUlimit::CU_LIMIT_MALLOC_HEAP_SIZE => limits.malloc_heap,
+            CUlimit::CU_LIMIT_DEV_RUNTIME_SYNC_DEPTH if self.has_sync_depth() => limits.sync_depth,
             CUlimit::CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT => limits.pending_launches,
             CUlimit::CU_LIMIT_MAX_L2_FETCH_GRANULARITY => limits.fetch_granularity,
             CUlimit::CU_LIMIT_PERSISTING_L2_CACHE_SIZE => limits.persisting_l2,
@@ -84,11 +105,20 @@ impl Driver {
         let limits = &mut state.usable_mut(home)?.limits;
         match limit {
             CUlimit::CU_LIMIT_STACK_SIZE => limits.stack = at_most(value, MOST_STACK)?.next_multiple_of(16),
+            CUlimit::CU_LIMIT_PRINTF_FIFO_SIZE if limits.launched.prints => {
+                return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
+            }
+            CUlimit::CU_LIMIT_MALLOC_HEAP_SIZE if limits.launched.allocates => {
+                return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
+            }
             CUlimit::CU_LIMIT_PRINTF_FIFO_SIZE => {
                 limits.printf_buffer = value.clamp(LEAST_PRINTF_BUFFER, MOST_PRINTF_BUFFER);
             }
             CUlimit::CU_LIMIT_MALLOC_HEAP_SIZE => {
                 limits.malloc_heap = value.max(LEAST_MALLOC_HEAP).min(memory.max(LEAST_MALLOC_HEAP));
+            }
+            CUlimit::CU_LIMIT_DEV_RUNTIME_SYNC_DEPTH if self.has_sync_depth() => {
+                limits.sync_depth = at_most(value, MOST_SYNC_DEPTH)?;
             }
             CUlimit::CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT => {
                 limits.pending_launches = value.max(LEAST_PENDING_LAUNCHES);

@@ -18,7 +18,7 @@ impl Launch {
     /// Runs the kernel, in a graph with the values that it may set; a fault becomes the sticky code of the device.
     pub(crate) fn run(&self, driver: &Driver, conditions: Option<&SharedConditions>) -> Result {
         let kernel = self.subject.kernel()?;
-        let host = Host::new(driver, self.context, conditions);
+        let host = Host::new(driver, self.context, kernel.runtime, conditions);
         let peers = driver.lock().peers_of(self.context);
         let workspace = self.shape.is_cooperative.then(|| Workspace::new(driver, self)).flatten();
         let launch = exec::Launch {

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::driver::graph::{self, SharedConditions};
 use crate::driver::{Context, Driver};
-use crate::exec::{Report, Runtime, Surface, Texture};
+use crate::exec::{Report, Runtime, RuntimeUse, Surface, Texture};
 use crate::handle::Id;
 use crate::memory::{Owner, Purpose};
 
@@ -37,8 +37,17 @@ pub(crate) struct KernelHeap {
 const ALIGNMENT: u64 = 16;
 
 impl<'a> Host<'a> {
-    pub(super) fn new(driver: &'a Driver, context: Id<Context>, conditions: Option<&'a SharedConditions>) -> Self {
-        let most_printed = driver.lock().context(context).map_or(0, |found| found.limits().printf_buffer());
+    pub(super) fn new(
+        driver: &'a Driver,
+        context: Id<Context>,
+        runtime: RuntimeUse,
+        conditions: Option<&'a SharedConditions>,
+    ) -> Self {
+        let most_printed = driver.lock().usable_mut(context).map_or(0, |found| {
+            // A launch of a graph reaches its kernels here first.
+            found.limits_mut().note_launch(runtime);
+            found.limits().printf_buffer()
+        });
         Self {
             driver,
             context,

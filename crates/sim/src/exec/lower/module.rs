@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use super::error::{LowerError, Lowered, Refusal};
 use super::function::Lowerer;
 use super::shared;
+use crate::exec::RuntimeUse;
 use crate::exec::program::{Address, Checking, Global, Kernel, Param, Program, Relocation, bits, function_address};
 use crate::exec::transfer::LOCAL_LIMIT;
 use crate::exec::window::SHARED_WINDOW;
@@ -83,6 +84,7 @@ pub(crate) fn lower_with_checks(module: &Module, checking: Checking) -> Result<P
         limit(lowered.local_size, LOCAL_LIMIT, "local memory")?;
         program.functions.push(lowered);
     }
+    program.note_runtime_use();
     Ok(program)
 }
 
@@ -243,5 +245,6 @@ fn kernel(module: &Module, function: &Function, index: u32, shared: u64, lowerer
         required_block: performance.required_threads,
         required_cluster: performance.required_cluster,
         function: index,
+        runtime: RuntimeUse::default(),
     }
 }

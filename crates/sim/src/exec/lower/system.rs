@@ -2,6 +2,7 @@
 
 use super::error::{Lowered, Refusal};
 use super::function::{Lowerer, Slot, copy};
+use crate::exec::RuntimeUse;
 use crate::exec::op::Op;
 use crate::exec::system::{run_allocate, run_assertion, run_condition, run_free, run_print};
 use crate::ptx::{Call, Operand, ScalarType, Symbol};
@@ -20,6 +21,7 @@ impl Lowerer<'_> {
             ("__assertfail" | "__assert_fail", 4 | 5) => run_assertion,
             _ => return Err(Refusal(format!("unresolved extern function `{name}`"))),
         };
+        self.out.runtime.add(RuntimeUse { prints: name == "vprintf", allocates: matches!(name, "malloc" | "free") });
         let mut rows = [0; 4];
         for (row, argument) in rows.iter_mut().zip(&call.arguments) {
             let offset = self.argument(argument)?;

@@ -1,0 +1,47 @@
+//! The functions of the device runtime that kernels call.
+
+use super::program::{Callee, Function, Program};
+
+/// The functions of the device runtime with a limit that a launch fixes: `printf`, and `malloc` with `free`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct RuntimeUse {
+    /// Calls `vprintf`.
+    pub(crate) prints: bool,
+    /// Calls `malloc` or `free`.
+    pub(crate) allocates: bool,
+}
+
+impl RuntimeUse {
+    /// Adds the use of other code.
+    pub(crate) fn add(&mut self, other: Self) {
+        self.prints |= other.prints;
+        self.allocates |= other.allocates;
+    }
+}
+
+impl Program {
+    /// Sets the runtime use of each kernel: its own, and that of all functions that it calls by name.
+    pub(crate) fn note_runtime_use(&mut self) {
+        for kernel in &mut self.kernels {
+            kernel.runtime = use_from(&self.functions, kernel.function);
+        }
+    }
+}
+
+/// Returns the runtime use of a function and all that it calls by name. Calls through addresses are not followed.
+fn use_from(functions: &[Function], first: u32) -> RuntimeUse {
+    let (mut all, mut open) = (RuntimeUse::default(), vec![first]);
+    let mut seen = vec![false; functions.len()];
+    while let Some(index) = open.pop() {
+        let function = &functions[index as usize];
+        if std::mem::replace(&mut seen[index as usize], true) {
+            continue;
+        }
+        all.add(function.runtime);
+        open.extend(function.calls.iter().filter_map(|call| match call.callee {
+            Callee::Direct(callee) => Some(callee),
+            Callee::Indirect(_) => None,
+        }));
+    }
+    all
+}
