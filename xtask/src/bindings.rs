@@ -44,7 +44,7 @@ pub(crate) fn run(command: Command) -> Result<()> {
     }
 }
 
-/// Returns every function of the generated list, with the version that introduced it.
+/// Returns the functions of the generated list, with the version that introduced it.
 pub(crate) fn functions() -> Result<BTreeMap<String, Version>> {
     Ok(surface::Surface::read_generated(&generate::folder())?.1)
 }

@@ -53,7 +53,7 @@ fn artifact(line: &str) -> Result<Option<Artifact>> {
     Ok(string(line, key)?.map(|file| Artifact { kind, file: file.into() }))
 }
 
-/// Returns the string behind `key`. Cargo writes no spaces, and only a path with a quote or a backslash needs an escape.
+/// Returns the string after `key`. Cargo writes no spaces, and only paths with a quote or a backslash contain escapes.
 fn string(json: &str, key: &str) -> Result<Option<String>> {
     let Some((_, rest)) = json.split_once(key) else { return Ok(None) };
     let (text, _) = rest.split_once('"').context("a string in cargo's output does not end")?;

@@ -32,7 +32,7 @@ pub(crate) struct Options {
     /// Compare the bindings with this CUDA version only (repeatable).
     #[arg(long, value_name = "VERSION")]
     cuda: Vec<Version>,
-    /// Have Miri interpret all that it can, which takes most of half an hour.
+    /// Run all tests that Miri supports, which takes about half an hour.
     #[arg(long)]
     thorough: bool,
 }
@@ -42,7 +42,7 @@ pub(crate) struct Options {
 struct Step {
     name: &'static str,
     run: fn(&Options) -> Result<Outcome>,
-    /// Takes one core for minutes: it runs beside all others, and shows at its end what it printed.
+    /// `true` for a step that takes one core for minutes: it runs in parallel with the others, and its output is shown when it ends.
     beside: bool,
 }
 
@@ -62,7 +62,7 @@ enum Outcome {
     Skipped(&'static str),
 }
 
-/// The steps in their order: what fails fastest and most often comes first, after the tests.
+/// The steps in their order: after the tests, those that fail fastest and most often come first.
 const STEPS: &[Step] = &[
     Step::new("test", |_| test()),
     Step::new("fmt", |_| run_all(cargo().args(["fmt", "--all", "--check"]))),
@@ -88,7 +88,7 @@ const STEPS: &[Step] = &[
 
 const CLIPPY: &[&str] = &["clippy", "--workspace", "--all-targets", "--all-features", "--", "-D", "warnings"];
 
-/// A step that has run, how it ended, and what time it took.
+/// A finished step, its outcome and its duration.
 type Ran = (Step, Result<Outcome>, Duration);
 
 /// Runs the chosen steps, all of them even if one fails.
@@ -118,7 +118,7 @@ fn attend(step: Step, options: &Options) -> Ran {
     (step, outcome, start.elapsed())
 }
 
-/// Prints how the steps ended, and fails if one did.
+/// Prints the outcomes of the steps, and fails if one of them failed.
 fn show(ran: &[Ran]) -> Result<()> {
     let mut table = Table::new();
     table.load_style(presets::NOTHING).set_header(["step", "result", "time"]);
@@ -162,7 +162,7 @@ fn test() -> Result<Outcome> {
 }
 
 fn doc(_options: &Options) -> Result<Outcome> {
-    // Programs are left out: the program and the crate called curium would share a page.
+    // Programs are left out, because the program and the crate `curium` would share a page.
     run_all(cargo().env("RUSTDOCFLAGS", "-D warnings").args([
         "doc",
         "--workspace",
@@ -190,25 +190,25 @@ fn cost(_options: &Options) -> Result<Outcome> {
     crate::cost::run().map(|()| Outcome::Passed)
 }
 
-/// This program.
+/// Returns a command that runs this program.
 fn xtask() -> Result<Command> {
     Ok(Command::new(std::env::current_exe()?))
 }
 
-/// Runs a command whose output is shown.
+/// Runs a command with inherited output.
 fn run_all(command: &mut Command) -> Result<Outcome> {
     let status = command.status().with_context(|| format!("{} cannot be run", command.get_program().display()))?;
     ensure!(status.success(), "it ended with {status}");
     Ok(Outcome::Passed)
 }
 
-/// Runs a command and shows its output at its end, as one.
+/// Runs a command and shows its output in one piece when it ends.
 fn run_and_show(command: &mut Command) -> Result<Outcome> {
     let (mut reader, writer) = std::io::pipe()?;
     let name = format!("{command:?}");
     command.stdin(Stdio::null()).stdout(writer.try_clone()?).stderr(writer);
     let mut child = command.spawn().with_context(|| format!("{} cannot be run", command.get_program().display()))?;
-    // The command holds the pipe's other end, and the pipe ends with the last of them.
+    // The command holds the write end of the pipe, which must be closed before the read ends.
     command.stdout(Stdio::null()).stderr(Stdio::null());
     let mut output = String::new();
     reader.read_to_string(&mut output)?;

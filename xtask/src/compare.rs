@@ -10,12 +10,12 @@ use crate::{cargo, sim};
 
 #[derive(clap::Args)]
 pub(crate) struct Options {
-    /// Part of the ids of what is measured, such as `launch`.
+    /// Measure only benchmarks whose IDs contain this text, such as `launch`.
     filter: Option<String>,
-    /// Measure less of each.
+    /// Take fewer samples of each benchmark.
     #[arg(long)]
     quick: bool,
-    /// Run on the simulator, whose times say nothing of hardware, but that everything works. Less of each is measured.
+    /// Run on the simulator with fewer samples: this checks that everything works, while the times are meaningless.
     #[arg(long)]
     simulator: bool,
 }
@@ -35,7 +35,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     Ok(())
 }
 
-/// Builds the program, which is outside the workspace since its other crates are none of our dependencies.
+/// Builds the program. It is outside the workspace, because the other crates are not dependencies of Curium.
 pub(crate) fn build() -> Result<PathBuf> {
     let folder = cargo::target_folder()?.join("compare");
     let toolkit = folder.join("toolkit");
@@ -48,7 +48,7 @@ pub(crate) fn build() -> Result<PathBuf> {
     Ok(folder.join("release/compare"))
 }
 
-/// Makes the library that one of the crates wants when it is linked: the driver's name and its functions, which do nothing.
+/// Builds the stub library that one of the crates requires at link time: the driver's name and functions without effect.
 fn link_stub(path: &Path) -> Result<()> {
     let folder = path.parent().context("a file lies in a folder")?;
     fs::create_dir_all(folder)?;

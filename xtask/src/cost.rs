@@ -14,7 +14,7 @@ const BUILD: &[&str] = &["build", "--profile", "cost", "-p", "curium-tests", "--
 /// The number of calls. One-time costs become negligible in the division.
 const CALLS: u64 = 10_000;
 
-/// A call, and the instructions beyond C's that it may take.
+/// A call, and the maximum number of instructions beyond those in C.
 struct Cost {
     what: &'static str,
     c: &'static str,
@@ -58,7 +58,7 @@ impl Cost {
     }
 }
 
-/// Returns the instructions of one call in `mode`, which names the function that calls.
+/// Returns the number of instructions per call in `mode`, which names the calling function.
 fn count(program: &Path, mode: &str, folder: &Path) -> Result<u64> {
     let counts = folder.join(format!("callgrind.{mode}"));
     let mut valgrind = Command::new("valgrind");

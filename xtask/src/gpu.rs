@@ -73,7 +73,7 @@ fn tests() -> Result<Vec<Artifact>> {
 }
 
 fn benches() -> Result<Vec<Artifact>> {
-    // Not for the workspace, which would build every library again with its unit tests.
+    // Not for the workspace, which would rebuild every library with its unit tests.
     let mut built = built_of_kind(&["bench", "--no-run", "--benches", "-p", "curium-tests"], "bench")?;
     built.push(Artifact { kind: "bench".to_owned(), file: compare::build()? });
     Ok(built)

@@ -14,13 +14,13 @@ pub(crate) struct Options {
     /// The number of random forms.
     #[arg(long, default_value_t = 600)]
     forms: u64,
-    /// The seed of the generator, or `time`.
+    /// The seed of the generator, or `time` for a new one.
     #[arg(long, default_value = "1")]
     seed: String,
 }
 
 impl Options {
-    /// Creates the short run with a fixed seed, or the long run with a new seed each time.
+    /// Creates the options of the short run with a fixed seed, or of the long run with a new seed each time.
     pub(crate) fn of_ci(is_thorough: bool) -> Self {
         let (forms, seed) = if is_thorough { (40_000, "time") } else { (600, "1") };
         Self { forms, seed: seed.to_owned() }

@@ -42,7 +42,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     stale::write(&files)
 }
 
-/// Returns every file that this command writes, with the text that it must have.
+/// Returns every file that this command writes, with its expected text.
 fn render(nvrtc: &Nvrtc) -> Result<BTreeMap<PathBuf, String>> {
     let mut files = BTreeMap::new();
     for folder in FOLDERS {

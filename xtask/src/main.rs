@@ -1,4 +1,4 @@
-//! Generates and verifies what is derived from NVIDIA's headers and compilers.
+//! The development commands of Curium: generated files, checks and builds.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "this is a command-line program")]
 
 mod bindings;

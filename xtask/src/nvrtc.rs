@@ -30,11 +30,11 @@ pub(crate) struct Nvrtc {
     destroy: Symbol<DestroyProgram>,
     ptx: Text,
     log: Text,
-    // Keeps the code of the functions above mapped, and that of the built-in functions, which NVRTC opens by name.
+    // Keeps the code of the functions above loaded, and the library of the built-in functions, which NVRTC opens by name.
     _libraries: [Library; 2],
 }
 
-/// The pair of functions that hand out one text of a program.
+/// The pair of functions that return the size and the content of a text of a program.
 struct Text {
     size: Symbol<GetSize>,
     text: Symbol<GetText>,
@@ -96,7 +96,7 @@ impl Text {
         let status = unsafe { (self.size)(program.raw, &raw mut size) };
         ensure!(status == 0, "NVRTC does not tell the size of its output (error {status})");
         let mut bytes = vec![0_u8; size];
-        // SAFETY: the program is live, and `bytes` has the size that NVRTC asked for.
+        // SAFETY: the program is live, and `bytes` has the size that NVRTC reported.
         let status = unsafe { (self.text)(program.raw, bytes.as_mut_ptr().cast()) };
         ensure!(status == 0, "NVRTC does not hand out its output (error {status})");
         let text = CStr::from_bytes_until_nul(&bytes).context("NVRTC's output does not end")?;
@@ -106,7 +106,7 @@ impl Text {
 
 impl Drop for OwnedProgram<'_> {
     fn drop(&mut self) {
-        // SAFETY: the program is live and not used again. A failure leaves nothing to do.
+        // SAFETY: the program is live and not used again. A failure cannot be handled.
         unsafe { (self.nvrtc.destroy)(&raw mut self.raw) };
     }
 }

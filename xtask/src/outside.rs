@@ -1,7 +1,7 @@
 //! `cargo xtask outside`: other projects' programs, on the simulator's `libcuda.so.1`.
 //!
-//! Each program is a published package. A small program of ours computes with it and checks the results. Then the package's own tests
-//! run, if it contains them, and their results are compared with `outside/expected.toml`.
+//! Each program is a published package. First a small program in this repository computes with it and checks the results. Then the
+//! package's own tests run, if it contains them, and their results are compared with `outside/expected.toml`.
 
 mod expected;
 mod nvcc;
@@ -28,12 +28,12 @@ pub(crate) struct Options {
     quick: bool,
 }
 
-/// A package that programs are run with.
+/// A package that is run on the simulator.
 struct Program {
     name: &'static str,
-    /// Runs the program of ours.
+    /// Runs the small program of this repository.
     run: fn(&Folder) -> Result<()>,
-    /// Runs the package's own tests, if it carries any.
+    /// Runs the package's own tests, if it contains any.
     test: Option<fn(&Folder, &Expected) -> Result<Outcomes>>,
 }
 
@@ -91,7 +91,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     Ok(())
 }
 
-/// Runs one program and its tests, and returns what the table says of the tests.
+/// Runs one program and its tests, and returns the table entry of the tests.
 fn attend(program: &Program, expected: &Expected, folder: &Folder, options: &Options) -> Result<String> {
     (program.run)(folder).context("the numbers")?;
     match program.test {
@@ -111,7 +111,7 @@ fn chosen(names: &[String]) -> Result<Vec<&'static Program>> {
 }
 
 impl Folder {
-    /// Returns the kernels as PTX, which NVRTC compiles.
+    /// Compiles the kernels with NVRTC, and returns the path of the PTX.
     fn ptx(&self) -> Result<PathBuf> {
         let path = self.made.join("kernels.ptx");
         run_all(python::command(self, "bindings.py")?.arg(&path))?;

@@ -26,7 +26,7 @@ pub(crate) struct CudaVersion {
     pub(crate) package: Package,
 }
 
-/// Everything that `cuda-versions.toml` pins.
+/// The pinned packages of `cuda-versions.toml`.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Pins {
     pub(crate) cuda: Vec<CudaVersion>,
@@ -35,7 +35,7 @@ pub(crate) struct Pins {
     pub(crate) nvrtc: Vec<CudaVersion>,
     /// nvJitLink of each version, the oldest first.
     pub(crate) nvjitlink: Vec<CudaVersion>,
-    /// The assemblers that the simulator is compared with.
+    /// The assemblers with which the simulator is compared.
     pub(crate) ptxas: Vec<CudaVersion>,
 }
 
@@ -47,7 +47,7 @@ impl Pins {
         toml::from_str(&text).with_context(|| path.display().to_string())
     }
 
-    /// Returns the newest CUDA version: the one that the bindings are generated from.
+    /// Returns the newest CUDA version, from which the bindings are generated.
     pub(crate) fn newest(&self) -> Result<&CudaVersion> {
         self.cuda.last().context("cuda-versions.toml lists no CUDA version")
     }
@@ -81,7 +81,7 @@ impl Package {
         Ok(file.parent().expect("a file lies in a folder").to_path_buf())
     }
 
-    /// Returns the file `name` of the package. It alone is kept, unless the whole package is.
+    /// Returns the file `name` of the package. Only this file is cached, unless the whole package is.
     pub(crate) fn header(&self, name: &str) -> Result<PathBuf> {
         let whole = self.folder("")?;
         let folder = if whole.is_dir() { whole } else { self.kept("-header", |unpacked| only(unpacked, name))? };
@@ -93,13 +93,13 @@ impl Package {
         self.kept("", |unpacked| Ok(unpacked.to_path_buf()))
     }
 
-    /// Returns the folder in the cache that holds what `keep` chooses of the unpacked package.
+    /// Returns the cache folder with the part of the unpacked package that `keep` selects.
     fn kept(&self, suffix: &str, keep: impl Fn(&Path) -> Result<PathBuf>) -> Result<PathBuf> {
         let folder = self.folder(suffix)?;
         if folder.is_dir() {
             return Ok(folder);
         }
-        // Another process may fetch the same package: each works in a folder of its own, and the first one wins.
+        // Another process may fetch the same package. Each uses its own folder, and the first one wins.
         let work = cache().join(format!("{}-{}.{}", self.package, self.release, std::process::id()));
         let wheel = self.download(&work.join("wheel"))?;
         self.verify(&wheel)?;
@@ -160,7 +160,7 @@ impl Package {
     }
 }
 
-/// Returns where packages are kept: `CURIUM_CUDA_CACHE`, else `.cuda` in the workspace.
+/// Returns the package cache: `CURIUM_CUDA_CACHE`, else `.cuda` in the workspace.
 fn cache() -> PathBuf {
     std::env::var_os("CURIUM_CUDA_CACHE").map_or_else(|| crate::root().join(".cuda"), PathBuf::from)
 }

@@ -10,23 +10,23 @@ use anyhow::{Context as _, Result, ensure};
 use crate::cargo;
 use crate::version::Version;
 
-/// Builds the shared library. Its name inside the file is the driver's, so that a program linked to the driver takes it.
+/// The command that builds the shared library. Its soname is the driver's, so that programs linked to the driver load it.
 const BUILD: &[&str] =
     &["rustc", "-p", "curium-sim", "--lib", "--release", "--features", "export", "--crate-type", "cdylib"];
 const COMPILER: &[&str] = &["-C", "link-arg=-Wl,-soname,libcuda.so.1"];
-/// Builds what a library with other exports is linked from.
+/// The command that builds the static library, from which libraries with other exports are linked.
 const BUILD_STATIC: &[&str] =
     &["rustc", "-p", "curium-sim", "--lib", "--release", "--features", "export", "--crate-type", "staticlib"];
 /// The system libraries that the static library requires.
 const SYSTEM: &[&str] = &["-lgcc_s", "-lutil", "-lrt", "-lpthread", "-lm", "-ldl", "-lc"];
 /// The versions of the CUDA runtime, each with the name of its shared library.
 const RUNTIMES: [(&str, &str); 3] = [("11", "libcudart.so.11.0"), ("12", "libcudart.so.12"), ("13", "libcudart.so.13")];
-/// The one list of functions.
+/// The list of functions.
 const FUNCTIONS: &str = "crates/sys/src/generated/functions.rs";
 
 #[derive(Default, clap::Args)]
 pub(crate) struct Options {
-    /// Leave out the symbols that drivers of this CUDA version lack, as a real one does; programs see them missing then.
+    /// Leave out the symbols that drivers of this CUDA version lack, as a real driver does.
     #[arg(long, value_name = "VERSION")]
     cuda: Option<Version>,
 }
@@ -52,8 +52,8 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     Ok(())
 }
 
-/// Builds the CUDA runtime of one version beside the driver: shared under the name that programs look for, and static in a folder of its
-/// own, for programs that are linked again.
+/// Builds the CUDA runtime of one version next to the driver: as a shared library under its usual name, and as a static library in a
+/// separate folder, for programs that are relinked.
 fn build_runtime((major, soname): &(&str, &str), folder: &Path) -> Result<()> {
     let setting = format!("env.CURIUM_CUDART_MAJOR='{major}'");
     let arguments =
@@ -70,7 +70,7 @@ fn build_runtime((major, soname): &(&str, &str), folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Returns the only file with this extension that cargo builds.
+/// Builds with cargo, and returns the only file with this extension.
 fn built(arguments: &[&str], compiler: &[&str], extension: &str) -> Result<std::path::PathBuf> {
     let artifacts = cargo::build(arguments, compiler)?;
     let found = artifacts
@@ -80,19 +80,19 @@ fn built(arguments: &[&str], compiler: &[&str], extension: &str) -> Result<std::
     found.with_context(|| format!("cargo built no file that ends in .{extension}"))
 }
 
-/// Links a library that exports what drivers of `version` have and nothing else. A symbol cannot be hidden when the library is used,
-/// since the system's loader looks it up by itself.
+/// Links a library that exports exactly the functions of drivers of `version`. A symbol cannot be hidden at run time,
+/// since the system's loader resolves it.
 fn link(version: Version, path: &Path) -> Result<()> {
     let script = path.with_file_name("exports.map");
     fs::write(&script, exports(&functions()?, version)?)?;
     let objects = built(BUILD_STATIC, &[], "a")?;
     link_shared("libcuda.so.1", &script, &objects, path)?;
-    // The newest driver that the library can say to be is one whose functions it has.
+    // The library may report at most the driver version whose functions it exports.
     println!("set CURIUM_SIM_DRIVER_VERSION={version} when it is loaded");
     Ok(())
 }
 
-/// Links a static library as a shared one that exports what a script lists.
+/// Links a static library as a shared one with the exports that a script lists.
 fn link_shared(soname: &str, script: &Path, objects: &Path, path: &Path) -> Result<()> {
     let mut linker = Command::new(std::env::var_os("CC").unwrap_or_else(|| "cc".into()));
     linker.arg("-shared").arg(format!("-Wl,-soname,{soname}")).args(["-Wl,--gc-sections", "-o"]).arg(path);
@@ -103,7 +103,7 @@ fn link_shared(soname: &str, script: &Path, objects: &Path, path: &Path) -> Resu
     Ok(())
 }
 
-/// Returns the functions of the driver, each with the version that it came with.
+/// Returns the functions of the driver, each with the version that introduced it.
 pub(crate) fn functions() -> Result<Vec<(String, Version)>> {
     listed(&fs::read_to_string(crate::root().join(FUNCTIONS)).context(FUNCTIONS)?)
 }
@@ -119,12 +119,12 @@ fn listed(list: &str) -> Result<Vec<(String, Version)>> {
     lines.map(function).collect()
 }
 
-/// Returns the linker's list of the functions that drivers of `version` export.
+/// Returns the linker script of the functions that drivers of `version` export.
 fn exports(functions: &[(String, Version)], version: Version) -> Result<String> {
     let mut script = "{ global:\n".to_owned();
     let mut count = 0;
     for (name, _) in functions.iter().filter(|(_, since)| *since <= version) {
-        // With the variants for per-thread default streams, where there are any.
+        // Includes the variants for per-thread default streams, if any.
         writeln!(script, "{name}; {name}_pt[ds][sz];")?;
         count += 1;
     }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
 
-/// Writes those of `files` that differ, and names them.
+/// Writes those of `files` that differ, and prints their names.
 pub(crate) fn write(files: &BTreeMap<PathBuf, String>) -> Result<()> {
     let stale: Vec<_> = files.iter().filter(|(path, text)| difference(path, text).is_some()).collect();
     for (path, text) in &stale {
@@ -20,7 +20,7 @@ pub(crate) fn write(files: &BTreeMap<PathBuf, String>) -> Result<()> {
     Ok(())
 }
 
-/// Fails unless each of `files` has exactly its text; names the first line that differs and `command`, which repairs it.
+/// Fails unless each of `files` has exactly its text. The error names the first line that differs, and `command`, which fixes it.
 pub(crate) fn check(files: &BTreeMap<PathBuf, String>, command: &str) -> Result<()> {
     let differences: Vec<_> = files.iter().filter_map(|(path, text)| difference(path, text)).collect();
     if differences.is_empty() {

@@ -20,15 +20,15 @@ use crate::version::Version;
 
 const PAGE: &str = "docs/support.md";
 const REASONS: &str = "docs/not-wrapped.md";
-/// The functions that tests called on a GPU, one a line, as `run.sh` of the bundle leaves them.
+/// The functions that tests called on a GPU, one per line, as written by `run.sh` of the bundle.
 const GPU_TESTED: &str = "xtask/gpu-tested.txt";
 
-/// The least share of the live functions that are neither of graphs nor of memory, in percent, that is wrapped.
+/// The minimum percentage of wrapped functions among the live ones outside of graphs and memory.
 const LEAST_SHARE: usize = 95;
 
 #[derive(clap::Args)]
 pub(crate) struct Options {
-    /// Compare the page with what would be written instead of writing it.
+    /// Compare the page with the expected text instead of writing it.
     #[arg(long)]
     check: bool,
 }
@@ -46,11 +46,11 @@ struct Function {
 
 #[derive(Clone, Debug, Eq, PartialEq)]
 enum Status {
-    /// Called by the libraries, by these public items.
+    /// Wrapped by these public items of the libraries.
     Wrapped(Vec<Wrapping>),
-    /// A newer form of it serves every driver that has it.
+    /// Superseded by a newer form, which exists in every driver that has this one.
     Superseded(String),
-    /// Not wrapped, for a reason that is written down.
+    /// Not wrapped, for a documented reason.
     Left(Section, String),
 }
 
@@ -78,7 +78,7 @@ fn share(functions: &[Function], area: Area) -> (usize, usize) {
     (wrapped.count(), live.count())
 }
 
-/// Returns every function of the list, in its order. Fails if one is neither wrapped nor has a reason, or has a reason and is wrapped.
+/// Returns every function in the order of the list. Fails if a function is neither wrapped nor has a reason, or both.
 fn functions() -> Result<Vec<Function>> {
     let since = sources::functions()?;
     let names: BTreeSet<_> = since.keys().cloned().collect();
@@ -132,7 +132,7 @@ fn status(
     reasons.of(name).map(|(section, reason)| Status::Left(section, reason.to_owned()))
 }
 
-/// Returns the newest form of the same function, if that is another.
+/// Returns the newest form of the function, if it is a different one.
 fn newer(name: &str, names: &BTreeSet<String>) -> Option<String> {
     let (base, number) = split_suffix(name);
     let forms = names.iter().map(|other| (split_suffix(other), other));

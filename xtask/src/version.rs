@@ -12,7 +12,7 @@ use serde::Deserialize;
 pub(crate) struct Version(u32);
 
 impl Version {
-    /// Creates the version that `CUDA_VERSION` of a header stands for.
+    /// Creates a version from the value of `CUDA_VERSION` in a header.
     pub(crate) const fn from_raw(raw: u32) -> Self {
         Self(raw)
     }
@@ -49,7 +49,7 @@ impl fmt::Display for Version {
     }
 }
 
-/// The versions from a first to a last one: `12.0-12.9`, or one version alone.
+/// An inclusive range of versions: `12.0-12.9`, or a single version.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq)]
 #[serde(try_from = "String")]
 pub(crate) struct VersionRange {
@@ -74,7 +74,7 @@ impl TryFrom<String> for VersionRange {
     }
 }
 
-/// Returns a plain decimal number: `u32::from_str` would also take a sign.
+/// Parses a decimal number without a sign, which `u32::from_str` would accept.
 fn number(text: &str) -> Option<u32> {
     text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok())?
 }

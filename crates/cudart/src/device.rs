@@ -27,14 +27,14 @@ fn write_properties(place: *mut c_void, device: CUdevice, layout: Layout) -> Res
 runtime! {
     fn cudaGetDeviceCount(place: *mut c_int) {
         let count = count()?;
-        // SAFETY: the caller passes a place.
+        // SAFETY: the caller passes a pointer that is null or valid for writes.
         unsafe { put(place, count) }?;
         if count == 0 { Err(CUresult::CUDA_ERROR_NO_DEVICE.0.cast_signed()) } else { Ok(()) }
     }
 
     fn cudaGetDevice(place: *mut c_int) {
         state::api()?;
-        // SAFETY: the caller passes a place.
+        // SAFETY: the caller passes a pointer that is null or valid for writes.
         unsafe { put(place, state::device()) }
     }
 
@@ -117,7 +117,7 @@ runtime! {
             12 => 12090,
             _ => 13050,
         };
-        // SAFETY: the caller passes a place.
+        // SAFETY: the caller passes a pointer that is null or valid for writes.
         unsafe { put(place, version) }
     }
 

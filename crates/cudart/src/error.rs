@@ -7,7 +7,7 @@ use curium_sys::CUresult;
 
 use crate::state::{self, Code};
 
-/// The codes that only the runtime has.
+/// The codes without a counterpart in the driver.
 const OWN: [(Code, &CStr, &CStr); 8] = [
     (9, c"cudaErrorInvalidConfiguration", c"invalid configuration argument"),
     (12, c"cudaErrorInvalidPitchValue", c"invalid pitch argument"),
@@ -19,7 +19,7 @@ const OWN: [(Code, &CStr, &CStr); 8] = [
     (98, c"cudaErrorInvalidDeviceFunction", c"invalid device function"),
 ];
 
-/// The names that are not those of the driver's codes in another spelling.
+/// The names that do not follow from those of the driver's codes.
 const RENAMED: [(Code, &CStr); 14] = [
     (0, c"cudaSuccess"),
     (2, c"cudaErrorMemoryAllocation"),
@@ -86,7 +86,7 @@ fn of_driver(code: Code, which: Text) -> *const c_char {
     };
     let mut text = ptr::null();
     let Some(function) = function else { return unknown };
-    // SAFETY: the place is ours.
+    // SAFETY: the pointer is to a local variable.
     let returned = unsafe { function(CUresult(code.cast_unsigned()), &raw mut text) };
     if returned == CUresult::CUDA_SUCCESS && !text.is_null() { text } else { unknown }
 }

@@ -25,7 +25,7 @@ struct KernelNodeParams {
     extra: *mut *mut c_void,
 }
 
-/// Returns a copy of bytes as the driver describes it.
+/// Returns the driver's description of a copy of bytes.
 fn bytes(to: *mut c_void, from: *const c_void, size: usize) -> CUDA_MEMCPY3D {
     CUDA_MEMCPY3D {
         srcMemoryType: CUmemorytype::CU_MEMORYTYPE_UNIFIED,
@@ -46,7 +46,7 @@ fn context() -> Result<CUcontext> {
     Ok(current)
 }
 
-/// Returns the parameters of a kernel's node as the driver has them.
+/// Returns the driver's parameters of a kernel node.
 ///
 /// # Safety
 ///

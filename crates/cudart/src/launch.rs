@@ -141,7 +141,7 @@ runtime! {
     }
 
     fn cudaGetKernel(place: *mut CUkernel, host: *const c_void) {
-        // SAFETY: the caller passes a place.
+        // SAFETY: the caller passes a pointer that is null or valid for writes.
         unsafe { put(place, function(host)?.cast()) }
     }
 
@@ -208,7 +208,7 @@ runtime! {
     fn cudaGetFuncBySymbol(place: *mut CUfunction, host: *const c_void) {
         let (kernel, mut found) = (function(host)?.cast(), ptr::null_mut());
         cu!(cuKernelGetFunction(&raw mut found, kernel))?;
-        // SAFETY: the caller passes a place.
+        // SAFETY: the caller passes a pointer that is null or valid for writes.
         unsafe { put(place, found) }
     }
 

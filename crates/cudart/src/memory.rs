@@ -8,10 +8,10 @@ use curium_sys::{CUDA_MEMCPY2D, CUdeviceptr, CUmem_advise, CUmemorytype, CUpoint
 use crate::state::{INVALID_DIRECTION, Result, enter, put};
 use crate::{cu, runtime};
 
-/// The last of the directions of copies, which is told by the addresses.
+/// The last direction of copies, `cudaMemcpyDefault`, which is inferred from the addresses.
 const DEFAULT_DIRECTION: c_int = 4;
 
-/// `cudaPointerAttributes` without what is reserved behind it.
+/// `cudaPointerAttributes` without the reserved fields.
 #[repr(C)]
 pub(crate) struct PointerAttributes {
     kind: c_int,
@@ -20,7 +20,7 @@ pub(crate) struct PointerAttributes {
     on_host: *mut c_void,
 }
 
-/// Returns an address as the driver has it.
+/// Converts a pointer to a device address.
 pub(crate) fn address(pointer: *const c_void) -> CUdeviceptr {
     pointer.expose_provenance() as CUdeviceptr
 }
@@ -29,13 +29,13 @@ fn pointer(address: CUdeviceptr) -> *mut c_void {
     ptr::with_exposed_provenance_mut(address as usize)
 }
 
-/// Checks the direction of a copy. The driver knows from the addresses what is where.
+/// Checks the direction of a copy. The driver infers the actual direction from the addresses.
 pub(crate) fn begin_copy(direction: c_int) -> Result<()> {
     enter()?;
     if (0..=DEFAULT_DIRECTION).contains(&direction) { Ok(()) } else { Err(INVALID_DIRECTION) }
 }
 
-/// Returns a copy of rows.
+/// Returns the description of a copy of rows.
 fn rows(
     (to, to_pitch): (*mut c_void, usize),
     (from, from_pitch): (*const c_void, usize),
@@ -61,7 +61,7 @@ runtime! {
         if size > 0 {
             cu!(cuMemAlloc_v2(&raw mut found, size))?;
         }
-        // SAFETY: the caller passes a place.
+        // SAFETY: the caller passes a pointer that is null or valid for writes.
         unsafe { put(place, pointer(found)) }
     }
 
@@ -69,7 +69,7 @@ runtime! {
         enter()?;
         let mut found = 0;
         cu!(cuMemAllocPitch_v2(&raw mut found, pitch, width, height, 4))?;
-        // SAFETY: the caller passes a place.
+        // SAFETY: the caller passes a pointer that is null or valid for writes.
         unsafe { put(place, pointer(found)) }
     }
 
@@ -77,7 +77,7 @@ runtime! {
         enter()?;
         let mut found = 0;
         cu!(cuMemAllocManaged(&raw mut found, size, flags))?;
-        // SAFETY: the caller passes a place.
+        // SAFETY: the caller passes a pointer that is null or valid for writes.
         unsafe { put(place, pointer(found)) }
     }
 
@@ -85,7 +85,7 @@ runtime! {
         enter()?;
         let mut found = 0;
         cu!(cuMemAllocAsync(&raw mut found, size, stream))?;
-        // SAFETY: the caller passes a place.
+        // SAFETY: the caller passes a pointer that is null or valid for writes.
         unsafe { put(place, pointer(found)) }
     }
 
@@ -103,7 +103,7 @@ runtime! {
         enter()?;
         let mut found = 0;
         cu!(cuMemHostGetDevicePointer_v2(&raw mut found, host, flags))?;
-        // SAFETY: the caller passes a place.
+        // SAFETY: the caller passes a pointer that is null or valid for writes.
         unsafe { put(place, pointer(found)) }
     }
 
@@ -258,12 +258,12 @@ runtime! {
             (-2, ptr::null_mut(), memory.cast_mut())
         } else {
             let device = number(Attribute::CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL)?.cast_signed();
-            // Memory that one of the two cannot reach has no address there.
+            // Memory that is inaccessible to the host or the device has no address there.
             let reached = |place: Result<*mut c_void>| place.unwrap_or(ptr::null_mut());
             let on_device = reached(place_of(Attribute::CU_POINTER_ATTRIBUTE_DEVICE_POINTER));
             (device, on_device, reached(place_of(Attribute::CU_POINTER_ATTRIBUTE_HOST_POINTER)))
         };
-        // SAFETY: the caller passes a place.
+        // SAFETY: the caller passes a pointer that is null or valid for writes.
         unsafe { put(place, PointerAttributes { kind, device, on_device, on_host }) }
     }
 }

@@ -45,7 +45,7 @@ runtime! {
         enter()?;
         let mut found = 0;
         cu!(cuMemAllocFromPoolAsync(&raw mut found, size, pool, stream))?;
-        // SAFETY: the caller passes a place.
+        // SAFETY: the caller passes a pointer that is null or valid for writes.
         unsafe { put(place, ptr::with_exposed_provenance_mut(found as usize)) }
     }
 }

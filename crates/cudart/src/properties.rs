@@ -1,4 +1,4 @@
-//! `cudaDeviceProp`, whose fields are figures of the device in an order that versions of CUDA have changed.
+//! `cudaDeviceProp`, whose fields are device properties in an order that depends on the CUDA version.
 
 use std::ffi::{c_char, c_int};
 
@@ -7,7 +7,7 @@ use curium_sys::{CUdevice_attribute as Attribute, CUuuid};
 use crate::cu;
 use crate::state::Result;
 
-/// The version of CUDA whose runtime this is: programs of other versions have structures of other layouts.
+/// The CUDA version of this runtime: the layout of structures depends on it.
 pub(crate) const MAJOR: u32 = match option_env!("CURIUM_CUDART_MAJOR") {
     Some(text) => match text.as_bytes() {
         b"11" => 11,
@@ -21,11 +21,11 @@ pub(crate) const MAJOR: u32 = match option_env!("CURIUM_CUDART_MAJOR") {
 /// A layout of the structure, with its length in bytes.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Layout {
-    /// Up to CUDA 11, and the function without a number of CUDA 12.
+    /// Up to CUDA 11, and the unversioned function of CUDA 12.
     First,
     /// CUDA 12.
     Second,
-    /// CUDA 13: fields that are figures of no interest are gone.
+    /// CUDA 13, which removed some fields.
     Third,
 }
 
@@ -41,19 +41,19 @@ impl Layout {
 
 /// Fields in a row.
 enum Fields {
-    /// An `int` for each figure.
+    /// An `int` for each attribute.
     Ints(&'static [Attribute]),
     /// An `int` that the third layout does not have.
     Gone(Attribute),
     /// A `size_t`.
     Size(Attribute),
-    /// Only later layouts go on from here.
+    /// The end of earlier layouts.
     After(Layout),
 }
 
 use Fields::{After, Gone, Ints, Size};
 
-/// The fields behind the memory of the device.
+/// The fields after the memory size.
 const FIELDS: &[Fields] = &[
     Size(Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK),
     Ints(&[Attribute::CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_BLOCK, Attribute::CU_DEVICE_ATTRIBUTE_WARP_SIZE]),
@@ -221,7 +221,7 @@ pub(crate) fn properties(device: c_int, layout: Layout) -> Result<Vec<u8>> {
     cu!(cuDeviceGetUuid_v2(&raw mut uuid, device))?;
     let mut memory = 0;
     cu!(cuDeviceTotalMem_v2(&raw mut memory, device))?;
-    // A figure that the driver does not know is zero.
+    // An attribute that the driver does not support is zero.
     let figure = |attribute| {
         let mut value = 0;
         let got: Result<()> = cu!(cuDeviceGetAttribute(&raw mut value, attribute, device));
@@ -254,7 +254,7 @@ fn write_figures(writer: &mut Writer, layout: Layout, figure: impl Fn(Attribute)
 mod tests {
     use super::*;
 
-    /// Offsets that the headers of CUDA 11.8, 12.9 and 13.5 give.
+    /// Compares the offsets with the headers of CUDA 11.8, 12.9 and 13.5.
     #[test]
     fn fields_lie_where_the_headers_have_them() {
         for (layout, places) in [

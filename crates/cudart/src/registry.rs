@@ -14,9 +14,9 @@ use crate::state::{INVALID_DEVICE_FUNCTION, INVALID_SYMBOL, Result};
 #[derive(Default)]
 struct Registry {
     binaries: Vec<Binary>,
-    /// By the address of the host function.
+    /// The kernels by the address of the host function.
     kernels: HashMap<usize, Symbol>,
-    /// By the address of the host variable.
+    /// The variables by the address of the host variable.
     variables: HashMap<usize, Symbol>,
 }
 
@@ -136,11 +136,11 @@ unsafe extern "C" fn __cudaRegisterFatBinary(record: *mut c_void) -> *mut *mut c
         registry.binaries.push(binary);
         registry.binaries.len() - 1
     });
-    // The handle stays for as long as the process: programs unregister at their end.
+    // The handle lives as long as the process, because programs unregister at exit.
     Box::into_raw(Box::new(position)).cast()
 }
 
-/// Ends the registration of a translation unit, which has nothing to do here.
+/// Ends the registration of a translation unit, which requires no action.
 // SAFETY: as for the other functions.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn __cudaRegisterFatBinaryEnd(_handle: *mut *mut c_void) {}
@@ -212,7 +212,7 @@ unsafe extern "C" fn __cudaRegisterManagedVar(
     });
 }
 
-/// Makes the managed variables of a translation unit ready, before the host uses the first.
+/// Prepares the managed variables of a translation unit before their first use by the host.
 // SAFETY: as for the other functions.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn __cudaInitModule(handle: *mut *mut c_void) -> c_char {

@@ -106,7 +106,7 @@ runtime! {
         cu!(cuGraphCreate(graph, flags))
     }
 
-    // Up to CUDA 11 places for a node and a log follow the graph; later flags do.
+    // Up to CUDA 11, output pointers for a node and a log follow the graph; later versions have flags there.
     fn cudaGraphInstantiate(place: *mut CUgraphExec, graph: CUgraph, flags: u64) {
         enter()?;
         cu!(cuGraphInstantiateWithFlags(place, graph, if MAJOR <= 11 { 0 } else { flags }))

@@ -60,14 +60,14 @@ runtime! {
     fn cudaGetSymbolAddress(place: *mut *mut c_void, symbol: *const c_void) {
         enter()?;
         let (start, _) = registry::variable(symbol)?;
-        // SAFETY: the caller passes a place.
+        // SAFETY: the caller passes a pointer that is null or valid for writes.
         unsafe { put(place, ptr::with_exposed_provenance_mut(start as usize)) }
     }
 
     fn cudaGetSymbolSize(place: *mut usize, symbol: *const c_void) {
         enter()?;
         let (_, size) = registry::variable(symbol)?;
-        // SAFETY: the caller passes a place.
+        // SAFETY: the caller passes a pointer that is null or valid for writes.
         unsafe { put(place, size) }
     }
 }

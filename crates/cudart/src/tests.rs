@@ -82,7 +82,7 @@ fn program_of_the_runtime_runs_its_kernel() {
     let simulator = Simulator::new(Config::new()).expect("there is room for a simulator");
     state::install(simulator.api());
     let record = Record { magic: 0x4662_43b1, version: 1, binary: BINARY.as_ptr().cast(), unused: ptr::null() };
-    // The host's stub of a kernel is known by its address.
+    // The host stub of a kernel is identified by its address.
     let stub: c_char = 0;
     let none = ptr::null_mut();
     // SAFETY: the record outlives the test's calls.
@@ -103,7 +103,7 @@ fn program_of_the_runtime_runs_its_kernel() {
         );
     };
     let mut memory = ptr::null_mut();
-    // SAFETY: the place is ours.
+    // SAFETY: the pointer is to a local variable.
     assert_eq!(unsafe { program::cudaMalloc(&raw mut memory, 128) }, 0);
     // SAFETY: the memory has 128 bytes.
     assert_eq!(unsafe { program::cudaMemset(memory, 0, 128) }, 0);
@@ -113,7 +113,7 @@ fn program_of_the_runtime_runs_its_kernel() {
         assert_eq!(unsafe { program::__cudaPushCallConfiguration(grid, block, 0, ptr::null_mut()) }, 0);
         let (mut grid, mut block, mut shared, mut stream) = (grid, Dim3::new(9, 9, 9), 7_usize, none);
         let places = (&raw mut grid, &raw mut block, &raw mut shared, (&raw mut stream).cast());
-        // SAFETY: the places are ours.
+        // SAFETY: the pointers are to local variables.
         assert_eq!(unsafe { program::__cudaPopCallConfiguration(places.0, places.1, places.2, places.3) }, 0);
         let (mut address, mut addend) = (memory, 5_i32);
         let mut values: [*mut c_void; 2] = [(&raw mut address).cast(), (&raw mut addend).cast()];

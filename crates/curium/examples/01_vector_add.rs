@@ -1,4 +1,4 @@
-//! Adds two vectors: the whole way from a driver to a result.
+//! Adds two vectors: every step from the driver to the result.
 #![expect(clippy::print_stdout, reason = "an example says what it did")]
 
 mod device;
@@ -11,7 +11,7 @@ fn main() -> device::Outcome {
     let device = device::driver()?.device(0)?;
     let stream = device.primary_context()?.stream()?;
     let library = Library::from_ptx(&device, KERNELS)?;
-    // The number and the sizes of the parameters are compared with the kernel's here.
+    // The number and sizes of the parameters are checked against the kernel's here.
     let add = library.kernel::<(&[f32], &[f32], &mut [f32], u32)>("add")?;
 
     let n = 10_000_u32;

@@ -1,4 +1,4 @@
-//! Copies and computes at the same time: while one stream computes, the other copies.
+//! Overlaps copies and kernels: while one stream computes, the other copies.
 #![expect(clippy::print_stdout, reason = "an example says what it did")]
 
 mod device;
@@ -26,7 +26,7 @@ fn main() -> device::Outcome {
     Ok(())
 }
 
-/// Sends each chunk to the device, computes on it there and fetches it, on one of so many streams.
+/// Copies each chunk to the device, runs the kernel on it and copies it back, round-robin on `streams` streams.
 fn run(context: &Context, step: &Step, streams: usize) -> device::Outcome {
     let streams = (0..streams).map(|_| context.stream()).collect::<Result<Vec<_>, _>>()?;
     let mut pending = Vec::new();
@@ -39,7 +39,7 @@ fn run(context: &Context, step: &Step, streams: usize) -> device::Outcome {
         unsafe { step.launch(stream, LaunchConfig::for_elements(CHUNK), (&mut data, CHUNK, STEPS)) }?;
         let result = PinnedBuffer::zeroed(context, numbers.len(), PinnedFlags::empty())?;
         let download = copy::download(stream, &data, result)?;
-        // The host goes on to the next chunk: nothing has been waited for. `data` is freed in the order of its stream.
+        // The host continues with the next chunk without waiting. `data` is freed in stream order.
         pending.push((chunk, upload, download));
     }
     for (chunk, upload, download) in pending {

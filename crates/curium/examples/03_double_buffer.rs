@@ -1,7 +1,7 @@
-//! Counts the bytes of a file that is larger than the device memory it may use: two pinned buffers take turns, so that the next part is
-//! read from the disk while the last one is sent and counted.
+//! Counts the bytes of a file that is larger than the device memory budget. Two pinned buffers alternate, so that the next part is
+//! read from disk while the last one is copied and counted.
 //!
-//! `03_double_buffer FILE` counts those of a file; without one it makes a file of 4 MiB.
+//! `03_double_buffer FILE` counts the bytes of a file; without an argument it creates a file of 4 MiB.
 #![expect(clippy::print_stdout, reason = "an example says what it did")]
 
 mod device;
@@ -15,9 +15,9 @@ use curium::memory::{LimitedResource, StreamOrdered, copy};
 use curium::prelude::*;
 
 const KERNELS: &str = include_str!("kernels/vectors.ptx");
-/// Bytes that are read, sent and counted at once.
+/// The size in bytes of the part that is read, copied and counted at once.
 const PART: usize = 256 << 10;
-/// Device memory that may be used: two parts and the counts.
+/// The device memory budget: two parts and the counts.
 const BUDGET: usize = 2 * PART + 1024;
 
 fn main() -> device::Outcome {
@@ -54,7 +54,7 @@ fn count(path: &Path) -> device::Outcome<Vec<u32>> {
 
     let mut file = File::open(path)?;
     for turn in 0.. {
-        // The buffer that was sent two turns ago is free again once that copy has ended.
+        // The buffer of the copy before the last is free again once that copy has completed.
         let mut host = match idle.pop_front() {
             Some(host) => host,
             None => busy.pop_front().map(copy::Pending::wait).expect("both are busy")?,
@@ -72,7 +72,7 @@ fn count(path: &Path) -> device::Outcome<Vec<u32>> {
     Ok(counts.to_vec()?)
 }
 
-/// Fills the buffer from the file, as far as the file reaches.
+/// Fills the buffer from the file, up to the end of the file.
 fn read_part(file: &mut File, part: &mut [u8]) -> io::Result<usize> {
     let mut filled = 0;
     while filled < part.len() {

@@ -1,4 +1,4 @@
-//! Times a kernel and a copy with events, which the device reaches in the order of the stream.
+//! Times a kernel and a copy with events, which are recorded in stream order.
 #![expect(clippy::print_stdout, reason = "an example says what it did")]
 
 mod device;

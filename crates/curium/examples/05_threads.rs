@@ -30,7 +30,7 @@ fn main() -> device::Outcome {
     Ok(())
 }
 
-/// Returns the sum over the squares of as many equal numbers.
+/// Returns the sum of the squares of ELEMENTS equal numbers.
 fn sum_of_squares(context: &Context, square: &Kernel<(&'static mut [f32], u32)>, number: f32) -> Result<f32> {
     let stream = context.stream()?;
     let mut numbers = DeviceBuffer::filled(&stream, ELEMENTS as usize, number)?;

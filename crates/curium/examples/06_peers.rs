@@ -14,14 +14,14 @@ fn main() -> device::Outcome {
     };
     let (here, there) = (first.primary_context()?, second.primary_context()?);
     if second.can_access_peer(first)? {
-        // Once for each direction and pair; it is no error to ask again.
+        // Required once per direction and pair; a repeated call is not an error.
         there.enable_peer_access(&here)?;
     }
 
     let numbers: Vec<u32> = (0..1 << 16).collect();
     let source = DeviceBuffer::from_slice(&here.stream()?, &numbers)?;
     let mut target = DeviceBuffer::uninit(&there.stream()?, numbers.len())?;
-    // The copy waits on the devices for what was written before; the host does not wait.
+    // The copy waits for earlier writes on the devices; the host does not wait.
     target.copy_from_device(&source)?;
     assert_eq!(target.to_vec()?, numbers);
     println!("{} bytes went from device 0 to device 1", target.byte_len());

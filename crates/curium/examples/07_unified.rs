@@ -1,4 +1,4 @@
-//! Memory that host and device share: the host sees it only while no work can disturb it.
+//! Unified memory: the host accesses it only while no device work does.
 #![expect(clippy::print_stdout, reason = "an example says what it did")]
 
 mod device;
@@ -18,7 +18,7 @@ fn main() -> device::Outcome {
     for (i, number) in numbers.host_view_mut()?.iter_mut().enumerate() {
         *number = i as f32;
     }
-    // Optional: has the pages there before the kernel asks for them.
+    // Optional: migrates the pages before the kernel accesses them.
     numbers.prefetch(&stream, .., MemoryLocation::Device(device.as_raw()))?;
     // SAFETY: `square` changes the first ELEMENTS elements, which there are.
     unsafe { square.launch(&stream, LaunchConfig::for_elements(ELEMENTS), (&mut numbers, ELEMENTS)) }?;

@@ -1,4 +1,4 @@
-//! Compiles a template of CUDA C++ when the program runs, for the types that it is used with. It needs NVRTC, which is found like the
+//! Compiles a CUDA C++ template at run time for the types that it is used with. It needs NVRTC, which is found like the
 //! driver; `pip install nvidia-cuda-nvrtc-cu12` brings it.
 #![expect(clippy::print_stdout, reason = "an example says what it did")]
 

@@ -1,4 +1,4 @@
-//! Describes a chain of kernels once as a graph, and launches it many times with one call each.
+//! Builds a chain of kernels as a graph once, and launches it many times with one call each.
 #![expect(clippy::print_stdout, reason = "an example says what it did")]
 
 mod device;
@@ -30,7 +30,7 @@ fn main() -> device::Outcome {
         last = Some(node.into());
     }
     let mut replay = graph.instantiate()?;
-    // The executable keeps the kernels; what it was made of may go.
+    // The executable graph keeps the kernels alive; the graph may be dropped.
     drop((graph, step));
 
     let begin = Instant::now();

@@ -1,4 +1,4 @@
-//! Awaits work of the device in an async program. No thread waits for it, neither of the executor nor one more for each task.
+//! Awaits device work in an async program without blocking a thread of the executor or one per task.
 #![expect(clippy::print_stdout, reason = "an example says what it did")]
 
 mod device;
@@ -24,7 +24,7 @@ fn main() -> device::Outcome {
     })
 }
 
-/// Ten steps of as many generators that begin with the same seed.
+/// Runs ten steps of ELEMENTS generators with the same seed.
 async fn state(context: Context, step: Step, seed: u32) -> curium::driver::Result<Vec<u32>> {
     let stream = context.stream()?;
     let mut data = DeviceBuffer::filled(&stream, ELEMENTS as usize, seed)?;

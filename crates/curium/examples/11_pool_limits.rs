@@ -1,4 +1,4 @@
-//! Allocates from a cache that hands freed memory out again without a call of the driver, within a limit, and counts what is in use.
+//! Allocates from a cache that reuses freed memory without driver calls, within a limit, and counts the memory in use.
 #![expect(clippy::print_stdout, reason = "an example says what it did")]
 
 mod device;
@@ -15,7 +15,7 @@ fn main() -> device::Outcome {
     for round in 0..1_000 {
         let mut batch = DeviceBuffer::<f32, _>::zeroed_in(&stream, 1 << 18, &memory)?;
         batch.as_slice_mut().fill(round as f32)?;
-        // The buffer is freed here, in the order of its stream: the next round gets the same memory, and nobody waits.
+        // The buffer is freed here in stream order: the next iteration reuses the memory without waiting.
     }
     stream.synchronize()?;
 

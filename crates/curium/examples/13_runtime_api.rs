@@ -1,5 +1,5 @@
-//! Shares memory with code that uses the runtime API: a kernel of Curium computes on what `cudaMalloc` gave. Both work in the primary
-//! context of the device. It takes a GPU and the runtime's library; `tests/examples/runtime_interop.rs` shares streams as well.
+//! Shares memory with code that uses the runtime API: a Curium kernel uses memory from `cudaMalloc`. Both use the primary
+//! context of the device. It requires a GPU and the runtime library; `tests/examples/runtime_interop.rs` shares streams as well.
 #![expect(clippy::print_stdout, reason = "an example says what it did")]
 
 mod device;
@@ -37,7 +37,7 @@ fn main() -> device::Outcome {
 
     let mut numbers = [1.0_f32, 2.0, 3.0];
     let (bytes, mut memory) = (size_of_val(&numbers), std::ptr::null_mut());
-    // SAFETY: `memory` is a valid place for the answer.
+    // SAFETY: `memory` is valid for the result.
     checked("cudaMalloc", unsafe { malloc(&raw mut memory, bytes) })?;
     // SAFETY: both sides have this many bytes.
     checked("cudaMemcpy", unsafe { memcpy(memory, numbers.as_ptr().cast(), bytes, TO_DEVICE) })?;

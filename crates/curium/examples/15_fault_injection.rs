@@ -1,4 +1,4 @@
-//! Has each call of the driver fail in turn, and sees that the code under test returns the error, leaks nothing and works again after.
+//! Makes each driver call fail in turn, and checks that the code under test returns the error, leaks nothing and works afterwards.
 #![expect(clippy::print_stdout, reason = "an example says what it did")]
 
 use curium::driver::{Function, Result};
@@ -15,7 +15,7 @@ fn work(device: &Device) -> Result<Vec<u32>> {
     second.to_vec()
 }
 
-/// What `work` calls that may fail.
+/// The fallible driver calls of `work`.
 const CALLS: [Function; 5] = [
     Function::cuDevicePrimaryCtxRetain,
     Function::cuStreamCreateWithPriority,

@@ -1,6 +1,6 @@
 //! Blurs an image: reads a PNG file, and writes one.
 //!
-//! `16_image_filter IN.png OUT.png`; without files it draws a picture of its own and blurs that, in the system's folder for such.
+//! `16_image_filter IN.png OUT.png`; without arguments it blurs a generated picture in the system's temporary folder.
 #![expect(clippy::print_stdout, reason = "an example says what it did")]
 
 mod device;
@@ -14,7 +14,7 @@ use curium::prelude::*;
 const KERNELS: &str = include_str!("kernels/blur.ptx");
 const RADIUS: i32 = 2;
 
-/// Three bytes for each pixel, row by row.
+/// An image with three bytes per pixel, in rows.
 struct Image {
     width: u32,
     height: u32,

@@ -1,6 +1,6 @@
 //! The CUDA foundation for Rust.
 //!
-//! This crate gathers the layers; each can be used by itself:
+//! This crate re-exports the layers, each of which can be used by itself:
 //!
 //! | module | crate | what it is |
 //! |---|---|---|
@@ -10,7 +10,7 @@
 //! | `nvrtc` (feature) | `curium-nvrtc` | CUDA C++ compiled and linked at run time |
 //! | `ByValue` (feature `derive`) | `curium-derive` | a derive for structs that are passed to kernels by value |
 //!
-//! Nothing of CUDA is needed to compile or start a program: the driver is found when [`Device::first`](driver::Device::first) or
+//! No CUDA installation is needed to compile or start a program: the driver is loaded when [`Device::first`](driver::Device::first) or
 //! [`Driver::load`](driver::Driver::load) is called, and one program works with every driver from CUDA 11.8 on.
 //!
 //! # Features
@@ -78,7 +78,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Kernels whose code is part of the program, or is compiled when it runs, are declared once with [`kernels!`].
+//! [`kernels!`] declares kernels whose code is embedded in the program or compiled at run time.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
@@ -95,7 +95,7 @@ pub use curium_nvrtc::kernels;
 pub use driver::{Error, Result, sys};
 
 pub mod prelude {
-    //! What most programs use.
+    //! The items that most programs use.
 
     #[cfg(feature = "derive")]
     pub use curium_derive::ByValue;

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// What each example says when all is well.
+/// The output of each example when it succeeds.
 const SAID: [(&str, &str); 16] = [
     ("01_vector_add", "10000 sums are right"),
     ("02_overlap", "8 chunks on 2 streams"),

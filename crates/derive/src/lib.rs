@@ -6,13 +6,13 @@ use syn::punctuated::Punctuated;
 use syn::spanned::Spanned as _;
 use syn::{Data, DataStruct, DeriveInput, Error, Meta, Path, Result, Token, Type, parse_macro_input, parse_quote};
 
-/// Implements `ByValue` for a struct with the layout of the same struct in CUDA C++. Other types are compile errors:
+/// Implements `ByValue` for a struct with the layout of the same struct in CUDA C++. The requirements are checked at compile time:
 ///
 /// - The struct is `repr(C)` or `repr(transparent)`. It has fields, and no type parameters or lifetimes.
 /// - Each field is `ByValue` itself: a number, an array of numbers, a device pointer, another such struct.
 /// - The struct has no padding, because padding bytes have no value. Declare a field in place of a hole, in both languages.
 ///
-/// The struct must be `Copy` too. The macro finds the trait through the crate `curium`; `#[by_value(crate = curium_driver)]` names another
+/// The struct must also be `Copy`. The macro finds the trait through the crate `curium`; `#[by_value(crate = curium_driver)]` names another
 /// crate.
 ///
 /// ```
@@ -38,17 +38,16 @@ pub fn by_value(item: proc_macro::TokenStream) -> proc_macro::TokenStream {
     implementation(&item).unwrap_or_else(Error::into_compile_error).into()
 }
 
-/// Returns the `impl` for `item`, and the checks of what it promises.
+/// Returns the `impl` for `item`, and the checks of its guarantees.
 ///
-/// The tokens of the fields stand only within the `impl`, which brings no name into scope but `Self`: each type means there what it means
-/// in
-/// the struct.
+/// The tokens of the fields occur only within the `impl`, which adds no name but `Self` to the scope. Each type therefore resolves as
+/// in the struct.
 fn implementation(item: &DeriveInput) -> Result<TokenStream> {
     let name = &item.ident;
     let fields = fields(item)?;
     let driver = driver(item)?;
     let sizes = fields.iter().map(|field| {
-        // The compiler reports a field that is no `ByValue` where the field is, and knows that a macro wrote these tokens.
+        // The span makes the compiler report a field that is not `ByValue` at the field itself, as an error in a macro expansion.
         let span = Span::call_site().located_at(field.span());
         let driver = placed(&driver, span);
         quote_spanned!(span=> <#field as #driver::ByValue>::SIZE)

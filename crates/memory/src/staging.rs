@@ -36,11 +36,11 @@ use self::job::{Job, Lengths, Split};
 use self::lane::Lane;
 pub use self::options::StagingOptions;
 
-/// The lanes of one [`Context`] and its clones. Another retention of the same primary context has lanes and options of its own.
+/// The staging lanes of one [`Context`] and its clones. Another retention of the same primary context has its own lanes and options.
 pub struct Staging {
-    /// Does not keep the context alive, which keeps this value.
+    /// A weak reference, because the context owns this value.
     context: Context,
-    /// The threshold of the options, which small copies read without a lock.
+    /// The threshold of the options, stored separately so that small copies read it without a lock.
     threshold: AtomicUsize,
     pool: Mutex<Pool>,
 }
@@ -48,19 +48,19 @@ pub struct Staging {
 struct Pool {
     options: StagingOptions,
     idle: Vec<Lane>,
-    /// The threads, once a copy needed them.
+    /// The threads; `None` until a copy needs them.
     threads: Option<Arc<ThreadPool>>,
     /// The number of lanes, in use or not.
     lanes: usize,
-    /// Counts changes of the options: a lane of an earlier one is not used again.
+    /// Incremented when the options change: lanes of earlier options are not reused.
     generation: u64,
 }
 
-/// Lanes for one copy. They go back to the pool at its end.
+/// The lanes of one copy, which are returned to the pool when it ends.
 struct Lanes {
     staging: Arc<Staging>,
     lanes: Vec<Lane>,
-    /// None until there are enough lanes.
+    /// `None` until there are enough lanes.
     threads: Option<Arc<ThreadPool>>,
     lengths: Lengths,
 }
@@ -70,7 +70,7 @@ pub(crate) trait Access: Fn(&Stream, &mut dyn FnMut() -> Result<()>) -> Result<(
 
 impl<F: Fn(&Stream, &mut dyn FnMut() -> Result<()>) -> Result<()> + Sync> Access for F {}
 
-/// The most lanes of a context, whatever the options: more than memory keeps up with. There are as many threads, so that copies which an
+/// The maximum number of lanes of a context: more exceed the memory bandwidth. There are as many threads, so that copies which an
 /// observer makes within others never wait for a thread that waits for them.
 const MOST_LANES: usize = 64;
 
@@ -82,7 +82,7 @@ impl Staging {
         Self::of(context).pool.lock().options
     }
 
-    /// Changes the options of a context. Copies that run keep theirs.
+    /// Changes the options of a context. Running copies keep their options.
     ///
     /// # Errors
     ///
@@ -104,7 +104,7 @@ impl Staging {
         Ok(())
     }
 
-    /// Gives the pinned memory that no copy is using back to the system. It is allocated again when it is needed.
+    /// Frees the pinned memory that no copy is using. It is allocated again on demand.
     ///
     /// CUDA: `cuMemFreeHost`, `cuStreamDestroy_v2`, `cuEventDestroy_v2`.
     #[inline]
@@ -143,7 +143,7 @@ impl Staging {
     fn lane(&self) -> Option<Lane> {
         let (generation, block_bytes) = {
             let mut pool = self.pool.lock();
-            // A lane of earlier options is dropped when these are set, or put back.
+            // Lanes of earlier options are dropped when the options change or when they are put back.
             let generation = pool.generation;
             if let Some(index) = pool.idle.iter().rposition(|lane| lane.generation() == generation) {
                 return Some(pool.idle.swap_remove(index));
@@ -161,7 +161,7 @@ impl Staging {
         lane
     }
 
-    /// Returns the threads that serve lanes beside the calling ones, which are started by the first copy.
+    /// Returns the worker threads of the lanes, which the first copy starts.
     #[inline]
     fn threads(&self) -> Option<Arc<ThreadPool>> {
         let mut pool = self.pool.lock();
@@ -174,7 +174,7 @@ impl Staging {
         pool.threads.clone()
     }
 
-    /// Takes lanes back. Lanes that failed, and lanes of earlier options, are dropped.
+    /// Returns lanes to the pool. Lanes that failed, and lanes of earlier options, are dropped.
     #[inline]
     fn put_back(&self, lanes: Vec<Lane>) {
         let mut pool = self.pool.lock();
@@ -201,7 +201,7 @@ pub(crate) unsafe fn upload(
     access: impl Access,
 ) -> Option<Result<()>> {
     let lanes = Lanes::take(stream, source.as_ptr().cast(), source.len(), Direction::ToDevice)?;
-    // SAFETY: the caller vouches for the target.
+    // SAFETY: the caller guarantees the target.
     Some(unsafe { lanes.upload(target, source, &access) })
 }
 
@@ -220,7 +220,7 @@ pub(crate) unsafe fn download(
     access: impl Access,
 ) -> Option<Result<()>> {
     let lanes = Lanes::take(stream, target.as_ptr().cast(), target.len(), Direction::ToHost)?;
-    // SAFETY: the caller vouches for the source.
+    // SAFETY: the caller guarantees the source.
     Some(unsafe { lanes.download(target, source, &access) })
 }
 
@@ -233,7 +233,7 @@ impl Lanes {
         if bytes < staging.threshold.load(Ordering::Relaxed) {
             return None;
         }
-        // The other threads would wait for a launch that waits for the access around this copy.
+        // The worker threads would wait for a launch that waits for the access around this copy.
         if is_nested() {
             return None;
         }
@@ -247,7 +247,7 @@ impl Lanes {
             return None;
         }
         let make = || Ok((0..lanes).map_while(|_| staging.lane()).collect::<Vec<_>>());
-        // The calls that make a lane must not invalidate the captures of other threads.
+        // Creating a lane must not invalidate the captures of other threads.
         let lanes = with_relaxed_capture_mode(stream.driver(), make).ok()?;
         // The options may have changed since they were read.
         let longest = lanes.iter().map(Lane::block_bytes).fold(options.block_bytes, usize::min);
@@ -268,7 +268,7 @@ impl Lanes {
     #[inline]
     unsafe fn upload(mut self, target: CUdeviceptr, source: &[u8], access: &impl Access) -> Result<()> {
         let job = self.job(source);
-        // SAFETY: the caller vouches for the target, and the parts lie at these offsets within `source`.
+        // SAFETY: the caller guarantees the target, and the parts lie at these offsets within `source`.
         self.run(|lane| unsafe { lane.upload(target, &job, access) })
     }
 
@@ -285,7 +285,7 @@ impl Lanes {
         access: &impl Access,
     ) -> Result<()> {
         let job = self.job(target);
-        // SAFETY: the caller vouches for the source, and the parts lie at these offsets within `target`.
+        // SAFETY: the caller guarantees the source, and the parts lie at these offsets within `target`.
         self.run(|lane| unsafe { lane.download(source, &job, access) })
     }
 
@@ -294,14 +294,14 @@ impl Lanes {
         Job::new(slice, self.lanes.len(), self.lengths)
     }
 
-    /// Runs `work` with every lane, each on a thread of its own but for one, which the calling thread serves. A lane that gets no thread in
+    /// Runs `work` with every lane: one on the calling thread, the others on worker threads. A lane that gets no thread in
     /// time finds nothing left to do: the others copy its parts.
     #[inline]
     fn run(&mut self, work: impl Fn(&mut Lane) -> Result<()> + Sync) -> Result<()> {
         let Some((own, others)) = self.lanes.split_first_mut() else { return Ok(()) };
         let Some(threads) = &self.threads else { return work(own) };
         if rayon_core::current_thread_index().is_some() {
-            // A worker of the caller's pool would run other jobs of that pool while it waits.
+            // A thread of the caller's own pool would run other jobs of that pool while it waits.
             return thread::scope(|scope| {
                 let serve = || serve(threads, own, others, &work);
                 scope.spawn(serve).join().unwrap_or_else(|payload| resume_unwind(payload))

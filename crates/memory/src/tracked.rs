@@ -10,43 +10,43 @@ use curium_driver::{Device, Error, Result, Stream, call};
 
 use crate::copy::peer;
 
-/// The stream that memory belongs to, and the accesses that a later one may have to wait for.
+/// The stream of an allocation, and the accesses that a later one may have to wait for.
 #[derive(Debug)]
 pub(crate) struct Tracked {
     accesses: Accesses,
     reach: Reach,
-    /// The devices, a bit for each of the first 64, that were given access to the memory.
+    /// The devices with access to the memory, one bit for each of the first 64.
     reached: AtomicU64,
 }
 
 /// The devices that can access memory.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Reach {
-    /// The device that it is on, and others, which get access when they need it.
+    /// The device that holds it, and others, which are granted access on demand.
     Device,
-    /// The device that it is on, and others that its owner has given access.
+    /// The device that holds it, and others to which its owner has granted access.
     Granted,
-    /// Every device: memory of the host.
+    /// Every device: mapped host memory.
     Mapped,
-    /// Every device: memory that migrates.
+    /// Every device: managed memory.
     Managed,
 }
 
 impl Tracked {
-    /// Memory that was allocated on `stream`, and that its owner leaves to graphs that use it.
+    /// Creates the tracking for memory allocated on `stream`, which graphs may lease.
     #[inline]
     pub(crate) fn leasable(stream: &Stream, reach: Reach) -> Self {
         Self { accesses: Accesses::leasable(stream), reach, reached: AtomicU64::new(0) }
     }
 
-    /// The same for `bytes` bytes at `address`.
+    /// Sets the address range: `bytes` bytes at `address`.
     #[inline]
     pub(crate) fn at(mut self, address: CUdeviceptr, bytes: usize) -> Self {
         self.accesses = self.accesses.at(address, bytes);
         self
     }
 
-    /// The same for memory that no capture can allocate.
+    /// Creates the tracking for memory that no capture can allocate.
     #[inline]
     pub(crate) fn leasable_outside(operation: &'static str, stream: &Stream, reach: Reach) -> Result<Self> {
         if stream.is_created_by_capture() {
@@ -58,30 +58,30 @@ impl Tracked {
         Ok(Self::leasable(stream, reach))
     }
 
-    /// Keeps graphs that conflict with a read, or a write, of the host from being launched while the result exists.
+    /// Prevents launches of graphs that conflict with a host read or write while the guard exists.
     #[inline]
     pub(crate) fn view(&self, operation: &'static str, is_write: bool) -> Result<HostAccess> {
         refuse_wait(operation)?;
         self.accesses.view(operation, is_write)
     }
 
-    /// Leaves memory that belongs to no pool to the graphs that lease it.
+    /// Transfers memory from `cuMemAlloc` to the graphs that lease it.
     #[cold]
     pub(crate) fn leave_plain_memory(&mut self, address: CUdeviceptr) {
         let driver = self.stream().driver().clone();
         self.accesses.leave(move |accesses| {
             accesses.synchronize().or_else(|_| accesses.synchronize())?;
-            // SAFETY: the memory is live, all work that uses it has been waited for, and nobody has its address any more.
+            // SAFETY: the memory is live, all work that uses it has completed, and no other reference to it exists.
             unsafe { call!(&driver, cuMemFree_v2(address)) }
         });
     }
 
-    /// Leaves memory that is freed when it is dropped to the graphs that lease it.
+    /// Transfers the owner of the memory to the graphs that lease it.
     #[cold]
     pub(crate) fn leave_memory(&mut self, memory: impl Send + 'static) {
         let memory = ManuallyDrop::new(memory);
         self.accesses.leave(move |accesses| {
-            // Memory that may still be in use is left alone.
+            // Memory that may still be in use is leaked.
             accesses.synchronize().or_else(|_| accesses.synchronize())?;
             drop(ManuallyDrop::into_inner(memory));
             Ok(())
@@ -162,10 +162,10 @@ impl Tracked {
         if self.accesses.writes_freely_on(guard.stream()) { Ok(()) } else { self.admit(guard, address, true) }
     }
 
-    /// Orders the guard's stream, and gives its device access.
+    /// Orders the guard's stream, and grants its device access.
     #[inline(never)]
     fn admit(&self, guard: &mut AccessGuard<'_>, address: CUdeviceptr, is_write: bool) -> Result<()> {
-        // The home stream is that of the last write of the whole, whose device has access.
+        // The home stream made the last write of the whole buffer, so its device has access.
         if self.accesses.begin_home(guard, is_write) { Ok(()) } else { self.admit_other(guard, address, is_write) }
     }
 

@@ -48,7 +48,7 @@ impl Everything {
         Ok(Self { driver: test.driver().clone(), context, stream, event, buffer, pinned, library })
     }
 
-    /// Returns every handle is of use to the process to its end.
+    /// Returns `true` if every handle still works, which it must until the process ends.
     fn is_live(&self) -> bool {
         self.driver.device_count().is_ok()
             && self.context.synchronize().is_ok()

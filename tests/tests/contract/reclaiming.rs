@@ -184,7 +184,7 @@ impl Stubborn {
         if is_failing { Err(Error::argument("Stubborn", format!("{step:?} fails"))) } else { Ok(()) }
     }
 
-    /// Returns the last step repeats the others once more.
+    /// Returns `true` if the last step has begun, which repeats the others once more.
     fn has_begun_to_reclaim(&self) -> bool {
         self.tried.lock().unwrap_or_else(PoisonError::into_inner).len() > 3
     }

@@ -204,7 +204,7 @@ unsafe extern "C" fn release(_: CUdevice) -> CUresult {
     CUresult::CUDA_SUCCESS
 }
 
-/// Does nothing: the only context is current on every thread.
+/// Reports the only context, which is current on every thread.
 unsafe extern "C" fn current(place: *mut CUcontext) -> CUresult {
     // SAFETY: the caller passes a valid place.
     unsafe { answer(place, ptr::without_provenance_mut(1)) }
@@ -245,7 +245,7 @@ fn capture_of(stream: CUstream) -> u64 {
     STATE.with_borrow(|state| state.captures[index(stream)])
 }
 
-/// Identifies the capture of a stream by the stream's handle, which is unique.
+/// Begins a capture, which is identified by the stream's handle.
 unsafe extern "C" fn begin_capture(stream: CUstream, _: CUstreamCaptureMode) -> CUresult {
     STATE.with_borrow_mut(|state| state.captures[index(stream)] = stream.addr() as u64);
     CUresult::CUDA_SUCCESS
@@ -278,7 +278,7 @@ unsafe extern "C" fn destroy_executable(_: CUgraphExec) -> CUresult {
     CUresult::CUDA_SUCCESS
 }
 
-/// Returns the only mode: there is no other capture to invalidate.
+/// Leaves the mode unchanged: there is no other capture to invalidate.
 unsafe extern "C" fn exchange_mode(_: *mut CUstreamCaptureMode) -> CUresult {
     CUresult::CUDA_SUCCESS
 }

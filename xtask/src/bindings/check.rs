@@ -15,7 +15,7 @@ use crate::package::Pins;
 use crate::stale;
 use crate::version::Version;
 
-/// Repairs a stale file.
+/// The command that fixes a stale file.
 const REPAIR: &str = "cargo xtask bindings generate";
 
 #[derive(clap::Args)]
@@ -95,7 +95,7 @@ fn table(rows: &[Row]) -> Table {
     table
 }
 
-/// Returns a line for everything that is wrong.
+/// Returns a line for each error.
 fn reasons(rows: Vec<Row>) -> Vec<String> {
     let verdicts = rows.into_iter().map(|row| row.verdict);
     verdicts

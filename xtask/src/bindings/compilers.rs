@@ -60,7 +60,7 @@ pub(crate) fn render(headers: &Headers) -> Result<BTreeMap<PathBuf, String>> {
     Ok(files)
 }
 
-/// Returns a line for everything that is wrong with the generated files.
+/// Returns a line for each error in the generated files.
 pub(crate) fn check(clang: &Clang, pins: &Pins, versions: &[Version], repair: &str) -> Result<Vec<String>> {
     let headers = parse(clang, pins, versions)?;
     let allowed = Allowed::read(&crate::root().join("xtask/allowed-differences-compilers.toml"))?;
@@ -70,7 +70,7 @@ pub(crate) fn check(clang: &Clang, pins: &Pins, versions: &[Version], repair: &s
         reasons.extend(verdict.not_allowed.iter().map(ToString::to_string));
         reasons.extend(verdict.stale);
     }
-    // Only all versions together tell when a function came.
+    // The versions that introduced functions follow only from all headers together.
     if versions.is_empty()
         && let Err(error) = stale::check(&render(&headers)?, repair)
     {

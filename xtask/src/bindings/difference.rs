@@ -30,13 +30,13 @@ pub(crate) enum Kind {
     Since,
 }
 
-/// One fact about a CUDA version that our bindings state otherwise.
+/// A difference between a CUDA version and our bindings.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct Difference {
     pub(crate) version: Version,
     pub(crate) kind: Kind,
     pub(crate) name: String,
-    /// The facts of CUDA and of our bindings.
+    /// The declarations of CUDA and of our bindings.
     pub(crate) detail: String,
 }
 
@@ -48,7 +48,7 @@ struct Comparison<'a> {
     found: Vec<Difference>,
 }
 
-/// Returns every difference of `theirs`, CUDA `version`, from `ours`. What only we have is no difference.
+/// Returns every difference of `theirs`, CUDA `version`, from `ours`. Additional items of ours are not differences.
 pub(crate) fn compare(
     version: Version,
     theirs: &Surface,

@@ -56,7 +56,7 @@ pub(crate) fn render(
     Ok(files)
 }
 
-/// Types, constants and layout assertions: bindgen's output without the functions and without its own exemptions from lints,
+/// Types, constants and layout assertions: bindgen's output without the functions and without its lint attributes,
 /// which the module states once, with their reason.
 pub(super) fn render_types(header: &Header) -> Result<String> {
     let mut file = syn::parse_file(&header.text)?;
@@ -121,7 +121,7 @@ pub(super) fn render_signature(signature: &syn::Signature) -> Result<String> {
     Ok(format!("fn {}({parameters}) -> {}", signature.ident, render_type(result)?))
 }
 
-/// Returns a pointer, a name or a callback; names of ours are put behind `$crate::`.
+/// Renders a pointer, a name or a callback; our names are prefixed with `$crate::`.
 fn render_type(ty: &syn::Type) -> Result<String> {
     match ty {
         syn::Type::Ptr(pointer) => {
@@ -155,7 +155,7 @@ fn render_argument(path: &syn::TypePath) -> Result<String> {
     }
 }
 
-/// Returns the text as `cargo fmt` leaves it.
+/// Formats the text with `rustfmt`.
 pub(super) fn rustfmt(text: &str) -> Result<String> {
     let mut command = Command::new("rustfmt");
     command

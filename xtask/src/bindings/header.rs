@@ -16,7 +16,7 @@ pub(crate) struct Header {
     pub(crate) surface: Surface,
 }
 
-/// Says that bindgen finds libclang.
+/// A proof that bindgen finds libclang.
 pub(crate) struct Clang(());
 
 impl Clang {
@@ -41,7 +41,7 @@ impl Header {
         Self::read(declarations(clang, path)?).with_context(|| path.display().to_string())
     }
 
-    /// Reads what [`declarations`] gave for a header.
+    /// Parses the output of [`declarations`] for a header.
     pub(crate) fn read(text: String) -> Result<Self> {
         let surface = Surface::read(&syn::parse_file(&text).context("bindgen's output")?)?;
         Ok(Self { text, surface })

@@ -22,7 +22,7 @@ pub(crate) fn parse(clang: &Clang, pins: &Pins, versions: &[Version]) -> Result<
     pinned.iter().zip(texts).map(|(cuda, text)| Ok((cuda.version, read(cuda, text)?))).collect()
 }
 
-/// Returns the header at `path`, under the version that it gives itself.
+/// Parses the header at `path`, and returns it under the version that it declares.
 pub(crate) fn one(clang: &Clang, path: &Path) -> Result<BTreeMap<Version, Header>> {
     let header = Header::parse(clang, path)?;
     let version = header.surface.version().with_context(|| path.display().to_string())?;

@@ -12,7 +12,7 @@ use crate::version::Version;
 /// A constant with the last version that had it.
 type Removed = BTreeMap<String, (Version, Constant)>;
 
-/// Returns the text of `removed.rs` without its first line: what `versions`, oldest first, had and `newest` lacks.
+/// Returns the text of `removed.rs` without its first line: the constants that `versions`, oldest first, have and `newest` lacks.
 pub(crate) fn render(versions: &BTreeMap<Version, &Surface>, newest: &Surface) -> Result<String> {
     let mut enums = BTreeMap::<_, Vec<_>>::new();
     let mut defines = String::new();

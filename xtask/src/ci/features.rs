@@ -20,7 +20,7 @@ pub(super) fn run(_options: &Options) -> Result<Outcome> {
     Ok(Outcome::Passed)
 }
 
-/// Compiles one crate with one feature or none, where a warning is an error.
+/// Compiles one crate with one feature or none, with warnings as errors.
 fn check(package: &str, feature: Option<&str>) -> Result<Outcome> {
     println!("{package}: {}", feature.unwrap_or("no feature"));
     let mut command = cargo();

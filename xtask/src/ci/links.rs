@@ -7,16 +7,16 @@ use anyhow::{Result, ensure};
 
 use super::{Options, Outcome, tree};
 
-/// The folder of the book, whose pages are published without what lies around them.
+/// The folder of the book, whose pages are published without the rest of the repository.
 const BOOK: &str = "docs/book/src";
 
-/// The repository as links see it: its pages with their anchors, and its files and folders.
+/// The targets of links: the pages of the repository with their anchors, and its files and folders.
 struct Site {
     anchors: BTreeMap<PathBuf, BTreeSet<String>>,
     places: BTreeSet<PathBuf>,
 }
 
-/// Looks at every page that git knows.
+/// Checks every page that git tracks.
 pub(super) fn run(_options: &Options) -> Result<Outcome> {
     let names = tree::names()?;
     let texts = tree::texts()?;
@@ -62,7 +62,7 @@ impl Site {
     }
 }
 
-/// Returns the place that `file` means on `page`. One above the root is none, which is no place either.
+/// Resolves `file` relative to `page`. A path above the root resolves to `None`.
 fn resolve(page: &str, file: &str) -> Option<PathBuf> {
     let mut place = Path::new(page).parent()?.to_path_buf();
     for part in Path::new(file).components() {
@@ -77,7 +77,7 @@ fn resolve(page: &str, file: &str) -> Option<PathBuf> {
     Some(place)
 }
 
-/// Returns the lines of a page outside its blocks of code, each with its number.
+/// Returns the numbered lines of a page outside of code blocks.
 fn prose(page: &str) -> impl Iterator<Item = (usize, &str)> {
     let mut in_code = false;
     page.lines().enumerate().filter_map(move |(index, line)| {
@@ -87,7 +87,7 @@ fn prose(page: &str) -> impl Iterator<Item = (usize, &str)> {
     })
 }
 
-/// Returns the pieces of a line, of which every second is code.
+/// Returns the pieces of a line, alternately prose and code.
 fn pieces(line: &str, code: bool) -> impl Iterator<Item = &str> {
     line.split('`').skip(usize::from(code)).step_by(2)
 }
@@ -95,7 +95,7 @@ fn pieces(line: &str, code: bool) -> impl Iterator<Item = &str> {
 /// Returns the targets of the links of a page, each with its line.
 fn links(page: &str) -> impl Iterator<Item = (usize, &str)> {
     prose(page).flat_map(|(number, line)| {
-        // Not only of prose: the text of a link may be code, and its target begins behind that.
+        // Code is included, because the text of a link may be code, with its target after it.
         let targets = line.split("](").skip(1).filter_map(|rest| rest.split(')').next());
         targets.map(move |target| (number, target.split(' ').next().unwrap_or_default()))
     })
@@ -123,7 +123,7 @@ fn anchors(page: &str) -> BTreeSet<String> {
     for heading in headings {
         let name = anchor(heading.trim_start_matches('#').trim());
         let name = (0..).map(|count| if count == 0 { name.clone() } else { format!("{name}-{count}") });
-        // The first that is free: headings may have one name.
+        // Takes the first free name, because several headings may have the same text.
         anchors.extend(name.into_iter().find(|name| !anchors.contains(name)));
     }
     anchors

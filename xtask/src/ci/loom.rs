@@ -6,8 +6,7 @@ use super::{Outcome, run_all};
 use crate::cargo::{cargo, target_folder};
 
 /// Runs the models, which are defined next to the protocols and compiled with loom's locks. The profile does not optimize the simulator,
-/// which they do not
-/// use.
+/// which they do not use.
 pub(super) fn run() -> Result<Outcome> {
     let mut command = cargo();
     command.env("RUSTFLAGS", "--cfg loom").env("CARGO_TARGET_DIR", target_folder()?.join("loom"));

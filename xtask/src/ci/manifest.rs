@@ -38,7 +38,7 @@ impl Manifest {
         self.at(&["package", "name"]).and_then(Value::as_str).unwrap_or_default()
     }
 
-    /// Returns the value that lies this deep.
+    /// Returns the value at a path of keys.
     pub(super) fn at(&self, path: &[&str]) -> Option<&Value> {
         let (first, rest) = path.split_first()?;
         rest.iter().try_fold(self.table.get(*first)?, |value, key| value.get(key))

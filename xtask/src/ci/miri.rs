@@ -6,15 +6,15 @@ use anyhow::Result;
 
 use super::{Options, Outcome, run_and_show};
 
-/// The packages whose unit tests are interpreted: everything that holds memory or handles.
+/// The packages whose unit tests are interpreted: those that manage memory or handles.
 const PACKAGES: &[&str] =
     &["-p", "curium-sys", "-p", "curium-driver", "-p", "curium-memory", "--all-features", "--lib"];
 
-/// The loader asks for files, and the simulated driver hands out addresses as numbers, as a real one does.
+/// The loader accesses files, and the simulated driver returns addresses as integers, as a real one does.
 const FLAGS: &str = "-Zmiri-disable-isolation -Zmiri-permissive-provenance";
 
-/// Tests of safe code that try every pair of functions or thousands of images, minutes when interpreted, or that are about files and who
-/// owns them, which Miri pretends to: nothing for it to see.
+/// Tests that Miri cannot profit from: safe code over every pair of functions or thousands of images, which takes minutes, and files and
+/// their owners, which Miri emulates.
 const TOO_LONG: &[&str] = &[
     "function::tests::every_function_is_found_by_its_own_name_and_index",
     "function::tests::later_abi_versions_of_a_function_are_newer",

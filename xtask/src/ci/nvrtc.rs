@@ -10,10 +10,10 @@ use crate::cargo::cargo;
 use crate::package::{CudaVersion, Pins};
 use crate::version::Version;
 
-/// The versions that are run when none is chosen, besides the newest: the oldest, and the first with precompiled headers.
+/// The default versions besides the newest: the oldest, and the first with precompiled headers.
 const VERSIONS: [Version; 2] = [Version::from_raw(11080), Version::from_raw(12080)];
 
-/// The example that compiles a template, for a simulated driver that takes the PTX of an NVRTC that is not newer.
+/// The example that compiles a template. The simulated driver accepts PTX of an NVRTC that is not newer.
 const EXAMPLE: &str = "run --quiet -p curium --features nvrtc --example 08_nvrtc_templates -- --device sim";
 const DRIVER: Version = Version::from_raw(13000);
 /// The output of the example with NVRTC; without NVRTC it succeeds, too.
@@ -38,7 +38,7 @@ pub(super) fn run(options: &Options) -> Result<Outcome> {
     Ok(Outcome::Passed)
 }
 
-/// Returns the folder that this NVRTC lies in.
+/// Returns the folder of this NVRTC.
 fn folder(nvrtc: &CudaVersion) -> Result<PathBuf> {
     nvrtc.package.folder_of(|name| name.starts_with("libnvrtc.so"))
 }
@@ -52,7 +52,7 @@ fn run_example(nvrtc: &CudaVersion) -> Result<()> {
     Ok(())
 }
 
-/// Returns the NVRTCs of `versions`, or of those that are always run.
+/// Returns the NVRTCs of `versions`, or of the default ones.
 fn chosen<'a>(pins: &'a Pins, versions: &[Version]) -> Result<Vec<&'a CudaVersion>> {
     let find = |version: &Version| {
         let found = pins.nvrtc.iter().find(|nvrtc| nvrtc.version == *version);

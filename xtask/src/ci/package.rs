@@ -23,7 +23,7 @@ const SAID: [&[&str]; 8] = [
 /// The files that a package must contain besides its sources.
 const HELD: [&str; 3] = ["LICENSE-APACHE", "LICENSE-MIT", "README.md"];
 
-/// Builds no crate, so that it takes seconds; `cargo package --workspace` does the rest.
+/// Checks the packages without building them, which takes seconds; `cargo package --workspace` does the rest.
 pub(super) fn run(_options: &Options) -> Result<Outcome> {
     let mut faults = Vec::new();
     for manifest in Manifest::all()? {
@@ -57,7 +57,7 @@ fn lacking(packed: &[String]) -> Vec<String> {
     lacking.map(|name| format!("the package lacks {name}")).collect()
 }
 
-/// Features without a line in the manifest, or without one in the documentation of the crate.
+/// Returns the features without documentation in the manifest or in the crate.
 fn undocumented(manifest: &Manifest, library: &str) -> Vec<String> {
     let section = library.split_once("//! # Features\n").map_or("", |(_, rest)| rest);
     let section = section.split("//! # ").next().unwrap_or_default();

@@ -16,14 +16,14 @@ const TARGETS: &[&str] = &[
     "x86_64-apple-darwin",
 ];
 
-/// The crates that a user builds. None of them compiles C, so that a target needs no compiler of its own.
+/// The crates that a user builds. None of them compiles C, so cross-compilation requires no C compiler.
 const LIBRARIES: &[&str] =
     &["curium-sys", "curium-driver", "curium-memory", "curium-nvrtc", "curium-derive", "curium-sim", "curium"];
 
-/// The program, which needs a newer Rust than the libraries promise.
+/// The program, which requires a newer Rust than the libraries.
 const PROGRAM: &str = "curium-cli";
 
-/// Checks the libraries for every target, where a warning is an error, and with the oldest Rust.
+/// Checks the libraries for every target, with warnings as errors, and with the oldest supported Rust.
 ///
 /// A thorough run also tests the libraries with that Rust, which takes minutes.
 pub(super) fn run(options: &Options) -> Result<Outcome> {

@@ -12,19 +12,19 @@ const WIDEST: usize = 140;
 
 /// Fails if a committed file names a folder of the machine that it was written on.
 pub(crate) fn names_no_machine() -> Result<()> {
-    // Put together here, so that this file does not name what it forbids.
+    // Assembled here, so that this file does not contain the forbidden text.
     let mut forbidden: Vec<_> = ["home", "root", "Users"].iter().map(|folder| format!("/{folder}/")).collect();
     forbidden.push(crate::root().display().to_string());
     report("names a folder of one machine", &texts()?, |text| lines_with(text, &forbidden))
 }
 
-/// Fails if a proof of an unsafe block is left for later.
+/// Fails if the proof of an unsafe block is missing.
 pub(crate) fn proofs_are_done() -> Result<()> {
     let forbidden = [format!("SAFETY: {}", "TODO")];
     report("leaves a proof for later", &texts()?, |text| lines_with(text, &forbidden))
 }
 
-/// Fails if a source file that a person writes is too long, or a comment in it too wide.
+/// Fails if a handwritten source file is too long, or a comment in it too wide.
 pub(crate) fn files_are_short() -> Result<()> {
     let mut sources = texts()?;
     sources.retain(|(path, _)| is_written_source(path));
@@ -35,7 +35,7 @@ pub(crate) fn files_are_short() -> Result<()> {
     report(&format!("is a comment of more than {WIDEST} characters"), &sources, wide_comments)
 }
 
-/// Returns every file that git knows, by its path in the repository. One that is deleted but not yet committed is none.
+/// Returns every file that git tracks, by its path in the repository, without deleted ones.
 pub(super) fn names() -> Result<Vec<String>> {
     let output =
         Command::new("git").args(["ls-files", "-z"]).current_dir(crate::root()).output().context("git is needed")?;
@@ -45,7 +45,7 @@ pub(super) fn names() -> Result<Vec<String>> {
     Ok(files.map(str::to_owned).collect())
 }
 
-/// Returns every file that git knows and that is text, with its path in the repository.
+/// Returns every text file that git tracks, with its path in the repository.
 pub(super) fn texts() -> Result<Vec<(String, String)>> {
     let files = names()?.into_iter().map(|name| Ok((fs::read(crate::root().join(&name))?, name)));
     let files = files.collect::<Result<Vec<_>>>()?;

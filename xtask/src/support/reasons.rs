@@ -24,7 +24,7 @@ struct Entry {
 #[derive(Debug)]
 enum Pattern {
     Name(String),
-    /// All functions whose names begin so: `cuTexRef*`.
+    /// All functions with this prefix: `cuTexRef*`.
     Beginning(String),
     /// All functions of a part of the API that are not wrapped, in words.
     Area(Area),
@@ -33,11 +33,11 @@ enum Pattern {
 /// A table of the page, by its heading.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Section {
-    /// CUDA deprecates them, or has a successor for them.
+    /// Functions that CUDA deprecates or has superseded.
     Retired,
-    /// They have a use, but not here.
+    /// Functions that are useful, but not in Curium.
     Left,
-    /// They will be wrapped.
+    /// Functions that will be wrapped.
     ToCome,
 }
 
@@ -56,13 +56,13 @@ impl Reasons {
         Ok(reasons)
     }
 
-    /// Why the function called `name` is not wrapped.
+    /// Returns the reason why the function called `name` is not wrapped.
     pub(crate) fn of(&self, name: &str) -> Option<(Section, &str)> {
         let entry = self.entries.iter().find(|entry| entry.matches(name))?;
         Some((entry.section, &entry.reason))
     }
 
-    /// Returns a line for each entry that stands for no function, or for one that is wrapped.
+    /// Returns a line for each entry that matches no function, or a wrapped one.
     pub(crate) fn stale(&self, names: &BTreeSet<String>, wrapped: &BTreeSet<String>) -> Vec<String> {
         self.entries.iter().filter_map(|entry| entry.stale(names, wrapped)).collect()
     }

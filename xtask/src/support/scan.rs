@@ -14,14 +14,14 @@ use crate::bindings::split_suffix;
 pub(crate) struct Wrapping {
     /// The item, such as `Stream::synchronize`.
     pub(crate) item: String,
-    /// The file that it lies in.
+    /// The file that contains it.
     pub(crate) path: String,
 }
 
 /// Returns the functions among `names` that `sources` call, each with its wrappings.
 ///
-/// A function is wrapped where it is called. The items that are named are the public ones whose documentation names the function after
-/// `CUDA:`: those that have its name as an alias, all of them where none has, and only where there is none the ones that hold the calls.
+/// A function is wrapped where it is called. Its wrappings are the public items whose documentation names the function after
+/// `CUDA:`: those with its name as an alias, or else all of them, or else the items that contain the calls.
 pub(crate) fn wrapped(sources: &[Source], names: &BTreeSet<String>) -> Result<BTreeMap<String, Vec<Wrapping>>> {
     let mut scan = Scan {
         names,
@@ -57,7 +57,7 @@ pub(crate) fn simulated(sources: &[Source]) -> Result<BTreeSet<String>> {
     });
     let items = sources.iter().flat_map(|source| &source.file.items);
     let macros = items.filter_map(|item| match item {
-        // A macro that is used: one that is defined has a name.
+        // A macro invocation: a definition has a name.
         syn::Item::Macro(used) if used.ident.is_none() => Some(used.mac.tokens.clone()),
         _ => None,
     });
@@ -71,16 +71,16 @@ pub(crate) fn simulated(sources: &[Source]) -> Result<BTreeSet<String>> {
 struct Scan<'a> {
     names: &'a BTreeSet<String>,
     path: &'a str,
-    /// The names of the type and of the functions around what is visited.
+    /// The names of the enclosing type and functions.
     scope: Vec<String>,
     called: BTreeMap<String, BTreeSet<Wrapping>>,
     documented: BTreeMap<String, BTreeSet<Wrapping>>,
-    /// Those of the documented that have the function's name as an alias too.
+    /// The documented items that also have the function's name as an alias.
     aliased: BTreeMap<String, BTreeSet<Wrapping>>,
 }
 
 impl Scan<'_> {
-    /// Visits what `visit` does within the item called `name`.
+    /// Calls `visit` within the scope of the item called `name`.
     fn within(&mut self, name: String, visit: impl FnOnce(&mut Self)) {
         self.scope.push(name);
         visit(self);
@@ -88,7 +88,7 @@ impl Scan<'_> {
     }
 
     fn here(&self) -> Wrapping {
-        // A type and a function of it at most: what is nested deeper is no item of its own.
+        // At most a type and a function of it: deeper nesting does not make an item.
         let item = self.scope.iter().take(2).cloned().collect::<Vec<_>>().join("::");
         Wrapping { item, path: self.path.to_owned() }
     }
@@ -100,7 +100,7 @@ impl Scan<'_> {
         }
     }
 
-    /// Notes the functions that the documentation of a public item names as those that it calls.
+    /// Records the functions that the documentation of a public item lists as its calls.
     fn document(&mut self, visibility: &syn::Visibility, attributes: &[syn::Attribute]) {
         if !matches!(visibility, syn::Visibility::Public(_)) {
             return;
@@ -217,7 +217,7 @@ fn aliases(attributes: &[syn::Attribute]) -> Vec<String> {
     values.collect()
 }
 
-/// Returns the functions that stand in backticks behind `CUDA:`, up to the end of the paragraph.
+/// Returns the functions in backticks after `CUDA:`, up to the end of the paragraph.
 fn named_functions(documentation: &str) -> Vec<String> {
     let named = documentation.split("CUDA: ").skip(1);
     let paragraphs = named.filter_map(|rest| rest.split("\n\n").next());

@@ -9,7 +9,7 @@ use anyhow::{Context as _, Result};
 use crate::bindings;
 use crate::version::Version;
 
-/// A source file: its path in the workspace, and what it says.
+/// A source file: its path in the workspace, and its text.
 pub(crate) struct Source {
     pub(crate) path: String,
     pub(crate) file: syn::File,

@@ -1,4 +1,4 @@
-//! Where the examples run: `--device gpu`, `--device sim`, or `--device auto`, which is a GPU if there is one and else the simulator.
+//! Selects the device of the examples: `--device gpu`, `--device sim`, or `--device auto`, which falls back to the simulator.
 
 use std::error::Error;
 

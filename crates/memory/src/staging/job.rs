@@ -4,13 +4,13 @@ use std::mem::MaybeUninit;
 
 use parking_lot::Mutex;
 
-/// The part of a slice that is still to be copied. Each lane takes the next part when it is free.
+/// The remainder of a slice that is being copied. Each lane takes the next part when it is free.
 ///
 /// - The first parts are short: the device starts to copy as soon as the first of them is staged.
 /// - Each round of all lanes doubles the length: a copy of the device costs some microseconds, however short it is.
 /// - The last parts are shorter again, so that the lanes end at the same time.
 pub(super) struct Job<S> {
-    /// None once a lane has failed: the copy has, too.
+    /// `None` once a lane has failed, which fails the copy.
     rest: Mutex<Option<Rest<S>>>,
     lanes: usize,
     lengths: Lengths,
@@ -40,7 +40,7 @@ pub(super) trait Split {
     /// Its length in bytes.
     fn bytes(&self) -> usize;
 
-    /// Splits the first `bytes` bytes off, of which there are as many.
+    /// Splits off the first `bytes` bytes. The slice is at least as long.
     fn split_first(&mut self, bytes: usize) -> Self;
 }
 
@@ -72,7 +72,7 @@ impl<S: Split> Job<S> {
         Some((start, slice.split_first(length)))
     }
 
-    /// Gives out no more parts.
+    /// Stops the distribution of parts.
     #[inline]
     pub(super) fn stop(&self) {
         *self.rest.lock() = None;

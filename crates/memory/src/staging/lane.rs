@@ -1,4 +1,4 @@
-//! One way through pinned memory: a stream and two blocks that take turns.
+//! A staging lane: a stream and two alternating pinned blocks.
 
 use std::mem::MaybeUninit;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -11,7 +11,7 @@ use super::job::{Job, Split};
 use crate::copy::host;
 use crate::{PinnedBuffer, PinnedFlags, wait};
 
-/// A stream and two blocks, used by one copy at a time.
+/// A stream and two pinned blocks, used by one copy at a time.
 pub(super) struct Lane {
     stream: Stream,
     blocks: [Block; 2],
@@ -20,7 +20,7 @@ pub(super) struct Lane {
     is_sound: bool,
 }
 
-/// Pinned memory, and when the device is done with it.
+/// A pinned block, and the event of its last device access.
 struct Block {
     memory: PinnedBuffer<u8>,
     done: Event,
@@ -63,7 +63,7 @@ impl Lane {
     /// than a block.
     #[inline]
     pub(super) unsafe fn upload(&mut self, target: CUdeviceptr, job: &Job<&[u8]>, access: &impl Access) -> Result<()> {
-        // SAFETY: the caller vouches for the target.
+        // SAFETY: the caller guarantees the target.
         self.work(job, |lane| unsafe { lane.upload_parts(target, job, access) })
     }
 
@@ -80,16 +80,16 @@ impl Lane {
         job: &Job<&mut [MaybeUninit<u8>]>,
         access: &impl Access,
     ) -> Result<()> {
-        // SAFETY: the caller vouches for the source.
+        // SAFETY: the caller guarantees the source.
         self.work(job, |lane| unsafe { lane.download_parts(source, job, access) })
     }
 
-    /// Runs `copy` and waits for the stream in any case, since the device may be using the blocks.
+    /// Runs `copy`, and always waits for the stream, since the device may be using the blocks.
     #[inline]
     fn work<S: Split>(&mut self, job: &Job<S>, copy: impl FnOnce(&mut Self) -> Result<()>) -> Result<()> {
         self.is_sound = false;
         let copied = catch_unwind(AssertUnwindSafe(|| copy(self)));
-        // Neither the blocks nor the device's memory may go while the device copies: nobody else knows of this stream.
+        // Neither the blocks nor the device memory may be freed while the device copies, and nothing else tracks this stream.
         let waited = wait::until_done(&self.stream);
         let result = copied.unwrap_or_else(|payload| resume_unwind(payload)).and(waited);
         match result {
@@ -110,7 +110,7 @@ impl Lane {
             block.done.synchronize()?;
             block.memory[..part.len()].copy_from_slice(part);
             let (stream, from, to) = (&self.stream, block.memory.as_ptr().cast(), target + offset as CUdeviceptr);
-            // SAFETY: the caller vouches for the target; the block holds this many bytes, and is not touched until the event behind the
+            // SAFETY: the caller guarantees the target; the block holds this many bytes, and is not touched until the event behind the
             // copy has been waited for.
             access(stream, &mut || unsafe { host::to_device(stream, to, from, part.len()) })?;
             block.done.record(stream)?;
@@ -140,7 +140,7 @@ impl Lane {
             let Some((offset, part)) = job.next() else { continue };
             let place = block.memory[..part.len()].as_mut_ptr().cast();
             let (stream, to, from) = (&self.stream, place, source + offset as CUdeviceptr);
-            // SAFETY: the caller vouches for the source; the block has room for this many bytes, and is not touched until the event behind
+            // SAFETY: the caller guarantees the source; the block has room for this many bytes, and is not touched until the event behind
             // the copy has been waited for.
             access(stream, &mut || unsafe { host::to_host(stream, to, from, part.len()) })?;
             block.done.record(stream)?;
@@ -157,7 +157,7 @@ impl Block {
         Ok(Self { memory, done: Event::new(context, EventFlags::DISABLE_TIMING)? })
     }
 
-    /// Copies what the device has put into this block to `part`, once it is there.
+    /// Waits for the device's copy into this block, and copies the block to `part`.
     #[inline]
     fn give(&self, part: &mut [MaybeUninit<u8>]) -> Result<()> {
         self.done.synchronize()?;

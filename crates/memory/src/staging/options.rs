@@ -7,8 +7,8 @@ use std::thread;
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct StagingOptions {
-    /// The most lanes that a context has, each with a thread, which sleeps between copies. 0 leaves all copies to the driver; more than 64
-    /// count as 64. The default is one for each processor, at most 12.
+    /// The maximum number of lanes of a context, each with a thread that sleeps between copies. 0 leaves all copies to the driver; more
+    /// than 64 count as 64. The default is one for each processor, at most 12.
     pub lanes: usize,
     /// The size of a pinned block in bytes; a lane has two of them. The default is 4 MiB.
     pub block_bytes: usize,
@@ -25,7 +25,7 @@ impl StagingOptions {
         Self { lanes: processors.min(12), block_bytes: 4 << 20, threshold: 8 << 20 }
     }
 
-    /// The same with another number of lanes.
+    /// Sets the maximum number of lanes.
     #[must_use]
     #[inline]
     pub const fn with_lanes(mut self, lanes: usize) -> Self {
@@ -33,7 +33,7 @@ impl StagingOptions {
         self
     }
 
-    /// The same with blocks of another size in bytes.
+    /// Sets the size of a block in bytes.
     #[must_use]
     #[inline]
     pub const fn with_block_bytes(mut self, bytes: usize) -> Self {
@@ -41,7 +41,7 @@ impl StagingOptions {
         self
     }
 
-    /// The same with another size in bytes from which copies are staged.
+    /// Sets the size in bytes from which copies are staged.
     #[must_use]
     #[inline]
     pub const fn with_threshold(mut self, bytes: usize) -> Self {

@@ -21,7 +21,7 @@ pub(crate) fn run_is_taken(unit: &mut Unit<'_>, op: &Op) -> Control {
     Control::Next
 }
 
-/// Returns each thread asks for a cluster of its own. The answer is there at once.
+/// Requests a cluster for each thread. The response is available at once.
 pub(crate) fn run_take_over<const TO_ALL: bool>(unit: &mut Unit<'_>, op: &Op) -> Control {
     for lane in Lanes(unit.active) {
         let place = |row: u32| unit.frame.row::<u64>(row)[lane].wrapping_sub(op.imm);

@@ -25,7 +25,7 @@ const PAGE: usize = 4096;
 const QUARANTINE_BYTES: usize = 16 << 20;
 
 impl Heap {
-    /// Ignores the parameter, which serves sources of memory that reserve addresses in advance.
+    /// Creates a heap. The parameter is for sources of memory that reserve addresses in advance.
     pub(crate) fn new(_addresses: u64) -> Result<Self, Error> {
         Ok(Self { quarantine: Mutex::default() })
     }

@@ -101,7 +101,7 @@ fn spaces() -> Vec<BlockForm> {
     asked.map(form).into()
 }
 
-/// Maps a block without a cluster to a cluster of one block.
+/// Returns forms of a block without a cluster, which is a cluster of one block.
 fn clusters() -> Vec<BlockForm> {
     let own = |code: &str| format!("{PLACED}mov.u32 %r10, 0;\n    {code}");
     let read = |all: &[Sources], thread: usize| [all[thread][0], 0, 0, 0];

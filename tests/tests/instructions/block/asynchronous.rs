@@ -249,7 +249,7 @@ fn counts() -> [BlockForm; 2] {
     ]
 }
 
-/// Splits a pattern; a comma within a choice is written as a plus.
+/// Restores the commas of a pattern, which writes a comma within a choice as a plus.
 fn with_commas(spelling: &str) -> String {
     spelling.replace('+', ",")
 }

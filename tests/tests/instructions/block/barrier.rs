@@ -41,7 +41,7 @@ fn meetings() -> Vec<BlockForm> {
     all.map(form).collect()
 }
 
-/// Lets the first warp arrive and continue; the second waits and reads the first one's data.
+/// Returns forms in which the first warp arrives and continues, and the second waits and reads the first one's data.
 fn arrivals() -> Vec<BlockForm> {
     let opcodes = expand("{bar,bar.cta,barrier,barrier.cta,barrier.aligned,barrier.cta.aligned}");
     let operands = ["1, 64", "%r10, 64", "%r10, %r11"];
@@ -105,7 +105,7 @@ fn reductions() -> Vec<BlockForm> {
     forms
 }
 
-/// Returns a word passes from warp to warp by a flag, with the fence between word and flag on both sides.
+/// Returns forms that pass a word between warps by a flag, with a fence between the word and the flag on both sides.
 fn fences() -> Vec<BlockForm> {
     let patterns = [
         (75, "membar.{cta,gl,sys}"),

@@ -52,7 +52,7 @@ impl Default for Limits {
     }
 }
 
-/// The maximum stack size of a thread, which is below the one at which hardware refuses.
+/// The maximum stack size of a thread; hardware refuses larger values.
 const MOST_STACK: usize = (512 << 10) - 1;
 /// The minimum to which smaller values are raised.
 const LEAST_PRINTF_BUFFER: usize = 512 << 10;

@@ -210,7 +210,7 @@ impl Lowerer<'_> {
         }
     }
 
-    /// Returns a variable's name says more than the instruction's space.
+    /// Returns the target of a variable, whose name is more precise than the instruction's space.
     fn symbol_target(&mut self, symbol: Symbol, offset: u64) -> Lowered<Target> {
         let home = match symbol {
             Symbol::Local(id) => self.home(id),

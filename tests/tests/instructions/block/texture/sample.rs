@@ -17,7 +17,7 @@ pub(super) fn forms() -> Vec<BlockForm> {
     forms
 }
 
-/// Uses the sample's number as the first coordinate; the others are zero.
+/// Returns forms whose first coordinate is the sample's number: sample 0 exists, and the others read as zero.
 fn samples() -> Vec<BlockForm> {
     let mut forms = Vec::new();
     for ((geometry, name), way) in [(GEOMETRIES[1], "2dms"), (GEOMETRIES[4], "a2dms")]
