@@ -1,4 +1,5 @@
-//! Every public function of the driver and the memory layer that may call the driver is an operation in `operations`, so that the tests that
+//! Every public function of the driver and the memory layer that may call the driver is an operation in `operations`, so that the tests
+//! that
 //! hold for all operations hold for it. Exceptions are listed here, each with its reason.
 #![cfg(not(miri))]
 

@@ -100,14 +100,12 @@ fn path_with_a_nul_is_an_error_that_shows_it() {
     on_driver(|test| {
         let (context, path) = (test.context(), "a\0b.ptx");
         // SAFETY: no file has such a path.
-        let results = unsafe {
-            [
-                Image::from_file(path).map(drop),
-                Module::from_file(&context, path).map(drop),
-                Library::from_file(&context, path, &JitOptions::new()).map(drop),
-            ]
-        };
-        for result in results {
+        let image = unsafe { Image::from_file(path) }.map(drop);
+        // SAFETY: as above.
+        let module = unsafe { Module::from_file(&context, path) }.map(drop);
+        // SAFETY: as above.
+        let library = unsafe { Library::from_file(&context, path, &JitOptions::new()) }.map(drop);
+        for result in [image, module, library] {
             let error = result.expect_err("no file has such a path");
             assert!(matches!(error, Error::Argument(_)), "{error}");
             assert!(error.to_string().contains(r#"the path "a\0b.ptx" has a NUL in it"#), "{error}");
