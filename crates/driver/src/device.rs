@@ -69,8 +69,8 @@ impl Device {
         Ok(Self { driver: driver.clone(), raw })
     }
 
-    /// Returns the device with a handle that the driver gave out elsewhere. A number that no device has is an error of every call that it is
-    /// used in.
+    /// Returns the device with a handle that the driver gave out elsewhere. A number that no device has is an error of every call that it
+    /// is used in.
     #[must_use]
     #[inline]
     pub fn from_raw(driver: &Driver, raw: CUdevice) -> Self {

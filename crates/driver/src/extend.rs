@@ -1,6 +1,7 @@
 //! Building blocks for crates that extend this one.
 //!
-//! `curium-memory` and `curium-nvrtc` call the driver, create errors and release handles with the items of this module and with these methods:
+//! `curium-memory` and `curium-nvrtc` call the driver, create errors and release handles with the items of this module and with these
+//! methods:
 //!
 //! - Calls: [`call!`](crate::call) calls one driver function. [`Context::entered`](crate::Context::entered) makes a context current for it.
 //! - Errors: [`Error::argument`](crate::Error::argument) refuses an argument. [`Error::about`](crate::Error::about),

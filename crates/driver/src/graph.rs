@@ -145,7 +145,8 @@ impl Graph {
         Self::owning(context, raw, Kept::default())
     }
 
-    /// Returns the driver's handle of this graph, which is the caller's to destroy from now on. The objects that its nodes use are no longer kept alive.
+    /// Returns the driver's handle of this graph, which is the caller's to destroy from now on. The objects that its nodes use are no
+    /// longer kept alive.
     ///
     /// # Errors
     ///

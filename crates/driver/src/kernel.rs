@@ -83,8 +83,8 @@ pub(crate) enum Owner {
 impl<S> Kernel<S> {
     /// Launches the kernel on `stream`. Returns before it has run.
     ///
-    /// This is one call of the driver, and nothing is allocated; no context needs to be current. The accesses that the arguments have to wait for on
-    /// other streams is waited for by `stream`, not by the host, which takes a call or two more the first time.
+    /// This is one call of the driver, and nothing is allocated; no context needs to be current. The accesses that the arguments have to
+    /// wait for on other streams is waited for by `stream`, not by the host, which takes a call or two more the first time.
     ///
     /// CUDA: `cuLaunchKernel`.
     ///

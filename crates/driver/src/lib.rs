@@ -1,7 +1,7 @@
 //! The CUDA driver API: devices, contexts, streams, events, modules, kernels and graphs.
 //!
-//! [`Driver`] is the entry point. The CUDA driver library is loaded at run time: neither compiling nor starting a program requires CUDA. One
-//! program works with every driver from CUDA 11.8 on. A call of a function that the driver lacks returns [`Error::Missing`].
+//! [`Driver`] is the entry point. The CUDA driver library is loaded at run time: neither compiling nor starting a program requires CUDA.
+//! One program works with every driver from CUDA 11.8 on. A call of a function that the driver lacks returns [`Error::Missing`].
 //!
 //! # Map
 //!
@@ -41,8 +41,8 @@
 //!   returns the error. Nothing is called once the process exits.
 //! - **Fork.** In the child of a process that initialized a driver, every operation returns [`Error::Fork`], and dropping does nothing.
 //!   Start a new program instead, or fork first.
-//! - **Errors** name the driver function, its code, its operands and a remedy. An error for which [`Error::is_sticky`] returns `true` ends all
-//!   use of the device in this process.
+//! - **Errors** name the driver function, its code, its operands and a remedy. An error for which [`Error::is_sticky`] returns `true`
+//!   ends all use of the device in this process.
 //!
 //! Launching a kernel is `unsafe`, because the compiler cannot check what the kernel does with its arguments. [`Kernel::declare_safe`]
 //! declares a kernel safe to launch from safe code.

@@ -184,7 +184,8 @@ impl Library {
         Ok(function)
     }
 
-    /// Returns the library's code as a module of `context`, into which it is loaded if it is not there yet. The module goes with the library.
+    /// Returns the library's code as a module of `context`, into which it is loaded if it is not there yet. The module goes with the
+    /// library.
     ///
     /// CUDA: `cuLibraryGetModule`.
     ///

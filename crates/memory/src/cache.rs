@@ -1,7 +1,7 @@
 //! The algorithms of the caching allocator. They call no driver: addresses are numbers, and streams are identities.
 //!
-//! - A [`ThreadCache`] holds the free blocks of one thread and one stream, by [`SizeClass`]. An allocation and a deallocation are a pop and a
-//!   push, without a lock that another thread takes on its own hot path.
+//! - A [`ThreadCache`] holds the free blocks of one thread and one stream, by [`SizeClass`]. An allocation and a deallocation are a pop
+//!   and a push, without a lock that another thread takes on its own hot path.
 //! - The [`CentralHeap`] is shared by all threads. It refills thread caches and receives their surplus. Its [`Heap`] coalesces free memory
 //!   into ranges. Memory is available to the stream that freed it, and to every stream once the work before the deallocation has completed.
 //!

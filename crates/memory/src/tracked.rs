@@ -150,8 +150,8 @@ impl Tracked {
     /// the memory, whose address is `address`, is on another one.
     #[inline]
     pub(crate) fn before_kernel_read(&self, guard: &mut AccessGuard<'_>, address: CUdeviceptr) -> Result<()> {
-        // Only the stream of the last write of the whole reads freely. Its device has access already: the memory is on it, or the kernel that
-        // wrote there was given access.
+        // Only the stream of the last write of the whole reads freely. Its device has access already: the memory is on it, or the kernel
+        // that wrote there was given access.
         if self.accesses.reads_freely_on(guard.stream()) { Ok(()) } else { self.admit(guard, address, false) }
     }
 

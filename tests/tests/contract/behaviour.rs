@@ -1,4 +1,5 @@
-//! Codes and effects that the driver's documentation leaves open, read off an H100 by direct calls. They hold the simulator to the hardware.
+//! Codes and effects that the driver's documentation leaves open, read off an H100 by direct calls. They hold the simulator to the
+//! hardware.
 
 /// The code that a call of the driver returned.
 macro_rules! returned {

@@ -81,8 +81,8 @@ impl Mark {
     }
 }
 
-/// Returns the lines that say more than an error with this `description` does: not the line that names its function and code, and no message
-/// twice.
+/// Returns the lines that say more than an error with this `description` does: not the line that names its function and code, and no
+/// message twice.
 #[inline]
 fn telling<'a>(lines: Vec<&'a str>, description: &str) -> Vec<&'a str> {
     let mut telling: Vec<&str> = Vec::new();
@@ -118,8 +118,8 @@ fn is_silent(code: CUresult) -> bool {
     .contains(&code)
 }
 
-/// Returns the lines of a text that may concern a call of `function`: drivers write about a call line by line, each with its thread, and last
-/// what it returned. Messages of another call, which failed unseen, do not belong to this one.
+/// Returns the lines of a text that may concern a call of `function`: drivers write about a call line by line, each with its thread, and
+/// last what it returned. Messages of another call, which failed unseen, do not belong to this one.
 #[inline]
 fn concerning(text: &str, function: Function) -> Vec<&str> {
     let mut lines: Vec<&str> = Vec::new();

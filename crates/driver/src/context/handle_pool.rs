@@ -53,7 +53,8 @@ struct Shared<T: Poolable> {
 }
 
 impl<T: Poolable> HandlePool<T> {
-    /// Returns an empty pool of handles of `context`, made with these options. It keeps up to 64 events, or 32 streams, while they are idle.
+    /// Returns an empty pool of handles of `context`, made with these options. It keeps up to 64 events, or 32 streams, while they are
+    /// idle.
     #[must_use]
     #[inline]
     pub fn new(context: &Context, options: T::Options) -> Self {

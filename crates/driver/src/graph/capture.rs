@@ -19,8 +19,9 @@ use crate::{Context, Error, Result, Stream};
 
 /// A stream whose work is taken down for a graph, while [`Graph::capture`] or [`Graph::capture_into`] runs.
 ///
-/// It is a [`Stream`] for everything that takes one. An operation that would end the capture is an argument error before the driver is called: to wait
-/// for the stream, to ask whether its work is done, to wait for events that were not recorded in the capture, and to launch a graph.
+/// It is a [`Stream`] for everything that takes one. An operation that would end the capture is an argument error before the driver is
+/// called: to wait for the stream, to ask whether its work is done, to wait for events that were not recorded in the capture, and to
+/// launch a graph.
 ///
 /// Memory of the host that nobody could keep for the graph is refused, too: a pinned buffer that comes back when its copy is done, and a
 /// slice that is copied to. A mapped or unified buffer is leased like one of the device. Of a slice that is copied from, the graph keeps a
@@ -146,8 +147,8 @@ impl CaptureScope {
         wait(&self.root, branch, branch.sync_points().count(), None).map(drop)
     }
 
-    /// Makes later work on `stream`, the scope itself or one of its [forks](CaptureScope::fork), come after `nodes` as well, which the graph
-    /// had before it was [captured into](Graph::capture_into).
+    /// Makes later work on `stream`, the scope itself or one of its [forks](CaptureScope::fork), come after `nodes` as well, which the
+    /// graph had before it was [captured into](Graph::capture_into).
     ///
     /// CUDA: `cuStreamUpdateCaptureDependencies_v2`.
     ///

@@ -63,7 +63,8 @@ impl GraphExec {
         Self::new(context, None, raw, Kept::default())
     }
 
-    /// Returns the driver's handle of this executable, which is the caller's to destroy from now on. The objects that its nodes use are no longer kept alive.
+    /// Returns the driver's handle of this executable, which is the caller's to destroy from now on. The objects that its nodes use are
+    /// no longer kept alive.
     #[must_use]
     #[inline]
     pub fn into_raw(mut self) -> CUgraphExec {

@@ -134,7 +134,8 @@ impl Graph {
         let state = self.tree.lock()?;
         let node = state.member("Graph::set_fill", self.number, *node)?;
         let set = self.context().entered(|driver| {
-            // SAFETY: the node is live, the context that the memory is looked up in is current, and the caller is responsible for the memory.
+            // SAFETY: the node is live, the context that the memory is looked up in is current, and the caller is responsible for the
+            // memory.
             unsafe { call!(driver, cuGraphMemsetNodeSetParams(node, &raw const raw)) }
         });
         set.map_err(|error| error.about(fill.describe()))

@@ -10,8 +10,8 @@ use crate::{Error, Result, Stream};
 
 /// Work that is captured once and replayed from then on: a bounded number of executables, by keys of your own.
 ///
-/// [`GraphCache::run`] is given the work each time, and does the cheapest thing that has its effect: one launch if it was seen with the same
-/// inputs, an update of the executable if only its arguments changed, a new one if its shape did, and the work itself where it cannot
+/// [`GraphCache::run`] is given the work each time, and does the cheapest thing that has its effect: one launch if it was seen with the
+/// same inputs, an update of the executable if only its arguments changed, a new one if its shape did, and the work itself where it cannot
 /// be captured.
 ///
 /// ```

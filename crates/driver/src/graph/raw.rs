@@ -56,7 +56,8 @@ impl Graph {
         })
     }
 
-    /// Returns a node of any kind, as C describes it. The memory that the description points to belongs to the node and must not be changed.
+    /// Returns a node of any kind, as C describes it. The memory that the description points to belongs to the node and must not be
+    /// changed.
     ///
     /// Needs a driver for CUDA 13.2. CUDA: `cuGraphNodeGetParams`.
     ///

@@ -33,8 +33,8 @@ impl GraphicsResource {
 }
 
 impl Event {
-    /// Returns an event that is reached when a fence of EGL is. It can be waited for and queried, and not recorded. Drivers for graphics cards
-    /// of their own do not have it; those of systems on a chip do.
+    /// Returns an event that is reached when a fence of EGL is. It can be waited for and queried, and not recorded. Drivers for graphics
+    /// cards of their own do not have it; those of systems on a chip do.
     ///
     /// CUDA: `cuEventCreateFromEGLSync`.
     ///

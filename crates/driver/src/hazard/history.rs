@@ -22,8 +22,8 @@ pub(crate) struct History {
     reads_freely: AtomicU64,
     /// The identity of the stream whose writes wait for nothing: the writer's, or none (0) if there were accesses on others.
     writes_freely: AtomicU64,
-    /// `true` if the stream of the next write of the whole has waited for all accesses. It has not if that wait is only an edge in a capture
-    /// of other code.
+    /// `true` if the stream of the next write of the whole has waited for all accesses. It has not if that wait is only an edge in a
+    /// capture of other code.
     has_waited: AtomicBool,
     /// The accesses on other streams since the last write of the whole: the last read and the last write of a part on each.
     others: Mutex<Vec<Access>>,

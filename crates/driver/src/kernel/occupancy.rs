@@ -171,8 +171,8 @@ impl<S> Kernel<S> {
         })
     }
 
-    /// Returns a launch with at least one thread for each of `count` elements, in blocks of the size that fills the device. The kernel guards
-    /// its index with the count.
+    /// Returns a launch with at least one thread for each of `count` elements, in blocks of the size that fills the device. The kernel
+    /// guards its index with the count.
     ///
     /// CUDA: `cuOccupancyMaxPotentialBlockSize`.
     ///

@@ -71,8 +71,8 @@ impl Stream {
         Ok(context)
     }
 
-    /// Returns the driver's handles of the regular context that this stream belongs to and of its green context, which is null if it has none.
-    /// The regular context of a stream in a green context is the primary one.
+    /// Returns the driver's handles of the regular context that this stream belongs to and of its green context, which is null if it has
+    /// none. The regular context of a stream in a green context is the primary one.
     ///
     /// Needs CUDA 12.5. CUDA: `cuStreamGetCtx_v2`.
     ///
@@ -88,8 +88,8 @@ impl Stream {
         Ok((context, green))
     }
 
-    /// Returns the driver's number of the device that this stream's work runs on, as the driver sees it. [`Stream::device`] knows it without
-    /// asking.
+    /// Returns the driver's number of the device that this stream's work runs on, as the driver sees it. [`Stream::device`] knows it
+    /// without asking.
     ///
     /// Needs CUDA 12.8. CUDA: `cuStreamGetDevice`.
     ///

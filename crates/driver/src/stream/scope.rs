@@ -129,8 +129,8 @@ impl Stream {
 
     /// Returns an error of `operation` if this thread is capturing a graph that the stream is not part of.
     ///
-    /// Work that it enqueued would run now and be missing from the graph. `instead` names an operation that can be captured. Every operation
-    /// that enqueues work calls this first. It reads one word outside of captures.
+    /// Work that it enqueued would run now and be missing from the graph. `instead` names an operation that can be captured. Every
+    /// operation that enqueues work calls this first. It reads one word outside of captures.
     ///
     /// # Errors
     ///

@@ -33,8 +33,8 @@ pub(crate) struct FreeRange {
 
 /// The free memory of some segments, by stream.
 ///
-/// Deallocated blocks wait in lists by size class until memory is short. Then they become ranges, which coalesce with their neighbors of the
-/// same stream, and from which the smallest range that fits is taken.
+/// Deallocated blocks wait in lists by size class until memory is short. Then they become ranges, which coalesce with their neighbors of
+/// the same stream, and from which the smallest range that fits is taken.
 #[derive(Debug, Default)]
 pub(crate) struct Heap {
     /// Whether ranges coalesce across segments, as those in one reserved virtual address range do.

@@ -14,7 +14,8 @@ pub use self::replay::Replay;
 pub use self::simulate_caching::CacheSample;
 pub use self::usage::UsageSample;
 
-/// A log of allocations and frees in the order in which they happened, as a [`AllocationRecorder`](crate::diagnostics::AllocationRecorder) writes it.
+/// A log of allocations and frees in the order in which they happened, as a
+/// [`AllocationRecorder`](crate::diagnostics::AllocationRecorder) writes it.
 ///
 /// The text form has a header line and one line per event:
 ///

@@ -20,8 +20,8 @@ use crate::resource::{Resource, SegmentChange};
 /// allocation of the same memory. Segment changes of the inner resource precede the first event recorded after them.
 ///
 /// - [`AllocationRecorder::ring`] keeps the most recent events, for a [`Snapshot`](crate::diagnostics::Snapshot).
-/// - [`AllocationRecorder::to_writer`] writes each event as a line of text, which [`AllocationLog`](crate::diagnostics::AllocationLog) parses and
-///   replays.
+/// - [`AllocationRecorder::to_writer`] writes each event as a line of text, which [`AllocationLog`](crate::diagnostics::AllocationLog)
+///   parses and replays.
 ///
 /// The call site is the caller of the buffer's constructor if the resource is a concrete type; through `dyn Resource` it is unknown.
 pub struct AllocationRecorder<R> {

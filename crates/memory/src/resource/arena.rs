@@ -13,9 +13,9 @@ use crate::wait;
 /// Memory in one reserved virtual address range, into which physical memory is mapped as needed. Free memory coalesces across all mappings,
 /// and an allocation may be as large as all memory that is free.
 ///
-/// Memory is aligned to 512 bytes, or to the requested alignment, up to 2 MiB. A deallocation waits for the work on the stream. The memory is
-/// available to every stream then, and is kept until [`Resource::trim`]. [`CachingResource`](super::CachingResource) is faster for many
-/// short-lived blocks.
+/// Memory is aligned to 512 bytes, or to the requested alignment, up to 2 MiB. A deallocation waits for the work on the stream. The
+/// memory is available to every stream then, and is kept until [`Resource::trim`]. [`CachingResource`](super::CachingResource) is faster
+/// for many short-lived blocks.
 ///
 /// Dropping the arena unmaps the memory that is free. Memory that was never freed may be in use. It is leaked, counted by
 /// [`Driver::leaked_memory`](curium_driver::Driver::leaked_memory) and reported.

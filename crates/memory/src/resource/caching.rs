@@ -16,17 +16,17 @@ pub use self::statistics::CachingStatistics;
 use super::{Request, Resource};
 use crate::cache::{GRANULE, LocalCache, StreamId};
 
-/// A caching suballocator for device memory. It keeps freed memory, and allocates it again within nanoseconds. Clones are cheap and share the
-/// memory.
+/// A caching suballocator for device memory. It keeps freed memory, and allocates it again within nanoseconds. Clones are cheap and share
+/// the memory.
 ///
 /// The resource obtains memory from the device in large segments and cuts them into blocks: up to 32 MiB in eight size classes per power of
-/// two, larger ones in multiples of 2 MiB. Where the device supports virtual memory management, segments are mapped into one reserved address
-/// range, and grow in place. Segments are returned to the device by [`Resource::trim`] only.
+/// two, larger ones in multiples of 2 MiB. Where the device supports virtual memory management, segments are mapped into one reserved
+/// address range, and grow in place. Segments are returned to the device by [`Resource::trim`] only.
 ///
-/// - **Threads.** Each thread caches free blocks of each stream. An allocation or a deallocation that the thread cache serves takes no shared
-///   lock and calls no driver. Surplus blocks go to a central heap, and all of them do when the thread exits.
-/// - **Streams.** Memory that was freed on a stream is available to that stream at once, and to others after the work that was on the stream
-///   has completed. Nothing waits for that: until then other streams get other memory.
+/// - **Threads.** Each thread caches free blocks of each stream. An allocation or a deallocation that the thread cache serves takes no
+///   shared lock and calls no driver. Surplus blocks go to a central heap, and all of them do when the thread exits.
+/// - **Streams.** Memory that was freed on a stream is available to that stream at once, and to others after the work that was on the
+///   stream has completed. Nothing waits for that: until then other streams get other memory.
 /// - **Captures.** Memory that a graph uses must not be reused as long as the graph exists. Allocate it from a
 ///   [private pool](CachingResource::private_pool) that lives as long.
 /// - **Memory checkers** see whole segments, and miss out-of-bounds accesses within. [`CachingOptions::with_cache`] and the environment
@@ -78,8 +78,8 @@ impl CachingResource {
         Ok(Self { allocator: Arc::new(Allocator::new(context, options, None)?) })
     }
 
-    /// Creates a resource whose segments are allocations of `upstream`, such as managed memory or a memory pool. They are allocated and freed
-    /// on an internal stream, and the host waits for each allocation.
+    /// Creates a resource whose segments are allocations of `upstream`, such as managed memory or a memory pool. They are allocated and
+    /// freed on an internal stream, and the host waits for each allocation.
     ///
     /// # Errors
     ///
@@ -95,8 +95,9 @@ impl CachingResource {
     /// Creates a separate resource for the same device, with the same options, for the memory of a graph. Memory that is freed in it is
     /// available to the same stream only. It records no event and queries no stream, so that captures are not disturbed.
     ///
-    /// Keep the pool as long as the graph: its memory is returned when the pool is dropped, and not before. Dropping the pool waits for all work
-    /// of the context, since the graph may have run on any stream. That is impossible while a thread captures. The pool's memory is leaked then.
+    /// Keep the pool as long as the graph: its memory is returned when the pool is dropped, and not before. Dropping the pool waits for
+    /// all work of the context, since the graph may have run on any stream. That is impossible while a thread captures. The pool's memory
+    /// is leaked then.
     ///
     /// # Errors
     ///

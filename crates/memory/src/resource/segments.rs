@@ -43,8 +43,8 @@ impl Segments {
         CentralHeap::new(matches!(self, Self::Mapped(_)))
     }
 
-    /// Adds a segment such that a range of `bytes` bytes is free, some of which may be free already. The segment has at least `step` bytes if
-    /// there is as much memory.
+    /// Adds a segment such that a range of `bytes` bytes is free, some of which may be free already. The segment has at least `step`
+    /// bytes if there is as much memory.
     pub(super) fn grow(&mut self, bytes: u64, step: u64, heap: &CentralHeap) -> Result<()> {
         let segment = match self {
             Self::Mapped(mapped) => mapped.add(bytes, step, heap),

@@ -6,7 +6,8 @@ use super::Error;
 
 /// The error of an operation that consumes a value and failed, with the value.
 ///
-/// `?` converts it into [`Error`] and drops the value. Match on the fields, or call [`into_parts`](Self::into_parts), to use the value again.
+/// `?` converts it into [`Error`] and drops the value. Match on the fields, or call [`into_parts`](Self::into_parts), to use the value
+/// again.
 ///
 /// ```
 /// # let simulator = curium_sim::Simulator::new(curium_sim::Config::new()).expect("a simulator can be created");

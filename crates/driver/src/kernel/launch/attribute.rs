@@ -122,7 +122,8 @@ impl<'a> LaunchAttributes<'a> {
         self.with(CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION, value)
     }
 
-    /// Returns the same value with an event that is recorded while the kernel runs: work that waits for it does not wait for the kernel's end.
+    /// Returns the same value with an event that is recorded while the kernel runs: work that waits for it does not wait for the kernel's
+    /// end.
     #[must_use]
     #[inline]
     pub fn with_programmatic_event(mut self, event: &'a Event, trigger: EventTrigger) -> Self {
@@ -133,8 +134,8 @@ impl<'a> LaunchAttributes<'a> {
         self.with(CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT, value)
     }
 
-    /// Returns the same value with an event that is recorded when every block of the kernel has begun, or nearly so. The event carries no time
-    /// ([`EventFlags::DISABLE_TIMING`](crate::EventFlags::DISABLE_TIMING)). Since 12.3.
+    /// Returns the same value with an event that is recorded when every block of the kernel has begun, or nearly so. The event carries no
+    /// time ([`EventFlags::DISABLE_TIMING`](crate::EventFlags::DISABLE_TIMING)). Since 12.3.
     #[must_use]
     #[inline]
     pub fn with_launch_completion_event(mut self, event: &'a Event) -> Self {

@@ -6,7 +6,8 @@
 pub struct CachingOptions {
     /// The smallest segment in bytes. A segment may be smaller if memory is short. The default is 32 MiB.
     pub segment_bytes: usize,
-    /// Whether memory is cached. Otherwise every allocation and deallocation goes to the driver, where memory checkers see it. The default is
+    /// Whether memory is cached. Otherwise every allocation and deallocation goes to the driver, where memory checkers see it. The
+    /// default is
     /// `true`, unless the environment variable `CURIUM_NO_CACHE` is set to a value other than 0.
     pub cache: bool,
 }

@@ -31,8 +31,8 @@ impl PendingFrees {
         Self { stream: stream.downgrade(), events: VecDeque::new() }
     }
 
-    /// Records an event after the memory of this epoch was freed. Where that is impossible, the memory is available to the stream alone until
-    /// the context is synchronized.
+    /// Records an event after the memory of this epoch was freed. Where that is impossible, the memory is available to the stream alone
+    /// until the context is synchronized.
     pub(super) fn record(&mut self, epoch: Epoch) -> Result<()> {
         let Some(weak) = &self.stream else { return Ok(()) };
         let mark = match weak.upgrade() {
