@@ -131,15 +131,15 @@ macro_rules! declare_api {
         pub struct Api {
             $(
                 #[doc = concat!("`", stringify!($name), "`, since version ", stringify!($since), " (1000 × major + 10 × minor).")]
-                pub $name: Option<unsafe extern "C" fn($($parameter: $ty),*) -> $result>,
+                pub $name: ::core::option::Option<unsafe extern "C" fn($($parameter: $ty),*) -> $result>,
             )*
         }
 
         // SAFETY: the struct above is `repr(C)`, and both lists come from one repetition.
         unsafe impl $crate::FunctionTable for Api {
             const FUNCTIONS: &'static [$crate::ExportedFunction] =
-                &[$($crate::ExportedFunction::__new(concat!(stringify!($name), "\0"), $since),)*];
-            const EMPTY: Self = Self { $($name: None,)* };
+                &[$($crate::ExportedFunction::__new(::core::concat!(::core::stringify!($name), "\0"), $since),)*];
+            const EMPTY: Self = Self { $($name: ::core::option::Option::None,)* };
         }
     };
 }

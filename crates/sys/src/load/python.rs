@@ -1,6 +1,7 @@
 //! The package folders of Python environments, which contain CUDA's libraries on many machines.
 
 use std::collections::BTreeSet;
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::vec::Vec;
 use std::{env, vec};
@@ -20,9 +21,14 @@ pub(super) fn package_folders() -> Vec<PathBuf> {
 
 /// Returns the installation prefixes of the first `python3` in `PATH`: of the file, and of the target if it is a symbolic link.
 fn interpreter_prefixes() -> Vec<PathBuf> {
+    variable("PATH").map_or_else(Vec::new, |path| prefixes_in(&path))
+}
+
+/// Returns the prefixes of the first `python3` in these folders. Relative folders are left out: the current directory is anyone's.
+fn prefixes_in(path: &OsStr) -> Vec<PathBuf> {
     let name = if cfg!(windows) { "python.exe" } else { "python3" };
-    let path = variable("PATH").unwrap_or_default();
-    let Some(file) = env::split_paths(&path).map(|folder| folder.join(name)).find(|file| file.is_file()) else {
+    let folders = env::split_paths(path).filter(|folder| folder.is_absolute());
+    let Some(file) = folders.map(|folder| folder.join(name)).find(|file| file.is_file()) else {
         return Vec::new();
     };
     let real = file.canonicalize().ok();
@@ -59,6 +65,20 @@ mod tests {
     use std::fs;
 
     use super::*;
+
+    #[test]
+    fn interpreters_in_relative_folders_are_left_out() {
+        let prefix = tempfile::tempdir().expect("a folder can be created");
+        let bin = prefix.path().join("bin");
+        fs::create_dir(&bin).expect("the folder is writable");
+        fs::write(bin.join("python3"), "").expect("the folder is writable");
+        assert_eq!(prefixes_in(bin.as_os_str())[0], prefix.path());
+        let here = env::current_dir().expect("the process has a folder");
+        let up: PathBuf = here.ancestors().skip(1).map(|_| "..").collect();
+        let relative = up.join(bin.strip_prefix("/").expect("the path is absolute"));
+        assert!(relative.join("python3").is_file());
+        assert!(prefixes_in(relative.as_os_str()).is_empty());
+    }
 
     #[test]
     fn packages_of_the_newest_python_come_first() {
