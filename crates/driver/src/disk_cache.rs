@@ -22,7 +22,10 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
+use curium_sys::load::has_raised_privileges;
+
 pub use self::key::CacheKey;
+
 use crate::{Error, Result};
 
 /// A folder of entries that were expensive to make, such as compiled code, for this and later runs of any program.
@@ -93,9 +96,14 @@ impl DiskCache {
     ///
     /// # Errors
     ///
-    /// As for [`DiskCache::open`], and if the system does not say where caches belong.
+    /// As for [`DiskCache::open`]. An argument error if the system names no folder for caches, and in a set-uid program, whose environment
+    /// is chosen by its user.
     #[inline]
     pub fn of_user() -> Result<Self> {
+        if has_raised_privileges() {
+            let problem = "a set-uid program does not follow the environment; name a folder with `DiskCache::open`";
+            return Err(Error::argument("DiskCache::of_user", problem));
+        }
         let named = std::env::var_os(VARIABLE).filter(|path| !path.is_empty()).map(PathBuf::from);
         let folder = named.or_else(|| Some(folder::for_caches()?.join("curium")));
         let folder = folder.ok_or_else(|| {

@@ -27,8 +27,8 @@ const EXIT_PATIENCE: Duration = Duration::from_secs(1);
 
 /// Registers a callback for failures in `Drop`, replacing the previous one. `None` removes it.
 ///
-/// A failure in `Drop` has no caller to return to. It is also a `tracing` event at the level `ERROR`. To handle a failure, end the handle with
-/// its `close` method.
+/// A failure in `Drop` has no caller to return to. It is also a `tracing` event at the level `ERROR`. To handle a failure, end the handle
+/// with its `close` method.
 #[inline]
 pub fn set_drop_observer(observer: Option<DropObserver>) {
     *OBSERVER.write() = observer;
@@ -36,8 +36,8 @@ pub fn set_drop_observer(observer: Option<DropObserver>) {
 
 /// Runs `destroy` for a handle that is dropped, and reports its error.
 ///
-/// Does nothing once the process exits: the driver may be unloaded already, and the end of the process frees everything. Does nothing in the
-/// child of a fork either: the handles belong to the parent. `CUDA_ERROR_DEINITIALIZED` is not reported.
+/// Does nothing once the process exits: the driver may be unloaded already, and the end of the process frees everything. Does nothing in
+/// the child of a fork either: the handles belong to the parent. `CUDA_ERROR_DEINITIALIZED` is not reported.
 ///
 /// Work that `destroy` enqueues does not belong to a graph that this thread captures.
 #[inline]
@@ -63,10 +63,10 @@ pub fn report(error: &Error) {
     if error.code() == Some(CUresult::CUDA_ERROR_DEINITIALIZED) {
         return;
     }
-    tracing::error!(%error, "a handle could not be released");
+    // `Drop` must not panic. The panic hook has printed the panic of a subscriber or of the observer.
+    contain(|| tracing::error!(%error, "a handle could not be released"));
     let observer = OBSERVER.read().clone();
     if let Some(observer) = observer {
-        // `Drop` must not panic. The panic hook has printed the observer's panic.
         contain(|| observer(error));
     }
 }

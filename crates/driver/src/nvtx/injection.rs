@@ -5,6 +5,7 @@ use std::ptr;
 use std::sync::Once;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
+use curium_sys::load::has_raised_privileges;
 use libloading::Library;
 
 /// A function of a tool that takes text.
@@ -97,10 +98,12 @@ fn address(slot: Slot) -> *mut c_void {
     SLOTS[slot as usize].load(Ordering::Acquire)
 }
 
-/// Loads the tool's library, if there is one, for as long as the process lives. A tool that does not work is none.
+/// Loads the tool's library, if there is one, for as long as the process lives. A tool that does not work is none. A process with raised
+/// privileges loads none: its user chose the library.
 #[inline]
 fn load() {
-    let Some(path) = std::env::var_os("NVTX_INJECTION64_PATH") else { return };
+    let path = std::env::var_os("NVTX_INJECTION64_PATH").filter(|path| !path.is_empty() && !has_raised_privileges());
+    let Some(path) = path else { return };
     // SAFETY: whoever started the process chose this library to be loaded into it.
     let Ok(library) = (unsafe { Library::new(path) }) else {
         tracing::warn!("the library in NVTX_INJECTION64_PATH cannot be loaded");
