@@ -9,8 +9,8 @@ use super::local::LocalCache;
 use super::size_class::{BlockSize, GRANULE, SizeClass};
 use super::thread_cache::ThreadCache;
 
-/// The free memory of a resource, with the caches of all threads. It calls no driver. A thread that exits can therefore return its blocks at
-/// any time, even after the resource or the driver is gone.
+/// The free memory of a resource, with the caches of all threads. It calls no driver. A thread that exits can therefore return its blocks
+/// at any time, even after the resource or the driver is gone.
 #[derive(Debug)]
 pub(crate) struct CentralHeap {
     state: Mutex<State>,
@@ -124,7 +124,8 @@ impl CentralHeap {
 
     /// Unregisters a cache, and takes its blocks.
     pub(super) fn remove_cache(&self, cache: &Arc<LocalCache>) {
-        let mut state = self.state.lock();
+        // In the child of a fork nobody unlocks what another thread had locked. `flush_caches` takes the blocks then.
+        let Some(mut state) = self.state.try_lock() else { return };
         state.caches.retain(|other| !Arc::ptr_eq(other, cache));
         state.retire(cache);
     }
@@ -140,6 +141,9 @@ impl CentralHeap {
     /// Takes the blocks of all thread caches.
     pub(crate) fn flush_caches(&self) {
         let mut state = self.state.lock();
+        // The caches of threads that have exited while the heap was locked.
+        let left: Vec<_> = state.caches.extract_if(.., |cache| Arc::strong_count(cache) == 1).collect();
+        left.iter().for_each(|cache| state.retire(cache));
         let caches = state.caches.clone();
         caches.iter().for_each(|cache| state.empty(&mut cache.lock(), cache.stream));
     }
@@ -148,8 +152,9 @@ impl CentralHeap {
     pub(crate) fn usage(&self) -> Usage {
         let state = self.state.lock();
         let (mut counts, mut free_bytes) = (state.counts, state.heap.free_bytes());
-        for cache in &state.caches {
-            let cache = cache.lock();
+        // All at once, so that no block is counted in two caches.
+        let caches: Vec<_> = state.caches.iter().map(|cache| cache.lock()).collect();
+        for cache in &caches {
             counts.add(cache.counts);
             free_bytes += cache.bytes();
         }

@@ -4,8 +4,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::lock_api::{GuardSend, Mutex, RawMutex};
 
-/// A mutex that is unlocked by a plain store, and therefore costs a single atomic read-modify-write. It is held for a few instructions, which
-/// call no other code, and spins.
+/// A mutex that is unlocked by a plain store, and therefore costs a single atomic read-modify-write. It is held briefly, over no driver
+/// call and no user code, and spins.
 pub(super) type OwnerLock<T> = Mutex<RawOwnerLock, T>;
 
 /// The state of an [`OwnerLock`].

@@ -194,8 +194,8 @@ impl Allocator {
         self.heap.take(need.stream, need.size, need.alignment, need.cache)
     }
 
-    /// Looks for memory in this order: memory that another thread freed meanwhile, coalesced blocks of the stream, thread caches and memory of
-    /// other streams whose work has completed, and a new segment.
+    /// Looks for memory in this order: memory that another thread freed meanwhile, coalesced blocks of the stream, thread caches and
+    /// memory of other streams whose work has completed, and a new segment.
     fn search(&self, need: Need<'_>) -> Result<u64> {
         let mut reserve = self.reserve.acquire("CachingResource::allocate")?;
         if let Some(address) = self.take(need) {
@@ -335,8 +335,8 @@ impl Drop for Allocator {
         let closed = dropping(|| with_relaxed_capture_mode_if_possible(context.driver(), || self.close()));
         if let Some(closed) = closed {
             leak_rest("CachingResource::drop", context.driver(), &self.heap, closed);
+            // A thread may keep the heap until it exits.
+            self.heap.with(|heap| *heap = Heap::default());
         }
-        // A thread may keep the heap until it exits.
-        self.heap.with(|heap| *heap = Heap::default());
     }
 }
