@@ -1,4 +1,8 @@
 //! The `curium` program.
+//!
+//! # Features
+//!
+//! - `full`: the commands `bench`, `mem`, `completions` and `man`.
 
 #[cfg(feature = "full")]
 mod bench;

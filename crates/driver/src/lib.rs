@@ -19,7 +19,7 @@
 //! | Choose a block size | [`Kernel::suggested_config`], [`Kernel::suggested_size`] |
 //! | Read and write `__device__` variables | [`Global`] |
 //! | Measure time | [`Event::elapsed_since`] |
-//! | Connect devices | [`Context::enable_peer_access`], [`Device::topology`], [`PeerLink`] |
+//! | Connect devices | [`Context::enable_peer_access`], [`Driver::topology`], [`PeerLink`] |
 //! | Handle errors | [`Error`], [`ErrorClass`], [`Returned`], [`set_drop_observer`] |
 //! | Observe driver calls | [`observe_calls`], [`CallSpans`], [`LogListener`] |
 //! | Call a function that has no wrapper | [`call!`], [`sys`], `as_raw` and `from_raw` of each object |

@@ -52,7 +52,9 @@ impl Manifest {
     }
 
     fn documentation(&self, feature: &str) -> String {
-        let lines: Vec<_> = self.text.lines().collect();
+        // A dependency may have the name of a feature.
+        let lines = self.text.lines().skip_while(|line| line.trim() != "[features]").skip(1);
+        let lines: Vec<_> = lines.take_while(|line| !line.starts_with('[')).collect();
         let is_feature = |line: &&str| line.split_once(" = ").is_some_and(|(name, _)| name.trim() == feature);
         let place = lines.iter().rposition(is_feature).unwrap_or_default();
         let before = lines[..place].iter().rev().map_while(|line| line.strip_prefix("## "));
@@ -66,6 +68,14 @@ mod tests {
 
     fn manifest(text: &str) -> Manifest {
         Manifest::parse(PathBuf::new(), text.to_owned()).expect("it is a manifest")
+    }
+
+    #[test]
+    fn feature_of_the_name_of_a_dependency_is_documented_where_it_is_declared() {
+        let text =
+            "[package]\nname = \"a\"\n[features]\n## Halves.\nhalf = [\"dep:half\"]\n\n[dependencies]\nhalf = \"2\"\n";
+        let manifest = Manifest::parse(PathBuf::new(), text.to_owned()).expect("it is a manifest");
+        assert_eq!(manifest.features(), [("half", "Halves.".to_owned())]);
     }
 
     #[test]

@@ -28,8 +28,9 @@ pub(super) fn run(_options: &Options) -> Result<Outcome> {
     let mut faults = Vec::new();
     for manifest in Manifest::all()? {
         let packed = packed(manifest.name())?;
-        let library = manifest.folder.join("src/lib.rs");
-        let library = if library.exists() { fs::read_to_string(library)? } else { String::new() };
+        let roots = ["src/lib.rs", "src/main.rs"].map(|root| manifest.folder.join(root));
+        let root = roots.iter().find(|root| root.exists()).context("the package has no source")?;
+        let library = fs::read_to_string(root)?;
         let found = unsaid(&manifest).into_iter().chain(lacking(&packed)).chain(undocumented(&manifest, &library));
         faults.extend(found.map(|fault| format!("{}: {fault}", manifest.name())));
         println!("{}: {} files", manifest.name(), packed.len());
@@ -67,7 +68,7 @@ fn undocumented(manifest: &Manifest, library: &str) -> Vec<String> {
             faults.push(format!("the feature {feature} has no line with ## before it in the manifest"));
         }
         if !section.contains(&format!("`{feature}`")) {
-            faults.push(format!("the feature {feature} is not under `# Features` in lib.rs"));
+            faults.push(format!("the feature {feature} is not under `# Features` in lib.rs or main.rs"));
         }
     }
     faults
