@@ -65,7 +65,7 @@ impl Subject for Lane {
         let stream = &self.stream;
         let time = match source {
             Source::Stream => each(count, || DeviceBuffer::<u8>::uninit(stream, bytes).map(drop_used)),
-            Source::SyncAlloc => each(count, || DeviceBuffer::<u8, _>::uninit_in(stream, bytes, SyncAlloc).map(drop_used)),
+            Source::Plain => each(count, || DeviceBuffer::<u8, _>::uninit_in(stream, bytes, SyncAlloc).map(drop_used)),
         }?;
         stream.synchronize()?;
         Ok(Some(time))
