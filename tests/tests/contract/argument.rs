@@ -146,6 +146,11 @@ fn optional_buffer_is_tracked() {
         let (first, second, kernels) = (test.stream(), test.stream(), optional(test));
         let mut x = DeviceBuffer::from_slice(&first, &[3_u32]).expect("memory suffices");
         let mut out = DeviceBuffer::from_slice(&second, &[0_u32]).expect("memory suffices");
+        // The first launch loads the code, which waits on hardware for the work that a gate holds up.
+        kernels
+            .optional
+            .launch(&second, ONE(), (None::<&DeviceBuffer<u32>>, None::<&mut DeviceBuffer<u32>>))
+            .expect("it launches");
         let gate = Gate::on(&first);
         stream_work::fill(&first, &mut x, 4).expect("the fill is enqueued");
         kernels.optional.launch(&second, ONE(), (Some(&x), Some(&mut out))).expect("it launches");
@@ -196,13 +201,15 @@ fn argument_list_launches_a_kernel_whose_signature_is_not_declared() {
 fn argument_list_is_tracked() {
     on_driver(|test| {
         let (first, second, kernel) = (test.stream(), test.stream(), saxpy(test));
-        let (x, mut y) = (buffer(&second, &[1.0]), buffer(&second, &[10.0]));
-        let gate = Gate::on(&first);
+        let (x, mut y) = (buffer(&second, &[1.0]), buffer(&second, &[9.0]));
         let launch = |stream: &Stream, y: &mut DeviceBuffer<f32>| {
             let arguments = ArgumentList::new().value(1.0_f32).read(&x).write(y).value(1_u32);
             // SAFETY: `saxpy` reads 1 element of x, and writes one of y.
             unsafe { kernel.launch(stream, LaunchConfig::new(1, 32), arguments) }.expect("it launches");
         };
+        // The first launch loads the code, which waits on hardware for the work that a gate holds up.
+        launch(&second, &mut y);
+        let gate = Gate::on(&first);
         launch(&first, &mut y);
         launch(&second, &mut y);
         assert!(stream_work::is_held_up(&second), "the second launch reads what the first writes");

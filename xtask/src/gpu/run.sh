@@ -35,7 +35,8 @@ if [[ -f $here/programs.tar.xz ]]; then tar -C "$here" -xJf "$here/programs.tar.
 run() {
     local name=$1 begin end status part passed failed
     shift
-    part=$(mktemp)
+    # In the output folder, so that it shows what was running if the machine stops this script.
+    part=$out/running.log
     begin=$(date +%s.%N)
     timeout 900 "$@" >"$part" 2>&1
     status=$?
