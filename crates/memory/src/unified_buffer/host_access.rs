@@ -57,8 +57,8 @@ impl<T> UnifiedBuffer<T> {
     ///
     /// Without [concurrent managed access](UnifiedBuffer#concurrent-managed-access), the buffer is attached to the host while the view
     /// exists. Work on other memory may run meanwhile.
-    /// A view that is forgotten, or whose driver call fails when it is dropped, leaves the buffer attached to the host: a kernel that accesses
-    /// the buffer then faults, until [`UnifiedBuffer::attach`] attaches it to all streams.
+    /// A view that is forgotten, or whose driver call fails when it is dropped, leaves the buffer attached to the host. A kernel that
+    /// accesses the buffer then faults, until [`UnifiedBuffer::attach`] attaches it to all streams.
     ///
     /// CUDA: `cuStreamSynchronize` or `cuEventSynchronize`, if work is pending; `cuStreamAttachMemAsync` without concurrent managed access.
     ///
