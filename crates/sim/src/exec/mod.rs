@@ -27,6 +27,7 @@ mod float;
 mod flow;
 mod fragment;
 mod frame;
+mod fused;
 mod gather;
 mod grid;
 mod handler;
