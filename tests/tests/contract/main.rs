@@ -74,6 +74,7 @@ mod occupancy;
 mod operations;
 mod peer;
 mod pinned_buffer;
+mod platform;
 mod pointer_info;
 mod primary_context;
 mod process;
@@ -107,3 +108,5 @@ mod training_step;
 mod two_devices;
 mod two_processes;
 mod virtual_memory;
+#[cfg(windows)]
+mod win32;

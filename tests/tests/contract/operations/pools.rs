@@ -1,6 +1,6 @@
 //! The operations on pools and on memory of other processes.
 
-#[cfg(unix)]
+#[cfg(target_os = "linux")]
 use std::os::fd::AsFd;
 
 use curium_driver::{MemoryHandleTypes, Result};
@@ -29,7 +29,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
     ("MemoryPool::trim_to", |fixture| made(pool(fixture)?.trim_to(0)?)),
     ("MemoryPool::access", |fixture| made(pool(fixture)?.access(&fixture.device)?)),
     ("MemoryPool::set_access", |fixture| made(pool(fixture)?.set_access(&fixture.device, MemoryAccess::ReadWrite)?)),
-    #[cfg(unix)]
+    #[cfg(target_os = "linux")]
     ("MemoryPool::export_fd", |fixture| made(pool(fixture)?.export_fd()?)),
     ("MemoryPool::close", |fixture| pool(fixture)?.close().map_err(|returned| returned.error).map(boxed)),
     ("IpcMemoryHandle::of", |fixture| {
@@ -60,6 +60,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
     ("MemoryPool::reuse_allow_internal_dependencies", |fixture| {
         made(pool(fixture)?.reuse_allow_internal_dependencies()?)
     }),
+    #[cfg(target_os = "linux")]
     ("MemoryPool::export_pointer", |fixture| {
         let memory = block(&fixture.stream, pool(fixture)?)?;
         // Memory has a name only once its pool was shared.
@@ -80,11 +81,11 @@ pub(super) const NEWER: &[Operation] = &[
 
 /// Those that open what another process shares: another simulator.
 pub(super) const SHARED: &[Operation] = &[
-    #[cfg(unix)]
+    #[cfg(target_os = "linux")]
     ("MemoryPool::import_fd", |fixture| made(import(fixture)?.imported)),
-    #[cfg(unix)]
+    #[cfg(target_os = "linux")]
     ("MemoryPool::import_pointer", |fixture| made(open(fixture)?)),
-    #[cfg(unix)]
+    #[cfg(target_os = "linux")]
     ("PoolMemory::close", |fixture| {
         let Opened { memory, shared } = open(fixture)?;
         memory.close()?;
@@ -109,7 +110,7 @@ pub(super) const SOLITARY: &[Operation] = &[
 const KIND: PoolKind = PoolKind::Pinned;
 
 /// A pool of another process, here and there.
-#[cfg(unix)]
+#[cfg(target_os = "linux")]
 struct SharedPool {
     imported: MemoryPool,
     theirs: Block<MemoryPool>,
@@ -117,13 +118,13 @@ struct SharedPool {
 }
 
 /// Memory of such a pool.
-#[cfg(unix)]
+#[cfg(target_os = "linux")]
 struct Opened {
     memory: PoolMemory,
     shared: SharedPool,
 }
 
-#[cfg(unix)]
+#[cfg(target_os = "linux")]
 fn import(fixture: &Fixture) -> Result<SharedPool> {
     let owner = OtherProcess::new(fixture)?;
     let options = PoolOptions::new(&owner.device).with_handle_types(MemoryHandleTypes::POSIX_FILE_DESCRIPTOR);
@@ -134,7 +135,7 @@ fn import(fixture: &Fixture) -> Result<SharedPool> {
     Ok(SharedPool { imported, theirs, _owner: owner })
 }
 
-#[cfg(unix)]
+#[cfg(target_os = "linux")]
 fn open(fixture: &Fixture) -> Result<Opened> {
     let shared = import(fixture)?;
     let name = shared.theirs.resource.export_pointer(shared.theirs.pointer).expect("the pool is shared");

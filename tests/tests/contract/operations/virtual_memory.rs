@@ -1,6 +1,6 @@
 //! The operations on virtual memory.
 
-#[cfg(unix)]
+#[cfg(target_os = "linux")]
 use std::os::fd::AsFd;
 
 use curium_driver::hazard::AccessGuard;
@@ -25,9 +25,9 @@ pub(super) const OPERATIONS: &[Operation] = &[
     }),
     ("PhysicalMemory::new", |fixture| made(memory(fixture)?)),
     ("PhysicalMemory::options", |fixture| made(memory(fixture)?.options()?)),
-    #[cfg(unix)]
+    #[cfg(target_os = "linux")]
     ("PhysicalMemory::export_fd", |fixture| made(memory(fixture)?.export_fd()?)),
-    #[cfg(unix)]
+    #[cfg(target_os = "linux")]
     ("PhysicalMemory::import_fd", |fixture| {
         let memory = memory(fixture)?;
         let descriptor = memory.export_fd()?;
