@@ -63,7 +63,7 @@ impl PhysicalMemory {
     #[cfg(windows)]
     #[doc(alias = "cuMemExportToShareableHandle")]
     pub fn export_win32(&self) -> Result<OwnedHandle> {
-        let (mut handle, kind) = (std::ptr::null_mut(), CUmemAllocationHandleType::CU_MEM_HANDLE_TYPE_WIN32);
+        let (mut handle, kind) = (std::ptr::null_mut::<c_void>(), CUmemAllocationHandleType::CU_MEM_HANDLE_TYPE_WIN32);
         let place = (&raw mut handle).cast::<c_void>();
         // SAFETY: for this handle type the driver writes a `HANDLE`, for which `handle` has room; the memory's handle is live.
         unsafe { call!(self.driver(), cuMemExportToShareableHandle(place, self.as_raw(), kind, 0)) }?;
