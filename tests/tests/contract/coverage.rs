@@ -78,6 +78,22 @@ const EXEMPT: &[(&str, &str)] = &[
     ("ExternalSemaphore::close", "as for `ExternalBuffer`"),
     ("ExternalSemaphore::signal", "as for `ExternalMemory::map_image`"),
     ("ExternalSemaphore::wait", "as for `ExternalMemory::map_image`"),
+    #[cfg(not(target_os = "linux"))]
+    ("IpcMemory::close", "as for `MemoryPool::export_pointer`"),
+    #[cfg(not(target_os = "linux"))]
+    ("IpcMemory::open", "as for `MemoryPool::export_pointer`"),
+    #[cfg(not(target_os = "linux"))]
+    ("IpcMemoryHandle::of", "as for `MemoryPool::export_pointer`"),
+    #[cfg(not(target_os = "linux"))]
+    ("PinnedBuffer::zeroed_on_node", "as for `MemoryPool::export_pointer`"),
+    #[cfg(all(unix, not(target_os = "linux")))]
+    ("MemoryPool::export_fd", "as for `MemoryPool::export_pointer`"),
+    #[cfg(all(unix, not(target_os = "linux")))]
+    ("MemoryPool::import_fd", "as for `MemoryPool::export_pointer`"),
+    #[cfg(all(unix, not(target_os = "linux")))]
+    ("PhysicalMemory::export_fd", "as for `MemoryPool::export_pointer`"),
+    #[cfg(all(unix, not(target_os = "linux")))]
+    ("PhysicalMemory::import_fd", "as for `MemoryPool::export_pointer`"),
     #[cfg(windows)]
     ("ExternalMemory::import_win32", "the simulator has no Win32 handles; see `win32`"),
     #[cfg(windows)]
@@ -86,15 +102,15 @@ const EXEMPT: &[(&str, &str)] = &[
     ("MemoryPool::export_win32", "as for `ExternalMemory::import_win32`"),
     #[cfg(windows)]
     ("MemoryPool::import_win32", "as for `ExternalMemory::import_win32`"),
-    #[cfg(windows)]
-    ("MemoryPool::export_pointer", "needs a shared pool; see `export_win32`"),
-    #[cfg(windows)]
+    #[cfg(not(target_os = "linux"))]
+    ("MemoryPool::export_pointer", "the simulator shares memory on Linux only"),
+    #[cfg(not(target_os = "linux"))]
     ("MemoryPool::import_pointer", "as for `MemoryPool::export_pointer`"),
     #[cfg(windows)]
     ("PhysicalMemory::export_win32", "as for `ExternalMemory::import_win32`"),
     #[cfg(windows)]
     ("PhysicalMemory::import_win32", "as for `ExternalMemory::import_win32`"),
-    #[cfg(windows)]
+    #[cfg(not(target_os = "linux"))]
     ("PoolMemory::close", "as for `MemoryPool::export_pointer`"),
     ("MipmappedArray::from_raw_borrowed", "as for `Array::from_raw_borrowed`"),
     ("MulticastBinding::close", "as for `ExternalMemory::map_image`"),

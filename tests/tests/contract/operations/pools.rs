@@ -3,12 +3,14 @@
 #[cfg(target_os = "linux")]
 use std::os::fd::AsFd;
 
-use curium_driver::{MemoryHandleTypes, Result};
+use curium_driver::Result;
 use curium_memory::virtual_memory::FabricHandle;
-use curium_memory::{
-    IpcMemory, IpcMemoryHandle, MemoryAccess, MemoryLocation, MemoryPool, PoolKind, PoolMemory, PoolOptions, SyncAlloc,
-};
+#[cfg(target_os = "linux")]
+use curium_memory::{IpcMemory, IpcMemoryHandle, PoolMemory, SyncAlloc};
+use curium_memory::{MemoryAccess, MemoryLocation, MemoryPool, PoolKind, PoolOptions};
+use curium_tests::shared_handle_types;
 
+#[cfg(target_os = "linux")]
 use super::other_process::OtherProcess;
 use super::resources::{Block, allocate, allocate_and_free, block};
 use super::{Fixture, Operation, boxed, made};
@@ -32,6 +34,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
     #[cfg(target_os = "linux")]
     ("MemoryPool::export_fd", |fixture| made(pool(fixture)?.export_fd()?)),
     ("MemoryPool::close", |fixture| pool(fixture)?.close().map_err(|returned| returned.error).map(boxed)),
+    #[cfg(target_os = "linux")]
     ("IpcMemoryHandle::of", |fixture| {
         let memory = block(&fixture.stream, SyncAlloc)?;
         let name = IpcMemoryHandle::of(&fixture.context, memory.pointer)?;
@@ -91,7 +94,9 @@ pub(super) const SHARED: &[Operation] = &[
         memory.close()?;
         made(shared)
     }),
+    #[cfg(target_os = "linux")]
     ("IpcMemory::open", |fixture| made(open_ipc(fixture)?)),
+    #[cfg(target_os = "linux")]
     ("IpcMemory::close", |fixture| {
         let (memory, owner) = open_ipc(fixture)?;
         memory.close()?;
@@ -127,7 +132,7 @@ struct Opened {
 #[cfg(target_os = "linux")]
 fn import(fixture: &Fixture) -> Result<SharedPool> {
     let owner = OtherProcess::new(fixture)?;
-    let options = PoolOptions::new(&owner.device).with_handle_types(MemoryHandleTypes::POSIX_FILE_DESCRIPTOR);
+    let options = PoolOptions::new(&owner.device).with_handle_types(shared_handle_types());
     let theirs = MemoryPool::with_options(&owner.driver, &options).and_then(|pool| block(&owner.stream, pool));
     let theirs = theirs.expect("the other process has memory");
     let descriptor = theirs.resource.export_fd().expect("the pool can be shared");
@@ -142,6 +147,7 @@ fn open(fixture: &Fixture) -> Result<Opened> {
     Ok(Opened { memory: shared.imported.import_pointer(name)?, shared })
 }
 
+#[cfg(target_os = "linux")]
 fn open_ipc(fixture: &Fixture) -> Result<(IpcMemory, (Block<SyncAlloc>, OtherProcess))> {
     let owner = OtherProcess::new(fixture)?;
     let theirs = block(&owner.stream, SyncAlloc).expect("the other process has memory");
@@ -154,6 +160,6 @@ fn here(fixture: &Fixture) -> Option<MemoryLocation> {
 }
 
 fn pool(fixture: &Fixture) -> Result<MemoryPool> {
-    let options = PoolOptions::new(&fixture.device).with_handle_types(MemoryHandleTypes::POSIX_FILE_DESCRIPTOR);
+    let options = PoolOptions::new(&fixture.device).with_handle_types(shared_handle_types());
     MemoryPool::with_options(&fixture.driver, &options)
 }

@@ -4,13 +4,14 @@
 use std::os::fd::AsFd;
 
 use curium_driver::hazard::AccessGuard;
-use curium_driver::{Argument, MemoryHandleTypes, Result};
+use curium_driver::{Argument, Result};
 use curium_memory::virtual_memory::{FabricHandle, Granularity, PhysicalOptions, ReserveOptions};
 use curium_memory::{
     AddressRange, BorrowedBuffer, DeviceVec, Im2col, Im2colWide, Im2colWideMode, Mapping, MemoryAccess, MemoryLocation,
     PhysicalMemory, TensorAllocationClass, TensorDataType, TensorLayout, TensorMap, TensorRead, TensorSwizzle,
     TensorView, TensorViewMut, TensorWrite,
 };
+use curium_tests::shared_handle_types;
 
 use super::memory::pass;
 use super::{Fixture, LEN, Operation, boxed, made};
@@ -182,7 +183,7 @@ pub(super) const SOLITARY: &[Operation] = &[
 ];
 
 fn options(fixture: &Fixture) -> PhysicalOptions {
-    PhysicalOptions::new(&fixture.device).with_handle_types(MemoryHandleTypes::POSIX_FILE_DESCRIPTOR)
+    PhysicalOptions::new(&fixture.device).with_handle_types(shared_handle_types())
 }
 
 fn granularity(fixture: &Fixture) -> Result<usize> {
