@@ -104,7 +104,8 @@ pub fn beside_a_process_that_is_killed<T>(
     result
 }
 
-/// Returns a command that runs this program again. `CURIUM_TEST_RUNNER` is the emulator for it, with its arguments, where the system knows none.
+/// Returns a command that runs this program again. `CURIUM_TEST_RUNNER` is the emulator for it, with its arguments, where the system knows
+/// none.
 ///
 /// # Panics
 ///

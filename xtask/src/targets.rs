@@ -167,9 +167,11 @@ fn show(rows: &[Row]) -> Result<()> {
         };
         table.add_row([vec![(*target).to_owned(), name.clone()], counts.to_vec(), vec![seconds]].concat());
     }
-    (2..7)
-        .filter_map(|column| table.column_mut(column))
-        .for_each(|column| column.set_cell_alignment(CellAlignment::Right));
+    for column in 2..7 {
+        if let Some(column) = table.column_mut(column) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
     println!("\n{table}");
     for Row { target, name, result, .. } in rows {
         let Ok(outcome) = result else { continue };

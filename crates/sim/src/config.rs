@@ -100,8 +100,8 @@ pub enum DeviceModel {
     /// The GPU of a Grace Hopper superchip, of compute capability 9.0: 132 multiprocessors and 95 GiB. Its kernels access all memory of the
     /// host, pageable memory included.
     GH200,
-    /// The integrated GPU of a DGX Spark, of compute capability 12.1: 48 multiprocessors and the 120 GiB of the host. Its kernels access all
-    /// memory of the host, pageable memory included.
+    /// The integrated GPU of a DGX Spark, of compute capability 12.1: 48 multiprocessors and the 120 GiB of the host. Its kernels access
+    /// all memory of the host, pageable memory included.
     GB10,
 }
 

@@ -130,11 +130,16 @@ unsafe extern "C" fn destroy_semaphore(_: CUexternalSemaphore) -> CUresult {
 fn handles_are_passed_to_the_driver_and_stay_the_callers() {
     let simulator = Simulator::new(Config::new()).expect("a simulator can be made");
     let mut api = simulator.api();
-    (api.cuMemCreate, api.cuMemRelease) = (Some(create), Some(release));
-    (api.cuMemExportToShareableHandle, api.cuMemImportFromShareableHandle) = (Some(export), Some(import));
-    (api.cuMemPoolCreate, api.cuMemPoolDestroy) = (Some(create_pool), Some(destroy_pool));
-    (api.cuImportExternalMemory, api.cuDestroyExternalMemory) = (Some(import_memory), Some(destroy_memory));
-    (api.cuImportExternalSemaphore, api.cuDestroyExternalSemaphore) = (Some(import_semaphore), Some(destroy_semaphore));
+    api.cuMemCreate = Some(create);
+    api.cuMemRelease = Some(release);
+    api.cuMemExportToShareableHandle = Some(export);
+    api.cuMemImportFromShareableHandle = Some(import);
+    api.cuMemPoolCreate = Some(create_pool);
+    api.cuMemPoolDestroy = Some(destroy_pool);
+    api.cuImportExternalMemory = Some(import_memory);
+    api.cuDestroyExternalMemory = Some(destroy_memory);
+    api.cuImportExternalSemaphore = Some(import_semaphore);
+    api.cuDestroyExternalSemaphore = Some(destroy_semaphore);
     // SAFETY: the functions are the simulator's, which outlives the driver, and some that answer as a driver may.
     let driver = unsafe { Driver::from_api(api) }.expect("the simulator initializes");
     let device = driver.device(0).expect("there is a device");
