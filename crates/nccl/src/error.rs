@@ -9,8 +9,8 @@ use thiserror::Error as ThisError;
 /// A `Result` of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// The reason why an operation failed.
-#[derive(Debug, ThisError)]
+/// The reason why an operation failed. `Debug` is the text of `Display`, with the source on a line of its own.
+#[derive(ThisError)]
 #[non_exhaustive]
 pub enum Error {
     /// The environment has no variables of a known launcher.
@@ -46,7 +46,9 @@ pub enum Error {
         world_size: usize,
     },
     /// Rank 0 cannot listen on the address.
-    #[error("rendezvous: rank 0 cannot listen on {address}; set MASTER_PORT, or CURIUM_PORT, to a port that no program uses")]
+    #[error(
+        "rendezvous: rank 0 cannot listen on {address}; set MASTER_PORT, or CURIUM_PORT, to a port that no program uses"
+    )]
     Listen {
         /// The address.
         address: String,
@@ -67,7 +69,9 @@ pub enum Error {
         source: io::Error,
     },
     /// Another program answered on the port of rank 0.
-    #[error("rendezvous: {address} is used by another program (it speaks another protocol); set MASTER_PORT to a free port of rank 0")]
+    #[error(
+        "rendezvous: {address} is used by another program (it speaks another protocol); set MASTER_PORT to a free port of rank 0"
+    )]
     OtherProtocol {
         /// The address.
         address: String,
@@ -142,6 +146,16 @@ pub enum Error {
     /// The error of an [`Exchange`](crate::Exchange) of another crate.
     #[error(transparent)]
     Exchange(Box<dyn std::error::Error + Send + Sync>),
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{self}")?;
+        match std::error::Error::source(self) {
+            Some(source) => write!(f, "\n  because: {source}"),
+            None => Ok(()),
+        }
+    }
 }
 
 /// Formats ranks, the first sixteen by number.

@@ -154,7 +154,11 @@ impl Rendezvous {
     /// Returns the address of rank 0, such as `node01:29500`.
     #[must_use]
     pub fn address(&self) -> String {
-        if self.host.contains(':') { format!("[{}]:{}", self.host, self.port) } else { format!("{}:{}", self.host, self.port) }
+        if self.host.contains(':') {
+            format!("[{}]:{}", self.host, self.port)
+        } else {
+            format!("{}:{}", self.host, self.port)
+        }
     }
 }
 

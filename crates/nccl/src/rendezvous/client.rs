@@ -86,12 +86,7 @@ fn connect(place: &Rendezvous) -> io::Result<TcpStream> {
 fn hello(place: &Rendezvous, length: usize) -> Hello {
     // Constructors limit the number of ranks, and a length that saturates equals none of rank 0.
     let number = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
-    Hello {
-        rank: number(place.rank),
-        world_size: number(place.world_size),
-        round: place.round,
-        length: number(length),
-    }
+    Hello { rank: number(place.rank), world_size: number(place.world_size), round: place.round, length: number(length) }
 }
 
 /// Returns the error for an answer of rank 0 other than the bytes.
@@ -101,12 +96,9 @@ fn rejection(place: &Rendezvous, length: usize, reply: Reply) -> Error {
         Reply::WrongToken => Error::TokenMismatch { address: place.address() },
         Reply::DuplicateRank => Error::DuplicateRank { rank: place.rank },
         Reply::WorldSize(rank_0) => Error::WorldSizeMismatch { own: place.world_size, rank_0: index(rank_0) },
-        Reply::Broadcast { round, length: other } => Error::BroadcastMismatch {
-            own_round: place.round,
-            own_length: length,
-            round,
-            length: index(other),
-        },
+        Reply::Broadcast { round, length: other } => {
+            Error::BroadcastMismatch { own_round: place.round, own_length: length, round, length: index(other) }
+        }
         Reply::Missing { milliseconds, ranks } => Error::MissingRanks {
             ranks: ranks.into_iter().map(index).collect(),
             world_size: place.world_size,

@@ -217,7 +217,8 @@ mod tests {
         let hello = Hello { rank: 3, world_size: 8, round: 1, length: 128 };
         let mut wire = Vec::new();
         hello.write(&mut wire, &SESSION, &token()).expect("a vector");
-        let (read, session) = Hello::read(&mut wire.as_slice(), SESSION.server, &token()).expect("bytes").expect("authentic");
+        let (read, session) =
+            Hello::read(&mut wire.as_slice(), SESSION.server, &token()).expect("bytes").expect("authentic");
         assert_eq!((read, session.client), (hello, SESSION.client));
         let other = Hello::read(&mut wire.as_slice(), SESSION.server, &Token::new(*b"other")).expect("bytes");
         assert!(other.is_none());

@@ -28,7 +28,7 @@ pub enum Launcher {
 struct Names {
     launcher: Launcher,
     rank: &'static str,
-    world_size: &'static [&'static str],
+    world_size: &'static str,
     local_rank: &'static str,
     local_size: &'static str,
 }
@@ -38,35 +38,35 @@ const LAUNCHERS: [Names; 4] = [
     Names {
         launcher: Launcher::Generic,
         rank: "RANK",
-        world_size: &["WORLD_SIZE"],
+        world_size: "WORLD_SIZE",
         local_rank: "LOCAL_RANK",
         local_size: "LOCAL_WORLD_SIZE",
     },
     Names {
         launcher: Launcher::OpenMpi,
         rank: "OMPI_COMM_WORLD_RANK",
-        world_size: &["OMPI_COMM_WORLD_SIZE"],
+        world_size: "OMPI_COMM_WORLD_SIZE",
         local_rank: "OMPI_COMM_WORLD_LOCAL_RANK",
         local_size: "OMPI_COMM_WORLD_LOCAL_SIZE",
     },
     Names {
         launcher: Launcher::Mpich,
         rank: "PMI_RANK",
-        world_size: &["PMI_SIZE"],
+        world_size: "PMI_SIZE",
         local_rank: "MPI_LOCALRANKID",
         local_size: "MPI_LOCALNRANKS",
     },
     Names {
         launcher: Launcher::Slurm,
         rank: "SLURM_PROCID",
-        world_size: &["SLURM_STEP_NUM_TASKS", "SLURM_NTASKS"],
+        world_size: "SLURM_STEP_NUM_TASKS",
         local_rank: "SLURM_LOCALID",
         local_size: "SLURM_NTASKS_PER_NODE",
     },
 ];
 
 /// The variables that hold the name of a job, which is the same on every rank and differs between jobs.
-const JOB_NAMES: [&str; 4] = ["TORCHELASTIC_RUN_ID", "PMIX_NAMESPACE", "SLURM_JOB_ID", "KUBERNETES_JOB_NAME"];
+const JOB_NAMES: [&str; 3] = ["TORCHELASTIC_RUN_ID", "PMIX_NAMESPACE", "SLURM_JOB_ID"];
 
 /// Environment variables. One that is empty counts as not set.
 pub(super) struct Variables<'a>(&'a dyn Fn(&str) -> Option<OsString>);
@@ -113,14 +113,10 @@ pub(super) fn read(variables: &Variables<'_>) -> Result<Rendezvous> {
 }
 
 fn world_size(variables: &Variables<'_>, names: &Names) -> Result<usize> {
-    for name in names.world_size {
-        if let Some(size) = variables.count(name)? {
-            return Ok(size);
-        }
-    }
-    Err(Error::MissingVariable {
-        variable: names.world_size[0],
-        hint: "it is the number of ranks, and set by the launcher that sets the rank",
+    variables.count(names.world_size)?.ok_or(Error::MissingVariable {
+        variable: names.world_size,
+        // The script of a Slurm job has a rank, but only `srun` starts all of them.
+        hint: "it is the number of ranks; start the program with `srun`, `mpirun` or `torchrun`, which set it",
     })
 }
 
@@ -137,8 +133,7 @@ fn host(variables: &Variables<'_>, names: &Names, world_size: usize) -> Result<S
         };
         return slurm::first_host(&list).ok_or_else(invalid);
     }
-    let is_local = names.launcher != Launcher::Slurm && variables.count(names.local_size)? == Some(world_size);
-    if world_size == 1 || is_local {
+    if world_size == 1 || variables.count(names.local_size)? == Some(world_size) {
         return Ok("127.0.0.1".to_owned());
     }
     Err(Error::MissingVariable {
@@ -203,13 +198,8 @@ mod tests {
         (place.rank(), place.world_size(), place.local_rank())
     }
 
-    const TORCHRUN: [(&str, &str); 5] = [
-        ("RANK", "5"),
-        ("WORLD_SIZE", "8"),
-        ("LOCAL_RANK", "1"),
-        ("MASTER_ADDR", "node1"),
-        ("MASTER_PORT", "29400"),
-    ];
+    const TORCHRUN: [(&str, &str); 5] =
+        [("RANK", "5"), ("WORLD_SIZE", "8"), ("LOCAL_RANK", "1"), ("MASTER_ADDR", "node1"), ("MASTER_PORT", "29400")];
 
     #[test]
     fn variables_of_torchrun_give_the_place_and_the_port_after_the_agents() {
@@ -246,7 +236,7 @@ mod tests {
     fn mpi_inside_a_slurm_job_takes_precedence_over_slurm() {
         let place = expect(&[
             ("SLURM_PROCID", "0"),
-            ("SLURM_NTASKS", "1"),
+            ("SLURM_STEP_NUM_TASKS", "1"),
             ("PMI_RANK", "3"),
             ("PMI_SIZE", "4"),
             ("MASTER_ADDR", "a"),
@@ -260,7 +250,7 @@ mod tests {
             [
                 ("SLURM_PROCID", "9"),
                 ("SLURM_STEP_NUM_TASKS", "16"),
-                ("SLURM_NTASKS", "32"),
+                ("SLURM_NTASKS", "32"), // of the whole job
                 ("SLURM_LOCALID", "1"),
                 ("SLURM_STEP_NODELIST", "gpu[07-08]"),
                 ("SLURM_JOB_ID", job),
@@ -283,7 +273,9 @@ mod tests {
         let port = |port| error(&[("RANK", "0"), ("WORLD_SIZE", "1"), ("MASTER_PORT", port)]);
         assert!(port("70000").contains("`MASTER_PORT` is invalid (\"70000\")"));
         assert!(port("0").contains("`MASTER_PORT` is invalid (\"0\")"));
-        let list = [("SLURM_PROCID", "0"), ("SLURM_NTASKS", "2"), ("SLURM_STEP_NODELIST", "n[1")];
+        let script = [("SLURM_PROCID", "0"), ("SLURM_NTASKS", "2")];
+        assert!(error(&script).contains("`SLURM_STEP_NUM_TASKS` is not set") && error(&script).contains("`srun`"));
+        let list = [("SLURM_PROCID", "0"), ("SLURM_STEP_NUM_TASKS", "2"), ("SLURM_STEP_NODELIST", "n[1")];
         assert!(error(&list).contains("`SLURM_STEP_NODELIST` is invalid"));
     }
 
