@@ -3,6 +3,7 @@
 
 mod described;
 mod environment;
+mod privileges;
 
 use std::ffi::c_void;
 use std::path::{Path, PathBuf};

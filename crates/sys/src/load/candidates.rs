@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::vec;
 use std::vec::Vec;
 
-use super::privileges::has_raised_privileges;
 use super::{LibraryDescription, Origin, Package, python};
+use crate::has_raised_privileges;
 
 /// The folders with libraries below the root of a toolkit or a conda environment.
 /// The folders of headers in a toolkit, and in a Conda environment.
