@@ -166,6 +166,13 @@ impl History {
         }
     }
 
+    /// No access is free until one has been ordered.
+    #[inline]
+    pub(super) fn order_next(&self) {
+        self.reads_freely.store(NOBODY, Ordering::Relaxed);
+        self.writes_freely.store(NOBODY, Ordering::Relaxed);
+    }
+
     /// Records accesses on the writer's stream, when it had this many sync points.
     #[inline]
     pub(super) fn record_home(&mut self, read: u64, written: u64) {
@@ -290,8 +297,7 @@ impl History {
     /// Moves the history elsewhere. Here no access is free any more, and none is recorded.
     #[inline]
     pub(super) fn leave(&self, others: &mut Vec<Access>) -> Self {
-        self.reads_freely.store(NOBODY, Ordering::Relaxed);
-        self.writes_freely.store(NOBODY, Ordering::Relaxed);
+        self.order_next();
         let moved = Self::since(&self.writer, self.written.swap(0, Ordering::Relaxed), NOBODY, self.memory);
         moved.read.store(self.read.swap(0, Ordering::Relaxed), Ordering::Relaxed);
         *moved.others() = std::mem::take(others);
