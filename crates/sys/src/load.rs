@@ -41,7 +41,6 @@
 mod candidates;
 mod driver;
 mod error;
-mod privileges;
 mod python;
 mod symbols;
 
@@ -61,7 +60,6 @@ use libloading::Library;
 pub use self::candidates::include_folders;
 use self::candidates::{Candidates, Machine};
 pub use self::error::{Attempt, LoadError, Rejection};
-pub use self::privileges::has_raised_privileges;
 use self::symbols::Symbols;
 use crate::FunctionTable;
 

@@ -1,6 +1,7 @@
 //! [`CachingResource`]: memory that is kept and handed out again.
 
 mod block;
+mod deferral;
 mod graph;
 mod shortage;
 
