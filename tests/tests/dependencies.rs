@@ -31,7 +31,7 @@ fn ours(names: BTreeSet<String>) -> Vec<String> {
 }
 
 /// The arrows that the design allows, each package with those that it may use directly.
-const ARROWS: [(&str, &[&str]); 12] = [
+const ARROWS: [(&str, &[&str]); 16] = [
     ("curium-sys", &[]),
     ("curium-sim", &["curium-sys"]),
     ("curium-cudart", &["curium-sys"]),
@@ -39,7 +39,22 @@ const ARROWS: [(&str, &[&str]); 12] = [
     ("curium-driver", &["curium-sys"]),
     ("curium-memory", &["curium-driver"]),
     ("curium-nvrtc", &["curium-driver"]),
-    ("curium", &["curium-derive", "curium-driver", "curium-memory", "curium-nvrtc"]),
+    ("curium-blas", &["curium-driver", "curium-memory"]),
+    ("curium-sim-libraries", &["curium-blas", "curium-sim", "curium-sys"]),
+    ("curium-fft", &["curium-driver", "curium-memory"]),
+    ("curium-rand", &["curium-driver", "curium-memory"]),
+    (
+        "curium",
+        &[
+            "curium-blas",
+            "curium-derive",
+            "curium-driver",
+            "curium-fft",
+            "curium-memory",
+            "curium-nvrtc",
+            "curium-rand",
+        ],
+    ),
     ("curium-bench", &["curium-driver", "curium-memory"]),
     ("curium-cli", &["curium", "curium-bench", "curium-sim"]),
     (
@@ -82,7 +97,16 @@ fn libraries_use_the_simulator_in_tests_only() {
     if uses_cuda() {
         return;
     }
-    for package in ["curium-sys", "curium-driver", "curium-memory", "curium-nvrtc", "curium"] {
+    for package in [
+        "curium-sys",
+        "curium-driver",
+        "curium-memory",
+        "curium-nvrtc",
+        "curium-blas",
+        "curium-rand",
+        "curium-fft",
+        "curium",
+    ] {
         let all = dependencies(package, "normal,build", "255", &[]);
         assert!(!all.contains("curium-sim"), "{package} depends on the simulator");
     }
