@@ -105,13 +105,15 @@ fn empty_operands_do_nothing() {
     on_driver(|test| {
         let stream = test.stream();
         let mut blas = blas_on(&stream);
-        let empty = DeviceBuffer::<f64>::zeroed(&stream, 0).expect("nothing is allocated");
+        let mut buffer = DeviceBuffer::<f64>::zeroed(&stream, 2).expect("memory suffices");
         let mut result = DeviceBuffer::from_slice(&stream, &[7.0_f64; 4]).expect("memory suffices");
+        let (empty, mut other) = buffer.as_slice_mut().split_at(1).expect("there are two");
+        let empty = empty.as_slice().slice(0..0).expect("it is within");
+        let mut other = other.reborrow().slice(0..0).expect("it is within");
         let (a, b) = (
             Matrix::column_major(&empty, 2, 0).expect("it fits"),
             Matrix::column_major(&empty, 0, 2).expect("it fits"),
         );
-        let mut other = DeviceBuffer::<f64>::zeroed(&stream, 0).expect("nothing is allocated");
         blas.axpy(1.0, Vector::new(&empty), &mut VectorMut::new(&mut other)).expect("there is nothing to do");
         assert_eq!(blas.dot(Vector::new(&empty), Vector::new(&empty)).expect("there is nothing to do"), 0.0);
         assert_eq!(blas.index_of_max(Vector::new(&empty)).expect("there is nothing to do"), None);

@@ -37,9 +37,9 @@ macro_rules! number {
 }
 
 number! {
-    f32: f64::from(f32::EPSILON), |value| Complex64::new(f64::from(value), 0.0), |value| value.re as f32;
+    f32: f32::EPSILON as f64, |value| Complex64::new(f64::from(value), 0.0), |value| value.re as f32;
     f64: f64::EPSILON, |value| Complex64::new(value, 0.0), |value| value.re;
-    Complex32: f64::from(f32::EPSILON), |value| Complex64::new(value.re.into(), value.im.into()),
+    Complex32: f32::EPSILON as f64, |value| Complex64::new(value.re.into(), value.im.into()),
         |value| Complex32::new(value.re as f32, value.im as f32);
     Complex64: f64::EPSILON, |value| value, |value| value;
 }
