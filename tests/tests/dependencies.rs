@@ -31,7 +31,7 @@ fn ours(names: BTreeSet<String>) -> Vec<String> {
 }
 
 /// The arrows that the design allows, each package with those that it may use directly.
-const ARROWS: [(&str, &[&str]); 16] = [
+const ARROWS: [(&str, &[&str]); 17] = [
     ("curium-sys", &[]),
     ("curium-sim", &["curium-sys"]),
     ("curium-cudart", &["curium-sys"]),
@@ -43,6 +43,7 @@ const ARROWS: [(&str, &[&str]); 16] = [
     ("curium-sim-libraries", &["curium-blas", "curium-sim", "curium-sys"]),
     ("curium-fft", &["curium-driver", "curium-memory"]),
     ("curium-rand", &["curium-driver", "curium-memory"]),
+    ("curium-nccl", &[]),
     (
         "curium",
         &[
