@@ -3,7 +3,7 @@
 //! C's twin opens the library, looks up three functions and asks for the version; Curium opens it, resolves every symbol and asks
 //! for the version. Both ask, since the first call of a driver pays for its set-up. `cuInit` itself is the same call for both and
 //! varies by more than all of that, so it is measured apart; what `Driver` adds around it is the time of making one from a driver
-//! that is initialised already.
+//! that is initialized already.
 #![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
 
 use std::error::Error;
@@ -84,7 +84,7 @@ fn open_as_c() -> Result<Opening, Box<dyn Error>> {
     type Version = unsafe extern "C" fn(*mut i32) -> sys::CUresult;
     let name = std::env::var_os("CURIUM_DRIVER_PATH").unwrap_or_else(|| "libcuda.so.1".into());
     let begin = Instant::now();
-    // SAFETY: this is the name of the CUDA driver, whose initialisers may run.
+    // SAFETY: this is the name of the CUDA driver, whose initializers may run.
     let library = unsafe { libloading::Library::new(name) }?;
     // SAFETY: `cuInit` has this signature in every CUDA driver.
     let init = unsafe { library.get::<Init>(b"cuInit\0") }?;

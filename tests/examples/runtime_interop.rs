@@ -151,7 +151,7 @@ fn expect(what: &str, result: &[f32]) -> Outcome {
 impl Runtime {
     fn load(path: Option<&OsString>) -> Outcome<Self> {
         let names = path.map_or_else(|| NAMES.map(OsString::from).to_vec(), |path| vec![path.clone()]);
-        // SAFETY: loading the CUDA runtime runs its initialisers, which any program that links it runs too.
+        // SAFETY: loading the CUDA runtime runs its initializers, which any program that links it runs too.
         let library = names.iter().find_map(|name| unsafe { libloading::Library::new(name) }.ok());
         let library = library.ok_or_else(|| format!("no CUDA runtime was found; tried {names:?}"))?;
         /// The function called so, with the type of the field that it goes into.

@@ -11,7 +11,7 @@ use curium_memory::DeviceBuffer;
 ///
 /// # Errors
 ///
-/// Whatever the driver returns.
+/// An error returned by the driver.
 pub fn fill(stream: &Stream, mut buffer: &mut DeviceBuffer<u32>, value: u32) -> Result<()> {
     let (len, mut guard) = (buffer.len(), AccessGuard::new(stream)?);
     // SAFETY: the work below is noted by `launched`, and the buffer is not used in between.
@@ -37,7 +37,7 @@ pub fn guard(stream: &Stream) -> AccessGuard<'_> {
 ///
 /// # Errors
 ///
-/// Whatever the driver returns.
+/// An error returned by the driver.
 ///
 /// # Panics
 ///
@@ -68,7 +68,7 @@ pub fn copy(stream: &Stream, mut target: &mut DeviceBuffer<u32>, mut source: &De
 ///
 /// # Errors
 ///
-/// Whatever the driver returns.
+/// An error returned by the driver.
 pub unsafe fn copy_without_waiting(
     stream: &Stream,
     target: &DeviceBuffer<u32>,

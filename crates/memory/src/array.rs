@@ -177,7 +177,7 @@ impl<T> Array<T> {
         self.stream().driver()
     }
 
-    /// Returns the driver's handle, which this value keeps owning.
+    /// Returns the raw handle without giving up ownership.
     #[must_use]
     pub fn as_raw(&self) -> CUarray {
         self.handle.raw

@@ -98,7 +98,7 @@ impl<T, O: Send + 'static> BorrowedBuffer<T, O> {
     ///
     /// # Errors
     ///
-    /// An error of earlier work of the context.
+    /// An error of earlier asynchronous work in the context.
     pub fn to_vec(&self) -> Result<Vec<T>>
     where
         T: AnyBitPattern,

@@ -68,7 +68,7 @@ impl<T, R: Resource> DeviceBox<T, R> {
     ///
     /// # Errors
     ///
-    /// An error of earlier work of the context.
+    /// An error of earlier asynchronous work in the context.
     pub fn get(&self) -> Result<T>
     where
         T: AnyBitPattern,
@@ -97,7 +97,7 @@ impl<T, R: Resource> DeviceBox<T, R> {
     ///
     /// # Errors
     ///
-    /// Any error of the driver.
+    /// An error returned by the driver.
     pub fn set(&mut self, value: T) -> Result<()>
     where
         T: NoUninit,
@@ -111,7 +111,7 @@ impl<T, R: Resource> DeviceBox<T, R> {
     ///
     /// # Errors
     ///
-    /// Any error of the driver.
+    /// An error returned by the driver.
     pub fn set_on(&mut self, stream: &Stream, value: T) -> Result<()>
     where
         T: NoUninit,

@@ -184,7 +184,7 @@ impl MemoryPool {
         Self::from_parts(driver, raw, true)
     }
 
-    /// Returns the driver's handle, which this value keeps owning.
+    /// Returns the raw handle without giving up ownership.
     #[must_use]
     pub fn as_raw(&self) -> CUmemoryPool {
         self.shared.raw
@@ -203,7 +203,7 @@ impl MemoryPool {
     ///
     /// # Errors
     ///
-    /// Any error of the driver.
+    /// An error returned by the driver.
     #[doc(alias = "cuMemPoolTrimTo")]
     pub fn trim_to(&self, keep_bytes: usize) -> Result<()> {
         // SAFETY: the pool is live.

@@ -125,7 +125,7 @@ impl MulticastObject {
     ///
     /// # Errors
     ///
-    /// Any error of the driver.
+    /// An error returned by the driver.
     #[doc(alias = "cuMulticastAddDevice")]
     pub fn add_device(&self, device: &Device) -> Result<()> {
         self.driver().expect_same(device.driver(), "MulticastObject::add_device")?;
@@ -174,7 +174,7 @@ impl MulticastObject {
         self.memory.driver()
     }
 
-    /// Returns the driver's handle, which this value keeps owning.
+    /// Returns the raw handle without giving up ownership.
     #[must_use]
     pub fn as_raw(&self) -> CUmemGenericAllocationHandle {
         self.memory.as_raw()

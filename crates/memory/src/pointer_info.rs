@@ -72,7 +72,7 @@ impl PointerInfo {
     ///
     /// # Errors
     ///
-    /// Any error of the driver.
+    /// An error returned by the driver.
     #[doc(alias = "cuPointerGetAttribute")]
     #[doc(alias = "cuPointerGetAttributes")]
     pub fn of<T>(driver: &Driver, pointer: DevicePointer<T>) -> Result<Option<Self>> {
@@ -144,7 +144,7 @@ impl MemoryType {
 ///
 /// # Errors
 ///
-/// Any error of the driver.
+/// An error returned by the driver.
 #[doc(alias = "cuMemGetAddressRange")]
 pub fn address_range<T>(context: &Context, pointer: DevicePointer<T>) -> Result<Option<Range<u64>>> {
     let result = context.entered(|driver| {

@@ -125,7 +125,7 @@ impl<'a, T> Registered<'a, T> {
     ///
     /// # Errors
     ///
-    /// Any error of the driver.
+    /// An error returned by the driver.
     pub fn device_pointer(&mut self) -> Result<DevicePointer<T>> {
         let host = self.elements.as_mut_ptr();
         self.registration.context.entered(|driver| {

@@ -107,7 +107,7 @@ pub unsafe trait Resource: Send + Sync {
     ///
     /// # Errors
     ///
-    /// Any error of the driver.
+    /// An error returned by the driver.
     #[inline]
     fn purge(&self) -> Result<()> {
         Ok(())
@@ -128,7 +128,7 @@ pub unsafe trait Resource: Send + Sync {
     ///
     /// # Errors
     ///
-    /// Any error of the driver.
+    /// An error returned by the driver.
     fn trim(&self, stream: &Stream, keep: usize) -> Result<()> {
         let _ = (stream, keep);
         Ok(())

@@ -355,7 +355,7 @@ fn is_pageable(driver: &Driver, host: *const c_void, bytes: usize) -> bool {
     ends.into_iter().all(|address| memory_type(driver, address as CUdeviceptr).is_ok_and(|kind| kind == 0))
 }
 
-/// Returns the kind of memory at an address: 0 if the driver does not know it.
+/// Returns the kind of memory at an address: 0 if the driver does not support it.
 #[inline]
 fn memory_type(driver: &Driver, address: CUdeviceptr) -> Result<u32> {
     let mut kind = 0_u32;

@@ -66,7 +66,7 @@ impl<T> Surface<T> {
         &self.array
     }
 
-    /// Returns the driver's handle, which this value keeps owning.
+    /// Returns the raw handle without giving up ownership.
     #[must_use]
     pub fn as_raw(&self) -> CUsurfObject {
         self.handle.raw

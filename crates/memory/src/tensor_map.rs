@@ -195,7 +195,7 @@ impl TensorMap {
     ///
     /// # Errors
     ///
-    /// Any error of the driver.
+    /// An error returned by the driver.
     #[doc(alias = "cuTensorMapSetAllocationClass")]
     pub unsafe fn set_allocation_class(
         &mut self,

@@ -160,7 +160,7 @@ impl<T: Texel> Texture<T> {
 }
 
 impl<T> Texture<T> {
-    /// Returns the driver's handle, which this value keeps owning.
+    /// Returns the raw handle without giving up ownership.
     #[must_use]
     pub fn as_raw(&self) -> CUtexObject {
         self.handle.raw
@@ -178,7 +178,7 @@ impl<T> Texture<T> {
     ///
     /// # Errors
     ///
-    /// Any error of the driver.
+    /// An error returned by the driver.
     #[doc(alias = "cuTexObjectGetTextureDesc")]
     pub fn options(&self) -> Result<TextureOptions> {
         let mut raw = CUDA_TEXTURE_DESC::default();

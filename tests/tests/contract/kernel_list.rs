@@ -138,7 +138,7 @@ fn unified_function_is_the_one_that_the_driver_has_under_the_name() {
         if unsafe { CStr::from_ptr(name) } != c"half" {
             return CUresult::CUDA_ERROR_NOT_FOUND;
         }
-        // SAFETY: the caller passes a valid place.
+        // SAFETY: the caller passes a pointer that is valid for writes.
         unsafe { place.write(std::ptr::without_provenance_mut(0x700)) };
         CUresult::CUDA_SUCCESS
     }

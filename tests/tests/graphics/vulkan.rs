@@ -281,15 +281,15 @@ impl Owned {
     /// Nothing uses the object.
     unsafe fn destroy(self, device: &ash::Device) {
         match self {
-            // SAFETY: the caller vouches for it.
+            // SAFETY: the caller guarantees it.
             Self::Buffer(buffer) => unsafe { device.destroy_buffer(buffer, None) },
-            // SAFETY: the caller vouches for it.
+            // SAFETY: the caller guarantees it.
             Self::Fence(fence) => unsafe { device.destroy_fence(fence, None) },
-            // SAFETY: the caller vouches for it.
+            // SAFETY: the caller guarantees it.
             Self::Image(image) => unsafe { device.destroy_image(image, None) },
-            // SAFETY: the caller vouches for it.
+            // SAFETY: the caller guarantees it.
             Self::Memory(memory) => unsafe { device.free_memory(memory, None) },
-            // SAFETY: the caller vouches for it.
+            // SAFETY: the caller guarantees it.
             Self::Semaphore(semaphore) => unsafe { device.destroy_semaphore(semaphore, None) },
         }
     }

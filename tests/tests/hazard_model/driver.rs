@@ -182,7 +182,7 @@ unsafe fn answer<T>(place: *mut T, value: T) -> CUresult {
 }
 
 unsafe extern "C" fn version(place: *mut i32) -> CUresult {
-    // SAFETY: the caller passes a valid place.
+    // SAFETY: the caller passes a pointer that is valid for writes.
     unsafe { answer(place, 13_000) }
 }
 
@@ -191,12 +191,12 @@ unsafe extern "C" fn init(_: u32) -> CUresult {
 }
 
 unsafe extern "C" fn device(place: *mut CUdevice, ordinal: i32) -> CUresult {
-    // SAFETY: the caller passes a valid place.
+    // SAFETY: the caller passes a pointer that is valid for writes.
     unsafe { answer(place, ordinal) }
 }
 
 unsafe extern "C" fn retain(place: *mut CUcontext, _: CUdevice) -> CUresult {
-    // SAFETY: the caller passes a valid place.
+    // SAFETY: the caller passes a pointer that is valid for writes.
     unsafe { answer(place, ptr::without_provenance_mut(1)) }
 }
 
@@ -206,13 +206,13 @@ unsafe extern "C" fn release(_: CUdevice) -> CUresult {
 
 /// Reports the only context, which is current on every thread.
 unsafe extern "C" fn current(place: *mut CUcontext) -> CUresult {
-    // SAFETY: the caller passes a valid place.
+    // SAFETY: the caller passes a pointer that is valid for writes.
     unsafe { answer(place, ptr::without_provenance_mut(1)) }
 }
 
 unsafe extern "C" fn create_stream(place: *mut CUstream, _: u32, _: i32) -> CUresult {
     let handle = STATE.with_borrow_mut(State::add);
-    // SAFETY: the caller passes a valid place.
+    // SAFETY: the caller passes a pointer that is valid for writes.
     unsafe { answer(place, ptr::without_provenance_mut(handle)) }
 }
 
@@ -225,7 +225,7 @@ unsafe extern "C" fn is_capturing(stream: CUstream, place: *mut CUstreamCaptureS
         0 => CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE,
         _ => CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_ACTIVE,
     };
-    // SAFETY: the caller passes a valid place.
+    // SAFETY: the caller passes a pointer that is valid for writes.
     unsafe { answer(place, status) }
 }
 
@@ -237,7 +237,7 @@ unsafe extern "C" fn capture_info(
     _: *mut *const CUgraphNode,
     _: *mut usize,
 ) -> CUresult {
-    // SAFETY: the caller passes a valid place.
+    // SAFETY: the caller passes a pointer that is valid for writes.
     unsafe { answer(place, capture_of(stream)) }
 }
 
@@ -253,7 +253,7 @@ unsafe extern "C" fn begin_capture(stream: CUstream, _: CUstreamCaptureMode) -> 
 
 unsafe extern "C" fn end_capture(stream: CUstream, place: *mut CUgraph) -> CUresult {
     STATE.with_borrow_mut(|state| state.captures[index(stream)] = 0);
-    // SAFETY: the caller passes a valid place.
+    // SAFETY: the caller passes a pointer that is valid for writes.
     unsafe { answer(place, ptr::without_provenance_mut(1)) }
 }
 
@@ -266,7 +266,7 @@ unsafe extern "C" fn instantiate(
     _: CUgraph,
     _: *mut CUDA_GRAPH_INSTANTIATE_PARAMS,
 ) -> CUresult {
-    // SAFETY: the caller passes a valid place.
+    // SAFETY: the caller passes a pointer that is valid for writes.
     unsafe { answer(place, ptr::without_provenance_mut(1)) }
 }
 
@@ -290,7 +290,7 @@ unsafe extern "C" fn query(_: CUevent) -> CUresult {
 
 unsafe extern "C" fn create_event(place: *mut CUevent, _: u32) -> CUresult {
     let handle = STATE.with_borrow_mut(State::add);
-    // SAFETY: the caller passes a valid place.
+    // SAFETY: the caller passes a pointer that is valid for writes.
     unsafe { answer(place, ptr::without_provenance_mut(handle)) }
 }
 

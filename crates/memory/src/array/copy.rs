@@ -73,7 +73,7 @@ impl<T: Texel> Array<T> {
     ///
     /// # Errors
     ///
-    /// An error of earlier work of the context.
+    /// An error of earlier asynchronous work in the context.
     pub fn to_vec(&self) -> Result<Vec<T>> {
         self.stream().expect_captured("Array::to_vec", READ_LATER)?;
         self.to_vec_on(self.stream())

@@ -156,7 +156,7 @@ impl<T> MipmappedArray<T> {
         self.stream().driver()
     }
 
-    /// Returns the driver's handle, which this value keeps owning.
+    /// Returns the raw handle without giving up ownership.
     #[must_use]
     pub fn as_raw(&self) -> CUmipmappedArray {
         self.handle.raw

@@ -137,7 +137,7 @@ impl<B> Pending<B> {
     ///
     /// # Errors
     ///
-    /// An error of earlier work of the context.
+    /// An error of earlier asynchronous work in the context.
     pub fn is_finished(&self) -> Result<bool> {
         self.event.is_finished()
     }

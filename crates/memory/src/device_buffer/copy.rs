@@ -69,7 +69,7 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
     ///
     /// # Errors
     ///
-    /// An error of earlier work of the context.
+    /// An error of earlier asynchronous work in the context.
     #[inline]
     pub fn to_vec(&self) -> Result<Vec<T>>
     where

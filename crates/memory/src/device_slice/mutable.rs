@@ -177,7 +177,7 @@ impl<'a, T> DeviceSliceMut<'a, T> {
     ///
     /// # Errors
     ///
-    /// An error of earlier work of the context.
+    /// An error of earlier asynchronous work in the context.
     #[inline]
     pub fn to_vec(&self) -> Result<Vec<T>>
     where
@@ -266,7 +266,7 @@ impl<'a, T> DeviceSliceMut<'a, T> {
     ///
     /// # Errors
     ///
-    /// Any error of the driver.
+    /// An error returned by the driver.
     #[doc(alias = "cuMemsetD32Async")]
     #[doc(alias = "cuMemsetD16Async")]
     pub fn fill(&mut self, value: T) -> Result<()>
@@ -281,7 +281,7 @@ impl<'a, T> DeviceSliceMut<'a, T> {
     ///
     /// # Errors
     ///
-    /// Any error of the driver.
+    /// An error returned by the driver.
     #[inline]
     pub fn fill_on(&mut self, stream: &Stream, value: T) -> Result<()>
     where
@@ -296,7 +296,7 @@ impl<'a, T> DeviceSliceMut<'a, T> {
     ///
     /// # Errors
     ///
-    /// Any error of the driver.
+    /// An error returned by the driver.
     #[doc(alias = "cuMemsetD8Async")]
     pub fn zero(&mut self) -> Result<()>
     where
@@ -312,7 +312,7 @@ impl<'a, T> DeviceSliceMut<'a, T> {
     ///
     /// # Errors
     ///
-    /// Any error of the driver.
+    /// An error returned by the driver.
     #[inline]
     pub fn zero_on(&mut self, stream: &Stream) -> Result<()>
     where

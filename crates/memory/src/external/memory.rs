@@ -105,7 +105,7 @@ impl ExternalMemory {
         &self.shared.context
     }
 
-    /// Returns the driver's handle, which this value keeps owning.
+    /// Returns the raw handle without giving up ownership.
     #[must_use]
     pub fn as_raw(&self) -> CUexternalMemory {
         self.shared.raw

@@ -80,7 +80,7 @@ impl ExternalSemaphore {
         self.kind
     }
 
-    /// Returns the driver's handle, which this value keeps owning.
+    /// Returns the raw handle without giving up ownership.
     #[must_use]
     pub fn as_raw(&self) -> CUexternalSemaphore {
         self.raw

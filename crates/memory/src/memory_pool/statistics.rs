@@ -26,7 +26,7 @@ impl MemoryPool {
     ///
     /// # Errors
     ///
-    /// Any error of the driver.
+    /// An error returned by the driver.
     #[doc(alias = "CU_MEMPOOL_ATTR_USED_MEM_CURRENT")]
     #[doc(alias = "CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT")]
     pub fn statistics(&self) -> Result<PoolStatistics> {
@@ -44,7 +44,7 @@ impl MemoryPool {
     ///
     /// # Errors
     ///
-    /// Any error of the driver.
+    /// An error returned by the driver.
     #[doc(alias = "CU_MEMPOOL_ATTR_USED_MEM_HIGH")]
     #[doc(alias = "CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH")]
     pub fn reset_high_watermarks(&self) -> Result<()> {

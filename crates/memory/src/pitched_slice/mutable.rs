@@ -182,7 +182,7 @@ impl<'a, T> PitchedSliceMut<'a, T> {
     ///
     /// # Errors
     ///
-    /// Any error of the driver.
+    /// An error returned by the driver.
     #[doc(alias = "cuMemsetD2D8Async")]
     #[doc(alias = "cuMemsetD2D16Async")]
     #[doc(alias = "cuMemsetD2D32Async")]
@@ -198,7 +198,7 @@ impl<'a, T> PitchedSliceMut<'a, T> {
     ///
     /// # Errors
     ///
-    /// Any error of the driver.
+    /// An error returned by the driver.
     pub fn fill_on(&mut self, stream: &Stream, value: T) -> Result<()>
     where
         T: NoUninit,

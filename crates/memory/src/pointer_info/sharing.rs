@@ -51,7 +51,7 @@ impl PointerSharing {
     ///
     /// # Errors
     ///
-    /// Any error of the driver.
+    /// An error returned by the driver.
     #[doc(alias = "cuPointerGetAttributes")]
     pub fn of<T>(context: &Context, pointer: DevicePointer<T>) -> Result<Option<Self>> {
         let mut answers = Answers::default();

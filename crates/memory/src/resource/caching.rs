@@ -64,7 +64,7 @@ impl CachingResource {
     ///
     /// # Errors
     ///
-    /// Whatever the driver returns.
+    /// An error returned by the driver.
     pub fn new(context: &Context) -> Result<Self> {
         Self::with_options(context, &CachingOptions::new())
     }
@@ -73,7 +73,7 @@ impl CachingResource {
     ///
     /// # Errors
     ///
-    /// Whatever the driver returns.
+    /// An error returned by the driver.
     pub fn with_options(context: &Context, options: &CachingOptions) -> Result<Self> {
         Ok(Self { allocator: Arc::new(Allocator::new(context, options, None)?) })
     }
@@ -83,7 +83,7 @@ impl CachingResource {
     ///
     /// # Errors
     ///
-    /// Whatever the driver returns.
+    /// An error returned by the driver.
     pub fn with_upstream(
         context: &Context,
         options: &CachingOptions,
@@ -101,7 +101,7 @@ impl CachingResource {
     ///
     /// # Errors
     ///
-    /// Whatever the driver returns.
+    /// An error returned by the driver.
     pub fn private_pool(&self) -> Result<Self> {
         Ok(Self { allocator: Arc::new(self.allocator.private()?) })
     }

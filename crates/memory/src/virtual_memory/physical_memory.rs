@@ -77,7 +77,7 @@ impl PhysicalMemory {
         Self::owning(driver, raw, bytes)
     }
 
-    /// Returns the driver's handle, which this value keeps owning.
+    /// Returns the raw handle without giving up ownership.
     #[must_use]
     pub fn as_raw(&self) -> CUmemGenericAllocationHandle {
         self.shared.raw
@@ -102,7 +102,7 @@ impl PhysicalMemory {
     ///
     /// # Errors
     ///
-    /// Any error of the driver.
+    /// An error returned by the driver.
     #[doc(alias = "cuMemGetAllocationPropertiesFromHandle")]
     pub fn options(&self) -> Result<PhysicalOptions> {
         let mut properties = CUmemAllocationProp::default();

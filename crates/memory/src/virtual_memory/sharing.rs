@@ -94,7 +94,7 @@ impl Mapping {
     ///
     /// # Errors
     ///
-    /// Any error of the driver.
+    /// An error returned by the driver.
     #[doc(alias = "cuMemRetainAllocationHandle")]
     pub fn retain_memory(&self) -> Result<PhysicalMemory> {
         PhysicalMemory::retained(self.driver(), self.as_pointer(), self.byte_len())

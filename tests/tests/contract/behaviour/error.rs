@@ -14,7 +14,7 @@ use super::INVALID_VALUE;
 /// The most that a code can be.
 const LAST: u32 = CUresult::CUDA_ERROR_UNKNOWN.0;
 
-/// Returns the name and the text of a code; `None` if the driver does not know it.
+/// Returns the name and the text of a code; `None` if the driver does not support it.
 fn described(driver: &Driver, code: CUresult) -> Option<[String; 2]> {
     let (mut name, mut text): (*const c_char, *const c_char) = (ptr::null(), ptr::null());
     let returned = returned!(driver, cuGetErrorName(code, &raw mut name));

@@ -32,7 +32,7 @@ fn calls() -> Vec<&'static str> {
 }
 
 unsafe extern "C" fn import(place: *mut CUexternalMemory, _: *const CUDA_EXTERNAL_MEMORY_HANDLE_DESC) -> CUresult {
-    // SAFETY: the caller passes a valid place.
+    // SAFETY: the caller passes a pointer that is valid for writes.
     unsafe { place.write(ptr::without_provenance_mut(0x100)) };
     note("import")
 }

@@ -31,7 +31,7 @@ unsafe extern "C" fn import(
     place: *mut CUexternalSemaphore,
     _: *const CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC,
 ) -> CUresult {
-    // SAFETY: the caller passes a valid place.
+    // SAFETY: the caller passes a pointer that is valid for writes.
     unsafe { place.write(ptr::without_provenance_mut(0x100)) };
     note("import")
 }
