@@ -179,7 +179,7 @@ impl Runtime {
         }
         // SAFETY: the function takes any code, and gives text that lives as long as the library.
         let text = unsafe { (self.error_string)(code) };
-        // SAFETY: as above; the text ends in NUL.
+        // SAFETY: as above; the text is NUL-terminated.
         let text = unsafe { CStr::from_ptr(text) }.to_string_lossy();
         Err(format!("{function} failed with {code}: {text}").into())
     }

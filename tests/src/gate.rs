@@ -68,7 +68,7 @@ fn launches_wait() -> bool {
 ///
 /// `data` came from `Arc::into_raw`, and this is the only call with it.
 unsafe extern "C" fn wait(data: *mut c_void) {
-    // SAFETY: the caller vouches for `data`.
+    // SAFETY: the caller guarantees `data`.
     let state = unsafe { Arc::from_raw(data.cast_const().cast::<State>()) };
     let open = state.open.lock().unwrap_or_else(PoisonError::into_inner);
     drop(state.opened.wait_while(open, |open| !*open).unwrap_or_else(PoisonError::into_inner));

@@ -56,7 +56,7 @@ bitflags! {
         const FAULTED_CONTEXTS_ONLY = CUCoredumpGenerationFlags::CU_COREDUMP_FAULTED_CONTEXTS_ONLY.0.cast_unsigned();
         /// Leaves out tensor memory.
         const SKIP_TENSOR_MEMORY = CUCoredumpGenerationFlags::CU_COREDUMP_SKIP_TENSOR_MEMORY.0.cast_unsigned();
-        /// Flags of newer drivers.
+        /// Flags defined by newer drivers.
         const _ = !0;
     }
 }

@@ -30,7 +30,7 @@ bitflags! {
     pub struct GreenContextFlags: u32 {
         /// The context has its own default stream. Required by drivers before CUDA 13.1.
         const DEFAULT_STREAM = CUgreenCtxCreate_flags::CU_GREEN_CTX_DEFAULT_STREAM.0;
-        /// Flags of newer drivers.
+        /// Flags defined by newer drivers.
         const _ = !0;
     }
 }

@@ -61,7 +61,7 @@ bitflags! {
     pub struct StreamFlags: u32 {
         /// The stream does not synchronize with the legacy default stream.
         const NON_BLOCKING = CUstream_flags::CU_STREAM_NON_BLOCKING.0;
-        /// Flags of newer drivers.
+        /// Flags defined by newer drivers.
         const _ = !0;
     }
 }

@@ -247,7 +247,7 @@ impl<'a> Cancellation<'a> {
 ///
 /// `payload` is the address of a live [`Cancellation`].
 unsafe extern "C" fn is_cancelled(payload: *mut c_void, _reserved: *mut c_void) -> c_int {
-    // SAFETY: the caller vouches for the payload.
+    // SAFETY: the caller guarantees the payload.
     let cancellation = unsafe { &*payload.cast::<Cancellation<'_>>() };
     c_int::from(cancellation.ask())
 }

@@ -1,7 +1,7 @@
 //! Codes and effects that the driver's documentation leaves open, read off an H100 by direct calls. They hold the simulator to the
 //! hardware.
 
-/// The code that a call of the driver returned.
+/// The code that a driver call returned.
 macro_rules! returned {
     ($driver:expr, $function:ident($($argument:expr),* $(,)?)) => {
         // SAFETY: places are valid; handles and addresses are live, or such that the driver says that they are not.

@@ -1,4 +1,4 @@
-//! Whichever call of the driver fails, and with whichever code: the error names it, nothing leaks, nothing is freed twice, nothing
+//! Whichever driver call fails, and with whichever code: the error names it, nothing leaks, nothing is freed twice, nothing
 //! panics, the context stack is as it was, and the same operation works afterwards.
 
 use std::collections::BTreeSet;

@@ -1,4 +1,4 @@
-//! [`observe_calls`]: who watches the calls of the driver.
+//! [`observe_calls`]: who watches the driver calls.
 
 use std::sync::{Arc, Mutex};
 use std::thread;

@@ -105,7 +105,7 @@ fn process_exits_well_with_everything_live_in_a_thread_local() {
     });
 }
 
-/// What a handler of the process's exit drops, and how many calls of the driver it saw.
+/// What a handler of the process's exit drops, and how many driver calls it saw.
 static AT_EXIT: Mutex<Option<Everything>> = Mutex::new(None);
 static CALLS_AT_EXIT: AtomicUsize = AtomicUsize::new(0);
 

@@ -176,7 +176,7 @@ fn api() -> Api {
 /// `place` is valid for a write.
 unsafe fn answer<T>(place: *mut T, value: T) -> CUresult {
     STATE.with_borrow_mut(|state| state.calls += 1);
-    // SAFETY: the caller vouches for the place.
+    // SAFETY: the caller guarantees the place.
     unsafe { place.write(value) };
     CUresult::CUDA_SUCCESS
 }

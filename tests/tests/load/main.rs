@@ -357,7 +357,7 @@ fn functions_that_a_program_asked_for_refuse_in_a_child_of_a_fork_as_symbols_do(
     let code = unsafe { api.cuInit.expect("a driver has it")(0) };
     assert_eq!(code, CUresult::CUDA_SUCCESS);
     let (find, mut address) = (api.cuGetProcAddress_v2.expect("the simulator has it"), std::ptr::null_mut());
-    // SAFETY: the name ends in NUL, the place is valid, and no status is asked for.
+    // SAFETY: the name is NUL-terminated, the place is valid, and no status is asked for.
     let code = unsafe { find(c"cuDeviceGetCount".as_ptr(), &raw mut address, 12000, 0, std::ptr::null_mut()) };
     assert_eq!(code, CUresult::CUDA_SUCCESS);
     // SAFETY: the function that was asked for has this signature.

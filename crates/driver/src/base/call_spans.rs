@@ -18,7 +18,7 @@ use crate::{Call, CallObserver};
 /// use curium_driver::{CallSpans, observe_calls};
 ///
 /// let guard = observe_calls(CallSpans::new());
-/// // … every call of the driver is a span …
+/// // … every driver call is a span …
 /// drop(guard);
 /// ```
 #[derive(Clone, Copy, Debug, Default)]

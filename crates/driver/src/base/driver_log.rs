@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_that_say_what_the_error_says_are_left_out() {
+    fn lines_that_repeat_the_error_are_left_out() {
         let lines = vec![
             "[11:07:41.060][77][CUDA][E] [pool] cannot do that",
             "[11:07:41.061][77][CUDA][E] [pool] cannot do that",

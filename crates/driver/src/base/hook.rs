@@ -140,7 +140,7 @@ impl Observation {
             return None;
         }
         let observers = OBSERVERS.read().clone()?;
-        tell(&observers, |observer| observer.before(function));
+        notify(&observers, |observer| observer.before(function));
         Some(Box::new(Self { observers: Some(observers), started: Instant::now() }))
     }
 
@@ -157,7 +157,7 @@ impl Observation {
     pub(crate) fn end(self, driver: &Driver, function: Function, code: CUresult) {
         let Self { observers: Some(observers), started } = self else { return };
         let call = Call { driver, function, code, started, duration: started.elapsed() };
-        tell(&observers, |observer| observer.after(&call));
+        notify(&observers, |observer| observer.after(&call));
         // This may drop the last reference to an observer removed in the meantime, which runs user code.
         quietly(|| drop(observers));
     }
@@ -207,9 +207,9 @@ fn change(edit: impl FnOnce(&mut Vec<Installed>)) {
 }
 
 #[inline]
-fn tell(observers: &[Installed], tell: impl Fn(&dyn CallObserver)) {
+fn notify(observers: &[Installed], call: impl Fn(&dyn CallObserver)) {
     for Installed { observer, .. } in observers {
-        quietly(|| tell(&**observer));
+        quietly(|| call(&**observer));
     }
 }
 

@@ -35,7 +35,7 @@ bitflags! {
         const USER_COREDUMP = CUctx_flags::CU_CTX_USER_COREDUMP_ENABLE.0;
         /// Synchronous memory operations always synchronize.
         const SYNC_MEMOPS = CUctx_flags::CU_CTX_SYNC_MEMOPS.0;
-        /// Flags of newer drivers.
+        /// Flags defined by newer drivers.
         const _ = !0;
     }
 }

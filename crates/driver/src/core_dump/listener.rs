@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn listener_hears_of_dumps_until_it_is_dropped() {
+    fn callback_runs_for_dumps_until_the_listener_is_dropped() {
         let heard = Arc::new(Mutex::new(Vec::new()));
         let ear = Arc::clone(&heard);
         let driver = driver();

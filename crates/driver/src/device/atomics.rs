@@ -56,7 +56,7 @@ bitflags! {
         const BITS_128 = CUatomicOperationCapability::CU_ATOMIC_CAPABILITY_SCALAR_128.0;
         /// Vectors of four 32-bit operands.
         const FOUR_OF_32 = CUatomicOperationCapability::CU_ATOMIC_CAPABILITY_VECTOR_32x4.0;
-        /// Forms of newer drivers.
+        /// Forms defined by newer drivers.
         const _ = !0;
     }
 }

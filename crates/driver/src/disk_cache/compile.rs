@@ -52,7 +52,7 @@ pub(crate) fn load_cached<T>(
     match load(&code) {
         Err(error) if was_kept && !error.is_sticky() => {
             tracing::warn!(%error, "compiled code that was kept cannot be loaded and is made anew");
-            tell(cache.remove(&key));
+            report(cache.remove(&key));
             load(&find_or_compile(cache, &key, context, (ptx, options))?.0)
         }
         result => result,
@@ -71,13 +71,13 @@ fn find_or_compile(
         return Ok((kept, true));
     }
     let compiled = compile(context, ptx, options)?;
-    tell(cache.put(key, compiled.as_bytes()));
+    report(cache.put(key, compiled.as_bytes()));
     Ok((compiled, false))
 }
 
 /// Reports a failure of the cache, which does not fail the load.
 #[inline]
-fn tell(result: Result<()>) {
+fn report(result: Result<()>) {
     if let Err(error) = result {
         tracing::warn!(%error, "compiled code cannot be kept");
     }

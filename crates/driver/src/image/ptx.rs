@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn declarations_that_are_not_understood_are_unknown() {
+    fn declarations_that_cannot_be_parsed_are_unknown() {
         assert_eq!(sizes(".entry k(.param .b8 a[N])"), None);
         assert_eq!(sizes(".entry k(.param .e4m3 a)"), None);
         assert_eq!(sizes(".entry k(.param .u32 a"), None);

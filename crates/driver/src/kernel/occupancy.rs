@@ -20,7 +20,7 @@ bitflags! {
         /// Returns 0 where global caching makes the block too large for a multiprocessor, instead of calculating the
         /// occupancy as if caching were disabled.
         const DISABLE_CACHING_OVERRIDE = CUoccupancy_flags::CU_OCCUPANCY_DISABLE_CACHING_OVERRIDE.0;
-        /// Flags of newer drivers.
+        /// Flags defined by newer drivers.
         const _ = !0;
     }
 }

@@ -14,9 +14,9 @@ use curium_driver::{Context, DevicePointer, Error, Result, Returned, call};
 #[cfg(unix)]
 use super::descriptor;
 
-/// Memory that another API has allocated and exported.
+/// Memory that another API allocated and exported.
 ///
-/// Cloning is cheap. The memory is released when no clone and no buffer in it exists.
+/// Clones are cheap and refer to the same memory, which is released with the last clone and the last mapping of it.
 #[derive(Clone)]
 pub struct ExternalMemory {
     shared: Arc<Shared>,
@@ -28,8 +28,8 @@ struct Shared {
     bytes: u64,
 }
 
-/// A range of external memory that is mapped in this process. Wrap it in a [`BorrowedBuffer`](crate::BorrowedBuffer) to use it like a
-/// buffer.
+/// A range of external memory, mapped in this process. Wrap it in a [`BorrowedBuffer`](crate::BorrowedBuffer) to use it
+/// like a buffer.
 pub struct ExternalBuffer {
     address: CUdeviceptr,
     bytes: u64,
@@ -40,7 +40,7 @@ pub struct ExternalBuffer {
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub enum ExternalMemoryKind {
-    /// An opaque descriptor of the same vendor's driver: `VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT`.
+    /// An opaque file descriptor from a driver of the same vendor: `VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT`.
     Opaque,
     /// A Linux dma-buf. Requires a driver for CUDA 13.0.
     DmaBuf,
@@ -52,17 +52,18 @@ unsafe impl Send for Shared {}
 unsafe impl Sync for Shared {}
 
 impl ExternalMemory {
-    /// Imports `bytes` bytes of memory by a descriptor, which the driver takes. `bytes` must be the exported size.
+    /// Imports `bytes` bytes of memory from a file descriptor and takes ownership of the descriptor. `bytes` must be
+    /// the exported size.
     ///
-    /// `is_dedicated` marks a dedicated allocation for a single image or buffer.
+    /// `is_dedicated` is `true` for a dedicated allocation of a single image or buffer.
     ///
     /// CUDA: `cuImportExternalMemory`.
     ///
     /// # Errors
     ///
-    /// An argument error if `bytes` is 0; an error of the driver if the descriptor is not one of its own; `CUDA_ERROR_NOT_SUPPORTED` if
-    /// memory cannot be imported, as on the simulator. The descriptor is closed then. The driver may only detect a wrong size, or a
-    /// semaphore, when the memory is used.
+    /// An argument error if `bytes` is 0; an error returned by the driver if the descriptor does not refer to exported
+    /// memory; `CUDA_ERROR_NOT_SUPPORTED` on systems without external memory, such as the simulator. On error, the
+    /// descriptor is closed. The driver may detect a wrong size, or a semaphore, only when the memory is used.
     #[cfg(unix)]
     #[doc(alias = "cuImportExternalMemory")]
     pub fn import_fd(
@@ -117,7 +118,7 @@ impl ExternalMemory {
     ///
     /// # Errors
     ///
-    /// An argument error if the range is out of bounds; any error of the driver.
+    /// An argument error if the range is out of bounds; any error returned by the driver.
     #[doc(alias = "cuExternalMemoryGetMappedBuffer")]
     pub fn map(&self, offset: u64, bytes: u64) -> Result<ExternalBuffer> {
         let total = self.byte_len();
@@ -141,7 +142,7 @@ impl ExternalMemory {
     ///
     /// # Errors
     ///
-    /// Returns the memory together with the error if clones of it or buffers in it exist or the driver fails.
+    /// Returns the memory together with the error if clones or mappings of it still exist, or the driver call fails.
     #[doc(alias = "cuDestroyExternalMemory")]
     pub fn close(self) -> Result<(), Returned<Self>> {
         let mut shared = Arc::try_unwrap(self.shared).map_err(|shared| {

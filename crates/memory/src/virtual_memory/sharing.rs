@@ -10,8 +10,8 @@ use curium_driver::{Driver, Result, call};
 use super::{Mapping, PhysicalMemory};
 
 curium_driver::shared_handle! {
-    /// A fabric handle of physical memory, for processes on all machines of an NVLink fabric. It is plain bytes, and any channel can carry
-    /// it.
+    /// A fabric handle of physical memory, for processes on all nodes of an NVLink fabric: plain bytes that any channel
+    /// can carry.
     pub struct FabricHandle of CUmemFabricHandle;
 }
 
@@ -41,16 +41,18 @@ impl PhysicalMemory {
     ///
     /// # Errors
     ///
-    /// `CUDA_ERROR_INVALID_VALUE` if the descriptor is not one of physical memory. If `bytes` is not its size, mapping fails.
+    /// `CUDA_ERROR_INVALID_VALUE` if the descriptor does not refer to physical memory. If `bytes` is not its size,
+    /// mapping fails.
     #[cfg(unix)]
     #[doc(alias = "cuMemImportFromShareableHandle")]
     pub fn import_fd(driver: &Driver, descriptor: BorrowedFd<'_>, bytes: usize) -> Result<Self> {
-        // The number is passed in place of a pointer.
+        // The descriptor is passed in place of a pointer.
         let passed = std::ptr::without_provenance_mut(descriptor.as_raw_fd() as usize);
         Self::import(driver, passed, CUmemAllocationHandleType::CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, bytes)
     }
 
-    /// Exports the memory as a fabric handle, which processes on all machines of the fabric can [import](PhysicalMemory::import_fabric).
+    /// Exports the memory as a fabric handle, which processes on all nodes of the fabric can
+    /// [import](PhysicalMemory::import_fabric).
     ///
     /// CUDA: `cuMemExportToShareableHandle`. Requires a driver for CUDA 12.4.
     ///
@@ -79,8 +81,8 @@ impl PhysicalMemory {
 
     fn import(driver: &Driver, handle: *mut c_void, kind: CUmemAllocationHandleType, bytes: usize) -> Result<Self> {
         let mut raw = 0;
-        // SAFETY: `raw` is a valid pointer, and `handle` has the form of this handle type: a descriptor in place of a pointer, or a pointer
-        // to a fabric handle.
+        // SAFETY: `raw` is a valid pointer, and `handle` has the form of this handle type: a descriptor cast to a
+        // pointer, or a pointer to a fabric handle.
         let result = unsafe { call!(driver, cuMemImportFromShareableHandle(&raw mut raw, handle, kind) creates raw) };
         result.map_err(|error| error.about(format!("memory of {bytes} bytes")))?;
         Ok(Self::owning(driver, raw, bytes))
@@ -88,7 +90,7 @@ impl PhysicalMemory {
 }
 
 impl Mapping {
-    /// Returns another reference to the mapped memory, found by its address.
+    /// Returns another reference to the mapped memory, looked up by its address.
     ///
     /// CUDA: `cuMemRetainAllocationHandle`.
     ///

@@ -1,6 +1,6 @@
 //! The public functions of a crate, read off its source, and which of them may call the driver.
 //!
-//! Every call of the driver can fail. A function that may call it therefore returns a `Result` or a `Pending`, or its documentation lists
+//! Every driver call can fail. A function that may call it therefore returns a `Result` or a `Pending`, or its documentation lists
 //! the calls after `CUDA:`, or `call!` stands in its body.
 
 use std::collections::{BTreeMap, BTreeSet};
