@@ -1,4 +1,4 @@
-//! Architectures, the targets of compilations.
+//! Target architectures of compilations.
 
 use std::fmt;
 

@@ -64,8 +64,8 @@ impl Linker {
     pub(crate) fn new(library: &NvJitLink, options: &LinkOptions) -> Result<Self> {
         let arguments = Texts::new(options.to_arguments().iter(), "an option")?;
         let (count, pointers, mut raw) = (arguments.count::<u32>(), arguments.as_ptr(), ptr::null_mut());
-        // SAFETY: `raw` is a valid place for the answer, and `pointers` is an array of `count` texts that are
-        // NUL-terminated and are alive here.
+        // SAFETY: `raw` is valid for writes, and `pointers` is an array of `count` NUL-terminated texts that are live
+        // here.
         let result = unsafe { call!(library.api(), nvJitLinkCreate(&raw mut raw, count, pointers)) };
         let (library, is_optimizing) = (library.clone(), options.is_optimizing());
         let linker = Self { raw, library, is_optimizing, inputs: Vec::new() };
@@ -81,11 +81,11 @@ impl Linker {
     /// [`Error::NoOutput`] if the program has none of these. [`Error::Link`] contains the linker's log.
     pub fn add_program(&mut self, program: &CompiledProgram) -> Result<()> {
         if let (Ok(lto_ir), true) = (program.lto_ir(), self.is_optimizing) {
-            // SAFETY: NVRTC made it.
+            // SAFETY: NVRTC produced it.
             return unsafe { self.add_bytes(LinkInput::LtoIr, program.name(), lto_ir) };
         }
         if let Ok(cubin) = program.cubin() {
-            // SAFETY: NVRTC made it.
+            // SAFETY: NVRTC produced it.
             return unsafe { self.add_bytes(LinkInput::Cubin, program.name(), cubin) };
         }
         self.add_ptx(program.name(), program.ptx()?)
@@ -123,7 +123,7 @@ impl Linker {
     ///
     /// # Safety
     ///
-    /// - `bytes` are a complete and unmodified input of this kind, from NVIDIA's tools. PTX ends in a NUL.
+    /// - `bytes` are a complete and unmodified input of this kind, produced by NVIDIA's tools. PTX is NUL-terminated.
     ///
     /// # Errors
     ///
@@ -143,7 +143,7 @@ impl Linker {
     ///
     /// # Safety
     ///
-    /// - The file is a complete and unmodified input of this kind, from NVIDIA's tools.
+    /// - The file is a complete and unmodified input of this kind, produced by NVIDIA's tools.
     ///
     /// # Errors
     ///

@@ -16,7 +16,7 @@ pub struct LinkOptions {
 }
 
 impl LinkOptions {
-    /// Links for `architecture`: a real one, or a virtual one if the output is PTX only.
+    /// Returns options for `architecture`: a real one, or a virtual one if the output is PTX only.
     ///
     /// nvJitLink: `-arch`.
     #[must_use]

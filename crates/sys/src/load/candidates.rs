@@ -36,12 +36,12 @@ const DRIVER_FOLDERS: &[&str] = &[
     "/usr/lib/aarch64-linux-gnu/tegra",
 ];
 
-/// The paths to open, and the folders that are not worth it.
+/// The paths to open, and the searched folders without a match.
 #[derive(Default)]
 pub(super) struct Candidates {
     /// The paths to open, in order.
     pub(super) paths: Vec<PathBuf>,
-    /// Folders that exist and contain no such library.
+    /// Existing folders that do not contain the library.
     pub(super) folders: Vec<PathBuf>,
 }
 
@@ -64,7 +64,8 @@ impl Candidates {
         }
     }
 
-    /// Returns the bare names, and the files that exist in `folders`. Listing every name in every folder would hide the useful lines.
+    /// Returns the bare names, and the files that exist in `folders`. Listing every name in every folder would obscure
+    /// the useful lines.
     fn in_toolkits(library: &LibraryDescription, folders: impl IntoIterator<Item = PathBuf>) -> Self {
         let mut candidates = Self { paths: bare_names(library), ..Self::default() };
         for folder in folders.into_iter().filter(|folder| folder.is_dir()) {
@@ -88,7 +89,7 @@ fn driver_paths(library: &LibraryDescription) -> Vec<PathBuf> {
     core::iter::once(PathBuf::from(first)).chain(in_folders).chain(rest.iter().map(PathBuf::from)).collect()
 }
 
-/// Returns the files of the system folder alone: Windows searches the program's folder for a bare name first.
+/// Returns the files in the system folder only: for a bare name, Windows searches the program's folder first.
 #[cfg(windows)]
 fn driver_paths(library: &LibraryDescription) -> Vec<PathBuf> {
     let root = env::var_os("SystemRoot").unwrap_or_else(|| OsString::from(r"C:\Windows"));
@@ -116,24 +117,24 @@ pub fn include_folders(packages: &[Package]) -> Vec<PathBuf> {
     in_toolkits.chain(in_packages).chain(system).collect()
 }
 
-/// Returns every name of the library in the folder at `path`, or `path` itself if it is no folder.
+/// Returns every name of the library in the folder at `path`, or `path` itself if it is not a folder.
 fn in_folder_or_itself(library: &LibraryDescription, path: &Path) -> Vec<PathBuf> {
     if path.is_dir() { library.files.iter().map(|file| path.join(file)).collect() } else { vec![path.to_path_buf()] }
 }
 
-/// Returns the names for which the system's loader searches.
+/// Returns the names that the system's loader searches for.
 #[cfg(not(windows))]
 fn bare_names(library: &LibraryDescription) -> Vec<PathBuf> {
     library.files.iter().map(PathBuf::from).collect()
 }
 
-/// Returns nothing: Windows searches the folder of the program and the current folder for a bare name.
+/// Returns nothing: for a bare name, Windows searches the program's folder and the current folder.
 #[cfg(windows)]
 fn bare_names(_library: &LibraryDescription) -> Vec<PathBuf> {
     Vec::new()
 }
 
-/// Returns the value of an environment variable if it is set, unless the program has raised privileges.
+/// Returns the value of an environment variable, unless the program has elevated privileges.
 pub(super) fn variable(name: &str) -> Option<OsString> {
     let value = env::var_os(name).filter(|value| !value.is_empty())?;
     (!has_raised_privileges()).then_some(value)
