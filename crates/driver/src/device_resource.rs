@@ -27,10 +27,10 @@ impl Description {
     #[inline]
     fn query(
         kind: CUdevResourceType,
-        ask: impl FnOnce(*mut CUdevResource, CUdevResourceType) -> Result<()>,
+        query: impl FnOnce(*mut CUdevResource, CUdevResourceType) -> Result<()>,
     ) -> Result<Self> {
         let mut raw = CUdevResource::default();
-        ask(&raw mut raw, kind)?;
+        query(&raw mut raw, kind)?;
         Ok(Self(raw))
     }
 

@@ -245,11 +245,11 @@ impl<S> Kernel<S> {
         &self,
         operation: &'static str,
         context: &Context,
-        ask: impl FnOnce(&Driver, *mut c_int) -> Result<()>,
+        query: impl FnOnce(&Driver, *mut c_int) -> Result<()>,
     ) -> Result<u32> {
         self.inner().expect_context(operation, context)?;
         let mut number = 0;
-        let result = context.entered(|driver| ask(driver, &raw mut number));
+        let result = context.entered(|driver| query(driver, &raw mut number));
         result.map_err(|error| self.named(error))?;
         Ok(number.try_into().unwrap_or_default())
     }
@@ -260,11 +260,11 @@ impl<S> Kernel<S> {
         &self,
         operation: &'static str,
         context: &Context,
-        ask: impl FnOnce(&Driver, *mut c_int, *mut c_int) -> Result<()>,
+        query: impl FnOnce(&Driver, *mut c_int, *mut c_int) -> Result<()>,
     ) -> Result<SuggestedSize> {
         self.inner().expect_context(operation, context)?;
         let (mut grid, mut block) = (0, 0);
-        let result = context.entered(|driver| ask(driver, &raw mut grid, &raw mut block));
+        let result = context.entered(|driver| query(driver, &raw mut grid, &raw mut block));
         result.map_err(|error| self.named(error))?;
         Ok(SuggestedSize { min_grid: grid.try_into().unwrap_or_default(), block: block.try_into().unwrap_or_default() })
     }

@@ -40,13 +40,13 @@ impl<S> Kernel<S> {
     pub fn parameter_count(&self) -> Result<usize> {
         let (kernel, mut count) = (self.inner(), 0);
         let (raw, driver, place) = (kernel.raw.raw(), &kernel.driver, &raw mut count);
-        let ask = || match kernel.owner {
+        let query = || match kernel.owner {
             // SAFETY: the kernel is live and belongs to a library, and `place` is valid for writes.
             Owner::Library(_) => unsafe { call!(driver, cuKernelGetParamCount(raw.cast(), place)) },
             // SAFETY: the function is live, and `place` is valid for writes.
             Owner::Module(_) | Owner::LibraryIn(..) => unsafe { call!(driver, cuFuncGetParamCount(raw, place)) },
         };
-        kernel.with_context(ask).map_err(|error| error.about(format!("kernel `{}`", kernel.name)))?;
+        kernel.with_context(query).map_err(|error| error.about(format!("kernel `{}`", kernel.name)))?;
         Ok(count)
     }
 }
@@ -80,14 +80,14 @@ impl Inner {
             let entry = self.owner.entries().iter().find(|entry| *entry.name == *self.name);
             return Ok(entry.and_then(|entry| entry.parameters.as_deref()).map(Vec::from));
         }
-        let ask = || {
+        let query = || {
             let mut parameters = Vec::new();
             while let Some(parameter) = self.parameter(parameters.len())? {
                 parameters.push(parameter);
             }
             Ok(Some(parameters))
         };
-        self.with_context(ask)
+        self.with_context(query)
     }
 
     /// Runs `operation` with a context current if the kernel belongs to a library: the driver reports its parameters

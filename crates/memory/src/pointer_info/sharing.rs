@@ -6,7 +6,7 @@ use std::ops::Range;
 use curium_driver::sys::{CUdeviceptr, CUmemAccess_flags, CUpointer_attribute, CudaVersion};
 use curium_driver::{Context, DevicePointer, Driver, MemoryHandleTypes, Result};
 
-use super::ask;
+use super::query;
 use crate::MemoryAccess;
 
 /// Sharing attributes of a pointer.
