@@ -1,4 +1,4 @@
-//! The operations on pools and on memory of other processes.
+//! The operations on pools and on memory shared by other processes.
 
 #[cfg(unix)]
 use std::os::fd::AsFd;
@@ -62,14 +62,14 @@ pub(super) const OPERATIONS: &[Operation] = &[
     }),
     ("MemoryPool::export_pointer", |fixture| {
         let memory = block(&fixture.stream, pool(fixture)?)?;
-        // Memory has a name only once its pool was shared.
+        // Memory can be exported only after its pool was shared.
         let descriptor = memory.resource.export_fd()?;
         let name = memory.resource.export_pointer(memory.pointer)?;
         made((memory, descriptor, name))
     }),
 ];
 
-/// Those that need a driver for CUDA 13.1.
+/// The operations that require a driver of CUDA 13.1.
 pub(super) const NEWER: &[Operation] = &[
     ("MemoryPool::kind", |fixture| made(pool(fixture)?.kind()?)),
     ("MemoryPool::location", |fixture| made(pool(fixture)?.location()?)),
@@ -78,7 +78,7 @@ pub(super) const NEWER: &[Operation] = &[
     ("MemoryPool::is_for_hardware_decompression", |fixture| made(pool(fixture)?.is_for_hardware_decompression()?)),
 ];
 
-/// Those that open what another process shares: another simulator.
+/// The operations that open objects shared by another process, which is another simulator.
 pub(super) const SHARED: &[Operation] = &[
     #[cfg(unix)]
     ("MemoryPool::import_fd", |fixture| made(import(fixture)?.imported)),
@@ -98,7 +98,7 @@ pub(super) const SHARED: &[Operation] = &[
     }),
 ];
 
-/// Those that a machine without a fabric refuses.
+/// The operations that fail on a machine without a fabric.
 pub(super) const SOLITARY: &[Operation] = &[
     ("MemoryPool::export_fabric", |fixture| made(pool(fixture)?.export_fabric()?)),
     ("MemoryPool::import_fabric", |fixture| {
@@ -108,7 +108,7 @@ pub(super) const SOLITARY: &[Operation] = &[
 
 const KIND: PoolKind = PoolKind::Pinned;
 
-/// A pool of another process, here and there.
+/// A pool of another process, on both sides.
 #[cfg(unix)]
 struct SharedPool {
     imported: MemoryPool,
