@@ -285,9 +285,9 @@ impl Context {
         operation(self.driver())
     }
 
-    /// Ends this context and returns its error, which [`Drop`] only reports. A primary context is released, a created
-    /// or green context is destroyed, and a borrowed context is left alone. Destroying a context waits for all of its
-    /// work, and pops a created context that is current on the calling thread.
+    /// Ends this context and returns any error, instead of only reporting it as [`Drop`] does. A primary context is
+    /// released, a created or green context is destroyed, and a borrowed context is left alone. Destroying a context
+    /// waits for all of its work, and pops a created context that is current on the calling thread.
     ///
     /// CUDA: `cuDevicePrimaryCtxRelease_v2`, `cuCtxDestroy_v2` or `cuGreenCtxDestroy`.
     ///

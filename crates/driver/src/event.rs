@@ -278,7 +278,8 @@ impl Event {
         Ok(Duration::try_from_secs_f64(milliseconds / 1e3).unwrap_or_default())
     }
 
-    /// Destroys the event and returns its error, which [`Drop`] only reports. A pending record still completes.
+    /// Destroys the event and returns any error, instead of only reporting it as [`Drop`] does. A pending record still
+    /// completes.
     ///
     /// CUDA: `cuEventDestroy_v2`.
     ///

@@ -65,7 +65,7 @@ use crate::{Context, Driver, Error, Result, Returned};
 ///
 /// A graph keeps the objects that its nodes use alive: kernels with their code, events and closures. An executable
 /// graph keeps those of the graph that it was instantiated from, so it can be launched after the graph is dropped.
-/// Memory is not kept alive: whoever adds a node that uses memory is responsible for it.
+/// Memory is not kept alive: the caller that adds a node is responsible for the memory it uses.
 ///
 /// ```
 /// # let driver = curium_sim::Simulator::new(curium_sim::Config::new())?.driver::<curium_driver::Driver>()?;
@@ -201,7 +201,7 @@ impl Graph {
         })
     }
 
-    /// Destroys the graph and returns its error, which [`Drop`] only reports.
+    /// Destroys the graph and returns any error, instead of only reporting it as [`Drop`] does.
     ///
     /// CUDA: `cuGraphDestroy`.
     ///

@@ -44,7 +44,7 @@ bitflags! {
     }
 }
 
-/// How CUDA accesses a mapped resource.
+/// The access of CUDA to a mapped resource.
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub enum GraphicsAccess {
@@ -88,7 +88,7 @@ impl GraphicsResource {
         })
     }
 
-    /// Unregisters the resource and returns its error, which [`Drop`] only reports.
+    /// Unregisters the resource and returns any error, instead of only reporting it as [`Drop`] does.
     ///
     /// CUDA: `cuGraphicsUnregisterResource`.
     ///

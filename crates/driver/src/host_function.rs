@@ -23,7 +23,7 @@ pub struct HostFunction<T> {
     job: Arc<Job<T>>,
 }
 
-/// How the driver's thread waits to run a [host function](Stream::launch_host_function_with).
+/// The way the driver's thread waits to run a [host function](Stream::launch_host_function_with).
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub enum HostFunctionWait {

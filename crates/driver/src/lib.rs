@@ -35,8 +35,8 @@
 //!   Handles are `Send` and `Sync`.
 //! - **Current context.** No call changes the calling thread's current context, on success, error or panic. Functions whose purpose is to
 //!   change it are the exception.
-//! - **Asynchronous work.** An operation returns when its work is enqueued, unless its documentation says that it waits. A later call
-//!   reports an error of that work. Synchronizing calls always wait, even when they report an earlier error.
+//! - **Asynchronous work.** An operation returns when its work is enqueued, unless it is documented to wait. A later
+//!   call reports an error of that work. Synchronizing calls always wait, even when they report an earlier error.
 //! - **Drop.** Dropping never panics. A failure is reported to `tracing` and to [`set_drop_observer`]. The method
 //!   `close` destroys a handle and returns the error. Nothing is called once the process is exiting.
 //! - **Fork.** In the child of a process that initialized a driver, every operation returns [`Error::Fork`], and dropping does nothing.

@@ -208,7 +208,7 @@ impl Library {
         Ok(Module::of_library(raw, context, self))
     }
 
-    /// Unloads the library and returns its error, which [`Drop`] only reports.
+    /// Unloads the library and returns any error, instead of only reporting it as [`Drop`] does.
     ///
     /// CUDA: `cuLibraryUnload`.
     ///

@@ -257,7 +257,7 @@ impl LinkedImage {
         &self.report
     }
 
-    /// Destroys the link, which frees the image, and returns its error, which [`Drop`] only reports.
+    /// Destroys the link, which frees the image, and returns any error, instead of only reporting it as [`Drop`] does.
     ///
     /// CUDA: `cuLinkDestroy`.
     ///

@@ -251,7 +251,8 @@ impl Module {
         Global::checked(OPERATION, Owner::Module(self.clone()), name, (address, bytes))
     }
 
-    /// Unloads the module and returns its error, which [`Drop`] only reports. Waits for the device's work.
+    /// Unloads the module and returns any error, instead of only reporting it as [`Drop`] does. Waits for the device's
+    /// work.
     ///
     /// CUDA: `cuModuleUnload`.
     ///

@@ -45,7 +45,7 @@ impl Context {
 }
 
 impl Profiling {
-    /// Stops the profiler and returns its error, which [`Drop`] only reports.
+    /// Stops the profiler and returns any error, instead of only reporting it as [`Drop`] does.
     ///
     /// CUDA: `cuProfilerStop`.
     ///

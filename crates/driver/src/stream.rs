@@ -267,7 +267,8 @@ impl Stream {
         self.context().device()
     }
 
-    /// Destroys the stream and returns its error, which [`Drop`] only reports. Work still enqueued completes.
+    /// Destroys the stream and returns any error, instead of only reporting it as [`Drop`] does. Work still enqueued
+    /// completes.
     ///
     /// CUDA: `cuStreamDestroy_v2`.
     ///

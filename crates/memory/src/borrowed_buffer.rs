@@ -28,7 +28,7 @@ use crate::tracked::{Accessibility, Tracked};
 /// let memory = PhysicalMemory::new(&device, 2 << 20)?;
 /// let mapping = AddressRange::reserve(&driver, 2 << 20)?.map(0, &memory)?;
 /// mapping.set_access(&device, MemoryAccess::ReadWrite)?;
-/// // SAFETY: the mapping has as many bytes, is for the device to use, and nobody else uses it.
+/// // SAFETY: the mapping has this many bytes, is accessible to the device, and is not used elsewhere.
 /// let mut words = unsafe { BorrowedBuffer::<u32, _>::new(&stream, mapping.as_pointer().cast(), 1024, mapping) }?;
 /// words.as_slice_mut().fill(7)?;
 /// assert_eq!(words.to_vec()?, [7; 1024]);

@@ -110,7 +110,7 @@ impl<T> MappedBuffer<T> {
     ///
     /// # Errors
     ///
-    /// - An argument error within a capture closure, whose work has not run.
+    /// - An argument error within a capture closure, because the captured work has not run.
     /// - The error of earlier asynchronous work in the context.
     pub fn host_view(&self) -> Result<HostView<'_, T>>
     where

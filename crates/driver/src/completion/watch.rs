@@ -50,7 +50,7 @@ pub(crate) trait Waiter: Send + Sync {
     fn queried(&self, answer: Result<bool>) -> bool;
 }
 
-/// How completion is detected.
+/// The method of detecting completion.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Pace {
     /// By a callback of the driver, with polling as a fallback in case the context fails.
@@ -88,7 +88,7 @@ struct Watch {
 
 static WATCH: Watch = Watch::new();
 
-/// How long the thread stays alive without entries.
+/// The time that the thread stays alive without entries.
 const LINGER: Duration = if cfg!(miri) { Duration::ZERO } else { Duration::from_secs(5) };
 
 /// Watches `waiter` until it is finished or [`remove`]d.

@@ -71,8 +71,8 @@ impl CoreDumpListener {
         Self::register(driver, Stage::Completion, Arc::new(callback))
     }
 
-    /// Deregisters the callback and returns an error, which [`Drop`] only reports. In either case the closure is not
-    /// called any more; a call in progress continues.
+    /// Deregisters the callback and returns any error, instead of only reporting it as [`Drop`] does. In either case
+    /// the closure is not called any more; a call in progress continues.
     ///
     /// CUDA: `cuCoredumpDeregisterStartCallback`, `cuCoredumpDeregisterCompleteCallback`.
     ///

@@ -57,7 +57,7 @@ impl Graph {
     /// [`CaptureScope::follow`] adds dependencies to parts of the work.
     ///
     /// If `work` fails or panics, the nodes that it added are removed. The driver cannot remove nodes from a graph that
-    /// allocates memory. Such a graph is unusable afterwards: every use is an argument error that says so.
+    /// allocates memory. Such a graph is unusable afterwards: every use returns an argument error with this reason.
     ///
     /// ```
     /// # let driver = curium_sim::Simulator::new(curium_sim::Config::new())?.driver::<curium_driver::Driver>()?;

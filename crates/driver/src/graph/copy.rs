@@ -61,8 +61,8 @@ pub enum CopyMemory {
     Array(CUarray),
 }
 
-// SAFETY: the host address is never dereferenced here; only nodes access it, and whoever adds the node is responsible
-// for it.
+// SAFETY: the host address is never dereferenced here; only nodes access it, and the caller that adds the node is
+// responsible for it.
 unsafe impl Send for CopyMemory {}
 // SAFETY: as for `Send`.
 unsafe impl Sync for CopyMemory {}

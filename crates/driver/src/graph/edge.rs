@@ -118,7 +118,7 @@ impl Graph {
     pub(super) fn nodes_in(&self, state: &mut State) -> Result<Vec<Node>> {
         let graph = state.graph("Graph::nodes", self.number)?;
         let nodes = list(std::ptr::null_mut(), |nodes, count| {
-            // SAFETY: the graph is live, and the places are valid for as many nodes as the count says.
+            // SAFETY: the graph is live, and the addresses are valid for writes of `count` nodes.
             unsafe { call!(self.driver(), cuGraphGetNodes(graph, nodes, count)) }
         })?;
         Ok(nodes.into_iter().map(|node| state.known(self.number, node)).collect())
@@ -137,7 +137,7 @@ impl Graph {
         let mut state = self.tree.lock()?;
         let graph = state.graph("Graph::roots", self.number)?;
         let nodes = list(std::ptr::null_mut(), |nodes, count| {
-            // SAFETY: the graph is live, and the places are valid for as many nodes as the count says.
+            // SAFETY: the graph is live, and the addresses are valid for writes of `count` nodes.
             unsafe { call!(self.driver(), cuGraphGetRootNodes(graph, nodes, count)) }
         })?;
         Ok(nodes.into_iter().map(|node| state.known(self.number, node)).collect())
@@ -193,7 +193,7 @@ impl Graph {
         let has_data = self.driver().has(Function::cuGraphNodeGetDependencies_v2);
         let nodes = list_with_data(|nodes, data, count| {
             if has_data {
-                // SAFETY: the node is live, and the places are valid for as many nodes as the count says.
+                // SAFETY: the node is live, and the addresses are valid for writes of `count` nodes.
                 return unsafe { call!(self.driver(), cuGraphNodeGetDependencies_v2(raw, nodes, data, count)) };
             }
             // SAFETY: as above.
@@ -217,7 +217,7 @@ impl Graph {
         let has_data = self.driver().has(Function::cuGraphNodeGetDependentNodes_v2);
         let nodes = list_with_data(|nodes, data, count| {
             if has_data {
-                // SAFETY: the node is live, and the places are valid for as many nodes as the count says.
+                // SAFETY: the node is live, and the addresses are valid for writes of `count` nodes.
                 return unsafe { call!(self.driver(), cuGraphNodeGetDependentNodes_v2(raw, nodes, data, count)) };
             }
             // SAFETY: as above.

@@ -98,8 +98,7 @@ impl GraphExec {
     ///
     /// This is a single driver call without an allocation. A graph [captured](crate::Graph::capture) with buffers is
     /// ordered with other accesses to these buffers by hazard tracking: launches may briefly wait for other threads
-    /// that use the buffers, and the first launch on a stream other than the previous one makes up to two additional
-    /// driver calls per buffer.
+    /// that use the buffers. The first launch on a different stream makes up to two additional driver calls per buffer.
     ///
     /// CUDA: `cuGraphLaunch`.
     ///
@@ -125,8 +124,8 @@ impl GraphExec {
         let raw = self.raw.raw();
         self.keeps.leases.launch(stream, || {
             // SAFETY: the executable graph and the stream are live and belong to this driver, and no other code uses
-            // the executable graph; whoever added nodes is responsible for what they do, and the stream waits for the
-            // leased memory.
+            // the executable graph; the caller that added the nodes is responsible for their accesses, and the stream
+            // waits for the leased memory.
             unsafe { call!(stream.driver(), cuGraphLaunch(raw, stream.as_raw())) }
         })
     }
@@ -149,7 +148,8 @@ impl GraphExec {
         unsafe { call!(stream.driver(), cuGraphUpload(self.raw.raw(), stream.as_raw())) }
     }
 
-    /// Destroys the executable graph and returns its error, which [`Drop`] only reports. Pending launches complete.
+    /// Destroys the executable graph and returns any error, instead of only reporting it as [`Drop`] does. Pending
+    /// launches complete.
     ///
     /// CUDA: `cuGraphExecDestroy`.
     ///

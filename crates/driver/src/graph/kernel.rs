@@ -338,7 +338,8 @@ pub(super) fn older(params: &CUDA_KERNEL_NODE_PARAMS) -> CUDA_KERNEL_NODE_PARAMS
 fn add_params(driver: &Driver, spot: Spot, params: &CUDA_KERNEL_NODE_PARAMS) -> Result<()> {
     let Spot { node, graph, after, count } = spot;
     if driver.has(Function::cuGraphAddKernelNode_v2) {
-        // SAFETY: the graph, the nodes and the kernel are live, and whoever adds the node is responsible for the parameters.
+        // SAFETY: the graph, the nodes and the kernel are live, and the caller that adds the node is responsible for
+        // the parameters.
         return unsafe {
             call!(driver, cuGraphAddKernelNode_v2(node, graph, after, count, params) creates spot.created())
         };
@@ -351,7 +352,7 @@ fn add_params(driver: &Driver, spot: Spot, params: &CUDA_KERNEL_NODE_PARAMS) -> 
 #[inline]
 fn set_params(driver: &Driver, node: CUgraphNode, params: &CUDA_KERNEL_NODE_PARAMS) -> Result<()> {
     if driver.has(Function::cuGraphKernelNodeSetParams_v2) {
-        // SAFETY: the node and the kernel are live, and whoever sets the parameters is responsible for them.
+        // SAFETY: the node and the kernel are live, and the caller that sets the parameters is responsible for them.
         return unsafe { call!(driver, cuGraphKernelNodeSetParams_v2(node, params)) };
     }
     let params = older(params);

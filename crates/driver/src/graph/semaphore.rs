@@ -23,7 +23,8 @@ pub struct GraphSemaphore {
     owner: Arc<dyn SemaphoreOwner>,
 }
 
-/// The owner of a semaphore that graphs use. It may destroy the semaphore only after their launches have completed.
+/// The owner of a semaphore that graphs use. It may destroy the semaphore only after all launches of these graphs have
+/// completed.
 pub trait SemaphoreOwner: Send + Sync {
     /// Called before an executable graph that uses the semaphore is launched on `stream`. Must not launch that graph.
     fn launched(&self, stream: &Stream);

@@ -100,7 +100,7 @@ impl EglConsumer {
         Ok(EglFrame { consumer: self, resource, stream: stream.clone(), is_held: true })
     }
 
-    /// Disconnects and returns an error, which [`Drop`] only reports.
+    /// Disconnects and returns any error, instead of only reporting it as [`Drop`] does.
     ///
     /// CUDA: `cuEGLStreamConsumerDisconnect`.
     ///
@@ -127,7 +127,7 @@ impl EglFrame<'_> {
         mapped_egl_frame(&self.consumer.connection.context, self.resource, 0, 0)
     }
 
-    /// Releases the frame and returns an error, which [`Drop`] only reports.
+    /// Releases the frame and returns any error, instead of only reporting it as [`Drop`] does.
     ///
     /// CUDA: `cuEGLStreamConsumerReleaseFrame`.
     ///
@@ -222,7 +222,7 @@ impl EglProducer {
         Ok(frame)
     }
 
-    /// Disconnects and returns an error, which [`Drop`] only reports.
+    /// Disconnects and returns any error, instead of only reporting it as [`Drop`] does.
     ///
     /// CUDA: `cuEGLStreamProducerDisconnect`.
     ///

@@ -105,7 +105,7 @@ impl MappedGraphics<'_> {
         Ok(array)
     }
 
-    /// Unmaps the resources and returns an error, which [`Drop`] only reports.
+    /// Unmaps the resources and returns any error, instead of only reporting it as [`Drop`] does.
     ///
     /// CUDA: `cuGraphicsUnmapResources`.
     ///

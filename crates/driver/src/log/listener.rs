@@ -63,8 +63,8 @@ impl Driver {
 }
 
 impl LogListener {
-    /// Unregisters the callback and returns an error, which [`Drop`] only reports. In either case the closure is not
-    /// called any more; a call in progress continues.
+    /// Unregisters the callback and returns any error, instead of only reporting it as [`Drop`] does. In either case
+    /// the closure is not called any more; a call in progress continues.
     ///
     /// CUDA: `cuLogsUnregisterCallback`.
     ///

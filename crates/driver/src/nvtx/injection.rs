@@ -104,7 +104,7 @@ fn address(slot: Slot) -> *mut c_void {
 fn load() {
     let path = std::env::var_os("NVTX_INJECTION64_PATH").filter(|path| !path.is_empty() && !has_raised_privileges());
     let Some(path) = path else { return };
-    // SAFETY: whoever started the process chose to load this library into it.
+    // SAFETY: the user that started the process chose to load this library into it.
     let Ok(library) = (unsafe { Library::new(path) }) else {
         tracing::warn!("the library in NVTX_INJECTION64_PATH cannot be loaded");
         return;

@@ -29,7 +29,7 @@ struct Origin {
     time: Instant,
 }
 
-/// How long a measured point is valid.
+/// The time for which a measured point is valid.
 const VALIDITY: Duration = Duration::from_secs(10);
 
 /// The number of clock comparisons per point.

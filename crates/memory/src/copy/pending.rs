@@ -107,7 +107,7 @@ impl<B> Pending<B> {
     /// # Errors
     ///
     /// Returns this value together with the error, because the copy may still be in progress. If the context is lost,
-    /// the copy has ended, and dropping the value frees the memory. An argument error if awaiting this value has
+    /// the copy has ended, and dropping the value frees the memory. An argument error if an earlier `await` has
     /// already returned the memory.
     pub fn wait(mut self) -> Result<B, Returned<Self>> {
         match self.event.synchronize().and_then(|()| self.take_host("Pending::wait")) {

@@ -109,8 +109,8 @@ impl<'a> TensorViewMut<'a> {
     ///
     /// # Errors
     ///
-    /// As for [`TensorView::tiled`]. TMA writes the last row up to a multiple of 16 bytes, which must be within the
-    /// memory.
+    /// As for [`TensorView::tiled`]. TMA rounds the end of the last row up to a multiple of 16 bytes, and that end must
+    /// lie within the memory.
     pub fn tiled<T>(memory: DeviceSliceMut<'a, T>, layout: &TensorLayout, elements: &[u32]) -> Result<Self> {
         let map = TensorMap::tiled(memory.stream().context(), layout, elements)?;
         Ok(Self { map, memory: within("TensorViewMut::tiled", layout, layout.written_span(), memory.into_end())? })

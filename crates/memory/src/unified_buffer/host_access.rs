@@ -36,7 +36,7 @@ impl<T> UnifiedBuffer<T> {
     ///
     /// - An argument error if a device of the system has no concurrent managed access and the buffer is attached to all
     ///   streams.
-    /// - An argument error within a capture closure, whose work has not run.
+    /// - An argument error within a capture closure, because the captured work has not run.
     /// - The error of earlier asynchronous work in the context.
     pub fn host_view(&self) -> Result<HostView<'_, T>>
     where
@@ -66,8 +66,8 @@ impl<T> UnifiedBuffer<T> {
     ///
     /// # Errors
     ///
-    /// - An argument error within a capture closure, whose work has not run, and without concurrent managed access
-    ///   while the buffer's stream is being captured.
+    /// - An argument error within a capture closure, because the captured work has not run, and without concurrent
+    ///   managed access while the buffer's stream is being captured.
     /// - The error of earlier asynchronous work in the context.
     pub fn host_view_mut(&mut self) -> Result<HostViewMut<'_, T>>
     where
