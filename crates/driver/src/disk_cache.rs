@@ -101,8 +101,8 @@ impl DiskCache {
     ///
     /// # Errors
     ///
-    /// As for [`DiskCache::open`]. An argument error if the system has no cache directory, and in a set-uid program,
-    /// whose environment is controlled by its user.
+    /// As for [`DiskCache::open`]. An argument error if the system has no cache directory. An argument error in a
+    /// set-uid program, because the user that runs it controls its environment.
     #[inline]
     pub fn of_user() -> Result<Self> {
         if has_raised_privileges() {

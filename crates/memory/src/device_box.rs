@@ -119,8 +119,7 @@ impl<T, R: Resource> DeviceBox<T, R> {
         host::upload("DeviceBox::set", stream, self.buffer.as_slice_mut(), &[value])
     }
 
-    /// Returns the stream of the value: it was allocated on this stream, is copied on it by default, and is freed on
-    /// it.
+    /// Returns the stream on which the value was allocated and will be freed. Copies use it by default.
     #[must_use]
     #[inline]
     pub fn stream(&self) -> &Stream {

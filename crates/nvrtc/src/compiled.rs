@@ -80,7 +80,7 @@ impl CompiledProgram {
     ///
     /// # Errors
     ///
-    /// [`Error::NoOutput`] without that option.
+    /// [`Error::NoOutput`] if the options do not request LTO IR.
     #[doc(alias = "nvrtcGetLTOIR")]
     #[doc(alias = "nvrtcGetNVVM")]
     pub fn lto_ir(&self) -> Result<&[u8]> {
@@ -91,7 +91,7 @@ impl CompiledProgram {
     ///
     /// # Errors
     ///
-    /// [`Error::NoOutput`] without that option.
+    /// [`Error::NoOutput`] if the options do not request OptiX IR.
     #[doc(alias = "nvrtcGetOptiXIR")]
     pub fn optix_ir(&self) -> Result<&[u8]> {
         self.some(self.optix_ir.as_deref(), "OptiX IR", "use `CompileOptions::with_optix_ir`")
@@ -101,7 +101,7 @@ impl CompiledProgram {
     ///
     /// # Errors
     ///
-    /// [`Error::NoOutput`] without that option.
+    /// [`Error::NoOutput`] if the options do not request Tile IR.
     #[doc(alias = "nvrtcGetTileIR")]
     pub fn tile_ir(&self) -> Result<&[u8]> {
         self.some(self.tile_ir.as_deref(), "Tile IR", "use `CompileOptions::with_tile` and Tile code")

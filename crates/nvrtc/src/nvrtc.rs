@@ -89,8 +89,8 @@ impl Nvrtc {
     ///
     /// # Safety
     ///
-    /// If the library at `path` exports the names of NVRTC's functions, it is NVRTC: its initializers may run in this
-    /// process, and its functions implement NVRTC's.
+    /// A library at `path` that exports the names of NVRTC's functions implements these functions, and its initializers
+    /// may run in this process.
     ///
     /// # Errors
     ///

@@ -200,8 +200,8 @@ impl EglProducer {
         })
     }
 
-    /// Returns a presented frame that the consumer has released. The frame is free once the work that this enqueues on
-    /// `stream` has completed.
+    /// Returns a presented frame that the consumer has released. Work enqueued on `stream` afterwards may write the
+    /// frame.
     ///
     /// CUDA: `cuEGLStreamProducerReturnFrame`.
     ///

@@ -67,7 +67,7 @@ pub enum MemoryOperation {
     DeviceBarrier,
 }
 
-/// The attachment of managed memory: who may access it while work runs.
+/// The attachment of managed memory: the streams, or the host, that may access it.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub enum AttachMode {
@@ -203,7 +203,7 @@ impl Stream {
     }
 
     /// Attaches managed memory to this stream: `bytes` bytes from `address`, or the whole allocation if `bytes` is 0.
-    /// `mode` selects who may access it while later work runs.
+    /// `mode` selects the streams, or the host, that may access it from then on.
     ///
     /// CUDA: `cuStreamAttachMemAsync`.
     ///

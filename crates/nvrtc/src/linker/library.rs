@@ -53,9 +53,12 @@ pub struct NvJitLink {
 impl NvJitLink {
     /// Loads the nvJitLink of this machine. Later calls return the same library.
     ///
-    /// The search is that of [`Nvrtc::load`](crate::Nvrtc::load): the environment variable is `CURIUM_NVJITLINK_PATH`, the packages are
-    /// `nvidia-nvjitlink` and `-cu12`, the names are `libnvJitLink.so.13` and `libnvJitLink.so.12`, on Windows `nvJitLink_130_0.dll`
-    /// and `nvJitLink_120_0.dll`.
+    /// Searches the same places as [`Nvrtc::load`](crate::Nvrtc::load), with these names:
+    ///
+    /// - the environment variable `CURIUM_NVJITLINK_PATH`,
+    /// - the Python packages `nvidia-nvjitlink` and `nvidia-nvjitlink-cu12`,
+    /// - the libraries `libnvJitLink.so.13` and `libnvJitLink.so.12`; on Windows `nvJitLink_130_0.dll` and
+    ///   `nvJitLink_120_0.dll`.
     ///
     /// # Errors
     ///
@@ -76,8 +79,8 @@ impl NvJitLink {
     ///
     /// # Safety
     ///
-    /// If the library at `path` exports the names of nvJitLink's functions, it is nvJitLink: its initializers may run
-    /// in this process, and its functions implement nvJitLink's.
+    /// A library at `path` that exports the names of nvJitLink's functions implements these functions, and its
+    /// initializers may run in this process.
     ///
     /// # Errors
     ///

@@ -72,7 +72,7 @@ impl LinkedProgram {
     ///
     /// # Errors
     ///
-    /// [`Error::NoOutput`] without that option.
+    /// [`Error::NoOutput`] if the options do not request PTX.
     #[doc(alias = "nvJitLinkGetLinkedPtx")]
     pub fn ptx(&self) -> Result<&str> {
         some(self.ptx.as_deref(), "PTX", "use `LinkOptions::with_ptx`")
@@ -116,7 +116,7 @@ impl LinkedProgram {
         Ok(Library::from_image(driver, &self.image()?, &JitOptions::new())?)
     }
 
-    /// Returns the linker's log, such as warnings and requested times. Usually empty.
+    /// Returns the linker's log, with warnings and, if requested, timings. Usually empty.
     #[must_use]
     pub fn log(&self) -> &str {
         &self.log
