@@ -102,7 +102,7 @@ impl Nvrtc {
         unsafe { Self::from_library(&library) }
     }
 
-    /// Adds a disk cache, which each compilation reads before and writes afterwards.
+    /// Adds a disk cache. Each compilation first looks the program up in it, and otherwise stores its result.
     ///
     /// An entry is used if source, headers, options, name expressions, this build of NVRTC and the files that the
     /// source may include are the same. A program is not cached if an `#include` is computed, or if its options use

@@ -11,7 +11,7 @@ use crate::{Driver, Result};
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub struct Edge {
-    /// The node that is depended on.
+    /// The node that `to` depends on.
     pub from: Node,
     /// The dependent node.
     pub to: Node,

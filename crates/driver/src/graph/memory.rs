@@ -14,8 +14,8 @@ use crate::{Device, DevicePointer, Result};
 /// A memory allocation node and the address of its memory.
 ///
 /// The address is fixed when the node is added, and is the same in every launch. The memory is allocated when the node
-/// runs, until the node that frees it runs, or until the next launch if the graph was instantiated with
-/// [`AUTO_FREE_ON_LAUNCH`](crate::InstantiateFlags::AUTO_FREE_ON_LAUNCH).
+/// runs. It stays allocated until the node that frees it runs, or until the next launch if the graph was instantiated
+/// with [`AUTO_FREE_ON_LAUNCH`](crate::InstantiateFlags::AUTO_FREE_ON_LAUNCH).
 #[derive(Clone, Copy, Debug)]
 pub struct AllocationNode {
     node: Node,

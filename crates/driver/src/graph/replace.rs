@@ -12,7 +12,7 @@ use crate::{Driver, Error, Result};
 #[must_use = "an executable that a graph does not fit is not changed"]
 #[non_exhaustive]
 pub enum GraphUpdate {
-    /// The executable graph was updated; subsequent launches do what the graph describes.
+    /// The executable graph was updated; subsequent launches run the work of the graph.
     Done,
     /// The graph does not match the executable graph, which must be instantiated again.
     Failed(Box<UpdateFailure>),

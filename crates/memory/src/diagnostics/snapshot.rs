@@ -27,7 +27,7 @@ use crate::resource::{CachingResource, LiveAllocation};
 /// let pointer = resource.allocate(&stream, 1 << 20, 256)?;
 /// let pickle = Snapshot::new(0, resource.events()).to_pickle();
 /// // std::fs::write("snapshot.pickle", pickle)?;
-/// # // SAFETY: the memory came from this resource with these figures, and nothing uses it.
+/// # // SAFETY: the memory was allocated from this resource with this size and alignment, and is not in use.
 /// # unsafe { resource.deallocate(&stream, pointer, 1 << 20, 256) }?;
 /// # assert_eq!(pickle[0], 0x80);
 /// # Ok::<(), Box<dyn std::error::Error>>(())

@@ -49,7 +49,7 @@ use crate::cache::{GRANULE, LocalCache, StreamId};
 /// let context = driver.device(0)?.primary_context()?;
 /// let (resource, stream) = (CachingResource::new(&context)?, context.stream()?);
 /// let pointer = resource.allocate(&stream, 1 << 20, 256)?;
-/// // SAFETY: the memory came from this resource with these figures, and nothing uses it.
+/// // SAFETY: the memory was allocated from this resource with this size and alignment, and is not in use.
 /// unsafe { resource.deallocate(&stream, pointer, 1 << 20, 256) }?;
 /// assert_eq!(resource.allocate(&stream, 1 << 20, 256)?, pointer);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
