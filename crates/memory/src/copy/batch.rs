@@ -84,7 +84,7 @@ impl<'a> CopyBatch<'a> {
         Ok(self)
     }
 
-    /// Adds a copy of `source` to `target`, which must have the same length. Both may be on any device.
+    /// Adds a copy of `source` to `target`, which must have the same extent. Both may be on any device.
     ///
     /// # Errors
     ///

@@ -15,8 +15,9 @@ pub(super) const MAX_RANK: usize = 5;
 ///
 /// TMA requires the following, which every [`TensorMap`](super::TensorMap) checks:
 /// - 1 to 5 dimensions, 3 or more if the layout is interleaved;
-/// - an address that is a multiple of 16, or of 32 for [`TensorInterleave::Bytes32`] and packed types of 16 bytes;
-/// - extents of 1 to 2³² elements, the innermost a multiple of 128 or 2 for packed types;
+/// - an address that is a multiple of 16, or of 32 for [`TensorInterleave::Bytes32`] and for 16-byte packed types;
+/// - extents of 1 to 2³² elements, the innermost a multiple of 128 for 16-byte packed types and of 2 for other packed
+///   types;
 /// - strides that are multiples of 16 (or 32, as for the address) below 2⁴⁰ bytes;
 /// - element strides of 1 to 8;
 /// - [`TensorSwizzle::Bytes32`] with [`TensorInterleave::Bytes32`];

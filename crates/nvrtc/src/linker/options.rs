@@ -179,7 +179,8 @@ impl LinkOptions {
         self.with_option(format!("-split-compile-extended={threads}"))
     }
 
-    /// Sets the density of `switch` cases, from 0 to 101 percent, for jump tables. Requires nvJitLink of CUDA 12.3.
+    /// Sets the minimum density of `switch` cases, from 0 to 101 percent, for which a jump table is generated. Requires
+    /// nvJitLink of CUDA 12.3.
     ///
     /// nvJitLink: `-jump-table-density`.
     #[must_use]
