@@ -195,7 +195,7 @@ impl Context {
 
     /// Returns an identifier that is unique in this process, even after the context is destroyed.
     ///
-    /// Needs CUDA 12.0. CUDA: `cuCtxGetId`.
+    /// Requires CUDA 12.0. CUDA: `cuCtxGetId`.
     ///
     /// # Errors
     ///

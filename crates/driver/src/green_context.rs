@@ -52,7 +52,7 @@ impl GreenContextOptions {
         self
     }
 
-    /// Adds work queues with this configuration. Needs CUDA 13.1.
+    /// Adds work queues with this configuration. Requires CUDA 13.1.
     #[must_use]
     #[inline]
     pub fn with_work_queue_config(mut self, config: &WorkQueueConfig) -> Self {
@@ -60,7 +60,7 @@ impl GreenContextOptions {
         self
     }
 
-    /// Adds the work queues of another context. Needs CUDA 13.1.
+    /// Adds the work queues of another context. Requires CUDA 13.1.
     #[must_use]
     #[inline]
     pub fn with_work_queue(mut self, queue: &WorkQueue) -> Self {
@@ -99,7 +99,7 @@ impl Device {
     /// # Ok::<(), curium_driver::Error>(())
     /// ```
     ///
-    /// Needs CUDA 12.4. CUDA: `cuDevResourceGenerateDesc`, `cuGreenCtxCreate`, `cuCtxFromGreenCtx`.
+    /// Requires CUDA 12.4. CUDA: `cuDevResourceGenerateDesc`, `cuGreenCtxCreate`, `cuCtxFromGreenCtx`.
     ///
     /// # Errors
     ///
@@ -129,7 +129,7 @@ impl Context {
     /// Returns an identifier that is unique in this process, even after the context is destroyed. `None` if this is not
     /// a green context.
     ///
-    /// Needs CUDA 12.9. CUDA: `cuGreenCtxGetId`.
+    /// Requires CUDA 12.9. CUDA: `cuGreenCtxGetId`.
     ///
     /// # Errors
     ///
@@ -148,7 +148,7 @@ impl Context {
 impl Stream {
     /// Returns the raw green context of this stream; null if it has none.
     ///
-    /// Needs CUDA 12.4. CUDA: `cuStreamGetGreenCtx`.
+    /// Requires CUDA 12.4. CUDA: `cuStreamGetGreenCtx`.
     ///
     /// # Errors
     ///

@@ -93,7 +93,7 @@ impl Stream {
     /// Enqueues a host function like [`Stream::launch_host_function`], and selects how the driver's thread waits to run
     /// it.
     ///
-    /// Needs CUDA 13.1. CUDA: `cuLaunchHostFunc_v2`.
+    /// Requires CUDA 13.1. CUDA: `cuLaunchHostFunc_v2`.
     ///
     /// # Errors
     ///

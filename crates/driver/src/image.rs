@@ -59,7 +59,7 @@ pub enum ImageKind {
     Cubin,
     /// A fatbin: several cubins and PTX texts, of which the driver selects the best match.
     FatBinary,
-    /// Tile IR: bytecode for tile kernels, which the driver compiles. Cannot be linked. Needs CUDA 13.1.
+    /// Tile IR: bytecode for tile kernels, which the driver compiles. Cannot be linked. Requires CUDA 13.1.
     #[doc(alias = "cuda_tile")]
     TileIr,
 }

@@ -20,7 +20,7 @@ use crate::kernel::signature::Signature;
 use crate::kernel::{Candidates, Owner, kernel_name};
 use crate::{Context, Driver, Error, Global, Image, JitReport, Kernel, Module, Result, Returned, Untyped};
 
-/// Code that is loaded into each context on first use there. Clones are cheap and refer to the same library.
+/// Code that the driver loads into each context on first use. Clones are cheap and refer to the same library.
 ///
 /// Requires a driver for CUDA 12.0. On older drivers use a [`Module`].
 #[derive(Clone)]

@@ -83,7 +83,7 @@ impl Context {
 
     /// Sets the flags of this context, replacing the previous ones.
     ///
-    /// Needs CUDA 12.1. CUDA: `cuCtxSetFlags`.
+    /// Requires CUDA 12.1. CUDA: `cuCtxSetFlags`.
     ///
     /// # Errors
     ///

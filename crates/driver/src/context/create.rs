@@ -96,7 +96,7 @@ impl ContextOptions {
         self
     }
 
-    /// Shares the device with the queue of a graphics API. Needs CUDA 12.5.
+    /// Shares the device with the queue of a graphics API. Requires CUDA 12.5.
     ///
     /// # Safety
     ///

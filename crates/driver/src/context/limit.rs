@@ -38,7 +38,7 @@ pub enum Limit {
     BesideGraphics,
     /// 1 if a kernel that needs more shared memory than is available in graphics (CIG) mode runs anyway, 0 if it fails.
     BesideGraphicsFallback,
-    /// The memory per block, in bytes. Needs CUDA 13.4.
+    /// The memory per block, in bytes. Requires CUDA 13.4.
     BlockMemory,
 }
 

@@ -46,7 +46,7 @@ impl CoreDumpListener {
     /// Registers a callback for the start of a core dump, before data is collected. The dump waits for the callback,
     /// which should return soon and must not use this crate.
     ///
-    /// Needs CUDA 13.2. CUDA: `cuCoredumpRegisterStartCallback`.
+    /// Requires CUDA 13.2. CUDA: `cuCoredumpRegisterStartCallback`.
     ///
     /// # Errors
     ///
@@ -60,7 +60,7 @@ impl CoreDumpListener {
     /// Registers a callback for the completion of a core dump, with the same restrictions as for
     /// [`CoreDumpListener::on_start`].
     ///
-    /// Needs CUDA 13.2. CUDA: `cuCoredumpRegisterCompleteCallback`.
+    /// Requires CUDA 13.2. CUDA: `cuCoredumpRegisterCompleteCallback`.
     ///
     /// # Errors
     ///

@@ -87,7 +87,7 @@ impl AtomicOperation {
 impl Device {
     /// Returns, for each of `operations`, the forms in which this device supports it on host memory.
     ///
-    /// Needs CUDA 13.0. CUDA: `cuDeviceGetHostAtomicCapabilities`.
+    /// Requires CUDA 13.0. CUDA: `cuDeviceGetHostAtomicCapabilities`.
     ///
     /// # Errors
     ///
@@ -107,7 +107,7 @@ impl Device {
     ///
     /// Driver 580 returns no form even where [`PeerLink::all_atomics`](crate::PeerLink::all_atomics) is `true`.
     ///
-    /// Needs CUDA 13.0. CUDA: `cuDeviceGetP2PAtomicCapabilities`.
+    /// Requires CUDA 13.0. CUDA: `cuDeviceGetP2PAtomicCapabilities`.
     ///
     /// # Errors
     ///

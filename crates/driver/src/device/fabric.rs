@@ -34,7 +34,7 @@ pub enum CliqueKind {
 impl Device {
     /// Returns the UUID of the fabric cluster that this device belongs to, equal for all of its members.
     ///
-    /// Needs CUDA 13.4. CUDA: `cuDeviceGetFabricClusterUuid`.
+    /// Requires CUDA 13.4. CUDA: `cuDeviceGetFabricClusterUuid`.
     ///
     /// # Errors
     ///
@@ -50,7 +50,7 @@ impl Device {
 
     /// Returns the cliques that this device belongs to.
     ///
-    /// Needs CUDA 13.4. CUDA: `cuDeviceGetCliqueCount`, then `cuDeviceGetCliqueInfo`.
+    /// Requires CUDA 13.4. CUDA: `cuDeviceGetCliqueCount`, then `cuDeviceGetCliqueInfo`.
     ///
     /// # Errors
     ///
@@ -69,7 +69,7 @@ impl Device {
 
     /// Returns the number of cliques that this device belongs to.
     ///
-    /// Needs CUDA 13.4. CUDA: `cuDeviceGetCliqueCount`.
+    /// Requires CUDA 13.4. CUDA: `cuDeviceGetCliqueCount`.
     ///
     /// # Errors
     ///

@@ -44,7 +44,7 @@ impl Device {
     /// The closure should return soon. It must not create or drop a listener, which the driver would refuse. Its panics
     /// are caught.
     ///
-    /// Needs CUDA 12.4. CUDA: `cuDeviceRegisterAsyncNotification`.
+    /// Requires CUDA 12.4. CUDA: `cuDeviceRegisterAsyncNotification`.
     ///
     /// # Errors
     ///

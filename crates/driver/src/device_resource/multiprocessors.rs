@@ -70,7 +70,7 @@ const KIND: CUdevResourceType = CUdevResourceType::CU_DEV_RESOURCE_TYPE_SM;
 impl Device {
     /// Returns all multiprocessors of this device.
     ///
-    /// Needs CUDA 12.4. CUDA: `cuDeviceGetDevResource`.
+    /// Requires CUDA 12.4. CUDA: `cuDeviceGetDevResource`.
     ///
     /// # Errors
     ///
@@ -85,7 +85,7 @@ impl Device {
 impl Context {
     /// Returns the multiprocessors that this context uses: all of the device's, unless it is a green context.
     ///
-    /// Needs CUDA 12.4. CUDA: `cuCtxGetDevResource`, `cuGreenCtxGetDevResource`.
+    /// Requires CUDA 12.4. CUDA: `cuCtxGetDevResource`, `cuGreenCtxGetDevResource`.
     ///
     /// # Errors
     ///
@@ -101,7 +101,7 @@ impl Context {
 impl Stream {
     /// Returns the multiprocessors that work on this stream uses.
     ///
-    /// Needs CUDA 13.1. CUDA: `cuStreamGetDevResource`.
+    /// Requires CUDA 13.1. CUDA: `cuStreamGetDevResource`.
     ///
     /// # Errors
     ///
@@ -152,7 +152,7 @@ impl Multiprocessors {
 
     /// Returns the number of sets of at least `at_least` multiprocessors that this set can be split into.
     ///
-    /// Needs CUDA 12.4. CUDA: `cuDevSmResourceSplitByCount`, in its query form.
+    /// Requires CUDA 12.4. CUDA: `cuDevSmResourceSplitByCount`, in its query form.
     ///
     /// # Errors
     ///
@@ -179,7 +179,7 @@ impl Multiprocessors {
     /// A set cannot be split again before it is in a context. On error, this set is dropped; query it from the device
     /// again.
     ///
-    /// Needs CUDA 12.4. CUDA: `cuDevSmResourceSplitByCount`.
+    /// Requires CUDA 12.4. CUDA: `cuDevSmResourceSplitByCount`.
     ///
     /// # Errors
     ///
@@ -217,7 +217,7 @@ impl Multiprocessors {
 
     /// Splits this set into one set for each of `parts`, allocated in order.
     ///
-    /// Needs CUDA 13.1. CUDA: `cuDevSmResourceSplit`.
+    /// Requires CUDA 13.1. CUDA: `cuDevSmResourceSplit`.
     ///
     /// # Errors
     ///

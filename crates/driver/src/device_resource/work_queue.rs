@@ -36,7 +36,7 @@ pub enum WorkQueueScope {
 impl Device {
     /// Returns the default work queue configuration of contexts on this device.
     ///
-    /// Needs CUDA 13.1; drivers before return `CUDA_ERROR_INVALID_RESOURCE_TYPE`. CUDA: `cuDeviceGetDevResource`.
+    /// Requires CUDA 13.1; drivers before return `CUDA_ERROR_INVALID_RESOURCE_TYPE`. CUDA: `cuDeviceGetDevResource`.
     ///
     /// # Errors
     ///
@@ -51,7 +51,7 @@ impl Device {
 impl Context {
     /// Returns the work queue configuration of this context.
     ///
-    /// Needs CUDA 13.1; drivers before return `CUDA_ERROR_INVALID_RESOURCE_TYPE`. CUDA: `cuCtxGetDevResource`,
+    /// Requires CUDA 13.1; drivers before return `CUDA_ERROR_INVALID_RESOURCE_TYPE`. CUDA: `cuCtxGetDevResource`,
     /// `cuGreenCtxGetDevResource`.
     ///
     /// # Errors
@@ -65,7 +65,7 @@ impl Context {
 
     /// Returns the work queues of this context, for use by another context too.
     ///
-    /// Needs CUDA 13.1; drivers before return `CUDA_ERROR_INVALID_RESOURCE_TYPE`. CUDA: `cuCtxGetDevResource`,
+    /// Requires CUDA 13.1; drivers before return `CUDA_ERROR_INVALID_RESOURCE_TYPE`. CUDA: `cuCtxGetDevResource`,
     /// `cuGreenCtxGetDevResource`.
     ///
     /// # Errors

@@ -9,7 +9,7 @@ impl Context {
     /// Records `event` after all work currently enqueued on any stream of this context. A primary context includes its
     /// green contexts; a green context does not include other green contexts.
     ///
-    /// Needs CUDA 12.5, or 12.4 for a green context. CUDA: `cuCtxRecordEvent`, `cuGreenCtxRecordEvent`.
+    /// Requires CUDA 12.5, or 12.4 for a green context. CUDA: `cuCtxRecordEvent`, `cuGreenCtxRecordEvent`.
     ///
     /// # Errors
     ///
@@ -32,7 +32,7 @@ impl Context {
     /// Makes all future work on any stream of this context wait for the most recent record of `event`, which may belong
     /// to another context. The host does not block.
     ///
-    /// Needs CUDA 12.5, or 12.4 for a green context. CUDA: `cuCtxWaitEvent`, `cuGreenCtxWaitEvent`.
+    /// Requires CUDA 12.5, or 12.4 for a green context. CUDA: `cuCtxWaitEvent`, `cuGreenCtxWaitEvent`.
     ///
     /// # Errors
     ///

@@ -73,7 +73,7 @@ impl Graph {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
-    /// Needs a driver for CUDA 12.3. CUDA: `cuStreamBeginCaptureToGraph`, `cuStreamEndCapture`, `cuStreamCreateWithPriority`,
+    /// Requires a driver for CUDA 12.3. CUDA: `cuStreamBeginCaptureToGraph`, `cuStreamEndCapture`, `cuStreamCreateWithPriority`,
     /// `cuGraphAddDependencies_v2`, `cuGraphDestroyNode`.
     ///
     /// # Errors

@@ -78,7 +78,7 @@ impl Graph {
     /// Creates a conditional handle for one conditional node of this graph. The value is set to `default` at the start
     /// of each launch; without a `default` it keeps the value that kernels set.
     ///
-    /// Needs a driver for CUDA 12.3. CUDA: `cuGraphConditionalHandleCreate`.
+    /// Requires a driver for CUDA 12.3. CUDA: `cuGraphConditionalHandleCreate`.
     ///
     /// # Errors
     ///
@@ -101,7 +101,7 @@ impl Graph {
     /// Adds a conditional node that depends on the nodes in `after`. Its body graphs are part of this graph; add nodes
     /// to them to fill them.
     ///
-    /// Needs a driver for CUDA 12.3. CUDA: `cuGraphAddNode_v3`, `cuGraphAddNode_v2`.
+    /// Requires a driver for CUDA 12.3. CUDA: `cuGraphAddNode_v3`, `cuGraphAddNode_v2`.
     ///
     /// # Errors
     ///

@@ -33,7 +33,7 @@ bitflags! {
 impl Graph {
     /// Returns the driver's identifier of this graph, which is unique in the process.
     ///
-    /// Needs a driver for CUDA 13.1. CUDA: `cuGraphGetId`.
+    /// Requires a driver for CUDA 13.1. CUDA: `cuGraphGetId`.
     ///
     /// # Errors
     ///
@@ -50,7 +50,7 @@ impl Graph {
 
     /// Returns the driver's identifier of a node within this graph.
     ///
-    /// Needs a driver for CUDA 13.1. CUDA: `cuGraphNodeGetLocalId`.
+    /// Requires a driver for CUDA 13.1. CUDA: `cuGraphNodeGetLocalId`.
     ///
     /// # Errors
     ///
@@ -67,7 +67,7 @@ impl Graph {
 
     /// Returns the identifier of a node in profilers.
     ///
-    /// Needs a driver for CUDA 13.1. CUDA: `cuGraphNodeGetToolsId`.
+    /// Requires a driver for CUDA 13.1. CUDA: `cuGraphNodeGetToolsId`.
     ///
     /// # Errors
     ///
@@ -84,7 +84,7 @@ impl Graph {
 
     /// Returns `true` if a node belongs to this graph itself, and not to a child graph.
     ///
-    /// Needs a driver for CUDA 13.1. CUDA: `cuGraphNodeGetContainingGraph`.
+    /// Requires a driver for CUDA 13.1. CUDA: `cuGraphNodeGetContainingGraph`.
     ///
     /// # Errors
     ///
@@ -122,7 +122,7 @@ impl Graph {
 impl GraphExec {
     /// Returns the driver's identifier of this executable graph, which is unique in the process.
     ///
-    /// Needs a driver for CUDA 13.1. CUDA: `cuGraphExecGetId`.
+    /// Requires a driver for CUDA 13.1. CUDA: `cuGraphExecGetId`.
     ///
     /// # Errors
     ///

@@ -11,7 +11,7 @@ impl Graph {
     /// Adds a node of any kind from raw parameters, with the given dependencies. For kinds of nodes without a dedicated
     /// method. The driver writes its results to `params`.
     ///
-    /// Needs a driver for CUDA 12.2. CUDA: `cuGraphAddNode_v3`, `cuGraphAddNode_v2` before 13.4, `cuGraphAddNode` before 12.3.
+    /// Requires a driver for CUDA 12.2. CUDA: `cuGraphAddNode_v3`, `cuGraphAddNode_v2` before 13.4, `cuGraphAddNode` before 12.3.
     ///
     /// # Safety
     ///
@@ -33,7 +33,7 @@ impl Graph {
 
     /// Sets the raw parameters of a node of any kind. Existing executable graphs are not affected.
     ///
-    /// Needs a driver for CUDA 12.2. CUDA: `cuGraphNodeSetParams_v2`, `cuGraphNodeSetParams` before 13.4.
+    /// Requires a driver for CUDA 12.2. CUDA: `cuGraphNodeSetParams_v2`, `cuGraphNodeSetParams` before 13.4.
     ///
     /// # Safety
     ///
@@ -62,7 +62,7 @@ impl Graph {
     /// Returns the raw parameters of a node of any kind. Memory that they point to belongs to the node and must not be
     /// modified.
     ///
-    /// Needs a driver for CUDA 13.2. CUDA: `cuGraphNodeGetParams`.
+    /// Requires a driver for CUDA 13.2. CUDA: `cuGraphNodeGetParams`.
     ///
     /// # Errors
     ///

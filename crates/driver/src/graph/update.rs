@@ -205,7 +205,7 @@ impl GraphExec {
 
     /// Sets the raw parameters of a node of any kind for subsequent launches.
     ///
-    /// Needs a driver for CUDA 12.2. CUDA: `cuGraphExecNodeSetParams`.
+    /// Requires a driver for CUDA 12.2. CUDA: `cuGraphExecNodeSetParams`.
     ///
     /// # Safety
     ///
@@ -262,7 +262,7 @@ impl GraphExec {
 
     /// Returns the flags that the graph was instantiated with.
     ///
-    /// Needs a driver for CUDA 12.0. CUDA: `cuGraphExecGetFlags`.
+    /// Requires a driver for CUDA 12.0. CUDA: `cuGraphExecGetFlags`.
     ///
     /// # Errors
     ///

@@ -45,7 +45,7 @@ impl Driver {
     /// The closure should return soon and must not use this crate, since it runs inside a driver call. Its panics are
     /// caught.
     ///
-    /// Needs CUDA 12.9. CUDA: `cuLogsRegisterCallback`.
+    /// Requires CUDA 12.9. CUDA: `cuLogsRegisterCallback`.
     ///
     /// # Errors
     ///

@@ -34,7 +34,7 @@ const CAPACITY: usize = 25_601;
 impl Driver {
     /// Returns a reader positioned at the current end of the log.
     ///
-    /// Needs CUDA 12.9. CUDA: `cuLogsCurrent`.
+    /// Requires CUDA 12.9. CUDA: `cuLogsCurrent`.
     ///
     /// # Errors
     ///
@@ -48,7 +48,7 @@ impl Driver {
 
     /// Returns a reader positioned at the start of the log.
     ///
-    /// Needs CUDA 12.9.
+    /// Requires CUDA 12.9.
     #[must_use]
     #[inline]
     pub fn log_from_start(&self) -> LogReader {
@@ -59,7 +59,7 @@ impl Driver {
 impl LogReader {
     /// Returns the lines logged since the last call; empty if there are none.
     ///
-    /// Needs CUDA 12.9. CUDA: `cuLogsDumpToMemory`.
+    /// Requires CUDA 12.9. CUDA: `cuLogsDumpToMemory`.
     ///
     /// # Errors
     ///
@@ -81,7 +81,7 @@ impl LogReader {
 
     /// Writes the lines logged since the last call to the file at `path`.
     ///
-    /// Needs CUDA 12.9. CUDA: `cuLogsDumpToFile`.
+    /// Requires CUDA 12.9. CUDA: `cuLogsDumpToFile`.
     ///
     /// # Errors
     ///

@@ -54,7 +54,7 @@ pub enum MemoryOperation {
     WriteU32(DevicePointer<u32>, u32),
     /// Writes like [`Stream::write_value_u64`].
     WriteU64(DevicePointer<u64>, u64),
-    /// Performs an atomic reduction on a value in memory. Needs CUDA 13.2 and a device with
+    /// Performs an atomic reduction on a value in memory. Requires CUDA 13.2 and a device with
     /// [`ATOMIC_REDUCTION_SUPPORTED`](crate::DeviceAttribute::ATOMIC_REDUCTION_SUPPORTED).
     ReduceU32(DevicePointer<u32>, Reduction, u32),
     /// Performs a 64-bit reduction like [`MemoryOperation::ReduceU32`].

@@ -74,7 +74,7 @@ impl Stream {
     /// Returns the raw context and the raw green context of this stream. The latter is null if the stream has none;
     /// otherwise the former is the primary context.
     ///
-    /// Needs CUDA 12.5. CUDA: `cuStreamGetCtx_v2`.
+    /// Requires CUDA 12.5. CUDA: `cuStreamGetCtx_v2`.
     ///
     /// # Errors
     ///
@@ -91,7 +91,7 @@ impl Stream {
     /// Returns the raw device of this stream as reported by the driver. [`Stream::device`] returns it without a driver
     /// call.
     ///
-    /// Needs CUDA 12.8. CUDA: `cuStreamGetDevice`.
+    /// Requires CUDA 12.8. CUDA: `cuStreamGetDevice`.
     ///
     /// # Errors
     ///

@@ -8,8 +8,8 @@ use std::thread;
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct StagingOptions {
-    /// The maximum number of lanes of a context, each with a thread that sleeps between copies. 0 disables staging, and
-    /// values above 64 count as 64. The default is one per CPU core, at most 12.
+    /// The maximum number of lanes of a context. A lane is a thread with two pinned blocks, which sleeps between
+    /// copies. 0 disables staging, and values above 64 count as 64. The default is one per CPU core, at most 12.
     pub lanes: usize,
     /// The size of a pinned block in bytes. Each lane has two of them. The default is 4 MiB.
     pub block_bytes: usize,
