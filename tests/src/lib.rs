@@ -32,10 +32,14 @@ pub use self::gate::Gate;
 pub use self::idle_driver::idle_driver;
 #[cfg(unix)]
 pub use self::own_process::beside_a_process_that_is_killed;
-pub use self::own_process::{in_new_process, in_own_process, outcome_of_new_process, with_output_of_new_process};
+pub use self::own_process::{
+    in_new_process, in_own_process, outcome_of_new_process, own_program, with_output_of_new_process,
+};
 pub use self::peers::on_peers;
 pub use self::soak::{Soak, Soaked};
 pub use self::stream_work::guard;
-pub use self::test_driver::{TestDriver, looks_for_races, on_driver, on_incomplete_simulator, on_simulator, uses_cuda};
+pub use self::test_driver::{
+    TestDriver, looks_for_races, on_driver, on_incomplete_simulator, on_simulator, shared_handle_types, uses_cuda,
+};
 #[cfg(target_os = "linux")]
 pub use self::two_processes::{Peer, in_two_processes};

@@ -105,6 +105,23 @@ pub fn beside_a_process_that_is_killed<T>(
     result
 }
 
+/// Returns a command that runs this program again. `CURIUM_TEST_RUNNER` is the emulator for it, with its arguments, where the system knows
+/// none.
+///
+/// # Panics
+///
+/// If the system does not know the path of this program.
+#[must_use]
+pub fn own_program() -> Command {
+    let program = std::env::current_exe().expect("a program knows its own path");
+    let runner = std::env::var("CURIUM_TEST_RUNNER").unwrap_or_default();
+    let mut words = runner.split_whitespace();
+    let Some(emulator) = words.next() else { return Command::new(program) };
+    let mut command = Command::new(emulator);
+    command.args(words).arg(program);
+    command
+}
+
 /// A process that runs one test of this binary.
 pub(crate) struct OtherProcess {
     child: Child,
@@ -132,8 +149,7 @@ impl OtherProcess {
     }
 
     fn start_with(name: &str, stdin: Stdio, variables: &[(&str, &str)]) -> Self {
-        let program = std::env::current_exe().expect("a program knows its own path");
-        let mut command = Command::new(program);
+        let mut command = own_program();
         command
             .args([name, "--exact", "--nocapture", "--test-threads=1"])
             .env(CHILD, name)

@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use curium_driver::{Context, Device, Driver, Function, Stream};
+use curium_driver::{Context, Device, Driver, Function, MemoryHandleTypes, Stream};
 use curium_sim::{Config, Simulator};
 
 use crate::called::noting_calls;
@@ -32,6 +32,12 @@ pub fn uses_cuda() -> bool {
         Ok("sim" | "") | Err(_) => false,
         Ok(other) => panic!("CURIUM_TEST_DRIVER is {other:?}; it may be \"cuda\" or \"sim\""),
     }
+}
+
+/// Returns the handle types that the simulator supports for sharing memory: file descriptors on Linux, and none elsewhere.
+#[must_use]
+pub fn shared_handle_types() -> MemoryHandleTypes {
+    if cfg!(target_os = "linux") { MemoryHandleTypes::POSIX_FILE_DESCRIPTOR } else { MemoryHandleTypes::empty() }
 }
 
 /// Returns `true` if the simulators of all tests detect races (`CURIUM_TEST_RACES=1`).

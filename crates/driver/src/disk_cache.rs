@@ -17,6 +17,7 @@ pub(crate) mod compile;
 mod entry;
 mod folder;
 mod key;
+mod replace;
 
 use std::fs::{self, File};
 use std::io::{self, Write as _};
@@ -222,7 +223,7 @@ impl DiskCache {
     #[inline]
     fn write(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
         let (unfinished, file) = self.unfinished_file()?;
-        let written = write_to_disk(file, bytes).and_then(|()| fs::rename(&unfinished, path));
+        let written = write_to_disk(file, bytes).and_then(|()| replace::replace(&unfinished, path, bytes));
         written.inspect_err(|_| remove(&unfinished).unwrap_or_default())?;
         folder::sync(&self.folder)
     }

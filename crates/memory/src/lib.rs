@@ -102,6 +102,8 @@ mod pitched_slice;
 mod pointer_info;
 mod registered;
 mod resource;
+#[cfg(windows)]
+mod security;
 mod size;
 mod staging;
 #[cfg(feature = "textures")]

@@ -37,7 +37,7 @@ static NVRTC: LibraryDescription = LibraryDescription {
             Package { name: "nvidia-cuda-nvrtc-cu12", folder: "nvidia/cuda_nvrtc/lib" },
         ]
     }),
-    companions: &["libnvrtc-builtins.so"],
+    companions: if cfg!(windows) { &["nvrtc-builtins64_"] } else { &["libnvrtc-builtins.so"] },
     required: &[c"nvrtcCompileProgram", c"nvrtcVersion"],
     symbol_versions: &[],
     check,

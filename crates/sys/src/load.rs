@@ -59,8 +59,8 @@ use std::{format, vec};
 
 use libloading::Library;
 
-use self::candidates::Candidates;
 pub use self::candidates::include_folders;
+use self::candidates::{Candidates, Machine};
 pub use self::error::{Attempt, LoadError, Rejection};
 pub use self::privileges::has_raised_privileges;
 use self::symbols::Symbols;
@@ -129,7 +129,7 @@ impl LibraryDescription {
     ///
     /// [`LoadError`] lists each path tried with the reason for its rejection.
     pub unsafe fn load(&'static self) -> Result<LoadedLibrary, LoadError> {
-        let Candidates { paths, folders } = Candidates::of(self);
+        let Candidates { paths, folders } = Candidates::of(self, &Machine::this());
         let mut attempts = Vec::new();
         for path in paths {
             // SAFETY: the caller guarantees the names; a path in the environment is the user's own choice.
@@ -170,7 +170,7 @@ impl LibraryDescription {
         }
         // SAFETY: the caller guarantees that the initializers may run.
         let library =
-            unsafe { Library::new(path) }.map_err(|error| Rejection::Unloadable { reason: reason(&error) })?;
+            unsafe { open(path, self.origin) }.map_err(|error| Rejection::Unloadable { reason: reason(&error) })?;
         let symbols = ManuallyDrop::new(Symbols::of(library));
         let library = LoadedLibrary { symbols, symbol_versions: self.symbol_versions };
         match self.verify(&library) {
@@ -217,34 +217,95 @@ impl LoadedLibrary {
     }
 }
 
+/// Opens a library.
+///
+/// # Safety
+///
+/// The initializers of the library and of those that it depends on may run in this process.
+#[cfg(not(windows))]
+unsafe fn open(path: &Path, _origin: Origin) -> Result<Library, libloading::Error> {
+    // SAFETY: the caller guarantees that the initializers may run.
+    unsafe { Library::new(path) }
+}
+
+/// Opens a library. The bare name of a driver is searched for only in the system folder. Dependencies are searched for in the folder of
+/// the library and in the default folders, but neither in the current folder nor in those of `PATH`.
+///
+/// # Safety
+///
+/// The initializers of the library and of those that it depends on may run in this process.
+#[cfg(windows)]
+unsafe fn open(path: &Path, origin: Origin) -> Result<Library, libloading::Error> {
+    use libloading::os::windows::{
+        LOAD_LIBRARY_SEARCH_DEFAULT_DIRS, LOAD_LIBRARY_SEARCH_DLL_LOAD_DIR, LOAD_LIBRARY_SEARCH_SYSTEM32, Library,
+    };
+
+    let is_bare = path.components().count() == 1;
+    let (path, flags) = match origin {
+        Origin::Driver if is_bare => (path.to_owned(), LOAD_LIBRARY_SEARCH_SYSTEM32),
+        _ => {
+            let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+            (absolute, LOAD_LIBRARY_SEARCH_DLL_LOAD_DIR | LOAD_LIBRARY_SEARCH_DEFAULT_DIRS)
+        }
+    };
+    // SAFETY: the caller guarantees that the initializers may run.
+    unsafe { Library::load_with_flags(path, flags) }.map(Into::into)
+}
+
 /// Opens the file beside `library` whose name starts with `prefix`, if any, and keeps it open: not every release of a
 /// library has a search path for the files that it opens by name.
 ///
 /// # Safety
 ///
 /// The initializers of the file may run in this process.
-#[cfg(unix)]
 unsafe fn open_companion(library: &Path, prefix: &str) {
-    use libloading::os::unix::{Library, RTLD_LAZY, RTLD_LOCAL};
-
     let Some(Ok(entries)) = library.parent().map(std::fs::read_dir) else { return };
     let matches = |entry: &std::fs::DirEntry| entry.file_name().to_str().is_some_and(|name| name.starts_with(prefix));
     let Some(entry) = entries.filter_map(Result::ok).find(matches) else { return };
     // SAFETY: the caller guarantees that the initializers may run.
-    if let Ok(library) = unsafe { Library::open(Some(entry.path()), RTLD_LAZY | RTLD_LOCAL) } {
+    if let Ok(library) = unsafe { open(&entry.path(), Origin::Toolkit(&[])) } {
         core::mem::forget(library);
     }
 }
 
-/// Does nothing: the loader of Windows searches the library's own folder.
-///
-/// # Safety
-///
-/// None: nothing is opened.
-#[cfg(not(unix))]
-unsafe fn open_companion(_library: &Path, _prefix: &str) {}
-
 /// Returns the message of the system's loader, or of libloading if the system provides none.
 fn reason(error: &libloading::Error) -> Box<str> {
     error.source().map_or_else(|| error.to_string(), ToString::to_string).into_boxed_str()
+}
+
+#[cfg(all(test, windows))]
+mod tests {
+    use super::*;
+
+    /// Describes a library of Windows as a driver.
+    static SYSTEM: LibraryDescription = LibraryDescription {
+        name: "example",
+        variable: "CURIUM_EXAMPLE_PATH",
+        files: &["version.dll"],
+        origin: Origin::Driver,
+        companions: &[],
+        required: &[c"GetFileVersionInfoSizeW"],
+        symbol_versions: &[],
+        check: |_| Ok(()),
+    };
+
+    /// Describes a library that is beside the program, and nowhere else.
+    static PLANTED: LibraryDescription =
+        LibraryDescription { files: &["curium-planted.dll"], variable: "CURIUM_PLANTED_PATH", ..SYSTEM };
+
+    #[test]
+    fn driver_is_opened_in_the_system_folder_only() {
+        // SAFETY: the description is that of the library.
+        unsafe { SYSTEM.load() }.expect("Windows has it");
+        let program = std::env::current_exe().expect("a program has a path");
+        let planted = program.with_file_name(PLANTED.files[0]);
+        let root = std::env::var_os("SystemRoot").expect("Windows sets it");
+        let original = Path::new(&root).join(r"System32\version.dll");
+        std::fs::copy(&original, &planted).expect("the folder of the program is writable");
+        // SAFETY: the file is a copy of the described library.
+        let error = unsafe { PLANTED.load() }.expect_err("it is not in the system folder");
+        assert_eq!(error.attempts.len(), 1, "{error}");
+        // SAFETY: as above.
+        unsafe { PLANTED.load_from(&planted) }.expect("a path is opened");
+    }
 }

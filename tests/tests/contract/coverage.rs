@@ -77,6 +77,40 @@ const EXEMPT: &[(&str, &str)] = &[
     ("ExternalSemaphore::close", "as for `ExternalBuffer`"),
     ("ExternalSemaphore::signal", "as for `ExternalMemory::map_image`"),
     ("ExternalSemaphore::wait", "as for `ExternalMemory::map_image`"),
+    #[cfg(not(target_os = "linux"))]
+    ("IpcMemory::close", "as for `MemoryPool::export_pointer`"),
+    #[cfg(not(target_os = "linux"))]
+    ("IpcMemory::open", "as for `MemoryPool::export_pointer`"),
+    #[cfg(not(target_os = "linux"))]
+    ("IpcMemoryHandle::of", "as for `MemoryPool::export_pointer`"),
+    #[cfg(not(target_os = "linux"))]
+    ("PinnedBuffer::zeroed_on_node", "as for `MemoryPool::export_pointer`"),
+    #[cfg(all(unix, not(target_os = "linux")))]
+    ("MemoryPool::export_fd", "as for `MemoryPool::export_pointer`"),
+    #[cfg(all(unix, not(target_os = "linux")))]
+    ("MemoryPool::import_fd", "as for `MemoryPool::export_pointer`"),
+    #[cfg(all(unix, not(target_os = "linux")))]
+    ("PhysicalMemory::export_fd", "as for `MemoryPool::export_pointer`"),
+    #[cfg(all(unix, not(target_os = "linux")))]
+    ("PhysicalMemory::import_fd", "as for `MemoryPool::export_pointer`"),
+    #[cfg(windows)]
+    ("ExternalMemory::import_win32", "the simulator has no Win32 handles; see `win32`"),
+    #[cfg(windows)]
+    ("ExternalSemaphore::import_win32", "as for `ExternalMemory::import_win32`"),
+    #[cfg(windows)]
+    ("MemoryPool::export_win32", "as for `ExternalMemory::import_win32`"),
+    #[cfg(windows)]
+    ("MemoryPool::import_win32", "as for `ExternalMemory::import_win32`"),
+    #[cfg(not(target_os = "linux"))]
+    ("MemoryPool::export_pointer", "the simulator shares memory on Linux only"),
+    #[cfg(not(target_os = "linux"))]
+    ("MemoryPool::import_pointer", "as for `MemoryPool::export_pointer`"),
+    #[cfg(windows)]
+    ("PhysicalMemory::export_win32", "as for `ExternalMemory::import_win32`"),
+    #[cfg(windows)]
+    ("PhysicalMemory::import_win32", "as for `ExternalMemory::import_win32`"),
+    #[cfg(not(target_os = "linux"))]
+    ("PoolMemory::close", "as for `MemoryPool::export_pointer`"),
     ("MipmappedArray::from_raw_borrowed", "as for `Array::from_raw_borrowed`"),
     ("MulticastBinding::close", "as for `ExternalMemory::map_image`"),
     ("MulticastObject::add_device", "as for `ExternalMemory::map_image`"),
@@ -185,6 +219,9 @@ fn public_function_may_call_the_driver_if_its_body_its_documentation_or_its_resu
         impl Private { pub fn fallible(&self) -> Result<()> { Ok(()) } }
         impl Kept for Stream { fn keep(&self) -> Result<()> { Ok(()) } }
         impl Other for Stream { fn other(&self) -> Result<()> { Ok(()) } }
+        #[cfg(any(not(any(unix, windows)), all(unix, windows)))]
+        impl Stream { pub fn absent(&self) -> Result<()> { Ok(()) } }
+        impl Stream { #[cfg(all(unix, windows))] pub fn absent_too(&self) -> Result<()> { Ok(()) } }
         #[cfg(test)]
         mod tests { pub fn tested() -> Result<()> { Ok(()) } }
         pub fn free() -> Result<()> { Ok(()) }",

@@ -3,7 +3,7 @@
 
 #[cfg(unix)]
 mod image;
-#[cfg(unix)]
+#[cfg(target_os = "linux")]
 mod memory;
 mod multicast;
 #[cfg(unix)]

@@ -1,13 +1,21 @@
 //! [`IpcMemory`]: device memory shared between processes. On the simulator, each simulator represents a process.
 
-use curium_driver::{Function, call};
-use curium_memory::{DeviceBuffer, IpcMemory, IpcMemoryHandle, Resource, SyncAlloc};
+use curium_driver::Function;
+#[cfg(target_os = "linux")]
+use curium_driver::call;
+use curium_memory::{DeviceBuffer, IpcMemoryHandle};
+#[cfg(target_os = "linux")]
+use curium_memory::{IpcMemory, Resource, SyncAlloc};
+#[cfg(target_os = "linux")]
 use curium_sim::{Config, Fault};
 use curium_sys::CUresult;
-use curium_tests::{on_driver, on_simulator};
+use curium_tests::on_driver;
+#[cfg(target_os = "linux")]
+use curium_tests::on_simulator;
 
 const INVALID: Option<CUresult> = Some(CUresult::CUDA_ERROR_INVALID_VALUE);
 
+#[cfg(target_os = "linux")]
 #[test]
 fn memory_of_another_process_is_opened_by_its_name_and_closed_once() {
     on_simulator(Config::new(), |owner, _| {
@@ -38,6 +46,7 @@ fn memory_of_another_process_is_opened_by_its_name_and_closed_once() {
     });
 }
 
+#[cfg(target_os = "linux")]
 #[test]
 fn memory_of_the_same_process_is_not_opened() {
     on_driver(|test| {

@@ -75,6 +75,7 @@ mod occupancy;
 mod operations;
 mod peer;
 mod pinned_buffer;
+mod platform;
 mod pointer_info;
 mod primary_context;
 mod process;
@@ -108,3 +109,5 @@ mod training_step;
 mod two_devices;
 mod two_processes;
 mod virtual_memory;
+#[cfg(windows)]
+mod win32;

@@ -1,6 +1,6 @@
 //! [`MemoryPool`]: properties, attributes, access and sharing.
 
-#[cfg(unix)]
+#[cfg(target_os = "linux")]
 use std::os::fd::AsFd;
 
 use curium_driver::{Error, Function, MemoryHandleTypes, Result, Stream, call};
@@ -162,7 +162,7 @@ fn access_is_that_of_the_device_of_the_pool() {
     });
 }
 
-#[cfg(unix)]
+#[cfg(target_os = "linux")]
 #[test]
 fn memory_of_a_shared_pool_is_opened_by_another_process() {
     on_simulator(Config::new(), |owner, _| {
@@ -198,7 +198,7 @@ fn memory_of_a_shared_pool_is_opened_by_another_process() {
     });
 }
 
-#[cfg(unix)]
+#[cfg(target_os = "linux")]
 #[test]
 fn pool_that_was_not_made_to_be_shared_is_not_exported() {
     on_driver(|test| {
@@ -213,7 +213,7 @@ fn pool_that_was_not_made_to_be_shared_is_not_exported() {
     });
 }
 
-#[cfg(unix)]
+#[cfg(target_os = "linux")]
 #[test]
 fn memory_of_a_pool_has_a_name_once_the_pool_was_exported() {
     on_driver(|test| {

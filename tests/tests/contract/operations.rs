@@ -16,7 +16,7 @@ mod loading;
 mod memory;
 #[cfg(not(miri))]
 mod on_streams;
-#[cfg(not(miri))]
+#[cfg(all(target_os = "linux", not(miri)))]
 mod other_process;
 #[cfg(not(miri))]
 mod pools;

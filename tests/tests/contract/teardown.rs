@@ -258,7 +258,7 @@ fn borrowed_memory_that_cannot_be_waited_for_aborts_the_process_with_its_reason(
     if uses_cuda() {
         return;
     }
-    let mut process = std::process::Command::new(std::env::current_exe().expect("a program knows its own path"));
+    let mut process = curium_tests::own_program();
     process.args([NAME, "--exact", "--nocapture"]).env(CHILD, "1").env("CURIUM_ABORT_AFTER", "0");
     let output = process.output().expect("the test binary can be started again");
     let text = String::from_utf8_lossy(&output.stderr);

@@ -1,6 +1,6 @@
 //! Virtual memory: reserved addresses, physical memory, and mappings.
 
-#[cfg(unix)]
+#[cfg(target_os = "linux")]
 use std::os::fd::AsFd;
 
 use curium_driver::{Driver, Error, Function, MemoryHandleTypes, Result, call};
@@ -189,7 +189,7 @@ fn mapping_that_the_driver_does_not_end_is_given_back() {
     });
 }
 
-#[cfg(unix)]
+#[cfg(target_os = "linux")]
 #[test]
 fn exported_memory_is_the_same_where_it_is_imported() {
     on_driver(|test| {
@@ -212,7 +212,7 @@ fn exported_memory_is_the_same_where_it_is_imported() {
     });
 }
 
-#[cfg(unix)]
+#[cfg(target_os = "linux")]
 #[test]
 fn memory_that_was_not_made_to_be_shared_is_not_exported() {
     on_driver(|test| {

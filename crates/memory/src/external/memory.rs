@@ -3,10 +3,11 @@
 use std::fmt;
 #[cfg(unix)]
 use std::os::fd::OwnedFd;
+#[cfg(windows)]
+use std::os::windows::io::{AsRawHandle as _, BorrowedHandle};
 use std::sync::Arc;
 
 use curium_driver::extend::release;
-#[cfg(unix)]
 use curium_driver::sys::{self, CUDA_EXTERNAL_MEMORY_HANDLE_DESC, CUexternalMemoryHandleType};
 use curium_driver::sys::{CUDA_EXTERNAL_MEMORY_BUFFER_DESC, CUdeviceptr, CUexternalMemory};
 use curium_driver::{Context, DevicePointer, Error, Result, Returned, call};
@@ -40,10 +41,21 @@ pub struct ExternalBuffer {
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub enum ExternalMemoryKind {
-    /// An opaque file descriptor from a driver of the same vendor: `VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT`.
+    /// An opaque file descriptor or handle from a driver of the same vendor: `VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT`, or
+    /// `VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_WIN32_BIT` on Windows.
     Opaque,
     /// A Linux dma-buf. Requires a driver for CUDA 13.0.
+    #[cfg(unix)]
     DmaBuf,
+    /// A shared handle of a Direct3D 12 heap.
+    #[cfg(windows)]
+    D3d12Heap,
+    /// A shared handle of a committed Direct3D 12 resource. The import is dedicated to it.
+    #[cfg(windows)]
+    D3d12Resource,
+    /// A shared handle of a Direct3D 11 resource. The import is dedicated to it.
+    #[cfg(windows)]
+    D3d11Resource,
 }
 
 // SAFETY: the handle is opaque to the host, and the driver accepts it on any thread.
@@ -73,15 +85,7 @@ impl ExternalMemory {
         bytes: u64,
         is_dedicated: bool,
     ) -> Result<Self> {
-        if bytes == 0 {
-            return Err(Error::argument("ExternalMemory::import_fd", "zero length"));
-        }
-        let mut description = CUDA_EXTERNAL_MEMORY_HANDLE_DESC {
-            type_: kind.to_raw(),
-            size: bytes,
-            flags: if is_dedicated { sys::CUDA_EXTERNAL_MEMORY_DEDICATED } else { 0 },
-            ..CUDA_EXTERNAL_MEMORY_HANDLE_DESC::default()
-        };
+        let mut description = describe("ExternalMemory::import_fd", kind, bytes, is_dedicated)?;
         let mut raw = std::ptr::null_mut();
         let imported = context.entered(|driver| {
             descriptor::give("ExternalMemory::import_fd", descriptor, |given| {
@@ -89,6 +93,36 @@ impl ExternalMemory {
                 // SAFETY: both pointers are valid, the context is current, and the descriptor is open.
                 unsafe { call!(driver, cuImportExternalMemory(&raw mut raw, &raw const description) creates raw) }
             })
+        });
+        imported.map_err(|error| error.about(format!("{bytes} bytes")))?;
+        Ok(Self { shared: Arc::new(Shared { context: context.clone(), raw, bytes }) })
+    }
+
+    /// Imports `bytes` bytes of memory by a Win32 handle, which the caller keeps. `bytes` must be the exported size.
+    ///
+    /// `is_dedicated` marks a dedicated allocation for a single image or buffer.
+    ///
+    /// CUDA: `cuImportExternalMemory`.
+    ///
+    /// # Errors
+    ///
+    /// An argument error if `bytes` is 0; an error of the driver if the handle is not one of its own or of Direct3D;
+    /// `CUDA_ERROR_NOT_SUPPORTED` if memory cannot be imported, as on the simulator.
+    #[cfg(windows)]
+    #[doc(alias = "cuImportExternalMemory")]
+    pub fn import_win32(
+        context: &Context,
+        handle: BorrowedHandle<'_>,
+        kind: ExternalMemoryKind,
+        bytes: u64,
+        is_dedicated: bool,
+    ) -> Result<Self> {
+        let mut description = describe("ExternalMemory::import_win32", kind, bytes, is_dedicated)?;
+        description.handle.win32.handle = handle.as_raw_handle();
+        let mut raw = std::ptr::null_mut();
+        let imported = context.entered(|driver| {
+            // SAFETY: both pointers are valid, the context is current, and the handle is open during the call.
+            unsafe { call!(driver, cuImportExternalMemory(&raw mut raw, &raw const description) creates raw) }
         });
         imported.map_err(|error| error.about(format!("{bytes} bytes")))?;
         Ok(Self { shared: Arc::new(Shared { context: context.clone(), raw, bytes }) })
@@ -184,6 +218,24 @@ impl ExternalBuffer {
     }
 }
 
+/// Returns the description of memory for the driver, without its handle.
+fn describe(
+    operation: &'static str,
+    kind: ExternalMemoryKind,
+    bytes: u64,
+    is_dedicated: bool,
+) -> Result<CUDA_EXTERNAL_MEMORY_HANDLE_DESC> {
+    if bytes == 0 {
+        return Err(Error::argument(operation, "zero length"));
+    }
+    Ok(CUDA_EXTERNAL_MEMORY_HANDLE_DESC {
+        type_: kind.to_raw(),
+        size: bytes,
+        flags: if is_dedicated || kind.is_dedicated() { sys::CUDA_EXTERNAL_MEMORY_DEDICATED } else { 0 },
+        ..CUDA_EXTERNAL_MEMORY_HANDLE_DESC::default()
+    })
+}
+
 #[cfg(unix)]
 impl ExternalMemoryKind {
     const fn to_raw(self) -> CUexternalMemoryHandleType {
@@ -191,6 +243,28 @@ impl ExternalMemoryKind {
             Self::Opaque => CUexternalMemoryHandleType::CU_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD,
             Self::DmaBuf => CUexternalMemoryHandleType::CU_EXTERNAL_MEMORY_HANDLE_TYPE_DMABUF_FD,
         }
+    }
+
+    /// Returns `true` if such memory is always dedicated to a single resource.
+    const fn is_dedicated(self) -> bool {
+        false
+    }
+}
+
+#[cfg(windows)]
+impl ExternalMemoryKind {
+    const fn to_raw(self) -> CUexternalMemoryHandleType {
+        match self {
+            Self::Opaque => CUexternalMemoryHandleType::CU_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_WIN32,
+            Self::D3d12Heap => CUexternalMemoryHandleType::CU_EXTERNAL_MEMORY_HANDLE_TYPE_D3D12_HEAP,
+            Self::D3d12Resource => CUexternalMemoryHandleType::CU_EXTERNAL_MEMORY_HANDLE_TYPE_D3D12_RESOURCE,
+            Self::D3d11Resource => CUexternalMemoryHandleType::CU_EXTERNAL_MEMORY_HANDLE_TYPE_D3D11_RESOURCE,
+        }
+    }
+
+    /// Returns `true` if such memory is always dedicated to a single resource.
+    const fn is_dedicated(self) -> bool {
+        matches!(self, Self::D3d12Resource | Self::D3d11Resource)
     }
 }
 

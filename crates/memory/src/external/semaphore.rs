@@ -3,14 +3,15 @@
 use std::fmt;
 #[cfg(unix)]
 use std::os::fd::OwnedFd;
+#[cfg(windows)]
+use std::os::windows::io::{AsRawHandle as _, BorrowedHandle};
 #[cfg(feature = "graphs")]
 use std::sync::Arc;
 
 use curium_driver::extend::release;
-#[cfg(unix)]
-use curium_driver::sys::{CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC, CUexternalSemaphoreHandleType};
 use curium_driver::sys::{
-    CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS, CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS, CUexternalSemaphore,
+    CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC, CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS, CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS,
+    CUexternalSemaphore, CUexternalSemaphoreHandleType,
 };
 use curium_driver::{Context, Result, Returned, Stream, call};
 #[cfg(feature = "graphs")]
@@ -37,10 +38,17 @@ pub struct ExternalSemaphore {
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub enum ExternalSemaphoreKind {
-    /// A binary semaphore, whose value is ignored: `VK_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_FD_BIT`.
+    /// A binary semaphore, whose value is ignored: `VK_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_FD_BIT`, or
+    /// `VK_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_WIN32_BIT` on Windows.
     Opaque,
     /// A timeline semaphore.
     Timeline,
+    /// A shared handle of a Direct3D 12 fence.
+    #[cfg(windows)]
+    D3d12Fence,
+    /// A shared handle of a Direct3D 11 fence.
+    #[cfg(windows)]
+    D3d11Fence,
 }
 
 // SAFETY: the handle is opaque to the host, and the driver accepts it on any thread.
@@ -72,6 +80,30 @@ impl ExternalSemaphore {
                 // SAFETY: both pointers are valid, the context is current, and the descriptor is open.
                 unsafe { call!(driver, cuImportExternalSemaphore(&raw mut raw, &raw const description) creates raw) }
             })
+        })?;
+        Ok(Self { context: context.clone(), raw, kind, streams: Mutex::default() })
+    }
+
+    /// Imports a semaphore by a Win32 handle, which the caller keeps.
+    ///
+    /// CUDA: `cuImportExternalSemaphore`.
+    ///
+    /// # Errors
+    ///
+    /// An error of the driver if the handle is not one of its own or of Direct3D; `CUDA_ERROR_NOT_SUPPORTED` if semaphores cannot be
+    /// imported, as on the simulator.
+    #[cfg(windows)]
+    #[doc(alias = "cuImportExternalSemaphore")]
+    pub fn import_win32(context: &Context, handle: BorrowedHandle<'_>, kind: ExternalSemaphoreKind) -> Result<Self> {
+        let mut description = CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC {
+            type_: kind.to_raw(),
+            ..CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC::default()
+        };
+        description.handle.win32.handle = handle.as_raw_handle();
+        let mut raw = std::ptr::null_mut();
+        context.entered(|driver| {
+            // SAFETY: both pointers are valid, the context is current, and the handle is open during the call.
+            unsafe { call!(driver, cuImportExternalSemaphore(&raw mut raw, &raw const description) creates raw) }
         })?;
         Ok(Self { context: context.clone(), raw, kind, streams: Mutex::default() })
     }
@@ -188,6 +220,18 @@ impl ExternalSemaphoreKind {
         match self {
             Self::Opaque => CUexternalSemaphoreHandleType::CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_FD,
             Self::Timeline => CUexternalSemaphoreHandleType::CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_TIMELINE_SEMAPHORE_FD,
+        }
+    }
+}
+
+#[cfg(windows)]
+impl ExternalSemaphoreKind {
+    const fn to_raw(self) -> CUexternalSemaphoreHandleType {
+        match self {
+            Self::Opaque => CUexternalSemaphoreHandleType::CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_WIN32,
+            Self::Timeline => CUexternalSemaphoreHandleType::CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_TIMELINE_SEMAPHORE_WIN32,
+            Self::D3d12Fence => CUexternalSemaphoreHandleType::CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_D3D12_FENCE,
+            Self::D3d11Fence => CUexternalSemaphoreHandleType::CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_D3D11_FENCE,
         }
     }
 }

@@ -109,6 +109,12 @@ impl PoolOptions {
             location: raw_location(self.location),
             maxSize: self.most(driver)?,
             usage: self.usage.bits(),
+            #[cfg(windows)]
+            win32SecurityAttributes: if self.handle_types.contains(MemoryHandleTypes::WIN32) {
+                crate::security::of_handles()
+            } else {
+                std::ptr::null_mut()
+            },
             ..CUmemPoolProps::default()
         })
     }

@@ -4,6 +4,8 @@ use std::ffi::c_void;
 use std::fmt;
 #[cfg(unix)]
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+#[cfg(windows)]
+use std::os::windows::io::{AsRawHandle, BorrowedHandle, FromRawHandle, OwnedHandle};
 
 use curium_driver::extend::release;
 use curium_driver::sys::{
@@ -61,6 +63,39 @@ impl MemoryPool {
         Self::import(driver, passed, CUmemAllocationHandleType::CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR)
     }
 
+    /// Exports the pool as a Win32 handle, which another process can
+    /// [import](MemoryPool::import_win32) after it was duplicated into that process.
+    ///
+    /// CUDA: `cuMemPoolExportToShareableHandle`.
+    ///
+    /// # Errors
+    ///
+    /// `CUDA_ERROR_INVALID_VALUE` if the pool lacks [`MemoryHandleTypes::WIN32`](curium_driver::MemoryHandleTypes).
+    #[cfg(windows)]
+    #[doc(alias = "cuMemPoolExportToShareableHandle")]
+    pub fn export_win32(&self) -> Result<OwnedHandle> {
+        let (mut handle, kind) = (std::ptr::null_mut::<c_void>(), CUmemAllocationHandleType::CU_MEM_HANDLE_TYPE_WIN32);
+        let place = (&raw mut handle).cast::<c_void>();
+        // SAFETY: for this handle type the driver writes a `HANDLE`, which fits into `handle`; the pool is live.
+        unsafe { call!(self.driver(), cuMemPoolExportToShareableHandle(place, self.as_raw(), kind, 0)) }?;
+        // SAFETY: the driver opened the handle for the caller.
+        Ok(unsafe { OwnedHandle::from_raw_handle(handle) })
+    }
+
+    /// Imports a pool that another process exported as this handle. The caller keeps the handle. The imported pool cannot allocate, but
+    /// memory that the other process allocated can be [opened](MemoryPool::import_pointer).
+    ///
+    /// CUDA: `cuMemPoolImportFromShareableHandle`.
+    ///
+    /// # Errors
+    ///
+    /// `CUDA_ERROR_INVALID_VALUE` if the handle does not refer to a pool.
+    #[cfg(windows)]
+    #[doc(alias = "cuMemPoolImportFromShareableHandle")]
+    pub fn import_win32(driver: &Driver, handle: BorrowedHandle<'_>) -> Result<Self> {
+        Self::import(driver, handle.as_raw_handle(), CUmemAllocationHandleType::CU_MEM_HANDLE_TYPE_WIN32)
+    }
+
     /// Exports the pool as a fabric handle, which processes on all nodes of the fabric can
     /// [import](MemoryPool::import_fabric).
     ///
@@ -72,7 +107,7 @@ impl MemoryPool {
     pub fn export_fabric(&self) -> Result<FabricHandle> {
         let mut handle = CUmemFabricHandle::default();
         let (place, kind) = ((&raw mut handle).cast(), CUmemAllocationHandleType::CU_MEM_HANDLE_TYPE_FABRIC);
-        // SAFETY: for this handle type the driver writes a fabric handle, for which `handle` has room; the pool is live.
+        // SAFETY: for this handle type the driver writes a fabric handle, which fits into `handle`; the pool is live.
         unsafe { call!(self.driver(), cuMemPoolExportToShareableHandle(place, self.as_raw(), kind, 0)) }?;
         Ok(FabricHandle::from_bytes(handle.data))
     }
@@ -132,7 +167,7 @@ impl MemoryPool {
     fn import(driver: &Driver, handle: *mut c_void, kind: CUmemAllocationHandleType) -> Result<Self> {
         let mut raw = std::ptr::null_mut();
         // SAFETY: `raw` is a valid pointer, and `handle` has the form of this handle type: a descriptor cast to a
-        // pointer, or a pointer to a fabric handle.
+        // pointer, a Win32 handle, or a pointer to a fabric handle.
         unsafe { call!(driver, cuMemPoolImportFromShareableHandle(&raw mut raw, handle, kind, 0) creates raw) }?;
         Ok(Self::from_parts(driver, raw, true))
     }

@@ -1,11 +1,16 @@
 //! Memory advice and prefetch.
 
+use std::borrow::Cow;
 use std::ffi::c_void;
 use std::ops::RangeBounds;
 
 use curium_driver::hazard::AccessGuard;
-use curium_driver::sys::{CUdeviceptr, CUmem_advise, CUmem_range_attribute, CUmemLocation, CUmemLocationType};
-use curium_driver::{CudaVersion, DevicePointer, Error, Function, Result, Stream, call};
+use curium_driver::sys::{
+    CUdeviceptr, CUmem_advise, CUmem_range_attribute, CUmemLocation, CUmemLocationType, CUresult,
+};
+use curium_driver::{
+    CudaVersion, Device, DeviceAttribute, DevicePointer, Driver, Error, Function, Result, Stream, call,
+};
 
 use super::UnifiedBuffer;
 use crate::{MemoryLocation, size};
@@ -209,7 +214,21 @@ pub(super) fn enqueue_prefetch(
         // SAFETY: as above.
         unsafe { call!(driver, cuMemPrefetchAsync(address, bytes, device, raw)) }
     };
-    result.map_err(|error| error.about(format!("{bytes} bytes to {location}")))
+    result.map_err(|error| {
+        let advice = || prefetch_advice(driver, location);
+        let error = error.about(format!("{bytes} bytes to {location}"));
+        error.advised(|call| if call.code == CUresult::CUDA_ERROR_INVALID_DEVICE { advice() } else { None })
+    })
+}
+
+/// Returns advice if the device takes no prefetches.
+#[cold]
+fn prefetch_advice(driver: &Driver, location: MemoryLocation) -> Option<Cow<'static, str>> {
+    let MemoryLocation::Device(id) = location else { return None };
+    let attribute = DeviceAttribute::CONCURRENT_MANAGED_ACCESS;
+    let is_concurrent = Device::from_raw(driver, id).attribute(attribute).unwrap_or(true);
+    let advice = "the device has no concurrent managed access, as on Windows, WSL and Jetson: omit the prefetch";
+    (!is_concurrent).then(|| advice.into())
 }
 
 /// Returns the location for functions before CUDA 12.2.

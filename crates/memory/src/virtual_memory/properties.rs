@@ -124,6 +124,10 @@ impl PhysicalOptions {
         raw.allocFlags.compressionType = if self.is_compressible { compression } else { 0 };
         raw.allocFlags.gpuDirectRDMACapable = self.is_gpu_direct_rdma_capable.into();
         raw.allocFlags.usage = self.usage.bits();
+        #[cfg(windows)]
+        if self.handle_types.contains(MemoryHandleTypes::WIN32) {
+            raw.win32HandleMetaData = crate::security::of_objects();
+        }
         raw
     }
 

@@ -9,7 +9,7 @@ use super::{LibraryDescription, LoadError, LoadedLibrary, Origin, Rejection};
 use crate::{Api, CUresult, CudaVersion};
 
 /// The library of the CUDA driver.
-static DRIVER: LibraryDescription = LibraryDescription {
+pub(super) static DRIVER: LibraryDescription = LibraryDescription {
     name: "CUDA driver",
     variable: "CURIUM_DRIVER_PATH",
     files: if cfg!(windows) { &["nvcuda.dll"] } else { &["libcuda.so.1", "libcuda.so"] },
@@ -82,12 +82,12 @@ fn check(library: &LoadedLibrary) -> Result<(), Rejection> {
 mod tests {
     use std::path::PathBuf;
 
-    use super::super::candidates::Candidates;
+    use super::super::candidates::{Candidates, Machine};
     use super::*;
 
     #[test]
     fn versioned_name_comes_first_and_the_likely_stub_last() {
-        let paths = Candidates::installed(&DRIVER, []).paths;
+        let paths = Candidates::of(&DRIVER, &Machine::this()).paths;
         assert_eq!(paths.first(), Some(&PathBuf::from("libcuda.so.1")));
         assert!(paths.contains(&PathBuf::from("/usr/lib/wsl/lib/libcuda.so.1")));
         assert_eq!(paths.last(), Some(&PathBuf::from("libcuda.so")));

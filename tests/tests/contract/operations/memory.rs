@@ -229,6 +229,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
         made(set_sync_memops(&fixture.driver, fixture.kinds.rows.as_pointer(), false)?)
     }),
     ("PinnedBuffer::filled", |fixture| made(PinnedBuffer::filled(&fixture.context, LEN, 7_u32, PinnedFlags::empty())?)),
+    #[cfg(target_os = "linux")]
     ("PinnedBuffer::zeroed_on_node", |fixture| {
         let pinned = PinnedBuffer::<u32>::zeroed_on_node(&fixture.context, LEN, 0)?;
         pinned.close().map_err(|returned| returned.error).map(boxed)

@@ -1,16 +1,17 @@
 //! The operations on virtual memory.
 
-#[cfg(unix)]
+#[cfg(target_os = "linux")]
 use std::os::fd::AsFd;
 
 use curium_driver::hazard::AccessGuard;
-use curium_driver::{Argument, MemoryHandleTypes, Result};
+use curium_driver::{Argument, Result};
 use curium_memory::virtual_memory::{FabricHandle, Granularity, PhysicalOptions, ReserveOptions};
 use curium_memory::{
     AddressRange, BorrowedBuffer, DeviceVec, Im2col, Im2colWide, Im2colWideMode, Mapping, MemoryAccess, MemoryLocation,
     PhysicalMemory, TensorAllocationClass, TensorDataType, TensorLayout, TensorMap, TensorRead, TensorSwizzle,
     TensorView, TensorViewMut, TensorWrite,
 };
+use curium_tests::shared_handle_types;
 
 use super::memory::pass;
 use super::{Fixture, LEN, Operation, boxed, made};
@@ -25,9 +26,9 @@ pub(super) const OPERATIONS: &[Operation] = &[
     }),
     ("PhysicalMemory::new", |fixture| made(memory(fixture)?)),
     ("PhysicalMemory::options", |fixture| made(memory(fixture)?.options()?)),
-    #[cfg(unix)]
+    #[cfg(target_os = "linux")]
     ("PhysicalMemory::export_fd", |fixture| made(memory(fixture)?.export_fd()?)),
-    #[cfg(unix)]
+    #[cfg(target_os = "linux")]
     ("PhysicalMemory::import_fd", |fixture| {
         let memory = memory(fixture)?;
         let descriptor = memory.export_fd()?;
@@ -182,7 +183,7 @@ pub(super) const SOLITARY: &[Operation] = &[
 ];
 
 fn options(fixture: &Fixture) -> PhysicalOptions {
-    PhysicalOptions::new(&fixture.device).with_handle_types(MemoryHandleTypes::POSIX_FILE_DESCRIPTOR)
+    PhysicalOptions::new(&fixture.device).with_handle_types(shared_handle_types())
 }
 
 fn granularity(fixture: &Fixture) -> Result<usize> {
