@@ -1,4 +1,4 @@
-//! When memory that one stream freed is available to every stream.
+//! Tracking of when memory freed on one stream becomes available to every stream.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -11,20 +11,20 @@ use crate::wait;
 
 /// A stream that frees memory, and the events after which the memory is available to every stream.
 pub(super) struct PendingFrees {
-    /// `None` for a default stream, whose handle stands for one stream or another, depending on the caller.
+    /// `None` for a default stream, whose handle refers to different streams depending on the caller.
     stream: Option<WeakStream>,
     /// The latest epoch that no event covers yet: the stream was being captured, or the driver refused.
     uncovered: Option<Epoch>,
-    /// In the order of the epochs.
+    /// Sorted by epoch.
     events: VecDeque<(Epoch, Mark)>,
 }
 
-/// A point in the order of a stream.
+/// A point in stream order.
 enum Mark {
     /// The stream was idle.
     Passed,
     Event(PooledEvent),
-    /// The last event of a stream that is gone.
+    /// The last event of a destroyed stream.
     Last(Arc<Event>),
 }
 
@@ -33,12 +33,12 @@ impl PendingFrees {
         Self { stream: stream.downgrade(), uncovered: None, events: VecDeque::new() }
     }
 
-    /// Notes that memory of this epoch, and of earlier ones, was freed.
+    /// Records that memory of this epoch, and of earlier ones, was freed.
     pub(super) fn add(&mut self, epoch: Epoch) {
         self.uncovered = self.uncovered.max(Some(epoch));
     }
 
-    /// Records an event after the work before all noted deallocations. Until this succeeds, the memory is available to the stream alone.
+    /// Records an event after the recorded deallocations. Until this succeeds, the memory is available to the stream only.
     pub(super) fn record(&mut self) -> Result<()> {
         let (Some(epoch), Some(weak)) = (self.uncovered, &self.stream) else { return Ok(()) };
         let mark = match weak.upgrade() {
@@ -68,7 +68,7 @@ impl PendingFrees {
         Ok(())
     }
 
-    /// Forgets the deallocations up to an epoch, since the stream was synchronized.
+    /// Discards the deallocations up to an epoch, since the stream was synchronized.
     pub(super) fn forget(&mut self, epoch: Epoch) {
         self.events.retain(|(recorded, _)| *recorded > epoch);
         self.uncovered = self.uncovered.filter(|uncovered| *uncovered > epoch);
@@ -83,19 +83,19 @@ impl PendingFrees {
         weak.last().map_or_else(|| wait::before_free_context(context), |event| wait::before_free_event(&event))
     }
 
-    /// Returns `true` if the stream is gone and all of its memory is available to every stream.
+    /// Returns `true` if the stream was destroyed and all of its memory is available to every stream.
     pub(super) fn is_over(&self) -> bool {
         self.events.is_empty() && self.stream.as_ref().is_some_and(|weak| weak.upgrade().is_none())
     }
 }
 
 impl Mark {
-    /// Returns a point after all work on `stream`, or `None` during a capture, since captured work does not run.
+    /// Returns a point after all work on `stream`, or `None` during a capture, since captured work is not executed.
     fn after(stream: &Stream) -> Result<Option<Self>> {
         if stream.is_capturing()? {
             return Ok(None);
         }
-        // Even on an idle stream an event takes a moment to complete.
+        // Even on an idle stream, an event takes time to complete.
         if stream.is_finished()? {
             return Ok(Some(Self::Passed));
         }
