@@ -6,9 +6,9 @@ use super::function::{Lowerer, Slot};
 use crate::exec::handler::versions;
 use crate::exec::matrix::multiply::{Maker, Manner, Multiply, Problem};
 use crate::exec::matrix::number::Number;
-use crate::exec::matrix::registers::{clear, read, write};
+use crate::exec::matrix::registers::{Results, read};
 use crate::exec::matrix::sparsity::{Sparsity, lanes};
-use crate::exec::matrix::{Accumulation, Element, Fragment, Placed, Role, Spread};
+use crate::exec::matrix::{Accumulation, Element, Fragment, Numbers, Placed, Role, Spread};
 use crate::exec::op::{Control, Handler, Op};
 use crate::exec::program::Product;
 use crate::exec::unit::Unit;
@@ -48,12 +48,16 @@ impl Lowerer<'_> {
         }
         let sparsity = metadata.map(|it| self.sparsity(instruction, it, product.elements[1], k)).transpose()?;
         let rows = self.row_list(rows.concat());
-        let is_of_integers = product.elements[1].is_integer();
         let fragments = fragments.into_iter().map(Placed::new).collect::<Vec<_>>();
         let fragments = <[Placed; 4]>::try_from(fragments).map_err(|_| refused())?;
         self.out.products.push(Product { fragments, rows, manner: product.manner(), sparsity });
         let number = self.out.products.len() as u64 - 1;
-        self.diverging(if is_of_integers { multiply::<i32>() } else { multiply::<f64>() }).imm = number;
+        self.diverging(match product.elements[1] {
+            left if left.is_integer() => multiply::<i32>(),
+            Element::F64 => multiply::<f64>(),
+            _ => multiply::<f32>(),
+        })
+        .imm = number;
         Ok(())
     }
 
@@ -332,20 +336,17 @@ where
         product.sparsity.map(|sparsity| sparsity.places(unit.frame.row::<u32>(sparsity.metadata), element, inner));
     // Each pair of quads has a product of its own, in lanes that are four apart.
     let pairs = if matches!(to.fragment.spread, Spread::QuadPair { .. }) { 4 } else { 1 };
-    let mut results = Vec::with_capacity(pairs as usize);
+    let mut results = Results::new(to);
     for pair in 0..pairs {
-        let problem = Problem::<T> {
-            a: read::<T, WIDE>(unit, left, left_rows, 4 * pair),
-            b: read::<T, WIDE>(unit, right, right_rows, 4 * pair),
-            addend: read::<T, WIDE>(unit, addend, addend_rows, 4 * pair),
-            places: places.clone(),
-        };
-        results.push(problem.multiply(product.manner));
+        let mut problem = Problem::<T> { places: places.clone(), ..Problem::default() };
+        read::<T, WIDE>(unit, left, left_rows, 4 * pair, &mut problem.a);
+        read::<T, WIDE>(unit, right, right_rows, 4 * pair, &mut problem.b);
+        read::<T, WIDE>(unit, addend, addend_rows, 4 * pair, &mut problem.addend);
+        let mut bits = Numbers::new();
+        problem.multiply(product.manner, &mut bits);
+        results.set(unit, to_rows, 4 * pair, &bits);
     }
-    clear(unit, &to.fragment, to_rows);
-    for (pair, result) in (0..).zip(&results) {
-        write(unit, to, to_rows, 4 * pair, result);
-    }
+    results.write(unit, to_rows);
     Control::Next
 }
 
