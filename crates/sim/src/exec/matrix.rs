@@ -4,6 +4,7 @@ pub(crate) mod descriptor;
 mod fixed_point;
 pub(crate) mod multiply;
 pub(crate) mod number;
+pub(crate) mod product;
 pub(crate) mod registers;
 mod rounding;
 pub(crate) mod sparsity;
