@@ -64,8 +64,8 @@ impl KeptRuns {
         self.placed |= 1 << slot;
     }
 
-    /// Returns the step of an instruction's runs and the host memory of each, if they are kept, all lanes are active, and the runs are aligned
-    /// and in bounds.
+    /// Returns the step of an instruction's runs and the host memory of each, if they are kept, all lanes are active, and the runs are
+    /// aligned and in bounds.
     #[inline(always)]
     pub(crate) fn places<T: Word>(&self, op: &Op, active: u32, write: bool) -> Option<(u64, [HostBytes; 2])> {
         let RunsSlot::Reuse(slot) = op.runs else { return None };

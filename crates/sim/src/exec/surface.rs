@@ -24,7 +24,7 @@ fn run_load(unit: &mut Unit<'_>, op: &Op) -> Control {
     if load_together(unit, op).is_some() { Control::Next } else { load_one_by_one(unit, op) }
 }
 
-/// Reads a surface for all lanes. Returns `None`, with nothing read, if it is not the same for all, or if a lane's access is one that traps.
+/// Reads a surface for all lanes. Returns `None`, with nothing read, if it is not the same for all, or if a lane's access traps.
 #[inline(always)]
 fn load_together(unit: &mut Unit<'_>, op: &Op) -> Option<()> {
     let program = unit.launch.program;

@@ -102,9 +102,7 @@ impl<'m> Lowerer<'m> {
         let body = function.body.as_deref().unwrap_or_default();
         let entries = entries(function, body);
         for (instruction, is_entry) in body.iter().zip(entries) {
-            if is_entry {
-                self.kept_runs.forget_all();
-            }
+            self.kept_runs.enter(is_entry);
             self.starts.push(self.out.code.len() as u32);
             self.line = instruction.span.line;
             self.guard = self.guard_of(instruction).map_err(place)?;

@@ -51,8 +51,14 @@ impl KeptRuns {
         RunsSlot::Keep(slot as u8)
     }
 
-    /// Ends the reuse of all registers.
-    pub(super) fn forget_all(&mut self) {
+    /// Begins an instruction. Ends the reuse of all registers if another than the one above it may come before.
+    pub(super) fn enter(&mut self, is_entry: bool) {
+        if is_entry {
+            self.forget_all();
+        }
+    }
+
+    fn forget_all(&mut self) {
         self.registers = [None; KEPT_RUNS];
     }
 
