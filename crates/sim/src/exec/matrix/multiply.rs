@@ -7,6 +7,7 @@ use super::rounding::{Rounding, aligned};
 use super::{Accumulation, Element, Numbers};
 use crate::exec::float::canonical;
 use crate::exec::frame::InFile;
+use crate::exec::fused::Fused as _;
 use crate::exec::narrow::Half;
 
 /// A matrix by rows.
@@ -118,7 +119,7 @@ impl Multiply for Problem<f64> {
     #[inline(always)]
     fn multiply(&self, _how: Manner, bits: &mut Numbers<u64>) {
         let mut sums = self.addend.values.clone();
-        self.add(&mut sums, |sum, a, b| a.mul_add(b, sum));
+        self.add(&mut sums, |sum, a, b| a.fused(b, sum));
         bits.extend(sums.into_iter().map(f64::to_bits));
     }
 }
@@ -171,7 +172,7 @@ impl Problem<f32> {
         let columns = self.b.columns;
         let product = |row: usize, column: usize, place: usize, sum: f32| {
             let (a, b) = (self.a.values[row * self.a.columns + place], self.b.values[place * columns + column]);
-            a.mul_add(b, sum)
+            a.fused(b, sum)
         };
         let element = |(at, &addend): (usize, &f32)| {
             let step = |place, sum| product(at / columns, at % columns, place, sum);
