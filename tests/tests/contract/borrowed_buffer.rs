@@ -110,7 +110,7 @@ fn graph_keeps_the_owner_of_the_memory_that_it_uses() {
 #[test]
 fn pointers_that_are_null_or_not_aligned_make_no_buffer() {
     on_driver(|test| {
-        let (stream, scope_error) = (test.stream(), "the stream is one of a capture");
+        let (stream, scope_error) = (test.stream(), "the stream is being captured");
         for (address, len, expected) in
             [(0, 4, "null pointer"), (2, 4, "misaligned address (0x2, alignment 4)"), (256, 0, "zero length")]
         {

@@ -113,12 +113,15 @@ fn operation_that_would_end_the_capture_is_refused_and_the_capture_goes_on() {
             assert_refused(inside.is_finished(), "was recorded in a capture");
             assert_refused(inside.synchronize(), "was recorded in a capture");
             assert_refused(DeviceBuffer::<u32, SyncAlloc>::uninit_in(scope, LEN, SyncAlloc), "use `StreamOrdered`");
-            assert_refused(MappedBuffer::<u32>::zeroed(scope, LEN), "one of a capture");
+            assert_refused(MappedBuffer::<u32>::zeroed(scope, LEN), "the stream is being captured");
             assert_refused(DeviceBuffer::<u32>::zeroed(scope, LEN)?.to_vec(), "is being captured");
-            assert_refused(DeviceVec::<u32>::new(scope), "one of a capture");
-            assert_refused(PitchedBuffer::<u32>::zeroed(scope, LEN, 1), "one of a capture");
-            assert_refused(UnifiedBuffer::<u32>::zeroed(scope, LEN), "one of a capture");
-            assert_refused(Array::<u32>::new(scope, ArrayShape::new_1d(LEN), ArrayFlags::empty()), "one of a capture");
+            assert_refused(DeviceVec::<u32>::new(scope), "the stream is being captured");
+            assert_refused(PitchedBuffer::<u32>::zeroed(scope, LEN, 1), "the stream is being captured");
+            assert_refused(UnifiedBuffer::<u32>::zeroed(scope, LEN), "the stream is being captured");
+            assert_refused(
+                Array::<u32>::new(scope, ArrayShape::new_1d(LEN), ArrayFlags::empty()),
+                "the stream is being captured",
+            );
             assert_refused(context.synchronize(), "cannot be captured");
             assert_refused(scope.launch_host_function(|| ()), "is being captured");
             scope.wait_event(&inside)?;
@@ -146,7 +149,7 @@ fn forked_work_that_shares_buffers_is_ordered_and_joined() {
             fill.launch(&one, config(), (&mut x, 6, LEN as u32))?;
             scope.join(&one)?;
             z.as_slice_mut().copy_from_device_on(scope, &x)?;
-            assert_refused(scope.join(&stream), "no stream of the capture");
+            assert_refused(scope.join(&stream), "does not belong to the capture");
             Ok(())
         });
         let mut executable = graph.and_then(|graph| graph.instantiate()).expect("the branches are joined");

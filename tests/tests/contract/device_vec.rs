@@ -156,7 +156,7 @@ fn growth_beyond_the_maximum_is_an_error_with_the_figures() {
             let text = error.to_string();
             assert!(matches!(error, Error::Argument(_)), "{text}");
             assert!(text.contains(&format!("1 elements and {additional} more")), "{text}");
-            assert!(text.contains(&format!("maximum of {most}")), "{text}");
+            assert!(text.contains(&format!("at most {most}")), "{text}");
         }
         assert_eq!(vector.to_vec().expect("the vector is as it was"), [1]);
         for error in [

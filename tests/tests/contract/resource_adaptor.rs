@@ -102,8 +102,8 @@ fn tracking_refuses_memory_that_is_freed_twice_or_with_other_figures() {
         let (resource, stream) = (LeakTracker::new(StreamOrdered), test.stream());
         let pointer = resource.allocate(&stream, 100, 256).expect("memory suffices");
         for (pointer, bytes, expected) in [
-            (pointer, 99, "99 bytes aligned to 256 are freed that were allocated as 100 bytes at"),
-            (pointer.wrapping_add(1), 100, "are not in use, or not of this resource"),
+            (pointer, 99, "freed 99 bytes aligned to 256, allocated 100 bytes at"),
+            (pointer.wrapping_add(1), 100, "not a live allocation of this resource"),
         ] {
             // SAFETY: the resource returns an error before it frees anything.
             let error = unsafe { resource.deallocate(&stream, pointer, bytes, 256) }.expect_err("the figures differ");

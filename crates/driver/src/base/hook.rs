@@ -183,7 +183,7 @@ pub(crate) fn refuse_in_observer(operation: &'static str) -> Result<()> {
     if !IS_OBSERVING.get() {
         return Ok(());
     }
-    Err(Error::argument(operation, "an observer of calls must not change the current context"))
+    Err(Error::argument(operation, "call observers must not change the current context"))
 }
 
 /// Makes every later call take the slow path.

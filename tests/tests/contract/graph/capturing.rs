@@ -269,7 +269,7 @@ fn branch_of_a_capture_follows_nodes_that_the_rest_does_not_wait_for() {
         let last = own.capture_into(&[begin], |scope| {
             let branch = scope.fork()?;
             assert_refused(test, "in another graph", || scope.follow(&branch, &[foreign]));
-            assert_refused(test, "no stream of the capture", || scope.follow(&stream, &[other]));
+            assert_refused(test, "does not belong to the capture", || scope.follow(&stream, &[other]));
             scope.follow(&branch, &[other])?;
             x.as_slice_mut().fill_on(&branch, 1)?;
             y.as_slice_mut().fill_on(scope, 2)

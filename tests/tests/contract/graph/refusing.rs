@@ -123,7 +123,7 @@ fn handles_of_another_context_are_refused_before_the_driver_is_called() {
         let foreign = Graph::new(&other).expect("a graph can be made");
         let buffer = zeroes(test);
         let mut own = graph(test);
-        let words = "of another context";
+        let words = "context mismatch";
         assert_refused(test, words, || own.add_event_wait(&[], &event));
         assert_refused(test, words, || own.add_event_record(&[], &event));
         assert_refused(test, "different contexts", || own.add_child(&[], &foreign));
