@@ -207,7 +207,7 @@ fn levels_halve_and_keep_the_array_alive() {
 }
 
 #[test]
-fn borrowed_arrays_are_those_of_others_and_stay_theirs() {
+fn borrowed_arrays_are_not_destroyed() {
     on_driver(|test| {
         let (stream, shape) = (test.stream(), ArrayShape::new_2d(16, 8));
         let owner = MipmappedArray::<u32>::new(&stream, shape, 3, ArrayFlags::SURFACE).expect("memory suffices");

@@ -61,7 +61,7 @@ fn borrowed_buffer_is_copied_filled_and_passed_to_kernels() {
 }
 
 #[test]
-fn owner_of_a_buffer_that_is_dropped_while_pending_ends_behind_the_work() {
+fn owner_of_a_buffer_dropped_while_pending_is_dropped_after_the_work() {
     on_driver(|test| {
         let (other, (mut buffer, has_ended)) = (test.stream(), buffer(test));
         let gate = Gate::on(&other);

@@ -62,7 +62,7 @@ fn captured_work_runs_with_each_launch_and_not_before() {
 }
 
 #[test]
-fn scope_that_ends_with_an_error_or_a_panic_leaves_no_capture_behind() {
+fn scope_that_ends_with_an_error_or_a_panic_ends_its_capture() {
     on_driver(|test| {
         let (context, fill) = (test.context(), fill(test));
         let mut x = buffer(&test.stream(), 1);
@@ -161,7 +161,7 @@ fn forked_work_that_shares_buffers_is_ordered_and_joined() {
 }
 
 #[test]
-fn streams_tell_which_capture_they_are_in() {
+fn streams_return_the_capture_they_belong_to() {
     on_driver(|test| {
         let (context, stream) = (test.context(), test.stream());
         let number = |stream: &Stream| stream.capture_number().expect("the stream is live");
@@ -209,7 +209,7 @@ fn memory_allocated_in_a_capture_exists_while_the_graph_runs_only() {
 }
 
 #[test]
-fn replay_does_the_cheapest_thing_that_has_the_effect_and_says_which() {
+fn graph_cache_uses_the_cheapest_operation_and_returns_which() {
     on_driver(|test| {
         let (stream, fill) = (test.stream(), fill(test));
         let mut x = buffer(&stream, 0);

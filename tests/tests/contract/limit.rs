@@ -27,7 +27,7 @@ fn limit_is_what_it_was_set_to_or_what_the_hardware_can_do() {
 }
 
 #[test]
-fn limit_out_of_range_is_an_error_that_says_what_to_do() {
+fn limit_out_of_range_is_an_error_with_a_hint() {
     on_driver(|test| {
         let context = test.context();
         let error = context.set_limit(Limit::L2FetchGranularity, 129).expect_err("that is too much");

@@ -209,7 +209,7 @@ fn copy_without_pinned_memory_is_the_drivers() {
 }
 
 #[test]
-fn staged_copy_that_fails_says_so_and_the_next_one_succeeds() {
+fn staged_copy_that_fails_is_an_error_and_the_next_one_succeeds() {
     on_simulator(Config::new(), |test, simulator| {
         let stream = test.stream();
         stage_small_copies(stream.context());

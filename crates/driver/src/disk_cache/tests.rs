@@ -39,7 +39,7 @@ fn key(name: &str) -> CacheKey {
 }
 
 #[test]
-fn what_was_put_is_there_for_the_next_process_under_its_key_alone() {
+fn entry_is_read_by_the_next_process_under_its_key_only() {
     let scratch = Scratch::new("put");
     scratch.cache().put(&key("a"), b"contents").expect("it is written");
     let cache = scratch.cache();
@@ -110,7 +110,7 @@ fn entries_that_were_not_used_for_longest_go_first() {
 }
 
 #[test]
-fn what_a_process_left_behind_is_removed_when_it_is_old() {
+fn old_files_of_dead_processes_are_removed() {
     let scratch = Scratch::new("left");
     let cache = scratch.cache();
     let (old, new) = (scratch.0.join("1-0.unfinished"), scratch.0.join("2-0.unfinished"));
@@ -188,7 +188,7 @@ fn folder_that_cannot_be_is_an_error_that_names_it() {
 
 #[cfg(unix)]
 #[test]
-fn entry_that_others_could_have_written_is_an_error_and_not_read() {
+fn entry_writable_by_other_users_is_an_error_and_not_read() {
     use std::os::unix::fs::PermissionsExt as _;
 
     let scratch = Scratch::new("written-by-others");

@@ -176,7 +176,7 @@ fn circle_is_an_error_of_instantiating_that_names_a_node() {
 }
 
 #[test]
-fn kernel_that_cannot_be_launched_is_an_error_that_says_why() {
+fn kernel_that_cannot_be_launched_is_an_error_with_the_reason() {
     on_driver(|test| {
         let (kernel, buffer) = (fill(test), zeroes(test));
         let mut graph = graph(test);
