@@ -56,7 +56,7 @@ fn count(test: &TestDriver, with_runtime: bool) -> Result<Kernel<Count>> {
 }
 
 #[test]
-fn loop_of_a_graph_ends_when_a_kernel_says_so() {
+fn loop_of_a_graph_ends_when_a_kernel_clears_its_condition() {
     on_simulator(Config::new(), |test, _| {
         let (count, buffer) = (count(test, true).expect("every name is defined"), zeroes(test));
         let mut graph = graph(test);
