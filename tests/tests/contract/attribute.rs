@@ -19,7 +19,7 @@ fn attribute_is_known_to_a_driver_or_refused_by_name() {
                 }
             }
         }
-        // CUDA 11.8 had 120 of them.
+        // CUDA 11.8 has 120 attributes.
         assert!(known >= 120, "the driver knows {known} attributes only");
     });
 }

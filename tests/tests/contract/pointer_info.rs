@@ -1,4 +1,4 @@
-//! What is known of addresses: what kind of memory is there, and with whom it can be shared.
+//! Pointer attributes: the kind of memory at an address, and the ways to share it.
 
 use curium_driver::{DevicePointer, MemoryHandleTypes};
 use curium_memory::virtual_memory::{AddressRange, Granularity, PhysicalMemory, PhysicalOptions};

@@ -58,8 +58,8 @@ pub(crate) fn declarations(clang: &Clang, path: &Path) -> Result<String> {
     finished(builder(clang, &all, vec![format!("-isystem{folder}")], "(cu|CU|CUDA)[A-Za-z_0-9]*")?)
 }
 
-/// Returns the items of the header at `path` whose names match `items`, in Rust. Headers that it includes come from `folders`, or are
-/// the few headers of the system that ours replace. A library's own version is no part of its interface.
+/// Returns the items of the header at `path` whose names match `items`, in Rust. Headers that it includes come from `folders`, or from
+/// our headers, which replace the system's. The library's own version is not part of its interface.
 pub(crate) fn declarations_of(clang: &Clang, path: &Path, folders: &[PathBuf], items: &str) -> Result<String> {
     let arguments = folders.iter().map(|folder| format!("-isystem{}", folder.display())).collect();
     finished(builder(clang, path, arguments, items)?.blocklist_var("CU[A-Z]+_VER(SION|_[A-Z]+)"))

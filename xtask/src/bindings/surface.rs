@@ -72,7 +72,7 @@ impl fmt::Display for Versions {
 }
 
 impl Surface {
-    /// Reads declarations in the form that bindgen writes.
+    /// Parses declarations in the form that bindgen writes.
     pub(crate) fn read(file: &syn::File) -> Result<Self> {
         let mut surface = Self::default();
         let mut fields = BTreeMap::new();
@@ -99,7 +99,7 @@ impl Surface {
         Ok(surface)
     }
 
-    /// Reads our generated files in `folder`, with the versions that each function is dated to.
+    /// Parses the generated files in `folder`, with the versions that have each function.
     pub(crate) fn read_generated(folder: &Path) -> Result<(Self, BTreeMap<String, Versions>)> {
         let mut surface = Self::default();
         let mut versions = BTreeMap::new();
@@ -128,7 +128,7 @@ impl Surface {
         Ok((surface, versions))
     }
 
-    /// Returns the version that the header gives itself.
+    /// Returns the CUDA version declared by the header.
     pub(crate) fn version(&self) -> Result<Version> {
         let constant = self.constants.get("CUDA_VERSION").context("the header does not define CUDA_VERSION")?;
         Ok(Version::from_raw(constant.value.parse().context("CUDA_VERSION is no number")?))
@@ -175,7 +175,7 @@ impl Surface {
         self.constants.insert(item.ident.to_string(), Constant { value, ty });
     }
 
-    /// Reads what is asserted of the layout of one type.
+    /// Records the layout assertions of one type.
     fn add_layout(&mut self, item: &syn::ItemConst, fields: &BTreeMap<String, syn::Type>) -> Result<()> {
         for Assertion { of, value, .. } in layout::read(item)? {
             match of {
@@ -207,7 +207,7 @@ fn function_lists(folder: &Path) -> Result<Vec<PathBuf>> {
     Ok(paths.into_iter().filter(|path| path.to_str().is_some_and(|path| path.ends_with("functions.rs"))).collect())
 }
 
-/// One line of a function list: `fn name(parameters) -> Type = since;` or `= since ..= last;`.
+/// Parses one line of a function list: `fn name(parameters) -> Type = since;` or `= since ..= last;`.
 fn read_function(line: &str) -> Result<(syn::Signature, Versions)> {
     let (signature, versions) = line.trim_end_matches(';').rsplit_once(" = ").context("the line has no version")?;
     let signature = syn::parse_str(&signature.replace("$crate::", ""))?;
