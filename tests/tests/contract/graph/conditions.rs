@@ -1,8 +1,6 @@
-//! Conditional nodes whose values kernels set. On hardware that takes the toolkit's library of the device's runtime.
+//! Conditional nodes whose values kernels set. The driver defines the function that they call.
 
-use curium_driver::{
-    Condition, ConditionalKind, Image, JitOptions, Kernel, LaunchConfig, Library, LinkInput, Linker, Result,
-};
+use curium_driver::{Condition, ConditionalKind, Kernel, LaunchConfig, Library};
 use curium_sim::Config;
 use curium_tests::{TestDriver, on_simulator};
 
@@ -37,27 +35,18 @@ const COUNT: &str = "
 }
 ";
 
-/// An archive that holds what tells the library of the device's runtime from others.
-const RUNTIME: &[u8] = b"!<arch>\ncuda_device_runtime.o/ ...";
-
 type Count = (&'static mut [u32], u32, Condition);
 
-/// Returns the kernel, linked with the library of the device's runtime or without.
-fn count(test: &TestDriver, with_runtime: bool) -> Result<Kernel<Count>> {
-    let (context, options) = (test.context(), JitOptions::new());
-    let mut linker = Linker::new(&context, &options)?;
-    linker.add_image("count", &Image::from_ptx(COUNT)?, &options)?;
-    if with_runtime {
-        // SAFETY: the simulator reads an archive up to its end and no further.
-        unsafe { linker.add_bytes(LinkInput::Archive, "cudadevrt", RUNTIME, &options) }?;
-    }
-    Library::from_image(test.driver(), &linker.complete()?.image(), &options)?.kernel("count")
+fn count(test: &TestDriver) -> Kernel<Count> {
+    let library =
+        Library::from_ptx(test.driver(), COUNT).expect("the driver defines the function that the kernel calls");
+    library.kernel("count").expect("the library has the kernel")
 }
 
 #[test]
 fn loop_of_a_graph_ends_when_a_kernel_says_so() {
     on_simulator(Config::new(), |test, _| {
-        let (count, buffer) = (count(test, true).expect("every name is defined"), zeroes(test));
+        let (count, buffer) = (count(test), zeroes(test));
         let mut graph = graph(test);
         let condition = graph.condition(Some(1)).expect("a condition can be made");
         let mut node = graph.add_conditional(&[], condition, ConditionalKind::While).expect("the node can be added");
@@ -81,7 +70,7 @@ fn loop_of_a_graph_ends_when_a_kernel_says_so() {
 #[test]
 fn branch_of_a_graph_is_the_one_that_a_kernel_before_it_picks() {
     on_simulator(Config::new(), |test, _| {
-        let count = count(test, true).expect("every name is defined");
+        let count = count(test);
         for (end, expected) in [(1, [0, 1]), (2, [1, 0])] {
             let (word, taken) = (zeroes(test), [zeroes(test), zeroes(test)]);
             let mut graph = graph(test);
@@ -97,13 +86,5 @@ fn branch_of_a_graph_is_the_one_that_a_kernel_before_it_picks() {
             run(test, &mut graph.instantiate().expect("the graph is sound"));
             assert_eq!(taken.map(|buffer| words(&buffer)), expected.map(|value| vec![value; LEN]), "up to {end}");
         }
-    });
-}
-
-#[test]
-fn kernel_that_sets_a_condition_takes_the_library_of_the_devices_runtime() {
-    on_simulator(Config::new(), |test, _| {
-        let error = count(test, false).expect_err("nothing defines the function").to_string();
-        assert!(error.contains("cudaGraphSetConditional"), "{error}");
     });
 }
