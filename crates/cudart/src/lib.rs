@@ -13,10 +13,13 @@
 //! `state` has the driver, the device and context of each thread, and the last error. `registry` records the kernels and variables
 //! that compiled programs register when they start. The other modules contain the functions, by object.
 
+mod array;
+mod copy_3d;
 mod device;
 mod error;
 mod event;
 mod graph;
+mod ipc;
 mod launch;
 mod memory;
 mod pool;
