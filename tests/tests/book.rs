@@ -34,10 +34,11 @@ fn code_of_the_book_is_of_a_language_that_is_tested_or_cannot_be() {
         let text = read(&root().join("docs/book/src").join(&chapter));
         let fences = text.lines().filter_map(|line| line.strip_prefix("```")).filter(|language| !language.is_empty());
         for language in fences {
-            // The quick start's program is compiled and run below, without hidden lines.
-            let is_quick_start = chapter == "quick-start.md" && language == "rust,ignore";
+            // The programs of these chapters are compiled and run as they are, without hidden lines.
+            let is_program =
+                ["quick-start.md", "from-cudarc.md"].contains(&chapter.as_str()) && language == "rust,ignore";
             assert!(
-                is_quick_start || ["rust", "rust,no_run", "sh", "console", "toml", "c", "text"].contains(&language),
+                is_program || ["rust", "rust,no_run", "sh", "console", "toml", "c", "text"].contains(&language),
                 "{chapter}: {language}"
             );
         }
@@ -75,6 +76,16 @@ fn code_that_readers_paste_is_the_code_that_is_run() {
     assert_eq!(blocks("docs/book/src/quick-start.md", "rust,ignore"), [pasted("main.rs")]);
     assert_eq!(blocks("docs/book/src/quick-start.md", "text"), [pasted("scale.ptx")]);
     assert_eq!(blocks("README.md", "rust").join("\n"), pasted("readme.rs"));
+}
+
+#[test]
+fn code_on_cudarc_is_that_of_the_example() {
+    let example = read(&root().join("tests/examples/cudarc_interop.rs"));
+    let lines: HashSet<_> = example.lines().map(str::trim).collect();
+    let code = blocks("docs/book/src/from-cudarc.md", "rust,ignore").join("\n");
+    assert!(!code.is_empty());
+    let unknown: Vec<_> = code.lines().filter(|line| !lines.contains(line.trim())).collect();
+    assert!(unknown.is_empty(), "the example has no {unknown:?}");
 }
 
 /// Names of other crates that stand in the tables of those who come from elsewhere.

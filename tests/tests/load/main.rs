@@ -1,6 +1,7 @@
 //! The loader, on the simulator's `libcuda.so.1` and on libraries that it must reject.
 #![cfg(all(target_os = "linux", not(miri)))]
 
+mod cudarc;
 mod described;
 mod environment;
 
@@ -45,19 +46,22 @@ static OLD_SIMULATOR: LazyLock<PathBuf> = LazyLock::new(|| {
     library
 });
 
-/// The example that reports on its driver, which lies beside these tests unless they alone were built.
-static REPORT: LazyLock<PathBuf> = LazyLock::new(|| {
+/// The example that reports on its driver.
+static REPORT: LazyLock<PathBuf> = LazyLock::new(|| example("report"));
+
+/// Returns the path of an example, which lies beside these tests unless they alone were built.
+fn example(name: &str) -> PathBuf {
     let test = std::env::current_exe().expect("a program knows its own path");
     let profile = test.parent().and_then(Path::parent).expect("tests lie in a folder of their profile");
-    let program = profile.join("examples/report");
+    let program = profile.join("examples").join(name);
     if !program.exists() {
         let mut cargo = cargo();
-        cargo.args(["build", "--offline", "--package", "curium-tests", "--example", "report", "--target-dir"]);
+        cargo.args(["build", "--offline", "--package", "curium-tests", "--example", name, "--target-dir"]);
         cargo.arg(profile.parent().expect("profiles lie in the target folder"));
         run(cargo.args(profile.ends_with("release").then_some("--release")));
     }
     program
-});
+}
 
 /// Cargo, without what it sets for a test, which would have it build everything again.
 fn cargo() -> Command {
