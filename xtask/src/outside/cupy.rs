@@ -12,12 +12,12 @@ use super::{Folder, python, run_all, with_driver};
 /// The packages whose libraries CuPy is linked to.
 const LIBRARIES: [&str; 7] = ["cublas", "cufft", "curand", "cusolver", "cusparse", "cuda_nvrtc", "nvjitlink"];
 
-/// Runs our program.
+/// Runs the program of this repository.
 pub(super) fn run(folder: &Folder) -> Result<()> {
     run_all(&mut cupy(folder, python::command(folder, "cupy_arrays.py")?)?)
 }
 
-/// Runs our tests.
+/// Runs the tests of this repository.
 pub(super) fn test(folder: &Folder, expected: &Expected) -> Result<Outcomes> {
     let suite = Suite {
         root: folder.sources.join("cupy"),

@@ -13,7 +13,7 @@ use super::{Folder, python, run_all, with_driver};
 
 const VERSION: &str = "2026.1";
 
-/// Builds PyCUDA, and runs our program.
+/// Builds PyCUDA, and runs the program of this repository.
 pub(super) fn run(folder: &Folder) -> Result<()> {
     build(folder)?;
     run_all(&mut pycuda(folder, python::command(folder, "pycuda_arrays.py")?)?)

@@ -10,9 +10,9 @@ use anyhow::{Context as _, Result, ensure};
 use super::Folder;
 use super::expected::{Expected, Outcomes};
 
-/// The largest number of processes, among which the files are distributed.
+/// The largest number of processes that run the test files of a package.
 const MOST_PARTS: usize = 2;
-/// Seconds after which a test that has not ended is ended, with its process. Those that compile much take minutes on a busy machine.
+/// The time limit of a test in seconds, after which its process is killed. Tests that compile much take minutes on a busy machine.
 const LIMIT: u32 = 400;
 
 /// The tests of one package.
@@ -21,7 +21,7 @@ pub(super) struct Suite {
     pub(super) root: PathBuf,
     /// Files or folders with tests, below the root; all of it if there are none.
     pub(super) files: &'static [&'static str],
-    /// The plugin of ours that prepares the package.
+    /// The plugin of this repository that prepares the package.
     pub(super) plugin: Option<&'static str>,
     /// Further options of pytest.
     pub(super) options: &'static [&'static str],
@@ -40,14 +40,15 @@ pub(super) fn test(folder: &Folder, expected: &Expected, suite: &Suite) -> Resul
     Ok(Outcomes::read(&outcomes.concat()))
 }
 
-/// Runs the tests of one part, and returns the lines of their outcomes. The next process continues after a test that ended the previous one.
+/// Runs the tests of one part, and returns the lines of their outcomes. After a test that crashes its process, the next
+/// process continues with the following test.
 fn test_part(folder: &Folder, expected: &Expected, suite: &Suite, part: [usize; 2]) -> Result<String> {
     let path = folder.made.join(format!("{}.{}", expected.name(), part[0]));
     fs::write(&path, "")?;
     loop {
         let before = fs::read_to_string(&path)?.len();
         let mut pytest = pytest(folder, expected, suite, part)?;
-        // The status reports only that some test failed.
+        // The exit status only reports that some test failed.
         pytest.env("OUTSIDE_OUTCOMES", &path).status().context("pytest cannot be run")?;
         let text = fs::read_to_string(&path)?;
         let last = text.lines().last().context("pytest ran no test")?;
@@ -63,7 +64,7 @@ fn pytest(folder: &Folder, expected: &Expected, suite: &Suite, [part, parts]: [u
     let mut python = (suite.python)(folder)?;
     python.args(["-m", "pytest", "--quiet", "--tb=short", "-p", "no:cacheprovider", "-p", "outcomes"]);
     python.args(suite.plugin.iter().flat_map(|plugin| ["-p", plugin])).arg("--rootdir").arg(&suite.root);
-    // Names are those of pytest, below the root.
+    // Names are those of pytest, relative to the root.
     python.args(expected.left_out.keys().map(|name| format!("--deselect={name}")));
     let limits = ["faulthandler_exit_on_timeout=true".to_owned(), format!("faulthandler_timeout={LIMIT}")];
     python.args(limits.iter().flat_map(|limit| ["-o", limit])).args(suite.options);

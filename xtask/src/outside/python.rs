@@ -8,7 +8,7 @@ use anyhow::{Context as _, Result, ensure};
 
 use super::{Folder, run_all, with_driver};
 
-/// The interpreters that the packages are pinned for, the best first.
+/// The supported interpreters in order of preference.
 const INTERPRETERS: [&str; 4] = ["python3.11", "python3.12", "python3.13", "python3"];
 
 /// A virtual environment.
@@ -28,7 +28,8 @@ pub(super) const CUDA_13: Environment = Environment { name: "python", requiremen
 pub(super) const CUDA_12: Environment =
     Environment { name: "cuda12", requirements: "requirements-cuda12.txt", newest: 12 };
 
-/// Makes an environment if the existing one has other packages. Returns why that is not possible on this machine.
+/// Creates an environment unless it exists with the pinned packages. Returns the reason if this machine does not
+/// support it.
 pub(super) fn prepare(folder: &Folder) -> Result<Option<String>> {
     let Environment { requirements, newest, .. } = folder.environment;
     let requirements = folder.sources.join(requirements);
@@ -46,7 +47,7 @@ pub(super) fn prepare(folder: &Folder) -> Result<Option<String>> {
     let mut pip = pip(folder);
     pip.args(["install", "--no-deps", "--only-binary=:all:", "--require-hashes", "-r"]).arg(&requirements);
     if let Some(reason) = failure(&mut pip)? {
-        // A package that is not the pinned one is no missing network.
+        // A package with another version is an error, unlike a missing network.
         ensure!(!reason.contains("HASHES"), "{reason}");
         return Ok(Some(format!("pip cannot install the packages (offline?): {reason}")));
     }
@@ -72,12 +73,12 @@ pub(super) fn sources(folder: &Folder, requirements: &str, name: &str, version: 
     Ok(unpacked)
 }
 
-/// Runs one of our programs.
+/// Runs one of the Python programs of this repository.
 pub(super) fn run(folder: &Folder, program: &str) -> Result<()> {
     run_all(&mut command(folder, program)?)
 }
 
-/// Returns the command that runs one of our programs.
+/// Returns the command that runs one of the Python programs of this repository.
 pub(super) fn command(folder: &Folder, program: &str) -> Result<Command> {
     let mut python = interpreter_of(folder)?;
     python.args(["-W", "ignore"]).arg(folder.sources.join("python").join(program));
@@ -105,7 +106,7 @@ pub(super) fn packages(folder: &Folder) -> Result<PathBuf> {
 /// Returns the environment's interpreter, with the simulator as the driver.
 pub(super) fn interpreter_of(folder: &Folder) -> Result<Command> {
     let mut python = Command::new(environment(folder).join("bin/python"));
-    // The sources stay as they are in the repository.
+    // Prevents Python from writing bytecode next to the sources.
     python.env("PYTHONDONTWRITEBYTECODE", "1").env("PYTHONPATH", folder.sources.join("python"));
     with_driver(&mut python, folder, &[])?;
     Ok(python)

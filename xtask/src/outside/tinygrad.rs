@@ -43,7 +43,7 @@ pub(super) enum Renderer {
     Ptx,
 }
 
-/// Runs our program.
+/// Runs the program of this repository.
 pub(super) fn run(folder: &Folder, renderer: Renderer) -> Result<()> {
     run_all(&mut tinygrad(folder, renderer, python::command(folder, "tinygrad_arrays.py")?)?)
 }

@@ -49,7 +49,7 @@ const FILES: &[&str] = &[
     "tile/test_tile_sort.py",
 ];
 
-/// Builds the library, and runs our program.
+/// Builds the library, and runs the program of this repository.
 pub(super) fn run(folder: &Folder) -> Result<()> {
     build(folder)?;
     run_all(&mut warp(folder, python::command(folder, "warp_arrays.py")?)?)

@@ -1,4 +1,4 @@
-//! Conditional nodes whose values kernels set. The driver defines the function that they call.
+//! Conditional nodes with values set by kernels. The driver defines the function that they call.
 
 use curium_driver::{Condition, ConditionalKind, Kernel, LaunchConfig, Library};
 use curium_sim::Config;
@@ -6,7 +6,7 @@ use curium_tests::{TestDriver, on_simulator};
 
 use super::{LEN, add_fill, graph, run, words, zeroes};
 
-/// Adds one to a word, and has a conditional node see how far it is from `end`.
+/// Increments a word, and sets the conditional value to its distance from `end`.
 const COUNT: &str = "
 .version 7.8
 .target sm_75
@@ -57,7 +57,7 @@ fn loop_of_a_graph_ends_when_a_kernel_says_so() {
         let mut exec = graph.instantiate().expect("the graph is sound");
         run(test, &mut exec);
         assert_eq!(words(&buffer)[0], 5);
-        // The value begins anew with each launch, so that the body runs at least once.
+        // The value is reset at each launch, so that the body runs at least once.
         drop(exec);
         let mut again = graph.instantiate().expect("the graph is sound");
         // SAFETY: the same kernel with another end.
