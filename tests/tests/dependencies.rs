@@ -1,5 +1,7 @@
 //! The direction of dependencies: which of our packages may use which, and how little the libraries pull in.
 
+#[path = "dependencies/inlined.rs"]
+mod inlined;
 #[path = "dependencies/modules.rs"]
 mod modules;
 
