@@ -1,6 +1,8 @@
-//! `cargo xtask support`: generates `docs/support.md`, the support table of driver functions.
+//! `cargo xtask support`: generates `docs/support.md`, the support table of driver functions, and `docs/instructions.md`, the PTX instructions
+//! of the simulator.
 
 mod area;
+mod instructions;
 mod page;
 mod reasons;
 mod scan;
@@ -19,6 +21,8 @@ use crate::stale;
 use crate::version::Version;
 
 const PAGE: &str = "docs/support.md";
+/// The page of PTX instructions.
+const INSTRUCTIONS: &str = "docs/instructions.md";
 const REASONS: &str = "docs/not-wrapped.md";
 /// The functions that tests called on a GPU, one per line, as written by `run.sh` of the bundle.
 const GPU_TESTED: &str = "xtask/gpu-tested.txt";
@@ -28,7 +32,7 @@ const LEAST_SHARE: usize = 95;
 
 #[derive(clap::Args)]
 pub(crate) struct Options {
-    /// Compare the page with the expected text instead of writing it.
+    /// Compare the pages with the expected text instead of writing them.
     #[arg(long)]
     check: bool,
 }
@@ -56,7 +60,10 @@ enum Status {
 
 pub(crate) fn run(options: &Options) -> Result<()> {
     let functions = functions()?;
-    let files = BTreeMap::from([(crate::root().join(PAGE), page::render(&functions))]);
+    let files = BTreeMap::from([
+        (crate::root().join(PAGE), page::render(&functions)),
+        (crate::root().join(INSTRUCTIONS), instructions::page()?),
+    ]);
     if options.check {
         stale::check(&files, "cargo xtask support")?;
     } else {

@@ -2,9 +2,10 @@
 
 use super::access::{read_at, update_at};
 use super::cluster::{address_in, rank_of};
+use super::handler::unary;
 use super::lane::Lanes;
 use super::mbarrier::Mbarrier;
-use super::op::{Control, Op};
+use super::op::{Control, Handler, Op};
 use super::unit::Unit;
 use super::unwritten;
 
@@ -22,6 +23,13 @@ pub(crate) const EXPECT: u8 = 4;
 pub(crate) const COMPLETE: u8 = 5;
 
 pub(crate) const EXPECT_AND_ARRIVE: u8 = 6;
+
+pub(crate) const EXPECT_AND_DROP: u8 = 7;
+
+/// Returns the handler of `mbarrier.pending_count`.
+pub(crate) fn pending_count() -> Handler {
+    unary(|state: u64| Mbarrier::from_bits(state).pending())
+}
 
 pub(crate) fn run_update<const KIND: u8>(unit: &mut Unit<'_>, op: &Op) -> Control {
     for lane in Lanes(unit.active) {

@@ -1,4 +1,6 @@
-//! Traps, and arrivals at barriers.
+//! Traps, fences, and arrivals at barriers.
+
+use std::sync::atomic::{Ordering, fence};
 
 use super::lane::Lanes;
 use super::op::{Control, Op};
@@ -19,6 +21,12 @@ pub(crate) const NEGATED_VOTE: u64 = 1 << 34;
 pub(crate) fn run_trap(unit: &mut Unit<'_>, _op: &Op) -> Control {
     let trap = Trap::new(ReportKind::Trap, unit.leader());
     unit.fault(trap)
+}
+
+/// `membar`, `fence`.
+pub(crate) fn run_fence(_unit: &mut Unit<'_>, _op: &Op) -> Control {
+    fence(Ordering::SeqCst);
+    Control::Next
 }
 
 pub(crate) fn run_barrier(unit: &mut Unit<'_>, op: &Op) -> Control {

@@ -5,6 +5,16 @@
 //! On x86-64 each exists twice: for the baseline, and for AVX2 with FMA and F16C, where a fused
 //! multiply-add and the conversion of halves are instructions and not calls.
 
+pub(crate) mod bits;
+pub(crate) mod comparison;
+pub(crate) mod convert;
+pub(crate) mod convert_packed;
+pub(crate) mod convert_random;
+pub(crate) mod float;
+pub(crate) mod integer;
+pub(crate) mod moves;
+mod packed;
+
 use std::ptr::NonNull;
 
 use super::float::inherit;

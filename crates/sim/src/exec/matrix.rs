@@ -3,6 +3,7 @@
 pub(crate) mod descriptor;
 pub(crate) mod multiply;
 pub(crate) mod number;
+pub(crate) mod product;
 pub(crate) mod registers;
 mod rounding;
 pub(crate) mod sparsity;

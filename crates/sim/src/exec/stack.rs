@@ -1,10 +1,17 @@
-//! Local memory that functions take while they run: `alloca`, `stacksave`, `stackrestore`.
+//! Local memory of functions: addresses of variables, `alloca`, `stacksave`, `stackrestore`.
 
-use super::lane::{Lanes, Row};
+use super::lane::{LANES, Lanes, Row};
 use super::op::{Control, Op};
 use super::report::{ReportKind, Trap};
 use super::transfer::LOCAL_LIMIT;
 use super::unit::Unit;
+
+/// Computes the generic address of a variable of the frame.
+pub(crate) fn run_frame_address(unit: &mut Unit<'_>, op: &Op) -> Control {
+    let address = unit.frame.local.wrapping_add(op.imm);
+    unit.frame.row_mut::<u64>(op.d).merge(&[address; LANES], unit.active);
+    Control::Next
+}
 
 /// Returns the end of the memory that a lane has taken.
 fn end(unit: &Unit<'_>, lane: usize) -> u64 {

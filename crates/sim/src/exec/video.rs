@@ -1,5 +1,9 @@
 //! The video instructions: arithmetic on bytes, halves and words that are picked from registers.
 
+use super::lane::LANES;
+use super::op::{Control, Op};
+use super::unit::Unit;
+
 /// All that a video instruction does.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Video {
@@ -144,6 +148,19 @@ impl Operation {
             Self::Set(orderings) => i64::from(orderings & ordering_bit(x.cmp(&y)) != 0),
         }
     }
+}
+
+/// `vadd` and its kin.
+pub(crate) fn run_video(unit: &mut Unit<'_>, op: &Op) -> Control {
+    let function = &unit.launch.program.functions[unit.frame.function as usize];
+    let video = &function.videos[op.imm as usize];
+    let [a, b, c] = [op.a, op.b, op.c].map(|row| unit.frame.row::<u32>(row));
+    let mut result = [0; LANES];
+    for (lane, value) in result.iter_mut().enumerate() {
+        *value = video.apply(a[lane], b[lane], c[lane]);
+    }
+    unit.frame.row_mut::<u32>(op.d).merge(&result, unit.active);
+    Control::Next
 }
 
 #[cfg(test)]

@@ -1,7 +1,8 @@
 //! Modules, functions and instructions.
 
 use super::error::Span;
-use super::modifier::Modifier;
+use super::keyword::Keyword;
+use super::modifier::{Modifier, Rounding};
 use super::name::{Name, Names};
 use super::opcode::Opcode;
 use super::operand::{GlobalId, LocalId, Operand, RegisterId};
@@ -349,6 +350,21 @@ impl Instruction {
     #[must_use]
     pub(crate) fn has(&self, modifier: Modifier) -> bool {
         self.modifiers.contains(&modifier)
+    }
+
+    /// Returns `true` if the instruction has this keyword.
+    #[must_use]
+    pub(crate) fn has_keyword(&self, keyword: Keyword) -> bool {
+        self.has(Modifier::Keyword(keyword))
+    }
+
+    /// Returns the rounding that the instruction names.
+    #[must_use]
+    pub(crate) fn rounding(&self) -> Option<Rounding> {
+        self.modifiers.iter().find_map(|modifier| match modifier {
+            Modifier::Round(rounding) => Some(*rounding),
+            _ => None,
+        })
     }
 }
 

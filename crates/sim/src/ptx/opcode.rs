@@ -5,118 +5,181 @@ use std::fmt;
 /// The table of instructions: calls a macro with a row for each opcode, in the order of their spellings.
 ///
 /// A row has the variant of [`Opcode`], the spelling, and
-/// 1. the method of `validate::Context` that checks the form; `any_form` leaves that to the lowering,
+/// 1. the method of `validate::Context` that checks the form; `any_form` leaves the check to the lowering,
 /// 2. the method of `exec::lower`'s `Lowerer` that lowers it; `unsupported` refuses it by name,
-/// 3. what it does to the order of accesses by other threads ([`Effect`]).
+/// 3. the effect on the order of accesses by other threads ([`Effect`]),
+/// 4. the versions of the ISA and the architectures that its forms require, as `validate::since` reads them.
 macro_rules! for_each_opcode {
     ($callback:ident) => {
         $callback! {
-            Abs "abs" unary arithmetic alone;
-            Activemask "activemask" any_form warp_wide joins;
-            Add "add" sum sum_with_carry alone;
+            Abs "abs" unary arithmetic alone "6.5 sm_53: .f16 .f16x2";
+            Activemask "activemask" any_form warp_wide joins "6.2 sm_30";
+            Add "add" sum sum_with_carry alone
+                "7.8 sm_90: .bf16 .bf16x2"
+                "8.0 sm_90: .s16x2 .u16x2"
+                "8.6 sm_100: .f32x2";
             Addc "addc" any_form extended alone;
-            Alloca "alloca" any_form stack alone;
+            Alloca "alloca" any_form stack alone "7.3 sm_52";
             And "and" logic logic alone;
-            Applypriority "applypriority" any_form hint alone;
-            Atom "atom" atomic returning_atomic orders;
-            Bar "bar" barrier flow joins;
-            Barrier "barrier" any_form flow joins;
+            Applypriority "applypriority" any_form hint alone "7.4 sm_80";
+            Atom "atom" atomic returning_atomic orders
+                "5.0 sm_60: .add.f64 .cta .gpu .sys"
+                "6.2 sm_60: .add.f16x2"
+                "6.3 sm_70: .add.f16 .cas.b16"
+                "7.8: .shared::cta"
+                "7.8 sm_90: .bf16 .bf16x2"
+                "8.1 sm_90: .v2 .v4 .v8"
+                "8.3 sm_90: .b128";
+            Bar "bar" barrier flow joins "6.0 sm_30: .warp" "7.8: .cta";
+            Barrier "barrier" any_form flow joins
+                "6.0 sm_30"
+                "7.8 sm_30: .cta"
+                "7.8 sm_90: .cluster"
+                "8.0 sm_90: .cluster.acquire .cluster.relaxed .cluster.release";
             Bfe "bfe" any_form arithmetic alone;
             Bfi "bfi" any_form arithmetic alone;
             Bfind "bfind" any_form arithmetic alone;
-            Bmsk "bmsk" any_form arithmetic alone;
+            Bmsk "bmsk" any_form arithmetic alone "7.6 sm_70";
             Bra "bra" branch flow alone;
             Brev "brev" any_form arithmetic alone;
             Brkpt "brkpt" any_form flow alone;
             Brx "brx" any_form flow alone;
             Call "call" call call alone;
-            Clusterlaunchcontrol "clusterlaunchcontrol" any_form control_launch orders;
+            Clusterlaunchcontrol "clusterlaunchcontrol" any_form control_launch orders "8.6 sm_100";
             Clz "clz" any_form arithmetic alone;
             Cnot "cnot" any_form arithmetic alone;
             Copysign "copysign" any_form arithmetic alone;
             Cos "cos" any_form arithmetic alone;
-            Cp "cp" any_form copy_asynchronously orders;
-            Createpolicy "createpolicy" any_form create_policy alone;
-            Cvt "cvt" convert convert alone;
-            Cvta "cvta" convert_address convert_address alone;
-            Discard "discard" any_form hint alone;
+            Cp "cp" any_form copy_asynchronously orders
+                "7.0 sm_80: .async"
+                "7.8 sm_80: .async.shared::cta.mbarrier"
+                "8.0 sm_90: .async.bulk .reduce"
+                "8.6 sm_90: .async.bulk.shared::cta.global.mbarrier::complete_tx::bytes";
+            Createpolicy "createpolicy" any_form create_policy alone "7.4 sm_80";
+            Cvt "cvt" convert convert alone
+                "6.0 sm_70: .satfinite"
+                "6.5 sm_72: .pack"
+                "6.5 sm_75: .s2 .u2"
+                "7.0 sm_80: .f16x2.f32"
+                "7.8 sm_89: .e4m3x2 .e5m2x2"
+                "7.8 sm_90: .f16.bf16 .f64.bf16 .rn.tf32 .rz.tf32 .s16.bf16 .s32.bf16 .s64.bf16 .u16.bf16 .u32.bf16 .u64.bf16"
+                "8.1: .satfinite.f16.f32 .satfinite.f16x2.f32"
+                "8.1 sm_80: .satfinite.bf16.f32 .satfinite.bf16x2.f32 .satfinite.tf32"
+                "8.6 sm_100: .rn.satfinite.tf32 .rz.satfinite.tf32 .ue8m0x2"
+                "8.7 sm_100: .rs";
+            Cvta "cvta" convert_address convert_address alone "7.7 sm_70: .param" "7.8: .shared::cta";
+            Discard "discard" any_form hint alone "7.4 sm_80";
             Div "div" quotient arithmetic alone;
-            Dp2a "dp2a" any_form arithmetic alone;
-            Dp4a "dp4a" any_form arithmetic alone;
-            Elect "elect" any_form elect joins;
-            Ex2 "ex2" function_of_one arithmetic alone;
+            Dp2a "dp2a" any_form arithmetic alone "5.0 sm_61";
+            Dp4a "dp4a" any_form arithmetic alone "5.0 sm_61";
+            Elect "elect" any_form elect joins "8.0 sm_90";
+            Ex2 "ex2" function_of_one arithmetic alone "7.0 sm_75: .f16 .f16x2" "7.8 sm_90: .bf16 .bf16x2";
             Exit "exit" any_form flow alone;
-            Fence "fence" any_form memory_fence orders;
-            Fma "fma" fused arithmetic alone;
-            Fns "fns" any_form arithmetic alone;
-            Getctarank "getctarank" any_form map_address alone;
-            Griddepcontrol "griddepcontrol" any_form hint alone;
-            Isspacep "isspacep" any_form is_in_space alone;
+            Fence "fence" any_form memory_fence orders
+                "6.0 sm_70"
+                "7.5 sm_70: .proxy"
+                "8.0 sm_90: .mbarrier_init .proxy.async";
+            Fma "fma" fused arithmetic alone "8.6 sm_100: .f32x2";
+            Fns "fns" any_form arithmetic alone "6.0 sm_30";
+            Getctarank "getctarank" any_form map_address alone "7.8 sm_90";
+            Griddepcontrol "griddepcontrol" any_form hint alone "7.8 sm_90";
+            Isspacep "isspacep" any_form is_in_space alone "7.7 sm_70: .param" "7.8: .shared::cta";
             Istypep "istypep" any_form is_reference alone;
-            Ld "ld" load load alone;
-            Ldmatrix "ldmatrix" any_form move_small_matrices joins;
+            Ld "ld" load load alone
+                "7.8: .shared::cta"
+                "8.8 sm_100: .v4.b64 .v4.f64 .v4.s64 .v4.u64 .v8.b32 .v8.f32 .v8.s32 .v8.u32";
+            Ldmatrix "ldmatrix" any_form move_small_matrices joins "6.5 sm_75" "7.8: .shared::cta";
             Ldu "ldu" load load alone;
             Lg2 "lg2" any_form arithmetic alone;
-            Lop3 "lop3" any_form table_logic alone;
+            Lop3 "lop3" any_form table_logic alone "8.2 sm_70: .and .or";
             Mad "mad" product sum_with_carry alone;
             Mad24 "mad24" any_form arithmetic alone;
             Madc "madc" any_form extended alone;
-            Mapa "mapa" any_form map_address alone;
-            Match "match" any_form warp_wide joins;
-            Max "max" sum arithmetic alone;
-            Mbarrier "mbarrier" barrier_object barrier_object orders;
-            Membar "membar" any_form memory_fence orders;
-            Min "min" sum arithmetic alone;
-            Mma "mma" any_form multiply_matrices joins;
+            Mapa "mapa" any_form map_address alone "7.8 sm_90";
+            Match "match" any_form warp_wide joins "6.0 sm_70";
+            Max "max" sum arithmetic alone "7.0 sm_80: .f16 .f16x2" "8.0 sm_90: .relu.s16x2 .relu.s32 .s16x2 .u16x2";
+            Mbarrier "mbarrier" barrier_object barrier_object orders
+                "7.0 sm_80"
+                "7.1 sm_80: .parity"
+                "7.8: .shared::cta"
+                "7.8 sm_90: .try_wait"
+                "8.0 sm_80: .acquire .relaxed .release"
+                "8.0 sm_90: .complete_tx .expect_tx .shared::cluster"
+                "8.6 sm_90: .arrive.relaxed .test_wait.relaxed .try_wait.relaxed";
+            Membar "membar" any_form memory_fence orders "7.5 sm_60: .proxy";
+            Min "min" sum arithmetic alone "7.0 sm_80: .f16 .f16x2" "8.0 sm_90: .relu.s16x2 .relu.s32 .s16x2 .u16x2";
+            Mma "mma" any_form multiply_matrices joins
+                "6.4 sm_70"
+                "6.5 sm_75: .m16n8k8 .m8n8k16 .m8n8k32"
+                "7.0 sm_75: .m8n8k128"
+                "7.0 sm_80: .f64 .m16n8k128 .m16n8k16 .m16n8k256 .m16n8k32 .m16n8k4 .m16n8k64"
+                "7.1 sm_80: .and .sp"
+                "7.8 sm_90: .f64.m16n8k16 .f64.m16n8k4 .f64.m16n8k8"
+                "8.5 sm_80: .sp::ordered_metadata"
+                "8.7 sm_120a: .kind::f8f6f4";
             Mov "mov" mov mov alone;
-            Movmatrix "movmatrix" any_form transpose_matrix joins;
-            Mul "mul" product arithmetic alone;
+            Movmatrix "movmatrix" any_form transpose_matrix joins "7.8 sm_75";
+            Mul "mul" product arithmetic alone "7.8 sm_90: .bf16 .bf16x2" "8.6 sm_100: .f32x2";
             Mul24 "mul24" any_form arithmetic alone;
-            Multimem "multimem" any_form unsupported orders;
-            Nanosleep "nanosleep" any_form hint alone;
-            Neg "neg" unary arithmetic alone;
+            Multimem "multimem" any_form unsupported orders "8.1 sm_90";
+            Nanosleep "nanosleep" any_form hint alone "6.2 sm_70";
+            Neg "neg" unary arithmetic alone "6.0 sm_53: .f16 .f16x2";
             Not "not" unary logic alone;
             Or "or" logic logic alone;
             Pmevent "pmevent" any_form hint alone;
             Popc "popc" any_form arithmetic alone;
-            Prefetch "prefetch" any_form hint alone;
+            Prefetch "prefetch" any_form hint alone "7.4 sm_80: .L2::evict_last" "8.0 sm_90: .tensormap";
             Prefetchu "prefetchu" any_form hint alone;
             Prmt "prmt" any_form arithmetic alone;
             Rcp "rcp" function_of_one arithmetic alone;
-            Red "red" reduction any_reduction orders;
-            Redux "redux" any_form warp_wide joins;
+            Red "red" reduction any_reduction orders
+                "5.0 sm_60: .add.f64 .cta .gpu .sys"
+                "6.2 sm_60: .add.f16x2"
+                "6.3 sm_70: .add.f16"
+                "7.8: .shared::cta"
+                "7.8 sm_90: .bf16 .bf16x2"
+                "8.1 sm_90: .async .v2 .v4 .v8"
+                "8.7 sm_100: .async.gpu .async.sys";
+            Redux "redux" any_form warp_wide joins "7.0 sm_80" "8.6 sm_100a: .f32";
             Rem "rem" any_form arithmetic alone;
             Ret "ret" nothing flow alone;
             Rsqrt "rsqrt" any_form arithmetic alone;
             Sad "sad" any_form arithmetic alone;
             Selp "selp" select select alone;
-            Set "set" any_form set alone;
-            Setmaxnreg "setmaxnreg" any_form hint alone;
-            Setp "setp" compare set_predicate alone;
+            Set "set" any_form set alone
+                "6.5 sm_53: .s16.f16 .s32.f16 .s32.f16x2 .u16.f16 .u32.f16 .u32.f16x2"
+                "7.8 sm_90: .bf16 .bf16x2";
+            Setmaxnreg "setmaxnreg" any_form hint alone "8.0 sm_90";
+            Setp "setp" compare set_predicate alone "7.8 sm_90: .bf16 .bf16x2";
             Shf "shf" any_form arithmetic alone;
-            Shfl "shfl" shuffle warp_wide joins;
+            Shfl "shfl" shuffle warp_wide joins "6.0 sm_30: .sync";
             Shl "shl" shift arithmetic alone;
             Shr "shr" shift arithmetic alone;
             Sin "sin" any_form arithmetic alone;
             Slct "slct" any_form select_by_sign alone;
             Sqrt "sqrt" function_of_one arithmetic alone;
-            St "st" store any_store alone;
-            Stackrestore "stackrestore" any_form stack alone;
-            Stacksave "stacksave" any_form stack alone;
-            Stmatrix "stmatrix" any_form move_small_matrices joins;
-            Sub "sub" sum sum_with_carry alone;
+            St "st" store any_store alone
+                "7.8: .shared::cta"
+                "8.1 sm_90: .async"
+                "8.6 sm_100: .bulk"
+                "8.7 sm_100: .async.global .async.gpu .async.sys"
+                "8.8 sm_100: .v4.b64 .v4.f64 .v4.s64 .v4.u64 .v8.b32 .v8.f32 .v8.s32 .v8.u32";
+            Stackrestore "stackrestore" any_form stack alone "7.3 sm_52";
+            Stacksave "stacksave" any_form stack alone "7.3 sm_52";
+            Stmatrix "stmatrix" any_form move_small_matrices joins "7.8: .shared::cta" "7.8 sm_90";
+            Sub "sub" sum sum_with_carry alone "7.8 sm_90: .bf16 .bf16x2" "8.6 sm_100: .f32x2";
             Subc "subc" any_form extended alone;
             Suld "suld" any_form load_surface alone;
             Suq "suq" any_form query_image alone;
             Sured "sured" any_form reduce_surface alone;
             Sust "sust" any_form store_surface alone;
-            Szext "szext" any_form arithmetic alone;
-            Tanh "tanh" any_form arithmetic alone;
-            Tcgen05 "tcgen05" any_form unsupported alone;
-            Tensormap "tensormap" any_form replace_in_tensor_map alone;
+            Szext "szext" any_form arithmetic alone "7.6 sm_70";
+            Tanh "tanh" any_form arithmetic alone "7.0 sm_75" "7.8 sm_90: .bf16 .bf16x2";
+            Tcgen05 "tcgen05" any_form unsupported alone "8.6 sm_100";
+            Tensormap "tensormap" any_form replace_in_tensor_map alone "8.3 sm_90";
             Testp "testp" any_form test_property alone;
-            Tex "tex" any_form texture alone;
-            Tld4 "tld4" any_form gather_texture alone;
+            Tex "tex" any_form texture alone "7.1 sm_60: |p";
+            Tld4 "tld4" any_form gather_texture alone "7.1 sm_60: |p";
             Trap "trap" any_form flow alone;
             Txq "txq" any_form query_image alone;
             Vabsdiff "vabsdiff" any_form video alone;
@@ -134,7 +197,7 @@ macro_rules! for_each_opcode {
             Vmin "vmin" any_form video alone;
             Vmin2 "vmin2" any_form video alone;
             Vmin4 "vmin4" any_form video alone;
-            Vote "vote" any_form warp_wide joins;
+            Vote "vote" any_form warp_wide joins "6.0 sm_30: .sync";
             Vset "vset" any_form video alone;
             Vset2 "vset2" any_form video alone;
             Vset4 "vset4" any_form video alone;
@@ -143,8 +206,13 @@ macro_rules! for_each_opcode {
             Vsub "vsub" any_form video alone;
             Vsub2 "vsub2" any_form video alone;
             Vsub4 "vsub4" any_form video alone;
-            Wgmma "wgmma" any_form warpgroup joins;
-            Wmma "wmma" any_form tile joins;
+            Wgmma "wgmma" any_form warpgroup joins "8.0 sm_90a";
+            Wmma "wmma" any_form tile joins
+                "6.3 sm_70: .aligned"
+                "6.3 sm_72: .s32 .s8 .u8"
+                "6.3 sm_75: .m8n8k128 .m8n8k32"
+                "7.0 sm_80: .f64 .m16n16k8 .m8n8k4"
+                "7.1 sm_80: .and";
             Xor "xor" logic logic alone;
         }
     };
@@ -152,20 +220,20 @@ macro_rules! for_each_opcode {
 
 pub(crate) use for_each_opcode;
 
-/// What an instruction that is no load or store does to the order of accesses.
+/// The effect of an instruction on the order of accesses by other threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Effect {
-    /// Nothing.
+    /// No effect, or that of its own load or store.
     Alone,
-    /// It may order accesses of the thread before it and after it.
+    /// It may order the thread's earlier accesses before its later ones.
     Orders,
-    /// The threads of a warp execute it together.
+    /// The threads of a warp execute the instruction together.
     Joins,
 }
 
 macro_rules! define {
-    ($($variant:ident $text:literal $check:ident $lower:ident $effect:ident;)*) => {
-        /// What an instruction does, by the first word of its mnemonic.
+    ($($variant:ident $text:literal $check:ident $lower:ident $effect:ident $($requirement:literal)*;)*) => {
+        /// The operation of an instruction: the first word of its mnemonic.
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
         pub(crate) enum Opcode {
             $(#[doc = concat!("`", $text, "`")] $variant,)*
@@ -181,7 +249,13 @@ macro_rules! define {
                 match self { $(Self::$variant => $text,)* }
             }
 
-            /// Returns what it does to the order of accesses.
+            /// Returns the versions and architectures that its forms require.
+            #[must_use]
+            pub(crate) const fn requirements(self) -> &'static [&'static str] {
+                match self { $(Self::$variant => &[$($requirement),*],)* }
+            }
+
+            /// Returns the effect on the order of accesses.
             #[must_use]
             pub(crate) const fn effect(self) -> Effect {
                 match self { $(Self::$variant => effect!($effect),)* }
@@ -205,6 +279,11 @@ macro_rules! effect {
 for_each_opcode!(define);
 
 impl Opcode {
+    /// Returns every opcode, in the order of the spellings.
+    pub(crate) fn all() -> impl Iterator<Item = Self> {
+        OPCODES.iter().map(|entry| entry.1)
+    }
+
     /// Returns the opcode spelled `text`.
     #[must_use]
     pub(crate) fn from_name(text: &str) -> Option<Self> {

@@ -1,8 +1,9 @@
 //! Special registers.
 
+/// Defines the registers from rows of the variant, the name, the width in bits, and the requirement if there is one.
 macro_rules! special_registers {
-    ($($variant:ident $text:literal $bits:literal,)*) => {
-        /// A read-only register that the hardware fills.
+    ($($variant:ident $text:literal $bits:literal $($requirement:literal)?,)*) => {
+        /// A read-only register whose value the hardware provides.
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
         #[non_exhaustive]
         pub(crate) enum SpecialRegister {
@@ -18,6 +19,9 @@ macro_rules! special_registers {
         }
 
         impl SpecialRegister {
+            /// The registers that need a version of the ISA or an architecture, with their names and requirements.
+            pub(crate) const REQUIREMENTS: &[(Self, &str, &str)] = &[$($((Self::$variant, $text, $requirement),)?)*];
+
             /// Returns the width in bits; 1 for a predicate.
             #[must_use]
             pub(crate) const fn bits(self) -> u32 {
@@ -41,26 +45,37 @@ macro_rules! special_registers {
 }
 
 special_registers! {
-    TidX "%tid.x" 32, TidY "%tid.y" 32, TidZ "%tid.z" 32,
-    NtidX "%ntid.x" 32, NtidY "%ntid.y" 32, NtidZ "%ntid.z" 32,
-    CtaidX "%ctaid.x" 32, CtaidY "%ctaid.y" 32, CtaidZ "%ctaid.z" 32,
+    TidX "%tid.x" 32, TidY "%tid.y" 32, TidZ "%tid.z" 32, NtidX "%ntid.x" 32, NtidY "%ntid.y" 32,
+    NtidZ "%ntid.z" 32, CtaidX "%ctaid.x" 32, CtaidY "%ctaid.y" 32, CtaidZ "%ctaid.z" 32,
     NctaidX "%nctaid.x" 32, NctaidY "%nctaid.y" 32, NctaidZ "%nctaid.z" 32,
-    ClusteridX "%clusterid.x" 32, ClusteridY "%clusterid.y" 32, ClusteridZ "%clusterid.z" 32,
-    NclusteridX "%nclusterid.x" 32, NclusteridY "%nclusterid.y" 32, NclusteridZ "%nclusterid.z" 32,
-    ClusterCtaidX "%cluster_ctaid.x" 32, ClusterCtaidY "%cluster_ctaid.y" 32, ClusterCtaidZ "%cluster_ctaid.z" 32,
-    ClusterNctaidX "%cluster_nctaid.x" 32, ClusterNctaidY "%cluster_nctaid.y" 32, ClusterNctaidZ "%cluster_nctaid.z" 32,
-    ClusterCtarank "%cluster_ctarank" 32, ClusterNctarank "%cluster_nctarank" 32,
-    IsExplicitCluster "%is_explicit_cluster" 1,
-    Laneid "%laneid" 32, Warpid "%warpid" 32, Nwarpid "%nwarpid" 32,
-    Smid "%smid" 32, Nsmid "%nsmid" 32, Gridid "%gridid" 64,
-    LanemaskEq "%lanemask_eq" 32, LanemaskLe "%lanemask_le" 32, LanemaskLt "%lanemask_lt" 32,
-    LanemaskGe "%lanemask_ge" 32, LanemaskGt "%lanemask_gt" 32,
-    Clock "%clock" 32, ClockHi "%clock_hi" 32, Clock64 "%clock64" 64,
-    Globaltimer "%globaltimer" 64, GlobaltimerLo "%globaltimer_lo" 32, GlobaltimerHi "%globaltimer_hi" 32,
-    TotalSmemSize "%total_smem_size" 32, DynamicSmemSize "%dynamic_smem_size" 32, AggrSmemSize "%aggr_smem_size" 32,
-    ReservedSmemOffsetBegin "%reserved_smem_offset_begin" 32, ReservedSmemOffsetEnd "%reserved_smem_offset_end" 32,
+    ClusteridX "%clusterid.x" 32 "7.8 sm_90",
+    ClusteridY "%clusterid.y" 32 "7.8 sm_90",
+    ClusteridZ "%clusterid.z" 32 "7.8 sm_90",
+    NclusteridX "%nclusterid.x" 32 "7.8 sm_90",
+    NclusteridY "%nclusterid.y" 32 "7.8 sm_90",
+    NclusteridZ "%nclusterid.z" 32 "7.8 sm_90",
+    ClusterCtaidX "%cluster_ctaid.x" 32 "7.8 sm_90",
+    ClusterCtaidY "%cluster_ctaid.y" 32 "7.8 sm_90",
+    ClusterCtaidZ "%cluster_ctaid.z" 32 "7.8 sm_90",
+    ClusterNctaidX "%cluster_nctaid.x" 32 "7.8 sm_90",
+    ClusterNctaidY "%cluster_nctaid.y" 32 "7.8 sm_90",
+    ClusterNctaidZ "%cluster_nctaid.z" 32 "7.8 sm_90",
+    ClusterCtarank "%cluster_ctarank" 32 "7.8 sm_90",
+    ClusterNctarank "%cluster_nctarank" 32 "7.8 sm_90",
+    IsExplicitCluster "%is_explicit_cluster" 1 "7.8 sm_90",
+    Laneid "%laneid" 32, Warpid "%warpid" 32, Nwarpid "%nwarpid" 32, Smid "%smid" 32, Nsmid "%nsmid" 32,
+    Gridid "%gridid" 64, LanemaskEq "%lanemask_eq" 32, LanemaskLe "%lanemask_le" 32,
+    LanemaskLt "%lanemask_lt" 32, LanemaskGe "%lanemask_ge" 32, LanemaskGt "%lanemask_gt" 32,
+    Clock "%clock" 32,
+    ClockHi "%clock_hi" 32 "5.0",
+    Clock64 "%clock64" 64, Globaltimer "%globaltimer" 64, GlobaltimerLo "%globaltimer_lo" 32,
+    GlobaltimerHi "%globaltimer_hi" 32, TotalSmemSize "%total_smem_size" 32,
+    DynamicSmemSize "%dynamic_smem_size" 32,
+    AggrSmemSize "%aggr_smem_size" 32 "8.1 sm_90",
+    ReservedSmemOffsetBegin "%reserved_smem_offset_begin" 32 "7.6 sm_80",
+    ReservedSmemOffsetEnd "%reserved_smem_offset_end" 32 "7.6 sm_80",
     ReservedSmemOffsetCap "%reserved_smem_offset_cap" 32,
-    CurrentGraphExec "%current_graph_exec" 64,
+    CurrentGraphExec "%current_graph_exec" 64 "8.0 sm_50",
 }
 
 impl SpecialRegister {

@@ -3,20 +3,21 @@
 use std::ops::Range;
 
 use super::error::{Lowered, Refusal};
-use super::function::{Lowerer, Slot, copy};
+use super::function::{Lowerer, Slot};
 use super::module::Place;
 use super::race::may_order;
 use super::used_bytes::runs_of_used_bytes;
 use super::variables::Home;
 use crate::exec::access::{load, load_param, store};
-use crate::exec::handler::{binary, unary};
-use crate::exec::op::{Control, Handler, Op, Space};
+use crate::exec::flow::run_fence;
+use crate::exec::handler::moves::{add_doubles, copy};
+use crate::exec::op::{Handler, Op, Space};
 use crate::exec::program::Late;
-use crate::exec::unit::Unit;
+use crate::exec::stack::run_frame_address;
 use crate::exec::window::{LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW};
 use crate::ptx::{
-    Address, Base, FunctionKind, Instruction, Modifier, Operand, ScalarClass, ScalarType, Semantics, Space as State,
-    Symbol,
+    Address, Base, FunctionKind, Instruction, Keyword, Modifier, Operand, ScalarClass, ScalarType, Semantics,
+    Space as State, Symbol,
 };
 
 /// The row of an address that needs no register: a parameter's.
@@ -145,10 +146,7 @@ impl Lowerer<'_> {
             Some(State::Param | State::ParamEntry) => PARAM_WINDOW,
             _ => 0,
         };
-        let to = instruction
-            .modifiers
-            .iter()
-            .any(|modifier| matches!(modifier, Modifier::Keyword(word) if word.name() == "to"));
+        let to = instruction.has_keyword(Keyword::To);
         let window = if to { window.wrapping_neg() } else { window };
         let a = self.source(source, scalar)?;
         let d = self.destination(destination, scalar)?;
@@ -158,7 +156,7 @@ impl Lowerer<'_> {
             self.emit(copy::<u64>(), d, [a, 0, 0]);
         } else {
             let b = self.double(window);
-            self.emit(binary(|a: u64, b: u64| a.wrapping_add(b)), d, [a, b, 0]);
+            self.emit(add_doubles(), d, [a, b, 0]);
         }
         Ok(())
     }
@@ -170,7 +168,7 @@ impl Lowerer<'_> {
         };
         let a = self.double(0);
         let d = self.destination(destination, ScalarType::B64)?;
-        self.emit(unary(|a: u64| a), d, [a, 0, 0]);
+        self.emit(copy::<u64>(), d, [a, 0, 0]);
         Ok(())
     }
 
@@ -263,18 +261,6 @@ impl Lowerer<'_> {
             self.fence();
         }
     }
-}
-
-fn run_fence(_unit: &mut Unit<'_>, _op: &Op) -> Control {
-    std::sync::atomic::fence(std::sync::atomic::Ordering::SeqCst);
-    Control::Next
-}
-
-fn run_frame_address(unit: &mut Unit<'_>, op: &Op) -> Control {
-    let address = unit.frame.local.wrapping_add(op.imm);
-    let active = unit.active;
-    unit.frame.row_mut::<u64>(op.d).merge(&[address; 32], active);
-    Control::Next
 }
 
 pub(super) fn row(slot: Slot) -> Lowered<(u32, bool)> {

@@ -1,10 +1,10 @@
 //! Asynchronous copies, and the barrier objects that they complete on.
 
-use super::barrier_object::complete_barrier_object;
 use super::error::{Lowered, Refusal};
 use super::function::{Lowerer, Slot};
 use crate::exec::asynchronous::{run_arrive_after_copies, run_commit, run_copy, run_wait_all, run_wait_group};
-use crate::exec::handler::{binary, unary};
+use crate::exec::barrier_object::{COMPLETE, run_update};
+use crate::exec::handler::moves::{add_doubles, add_words, zero_extend};
 use crate::exec::op::{Op, Space};
 use crate::ptx::{Address, Base, Instruction, Keyword, Modifier, Opcode, Operand, ScalarType, Space as State};
 
@@ -83,8 +83,8 @@ impl Lowerer<'_> {
                 Slot::Double(row) => row,
                 Slot::Word(row) => {
                     let (sum, offset, wide) = (self.new_word(), self.word(address.offset as u32), self.new_double());
-                    self.emit(binary(|a: u32, b: u32| a.wrapping_add(b)), sum, [row, offset, 0]);
-                    self.emit(unary(|a: u32| u64::from(a)), wide, [sum, 0, 0]);
+                    self.emit(add_words(), sum, [row, offset, 0]);
+                    self.emit(zero_extend(), wide, [sum, 0, 0]);
                     return Ok(wide);
                 }
                 _ => return Err(Refusal::operand("an address in a register of 32 or 64 bits")),
@@ -94,7 +94,7 @@ impl Lowerer<'_> {
             return Ok(row);
         }
         let (sum, offset) = (self.new_double(), self.double(address.offset as u64));
-        self.emit(binary(|a: u64, b: u64| a.wrapping_add(b)), sum, [row, offset, 0]);
+        self.emit(add_doubles(), sum, [row, offset, 0]);
         Ok(sum)
     }
 
@@ -123,7 +123,7 @@ impl Lowerer<'_> {
         let count = if let Operand::Vector(elements) = source { elements.len() as u64 } else { 1 };
         let (a, b) = (self.address_row(*barrier)?, self.word((count * scalar.bytes()) as u32));
         let d = self.new_double();
-        self.push(Op { a, b, d, space: Space::Shared, ..Op::new(complete_barrier_object()) });
+        self.push(Op { a, b, d, space: Space::Shared, ..Op::new(run_update::<COMPLETE>) });
         Ok(())
     }
 }

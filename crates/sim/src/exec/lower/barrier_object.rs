@@ -2,14 +2,12 @@
 
 use super::asynchronous::{space_of, state};
 use super::error::{Lowered, Refusal};
-use super::flow::has_keyword;
 use super::function::{Lowerer, Slot};
 use crate::exec::barrier_object::{
-    ARRIVE, COMPLETE, DROP, EXPECT, EXPECT_AND_ARRIVE, INIT, INVALIDATE, run_map_address, run_rank, run_test,
-    run_update,
+    ARRIVE, COMPLETE, DROP, EXPECT, EXPECT_AND_ARRIVE, EXPECT_AND_DROP, INIT, INVALIDATE, pending_count,
+    run_map_address, run_rank, run_test, run_update,
 };
-use crate::exec::handler::unary;
-use crate::exec::mbarrier::Mbarrier;
+use crate::exec::handler::moves::{copy, lower_word};
 use crate::exec::op::{Handler, Op};
 use crate::ptx::{Instruction, Keyword, Modifier, Operand, ScalarType};
 
@@ -23,7 +21,7 @@ impl Lowerer<'_> {
             };
             let a = self.source(state, ScalarType::B64)?;
             let d = self.destination(destination, ScalarType::U32)?;
-            self.emit(unary(|state: u64| Mbarrier::from_bits(state).pending()), d, [a, 0, 0]);
+            self.emit(pending_count(), d, [a, 0, 0]);
             return Ok(());
         }
         if has(Keyword::TestWait) || has(Keyword::TryWait) {
@@ -66,7 +64,7 @@ impl Lowerer<'_> {
         let [Operand::Register(destination), Operand::Address(address), phase, ..] = &instruction.operands[..] else {
             return Err(Refusal::form(instruction));
         };
-        let by_parity = has_keyword(instruction, "parity");
+        let by_parity = instruction.has_keyword(Keyword::Parity);
         let a = self.address_row(*address)?;
         let b = if by_parity { self.source(phase, ScalarType::U32)? } else { self.source(phase, ScalarType::B64)? };
         let d = self.predicate_register(*destination)?;
@@ -92,7 +90,7 @@ impl Lowerer<'_> {
                 let wide = self.new_double();
                 self.emit(run_map_address, wide, [a, b, 0]).imm = generic;
                 let d = self.destination(destination, scalar)?;
-                let run = if scalar.bits() == 64 { unary(|a: u64| a) } else { unary(|a: u64| a as u32) };
+                let run = if scalar.bits() == 64 { copy::<u64>() } else { lower_word() };
                 self.emit(run, d, [wide, 0, 0]);
             }
             [] => {
@@ -103,11 +101,4 @@ impl Lowerer<'_> {
         }
         Ok(())
     }
-}
-
-const EXPECT_AND_DROP: u8 = 7;
-
-/// Counts bytes in that have come.
-pub(super) fn complete_barrier_object() -> Handler {
-    run_update::<COMPLETE>
 }

@@ -1,16 +1,13 @@
-//! `cvt`: direct handlers for the usual pairs of types, the exact path for the rest.
+//! `cvt`.
 
 use super::convert_packed::is_small;
 use super::error::{Lowered, Refusal};
 use super::function::Lowerer;
-use crate::exec::convert::{Conversion, Floating, Source, Target, double_of_single, single_of_double};
+use crate::exec::convert::{Conversion, Target};
 use crate::exec::exact::{BF16, F16, F32, F64, Rounding};
-use crate::exec::float::canonical;
-use crate::exec::frame::InFile;
-use crate::exec::handler::{binary, unary};
-use crate::exec::lane::{Lane, Raw};
-use crate::exec::narrow::{Bfloat, Half};
-use crate::exec::op::Handler;
+use crate::exec::handler::convert::{direct, general};
+use crate::exec::handler::moves::pack_halves;
+use crate::exec::lane::Lane;
 use crate::ptx::{Instruction, Keyword, Modifier, Operand, Rounding as Written, ScalarClass, ScalarType};
 
 impl Lowerer<'_> {
@@ -23,7 +20,7 @@ impl Lowerer<'_> {
         let [to, from] = types[..] else {
             return Err(Refusal::form(instruction));
         };
-        if written(instruction) == Some(Written::Stochastic) {
+        if instruction.rounding() == Some(Written::Stochastic) {
             return self.convert_at_random(instruction, to, from);
         }
         if to == ScalarType::Tf32 || is_small(to) || is_small(from) {
@@ -67,89 +64,13 @@ impl Lowerer<'_> {
             self.emit(run, *row, [a, mode, 0]);
         }
         let d = self.destination(destination, ScalarType::B32)?;
-        let pack = binary(|high: u16, low: u16| u32::from(high) << 16 | u32::from(low));
-        self.emit(pack, d, [halves[0], halves[1], 0]);
+        self.emit(pack_halves(), d, [halves[1], halves[0], 0]);
         Ok(())
     }
 }
 
-/// Returns the conversions that compilers emit all the time, without a detour.
-fn direct(instruction: &Instruction, to: ScalarType, from: ScalarType) -> Option<Handler> {
-    let written = written(instruction);
-    let has = |modifier| instruction.has(modifier);
-    let clamps = has(Modifier::Saturate) || has(Modifier::SaturateFinite);
-    let special = clamps || has(Modifier::FlushToZero) || relu(instruction);
-    if special {
-        return None;
-    }
-    if to.is_integer_like() && from.is_integer_like() {
-        return integer_to_integer(to, from);
-    }
-    use ScalarType as S;
-    Some(match (to, from, written) {
-        (S::F32, S::S32, Some(Written::NearestEven)) => unary(|a: i32| a as f32),
-        (S::F32, S::U32, Some(Written::NearestEven)) => unary(|a: u32| a as f32),
-        (S::F32, S::U64, Some(Written::NearestEven)) => unary(|a: u64| a as f32),
-        (S::F32, S::S64, Some(Written::NearestEven)) => unary(|a: i64| a as f32),
-        (S::F64, S::S32, _) => unary(|a: i32| f64::from(a)),
-        (S::F64, S::U32, _) => unary(|a: u32| f64::from(a)),
-        (S::F64, S::S64, Some(Written::NearestEven)) => unary(|a: i64| a as f64),
-        (S::F64, S::U64, Some(Written::NearestEven)) => unary(|a: u64| a as f64),
-        // Rust's casts clamp, and give zero for NaN, as f32 to 32 bits does.
-        (S::S32, S::F32, Some(Written::IntegerZero)) => unary(|a: f32| a as i32),
-        (S::U32, S::F32, Some(Written::IntegerZero)) => unary(|a: f32| a as u32),
-        (S::F32, S::F64, Some(Written::NearestEven)) => unary(single_of_double),
-        (S::F64, S::F32, None) => unary(double_of_single),
-        (S::F32, S::F32, None) => unary(canonical),
-        (S::F32, S::F16, None) => unary(|a: Half| canonical(a.to_f32())),
-        (S::F32, S::Bf16, None) => unary(|a: u16| u32::from(a) << 16),
-        (S::F16, S::F32, Some(Written::NearestEven)) => unary(Half::from_f32),
-        (S::Bf16, S::F32, Some(Written::NearestEven)) => unary(Bfloat::from_f32),
-        _ => return None,
-    })
-}
-
-fn integer_to_integer(to: ScalarType, from: ScalarType) -> Option<Handler> {
-    macro_rules! pair {
-        ($from:ty) => {
-            match (to.bits(), to.class() == ScalarClass::Signed) {
-                (8, false) => unary(|a: $from| a as u8),
-                (8, true) => unary(|a: $from| a as i8),
-                (16, false) => unary(|a: $from| a as u16),
-                (16, true) => unary(|a: $from| a as i16),
-                (32, _) => unary(|a: $from| a as u32),
-                (64, _) => unary(|a: $from| a as u64),
-                _ => return None,
-            }
-        };
-    }
-    Some(match (from.bits(), from.class() == ScalarClass::Signed) {
-        (8, false) => pair!(u8),
-        (8, true) => pair!(i8),
-        (16, false) => pair!(u16),
-        (16, true) => pair!(i16),
-        (32, false) => pair!(u32),
-        (32, true) => pair!(i32),
-        (64, false) => pair!(u64),
-        (64, true) => pair!(i64),
-        _ => return None,
-    })
-}
-
-pub(super) fn written(instruction: &Instruction) -> Option<Written> {
-    instruction.modifiers.iter().find_map(|modifier| match modifier {
-        Modifier::Round(rounding) => Some(*rounding),
-        _ => None,
-    })
-}
-
-pub(super) fn relu(instruction: &Instruction) -> bool {
-    let mut modifiers = instruction.modifiers.iter();
-    modifiers.any(|modifier| matches!(modifier, Modifier::Keyword(word) if word.name() == "relu"))
-}
-
 fn conversion(instruction: &Instruction, to: ScalarType, from: ScalarType) -> Lowered<Conversion> {
-    let written = written(instruction);
+    let written = instruction.rounding();
     let rounding = match written {
         Some(Written::NearestEven | Written::IntegerNearestEven) => Rounding::Nearest,
         Some(Written::Zero | Written::IntegerZero) => Rounding::Zero,
@@ -179,35 +100,8 @@ fn conversion(instruction: &Instruction, to: ScalarType, from: ScalarType) -> Lo
         rounding,
         integral: both_float && integral,
         saturate: instruction.has(Modifier::Saturate),
-        rectify: relu(instruction),
+        rectify: instruction.has_keyword(Keyword::Relu),
         flush: instruction.has(Modifier::FlushToZero),
         finite: instruction.has(Modifier::SaturateFinite),
     })
-}
-
-fn general(from: ScalarType, to: ScalarType) -> Option<Handler> {
-    let wide = to.bits() == 64;
-    Some(match from {
-        ScalarType::F16 => convert::<Floating<Half>>(wide),
-        ScalarType::Bf16 => convert::<Floating<Bfloat>>(wide),
-        ScalarType::F32 => convert::<Floating<f32>>(wide),
-        ScalarType::F64 => convert::<Floating<f64>>(wide),
-        ScalarType::U8 | ScalarType::B8 => convert::<u8>(wide),
-        ScalarType::S8 => convert::<i8>(wide),
-        ScalarType::U16 | ScalarType::B16 => convert::<u16>(wide),
-        ScalarType::S16 => convert::<i16>(wide),
-        ScalarType::U32 | ScalarType::B32 => convert::<u32>(wide),
-        ScalarType::S32 => convert::<i32>(wide),
-        ScalarType::U64 | ScalarType::B64 => convert::<u64>(wide),
-        ScalarType::S64 => convert::<i64>(wide),
-        _ => return None,
-    })
-}
-
-fn convert<S: Source + Lane<Raw: InFile>>(wide: bool) -> Handler {
-    if wide {
-        binary(|a: S, mode: Conversion| mode.apply(a.number()))
-    } else {
-        binary(|a: S, mode: Conversion| u32::truncate(mode.apply(a.number())))
-    }
 }

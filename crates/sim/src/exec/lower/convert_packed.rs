@@ -1,15 +1,12 @@
 //! `cvt` to and from tf32 and the formats of 8 bits and fewer.
 
-use super::convert::{relu, written};
 use super::error::{Lowered, Refusal};
 use super::function::Lowerer;
-use crate::exec::exact::{self, BF16, F16, Rounding};
-use crate::exec::float::Real;
-use crate::exec::handler::{binary, ternary, unary};
-use crate::exec::narrow::{Bfloat, Half};
+use crate::exec::handler::convert_packed::{narrowing, pack_integers, to_tf32, widening};
+use crate::exec::handler::convert_random::join;
+use crate::exec::handler::moves::widen_half;
 use crate::exec::op::Handler;
-use crate::exec::small_float::{E2M1, E2M3, E3M2, E4M3, E5M2, narrow_scale, widen_scale};
-use crate::ptx::{Instruction, Modifier, Operand, Rounding as Written, ScalarType};
+use crate::ptx::{Instruction, Operand, ScalarType};
 
 /// Returns `true` if a type is two numbers of 8 bits or fewer.
 pub(super) fn is_small(scalar: ScalarType) -> bool {
@@ -43,10 +40,7 @@ impl Lowerer<'_> {
                 if from == ScalarType::F16x2 && is_small(to)
                     || from == ScalarType::Bf16x2 && to == ScalarType::Ue8m0x2 =>
             {
-                let widen = match from {
-                    ScalarType::F16x2 => unary(|a: Half| a.to_f64() as f32),
-                    _ => unary(|a: Bfloat| a.to_f64() as f32),
-                };
+                let widen = widen_half(from).ok_or_else(refusal)?;
                 let a = self.source(source, ScalarType::B32)?;
                 let [low, high] = self.halves(a).map(|half| (half, self.new_word()));
                 for (half, wide) in [low, high] {
@@ -65,28 +59,7 @@ impl Lowerer<'_> {
         let (Some(to), [destination, a, b, rest @ ..]) = (instruction.types().next(), &instruction.operands[..]) else {
             return Err(Refusal::form(instruction));
         };
-        macro_rules! pack {
-            ($low:literal, $high:literal, $width:literal) => {
-                ternary(|a: i32, b: i32, c: u32| {
-                    let mask = u32::MAX >> (32 - $width);
-                    let [a, b] = [a, b].map(|it| it.clamp($low, $high).cast_unsigned() & mask);
-                    // Of halves, there is no third.
-                    let above = if $width == 16 { 0 } else { c << (2 * $width % 32) };
-                    above | a << $width | b
-                })
-            };
-        }
-        let run = match to {
-            ScalarType::U16 => pack!(0, 0xffff, 16),
-            ScalarType::S16 => pack!(-0x8000, 0x7fff, 16),
-            ScalarType::U8 => pack!(0, 0xff, 8),
-            ScalarType::S8 => pack!(-0x80, 0x7f, 8),
-            ScalarType::U4 => pack!(0, 0xf, 4),
-            ScalarType::S4 => pack!(-8, 7, 4),
-            ScalarType::U2 => pack!(0, 3, 2),
-            ScalarType::S2 => pack!(-2, 1, 2),
-            _ => return Err(Refusal::scalar(instruction, to)),
-        };
+        let run = pack_integers(to).ok_or_else(|| Refusal::scalar(instruction, to))?;
         let c = match rest.first() {
             Some(c) => self.source(c, ScalarType::B32)?,
             None => self.word(0),
@@ -103,11 +76,7 @@ impl Lowerer<'_> {
             self.emit(run, half, [source, 0, 0]);
         }
         let d = self.destination(destination, ScalarType::B16)?;
-        let pack = match width(to) {
-            4 => binary(|high: u32, low: u32| high << 4 | low),
-            _ => binary(|high: u32, low: u32| high << 8 | low),
-        };
-        self.emit(pack, d, [halves[0], halves[1], 0]);
+        self.emit(join(width(to)), d, [halves[0], halves[1], 0]);
         Ok(())
     }
 
@@ -125,110 +94,4 @@ impl Lowerer<'_> {
         self.emit(run, d, [a, 0, 0]);
         Ok(())
     }
-}
-
-fn to_tf32(instruction: &Instruction) -> Option<Handler> {
-    #[inline(always)]
-    fn round(value: f32, up: impl Fn(u32) -> u32) -> f32 {
-        let bits = value.to_bits();
-        if value.is_nan() {
-            return f32::from_bits(0x7fff_ffff);
-        }
-        // The fraction keeps ten bits; a carry out of it reaches the exponent, and infinity at last.
-        if value.is_infinite() { value } else { f32::from_bits(bits.wrapping_add(up(bits)) & !0x1fff) }
-    }
-    #[inline(always)]
-    fn rectify(value: f32) -> f32 {
-        if value.is_nan() || value > 0.0 { value } else { 0.0 }
-    }
-    /// Returns the largest number instead of infinity.
-    #[inline(always)]
-    fn finite(value: f32) -> f32 {
-        if value.is_infinite() { f32::from_bits(value.to_bits() - 0x2000) } else { value }
-    }
-    if instruction.has(Modifier::SaturateFinite) {
-        return Some(match (written(instruction)?, relu(instruction)) {
-            (Written::NearestEven, false) => unary(|a: f32| finite(round(a, |bits| 0xfff + (bits >> 13 & 1)))),
-            (Written::NearestEven, true) => unary(|a: f32| rectify(finite(round(a, |bits| 0xfff + (bits >> 13 & 1))))),
-            (Written::Zero, false) => unary(|a: f32| finite(round(a, |_| 0))),
-            (Written::Zero, true) => unary(|a: f32| rectify(finite(round(a, |_| 0)))),
-            // A NaN without upper bits is an infinity first.
-            (Written::NearestAway, false) => unary(|a: f32| {
-                finite(if a.is_nan() { f32::from_bits(a.to_bits() & !0x1fff) } else { round(a, |_| 0x1000) })
-            }),
-            _ => return None,
-        });
-    }
-    Some(match (written(instruction)?, relu(instruction)) {
-        (Written::NearestEven, false) => unary(|a: f32| round(a, |bits| 0xfff + (bits >> 13 & 1))),
-        (Written::NearestEven, true) => unary(|a: f32| rectify(round(a, |bits| 0xfff + (bits >> 13 & 1)))),
-        (Written::Zero, false) => unary(|a: f32| round(a, |_| 0)),
-        (Written::Zero, true) => unary(|a: f32| rectify(round(a, |_| 0))),
-        // Hardware takes the lower bits of a NaN away, and gives an infinity where it had no others.
-        (Written::NearestAway, false) => {
-            unary(|a: f32| if a.is_nan() { f32::from_bits(a.to_bits() & !0x1fff) } else { round(a, |_| 0x1000) })
-        }
-        (Written::NearestAway, true) => unary(|a: f32| rectify(round(a, |_| 0x1000))),
-        _ => return None,
-    })
-}
-
-fn narrowing(instruction: &Instruction, to: ScalarType) -> Option<Handler> {
-    macro_rules! form {
-        ($format:ident) => {
-            if relu(instruction) {
-                // NaN is not negative: it stays.
-                unary(|a: f32| $format.narrow(if a.is_nan() { f64::NAN } else { f64::from(a.max(0.0)) }) & 0x7f)
-            } else {
-                unary(|a: f32| $format.narrow(f64::from(a)))
-            }
-        };
-    }
-    Some(match (to, written(instruction)?) {
-        (ScalarType::E4m3x2, Written::NearestEven) => form!(E4M3),
-        (ScalarType::E5m2x2, Written::NearestEven) => form!(E5M2),
-        (ScalarType::E2m3x2, Written::NearestEven) => form!(E2M3),
-        (ScalarType::E3m2x2, Written::NearestEven) => form!(E3M2),
-        (ScalarType::E2m1x2, Written::NearestEven) => form!(E2M1),
-        (ScalarType::Ue8m0x2, Written::Up) => unary(|a: f32| narrow_scale(f64::from(a), true)),
-        (ScalarType::Ue8m0x2, Written::Zero) => unary(|a: f32| narrow_scale(f64::from(a), false)),
-        _ => return None,
-    })
-}
-
-fn widening(instruction: &Instruction, to: ScalarType, from: ScalarType) -> Option<Handler> {
-    #[inline(always)]
-    fn half(value: f64, rectifies: bool) -> u32 {
-        if value.is_nan() {
-            return u32::from(Half::nan(&[]).0);
-        }
-        let value = if rectifies && value <= 0.0 { 0.0 } else { value };
-        exact::narrow(value, F16, Rounding::Nearest) as u32
-    }
-    macro_rules! form {
-        ($format:ident, $width:literal) => {
-            if relu(instruction) {
-                unary(|a: u32| half($format.widen(a >> $width), true) << 16 | half($format.widen(a), true))
-            } else {
-                unary(|a: u32| half($format.widen(a >> $width), false) << 16 | half($format.widen(a), false))
-            }
-        };
-    }
-    fn scale(bits: u32) -> u32 {
-        let value = widen_scale(bits);
-        if value.is_nan() {
-            u32::from(Bfloat::nan(&[]).0)
-        } else {
-            exact::narrow(value, BF16, Rounding::Nearest) as u32
-        }
-    }
-    Some(match (to, from) {
-        (ScalarType::F16x2, ScalarType::E4m3x2) => form!(E4M3, 8),
-        (ScalarType::F16x2, ScalarType::E5m2x2) => form!(E5M2, 8),
-        (ScalarType::F16x2, ScalarType::E2m3x2) => form!(E2M3, 8),
-        (ScalarType::F16x2, ScalarType::E3m2x2) => form!(E3M2, 8),
-        (ScalarType::F16x2, ScalarType::E2m1x2) => form!(E2M1, 4),
-        (ScalarType::Bf16x2, ScalarType::Ue8m0x2) => unary(|a: u32| scale(a >> 8) << 16 | scale(a)),
-        _ => return None,
-    })
 }

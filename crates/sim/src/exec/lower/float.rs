@@ -2,18 +2,9 @@
 
 use super::error::{Lowered, Refusal};
 use super::function::Lowerer;
-use super::packed::packed;
-use crate::exec::approximate::{approximate, coarse};
-use crate::exec::exact::Rounding;
-use crate::exec::float::{self, Mode, Real, abs32, abs64, canonical, flush, flush_any, inherit, neg32, neg64};
-use crate::exec::handler::{binary, binary_of_doubles, quaternary, ternary, ternary_of_doubles, unary};
-use crate::exec::narrow::rows::{self, Narrow};
-use crate::exec::narrow::{self, Bfloat, Half, approximate_narrow};
-use crate::exec::op::Handler;
-use crate::ptx::{Instruction, Keyword, Modifier, Opcode, Operand, Rounding as Written, ScalarType};
-
-/// A handler, and the mode that follows its sources as one more operand if it wants one.
-pub(super) type Choice = (Handler, Option<Mode>);
+use crate::exec::handler::float::float;
+use crate::exec::handler::moves::widen_half;
+use crate::ptx::{Instruction, Opcode, Operand, ScalarType};
 
 impl Lowerer<'_> {
     /// Returns an instruction on floating-point numbers.
@@ -21,7 +12,7 @@ impl Lowerer<'_> {
         let Some(scalar) = instruction.types().next() else {
             return Err(Refusal::form(instruction));
         };
-        let (run, mode) = choose(instruction, scalar).ok_or_else(|| refuse(instruction, scalar))?;
+        let (run, mode) = float(instruction, scalar).ok_or_else(|| refuse(instruction, scalar))?;
         let [destination, sources @ ..] = &instruction.operands[..] else {
             return Err(Refusal::form(instruction));
         };
@@ -46,18 +37,12 @@ impl Lowerer<'_> {
         self.emit(run, d, [rows[0], rows[1], rows[2]]).e = rows[3];
         Ok(())
     }
-}
 
-impl Lowerer<'_> {
     /// Returns the row of an f32 that has the value of a narrower source.
     fn widened(&mut self, instruction: &Instruction, source: &Operand, narrow: ScalarType) -> Lowered<u32> {
         let a = self.source(source, narrow)?;
         let row = self.new_word();
-        let run = match narrow {
-            ScalarType::F16 => unary(|a: Half| a.to_f64() as f32),
-            ScalarType::Bf16 => unary(|a: Bfloat| a.to_f64() as f32),
-            _ => return Err(Refusal::scalar(instruction, narrow)),
-        };
+        let run = widen_half(narrow).ok_or_else(|| Refusal::scalar(instruction, narrow))?;
         self.emit(run, row, [a, 0, 0]);
         Ok(row)
     }
@@ -88,234 +73,4 @@ fn refuse(instruction: &Instruction, scalar: ScalarType) -> Refusal {
             | O::Copysign
     );
     if known { Refusal::scalar(instruction, scalar) } else { Refusal::instruction(instruction) }
-}
-
-fn choose(instruction: &Instruction, scalar: ScalarType) -> Option<Choice> {
-    match scalar {
-        ScalarType::F32 => single(instruction),
-        ScalarType::F64 => double(instruction),
-        ScalarType::F16 => narrow::<Half>(instruction),
-        ScalarType::Bf16 => narrow::<Bfloat>(instruction),
-        _ => packed(instruction, scalar),
-    }
-}
-
-/// Returns the direction that an instruction names; to nearest if it names none.
-pub(super) fn rounding(instruction: &Instruction) -> Option<Rounding> {
-    let written = instruction.modifiers.iter().find_map(|modifier| match modifier {
-        Modifier::Round(rounding) => Some(*rounding),
-        _ => None,
-    });
-    Some(match written {
-        None | Some(Written::NearestEven) => Rounding::Nearest,
-        Some(Written::Zero) => Rounding::Zero,
-        Some(Written::Down) => Rounding::Down,
-        Some(Written::Up) => Rounding::Up,
-        Some(_) => return None,
-    })
-}
-
-pub(super) fn mode(instruction: &Instruction) -> Option<Mode> {
-    let flush = instruction.has(Modifier::FlushToZero);
-    let saturate = instruction.has(Modifier::Saturate);
-    let mode = Mode::new(rounding(instruction)?, flush, saturate);
-    let rectifies = instruction.has(Modifier::Keyword(Keyword::Relu));
-    let mode = if rectifies { mode.rectified() } else { mode };
-    Some(if instruction.has(Modifier::Keyword(Keyword::Oob)) { mode.forgetting() } else { mode })
-}
-
-pub(super) fn plain(handler: Handler) -> Option<Choice> {
-    Some((handler, None))
-}
-
-fn single(instruction: &Instruction) -> Option<Choice> {
-    use Opcode as O;
-    let flushes = instruction.has(Modifier::FlushToZero);
-    let usual = rounding(instruction)? == Rounding::Nearest && !instruction.has(Modifier::Saturate);
-    match (instruction.opcode, usual, flushes) {
-        (O::Add, true, false) => plain(binary(|a: f32, b: f32| canonical(a + b))),
-        (O::Add, true, true) => plain(binary(|a: f32, b: f32| flush(canonical(flush(a) + flush(b))))),
-        (O::Sub, true, false) => plain(binary(|a: f32, b: f32| canonical(a - b))),
-        (O::Sub, true, true) => plain(binary(|a: f32, b: f32| flush(canonical(flush(a) - flush(b))))),
-        (O::Mul, true, false) => plain(binary(|a: f32, b: f32| canonical(a * b))),
-        (O::Mul, true, true) => plain(binary(float::mul_flushing)),
-        (O::Fma | O::Mad, true, false) => plain(ternary(|a: f32, b: f32, c: f32| canonical(a.mul_add(b, c)))),
-        (O::Fma | O::Mad, true, true) => plain(ternary(float::fma_flushing)),
-        (O::Div, true, false) => plain(binary(|a: f32, b: f32| canonical(a / b))),
-        (O::Div, true, true) => plain(binary(|a: f32, b: f32| flush(canonical(flush(a) / flush(b))))),
-        (O::Rcp, true, false) => plain(unary(|a: f32| canonical(1.0 / a))),
-        (O::Rcp, true, true) => plain(unary(|a: f32| flush(canonical(1.0 / flush(a))))),
-        (O::Sqrt, true, false) => plain(unary(|a: f32| canonical(a.sqrt()))),
-        (O::Sqrt, true, true) => plain(unary(|a: f32| flush(canonical(flush(a).sqrt())))),
-        (O::Add | O::Sub | O::Mul | O::Fma | O::Mad | O::Div | O::Rcp | O::Sqrt, ..) => general::<f32>(instruction),
-        _ => single_function(instruction, flushes),
-    }
-}
-
-/// Functions of f32 that are not IEEE's, and those that do not round.
-fn single_function(instruction: &Instruction, flushes: bool) -> Option<Choice> {
-    use Opcode as O;
-    if let O::Min | O::Max = instruction.opcode {
-        return extremum::<f32>(instruction, flushes);
-    }
-    plain(match (instruction.opcode, flushes) {
-        (O::Abs, false) => unary(abs32),
-        (O::Abs, true) => unary(|a: f32| flush(abs32(a))),
-        (O::Neg, false) => unary(neg32),
-        (O::Neg, true) => unary(|a: f32| flush(neg32(a))),
-        (O::Copysign, _) => binary(|a: f32, b: f32| b.copysign(a)),
-        (O::Rsqrt, false) => unary(|a: f32| approximate(a, inverse_root)),
-        (O::Rsqrt, true) => unary(|a: f32| flush(approximate(flush(a), inverse_root))),
-        (O::Ex2, false) => unary(|a: f32| approximate(a, f64::exp2)),
-        (O::Ex2, true) => unary(|a: f32| flush(approximate(flush(a), f64::exp2))),
-        (O::Lg2, false) => unary(|a: f32| approximate(a, f64::log2)),
-        (O::Lg2, true) => unary(|a: f32| flush(approximate(flush(a), f64::log2))),
-        (O::Sin, false) => unary(|a: f32| approximate(a, f64::sin)),
-        (O::Sin, true) => unary(|a: f32| flush(approximate(flush(a), f64::sin))),
-        (O::Cos, false) => unary(|a: f32| approximate(a, f64::cos)),
-        (O::Cos, true) => unary(|a: f32| flush(approximate(flush(a), f64::cos))),
-        (O::Tanh, _) => unary(|a: f32| approximate(a, f64::tanh)),
-        _ => return None,
-    })
-}
-
-fn double(instruction: &Instruction) -> Option<Choice> {
-    use Opcode as O;
-    let approximate = instruction.has(Modifier::Approximate);
-    let usual = rounding(instruction)? == Rounding::Nearest && !approximate;
-    if instruction.has(Modifier::Saturate) {
-        return None;
-    }
-    match (instruction.opcode, usual) {
-        (O::Add, true) => plain(binary_of_doubles(|a, b| a + b)),
-        (O::Sub, true) => plain(binary_of_doubles(|a, b| a - b)),
-        (O::Mul, true) => plain(binary_of_doubles(|a, b| a * b)),
-        (O::Fma | O::Mad, true) => plain(ternary_of_doubles(|a: f64, b, c| a.mul_add(b, c))),
-        (O::Div, true) => plain(binary(|a: f64, b: f64| inherit(a / b, [b, a]))),
-        (O::Rcp, true) => plain(unary(|a: f64| inherit(1.0 / a, [a]))),
-        (O::Sqrt, true) => plain(unary(|a: f64| inherit(a.sqrt(), [a]))),
-        (O::Rcp, false) if approximate => plain(unary(|a: f64| coarse(a, |a| 1.0 / a))),
-        (O::Rsqrt, _) if instruction.has(Modifier::FlushToZero) => plain(unary(|a: f64| coarse(a, inverse_root))),
-        (O::Rsqrt, _) => plain(unary(|a: f64| inherit(inverse_root(a), [a]))),
-        (O::Add | O::Sub | O::Mul | O::Fma | O::Mad | O::Div | O::Rcp | O::Sqrt, _) => general::<f64>(instruction),
-        (O::Min | O::Max, _) => extremum::<f64>(instruction, false),
-        (O::Abs, _) => plain(unary(abs64)),
-        (O::Neg, _) => plain(unary(neg64)),
-        (O::Copysign, _) => plain(binary(|a: f64, b: f64| b.copysign(a))),
-        _ => None,
-    }
-}
-
-/// Returns the 16-bit formats: computed exactly and rounded once.
-fn narrow<T: Narrow>(instruction: &Instruction) -> Option<Choice> {
-    use Opcode as O;
-    let flushes = instruction.has(Modifier::FlushToZero);
-    let is_nearest = || mode(instruction) == Some(Mode::NEAREST);
-    plain(match (instruction.opcode, flushes) {
-        (O::Add, _) if is_nearest() => rows::binary::<T, _>(|a, b| a + b),
-        (O::Sub, _) if is_nearest() => rows::binary::<T, _>(|a, b| a - b),
-        (O::Mul, _) if is_nearest() => rows::binary::<T, _>(|a, b| a * b),
-        (O::Fma, _) if is_nearest() => rows::fused::<T>(),
-        (O::Add | O::Sub | O::Mul | O::Fma, _) => return general::<T>(instruction),
-        (O::Min | O::Max, _) => return extremum::<T>(instruction, flushes),
-        (O::Abs, false) => unary(narrow::abs_narrow::<T>),
-        (O::Abs, true) => unary(|a: T| flush_any(narrow::abs_narrow(a))),
-        (O::Neg, false) => unary(narrow::neg_narrow::<T>),
-        (O::Neg, true) => unary(|a: T| flush_any(narrow::neg_narrow(a))),
-        (O::Ex2, false) => unary(|a: T| approximate_narrow(a, f64::exp2)),
-        // bf16 flushes what f32 would.
-        (O::Ex2, true) => unary(|a: T| flush_any(approximate_narrow(flush_any(a), f64::exp2))),
-        (O::Tanh, _) => unary(|a: T| approximate_narrow(a, f64::tanh)),
-        _ => return None,
-    })
-}
-
-/// Any rounding, flushing and saturation, by the mode operand.
-fn general<T: Real<Raw: crate::exec::frame::InFile>>(instruction: &Instruction) -> Option<Choice> {
-    use Opcode as O;
-    let run = match instruction.opcode {
-        O::Add => ternary(|a: T, b: T, mode: Mode| float::add(a, b, mode)),
-        O::Sub => ternary(|a: T, b: T, mode: Mode| float::sub(a, b, mode)),
-        O::Mul => ternary(|a: T, b: T, mode: Mode| float::mul(a, b, mode)),
-        O::Fma | O::Mad => quaternary(|a: T, b: T, c: T, mode: Mode| float::fma(a, b, c, mode)),
-        O::Div => ternary(|a: T, b: T, mode: Mode| float::div(a, b, mode)),
-        O::Rcp => binary(|a: T, mode: Mode| float::rcp(a, mode)),
-        O::Sqrt => binary(|a: T, mode: Mode| float::sqrt(a, mode)),
-        _ => return None,
-    };
-    Some((run, Some(mode(instruction)?)))
-}
-
-fn extremum<T: Real<Raw: crate::exec::frame::InFile>>(instruction: &Instruction, flushes: bool) -> Option<Choice> {
-    let has = |keyword| instruction.has(Modifier::Keyword(keyword));
-    let nan = instruction.has(Modifier::Nan);
-    if has(Keyword::Xorsign) {
-        return signed_extremum::<T>(instruction.opcode, nan, flushes);
-    }
-    if instruction.operands.len() == 4 {
-        return extremum_of_three(instruction.opcode, nan, flushes, has(Keyword::Abs));
-    }
-    plain(match (instruction.opcode, nan, flushes) {
-        (Opcode::Min, false, false) => binary(|a: T, b: T| float::min(a, b)),
-        (Opcode::Min, true, false) => binary(|a: T, b: T| float::min_nan(a, b)),
-        (_, false, false) => binary(|a: T, b: T| float::max(a, b)),
-        (_, true, false) => binary(|a: T, b: T| float::max_nan(a, b)),
-        (Opcode::Min, false, true) => binary(|a: T, b: T| float::min(flush_any(a), flush_any(b))),
-        (Opcode::Min, true, true) => binary(|a: T, b: T| float::min_nan(flush_any(a), flush_any(b))),
-        (_, false, true) => binary(|a: T, b: T| float::max(flush_any(a), flush_any(b))),
-        (_, true, true) => binary(|a: T, b: T| float::max_nan(flush_any(a), flush_any(b))),
-    })
-}
-
-/// `.xorsign.abs`: the extreme of the magnitudes, with the product of the signs.
-fn signed_extremum<T: Real<Raw: crate::exec::frame::InFile>>(
-    opcode: Opcode,
-    nan: bool,
-    flushes: bool,
-) -> Option<Choice> {
-    macro_rules! form {
-        ($pick:ident) => {
-            if flushes {
-                binary(|a: T, b: T| float::with_product_of_signs(flush_any(a), flush_any(b), float::$pick))
-            } else {
-                binary(|a: T, b: T| float::with_product_of_signs(a, b, float::$pick))
-            }
-        };
-    }
-    plain(match (opcode, nan) {
-        (Opcode::Min, false) => form!(min),
-        (Opcode::Min, true) => form!(min_nan),
-        (_, false) => form!(max),
-        (_, true) => form!(max_nan),
-    })
-}
-
-/// Returns the extreme of three f32, or of their magnitudes.
-fn extremum_of_three(opcode: Opcode, nan: bool, flushes: bool, magnitudes: bool) -> Option<Choice> {
-    macro_rules! form {
-        ($pick:ident) => {
-            match (flushes, magnitudes) {
-                (false, false) => ternary(|a: f32, b: f32, c: f32| float::$pick(float::$pick(a, b), c)),
-                (true, false) => {
-                    ternary(|a: f32, b: f32, c: f32| float::$pick(float::$pick(flush(a), flush(b)), flush(c)))
-                }
-                (false, true) => {
-                    ternary(|a: f32, b: f32, c: f32| float::$pick(float::$pick(a.abs(), b.abs()), c.abs()))
-                }
-                (true, true) => ternary(|a: f32, b: f32, c: f32| {
-                    float::$pick(float::$pick(flush(a.abs()), flush(b.abs())), flush(c.abs()))
-                }),
-            }
-        };
-    }
-    plain(match (opcode, nan) {
-        (Opcode::Min, false) => form!(min),
-        (Opcode::Min, true) => form!(min_nan),
-        (_, false) => form!(max),
-        (_, true) => form!(max_nan),
-    })
-}
-
-fn inverse_root(value: f64) -> f64 {
-    1.0 / value.sqrt()
 }

@@ -7,7 +7,7 @@ use crate::exec::flow::{
     ARRIVE_ONLY, EVERYONE, HAS_VOTE, NEGATED_VOTE, run_barrier, run_cluster_arrive, run_cluster_wait, run_trap,
 };
 use crate::exec::op::{Control, Handler, Op};
-use crate::ptx::{Instruction, Modifier, Opcode, Operand, Operation, Parameter, ScalarType};
+use crate::ptx::{Instruction, Keyword, Modifier, Opcode, Operand, Operation, Parameter, ScalarType, Scope};
 
 impl Lowerer<'_> {
     /// Returns an instruction that does not simply go on to the next.
@@ -43,7 +43,7 @@ impl Lowerer<'_> {
                 self.push(Op::new(run_trap));
                 Ok(())
             }
-            _ if has_keyword(instruction, "warp") => self.warp_barrier(instruction),
+            _ if instruction.has_keyword(Keyword::Warp) => self.warp_barrier(instruction),
             _ => self.barrier(instruction),
         }
     }
@@ -84,15 +84,15 @@ impl Lowerer<'_> {
     }
 
     fn barrier(&mut self, instruction: &Instruction) -> Lowered {
-        let has = |name: &str| has_keyword(instruction, name);
-        if has("cluster") || instruction.has(Modifier::Scope(crate::ptx::Scope::Cluster)) {
+        let has = |keyword| instruction.has_keyword(keyword);
+        if instruction.has(Modifier::Scope(Scope::Cluster)) {
             self.order();
-            let run = if has("arrive") { run_cluster_arrive } else { run_cluster_wait };
+            let run = if has(Keyword::Arrive) { run_cluster_arrive } else { run_cluster_wait };
             self.fence();
             self.diverging(run);
             return Ok(());
         }
-        let reduces = has("red");
+        let reduces = has(Keyword::Red);
         let (destination, operands) = match &instruction.operands[..] {
             [destination, rest @ ..] if reduces => (Some(destination), rest),
             all => (None, all),
@@ -121,7 +121,7 @@ impl Lowerer<'_> {
                 (predicate, HAS_VOTE | negated)
             }
         };
-        let arrive = if has("arrive") { ARRIVE_ONLY } else { 0 };
+        let arrive = if has(Keyword::Arrive) { ARRIVE_ONLY } else { 0 };
         let op = self.diverging(run_barrier);
         (op.a, op.b, op.c, op.d, op.e) = (a, b, c, d, reduction as u32);
         op.imm = arrive | vote;
@@ -139,10 +139,4 @@ impl Lowerer<'_> {
         let reduction = if has(Operation::And) { Reduction::All } else { Reduction::Any };
         Ok((self.predicate_register(*register)?, reduction))
     }
-}
-
-/// Returns `true` if an instruction has a suffix of that name.
-pub(super) fn has_keyword(instruction: &Instruction, name: &str) -> bool {
-    let mut modifiers = instruction.modifiers.iter();
-    modifiers.any(|modifier| matches!(modifier, Modifier::Keyword(word) if word.name() == name))
 }

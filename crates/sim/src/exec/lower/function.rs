@@ -5,8 +5,7 @@ use std::collections::HashMap;
 use super::error::{LowerError, Lowered, Refusal};
 use super::module::Context;
 use super::variables::Home;
-use crate::exec::frame::InFile;
-use crate::exec::handler::unary;
+use crate::exec::handler::moves::{lower_word, sign_extend, zero_extend};
 use crate::exec::op::{Handler, Op};
 use crate::exec::program::{self, Late, Patch};
 use crate::ptx::{Function, Instruction, LabelId, LocalId, Operand, RegisterId, ScalarClass, ScalarType};
@@ -294,12 +293,12 @@ impl<'m> Lowerer<'m> {
             (Slot::Word(row), false) | (Slot::Double(row), true) => Ok(row),
             (Slot::Word(row), true) => {
                 let wide = self.new_double();
-                self.emit(unary(|a: u32| u64::from(a)), wide, [row, 0, 0]);
+                self.emit(zero_extend(), wide, [row, 0, 0]);
                 Ok(wide)
             }
             (Slot::Double(row), false) => {
                 let narrow = self.new_word();
-                self.emit(unary(|a: u64| a as u32), narrow, [row, 0, 0]);
+                self.emit(lower_word(), narrow, [row, 0, 0]);
                 Ok(narrow)
             }
             (Slot::Quad(_), _) => Err(Refusal::operand("a register of at most 64 bits")),
@@ -341,17 +340,14 @@ impl<'m> Lowerer<'m> {
             (Slot::Word(row), false) | (Slot::Double(row), true) => Ok(row),
             (Slot::Double(row), false) => {
                 let narrow = self.new_word();
-                let widen = if scalar.class() == ScalarClass::Signed {
-                    unary(|a: i32| i64::from(a))
-                } else {
-                    unary(|a: u32| u64::from(a))
-                };
+                let is_signed = scalar.class() == ScalarClass::Signed;
+                let widen = if is_signed { sign_extend() } else { zero_extend() };
                 self.after(widen, row, narrow);
                 Ok(narrow)
             }
             (Slot::Word(row), true) => {
                 let wide = self.new_double();
-                self.after(unary(|a: u64| a as u32), row, wide);
+                self.after(lower_word(), row, wide);
                 Ok(wide)
             }
             (Slot::Quad(_), _) => Err(Refusal::operand("a register of at most 64 bits")),
@@ -387,9 +383,4 @@ impl<'m> Lowerer<'m> {
             },
         }
     }
-}
-
-/// Returns a copy between rows of one width.
-pub(super) fn copy<R: InFile + crate::exec::lane::Lane<Raw = R>>() -> Handler {
-    unary(|a: R| a)
 }

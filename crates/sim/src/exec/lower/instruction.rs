@@ -108,7 +108,7 @@ fn has(instruction: &Instruction, keyword: Keyword) -> bool {
 }
 
 macro_rules! define_lower {
-    ($($variant:ident $text:literal $check:ident $lower:ident $effect:ident;)*) => {
+    ($($variant:ident $text:literal $check:ident $lower:ident $effect:ident $($requirement:literal)*;)*) => {
         impl Lowerer<'_> {
             /// Lowers an instruction by the method that the table of instructions names.
             fn by_table(&mut self, instruction: &Instruction) -> Lowered {

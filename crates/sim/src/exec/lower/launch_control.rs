@@ -6,7 +6,7 @@
 use super::address::state;
 use super::error::{Lowered, Refusal};
 use super::function::Lowerer;
-use crate::exec::handler::unary;
+use crate::exec::handler::moves::{lower_word, upper_word};
 use crate::exec::launch_control::{run_is_taken, run_take_over};
 use crate::exec::op::{Handler, Op};
 use crate::exec::window::SHARED_WINDOW;
@@ -74,9 +74,7 @@ impl Lowerer<'_> {
     /// Returns the index of the first block in one direction.
     fn index(&mut self, destination: &Operand, axis: usize, [low, high]: [u32; 2]) -> Lowered {
         let d = self.destination(destination, ScalarType::B32)?;
-        let upper = unary(|part: u64| (part >> 32) as u32);
-        let lower = unary(|part: u64| part as u32);
-        let (run, a) = [(lower, low), (upper, low), (lower, high)][axis];
+        let (run, a) = [(lower_word(), low), (upper_word(), low), (lower_word(), high)][axis];
         self.emit(run, d, [a, 0, 0]);
         Ok(())
     }

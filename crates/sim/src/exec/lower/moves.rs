@@ -1,8 +1,11 @@
 //! `mov`: registers, immediates, addresses, special registers, and vectors packed and unpacked.
 
 use super::error::{Lowered, Refusal};
-use super::function::{Lowerer, Slot, copy};
-use crate::exec::handler::{NO_REGISTER, binary, compare};
+use super::function::{Lowerer, Slot};
+use crate::exec::handler::NO_REGISTER;
+use crate::exec::handler::moves::{
+    copy, copy_of_width, pack_four_bytes, pack_halves, pack_two_bytes, pack_words, unpack, words_differ,
+};
 use crate::exec::moves::{REGISTERS, run_predicate_copy, run_special, run_wide_special};
 use crate::exec::op::Handler;
 use crate::ptx::{Instruction, Operand, ScalarType, SpecialRegister};
@@ -30,17 +33,17 @@ impl Lowerer<'_> {
             _ if scalar == ScalarType::B128 => self.move_quad(destination, source),
             (Operand::Vector(parts), Operand::Vector(sources)) if parts.len() == sources.len() => {
                 // Copies, because a part may be another's source.
-                let double = scalar.bits() == 64;
+                let copy = copy_of_width(scalar.bits() == 64);
                 let mut rows = Vec::new();
                 for source in sources {
                     let (from, row) = (self.source(source, scalar)?, self.new_slot(scalar));
                     let (Slot::Word(row) | Slot::Double(row)) = row else { return Err(Refusal::form(instruction)) };
-                    self.emit(if double { copy::<u64>() } else { copy::<u32>() }, row, [from, 0, 0]);
+                    self.emit(copy, row, [from, 0, 0]);
                     rows.push(row);
                 }
                 for (part, row) in parts.iter().zip(rows) {
                     let d = self.destination(part, scalar)?;
-                    self.emit(if double { copy::<u64>() } else { copy::<u32>() }, d, [row, 0, 0]);
+                    self.emit(copy, d, [row, 0, 0]);
                 }
                 Ok(())
             }
@@ -53,15 +56,14 @@ impl Lowerer<'_> {
     /// Appends the move of a row to a predicate: true where it is not zero.
     pub(super) fn predicate_of(&mut self, d: u32, slot: Slot) -> Lowered {
         let (a, zero) = (self.source_slot(slot, false)?, self.word(0));
-        self.emit(compare(|a: u32, b: u32| a != b), d, [a, zero, 0]).e = NO_REGISTER;
+        self.emit(words_differ(), d, [a, zero, 0]).e = NO_REGISTER;
         Ok(())
     }
 
     fn move_scalar(&mut self, destination: &Operand, source: &Operand, scalar: ScalarType) -> Lowered {
         let a = self.source(source, scalar)?;
         let d = self.destination(destination, scalar)?;
-        let run = if scalar.bits() == 64 { copy::<u64>() } else { copy::<u32>() };
-        self.emit(run, d, [a, 0, 0]);
+        self.emit(copy_of_width(scalar.bits() == 64), d, [a, 0, 0]);
         Ok(())
     }
 
@@ -101,24 +103,22 @@ impl Lowerer<'_> {
         }
         match (scalar.bits(), &rows[..]) {
             (64, &[low, high]) => {
-                self.emit(binary(pack_words), d, [low, high, 0]);
+                self.emit(pack_words(), d, [low, high, 0]);
             }
             (32, &[low, high]) => {
-                self.emit(binary(pack_halves), d, [low, high, 0]);
+                self.emit(pack_halves(), d, [low, high, 0]);
             }
             (64, &[a, b, c, e]) => {
                 let (low, high) = (self.new_word(), self.new_word());
-                self.emit(binary(pack_halves), low, [a, b, 0]);
-                self.emit(binary(pack_halves), high, [c, e, 0]);
-                self.emit(binary(pack_words), d, [low, high, 0]);
+                self.emit(pack_halves(), low, [a, b, 0]);
+                self.emit(pack_halves(), high, [c, e, 0]);
+                self.emit(pack_words(), d, [low, high, 0]);
             }
             (16, &[low, high]) => {
-                self.emit(binary(|a: u8, b: u8| u16::from_le_bytes([a, b])), d, [low, high, 0]);
+                self.emit(pack_two_bytes(), d, [low, high, 0]);
             }
             (32, &[a, b, c, e]) => {
-                let run =
-                    crate::exec::handler::quaternary(|a: u8, b: u8, c: u8, e: u8| u32::from_le_bytes([a, b, c, e]));
-                self.emit(run, d, [a, b, c]).e = e;
+                self.emit(pack_four_bytes(), d, [a, b, c]).e = e;
             }
             _ => return Err(Refusal::form(instruction)),
         }
@@ -137,28 +137,16 @@ impl Lowerer<'_> {
         let from = self.source(source, scalar)?;
         let bits = scalar.bits() / parts.len() as u32;
         let part_type = part_type(instruction, scalar, parts.len())?;
-        let (a, wide) = if scalar.bits() == 64 {
-            let a = self.new_double();
-            self.emit(copy::<u64>(), a, [from, 0, 0]);
-            (a, true)
-        } else {
-            let a = self.new_word();
-            self.emit(copy::<u32>(), a, [from, 0, 0]);
-            (a, false)
-        };
+        let wide = scalar.bits() == 64;
+        let a = if wide { self.new_double() } else { self.new_word() };
+        self.emit(copy_of_width(wide), a, [from, 0, 0]);
         for (index, part) in parts.iter().enumerate() {
             if *part == Operand::Sink {
                 continue;
             }
             let shift = self.word(bits * index as u32);
             let d = self.destination(part, part_type)?;
-            let run: Handler = match (wide, bits) {
-                (true, 32) => binary(|a: u64, shift: u32| (a >> shift) as u32),
-                (true, 16) => binary(|a: u64, shift: u32| (a >> shift) as u16),
-                (false, 16) => binary(|a: u32, shift: u32| (a >> shift) as u16),
-                (false, 8) => binary(|a: u32, shift: u32| (a >> shift) as u8),
-                _ => return Err(Refusal::form(instruction)),
-            };
+            let run = unpack(wide, bits).ok_or_else(|| Refusal::form(instruction))?;
             self.emit(run, d, [a, shift, 0]);
         }
         Ok(())
@@ -184,23 +172,8 @@ fn part_type(instruction: &Instruction, scalar: ScalarType, parts: usize) -> Low
     }
 }
 
-#[inline(always)]
-fn pack_words(low: u32, high: u32) -> u64 {
-    u64::from(high) << 32 | u64::from(low)
-}
-
-#[inline(always)]
-fn pack_halves(low: u16, high: u16) -> u32 {
-    u32::from(high) << 16 | u32::from(low)
-}
-
 /// Returns the number of a register; those without a value of their own share one that reads zero.
 fn encode(register: SpecialRegister) -> u64 {
     let position = REGISTERS.iter().position(|&other| other == register);
     position.unwrap_or(REGISTERS.len() - 1) as u64
-}
-
-/// `not` of a predicate, as a copy.
-pub(super) fn predicate_copy() -> Handler {
-    run_predicate_copy
 }

@@ -2,14 +2,14 @@
 
 use super::error::{Lowered, Refusal};
 use super::function::Lowerer;
-use super::select::comparison_handler;
-use crate::exec::float::flush;
-use crate::exec::handler::{NO_REGISTER, compare, quaternary, select, ternary, unary};
-use crate::exec::integer::table_logic;
-use crate::exec::op::Handler;
+use crate::exec::handler::bits::table_logic;
+use crate::exec::handler::comparison::{comparison_handler, property_handler, select_by_sign};
+use crate::exec::handler::moves::{lower_half, pack_halves, upper_half};
+use crate::exec::handler::{NO_REGISTER, select};
+use crate::exec::moves::run_predicate_copy;
 use crate::exec::set::{run_constants, run_space};
 use crate::exec::window::{LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW};
-use crate::ptx::{Compare, Instruction, Keyword, Modifier, Operand, RegisterId, ScalarType, Space as State};
+use crate::ptx::{Compare, Instruction, Modifier, Operand, RegisterId, ScalarType, Space as State};
 
 impl Lowerer<'_> {
     /// `set`: a comparison whose result is a number.
@@ -81,8 +81,7 @@ impl Lowerer<'_> {
         if imm != 0 && predicates[0] == c {
             // The lower half's result must not be what the upper half is combined with.
             c = self.new_predicate();
-            let (from, copy) = (predicates[0], super::moves::predicate_copy());
-            self.emit(copy, c, [from, 0, 0]).e = 0;
+            self.emit(run_predicate_copy, c, [predicates[0], 0, 0]).e = 0;
         }
         for index in 0..2 {
             let op = self.emit(run, predicates[index], [a[index], b[index], c]);
@@ -94,8 +93,8 @@ impl Lowerer<'_> {
     /// Returns the lower and the upper half of a row, in rows of their own.
     pub(super) fn halves(&mut self, row: u32) -> [u32; 2] {
         let rows = [self.new_word(), self.new_word()];
-        self.emit(unary(|a: u32| a & 0xffff), rows[0], [row, 0, 0]);
-        self.emit(unary(|a: u32| a >> 16), rows[1], [row, 0, 0]);
+        self.emit(lower_half(), rows[0], [row, 0, 0]);
+        self.emit(upper_half(), rows[1], [row, 0, 0]);
         rows
     }
 
@@ -114,7 +113,7 @@ impl Lowerer<'_> {
             Some(register) => self.destination(&Operand::Register(*register), word)?,
             None => self.new_word(),
         };
-        self.emit(quaternary(table_logic), d, rows).e = table;
+        self.emit(table_logic(), d, rows).e = table;
         let run = comparison_handler(Compare::NotEqual, word, false).ok_or_else(|| Refusal::form(instruction))?;
         let predicate = self.predicate_destination(*tested)?;
         let (c, imm) = self.combined(instruction, Some(other))?;
@@ -130,20 +129,8 @@ impl Lowerer<'_> {
         let ([scalar, sign], [destination, a, b, c]) = (&types[..], &instruction.operands[..]) else {
             return Err(Refusal::form(instruction));
         };
-        macro_rules! by_sign {
-            ($value:ty, $sign:ty, $test:expr) => {
-                ternary(|a: $value, b: $value, c: $sign| if $test(c) { a } else { b })
-            };
-        }
-        let run = match (scalar.bits(), sign, instruction.has(Modifier::FlushToZero)) {
-            (16 | 32, ScalarType::S32, _) => by_sign!(u32, i32, |c| c >= 0),
-            (64, ScalarType::S32, _) => by_sign!(u64, i32, |c| c >= 0),
-            (16 | 32, ScalarType::F32, false) => by_sign!(u32, f32, |c| c >= 0.0),
-            (64, ScalarType::F32, false) => by_sign!(u64, f32, |c| c >= 0.0),
-            (16 | 32, ScalarType::F32, true) => by_sign!(u32, f32, |c| flush(c) >= 0.0),
-            (64, ScalarType::F32, true) => by_sign!(u64, f32, |c| flush(c) >= 0.0),
-            _ => return Err(Refusal::form(instruction)),
-        };
+        let run = select_by_sign(scalar.bits(), *sign, instruction.has(Modifier::FlushToZero));
+        let run = run.ok_or_else(|| Refusal::form(instruction))?;
         let rows = [self.source(a, *scalar)?, self.source(b, *scalar)?, self.source(c, *sign)?];
         let d = self.destination(destination, *scalar)?;
         self.emit(run, d, rows);
@@ -218,30 +205,4 @@ pub(super) fn comparison(instruction: &Instruction) -> Lowered<Compare> {
         _ => None,
     });
     comparison.ok_or_else(|| Refusal::form(instruction))
-}
-
-fn pack_halves() -> Handler {
-    crate::exec::handler::binary(|low: u16, high: u16| u32::from(high) << 16 | u32::from(low))
-}
-
-fn property_handler(property: Keyword, scalar: ScalarType) -> Option<Handler> {
-    macro_rules! classes {
-        ($ty:ty) => {
-            match property {
-                Keyword::Finite => compare(|a: $ty, _| a.is_finite()),
-                Keyword::Infinite => compare(|a: $ty, _| a.is_infinite()),
-                Keyword::Number => compare(|a: $ty, _| !a.is_nan()),
-                Keyword::Notanumber => compare(|a: $ty, _| a.is_nan()),
-                // Hardware takes zeros as normal.
-                Keyword::Normal => compare(|a: $ty, _| a.is_normal() || a == 0.0),
-                Keyword::Subnormal => compare(|a: $ty, _| a.is_subnormal()),
-                _ => return None,
-            }
-        };
-    }
-    Some(match scalar {
-        ScalarType::F32 => classes!(f32),
-        ScalarType::F64 => classes!(f64),
-        _ => return None,
-    })
 }

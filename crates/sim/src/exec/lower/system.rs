@@ -1,8 +1,9 @@
 //! Functions that the device's runtime provides: `vprintf`, `malloc`, `free`, `__assertfail`, and what its library is made of.
 
 use super::error::{Lowered, Refusal};
-use super::function::{Lowerer, Slot, copy};
+use super::function::{Lowerer, Slot};
 use crate::exec::RuntimeUse;
+use crate::exec::handler::moves::copy;
 use crate::exec::op::Op;
 use crate::exec::system::{run_allocate, run_assertion, run_condition, run_free, run_print};
 use crate::ptx::{Call, Operand, ScalarType, Symbol};

@@ -3,7 +3,7 @@
 use super::asynchronous::{space_of, state};
 use super::error::{Lowered, Refusal};
 use super::function::Lowerer;
-use crate::exec::handler::{binary, unary};
+use crate::exec::handler::moves::{add_doubles, zero_extend};
 use crate::exec::op::Op;
 use crate::exec::tensor_map::Field;
 use crate::exec::tensor_map_update::{SIZE, run_publish, run_replace};
@@ -115,12 +115,12 @@ impl Lowerer<'_> {
     /// Returns a row of a 32-bit value with `added`, in 64 bits.
     fn sum(&mut self, value: &Operand, added: u64) -> Lowered<u32> {
         let (narrow, wide) = (self.source(value, ScalarType::B32)?, self.new_double());
-        self.emit(unary(|a: u32| u64::from(a)), wide, [narrow, 0, 0]);
+        self.emit(zero_extend(), wide, [narrow, 0, 0]);
         if added == 0 {
             return Ok(wide);
         }
         let (sum, added) = (self.new_double(), self.double(added));
-        self.emit(binary(|a: u64, b: u64| a.wrapping_add(b)), sum, [wide, added, 0]);
+        self.emit(add_doubles(), sum, [wide, added, 0]);
         Ok(sum)
     }
 }

@@ -4,9 +4,9 @@ use std::ops::Range;
 
 use super::address::{Target, row};
 use super::error::Lowered;
-use super::function::{Lowerer, Slot, copy};
+use super::function::{Lowerer, Slot};
 use crate::exec::access::load;
-use crate::exec::handler::{ternary, unary};
+use crate::exec::handler::moves::{copy, insert_byte, lower_word};
 
 impl Lowerer<'_> {
     /// Loads some of the bytes of an element, and zeros for the others.
@@ -20,10 +20,10 @@ impl Lowerer<'_> {
         for index in (0..8).filter(|index| used >> index & 1 == 1) {
             self.access(load::<u8, u64>(), target, offset + index, align).d = byte;
             let shift = self.double(8 * index);
-            self.emit(ternary(|whole: u64, byte: u64, shift: u64| whole | byte << shift), whole, [whole, byte, shift]);
+            self.emit(insert_byte(), whole, [whole, byte, shift]);
         }
         let (d, double) = row(slot)?;
-        let run = if double { copy::<u64>() } else { unary(|whole: u64| whole as u32) };
+        let run = if double { copy::<u64>() } else { lower_word() };
         self.emit(run, d, [whole, 0, 0]);
         Ok(())
     }

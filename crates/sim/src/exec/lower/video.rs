@@ -2,10 +2,7 @@
 
 use super::error::{Lowered, Refusal};
 use super::function::Lowerer;
-use crate::exec::lane::LANES;
-use crate::exec::op::{Control, Op};
-use crate::exec::unit::Unit;
-use crate::exec::video::{Operation, Pick, Third, Video};
+use crate::exec::video::{Operation, Pick, Third, Video, run_video};
 use crate::ptx::{
     Compare, Instruction, Keyword, Modifier, Opcode, Operand, Operation as Written, ScalarClass, ScalarType, Selector,
 };
@@ -160,16 +157,4 @@ fn orderings(instruction: &Instruction) -> Option<u8> {
         Compare::GreaterEqual => 6,
         _ => return None,
     })
-}
-
-fn run_video(unit: &mut Unit<'_>, op: &Op) -> Control {
-    let function = &unit.launch.program.functions[unit.frame.function as usize];
-    let video = &function.videos[op.imm as usize];
-    let [a, b, c] = [op.a, op.b, op.c].map(|row| unit.frame.row::<u32>(row));
-    let mut result = [0; LANES];
-    for (lane, value) in result.iter_mut().enumerate() {
-        *value = video.apply(a[lane], b[lane], c[lane]);
-    }
-    unit.frame.row_mut::<u32>(op.d).merge(&result, unit.active);
-    Control::Next
 }

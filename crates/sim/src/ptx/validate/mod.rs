@@ -48,7 +48,7 @@ pub(super) struct Context<'p> {
     pub(super) function: &'p Function,
     pub(super) signatures: &'p [Signature],
     pub(super) instruction: &'p Instruction,
-    /// What the module's version and target do not have.
+    /// The requirements that the module's version and target do not meet.
     pub(super) unmet: &'p Unmet,
     /// The place where each operand stands.
     pub(super) spans: &'p [Span],
@@ -69,7 +69,7 @@ impl Context<'_> {
     /// Checks the instruction.
     pub(super) fn check(&self) -> Result<(), Error> {
         self.form()?;
-        self.age()
+        self.requirements()
     }
 
     /// Returns the form of `ret`, which has no operands.
@@ -225,7 +225,7 @@ impl Context<'_> {
 }
 
 macro_rules! define_form {
-    ($($variant:ident $text:literal $check:ident $lower:ident $effect:ident;)*) => {
+    ($($variant:ident $text:literal $check:ident $lower:ident $effect:ident $($requirement:literal)*;)*) => {
         impl Context<'_> {
             /// Checks the form by the method that the table of instructions names.
             fn form(&self) -> Result<(), Error> {

@@ -1,18 +1,15 @@
-//! Counting, finding, reversing, selecting and moving bits.
+//! Handlers that count, find, reverse, select and move bits.
 
-use super::flow::has_keyword;
-use crate::exec::handler::{binary, quaternary, ternary, unary};
-use crate::exec::integer::{
-    Permutation, extend_from, extract_bits, find_nth_set, insert_bits, permute_bytes, table_logic,
-};
+use super::{binary, quaternary, ternary, unary};
+use crate::exec::integer::{self, Permutation, extend_from, extract_bits, find_nth_set, insert_bits, permute_bytes};
 use crate::exec::op::Handler;
 use crate::ptx::{Instruction, Keyword, Modifier, Opcode, ScalarType};
 
-/// Counting, reversing and moving bits.
+/// Returns the handler of an instruction on the bits of an integer.
 pub(super) fn bits(instruction: &Instruction, scalar: ScalarType) -> Option<Handler> {
     use Opcode as O;
     let wide = scalar.bits() == 64;
-    let keyword = |name: &str| has_keyword(instruction, name);
+    let has = |keyword| instruction.has_keyword(keyword);
     Some(match instruction.opcode {
         O::Brev if wide => unary(|a: u64| a.reverse_bits()),
         O::Brev => unary(|a: u32| a.reverse_bits()),
@@ -20,7 +17,7 @@ pub(super) fn bits(instruction: &Instruction, scalar: ScalarType) -> Option<Hand
         O::Popc => unary(|a: u32| a.count_ones()),
         O::Clz if wide => unary(|a: u64| a.leading_zeros()),
         O::Clz => unary(|a: u32| a.leading_zeros()),
-        O::Bfind => return find_bit(scalar, keyword("shiftamt")),
+        O::Bfind => return find_bit(scalar, has(Keyword::Shiftamt)),
         // The 32-bit forms read the low byte of position and length.
         O::Bfe => match scalar {
             ScalarType::U32 => {
@@ -37,24 +34,29 @@ pub(super) fn bits(instruction: &Instruction, scalar: ScalarType) -> Option<Hand
         O::Bfi => quaternary(|a: u32, b: u32, p: u32, n: u32| {
             insert_bits(u64::from(a), u64::from(b), p & 0xff, n & 0xff, 32) as u32
         }),
-        O::Lop3 if !wide => quaternary(table_logic),
+        O::Lop3 if !wide => table_logic(),
         O::Prmt => return permutation(instruction),
         O::Fns => ternary(|mask: u32, base: u32, offset: i32| find_nth_set(mask, base, offset)),
-        O::Szext => match (keyword("clamp"), scalar) {
+        O::Szext => match (has(Keyword::Clamp), scalar) {
             (true, ScalarType::U32) => binary(|a: u32, n: u32| extend_from(a, n, true, false)),
             (true, ScalarType::S32) => binary(|a: u32, n: u32| extend_from(a, n, true, true)),
             (false, ScalarType::U32) => binary(|a: u32, n: u32| extend_from(a, n, false, false)),
             (false, ScalarType::S32) => binary(|a: u32, n: u32| extend_from(a, n, false, true)),
             _ => return None,
         },
-        O::Shf => funnel(instruction, keyword("wrap"), keyword("l"))?,
-        O::Bmsk if keyword("clamp") => binary(|p: u32, n: u32| {
+        O::Shf => funnel(instruction, has(Keyword::Wrap), has(Keyword::L))?,
+        O::Bmsk if has(Keyword::Clamp) => binary(|p: u32, n: u32| {
             let mask = if n >= 32 { u64::from(u32::MAX) } else { (1u64 << n) - 1 };
             if p >= 32 { 0 } else { (mask << p) as u32 }
         }),
-        O::Bmsk if keyword("wrap") => binary(|p: u32, n: u32| (((1u64 << (n & 31)) - 1) << (p & 31)) as u32),
+        O::Bmsk if has(Keyword::Wrap) => binary(|p: u32, n: u32| (((1u64 << (n & 31)) - 1) << (p & 31)) as u32),
         _ => return None,
     })
+}
+
+/// Returns the handler of `lop3`.
+pub(crate) fn table_logic() -> Handler {
+    quaternary(integer::table_logic)
 }
 
 fn permutation(instruction: &Instruction) -> Option<Handler> {

@@ -1,9 +1,9 @@
-//! Floating-point arithmetic on two numbers in one register.
+//! Handlers of floating-point arithmetic on two numbers in one register.
 
 use super::float::{Choice, mode, plain};
+use super::{binary, quaternary, ternary, unary};
 use crate::exec::float::{self, Mode, Real, flush_any};
 use crate::exec::frame::InFile;
-use crate::exec::handler::{binary, quaternary, ternary, unary};
 use crate::exec::lane::Lane;
 use crate::exec::narrow::rows::{self, Narrow};
 use crate::exec::narrow::{self, Bfloat, Half, Pair, approximate_narrow};
