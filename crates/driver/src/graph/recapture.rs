@@ -1,6 +1,6 @@
 //! Recapture: the work of a graph captured anew, into the same nodes.
 //!
-//! The driver matches the new work with the nodes in the order in which these were created. If it fails, the graph is undefined, so its tree
+//! The driver matches the new work with the nodes in the order of their creation. If that fails, the graph is undefined, and its tree
 //! refuses every use from then on.
 
 use std::collections::HashMap;
@@ -29,8 +29,8 @@ const BUSY: &str = "the work of the graph is being captured again";
 const SPOILED: &str = "a recapture of the graph has failed, which leaves it undefined; capture a new graph";
 
 impl Graph {
-    /// Captures the work of the graph again, which replaces the parameters of its nodes: other buffers, values, launch configurations. None
-    /// of it runs now. The nodes stay the same, and [`GraphExec::update`](crate::GraphExec::update) then updates an executable
+    /// Captures the work of the graph again, which replaces the parameters of its nodes: buffers, values, launch configurations. None of it
+    /// runs now. The nodes stay the same, and [`GraphExec::update`](crate::GraphExec::update) then updates an executable
     /// without a second graph.
     ///
     /// `work` enqueues the same operations in the same order as when the graph was captured, on the same forks. Memory that the graph
@@ -55,8 +55,8 @@ impl Graph {
     ///
     /// # Errors
     ///
-    /// The error of `work`; `CUDA_ERROR_GRAPH_RECAPTURE_FAILURE` from the operation that differs, or from the end if operations are missing;
-    /// an argument error if the graph is a part of another graph.
+    /// The error of `work`; `CUDA_ERROR_GRAPH_RECAPTURE_FAILURE` from the operation that differs, or from the end if operations are
+    /// missing; an argument error if the graph is a part of another graph.
     #[doc(alias = "cuStreamBeginRecaptureToGraph")]
     pub fn recapture<E: From<Error>>(&mut self, work: impl FnOnce(&CaptureScope) -> Result<(), E>) -> Result<(), E> {
         let mut recapture = Recapture::begin(self)?;

@@ -4,7 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use curium_driver::{CaptureScope, ConditionalKind, Error, Function, Graph, Result};
-use curium_memory::DeviceBuffer;
+use curium_memory::{DeviceBuffer, MemoryPool};
 use curium_sim::Config;
 use curium_sys::{CUresult, CudaVersion};
 use curium_tests::{TestDriver, on_driver, on_simulator};
@@ -47,27 +47,50 @@ fn fill_and_copy(test: &TestDriver, x: &mut Words, y: &mut Words) -> Graph {
 #[test]
 fn recaptured_graph_updates_an_executable_to_other_buffers_and_values() {
     on_driver_with_recapture(|test| {
-        let [mut x, mut y, mut z] = [(); 3].map(|()| zeroes(test));
+        let [mut x, mut y, mut other, mut z] = [(); 4].map(|()| zeroes(test));
         let mut graph = fill_and_copy(test, &mut x, &mut y);
         let (nodes, mut exec) = (graph.nodes().expect("it can be asked"), graph.instantiate().expect("it is sound"));
-        let again = graph.recapture(|scope| {
-            fill(scope, &mut y, 5)?;
-            copy(scope, &mut z, &y)
-        });
-        again.expect("the same operations can be captured again");
+        recapture_with(&mut graph, &mut other, &mut z);
         assert_eq!(graph.nodes().expect("it can be asked"), nodes, "the nodes are the same");
         run(test, &mut exec);
         assert_eq!([&x, &y, &z].map(words), [vec![3; LEN], vec![3; LEN], vec![0; LEN]], "the executable is as it was");
         assert!(exec.update(&graph).expect("it can be updated").is_done());
         // The memory is leased: it is there when its owner is gone, and the launch is an access to it.
-        drop((graph, y));
+        drop((graph, other));
         run(test, &mut exec);
         assert_eq!([&x, &z].map(words), [[3; LEN], [5; LEN]]);
     });
 }
 
+/// Captures a fill of `x` by another value, and a copy of it to `y`.
+fn recapture_with(graph: &mut Graph, x: &mut Words, y: &mut Words) {
+    let captured = graph.recapture(|scope| {
+        fill(scope, x, 5)?;
+        copy(scope, y, x)
+    });
+    captured.expect("the same operations can be captured again");
+}
+
 #[test]
-fn recapture_releases_the_functions_and_the_memory_of_the_work_before() {
+fn recapture_releases_the_memory_of_the_work_before() {
+    on_driver_with_recapture(|test| {
+        let [mut x, mut y, mut other] = [(); 3].map(|()| zeroes(test));
+        let pool = MemoryPool::default_for(&test.device()).expect("the device has a pool");
+        let used = || pool.statistics().expect("it can be asked").used;
+        let mut graph = fill_and_copy(test, &mut x, &mut y);
+        recapture_with(&mut graph, &mut other, &mut y);
+        let (before, stream) = (used(), x.stream().clone());
+        drop(x);
+        stream.synchronize().expect("it can be waited for");
+        let after = used();
+        assert!(after < before, "nothing keeps the memory: {after} of {before} bytes are in use");
+        drop(other);
+        assert_eq!(used(), after, "the graph keeps the memory");
+    });
+}
+
+#[test]
+fn recapture_releases_the_functions_of_the_work_before() {
     on_driver_with_recapture(|test| {
         let (first, second) = (Arc::new(()), Arc::new(()));
         let host = |scope: &CaptureScope, value: &Arc<()>| {
