@@ -33,7 +33,7 @@ fn ours(names: BTreeSet<String>) -> Vec<String> {
 }
 
 /// The arrows that the design allows, each package with those that it may use directly.
-const ARROWS: [(&str, &[&str]); 12] = [
+const ARROWS: [(&str, &[&str]); 13] = [
     ("curium-sys", &[]),
     ("curium-sim", &["curium-sys"]),
     ("curium-cudart", &["curium-sys"]),
@@ -41,6 +41,7 @@ const ARROWS: [(&str, &[&str]); 12] = [
     ("curium-driver", &["curium-sys"]),
     ("curium-memory", &["curium-driver"]),
     ("curium-nvrtc", &["curium-driver"]),
+    ("curium-nccl", &[]),
     ("curium", &["curium-derive", "curium-driver", "curium-memory", "curium-nvrtc"]),
     ("curium-bench", &["curium-driver", "curium-memory"]),
     ("curium-cli", &["curium", "curium-bench", "curium-sim"]),

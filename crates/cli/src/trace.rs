@@ -5,9 +5,7 @@
 //! file, which is completed here.
 
 mod events;
-mod simulator;
 
-use std::env;
 use std::ffi::OsString;
 use std::fs;
 use std::io::{self, Write as _};
@@ -19,6 +17,7 @@ use curium::prelude::*;
 
 use self::events::Events;
 use crate::place::DeviceChoice;
+use crate::{program, simulator};
 
 /// Run a program and record its CUDA calls for trace viewers
 ///
@@ -50,14 +49,14 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode> {
     let output = std::path::absolute(&options.output)?;
     let simulator = options.simulator()?;
     fs::write(&output, "[\n").with_context(|| format!("{} could not be written", options.output.display()))?;
-    let status = program(&options.program, &output, simulator.as_deref())?;
+    let status = traced(&options.program, &output, simulator.as_deref())?;
     let events = Events::close(&output)?;
     if events.is_empty() {
         fs::remove_file(&output)?;
         bail!("{}", nothing(&options.program[0], simulator.is_some(), status));
     }
     writeln!(io::stderr(), "{events}\nwrote {}", options.output.display())?;
-    Ok(code(status))
+    Ok(ExitCode::from(program::exit_code(status)))
 }
 
 impl Options {
@@ -72,13 +71,12 @@ impl Options {
 }
 
 /// Runs the program with the environment variables for a trace.
-fn program(words: &[OsString], trace: &Path, simulator: Option<&Path>) -> Result<ExitStatus> {
+fn traced(words: &[OsString], trace: &Path, simulator: Option<&Path>) -> Result<ExitStatus> {
     let mut command = Command::new(&words[0]);
     command.args(&words[1..]);
     match simulator {
         Some(library) => {
-            // Programs that use Curium read CURIUM_DRIVER_PATH; the system's loader reads LD_LIBRARY_PATH.
-            command.env("CURIUM_DRIVER_PATH", library).env("LD_LIBRARY_PATH", before_others(library)?);
+            program::use_simulator(&mut command, library)?;
             command.env("CURIUM_SIM_TRACE", trace).env_remove("CURIUM_TRACE");
         }
         None => {
@@ -86,15 +84,6 @@ fn program(words: &[OsString], trace: &Path, simulator: Option<&Path>) -> Result
         }
     }
     command.status().with_context(|| format!("{} could not be started", words[0].display()))
-}
-
-/// Returns LD_LIBRARY_PATH with the library's folder first.
-fn before_others(library: &Path) -> Result<OsString> {
-    let folder = library.parent().map(Path::to_path_buf);
-    let others = env::var_os("LD_LIBRARY_PATH").filter(|path| !path.is_empty());
-    let others: Vec<_> = others.iter().flat_map(env::split_paths).collect();
-    env::join_paths(folder.into_iter().chain(others))
-        .context("the simulator's folder contains a colon, which LD_LIBRARY_PATH does not allow")
 }
 
 /// Explains an empty trace.
@@ -105,14 +94,4 @@ fn nothing(program: &OsString, simulated: bool, status: ExitStatus) -> String {
         "it does not use CUDA, or not through Curium with the feature `trace`; `--device sim` traces any program"
     };
     format!("{} made no call that could be traced ({status}): {why}", program.display())
-}
-
-/// Returns the exit code of the program, or 128 plus the signal that ended it, as shells do.
-fn code(status: ExitStatus) -> ExitCode {
-    #[cfg(unix)]
-    let signal = std::os::unix::process::ExitStatusExt::signal(&status);
-    #[cfg(not(unix))]
-    let signal: Option<i32> = None;
-    let code = status.code().or_else(|| signal.map(|signal| 128 + signal)).unwrap_or(1);
-    ExitCode::from(u8::try_from(code).unwrap_or(1))
 }
