@@ -5,7 +5,7 @@
 //! are handed to worker threads, a block is a loop over resumable warps, and a warp executes each
 //! instruction for all lanes that are at it.
 //!
-//! The generic address space has device memory below 2^47, and windows above it for shared, local
+//! The generic address space has device memory below 2^48, and windows above it for shared, local
 //! and parameter memory and for functions. Every access is checked for bounds and alignment.
 
 mod access;
@@ -27,6 +27,7 @@ mod float;
 mod flow;
 mod fragment;
 mod frame;
+mod fused;
 mod gather;
 mod grid;
 mod handler;
