@@ -30,7 +30,7 @@ thread_local! {
     static THREAD: Cell<u64> = const { Cell::new(0) };
 }
 
-/// Returns the trace of this process, if the environment asks for one.
+/// Returns the trace of this process, if the environment requests one.
 fn trace() -> Option<&'static CallTrace> {
     static TRACE: OnceLock<Option<CallTrace>> = OnceLock::new();
     TRACE.get_or_init(CallTrace::from_environment).as_ref()
@@ -97,7 +97,7 @@ fn this_thread() -> u64 {
     THREAD.get()
 }
 
-/// Returns a time in the format's unit, with nanoseconds behind the point.
+/// Returns a time in microseconds, with nanoseconds after the decimal point.
 fn microseconds(time: Duration) -> String {
     format!("{}.{:03}", time.as_nanos() / 1_000, time.as_nanos() % 1_000)
 }

@@ -1,7 +1,7 @@
 //! The driver: one file per CUDA object, each with the C functions of that object as methods under their C names.
 //!
-//! A method receives the arguments of C as they came and returns `Ok` or the code. Handles and null pointers are checked in
-//! it; what every call has in common happens in [`Driver::admit`].
+//! A method receives the unchecked arguments of the C function, and returns `Ok` or the code. It checks handles and null pointers. The
+//! steps that all calls have in common are in [`Driver::admit`].
 
 mod array;
 mod capture;
@@ -193,8 +193,8 @@ impl Driver {
         &self.cancelled
     }
 
-    /// Performs the first steps of every call: counts it, applies its faults, and fails if it precedes `cuInit` or comes from the wrong
-    /// thread.
+    /// Performs the first steps of every call: counts it, applies its faults, and fails before `cuInit` or on a thread that may not call
+    /// the driver.
     pub(crate) fn admit(&self, function: curium_sys::Function) -> Result {
         self.counts[function.index()].calls.fetch_add(1, Ordering::Relaxed);
         if let Some(code) = self.fault(function) {

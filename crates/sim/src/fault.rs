@@ -71,7 +71,7 @@ pub(crate) const LOST: CUresult = CUresult::CUDA_ERROR_UNKNOWN;
 const MILLION: u32 = 1_000_000;
 
 impl Fault {
-    /// Creates a fault of `function`: its next call returns `CUDA_ERROR_UNKNOWN`, unless the other methods say otherwise.
+    /// Creates a fault of `function`. By default its next call returns `CUDA_ERROR_UNKNOWN`.
     pub const fn on(function: Function) -> Self {
         Self { function, first: 1, last: 1, chance: None, effect: Effect::Return(CUresult::CUDA_ERROR_UNKNOWN) }
     }

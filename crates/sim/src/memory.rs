@@ -190,7 +190,7 @@ impl Memory {
         self.read().find(address).cloned()
     }
 
-    /// Returns `true` if `size` bytes from `address` lie in one allocation, or in contiguous mappings that a device may access.
+    /// Returns `true` if `size` bytes from `address` are in one allocation, or in contiguous mappings that a device may access.
     pub(crate) fn contains(&self, address: u64, size: u64) -> bool {
         self.read().contains(address, size)
     }

@@ -126,7 +126,7 @@ impl Races {
         self.version.fetch_add(1, Ordering::Release);
     }
 
-    /// Returns the queued work of a place that the host has not waited for.
+    /// Returns the queued operations of a stream or context that the host has not waited for.
     pub(crate) fn unobserved(&self, belongs: impl Fn(&Place) -> bool) -> Vec<Ticket> {
         self.order().unobserved(belongs)
     }
@@ -148,7 +148,7 @@ impl Races {
 
 #[cfg(test)]
 impl Races {
-    /// Returns a launch that comes after all earlier ones here, with the ticket of this number.
+    /// Returns a launch that is ordered after all earlier ones here, with the ticket of this number.
     pub(crate) fn next_launch(self: &Arc<Self>, number: u64) -> Accessor {
         let place = Place { device: 0, context: crate::handle::Id::from_number(0), stream: 0 };
         let ticket = Ticket::from_number(number);

@@ -177,7 +177,7 @@ impl Schedule {
         self.nodes.contains_key(&ticket)
     }
 
-    /// Returns the pending work of a place, and completed work that the host has not waited for.
+    /// Returns the pending work of a stream or context, and completed work that the host has not waited for.
     pub(crate) fn unobserved(&self, belongs: impl Fn(&Place) -> bool) -> Vec<Ticket> {
         self.races.as_ref().map_or_else(|| self.pending(&belongs), |races| races.unobserved(&belongs))
     }
@@ -197,7 +197,7 @@ impl Schedule {
         self.races.as_ref()
     }
 
-    /// Returns the pending work of a place.
+    /// Returns the pending work of a stream or context.
     pub(crate) fn pending(&self, belongs: impl Fn(&Place) -> bool) -> Vec<Ticket> {
         self.nodes.iter().filter(|(_, node)| belongs(&node.place)).map(|(ticket, _)| *ticket).collect()
     }

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use crate::driver::Driver;
 
-/// The number of drivers that can live at once, the exported one included.
+/// The maximum number of live drivers, including the exported one.
 pub(crate) const COUNT: usize = 16;
 
 /// The slot of the exported library.
@@ -29,7 +29,7 @@ pub(crate) fn driver(slot: usize) -> Option<Arc<Driver>> {
     DRIVERS[slot].read().unwrap_or_else(PoisonError::into_inner).clone()
 }
 
-/// Takes a free slot, and waits for one if there is none.
+/// Takes a free slot, waiting for one if necessary.
 pub(crate) fn take() -> Option<usize> {
     let deadline = Instant::now() + PATIENCE;
     let mut slots = lock();

@@ -117,7 +117,7 @@ impl Driver {
         place.write(self.lock().array(Id::from(array))?.shape.to_raw())
     }
 
-    /// Only arrays whose memory is mapped later have requirements; there are none here.
+    /// Only arrays whose memory is mapped later have requirements, and this driver has none.
     pub(crate) fn cuArrayGetMemoryRequirements(
         &self,
         requirements: Pointer<CUDA_ARRAY_MEMORY_REQUIREMENTS>,

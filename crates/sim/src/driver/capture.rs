@@ -265,7 +265,7 @@ impl State {
         capture.members.iter().flat_map(tips).all(|node| seen.contains(&node))
     }
 
-    /// Ends the captures that began in a destroyed stream.
+    /// Invalidates the captures that began in a destroyed stream.
     pub(super) fn abandon_captures(&mut self, is_gone: impl Fn(Id<Stream>) -> bool) {
         let gone: Vec<u64> =
             self.captures.iter().filter(|capture| is_gone(capture.origin)).map(|capture| capture.number).collect();

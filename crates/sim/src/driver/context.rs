@@ -170,7 +170,7 @@ impl Driver {
         Ok((state, current))
     }
 
-    /// Checks that there is a valid current context.
+    /// Checks that the current context is valid.
     pub(crate) fn require_current(&self) -> Result {
         self.enter_current().map(|_| ())
     }
@@ -231,7 +231,7 @@ impl Driver {
         self.wait(state, &pending)
     }
 
-    /// Returns the handle of the current context for C, null if there is none.
+    /// Returns the handle of the current context for C, or null without one.
     fn current_raw(&self) -> CUcontext {
         self.top().map_or(std::ptr::null_mut(), Id::as_raw)
     }

@@ -24,7 +24,7 @@ pub(crate) struct Event {
     records: u64,
     /// The time at which the last record completed.
     time: Option<Instant>,
-    /// The records that other processes see, for interprocess events.
+    /// The records in shared memory, for interprocess events.
     pub(super) shared: Option<Shared>,
 }
 

@@ -1,7 +1,7 @@
 //! Graphs: work that is described before it runs.
 //!
-//! A graph holds nodes, and each node its [`Content`] and the nodes that it comes after. Instantiating copies all of that into a
-//! [`plan`], which can be launched any number of times and no longer depends on the graph.
+//! A graph holds nodes. Each node has its [`Content`] and its dependencies. Instantiation copies all of that into a [`plan`], which can be
+//! launched any number of times and no longer depends on the graph.
 
 mod add;
 mod attribute;

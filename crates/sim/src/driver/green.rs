@@ -1,6 +1,6 @@
 //! Green contexts: parts of a device within its primary context.
 //!
-//! A green context has streams of its own. Memory, events, code and settings are those of the primary context, which it retains:
+//! A green context has its own streams. Memory, events, code and settings are those of the primary context, which it retains:
 //! [`State::home`].
 
 use curium_sys::{

@@ -59,7 +59,7 @@ impl Code {
 }
 
 impl Driver {
-    /// Compiles an image that a caller passed, and writes the logs that the options ask for.
+    /// Compiles an image that a caller passed, and writes the logs that the options request.
     pub(crate) fn compile_image(&self, image: ConstPointer<c_void>, options: &JitOptions) -> Result<Arc<Code>> {
         if image.is_null() {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
@@ -109,7 +109,7 @@ impl Driver {
         self.check_target(&module)
     }
 
-    /// That the device can run code for the module's target.
+    /// Checks that the device can run code for the module's target.
     fn check_target(&self, module: &Module) -> std::result::Result<(), Refusal> {
         let device = self.compute_capability();
         let target = module.target;

@@ -10,7 +10,7 @@ use crate::memory::{Place, Purpose};
 
 #[expect(non_snake_case, reason = "these are C's names")]
 impl Driver {
-    /// Stream-ordered memory has handles of its own.
+    /// Stream-ordered memory has a separate type of handle.
     pub(crate) fn cuIpcGetMemHandle(&self, handle: Pointer<CUipcMemHandle>, address: CUdeviceptr) -> Result {
         let place = handle.required()?;
         self.current_owner()?;

@@ -91,7 +91,7 @@ impl Inner {
         }
     }
 
-    /// Returns the lines from `start`, as many of the last ones as fit into `room` bytes. `None` if there are some and none fits.
+    /// Returns the lines from `start`: as many of the last ones as fit into `room` bytes. Returns `None` if none of them fits.
     fn text(&self, start: Option<CUlogIterator>, room: usize) -> Option<String> {
         let start = start.unwrap_or(self.dropped);
         let skipped = start.saturating_sub(self.dropped).min(self.lines.len() as CUlogIterator) as usize;
@@ -179,7 +179,7 @@ impl Driver {
         flags: u32,
     ) -> Result {
         let (buffer, room) = (buffer.required()?, size.read()?);
-        // The NUL takes one of the bytes.
+        // The terminating NUL occupies one byte.
         let room = room.checked_sub(1).filter(|_| flags == 0).ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
         let log = self.log.inner();
         let Some(text) = log.text(iterator.read().ok(), room) else {

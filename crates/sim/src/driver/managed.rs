@@ -265,7 +265,7 @@ impl Driver {
         Ok(())
     }
 
-    /// That memory can be at a place.
+    /// Checks that a location can hold memory.
     fn expect_place(&self, (kind, id): (CUmemLocationType, i32)) -> Result {
         match kind {
             CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE => self.device(id).map(|_| ()),

@@ -179,7 +179,7 @@ impl Subject {
 ///
 /// # Safety
 ///
-/// `config` holds as many attributes as it says.
+/// `config` holds as many attributes as its count.
 unsafe fn cluster_size(config: &CUlaunchConfig) -> Result<u32> {
     // SAFETY: the caller vouches for the number.
     let attributes = unsafe { elements(config.attrs.cast_const(), config.numAttrs as usize) }?;

@@ -100,7 +100,7 @@ impl Driver {
             }
             Attribute::CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR => put_as(value, found.map_or(0, |found| found.base)),
             Attribute::CU_POINTER_ATTRIBUTE_MAPPING_SIZE => put_as(value, found.map_or(0, |found| found.size as usize)),
-            // Each allocation is a block of its own here.
+            // Here each allocation is a separate block.
             Attribute::CU_POINTER_ATTRIBUTE_MEMORY_BLOCK_ID => put_as(value, found.map_or(0, |found| found.id)),
             attribute => put(value, attribute, found, address),
         }

@@ -240,7 +240,7 @@ impl Driver {
         Ok((Some(self.location(location)?), is_managed))
     }
 
-    /// Allocates memory at once; the caller orders its use. During a capture, the memory belongs to the graph.
+    /// Allocates memory immediately; the caller orders its use. During a capture, the memory belongs to the graph.
     fn allocate_in_stream(
         &self,
         state: &mut State,

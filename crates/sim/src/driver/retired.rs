@@ -255,7 +255,7 @@ impl Driver {
     }
 }
 
-/// Makes functions whose newer form takes the same arguments.
+/// Defines functions whose newer form has the same parameters.
 macro_rules! older_forms {
     ($($old:ident($($name:ident: $ty:ty),*) = $new:ident;)*) => {
         #[expect(non_snake_case, reason = "these are C's names")]

@@ -163,7 +163,7 @@ impl Batch {
         self.operations.iter().map(touched).collect()
     }
 
-    /// Returns the operations as work, each of which comes after the one before.
+    /// Returns the operations as work, each ordered after the previous one.
     pub(crate) fn works(&self) -> impl Iterator<Item = Work> {
         self.operations.iter().map(|operation| operation.work())
     }

@@ -93,7 +93,7 @@ impl Driver {
         // SAFETY: as above.
         let upper = unsafe { elements(upper.as_ptr(), rank as usize - 2) }?;
         let limit = [1 << 15, 1 << 7, 1 << 4][rank as usize - 3];
-        // Pixels are walked along the width, the height and the depth, which come behind the channels unless these are slices.
+        // Pixels are iterated along width, height and depth. These dimensions follow the channels, unless the channels are sliced.
         let spatial = &tensor.extents[usize::from(interleave.0 == 0)..];
         let mut corners = spatial.iter().zip(lower.iter().zip(upper));
         let is_box =

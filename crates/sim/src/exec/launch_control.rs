@@ -8,10 +8,10 @@ use super::op::{Control, Op, Space};
 use super::report::Trap;
 use super::unit::Unit;
 
-/// Bytes of an answer.
+/// The number of bytes of a response.
 const ANSWER: u32 = 16;
 
-/// The bit of the upper 64 that says that a cluster was taken over.
+/// The bit of the upper 64 that is set if a cluster was canceled.
 const IS_TAKEN: u64 = 1 << 32;
 
 pub(crate) fn run_is_taken(unit: &mut Unit<'_>, op: &Op) -> Control {
@@ -41,7 +41,7 @@ pub(crate) fn run_take_over<const TO_ALL: bool>(unit: &mut Unit<'_>, op: &Op) ->
     Control::Next
 }
 
-/// Writes an answer, and counts its bytes in at the barrier object.
+/// Writes a response, and completes its bytes on the barrier object.
 fn leave(unit: &mut Unit<'_>, lane: usize, to: u64, barrier: u64, [low, high]: [u64; 2]) -> Result<(), Trap> {
     check_alignment(to, ANSWER.into(), lane, true)?;
     write_at(unit, Space::Shared, lane, to, low)?;

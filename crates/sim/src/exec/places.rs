@@ -1,24 +1,24 @@
-//! The places of a warp's access, one for each lane, checked together.
+//! The resolved addresses of a warp's access, checked together.
 
 use super::lane::LANES;
 use super::memory::{Segment, Word};
 
-/// A place in one segment for each lane, in bounds and aligned for values of type `T`.
+/// An address in one segment for each lane, in bounds and aligned for values of type `T`.
 ///
-/// Made by [`Places::new`] only, and not kept longer than an instruction.
+/// Created only by [`Places::new`], and not kept beyond an instruction.
 pub(crate) struct Places<T> {
     host: *mut T,
-    /// In bytes. Each leaves room for a value in the segment, and is a multiple of the value's size from an aligned place.
+    /// Offsets in bytes. Each leaves room for a value in the segment, and is a multiple of the value's size from an aligned address.
     offsets: [u64; LANES],
 }
 
 impl<T: Word> Places<T> {
-    /// Returns the places of these addresses, if every one is aligned and has a value's bytes in the segment.
+    /// Resolves addresses, if all are aligned and in bounds.
     #[inline(always)]
     pub(crate) fn new(segment: &Segment, addresses: &[u64; LANES]) -> Option<Self> {
         let last = segment.size.checked_sub(T::SIZE)?;
         let mut offsets = [0; LANES];
-        // Lanes are not compared one by one: an offset is beyond the last if it or its distance from the last is negative.
+        // One test for all lanes: an offset is past the last valid one if it or its distance from that one is negative.
         let (mut outside, mut misaligned) = (last, 0);
         for lane in 0..LANES {
             let offset = addresses[lane].wrapping_sub(segment.base);
@@ -30,7 +30,7 @@ impl<T: Word> Places<T> {
         is_good.then_some(Self { host: segment.host.cast(), offsets })
     }
 
-    /// Returns `true` if all lanes from `first` to before `end` have one place.
+    /// Returns `true` if the lanes `first..end` have one address.
     #[inline(always)]
     pub(crate) fn are_one(&self, first: usize, end: usize) -> bool {
         let start = self.offsets[first];

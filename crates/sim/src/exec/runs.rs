@@ -1,7 +1,7 @@
-//! Accesses of a whole warp in runs: each half begins somewhere and goes on in equal steps.
+//! Accesses of a whole warp in runs: the addresses of each half warp have a constant step.
 //!
-//! That covers what kernels do most: consecutive elements, one address for all, and both for the sixteen columns of a tile. It
-//! takes one comparison of all addresses with what they should be, and one look at the bounds for each half.
+//! Runs cover the most frequent patterns: consecutive elements, one address for all lanes, and both for the sixteen columns of a tile. They
+//! need one comparison of all addresses with the expected ones, and one bounds check for each half.
 
 use std::hint::black_box;
 use std::ops::Range;
@@ -18,11 +18,11 @@ use super::unit::Unit;
 pub(crate) struct Runs {
     /// The address of each half's first lane.
     pub(crate) starts: [u64; 2],
-    /// Bytes between the addresses of two neighbors: none, or as many as a lane accesses.
+    /// The distance between the addresses of neighboring lanes, in bytes: zero, or the size of an access.
     pub(crate) step: u64,
 }
 
-/// What the lanes of a half add to the half's start, for steps of 0, 1, 2, 4, 8, 16 and 32 bytes.
+/// The offsets of the lanes from the start of a half, for steps of 0, 1, 2, 4, 8, 16 and 32 bytes.
 static RAMPS: [[u64; LANES]; 7] = {
     let mut ramps = [[0; LANES]; 7];
     let mut at = LANES;
@@ -35,15 +35,15 @@ static RAMPS: [[u64; LANES]; 7] = {
 };
 
 impl Runs {
-    /// Returns the runs that addresses make, of steps of 0 or `width` bytes.
+    /// Returns the runs of some addresses, with steps of 0 or `width` bytes.
     #[inline(always)]
     fn find(addresses: &[u64; LANES], width: u64) -> Option<Self> {
         let step = if addresses[0] == addresses[1] { 0 } else { width };
         let ramp = if step == 0 { 0 } else { width.trailing_zeros() as usize + 1 };
         let ramp = RAMPS.get(ramp)?;
         let starts = [addresses[0], addresses[HALF]];
-        // The compiler must not see that two lanes are compared with themselves, nor where the ramps begin: it would treat
-        // these lanes in a way of their own, and no longer all alike with vectors.
+        // `black_box` hides that two lanes are compared with themselves, and where the ramps begin: the compiler would treat these lanes
+        // specially, and not vectorize the loop.
         let (addresses, ramp) = black_box((addresses, ramp));
         let mut differs = 0;
         for lane in 0..LANES {
@@ -63,8 +63,7 @@ impl Runs {
         Some(Self { starts: runs.starts.map(|start| start.wrapping_add(op.imm)), ..runs })
     }
 
-    /// Returns the addresses that lanes access which access so many bytes each: one range for both halves where they are one, and an empty
-    /// one then.
+    /// Returns the address ranges of accesses of `bytes` bytes. If both halves have one range, the second is empty.
     #[inline(always)]
     pub(crate) fn ranges(self, bytes: u64) -> [Range<u64>; 2] {
         let [low, high] = self.starts;
@@ -79,14 +78,14 @@ impl Runs {
         }
     }
 
-    /// Returns the step of an instruction's runs and the host memory of each, if all lanes are active, and they are aligned and in bounds.
+    /// Returns the step of an instruction's runs and the host memory of each, if all lanes are active, aligned and in bounds.
     #[inline(always)]
     fn places<T: Word>(unit: &mut Unit<'_>, op: &Op, write: bool) -> Option<(u64, [HostBytes; 2])> {
         if unit.active != FULL {
             return None;
         }
         let Self { starts: [low, high], step } = Self::of(unit, op)?;
-        // An element of a vector is where the vector is aligned, plus its offset in the vector.
+        // The alignment applies to the whole vector, and `e` is the element's offset in it.
         let element = u64::from(op.e);
         let vectors = low.wrapping_sub(element) | high.wrapping_sub(element);
         if vectors & u64::from(op.align_mask) != 0 || (low | high) & (T::SIZE - 1) != 0 {
@@ -98,20 +97,20 @@ impl Runs {
     }
 }
 
-/// Returns the address that every lane names, active or not, if it is one.
+/// Returns the address of all lanes, active or not, if they have the same one.
 #[inline(always)]
 pub(crate) fn one_address(unit: &Unit<'_>, op: &Op) -> Option<u64> {
     let Runs { starts: [low, high], step } = Runs::of(unit, op)?;
     (step == 0 && low == high).then_some(low)
 }
 
-/// Returns the runs that a warp accesses of which all lanes are active, if it does so in runs.
+/// Returns the runs of a warp's access, if all lanes are active and access memory in runs.
 #[inline(always)]
 pub(crate) fn of_warp(unit: &Unit<'_>, op: &Op) -> Option<Runs> {
     if unit.active == FULL { Runs::of(unit, op) } else { None }
 }
 
-/// Loads each lane's value; false if the addresses are not such runs.
+/// Loads each lane's value. Returns `false` if the addresses are no runs.
 #[inline(always)]
 pub(crate) fn load<T: Load, D: InFile, const WIDE: bool>(unit: &mut Unit<'_>, op: &Op) -> bool {
     let Some((step, places)) = Runs::places::<T::Word>(unit, op, false) else {
@@ -132,7 +131,7 @@ pub(crate) fn load<T: Load, D: InFile, const WIDE: bool>(unit: &mut Unit<'_>, op
     true
 }
 
-/// Stores each lane's value, the lowest lane first; false if the addresses are not such runs.
+/// Stores each lane's value, the lowest lane first. Returns `false` if the addresses are no runs.
 #[inline(always)]
 pub(crate) fn store<T: Word, S: InFile, const WIDE: bool>(unit: &mut Unit<'_>, op: &Op) -> bool {
     let Some((step, places)) = Runs::places::<T>(unit, op, true) else {

@@ -39,7 +39,8 @@ pub(crate) fn run_store(unit: &mut Unit<'_>, op: &Op) -> Control {
     })
 }
 
-/// Writes what the element's channels hold for the registers. Channels without a register may hold anything then: they stay.
+/// Converts the registers to the element's format, and writes them. Channels without a register are undefined in PTX; here they keep their
+/// values.
 pub(crate) fn run_store_formatted(unit: &mut Unit<'_>, op: &Op) -> Control {
     each_lane(unit, op, |unit, access, lane, place| {
         let Some(Place { address, element }) = place else { return Ok(()) };
@@ -74,13 +75,13 @@ pub(crate) fn run_reduce(unit: &mut Unit<'_>, op: &Op) -> Control {
     })
 }
 
-/// Returns what a lane holds in a row of an access.
+/// Returns a lane's value in a row of an access.
 #[inline]
 fn value(unit: &Unit<'_>, access: &SurfaceAccess, lane: usize, row: u32) -> u64 {
     if access.bytes == 8 { unit.frame.row::<u64>(row)[lane] } else { unit.frame.row::<u32>(row)[lane].into() }
 }
 
-/// Does a surface access for each active lane, at the address that its coordinates are; none beyond the edges.
+/// Performs a surface access for each active lane. Lanes with coordinates beyond the edges are skipped.
 #[inline]
 fn each_lane(
     unit: &mut Unit<'_>,
@@ -107,7 +108,7 @@ fn each_lane(
     Control::Next
 }
 
-/// The place where an access goes, and what is there.
+/// The address of an access, and the value in memory.
 struct Place {
     address: u64,
     element: Element,

@@ -12,7 +12,7 @@ use super::report::{ReportKind, Trap};
 use super::unit::Unit;
 
 versions! {
-    /// The handler of `tex` and `tld4`.
+    /// Returns the handler of `tex` and `tld4`.
     texture_handler() = run_texture []
 }
 
@@ -27,7 +27,7 @@ fn run_texture(unit: &mut Unit<'_>, op: &Op) -> Control {
     }
 }
 
-/// Reads a texture for all lanes, if it is one and can be read so.
+/// Reads a texture for all lanes at once, if all lanes use one texture that allows it.
 #[inline(always)]
 fn read_together(unit: &mut Unit<'_>, access: &TextureAccess, op: &Op) -> Option<Result<(), Trap>> {
     let TextureAccess { spot, places: Places::Between, detail: Detail::Base, offset: None, sample: None, .. } = access
@@ -64,7 +64,7 @@ fn read_together(unit: &mut Unit<'_>, access: &TextureAccess, op: &Op) -> Option
     Some(Ok(()))
 }
 
-/// 1, 2, 4 or 8 bytes, which are aligned.
+/// Loads an aligned value of 1, 2, 4 or 8 bytes.
 #[inline(always)]
 fn load(place: HostBytes, bytes: u64) -> u64 {
     match bytes {
@@ -105,7 +105,7 @@ fn read_one_by_one(unit: &mut Unit<'_>, access: &TextureAccess, op: &Op) -> Cont
     Control::Next
 }
 
-/// Returns what a lane reads, and whether all of it has memory.
+/// Returns the value that a lane reads, and `true` if all of its elements have physical memory.
 #[inline]
 fn read_texture(
     unit: &mut Unit<'_>,
@@ -140,7 +140,7 @@ fn read_texture(
     Ok((texel, is_resident))
 }
 
-/// Returns the level of detail that an instruction asks for.
+/// Returns the level of detail of an instruction.
 #[inline]
 fn level(texture: &Texture, access: &TextureAccess, word: &impl Fn(u32) -> u32) -> f32 {
     match access.detail {

@@ -30,7 +30,7 @@ pub(crate) fn run_warp_barrier(unit: &mut Unit<'_>, op: &Op) -> Control {
 }
 
 versions! {
-    /// `shfl`, whose operation says which lane one takes from, and whether that is one that the clamp allows.
+    /// `shfl`. Its operation returns the source lane, and `true` if the clamp allows that lane.
     shuffle(_operation: F) = run_shuffle [F] where F: Fn(u32, u32, u32) -> (u32, bool) + Copy + 'static
 }
 
@@ -99,7 +99,7 @@ pub(crate) fn run_reduce<const OPERATION: u8>(unit: &mut Unit<'_>, op: &Op) -> C
     })
 }
 
-/// Returns the largest or smallest of numbers; NaN if all are or, where that counts, one is.
+/// Returns the largest or smallest number. The result is NaN if all are NaN or, with `.NaN`, if one is.
 pub(crate) fn run_reduce_float<const LARGEST: bool, const NAN: bool>(unit: &mut Unit<'_>, op: &Op) -> Control {
     by_group(unit, op, |unit, op, group| {
         let row = unit.frame.row::<u32>(op.a);

@@ -1,16 +1,16 @@
-//! The words that memory holds, and how they are read and written without undefined behavior.
+//! The words of memory, read and written without undefined behavior.
 
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
 
 use super::lane::HALF;
 
-/// An unsigned integer that memory holds and the host can access atomically.
+/// An unsigned integer in memory that the host can access atomically.
 pub(crate) trait Word: Copy + PartialEq + 'static {
     /// Length in bytes.
     const SIZE: u64;
     /// Keeps the low bits.
     fn truncate(bits: u64) -> Self;
-    /// Returns the value with zeros above it.
+    /// Returns the zero-extended value.
     fn extend(self) -> u64;
     /// Reads atomically.
     ///
@@ -28,17 +28,15 @@ pub(crate) trait Word: Copy + PartialEq + 'static {
     ///
     /// # Safety
     ///
-    /// `pointer` is aligned and valid for reads of 16 values, and concurrent accesses are atomic. With `WIDE` the processor has
-    /// AVX2.
+    /// `pointer` is aligned and valid for reads of 16 values, and concurrent accesses are atomic. `WIDE` requires AVX2.
     unsafe fn load_half<const WIDE: bool>(pointer: *mut Self) -> [Self; HALF];
     /// Writes a value of each lane of half a warp, each atomically.
     ///
     /// # Safety
     ///
-    /// `pointer` is aligned and valid for writes of 16 values, and concurrent accesses are atomic. With `WIDE` the processor has
-    /// AVX2.
+    /// `pointer` is aligned and valid for writes of 16 values, and concurrent accesses are atomic. `WIDE` requires AVX2.
     unsafe fn store_half<const WIDE: bool>(pointer: *mut Self, values: &[Self; HALF]);
-    /// Changes atomically and returns the value before.
+    /// Atomically replaces the value, and returns the old one.
     ///
     /// # Safety
     ///
@@ -127,16 +125,15 @@ macro_rules! words {
 
 words!(u8: AtomicU8, u16: AtomicU16, u32: AtomicU32, u64: AtomicU64);
 
-/// Copies `bytes` bytes, a multiple of 16. Either side may be memory that other threads access.
+/// Copies `bytes` bytes, a multiple of 16. Other threads may access the memory on either side.
 ///
-/// It is written in machine instructions because to the language a copy that races is undefined, while as many atomic
-/// copies are slow. The processor moves aligned values of up to eight bytes in one piece, vector instructions included, so this
-/// does what they would do. It moves what the vectors of its user move, so that the processor can hand over values on their way
-/// to memory.
+/// The copy is written in assembly: in Rust a racing copy is undefined behavior, and as many atomic copies are slow. The processor moves
+/// aligned values of up to eight bytes without tearing, also with vector instructions, so the result is that of atomic copies. The vectors
+/// are as wide as those of the later reader, so the processor can forward stored values to it.
 ///
 /// # Safety
 ///
-/// `from` is valid for reads and `to` for writes of `bytes` bytes, which do not overlap. With `WIDE` the processor has AVX2.
+/// `from` is valid for reads and `to` for writes of `bytes` bytes, which do not overlap. `WIDE` requires AVX2.
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 #[inline(always)]
 unsafe fn copy<const WIDE: bool>(to: *mut u8, from: *const u8, bytes: usize) {

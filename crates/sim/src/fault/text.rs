@@ -30,10 +30,10 @@ impl fmt::Debug for FaultSyntaxError {
 impl FromStr for Fault {
     type Err = FaultSyntaxError;
 
-    /// Reads `FUNCTION[@CALLS][%PERCENT[:SEED]]=EFFECT`.
+    /// Parses `FUNCTION[@CALLS][%PERCENT[:SEED]]=EFFECT`.
     ///
-    /// `CALLS` is a number `3`, or `3+` for that call and all later ones; without it every call is meant. `PERCENT` lets each of them
-    /// fail with that probability. `EFFECT` is the name of a code with or without `CUDA_ERROR_`, its number, a delay such as
+    /// `CALLS` is a number `3`, or `3+` for that call and all later ones. Without it, the fault applies to every call. `PERCENT` is the
+    /// probability with which each of them fails. `EFFECT` is the name of a code with or without `CUDA_ERROR_`, its number, a delay such as
     /// `20ms` (or `us`, `s`), `lost` for the loss of all devices, or `null` for a call that creates nothing and returns success.
     fn from_str(text: &str) -> Result<Self, FaultSyntaxError> {
         let error = |reason| FaultSyntaxError { text: text.to_owned(), reason };

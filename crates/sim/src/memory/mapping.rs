@@ -1,4 +1,4 @@
-//! Pages of the process: addresses, with or without memory behind them.
+//! Mappings of the process's address space, with or without memory.
 
 use std::ffi::CStr;
 use std::io;
@@ -7,25 +7,25 @@ use std::ptr;
 
 use crate::memory::HostPtr;
 
-/// A mapping of our own, unmapped when dropped.
+/// A mapping, which is unmapped when dropped.
 pub(crate) struct Mapping {
     start: HostPtr,
     size: usize,
 }
 
 impl Mapping {
-    /// Returns the first `size` bytes of a file, to read and write.
+    /// Maps the first `size` bytes of a file for reads and writes.
     pub(crate) fn of_file(file: &OwnedFd, size: u64) -> io::Result<Self> {
         Self::of_part(file, 0, size)
     }
 
-    /// `size` bytes of a file from `offset` on, a multiple of a page, to read and write.
+    /// Maps `size` bytes of a file from `offset` on, a multiple of the page size, for reads and writes.
     pub(crate) fn of_part(file: &OwnedFd, offset: u64, size: u64) -> io::Result<Self> {
         let protection = libc::PROT_READ | libc::PROT_WRITE;
         Self::new(0, size, protection, libc::MAP_SHARED, (file.as_raw_fd(), offset))
     }
 
-    /// Addresses that nobody can touch, at `hint` if that is free and not 0.
+    /// Reserves inaccessible addresses. A nonzero `hint` is preferred if it is free.
     pub(crate) fn of_nothing(size: u64, hint: u64) -> io::Result<Self> {
         Self::new(hint, size, libc::PROT_NONE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, (-1, 0))
     }
@@ -47,7 +47,7 @@ impl Mapping {
         address.checked_sub(self.address()).is_some_and(|offset| offset < self.size())
     }
 
-    /// Gives back all but `size` bytes from `address` on, which lie in it. Both are multiples of a page.
+    /// Unmaps everything but the `size` bytes from `address` on. Both are multiples of the page size.
     pub(crate) fn cut(mut self, address: u64, size: u64) -> Self {
         let (before, after) = (address - self.address(), self.address() + self.size() - (address + size));
         unmap(self.start, before as usize);
@@ -57,13 +57,13 @@ impl Mapping {
         self
     }
 
-    /// Lets host code use `size` bytes of a file, from its start, at an address in this mapping.
+    /// Maps the first `size` bytes of a file at an address in this mapping, for host code.
     pub(crate) fn show(&self, address: u64, size: u64, file: &OwnedFd, is_writable: bool) -> io::Result<()> {
         let protection = libc::PROT_READ | if is_writable { libc::PROT_WRITE } else { 0 };
         self.replace(address, size, protection, libc::MAP_SHARED, (file.as_raw_fd(), 0))
     }
 
-    /// Replaces `size` bytes from `address` on by those of a file, which keeps its contents when they are written.
+    /// Replaces `size` bytes from `address` on by a private copy of a file.
     pub(crate) fn replace_by_copy(&self, address: u64, size: u64, file: &OwnedFd) -> io::Result<()> {
         let protection = libc::PROT_READ | libc::PROT_WRITE;
         self.replace(address, size, protection, libc::MAP_PRIVATE, (file.as_raw_fd(), 0))
@@ -75,7 +75,7 @@ impl Mapping {
         self.replace(address, size, protection, libc::MAP_SHARED, (file.as_raw_fd(), offset))
     }
 
-    /// Takes `size` bytes from `address` on away from host code again.
+    /// Makes `size` bytes from `address` on inaccessible again.
     pub(crate) fn hide(&self, address: u64, size: u64) -> io::Result<()> {
         self.replace(address, size, libc::PROT_NONE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, (-1, 0))
     }
@@ -115,10 +115,10 @@ impl Drop for Mapping {
     }
 }
 
-/// What the files are called in lists of open files.
+/// The name of the files in lists of open files.
 const NAME: &CStr = c"curium-sim device memory";
 
-/// Returns the file that process `process` has open as `descriptor`, if it is one of a simulator.
+/// Returns the file that process `process` has open as `descriptor`, if it belongs to a simulator.
 pub(crate) fn file_of_process(process: u32, descriptor: i32) -> io::Result<OwnedFd> {
     let path = format!("/proc/{process}/fd/{descriptor}");
     let target = std::fs::read_link(&path)?;
@@ -129,7 +129,7 @@ pub(crate) fn file_of_process(process: u32, descriptor: i32) -> io::Result<Owned
     Ok(std::fs::File::options().read(true).write(true).open(path)?.into())
 }
 
-/// Returns a file of `size` bytes that has no name and takes memory only where it was written.
+/// Creates an unnamed, sparse memory file of `size` bytes.
 pub(crate) fn file_in_memory(size: u64) -> io::Result<OwnedFd> {
     // SAFETY: the name is NUL-terminated text.
     let raw = unsafe { libc::memfd_create(NAME.as_ptr(), libc::MFD_CLOEXEC) };

@@ -1,4 +1,4 @@
-//! Copying and filling, when the work runs.
+//! The execution of copies and fills.
 
 use std::ptr;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -9,36 +9,36 @@ use crate::driver::Result;
 use crate::exec::Use;
 use crate::memory::{HostPtr, Memory, Purpose, READ};
 
-/// One end of a copy.
+/// An operand of a copy.
 #[derive(Debug)]
 pub(crate) enum End {
-    /// An address of an allocation, which is looked up when the copy runs.
+    /// An address in an allocation, which is looked up when the copy runs.
     Device(u64),
-    /// Memory of the caller.
+    /// Host memory of the caller.
     Host(HostPtr),
-    /// Bytes that were taken from the caller when the copy was queued.
+    /// Bytes that were copied from the caller when the copy was queued.
     Staged(Box<[u8]>),
 }
 
-/// What memory is filled with.
+/// A fill: its value and its size.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Fill {
     pub(crate) value: u32,
-    /// The bytes of an element: 1, 2 or 4.
+    /// The number of bytes of an element: 1, 2 or 4.
     pub(crate) width: usize,
-    /// The number of elements that are filled.
+    /// The number of elements.
     pub(crate) count: usize,
 }
 
 impl Memory {
-    /// Copies `size` bytes. Memory that was freed before its turn came is an illegal address.
+    /// Copies `size` bytes. Memory that was freed before the copy runs is an illegal address.
     pub(crate) fn copy(&self, to: &End, from: &End, size: usize) -> Result {
         self.note("copy", from, size, Use::Read);
         self.note("copy", to, size, Use::Write);
         self.copy_unseen(to, from, size)
     }
 
-    /// [`Self::copy`] that is no access as others are: it is part of how streams wait for each other.
+    /// Copies like [`Self::copy`] without recording an access, for copies that implement synchronization between streams.
     pub(crate) fn copy_unseen(&self, to: &End, from: &End, size: usize) -> Result {
         self.note_copy(to, from, size as u64);
         let mut done = 0;
@@ -61,7 +61,7 @@ impl Memory {
         self.note("fill", &End::Device(address), size, Use::Write);
         let mut done = 0;
         while done < size {
-            // Pieces are whole elements: mappings are made of pages.
+            // The parts of a fill are whole elements, because mappings consist of pages.
             let (place, room) = self.locate(&End::Device(address), done, size - done)?;
             // SAFETY: `locate` checked that the bytes lie in the allocation, which is not freed before its work is done.
             unsafe { fill.write(place, room) };
@@ -70,8 +70,7 @@ impl Memory {
         Ok(())
     }
 
-    /// Replaces the value of `width` bytes, four or eight, at `address`, which is a multiple of that, by what `combine` makes of it, as
-    /// one step.
+    /// Atomically replaces the value of `width` bytes, four or eight, at `address`, a multiple of `width`, by `combine` of it.
     pub(crate) fn combine(&self, address: u64, width: usize, combine: impl Fn(u64) -> u64) -> Result {
         let (HostPtr(place), _) = self.locate(&End::Device(address), 0, width)?;
         self.note_write(address, width as u64);
@@ -88,18 +87,18 @@ impl Memory {
         Ok(())
     }
 
-    /// Returns where `end` has its bytes from `offset` on, and how many of `size` bytes are there in a row.
+    /// Returns the memory of `end` from `offset` on, and the number of its contiguous bytes, at most `size`.
     fn locate(&self, end: &End, offset: usize, size: usize) -> Result<(HostPtr, usize)> {
         match end {
             End::Host(host) => Ok((HostPtr(host.0.wrapping_add(offset)), size)),
-            // Staged bytes are only ever read.
+            // Staged bytes are only read.
             End::Staged(bytes) => Ok((HostPtr(bytes.as_ptr().cast_mut().wrapping_add(offset)), size)),
             End::Device(address) => {
                 let (address, records) = (*address + offset as u64, self.read());
                 let found = records.find(address).filter(|found| records.allows(found, None, READ));
                 let found = found.ok_or(CUresult::CUDA_ERROR_ILLEGAL_ADDRESS)?;
                 let room = (found.end() - address).min(size as u64) as usize;
-                // Only mappings lie next to each other: a range that ends in another allocation has a gap before it.
+                // Only mappings are adjacent: other allocations have a gap before them.
                 let is_whole = room == size || matches!(found.purpose, Purpose::Mapped(_));
                 if is_whole { Ok((found.host_at(address), room)) } else { Err(CUresult::CUDA_ERROR_ILLEGAL_ADDRESS) }
             }
@@ -108,7 +107,7 @@ impl Memory {
 }
 
 impl Fill {
-    /// Repeats the value over `size` bytes, which are whole elements.
+    /// Repeats the value over `size` bytes of whole elements.
     ///
     /// # Safety
     ///

@@ -1,4 +1,4 @@
-//! Memory as kernels reach it.
+//! Memory as seen by kernels.
 
 use std::sync::Arc;
 
@@ -6,18 +6,18 @@ use super::{Allocation, Memory, Purpose, READ, Records, WRITE};
 use crate::exec::{self, Segment, Written};
 use crate::race::{Accessor, LaunchWatch};
 
-/// The memory of a driver as the kernels of one device reach it.
+/// The memory of a driver that the kernels of one device can access.
 pub(crate) struct View<'a> {
     memory: &'a Memory,
     device: usize,
-    /// The devices whose plain memory they reach as well.
+    /// The devices with enabled peer access.
     peers: Vec<usize>,
-    /// Whose accesses are noted.
+    /// The accessor to which accesses are attributed.
     accessor: Option<Accessor>,
 }
 
 impl Memory {
-    /// Returns the memory as the kernels of a device reach it whose context has access to that of `peers`.
+    /// Returns the memory that kernels of a device can access. Their context has access to that of `peers`.
     pub(crate) fn seen_by(&self, device: usize, peers: Vec<usize>) -> View<'_> {
         View { memory: self, device, peers, accessor: None }
     }
@@ -45,18 +45,19 @@ unsafe impl exec::Memory for View<'_> {
 }
 
 impl View<'_> {
-    /// The same with accesses that are noted as somebody's, if there is somebody.
+    /// Attributes accesses to an accessor, if there is one.
     pub(crate) fn watched_by(self, accessor: Option<Accessor>) -> Self {
         Self { accessor, ..self }
     }
 
-    /// Returns `true` if what is allocated at an address, if anything is, can be used.
+    /// Returns `true` if the allocation at an address, if any, is accessible.
     pub(crate) fn reaches(&self, address: u64) -> bool {
         let records = self.memory.read();
         records.find(address).is_none_or(|found| self.allows(&records, found))
     }
 
-    /// Plain memory of another device takes access from context to context; pools and mappings have rights of their own.
+    /// Returns `true` if the device may access an allocation. Peer access is enabled by context for synchronous allocations; pools and
+    /// mappings have their own rights.
     fn allows(&self, records: &Records, found: &Allocation) -> bool {
         let is_plain = matches!(found.purpose, Purpose::Device | Purpose::Module);
         let is_near = found.owner.device == self.device || self.peers.contains(&found.owner.device);

@@ -7,20 +7,20 @@ use crate::exec::Use;
 /// The number of an accessor: a launch, a copy or a fill. 0 is none.
 pub(crate) type Party = u32;
 
-/// No party.
+/// The absence of a party.
 pub(crate) const NOBODY: Party = 0;
 
 /// The greatest number of a party, or of a set of readers.
 pub(super) const MOST_PARTIES: u32 = (1 << 27) - 1;
 
-/// All bytes of a word, by bits.
+/// The mask of all bytes of a word.
 pub(super) const WHOLE: u8 = 0xf;
 
 /// The last writer of a word and its readers since, in 64 bits that are updated atomically.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Mark(u64);
 
-/// One half of a mark: a number, a flag, and the bytes by bits.
+/// One half of a mark: a number, a flag, and the mask of the bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Half {
     pub(super) number: u32,
@@ -44,7 +44,7 @@ pub(super) struct Rival {
     pub(super) wrote: bool,
 }
 
-/// Sets of parties that read the same bytes without an order among them.
+/// Sets of unordered parties that read the same bytes.
 #[derive(Debug, Default)]
 pub(super) struct Readers {
     sets: Vec<Box<[Party]>>,
@@ -77,8 +77,8 @@ impl Mark {
         Half::from_bits(self.0 >> 32)
     }
 
-    /// Returns the mark after a step, and the rival with which the step races: a party that accessed the same bytes, is not known to come
-    /// before, and wrote, or read what the step writes.
+    /// Returns the mark after a step, and the rival of a race: a party that accessed the same bytes, is not ordered before the step, and
+    /// wrote them, or read bytes that the step writes.
     pub(super) fn after(
         self,
         step: Step,
@@ -111,14 +111,14 @@ impl Mark {
         let new = match reader {
             Half { bytes: 0, .. } => alone,
             Half { number, flag: false, bytes } if number == step.own => Half { bytes: bytes | step.bytes, ..reader },
-            // Readers of other bytes are forgotten: one mark cannot tell whose bytes are whose.
+            // Readers of other bytes are discarded, because a mark has one set of bytes for all readers.
             Half { bytes, .. } if bytes != step.bytes => alone,
             _ => Half { bytes: step.bytes, ..readers.with(reader, step.own, comes_before) },
         };
         Self::new(writer, new)
     }
 
-    /// Returns the mark after a write. The writer comes after all previous accesses to the bytes, or races with them.
+    /// Returns the mark after a write. The writer is ordered after all previous accesses to the bytes, or races with them.
     fn after_write(self, step: Step) -> Self {
         let (writer, reader) = (self.writer(), self.reader());
         let is_atomic = step.how == Use::Atomic;
@@ -146,7 +146,7 @@ impl Half {
 }
 
 impl Readers {
-    /// Returns the parties that a reader stands for.
+    /// Returns the parties of a reader.
     fn of(&self, reader: Half) -> Vec<Party> {
         if reader.flag {
             return self.sets.get(reader.number as usize).map_or_else(Vec::new, |set| set.to_vec());
@@ -154,7 +154,7 @@ impl Readers {
         vec![reader.number]
     }
 
-    /// Returns the parties of a reader that do not come before `own`, and `own`.
+    /// Returns the reader for `own` and the parties of a reader that are not ordered before `own`.
     fn with(&mut self, reader: Half, own: Party, comes_before: impl Fn(Party) -> bool) -> Half {
         let mut all = self.of(reader);
         all.retain(|party| *party != own && !comes_before(*party));
@@ -176,7 +176,7 @@ impl Readers {
 mod tests {
     use super::*;
 
-    /// Returns the rivals of steps of parties one after the other, of which none comes before another but itself.
+    /// Returns the rivals of consecutive steps of unordered parties.
     fn rivals(steps: &[(Party, Use, u8)]) -> Vec<Option<Party>> {
         let (mut mark, mut readers) = (Mark::default(), Readers::default());
         let mut rivals = Vec::new();

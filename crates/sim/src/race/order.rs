@@ -1,10 +1,12 @@
-//! What queued work comes after, as far as its program has seen to that.
+//! The happens-before order of queued work.
 //!
-//! Each piece of work belongs to a chain, in which each piece comes after the one before; a clock tells what a piece comes after. The host
-//! has a clock too: what it has waited for. Whatever the host queues comes after that. All threads of the host count as one, because how
-//! they wait for each other cannot be seen. What tells others of itself through memory, a kernel with a fence or a written value that
-//! others wait for, tells the host, and what learns from memory learns all that the host knows: so no order that a program has is
-//! overlooked, while a race beside one may stay unseen.
+//! Each operation belongs to a chain, in which it is ordered after the previous one. A vector clock records the operations before it. The
+//! host has a clock too, of the operations that it has waited for, and its later operations are ordered after them. All threads of the host
+//! count as one, because their synchronization cannot be observed.
+//!
+//! Operations may also communicate through memory: a kernel with a fence, or a written value that others wait for. Such an operation and
+//! the host merge their clocks. The recorded order therefore contains every order of the program, and a race next to such an operation may
+//! be missed.
 
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
@@ -13,35 +15,35 @@ use super::clock::{Clock, Moment};
 use super::mark::{MOST_PARTIES, Mark, Party, Readers, Rival, Step};
 use crate::schedule::{Place, Ticket};
 
-/// What is known of the order of all work.
+/// The recorded order of all work.
 #[derive(Debug, Default)]
 pub(super) struct Order {
-    /// What has not completed, and what the host has not waited for.
+    /// The operations that have not completed, or that the host has not waited for.
     pieces: HashMap<Ticket, Piece>,
-    /// The time of the last piece in each chain.
+    /// The time of the last operation in each chain.
     chains: Vec<u32>,
     host: Arc<Clock>,
-    /// Who accessed memory, in the order of their numbers, from 1 on.
+    /// The accessors of memory by their numbers, from 1 on.
     parties: Vec<Member>,
     readers: Readers,
 }
 
-/// A piece of queued work.
+/// A queued operation.
 #[derive(Debug)]
 struct Piece {
     place: Place,
     moment: Moment,
-    /// The last clocks of the work that it waits for.
+    /// The final clocks of the operations that it waits for.
     after: Vec<LastClock>,
-    /// Its own clock, from when it was queued on.
+    /// Its own clock since it was queued.
     clock: Clock,
     last: LastClock,
 }
 
-/// The clock of a piece of work when it has completed.
+/// The clock of an operation after its completion.
 type LastClock = Arc<OnceLock<Clock>>;
 
-/// What accessed memory.
+/// An accessor of memory.
 #[derive(Clone, Debug)]
 pub(super) struct Member {
     moment: Moment,
@@ -51,7 +53,7 @@ pub(super) struct Member {
 }
 
 impl Order {
-    /// Takes in a piece of work that is queued behind others.
+    /// Adds an operation that is queued after others.
     pub(super) fn submit(&mut self, ticket: Ticket, place: Place, after: &[Ticket]) {
         let before: Vec<&Piece> = after.iter().filter_map(|ticket| self.pieces.get(ticket)).collect();
         let is_last = |moment: &Moment| self.chains[moment.chain as usize] == moment.time;
@@ -68,13 +70,13 @@ impl Order {
         self.pieces.insert(ticket, Piece { place, moment, after, clock, last: LastClock::default() });
     }
 
-    /// Returns a chain that the host has waited for, so that what it queues now comes after all of it.
+    /// Returns a chain that the host has waited for completely.
     fn known_chain(&self) -> Option<u32> {
         let moments = (0..).zip(&self.chains).map(|(chain, &time)| Moment { chain, time });
         moments.into_iter().find(|moment| self.host.knows(*moment)).map(|moment| moment.chain)
     }
 
-    /// Begins a piece of work: all that it waits for has completed.
+    /// Begins an operation: all operations that it waits for have completed.
     pub(super) fn begin(&mut self, ticket: Ticket) {
         if let Some(piece) = self.pieces.get_mut(&ticket) {
             for before in piece.after.drain(..) {
@@ -83,16 +85,16 @@ impl Order {
         }
     }
 
-    /// Completes a piece of work.
+    /// Completes an operation.
     pub(super) fn complete(&mut self, ticket: Ticket) {
         self.begin(ticket);
         if let Some(piece) = self.pieces.get_mut(&ticket) {
-            // Nothing completes twice.
+            // Operations complete once.
             _ = piece.last.set(piece.clock.clone());
         }
     }
 
-    /// Has the host and a piece of work know all that either knows; whether that is news to the host.
+    /// Merges the clocks of the host and of an operation. Returns `true` if this changes the host's clock.
     pub(super) fn exchange(&mut self, ticket: Ticket) -> bool {
         let Some(piece) = self.pieces.get_mut(&ticket) else { return false };
         let is_news = Arc::make_mut(&mut self.host).join(&piece.clock);
@@ -100,7 +102,7 @@ impl Order {
         is_news
     }
 
-    /// The host has waited for some work; what has completed and is known to it is forgotten.
+    /// Records that the host has waited for operations, and discards completed operations that are ordered before the host.
     pub(super) fn observe(&mut self, tickets: &[Ticket]) {
         let host = Arc::make_mut(&mut self.host);
         for clock in tickets.iter().filter_map(|ticket| self.pieces.get(ticket)?.last.get()) {
@@ -109,12 +111,12 @@ impl Order {
         self.pieces.retain(|_, piece| piece.last.get().is_none() || !host.knows(piece.moment));
     }
 
-    /// Returns the work of a place that the host has not waited for.
+    /// Returns the operations of a stream or context that the host has not waited for.
     pub(super) fn unobserved(&self, belongs: impl Fn(&Place) -> bool) -> Vec<Ticket> {
         self.pieces.iter().filter(|(_, piece)| belongs(&piece.place)).map(|(ticket, _)| *ticket).collect()
     }
 
-    /// Returns a number for what accesses memory as part of a piece of work; `None` if there are no more.
+    /// Returns a number for an accessor that is part of an operation, or `None` if all numbers are used.
     pub(super) fn enroll(&mut self, ticket: Ticket, name: &str) -> Option<Party> {
         let piece = self.pieces.get(&ticket).filter(|_| self.parties.len() < MOST_PARTIES as usize)?;
         let name = match self.parties.last() {
@@ -129,7 +131,7 @@ impl Order {
         self.parties.get((party as usize).checked_sub(1)?)
     }
 
-    /// Returns the mark behind a step, and whom the step races with.
+    /// Returns the mark after a step, and the rival of a race.
     pub(super) fn step(&mut self, mark: Mark, step: Step) -> (Mark, Option<Rival>) {
         let Self { parties, pieces, readers, .. } = self;
         let member = |party: Party| parties.get((party as usize).wrapping_sub(1));
@@ -148,7 +150,7 @@ mod tests {
 
     const PLACE: fn() -> Place = || Place { device: 0, context: Id::from_number(0), stream: 0 };
 
-    /// An order in which pieces of work are named by their numbers.
+    /// An order whose operations are named by numbers.
     struct Work(Order);
 
     impl Work {

@@ -98,7 +98,7 @@ impl Driver {
         }
     }
 
-    /// Runs one piece of work, unless its device has failed, and completes it.
+    /// Runs an operation, unless its device has failed, and completes it.
     fn run<'a>(
         &'a self,
         mut state: MutexGuard<'a, State>,

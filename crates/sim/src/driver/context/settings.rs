@@ -41,7 +41,7 @@ impl Driver {
         Ok(())
     }
 
-    /// Does nothing: there is no cache to reset.
+    /// Does nothing, because the simulator has no such cache.
     pub(crate) fn cuCtxResetPersistingL2Cache(&self) -> Result {
         self.enter_current().map(|_| ())
     }

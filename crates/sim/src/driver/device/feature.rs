@@ -11,7 +11,7 @@ const MOST_BYTES: usize = 1 << 32;
 
 #[expect(non_snake_case, reason = "these are C's names")]
 impl Driver {
-    /// There is no multi-process service, which is needed to confine contexts.
+    /// The multi-process service, which confining contexts requires, is not available.
     pub(crate) fn cuDeviceGetExecAffinitySupport(
         &self,
         supported: Pointer<i32>,

@@ -1,6 +1,6 @@
-//! The links of a device to others and to the host.
+//! Links between devices, and to the host.
 //!
-//! Every two devices have a link that carries accesses and all atomic operations, as between GPUs of one board.
+//! Every two devices have a link that supports accesses and all atomic operations, as between GPUs on one board.
 
 use curium_sys::{CUatomicOperation, CUctx_st, CUdevice, CUdevice_P2PAttribute, CUresult};
 

@@ -159,7 +159,7 @@ impl Driver {
             }
             // SAFETY: the type says that this frees memory.
             CUgraphNodeType::CU_GRAPH_NODE_TYPE_MEM_FREE => self.free_content(state, graph, unsafe { union.free }.dptr),
-            // There are no semaphores of other interfaces here.
+            // Semaphores of other interfaces do not exist here.
             _ => Err(CUresult::CUDA_ERROR_NOT_SUPPORTED),
         }
     }

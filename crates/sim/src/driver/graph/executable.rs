@@ -132,7 +132,7 @@ impl Driver {
         let id = state.executable(executable)?;
         let stale = state.executables.get(id).and_then(|executable| executable.plan.stale(self, &state));
         if stale.is_some() {
-            // A report takes the lock by itself.
+            // The report acquires the lock itself.
             drop(state);
             self.judge(stale)?;
             state = self.lock();

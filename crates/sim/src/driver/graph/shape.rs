@@ -135,7 +135,7 @@ fn write_list(list: Pointer<CUgraphNode>, count: Pointer<usize>, nodes: &[Id<Nod
     count.write(nodes.len().min(room))
 }
 
-/// Writes the edge data that fits into the caller's list, if there is one.
+/// Writes the edge data that fits into the caller's list, if the caller passed one.
 fn write_data(place: Pointer<CUgraphEdgeData>, data: &[CUgraphEdgeData], room: usize) -> Result {
     if place.is_null() {
         return Ok(());

@@ -133,7 +133,7 @@ impl Driver {
 }
 
 impl Plan {
-    /// Takes over the contents of a plan of the same shape, or changes nothing.
+    /// Replaces the contents by those of a plan of the same shape, or changes nothing.
     fn adopt(&mut self, other: &Self) -> std::result::Result<(), Misfit> {
         self.fits(other)?;
         self.take(other);

@@ -1,7 +1,7 @@
 //! Fat binaries: images for several targets, of which those with PTX run here.
 //!
-//! A header gives the length of all entries. Each entry has a header of its own, with the kind of its image, the target and the
-//! compression, and then the image.
+//! A header contains the length of all entries. Each entry has a header with the kind of its image, the target and the compression,
+//! followed by the image.
 
 use std::io::Read;
 

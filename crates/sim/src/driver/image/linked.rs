@@ -14,7 +14,7 @@ const TYPE_EXECUTABLE: u16 = 2;
 const SECTION_DATA: u32 = 1;
 const SECTION_STRINGS: u32 = 3;
 
-/// Returns an image of `ptx`: its text follows the header at once.
+/// Returns an image of `ptx`, whose text follows the header directly.
 pub(in crate::driver) fn image(ptx: &str) -> Box<[u8]> {
     let names = HEADER_SIZE + ptx.len() + 1;
     let sections = (names + NAMES.len()).next_multiple_of(8);

@@ -53,7 +53,7 @@ impl Arguments {
                 // SAFETY: the list is one of `cuLaunchKernel`.
                 let given = unsafe { buffer_of(extra) }?;
                 let length = buffer.len();
-                // A buffer may end as a struct does, whose size is a multiple of its alignment.
+                // A buffer may be padded like a struct, whose size is a multiple of its alignment.
                 if given.len() > length.next_multiple_of(LARGEST_ALIGNMENT) {
                     return Err(CUresult::CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES);
                 }
@@ -68,7 +68,7 @@ impl Arguments {
 ///
 /// # Safety
 ///
-/// The list is one of `cuLaunchKernel`: it ends with its end key, and the values are what their keys say.
+/// The list is valid for `cuLaunchKernel`: it ends with the end key, and each value has the type of its key.
 unsafe fn buffer_of<'a>(extra: Pointer<*mut c_void>) -> Result<&'a [u8]> {
     let invalid = CUresult::CUDA_ERROR_INVALID_VALUE;
     let mut entry = extra.as_ptr().cast_const();

@@ -59,7 +59,7 @@ struct Workspace<'a> {
 impl<'a> Workspace<'a> {
     const WORDS: usize = 2;
 
-    /// `None` if the allocation fails: the kernel then sees a null address, as in a launch that is not cooperative.
+    /// `None` if the allocation fails. The kernel then reads a null address, as in a launch that is not cooperative.
     fn new(driver: &'a Driver, launch: &Launch) -> Option<Self> {
         let owner = Owner { context: launch.context, device: launch.device };
         let size = 4 * Self::WORDS as u64;
@@ -97,7 +97,7 @@ impl Driver {
         }
     }
 
-    /// Returns whether the program continues after an error, and reports the error if so.
+    /// Reports an error. Returns `true` if the program continues after it.
     pub(super) fn passes_over(&self, report: &Report) -> bool {
         let is_warning = report.severity() == Severity::Warning;
         let passes = (is_warning || self.config().checks == Checks::Report) && report.kind != ReportKind::Cancelled;

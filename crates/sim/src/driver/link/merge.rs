@@ -31,11 +31,11 @@ const SPACES: [&str; 7] = [".global", ".const", ".shared", ".tex", ".texref", ".
 /// The directives of a header.
 const HEADER: [&str; 3] = [".version", ".target", ".address_size"];
 
-/// Returns the texts as one, in their order, for the newest version and the highest target of them. What one text declares and another
-/// defines is a declaration ahead if it is a function, and the definition itself if it is a variable. A function that is declared
-/// with a result and defined without one has the result then, as callers see it on hardware: a register that nobody has written.
+/// Merges texts in their order, for the newest version and the highest target of them. A symbol that one text declares and another defines
+/// becomes a forward declaration if it is a function, and the definition itself if it is a variable. A function that is declared with a
+/// result and defined without one gets the result. As on hardware, callers then read an unwritten register.
 ///
-/// Symbols that are local to one text get another name where the name is taken. No symbol is visible in two texts: [`visible`].
+/// Symbols that are local to one text are renamed if the name is used elsewhere. No symbol may be visible in two texts: [`visible`].
 pub(super) fn merge(texts: &[String]) -> String {
     let texts = apart(texts);
     let modules: Vec<Vec<Statement<'_>>> = texts.iter().map(|text| statements(text)).collect();
@@ -128,7 +128,7 @@ fn is_of_name(character: char) -> bool {
     character.is_alphanumeric() || matches!(character, '_' | '$' | '%')
 }
 
-/// Returns the newest of the directives of the header that begin so, on a line of its own.
+/// Returns the newest of the header directives with this prefix, on a separate line.
 fn newest<'a>(directive: &str, statements: impl Iterator<Item = &'a Statement<'a>>) -> Option<String> {
     let found = statements.filter(|statement| statement.is_header && statement.text.starts_with(directive));
     let newest = found.map(|statement| statement.text.trim()).reduce(|a, b| if age(b) > age(a) { b } else { a })?;
@@ -196,7 +196,7 @@ impl<'a> Statement<'a> {
         self.linkage != Linkage::Extern && has_body && self.name.is_some()
     }
 
-    /// Returns `true` if a definition stands in for this declaration or definition.
+    /// Returns `true` if a definition replaces this declaration or definition.
     fn yields_to(&self, definition: &str) -> bool {
         match self.linkage {
             Linkage::Extern => true,
@@ -205,7 +205,7 @@ impl<'a> Statement<'a> {
         }
     }
 
-    /// Returns the function without its body, for a definition that comes elsewhere.
+    /// Returns the function without its body, for a definition that follows elsewhere.
     fn declaration(&self) -> String {
         if self.linkage == Linkage::Extern {
             return self.text.replacen(".extern", ".visible", 1);
@@ -220,8 +220,8 @@ fn is_header(statement: &str) -> bool {
     HEADER.iter().any(|directive| statement.starts_with(directive))
 }
 
-/// Returns the end of the first statement: a directive of the header at the end of its line or where the next one begins, a function with
-/// its body, anything else with a semicolon.
+/// Returns the end of the first statement. A directive of the header ends at the end of its line or where the next one begins, a function
+/// after its body, and everything else after a semicolon.
 fn statement_end(text: &str) -> usize {
     if is_header(text) || text.starts_with(".file") {
         return line_end(text);
@@ -250,10 +250,10 @@ fn statement_end(text: &str) -> usize {
     text.len()
 }
 
-/// Returns the end of a directive of one line; the next directive may be on it.
+/// Returns the end of a one-line directive. The next directive may be on the same line.
 fn line_end(text: &str) -> usize {
     let line = text.find('\n').unwrap_or(text.len());
-    // The number of a version has a dot in it, a directive has a letter behind its own.
+    // A version number contains a dot, while the dot of a directive precedes a letter.
     let mut characters = text[..line].char_indices().skip(1).peekable();
     let mut is_quoted = false;
     while let Some((position, character)) = characters.next() {

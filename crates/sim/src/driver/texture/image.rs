@@ -13,7 +13,7 @@ use crate::exec::{self, AddressMode, Channel, Element, Image};
 use crate::handle::Id;
 
 impl Driver {
-    /// Returns the texture behind a handle that a kernel uses.
+    /// Returns the texture of a handle that a kernel uses.
     pub(crate) fn texture_for_kernels(&self, handle: u64) -> Option<exec::Texture> {
         let mut state = self.lock();
         let texture = state.textures.get(Id::from_number(handle))?;
@@ -22,7 +22,7 @@ impl Driver {
         Some(found)
     }
 
-    /// Returns the surface behind a handle that a kernel uses.
+    /// Returns the surface of a handle that a kernel uses.
     pub(crate) fn surface_for_kernels(&self, handle: u64) -> Option<exec::Surface> {
         let state = self.lock();
         let surface = state.surfaces.get(Id::from_number(handle))?;
@@ -133,7 +133,7 @@ impl Shape {
     }
 }
 
-/// Returns the levels and layers that a view lets a texture see.
+/// Returns the levels and layers of a resource view.
 fn viewed(levels: Vec<Image>, view: &CUDA_RESOURCE_VIEW_DESC) -> Vec<Image> {
     let last = (levels.len() - 1) as u32;
     let (first, end) = (view.firstMipmapLevel.min(last), view.lastMipmapLevel.min(last));

@@ -1,21 +1,21 @@
-//! Places on surfaces.
+//! Addresses on surfaces.
 
 use super::{Geometry, Query, Surface};
 
-/// What an access beyond the edges does.
+/// The behavior of accesses beyond the edges.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Beyond {
-    /// It ends the launch.
+    /// They end the launch.
     Trap,
-    /// It is at the nearest place.
+    /// They access the nearest element.
     Clamp,
-    /// It reads zeros, and writes nothing.
+    /// They read zeros, and write nothing.
     Zero,
 }
 
 impl Surface {
-    /// Returns the address of so many bytes; `None` beyond the edges, or the nearest place if accesses are clamped. The first coordinate
-    /// counts bytes.
+    /// Returns the address of `bytes` bytes. Beyond the edges, returns `None`, or the nearest address if accesses are clamped. The first
+    /// coordinate counts bytes.
     #[inline]
     pub(crate) fn place(
         &self,
@@ -40,7 +40,7 @@ impl Surface {
         Some(image.base + (z * u64::from(image.height) + y) * image.pitch + x)
     }
 
-    /// Returns what the surface answers to a query.
+    /// Returns the property of a surface.
     pub(crate) fn query(&self, query: Query) -> u32 {
         match query {
             Query::Width => self.image.width,

@@ -1,4 +1,4 @@
-//! Lines and planes read by a whole warp at once.
+//! Fetches of a whole warp at once, from one- and two-dimensional textures.
 
 use super::axis::{Pairs, SHARES};
 use super::sample::share;
@@ -6,10 +6,10 @@ use super::{AddressMode, Geometry, Image, Texture};
 use crate::exec::lane::{LANES, Lanes};
 use crate::exec::report::Trap;
 
-/// What the lanes of a warp read, by channels.
+/// The texels of a warp's lanes, by channels.
 pub(crate) type Texels = [[u32; LANES]; 4];
 
-/// The place where a warp reads, and what reads so many bytes for a lane at an address.
+/// The coordinates of a warp, and the function that reads a number of bytes for a lane at an address.
 pub(crate) struct Together<'a, R> {
     pub(crate) coordinates: [&'a [u32; LANES]; 2],
     pub(crate) active: u32,
@@ -17,7 +17,8 @@ pub(crate) struct Together<'a, R> {
 }
 
 impl Texture {
-    /// Returns `true` if [`Texture::sample_together`] reads it: one line or plane that does not repeat and of which all has memory.
+    /// Returns `true` if [`Texture::sample_together`] supports the texture: a single non-repeating image of one or two dimensions without
+    /// unmapped tiles.
     pub(crate) fn can_be_read_together(&self, geometry: Geometry) -> bool {
         let Some(directions) = directions(geometry) else { return false };
         let has_edge = geometry == Geometry::Line && self.is_linear && self.address_modes[1] == AddressMode::Border;
@@ -29,7 +30,7 @@ impl Texture {
             && (0..directions).all(is_single)
     }
 
-    /// Returns the texture at the coordinates of a warp.
+    /// Samples the texture at the coordinates of a warp.
     #[inline(always)]
     pub(crate) fn sample_together<R>(&self, geometry: Geometry, mut warp: Together<'_, R>) -> Result<Texels, Trap>
     where
@@ -57,7 +58,7 @@ impl Texture {
         Ok(texels)
     }
 
-    /// Returns the sum of the elements around a lane's coordinates, each with its share.
+    /// Returns the weighted sum of the elements around a lane's coordinates.
     #[inline(always)]
     fn blend_together<R>(
         &self,
@@ -83,7 +84,7 @@ impl Texture {
         Ok(self.element.rounded(sums.map(|sum| (sum as f32).to_bits())))
     }
 
-    /// Returns the element at a place, or the border.
+    /// Returns the element at an index, or the border color.
     #[inline(always)]
     fn texel_at<R>(&self, image: &Image, [column, row]: [i32; 2], lane: usize, read: &mut R) -> Result<[u32; 4], Trap>
     where
@@ -97,7 +98,7 @@ impl Texture {
     }
 }
 
-/// The row of a line.
+/// The row of a one-dimensional texture.
 const FIRST: Pairs = Pairs { places: [[0; LANES]; 2], shares: [0; LANES] };
 
 fn directions(geometry: Geometry) -> Option<usize> {

@@ -1,4 +1,4 @@
-//! `atom` and `red`: every operation and type that compilers use.
+//! `atom` and `red`.
 
 use super::address::{Target, scalar};
 use super::error::{Lowered, Refusal};
@@ -61,7 +61,7 @@ impl Lowerer<'_> {
         Ok(())
     }
 
-    /// Operations on 128 bits.
+    /// Lowers an operation on 128 bits.
     fn wide_atomic(
         &mut self,
         operation: Operation,
@@ -79,7 +79,7 @@ impl Lowerer<'_> {
         Ok(())
     }
 
-    /// Returns an operation on each element of a vector; each is atomic by itself.
+    /// Lowers an operation on each element of a vector. Each element is atomic by itself.
     fn vector_atomic(
         &mut self,
         instruction: &Instruction,
@@ -139,7 +139,7 @@ fn atomic_handler(operation: Operation, scalar: ScalarType, space: Space) -> Opt
     })
 }
 
-/// Returns the operations that depend on the sign, and those that wrap at a bound.
+/// Returns the handler of an operation that depends on the sign, or wraps at a bound.
 fn integer_atomic(operation: Operation, scalar: ScalarType) -> Option<Handler> {
     Some(match (operation, scalar) {
         (Operation::Min, ScalarType::U32) => atomic::<u32, u32, _>(|old, b, _| old.min(b)),
@@ -168,7 +168,7 @@ fn integer_atomic(operation: Operation, scalar: ScalarType) -> Option<Handler> {
     })
 }
 
-/// Device memory flushes subnormals when it adds; shared memory does not.
+/// Returns the handler of an addition. It flushes subnormals in device memory, but not in shared memory.
 fn float_add(space: Space) -> Handler {
     match space {
         Space::Global => atomic::<u32, u32, _>(|old, b, _| flushed_sum(old, b)),
@@ -177,7 +177,7 @@ fn float_add(space: Space) -> Handler {
     }
 }
 
-/// Sums and extremes of one 16-bit number; subnormals stay.
+/// Returns the handler of an addition or extreme of one 16-bit number, with subnormals.
 fn narrow_atomic<T: Real<Raw = u32>>(operation: Operation) -> Option<Handler> {
     Some(match operation {
         Operation::Add => {
@@ -189,7 +189,7 @@ fn narrow_atomic<T: Real<Raw = u32>>(operation: Operation) -> Option<Handler> {
     })
 }
 
-/// Sums and extremes of two 16-bit numbers.
+/// Returns the handler of an addition or extreme of two 16-bit numbers.
 fn pair_atomic<T: Real<Raw = u32>>(operation: Operation) -> Option<Handler> {
     Some(match operation {
         Operation::Add => {

@@ -1,4 +1,4 @@
-//! Calls: parameters by local memory, direct and indirect.
+//! Calls, direct and indirect. Parameters are passed in local memory.
 
 use super::address::Target;
 use super::error::{Lowered, Refusal};
@@ -114,7 +114,7 @@ impl Lowerer<'_> {
         Ok(())
     }
 
-    /// Bytes of local memory that a register takes as a parameter.
+    /// Returns the number of bytes of local memory of a register parameter.
     pub(super) fn register_bytes(&self, register: RegisterId) -> u64 {
         self.elements_of(register).iter().map(|slot| element_bytes(*slot)).sum::<u64>().max(8)
     }

@@ -1,7 +1,7 @@
-//! `clusterlaunchcontrol`: a cluster takes over the work of one that has not begun.
+//! `clusterlaunchcontrol`: a running cluster cancels one that has not started, and takes over its work.
 //!
-//! An answer has 128 bits whose layout PTX keeps to itself. Here the lower 64 have the first block's index in x and y, and the upper ones
-//! that in z, and above it whether there is one.
+//! The layout of a response's 128 bits is opaque in PTX. Here the lower 64 bits hold the first block's index in x and y. The upper 64 bits
+//! hold the index in z, and above it the flag of a canceled cluster.
 
 use super::address::state;
 use super::error::{Lowered, Refusal};
@@ -34,7 +34,7 @@ impl Lowerer<'_> {
         let run: Handler =
             if has(Keyword::MulticastClusterAll) { run_take_over::<true> } else { run_take_over::<false> };
         self.fence();
-        // Addresses are relative to the window of shared memory, unless they are generic.
+        // Addresses are relative to the shared memory window, unless they are generic.
         let window = if state(instruction).is_none() { SHARED_WINDOW } else { 0 };
         self.push(Op { a, b, ..Op::new(run) }).imm = window;
         Ok(())
@@ -71,7 +71,7 @@ impl Lowerer<'_> {
         }
     }
 
-    /// Returns the index of the first block in one direction.
+    /// Loads one component of the first block's index.
     fn index(&mut self, destination: &Operand, axis: usize, [low, high]: [u32; 2]) -> Lowered {
         let d = self.destination(destination, ScalarType::B32)?;
         let (run, a) = [(lower_word(), low), (upper_word(), low), (lower_word(), high)][axis];

@@ -1,4 +1,4 @@
-//! From a parsed module to a program: places variables, then decodes each function.
+//! Lowering of a parsed module to a program: allocates variables, then decodes each function.
 
 mod address;
 mod asynchronous;

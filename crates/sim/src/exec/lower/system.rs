@@ -1,4 +1,4 @@
-//! Functions that the device's runtime provides: `vprintf`, `malloc`, `free`, `__assertfail`, and what its library is made of.
+//! Device runtime functions: `vprintf`, `malloc`, `free`, `__assertfail`, and the functions of the device runtime library.
 
 use super::error::{Lowered, Refusal};
 use super::function::{Lowerer, Slot};
@@ -8,11 +8,11 @@ use crate::exec::op::Op;
 use crate::exec::system::{run_allocate, run_assertion, run_condition, run_free, run_print};
 use crate::ptx::{Call, Operand, ScalarType, Symbol};
 
-/// What `cudaGraphSetConditional` of the device's library calls: no program but the simulator's own knows the name.
+/// The function that `cudaGraphSetConditional` of the device runtime library calls. Only the simulator's own library uses the name.
 pub(crate) const SET_CONDITION: &str = "curium_set_condition";
 
 impl Lowerer<'_> {
-    /// Returns a call of a function that the runtime provides.
+    /// Lowers a call of a device runtime function.
     pub(super) fn system_call(&mut self, name: &str, call: &Call) -> Lowered {
         let run = match (name, call.arguments.len()) {
             ("vprintf", 2) => run_print,
@@ -31,7 +31,7 @@ impl Lowerer<'_> {
         }
         let d = self.new_double();
         let [a, b, c, e] = rows;
-        // The runtime sees one thread after the other: all lanes come along.
+        // The runtime handles one thread after the other, and the lanes continue together.
         let op = self.push(Op { d, a, b, c, e, ..Op::new(run) });
         op.splits = true;
         if let Some(result) = call.returns.first() {

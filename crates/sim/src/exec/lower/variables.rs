@@ -1,4 +1,4 @@
-//! The variables and parameters of a function: where they are, and their addresses.
+//! The variables and parameters of a function: their locations and addresses.
 
 use super::error::{Lowered, Refusal};
 use super::function::Lowerer;
@@ -6,7 +6,7 @@ use super::module::Place;
 use crate::exec::program::Late;
 use crate::ptx::{FunctionKind, LocalId, Parameter, Space, Symbol};
 
-/// Sizes stop growing here: whatever is this large is refused.
+/// The maximum of sizes. Functions this large are refused.
 const MOST_BYTES: u64 = 1 << 40;
 
 /// The location of a variable of the function.
@@ -18,12 +18,12 @@ pub(super) enum Home {
     Param(u64),
     /// At an offset of shared memory.
     Shared(u64),
-    /// The end of the kernel's own shared memory.
+    /// The end of the kernel's static shared memory.
     DynamicShared,
 }
 
 impl Lowerer<'_> {
-    /// Gives every variable its place; returns the end of the function's shared memory.
+    /// Allocates every variable, and returns the end of the function's shared memory.
     pub(super) fn place_variables(&mut self, shared_base: u64) -> Lowered<u64> {
         let function = self.function;
         self.place_parameters();
@@ -89,7 +89,7 @@ impl Lowerer<'_> {
         }
     }
 
-    /// Reserves local memory. Calls copy whole words, so each variable has its own.
+    /// Reserves local memory. Calls copy whole words, so variables share no word.
     pub(super) fn new_local(&mut self, size: u64, align: u64) -> u64 {
         let offset = self.local_size.next_multiple_of(align.max(8));
         self.out.local_align = self.out.local_align.max(align);
@@ -97,17 +97,17 @@ impl Lowerer<'_> {
         offset
     }
 
-    /// Bytes of a kernel's parameters.
+    /// Returns the number of bytes of a kernel's parameters.
     pub(super) fn parameter_size(&self) -> u64 {
         self.parameter_size
     }
 
-    /// Bytes of local memory of an activation.
+    /// Returns the number of bytes of local memory of an activation.
     pub(super) fn local_size(&self) -> u64 {
         self.local_size.next_multiple_of(16)
     }
 
-    /// Returns where a kernel's parameter is in the parameter buffer.
+    /// Returns the offset of a kernel parameter in the parameter buffer.
     pub(super) fn param_offset(&self, id: LocalId) -> Option<u64> {
         match self.homes.get(&id) {
             Some(Home::Param(offset)) => Some(*offset),

@@ -1,4 +1,4 @@
-//! Instructions in which the lanes of a warp see one another.
+//! Instructions that communicate among the lanes of a warp.
 
 use super::error::{Lowered, Refusal};
 use super::function::Lowerer;
@@ -39,7 +39,7 @@ impl Lowerer<'_> {
         Ok(())
     }
 
-    /// `elect`: one lane of those named.
+    /// `elect`: elects one lane of the member mask.
     pub(super) fn elect(&mut self, instruction: &Instruction) -> Lowered {
         let [Operand::Pair(register, elected), members] = &instruction.operands[..] else {
             return Err(Refusal::form(instruction));
@@ -183,7 +183,7 @@ impl Lowerer<'_> {
         Ok(())
     }
 
-    /// Returns the row of a member mask; the lanes at hand if there is none.
+    /// Returns the row of a member mask, or `NO_REGISTER` for the active lanes.
     fn members(&mut self, operand: Option<&Operand>) -> Lowered<u64> {
         Ok(match operand {
             Some(operand) => u64::from(self.source(operand, ScalarType::B32)?),
@@ -192,7 +192,7 @@ impl Lowerer<'_> {
     }
 }
 
-/// Returns the lane that a shuffle takes from, and whether it is one that the clamp allows.
+/// Returns the source lane of a shuffle, and `true` if the clamp allows it.
 #[inline(always)]
 pub(crate) fn shuffle_source(mode: u8, lane: u32, operand: u32, clamp: u32) -> (u32, bool) {
     let (operand, segment) = (operand & 31, clamp >> 8 & 31);

@@ -1,4 +1,4 @@
-//! Products of matrices of numbers, and what becomes of their sums.
+//! Products of matrices, and the rounding of their sums.
 
 use super::number::Number;
 use super::rounding::{Rounding, aligned};
@@ -6,7 +6,7 @@ use super::{Accumulation, Element};
 use crate::exec::float::canonical;
 use crate::exec::narrow::Half;
 
-/// A matrix by rows.
+/// A row-major matrix.
 #[derive(Debug)]
 pub(crate) struct Matrix<T> {
     pub(crate) values: Vec<T>,
@@ -14,30 +14,30 @@ pub(crate) struct Matrix<T> {
 }
 
 impl<T: Number> Matrix<T> {
-    /// Creates a matrix of zeroes.
+    /// Creates a matrix of zeros.
     pub(crate) fn zeroes(rows: usize, columns: usize) -> Self {
         Self { values: vec![T::default(); rows * columns], columns }
     }
 
-    /// Changes all signs.
+    /// Negates all elements.
     pub(crate) fn negate(&mut self) {
         self.values.iter_mut().for_each(|value| *value = value.negative());
     }
 }
 
-/// What is multiplied and added up.
+/// The operands of a product.
 #[derive(Debug)]
 pub(crate) struct Problem<T> {
-    /// The elements that A has, which are all or, where `places` says so, some.
+    /// The elements of A: all, or the selected ones if A is sparse.
     pub(crate) a: Matrix<T>,
     pub(crate) b: Matrix<T>,
     pub(crate) addend: Matrix<T>,
-    /// The places in their rows of A's elements, if A is sparse.
+    /// The column of each element of A, if A is sparse.
     pub(crate) places: Option<Vec<u16>>,
 }
 
 impl<T: Number> Problem<T> {
-    /// Returns the place along the inner extent of one of A's elements, by its number in A and in its row.
+    /// Returns the column of an element of A, from its index in A and in its row.
     #[inline(always)]
     pub(super) fn place(&self, at: usize, number: usize) -> usize {
         match &self.places {
@@ -61,7 +61,7 @@ impl<T: Number> Problem<T> {
     }
 }
 
-/// Elements that A has in a row.
+/// A part of the elements of A's rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Part {
     All,
@@ -82,10 +82,10 @@ impl Part {
     }
 }
 
-/// What kind of product it is.
+/// The kind of a product.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Manner {
-    /// What A and B have.
+    /// The formats of A and B.
     pub(crate) factors: [Element; 2],
     pub(crate) result: Element,
     pub(crate) accumulation: Accumulation,
@@ -93,7 +93,7 @@ pub(crate) struct Manner {
     pub(crate) maker: Maker,
 }
 
-/// Who makes a product together.
+/// The unit that computes a product.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Maker {
     QuadPair,
@@ -101,7 +101,7 @@ pub(crate) enum Maker {
     Warpgroup,
 }
 
-/// Products whose results have bits.
+/// Computes products, rounded to the bits of the result.
 pub(crate) trait Multiply {
     /// Returns the bits of the results, row by row.
     fn multiply(&self, how: Manner) -> Vec<u64>;
@@ -132,8 +132,8 @@ impl Multiply for Problem<f64> {
 }
 
 impl Problem<f64> {
-    /// Returns what the driver makes of `mma` of numbers of 8 bits: two products of halves, of the first two of every four elements of A
-    /// and of the others, and in the end a sum with the addend.
+    /// Computes `mma` of 8-bit numbers as the driver compiles it: two products of f16, of the first and the last two of every four elements
+    /// of A, and finally the sum with the addend.
     #[inline(always)]
     fn multiply_in_parts(&self, how: Manner) -> Vec<u64> {
         let rounding = Rounding::of(Manner { factors: [Element::F16; 2], ..how });
@@ -144,7 +144,7 @@ impl Problem<f64> {
             sums.iter_mut().for_each(|sum| *sum = read(rounding.bits(*sum)));
         }
         let total = |(&sum, &addend): (&f64, &f64)| match how.result {
-            // The sum of two halves is exact, and rounded once.
+            // The sum of two f16 is exact in f64, and rounded once.
             Element::F16 => Half::nearest(sum + addend),
             _ => u64::from(canonical(sum as f32 + addend as f32).to_bits()),
         };
@@ -153,7 +153,7 @@ impl Problem<f64> {
 }
 
 impl Problem<f64> {
-    /// Returns what the driver makes of the first `mma`: sums of single precision, to which the addend is added in the end.
+    /// Computes `mma.m8n8k4` of f16 as the driver compiles it: sums in f32, to which the addend is added last.
     fn multiply_in_steps(&self, how: Manner) -> Vec<u64> {
         let columns = self.b.columns;
         let product = |row: usize, column: usize, place: usize, sum: f32| {
@@ -163,7 +163,7 @@ impl Problem<f64> {
         let element = |(at, &addend): (usize, &f64)| {
             let step = |place, sum| product(at / columns, at % columns, place, sum);
             if how.result == Element::F16 {
-                // The product that is first keeps the sign of a zero.
+                // The first product keeps the sign of a zero.
                 let sum = step(1, step(0, -0.0)) + step(3, step(2, -0.0));
                 return Half::nearest(f64::from(sum) + addend);
             }
@@ -177,7 +177,7 @@ impl Problem<f64> {
 impl Multiply for Problem<i32> {
     #[inline(always)]
     fn multiply(&self, how: Manner) -> Vec<u64> {
-        // No sum of products leaves 32 bits.
+        // Sums of products fit in 32 bits.
         let mut sums = vec![0; self.addend.values.len()];
         match how.accumulation {
             Accumulation::Sum => self.add(&mut sums, |sum: i32, a, b| sum + a * b),

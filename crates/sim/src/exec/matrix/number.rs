@@ -1,4 +1,4 @@
-//! The numbers that the elements of matrices are computed as.
+//! The host types in which matrix elements are computed.
 
 use super::Element;
 use crate::exec::float::Real;
@@ -6,16 +6,16 @@ use crate::exec::lane::LANES;
 use crate::exec::narrow::rows::Narrow;
 use crate::exec::narrow::{Bfloat, Half};
 
-/// A number that products are made of.
+/// A host type of matrix elements.
 pub(crate) trait Number: Copy + Default + 'static {
-    /// Creates the number that the bits of an element are.
+    /// Converts the bits of an element.
     fn read(element: Element, bits: u64) -> Self;
-    /// Returns the numbers that the bits of some elements are.
+    /// Converts the bits of a row of elements.
     #[inline(always)]
     fn read_row<const WIDE: bool>(element: Element, bits: &[u32; LANES]) -> [Self; LANES] {
         bits.map(|bits| Self::read(element, bits.into()))
     }
-    /// Returns the number with the other sign.
+    /// Returns the negated number.
     fn negative(self) -> Self;
 }
 
@@ -24,17 +24,17 @@ impl Number for f64 {
         match element {
             Element::F16 => Self::from(Half(bits as u16).to_f32()),
             Element::Bf16 => Bfloat(bits as u16).to_f64(),
-            // The low bits of the fraction do not count.
+            // The low bits of the fraction are ignored.
             Element::Tf32 => Self::from(f32::from_bits(bits as u32 & !0x1fff)),
             Element::F64 => Self::from_bits(bits),
             Element::E4m3 => of_e4m3(bits as u16),
-            // The upper half of an f16.
+            // e5m2 is the upper half of an f16.
             Element::E5m2 => Self::from(Half((bits << 8) as u16).to_f32()),
             _ => Self::from(f32::from_bits(bits as u32)),
         }
     }
 
-    /// Returns the formats of 16 bits and more, for which there are vectors.
+    /// Vectorizes the formats of 16 bits and more.
     #[inline(always)]
     fn read_row<const WIDE: bool>(element: Element, bits: &[u32; LANES]) -> [Self; LANES] {
         let mut numbers = [0.0; LANES];

@@ -1,4 +1,4 @@
-//! Matrices in the registers of a warp, read and written.
+//! Reads and writes of matrices in the registers of a warp.
 
 use super::multiply::Matrix;
 use super::number::Number;
@@ -6,7 +6,7 @@ use super::{Element, Fragment, Home, Placed};
 use crate::exec::lane::LANES;
 use crate::exec::unit::Unit;
 
-/// Reads a matrix whose registers are in the rows `rows`. Homes are those of the first lanes; the matrix begins at `lane`.
+/// Reads a matrix whose registers are in the rows `rows`. The positions are those of the first lanes, and the matrix begins at `lane`.
 #[inline(always)]
 pub(crate) fn read<T: Number, const WIDE: bool>(
     unit: &Unit<'_>,
@@ -36,7 +36,7 @@ pub(crate) fn read<T: Number, const WIDE: bool>(
     Matrix { values, columns }
 }
 
-/// Writes the bits of all elements of a matrix, given by rows. The registers of small elements were cleared.
+/// Writes the bits of all elements of a matrix, row by row. Registers with several elements must have been cleared.
 #[inline(always)]
 pub(crate) fn write(unit: &mut Unit<'_>, Placed { fragment, homes }: &Placed, rows: &[u32], lane: u32, bits: &[u64]) {
     for (home, &bits) in homes.iter().zip(bits) {
@@ -53,7 +53,7 @@ pub(crate) fn clear(unit: &mut Unit<'_>, fragment: &Fragment, rows: &[u32]) {
     }
 }
 
-/// Writes an element of a matrix whose registers were cleared.
+/// Writes an element of a matrix. A register with several elements must have been cleared.
 pub(crate) fn put(unit: &mut Unit<'_>, fragment: &Fragment, rows: &[u32], row: u32, column: u32, bits: u64) {
     put_at(unit, fragment.element, place(fragment.home(row, column), rows, 0), bits);
 }
@@ -67,7 +67,7 @@ fn put_at(unit: &mut Unit<'_>, element: Element, (index, lane, shift): (u32, usi
     }
 }
 
-/// Returns the row of a register, a lane in it, and the place of the element there.
+/// Returns the row of a register, a lane in it, and the position of the element there.
 #[inline(always)]
 fn place(home: Home, rows: &[u32], lane: u32) -> (u32, usize, u32) {
     (rows[home.register as usize], (home.lane + lane) as usize & 31, home.shift)

@@ -1,29 +1,28 @@
-//! How tensor cores add up products of floating-point numbers.
+//! The summation of tensor cores.
 //!
-//! Products are exact. They and the addend are aligned to the largest of their exponents, which of a product is the sum of its factors'
-//! exponents, and lose what is more than some bits below; then they are added up exactly. A sum of single precision loses the bits
-//! that it cannot hold; one of half precision is the nearest. What is zero then is positive. An H100 does so, bit for bit: with 25
-//! bits below the largest exponent, and in products of numbers of 8 bits by a warpgroup with 13, to which sums of single precision
-//! are cut off too. Other generations are not known to do otherwise, and are simulated alike.
+//! Products are exact. They and the addend are aligned to the largest exponent, where the exponent of a product is the sum of its factors'
+//! exponents. Bits too far below that exponent are truncated, and the sum is exact. A sum in f32 is truncated, one in f16 is rounded to
+//! nearest, and a zero is positive. An H100 computes so, bit for bit. It keeps 25 bits below the largest exponent. Warpgroup products of
+//! 8-bit numbers keep 13, to which sums in f32 are truncated too. Other generations are simulated the same way.
 
 use super::Element;
 use super::multiply::{Manner, Part, Problem};
 use crate::exec::float::canonical;
 use crate::exec::narrow::Half;
 
-/// Exponents below those of all products, zeroes' excepted.
+/// An exponent below those of all products except zeros.
 const LOWEST: i32 = -500;
 /// An exponent above those of all finite products.
 const HIGHEST: i32 = 500;
 
-/// How a sum is aligned and rounded.
+/// The alignment and the rounding of a sum.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rounding {
-    /// The least exponents of normal numbers: of A and B, and of the addend.
+    /// The exponents of the least normal numbers of A, B and the addend.
     least: [i32; 3],
-    /// Bits that are kept below the largest exponent.
+    /// The number of bits below the largest exponent.
     fraction: i32,
-    /// Bits that are kept below the exponent of a sum of single precision.
+    /// The number of bits below the exponent of an f32 sum.
     kept: u32,
     is_half: bool,
 }
@@ -36,14 +35,14 @@ impl Rounding {
         Self { least, fraction, kept, is_half: how.result == Element::F16 }
     }
 
-    /// Returns the bits of a rounded sum.
+    /// Rounds a sum, and returns its bits.
     #[inline(always)]
     pub(super) fn bits(self, sum: f64) -> u64 {
         let (bits, sign) = if self.is_half { (Half::nearest(sum), 1 << 15) } else { (self.single(sum), 1 << 31) };
         if bits == sign { 0 } else { bits }
     }
 
-    /// Returns the bits of the next number of single precision towards zero.
+    /// Rounds to f32 toward zero, and returns the bits.
     #[inline(always)]
     fn single(self, sum: f64) -> u64 {
         /// The least subnormal number.
@@ -59,7 +58,7 @@ impl Rounding {
     }
 }
 
-/// Returns the least exponent of an element's normal numbers.
+/// Returns the exponent of the least normal number of an element.
 fn least_exponent(element: Element) -> i32 {
     match element {
         Element::F16 | Element::E5m2 => -14,
@@ -68,7 +67,7 @@ fn least_exponent(element: Element) -> i32 {
     }
 }
 
-/// Adds some products to addends, without rounding the sums.
+/// Adds products to addends, without rounding the sums.
 #[inline(always)]
 pub(super) fn aligned(problem: &Problem<f64>, sums: &mut [f64], part: Part, how: Rounding) {
     let columns = problem.b.columns;
@@ -95,10 +94,10 @@ fn exponents(values: &[f64], least: i32) -> Vec<i32> {
     exponents
 }
 
-/// Columns that are computed together.
+/// The number of columns that are computed together.
 const TOGETHER: usize = 8;
 
-/// Adds to the sums of neighboring columns of a row. Plain loops, so that they are compiled with the instructions of the handler.
+/// Adds to the sums of neighboring columns of a row. Plain loops are compiled with the vector features of the handler.
 #[inline(always)]
 fn add<const N: usize>(
     problem: &Problem<f64>,
@@ -148,7 +147,7 @@ fn add<const N: usize>(
     }
 }
 
-/// Returns a sum of which a part is infinite or NaN.
+/// Returns a sum with an infinite or NaN term.
 #[cold]
 fn special(problem: &Problem<f64>, (row, column): (usize, usize), part: Part, addend: f64) -> f64 {
     let each = problem.a.columns;
@@ -158,15 +157,15 @@ fn special(problem: &Problem<f64>, (row, column): (usize, usize), part: Part, ad
     })
 }
 
-/// Returns the exponent of a number, at least that of the least normal one; of infinities and NaN one above all others', and of zeroes one
-/// below.
+/// Returns the exponent of a number, at least that of the least normal one. Infinities and NaN have an exponent above all others, and zeros
+/// one below.
 #[inline(always)]
 fn exponent(value: f64, least: i32) -> i32 {
     let exponent = (value.to_bits() >> 52 & 0x7ff) as i32 - 1023;
     if value == 0.0 { LOWEST } else { exponent.max(least) }
 }
 
-/// Returns a power of two; infinities and NaN are multiplied with none that matters.
+/// Returns a power of two. It has no effect on infinities and NaN.
 #[inline(always)]
 fn power(exponent: i32) -> f64 {
     f64::from_bits(((exponent.clamp(LOWEST, HIGHEST) + 1023) as u64) << 52)

@@ -1,4 +1,4 @@
-//! Places and wording of errors.
+//! Positions and messages of errors.
 
 use super::{HEADER, refused, refused_body};
 use crate::ptx::parse;

@@ -1,4 +1,4 @@
-//! Kernels, device functions, and what stands in module scope.
+//! Kernels, device functions, and items of module scope.
 
 use super::{KERNELS, module, refused};
 use crate::ptx::{Alias, FunctionId, FunctionKind, Linkage, Parameter, Performance, Space, parse};

@@ -1,4 +1,4 @@
-//! Damaged texts: whatever is done to them, an answer comes, and soon.
+//! Damaged texts: parsing them returns, and soon.
 
 use std::time::{Duration, Instant};
 
@@ -17,7 +17,7 @@ impl Random {
     }
 }
 
-/// The sample is parsed in far less; the rest is for slow machines.
+/// The sample is parsed in a fraction of this time; the rest is for slow machines.
 const LONGEST: Duration = Duration::from_secs(2);
 
 fn try_parse(source: &str) {
@@ -90,6 +90,6 @@ fn ten_thousand_lines_take_milliseconds() {
             start.elapsed()
         })
         .min();
-    // The goal is 50 ms in release; a busy machine gets some room.
+    // The goal is 50 ms in release builds; a busy machine needs more.
     assert!(best < Some(Duration::from_millis(250)), "{best:?}");
 }

@@ -1,8 +1,8 @@
-//! What a module's version and target have, and what came later.
+//! Requirements for a module's version and target.
 
 use super::super::parse;
 
-/// Returns a module of a version and a target, with an instruction on line 6.
+/// Parses a module with a version, a target, and an instruction on line 6.
 fn module(version: &str, target: &str, instruction: &str) -> Result<(), String> {
     let registers = ".reg .pred %p<9>; .reg .b16 %h<9>; .reg .b32 %r<9>; .reg .b64 %d<9>; .reg .f32 %f<9>;";
     let text = format!(
@@ -11,7 +11,7 @@ fn module(version: &str, target: &str, instruction: &str) -> Result<(), String> 
     parse(&text).map(|_| ()).map_err(|error| error.to_string())
 }
 
-/// Instructions, and the first version and target that an assembler takes them for.
+/// Instructions, and the first version and target for which an assembler accepts them.
 const FIRST: &[(&str, &str, &str)] = &[
     ("dp4a.s32.s32 %r1, %r2, %r3, %r4;", "5.0", "sm_61"),
     ("atom.global.gpu.add.u32 %r1, [%d1], 1;", "5.0", "sm_60"),

@@ -1,4 +1,4 @@
-//! Which forms of the common instructions exist.
+//! Valid and invalid forms of the common instructions.
 
 use super::{body, refused_body};
 

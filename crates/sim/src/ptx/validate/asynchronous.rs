@@ -1,4 +1,4 @@
-//! Stores and reductions that complete later, on a barrier object or without one.
+//! Stores and reductions that complete asynchronously, with or without an mbarrier object.
 
 use super::{Context, Width, sets};
 use crate::ptx::error::Error;
@@ -55,7 +55,8 @@ impl Context<'_> {
         }
     }
 
-    /// Checks how the access is ordered: on a barrier object a store weakly, and a reduction in the cluster; without one in a wider scope.
+    /// Checks the semantics and scope of the access. With an mbarrier object, a store is weak and a reduction has the scope of the cluster.
+    /// Without one, the scope is wider.
     fn asynchronous_order(&self, completes: bool, is_reduction: bool) -> Result<(), Error> {
         let find = |pick: fn(&Modifier) -> bool| self.instruction.modifiers.iter().find(|it| pick(it)).copied();
         let semantics = find(|it| matches!(it, Modifier::Semantics(_)));

@@ -1,4 +1,4 @@
-//! Barrier objects: what each operation says of order, space and results.
+//! mbarrier operations: semantics, space and results.
 
 use super::Context;
 use crate::ptx::error::Error;
@@ -38,7 +38,7 @@ impl Context<'_> {
         self.barrier_space(arrives, waits, counts_bytes, no_complete)
     }
 
-    /// Checks the space: of other blocks' objects no state comes back.
+    /// Checks the space. Operations on other blocks' objects return no state.
     fn barrier_space(&self, arrives: bool, waits: bool, counts_bytes: bool, no_complete: bool) -> Result<(), Error> {
         match self.space() {
             None | Some(Space::Shared | Space::SharedCta) => Ok(()),

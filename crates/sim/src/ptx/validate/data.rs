@@ -8,7 +8,7 @@ use crate::ptx::operand::{Operand, Symbol};
 use crate::ptx::scalar::{ScalarClass, ScalarType};
 use crate::ptx::special::SpecialRegister;
 
-/// From this architecture on, a shuffle names its lanes.
+/// The first architecture whose shuffles require a member mask.
 const SYNC_ARCHITECTURE: u32 = 70;
 
 impl Context<'_> {
@@ -133,7 +133,8 @@ impl Context<'_> {
     }
 }
 
-/// Returns `true` if a special register can be read as `scalar`: `.u16` takes the low half, and the grid's id was once of 32 bits.
+/// Returns `true` if a special register can be read as `scalar`: `.u16` reads the low half, and the grid's id had 32 bits in earlier
+/// versions.
 fn special_fits(register: SpecialRegister, scalar: ScalarType) -> bool {
     if register.bits() == 1 {
         return scalar == ScalarType::Pred;

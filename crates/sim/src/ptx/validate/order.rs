@@ -1,4 +1,4 @@
-//! What loads and stores say of order and caches, and which of it goes together.
+//! Memory ordering and cache suffixes of loads and stores, and their combinations.
 
 use super::Context;
 use crate::ptx::error::Error;
@@ -6,9 +6,9 @@ use crate::ptx::modifier::{CacheLevel, CacheOperator, Modifier, Semantics, Space
 use crate::ptx::opcode::Opcode;
 use crate::ptx::scalar::ScalarType;
 
-/// Bits that an access moves at most.
+/// The maximum number of bits of an access.
 const WIDEST: u32 = 128;
-/// Bits that an access of device memory moves at most.
+/// The maximum number of bits of an access to device memory.
 const WIDEST_OF_DEVICE: u32 = 256;
 
 impl Context<'_> {
@@ -76,7 +76,7 @@ impl Context<'_> {
         if self.has(Modifier::Mmio) { self.memory_mapped(semantics, count) } else { Ok(()) }
     }
 
-    /// `.mmio`: one value, at once, for the whole system.
+    /// Checks `.mmio`: a single value in a single access, with system scope.
     fn memory_mapped(&self, semantics: Option<Semantics>, count: usize) -> Result<(), Error> {
         let is_system = self.has(Modifier::Scope(crate::ptx::modifier::Scope::System));
         let is_device = matches!(self.space(), None | Some(Space::Global));
