@@ -46,13 +46,13 @@ pub(crate) fn traced(function: Function, call: impl FnOnce() -> CUresult) -> CUr
 }
 
 impl CallTrace {
-    #[expect(clippy::print_stderr, reason = "a C program has no other channel for it")]
+    #[expect(clippy::print_stderr, reason = "a C program has no other channel for the message")]
     fn from_environment() -> Option<Self> {
         let path = env::var_os(VARIABLE).filter(|path| !path.is_empty())?;
         match Self::open(Path::new(&path)) {
             Ok(trace) => Some(trace),
             Err(error) => {
-                eprintln!("curium-sim: {VARIABLE} is {path:?}, which cannot be written: {error}");
+                eprintln!("curium-sim: {VARIABLE}: cannot write to {path:?}: {error}");
                 None
             }
         }

@@ -11,7 +11,7 @@ use crate::fault::{FaultPlan, FaultSyntaxError};
 
 /// An environment variable has an invalid value.
 #[derive(Clone, Eq, Error, PartialEq)]
-#[error("{variable} is `{value}`, which is not {expected}")]
+#[error("{variable}: invalid value `{value}`; expected {expected}")]
 #[non_exhaustive]
 pub struct EnvironmentError {
     /// The name of the variable.

@@ -50,7 +50,7 @@ const KNOWN_FLAGS: u32 = CUDA_ARRAY3D_LAYERED
     | CUDA_ARRAY3D_DEPTH_TEXTURE
     | CUDA_ARRAY3D_SPARSE;
 
-#[expect(non_snake_case, reason = "these are C's names")]
+#[expect(non_snake_case, reason = "the methods have the names of the C functions")]
 impl Driver {
     pub(crate) fn cuArrayCreate_v2(
         &self,

@@ -47,7 +47,7 @@ struct Member {
     listed: Listed,
 }
 
-#[expect(non_snake_case, reason = "these are C's names")]
+#[expect(non_snake_case, reason = "the methods have the names of the C functions")]
 impl Driver {
     pub(crate) fn cuStreamBeginCapture(&self, stream: Pointer<CUstream_st>) -> Result {
         self.cuStreamBeginCapture_v2(stream, CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_GLOBAL)

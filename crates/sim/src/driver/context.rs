@@ -84,7 +84,7 @@ impl Context {
     }
 }
 
-#[expect(non_snake_case, reason = "these are C's names")]
+#[expect(non_snake_case, reason = "the methods have the names of the C functions")]
 impl Driver {
     pub(crate) fn cuCtxGetDevice(&self, device: Pointer<CUdevice>) -> Result {
         let place = device.required()?;

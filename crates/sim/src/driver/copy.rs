@@ -26,7 +26,7 @@ enum Wait {
     Never,
 }
 
-#[expect(non_snake_case, reason = "these are C's names")]
+#[expect(non_snake_case, reason = "the methods have the names of the C functions")]
 impl Driver {
     pub(crate) fn cuMemcpyHtoD_v2(&self, to: CUdeviceptr, from: ConstPointer<c_void>, size: usize) -> Result {
         self.require_current()?;

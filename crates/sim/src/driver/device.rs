@@ -11,7 +11,7 @@ use curium_sys::{CUdevice, CUdevice_attribute, CUresult, CUuuid};
 use crate::argument::{ConstPointer, Pointer};
 use crate::driver::{Driver, Result};
 
-#[expect(non_snake_case, reason = "these are C's names")]
+#[expect(non_snake_case, reason = "the methods have the names of the C functions")]
 impl Driver {
     pub(crate) fn cuDeviceGet(&self, device: Pointer<CUdevice>, ordinal: i32) -> Result {
         let place = device.required()?;

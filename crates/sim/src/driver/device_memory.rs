@@ -10,7 +10,7 @@ use crate::memory::{Owner, Purpose};
 /// The alignment of rows of pitched memory.
 const PITCH: u64 = 512;
 
-#[expect(non_snake_case, reason = "these are C's names")]
+#[expect(non_snake_case, reason = "the methods have the names of the C functions")]
 impl Driver {
     pub(crate) fn cuMemAlloc_v2(&self, address: Pointer<CUdeviceptr>, size: usize) -> Result {
         let place = address.required()?;

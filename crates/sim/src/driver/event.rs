@@ -39,7 +39,7 @@ const ALL_FLAGS: u32 = 7;
 /// The flags of records and waits: in a capture they are nodes.
 pub(super) const EXTERNAL: u32 = 1;
 
-#[expect(non_snake_case, reason = "these are C's names")]
+#[expect(non_snake_case, reason = "the methods have the names of the C functions")]
 impl Driver {
     pub(crate) fn cuEventCreate(&self, event: Pointer<CUevent>, flags: u32) -> Result {
         let place = event.required()?;

@@ -82,7 +82,7 @@ impl Subject {
     }
 }
 
-#[expect(non_snake_case, reason = "these are C's names")]
+#[expect(non_snake_case, reason = "the methods have the names of the C functions")]
 impl Driver {
     pub(crate) fn cuFuncGetAttribute(
         &self,

@@ -79,7 +79,7 @@ impl Graph {
     }
 }
 
-#[expect(non_snake_case, reason = "these are C's names")]
+#[expect(non_snake_case, reason = "the methods have the names of the C functions")]
 impl Driver {
     pub(crate) fn cuGraphCreate(&self, graph: Pointer<CUgraph>, flags: u32) -> Result {
         let place = graph.required()?;

@@ -20,7 +20,7 @@ const REGISTER_FLAGS: u32 = CU_MEMHOSTREGISTER_PORTABLE
 /// `CU_MEM_ATTACH_GLOBAL` and `CU_MEM_ATTACH_HOST`.
 const ATTACH_FLAGS: [u32; 2] = [1, 2];
 
-#[expect(non_snake_case, reason = "these are C's names")]
+#[expect(non_snake_case, reason = "the methods have the names of the C functions")]
 impl Driver {
     pub(crate) fn cuMemAllocHost_v2(&self, memory: Pointer<*mut c_void>, size: usize) -> Result {
         self.cuMemHostAlloc(memory, size, 0)

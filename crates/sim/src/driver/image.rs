@@ -121,7 +121,7 @@ impl Driver {
         if fits {
             return Ok(());
         }
-        let log = format!("the target sm_{} does not run on the device, which is sm_{device}", target.architecture);
+        let log = format!("target sm_{} is not supported by the device (sm_{device})", target.architecture);
         Err(Refusal::new(CUresult::CUDA_ERROR_INVALID_PTX, &log))
     }
 
@@ -169,7 +169,7 @@ unsafe fn text_at<'a>(image: *const u8) -> std::result::Result<&'a str, Refusal>
     };
     for (magic, held) in [(ELF, "machine code for NVIDIA hardware"), (TILE_IR, "Tile IR")] {
         if begins_with(magic) {
-            let log = format!("the image holds {held}, and the simulator runs PTX only");
+            let log = format!("the image contains {held}; the simulator runs PTX only");
             return Err(Refusal::new(CUresult::CUDA_ERROR_NO_BINARY_FOR_GPU, &log));
         }
     }

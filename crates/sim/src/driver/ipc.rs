@@ -8,7 +8,7 @@ use crate::argument::Pointer;
 use crate::driver::{Driver, Result};
 use crate::memory::{Place, Purpose};
 
-#[expect(non_snake_case, reason = "these are C's names")]
+#[expect(non_snake_case, reason = "the methods have the names of the C functions")]
 impl Driver {
     /// Stream-ordered memory has a separate type of handle.
     pub(crate) fn cuIpcGetMemHandle(&self, handle: Pointer<CUipcMemHandle>, address: CUdeviceptr) -> Result {

@@ -48,9 +48,9 @@ pub(crate) struct Shape {
 /// A cluster of one block, which means no cluster.
 pub(crate) const NO_CLUSTER: [u32; 3] = [1; 3];
 
-#[expect(non_snake_case, reason = "these are C's names")]
+#[expect(non_snake_case, reason = "the methods have the names of the C functions")]
 impl Driver {
-    #[expect(clippy::too_many_arguments, reason = "this is C's signature")]
+    #[expect(clippy::too_many_arguments, reason = "the parameters are those of the C function")]
     pub(crate) fn cuLaunchKernel(
         &self,
         function: Pointer<CUfunc_st>,
@@ -70,7 +70,7 @@ impl Driver {
         self.launch(function, shape, stream, Arguments::new(parameters, extra)?, &[])
     }
 
-    #[expect(clippy::too_many_arguments, reason = "this is C's signature")]
+    #[expect(clippy::too_many_arguments, reason = "the parameters are those of the C function")]
     pub(crate) fn cuLaunchCooperativeKernel(
         &self,
         function: Pointer<CUfunc_st>,

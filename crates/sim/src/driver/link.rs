@@ -39,7 +39,7 @@ impl Object for Link {
     const KIND: Kind = Kind::Link;
 }
 
-#[expect(non_snake_case, reason = "these are C's names")]
+#[expect(non_snake_case, reason = "the methods have the names of the C functions")]
 impl Driver {
     pub(crate) fn cuLinkCreate_v2(
         &self,
@@ -67,7 +67,7 @@ impl Driver {
         )
     }
 
-    #[expect(clippy::too_many_arguments, reason = "this is C's signature")]
+    #[expect(clippy::too_many_arguments, reason = "the parameters are those of the C function")]
     pub(crate) fn cuLinkAddData_v2(
         &self,
         link: Pointer<CUlinkState_st>,

@@ -29,7 +29,7 @@ impl Object for Module {
     const KIND: Kind = Kind::Module;
 }
 
-#[expect(non_snake_case, reason = "these are C's names")]
+#[expect(non_snake_case, reason = "the methods have the names of the C functions")]
 impl Driver {
     pub(crate) fn cuModuleLoadData(&self, module: Pointer<CUmodule>, image: ConstPointer<c_void>) -> Result {
         self.load_module(module, image, &JitOptions::none())

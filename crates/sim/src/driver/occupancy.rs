@@ -15,7 +15,7 @@ const SHARED_STEP: u32 = 128;
 const PORTABLE_CLUSTER: u32 = 8;
 const LARGEST_CLUSTER: u32 = 16;
 
-#[expect(non_snake_case, reason = "these are C's names")]
+#[expect(non_snake_case, reason = "the methods have the names of the C functions")]
 impl Driver {
     pub(crate) fn cuOccupancyMaxActiveBlocksPerMultiprocessor(
         &self,
@@ -129,7 +129,7 @@ impl Driver {
         place.write((all / size).cast_signed())
     }
 
-    #[expect(clippy::too_many_arguments, reason = "this is C's signature")]
+    #[expect(clippy::too_many_arguments, reason = "the parameters are those of the C function")]
     pub(crate) fn cuOccupancyMaxPotentialBlockSizeWithFlags(
         &self,
         grid: Pointer<i32>,

@@ -9,7 +9,7 @@ use crate::driver::{Driver, Result};
 use crate::handle::Id;
 use crate::memory::{Allocation, Capability, Purpose, Records};
 
-#[expect(non_snake_case, reason = "these are C's names")]
+#[expect(non_snake_case, reason = "the methods have the names of the C functions")]
 impl Driver {
     pub(crate) fn cuPointerGetAttribute(
         &self,

@@ -19,7 +19,7 @@ use crate::handle::Id;
 use crate::memory::{Location, Owner, Pool, Purpose};
 use crate::schedule::Work;
 
-#[expect(non_snake_case, reason = "these are C's names")]
+#[expect(non_snake_case, reason = "the methods have the names of the C functions")]
 impl Driver {
     pub(crate) fn cuMemAllocAsync(
         &self,

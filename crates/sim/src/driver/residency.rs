@@ -6,7 +6,7 @@ use crate::argument::Pointer;
 use crate::driver::{Driver, Result};
 use crate::memory::Advice;
 
-#[expect(non_snake_case, reason = "these are C's names")]
+#[expect(non_snake_case, reason = "the methods have the names of the C functions")]
 impl Driver {
     /// The location that memory was last prefetched to. Memory that was never prefetched has none.
     pub(crate) fn cuMemGetLocationInfo(

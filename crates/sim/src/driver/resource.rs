@@ -45,7 +45,7 @@ const MARK: [u8; 7] = *b"curium.";
 /// The first driver that supports work queues, and describes the parts of a set.
 const WORK_QUEUES_SINCE: CudaVersion = CudaVersion::new(13, 1);
 
-#[expect(non_snake_case, reason = "these are C's names")]
+#[expect(non_snake_case, reason = "the methods have the names of the C functions")]
 impl Driver {
     pub(crate) fn cuDeviceGetDevResource(
         &self,

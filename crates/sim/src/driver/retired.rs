@@ -48,7 +48,7 @@ impl End {
     }
 }
 
-#[expect(non_snake_case, reason = "these are C's names")]
+#[expect(non_snake_case, reason = "the methods have the names of the C functions")]
 impl Driver {
     pub(crate) fn cuFuncSetBlockShape(&self, function: Pointer<CUfunc_st>, x: i32, y: i32, z: i32) -> Result {
         let mut block = [0; 3];
@@ -178,7 +178,7 @@ impl Driver {
 }
 
 /// Copies from and to the elements of arrays.
-#[expect(non_snake_case, reason = "these are C's names")]
+#[expect(non_snake_case, reason = "the methods have the names of the C functions")]
 impl Driver {
     pub(crate) fn cuMemcpyHtoA_v2(
         &self,
@@ -258,11 +258,11 @@ impl Driver {
 /// Defines functions whose newer form has the same parameters.
 macro_rules! older_forms {
     ($($old:ident($($name:ident: $ty:ty),*) = $new:ident;)*) => {
-        #[expect(non_snake_case, reason = "these are C's names")]
+        #[expect(non_snake_case, reason = "the methods have the names of the C functions")]
         impl Driver {
             $(
-                #[expect(clippy::allow_attributes, reason = "only some of these have many arguments")]
-                #[allow(clippy::too_many_arguments, reason = "this is C's signature")]
+                #[expect(clippy::allow_attributes, reason = "only some of the functions have many parameters")]
+                #[allow(clippy::too_many_arguments, reason = "the parameters are those of the C function")]
                 pub(crate) fn $old(&self, $($name: $ty),*) -> Result {
                     self.$new($($name),*)
                 }

@@ -60,7 +60,7 @@ impl Stream {
     }
 }
 
-#[expect(non_snake_case, reason = "these are C's names")]
+#[expect(non_snake_case, reason = "the methods have the names of the C functions")]
 impl Driver {
     pub(crate) fn cuStreamCreate(&self, stream: Pointer<CUstream>, flags: u32) -> Result {
         self.cuStreamCreateWithPriority(stream, flags, LEAST_PRIORITY)

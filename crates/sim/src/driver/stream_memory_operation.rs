@@ -47,7 +47,7 @@ enum Action {
 /// The maximum number of operations in a batch.
 const MAX_BATCH: u32 = 256;
 
-#[expect(non_snake_case, reason = "these are C's names")]
+#[expect(non_snake_case, reason = "the methods have the names of the C functions")]
 impl Driver {
     pub(crate) fn cuStreamWaitValue32_v2(
         &self,

@@ -34,9 +34,9 @@ struct Arguments {
     fill: CUtensorMapFloatOOBfill,
 }
 
-#[expect(non_snake_case, reason = "these are C's names")]
+#[expect(non_snake_case, reason = "the methods have the names of the C functions")]
 impl Driver {
-    #[expect(clippy::too_many_arguments, reason = "this is C's signature")]
+    #[expect(clippy::too_many_arguments, reason = "the parameters are those of the C function")]
     pub(crate) fn cuTensorMapEncodeTiled(
         &self,
         map: Pointer<CUtensorMap>,
@@ -66,7 +66,7 @@ impl Driver {
         write(map, &tensor, TILED, packed)
     }
 
-    #[expect(clippy::too_many_arguments, reason = "this is C's signature")]
+    #[expect(clippy::too_many_arguments, reason = "the parameters are those of the C function")]
     pub(crate) fn cuTensorMapEncodeIm2col(
         &self,
         map: Pointer<CUtensorMap>,

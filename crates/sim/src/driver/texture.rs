@@ -44,7 +44,7 @@ impl Object for Surface {
 const LINEAR_ALIGNMENT: u64 = 512;
 const PITCH_ALIGNMENT: usize = 32;
 
-#[expect(non_snake_case, reason = "these are C's names")]
+#[expect(non_snake_case, reason = "the methods have the names of the C functions")]
 impl Driver {
     pub(crate) fn cuTexObjectCreate(
         &self,

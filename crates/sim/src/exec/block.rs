@@ -153,7 +153,7 @@ impl Block {
         self.warps[warp].state.local.len() as u64 * 8
     }
 
-    /// Returns the report of a deadlock: every thread waits.
+    /// Returns the report of a deadlock: all threads wait.
     pub(crate) fn deadlock(&self, worker: &Worker<'_>) -> (usize, Failure) {
         let waiting = self.warps.iter().map(Warp::first_waiting).enumerate();
         let first = waiting.filter_map(|(warp, place)| Some((warp, place?))).next();

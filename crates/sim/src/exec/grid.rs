@@ -231,17 +231,17 @@ impl<'a> Prepared<'a> {
             (launch.grid.contains(&0) || launch.block.contains(&0), "grid or block is empty"),
             (
                 self.cluster.contains(&0) || (0..3).any(|axis| !launch.grid[axis].is_multiple_of(self.cluster[axis])),
-                "grid is not made of whole clusters",
+                "grid dimensions are not multiples of the cluster dimensions",
             ),
-            (self.cluster_size() > MOST_BLOCKS_IN_CLUSTER, "cluster has more blocks than the device allows"),
-            (threads > u64::from(limit), "block has more threads than the kernel allows"),
+            (self.cluster_size() > MOST_BLOCKS_IN_CLUSTER, "cluster exceeds the maximum number of blocks of the device"),
+            (threads > u64::from(limit), "block exceeds the maximum number of threads of the kernel"),
             (
                 launch.kernel.required_block.is_some_and(|block| block != launch.block),
-                "block differs from the kernel's .reqntid",
+                "block dimensions differ from the kernel's .reqntid",
             ),
             (
                 launch.kernel.static_shared.saturating_add(launch.dynamic_shared) > launch.device.max_shared_per_block,
-                "block needs more shared memory than the device has",
+                "block exceeds the shared memory of the device",
             ),
             (launch.params.len() < launch.kernel.param_size, "parameter buffer is too small"),
             (

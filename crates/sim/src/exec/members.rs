@@ -40,7 +40,7 @@ impl Members {
         let masks = *unit.frame.row::<u32>(op.imm as u32);
         let outside = lanes_where(|lane| masks[lane] >> lane & 1 == 0) & unit.active;
         if outside != 0 {
-            let kind = ReportKind::IllegalInstruction("the member mask leaves out the lane that executes it");
+            let kind = ReportKind::IllegalInstruction("the member mask does not contain the executing lane");
             let trap = Trap { resume: Resume::After, ..Trap::new(kind, outside.trailing_zeros() as usize) };
             return Self { complete: 0, control: unit.fault(trap) };
         }

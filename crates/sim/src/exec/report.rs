@@ -268,7 +268,7 @@ impl fmt::Display for ReportKind {
             Self::Assert => "assertion failed",
             Self::HardwareStackError => "local memory stack overflow",
             Self::InvalidProgramCounter => "invalid program counter",
-            Self::Deadlock => "deadlock: every thread waits",
+            Self::Deadlock => "deadlock: all threads wait",
             Self::InvalidLaunch(reason) => reason,
             Self::Cancelled => "cancelled",
         })
@@ -309,7 +309,7 @@ impl fmt::Display for Report {
             write!(f, ", PTX line {}", self.line)?;
         }
         if self.loaded_at != 0 {
-            write!(f, ", which uses the value loaded in line {}", self.loaded_at)?;
+            write!(f, ", value loaded at PTX line {}", self.loaded_at)?;
         }
         if !self.function.is_empty() && *self.function != *self.kernel {
             write!(f, " in function `{}`", self.function)?;
@@ -331,7 +331,7 @@ impl fmt::Display for StreamRace {
         let Self { name, stream, other, other_stream, other_wrote, .. } = self;
         let verb = if *other_wrote { "wrote" } else { "read" };
         write!(f, "{name} in stream {stream}: race with {other} in stream {other_stream}, which {verb} there")?;
-        f.write_str(" and which nothing orders before it")
+        f.write_str(" and is not ordered before it")
     }
 }
 

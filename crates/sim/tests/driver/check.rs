@@ -1,4 +1,4 @@
-//! What the simulator says of kernels that do what they must not: a test for each kind, with the text of the report.
+//! Reports of invalid kernels: a test for each kind, with the text of the report.
 
 use std::ffi::{CStr, CString, c_void};
 use std::process::Command;
@@ -17,7 +17,7 @@ fn checking() -> Config {
     Config::new().with_workers(2).with_memory_budget(64 << 20).with_checks(Checks::Quiet).with_unwritten_checks(true)
 }
 
-/// A module of one kernel `main` whose parameter is in `%p`, with a shared, a local and a constant variable.
+/// Returns a module with one kernel `main`, whose parameter is in `%p`, and a shared, a local and a constant variable.
 fn image(body: &str) -> CString {
     let text = format!(
         ".version 8.0
@@ -40,7 +40,7 @@ fn image(body: &str) -> CString {
     CString::new(text).expect("there is no NUL in it")
 }
 
-/// Runs one warp of `body`: the code of the wait for it.
+/// Runs one warp of `body`, and returns the code of the wait for it.
 fn run(fixture: &Fixture, body: &str, argument: CUdeviceptr) -> CUresult {
     let module = handle!(fixture.api, cuModuleLoadData(_, image(body).as_ptr().cast()));
     let function = handle!(fixture.api, cuModuleGetFunction(_, module, c"main".as_ptr()));
@@ -134,7 +134,7 @@ fn read_of_what_nobody_wrote_names_the_allocation_and_the_place_in_it() {
     ] {
         assert_says(&fault(&fixture, body, memory, FAILED), &["uninitialized read: 4-byte read", part]);
     }
-    // Constants, parameters, and variables without a value have theirs.
+    // Constants, parameters, and variables without an initial value are initialized.
     assert_eq!(run(&fixture, "ld.const.u32 %r1, [table+12]; ld.param.u32 %r2, [p+4];", memory), CUresult::CUDA_SUCCESS);
 }
 
@@ -146,7 +146,7 @@ fn copies_pass_on_what_was_written_and_are_not_looked_at_themselves() {
     ok!(api, cuMemsetD8_v2(to, 0, 128));
     fixture.upload(from, &[1; 64]);
     ok!(api, cuMemcpyDtoD_v2(to, from, 128));
-    // As on hardware, what nobody wrote can be copied to the host.
+    // As on hardware, uninitialized bytes can be copied to the host.
     assert_eq!(fixture.download(to, 128)[..64], [1; 64]);
     assert_eq!(fault(&fixture, LOAD, to, FAILED).thread, [16, 0, 0]);
     ok!(api, cuMemsetD32_v2(from + 64, 7, 16));
@@ -230,7 +230,7 @@ fn nobody_looks_for_reads_of_what_nobody_wrote_unless_asked_to() {
     assert_eq!(run(&fixture, LOAD, fixture.alloc(128)), CUresult::CUDA_SUCCESS);
 }
 
-/// Set in a process that is to abort.
+/// Set in a process that must abort.
 const CHILD: &str = "CURIUM_SIM_TEST_ABORTS";
 
 #[test]

@@ -1,4 +1,4 @@
-//! Initialisation, devices, errors and symbols.
+//! Initialization, devices, errors and symbols.
 
 use std::ffi::{CStr, c_char, c_void};
 use std::ptr;
@@ -41,7 +41,7 @@ fn functions_of_a_dropped_simulator_are_deinitialized() {
     let (simulator, api) = fresh(Config::new());
     ok!(api, cuInit(0));
     drop(simulator);
-    // Another simulator would have to take all other slots first to be reached.
+    // A later simulator reuses the slot only after all other slots.
     assert_eq!(cu!(api, cuInit(0)), CUresult::CUDA_ERROR_DEINITIALIZED);
 }
 

@@ -1,4 +1,4 @@
-//! Faults on request, as programs meet them.
+//! Injected faults, as programs observe them.
 
 use std::time::{Duration, Instant};
 

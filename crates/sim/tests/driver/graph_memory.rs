@@ -1,4 +1,4 @@
-//! Memory that graphs allocate, and when it ends.
+//! Memory that graphs allocate, and its lifetime.
 
 use std::ptr;
 
@@ -24,7 +24,7 @@ fn launch(fixture: &Fixture, executable: CUgraphExec) {
     ok!(fixture.api, cuCtxSynchronize());
 }
 
-/// A graph that allocates memory and does not free it.
+/// Returns a graph that allocates memory and does not free it.
 fn allocating(fixture: &Fixture) -> (CUgraph, CUdeviceptr) {
     let graph = graph(fixture);
     let mut params = CUDA_MEM_ALLOC_NODE_PARAMS { bytesize: 16, ..CUDA_MEM_ALLOC_NODE_PARAMS::default() };

@@ -16,7 +16,7 @@ fn function(fixture: &Fixture, image: &CStr, name: &CStr) -> CUfunction {
     handle!(fixture.api, cuModuleGetFunction(_, module, name.as_ptr()))
 }
 
-/// Launches with a grid and a block of one dimension.
+/// Launches with a one-dimensional grid and block.
 fn launch(
     fixture: &Fixture,
     function: CUfunction,

@@ -29,7 +29,7 @@ fn fresh_memory_holds_no_zero() {
     assert!(fixture.download(memory, 4096).iter().all(|byte| *byte != 0));
 }
 
-/// Hardware takes about 0.2 ms; to fill as much takes most of a second.
+/// Hardware takes about 0.2 ms. Filling the memory would take most of a second.
 #[test]
 #[cfg(all(target_os = "linux", not(miri)))]
 fn memory_that_is_not_used_costs_no_time() {

@@ -8,7 +8,7 @@ use curium_sys::{CUcontext, CUdeviceptr, CUresult};
 
 use crate::support::{SUCCESS, cu, handle, ok};
 
-/// The message of the panic that ends a test.
+/// Returns the message of the panic that ends a test.
 fn message(body: impl FnOnce(Simulator)) -> String {
     let outcome = catch_unwind(AssertUnwindSafe(|| curium_sim::test(body)));
     let panic = outcome.expect_err("the test fails");

@@ -22,7 +22,7 @@ impl Object for MipmappedArray {
     const KIND: Kind = Kind::MipmappedArray;
 }
 
-#[expect(non_snake_case, reason = "these are C's names")]
+#[expect(non_snake_case, reason = "the methods have the names of the C functions")]
 impl Driver {
     /// Surplus levels are cut off, as documented.
     pub(crate) fn cuMipmappedArrayCreate(

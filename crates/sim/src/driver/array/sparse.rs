@@ -31,7 +31,7 @@ struct Change {
     is_mapped: bool,
 }
 
-#[expect(non_snake_case, reason = "these are C's names")]
+#[expect(non_snake_case, reason = "the methods have the names of the C functions")]
 impl Driver {
     /// Fails for a level of a mipmapped array, which has no tiles of its own.
     pub(crate) fn cuArrayGetSparseProperties(

@@ -8,7 +8,7 @@ use curium_sys::{
 use crate::argument::Pointer;
 use crate::driver::{Driver, Result};
 
-#[expect(non_snake_case, reason = "these are C's names")]
+#[expect(non_snake_case, reason = "the methods have the names of the C functions")]
 impl Driver {
     pub(crate) fn cuCtxGetCacheConfig(&self, config: Pointer<CUfunc_cache>) -> Result {
         let place = config.required()?;

@@ -21,7 +21,7 @@ thread_local! {
         const { RefCell::new([const { Stack { driver: 0, contexts: Vec::new() } }; slot::COUNT]) };
 }
 
-#[expect(non_snake_case, reason = "these are C's names")]
+#[expect(non_snake_case, reason = "the methods have the names of the C functions")]
 impl Driver {
     pub(crate) fn cuCtxGetCurrent(&self, context: Pointer<CUcontext>) -> Result {
         context.write(self.current_raw())

@@ -15,8 +15,8 @@ struct Batch<'a> {
     sizes: &'a [usize],
 }
 
-#[expect(non_snake_case, reason = "these are C's names")]
-#[expect(clippy::too_many_arguments, reason = "these are C's signatures")]
+#[expect(non_snake_case, reason = "the methods have the names of the C functions")]
+#[expect(clippy::too_many_arguments, reason = "the parameters are those of the C functions")]
 impl Driver {
     pub(crate) fn cuMemcpyBatchAsync(
         &self,

@@ -62,7 +62,7 @@ struct Extent {
     depth: usize,
 }
 
-#[expect(non_snake_case, reason = "these are C's names")]
+#[expect(non_snake_case, reason = "the methods have the names of the C functions")]
 impl Driver {
     pub(crate) fn cuMemcpy2D_v2(&self, copy: ConstPointer<CUDA_MEMCPY2D>) -> Result {
         self.require_current()?;

@@ -8,7 +8,7 @@ use crate::argument::{ConstPointer, Pointer, elements};
 use crate::driver::{Context, Driver, Result, State};
 use crate::handle::Id;
 
-#[expect(non_snake_case, reason = "these are C's names")]
+#[expect(non_snake_case, reason = "the methods have the names of the C functions")]
 impl Driver {
     pub(crate) fn cuDeviceCanAccessPeer(&self, access: Pointer<i32>, device: CUdevice, peer: CUdevice) -> Result {
         let place = access.required()?;

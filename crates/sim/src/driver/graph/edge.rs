@@ -14,7 +14,7 @@ pub(crate) struct Edge {
     pub(in crate::driver) data: CUgraphEdgeData,
 }
 
-#[expect(non_snake_case, reason = "these are C's names")]
+#[expect(non_snake_case, reason = "the methods have the names of the C functions")]
 impl Driver {
     pub(crate) fn cuGraphAddDependencies(
         &self,

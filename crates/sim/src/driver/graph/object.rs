@@ -22,7 +22,7 @@ impl Object for UserObject {
 const NO_DESTRUCTOR_SYNC: u32 = 1;
 const MOVE: u32 = 1;
 
-#[expect(non_snake_case, reason = "these are C's names")]
+#[expect(non_snake_case, reason = "the methods have the names of the C functions")]
 impl Driver {
     pub(crate) fn cuUserObjectCreate(
         &self,

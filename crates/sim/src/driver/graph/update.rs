@@ -39,7 +39,7 @@ impl State {
     }
 }
 
-#[expect(non_snake_case, reason = "these are C's names")]
+#[expect(non_snake_case, reason = "the methods have the names of the C functions")]
 impl Driver {
     pub(crate) fn cuGraphExecChildGraphNodeSetParams(
         &self,

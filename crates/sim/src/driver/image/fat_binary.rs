@@ -93,7 +93,7 @@ pub(super) fn ptx_for(binary: &[u8], device: u32) -> Result<String, Refusal> {
     let best = fitting.max_by_key(|entry| entry.target).ok_or_else(|| {
         let held: Vec<String> = entries.iter().map(Entry::describe).collect();
         let log =
-            format!("the fat binary has no PTX for the device, which is sm_{device}: it holds {}", held.join(", "));
+            format!("the fat binary has no PTX for the device (sm_{device}); it contains {}", held.join(", "));
         let hint = "the simulator runs PTX only (nvcc adds it with `-gencode arch=compute_75,code=compute_75`)";
         Refusal::new(CUresult::CUDA_ERROR_NO_BINARY_FOR_GPU, &format!("{log}; {hint}"))
     })?;

@@ -118,7 +118,7 @@ impl Driver {
     /// Stores a report, and writes it or aborts, depending on the settings.
     #[expect(
         clippy::print_stderr,
-        reason = "a code cannot say which thread did what, and C has no other channel for it"
+        reason = "a code does not identify the thread, and C has no other channel for the message"
     )]
     fn report(&self, mut report: Report) {
         if let Some(conflict) = report.stream_race.as_ref().map(|race| race.conflict) {
@@ -138,7 +138,7 @@ impl Driver {
             std::process::abort();
         }
         if number == MOST_REPORTS {
-            eprintln!("curium-sim: these are {number} reports, and no more are written");
+            eprintln!("curium-sim: {number} reports written; later ones are suppressed");
         }
     }
 

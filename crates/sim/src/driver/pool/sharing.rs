@@ -14,7 +14,7 @@ use crate::memory::{Foreign, Location, Owner, Place, Pool, Purpose};
 const DESCRIPTOR: CUmemAllocationHandleType = CUmemAllocationHandleType::CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
 const INVALID: CUresult = CUresult::CUDA_ERROR_INVALID_VALUE;
 
-#[expect(non_snake_case, reason = "these are C's names")]
+#[expect(non_snake_case, reason = "the methods have the names of the C functions")]
 impl Driver {
     pub(crate) fn cuMemPoolExportToShareableHandle(
         &self,

@@ -220,7 +220,7 @@ impl Lowerer<'_> {
                     return Ok(Target { space: Space::Global, row, narrow: false, offset });
                 }
             },
-            Symbol::Function(_) => return Err(Refusal::operand("an address of memory")),
+            Symbol::Function(_) => return Err(Refusal::operand("a memory address")),
         };
         let (space, row, offset) = match home {
             Home::Frame(base) => (Space::Frame, 0, base.wrapping_add(offset)),

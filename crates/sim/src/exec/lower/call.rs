@@ -24,7 +24,7 @@ impl Lowerer<'_> {
                     return self.system_call(self.context.module.text(target.name), call);
                 }
                 if target.parameters.len() != call.arguments.len() || target.returns.len() != call.returns.len() {
-                    return Err(Refusal("the call does not fit its function's signature".into()));
+                    return Err(Refusal("the call does not match the function's signature".into()));
                 }
                 program::Callee::Direct(id.0)
             }

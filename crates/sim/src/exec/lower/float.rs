@@ -22,7 +22,7 @@ impl Lowerer<'_> {
             rows.push(match (source, narrow) {
                 // Immediates of f16 are bits.
                 (Operand::Double(_), _) if scalar.bits() == 16 => {
-                    return Err(Refusal::operand("a register or the bits of a half"));
+                    return Err(Refusal::operand("a register or the bits of an f16"));
                 }
                 // In mixed precision, all sources but the last are narrow.
                 (other, Some(narrow)) if index + 1 < sources.len() => self.widened(instruction, other, narrow)?,

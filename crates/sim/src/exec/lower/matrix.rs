@@ -65,7 +65,7 @@ impl Lowerer<'_> {
             return Err(Refusal::form(instruction));
         };
         if selector.bits >= u64::from(4 / lanes(element, inner)) {
-            return Err(Refusal::operand("a selector of lanes that a quad has"));
+            return Err(Refusal::operand("a valid selector of a quad's lanes"));
         }
         Ok(Sparsity { metadata: self.source(metadata, ScalarType::B32)?, selector: selector.bits as u32 })
     }
@@ -89,7 +89,7 @@ impl Lowerer<'_> {
             };
             rows.push(match (slot, double) {
                 (Slot::Word(row), false) | (Slot::Double(row), true) => row,
-                _ => return Err(Refusal::operand("a register as wide as the matrix's elements need")),
+                _ => return Err(Refusal::operand("a register of the width of the matrix's elements")),
             });
         }
         Ok(rows)

@@ -124,7 +124,7 @@ impl<'m> Context<'m> {
                 }
                 if variable.size > LARGEST_VARIABLE {
                     let size = variable.size;
-                    return Err(Refusal(format!("a variable of {size} bytes is larger than {LARGEST_VARIABLE}")));
+                    return Err(Refusal(format!("a variable of {size} bytes exceeds the maximum of {LARGEST_VARIABLE}")));
                 }
                 program.globals.push(Global {
                     name: self.module.text(variable.name).to_owned(),
@@ -170,7 +170,7 @@ impl<'m> Context<'m> {
             };
             let start = initial.offset as usize;
             let target = global.init.get_mut(start..start + size);
-            let target = target.ok_or_else(|| Refusal("an initial value is past its variable".into()))?;
+            let target = target.ok_or_else(|| Refusal("an initial value exceeds its variable".into()))?;
             let bytes = size.min(8);
             target[..bytes].copy_from_slice(&bits.to_le_bytes()[..bytes]);
         }
@@ -197,7 +197,7 @@ impl<'m> Context<'m> {
     /// Returns the location of a module variable.
     pub(super) fn variable_place(&self, id: GlobalId) -> Lowered<Place> {
         self.places[id.0 as usize].ok_or_else(|| {
-            Refusal("references to textures, samplers and surfaces are not supported; objects are".into())
+            Refusal("texture, sampler and surface references are not supported; use objects".into())
         })
     }
 

@@ -80,7 +80,7 @@ impl Lowerer<'_> {
             return Ok(None);
         };
         if *bits >= count {
-            return Err(Refusal::operand("one of the values of this field of a tensor map"));
+            return Err(Refusal::operand("a valid value of this field of a tensor map"));
         }
         let number = if keyword == Keyword::Elemtype { DATA_TYPES[*bits as usize] } else { *bits };
         Ok(Some((field, self.double(number))))

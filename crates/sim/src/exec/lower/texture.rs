@@ -68,7 +68,7 @@ impl Lowerer<'_> {
     fn ignore_sampler(&mut self, tensor: &Tensor) -> Lowered {
         match tensor.sampler {
             Some(_) if self.context.module.target.texturing == Texturing::Independent => {
-                Err(Refusal("samplers apart from their textures are not supported".into()))
+                Err(Refusal("separate samplers are not supported".into()))
             }
             Some(sampler) => self.address_row(sampler).map(|_| ()),
             None => Ok(()),

@@ -82,7 +82,7 @@ fn carry_out(unit: &mut Unit<'_>, op: &Op, access: &TensorAccess, lane: usize) -
     match access.way {
         Way::Load => load(unit, op, access, &transfer),
         Way::Reduce(operation) => {
-            let change = change_of(operation, map.element).ok_or("a reduction that the tensor's type lacks");
+            let change = change_of(operation, map.element).ok_or("a reduction that the tensor's type does not support");
             let change = change.map_err(illegal)?;
             let bytes = map.element.bytes();
             transfer.store(unit, |unit, address, at| {
@@ -112,20 +112,20 @@ fn read_map(unit: &mut Unit<'_>, op: &Op, lane: usize) -> Result<[u64; 16], Trap
 fn starts(unit: &Unit<'_>, access: &TensorAccess, map: &Map, lane: usize) -> Result<Vec<Rows>, &'static str> {
     let are_pixels = matches!(map.part, Part::Pixels { .. });
     if map.rank != access.rank {
-        return Err("a tensor map of another rank than the instruction's");
+        return Err("the rank of the tensor map differs from that of the instruction");
     }
     if are_pixels != (access.mode == Mode::Pixels) {
-        return Err("a tensor map of pixels for a copy of a tile, or of tiles for one of pixels");
+        return Err("the mode of the tensor map differs from that of the instruction (tiled, im2col)");
     }
     let number = |row: &u32| i64::from(unit.frame.row::<u32>(*row)[lane].cast_signed());
     let given: Vec<i64> = access.coordinates.iter().map(number).collect();
     // Shared memory takes whole granules, and those of the tensor are aligned.
     if map.slice.is_none() && given[0] * map.element.bytes().cast_signed() % GRANULE.cast_signed() != 0 {
-        return Err("a first coordinate that is not a multiple of 16 bytes");
+        return Err("the first coordinate is not a multiple of 16 bytes");
     }
     let writes = matches!(access.way, Way::Store | Way::Reduce(_));
     if writes && given.iter().any(|coordinate| *coordinate < 0) {
-        return Err("a negative coordinate of what is written to a tensor");
+        return Err("a write to a tensor has a negative coordinate");
     }
     let offset = |row: &u32| i64::from(unit.frame.row::<u32>(*row)[lane] & 0xffff);
     let offsets: Vec<i64> = access.offsets.iter().map(offset).collect();
@@ -135,10 +135,10 @@ fn starts(unit: &Unit<'_>, access: &TensorAccess, map: &Map, lane: usize) -> Res
     }
     let rows = Rows::new(map, place(&given), &offsets);
     if are_pixels && !rows.begins_inside() {
-        return Err("a first pixel outside of the corners of the tensor map");
+        return Err("the first pixel is outside the corners of the tensor map");
     }
     if writes && map.has_corners_outside() {
-        return Err("corners outside of what is written to a tensor");
+        return Err("a write to a tensor has corners outside the tensor");
     }
     Ok(vec![rows])
 }

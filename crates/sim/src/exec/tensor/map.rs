@@ -47,10 +47,10 @@ impl Map {
         if !matches!(kind, TILED | IM2COL) || !(1..=RANK).contains(&rank) {
             return Err("no tensor map at the address");
         }
-        let element = Element::of(Field::DATA_TYPE.get(words)).ok_or("a tensor map of elements that are packed")?;
+        let element = Element::of(Field::DATA_TYPE.get(words)).ok_or("tensor maps of packed elements are not supported")?;
         let slice = [None, Some(16), Some(32)].get(Field::INTERLEAVE.get(words) as usize).copied();
         let (Some(slice), Some(swizzle)) = (slice, Swizzle::of(words)) else {
-            return Err("a tensor map with an interleaving or a swizzle that there is not");
+            return Err("the tensor map has an invalid interleaving or swizzle");
         };
         let each = |field: fn(u32) -> Field| std::array::from_fn(|dimension| field(dimension as u32).get(words));
         let unit = slice.unwrap_or(element.bytes());
@@ -77,18 +77,18 @@ impl Map {
     fn checked(self) -> Result<Self, &'static str> {
         let dimensions = 0..self.rank;
         if self.slice.is_some() && self.rank < 3 {
-            return Err("a tensor map that is interleaved with fewer than three dimensions");
+            return Err("an interleaved tensor map has fewer than three dimensions");
         }
         let is_step = |step: i64| (1..=8).contains(&step);
         if !dimensions.clone().all(|dimension| is_step(self.steps[dimension])) {
-            return Err("a tensor map whose steps are not from 1 to 8");
+            return Err("the element strides of the tensor map are not between 1 and 8");
         }
         if !dimensions.clone().all(|dimension| (0..=1 << 32).contains(&self.extents[dimension])) {
-            return Err("a tensor map with more than 2^32 elements along a dimension");
+            return Err("the tensor map has more than 2^32 elements along a dimension");
         }
         let in_rows = self.strides[1..self.rank].iter().all(|stride| stride.is_multiple_of(16));
         if !self.address.is_multiple_of(16) || !in_rows || !self.row().is_multiple_of(16) {
-            return Err("a tensor map whose address, strides or box are not multiples of 16 bytes");
+            return Err("the address, strides or box of the tensor map are not multiples of 16 bytes");
         }
         Ok(self)
     }

@@ -1,11 +1,11 @@
-//! Each arithmetic instruction on edge values: operands and result as bits.
+//! Each arithmetic instruction on edge values, with operands and results as bits.
 
 use super::{Bench, kernel};
 
-/// Runs one instruction on operands of 64 bits each, and gives the bits of its result.
+/// Runs one instruction on 64-bit operands, and returns the bits of its result.
 ///
-/// `$d`, `$a`, `$b` and `$c` in the text are registers of the class `class`, of which the
-/// letter says the width: `h`, `r`, `f` take the low bits, `d`, `e` all.
+/// `$d`, `$a`, `$b` and `$c` in the text are registers of the classes in `class`. The letter of a class selects the width: `h`, `r`, `f`
+/// use the low bits, `d`, `e` all bits.
 pub(super) fn compute(instruction: &str, class: (char, char), operands: &[u64]) -> u64 {
     let (to, from) = class;
     let mut body = String::new();
@@ -33,7 +33,7 @@ fn width(class: char) -> u32 {
     }
 }
 
-/// An instruction, the classes of its registers, its operands, and the result expected.
+/// An instruction, the classes of its registers, its operands, and the expected result.
 pub(super) type Case<'a> = (&'a str, (char, char), &'a [u64], u64);
 
 pub(super) fn check(cases: &[Case<'_>]) {

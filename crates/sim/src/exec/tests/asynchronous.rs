@@ -1,9 +1,9 @@
-//! Asynchronous copies and barrier objects.
+//! Asynchronous copies and mbarrier objects.
 
 use super::super::ReportKind;
 use super::Bench;
 
-/// Copies `%t`'s own word from memory to `tile`, with `%r2` its address there.
+/// Copies the thread's own word from memory to `tile`. `%r2` holds its address there.
 const COPY: &str = "
     .shared .align 16 .b8 tile[1024];
     mov.u32 %r2, tile;

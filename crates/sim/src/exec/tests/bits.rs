@@ -1,4 +1,4 @@
-//! Integers past the basic operations: carries, permutations, dot products, and numbers from comparisons.
+//! Integers beyond basic arithmetic: carries, permutations, dot products, and comparisons with numeric results.
 
 use super::arithmetic::{D, F, H, ONES32, R, check, compute};
 use super::{Bench, kernel};

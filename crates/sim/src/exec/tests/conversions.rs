@@ -1,4 +1,4 @@
-//! Conversions to and from the formats that only conversions know.
+//! Conversions to and from the formats that only conversions use.
 
 use super::arithmetic::{F, NAN32, R, check};
 

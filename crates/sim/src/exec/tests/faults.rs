@@ -1,4 +1,4 @@
-//! What stops a launch, and what is refused before.
+//! Faults that stop a launch, and refusals before it.
 
 use std::sync::Mutex;
 
@@ -51,7 +51,7 @@ fn accesses_outside_every_space_are_illegal() {
         "mov.u64 %d1, 0x1000000000000; ld.u32 %r2, [%d1];",
         "st.global.u32 [%p+4096], 0;",
         "atom.global.add.u32 %r2, [%p+4096], 1;",
-        // The first bytes are inside, the last are not.
+        // The first bytes are in bounds, the last are not.
         "mov.u32 %r3, 0; @%q bra SKIP; ld.global.v4.u32 {%r2, %r3, %r4, %r5}, [%p+4096]; SKIP:",
     ] {
         let fault = Bench::body(access, 4096).launch(1, 1).expect_err(access);
@@ -106,7 +106,7 @@ fn unsupported_instructions_are_refused_by_name_and_place() {
     }
 }
 
-/// Instructions and forms that are left out, each with what its refusal says.
+/// Unsupported instructions and forms, each with a part of the refusal.
 const REFUSED: &[(&str, &str)] = &[
     ("tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%r1], 32;", "instruction `tcgen05` is not supported"),
     ("tcgen05.ld.sync.aligned.16x64b.x1.b32 %r1, [%r2];", "instruction `tcgen05` is not supported"),

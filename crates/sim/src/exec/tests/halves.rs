@@ -1,4 +1,4 @@
-//! Half precision and bfloat16, one and two at a time.
+//! Half precision and bfloat16, single and packed.
 
 use super::arithmetic::{D, H, R, check};
 

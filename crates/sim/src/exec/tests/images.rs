@@ -1,4 +1,4 @@
-//! Textures and surfaces in forms that compilers do not make of CUDA C++.
+//! Textures and surfaces in forms that CUDA C++ compilers do not emit.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use super::{BASE, Bench, kernel};
 use crate::exec::{AddressMode, Channel, Element, Image, ReportKind, Surface, Texture, Tiles, lower};
 use crate::ptx;
 
-/// Returns a texture of four bytes, which are 1, 2, 4 and 8.
+/// Returns a texture of the four bytes 1, 2, 4 and 8.
 fn texture() -> Texture {
     Texture {
         levels: vec![Image { base: BASE, width: 4, height: 1, depth: 1, pitch: 4 }],
@@ -25,7 +25,7 @@ fn texture() -> Texture {
     }
 }
 
-/// Runs `body` as one thread, with the texture above as object 0 and its memory, which follows the results, as surface 0.
+/// Runs `body` as one thread. Object 0 is the texture above, and surface 0 is its memory, which follows the results.
 fn bench(body: &str) -> Bench {
     let mut bench = Bench::body(body, 256);
     bench.memory.write(128, &[1_u8, 2, 4, 8, 0, 0, 0, 0]);

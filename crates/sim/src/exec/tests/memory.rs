@@ -237,7 +237,7 @@ fn bytes_that_a_load_does_not_use_may_lie_beyond_the_allocation() {
         ".pragma \"used_bytes_mask 0xfff\"; ld.global.v4.u32 {%r2, %r3, %r4, %r5}, [%p+4080];",
         ".pragma \"used_bytes_mask 4095\"; ld.global.v4.u32 {%r2, %r3, %r4, _}, [%p+4080];",
         ".pragma \"used_bytes_mask 0x3ff\"; ld.v4.u32 {%r2, %r3, %r4, %r5}, [%p+4080];",
-        // Half of an element, into the register of the address.
+        // Half of an element, into the address register.
         "add.u64 %d2, %p, 4080; .pragma \"used_bytes_mask 0x0fff\"; ld.global.v2.b64 {%d3, %d2}, [%d2];
         mov.b64 {%r2, %r3}, %d3; cvt.u32.u64 %r4, %d2;",
     ] {
@@ -257,7 +257,7 @@ fn bytes_that_a_load_does_not_use_may_lie_beyond_the_allocation() {
 
 #[test]
 fn bytes_that_a_load_does_not_use_race_with_nothing() {
-    // The last thread of each quarter's 16 bytes writes what the others do not use.
+    // The last thread of each 16 bytes writes the bytes that the others do not use.
     let body = |mask: &str| {
         format!(
             ".shared .align 16 .b32 s[64];

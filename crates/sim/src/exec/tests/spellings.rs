@@ -1,8 +1,8 @@
-//! Forms that hand-written PTX uses and compilers do not.
+//! Forms of hand-written PTX that compilers do not emit.
 
 use super::{Bench, kernel};
 
-/// Runs a kernel behind some declarations, and returns what each thread left at `%at4`.
+/// Runs a kernel after some declarations, and returns each thread's word at `%at4`.
 fn run(declared: &str, body: &str) -> Vec<u32> {
     Bench::new(&format!("{declared}\n{}", kernel(body)), 4096).results::<u32>(32)
 }

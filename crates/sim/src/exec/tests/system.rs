@@ -1,4 +1,4 @@
-//! Functions that the device's runtime provides.
+//! Device runtime functions.
 
 use super::super::ReportKind;
 use super::{Bench, kernel};

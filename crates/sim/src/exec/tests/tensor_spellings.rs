@@ -1,8 +1,8 @@
-//! Which spellings of copies of tensors and of bulk reductions are taken, and from which version and device on.
+//! Accepted spellings of tensor copies and bulk reductions, with their first version and target.
 
 use super::{kernel, lower, ptx};
 
-/// Returns `true` if an instruction is taken for a version and a target.
+/// Returns `true` if an instruction is accepted for a version and a target.
 fn is_taken(instruction: &str, version: &str, target: &str) -> bool {
     let text = format!(".version {version}\n.target {target}\n.address_size 64\n{}", kernel(instruction));
     ptx::parse(&text).is_ok_and(|module| lower(&module).is_ok())

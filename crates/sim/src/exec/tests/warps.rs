@@ -1,4 +1,4 @@
-//! Barriers, and instructions in which lanes see one another.
+//! Barriers, and instructions that communicate among the lanes of a warp.
 
 use super::super::ReportKind;
 use super::Bench;
@@ -40,7 +40,7 @@ fn exited_lanes_do_not_hold_up_a_barrier() {
 
 #[test]
 fn named_barriers_with_counts_pair_producers_and_consumers() {
-    // Warp 0 arrives and goes on; warp 1 waits for it; warp 2 is not involved.
+    // Warp 0 arrives and continues, warp 1 waits for it, and warp 2 is not involved.
     let bench = Bench::body(
         "
     .shared .align 4 .b32 box;

@@ -88,7 +88,7 @@ impl<'a> Parser<'a> {
             return Ok(());
         }
         let found = format!("{} again", token.quote());
-        Err(Error::syntax(token.span, "a label that does not stand in this scope yet", found))
+        Err(Error::syntax(token.span, "a label that is not declared in this scope yet", found))
     }
 
     /// Parses a label, or a list or prototype with its name.

@@ -109,7 +109,7 @@ impl<'a> Parser<'a> {
             ScalarClass::Predicate => false,
             _ => scalar.bits() >= 8,
         });
-        let scalar = scalar.ok_or_else(|| self.unexpected("a type that a variable can have, such as '.u32'"))?;
+        let scalar = scalar.ok_or_else(|| self.unexpected("a type of variables, such as '.u32'"))?;
         self.advance();
         Ok(scalar)
     }
@@ -314,7 +314,7 @@ impl<'a> Parser<'a> {
     }
 }
 
-const REGISTER_TYPE: &str = "a type that a register can have, such as '.b32'";
+const REGISTER_TYPE: &str = "a type of registers, such as '.b32'";
 
 fn register_scalar(text: &str) -> Option<ScalarType> {
     ScalarType::from_name(text).filter(|scalar| match scalar.class() {

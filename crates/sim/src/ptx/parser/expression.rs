@@ -93,7 +93,7 @@ impl<'a> Parser<'a> {
             self.advance();
             let right = self.binary(level + 1)?;
             left = apply(operator.text, left, right)
-                .ok_or_else(|| Self::unexpected_at(&operator, "operands that the operator can be applied to"))?;
+                .ok_or_else(|| Self::unexpected_at(&operator, "operands of the operator's types"))?;
         }
     }
 

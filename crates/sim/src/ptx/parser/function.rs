@@ -85,7 +85,7 @@ impl Parser<'_> {
                 }
                 Ok((id, Some(before)))
             }
-            Some(Symbol::Function(_)) => Err(Self::unexpected_at(&token, "the parameters that it was declared with")),
+            Some(Symbol::Function(_)) => Err(Self::unexpected_at(&token, "the parameters of its declaration")),
             Some(_) => Err(Self::unexpected_at(&token, "a name that is not declared yet")),
         }
     }
@@ -131,7 +131,7 @@ impl Parser<'_> {
         let token = self.peek();
         let prefix = self.prefix(Space::Param)?;
         if self.function.kind == FunctionKind::Device && (prefix.vector > 1 || prefix.pointer.is_some()) {
-            return Err(Self::unexpected_at(&token, "a parameter that is neither a vector nor described by '.ptr'"));
+            return Err(Self::unexpected_at(&token, "a parameter without a vector type and '.ptr'"));
         }
         let variable = self.variable(Space::Param, Linkage::Internal, &prefix)?;
         types.push(PrototypeParameter {

@@ -123,7 +123,7 @@ fn labels_that_do_not_fit_are_refused_at_their_place() {
         ("bra %r1;", "line 6, column 5: expected a label of this function, found '%r1' of type .b32"),
         (
             "L: ret;\nL: ret;",
-            "line 7, column 1: expected a label that does not stand in this scope yet, found 'L' again",
+            "line 7, column 1: expected a label that is not declared in this scope yet, found 'L' again",
         ),
         ("{ L: ret; }\nT: .branchtargets L;", "line 7, column 19: expected a label of this function, found 'L'"),
         (

@@ -84,7 +84,7 @@ fn broken_numbers_say_what_is_wrong_with_them() {
 #[test]
 fn division_by_zero_is_an_error_at_the_operator() {
     let error = refused_body("mov.b64 %d1, 5/0;");
-    assert_eq!(error, "line 6, column 15: expected operands that the operator can be applied to, found '/'");
+    assert_eq!(error, "line 6, column 15: expected operands of the operator's types, found '/'");
     assert!(refused_body("mov.b64 %d1, 5 % 0U;").contains("found '%'"));
 }
 

@@ -102,7 +102,7 @@ fn wrong_declarations_are_refused_at_their_place() {
         (".global .align 3 .u32 a;", "line 4, column 16: expected an alignment: a power of two, found '3'"),
         (
             ".global .pred a;",
-            "line 4, column 9: expected a type that a variable can have, such as '.u32', found '.pred'",
+            "line 4, column 9: expected a type of variables, such as '.u32', found '.pred'",
         ),
         (".global a;", "line 4, column 9: expected a type such as '.u32', found 'a'"),
         (".global .u32 a[-1];", "line 4, column 16: expected the extent of an array, found '-'"),

@@ -223,7 +223,7 @@ impl Context<'_> {
         if suits {
             return Ok(());
         }
-        let expected = format!("a comparison that .{} has", scalar.name());
+        let expected = format!("a comparison that .{} supports", scalar.name());
         Err(Error::syntax(self.instruction.span, expected, format!("'.{}'", comparison.name())))
     }
 

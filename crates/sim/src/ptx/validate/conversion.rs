@@ -50,7 +50,7 @@ impl Context<'_> {
         let is_float = |scalar: ScalarType| scalar.class() == ScalarClass::Float;
         let has_brain = to == Bf16 || from == Bf16;
         if from == Tf32 || has_brain && (to.bits() == 8 || from.bits() == 8) {
-            return Err(self.lacks(format!("a conversion that there is, not from .{} to .{}", from.name(), to.name())));
+            return Err(self.lacks(format!("an existing conversion, not from .{} to .{}", from.name(), to.name())));
         }
         let rounds = match (is_float(to), is_float(from)) {
             (false, false) => Rounds::Never,
@@ -138,7 +138,7 @@ impl Context<'_> {
             (S::Ue8m0x2, S::Bf16x2) => (&[R::Zero, R::Up], true, false, false, 2),
             _ => {
                 return Err(self.lacks(format!(
-                    "a conversion that there is, not from .{} to .{}",
+                    "an existing conversion, not from .{} to .{}",
                     from.name(),
                     to.name()
                 )));
@@ -152,12 +152,12 @@ impl Context<'_> {
             && !self.has(Modifier::Saturate)
             && !self.has(Modifier::FlushToZero);
         if !suits {
-            return Err(self.lacks(format!("the rounding and the clamping of conversions to .{}", to.name())));
+            return Err(self.lacks(format!("the rounding and saturation of conversions to .{}", to.name())));
         }
         self.count(count..=count)?;
         let has_vector = matches!(self.operand(1), Operand::Vector(_));
         if has_vector != four.contains(&to) {
-            return Err(self.wrong(1, format!("what .{} is made of", to.name())));
+            return Err(self.wrong(1, format!("the source operands of conversions to .{}", to.name())));
         }
         self.destination(0, to, Width::Relaxed)
     }

@@ -34,7 +34,7 @@ impl Context<'_> {
                     Operand::Special(register) if special_fits(*register, scalar) => Ok(()),
                     Operand::Symbol(symbol, _) if self.address_fits(*symbol, scalar) => Ok(()),
                     Operand::Special(register) => {
-                        let expected = format!("a special register that .{} can hold", scalar.name());
+                        let expected = format!("a special register of the width of .{}", scalar.name());
                         let found = format!("one of {} bits", register.bits());
                         Err(Error::syntax(self.spans[1], expected, found))
                     }

@@ -59,7 +59,7 @@ impl Context<'_> {
             return self.asynchronous_reduction();
         }
         if [Operation::Exchange, Operation::CompareAndSwap].into_iter().any(|it| self.has(Modifier::Operation(it))) {
-            return Err(self.lacks("an operation such as '.add', which needs no answer"));
+            return Err(self.lacks("an operation without a result, such as '.add'"));
         }
         let (scalar, _) = self.atomic_operation()?;
         let count = 2 + usize::from(self.has(Modifier::CacheHint));

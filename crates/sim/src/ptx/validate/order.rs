@@ -19,7 +19,7 @@ impl Context<'_> {
         let evicts =
             self.find(|modifier| matches!(modifier, Modifier::Evict(CacheLevel::L2, _)).then_some(())).is_some();
         if evicts && scalar.bits() * count as u32 <= WIDEST {
-            return Err(self.lacks("256 bits with a priority of L2"));
+            return Err(self.lacks("256 bits with an L2 eviction priority"));
         }
         self.caching()
     }
@@ -62,7 +62,7 @@ impl Context<'_> {
         };
         let has_scope = self.find(|modifier| matches!(modifier, Modifier::Scope(_)).then_some(())).is_some();
         if is_strong != has_scope {
-            let expected = if is_strong { "a scope such as '.gpu'" } else { "an order such as '.relaxed'" };
+            let expected = if is_strong { "a scope such as '.gpu'" } else { "semantics such as '.relaxed'" };
             return Err(self.lacks(expected));
         }
         let orders = is_strong || self.has(Modifier::Volatile);
@@ -98,7 +98,7 @@ impl Context<'_> {
             _ => None,
         });
         if operator.is_some_and(|operator| !allowed.contains(&operator)) {
-            return Err(self.lacks("a cache operator that it has"));
+            return Err(self.lacks("a cache operator of the instruction"));
         }
         let has_order = self.has(Modifier::Volatile)
             || self.find(|modifier| matches!(modifier, Modifier::Semantics(_)).then_some(())).is_some();
@@ -110,7 +110,7 @@ impl Context<'_> {
             return Err(self.lacks("'.ca', '.cg' or '.cs' with '.nc'"));
         }
         if has_order && (operator.is_some() || is_constant) {
-            return Err(self.lacks("either an order or a cache operator"));
+            return Err(self.lacks("either memory semantics or a cache operator"));
         }
         Ok(())
     }
