@@ -71,7 +71,7 @@ impl<T> Pointer<T> {
     }
 
     /// Writes `value` if the pointer is not null.
-    pub(crate) fn write_if_asked(self, value: T) {
+    pub(crate) fn write_if_not_null(self, value: T) {
         // A null pointer means that the caller does not request the value.
         self.write(value).unwrap_or_default();
     }

@@ -110,7 +110,7 @@ pub(crate) struct Driver {
     graph_memory: Mutex<GraphMemory>,
     printed: print::Printed,
     /// Stops kernels when the driver ends.
-    cancelled: AtomicBool,
+    canceled: AtomicBool,
 }
 
 #[derive(Default)]
@@ -152,7 +152,7 @@ impl Driver {
             log: log::Log::default(),
             graph_memory: Mutex::new(GraphMemory::default()),
             printed: print::Printed::default(),
-            cancelled: AtomicBool::new(false),
+            canceled: AtomicBool::new(false),
             config,
         }))
     }
@@ -189,8 +189,8 @@ impl Driver {
         &self.changed
     }
 
-    pub(crate) fn cancelled(&self) -> &AtomicBool {
-        &self.cancelled
+    pub(crate) fn canceled(&self) -> &AtomicBool {
+        &self.canceled
     }
 
     /// Performs the first steps of every call: counts it, applies its faults, and fails before `cuInit` or on a thread that may not call
@@ -214,7 +214,7 @@ impl Driver {
         if !self.faulty.load(Ordering::Acquire) {
             return None;
         }
-        let met = self.faults().meet(function);
+        let met = self.faults().apply(function);
         if !met.delay.is_zero() {
             std::thread::sleep(met.delay);
         }
@@ -287,7 +287,7 @@ impl Driver {
 
     /// Ends the driver: queued work is dropped, and running work is waited for.
     pub(crate) fn shut_down(&self) {
-        self.cancelled.store(true, Ordering::Release);
+        self.canceled.store(true, Ordering::Release);
         self.lock().schedule.close();
         self.changed.notify_all();
         let threads = std::mem::take(&mut *self.threads.lock().unwrap_or_else(PoisonError::into_inner));

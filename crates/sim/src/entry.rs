@@ -33,7 +33,10 @@ fn enter(slot: usize, function: Function, body: &mut dyn FnMut(&Driver) -> Resul
 }
 
 /// Reports which call panicked; the panic hook has printed the message.
-#[expect(clippy::print_stderr, reason = "a panic is a bug of the simulator, and C has no other channel for the message")]
+#[expect(
+    clippy::print_stderr,
+    reason = "a panic is a bug of the simulator, and C has no other channel for the message"
+)]
 fn report_panic(function: Function) -> CUresult {
     eprintln!("curium-sim: the panic above happened in {function}, which returns CUDA_ERROR_UNKNOWN");
     CUresult::CUDA_ERROR_UNKNOWN

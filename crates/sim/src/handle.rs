@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn handle_tells_live_destroyed_lost_and_unknown_apart() {
+    fn handles_distinguish_live_destroyed_lost_and_unknown_objects() {
         let mut table = Table::new();
         let kept = table.insert(Thing(1));
         let destroyed = table.insert(Thing(2));

@@ -95,7 +95,7 @@ impl Simulator {
                 Ok(Self { running: Arc::new(Running { slot, driver }) })
             }
             Err(error) => {
-                slot::give_back(slot);
+                slot::release(slot);
                 Err(error)
             }
         }
@@ -197,6 +197,6 @@ impl Drop for Running {
     fn drop(&mut self) {
         slot::empty(self.slot);
         self.driver.shut_down();
-        slot::give_back(self.slot);
+        slot::release(self.slot);
     }
 }

@@ -100,7 +100,7 @@ impl Driver {
         let number = capture.number;
         let ended = state.end_capture(number);
         self.capturing.store(!state.captures.is_empty(), Ordering::Release);
-        graph.write_if_asked(ended.map_or(std::ptr::null_mut(), Id::as_raw));
+        graph.write_if_not_null(ended.map_or(std::ptr::null_mut(), Id::as_raw));
         self.call_destructors(state);
         ended.map(|_| ())
     }

@@ -126,8 +126,8 @@ impl Driver {
 
     pub(crate) fn cuCtxGetStreamPriorityRange(&self, least: Pointer<i32>, greatest: Pointer<i32>) -> Result {
         self.require_current()?;
-        least.write_if_asked(Limits::STREAM_PRIORITIES.0);
-        greatest.write_if_asked(Limits::STREAM_PRIORITIES.1);
+        least.write_if_not_null(Limits::STREAM_PRIORITIES.0);
+        greatest.write_if_not_null(Limits::STREAM_PRIORITIES.1);
         Ok(())
     }
 

@@ -182,7 +182,7 @@ impl Driver {
 
     /// Makes later work of a stream wait for a record if it is pending, or if race checks are on.
     pub(crate) fn wait_in_stream(&self, state: &mut State, stream: Id<Stream>, record: Option<Ticket>) {
-        if let Some(ticket) = record.filter(|ticket| state.schedule.is_to_be_waited_for(*ticket)) {
+        if let Some(ticket) = record.filter(|ticket| state.schedule.needs_wait(*ticket)) {
             self.queue_after(state, stream, &[ticket], Work::Device(Box::new(|_| Ok(()))));
         }
     }

@@ -77,7 +77,7 @@ impl Subject {
     pub(crate) fn write_parameter(&self, index: usize, offset: Pointer<usize>, size: Pointer<usize>) -> Result {
         let place = offset.required()?;
         let parameter = self.kernel()?.params.get(index).ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
-        size.write_if_asked(parameter.size);
+        size.write_if_not_null(parameter.size);
         place.write(parameter.offset)
     }
 }

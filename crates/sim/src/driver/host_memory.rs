@@ -49,7 +49,7 @@ impl Driver {
         let found = self.memory().find(address).ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
         let state = self.lock();
         state.healthy(found.owner.device)?;
-        self.memory().condemn(address, |purpose| matches!(purpose, Purpose::Pinned { .. }))?;
+        self.memory().retire(address, |purpose| matches!(purpose, Purpose::Pinned { .. }))?;
         let state = self.wait_for_device(state, found.owner.device)?;
         state.healthy(found.owner.device)?;
         self.memory().free(address);
@@ -95,7 +95,7 @@ impl Driver {
             return Err(CUresult::CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED);
         }
         let state = self.lock();
-        self.memory().condemn(address, |_| true)?;
+        self.memory().retire(address, |_| true)?;
         drop(self.wait_for_device(state, found.owner.device)?);
         self.memory().free(address);
         Ok(())

@@ -151,7 +151,7 @@ impl Driver {
         state.write_global(module, name, address, size)
     }
 
-    /// PTX here declares no functions that the host can call.
+    /// Fails, because PTX here declares no functions that the host can call.
     pub(crate) fn cuLibraryGetUnifiedFunction(
         &self,
         function: Pointer<*mut c_void>,

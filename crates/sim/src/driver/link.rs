@@ -147,7 +147,7 @@ impl Driver {
         }
         let linked = logs.report(self.compile(&merged).map(|_| linked::image(&merged)))?;
         let image = link.image.insert(linked);
-        size.write_if_asked(image.len());
+        size.write_if_not_null(image.len());
         place.write(image.as_mut_ptr().cast())
     }
 

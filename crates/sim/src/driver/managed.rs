@@ -175,7 +175,7 @@ impl Driver {
         failed: Pointer<usize>,
         stream: Pointer<CUstream_st>,
     ) -> Result {
-        failed.write_if_asked(usize::MAX);
+        failed.write_if_not_null(usize::MAX);
         self.uncaptured_stream(&mut self.lock(), stream)?;
         if count == 0 || flags != 0 {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);

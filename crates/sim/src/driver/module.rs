@@ -10,7 +10,7 @@ use crate::driver::image::{Code, JitOptions};
 use crate::driver::{Context, Driver, Function, Library, Result, State};
 use crate::exec::Global;
 use crate::handle::{Fate, Id, Kind, Object};
-use crate::memory::{End, Owner, Purpose};
+use crate::memory::{CopyOperand, Owner, Purpose};
 
 /// Code that is loaded in a context, with its variables.
 pub(crate) struct Module {
@@ -175,7 +175,7 @@ impl Driver {
         for (global, address) in globals.iter().zip(&addresses) {
             let contents = initial_contents(global, &addresses);
             let size = contents.len();
-            self.memory().copy(&End::Device(*address), &End::Staged(contents), size)?;
+            self.memory().copy(&CopyOperand::Device(*address), &CopyOperand::Staged(contents), size)?;
         }
         Ok(addresses.into())
     }
@@ -213,8 +213,8 @@ impl State {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
         let index = module.code.find_global(name)?;
-        address.write_if_asked(module.globals[index]);
-        size.write_if_asked(module.code.program.globals()[index].size as usize);
+        address.write_if_not_null(module.globals[index]);
+        size.write_if_not_null(module.code.program.globals()[index].size as usize);
         Ok(())
     }
 }

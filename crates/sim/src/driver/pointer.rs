@@ -22,7 +22,7 @@ impl Driver {
         self.put_attribute(value, attribute, Some(&found), address)
     }
 
-    /// For an unknown address, the values are zero.
+    /// Writes the attributes of an address. For an unknown address, the values are zero.
     pub(crate) fn cuPointerGetAttributes(
         &self,
         count: u32,
@@ -49,7 +49,7 @@ impl Driver {
         Ok(())
     }
 
-    /// Memory of pools does not support the attribute, as on hardware.
+    /// Sets an attribute of memory. As on hardware, memory of pools does not support it.
     pub(crate) fn cuPointerSetAttribute(
         &self,
         value: ConstPointer<c_void>,
@@ -67,7 +67,7 @@ impl Driver {
 
 impl Driver {
     fn allocation_at(&self, address: CUdeviceptr) -> Option<Allocation> {
-        self.memory().find(address).filter(|found| !found.is_condemned)
+        self.memory().find(address).filter(|found| !found.is_retired)
     }
 
     /// Writes the value of one attribute, in the type that it has.
@@ -100,7 +100,7 @@ impl Driver {
             }
             Attribute::CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR => put_as(value, found.map_or(0, |found| found.base)),
             Attribute::CU_POINTER_ATTRIBUTE_MAPPING_SIZE => put_as(value, found.map_or(0, |found| found.size as usize)),
-            // Here each allocation is a separate block.
+            // Each allocation is a separate block here.
             Attribute::CU_POINTER_ATTRIBUTE_MEMORY_BLOCK_ID => put_as(value, found.map_or(0, |found| found.id)),
             attribute => put(value, attribute, found, address),
         }

@@ -61,7 +61,7 @@ impl Driver {
             return Ok(());
         }
         let may = |purpose: &Purpose| purpose.is_of_pool() || matches!(purpose, Purpose::Device | Purpose::Foreign);
-        self.memory().condemn(address, may)?;
+        self.memory().retire(address, may)?;
         let free = move |driver: &Self| {
             driver.memory().note_free(address);
             driver.memory().free(address);
@@ -107,7 +107,7 @@ impl Driver {
         place.write(self.memory().write().pools.insert(pool).as_raw())
     }
 
-    /// Memory that is still allocated from the pool stays valid.
+    /// Destroys a pool. Memory that is still allocated from it stays valid.
     pub(crate) fn cuMemPoolDestroy(&self, pool: Pointer<CUmemPoolHandle_st>) -> Result {
         let id = self.pool(pool)?;
         let mut records = self.memory().write();

@@ -8,7 +8,7 @@ use crate::memory::Advice;
 
 #[expect(non_snake_case, reason = "the methods have the names of the C functions")]
 impl Driver {
-    /// The location that memory was last prefetched to. Memory that was never prefetched has none.
+    /// Returns the location that memory was last prefetched to, if any.
     pub(crate) fn cuMemGetLocationInfo(
         &self,
         address: CUdeviceptr,

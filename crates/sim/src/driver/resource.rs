@@ -123,7 +123,7 @@ impl Driver {
             // SAFETY: the caller passed room for `wanted` parts.
             unsafe { parts.at(index as usize) }.write(self.part(&input, size, 0))?;
         }
-        rest.write_if_asked(self.rest(&input, input.count - made * size));
+        rest.write_if_not_null(self.rest(&input, input.count - made * size));
         count.write(made)
     }
 
@@ -159,7 +159,7 @@ impl Driver {
             // SAFETY: the caller passed room for `count` parts, or none.
             unsafe { parts.at(index) }.write(self.part(&input, wish.smCount, wish.flags))?;
         }
-        rest.write_if_asked(self.rest(&input, left));
+        rest.write_if_not_null(self.rest(&input, left));
         Ok(())
     }
 

@@ -30,13 +30,13 @@ pub(crate) struct SetLaunch {
 
 /// One side of a copy: elements of an array from a byte on, or memory.
 #[derive(Clone, Copy)]
-enum End {
+enum LineOperand {
     Array(Pointer<CUarray_st>, usize),
     Device(CUdeviceptr),
     Host(*mut c_void),
 }
 
-impl End {
+impl LineOperand {
     /// Returns the kind, the array, the byte in it, the address in device memory and in host memory.
     fn parts(self) -> (CUmemorytype, *mut CUarray_st, usize, CUdeviceptr, *mut c_void) {
         let none = std::ptr::null_mut();
@@ -187,7 +187,7 @@ impl Driver {
         from: ConstPointer<c_void>,
         size: usize,
     ) -> Result {
-        self.copy_line(End::Array(to, offset), End::Host(from.as_ptr().cast_mut()), size)
+        self.copy_line(LineOperand::Array(to, offset), LineOperand::Host(from.as_ptr().cast_mut()), size)
     }
 
     pub(crate) fn cuMemcpyAtoH_v2(
@@ -197,7 +197,7 @@ impl Driver {
         offset: usize,
         size: usize,
     ) -> Result {
-        self.copy_line(End::Host(to.as_ptr()), End::Array(from, offset), size)
+        self.copy_line(LineOperand::Host(to.as_ptr()), LineOperand::Array(from, offset), size)
     }
 
     pub(crate) fn cuMemcpyDtoA_v2(
@@ -207,7 +207,7 @@ impl Driver {
         from: CUdeviceptr,
         size: usize,
     ) -> Result {
-        self.copy_line(End::Array(to, offset), End::Device(from), size)
+        self.copy_line(LineOperand::Array(to, offset), LineOperand::Device(from), size)
     }
 
     pub(crate) fn cuMemcpyAtoD_v2(
@@ -217,7 +217,7 @@ impl Driver {
         offset: usize,
         size: usize,
     ) -> Result {
-        self.copy_line(End::Device(to), End::Array(from, offset), size)
+        self.copy_line(LineOperand::Device(to), LineOperand::Array(from, offset), size)
     }
 
     pub(crate) fn cuMemcpyAtoA_v2(
@@ -228,7 +228,7 @@ impl Driver {
         from_offset: usize,
         size: usize,
     ) -> Result {
-        self.copy_line(End::Array(to, to_offset), End::Array(from, from_offset), size)
+        self.copy_line(LineOperand::Array(to, to_offset), LineOperand::Array(from, from_offset), size)
     }
 
     pub(crate) fn cuMemcpyHtoAAsync_v2(
@@ -239,7 +239,7 @@ impl Driver {
         size: usize,
         stream: Pointer<CUstream_st>,
     ) -> Result {
-        let ends = (End::Array(to, offset), End::Host(from.as_ptr().cast_mut()));
+        let ends = (LineOperand::Array(to, offset), LineOperand::Host(from.as_ptr().cast_mut()));
         self.copy_volume(&line(ends.0, ends.1, size), stream, false)
     }
 
@@ -251,7 +251,7 @@ impl Driver {
         size: usize,
         stream: Pointer<CUstream_st>,
     ) -> Result {
-        self.copy_volume(&line(End::Host(to.as_ptr()), End::Array(from, offset), size), stream, false)
+        self.copy_volume(&line(LineOperand::Host(to.as_ptr()), LineOperand::Array(from, offset), size), stream, false)
     }
 }
 
@@ -317,7 +317,7 @@ impl Driver {
     }
 
     /// Copies bytes in one row, and waits.
-    fn copy_line(&self, to: End, from: End, size: usize) -> Result {
+    fn copy_line(&self, to: LineOperand, from: LineOperand, size: usize) -> Result {
         self.require_current()?;
         self.copy_volume(&line(to, from, size), legacy(), true)
     }
@@ -332,7 +332,7 @@ impl State {
 }
 
 /// Returns a copy of bytes in one row.
-fn line(to: End, from: End, size: usize) -> CUDA_MEMCPY3D {
+fn line(to: LineOperand, from: LineOperand, size: usize) -> CUDA_MEMCPY3D {
     let (dst_type, dst_array, dst_x, dst_device, dst_host) = to.parts();
     let (src_type, src_array, src_x, src_device, src_host) = from.parts();
     CUDA_MEMCPY3D {

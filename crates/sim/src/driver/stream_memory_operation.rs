@@ -15,7 +15,7 @@ use crate::argument::{Pointer, elements};
 use crate::driver::graph::{Content, Touched};
 use crate::driver::{Context, Driver, Result};
 use crate::handle::Id;
-use crate::memory::{End, HostPtr};
+use crate::memory::{CopyOperand, HostPtr};
 use crate::race;
 use crate::schedule::Work;
 
@@ -254,7 +254,7 @@ impl Operation {
             Action::Write => Work::Device(Box::new(move |driver| {
                 let bytes = value.to_le_bytes()[..width].into();
                 race::exchange_here();
-                driver.memory().copy_unseen(&End::Device(address), &End::Staged(bytes), width)
+                driver.memory().copy_unrecorded(&CopyOperand::Device(address), &CopyOperand::Staged(bytes), width)
             })),
             Action::Reduce(combine) => Work::Device(Box::new(move |driver| {
                 race::exchange_here();
@@ -266,8 +266,8 @@ impl Operation {
     /// Returns the value in memory.
     fn read(&self, driver: &Driver) -> Result<u64> {
         let mut bytes = [0; 8];
-        let place = End::Host(HostPtr(bytes.as_mut_ptr()));
-        driver.memory().copy_unseen(&place, &End::Device(self.address), self.width)?;
+        let place = CopyOperand::Host(HostPtr(bytes.as_mut_ptr()));
+        driver.memory().copy_unrecorded(&place, &CopyOperand::Device(self.address), self.width)?;
         Ok(u64::from_le_bytes(bytes))
     }
 

@@ -56,7 +56,7 @@ impl Driver {
 
     /// Fails: the private tables of NVIDIA's own libraries are not simulated.
     pub(crate) fn cuGetExportTable(&self, table: Pointer<*const c_void>, _id: ConstPointer<CUuuid>) -> Result {
-        table.write_if_asked(ptr::null());
+        table.write_if_not_null(ptr::null());
         Err(CUresult::CUDA_ERROR_INVALID_VALUE)
     }
 

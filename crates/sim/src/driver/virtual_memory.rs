@@ -33,7 +33,7 @@ impl Driver {
     }
 
     pub(crate) fn cuMemAddressFree(&self, address: CUdeviceptr, size: usize) -> Result {
-        self.memory().give_back_reservation(address, size as u64)
+        self.memory().free_reservation(address, size as u64)
     }
 
     pub(crate) fn cuMemCreate(

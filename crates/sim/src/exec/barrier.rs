@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn a_count_releases_before_all_threads_have_come() {
+    fn a_count_releases_before_all_threads_have_arrived() {
         let mut barrier = Barrier::default();
         let wait = Wait { count: 64, votes: 0b11, ..Wait::default() };
         let phase = barrier.arrive(wait, 32, 1024);

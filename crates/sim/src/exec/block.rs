@@ -132,7 +132,7 @@ impl Block {
                 Ok(progress) => return Ok(progress),
                 Err(failure) => failure,
             };
-            if !worker.passes_over(self, index, failure) {
+            if !worker.continues_after(self, index, failure) {
                 return Err((index, failure));
             }
             match failure.trap.resume {

@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn reals_clamp_to_the_integer_range_and_round_as_told() {
+    fn reals_clamp_to_the_integer_range_and_round_in_every_mode() {
         let s32 = to_integer(32, true, Rounding::Nearest);
         assert_eq!(s32.apply(Number::Real(2.5, false)), 2);
         assert_eq!(s32.apply(Number::Real(1e20, false)), i32::MAX as u64);

@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_queue_hands_out_its_oldest_copy() {
+    fn a_full_queue_returns_its_oldest_copy() {
         let mut copies = Copies::default();
         for from in 0..LIMIT as u64 {
             assert_eq!(copies.push(copy(0, from)), None);

@@ -32,12 +32,12 @@ type Bytes = [u8; LANES];
 /// The registers of a frame with undefined bytes.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Undefined {
-    taints: BTreeMap<Place, Taint>,
+    taints: BTreeMap<Place, UndefinedBytes>,
     origins: Vec<Origin>,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Taint {
+struct UndefinedBytes {
     bytes: Bytes,
     /// Index of the load from which they originate.
     origin: usize,
@@ -136,7 +136,7 @@ impl Undefined {
         if merged == [0; LANES] {
             self.taints.remove(&place);
         } else {
-            self.taints.insert(place, Taint { bytes: merged, origin });
+            self.taints.insert(place, UndefinedBytes { bytes: merged, origin });
         }
     }
 

@@ -91,7 +91,7 @@ impl Mode {
     }
 
     /// Returns the mode in which a product with an out-of-bounds value of a tensor copy is zero, and so is the sum: `.oob`.
-    pub(crate) fn forgetting(self) -> Self {
+    pub(crate) fn zeroing_out_of_bounds(self) -> Self {
         Self(self.0 | Self::FORGETS)
     }
 

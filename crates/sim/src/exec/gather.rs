@@ -3,9 +3,9 @@
 use super::access::{Load, addresses, segment};
 use super::frame::InFile;
 use super::lane::{FULL, HALF, LANES, Lanes, Row};
+use super::lane_addresses::LaneAddresses;
 use super::memory::Word;
 use super::op::{Op, Space};
-use super::places::Places;
 use super::unit::Unit;
 use super::window::SHARED_WINDOW;
 
@@ -25,7 +25,7 @@ pub(crate) fn load<T: Load, D: InFile>(unit: &mut Unit<'_>, op: &Op) -> bool {
 
 /// Loads the values of a half warp from lane `first` on. Its lanes often share one address.
 #[inline(always)]
-fn load_half<T: Load, D: InFile>(places: &Places<T::Word>, first: usize, values: &mut [D; HALF]) {
+fn load_half<T: Load, D: InFile>(places: &LaneAddresses<T::Word>, first: usize, values: &mut [D; HALF]) {
     if places.are_one(first, first + HALF) {
         values.fill(D::truncate(T::extend(places.load(first))));
         return;
@@ -50,7 +50,7 @@ pub(crate) fn store<T: Word, S: InFile>(unit: &mut Unit<'_>, op: &Op) -> bool {
 
 /// Resolves the lanes' addresses for writing, if they are in the block's own shared memory.
 #[inline(always)]
-pub(crate) fn places_in_shared<T: Word>(unit: &mut Unit<'_>, op: &Op) -> Option<Places<T>> {
+pub(crate) fn places_in_shared<T: Word>(unit: &mut Unit<'_>, op: &Op) -> Option<LaneAddresses<T>> {
     let is_shared = match op.space {
         Space::Shared => true,
         // Other window addresses are in no segment.
@@ -62,7 +62,7 @@ pub(crate) fn places_in_shared<T: Word>(unit: &mut Unit<'_>, op: &Op) -> Option<
 
 /// Resolves the lanes' addresses, if all are aligned and in one segment. Inactive lanes get the place of an active one.
 #[inline(always)]
-fn places<T: Word>(unit: &mut Unit<'_>, op: &Op, write: bool) -> Option<Places<T>> {
+fn places<T: Word>(unit: &mut Unit<'_>, op: &Op, write: bool) -> Option<LaneAddresses<T>> {
     let mut addresses = addresses(unit, op);
     let leader = addresses[unit.leader()];
     if unit.active != FULL {
@@ -78,5 +78,5 @@ fn places<T: Word>(unit: &mut Unit<'_>, op: &Op, write: bool) -> Option<Places<T
         return None;
     }
     let segment = segment(unit, op.space, leader, write)?;
-    Places::new(&segment, &addresses)
+    LaneAddresses::new(&segment, &addresses)
 }

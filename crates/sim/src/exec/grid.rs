@@ -233,7 +233,10 @@ impl<'a> Prepared<'a> {
                 self.cluster.contains(&0) || (0..3).any(|axis| !launch.grid[axis].is_multiple_of(self.cluster[axis])),
                 "grid dimensions are not multiples of the cluster dimensions",
             ),
-            (self.cluster_size() > MOST_BLOCKS_IN_CLUSTER, "cluster exceeds the maximum number of blocks of the device"),
+            (
+                self.cluster_size() > MOST_BLOCKS_IN_CLUSTER,
+                "cluster exceeds the maximum number of blocks of the device",
+            ),
             (threads > u64::from(limit), "block exceeds the maximum number of threads of the kernel"),
             (
                 launch.kernel.required_block.is_some_and(|block| block != launch.block),

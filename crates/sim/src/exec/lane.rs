@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn merge_touches_only_the_masked_lanes() {
+    fn merge_changes_masked_lanes_only() {
         let mut row = Row::splat(7u32);
         row.merge(&[1; LANES], 0x8000_0001);
         assert_eq!((row.0[0], row.0[1], row.0[31]), (1, 7, 1));

@@ -285,7 +285,7 @@ mod tests {
     const A: u64 = 0x7f00_1000;
 
     #[test]
-    fn accesses_race_if_one_of_them_writes_and_nothing_orders_them() {
+    fn unordered_accesses_race_if_one_of_them_writes() {
         let first = by(0, 3, 0);
         for (other, is_unordered) in [
             (by(0, 3, 31), false),
@@ -303,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn stores_of_the_same_value_are_told_apart_by_their_common_bytes() {
+    fn stores_of_the_same_value_are_compared_in_their_common_bytes() {
         let (first, other) = (by(0, 0, 0), by(1, 0, 0));
         let rival =
             |stored: &[u8], address, again: &[u8]| last_rival(&[store(first, A, stored), store(other, address, again)]);

@@ -85,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lanes_lack_what_they_did_not_write_since_they_entered() {
+    fn bytes_are_unwritten_until_a_lane_writes_them_in_its_activation() {
         let mut local = LocalWritten::default();
         local.restart(2);
         local.add(4, 8, 0b110);

@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn every_element_has_a_home_of_its_own() {
+    fn every_element_has_a_distinct_position() {
         let fragments = [
             fragment(Role::A, Element::F16, 16, 16, 4, Spread::Rows),
             fragment(Role::B, Element::F16, 16, 8, 2, Spread::Rows),
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn homes_are_those_of_the_instruction_set() {
+    fn positions_are_those_of_the_isa() {
         let a = fragment(Role::A, Element::F16, 16, 16, 4, Spread::Rows);
         assert_eq!(a.home(9, 3), Home { lane: 5, register: 1, shift: 16 });
         assert_eq!(a.home(1, 10), Home { lane: 5, register: 2, shift: 0 });

@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_may_come_before_they_are_expected() {
+    fn bytes_may_complete_before_they_are_expected() {
         let barrier = Mbarrier::new(1).complete(16);
         assert!(!barrier.parity());
         assert!(barrier.expect(16).arrive(1).parity());

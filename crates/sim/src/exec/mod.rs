@@ -33,6 +33,7 @@ mod image;
 mod image_query;
 mod integer;
 mod lane;
+mod lane_addresses;
 mod launch_control;
 mod launch_race;
 mod launch_shadow;
@@ -49,7 +50,7 @@ mod moves;
 mod narrow;
 mod objects;
 mod op;
-mod places;
+
 mod print;
 mod program;
 mod race;
@@ -90,7 +91,7 @@ pub(crate) use report::Conflict;
 pub use report::{Access, Area, NearbyAllocation, Report, ReportKind, Severity, Stale, StreamRace};
 pub(crate) use runtime::Runtime;
 pub(crate) use runtime_use::RuntimeUse;
-pub(crate) use watch::{Use, Watcher};
+pub(crate) use watch::{AccessKind, Watcher};
 pub(crate) use written::Written;
 
 #[cfg(test)]

@@ -270,7 +270,7 @@ impl fmt::Display for ReportKind {
             Self::InvalidProgramCounter => "invalid program counter",
             Self::Deadlock => "deadlock: all threads wait",
             Self::InvalidLaunch(reason) => reason,
-            Self::Cancelled => "cancelled",
+            Self::Cancelled => "canceled",
         })
     }
 }
@@ -379,7 +379,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn display_says_everything_that_is_known() {
+    fn display_contains_all_known_facts() {
         let fault = Report {
             kind: ReportKind::IllegalAddress,
             kernel: "saxpy".into(),

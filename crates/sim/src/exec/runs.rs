@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn runs_are_found_for_one_address_and_for_neighbours_and_nothing_else() {
+    fn runs_are_found_for_one_address_and_for_neighbors_only() {
         for width in [1, 2, 4, 8, 16, 32] {
             for step in [0, width] {
                 let found = Runs::find(&addresses_of(0x1000, 0x9000, step), width);

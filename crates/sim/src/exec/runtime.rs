@@ -10,9 +10,9 @@ pub(crate) trait Runtime: Sync {
     /// Writes the output of one `printf` call.
     fn print(&self, text: &[u8]);
     /// Writes the message of a failed assertion of one thread.
-    fn complain(&self, text: &[u8]);
+    fn write_assertion(&self, text: &[u8]);
     /// Returns `true` if the launch continues after a fault. Only the threads that executed the faulting instruction together end then.
-    fn passes_over(&self, fault: &Report) -> bool {
+    fn continues_after(&self, fault: &Report) -> bool {
         let _ = fault;
         false
     }

@@ -277,7 +277,7 @@ mod tests {
     const JOINED: Steps = Steps { now: 1, joined: 1 };
 
     #[test]
-    fn accesses_of_two_warps_race_if_one_writes_and_no_barrier_lies_between() {
+    fn accesses_of_two_warps_race_if_one_writes_and_no_barrier_is_between() {
         for (first, second, races) in
             [(false, false, false), (false, true, true), (true, false, true), (true, true, true)]
         {
@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_of_one_word_are_told_apart() {
+    fn bytes_of_one_word_are_distinguished() {
         let mut shadow = Shadow::new(8);
         assert_eq!(shadow.note(0, 1, 0, true, JOINED), None);
         assert_eq!(shadow.note(1, 1, 32, true, JOINED), None);
@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn threads_of_a_warp_race_unless_they_did_something_together_in_between() {
+    fn threads_of_a_warp_race_unless_they_synchronized_in_between() {
         let at = |now, joined| Steps { now, joined };
         for (first, second, races) in
             [(false, false, false), (false, true, true), (true, false, true), (true, true, true)]
@@ -328,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_that_another_thread_of_the_warp_wrote_beside_ones_own_are_its_own() {
+    fn writers_of_neighboring_bytes_in_one_warp_are_distinguished() {
         let at = |now| Steps { now, joined: 0 };
         let mut shadow = Shadow::new(8);
         for thread in 0..4 {

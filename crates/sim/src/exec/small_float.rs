@@ -114,7 +114,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn random_number_rounds_up_where_it_and_what_is_cut_off_make_one() {
+    fn random_bits_round_up_if_they_and_the_discarded_fraction_exceed_one() {
         // In e4m3, the number after 1 is 1.125.
         let narrow = |value: f64, random| E4M3.narrow_at_random(value, (random, 16), true);
         let (one, quarter) = (0x38, 1.0 + 0.125 / 4.0);
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn overflow_saturates_and_nan_is_kept_where_there_is_one() {
+    fn overflow_saturates_and_nan_is_kept_if_the_format_has_one() {
         assert_eq!(E4M3.narrow(1e9), 0x7e);
         assert_eq!(E5M2.narrow(f64::NEG_INFINITY), 0xfb);
         assert_eq!(E4M3.narrow(-f64::NAN), 0x7f);
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn scales_are_powers_of_two_rounded_as_told() {
+    fn scales_are_powers_of_two_in_either_rounding() {
         assert_eq!(narrow_scale(1.0, true), 127);
         assert_eq!(narrow_scale(1.5, true), 128);
         assert_eq!(narrow_scale(1.5, false), 127);

@@ -113,7 +113,7 @@ pub(crate) fn run_assertion(unit: &mut Unit<'_>, op: &Op) -> Control {
         let said = format!(
             "{file}:{line}: {function}: block: [{bx},{by},{bz}], thread: [{x},{y},{z}] Assertion `{message}` failed.\n"
         );
-        unit.launch.runtime.complain(said.as_bytes());
+        unit.launch.runtime.write_assertion(said.as_bytes());
     }
     let trap = Trap::new(ReportKind::Assert, unit.leader());
     unit.fault(trap)

@@ -29,7 +29,7 @@ pub(crate) struct WrittenCache {
 }
 
 /// The memory at an address.
-struct Behind<'u> {
+struct MemoryAt<'u> {
     offset: u64,
     size: u64,
     written: Option<&'u Written>,
@@ -145,7 +145,7 @@ pub(crate) fn remove(unit: &mut Unit<'_>, space: Space, lane: usize, address: u6
     let (space, offset) = place(space, address);
     if matches!(space, Space::Local | Space::Frame) {
         unit.warp.written.remove(offset, bytes, 1 << lane);
-    } else if let Some(Behind { offset, written: Some(written), .. }) = behind(unit, space, offset) {
+    } else if let Some(MemoryAt { offset, written: Some(written), .. }) = memory_at(unit, space, offset) {
         written.remove(offset, bytes);
     }
 }
@@ -257,7 +257,7 @@ fn is_written(unit: &mut Unit<'_>, space: Space, lane: usize, address: u64, byte
     if space == Space::Local {
         return Some(unit.warp.written.lacking(offset, bytes, 1 << lane) == 0);
     }
-    let Behind { offset, size, written } = behind(unit, space, offset)?;
+    let MemoryAt { offset, size, written } = memory_at(unit, space, offset)?;
     let is_inside = offset <= size && size - offset >= bytes;
     is_inside.then(|| written.is_none_or(|written| written.covers(offset, bytes)))
 }
@@ -267,21 +267,21 @@ fn add(unit: &mut Unit<'_>, space: Space, lane: usize, address: u64, bytes: u64)
     let (space, offset) = place(space, address);
     if space == Space::Local {
         unit.warp.written.add(offset, bytes, 1 << lane);
-    } else if let Some(Behind { offset, written: Some(written), .. }) = behind(unit, space, offset) {
+    } else if let Some(MemoryAt { offset, written: Some(written), .. }) = memory_at(unit, space, offset) {
         written.add(offset, bytes);
     }
 }
 
 /// Returns the memory of an address that is not local: the offset in it, its size, and the record of its written bytes.
-fn behind<'u>(unit: &'u mut Unit<'_>, space: Space, address: u64) -> Option<Behind<'u>> {
+fn memory_at<'u>(unit: &'u mut Unit<'_>, space: Space, address: u64) -> Option<MemoryAt<'u>> {
     match space {
         Space::Global => {
             let known = unit.cache.written.known(unit.launch.memory, address)?;
-            Some(Behind { offset: address - known.base, size: known.size, written: known.written.as_deref() })
+            Some(MemoryAt { offset: address - known.base, size: known.size, written: known.written.as_deref() })
         }
         Space::Shared => {
             let shared = unit.block.shared_of(address)?;
-            Some(Behind { offset: address % BLOCK_STRIDE, size: shared.size(), written: shared.written() })
+            Some(MemoryAt { offset: address % BLOCK_STRIDE, size: shared.size(), written: shared.written() })
         }
         _ => None,
     }

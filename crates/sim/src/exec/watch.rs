@@ -18,7 +18,7 @@ use super::window::SHARED_WINDOW;
 /// The kind of an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-pub(crate) enum Use {
+pub(crate) enum AccessKind {
     /// A read.
     Read,
     /// A write.
@@ -30,20 +30,20 @@ pub(crate) enum Use {
 /// Observes the accesses of one worker of a launch.
 pub(crate) trait Watcher: fmt::Debug {
     /// Records an access. Returns the first byte that races with another launch or copy, and that operation.
-    fn note(&mut self, address: u64, bytes: u64, how: Use) -> Option<(u64, Conflict)>;
+    fn note(&mut self, address: u64, bytes: u64, how: AccessKind) -> Option<(u64, Conflict)>;
     /// Records that the launch may order its earlier accesses before those of others, or the reverse.
     fn exchange(&mut self);
 }
 
-const READ: u8 = Use::Read as u8;
-const WRITE: u8 = Use::Write as u8;
+const READ: u8 = AccessKind::Read as u8;
+const WRITE: u8 = AccessKind::Write as u8;
 
 /// Records the next access, of as many bytes as its alignment.
 pub(crate) fn run_note<const HOW: u8>(unit: &mut Unit<'_>, op: &Op) -> Control {
     let how = match HOW {
-        READ => Use::Read,
-        WRITE => Use::Write,
-        _ => Use::Atomic,
+        READ => AccessKind::Read,
+        WRITE => AccessKind::Write,
+        _ => AccessKind::Atomic,
     };
     let bytes = u64::from(op.align_mask) + 1;
     let found = match runs::of_warp(unit, op) {
@@ -54,14 +54,14 @@ pub(crate) fn run_note<const HOW: u8>(unit: &mut Unit<'_>, op: &Op) -> Control {
 }
 
 #[inline(always)]
-fn note_ranges(unit: &mut Unit<'_>, [low, high]: [Range<u64>; 2], how: Use) -> Option<(u64, Conflict)> {
+fn note_ranges(unit: &mut Unit<'_>, [low, high]: [Range<u64>; 2], how: AccessKind) -> Option<(u64, Conflict)> {
     let watcher = unit.watcher.as_deref_mut()?;
     note(watcher, low, how).or_else(|| note(watcher, high, how))
 }
 
 /// Records the lanes' accesses one by one.
 #[inline(never)]
-fn note_lanes(unit: &mut Unit<'_>, addresses: &[u64; LANES], bytes: u64, how: Use) -> Option<(u64, Conflict)> {
+fn note_lanes(unit: &mut Unit<'_>, addresses: &[u64; LANES], bytes: u64, how: AccessKind) -> Option<(u64, Conflict)> {
     let watcher = unit.watcher.as_deref_mut()?;
     let mut found = None;
     // Neighboring lanes often access one address or consecutive ones, which are recorded together.
@@ -79,17 +79,17 @@ fn note_lanes(unit: &mut Unit<'_>, addresses: &[u64; LANES], bytes: u64, how: Us
 }
 
 #[cold]
-fn report(unit: &mut Unit<'_>, op: &Op, (address, conflict): (u64, Conflict), how: Use) -> Control {
+fn report(unit: &mut Unit<'_>, op: &Op, (address, conflict): (u64, Conflict), how: AccessKind) -> Control {
     let (addresses, bytes) = (addresses(unit, op), u64::from(op.align_mask) + 1);
     let is_at_fault = |lane: &usize| address.wrapping_sub(addresses[*lane]) < bytes;
     let lane = Lanes(unit.active).find(is_at_fault).unwrap_or(unit.leader());
-    let access = Some(Access { address: addresses[lane], size: bytes as u32, write: how != Use::Read });
+    let access = Some(Access { address: addresses[lane], size: bytes as u32, write: how != AccessKind::Read });
     unit.fault(Trap { access, conflict: Some(conflict), ..Trap::new(ReportKind::StreamRace, lane) })
 }
 
 /// Records a range, unless it is empty or not in device memory.
 #[inline]
-fn note(watcher: &mut dyn Watcher, Range { start, end }: Range<u64>, how: Use) -> Option<(u64, Conflict)> {
+fn note(watcher: &mut dyn Watcher, Range { start, end }: Range<u64>, how: AccessKind) -> Option<(u64, Conflict)> {
     if start < end && end <= SHARED_WINDOW { watcher.note(start, end - start, how) } else { None }
 }
 

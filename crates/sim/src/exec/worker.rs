@@ -182,9 +182,9 @@ impl<'l> Worker<'l> {
     }
 
     /// Returns `true` if the launch continues without the faulting threads.
-    pub(crate) fn passes_over(&self, block: &Block, warp: usize, failure: Failure) -> bool {
+    pub(crate) fn continues_after(&self, block: &Block, warp: usize, failure: Failure) -> bool {
         let report = self.report(block, warp, failure);
-        self.launch.runtime.passes_over(&report) || report.severity() == Severity::Warning
+        self.launch.runtime.continues_after(&report) || report.severity() == Severity::Warning
     }
 
     fn report(&self, block: &Block, warp: usize, failure: Failure) -> Report {

@@ -105,7 +105,7 @@ mod tests {
     const FUNCTION: Function = Function::cuMemAlloc_v2;
 
     #[test]
-    fn text_says_what_the_builder_says() {
+    fn text_and_builder_give_the_same_fault() {
         let memory = CUresult::CUDA_ERROR_OUT_OF_MEMORY;
         for (text, fault) in [
             ("cuMemAlloc_v2=2", Fault::on(FUNCTION).always().returns(memory)),
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn text_that_makes_no_sense_is_an_error_that_says_which_part() {
+    fn invalid_text_is_an_error_that_names_the_part() {
         for (text, part) in [
             ("cuInit", "no `=`"),
             ("cuNothing=1", "no function"),

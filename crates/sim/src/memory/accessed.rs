@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use super::{End, Memory};
-use crate::exec::Use;
+use super::{CopyOperand, Memory};
+use crate::exec::AccessKind;
 use crate::race::{self, Marked, Marks, Party};
 
 impl Memory {
@@ -37,15 +37,15 @@ impl Memory {
     }
 
     /// Records an access by the work of this thread, if races are checked.
-    pub(super) fn note(&self, name: &'static str, end: &End, size: usize, how: Use) {
+    pub(super) fn note(&self, name: &'static str, end: &CopyOperand, size: usize, how: AccessKind) {
         if !self.notes_accesses {
             return;
         }
         let (mut address, mut left) = match end {
-            End::Device(address) => (*address, size as u64),
+            CopyOperand::Device(address) => (*address, size as u64),
             // Host memory that is not registered is used by a single copy.
-            End::Host(host) => (host.0.addr() as u64, size as u64),
-            End::Staged(_) => return,
+            CopyOperand::Host(host) => (host.0.addr() as u64, size as u64),
+            CopyOperand::Staged(_) => return,
         };
         while left > 0 {
             let Some((base, length, marks)) = self.marks(address) else { return };

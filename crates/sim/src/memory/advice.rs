@@ -79,7 +79,7 @@ impl Memory {
 
     /// Returns the allocation that contains a range of managed memory, and the range's pages in it.
     pub(crate) fn managed(&self, address: u64, size: u64) -> Result<(u64, Range<u64>)> {
-        let found = self.find(address).filter(|found| !found.is_condemned);
+        let found = self.find(address).filter(|found| !found.is_retired);
         let found = found.filter(|found| matches!(found.purpose, Purpose::Managed | Purpose::ManagedVariable));
         let found = found.ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
         let end = address.checked_add(size).filter(|end| size > 0 && *end <= found.end());
@@ -93,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn advice_holds_for_the_part_that_it_was_given_for() {
+    fn advice_applies_to_its_range_only() {
         let mut policies = Policies::new(0);
         policies.change(4096..8192, |advice| advice.is_read_mostly = true);
         let flags = |range| policies.of(range).iter().map(|advice| advice.is_read_mostly).collect::<Vec<_>>();

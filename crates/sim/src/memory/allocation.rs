@@ -23,7 +23,7 @@ pub(crate) struct Allocation {
     /// A unique id: `CU_POINTER_ATTRIBUTE_BUFFER_ID`.
     pub(crate) id: u64,
     /// `true` after the allocation was freed, while work that was queued earlier may still use it.
-    pub(crate) is_condemned: bool,
+    pub(crate) is_retired: bool,
     /// `true` if copies from and to the allocation are synchronous: `CU_POINTER_ATTRIBUTE_SYNC_MEMOPS`.
     pub(crate) is_synchronous: bool,
     /// The record of its written bytes, if uninitialized reads are checked and every write is observed.

@@ -6,7 +6,7 @@ use crate::live::{LiveHandles, LiveObject};
 impl Memory {
     pub(crate) fn count_live(&self, live: &mut LiveHandles) {
         let records = self.read();
-        for allocation in records.allocations.values().filter(|allocation| !allocation.is_condemned) {
+        for allocation in records.allocations.values().filter(|allocation| !allocation.is_retired) {
             match allocation.purpose {
                 Purpose::Device | Purpose::Pool(_) => live.device_allocations += 1,
                 Purpose::Module | Purpose::ManagedVariable | Purpose::Mapped(_) => {}
@@ -28,7 +28,7 @@ impl Memory {
         for (id, _) in records.pools.iter().filter(|(_, pool)| !pool.is_default && !pool.is_retired) {
             all.extend(records.pools.origin(id).map(|origin| LiveObject::new("pool", id.number(), origin)));
         }
-        for found in records.allocations.values().filter(|allocation| !allocation.is_condemned) {
+        for found in records.allocations.values().filter(|allocation| !allocation.is_retired) {
             let Some(kind) = kind(found.purpose) else { continue };
             let object = LiveObject::new(kind, found.base, &found.origin);
             let object = object.of_size(found.size).of_context(found.owner.context.number());

@@ -49,7 +49,7 @@ impl Reserved {
 
     /// Allocates `size` bytes, filled with [`POISON`](super::POISON). Returns the address and the simulator's mapping.
     pub(crate) fn allocate(&self, size: u64) -> Option<(u64, HostPtr)> {
-        let offset = self.ranges().take(footprint(size)?)?;
+        let offset = self.ranges().allocate(footprint(size)?)?;
         let host = self.host(offset);
         match pattern::pages(offset, size) {
             Some(pages) if pattern::cover(&self.bytes, pages.clone()) => {
@@ -92,7 +92,7 @@ impl Reserved {
         }
         self.discard(offset, size);
         if let Some(footprint) = footprint(size) {
-            self.ranges().give_back(offset, footprint);
+            self.ranges().free(offset, footprint);
         }
     }
 

@@ -6,12 +6,12 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use curium_sys::CUresult;
 
 use crate::driver::Result;
-use crate::exec::Use;
+use crate::exec::AccessKind;
 use crate::memory::{HostPtr, Memory, Purpose, READ};
 
 /// An operand of a copy.
 #[derive(Debug)]
-pub(crate) enum End {
+pub(crate) enum CopyOperand {
     /// An address in an allocation, which is looked up when the copy runs.
     Device(u64),
     /// Host memory of the caller.
@@ -32,14 +32,14 @@ pub(crate) struct Fill {
 
 impl Memory {
     /// Copies `size` bytes. Memory that was freed before the copy runs is an illegal address.
-    pub(crate) fn copy(&self, to: &End, from: &End, size: usize) -> Result {
-        self.note("copy", from, size, Use::Read);
-        self.note("copy", to, size, Use::Write);
-        self.copy_unseen(to, from, size)
+    pub(crate) fn copy(&self, to: &CopyOperand, from: &CopyOperand, size: usize) -> Result {
+        self.note("copy", from, size, AccessKind::Read);
+        self.note("copy", to, size, AccessKind::Write);
+        self.copy_unrecorded(to, from, size)
     }
 
     /// Copies like [`Self::copy`] without recording an access, for copies that implement synchronization between streams.
-    pub(crate) fn copy_unseen(&self, to: &End, from: &End, size: usize) -> Result {
+    pub(crate) fn copy_unrecorded(&self, to: &CopyOperand, from: &CopyOperand, size: usize) -> Result {
         self.note_copy(to, from, size as u64);
         let mut done = 0;
         while done < size {
@@ -58,11 +58,11 @@ impl Memory {
     pub(crate) fn fill(&self, address: u64, fill: Fill) -> Result {
         let size = fill.count * fill.width;
         self.note_write(address, size as u64);
-        self.note("fill", &End::Device(address), size, Use::Write);
+        self.note("fill", &CopyOperand::Device(address), size, AccessKind::Write);
         let mut done = 0;
         while done < size {
             // The parts of a fill are whole elements, because mappings consist of pages.
-            let (place, room) = self.locate(&End::Device(address), done, size - done)?;
+            let (place, room) = self.locate(&CopyOperand::Device(address), done, size - done)?;
             // SAFETY: `locate` checked that the bytes lie in the allocation, which is not freed before its work is done.
             unsafe { fill.write(place, room) };
             done += room;
@@ -72,7 +72,7 @@ impl Memory {
 
     /// Atomically replaces the value of `width` bytes, four or eight, at `address`, a multiple of `width`, by `combine` of it.
     pub(crate) fn combine(&self, address: u64, width: usize, combine: impl Fn(u64) -> u64) -> Result {
-        let (HostPtr(place), _) = self.locate(&End::Device(address), 0, width)?;
+        let (HostPtr(place), _) = self.locate(&CopyOperand::Device(address), 0, width)?;
         self.note_write(address, width as u64);
         if width == 4 {
             // SAFETY: `locate` checked that the bytes are there, and they are not freed before their work is done; the address is aligned.
@@ -88,12 +88,12 @@ impl Memory {
     }
 
     /// Returns the memory of `end` from `offset` on, and the number of its contiguous bytes, at most `size`.
-    fn locate(&self, end: &End, offset: usize, size: usize) -> Result<(HostPtr, usize)> {
+    fn locate(&self, end: &CopyOperand, offset: usize, size: usize) -> Result<(HostPtr, usize)> {
         match end {
-            End::Host(host) => Ok((HostPtr(host.0.wrapping_add(offset)), size)),
+            CopyOperand::Host(host) => Ok((HostPtr(host.0.wrapping_add(offset)), size)),
             // Staged bytes are only read.
-            End::Staged(bytes) => Ok((HostPtr(bytes.as_ptr().cast_mut().wrapping_add(offset)), size)),
-            End::Device(address) => {
+            CopyOperand::Staged(bytes) => Ok((HostPtr(bytes.as_ptr().cast_mut().wrapping_add(offset)), size)),
+            CopyOperand::Device(address) => {
                 let (address, records) = (*address + offset as u64, self.read());
                 let found = records.find(address).filter(|found| records.allows(found, None, READ));
                 let found = found.ok_or(CUresult::CUDA_ERROR_ILLEGAL_ADDRESS)?;

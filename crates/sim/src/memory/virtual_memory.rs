@@ -141,7 +141,7 @@ impl Memory {
     }
 
     /// Frees a whole reservation without mappings.
-    pub(crate) fn give_back_reservation(&self, address: u64, size: u64) -> Result {
+    pub(crate) fn free_reservation(&self, address: u64, size: u64) -> Result {
         let memory = &mut self.write().virtual_memory;
         let is_whole = memory.reservations.get(&address).is_some_and(|(found, _)| found.size() == size);
         let is_used = memory.mapped.range(address..address.saturating_add(size)).next().is_some();

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Allocation, End, Memory, Purpose, Records};
+use super::{Allocation, CopyOperand, Memory, Purpose, Records};
 use crate::exec::Written;
 
 impl Memory {
@@ -34,10 +34,10 @@ impl Memory {
     }
 
     /// Records a copy: the destination is written if the source is.
-    pub(super) fn note_copy(&self, to: &End, from: &End, size: u64) {
-        let End::Device(to) = *to else { return };
+    pub(super) fn note_copy(&self, to: &CopyOperand, from: &CopyOperand, size: u64) {
+        let CopyOperand::Device(to) = *to else { return };
         match *from {
-            End::Device(from) => self.each_piece(from, size, |found, address, bytes| {
+            CopyOperand::Device(from) => self.each_piece(from, size, |found, address, bytes| {
                 self.note_piece(to + (address - from), found, address, bytes);
             }),
             _ => self.note_write(to, size),

@@ -46,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn joined_clock_knows_what_either_knew() {
+    fn joined_clock_is_ordered_after_both() {
         let at = |chain, time| Moment { chain, time };
         let (mut one, mut other) = (Clock::default(), Clock::default());
         one.note(at(0, 3));

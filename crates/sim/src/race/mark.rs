@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::exec::Use;
+use crate::exec::AccessKind;
 
 /// The number of an accessor: a launch, a copy or a fill. 0 is none.
 pub(crate) type Party = u32;
@@ -33,7 +33,7 @@ pub(super) struct Half {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Step {
     pub(super) own: Party,
-    pub(super) how: Use,
+    pub(super) how: AccessKind,
     pub(super) bytes: u8,
 }
 
@@ -86,17 +86,17 @@ impl Mark {
         comes_before: impl Fn(Party) -> bool,
     ) -> (Self, Option<Rival>) {
         let (writer, reader) = (self.writer(), self.reader());
-        let are_atomics = writer.flag && step.how == Use::Atomic;
+        let are_atomics = writer.flag && step.how == AccessKind::Atomic;
         let is_written = writer.bytes & step.bytes != 0 && !are_atomics;
         let mut rival =
             (is_written && !comes_before(writer.number)).then_some(Rival { party: writer.number, wrote: true });
-        if step.how != Use::Read && reader.bytes & step.bytes != 0 {
+        if step.how != AccessKind::Read && reader.bytes & step.bytes != 0 {
             let unordered = readers.of(reader).iter().copied().find(|party| !comes_before(*party));
             rival = rival.or(unordered.map(|party| Rival { party, wrote: false }));
         }
         let mark = match step.how {
-            Use::Read => self.after_read(step, readers, comes_before),
-            Use::Write | Use::Atomic => self.after_write(step),
+            AccessKind::Read => self.after_read(step, readers, comes_before),
+            AccessKind::Write | AccessKind::Atomic => self.after_write(step),
         };
         (mark, rival)
     }
@@ -121,7 +121,7 @@ impl Mark {
     /// Returns the mark after a write. The writer is ordered after all previous accesses to the bytes, or races with them.
     fn after_write(self, step: Step) -> Self {
         let (writer, reader) = (self.writer(), self.reader());
-        let is_atomic = step.how == Use::Atomic;
+        let is_atomic = step.how == AccessKind::Atomic;
         let is_own = writer.number == step.own;
         let new = if is_own && is_atomic && !writer.flag && writer.bytes & step.bytes == step.bytes {
             writer
@@ -177,7 +177,7 @@ mod tests {
     use super::*;
 
     /// Returns the rivals of consecutive steps of unordered parties.
-    fn rivals(steps: &[(Party, Use, u8)]) -> Vec<Option<Party>> {
+    fn rivals(steps: &[(Party, AccessKind, u8)]) -> Vec<Option<Party>> {
         let (mut mark, mut readers) = (Mark::default(), Readers::default());
         let mut rivals = Vec::new();
         for &(own, how, bytes) in steps {
@@ -190,7 +190,7 @@ mod tests {
 
     #[test]
     fn two_race_if_one_of_them_writes_the_same_bytes() {
-        use Use::{Atomic, Read, Write};
+        use AccessKind::{Atomic, Read, Write};
         for (first, second, races) in [
             (Read, Read, false),
             (Read, Write, true),
@@ -211,7 +211,7 @@ mod tests {
 
     #[test]
     fn every_reader_races_with_a_writer() {
-        use Use::{Read, Write};
+        use AccessKind::{Read, Write};
         let (mut mark, mut readers) = (Mark::default(), Readers::default());
         for own in 1..=3 {
             let step = Step { own, how: Read, bytes: WHOLE };
@@ -227,9 +227,9 @@ mod tests {
     }
 
     #[test]
-    fn reader_that_comes_before_another_is_forgotten() {
+    fn reader_ordered_before_another_is_discarded() {
         let mut readers = Readers::default();
-        let read = |own| Step { own, how: Use::Read, bytes: WHOLE };
+        let read = |own| Step { own, how: AccessKind::Read, bytes: WHOLE };
         let (mark, _) = Mark::of_writer(1).after(read(2), &mut readers, |party| party == 1);
         let (mark, rival) = mark.after(read(3), &mut readers, |party| party < 3);
         assert_eq!((mark.reader().number, mark.reader().flag, rival), (3, false, None));
@@ -239,7 +239,7 @@ mod tests {
 
     #[test]
     fn atomic_of_a_party_that_wrote_stays_a_write() {
-        use Use::{Atomic, Write};
+        use AccessKind::{Atomic, Write};
         assert_eq!(rivals(&[(1, Write, WHOLE), (1, Atomic, WHOLE), (2, Atomic, WHOLE)]), [None, None, Some(1)]);
         assert_eq!(rivals(&[(1, Atomic, WHOLE), (1, Write, WHOLE), (2, Atomic, WHOLE)]), [None, None, Some(1)]);
     }

@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn update_tells_where_something_was_found_first() {
+    fn update_returns_the_first_result() {
         let marks = Marks::new(256, 0);
         paint(&marks, 70..71, 1);
         let find = |range: Range<u64>| marks.update(range, |mark, _| (mark, (mark.writer().number == 1).then_some(())));
@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_of_a_word_come_as_bits() {
+    fn bytes_of_a_word_are_a_mask() {
         let marks = Marks::new(64, 0);
         let mut masks = Vec::new();
         marks.update(3..9, |mark, bytes| {

@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 
 use super::mark::Mark;
 use super::{Accessor, Marks};
-use crate::exec::{Conflict, Use, Watcher};
+use crate::exec::{AccessKind, Conflict, Watcher};
 
 /// The number of cached steps. Most accesses of a kernel change equal marks in the same way.
 const STEPS: usize = 64;
@@ -37,18 +37,18 @@ impl Watch {
 
     /// Records an access to a range of an allocation. Returns the first byte that races, and its rival.
     #[inline]
-    pub(super) fn note(&mut self, marks: &Marks, range: Range<u64>, how: Use) -> Option<(u64, Conflict)> {
+    pub(super) fn note(&mut self, marks: &Marks, range: Range<u64>, how: AccessKind) -> Option<(u64, Conflict)> {
         marks.update(range, |mark, bytes| self.step(mark, bytes, how))
     }
 
     /// Records a write to all of an allocation.
     pub(super) fn note_all(&mut self, marks: &Marks) -> Option<(u64, Conflict)> {
-        marks.update_all(|mark, bytes| self.step(mark, bytes, Use::Write))
+        marks.update_all(|mark, bytes| self.step(mark, bytes, AccessKind::Write))
     }
 
     /// Returns the mark after an access, and the rival of a race.
     #[inline]
-    fn step(&mut self, mark: Mark, bytes: u8, how: Use) -> (Mark, Option<Conflict>) {
+    fn step(&mut self, mark: Mark, bytes: u8, how: AccessKind) -> (Mark, Option<Conflict>) {
         let key = u32::from(bytes) << 2 | how as u32;
         let before = mark.to_bits();
         let known = &mut self.steps[position(before, key)];
@@ -117,7 +117,7 @@ impl fmt::Debug for LaunchWatch<'_> {
 }
 
 impl Watcher for LaunchWatch<'_> {
-    fn note(&mut self, address: u64, bytes: u64, how: Use) -> Option<(u64, Conflict)> {
+    fn note(&mut self, address: u64, bytes: u64, how: AccessKind) -> Option<(u64, Conflict)> {
         let position = self.find(address)?;
         let (base, _, marks) = &self.known[position];
         let offset = address - base;

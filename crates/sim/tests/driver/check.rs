@@ -99,7 +99,7 @@ fn access_out_of_bounds_names_the_memory_its_size_and_the_distance_in_every_spac
 }
 
 #[test]
-fn access_to_freed_memory_says_that_it_was_freed() {
+fn access_to_freed_memory_is_reported_as_such() {
     let fixture = Fixture::with(checking());
     let memory = fixture.alloc(100);
     ok!(fixture.api, cuMemFree_v2(memory));
@@ -117,7 +117,7 @@ fn misaligned_access_names_the_allocation_that_it_is_in() {
 }
 
 #[test]
-fn read_of_what_nobody_wrote_names_the_allocation_and_the_place_in_it() {
+fn uninitialized_read_names_the_allocation_and_the_offset() {
     let fixture = Fixture::with(checking());
     let memory = fixture.alloc(128);
     ok!(fixture.api, cuMemsetD8_v2(memory, 0, 40));
@@ -139,7 +139,7 @@ fn read_of_what_nobody_wrote_names_the_allocation_and_the_place_in_it() {
 }
 
 #[test]
-fn copies_pass_on_what_was_written_and_are_not_looked_at_themselves() {
+fn copies_propagate_written_bytes_and_are_not_checked() {
     let fixture = Fixture::with(checking());
     let api = &fixture.api;
     let (from, to) = (fixture.alloc(128), fixture.alloc(128));
@@ -155,7 +155,7 @@ fn copies_pass_on_what_was_written_and_are_not_looked_at_themselves() {
 }
 
 #[test]
-fn memory_of_a_pool_that_is_used_again_was_written_by_nobody() {
+fn reused_memory_of_a_pool_is_uninitialized() {
     let fixture = Fixture::with(checking());
     for is_written in [true, false, true] {
         let memory: CUdeviceptr = get!(fixture.api, cuMemAllocAsync(_, 128, ptr::null_mut()));
@@ -180,7 +180,7 @@ fn memory_that_the_host_can_write_counts_as_written() {
 }
 
 #[test]
-fn memory_of_the_kernel_heap_was_written_by_nobody_each_time_it_is_given() {
+fn memory_of_the_kernel_heap_is_uninitialized_after_each_allocation() {
     let fixture = Fixture::with(checking());
     let body = |write: &str| {
         format!(
@@ -212,7 +212,7 @@ fn memory_of_the_kernel_heap_was_written_by_nobody_each_time_it_is_given() {
 }
 
 #[test]
-fn program_goes_on_after_a_read_of_what_nobody_wrote_where_it_is_set_so() {
+fn report_mode_continues_after_an_uninitialized_read() {
     let fixture = Fixture::with(checking().with_checks(Checks::Report));
     let memory = fixture.alloc(128);
     let body = "mad.wide.u32 %d1, %r0, 4, %p; ld.global.u32 %r1, [%d1]; setp.eq.u32 %q, %r1, 0x77777777;
@@ -225,7 +225,7 @@ fn program_goes_on_after_a_read_of_what_nobody_wrote_where_it_is_set_so() {
 }
 
 #[test]
-fn nobody_looks_for_reads_of_what_nobody_wrote_unless_asked_to() {
+fn uninitialized_reads_are_not_checked_by_default() {
     let fixture = Fixture::new();
     assert_eq!(run(&fixture, LOAD, fixture.alloc(128)), CUresult::CUDA_SUCCESS);
 }
@@ -234,13 +234,13 @@ fn nobody_looks_for_reads_of_what_nobody_wrote_unless_asked_to() {
 const CHILD: &str = "CURIUM_SIM_TEST_ABORTS";
 
 #[test]
-fn process_aborts_at_a_read_of_what_nobody_wrote_where_it_is_set_so() {
+fn abort_mode_aborts_at_an_uninitialized_read() {
     if std::env::var_os(CHILD).is_some() {
         let fixture = Fixture::with(checking().with_checks(Checks::Abort));
         run(&fixture, LOAD, fixture.alloc(128));
         return;
     }
-    let name = "check::process_aborts_at_a_read_of_what_nobody_wrote_where_it_is_set_so";
+    let name = "check::abort_mode_aborts_at_an_uninitialized_read";
     let mut command = Command::new(std::env::current_exe().expect("a program knows its own path"));
     let output =
         command.args([name, "--exact", "--nocapture"]).env(CHILD, "1").output().expect("it can be started again");

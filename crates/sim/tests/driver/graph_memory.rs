@@ -87,7 +87,7 @@ fn orphaned_allocation_is_freed_in_stream_order() {
 }
 
 #[test]
-fn graph_frees_what_another_has_allocated_that_is_gone() {
+fn graph_frees_memory_of_a_destroyed_graph() {
     for destroys_executable in [false, true] {
         let fixture = Fixture::new();
         let (graph_of_memory, memory) = allocating(&fixture);

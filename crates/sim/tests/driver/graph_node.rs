@@ -318,7 +318,7 @@ fn memory_that_a_launch_leaves_allocated_is_freed_before_the_next_launch() {
 }
 
 #[test]
-fn update_that_does_not_fit_says_which_edge_is_new() {
+fn failed_update_names_the_new_edge() {
     let fixture = Fixture::new();
     let memory = fixture.alloc(4);
     let two_fills = |is_chained: bool| {

@@ -39,7 +39,7 @@ fn floats(values: &[f32]) -> Vec<u8> {
 }
 
 #[test]
-fn saxpy_computes_what_the_host_computes() {
+fn saxpy_equals_the_hosts_result() {
     let fixture = Fixture::new();
     let saxpy = function(&fixture, SAXPY, c"saxpy");
     let n = 1000_u32;

@@ -32,7 +32,7 @@ fn load_with_log(fixture: &Fixture, image: &CStr) -> (CUresult, String) {
 }
 
 #[test]
-fn images_that_are_no_ptx_are_told_apart() {
+fn images_without_ptx_are_distinguished() {
     let fixture = Fixture::new();
     assert_eq!(load(&fixture, b"\0"), CUresult::CUDA_ERROR_INVALID_IMAGE);
     assert_eq!(load(&fixture, b"garbage\0"), CUresult::CUDA_ERROR_INVALID_IMAGE);
@@ -127,7 +127,7 @@ fn instruction_that_is_not_supported_is_refused_by_name_at_load() {
 }
 
 #[test]
-fn instruction_of_a_later_version_or_target_is_refused_with_what_it_needs() {
+fn instruction_of_a_later_version_or_target_is_refused_with_its_requirement() {
     let fixture = Fixture::new();
     for (header, needed) in [
         (".version 7.0\n.target sm_75", "target sm_80 or higher"),

@@ -155,7 +155,7 @@ fn expect_race(races: bool, flags: u32, program: impl Fn(&Program)) {
 }
 
 #[test]
-fn kernels_of_two_streams_race_if_one_writes_what_the_other_accesses() {
+fn kernels_of_two_streams_race_if_one_writes_memory_of_the_other() {
     expect_race(true, NON_BLOCKING, |program| {
         program.put(0);
         program.put(1);
@@ -176,7 +176,7 @@ fn kernels_of_two_streams_race_if_one_writes_what_the_other_accesses() {
 }
 
 #[test]
-fn neighbours_do_not_race_down_to_the_byte() {
+fn neighbors_do_not_race_down_to_the_byte() {
     expect_race(false, NON_BLOCKING, |program| {
         let memory = program.fixture.alloc(3 * WORDS);
         program.launch(c"put_bytes", program.streams[0], memory + 1, 0);
@@ -201,7 +201,7 @@ fn atomics_do_not_race_with_each_other_and_do_with_writes() {
 }
 
 #[test]
-fn event_orders_what_waits_for_it_behind_what_it_was_recorded_behind() {
+fn event_orders_waiting_work_after_the_recorded_work() {
     for is_waited_for in [true, false] {
         expect_race(!is_waited_for, NON_BLOCKING, |program| {
             let api = &program.fixture.api;
@@ -240,7 +240,7 @@ fn event_that_has_happened_before_it_is_waited_for_orders_too() {
 }
 
 #[test]
-fn host_that_waits_orders_what_it_queues_then() {
+fn host_wait_orders_later_work() {
     type Wait = fn(&Program);
     let waits: [Wait; 5] = [
         |program| ok!(program.fixture.api, cuStreamSynchronize(program.streams[0])),
@@ -307,7 +307,7 @@ fn copies_and_fills_race_like_kernels() {
 unsafe extern "C" fn nothing(_data: *mut c_void) {}
 
 #[test]
-fn what_goes_through_the_host_or_through_memory_is_no_race() {
+fn synchronization_through_the_host_or_memory_prevents_a_race() {
     expect_race(false, NON_BLOCKING, |program| {
         let api = &program.fixture.api;
         program.put(0);
@@ -330,7 +330,7 @@ fn what_goes_through_the_host_or_through_memory_is_no_race() {
 }
 
 #[test]
-fn kernel_that_is_told_by_another_one_with_fences_does_not_race_with_it() {
+fn kernel_signaled_by_another_one_with_fences_does_not_race_with_it() {
     for seed in 0..10 {
         let program = Program::new(Config::new().with_seed(seed).with_workers(2), NON_BLOCKING);
         let flag = program.fixture.alloc(4);

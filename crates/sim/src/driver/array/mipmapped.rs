@@ -80,7 +80,7 @@ impl Driver {
         Ok(())
     }
 
-    /// Only arrays whose memory is mapped later have requirements, and there are none here.
+    /// Only arrays whose memory is mapped later have requirements, and this driver has none.
     pub(crate) fn cuMipmappedArrayGetMemoryRequirements(
         &self,
         requirements: Pointer<CUDA_ARRAY_MEMORY_REQUIREMENTS>,

@@ -132,11 +132,11 @@ impl State {
         if asks_for_nodes && member.listed.data.iter().any(|data| !is_plain(data)) {
             return Err(CUresult::CUDA_ERROR_LOSSY_QUERY);
         }
-        places.number.write_if_asked(number);
-        places.graph.write_if_asked(graph.as_raw());
-        places.nodes.write_if_asked(member.listed.nodes.as_ptr().cast());
-        places.data.write_if_asked(member.listed.data.as_ptr());
-        places.count.write_if_asked(member.listed.nodes.len());
+        places.number.write_if_not_null(number);
+        places.graph.write_if_not_null(graph.as_raw());
+        places.nodes.write_if_not_null(member.listed.nodes.as_ptr().cast());
+        places.data.write_if_not_null(member.listed.data.as_ptr());
+        places.count.write_if_not_null(member.listed.nodes.len());
         Ok(())
     }
 }

@@ -48,7 +48,7 @@ impl Driver {
 
     pub(crate) fn cuCtxPopCurrent_v2(&self, context: Pointer<CUcontext>) -> Result {
         let id = self.pop().ok_or(CUresult::CUDA_ERROR_INVALID_CONTEXT)?;
-        context.write_if_asked(id.as_raw());
+        context.write_if_not_null(id.as_raw());
         Ok(())
     }
 }

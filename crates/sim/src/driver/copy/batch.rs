@@ -30,13 +30,13 @@ impl Driver {
         failed: Pointer<usize>,
         stream: Pointer<CUstream_st>,
     ) -> Result {
-        failed.write_if_asked(usize::MAX);
+        failed.write_if_not_null(usize::MAX);
         self.current().map_err(|_| CUresult::CUDA_ERROR_INVALID_VALUE)?;
         check_attributes(attributes, firsts, attribute_count, count)?;
         self.expect_no_capture(stream)?;
         let batch = batch(targets, sources, sizes, count)?;
         self.copy_batch(&batch, stream).map_err(|(index, code)| {
-            failed.write_if_asked(index);
+            failed.write_if_not_null(index);
             code
         })
     }
@@ -98,7 +98,7 @@ impl Driver {
         flags: u64,
         stream: Pointer<CUstream_st>,
     ) -> Result {
-        failed.write_if_asked(usize::MAX);
+        failed.write_if_not_null(usize::MAX);
         self.cuMemcpy3DBatchAsync_v2(count, operations, flags, stream)
     }
 

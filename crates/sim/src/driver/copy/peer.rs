@@ -21,7 +21,7 @@ impl Driver {
         self.cuMemcpyPeerAsync(to, to_context, from, from_context, size, legacy())
     }
 
-    /// As on hardware, the host does not wait. Without peer access the copy is staged through the host.
+    /// Copies between contexts. As on hardware, the host does not wait. Without peer access the copy is staged through the host.
     pub(crate) fn cuMemcpyPeerAsync(
         &self,
         to: CUdeviceptr,

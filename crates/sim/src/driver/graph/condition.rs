@@ -69,7 +69,7 @@ impl Conditions {
         self.0.iter().any(|value| value.handle == handle)
     }
 
-    /// The values of a graph and of its child graphs.
+    /// Adds the values of a child graph.
     pub(super) fn extend(&mut self, parts: Self) {
         self.0.extend(parts.0);
     }

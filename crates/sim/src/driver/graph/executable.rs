@@ -219,7 +219,7 @@ impl Driver {
             return Err(CUresult::CUDA_ERROR_NOT_SUPPORTED);
         }
         let plan = Plan::new(&state, graph).map_err(|node| {
-            failing.write_if_asked(node.as_raw());
+            failing.write_if_not_null(node.as_raw());
             CUresult::CUDA_ERROR_INVALID_VALUE
         })?;
         let stale = plan.stale(self, &state);

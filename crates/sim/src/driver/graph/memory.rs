@@ -96,7 +96,7 @@ impl Driver {
         Ok(Content::Allocate(allocation))
     }
 
-    /// Memory of a graph with the properties of a pool.
+    /// Allocates memory of a graph with the properties of a pool.
     pub(in crate::driver) fn graph_allocation(&self, owner: Owner, pool: Id<Pool>, size: usize) -> Result<Allocation> {
         let mut params = CUDA_MEM_ALLOC_NODE_PARAMS { bytesize: size, ..CUDA_MEM_ALLOC_NODE_PARAMS::default() };
         params.poolProps.allocType = CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_PINNED;

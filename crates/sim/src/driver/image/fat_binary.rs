@@ -92,8 +92,7 @@ pub(super) fn ptx_for(binary: &[u8], device: u32) -> Result<String, Refusal> {
     let fitting = entries.iter().filter(|entry| entry.kind == PTX && entry.runs_on(device));
     let best = fitting.max_by_key(|entry| entry.target).ok_or_else(|| {
         let held: Vec<String> = entries.iter().map(Entry::describe).collect();
-        let log =
-            format!("the fat binary has no PTX for the device (sm_{device}); it contains {}", held.join(", "));
+        let log = format!("the fat binary has no PTX for the device (sm_{device}); it contains {}", held.join(", "));
         let hint = "the simulator runs PTX only (nvcc adds it with `-gencode arch=compute_75,code=compute_75`)";
         Refusal::new(CUresult::CUDA_ERROR_NO_BINARY_FOR_GPU, &format!("{log}; {hint}"))
     })?;
@@ -231,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn highest_target_that_runs_on_the_device_is_taken() {
+    fn highest_target_of_the_device_is_selected() {
         for binary in [PLAIN, WITH_LZ4, WITH_ZSTD] {
             for (device, target) in [(75, "sm_75"), (89, "sm_80"), (90, "sm_90a"), (100, "sm_100f"), (103, "sm_100f")] {
                 assert_eq!(target_in(binary, device).expect("there is PTX"), target);
@@ -245,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn machine_code_alone_is_refused_with_what_there_is() {
+    fn image_with_machine_code_only_is_refused_with_its_contents() {
         let refusal = ptx_for(MACHINE, 90).expect_err("there is no PTX");
         assert_eq!(refusal.code, CUresult::CUDA_ERROR_NO_BINARY_FOR_GPU);
         let expected = "has no PTX for the device, which is sm_90: it holds machine code for sm_75; ";
@@ -253,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn damage_is_refused_and_nothing_is_read_beyond_the_end() {
+    fn damaged_images_are_refused_without_reads_past_the_end() {
         for binary in [PLAIN, WITH_LZ4, WITH_ZSTD, COMPRESSED_TOGETHER] {
             for end in 0..binary.len() {
                 // The result may be anything but a panic.

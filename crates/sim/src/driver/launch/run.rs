@@ -36,12 +36,12 @@ impl Launch {
             workers: driver.config().workers as usize,
             schedule: driver.block_order(),
             workspace: workspace.as_ref().map_or(0, |workspace| workspace.address),
-            cancel: driver.cancelled(),
+            cancel: driver.canceled(),
         };
         let result = exec::run(&launch);
         host.flush();
         let Err(fault) = result else { return Ok(()) };
-        if driver.passes_over(&fault) {
+        if driver.continues_after(&fault) {
             return Ok(());
         }
         let code = code_of(&fault);
@@ -98,7 +98,7 @@ impl Driver {
     }
 
     /// Reports an error. Returns `true` if the program continues after it.
-    pub(super) fn passes_over(&self, report: &Report) -> bool {
+    pub(super) fn continues_after(&self, report: &Report) -> bool {
         let is_warning = report.severity() == Severity::Warning;
         let passes = (is_warning || self.config().checks == Checks::Report) && report.kind != ReportKind::Cancelled;
         if passes {
@@ -109,7 +109,7 @@ impl Driver {
 
     /// Returns the result of a copy or a fill that reported an error.
     pub(crate) fn judge(&self, fault: Option<Report>) -> Result {
-        let Some(fault) = fault.filter(|fault| !self.passes_over(fault)) else { return Ok(()) };
+        let Some(fault) = fault.filter(|fault| !self.continues_after(fault)) else { return Ok(()) };
         let code = code_of(&fault);
         self.report(fault);
         Err(code)

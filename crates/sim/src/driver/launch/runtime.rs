@@ -98,13 +98,13 @@ impl Runtime for Host<'_> {
         }
     }
 
-    fn complain(&self, text: &[u8]) {
+    fn write_assertion(&self, text: &[u8]) {
         // A program that closed the output discards it.
         let _ = std::io::stderr().write_all(text);
     }
 
-    fn passes_over(&self, fault: &Report) -> bool {
-        self.driver.passes_over(fault)
+    fn continues_after(&self, fault: &Report) -> bool {
+        self.driver.continues_after(fault)
     }
 
     fn allocate(&self, size: u64) -> Option<u64> {

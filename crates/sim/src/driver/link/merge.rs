@@ -315,7 +315,7 @@ mod tests {
         .visible .func (.param .b32 r) twice (.param .b32 x)\n{ /* } */ ret; }\n";
 
     #[test]
-    fn declarations_of_what_another_text_defines_become_its_own() {
+    fn declarations_resolve_to_the_definitions_of_other_texts() {
         let merged = merge(&[CALLER.to_owned(), CALLEE.to_owned()]);
         assert!(!merged.contains(".extern"), "{merged}");
         assert!(merged.contains(".visible .func (.param .b32 r) twice (.param .b32 x);"), "{merged}");
@@ -343,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn symbols_that_are_local_to_one_text_stay_apart() {
+    fn symbols_local_to_one_text_stay_distinct() {
         let file = |step: u32| {
             format!(
                 ".version 7.8\n.target sm_75\n.address_size 64\n.global .u32 count; // count in \"count\"\n\
@@ -385,7 +385,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_defines_stays_declared_once() {
+    fn undefined_symbols_stay_declared_once() {
         let merged = merge(&[CALLER.to_owned(), CALLER.replace(" k(", " other(")]);
         assert_eq!(merged.matches(".extern .global").count(), 1, "{merged}");
         assert_eq!(merged.matches(".entry").count(), 2, "{merged}");
@@ -416,7 +416,7 @@ mod tests {
     }
 
     #[test]
-    fn limit_of_registers_is_given_to_kernels_that_have_none() {
+    fn register_limit_applies_to_kernels_without_one() {
         let text =
             ".version 8.0\n.func f() { ret; }\n.entry a(.param .b32 x)\n{ ret; }\n.entry b() .maxnreg 9 { ret; }\n";
         let limited = limit_registers(text, 40);

@@ -68,7 +68,7 @@ impl Driver {
 
     pub(crate) fn cuMemPoolExportPointer(&self, data: Pointer<CUmemPoolPtrExportData>, address: CUdeviceptr) -> Result {
         let place = data.required()?;
-        let found = self.memory().find(address).filter(|found| found.base == address && !found.is_condemned);
+        let found = self.memory().find(address).filter(|found| found.base == address && !found.is_retired);
         let found = found.filter(|found| self.is_exportable(found.purpose)).ok_or(INVALID)?;
         if self.memory().is_private(&found) {
             drop(self.wait_for_device(self.lock(), found.owner.device)?);

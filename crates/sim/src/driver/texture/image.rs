@@ -150,7 +150,7 @@ fn viewed(levels: Vec<Image>, view: &CUDA_RESOURCE_VIEW_DESC) -> Vec<Image> {
 
 /// Returns the element of a view in another format of the same size.
 fn element_of_view(format: CUresourceViewFormat) -> Option<Element> {
-    // The formats come in groups of one, two and four channels, and compressed ones after those.
+    // Formats are numbered in groups of one, two and four channels, followed by the compressed ones.
     const CHANNELS: [Channel; 8] =
         [Channel::U8, Channel::I8, Channel::U16, Channel::I16, Channel::U32, Channel::I32, Channel::F16, Channel::F32];
     let number = format.0.checked_sub(CUresourceViewFormat::CU_RES_VIEW_FORMAT_UINT_1X8.0)?;

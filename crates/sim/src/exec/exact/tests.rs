@@ -215,7 +215,7 @@ fn narrow_formats_survive_a_round_trip_of_every_bit_pattern() {
 }
 
 #[test]
-fn overflow_and_underflow_go_where_the_direction_says() {
+fn overflow_and_underflow_follow_the_rounding_direction() {
     let huge = Exact::from_f64(1e300);
     let tiny = Exact::from_f64(-1e-300);
     assert_eq!(huge.round(F32, Rounding::Zero), 0x7f7f_ffff);

@@ -42,7 +42,7 @@ pub(super) fn mode(instruction: &Instruction) -> Option<Mode> {
     let mode = Mode::new(rounding(instruction)?, flush, saturate);
     let rectifies = instruction.has_keyword(Keyword::Relu);
     let mode = if rectifies { mode.rectified() } else { mode };
-    Some(if instruction.has_keyword(Keyword::Oob) { mode.forgetting() } else { mode })
+    Some(if instruction.has_keyword(Keyword::Oob) { mode.zeroing_out_of_bounds() } else { mode })
 }
 
 pub(super) fn plain(handler: Handler) -> Option<Choice> {

@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn warp_finds_the_elements_that_its_lanes_find() {
+    fn warp_finds_the_same_elements_as_single_lanes() {
         let mut numbers = vec![f32::NAN, f32::INFINITY, f32::NEG_INFINITY, -0.0, 1e30, -1e30, 8_388_607.5];
         numbers.extend((-300..600).map(|number| number as f32 / 97.0));
         for (mode, is_normalized) in
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn place_beyond_the_edges_is_as_the_mode_says() {
+    fn place_beyond_the_edges_follows_the_addressing_mode() {
         let places = |mode, normalized| [-5, -1, 0, 3, 4, 7, 8].map(|index| axis(mode, normalized).place(index));
         let some = |places: [u32; 7]| places.map(Some);
         assert_eq!(places(AddressMode::Clamp, true), some([0, 0, 0, 3, 3, 3, 3]));

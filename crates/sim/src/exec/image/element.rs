@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn border_is_what_elements_can_hold() {
+    fn border_color_is_converted_to_the_element_format() {
         let color = [3.0, -2.5, 1.0 / 3.0, 1e10];
         let border = |channel: Channel, integers: bool| {
             Element { channel, channels: 4 }.border(color, Reading { integers, is_srgb: false })

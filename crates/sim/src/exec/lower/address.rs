@@ -7,7 +7,7 @@ use super::function::{Lowerer, Slot};
 use super::module::Place;
 use super::race::may_order;
 use super::used_bytes::runs_of_used_bytes;
-use super::variables::Home;
+use super::variables::VariableLocation;
 use crate::exec::access::{load, load_param, store};
 use crate::exec::flow::run_fence;
 use crate::exec::handler::moves::{add_doubles, copy};
@@ -213,8 +213,8 @@ impl Lowerer<'_> {
         let home = match symbol {
             Symbol::Local(id) => self.home(id),
             Symbol::Global(id) => match self.context.variable_place(id)? {
-                Place::Shared(base) => Home::Shared(base),
-                Place::DynamicShared => Home::DynamicShared,
+                Place::Shared(base) => VariableLocation::Shared(base),
+                Place::DynamicShared => VariableLocation::DynamicShared,
                 Place::Device(index) => {
                     let row = self.late(Late::Global(index, 0));
                     return Ok(Target { space: Space::Global, row, narrow: false, offset });
@@ -223,10 +223,10 @@ impl Lowerer<'_> {
             Symbol::Function(_) => return Err(Refusal::operand("a memory address")),
         };
         let (space, row, offset) = match home {
-            Home::Frame(base) => (Space::Frame, 0, base.wrapping_add(offset)),
-            Home::Param(base) => (Space::Param, NO_ROW, base.wrapping_add(offset)),
-            Home::Shared(base) => (Space::Shared, self.double(base), offset),
-            Home::DynamicShared => (Space::Shared, self.late(Late::DynamicShared(0)), offset),
+            VariableLocation::Frame(base) => (Space::Frame, 0, base.wrapping_add(offset)),
+            VariableLocation::Param(base) => (Space::Param, NO_ROW, base.wrapping_add(offset)),
+            VariableLocation::Shared(base) => (Space::Shared, self.double(base), offset),
+            VariableLocation::DynamicShared => (Space::Shared, self.late(Late::DynamicShared(0)), offset),
         };
         Ok(Target { space, row, narrow: false, offset })
     }

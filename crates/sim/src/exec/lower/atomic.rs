@@ -8,7 +8,7 @@ use crate::exec::atomic::{change, flushed_sum, run_generic_sum, run_wide_atomic,
 use crate::exec::float::{self, Mode, Real, inherit};
 use crate::exec::narrow::{Bfloat, Half};
 use crate::exec::op::{Handler, Space};
-use crate::exec::watch::Use;
+use crate::exec::watch::AccessKind;
 use crate::ptx::{Instruction, Modifier, Operand, Operation, ScalarClass, ScalarType, Semantics};
 
 impl Lowerer<'_> {
@@ -37,7 +37,7 @@ impl Lowerer<'_> {
         }
         let elements = if let Operand::Vector(sources) = b { sources.len() as u64 } else { 1 };
         let bytes = elements * scalar.bytes();
-        self.note_access(target, bytes, Use::Atomic);
+        self.note_access(target, bytes, AccessKind::Atomic);
         if operation == Operation::Exchange {
             self.note_write(target, bytes);
         } else {

@@ -3,7 +3,7 @@
 use super::address::Target;
 use super::error::{Lowered, Refusal};
 use super::function::{Lowerer, Slot};
-use super::variables::Home;
+use super::variables::VariableLocation;
 use crate::exec::access::{load, store};
 use crate::exec::handler::select;
 use crate::exec::op::{Control, Op, Space};
@@ -93,7 +93,7 @@ impl Lowerer<'_> {
 
     pub(super) fn frame_home(&self, id: crate::ptx::LocalId) -> Lowered<u64> {
         match self.home(id) {
-            Home::Frame(offset) => Ok(offset),
+            VariableLocation::Frame(offset) => Ok(offset),
             _ => Err(Refusal::operand("a .param variable of this function")),
         }
     }

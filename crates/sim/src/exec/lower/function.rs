@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::error::{LowerError, Lowered, Refusal};
 use super::module::Context;
-use super::variables::Home;
+use super::variables::VariableLocation;
 use crate::exec::handler::moves::{lower_word, sign_extend, zero_extend};
 use crate::exec::op::{Handler, Op};
 use crate::exec::program::{self, Late, Patch};
@@ -35,7 +35,7 @@ pub(super) struct Lowerer<'m> {
     pub(super) function: &'m Function,
     pub(super) out: program::Function,
     slots: Vec<Slot>,
-    pub(super) homes: HashMap<LocalId, Home>,
+    pub(super) homes: HashMap<LocalId, VariableLocation>,
     words: HashMap<u32, u32>,
     doubles: HashMap<u64, u32>,
     late: HashMap<Late, u32>,

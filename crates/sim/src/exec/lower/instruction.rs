@@ -11,11 +11,11 @@ impl Lowerer<'_> {
     /// Lowers one instruction under its guard.
     pub(super) fn instruction(&mut self, instruction: &Instruction) -> Lowered {
         match instruction.opcode.effect() {
-            Effect::Alone => {}
+            Effect::None => {}
             // The barriers of a block record their effect themselves when they complete, and `barrier.cluster` is handled in its own
             // lowering.
-            Effect::Orders => self.order(),
-            Effect::Joins => self.join_warp(),
+            Effect::Fence => self.order(),
+            Effect::WarpSync => self.join_warp(),
         }
         self.by_table(instruction)
     }

@@ -16,21 +16,21 @@ impl Lowerer<'_> {
     /// `clusterlaunchcontrol`.
     pub(super) fn control_launch(&mut self, instruction: &Instruction) -> Lowered {
         let has = |keyword| instruction.has(Modifier::Keyword(keyword));
-        if has(Keyword::TryCancel) { self.take_over(instruction) } else { self.ask_answer(instruction) }
+        if has(Keyword::TryCancel) { self.take_over(instruction) } else { self.query_response(instruction) }
     }
 
     /// `.try_cancel`
     fn take_over(&mut self, instruction: &Instruction) -> Lowered {
         let has = |keyword| instruction.has(Modifier::Keyword(keyword));
         let is_complete = has(Keyword::Async) && has(Keyword::MbarrierCompleteTxBytes);
-        let ([Operand::Address(answer), Operand::Address(barrier)], true) = (&instruction.operands[..], is_complete)
+        let ([Operand::Address(response), Operand::Address(barrier)], true) = (&instruction.operands[..], is_complete)
         else {
             return Err(Refusal::form(instruction));
         };
         if instruction.types().ne([ScalarType::B128]) {
             return Err(Refusal::form(instruction));
         }
-        let (a, b) = (self.address_row(*answer)?, self.address_row(*barrier)?);
+        let (a, b) = (self.address_row(*response)?, self.address_row(*barrier)?);
         let run: Handler =
             if has(Keyword::MulticastClusterAll) { run_take_over::<true> } else { run_take_over::<false> };
         self.fence();
@@ -41,16 +41,16 @@ impl Lowerer<'_> {
     }
 
     /// `.query_cancel`
-    fn ask_answer(&mut self, instruction: &Instruction) -> Lowered {
+    fn query_response(&mut self, instruction: &Instruction) -> Lowered {
         let has = |keyword| instruction.has(Modifier::Keyword(keyword));
         let refusal = || Refusal::form(instruction);
-        let [destination, answer] = &instruction.operands[..] else {
+        let [destination, response] = &instruction.operands[..] else {
             return Err(refusal());
         };
         if !has(Keyword::QueryCancel) || instruction.types().last() != Some(ScalarType::B128) {
             return Err(refusal());
         }
-        let [low, high] = self.quad(answer)?;
+        let [low, high] = self.quad(response)?;
         match destination {
             Operand::Register(register) if has(Keyword::IsCanceled) => {
                 let d = self.predicate_register(*register)?;

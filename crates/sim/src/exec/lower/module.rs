@@ -105,7 +105,7 @@ impl<'m> Context<'m> {
         for (index, variable) in module.variables.iter().enumerate() {
             if let Some(Place::Device(global)) = context.places[index] {
                 context
-                    .initialise(variable, &mut program.globals[global])
+                    .initialize(variable, &mut program.globals[global])
                     .map_err(|refusal| LowerError::new(variable.span, refusal))?;
             }
         }
@@ -124,7 +124,9 @@ impl<'m> Context<'m> {
                 }
                 if variable.size > LARGEST_VARIABLE {
                     let size = variable.size;
-                    return Err(Refusal(format!("a variable of {size} bytes exceeds the maximum of {LARGEST_VARIABLE}")));
+                    return Err(Refusal(format!(
+                        "a variable of {size} bytes exceeds the maximum of {LARGEST_VARIABLE}"
+                    )));
                 }
                 program.globals.push(Global {
                     name: self.module.text(variable.name).to_owned(),
@@ -148,7 +150,7 @@ impl<'m> Context<'m> {
     }
 
     /// Sets the initial contents of a variable and the addresses in them.
-    fn initialise(&self, variable: &Variable, global: &mut Global) -> Lowered {
+    fn initialize(&self, variable: &Variable, global: &mut Global) -> Lowered {
         global.init = vec![0; variable.size as usize];
         let size = variable.scalar.bytes() as usize;
         for initial in &variable.initial {
@@ -196,9 +198,8 @@ impl<'m> Context<'m> {
 
     /// Returns the location of a module variable.
     pub(super) fn variable_place(&self, id: GlobalId) -> Lowered<Place> {
-        self.places[id.0 as usize].ok_or_else(|| {
-            Refusal("texture, sampler and surface references are not supported; use objects".into())
-        })
+        self.places[id.0 as usize]
+            .ok_or_else(|| Refusal("texture, sampler and surface references are not supported; use objects".into()))
     }
 
     /// Returns the address of a function.

@@ -5,7 +5,7 @@ use super::function::{Lowerer, Slot};
 use crate::exec::launch_race::{self, MOST_ELEMENTS};
 use crate::exec::op::{Handler, Op, Space};
 use crate::exec::race::{Reads, Writes, check, run_join, run_order};
-use crate::exec::watch::{Use, run_exchange, run_note};
+use crate::exec::watch::{AccessKind, run_exchange, run_note};
 use crate::ptx::{Instruction, Modifier, ScalarType, Semantics};
 
 impl Lowerer<'_> {
@@ -27,7 +27,7 @@ impl Lowerer<'_> {
             let run = if stored.is_none() { check::<Reads>() } else { check::<Writes>() };
             self.access(run, target, 0, bytes);
         }
-        self.note_access(target, bytes, if stored.is_none() { Use::Read } else { Use::Write });
+        self.note_access(target, bytes, if stored.is_none() { AccessKind::Read } else { AccessKind::Write });
         if self.context.checking.races {
             self.record_access(target, bytes, stored);
         }
@@ -55,12 +55,12 @@ impl Lowerer<'_> {
     }
 
     /// Appends the observation of the next access, if it may be to device memory.
-    pub(super) fn note_access(&mut self, target: Target, bytes: u64, how: Use) {
+    pub(super) fn note_access(&mut self, target: Target, bytes: u64, how: AccessKind) {
         if self.context.checking.races && matches!(target.space, Space::Global | Space::Generic) {
             let run = match how {
-                Use::Read => run_note::<{ Use::Read as u8 }>,
-                Use::Write => run_note::<{ Use::Write as u8 }>,
-                Use::Atomic => run_note::<{ Use::Atomic as u8 }>,
+                AccessKind::Read => run_note::<{ AccessKind::Read as u8 }>,
+                AccessKind::Write => run_note::<{ AccessKind::Write as u8 }>,
+                AccessKind::Atomic => run_note::<{ AccessKind::Atomic as u8 }>,
             };
             self.access(run, target, 0, bytes);
         }

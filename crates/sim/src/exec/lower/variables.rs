@@ -11,7 +11,7 @@ const MOST_BYTES: u64 = 1 << 40;
 
 /// The location of a variable of the function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Home {
+pub(super) enum VariableLocation {
     /// At an offset of the frame's local memory.
     Frame(u64),
     /// At an offset of the kernel's parameters.
@@ -35,13 +35,13 @@ impl Lowerer<'_> {
             }
             let home = match variable.space {
                 Space::Local | Space::Param | Space::ParamFunction => {
-                    Home::Frame(self.new_local(variable.size, variable.align))
+                    VariableLocation::Frame(self.new_local(variable.size, variable.align))
                 }
-                Space::Shared | Space::SharedCta if variable.size == 0 => Home::DynamicShared,
+                Space::Shared | Space::SharedCta if variable.size == 0 => VariableLocation::DynamicShared,
                 Space::Shared | Space::SharedCta => {
                     let offset = shared.next_multiple_of(variable.align.max(1));
                     shared = offset.saturating_add(variable.size).min(MOST_BYTES);
-                    Home::Shared(offset)
+                    VariableLocation::Shared(offset)
                 }
                 space => {
                     let name = space.name();
@@ -63,7 +63,7 @@ impl Lowerer<'_> {
                     let offset = end.next_multiple_of(variable.align.max(1));
                     end = offset.saturating_add(variable.size).min(MOST_BYTES);
                     self.parameter_size = end;
-                    self.homes.insert(*id, Home::Param(offset));
+                    self.homes.insert(*id, VariableLocation::Param(offset));
                 }
             }
             return;
@@ -77,7 +77,7 @@ impl Lowerer<'_> {
             Parameter::Variable(id) => {
                 let variable = &self.function.variables[id.0 as usize];
                 let offset = self.new_local(variable.size, variable.align);
-                self.homes.insert(id, Home::Frame(offset));
+                self.homes.insert(id, VariableLocation::Frame(offset));
                 (offset, variable.size)
             }
             Parameter::Register(id) => {
@@ -110,13 +110,13 @@ impl Lowerer<'_> {
     /// Returns the offset of a kernel parameter in the parameter buffer.
     pub(super) fn param_offset(&self, id: LocalId) -> Option<u64> {
         match self.homes.get(&id) {
-            Some(Home::Param(offset)) => Some(*offset),
+            Some(VariableLocation::Param(offset)) => Some(*offset),
             _ => None,
         }
     }
 
     /// Returns the location of a variable of the function.
-    pub(super) fn home(&self, id: LocalId) -> Home {
+    pub(super) fn home(&self, id: LocalId) -> VariableLocation {
         self.homes[&id]
     }
 
@@ -128,15 +128,17 @@ impl Lowerer<'_> {
             }
             Symbol::Global(id) => match self.context.variable_place(id)? {
                 Place::Device(index) => return Ok(self.late(Late::Global(index, offset))),
-                Place::Shared(base) => Home::Shared(base),
-                Place::DynamicShared => Home::DynamicShared,
+                Place::Shared(base) => VariableLocation::Shared(base),
+                Place::DynamicShared => VariableLocation::DynamicShared,
             },
             Symbol::Local(id) => self.home(id),
         };
         Ok(match home {
-            Home::Param(base) | Home::Shared(base) => self.double(base.wrapping_add_signed(offset)),
-            Home::DynamicShared => self.late(Late::DynamicShared(offset)),
-            Home::Frame(base) => self.frame_address(base.wrapping_add_signed(offset)),
+            VariableLocation::Param(base) | VariableLocation::Shared(base) => {
+                self.double(base.wrapping_add_signed(offset))
+            }
+            VariableLocation::DynamicShared => self.late(Late::DynamicShared(offset)),
+            VariableLocation::Frame(base) => self.frame_address(base.wrapping_add_signed(offset)),
         })
     }
 }

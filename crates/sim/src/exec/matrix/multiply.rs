@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_sparse_matrix_lacks_is_not_multiplied() {
+    fn absent_elements_of_a_sparse_matrix_are_not_multiplied() {
         let problem = Problem {
             a: Matrix { values: vec![2.0, 3.0], columns: 2 },
             b: Matrix { values: vec![f64::NAN, 10.0, f64::INFINITY, 1.0], columns: 1 },

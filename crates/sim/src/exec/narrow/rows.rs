@@ -379,7 +379,7 @@ mod tests {
     }
 
     #[test]
-    fn halves_widen_and_narrow_alike_with_and_without_vectors() {
+    fn halves_widen_and_narrow_equally_with_and_without_vectors() {
         for first in (0..=u16::MAX).step_by(LANES) {
             let row = std::array::from_fn(|lane| u32::from(first) + lane as u32);
             let values = Half::widen::<false>(&row);
@@ -394,7 +394,7 @@ mod tests {
     }
 
     #[test]
-    fn product_in_the_middle_between_two_numbers_goes_where_a_tiny_addend_lies() {
+    fn midpoint_product_rounds_toward_a_tiny_addend() {
         let fused = |sign: u16| {
             // 129 / 128 times 192 / 128 is 193.5 / 128.
             let rows = [0x3f81, 0x3fc0, sign | 1].map(|bits| Bfloat::widen::<false>(&[u32::from(bits); LANES]));

@@ -47,7 +47,8 @@ impl Map {
         if !matches!(kind, TILED | IM2COL) || !(1..=RANK).contains(&rank) {
             return Err("no tensor map at the address");
         }
-        let element = Element::of(Field::DATA_TYPE.get(words)).ok_or("tensor maps of packed elements are not supported")?;
+        let element =
+            Element::of(Field::DATA_TYPE.get(words)).ok_or("tensor maps of packed elements are not supported")?;
         let slice = [None, Some(16), Some(32)].get(Field::INTERLEAVE.get(words) as usize).copied();
         let (Some(slice), Some(swizzle)) = (slice, Swizzle::of(words)) else {
             return Err("the tensor map has an invalid interleaving or swizzle");

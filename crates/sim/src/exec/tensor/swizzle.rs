@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn swizzle_that_there_is_not_is_none() {
+    fn invalid_swizzle_is_none() {
         let words = std::array::from_fn(|word| if word == 2 { Field::SWIZZLE.put(0, 4) } else { 0 });
         assert_eq!(Swizzle::of(&words), None);
     }

@@ -104,7 +104,7 @@ fn shifts_and_bit_operations_follow_the_width() {
 }
 
 #[test]
-fn single_precision_gives_the_one_nan_flushes_and_rounds_as_told() {
+fn single_precision_has_one_nan_flushes_and_rounds_in_every_mode() {
     let one = u64::from(1f32.to_bits());
     let third = u64::from((1f32 / 3.0).to_bits());
     check(&[
@@ -140,7 +140,7 @@ fn single_precision_gives_the_one_nan_flushes_and_rounds_as_told() {
 }
 
 #[test]
-fn double_precision_keeps_payloads_and_rounds_as_told() {
+fn double_precision_keeps_payloads_and_rounds_in_every_mode() {
     let one = 1f64.to_bits();
     let third = (1f64 / 3.0).to_bits();
     check(&[

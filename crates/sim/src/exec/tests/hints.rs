@@ -87,7 +87,7 @@ fn assert_copies(load: &str, store: &str, scalar: &str, registers: &str) {
 }
 
 #[test]
-fn loads_and_stores_move_the_same_bytes_whatever_they_say_of_caches_and_order() {
+fn cache_and_ordering_suffixes_do_not_change_loads_and_stores() {
     for (scalar, registers) in TYPES {
         for load in LOADS {
             assert_copies(&format!("ld{}", placed(load)), "st.global", scalar, registers);

@@ -117,7 +117,7 @@ fn offset_is_added_to_the_coordinate_and_wraps_at_four_bits() {
 }
 
 #[test]
-fn what_has_no_memory_reads_as_zero_and_not_resident() {
+fn unmapped_tiles_read_as_zero_and_not_resident() {
     let body = "
     mov.u64 %d1, 0;
     mov.u32 %r1, %t;

@@ -39,7 +39,7 @@ WAIT:
     bra VISIT;";
 
 #[test]
-fn every_place_is_visited_once_whoever_takes_it_over() {
+fn every_block_index_is_visited_once_by_any_cluster() {
     for (workers, schedule) in [(1, Schedule::InOrder), (4, Schedule::InOrder), (1, Schedule::Shuffled(7))] {
         let mut bench = Bench::body(TAKER, 4096);
         (bench.workers, bench.schedule) = (workers, schedule);
@@ -52,7 +52,7 @@ fn every_place_is_visited_once_whoever_takes_it_over() {
 }
 
 #[test]
-fn answer_for_all_blocks_of_a_cluster_is_left_in_each() {
+fn multicast_response_is_written_to_each_block_of_a_cluster() {
     // Rank 0 requests both. Each block adds its rank in the canceled cluster.
     let mut bench = Bench::body(
         "
@@ -94,7 +94,7 @@ END:
 }
 
 #[test]
-fn answer_that_is_not_aligned_is_a_fault() {
+fn misaligned_response_is_a_fault() {
     let bench = Bench::body(
         "
     .shared .align 16 .b8 room[64];

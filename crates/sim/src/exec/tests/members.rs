@@ -73,7 +73,7 @@ fn check(before: &str) {
 }
 
 #[test]
-fn lanes_with_disjoint_member_masks_are_groups_of_their_own() {
+fn lanes_with_disjoint_member_masks_are_separate_groups() {
     check("");
 }
 

@@ -64,7 +64,7 @@ pub(super) struct Host {
     pub(super) printed: Mutex<Vec<u8>>,
     pub(super) complaints: Mutex<Vec<u8>>,
     /// Faults after which the launch continued; `None` if faults end the launch.
-    pub(super) passed_over: Option<Mutex<Vec<Report>>>,
+    pub(super) continued_after: Option<Mutex<Vec<Report>>>,
     /// Textures and surfaces, whose handles are their indices.
     pub(super) textures: Vec<Arc<Texture>>,
     pub(super) surfaces: Vec<Arc<Surface>>,
@@ -84,12 +84,12 @@ impl Runtime for Host {
         self.printed.lock().expect("nobody panics").extend_from_slice(text);
     }
 
-    fn complain(&self, text: &[u8]) {
+    fn write_assertion(&self, text: &[u8]) {
         self.complaints.lock().expect("nobody panics").extend_from_slice(text);
     }
 
-    fn passes_over(&self, fault: &Report) -> bool {
-        self.passed_over.as_ref().map(|faults| faults.lock().expect("nobody panics").push(fault.clone())).is_some()
+    fn continues_after(&self, fault: &Report) -> bool {
+        self.continued_after.as_ref().map(|faults| faults.lock().expect("nobody panics").push(fault.clone())).is_some()
     }
 
     fn allocate(&self, size: u64) -> Option<u64> {

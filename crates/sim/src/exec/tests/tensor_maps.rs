@@ -53,7 +53,7 @@ fn replaced_field_of_a_tensor_map_is_the_only_one_that_changes() {
 }
 
 #[test]
-fn tensor_map_in_shared_memory_keeps_what_is_beside_a_field() {
+fn replacing_a_field_in_shared_memory_keeps_the_other_fields() {
     let words = changed(
         "
     .shared .align 128 .b8 map[128];
@@ -74,7 +74,7 @@ fn tensor_map_that_is_not_aligned_is_a_fault() {
 }
 
 #[test]
-fn tensor_map_that_ends_behind_shared_memory_is_a_fault() {
+fn tensor_map_past_the_end_of_shared_memory_is_a_fault() {
     let body =
         ".shared .align 128 .b8 map[4]; mov.u32 %r2, map; tensormap.replace.tile.rank.shared::cta.b1024.b32 [%r2], 2;";
     let fault = Bench::body(body, 256).launch(1, 1).expect_err("a map has 128 bytes");

@@ -92,7 +92,7 @@ fn tile_is_loaded_with_zeroes_beyond_the_edges() {
 }
 
 #[test]
-fn rows_that_are_shorter_than_the_swizzle_lie_apart() {
+fn rows_shorter_than_the_swizzle_are_padded() {
     let swizzled = [(Field::SWIZZLE, 3), (Field::DATA_TYPE, 7), (Field::FILL, 1)];
     let bench = bench(&load(128, "8, 2"), map_of(&[&MATRIX, &swizzled]));
     bench.launch(1, 1).expect("no fault");
@@ -167,7 +167,7 @@ FILL:
 const STORE: &str = "cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [%p, {8, 3}], [%r2];";
 
 #[test]
-fn stored_tile_leaves_out_what_is_beyond_the_edges() {
+fn stored_tile_skips_elements_beyond_the_edges() {
     let bench = bench(&out(STORE), map_of(&[&MATRIX]));
     bench.launch(1, 1).expect("no fault");
     let mut expected: Vec<u32> = (1..=96).collect();
@@ -195,7 +195,7 @@ fn tile_is_added_to_a_tensor() {
 }
 
 #[test]
-fn map_or_place_that_the_device_does_not_take_is_a_fault_that_says_so() {
+fn invalid_tensor_map_or_coordinate_is_a_described_fault() {
     let own = |code: &str, fields: &[(Field, u64)]| {
         let fault = bench(code, map_of(&[&MATRIX, fields])).launch(1, 1).expect_err(code);
         fault.kind.to_string()
@@ -215,13 +215,21 @@ fn map_or_place_that_the_device_does_not_take_is_a_fault_that_says_so() {
         (&one(32), &[], "misaligned address"),
         (&one(128), &[], "illegal instruction: no tensor map at the address"),
         (&line, &[], "illegal instruction: the rank of the tensor map differs from that of the instruction"),
-        (&at("0, 0"), &[(Field::DATA_TYPE, 13)], "illegal instruction: tensor maps of packed elements are not supported"),
+        (
+            &at("0, 0"),
+            &[(Field::DATA_TYPE, 13)],
+            "illegal instruction: tensor maps of packed elements are not supported",
+        ),
         (
             &at("0, 0"),
             &[(Field::SWIZZLE, 7)],
             "illegal instruction: the tensor map has an invalid interleaving or swizzle",
         ),
-        (&at("0, 0"), &[(Field::step(1), 0)], "illegal instruction: the element strides of the tensor map are not between 1 and 8"),
+        (
+            &at("0, 0"),
+            &[(Field::step(1), 0)],
+            "illegal instruction: the element strides of the tensor map are not between 1 and 8",
+        ),
         (
             &at("0, 0"),
             &[(Field::boxed(0), 6)],
@@ -235,7 +243,11 @@ fn map_or_place_that_the_device_does_not_take_is_a_fault_that_says_so() {
         (&at("0, 0"), &[(Field::boxed(1), 200)], "illegal address"),
         (&at("0, 0"), &[(Field::ADDRESS, BASE + (1 << 30))], "illegal address"),
         (&negative, &[], "illegal instruction: a write to a tensor has a negative coordinate"),
-        (&reduced, &[(Field::DATA_TYPE, 7)], "illegal instruction: a reduction that the tensor's type does not support"),
+        (
+            &reduced,
+            &[(Field::DATA_TYPE, 7)],
+            "illegal instruction: a reduction that the tensor's type does not support",
+        ),
         (
             &images.to_owned(),
             &[(Field::RANK, 3)],
@@ -251,14 +263,14 @@ fn map_or_place_that_the_device_does_not_take_is_a_fault_that_says_so() {
 }
 
 #[test]
-fn part_of_a_tensor_that_nobody_wrote_is_a_fault() {
+fn uninitialized_part_of_a_tensor_is_a_fault() {
     let bench = bench(&load(128, "0, 0"), map_of(&[&MATRIX])).with_unwritten_checks(0..TENSOR + 64);
     bench.memory.write(0, &map_of(&[&MATRIX]));
     assert_eq!(bench.launch(1, 1).expect_err("the second row was not written").kind, ReportKind::Uninitialized);
 }
 
 #[test]
-fn map_goes_from_shared_memory_to_the_device() {
+fn tensor_map_is_copied_from_shared_to_device_memory() {
     let code = out("setp.ne.u32 %p2, %t, 0; bar.warp.sync -1; add.u64 %d9, %p, 8192;
     tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync.aligned [%d9], [%r2], 128;");
     let bench = bench(&code, map_of(&[]));

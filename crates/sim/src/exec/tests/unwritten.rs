@@ -18,7 +18,7 @@ fn assert_found(body: &str) -> Report {
 }
 
 #[test]
-fn read_of_device_memory_that_nobody_wrote_names_thread_line_and_address() {
+fn uninitialized_read_of_device_memory_names_thread_line_and_address() {
     let fault = assert_found("add.u64 %at4, %at4, 384; ld.global.u32 %r2, [%at4];\nst.global.u32 [%p], %r2;");
     assert_eq!((fault.block, fault.thread, fault.line, fault.loaded_at), ([0; 3], [32, 0, 0], 20, 19));
     let access = fault.access.expect("an access failed");
@@ -28,7 +28,7 @@ fn read_of_device_memory_that_nobody_wrote_names_thread_line_and_address() {
 }
 
 #[test]
-fn every_form_of_load_is_looked_at() {
+fn every_form_of_load_is_checked() {
     for load in [
         "ld.global.u8 %r2, [%p+512]; st.global.u8 [%p], %r2;",
         "ld.u32 %r2, [%p+512]; st.global.u32 [%p], %r2;",
@@ -136,7 +136,7 @@ const HALF: &str = ".local .align 8 .b32 l[2]; .shared .align 4 .b32 s[64]; and.
     @%p1 st.local.u32 [l], %t; ld.local.u32 %r2, [l];\n";
 
 #[test]
-fn undefined_value_that_is_thrown_away_is_no_error() {
+fn discarded_undefined_value_is_no_error() {
     for body in [
         "selp.u32 %r3, %r2, 7, %p1; st.global.u32 [%at4], %r3;",
         "add.u32 %r2, %r2, 1; mul.lo.u32 %r2, %r2, %r2; selp.u32 %r3, 7, %r2, !%p1; @%p1 st.global.u32 [%at4], %r2;",
@@ -162,7 +162,7 @@ fn undefined_value_that_is_thrown_away_is_no_error() {
 }
 
 #[test]
-fn undefined_value_is_an_error_where_it_decides_something_or_leaves_the_block() {
+fn undefined_value_is_an_error_if_it_affects_control_or_leaves_the_block() {
     for body in [
         "st.global.u32 [%at4], %r2;",
         "st.u32 [%at4], %r2;",
@@ -191,7 +191,7 @@ fn undefined_value_is_an_error_where_it_decides_something_or_leaves_the_block() 
 }
 
 #[test]
-fn undefined_value_is_followed_through_calls() {
+fn undefined_value_is_tracked_through_calls() {
     let twice = ".func (.param .b32 out) twice(.param .b32 in)
 {
     .reg .b32 %r<4>;
@@ -209,17 +209,17 @@ fn undefined_value_is_followed_through_calls() {
 }
 
 #[test]
-fn launch_that_goes_on_does_all_work_and_counts_each_warp_once() {
+fn continued_launch_does_all_work_and_counts_each_warp_once() {
     let mut bench = Bench::body("ld.global.u32 %r2, [%at4]; add.u32 %r2, %r2, %i; st.global.u32 [%at4], %r2;", 4096)
         .with_unwritten_checks(0..128);
-    bench.host.passed_over = Some(Mutex::default());
+    bench.host.continued_after = Some(Mutex::default());
     bench.launch(1, 96).expect("the launch goes on");
     assert_eq!(bench.memory.read::<u32>(0, 96), (0..96).collect::<Vec<_>>());
-    let faults = bench.host.passed_over.expect("faults are passed over").into_inner().expect("nobody panics");
+    let faults = bench.host.continued_after.expect("faults are passed over").into_inner().expect("nobody panics");
     assert_eq!(faults.iter().map(|fault| fault.thread[0]).collect::<Vec<_>>(), [32, 64]);
 }
 
 #[test]
-fn nobody_looks_unless_asked_to() {
+fn checks_are_off_by_default() {
     Bench::body("ld.global.u32 %r2, [%at4];", 4096).launch(1, 32).expect("nothing is looked for");
 }

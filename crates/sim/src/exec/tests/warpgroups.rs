@@ -101,7 +101,7 @@ KEEP:
 }
 
 #[test]
-fn forms_that_do_not_exist_are_refused() {
+fn invalid_forms_are_refused() {
     let d = "{%f0, %f1, %f2, %f3}";
     let r = "{%r0, %r1, %r2, %r3}";
     let of = |rest: &str| format!("wgmma.mma_async.sync.aligned.{rest};");

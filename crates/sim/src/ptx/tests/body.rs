@@ -31,7 +31,7 @@ fn labels_of_nested_scopes_are_their_own() {
 }
 
 #[test]
-fn branch_out_of_a_scope_finds_the_outer_label() {
+fn branch_out_of_a_scope_resolves_to_the_outer_label() {
     let module = body("{ @%p1 bra OUT; }\nret;\nOUT: ret;");
     let function = &module.functions[0];
     assert_eq!(function.labels[0].instruction, 2);
@@ -105,7 +105,7 @@ fn calls_that_do_not_fit_are_refused() {
 }
 
 #[test]
-fn locations_say_from_which_instruction_they_hold() {
+fn locations_have_their_first_instruction() {
     let module = body(
         ".loc 1 7 3\nret;\n.loc 1 9 5, function_name $L__info0, inlined_at 1 8 2\nret;\n.loc 2 1 1, function_name $L__i + 4, inlined_at 1 8 2",
     );

@@ -67,7 +67,7 @@ fn expressions_follow_the_precedence_of_c() {
 }
 
 #[test]
-fn broken_numbers_say_what_is_wrong_with_them() {
+fn invalid_numbers_are_described() {
     let refused = |text: &str| refused_body(&format!("mov.b64 %d1, {text};"));
     let place = "line 6, column 14: expected";
     assert_eq!(refused("0f3F8"), format!("{place} an f32 of 8 hexadecimal digits, found '0f3F8'"));

@@ -175,7 +175,7 @@ fn arithmetic_has_the_suffixes_that_the_assembler_takes() {
 }
 
 #[test]
-fn packed_conversions_say_how_they_round_and_clamp() {
+fn packed_conversions_require_rounding_and_saturation() {
     for text in [
         "cvt.rn.satfinite.e4m3x2.f32 %h1, %f1, %f2;",
         "cvt.rn.relu.satfinite.e5m2x2.f16x2 %h1, %r1;",

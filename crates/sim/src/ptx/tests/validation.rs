@@ -3,7 +3,7 @@
 use super::{body, refused_body};
 
 #[test]
-fn forms_that_exist_are_accepted() {
+fn valid_forms_are_accepted() {
     for text in [
         "add.f32 %f1, %f2, %r1;",
         "add.f64 %e1, %e1, 0f3F800000;",
@@ -39,7 +39,7 @@ fn forms_that_exist_are_accepted() {
 }
 
 #[test]
-fn asynchronous_accesses_and_barrier_objects_have_the_orders_that_there_are() {
+fn asynchronous_accesses_and_mbarrier_objects_accept_valid_semantics_only() {
     let text = |instruction: &str| {
         format!(
             ".version 9.0\n.target sm_100\n.address_size 64\n.func f() {{\n.reg .pred %p<9>; .reg .b16 %h<9>; .reg .b32 %r<9>; \
@@ -93,7 +93,7 @@ fn asynchronous_accesses_and_barrier_objects_have_the_orders_that_there_are() {
 }
 
 #[test]
-fn forms_that_do_not_exist_are_refused_with_what_was_expected() {
+fn invalid_forms_are_refused_with_the_expected_ones() {
     for (text, place, expected) in [
         ("add.f32 %f1, %f2, 1;", 19, "a 32-bit register for .f32 or an immediate of type .f32, found the integer 1"),
         ("add.s32 %f1, %r1, %r1;", 9, "a 32-bit register for .s32, found '%f1' of type .f32"),

@@ -137,11 +137,7 @@ impl Context<'_> {
             (S::Ue8m0x2, S::F32) => (&[R::Zero, R::Up], true, false, false, 3),
             (S::Ue8m0x2, S::Bf16x2) => (&[R::Zero, R::Up], true, false, false, 2),
             _ => {
-                return Err(self.lacks(format!(
-                    "an existing conversion, not from .{} to .{}",
-                    from.name(),
-                    to.name()
-                )));
+                return Err(self.lacks(format!("an existing conversion, not from .{} to .{}", from.name(), to.name())));
             }
         };
         let is_finite = self.has(Modifier::SaturateFinite);

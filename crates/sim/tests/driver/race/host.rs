@@ -8,7 +8,7 @@ use super::{BYTES, NON_BLOCKING, Program, expect_race};
 use crate::support::{cu, get, handle, ok};
 
 #[test]
-fn host_memory_that_the_device_knows_is_watched_in_copies() {
+fn registered_host_memory_is_checked_in_copies() {
     let copies = |program: &Program, wait: bool| {
         let api = &program.fixture.api;
         let pinned = handle!(api, cuMemHostAlloc(_, BYTES, 0));

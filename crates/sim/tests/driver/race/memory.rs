@@ -6,7 +6,7 @@ use super::{BYTES, NON_BLOCKING, Program, WORDS, expect_race};
 use crate::support::{cu, get, handle, ok};
 
 #[test]
-fn memory_that_is_allocated_again_was_accessed_by_nobody() {
+fn reallocated_memory_has_no_accesses() {
     expect_race(false, NON_BLOCKING, |program| {
         let api = &program.fixture.api;
         for stream in program.streams {

@@ -48,7 +48,7 @@ fn report_names_both_sides_the_place_and_the_allocation() {
 }
 
 #[test]
-fn nobody_looks_for_races_unless_it_is_asked_for() {
+fn races_are_not_checked_by_default() {
     let fixture = Fixture::new();
     let memory = fixture.alloc(BYTES);
     for stream in [fixture.stream(NON_BLOCKING), fixture.stream(NON_BLOCKING)] {
@@ -59,7 +59,7 @@ fn nobody_looks_for_races_unless_it_is_asked_for() {
 }
 
 #[test]
-fn report_mode_goes_on_after_a_race() {
+fn report_mode_continues_after_a_race() {
     let config = Config::new().with_checks(Checks::Report).with_race_checks(true);
     let fixture = Fixture::with(config);
     let memory = fixture.alloc(BYTES);

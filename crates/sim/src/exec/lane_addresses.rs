@@ -5,14 +5,14 @@ use super::memory::{Segment, Word};
 
 /// An address in one segment for each lane, in bounds and aligned for values of type `T`.
 ///
-/// Created only by [`Places::new`], and not kept beyond an instruction.
-pub(crate) struct Places<T> {
+/// Created only by [`LaneAddresses::new`], and not kept beyond an instruction.
+pub(crate) struct LaneAddresses<T> {
     host: *mut T,
     /// Offsets in bytes. Each leaves room for a value in the segment, and is a multiple of the value's size from an aligned address.
     offsets: [u64; LANES],
 }
 
-impl<T: Word> Places<T> {
+impl<T: Word> LaneAddresses<T> {
     /// Resolves addresses, if all are aligned and in bounds.
     #[inline(always)]
     pub(crate) fn new(segment: &Segment, addresses: &[u64; LANES]) -> Option<Self> {
@@ -68,9 +68,9 @@ mod tests {
     use super::super::memory::tests::Arena;
     use super::*;
 
-    fn places(addresses: [u64; LANES]) -> Option<Places<u32>> {
+    fn places(addresses: [u64; LANES]) -> Option<LaneAddresses<u32>> {
         let arena = Arena::new(0x1000, 100);
-        Places::new(&arena.segment(0x1000).expect("the arena begins there"), &addresses)
+        LaneAddresses::new(&arena.segment(0x1000).expect("the arena begins there"), &addresses)
     }
 
     fn with_lane(lane: usize, address: u64) -> [u64; LANES] {
@@ -95,7 +95,7 @@ mod tests {
     fn segment_smaller_than_a_value_has_no_place() {
         let arena = Arena::new(0x1000, 7);
         let segment = arena.segment(0x1000).expect("the arena begins there");
-        assert!(Places::<u64>::new(&segment, &[0x1000; LANES]).is_none());
-        assert!(Places::<u32>::new(&segment, &[0x1000; LANES]).is_some());
+        assert!(LaneAddresses::<u64>::new(&segment, &[0x1000; LANES]).is_none());
+        assert!(LaneAddresses::<u32>::new(&segment, &[0x1000; LANES]).is_some());
     }
 }
