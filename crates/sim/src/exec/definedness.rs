@@ -7,13 +7,13 @@
 use std::collections::BTreeMap;
 
 use super::lane::{LANES, Lanes};
-use super::lower::shuffle_source;
 use super::members::Members;
 use super::op::{Control, Op, Space};
 use super::report::{Access, ReportKind, Resume, Trap};
 use super::undefined_bytes::{low, shift, spread};
 use super::unit::Unit;
 use super::unwritten;
+use super::warp_wide::shuffle_source;
 
 /// A register, or one row of a wide one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -4,6 +4,7 @@
 //! with a vectorized loop over the lanes. On x86-64 each function exists twice: for the baseline, and for AVX2 with FMA and F16C. There a
 //! fused multiply-add and a conversion of a 16-bit float are single instructions and not calls.
 
+pub(crate) mod atomic;
 pub(crate) mod bits;
 pub(crate) mod comparison;
 pub(crate) mod convert;

@@ -42,4 +42,3 @@ mod warp;
 mod warpgroup;
 
 pub(crate) use module::{lower, lower_with_checks};
-pub(super) use warp::shuffle_source;
