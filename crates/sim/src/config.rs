@@ -70,9 +70,9 @@ pub enum Checks {
     Error,
     /// The launch fails in the same way, and nothing is written.
     Quiet,
-    /// The report is written to stderr, and the program continues. The threads at fault end, with those that run together with them in the
-    /// warp; all others finish their work, so that one run reports every error. A kernel that waits for ended threads still ends, but the
-    /// program continues. A load of uninitialized memory ends no thread.
+    /// The report is written to stderr, and the program continues. The faulting threads end, with the threads of their warp that execute
+    /// with them. All others finish, so one run reports every error. A kernel that waits for an ended thread is stopped, but the program
+    /// continues. A load of uninitialized memory ends no thread.
     Report,
     /// The report is written to stderr, and the process aborts: a debugger or a core file shows the host's stack.
     Abort,

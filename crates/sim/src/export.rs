@@ -143,8 +143,8 @@ fn follow_process() {
         // Threads may still be in the driver, so it is leaked; the process exits anyway.
         std::mem::forget(driver);
     }
-    // SAFETY: the function takes and returns nothing, does not unwind, and stays loaded for as long as the process. If it
-    // cannot be registered, calls during the exit do what they do at other times.
+    // SAFETY: the function takes and returns nothing, does not unwind, and stays loaded as long as the process exists. If the registration
+    // fails, calls during the exit behave as at other times.
     unsafe { libc::atexit(end) };
     // SAFETY: the function takes and returns nothing, writes an atomic only, and stays loaded for as long as the process.
     unsafe { libc::pthread_atfork(None, None, Some(fork)) };

@@ -9,9 +9,9 @@ use curium_sys::{CUresult, Function};
 pub use self::text::FaultSyntaxError;
 use crate::schedule::Random;
 
-/// One fault: which calls of a function fail, and with which code.
+/// A fault: the calls of a function that fail, and the code that they return.
 ///
-/// Calls are counted from 1, from the moment when the fault is injected.
+/// Calls are counted from 1, from the injection of the fault on.
 ///
 /// ```
 /// use std::time::Duration;

@@ -117,7 +117,7 @@ impl Driver {
         place.write(self.lock().array(Id::from(array))?.shape.to_raw())
     }
 
-    /// Only arrays whose memory is mapped later have requirements, and this driver has none.
+    /// Fails: only arrays whose memory is mapped later have requirements, and this driver has none.
     pub(crate) fn cuArrayGetMemoryRequirements(
         &self,
         requirements: Pointer<CUDA_ARRAY_MEMORY_REQUIREMENTS>,
@@ -130,7 +130,7 @@ impl Driver {
         Err(CUresult::CUDA_ERROR_INVALID_VALUE)
     }
 
-    /// Arrays of several planes are not supported.
+    /// Fails: arrays with several planes are not supported.
     pub(crate) fn cuArrayGetPlane(&self, plane: Pointer<CUarray>, array: Pointer<CUarray_st>, _: u32) -> Result {
         plane.required()?;
         self.lock().array(Id::from(array))?;

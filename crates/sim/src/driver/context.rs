@@ -73,7 +73,7 @@ impl Context {
         &self.limits
     }
 
-    /// Its limits, to change them.
+    /// Returns the limits for modification.
     pub(crate) fn limits_mut(&mut self) -> &mut Limits {
         &mut self.limits
     }
@@ -175,7 +175,7 @@ impl Driver {
         self.enter_current().map(|_| ())
     }
 
-    /// Returns the context of a handle, the current one for a null handle.
+    /// Returns the context of a handle, or the current one for a null handle.
     pub(crate) fn given_or_current(&self, context: Pointer<CUctx_st>) -> Result<Id<Context>> {
         if context.is_null() { self.current() } else { Ok(Id::from(context)) }
     }

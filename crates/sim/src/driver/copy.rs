@@ -114,7 +114,7 @@ impl Driver {
         match from {
             CopyOperand::Host(host) if is_pageable(&from) && size <= STAGED_BYTES && !self.captures(stream)? => {
                 let mut staged = vec![0; size].into_boxed_slice();
-                // SAFETY: the caller of the copy vouched that `size` bytes at `host` can be read now.
+                // SAFETY: the caller of the copy guarantees that `size` bytes at `host` can be read now.
                 unsafe { std::ptr::copy_nonoverlapping(host.0.cast_const(), staged.as_mut_ptr(), size) };
                 self.transfer(stream, (to, CopyOperand::Staged(staged)), size, Wait::Never)
             }
@@ -123,7 +123,7 @@ impl Driver {
         }
     }
 
-    /// Returns whether copies in a stream become nodes, which read nothing yet.
+    /// Returns `true` if copies in a stream become nodes, which read nothing yet.
     fn captures(&self, stream: Pointer<CUstream_st>) -> Result<bool> {
         let mut state = self.lock();
         let stream = self.stream(&mut state, stream)?;

@@ -46,8 +46,8 @@ pub(crate) struct Subject {
     pub(crate) settings: Settings,
 }
 
-/// The maximum number of registers per thread that is reported. PTX declares far more than hardware allocates; with this number every block
-/// that the device can run fits.
+/// The maximum reported number of registers per thread. PTX declares far more registers than hardware allocates. With this maximum, the
+/// registers allow every block size of the device.
 const MOST_REGISTERS: u32 = 64;
 const FEWEST_REGISTERS: u32 = 16;
 

@@ -283,7 +283,7 @@ impl State {
         }
     }
 
-    /// Nodes of a graph that the caller of a C function listed.
+    /// Returns the nodes of a graph that the caller of a C function listed.
     pub(super) fn members(
         &self,
         graph: Id<Graph>,

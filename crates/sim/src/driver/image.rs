@@ -94,7 +94,7 @@ impl Driver {
     ///
     /// `image` points to NUL-terminated text, or to a whole binary or record of one.
     pub(super) unsafe fn text_of<'a>(&self, image: *const u8) -> std::result::Result<Cow<'a, str>, Refusal> {
-        // SAFETY: the caller vouches for the image.
+        // SAFETY: the caller guarantees the image.
         match unsafe { fat_binary::bytes_at(image) } {
             Some(binary) => fat_binary::ptx_for(binary, self.compute_capability()).map(Cow::Owned),
             // SAFETY: as above.
@@ -156,7 +156,7 @@ impl Refusal {
 ///
 /// `image` points to NUL-terminated text, or to a binary that begins like one.
 unsafe fn text_at<'a>(image: *const u8) -> std::result::Result<&'a str, Refusal> {
-    // SAFETY: the caller vouches for the image.
+    // SAFETY: the caller guarantees the image.
     if let Some(text) = unsafe { linked::text_in(image) } {
         return text.to_str().map_err(|_| Refusal::new(CUresult::CUDA_ERROR_INVALID_IMAGE, "the image is damaged"));
     }

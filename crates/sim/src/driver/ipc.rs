@@ -10,7 +10,7 @@ use crate::memory::{Place, Purpose};
 
 #[expect(non_snake_case, reason = "the methods have the names of the C functions")]
 impl Driver {
-    /// Fails for stream-ordered memory, which has a separate type of handle.
+    /// Returns an IPC handle. Fails for stream-ordered memory, which has a separate type of handle.
     pub(crate) fn cuIpcGetMemHandle(&self, handle: Pointer<CUipcMemHandle>, address: CUdeviceptr) -> Result {
         let place = handle.required()?;
         self.current_owner()?;

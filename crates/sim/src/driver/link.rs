@@ -20,7 +20,7 @@ pub(crate) struct Link {
     texts: Vec<String>,
     /// The name of the input that defines each globally visible symbol.
     visible: HashMap<String, String>,
-    /// `true` if the library of the device's runtime was added.
+    /// `true` if the device runtime library was added.
     has_runtime: bool,
     max_registers: Option<u32>,
     /// The image, once the link is complete.
@@ -31,7 +31,7 @@ pub(crate) struct Link {
 #[derive(Clone, Copy)]
 struct Logs(JitOptions);
 
-// SAFETY: the caller keeps the places for as long as the link, and whoever calls with the link may write to them.
+// SAFETY: the caller keeps the buffers valid until the link is destroyed, and every call with the link may write to them.
 unsafe impl Send for Logs {}
 
 impl Object for Link {

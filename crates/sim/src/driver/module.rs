@@ -132,7 +132,7 @@ impl Driver {
         place.write(id.as_raw())
     }
 
-    /// Puts code into a context: its variables get memory and their initial contents.
+    /// Loads code into a context, and allocates and initializes its variables.
     pub(crate) fn instantiate(
         &self,
         state: &mut State,

@@ -118,7 +118,7 @@ impl Driver {
         let config = config.read()?;
         let (state, _) = self.enter_current()?;
         let subject = state.subject(function)?;
-        // SAFETY: the configuration holds as many attributes as it says.
+        // SAFETY: the configuration holds as many attributes as its count.
         let size = unsafe { cluster_size(&config) }?;
         if size > subject.most_blocks_in_cluster() {
             return Err(CUresult::CUDA_ERROR_INVALID_CLUSTER_SIZE);
@@ -181,7 +181,7 @@ impl Subject {
 ///
 /// `config` holds as many attributes as its count.
 unsafe fn cluster_size(config: &CUlaunchConfig) -> Result<u32> {
-    // SAFETY: the caller vouches for the number.
+    // SAFETY: the caller guarantees the number.
     let attributes = unsafe { elements(config.attrs.cast_const(), config.numAttrs as usize) }?;
     let id = CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
     let Some(cluster) = attributes.iter().find(|attribute| attribute.id == id) else { return Ok(1) };

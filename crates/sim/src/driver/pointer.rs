@@ -32,11 +32,11 @@ impl Driver {
     ) -> Result {
         // SAFETY: the caller passes `count` attributes.
         let attributes = unsafe { elements(attributes.as_ptr().cast_const(), count as usize) }?;
-        // SAFETY: the caller passes `count` places for values.
+        // SAFETY: the caller passes `count` pointers to values.
         let values = unsafe { elements(values.as_ptr().cast_const(), count as usize) }?;
         let found = self.allocation_at(address);
         for (attribute, value) in attributes.iter().zip(values) {
-            // SAFETY: each place is for a value of its attribute's type.
+            // SAFETY: each pointer is to a value of its attribute's type.
             let value = unsafe { Pointer::from_raw(*value) };
             let value = value.required()?;
             // Attributes that a kind of memory lacks are zero here, and an error only in the other function.
@@ -169,7 +169,7 @@ fn put(
 }
 
 fn put_as<T>(value: Pointer<c_void>, of: T) -> Result {
-    // SAFETY: the caller of the C function passes a place for the attribute's type, which `T` is.
+    // SAFETY: the caller of the C function passes a pointer to the attribute's type, which is `T`.
     unsafe { value.cast::<T>() }.write(of)
 }
 

@@ -137,11 +137,11 @@ impl Driver {
         let records = self.memory().read();
         let pool = records.pools.get(id).ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
         if let Some(flag) = reuse_flag(attribute) {
-            // SAFETY: for these attributes the caller passes a place for an `int`.
+            // SAFETY: for these attributes the caller passes a pointer to an `int`.
             return unsafe { value.cast::<i32>() }.write(pool.reuse[flag]);
         }
         if let Some(property) = self.pool_property(pool, attribute) {
-            // SAFETY: for these attributes the caller passes a place for an `int` or an enumerator.
+            // SAFETY: for these attributes the caller passes a pointer to an `int` or an enumerator.
             return unsafe { value.cast::<u32>() }.write(property);
         }
         let number = match attribute {
@@ -153,7 +153,7 @@ impl Driver {
             CUmemPool_attribute::CU_MEMPOOL_ATTR_MAX_POOL_SIZE if self.tells_properties() => pool.max_size,
             _ => return Err(CUresult::CUDA_ERROR_INVALID_VALUE),
         };
-        // SAFETY: for these attributes the caller passes a place for a `cuuint64_t`.
+        // SAFETY: for these attributes the caller passes a pointer to a `cuuint64_t`.
         unsafe { value.cast::<u64>() }.write(number)
     }
 
@@ -223,7 +223,7 @@ impl Driver {
         }
     }
 
-    /// Returns the location of the memory of a pool, and whether it is managed; managed memory can be nowhere in particular.
+    /// Returns the location of the memory of a pool, and `true` for managed memory. Managed memory may have no location.
     pub(super) fn pool_place(
         &self,
         location: &CUmemLocation,

@@ -27,7 +27,7 @@ impl Driver {
             Ok(location_info(&parts))
         });
         let locations = locations.collect::<Result<Vec<_>>>()?;
-        // SAFETY: the caller passes a place for each step.
+        // SAFETY: the caller passes a pointer for each step.
         unsafe { places.write_all(locations.into_iter()) }
     }
 }

@@ -321,7 +321,7 @@ fn part_size(flags: u32, least: u32, total: u32) -> Result<u32> {
     Ok(least.max(1).next_multiple_of(step).min(total))
 }
 
-/// Returns the number of remaining multiprocessors that a request receives.
+/// Returns the number of remaining multiprocessors for a request.
 fn served(wish: &CU_DEV_SM_RESOURCE_GROUP_PARAMS, left: u32) -> Result<u32> {
     let together = if wish.coscheduledSmCount == 0 { GROUP } else { wish.coscheduledSmCount };
     let backfill = wish.flags & CUdevSmResourceGroup_flags::CU_DEV_SM_RESOURCE_GROUP_BACKFILL.0 != 0;

@@ -1,5 +1,5 @@
 //! Functions that NVIDIA no longer documents and that drivers still have: stepwise launches, copies of array elements, contexts with a use
-//! count, and older forms of functions with the same arguments.
+//! count, and older forms of functions with the same parameters.
 
 use std::ffi::{c_char, c_void};
 
@@ -119,7 +119,7 @@ impl Driver {
         ];
         let extra = match size {
             0 => Pointer::null(),
-            // SAFETY: the list is ours, and ends with its end key.
+            // SAFETY: the list is local, and ends with its end key.
             _ => unsafe { Pointer::from_raw(extra.as_mut_ptr()) },
         };
         self.cuLaunchKernel(function, width, height, 1, x, y, z, dynamic_shared, stream, Pointer::null(), extra)
@@ -305,7 +305,7 @@ impl Driver {
         Ok(())
     }
 
-    /// Sets bytes of the parameters, which grow if they have to.
+    /// Sets bytes of the parameters, which grow if necessary.
     fn set_parameter(&self, function: Pointer<CUfunc_st>, offset: i32, value: &[u8]) -> Result {
         let start = usize::try_from(offset).map_err(|_| INVALID)?;
         let end = start.checked_add(value.len()).filter(|end| *end <= MOST_PARAMETERS).ok_or(INVALID)?;

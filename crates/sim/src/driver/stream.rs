@@ -269,6 +269,6 @@ pub(super) fn this_thread() -> u64 {
     thread_local! {
         static NUMBER: u64 = NEXT.fetch_add(1, Ordering::Relaxed);
     }
-    // The number has no destructor, so it is there for as long as the thread.
+    // The number has no destructor, so it exists as long as the thread.
     NUMBER.with(|number| *number)
 }

@@ -172,21 +172,21 @@ impl Batch {
 impl Operation {
     /// Returns the operation of a description; `None` for barriers, because streams run in order here.
     fn described(description: &CUstreamBatchMemOpParams) -> Result<Option<Self>> {
-        // SAFETY: the kind comes first in every form of an operation.
+        // SAFETY: every form of an operation begins with the kind.
         let kind = unsafe { description.operation };
         match kind {
             CUstreamBatchMemOpType::CU_STREAM_MEM_OP_WAIT_VALUE_32
             | CUstreamBatchMemOpType::CU_STREAM_MEM_OP_WAIT_VALUE_64 => {
-                // SAFETY: the kind says that this is a wait.
+                // SAFETY: the kind of the operation is a wait.
                 Self::wait(&unsafe { description.waitValue }).map(Some)
             }
             CUstreamBatchMemOpType::CU_STREAM_MEM_OP_WRITE_VALUE_32
             | CUstreamBatchMemOpType::CU_STREAM_MEM_OP_WRITE_VALUE_64 => {
-                // SAFETY: the kind says that this is a write.
+                // SAFETY: the kind of the operation is a write.
                 Self::write(&unsafe { description.writeValue }).map(Some)
             }
             CUstreamBatchMemOpType::CU_STREAM_MEM_OP_ATOMIC_REDUCTION => {
-                // SAFETY: the kind says that this is a reduction.
+                // SAFETY: the kind of the operation is a reduction.
                 Self::reduction(&unsafe { description.atomicReduction }).map(Some)
             }
             CUstreamBatchMemOpType::CU_STREAM_MEM_OP_BARRIER

@@ -44,8 +44,8 @@ impl<T: Word> LaneAddresses<T> {
     /// Reads a lane's value.
     #[inline(always)]
     pub(crate) fn load(&self, lane: usize) -> T {
-        // SAFETY: `new` found the place aligned and in bounds of a segment; its provider keeps the bytes valid until the launch
-        // is over, with the host's address congruent to the device's, and every access of the launch is atomic.
+        // SAFETY: `new` checked that the address is aligned and in bounds of a segment. The segment's provider keeps the bytes valid until
+        // the launch ends, with the host's address congruent to the device's, and every access of the launch is atomic.
         unsafe { T::load(self.place(lane)) }
     }
 

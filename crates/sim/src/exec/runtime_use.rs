@@ -2,7 +2,7 @@
 
 use super::program::{Callee, Function, Program};
 
-/// The device runtime functions with a limit that a launch fixes: `printf`, and `malloc` with `free`.
+/// The device runtime functions whose limits are fixed by the first launch that uses them: `printf`, and `malloc` with `free`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct RuntimeUse {
     /// Calls `vprintf`.

@@ -242,14 +242,14 @@ impl Mark {
         Self { writer: self.writer + threads, readers: self.readers.map(|reader| reader + threads), ..self }
     }
 
-    /// If two warps write to one word, the mark records the bytes of the last one.
+    /// Records a write. If two warps write to one word, the mark records the bytes of the last one.
     fn note_write(&mut self, Visit { bytes, thread, steps, .. }: Visit) {
         let goes_on = self.written != 0 && warp(self.writer) == warp(thread);
         self.written = if goes_on { self.written | bytes } else { bytes };
         (self.writer, self.writers_own, self.write_step) = (thread, bytes, steps.now);
     }
 
-    /// Readers are recorded as long as they read the same bytes, or are in one warp.
+    /// Records a read. Readers are recorded as long as they read the same bytes, or are in one warp.
     fn note_read(&mut self, Visit { bytes, thread, steps, .. }: Visit) {
         let is_of_their_warp = self.readers.iter().all(|reader| warp(*reader) == warp(thread));
         if self.read & bytes == bytes && self.read != 0 {

@@ -77,13 +77,13 @@ macro_rules! words {
                 {
                     let mut values = [0; HALF];
                     let bytes = size_of::<[Self; HALF]>();
-                    // SAFETY: the caller vouches for the values in memory and the processor; those of the row are ours.
+                    // SAFETY: the caller guarantees the values in memory and the processor; the row is local.
                     unsafe { copy::<WIDE>((&raw mut values).cast(), pointer.cast(), bytes) };
                     values
                 }
                 #[cfg(not(all(target_arch = "x86_64", not(miri))))]
                 {
-                    // SAFETY: the caller vouches for 16 values.
+                    // SAFETY: the caller guarantees 16 values.
                     std::array::from_fn(|lane| unsafe { Self::load(pointer.wrapping_add(lane)) })
                 }
             }
@@ -91,13 +91,13 @@ macro_rules! words {
             #[inline(always)]
             unsafe fn store_half<const WIDE: bool>(pointer: *mut Self, values: &[Self; HALF]) {
                 #[cfg(all(target_arch = "x86_64", not(miri)))]
-                // SAFETY: the caller vouches for the values in memory and the processor; those of the row are ours.
+                // SAFETY: the caller guarantees the values in memory and the processor; the row is local.
                 unsafe {
                     copy::<WIDE>(pointer.cast(), values.as_ptr().cast(), size_of::<[Self; HALF]>());
                 };
                 #[cfg(not(all(target_arch = "x86_64", not(miri))))]
                 for (lane, value) in values.iter().enumerate() {
-                    // SAFETY: the caller vouches for 16 values.
+                    // SAFETY: the caller guarantees 16 values.
                     unsafe { Self::store(pointer.wrapping_add(lane), *value) };
                 }
             }
@@ -141,7 +141,7 @@ unsafe fn copy<const WIDE: bool>(to: *mut u8, from: *const u8, bytes: usize) {
     for offset in (0..bytes).step_by(step) {
         let (to, from) = (to.wrapping_add(offset), from.wrapping_add(offset));
         if step == 32 {
-            // SAFETY: the caller vouches for the bytes and the processor; nothing else is touched but a register.
+            // SAFETY: the caller guarantees the bytes and the processor; otherwise only a register is written.
             unsafe {
                 std::arch::asm!(
                     "vmovdqu {all:y}, [{from}]",
@@ -153,7 +153,7 @@ unsafe fn copy<const WIDE: bool>(to: *mut u8, from: *const u8, bytes: usize) {
                 );
             }
         } else {
-            // SAFETY: the caller vouches for the bytes; nothing else is touched but a register.
+            // SAFETY: the caller guarantees the bytes; otherwise only a register is written.
             unsafe {
                 std::arch::asm!(
                     "movups {all}, [{from}]",

@@ -100,8 +100,8 @@ impl Allocation {
 #[repr(transparent)]
 pub(crate) struct HostPtr(pub(crate) *mut u8);
 
-// SAFETY: whoever passes memory to an asynchronous function of the driver keeps it valid, and lets the driver use it on other
-// threads, until the work has completed: that is the contract of those functions. Memory of our own is freed after its work.
+// SAFETY: the contract of the asynchronous functions requires callers to keep memory valid until the work has completed, and permits the
+// driver to use it on other threads. The driver's own memory is freed after its work.
 unsafe impl Send for HostPtr {}
 
 // SAFETY: as above; the pointer itself is never changed.
@@ -124,7 +124,7 @@ impl HostPtr {
     ///
     /// `size` bytes may be written, and nothing else accesses them.
     pub(crate) unsafe fn poison(self, size: usize) {
-        // SAFETY: the caller vouches for the bytes.
+        // SAFETY: the caller guarantees the bytes.
         unsafe { ptr::write_bytes(self.0, POISON, size.min(POISONED_BYTES)) };
     }
 }

@@ -42,7 +42,7 @@ impl Backing {
         file.write_all_at(&label.to_bytes(), label.size)?;
         let file = OwnedFd::from(file);
         let mapping = Mapping::of_file(&file, label.size)?;
-        // SAFETY: the mapping has this size, and is known to nobody else yet.
+        // SAFETY: the mapping has this size, and nothing else accesses it yet.
         unsafe { mapping.start().poison(label.size as usize) };
         Ok(Self { mapping, file: keep_file.then_some(file) })
     }
@@ -52,7 +52,7 @@ impl Backing {
         if descriptor < 0 {
             return None;
         }
-        // SAFETY: the caller of the C function vouches that the descriptor is open during the call.
+        // SAFETY: the caller of the C function guarantees that the descriptor is open during the call.
         let borrowed = unsafe { BorrowedFd::borrow_raw(descriptor) };
         let file = File::from(borrowed.try_clone_to_owned().ok()?);
         let size = file.metadata().ok()?.len().checked_sub(LABEL_BYTES)?;

@@ -92,7 +92,7 @@ impl Quarantine {
     fn free_oldest(&mut self) {
         let Some((host, layout)) = self.blocks.pop_front() else { return };
         self.bytes -= layout.size();
-        // SAFETY: the block was allocated with this layout, and left the driver's hands when it was released.
+        // SAFETY: the block was allocated with this layout, and the driver does not use it after its release.
         unsafe { alloc::dealloc(host.0, layout) };
     }
 }

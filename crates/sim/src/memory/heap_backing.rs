@@ -66,7 +66,7 @@ impl Backing {
 
 impl Drop for Backing {
     fn drop(&mut self) {
-        // SAFETY: the memory was allocated with this layout, and nobody uses it any more.
+        // SAFETY: the memory was allocated with this layout, and nothing uses it any more.
         unsafe { alloc::dealloc(self.bytes.0, self.layout) };
     }
 }
@@ -90,7 +90,7 @@ impl Reservation {
         self.size
     }
 
-    /// Host code cannot access these addresses.
+    /// Does nothing: host code cannot access these addresses.
     pub(crate) fn show(&self, _: u64, _: u64, _: &Backing, _: bool) -> io::Result<()> {
         Err(io::ErrorKind::Unsupported.into())
     }

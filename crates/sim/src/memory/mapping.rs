@@ -84,7 +84,7 @@ impl Mapping {
         let size = size as usize;
         let hint = ptr::without_provenance_mut(hint as usize);
         let flags = flags | libc::MAP_NORESERVE;
-        // SAFETY: a new mapping at a place that the system finds free touches nothing that exists.
+        // SAFETY: a new mapping at an address that the system selects replaces no other mapping.
         let start = unsafe { libc::mmap(hint, size, protection, flags, file, offset.cast_signed()) };
         if start == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());
@@ -102,8 +102,8 @@ impl Mapping {
     ) -> io::Result<()> {
         let place = self.start.0.wrapping_add((address - self.address()) as usize);
         let flags = flags | libc::MAP_NORESERVE | libc::MAP_FIXED;
-        // SAFETY: the pages are within this mapping, and what a program had there it must no longer use: that is the contract of
-        // the driver's functions that lead here.
+        // SAFETY: the pages are within this mapping. The contract of the driver's functions that replace them forbids programs to use their
+        // contents any more.
         let start = unsafe { libc::mmap(place.cast(), size as usize, protection, flags, file, offset.cast_signed()) };
         if start == libc::MAP_FAILED { Err(io::Error::last_os_error()) } else { Ok(()) }
     }
@@ -136,7 +136,7 @@ pub(crate) fn file_in_memory(size: u64) -> io::Result<OwnedFd> {
     if raw < 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: the descriptor was just opened and belongs to nobody else.
+    // SAFETY: the descriptor was just opened and has no other owner.
     let file = unsafe { OwnedFd::from_raw_fd(raw) };
     // SAFETY: the descriptor is open.
     match unsafe { libc::ftruncate(file.as_raw_fd(), size.cast_signed()) } {
@@ -147,7 +147,7 @@ pub(crate) fn file_in_memory(size: u64) -> io::Result<OwnedFd> {
 
 fn unmap(start: HostPtr, size: usize) {
     if size != 0 {
-        // SAFETY: the pages are part of a mapping of ours, and nothing of the driver that owned it uses them any more.
+        // SAFETY: the pages are part of a mapping of this driver, and nothing in the driver uses them any more.
         unsafe { libc::munmap(start.0.cast(), size) };
     }
 }

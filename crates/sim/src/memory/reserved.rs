@@ -134,7 +134,7 @@ impl Reserved {
 
     /// Fills the bytes of a new allocation with [`POISON`](super::POISON).
     fn poison(&self, range: Range<u64>) {
-        // SAFETY: the range lies within the mapping and was taken for one allocation alone.
+        // SAFETY: the range is within the mapping and belongs to a single allocation.
         unsafe { self.host(range.start).poison((range.end - range.start) as usize) };
     }
 

@@ -46,8 +46,8 @@ impl Memory {
             let (to, to_room) = self.locate(to, done, size - done)?;
             let (from, from_room) = self.locate(from, done, size - done)?;
             let piece = to_room.min(from_room);
-            // SAFETY: `locate` checked that the bytes of allocations are there, and they are not freed before their work is
-            // done; the caller vouched for host memory. The ranges may overlap.
+            // SAFETY: `locate` checked the bytes of allocations, which are not freed before their work has completed, and the caller
+            // guaranteed host memory. The ranges may overlap.
             unsafe { ptr::copy(from.0, to.0, piece) };
             done += piece;
         }
@@ -115,11 +115,11 @@ impl Fill {
     unsafe fn write(self, place: HostPtr, size: usize) {
         let (place, bytes) = (place.0, self.value.to_le_bytes());
         let mut filled = self.width;
-        // SAFETY: there is at least one element, which the caller vouches for.
+        // SAFETY: the fill has at least one element, which the caller guarantees.
         unsafe { ptr::copy_nonoverlapping(bytes.as_ptr(), place, self.width) };
         while filled < size {
             let next = filled.min(size - filled);
-            // SAFETY: as above; the part that is filled and the part behind it do not overlap.
+            // SAFETY: as above; the filled part and the part after it do not overlap.
             unsafe { ptr::copy_nonoverlapping(place, place.wrapping_add(filled), next) };
             filled += next;
         }

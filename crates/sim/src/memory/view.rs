@@ -23,9 +23,9 @@ impl Memory {
     }
 }
 
-// SAFETY: a segment is an allocation. Its bytes stay mapped until it is freed, which happens behind the work that was queued
-// before; of reserved and mapped memory even longer. Places in host memory are congruent to device addresses: both start at pages.
-// A kernel and a copy that race are a race of the program that queued them without an order.
+// SAFETY: a segment is an allocation. Its bytes stay mapped until it is freed, which happens after the work that was queued earlier;
+// reserved and mapped memory stays mapped even longer. Host addresses are congruent to device addresses, because both start at pages. A
+// race of a kernel and a copy is a race of the program that queued them without an order.
 unsafe impl exec::Memory for View<'_> {
     fn segment(&self, address: u64) -> Option<Segment> {
         let records = self.memory.read();

@@ -30,7 +30,7 @@ impl Before {
         if size > MOST_BYTES {
             return None;
         }
-        // SAFETY: the caller vouches for the bytes.
+        // SAFETY: the caller guarantees the bytes.
         let bytes = unsafe { read(place, size) };
         Some(Self { races: Arc::clone(races), turn: races.turn(), place, bytes })
     }
@@ -58,7 +58,7 @@ impl Before {
 /// The bytes may be read.
 unsafe fn read(HostPtr(from): HostPtr, size: usize) -> Box<[u8]> {
     let mut bytes = vec![0; size].into_boxed_slice();
-    // SAFETY: the caller vouches for the bytes; the target is new and as long.
+    // SAFETY: the caller guarantees the bytes; the target is new and equally long.
     unsafe { std::ptr::copy_nonoverlapping(from.cast_const(), bytes.as_mut_ptr(), size) };
     bytes
 }

@@ -122,7 +122,7 @@ impl Driver {
 }
 
 impl State {
-    /// Reports the capture of a stream to the caller.
+    /// Writes the capture of a stream to the caller's variables.
     fn tell(&mut self, stream: Id<Stream>, places: &Places) -> Result {
         let capture = self.capture_mut(stream).ok_or(CUresult::CUDA_ERROR_ILLEGAL_STATE)?;
         let (number, graph) = (capture.number, capture.graph);

@@ -123,8 +123,10 @@ impl Driver {
         if self.captures(stream)? { Err(CUresult::CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED) } else { Ok(()) }
     }
 
-    /// Checks that the context of a stream can access memory. As on hardware, a batch has the requirements of a kernel for memory of
-    /// another device: a pool with access rights, or peer access between the contexts.
+    /// Checks that the context of a stream can access memory.
+    ///
+    /// As on hardware, a batch needs the same access to another device's memory as a kernel: through the access rights of a pool, or peer
+    /// access between the contexts.
     fn expect_reach(&self, stream: Pointer<CUstream_st>, addresses: &[CUdeviceptr]) -> Result {
         let mut state = self.lock();
         let stream = self.stream(&mut state, stream)?;
@@ -178,7 +180,7 @@ fn address_of(operand: &CUmemcpy3DOperand) -> Option<CUdeviceptr> {
     if operand.type_ != CUmemcpy3DOperandType::CU_MEMCPY_OPERAND_TYPE_POINTER {
         return None;
     }
-    // SAFETY: the type says that the caller filled in this member.
+    // SAFETY: the type selects this member, which the caller has initialized.
     Some(unsafe { operand.op.ptr }.ptr)
 }
 

@@ -198,7 +198,7 @@ impl Driver {
         if raw.type_ != CUmemcpy3DOperandType::CU_MEMCPY_OPERAND_TYPE_ARRAY {
             return Ok(None);
         }
-        // SAFETY: the type says that the caller filled in this member.
+        // SAFETY: the type selects this member, which the caller has initialized.
         let array = unsafe { raw.op.array };
         // SAFETY: a handle is only looked up.
         let array = unsafe { Pointer::from_raw(array.array) };
@@ -382,13 +382,13 @@ fn batch_operand(raw: &CUmemcpy3DOperand, element: usize) -> Result<Operand> {
     };
     match raw.type_ {
         CUmemcpy3DOperandType::CU_MEMCPY_OPERAND_TYPE_POINTER => {
-            // SAFETY: the type says that the caller filled in this member.
+            // SAFETY: the type selects this member, which the caller has initialized.
             let pointer = unsafe { raw.op.ptr };
             (operand.device, operand.pitch, operand.layer) =
                 (pointer.ptr, pointer.rowLength * element, pointer.layerHeight);
         }
         CUmemcpy3DOperandType::CU_MEMCPY_OPERAND_TYPE_ARRAY => {
-            // SAFETY: the type says that the caller filled in this member.
+            // SAFETY: the type selects this member, which the caller has initialized.
             let array = unsafe { raw.op.array };
             operand.kind = CUmemorytype::CU_MEMORYTYPE_ARRAY;
             operand.array = array.array;

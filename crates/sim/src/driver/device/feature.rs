@@ -11,7 +11,7 @@ const MOST_BYTES: usize = 1 << 32;
 
 #[expect(non_snake_case, reason = "the methods have the names of the C functions")]
 impl Driver {
-    /// The multi-process service, which confining contexts requires, is not available.
+    /// Returns no support: the multi-process service, which confining contexts requires, is not available.
     pub(crate) fn cuDeviceGetExecAffinitySupport(
         &self,
         supported: Pointer<i32>,

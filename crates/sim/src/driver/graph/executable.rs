@@ -82,7 +82,7 @@ impl Driver {
     ) -> Result {
         let mut described = params.read()?;
         let mut failing = std::ptr::null_mut();
-        // SAFETY: this place is ours.
+        // SAFETY: the pointer is to a local variable.
         let result =
             self.instantiate_graph(executable, graph, described.flags, unsafe { Pointer::from_raw(&raw mut failing) });
         described.hErrNode_out = failing;
@@ -272,7 +272,7 @@ impl State {
         executable.and_then(|executable| executable.plan.step_mut(node)).ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)
     }
 
-    /// Returns the values of a graph and of its parts.
+    /// Returns the values of the conditional handles of a graph and of its child graphs.
     fn conditions_of(&self, graph: Id<Graph>) -> Conditions {
         let mut conditions = self.graphs.get(graph).map(|graph| graph.conditions.clone()).unwrap_or_default();
         for part in self.parts_of(graph) {

@@ -89,7 +89,7 @@ impl Driver {
         let (graph, object) = (state.graph(graph)?, state.user_object(object, count)?);
         let objects = state.graphs.get_mut(graph).map(|graph| &mut graph.objects);
         let retained = objects.into_iter().flatten().find(|(other, retained)| *other == object && *retained >= count);
-        // As on hardware, releasing an object that a graph does not retain succeeds. Here it removes no references of others.
+        // As on hardware, releasing an object that a graph does not retain succeeds. The references of others remain.
         let Some(retained) = retained else { return Ok(()) };
         retained.1 -= count;
         state.release_objects(&[(object, count)]);

@@ -64,7 +64,7 @@ impl Driver {
         write_data(data, &data_of, room)?;
         // The count is written once, with the last list.
         let mut written = room;
-        // SAFETY: this place is a `usize` of ours.
+        // SAFETY: the pointer is to a local `usize`.
         write_list(from, unsafe { Pointer::from_raw(&raw mut written) }, &before)?;
         write_list(to, count, &tails)
     }

@@ -170,7 +170,7 @@ impl Plan {
 }
 
 impl Content {
-    /// Returns whether a step with this content can have another one from now on.
+    /// Checks that this content can replace the content of a step.
     fn fits(&self, new: &Self) -> std::result::Result<(), CUgraphExecUpdateResult> {
         if self.kind() != new.kind() {
             return Err(CUgraphExecUpdateResult::CU_GRAPH_EXEC_UPDATE_ERROR_NODE_TYPE_CHANGED);

@@ -82,11 +82,11 @@ pub(super) unsafe fn bytes_at<'a>(image: *const u8) -> Option<&'a [u8]> {
     // SAFETY: a fat binary has a whole header.
     let header = unsafe { std::slice::from_raw_parts(binary, HEADER_SIZE) };
     let size = u64_at(header, 8).and_then(|content| usize::try_from(content).ok())?.checked_add(HEADER_SIZE)?;
-    // SAFETY: the caller vouches that the binary is whole, and its header gives its length.
+    // SAFETY: the caller guarantees that the binary is complete, and its header contains its length.
     (size <= isize::MAX as usize).then(|| unsafe { std::slice::from_raw_parts(binary, size) })
 }
 
-/// Returns the best PTX for a device of this compute capability: that of the highest target which runs on it.
+/// Returns the best PTX for a device of this compute capability: the PTX of the highest target that runs on it.
 pub(super) fn ptx_for(binary: &[u8], device: u32) -> Result<String, Refusal> {
     let entries = entries(binary).ok_or_else(damaged)?;
     let fitting = entries.iter().filter(|entry| entry.kind == PTX && entry.runs_on(device));
@@ -106,7 +106,7 @@ fn damaged() -> Refusal {
     Refusal::new(CUresult::CUDA_ERROR_INVALID_IMAGE, "the fat binary is damaged")
 }
 
-/// Returns the entries; `None` if lengths do not fit.
+/// Returns the entries, or `None` if lengths are inconsistent.
 fn entries(binary: &[u8]) -> Option<Vec<Entry<'_>>> {
     let mut rest = binary.get(usize::from(u16_at(binary, 6)?)..)?;
     let mut entries = Vec::new();

@@ -73,7 +73,7 @@ unsafe fn buffer_of<'a>(extra: Pointer<*mut c_void>) -> Result<&'a [u8]> {
     let invalid = CUresult::CUDA_ERROR_INVALID_VALUE;
     let mut entry = extra.as_ptr().cast_const();
     let mut next = || {
-        // SAFETY: the caller vouches that the list goes on up to its end key, behind which nothing is read.
+        // SAFETY: the caller guarantees that the list ends with its end key, after which nothing is read.
         let value = unsafe { entry.read() };
         entry = entry.wrapping_add(1);
         value
@@ -82,7 +82,7 @@ unsafe fn buffer_of<'a>(extra: Pointer<*mut c_void>) -> Result<&'a [u8]> {
     for _ in 0..MOST_KEYS {
         match next() {
             CU_LAUNCH_PARAM_END => {
-                // SAFETY: the caller vouches that the buffer is as long as the list says.
+                // SAFETY: the caller guarantees that the buffer has the length in the list.
                 return unsafe { elements(start.ok_or(invalid)?, size.ok_or(invalid)?) };
             }
             CU_LAUNCH_PARAM_BUFFER_POINTER => start = Some(next().cast_const().cast()),

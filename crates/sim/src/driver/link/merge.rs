@@ -103,7 +103,7 @@ fn apart(texts: &[String]) -> Vec<Cow<'_, str>> {
     renamed
 }
 
-/// Returns the text with other names. Inner names that hide them change as well, which changes nothing.
+/// Returns the text with renamed symbols. Inner names that shadow them are renamed too, which has no effect.
 fn rename(text: &str, names: &HashMap<&str, String>) -> String {
     let mut renamed = String::with_capacity(text.len());
     let mut rest = text;

@@ -96,7 +96,7 @@ NONE:
 ///
 /// `data` points to `size` bytes.
 pub(super) unsafe fn is_in(data: *const u8, size: usize) -> bool {
-    // SAFETY: the caller vouches for the bytes.
+    // SAFETY: the caller guarantees the bytes.
     let data = unsafe { std::slice::from_raw_parts(data, size) };
     data.starts_with(ARCHIVE) && data.windows(MARK.len()).any(|window| window == MARK)
 }

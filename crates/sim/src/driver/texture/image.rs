@@ -76,7 +76,7 @@ impl Resource {
         if self.0.resType != CUresourcetype::CU_RESOURCE_TYPE_MIPMAPPED_ARRAY {
             return None;
         }
-        // SAFETY: the type says that the caller filled in this member.
+        // SAFETY: the type selects this member, which the caller has initialized.
         let raw = unsafe { self.0.res.mipmap }.hMipmappedArray;
         // SAFETY: an array is a handle, which is only compared.
         state.mipmapped_array(Id::from(unsafe { Pointer::from_raw(raw) })).ok()
@@ -96,7 +96,7 @@ impl Resource {
                 Some((levels.into_iter().map(Array::image).collect(), element))
             }
             CUresourcetype::CU_RESOURCE_TYPE_LINEAR => {
-                // SAFETY: the type says that the caller filled in this member.
+                // SAFETY: the type selects this member, which the caller has initialized.
                 let linear = unsafe { self.0.res.linear };
                 let element = Element { channel: channel_of(linear.format)?, channels: linear.numChannels };
                 let width = (linear.sizeInBytes as u64 / element.bytes()) as u32;

@@ -25,7 +25,7 @@ impl Driver {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
         let descriptor = self.memory().export_physical(physical(handle), handle_type.0)?;
-        // SAFETY: for this type the caller passes a place for an `int`.
+        // SAFETY: for this type the caller passes a pointer to an `int`.
         unsafe { place.cast::<i32>() }.write(descriptor)
     }
 

@@ -74,7 +74,7 @@ impl Lowerer<'_> {
         }
     }
 
-    /// Returns a 64-bit row with an address in its own space.
+    /// Returns a 64-bit row with the address in the operand's state space.
     pub(super) fn address_row(&mut self, address: Address) -> Lowered<u32> {
         let row = match address.base {
             Base::Symbol(symbol) => return self.symbol_address(symbol, address.offset),

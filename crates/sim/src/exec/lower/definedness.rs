@@ -77,7 +77,8 @@ impl Lowerer<'_> {
         }
     }
 
-    /// Memory accesses and control transfers require defined operands. Results of other instructions depend on all operands.
+    /// Returns the flow of any other instruction. Memory accesses and control transfers require defined operands; other results depend on
+    /// all operands.
     fn other_flow(&self, instruction: &Instruction, operands: &[Operand]) -> Flow {
         use Opcode as O;
         match instruction.opcode {

@@ -65,7 +65,7 @@ fn refused_body(text: &str) -> String {
     refused(&with_body(text))
 }
 
-/// Returns the type names of a function's registers with a name.
+/// Returns the type of each register of a function with this name.
 fn register_named<'m>(module: &'m Module, function: &'m Function, name: &str) -> Vec<&'m super::Register> {
     let name = module.names.find(name).expect("the name is in the module");
     function.registers.iter().filter(|register| register.name == name).collect()

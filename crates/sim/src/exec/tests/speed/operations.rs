@@ -130,7 +130,7 @@ fn nanoseconds(launch: impl FnOnce()) -> f64 {
     (processor_time() - begin).as_secs_f64() * 1e9
 }
 
-/// The operations alternate, so other load affects all of them. Prints the best of each.
+/// Prints the best cost of each operation. The operations alternate, so other load affects all of them.
 #[test]
 #[ignore = "a measurement"]
 #[expect(clippy::print_stderr, reason = "it reports what it measured")]
