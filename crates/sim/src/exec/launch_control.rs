@@ -41,7 +41,7 @@ pub(crate) fn run_take_over<const TO_ALL: bool>(unit: &mut Unit<'_>, op: &Op) ->
     Control::Next
 }
 
-/// Writes a response, and completes its bytes on the barrier object.
+/// Writes a response, and completes its bytes on the mbarrier object.
 fn write_response(unit: &mut Unit<'_>, lane: usize, to: u64, barrier: u64, [low, high]: [u64; 2]) -> Result<(), Trap> {
     check_alignment(to, RESPONSE_BYTES.into(), lane, true)?;
     write_at(unit, Space::Shared, lane, to, low)?;

@@ -8,7 +8,7 @@ const COUNT_MASK: u64 = (1 << COUNT_BITS) - 1;
 const BYTES_BITS: u32 = 23;
 const BYTES_MASK: u64 = (1 << BYTES_BITS) - 1;
 
-/// The state of a barrier object.
+/// The state of an mbarrier object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Mbarrier {
     expected: u64,

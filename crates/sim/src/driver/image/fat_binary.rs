@@ -247,7 +247,7 @@ mod tests {
     fn image_with_machine_code_only_is_refused_with_its_contents() {
         let refusal = ptx_for(MACHINE, 90).expect_err("there is no PTX");
         assert_eq!(refusal.code, CUresult::CUDA_ERROR_NO_BINARY_FOR_GPU);
-        let expected = "has no PTX for the device, which is sm_90: it holds machine code for sm_75; ";
+        let expected = "has no PTX for the device (sm_90); it contains machine code for sm_75; ";
         assert!(refusal.log.contains(expected), "{}", refusal.log);
     }
 

@@ -132,7 +132,7 @@ fn invalid_forms_are_refused_with_the_expected_ones() {
             21,
             "a predicate register or an immediate of type .pred, found '%r1' of type .b32",
         ),
-        ("mov.u64 %d1, %tid.x;", 14, "a special register that .u64 can hold, found one of 32 bits"),
+        ("mov.u64 %d1, %tid.x;", 14, "a special register of the width of .u64, found one of 32 bits"),
         ("mov.u64 %d1, {%r1, %r2};", 14, "2 or 4 elements that fill .u64, found a vector of 2"),
         ("mov.b64 %d1, {%r1, %h1};", 14, "2 or 4 elements that fill .b64, found a vector of 2"),
         ("ld.global.u32 %h1, [%d1];", 15, "a register for .u32 of at least 32 bits, found '%h1' of type .b16"),
