@@ -104,7 +104,7 @@ pub enum Area {
     Global,
     /// The shared memory of a block.
     Shared,
-    /// The local memory of a thread, of all its calls.
+    /// The local memory of a thread, for all its calls.
     Local,
     /// The parameters of the kernel.
     Parameters,

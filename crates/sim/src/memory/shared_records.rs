@@ -14,7 +14,7 @@ pub(crate) struct SharedRecords {
 
 /// The first word of the page. The number of records follows, and then the last completed record of each slot.
 const MAGIC: u64 = u64::from_le_bytes(*b"curiumev");
-/// The number of slots. Records that are a multiple of this apart share a slot, in which the later one replaces the earlier.
+/// The number of slots. Record `n` uses slot `n % SLOTS`, where it replaces an earlier record.
 const SLOTS: u64 = 256;
 const PAGE: u64 = 4096;
 

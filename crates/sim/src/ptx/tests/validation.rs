@@ -124,7 +124,7 @@ fn invalid_forms_are_refused_with_the_expected_ones() {
             "a 32-bit register for .u32 or an immediate of type .u32, found '%d2' of type .b64",
         ),
         ("setp.s32 %p1, %r1, 1;", 1, "a comparison such as '.lt', found 'setp'"),
-        ("setp.ltu.s32 %p1, %r1, 1;", 1, "a comparison that .s32 has, found '.ltu'"),
+        ("setp.ltu.s32 %p1, %r1, 1;", 1, "a comparison that .s32 supports, found '.ltu'"),
         ("setp.lt.and.s32 %p1, %r1, 1;", 28, "4 operands for 'setp', found ';' after 3"),
         ("setp.lt.s32 %r1, %r1, 1;", 13, "a predicate register, found '%r1' of type .b32"),
         (
