@@ -1,5 +1,5 @@
-//! `cargo xtask support`: generates `docs/support.md`, the support table of driver functions, and `docs/instructions.md`, the PTX instructions
-//! of the simulator.
+//! `cargo xtask support`: generates `docs/support.md`, the support table of driver functions, and `docs/instructions.md`, the PTX
+//! instructions of the simulator.
 
 mod area;
 mod instructions;
