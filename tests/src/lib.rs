@@ -1,7 +1,8 @@
-//! What the tests of Curium share: the driver that a test runs on, and work whose progress a test controls.
+//! Shared test support: the driver that a test runs on, and work whose progress a test controls.
 //!
-//! A contract test says what holds on *every* driver. It runs on a simulator of its own, which must be left without a live handle
-//! and without a call that it does not support; with `CURIUM_TEST_DRIVER=cuda` it runs on this machine's driver instead.
+//! A contract test states a property of *every* driver. It runs on a simulator of its own, which must end without a
+//! live handle and without an unsupported call; with `CURIUM_TEST_DRIVER=cuda` it runs on this machine's driver
+//! instead.
 
 #[cfg(doctest)]
 mod book;
@@ -31,10 +32,14 @@ pub use self::gate::Gate;
 pub use self::idle_driver::idle_driver;
 #[cfg(unix)]
 pub use self::own_process::beside_a_process_that_is_killed;
-pub use self::own_process::{in_new_process, in_own_process, outcome_of_new_process, with_output_of_new_process};
+pub use self::own_process::{
+    in_new_process, in_own_process, outcome_of_new_process, own_program, with_output_of_new_process,
+};
 pub use self::peers::on_peers;
 pub use self::soak::{Soak, Soaked};
 pub use self::stream_work::guard;
-pub use self::test_driver::{TestDriver, looks_for_races, on_driver, on_incomplete_simulator, on_simulator, uses_cuda};
+pub use self::test_driver::{
+    TestDriver, looks_for_races, on_driver, on_incomplete_simulator, on_simulator, shared_handle_types, uses_cuda,
+};
 #[cfg(target_os = "linux")]
 pub use self::two_processes::{Peer, in_two_processes};

@@ -15,6 +15,7 @@ mod package;
 mod sim;
 mod stale;
 mod support;
+mod targets;
 mod version;
 
 use std::path::{Path, PathBuf};
@@ -52,6 +53,8 @@ enum Command {
     Grammar(grammar::Options),
     /// Generate or check the support table of driver functions.
     Support(support::Options),
+    /// Run the tests on other platforms, under emulators.
+    Targets(targets::Options),
     /// Run every check that a change must pass.
     Ci(ci::Options),
 }
@@ -77,6 +80,7 @@ fn run(command: Command) -> Result<()> {
         Command::Outside(options) => outside::run(&options),
         Command::Grammar(options) => grammar::run(&options),
         Command::Support(options) => support::run(&options),
+        Command::Targets(options) => targets::run(&options),
         Command::Ci(options) => ci::run(&options),
     }
 }

@@ -160,12 +160,12 @@ impl Package {
     }
 }
 
-/// Returns the package cache: `CURIUM_CUDA_CACHE`, else `.cuda` in the workspace.
+/// Returns the package cache: `CURIUM_CUDA_CACHE`, or `.cuda` in the workspace if it is not set.
 fn cache() -> PathBuf {
     std::env::var_os("CURIUM_CUDA_CACHE").map_or_else(|| crate::root().join(".cuda"), PathBuf::from)
 }
 
-/// Returns a folder beside `unpacked` with its file `name` alone.
+/// Returns a folder next to `unpacked` that contains only its file `name`.
 fn only(unpacked: &Path, name: &str) -> Result<PathBuf> {
     let file = find(unpacked, |file| file == name).with_context(|| format!("the package holds no {name}"))?;
     let folder = unpacked.with_file_name("only");

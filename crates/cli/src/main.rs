@@ -2,7 +2,7 @@
 //!
 //! # Features
 //!
-//! - `full`: the commands `bench`, `mem`, `completions` and `man`.
+//! - `full`: the commands `bench`, `mem`, `run`, `completions` and `man`.
 
 #[cfg(feature = "full")]
 mod bench;
@@ -20,7 +20,11 @@ mod man;
 #[cfg(feature = "full")]
 mod mem;
 mod place;
+mod program;
 mod progress;
+#[cfg(feature = "full")]
+mod run;
+mod simulator;
 mod terminal;
 mod trace;
 
@@ -57,6 +61,8 @@ enum Command {
     #[cfg(feature = "full")]
     Mem(mem::Options),
     #[cfg(feature = "full")]
+    Run(run::Options),
+    #[cfg(feature = "full")]
     Completions(completions::Options),
     #[cfg(feature = "full")]
     Man(man::Options),
@@ -67,7 +73,7 @@ enum Command {
 
 /// The commands of the feature `full`.
 #[cfg(not(feature = "full"))]
-const FULL: [&str; 4] = ["bench", "mem", "completions", "man"];
+const FULL: [&str; 5] = ["bench", "mem", "run", "completions", "man"];
 
 fn main() -> ExitCode {
     let Cli { color, command } = Cli::parse();
@@ -81,6 +87,8 @@ fn main() -> ExitCode {
         Command::Bench(options) => bench::run(&options, color).map(|()| ExitCode::SUCCESS),
         #[cfg(feature = "full")]
         Command::Mem(options) => mem::run(&options).map(|()| ExitCode::SUCCESS),
+        #[cfg(feature = "full")]
+        Command::Run(options) => run::run(&options),
         #[cfg(feature = "full")]
         Command::Completions(options) => completions::run(&options).map(|()| ExitCode::SUCCESS),
         #[cfg(feature = "full")]

@@ -1,13 +1,11 @@
 //! `curium trace`: runs a program and records its CUDA calls for trace viewers.
 //!
-//! A program that uses Curium with the feature `trace` writes its calls to the file that `CURIUM_TRACE` names, on any driver. Any other
-//! program runs on the simulator's library, which writes its calls to the file that `CURIUM_SIM_TRACE` names. Both append events to one
-//! file, which is completed here.
+//! A program that uses Curium with the feature `diagnostics` writes its calls to the file named by `CURIUM_TRACE`, on
+//! any driver. Any other program runs on the simulator's library, which writes its calls to the file named by
+//! `CURIUM_SIM_TRACE`. Both append events to one file, which is completed here.
 
 mod events;
-mod simulator;
 
-use std::env;
 use std::ffi::OsString;
 use std::fs;
 use std::io::{self, Write as _};
@@ -19,16 +17,17 @@ use curium::prelude::*;
 
 use self::events::Events;
 use crate::place::DeviceChoice;
+use crate::{program, simulator};
 
 /// Run a program and record its CUDA calls for trace viewers
 ///
-/// Perfetto and `chrome://tracing` open the file. On a GPU, the program must use Curium with its feature `trace`. On the simulator, any
+/// Perfetto and `chrome://tracing` open the file. On a GPU, the program must use Curium with its feature `diagnostics`. On the simulator, any
 /// program that loads libcuda.so.1 is traced, in any language; the simulator's library is built if it is missing.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Exit codes:
   the exit code of the program, if it made calls
-  1  the program could not be started, or made no call that could be traced
+  1  the program could not be started, or made no traceable call
   2  the command line is wrong")]
 pub(crate) struct Options {
     /// Device for the program; `auto` falls back to the simulator
@@ -50,14 +49,14 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode> {
     let output = std::path::absolute(&options.output)?;
     let simulator = options.simulator()?;
     fs::write(&output, "[\n").with_context(|| format!("{} could not be written", options.output.display()))?;
-    let status = program(&options.program, &output, simulator.as_deref())?;
+    let status = traced(&options.program, &output, simulator.as_deref())?;
     let events = Events::close(&output)?;
     if events.is_empty() {
         fs::remove_file(&output)?;
         bail!("{}", nothing(&options.program[0], simulator.is_some(), status));
     }
     writeln!(io::stderr(), "{events}\nwrote {}", options.output.display())?;
-    Ok(code(status))
+    Ok(ExitCode::from(program::exit_code(status)))
 }
 
 impl Options {
@@ -72,13 +71,12 @@ impl Options {
 }
 
 /// Runs the program with the environment variables for a trace.
-fn program(words: &[OsString], trace: &Path, simulator: Option<&Path>) -> Result<ExitStatus> {
+fn traced(words: &[OsString], trace: &Path, simulator: Option<&Path>) -> Result<ExitStatus> {
     let mut command = Command::new(&words[0]);
     command.args(&words[1..]);
     match simulator {
         Some(library) => {
-            // Programs that use Curium read CURIUM_DRIVER_PATH; the system's loader reads LD_LIBRARY_PATH.
-            command.env("CURIUM_DRIVER_PATH", library).env("LD_LIBRARY_PATH", before_others(library)?);
+            program::use_simulator(&mut command, library)?;
             command.env("CURIUM_SIM_TRACE", trace).env_remove("CURIUM_TRACE");
         }
         None => {
@@ -88,31 +86,12 @@ fn program(words: &[OsString], trace: &Path, simulator: Option<&Path>) -> Result
     command.status().with_context(|| format!("{} could not be started", words[0].display()))
 }
 
-/// Returns LD_LIBRARY_PATH with the library's folder first.
-fn before_others(library: &Path) -> Result<OsString> {
-    let folder = library.parent().map(Path::to_path_buf);
-    let others = env::var_os("LD_LIBRARY_PATH").filter(|path| !path.is_empty());
-    let others: Vec<_> = others.iter().flat_map(env::split_paths).collect();
-    env::join_paths(folder.into_iter().chain(others))
-        .context("the simulator's folder contains a colon, which LD_LIBRARY_PATH does not allow")
-}
-
 /// Explains an empty trace.
 fn nothing(program: &OsString, simulated: bool, status: ExitStatus) -> String {
     let why = if simulated {
         "it did not load libcuda.so.1 through the system's loader, or contains a simulator of its own"
     } else {
-        "it does not use CUDA, or not through Curium with the feature `trace`; `--device sim` traces any program"
+        "it does not use CUDA, or not through Curium with the feature `diagnostics`; `--device sim` traces any program"
     };
-    format!("{} made no call that could be traced ({status}): {why}", program.display())
-}
-
-/// Returns the exit code of the program, or 128 plus the signal that ended it, as shells do.
-fn code(status: ExitStatus) -> ExitCode {
-    #[cfg(unix)]
-    let signal = std::os::unix::process::ExitStatusExt::signal(&status);
-    #[cfg(not(unix))]
-    let signal: Option<i32> = None;
-    let code = status.code().or_else(|| signal.map(|signal| 128 + signal)).unwrap_or(1);
-    ExitCode::from(u8::try_from(code).unwrap_or(1))
+    format!("{} made no traceable call ({status}): {why}", program.display())
 }

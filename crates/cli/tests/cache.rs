@@ -1,4 +1,4 @@
-//! `curium cache` as its user sees it.
+//! `curium cache`, run as a program.
 #![cfg(unix)]
 
 use std::fs;

@@ -10,7 +10,7 @@ struct Outcome {
     stderr: String,
 }
 
-/// Runs the program where no driver is.
+/// Runs the program without a driver.
 fn curium(folder: &Path, arguments: &[&str], variables: &[(&str, &str)]) -> Outcome {
     let mut command = Command::new(env!("CARGO_BIN_EXE_curium"));
     command.args(arguments).current_dir(folder).env_remove("NO_COLOR");

@@ -1,4 +1,4 @@
-//! What the program writes for machines, beside the schemas that it documents it with.
+//! The JSON output of the program, validated against its schemas.
 
 use std::process::Command;
 
@@ -12,7 +12,8 @@ fn curium(arguments: &[&str]) -> (Option<i32>, Value) {
     (output.status.code(), value)
 }
 
-/// The places where `value` is not as `schema` has it. The words of schemas that are not known here are counted too.
+/// Returns the differences between `value` and `schema`. Schema keywords that are not implemented here count as
+/// differences.
 fn faults(schema: &Value, value: &Value, path: &str) -> Vec<String> {
     let Some(words) = schema.as_object() else { return vec![format!("{path}: the schema is no object")] };
     let fault = |what: String| vec![format!("{path}: {what}")];
@@ -68,7 +69,7 @@ fn properties(expected: &Value, value: &Value, path: &str) -> Vec<String> {
         .collect()
 }
 
-/// The properties that the schema does not name: none may be, or each is as `expected` says.
+/// Checks properties that the schema does not name: they are either forbidden or must match `expected`.
 fn additional(schema: &Value, expected: &Value, value: &Value, path: &str) -> Vec<String> {
     let named = schema.get("properties").and_then(Value::as_object);
     let is_named = |name: &str| named.is_some_and(|named| named.contains_key(name));

@@ -1,4 +1,4 @@
-//! `curium mem` as its user sees it.
+//! `curium mem`, run as a program.
 
 use std::fs;
 use std::path::Path;
@@ -12,7 +12,7 @@ fn mem(folder: &Path, arguments: &[&str]) -> (Option<i32>, String, String) {
     (status.code(), text(stdout), text(stderr))
 }
 
-/// A log that rises to 8 MiB in 8 blocks and falls to 1 MiB.
+/// Returns a log of memory that rises to 8 MiB in 8 blocks and falls to 1 MiB.
 fn log() -> String {
     let mut text = String::from("curium allocation log 1\n");
     for block in 0..8 {

@@ -25,7 +25,7 @@ const SAID: [(&str, &str); 16] = [
     ("16_image_filter", "blurred as on the host"),
 ];
 
-/// Returns the folder that cargo builds examples into, beside this test's.
+/// Returns the directory into which cargo builds examples, beside this test's.
 fn built() -> PathBuf {
     let test = std::env::current_exe().expect("a program knows its own path");
     test.parent().and_then(Path::parent).expect("tests lie in a folder of their profile").join("examples")

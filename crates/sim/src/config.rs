@@ -1,14 +1,17 @@
 //! The settings of a simulator.
 
 mod environment;
+mod platform;
 
 use std::num::NonZero;
 use std::thread;
 
-use curium_sys::{CudaVersion, Function};
+use curium_sys::{CUdevice_attribute, CUmemAllocationHandleType, CudaVersion, Function};
 
 pub use self::environment::EnvironmentError;
+pub use self::platform::Platform;
 use crate::fault::FaultPlan;
+use crate::memory::{FINDS_HOST_MEMORY, SHARES_MEMORY};
 
 /// The settings of a [`Simulator`](crate::Simulator).
 ///
@@ -52,7 +55,9 @@ pub struct Config {
     pub race_checks: bool,
     /// `true` if kernels that use uninitialized memory are stopped. Default: `false`, because every access then takes longer.
     pub unwritten_checks: bool,
-    /// `true` if the host may access managed memory while a device works. Default: `true`.
+    /// The operating system whose driver is simulated. Default: [`Platform::Linux`].
+    pub platform: Platform,
+    /// `true` if the host may access managed memory while a device works, on a platform and a device model that allow it. Default: `true`.
     pub concurrent_managed_access: bool,
     /// `true` if each object keeps the stack of the call that created it. Default: `false`, because such calls then take much longer.
     pub backtraces: bool,
@@ -91,6 +96,15 @@ pub enum DeviceModel {
     H100,
     /// A data-center GPU of compute capability 10.0: 148 multiprocessors and 178 GiB.
     B200,
+    /// The integrated GPU of a Jetson AGX Orin (64 GB), of compute capability 8.7: 16 multiprocessors and the 61 GiB of the host. It has no
+    /// concurrent managed access.
+    Orin,
+    /// The GPU of a Grace Hopper superchip, of compute capability 9.0: 132 multiprocessors and 95 GiB. Its kernels access all memory of the
+    /// host, pageable memory included.
+    GH200,
+    /// The integrated GPU of a DGX Spark, of compute capability 12.1: 48 multiprocessors and the 120 GiB of the host. Its kernels access
+    /// all memory of the host, pageable memory included.
+    GB10,
 }
 
 impl Config {
@@ -109,6 +123,7 @@ impl Config {
             checks: Checks::Error,
             race_checks: false,
             unwritten_checks: false,
+            platform: Platform::Linux,
             concurrent_managed_access: true,
             backtraces: false,
         }
@@ -201,9 +216,29 @@ impl Config {
         self
     }
 
+    /// Sets the operating system whose driver is simulated, which decides what the devices are capable of.
+    ///
+    /// ```
+    /// use curium_driver::{DeviceAttribute, Driver};
+    /// use curium_sim::{Config, Platform, Simulator};
+    ///
+    /// let simulator = Simulator::new(Config::new().with_platform(Platform::Windows))?;
+    /// let device = simulator.driver::<Driver>()?.device(0)?;
+    /// assert!(!device.attribute(DeviceAttribute::CONCURRENT_MANAGED_ACCESS)?);
+    /// assert!(device.attribute(DeviceAttribute::KERNEL_EXEC_TIMEOUT)?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[doc(alias = "WDDM")]
+    #[must_use]
+    pub const fn with_platform(mut self, platform: Platform) -> Self {
+        self.platform = platform;
+        self
+    }
+
     /// Sets whether the host may access managed memory while a device works, as the device attribute `CONCURRENT_MANAGED_ACCESS` reports.
     ///
-    /// With `false`, the devices are like those on Windows, WSL and Jetson: managed memory cannot be prefetched to a device either.
+    /// With `false`, managed memory cannot be prefetched to a device either. [`Platform::Windows`], [`Platform::Wsl`] and
+    /// [`DeviceModel::Orin`] imply it.
     #[doc(alias = "CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS")]
     #[must_use]
     pub const fn with_concurrent_managed_access(mut self, is_concurrent: bool) -> Self {
@@ -224,6 +259,29 @@ impl Config {
     pub fn without(mut self, function: Function) -> Self {
         self.missing.push(function);
         self
+    }
+
+    /// Returns `true` if the host may access managed memory while a device works.
+    pub(crate) fn has_concurrent_managed_access(&self) -> bool {
+        let attribute = CUdevice_attribute::CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS;
+        self.concurrent_managed_access && !self.platform.is_windows() && self.device_model.figure(attribute) != 0
+    }
+
+    /// Returns `true` if kernels access pageable memory of the host.
+    pub(crate) fn has_pageable_memory_access(&self) -> bool {
+        let attribute = CUdevice_attribute::CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS;
+        FINDS_HOST_MEMORY && !self.platform.is_windows() && self.device_model.figure(attribute) != 0
+    }
+
+    /// Returns `true` if devices access the memory of each other.
+    pub(crate) fn has_peers(&self) -> bool {
+        !self.platform.is_windows() && !self.device_model.is_integrated()
+    }
+
+    /// Returns the bits of the kinds of handles by which memory is shared: file descriptors, or none.
+    pub(crate) fn handle_types(&self) -> u32 {
+        let has_descriptors = SHARES_MEMORY && !self.platform.is_windows();
+        if has_descriptors { CUmemAllocationHandleType::CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR.0 } else { 0 }
     }
 
     /// Returns `true` if a driver with these settings has `function`.

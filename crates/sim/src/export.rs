@@ -105,7 +105,10 @@ fn start() -> Result<(), CUresult> {
 }
 
 /// Reports why the driver cannot start.
-#[expect(clippy::print_stderr, reason = "a code does not identify the variable, and C has no other channel for the message")]
+#[expect(
+    clippy::print_stderr,
+    reason = "a code does not identify the variable, and C has no other channel for the message"
+)]
 fn refuse(error: &dyn std::error::Error) -> CUresult {
     eprintln!("curium-sim: {error}");
     CUresult::CUDA_ERROR_SYSTEM_NOT_READY

@@ -80,7 +80,7 @@ mod summary;
 
 pub use self::check::{test, test_with};
 pub use self::check_ptx::{PtxError, check_ptx};
-pub use self::config::{Checks, Config, DeviceModel, EnvironmentError};
+pub use self::config::{Checks, Config, DeviceModel, EnvironmentError, Platform};
 pub use self::exec::{Access, Area, NearbyAllocation, Report, ReportKind, Severity, Stale, StreamRace};
 pub use self::fault::{Fault, FaultPlan, FaultSyntaxError};
 pub use self::live::{LiveHandles, LiveObject};

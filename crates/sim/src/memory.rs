@@ -17,6 +17,8 @@ mod live;
 mod mapping;
 mod nearby;
 #[cfg(all(target_os = "linux", not(miri)))]
+mod pageable;
+#[cfg(all(target_os = "linux", not(miri)))]
 mod pattern;
 mod pool;
 #[cfg(any(test, all(target_os = "linux", not(miri))))]
@@ -77,6 +79,12 @@ const POISONED_BYTES: usize = 256 << 20;
 /// The alignment of addresses of device memory, and the minimum distance between two allocations.
 const ALIGNMENT: u64 = 512;
 
+/// `true` if memory is in files of the system, by which the host and other processes find it at other addresses.
+pub(crate) const SHARES_MEMORY: bool = cfg!(all(target_os = "linux", not(miri)));
+
+/// `true` if the memory of the host is found by its addresses.
+pub(crate) const FINDS_HOST_MEMORY: bool = cfg!(all(target_os = "linux", not(miri)));
+
 /// All memory of one driver.
 pub(crate) struct Memory {
     records: RwLock<Records>,
@@ -87,6 +95,8 @@ pub(crate) struct Memory {
     notes_writes: bool,
     /// `true` if accesses to memory are tracked.
     notes_accesses: bool,
+    /// `true` if kernels access pageable memory of the host.
+    has_pageable_access: bool,
 }
 
 /// The allocations and pools.
@@ -142,6 +152,7 @@ impl Memory {
             budget: config.memory_budget,
             notes_writes: config.unwritten_checks,
             notes_accesses: config.race_checks,
+            has_pageable_access: config.has_pageable_memory_access(),
         })
     }
 

@@ -1,7 +1,8 @@
 //! The loader of NVIDIA's libraries: finds one on this machine, checks it, and resolves its functions.
 //!
-//! A [`LibraryDescription`] states how a library is named and packaged. [`LibraryDescription::load`] tries the candidates in order,
-//! and a [`LoadError`] lists each of them with the reason for its rejection. The driver, NVRTC and nvJitLink are loaded this way.
+//! A [`LibraryDescription`] contains the names and packages of a library. [`LibraryDescription::load`] tries the
+//! candidates in order, and a [`LoadError`] lists each of them with the reason for its rejection. The driver, NVRTC and
+//! nvJitLink are loaded in this way.
 //!
 //! A binding for another library consists of a generated list of functions for [`declare_api!`](crate::declare_api), a description, and
 //! the call that fills the table:
@@ -58,8 +59,8 @@ use std::{format, vec};
 
 use libloading::Library;
 
-use self::candidates::Candidates;
 pub use self::candidates::include_folders;
+use self::candidates::{Candidates, Machine};
 pub use self::error::{Attempt, LoadError, Rejection};
 pub use self::privileges::has_raised_privileges;
 use self::symbols::Symbols;
@@ -70,17 +71,18 @@ use crate::FunctionTable;
 pub struct LibraryDescription {
     /// The name in error messages, such as `NVRTC`.
     pub name: &'static str,
-    /// The environment variable that overrides the search: it names the library or its folder. Set-uid programs ignore it.
+    /// The environment variable that overrides the search: the path of the library or of its folder. Ignored in set-uid
+    /// programs.
     pub variable: &'static str,
-    /// The file names (sonames), the preferred first.
+    /// The file names (sonames), in order of preference.
     pub files: &'static [&'static str],
     /// The origin of the library, which determines where it is searched for and what to install.
     pub origin: Origin,
-    /// Prefixes of the names of files beside the library that it opens by name.
+    /// Name prefixes of files in the same folder that the library opens by name.
     pub companions: &'static [&'static str],
     /// Functions that every version exports.
     pub required: &'static [&'static CStr],
-    /// Suffixes of symbols that older versions export instead of the plain name: `_12_0` stands for `__name_12_0`.
+    /// Suffixes of symbols that older versions export instead of the plain name: `_12_0` means `__name_12_0`.
     pub symbol_versions: &'static [&'static str],
     /// Rejects stub libraries and unsupported versions.
     pub check: fn(&LoadedLibrary) -> Result<(), Rejection>,
@@ -114,19 +116,20 @@ pub struct LoadedLibrary {
 impl LibraryDescription {
     /// Loads the library of this machine.
     ///
-    /// If the environment variable [`variable`](Self::variable) names a file, or a folder that contains one, nothing else is tried.
-    /// Otherwise the system's loader searches for each of the [`files`](Self::files), except on Windows, and then the folders in which
-    /// the [`origin`](Self::origin) installs the library are searched.
+    /// If the environment variable [`variable`](Self::variable) names a file, or a folder that contains one, no other
+    /// path is tried. Otherwise the system's loader searches for each of the [`files`](Self::files), except on Windows,
+    /// followed by the folders in which the [`origin`](Self::origin) installs the library.
     ///
     /// # Safety
     ///
-    /// The description is true: a library of one of these names is the described one, so that its initializers may run in this process.
+    /// The description is correct: a library with one of these names is the described one, and its initializers may run
+    /// in this process.
     ///
     /// # Errors
     ///
     /// [`LoadError`] lists each path tried with the reason for its rejection.
     pub unsafe fn load(&'static self) -> Result<LoadedLibrary, LoadError> {
-        let Candidates { paths, folders } = Candidates::of(self);
+        let Candidates { paths, folders } = Candidates::of(self, &Machine::this());
         let mut attempts = Vec::new();
         for path in paths {
             // SAFETY: the caller guarantees the names; a path in the environment is the user's own choice.
@@ -138,7 +141,7 @@ impl LibraryDescription {
         Err(LoadError::new(self, attempts, folders))
     }
 
-    /// Loads the library at `path`, and no other.
+    /// Loads the library at `path`.
     ///
     /// # Safety
     ///
@@ -146,7 +149,7 @@ impl LibraryDescription {
     ///
     /// # Errors
     ///
-    /// [`LoadError`] has the reason for the rejection.
+    /// [`LoadError`] contains the reason for the rejection.
     pub unsafe fn load_from(&'static self, path: &Path) -> Result<LoadedLibrary, LoadError> {
         // SAFETY: the caller upholds the same conditions.
         unsafe { self.open(path) }.map_err(|rejection| {
@@ -155,19 +158,19 @@ impl LibraryDescription {
         })
     }
 
-    /// Opens one library, and closes it again unless it is the described one.
+    /// Opens a library, and closes it again unless it is the described one.
     ///
     /// # Safety
     ///
     /// As for [`load_from`](Self::load_from).
     unsafe fn open(&self, path: &Path) -> Result<LoadedLibrary, Rejection> {
         for companion in self.companions {
-            // SAFETY: the caller guarantees the library and its parts.
+            // SAFETY: the caller guarantees the library and its companions.
             unsafe { open_companion(path, companion) };
         }
         // SAFETY: the caller guarantees that the initializers may run.
         let library =
-            unsafe { Library::new(path) }.map_err(|error| Rejection::Unloadable { reason: reason(&error) })?;
+            unsafe { open(path, self.origin) }.map_err(|error| Rejection::Unloadable { reason: reason(&error) })?;
         let symbols = ManuallyDrop::new(Symbols::of(library));
         let library = LoadedLibrary { symbols, symbol_versions: self.symbol_versions };
         match self.verify(&library) {
@@ -189,7 +192,7 @@ impl LibraryDescription {
 }
 
 impl LoadedLibrary {
-    /// Returns the address of `function`, null if the library does not export it.
+    /// Returns the address of `function`; null if the library does not export it.
     #[must_use]
     pub fn address(&self, function: &CStr) -> *const c_void {
         let address = self.symbols.address(function);
@@ -202,11 +205,11 @@ impl LoadedLibrary {
         addresses.into_iter().find(|address| !address.is_null()).unwrap_or(core::ptr::null())
     }
 
-    /// Returns the table of the functions that the library exports.
+    /// Returns a table of the functions that the library exports.
     ///
     /// # Safety
     ///
-    /// The table declares the signatures that this library gives to the symbols.
+    /// The table declares the signatures that this library defines for the symbols.
     #[must_use]
     pub unsafe fn table<T: FunctionTable>(&self) -> T {
         // SAFETY: the caller guarantees the signatures, and the library is never closed.
@@ -214,34 +217,95 @@ impl LoadedLibrary {
     }
 }
 
-/// Opens the file beside `library` whose name begins with `prefix`, if there is one, and keeps it open: not every release of a library
-/// has a search path for the files that it opens by name.
+/// Opens a library.
+///
+/// # Safety
+///
+/// The initializers of the library and of those that it depends on may run in this process.
+#[cfg(not(windows))]
+unsafe fn open(path: &Path, _origin: Origin) -> Result<Library, libloading::Error> {
+    // SAFETY: the caller guarantees that the initializers may run.
+    unsafe { Library::new(path) }
+}
+
+/// Opens a library. The bare name of a driver is searched for only in the system folder. Dependencies are searched for in the folder of
+/// the library and in the default folders, but neither in the current folder nor in those of `PATH`.
+///
+/// # Safety
+///
+/// The initializers of the library and of those that it depends on may run in this process.
+#[cfg(windows)]
+unsafe fn open(path: &Path, origin: Origin) -> Result<Library, libloading::Error> {
+    use libloading::os::windows::{
+        LOAD_LIBRARY_SEARCH_DEFAULT_DIRS, LOAD_LIBRARY_SEARCH_DLL_LOAD_DIR, LOAD_LIBRARY_SEARCH_SYSTEM32, Library,
+    };
+
+    let is_bare = path.components().count() == 1;
+    let (path, flags) = match origin {
+        Origin::Driver if is_bare => (path.to_owned(), LOAD_LIBRARY_SEARCH_SYSTEM32),
+        _ => {
+            let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+            (absolute, LOAD_LIBRARY_SEARCH_DLL_LOAD_DIR | LOAD_LIBRARY_SEARCH_DEFAULT_DIRS)
+        }
+    };
+    // SAFETY: the caller guarantees that the initializers may run.
+    unsafe { Library::load_with_flags(path, flags) }.map(Into::into)
+}
+
+/// Opens the file beside `library` whose name starts with `prefix`, if any, and keeps it open: not every release of a
+/// library has a search path for the files that it opens by name.
 ///
 /// # Safety
 ///
 /// The initializers of the file may run in this process.
-#[cfg(unix)]
 unsafe fn open_companion(library: &Path, prefix: &str) {
-    use libloading::os::unix::{Library, RTLD_LAZY, RTLD_LOCAL};
-
     let Some(Ok(entries)) = library.parent().map(std::fs::read_dir) else { return };
     let matches = |entry: &std::fs::DirEntry| entry.file_name().to_str().is_some_and(|name| name.starts_with(prefix));
     let Some(entry) = entries.filter_map(Result::ok).find(matches) else { return };
     // SAFETY: the caller guarantees that the initializers may run.
-    if let Ok(library) = unsafe { Library::open(Some(entry.path()), RTLD_LAZY | RTLD_LOCAL) } {
+    if let Ok(library) = unsafe { open(&entry.path(), Origin::Toolkit(&[])) } {
         core::mem::forget(library);
     }
 }
 
-/// Does nothing: the loader of Windows searches the folder of the library itself.
-///
-/// # Safety
-///
-/// Nothing is opened.
-#[cfg(not(unix))]
-unsafe fn open_companion(_library: &Path, _prefix: &str) {}
-
-/// Returns the message of the system's loader, or of libloading where the system has none.
+/// Returns the message of the system's loader, or of libloading if the system provides none.
 fn reason(error: &libloading::Error) -> Box<str> {
     error.source().map_or_else(|| error.to_string(), ToString::to_string).into_boxed_str()
+}
+
+#[cfg(all(test, windows))]
+mod tests {
+    use super::*;
+
+    /// Describes a library of Windows as a driver.
+    static SYSTEM: LibraryDescription = LibraryDescription {
+        name: "example",
+        variable: "CURIUM_EXAMPLE_PATH",
+        files: &["version.dll"],
+        origin: Origin::Driver,
+        companions: &[],
+        required: &[c"GetFileVersionInfoSizeW"],
+        symbol_versions: &[],
+        check: |_| Ok(()),
+    };
+
+    /// Describes a library that is beside the program, and nowhere else.
+    static PLANTED: LibraryDescription =
+        LibraryDescription { files: &["curium-planted.dll"], variable: "CURIUM_PLANTED_PATH", ..SYSTEM };
+
+    #[test]
+    fn driver_is_opened_in_the_system_folder_only() {
+        // SAFETY: the description is that of the library.
+        unsafe { SYSTEM.load() }.expect("Windows has it");
+        let program = std::env::current_exe().expect("a program has a path");
+        let planted = program.with_file_name(PLANTED.files[0]);
+        let root = std::env::var_os("SystemRoot").expect("Windows sets it");
+        let original = Path::new(&root).join(r"System32\version.dll");
+        std::fs::copy(&original, &planted).expect("the folder of the program is writable");
+        // SAFETY: the file is a copy of the described library.
+        let error = unsafe { PLANTED.load() }.expect_err("it is not in the system folder");
+        assert_eq!(error.attempts.len(), 1, "{error}");
+        // SAFETY: as above.
+        unsafe { PLANTED.load_from(&planted) }.expect("a path is opened");
+    }
 }

@@ -1,4 +1,4 @@
-//! [`CachingResource`]: memory that is kept and handed out again.
+//! [`CachingResource`]: a caching suballocator.
 
 mod block;
 mod graph;
@@ -197,7 +197,8 @@ fn statistics_while_threads_end_count_no_block_twice() {
                 is_over.store(true, Ordering::Relaxed);
             });
             while !is_over.load(Ordering::Relaxed) {
-                // Whoever looks all the time keeps the others from the lock; a thread gives its blocks back at its end.
+                // Constant polling would keep the other threads from the lock; a thread returns its blocks when it
+                // ends.
                 std::thread::sleep(Duration::from_micros(20));
                 let statistics = resource.statistics();
                 assert!(statistics.free_bytes <= statistics.reserved_bytes, "{statistics:?}");
@@ -330,7 +331,7 @@ fn private_pool_asks_no_stream_and_keeps_its_memory() {
         }
         assert_eq!(Block::new(&pool, &stream, 24 << 20).address(), address);
         assert_eq!(resource.statistics().allocations, 0);
-        // A graph may run again and use what it freed: waiting and trimming change nothing.
+        // A graph may run again and use the memory it freed: waiting and trimming have no effect.
         pool.synchronize(&stream).expect("the context works");
         pool.trim(&stream, 0).expect("trimming makes no error");
         let third = test.stream();

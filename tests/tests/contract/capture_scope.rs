@@ -1,4 +1,4 @@
-//! Capture scopes: what becomes a graph, what is refused, and how a scope ends.
+//! Capture scopes: captured work, rejected operations, and the end of a scope.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -18,7 +18,7 @@ type Fill = SafeKernel<(&'static mut [u32], u32, u32)>;
 fn fill(test: &TestDriver) -> Fill {
     let library = Library::from_ptx(test.driver(), kernels::FILL).expect("the PTX is right");
     let kernel = library.kernel("fill").expect("the kernel is there");
-    // SAFETY: the kernel writes elements below the length that is passed, which is the buffer's here.
+    // SAFETY: the kernel writes only elements below the length argument, which is the length of the buffer.
     unsafe { kernel.declare_safe() }
 }
 
@@ -34,7 +34,7 @@ fn values(buffer: &DeviceBuffer<u32>) -> Vec<u32> {
     buffer.to_vec().expect("the buffer can be read")
 }
 
-/// Refused by this crate, with a reason, before the driver is called.
+/// Asserts that this crate returns an error with this reason before it calls the driver.
 fn assert_refused<T>(result: Result<T, Error>, reason: &str) {
     let error = result.err().expect("the operation would break the capture");
     assert!(error.function().is_none() && error.to_string().contains(reason), "{error}");

@@ -1,4 +1,4 @@
-//! [`CheckpointProcess`]: another process, taken off its devices and put back. No simulator brings a process so far.
+//! [`CheckpointProcess`]: suspends another process and restores it. The simulator cannot checkpoint a process.
 #![cfg(all(target_os = "linux", not(miri)))]
 
 use std::time::Duration;

@@ -1,6 +1,5 @@
-//! Every public function of the driver and the memory layer that may call the driver is an operation in `operations`, so that the tests
-//! that
-//! hold for all operations hold for it. Exceptions are listed here, each with its reason.
+//! Every public function of the driver and memory crates that may call the driver is in the list `operations`, so that
+//! the tests over all operations include it. Exceptions are listed here with their reasons.
 #![cfg(not(miri))]
 
 mod interface;
@@ -13,13 +12,13 @@ use curium_tests::uses_cuda;
 use self::interface::Interface;
 use crate::operations;
 
-/// The reason why a function may call the driver that only its result shows.
+/// The reason used for a function whose result type is the only sign of a driver call.
 const FALLIBLE: &str = "it returns a `Result`";
 
-/// Methods that check their arguments and call no driver, whatever type they belong to.
+/// Methods that check their arguments and make no driver call, on any type.
 const CHECKS: &[&str] = &["cast", "chunks", "pitched", "region", "row", "row_mut", "slice", "slice_mut", "split_at"];
 
-/// Functions that are no operations, or that cannot be tried here, each with its reason.
+/// Functions that are not operations or cannot be tested here, each with its reason.
 const EXEMPT: &[(&str, &str)] = &[
     ("CopyBatch::copy", "collects a copy; `CopyBatch::enqueue` calls the driver"),
     ("CopyBatch::copy_pitched", "as for `CopyBatch::copy`"),
@@ -78,6 +77,40 @@ const EXEMPT: &[(&str, &str)] = &[
     ("ExternalSemaphore::close", "as for `ExternalBuffer`"),
     ("ExternalSemaphore::signal", "as for `ExternalMemory::map_image`"),
     ("ExternalSemaphore::wait", "as for `ExternalMemory::map_image`"),
+    #[cfg(not(target_os = "linux"))]
+    ("IpcMemory::close", "as for `MemoryPool::export_pointer`"),
+    #[cfg(not(target_os = "linux"))]
+    ("IpcMemory::open", "as for `MemoryPool::export_pointer`"),
+    #[cfg(not(target_os = "linux"))]
+    ("IpcMemoryHandle::of", "as for `MemoryPool::export_pointer`"),
+    #[cfg(not(target_os = "linux"))]
+    ("PinnedBuffer::zeroed_on_node", "as for `MemoryPool::export_pointer`"),
+    #[cfg(all(unix, not(target_os = "linux")))]
+    ("MemoryPool::export_fd", "as for `MemoryPool::export_pointer`"),
+    #[cfg(all(unix, not(target_os = "linux")))]
+    ("MemoryPool::import_fd", "as for `MemoryPool::export_pointer`"),
+    #[cfg(all(unix, not(target_os = "linux")))]
+    ("PhysicalMemory::export_fd", "as for `MemoryPool::export_pointer`"),
+    #[cfg(all(unix, not(target_os = "linux")))]
+    ("PhysicalMemory::import_fd", "as for `MemoryPool::export_pointer`"),
+    #[cfg(windows)]
+    ("ExternalMemory::import_win32", "the simulator has no Win32 handles; see `win32`"),
+    #[cfg(windows)]
+    ("ExternalSemaphore::import_win32", "as for `ExternalMemory::import_win32`"),
+    #[cfg(windows)]
+    ("MemoryPool::export_win32", "as for `ExternalMemory::import_win32`"),
+    #[cfg(windows)]
+    ("MemoryPool::import_win32", "as for `ExternalMemory::import_win32`"),
+    #[cfg(not(target_os = "linux"))]
+    ("MemoryPool::export_pointer", "the simulator shares memory on Linux only"),
+    #[cfg(not(target_os = "linux"))]
+    ("MemoryPool::import_pointer", "as for `MemoryPool::export_pointer`"),
+    #[cfg(windows)]
+    ("PhysicalMemory::export_win32", "as for `ExternalMemory::import_win32`"),
+    #[cfg(windows)]
+    ("PhysicalMemory::import_win32", "as for `ExternalMemory::import_win32`"),
+    #[cfg(not(target_os = "linux"))]
+    ("PoolMemory::close", "as for `MemoryPool::export_pointer`"),
     ("MipmappedArray::from_raw_borrowed", "as for `Array::from_raw_borrowed`"),
     ("MulticastBinding::close", "as for `ExternalMemory::map_image`"),
     ("MulticastObject::add_device", "as for `ExternalMemory::map_image`"),
@@ -126,19 +159,19 @@ const EXEMPT: &[(&str, &str)] = &[
     ("MappedGraphics::pointer", "as for `gl_devices`"),
 ];
 
-/// Returns the names of all operations, without what tells operations on one function apart.
+/// Returns the names of all operations, without the suffix that distinguishes variants of one function.
 fn operations() -> BTreeSet<&'static str> {
     let all = operations::all().into_iter().chain(operations::solitary());
     all.flat_map(|(name, _)| name.split(',').next().unwrap_or(name).split(" and ")).collect()
 }
 
-/// Returns the public functions of the driver and the memory layer.
+/// Returns the public functions of the driver and memory crates.
 fn interface() -> Interface {
     let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates");
     Interface::of(&[&crates.join("driver"), &crates.join("memory")])
 }
 
-/// Returns `true` if the reason of `name` is its result alone, and its name says that it only checks its arguments.
+/// Returns `true` if the result type of `name` is its only reason, and its name marks a check of arguments.
 fn is_check(name: &str, reason: &str) -> bool {
     reason == FALLIBLE && name.split("::").last().is_some_and(|method| CHECKS.contains(&method))
 }
@@ -186,6 +219,9 @@ fn public_function_may_call_the_driver_if_its_body_its_documentation_or_its_resu
         impl Private { pub fn fallible(&self) -> Result<()> { Ok(()) } }
         impl Kept for Stream { fn keep(&self) -> Result<()> { Ok(()) } }
         impl Other for Stream { fn other(&self) -> Result<()> { Ok(()) } }
+        #[cfg(any(not(any(unix, windows)), all(unix, windows)))]
+        impl Stream { pub fn absent(&self) -> Result<()> { Ok(()) } }
+        impl Stream { #[cfg(all(unix, windows))] pub fn absent_too(&self) -> Result<()> { Ok(()) } }
         #[cfg(test)]
         mod tests { pub fn tested() -> Result<()> { Ok(()) } }
         pub fn free() -> Result<()> { Ok(()) }",

@@ -1,4 +1,4 @@
-//! [`Device`](curium_driver::Device): its names and figures.
+//! [`Device`](curium_driver::Device): names, properties and limits.
 
 use curium_driver::ComputeCapability;
 use curium_sys::{CUdevice_attribute, CUresult};

@@ -1,4 +1,4 @@
-//! [`DeviceBuffer`]: allocation, copies, and how a buffer ends.
+//! [`DeviceBuffer`]: allocation, copies and deallocation.
 
 use curium_driver::{Error, Event, EventFlags, Function};
 use curium_memory::DeviceBuffer;

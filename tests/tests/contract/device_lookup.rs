@@ -1,4 +1,4 @@
-//! Finding a device by what it is called elsewhere, and what it is called on Windows.
+//! Devices by PCI bus ID and UUID, and the LUID on Windows.
 
 use curium_driver::{Device, Error};
 use curium_sim::Config;

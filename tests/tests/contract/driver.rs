@@ -1,4 +1,4 @@
-//! [`Driver`]: opening it, and what it says of itself.
+//! [`Driver`]: loading, and the information it returns.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -97,7 +97,7 @@ fn driver_that_fails_to_initialise_is_an_error() {
 
 #[test]
 fn empty_table_is_an_error_that_names_the_function_missing() {
-    // SAFETY: there is no function in the table that could mean something else.
+    // SAFETY: the table contains no function with a different signature.
     let error = unsafe { Driver::from_api(Api::empty()) }.expect_err("a driver needs functions");
     assert!(matches!(error, Error::Missing(_)), "{error}");
     assert_eq!(error.function(), Some(Function::cuDriverGetVersion));
@@ -117,7 +117,7 @@ fn owner_is_kept_until_the_last_handle_is_gone() {
     let simulator = Simulator::new(Config::new()).expect("a simulator can be made");
     let api = simulator.api();
     let owner = Owner(Arc::clone(&gone), simulator);
-    // SAFETY: the functions stay callable for as long as the simulator, which the driver owns.
+    // SAFETY: the functions stay callable as long as the simulator, which the driver owns.
     let driver = unsafe { Driver::from_api_with_owner(api, owner) }.expect("the simulator initialises");
     let stream = driver.device(0).and_then(|device| device.primary_context()?.stream()).expect("a stream can be made");
     drop(driver);

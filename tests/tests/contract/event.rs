@@ -1,4 +1,4 @@
-//! [`Event`]: points in streams, their times, and how an event ends.
+//! [`Event`]: recording, timing and destruction.
 
 use std::time::Duration;
 
@@ -198,7 +198,7 @@ fn raw_event_is_taken_over_and_given_away() {
     on_driver(|test| {
         let (context, first) = (test.context(), event(test, EventFlags::DISABLE_TIMING));
         let raw = test.assert_calls(Function::cuEventDestroy_v2, 0, || first.into_raw().expect("no future exists"));
-        // SAFETY: the handle is live and now nobody's.
+        // SAFETY: the handle is live and has no other owner.
         let second = unsafe { Event::from_raw(&context, raw) };
         second.record_with_flags(&test.stream(), RecordFlags::empty()).expect("an event can be recorded");
         test.assert_calls(Function::cuEventDestroy_v2, 1, || drop(second));

@@ -1,8 +1,9 @@
-//! Memory and semaphores of other interfaces, and multicast: what is refused without them. Nothing here needs a graphics library.
+//! External memory, external semaphores and multicast objects: the errors without them. Nothing here needs a graphics
+//! library.
 
 #[cfg(unix)]
 mod image;
-#[cfg(unix)]
+#[cfg(target_os = "linux")]
 mod memory;
 mod multicast;
 #[cfg(unix)]
@@ -99,7 +100,7 @@ fn device_memory_is_exported_for_other_devices_where_the_device_can() {
                 assert!(error.to_string().contains(&format!("{bytes} bytes at {pointer:?}")), "{error}");
             }
         }
-        // SAFETY: the memory came from this resource with these figures, and nobody uses it.
+        // SAFETY: the memory was allocated from this resource with this size and alignment, and is not in use.
         unsafe { SyncAlloc.deallocate(&stream, pointer, bytes, 256) }.expect("the memory can be freed");
     };
     if uses_cuda() {

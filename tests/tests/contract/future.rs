@@ -1,4 +1,4 @@
-//! [`Completion`]: points in streams that any executor can await.
+//! [`Completion`]: futures that resolve when a stream has completed its work, on any executor.
 
 use std::future::Future;
 use std::pin::pin;
@@ -17,10 +17,10 @@ use curium_tests::{Gate, TestDriver, on_driver, on_simulator};
 #[cfg(not(miri))]
 use curium_tests::{in_own_process, kernels};
 
-/// How long something that must happen may take on a busy machine.
+/// The time limit of an expected event on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// An executor made by hand: it parks the thread, and counts how often it is woken.
+/// A minimal executor that parks the thread and counts its wake-ups.
 struct Parker {
     thread: Thread,
     woken: AtomicBool,
@@ -35,7 +35,7 @@ impl Wake for Parker {
     }
 }
 
-/// Runs `future` with an executor made by hand, and says how often it was woken.
+/// Runs `future` with the minimal executor, and returns its output and the number of wake-ups.
 fn block_on<F: Future>(future: F) -> (F::Output, usize) {
     let parker =
         Arc::new(Parker { thread: thread::current(), woken: AtomicBool::new(false), wakes: AtomicUsize::new(0) });
@@ -53,7 +53,7 @@ fn block_on<F: Future>(future: F) -> (F::Output, usize) {
     }
 }
 
-/// Opens `gate` a little later on another thread.
+/// Opens `gate` on another thread after a short delay.
 fn open_later(gate: Gate) -> thread::JoinHandle<()> {
     thread::spawn(move || {
         thread::sleep(Duration::from_millis(5));
@@ -191,7 +191,7 @@ fn executor_thread_is_free_while_a_future_waits() {
         tokio.expect("tokio starts").block_on(async {
             let gate = Gate::on(&stream);
             let waiting = tokio::spawn(stream.completion());
-            // Runs on the only worker, beside the task that waits.
+            // Runs on the only worker, concurrently with the waiting task.
             let other = tokio::spawn(async move { gate.open() });
             other.await.expect("the other task runs");
             waiting.await.expect("the task runs").expect("the work succeeds");
@@ -225,7 +225,7 @@ fn dropped_future_lets_go_of_its_event_while_the_work_is_pending() {
         event.record(&stream).expect("an event can be recorded");
         drop(event.completion());
         let begin = Instant::now();
-        // The thread that looks after futures may be looking at this one.
+        // The thread that polls futures may be polling this one.
         while let Err(Returned { value: back, error }) = event.close() {
             assert!(begin.elapsed() < PATIENCE, "{error}");
             event = back;
@@ -247,13 +247,13 @@ fn leaked_future_harms_nobody() {
         drop(event);
         gate.open();
         stream.synchronize().expect("a stream can be waited for");
-        // What the future held is freed with it, for the sake of the test.
+        // Frees the value that the future held, so that the test itself leaks nothing.
         let begin = Instant::now();
         while poll_once(future).is_pending() {
             assert!(begin.elapsed() < PATIENCE, "the point is never seen");
             thread::yield_now();
         }
-        // SAFETY: the reference came from a box, and nobody else has one.
+        // SAFETY: the reference came from `Box::leak`, and no other reference exists.
         drop(unsafe { Box::from_raw(future) });
     });
 }

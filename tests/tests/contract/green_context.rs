@@ -242,7 +242,7 @@ fn green_context_goes_to_other_code_and_back() {
     on_driver(|test| {
         let raw = green(&test.device()).into_raw().expect("nothing keeps the context");
         assert!(matches!(raw, RawContext::Green(_)), "{raw:?}");
-        // SAFETY: the handle came from `into_raw`, and nobody else has it.
+        // SAFETY: the handle was returned by `into_raw`, and has no other owner.
         let context = unsafe { Context::from_raw(test.driver(), raw) }.expect("the context is live");
         assert_eq!(context.kind(), ContextKind::Green);
         context.close().expect("nothing keeps the context");

@@ -1,4 +1,4 @@
-//! Memory of the host that the device uses in place, managed memory, pitched memory, and how it is copied.
+//! Mapped host memory, managed memory and pitched memory, and copies between them.
 
 use std::num::NonZero;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -248,11 +248,11 @@ fn attached_buffer_is_used_on_its_stream_and_then_on_all() {
     on_driver(|test| {
         let (stream, other) = (test.stream(), test.stream());
         let mut buffer = UnifiedBuffer::<u32>::zeroed(&stream, 4096).expect("memory suffices");
-        // SAFETY: work on this stream alone uses the buffer until it is attached to all.
+        // SAFETY: only work on this stream uses the buffer until it is attached to all streams.
         unsafe { buffer.attach(&stream, AttachMode::Stream) }.expect("the memory is managed");
         buffer.as_slice_mut().fill(3).expect("memory can be filled");
         assert_eq!(buffer.host_view().expect("the work ends")[..], [3; 4096]);
-        // SAFETY: everybody may use it from now on.
+        // SAFETY: every stream may use it from here on.
         unsafe { buffer.attach(&stream, AttachMode::Global) }.expect("the memory is managed");
         let gate = Gate::on(&other);
         buffer.as_slice_mut().fill_on(&other, 4).expect("memory can be filled");

@@ -57,8 +57,8 @@ fn static_shared_memory_is_known_to_the_byte() {
     });
 }
 
-/// A kernel that calls two functions, each with a word of shared memory of its own: it gives one 7 and the other 9, and writes what the
-/// first has then.
+/// A kernel that calls two functions, each with a shared word of its own: it passes 7 to one and 9 to the other, and
+/// then writes the word of the first.
 const TWO_WORDS: &str = "
 .version 7.0
 .target sm_52
@@ -124,7 +124,7 @@ fn shared_memory_of_functions_is_their_own_and_counts_for_the_kernel() {
         let kernel = library.kernel::<(&mut [u32],)>("two_words").expect("the library has the kernel");
         assert_eq!(kernel.static_shared_bytes(&test.device()).expect("it is known"), 8);
         let mut place = DeviceBuffer::zeroed(&stream, 1).expect("memory suffices");
-        // SAFETY: the kernel writes the one word that the buffer has.
+        // SAFETY: the kernel writes one word, which the buffer has.
         unsafe { kernel.launch(&stream, LaunchConfig::new(1, 1), (&mut place,)) }.expect("it launches");
         assert_eq!(place.to_vec().expect("the buffer can be read"), [7]);
     });

@@ -133,7 +133,7 @@ fn printf_buffer_and_heap_are_fixed_by_the_launch_of_a_kernel_that_uses_them() {
         context.set_limit(Limit::MallocHeap, 32 << 20).expect("no kernel allocated");
 
         let keep = allocating.kernel::<(&mut [u64], u32)>("heap_keep").expect("the module has the kernel");
-        // SAFETY: the kernel keeps no row.
+        // SAFETY: the kernel keeps no allocation.
         unsafe { keep.launch(&stream, LaunchConfig::new(1, 1), (&mut rows, 0)) }.expect("it launches");
         assert_fixed(&context, Limit::MallocHeap);
         stream.synchronize().expect("the kernels are right");

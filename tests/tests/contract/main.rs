@@ -1,4 +1,5 @@
-//! What holds on every driver, one file per object: run on the simulator, and with `CURIUM_TEST_DRIVER=cuda` on this machine's.
+//! Properties of every driver, one file per object: tested on the simulator, or with `CURIUM_TEST_DRIVER=cuda` on this
+//! machine's driver.
 
 #![cfg_attr(not(unix), allow(dead_code, unused_imports, reason = "operations on file descriptors are left out"))]
 
@@ -74,6 +75,7 @@ mod occupancy;
 mod operations;
 mod peer;
 mod pinned_buffer;
+mod platform;
 mod pointer_info;
 mod primary_context;
 mod process;
@@ -107,3 +109,5 @@ mod training_step;
 mod two_devices;
 mod two_processes;
 mod virtual_memory;
+#[cfg(windows)]
+mod win32;

@@ -14,10 +14,10 @@ use curium_tests::{ContextStack, CreatedContext, TestDriver, on_driver};
 
 use crate::operations::{self, Fixture};
 
-/// The number of distinct context stacks that a caller may have.
+/// The number of distinct context stacks of a caller.
 pub(crate) const STACKS: usize = 5;
 
-/// Returns each of those stacks, with words for it: `own` is the context of what is called.
+/// Returns these stacks, each with a description: `own` is the context of the called object.
 pub(crate) fn stacks(own: CUcontext, other: CUcontext) -> [(&'static str, Vec<CUcontext>); STACKS] {
     [
         ("no context", vec![]),
@@ -28,7 +28,7 @@ pub(crate) fn stacks(own: CUcontext, other: CUcontext) -> [(&'static str, Vec<CU
     ]
 }
 
-/// Calls `check` with each stack of contexts that a caller may have.
+/// Calls `check` with each context stack of a caller.
 fn with_each_stack(test: &TestDriver, own: &Context, mut check: impl FnMut(&str, &[CUcontext])) {
     let other = CreatedContext::new(&test.device());
     stacks(own.as_raw(), other.as_raw()).iter().for_each(|(current, contexts)| check(current, contexts));

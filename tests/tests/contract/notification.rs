@@ -1,4 +1,4 @@
-//! [`NotificationListener`](curium_driver::NotificationListener): what a device tells without being asked.
+//! [`NotificationListener`](curium_driver::NotificationListener): notifications of a device.
 
 use std::sync::{Arc, Mutex};
 

@@ -1,4 +1,4 @@
-//! What devices can do with each other's memory.
+//! Peer access between devices.
 
 use curium_driver::{AtomicOperation, Error};
 use curium_sim::{Config, Simulator};

@@ -1,4 +1,4 @@
-//! What happens when handles are dropped: nothing panics, and a failure is reported.
+//! Drops of handles: no panic, and failures are reported.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -8,16 +8,16 @@ use curium_sim::{Config, Fault, Simulator};
 use curium_sys::CUresult;
 use curium_tests::{kernels, uses_cuda};
 
-/// There is one observer in a process: these tests take turns.
+/// Serializes these tests: a process has only one observer.
 static TURN: Mutex<()> = Mutex::new(());
 
-/// Returns what the observer was told of the failures of `function` while `action` ran.
+/// Returns the failures of `function` that were reported while `action` ran.
 fn reported(function: Function, action: impl FnOnce()) -> Vec<String> {
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let errors = Arc::new(Mutex::new(Vec::new()));
     let sink = Arc::clone(&errors);
     set_drop_observer(Some(Arc::new(move |error| {
-        // Tests beside this one may drop handles, too; they fail with other codes.
+        // Concurrent tests may drop handles too; they fail with other codes.
         if error.function() == Some(function) && error.code() == Some(CUresult::CUDA_ERROR_OPERATING_SYSTEM) {
             sink.lock().unwrap_or_else(PoisonError::into_inner).push(error.to_string());
         }
@@ -32,7 +32,7 @@ fn two_devices() -> Config {
     Config::new().with_devices(2)
 }
 
-/// Drops what `make` makes while `function` fails, and gives what the observer was told.
+/// Drops the result of `make` while `function` fails, and returns the reports.
 fn drop_while_failing<T>(function: Function, make: impl FnOnce(&Driver) -> curium_driver::Result<T>) -> Vec<String> {
     let simulator = Simulator::new(two_devices()).expect("a simulator can be made");
     let driver = simulator.driver::<Driver>().expect("the simulator initialises");
@@ -167,11 +167,11 @@ fn drop_after_the_driver_ended_is_silent() {
         return;
     }
     let simulator = Simulator::new(Config::new()).expect("a simulator can be made");
-    // SAFETY: the simulator implements the driver's functions; once it has ended, they say so.
+    // SAFETY: the simulator implements the driver's functions; after its end they return an error.
     let driver = unsafe { Driver::from_api(simulator.api()) }.expect("the simulator initialises");
     let stream = driver.device(0).and_then(|device| device.primary_context()?.stream()).expect("a stream can be made");
     let buffer = DeviceBuffer::<u8>::zeroed(&stream, 8).expect("memory suffices");
-    // Taken first, so that no other simulator takes the place of this one meanwhile.
+    // Created first, so that no other simulator reuses the slot of this one.
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     drop(simulator);
     let error = stream.synchronize().expect_err("the driver has ended");

@@ -1,4 +1,4 @@
-//! [`Resource`]: what holds for all of them, and the sources.
+//! [`Resource`]: properties of every resource, and the upstream resources.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use curium_sim::{Config, Fault};
 use curium_sys::CUresult;
 use curium_tests::{Gate, TestDriver, on_driver, on_simulator};
 
-/// Allocates and gives back.
+/// Allocates and deallocates.
 fn round(resource: &impl Resource, stream: &Stream, bytes: usize, alignment: usize) -> Result<()> {
     let pointer = resource.allocate(stream, bytes, alignment)?;
     assert!(pointer.as_raw() != 0 && pointer.as_raw() % alignment as u64 == 0, "{pointer:?}");
@@ -28,18 +28,18 @@ fn free(
     bytes: usize,
     alignment: usize,
 ) -> Result<()> {
-    // SAFETY: the memory came from this resource with these figures, and nobody uses it.
+    // SAFETY: the memory was allocated from this resource with this size and alignment, and is not in use.
     unsafe { resource.deallocate(stream, pointer, bytes, alignment) }
 }
 
-/// Has the device write every byte, and looks at the last.
+/// Writes every byte on the device, and returns the last.
 fn write_and_read(stream: &Stream, pointer: DevicePointer<u8>, bytes: usize) {
     let (driver, address, raw) = (stream.driver(), pointer.as_raw(), stream.as_raw());
-    // SAFETY: the memory is live with this many bytes, and is used on its stream.
+    // SAFETY: the memory is live with this size, and is used on its stream.
     unsafe { call!(driver, cuMemsetD8Async(address, 0xA5, bytes, raw)) }.expect("the memory can be written");
     let mut last = 0_u8;
     let place = (&raw mut last).cast();
-    // SAFETY: the memory has a last byte, `last` is a place for it, and the stream is waited for.
+    // SAFETY: the memory has a last byte, `last` is valid for writes, and the stream is synchronized.
     unsafe { call!(driver, cuMemcpyDtoHAsync_v2(place, address + bytes as u64 - 1, 1, raw)) }
         .expect("the memory can be read");
     stream.synchronize().expect("the stream works");
@@ -51,12 +51,12 @@ fn caching(test: &TestDriver) -> CachingResource {
     CachingResource::with_options(&test.context(), &options).expect("a resource can be made")
 }
 
-/// Returns every resource, alone and composed.
+/// Returns every resource, by itself and composed.
 fn all(test: &TestDriver) -> Vec<(&'static str, Arc<dyn Resource>)> {
     let context = test.context();
     let table = || {
         let table = ResourceTable::export(caching(test), &context);
-        // SAFETY: the table is ours, nobody else uses it, and its functions are those of a resource.
+        // SAFETY: the table is owned here, has no other owner, and its functions are those of a resource.
         unsafe { curium_memory::c_resource::ExternalResource::from_table(table) }.expect("the table is whole")
     };
     vec![

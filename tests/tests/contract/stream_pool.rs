@@ -1,4 +1,4 @@
-//! [`StreamPool`]: streams that are used again.
+//! [`StreamPool`]: reuse of streams.
 
 use curium_driver::{Function, StreamOptions, StreamPool};
 use curium_tests::on_driver;

@@ -1,4 +1,5 @@
-//! Teardown of memory: it is returned to the driver after a wait that succeeded, or it is leaked, counted and reported.
+//! Deallocation on failure: memory is returned to the driver after a successful wait, or it is leaked, counted and
+//! reported.
 
 use std::sync::mpsc;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,7 +15,7 @@ use curium_tests::{Gate, TestDriver, on_driver, uses_cuda};
 const SEGMENT: u64 = 32 << 20;
 const CODE: CUresult = CUresult::CUDA_ERROR_SYSTEM_NOT_READY;
 
-/// Runs a test that leaks on purpose, and returns the reports of drops on its thread.
+/// Runs a test that leaks deliberately, and returns the reports of drops on its thread.
 fn leaking(test: impl FnOnce(&Driver, &Simulator)) -> Vec<String> {
     static TURN: Mutex<()> = Mutex::new(());
     if uses_cuda() {
@@ -257,7 +258,7 @@ fn borrowed_memory_that_cannot_be_waited_for_aborts_the_process_with_its_reason(
     if uses_cuda() {
         return;
     }
-    let mut process = std::process::Command::new(std::env::current_exe().expect("a program knows its own path"));
+    let mut process = curium_tests::own_program();
     process.args([NAME, "--exact", "--nocapture"]).env(CHILD, "1").env("CURIUM_ABORT_AFTER", "0");
     let output = process.output().expect("the test binary can be started again");
     let text = String::from_utf8_lossy(&output.stderr);

@@ -1,6 +1,6 @@
 //! Virtual memory: reserved addresses, physical memory, and mappings.
 
-#[cfg(unix)]
+#[cfg(target_os = "linux")]
 use std::os::fd::AsFd;
 
 use curium_driver::{Driver, Error, Function, MemoryHandleTypes, Result, call};
@@ -17,7 +17,7 @@ fn granularity(test: &TestDriver) -> usize {
     options.granularity(test.driver(), Granularity::Minimum).expect("the device has a granularity")
 }
 
-/// Memory that is mapped for the device to use.
+/// Returns a mapping that is accessible to the device.
 fn mapped(test: &TestDriver, bytes: usize) -> Mapping {
     let range = AddressRange::reserve(test.driver(), bytes).expect("there are addresses");
     let memory = PhysicalMemory::new(&test.device(), bytes).expect("memory suffices");
@@ -26,21 +26,21 @@ fn mapped(test: &TestDriver, bytes: usize) -> Mapping {
     mapping
 }
 
-/// Sets all bytes of a mapping and waits.
+/// Fills a mapping and waits.
 fn fill(test: &TestDriver, mapping: &Mapping, value: u8) -> Result<()> {
     let stream = test.stream();
     let (address, bytes) = (mapping.as_pointer().as_raw(), mapping.byte_len());
-    // SAFETY: the mapping is live with this size, and the stream is waited for before it ends.
+    // SAFETY: the mapping is live with this size, and the stream is synchronized before it ends.
     unsafe { call!(test.driver(), cuMemsetD8Async(address, value, bytes, stream.as_raw())) }?;
     stream.synchronize()
 }
 
-/// Returns the bytes from `offset` on.
+/// Returns the bytes starting at `offset`.
 fn read(test: &TestDriver, mapping: &Mapping, offset: usize, bytes: usize) -> Vec<u8> {
     let (mut values, stream) = (vec![0_u8; bytes], test.stream());
     assert!(offset + bytes <= mapping.byte_len());
     let (address, target) = (mapping.as_pointer().wrapping_add(offset).as_raw(), values.as_mut_ptr().cast());
-    // SAFETY: both sides have these bytes, and the stream is waited for.
+    // SAFETY: both sides have these bytes, and the stream is synchronized.
     unsafe { call!(test.driver(), cuMemcpyDtoHAsync_v2(target, address, bytes, stream.as_raw())) }
         .expect("the memory can be read");
     stream.synchronize().expect("the stream works");
@@ -189,7 +189,7 @@ fn mapping_that_the_driver_does_not_end_is_given_back() {
     });
 }
 
-#[cfg(unix)]
+#[cfg(target_os = "linux")]
 #[test]
 fn exported_memory_is_the_same_where_it_is_imported() {
     on_driver(|test| {
@@ -212,7 +212,7 @@ fn exported_memory_is_the_same_where_it_is_imported() {
     });
 }
 
-#[cfg(unix)]
+#[cfg(target_os = "linux")]
 #[test]
 fn memory_that_was_not_made_to_be_shared_is_not_exported() {
     on_driver(|test| {

@@ -1,11 +1,12 @@
-//! What the environment tells the simulator's library: faults, devices, and where it leaves a trace and a summary.
+//! The environment variables of the simulator library: faults, devices, and the files for the trace and the summary.
 
 use std::path::Path;
 use std::process::{Command, Output};
 
 use super::{REPORT, SIMULATOR, assert_reports_error, assert_reports_saxpy, folder, report};
 
-/// Returns what the program says with the simulator as its driver, and the summary that it leaves, with these variables.
+/// Returns the output of the program with the simulator as its driver and these variables, and the summary that it
+/// writes.
 fn summary(test: &str, variables: &[(&str, &str)]) -> (Output, String) {
     let path = folder("summary").join(test);
     let _ = std::fs::remove_file(&path);
@@ -63,7 +64,7 @@ fn program_leaves_a_trace_of_its_calls_where_the_environment_says() {
     for variable in ["CURIUM_SIM_TRACE", "CURIUM_TRACE"] {
         let path = folder.join(variable);
         let _ = std::fs::remove_file(&path);
-        // The second program adds to the file of the first.
+        // The second program appends to the file of the first.
         for _ in 0..2 {
             assert_reports_saxpy(&report(&[("CURIUM_DRIVER_PATH", &SIMULATOR), (variable, &path)]));
         }
@@ -78,7 +79,7 @@ fn program_leaves_a_trace_of_its_calls_where_the_environment_says() {
     }
 }
 
-/// Returns what the program says on the simulator whose kernel writes out of bounds, with this value of `CURIUM_SIM_CHECKS`.
+/// Returns the output of a program whose kernel writes out of bounds, with this value of `CURIUM_SIM_CHECKS`.
 fn report_fault(checks: &str) -> (Output, String, String) {
     let mut command = Command::new(&*REPORT);
     command.arg("fault").env_remove("LD_LIBRARY_PATH").env("CURIUM_DRIVER_PATH", &*SIMULATOR);

@@ -107,7 +107,7 @@ impl Compiler {
         Ok(header)
     }
 
-    /// Returns the list of the functions that any version has, as a macro that hands it to a callback macro.
+    /// Returns the list of the functions of all versions, as a macro that passes it to a callback macro.
     fn render_functions(&self, headers: &BTreeMap<Version, Header>) -> Result<String> {
         let since = since(headers);
         let functions: BTreeMap<_, _> = headers.values().flat_map(|header| &header.surface.functions).collect();
@@ -137,7 +137,7 @@ fn since(headers: &BTreeMap<Version, Header>) -> BTreeMap<String, Version> {
     since
 }
 
-/// nvJitLink declares `__nvJitLinkCreate_12_4`, and exports that of each version that it is compatible with; here all are
+/// Renames `__nvJitLinkCreate_12_4`, which nvJitLink declares and exports for each compatible version, to
 /// `nvJitLinkCreate`.
 fn unversioned(symbol: &str, mut signature: syn::Signature) -> (String, syn::Signature) {
     let name = match symbol.strip_prefix("__") {

@@ -81,7 +81,8 @@ fn render_default(ty: &syn::Type) -> syn::ItemImpl {
     syn::parse_quote! {
         impl Default for #ty {
             fn default() -> Self {
-                // SAFETY: a C struct consists of numbers, pointers, arrays, unions and `Option`s of functions, for which zeros are valid.
+                // SAFETY: a C struct consists of numbers, pointers, arrays, unions and `Option`s of functions, all of
+                // which are valid as zeros.
                 unsafe { ::core::mem::zeroed() }
             }
         }

@@ -58,7 +58,7 @@ pub(crate) fn declarations(clang: &Clang, path: &Path) -> Result<String> {
     declared(clang, &all, vec![format!("-isystem{folder}")], "(cu|CU|CUDA)[A-Za-z_0-9]*")
 }
 
-/// Returns the items of the header at `path` whose names match `items`, in Rust. The few headers of the system are replaced by ours.
+/// Returns the items of the header at `path` whose names match `items`, in Rust. Our headers replace the system's.
 pub(crate) fn declarations_of(clang: &Clang, path: &Path, items: &str) -> Result<String> {
     declared(clang, path, Vec::new(), items)
 }

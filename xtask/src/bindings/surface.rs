@@ -49,7 +49,7 @@ pub(crate) struct Constant {
 }
 
 impl Surface {
-    /// Reads declarations in the form that bindgen writes.
+    /// Parses declarations in the form that bindgen writes.
     pub(crate) fn read(file: &syn::File) -> Result<Self> {
         let mut surface = Self::default();
         let mut fields = BTreeMap::new();
@@ -76,7 +76,7 @@ impl Surface {
         Ok(surface)
     }
 
-    /// Reads our generated files in `folder`, with the version that each function is dated to.
+    /// Parses the generated files in `folder`, with the version in which each function was introduced.
     pub(crate) fn read_generated(folder: &Path) -> Result<(Self, BTreeMap<String, Version>)> {
         let mut surface = Self::default();
         let mut since = BTreeMap::new();
@@ -104,7 +104,7 @@ impl Surface {
         Ok((surface, since))
     }
 
-    /// Returns the version that the header gives itself.
+    /// Returns the CUDA version declared by the header.
     pub(crate) fn version(&self) -> Result<Version> {
         let constant = self.constants.get("CUDA_VERSION").context("the header does not define CUDA_VERSION")?;
         Ok(Version::from_raw(constant.value.parse().context("CUDA_VERSION is no number")?))
@@ -147,7 +147,7 @@ impl Surface {
         self.constants.insert(item.ident.to_string(), Constant { value, ty });
     }
 
-    /// Reads what is asserted of the layout of one type.
+    /// Records the layout assertions of one type.
     fn add_layout(&mut self, item: &syn::ItemConst, fields: &BTreeMap<String, syn::Type>) -> Result<()> {
         for Assertion { of, value, .. } in layout::read(item)? {
             match of {
@@ -172,7 +172,7 @@ fn add_fields(name: &syn::Ident, named: &syn::FieldsNamed, fields: &mut BTreeMap
     }
 }
 
-/// One line of the function list: `fn name(parameters) -> Type = since;`.
+/// Parses one line of the function list: `fn name(parameters) -> Type = since;`.
 fn read_function(line: &str) -> Result<(syn::Signature, Version)> {
     let (signature, since) = line.trim_end_matches(';').rsplit_once(" = ").context("the line has no version")?;
     let signature = syn::parse_str(&signature.replace("$crate::", ""))?;

@@ -8,7 +8,7 @@ use super::manifest::Manifest;
 use super::{Options, Outcome};
 use crate::cargo::cargo;
 
-/// The keys that a manifest must have in addition to cargo's requirements.
+/// The keys that a manifest requires in addition to cargo's requirements.
 const SAID: [&[&str]; 8] = [
     &["package", "description"],
     &["package", "license"],

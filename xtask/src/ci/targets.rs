@@ -25,7 +25,7 @@ const PROGRAM: &str = "curium-cli";
 
 /// Checks the libraries for every target, with warnings as errors, and with the oldest supported Rust.
 ///
-/// A thorough run also tests the libraries with that Rust, which takes minutes.
+/// A thorough run also tests the libraries with that Rust, which takes minutes. `cargo xtask targets` runs the tests of other targets.
 pub(super) fn run(options: &Options) -> Result<Outcome> {
     for target in TARGETS {
         check(target).with_context(|| format!("the libraries on {target}"))?;
@@ -80,6 +80,31 @@ mod tests {
     fn oldest_rust_is_read_from_the_workspace() {
         let oldest = oldest_rust().expect("the manifest names it");
         assert!(oldest.starts_with("1."), "{oldest}");
+    }
+
+    #[test]
+    fn documentation_of_each_library_is_built_for_its_platforms() {
+        for manifest in Manifest::all().expect("the manifests are readable") {
+            let listed = manifest.at(&["package", "metadata", "docs.rs", "targets"]).and_then(toml::Value::as_array);
+            let listed: Vec<_> = listed.into_iter().flatten().filter_map(toml::Value::as_str).collect();
+            if LIBRARIES.contains(&manifest.name()) {
+                let is_known = |target: &&&str| TARGETS.contains(*target) || **target == "x86_64-unknown-linux-gnu";
+                assert_eq!(listed.iter().filter(is_known).count(), 4, "{}: {listed:?}", manifest.name());
+            }
+        }
+    }
+
+    #[test]
+    fn release_has_a_binary_for_each_target() {
+        let path = crate::root().join("dist-workspace.toml");
+        let settings: toml::Table =
+            toml::from_str(&std::fs::read_to_string(path).expect("it is readable")).expect("TOML");
+        let listed = settings.get("dist").and_then(|dist| dist.get("targets")?.as_array()).expect("there is a list");
+        let mut listed: Vec<_> = listed.iter().filter_map(toml::Value::as_str).collect();
+        let mut expected = [TARGETS, &["x86_64-unknown-linux-gnu"]].concat();
+        listed.sort_unstable();
+        expected.sort_unstable();
+        assert_eq!(listed, expected);
     }
 
     #[test]

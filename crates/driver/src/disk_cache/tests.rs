@@ -4,7 +4,7 @@ use std::thread;
 
 use super::*;
 
-/// A folder that is removed in the end.
+/// A directory that is removed on drop.
 struct Scratch(PathBuf);
 
 impl Scratch {
@@ -204,7 +204,7 @@ fn entry_that_others_could_have_written_is_an_error_and_not_read() {
 
 #[test]
 fn key_of_code_equals_no_key_of_a_program() {
-    // SAFETY: nothing is put under the key.
+    // SAFETY: nothing is stored under the key.
     let code = unsafe { CacheKey::of_code("ptx") };
     assert!(!code.as_bytes().starts_with(CacheKey::new("ptx").as_bytes()));
     for kind in ["ptx", "code", "", "kind"] {

@@ -1,11 +1,11 @@
-//! ELF, the format of a cubin: detects truncated files.
+//! ELF, the format of a cubin: detection of truncated files.
 
 use std::ops::Range;
 
 use super::number;
 
 const MAGIC: &[u8] = b"\x7fELF";
-/// The class for 64-bit addresses, and the byte order with the low byte first.
+/// The class of 64-bit addresses, and little-endian byte order.
 const CLASS_64_LITTLE: [u8; 2] = [2, 1];
 /// `EM_CUDA`.
 const MACHINE_CUDA: u64 = 190;
@@ -14,8 +14,8 @@ const HEADER_SIZE: usize = 64;
 const SECTION_SIZE: u64 = 64;
 const SEGMENT_SIZE: u64 = 56;
 
-/// Sections that take room when the code is loaded and none in the file: the general kind, and NVIDIA's for variables without
-/// contents, local memory, shared memory and reserved shared memory.
+/// Types of sections that have no bytes in the file: `SHT_NOBITS`, and NVIDIA's types for uninitialized variables,
+/// local memory, shared memory and reserved shared memory.
 const SECTIONS_WITHOUT_BYTES: [u64; 5] = [8, 0x7000_0007, 0x7000_0009, 0x7000_000a, 0x7000_0015];
 
 #[inline]
@@ -23,7 +23,7 @@ pub(super) fn is_elf(bytes: &[u8]) -> bool {
     bytes.starts_with(MAGIC)
 }
 
-/// Returns why `bytes`, which begin like ELF, are no whole cubin.
+/// Returns an error unless `bytes`, which start like ELF, are a complete cubin.
 #[inline]
 pub(super) fn check(bytes: &[u8]) -> Result<(), String> {
     if bytes.len() < HEADER_SIZE {
@@ -60,7 +60,7 @@ fn check_sections(bytes: &[u8]) -> Result<(), String> {
     Ok(())
 }
 
-/// Returns the entries of a table of headers.
+/// Returns the entries of a header table.
 #[inline]
 fn table<'a>(
     bytes: &'a [u8],
@@ -74,11 +74,11 @@ fn table<'a>(
         return Err(format!("the {what} have {size} bytes each, and ELF's have {expected}"));
     }
     let range = within(bytes, what, offset, count * expected)?;
-    // The sizes of headers are small constants.
+    // The header sizes are small constants.
     Ok(bytes[range].chunks_exact(expected as usize))
 }
 
-/// Returns the `length` bytes at `offset`, if the file has them.
+/// Returns the range of `length` bytes at `offset`, if it is within the file.
 #[inline]
 fn within(bytes: &[u8], what: &str, offset: u64, length: u64) -> Result<Range<usize>, String> {
     let (start, end) = (usize::try_from(offset), offset.checked_add(length).map(usize::try_from));

@@ -3,10 +3,11 @@
 use std::fmt;
 #[cfg(unix)]
 use std::os::fd::OwnedFd;
+#[cfg(windows)]
+use std::os::windows::io::{AsRawHandle as _, BorrowedHandle};
 use std::sync::Arc;
 
 use curium_driver::extend::release;
-#[cfg(unix)]
 use curium_driver::sys::{self, CUDA_EXTERNAL_MEMORY_HANDLE_DESC, CUexternalMemoryHandleType};
 use curium_driver::sys::{CUDA_EXTERNAL_MEMORY_BUFFER_DESC, CUdeviceptr, CUexternalMemory};
 use curium_driver::{Context, DevicePointer, Error, Result, Returned, call};
@@ -14,9 +15,9 @@ use curium_driver::{Context, DevicePointer, Error, Result, Returned, call};
 #[cfg(unix)]
 use super::descriptor;
 
-/// Memory that another API has allocated and exported.
+/// Memory that another API allocated and exported.
 ///
-/// Cloning is cheap. The memory is released when no clone and no buffer in it exists.
+/// Clones are cheap and refer to the same memory, which is released with the last clone and the last mapping of it.
 #[derive(Clone)]
 pub struct ExternalMemory {
     shared: Arc<Shared>,
@@ -28,8 +29,8 @@ struct Shared {
     bytes: u64,
 }
 
-/// A range of external memory that is mapped in this process. Wrap it in a [`BorrowedBuffer`](crate::BorrowedBuffer) to use it like a
-/// buffer.
+/// A range of external memory, mapped in this process. Wrap it in a [`BorrowedBuffer`](crate::BorrowedBuffer) to use it
+/// like a buffer.
 pub struct ExternalBuffer {
     address: CUdeviceptr,
     bytes: u64,
@@ -40,10 +41,21 @@ pub struct ExternalBuffer {
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub enum ExternalMemoryKind {
-    /// An opaque descriptor of the same vendor's driver: `VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT`.
+    /// An opaque file descriptor or handle from a driver of the same vendor: `VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT`, or
+    /// `VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_WIN32_BIT` on Windows.
     Opaque,
     /// A Linux dma-buf. Requires a driver for CUDA 13.0.
+    #[cfg(unix)]
     DmaBuf,
+    /// A shared handle of a Direct3D 12 heap.
+    #[cfg(windows)]
+    D3d12Heap,
+    /// A shared handle of a committed Direct3D 12 resource. The import is dedicated to it.
+    #[cfg(windows)]
+    D3d12Resource,
+    /// A shared handle of a Direct3D 11 resource. The import is dedicated to it.
+    #[cfg(windows)]
+    D3d11Resource,
 }
 
 // SAFETY: the handle is opaque to the host, and the driver accepts it on any thread.
@@ -52,17 +64,18 @@ unsafe impl Send for Shared {}
 unsafe impl Sync for Shared {}
 
 impl ExternalMemory {
-    /// Imports `bytes` bytes of memory by a descriptor, which the driver takes. `bytes` must be the exported size.
+    /// Imports `bytes` bytes of memory from a file descriptor and takes ownership of the descriptor. `bytes` must be
+    /// the exported size.
     ///
-    /// `is_dedicated` marks a dedicated allocation for a single image or buffer.
+    /// `is_dedicated` is `true` for a dedicated allocation of a single image or buffer.
     ///
     /// CUDA: `cuImportExternalMemory`.
     ///
     /// # Errors
     ///
-    /// An argument error if `bytes` is 0; an error of the driver if the descriptor is not one of its own; `CUDA_ERROR_NOT_SUPPORTED` if
-    /// memory cannot be imported, as on the simulator. The descriptor is closed then. The driver may only detect a wrong size, or a
-    /// semaphore, when the memory is used.
+    /// An argument error if `bytes` is 0; an error returned by the driver if the descriptor does not refer to exported
+    /// memory; `CUDA_ERROR_NOT_SUPPORTED` on systems without external memory, such as the simulator. On error, the
+    /// descriptor is closed. The driver may detect a wrong size, or a semaphore, only when the memory is used.
     #[cfg(unix)]
     #[doc(alias = "cuImportExternalMemory")]
     pub fn import_fd(
@@ -72,15 +85,7 @@ impl ExternalMemory {
         bytes: u64,
         is_dedicated: bool,
     ) -> Result<Self> {
-        if bytes == 0 {
-            return Err(Error::argument("ExternalMemory::import_fd", "zero length"));
-        }
-        let mut description = CUDA_EXTERNAL_MEMORY_HANDLE_DESC {
-            type_: kind.to_raw(),
-            size: bytes,
-            flags: if is_dedicated { sys::CUDA_EXTERNAL_MEMORY_DEDICATED } else { 0 },
-            ..CUDA_EXTERNAL_MEMORY_HANDLE_DESC::default()
-        };
+        let mut description = describe("ExternalMemory::import_fd", kind, bytes, is_dedicated)?;
         let mut raw = std::ptr::null_mut();
         let imported = context.entered(|driver| {
             descriptor::give("ExternalMemory::import_fd", descriptor, |given| {
@@ -88,6 +93,36 @@ impl ExternalMemory {
                 // SAFETY: both pointers are valid, the context is current, and the descriptor is open.
                 unsafe { call!(driver, cuImportExternalMemory(&raw mut raw, &raw const description) creates raw) }
             })
+        });
+        imported.map_err(|error| error.about(format!("{bytes} bytes")))?;
+        Ok(Self { shared: Arc::new(Shared { context: context.clone(), raw, bytes }) })
+    }
+
+    /// Imports `bytes` bytes of memory by a Win32 handle, which the caller keeps. `bytes` must be the exported size.
+    ///
+    /// `is_dedicated` marks a dedicated allocation for a single image or buffer.
+    ///
+    /// CUDA: `cuImportExternalMemory`.
+    ///
+    /// # Errors
+    ///
+    /// An argument error if `bytes` is 0; an error of the driver if the handle is not one of its own or of Direct3D;
+    /// `CUDA_ERROR_NOT_SUPPORTED` if memory cannot be imported, as on the simulator.
+    #[cfg(windows)]
+    #[doc(alias = "cuImportExternalMemory")]
+    pub fn import_win32(
+        context: &Context,
+        handle: BorrowedHandle<'_>,
+        kind: ExternalMemoryKind,
+        bytes: u64,
+        is_dedicated: bool,
+    ) -> Result<Self> {
+        let mut description = describe("ExternalMemory::import_win32", kind, bytes, is_dedicated)?;
+        description.handle.win32.handle = handle.as_raw_handle();
+        let mut raw = std::ptr::null_mut();
+        let imported = context.entered(|driver| {
+            // SAFETY: both pointers are valid, the context is current, and the handle is open during the call.
+            unsafe { call!(driver, cuImportExternalMemory(&raw mut raw, &raw const description) creates raw) }
         });
         imported.map_err(|error| error.about(format!("{bytes} bytes")))?;
         Ok(Self { shared: Arc::new(Shared { context: context.clone(), raw, bytes }) })
@@ -105,7 +140,7 @@ impl ExternalMemory {
         &self.shared.context
     }
 
-    /// Returns the driver's handle, which this value keeps owning.
+    /// Returns the raw handle without giving up ownership.
     #[must_use]
     pub fn as_raw(&self) -> CUexternalMemory {
         self.shared.raw
@@ -117,7 +152,7 @@ impl ExternalMemory {
     ///
     /// # Errors
     ///
-    /// An argument error if the range is out of bounds; any error of the driver.
+    /// An argument error if the range is out of bounds; any error returned by the driver.
     #[doc(alias = "cuExternalMemoryGetMappedBuffer")]
     pub fn map(&self, offset: u64, bytes: u64) -> Result<ExternalBuffer> {
         let total = self.byte_len();
@@ -141,7 +176,7 @@ impl ExternalMemory {
     ///
     /// # Errors
     ///
-    /// Returns the memory together with the error if clones of it or buffers in it exist or the driver fails.
+    /// Returns the memory together with the error if clones or mappings of it still exist, or the driver call fails.
     #[doc(alias = "cuDestroyExternalMemory")]
     pub fn close(self) -> Result<(), Returned<Self>> {
         let mut shared = Arc::try_unwrap(self.shared).map_err(|shared| {
@@ -183,6 +218,24 @@ impl ExternalBuffer {
     }
 }
 
+/// Returns the description of memory for the driver, without its handle.
+fn describe(
+    operation: &'static str,
+    kind: ExternalMemoryKind,
+    bytes: u64,
+    is_dedicated: bool,
+) -> Result<CUDA_EXTERNAL_MEMORY_HANDLE_DESC> {
+    if bytes == 0 {
+        return Err(Error::argument(operation, "zero length"));
+    }
+    Ok(CUDA_EXTERNAL_MEMORY_HANDLE_DESC {
+        type_: kind.to_raw(),
+        size: bytes,
+        flags: if is_dedicated || kind.is_dedicated() { sys::CUDA_EXTERNAL_MEMORY_DEDICATED } else { 0 },
+        ..CUDA_EXTERNAL_MEMORY_HANDLE_DESC::default()
+    })
+}
+
 #[cfg(unix)]
 impl ExternalMemoryKind {
     const fn to_raw(self) -> CUexternalMemoryHandleType {
@@ -190,6 +243,28 @@ impl ExternalMemoryKind {
             Self::Opaque => CUexternalMemoryHandleType::CU_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD,
             Self::DmaBuf => CUexternalMemoryHandleType::CU_EXTERNAL_MEMORY_HANDLE_TYPE_DMABUF_FD,
         }
+    }
+
+    /// Returns `true` if such memory is always dedicated to a single resource.
+    const fn is_dedicated(self) -> bool {
+        false
+    }
+}
+
+#[cfg(windows)]
+impl ExternalMemoryKind {
+    const fn to_raw(self) -> CUexternalMemoryHandleType {
+        match self {
+            Self::Opaque => CUexternalMemoryHandleType::CU_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_WIN32,
+            Self::D3d12Heap => CUexternalMemoryHandleType::CU_EXTERNAL_MEMORY_HANDLE_TYPE_D3D12_HEAP,
+            Self::D3d12Resource => CUexternalMemoryHandleType::CU_EXTERNAL_MEMORY_HANDLE_TYPE_D3D12_RESOURCE,
+            Self::D3d11Resource => CUexternalMemoryHandleType::CU_EXTERNAL_MEMORY_HANDLE_TYPE_D3D11_RESOURCE,
+        }
+    }
+
+    /// Returns `true` if such memory is always dedicated to a single resource.
+    const fn is_dedicated(self) -> bool {
+        matches!(self, Self::D3d12Resource | Self::D3d11Resource)
     }
 }
 

@@ -1,4 +1,4 @@
-//! Compiling with a real NVRTC.
+//! Compilation with a real NVRTC.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 

@@ -6,7 +6,7 @@ use std::{env, fmt};
 use curium_sys::{CudaVersion, Function};
 use thiserror::Error;
 
-use crate::config::{Checks, Config, DeviceModel};
+use crate::config::{Checks, Config, DeviceModel, Platform};
 use crate::fault::{FaultPlan, FaultSyntaxError};
 
 /// An environment variable has an invalid value.
@@ -34,7 +34,8 @@ impl Config {
     /// | variable | value |
     /// |---|---|
     /// | `CURIUM_SIM_DEVICES` | number of devices |
-    /// | `CURIUM_SIM_DEVICE_MODEL` | model of the devices: `T4`, `A100`, `H100` or `B200` |
+    /// | `CURIUM_SIM_DEVICE_MODEL` | model of the devices: `T4`, `A100`, `Orin`, `H100`, `GH200`, `B200` or `GB10` |
+    /// | `CURIUM_SIM_PLATFORM` | operating system of the driver: `linux`, `windows` or `wsl` |
     /// | `CURIUM_SIM_MEMORY` | bytes of memory on each device; `K`, `M` and `G` stand for powers of 1024 |
     /// | `CURIUM_SIM_DRIVER_VERSION` | CUDA version of the driver, such as `12.4` |
     /// | `CURIUM_SIM_SEED` | seed of the order between streams |
@@ -59,9 +60,10 @@ impl Config {
         let mut config = Self::new();
         let number = "a number";
         set(&variable, "CURIUM_SIM_DEVICES", number, parse, |value| config.devices = value)?;
-        set(&variable, "CURIUM_SIM_DEVICE_MODEL", "T4, A100, H100 or B200", model, |value| {
+        set(&variable, "CURIUM_SIM_DEVICE_MODEL", "T4, A100, Orin, H100, GH200, B200 or GB10", model, |value| {
             config = config.clone().with_device_model(value);
         })?;
+        set(&variable, "CURIUM_SIM_PLATFORM", "linux, windows or wsl", platform, |value| config.platform = value)?;
         set(&variable, "CURIUM_SIM_MEMORY", "a number of bytes such as 4096 or 2G", bytes, |value| {
             config.memory_budget = value;
         })?;
@@ -110,6 +112,10 @@ fn faults(variable: &impl Fn(&str) -> Option<String>) -> Result<FaultPlan, Envir
         let expected = format!("a list of faults such as cuMemAlloc_v2@2=OUT_OF_MEMORY: {error}");
         EnvironmentError { variable: name, value, expected }
     })
+}
+
+fn platform(value: &str) -> Option<Platform> {
+    Platform::ALL.into_iter().find(|platform| platform.name().eq_ignore_ascii_case(value))
 }
 
 fn model(value: &str) -> Option<DeviceModel> {
@@ -179,6 +185,7 @@ mod tests {
         }
         let model = with("CURIUM_SIM_DEVICE_MODEL", "a100").expect("it is one");
         assert_eq!((model.device_model, model.memory_budget), (DeviceModel::A100, DeviceModel::A100.memory()));
+        assert_eq!(with("CURIUM_SIM_PLATFORM", "WSL").map(|config| config.platform), Ok(Platform::Wsl));
         let missing = with("CURIUM_SIM_WITHOUT", "cuInit, cuMemAlloc_v2").map(|config| config.missing);
         assert_eq!(missing, Ok(vec![Function::cuInit, Function::cuMemAlloc_v2]));
     }
@@ -192,6 +199,7 @@ mod tests {
             ("CURIUM_SIM_WITHOUT", "cuNothing"),
             ("CURIUM_SIM_MEMORY", "99999999999G"),
             ("CURIUM_SIM_DEVICE_MODEL", "K80"),
+            ("CURIUM_SIM_PLATFORM", "macos"),
             ("CURIUM_SIM_CHECKS", "maybe"),
             ("CURIUM_SIM_RACES", "maybe"),
             ("CURIUM_SIM_UNWRITTEN", "1"),

@@ -10,6 +10,7 @@ use curium_sys::{CUdevice, CUdevice_attribute, CUresult, CUuuid};
 
 use crate::argument::{ConstPointer, Pointer};
 use crate::driver::{Driver, Result};
+use crate::memory::SHARES_MEMORY;
 
 #[expect(non_snake_case, reason = "the methods have the names of the C functions")]
 impl Driver {
@@ -53,13 +54,7 @@ impl Driver {
     ) -> Result {
         let place = value.required()?;
         let index = self.device(device)?;
-        if attribute == CUdevice_attribute::CU_DEVICE_ATTRIBUTE_PCI_BUS_ID {
-            return place.write(bus_of(index).into());
-        }
-        if attribute == CUdevice_attribute::CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS {
-            return place.write(self.config().concurrent_managed_access.into());
-        }
-        place.write(self.config().device_model.attribute(attribute).ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?)
+        place.write(self.attribute(index, attribute).ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?)
     }
 
     pub(crate) fn cuDeviceTotalMem_v2(&self, bytes: Pointer<usize>, device: CUdevice) -> Result {
@@ -96,6 +91,29 @@ impl Driver {
     pub(crate) fn device(&self, ordinal: CUdevice) -> Result<usize> {
         let index = u32::try_from(ordinal).ok().filter(|index| *index < self.config().devices);
         index.map(|index| index as usize).ok_or(CUresult::CUDA_ERROR_INVALID_DEVICE)
+    }
+
+    /// Returns an attribute of a device: that of its model, unless the settings or the system decide it.
+    fn attribute(&self, index: usize, attribute: CUdevice_attribute) -> Option<i32> {
+        use CUdevice_attribute as Attribute;
+        let config = self.config();
+        let of_model = config.device_model.attribute(attribute)?;
+        Some(match attribute {
+            Attribute::CU_DEVICE_ATTRIBUTE_PCI_BUS_ID => bus_of(index).into(),
+            Attribute::CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS => config.has_concurrent_managed_access().into(),
+            Attribute::CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS => config.has_pageable_memory_access().into(),
+            Attribute::CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED => {
+                i32::from(config.handle_types() != 0)
+            }
+            Attribute::CU_DEVICE_ATTRIBUTE_MEMPOOL_SUPPORTED_HANDLE_TYPES if config.handle_types() == 0 => 0,
+            Attribute::CU_DEVICE_ATTRIBUTE_HOST_NUMA_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED
+            | Attribute::CU_DEVICE_ATTRIBUTE_IPC_EVENT_SUPPORTED
+                if !SHARES_MEMORY =>
+            {
+                0
+            }
+            _ => config.platform.attribute(attribute).unwrap_or(of_model),
+        })
     }
 
     /// Returns an attribute of the hardware that every model has.

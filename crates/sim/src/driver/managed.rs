@@ -241,7 +241,7 @@ impl Driver {
         stream: Pointer<CUstream_st>,
     ) -> Result {
         self.expect_place(place)?;
-        if place.0 == CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE && !self.config().concurrent_managed_access {
+        if place.0 == CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE && !self.config().has_concurrent_managed_access() {
             return Err(CUresult::CUDA_ERROR_INVALID_DEVICE);
         }
         self.memory().advise(address, size as u64, |advice| advice.last_prefetch = Some(place))?;

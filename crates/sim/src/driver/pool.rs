@@ -7,8 +7,8 @@ use std::ffi::c_void;
 use std::sync::Arc;
 
 use curium_sys::{
-    CUdevice, CUdeviceptr, CUmemAllocationHandleType, CUmemAllocationType, CUmemLocation, CUmemLocationType,
-    CUmemPool_attribute, CUmemPoolHandle_st, CUmemPoolProps, CUmemoryPool, CUresult, CUstream_st, CudaVersion,
+    CUdevice, CUdeviceptr, CUmemAllocationType, CUmemLocation, CUmemLocationType, CUmemPool_attribute,
+    CUmemPoolHandle_st, CUmemPoolProps, CUmemoryPool, CUresult, CUstream_st, CudaVersion,
 };
 
 use crate::argument::{ConstPointer, Pointer};
@@ -95,8 +95,7 @@ impl Driver {
         let place = pool.required()?;
         let properties = properties.read()?;
         let (location, is_managed) = self.pool_place(&properties.location, properties.allocType)?;
-        let known = CUmemAllocationHandleType::CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR.0;
-        if properties.handleTypes.0 & !known != 0 {
+        if properties.handleTypes.0 & !self.config().handle_types() != 0 {
             return Err(CUresult::CUDA_ERROR_NOT_SUPPORTED);
         }
         let pool = Pool {

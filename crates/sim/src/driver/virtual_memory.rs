@@ -163,8 +163,7 @@ impl Driver {
         if location == Location::Host {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
-        let known = CUmemAllocationHandleType::CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR.0;
-        if raw.requestedHandleTypes.0 & !known != 0 {
+        if raw.requestedHandleTypes.0 & !self.config().handle_types() != 0 {
             return Err(CUresult::CUDA_ERROR_NOT_SUPPORTED);
         }
         Ok(Properties {

@@ -4,6 +4,7 @@
 //! like any immediate.
 
 use super::exact::{self, Exact, F16, F32, F64, Format, Rounding};
+use super::fused::Fused as _;
 use super::lane::Lane;
 
 /// A floating-point type of the simulated device.
@@ -215,7 +216,7 @@ pub(crate) fn mul_flushing(a: f32, b: f32) -> f32 {
 /// `a * b + c` of f32, to nearest, with flushed subnormals.
 #[inline(always)]
 pub(crate) fn fma_flushing(a: f32, b: f32, c: f32) -> f32 {
-    let result = flush(canonical(flush(a).mul_add(flush(b), flush(c))));
+    let result = flush(canonical(flush(a).fused(flush(b), flush(c))));
     if result.abs() == f32::MIN_POSITIVE { fma(a, b, c, Mode::FLUSHING) } else { result }
 }
 

@@ -26,6 +26,10 @@ use super::unit::Unit;
 /// Returns `true` if the processor can run the handlers compiled for AVX2, FMA and F16C.
 #[cfg(any(test, target_arch = "x86_64"))]
 pub(crate) fn wide_vectors() -> bool {
+    #[cfg(test)]
+    if BASELINE.get() {
+        return false;
+    }
     static WIDE: std::sync::OnceLock<bool> = std::sync::OnceLock::new();
     *WIDE.get_or_init(|| {
         #[cfg(target_arch = "x86_64")]
@@ -39,6 +43,21 @@ pub(crate) fn wide_vectors() -> bool {
             false
         }
     })
+}
+
+#[cfg(test)]
+thread_local! {
+    /// `true` while this thread lowers programs to the baseline handlers.
+    static BASELINE: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
+}
+
+/// Runs `action`, during which programs are lowered to the baseline handlers.
+#[cfg(test)]
+pub(crate) fn with_baseline_handlers<R>(action: impl FnOnce() -> R) -> R {
+    BASELINE.set(true);
+    let result = action();
+    BASELINE.set(false);
+    result
 }
 
 /// Defines a function that returns the handler of an operation for the host's processor.

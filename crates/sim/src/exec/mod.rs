@@ -4,7 +4,7 @@
 //! rows of its operands. [`run`] executes a kernel. Worker threads run the blocks, a block is a loop over resumable warps, and a warp
 //! executes each instruction for all lanes that have reached it.
 //!
-//! The generic address space has device memory below 2^47, and above it windows for shared, local and parameter memory and for functions.
+//! The generic address space has device memory below 2^48, and above it windows for shared, local and parameter memory and for functions.
 //! Every access is checked for bounds and alignment.
 
 mod access;
@@ -26,6 +26,7 @@ mod float;
 mod flow;
 mod fragment;
 mod frame;
+mod fused;
 mod gather;
 mod grid;
 mod handler;

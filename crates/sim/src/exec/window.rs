@@ -1,4 +1,4 @@
-//! The generic address space: device memory below 2^47, and a window above it for each other space.
+//! The generic address space: device and host memory below 2^48, and a window above it for each other space.
 
 use super::op::Space;
 

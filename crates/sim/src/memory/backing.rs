@@ -5,7 +5,7 @@ use std::io;
 use std::os::fd::{BorrowedFd, IntoRawFd, OwnedFd};
 use std::os::unix::fs::FileExt;
 
-use crate::memory::mapping::{Mapping, file_in_memory, file_of_process};
+use crate::memory::mapping::{Mapping, file_in_memory, file_of_process, page_size};
 use crate::memory::{HostPtr, Place, pattern};
 
 /// The bytes of a physical allocation.
@@ -147,8 +147,8 @@ impl ForeignMemory {
     /// Opens the memory at a place of another process.
     pub(crate) fn open(place: Place) -> io::Result<Self> {
         let file = file_of_process(place.origin.process, place.origin.descriptor)?;
-        let skew = place.offset % PAGE;
-        let size = (skew + place.size).next_multiple_of(PAGE);
+        let skew = place.offset % page_size();
+        let size = (skew + place.size).next_multiple_of(page_size());
         let bytes = Mapping::of_part(&file, place.offset - skew, size)?;
         Ok(Self { bytes, addresses: Mapping::of_nothing(size, 0)?, skew, place, openings: 1 })
     }
@@ -165,5 +165,3 @@ impl ForeignMemory {
         HostPtr(self.bytes.start().0.wrapping_add(self.skew as usize))
     }
 }
-
-const PAGE: u64 = 4096;

@@ -2,7 +2,7 @@
 
 use curium_sys::CU_MEM_CREATE_USAGE_HW_DECOMPRESS;
 
-use super::{Allocation, Memory, Purpose, Records};
+use super::{Allocation, Memory, Purpose, Records, SHARES_MEMORY};
 
 /// The uses of an allocation besides reads and writes in one process.
 #[derive(Clone, Copy, Debug, Default)]
@@ -31,7 +31,7 @@ impl Records {
     fn kind_of_capability(&self, allocation: &Allocation) -> Capability {
         match allocation.purpose {
             Purpose::Device => {
-                Capability { is_opened: true, is_on_bus: true, is_decompressed: true, ..Capability::default() }
+                Capability { is_opened: SHARES_MEMORY, is_on_bus: true, is_decompressed: true, ..Capability::default() }
             }
             Purpose::Mapped(_) => {
                 self.properties_of(allocation.base).map_or_else(Capability::default, |properties| Capability {

@@ -4,8 +4,20 @@ use std::ffi::CStr;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::ptr;
+use std::sync::OnceLock;
 
 use crate::memory::HostPtr;
+
+/// Returns the page size in bytes: 4 KiB on x86-64, and up to 64 KiB on ARM.
+pub(crate) fn page_size() -> u64 {
+    static SIZE: OnceLock<u64> = OnceLock::new();
+    #[cfg(test)]
+    if let Some(size) = tests::PAGE_SIZE.get() {
+        return size;
+    }
+    // SAFETY: the call reads a constant of the system.
+    *SIZE.get_or_init(|| unsafe { libc::sysconf(libc::_SC_PAGESIZE) }.unsigned_abs())
+}
 
 /// A mapping, which is unmapped when dropped.
 pub(crate) struct Mapping {
@@ -84,6 +96,8 @@ impl Mapping {
         let size = size as usize;
         let hint = ptr::without_provenance_mut(hint as usize);
         let flags = flags | libc::MAP_NORESERVE;
+        #[cfg(test)]
+        tests::refuse_unaligned(0, offset)?;
         // SAFETY: a new mapping at an address that the system selects replaces no other mapping.
         let start = unsafe { libc::mmap(hint, size, protection, flags, file, offset.cast_signed()) };
         if start == libc::MAP_FAILED {
@@ -102,6 +116,8 @@ impl Mapping {
     ) -> io::Result<()> {
         let place = self.start.0.wrapping_add((address - self.address()) as usize);
         let flags = flags | libc::MAP_NORESERVE | libc::MAP_FIXED;
+        #[cfg(test)]
+        tests::refuse_unaligned(address - self.address(), offset)?;
         // SAFETY: the pages are within this mapping. The contract of the driver's functions that replace them forbids programs to use their
         // contents any more.
         let start = unsafe { libc::mmap(place.cast(), size as usize, protection, flags, file, offset.cast_signed()) };
@@ -149,5 +165,37 @@ fn unmap(start: HostPtr, size: usize) {
     if size != 0 {
         // SAFETY: the pages are part of a mapping of this driver, and nothing in the driver uses them any more.
         unsafe { libc::munmap(start.0.cast(), size) };
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+
+    thread_local! {
+        /// The page size that this thread assumes in place of the system's.
+        pub(super) static PAGE_SIZE: Cell<Option<u64>> = const { Cell::new(None) };
+    }
+
+    /// Runs `action` as on a system with pages of this size.
+    pub(crate) fn with_page_size<R>(size: u64, action: impl FnOnce() -> R) -> R {
+        PAGE_SIZE.set(Some(size));
+        let result = action();
+        PAGE_SIZE.set(None);
+        result
+    }
+
+    /// Refuses what `mmap` refuses on a system with such pages: a place or an offset within a page. The place counts from the start of a
+    /// mapping, which the system at hand aligns to its own pages only.
+    pub(super) fn refuse_unaligned(place: u64, offset: u64) -> io::Result<()> {
+        let is_aligned = [place, offset].iter().all(|bytes| bytes.is_multiple_of(page_size()));
+        if is_aligned { Ok(()) } else { Err(io::Error::from_raw_os_error(libc::EINVAL)) }
+    }
+
+    #[test]
+    fn page_size_is_a_power_of_two_of_at_least_4_kib() {
+        assert!(page_size().is_power_of_two() && page_size() >= 4096, "{}", page_size());
     }
 }

@@ -10,14 +10,12 @@ use std::os::unix::fs::FileExt;
 use std::sync::OnceLock;
 
 use crate::memory::POISON;
-use crate::memory::mapping::{Mapping, file_in_memory};
+use crate::memory::mapping::{Mapping, file_in_memory, page_size};
 
 /// The minimum size for mapping. Smaller memory is filled, which takes no longer.
 const LEAST: u64 = 1 << 20;
 /// The size of the file: a larger one takes longer to create, and a smaller one is mapped more often.
 const SIZE: u64 = 8 << 20;
-
-const PAGE: u64 = 4096;
 
 /// Returns the file, which is created on first use, or `None` if the system refuses it.
 fn file() -> Option<&'static OwnedFd> {
@@ -34,7 +32,8 @@ fn filled_file() -> io::Result<OwnedFd> {
 
 /// Returns the offsets of the pages that [`cover`] maps for `size` bytes from `offset` on, or `None` if the memory is too small.
 pub(super) fn pages(offset: u64, size: u64) -> Option<std::ops::Range<u64>> {
-    let pages = offset.next_multiple_of(PAGE)..(offset + size) / PAGE * PAGE;
+    let page = page_size();
+    let pages = offset.next_multiple_of(page)..(offset + size) / page * page;
     (size >= LEAST).then_some(pages)
 }
 

@@ -12,7 +12,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::{io, slice};
 
 use crate::Error;
-use crate::memory::mapping::{Mapping, file_in_memory};
+use crate::memory::mapping::{Mapping, file_in_memory, page_size};
 use crate::memory::pattern;
 use crate::memory::ranges::Ranges;
 use crate::memory::{ALIGNMENT, HostPtr};
@@ -27,15 +27,13 @@ pub(crate) struct Reserved {
     shared: Mutex<HashSet<u64>>,
 }
 
-/// The granularity in which memory is returned to the system.
-const PAGE: u64 = 4096;
 /// The minimum size of the address range, which leaves room between allocations.
 const SMALLEST: u64 = 64 << 20;
 
 impl Reserved {
     /// Reserves about `size` addresses.
     pub(crate) fn new(size: u64) -> Result<Self, Error> {
-        let size = size.clamp(SMALLEST, 1 << 44).next_multiple_of(PAGE);
+        let size = size.clamp(SMALLEST, 1 << 44).next_multiple_of(page_size());
         let refused = |source| Error::NoAddressSpace { bytes: size, source };
         let file = file_in_memory(size).map_err(refused)?;
         Ok(Self {
@@ -113,7 +111,8 @@ impl Reserved {
 
     /// Returns the whole pages of a range to the system.
     fn discard(&self, offset: u64, size: u64) {
-        let (start, end) = (offset.next_multiple_of(PAGE), (offset + size) / PAGE * PAGE);
+        let page = page_size();
+        let (start, end) = (offset.next_multiple_of(page), (offset + size) / page * page);
         if start < end {
             let mode = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
             // SAFETY: the file is open, and the range within it belongs to an allocation that has ended. If the system
@@ -150,4 +149,46 @@ impl Reserved {
 /// Returns the size of an allocation including the gap after it.
 fn footprint(size: u64) -> Option<u64> {
     size.checked_next_multiple_of(ALIGNMENT)?.checked_add(ALIGNMENT)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::memory::mapping::tests::with_page_size;
+    use crate::memory::{ForeignMemory, Origin, POISON, Place};
+
+    /// Returns the bytes at `host`.
+    fn bytes(host: HostPtr, size: u64) -> Vec<u8> {
+        // SAFETY: the allocation has these bytes, and no other thread uses them.
+        unsafe { slice::from_raw_parts(host.0, size as usize) }.to_vec()
+    }
+
+    /// Allocates memory of several sizes, none of which begins at a page, and finds each of them as another process does.
+    fn share_and_open() {
+        let space = Reserved::new(64 << 20).expect("there are addresses");
+        for size in [700, 100_000, (1 << 20) + 1000, 3 << 20] {
+            let (_, gap) = space.allocate(300).expect("there is room");
+            let (address, host) = space.allocate(size).expect("there is room");
+            assert_eq!(bytes(host, size), vec![POISON; size as usize], "{size} bytes");
+            let offset = space.offset(address).expect("the memory is from here");
+            assert!(!offset.is_multiple_of(4096));
+            // SAFETY: the allocation has these bytes, and no other thread uses them.
+            unsafe { host.0.write_bytes(7, size as usize) };
+            space.share(address, size).expect("the system maps the file");
+            let descriptor = space.descriptor().expect("there is a file");
+            let origin = Origin { process: std::process::id(), descriptor, serial: 1 };
+            let place = Place { origin, offset, size, device: 0, pool: 0 };
+            let opened = ForeignMemory::open(place).expect("the system maps a part of the file");
+            assert_eq!(bytes(opened.host(), size), vec![7; size as usize], "{size} bytes");
+            assert_eq!(bytes(gap, 300), [POISON; 300]);
+            space.release(address, size, host);
+        }
+    }
+
+    #[test]
+    fn memory_at_any_offset_is_opened_with_pages_of_any_size() {
+        for page in [4 << 10, 16 << 10, 64 << 10] {
+            with_page_size(page, share_and_open);
+        }
+    }
 }

@@ -29,7 +29,13 @@ impl Memory {
 unsafe impl exec::Memory for View<'_> {
     fn segment(&self, address: u64) -> Option<Segment> {
         let records = self.memory.read();
-        let found = records.find(address).filter(|found| self.allows(&records, found))?;
+        let Some(found) = records.find(address) else {
+            drop(records);
+            return self.pageable(address);
+        };
+        if !self.allows(&records, found) {
+            return None;
+        }
         let writable = records.allows(found, Some(self.device), WRITE);
         Some(Segment { base: found.base, size: found.size, host: found.host.0, writable })
     }
@@ -45,6 +51,17 @@ unsafe impl exec::Memory for View<'_> {
 }
 
 impl View<'_> {
+    /// Returns the host memory that contains `address`, if kernels may access pageable memory. The program keeps it mapped during the
+    /// launch.
+    fn pageable(&self, address: u64) -> Option<Segment> {
+        #[cfg(all(target_os = "linux", not(miri)))]
+        if self.memory.has_pageable_access && !self.memory.is_device_address(address) {
+            return super::pageable::segment(address);
+        }
+        let _ = (address, self.memory.has_pageable_access);
+        None
+    }
+
     /// Attributes accesses to an accessor, if there is one.
     pub(crate) fn watched_by(self, accessor: Option<Accessor>) -> Self {
         Self { accessor, ..self }

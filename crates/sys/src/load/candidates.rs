@@ -9,62 +9,114 @@ use std::vec::Vec;
 use super::privileges::has_raised_privileges;
 use super::{LibraryDescription, Origin, Package, python};
 
-/// The folders with libraries below the root of a toolkit or a conda environment.
-/// The folders of headers in a toolkit, and in a Conda environment.
-const INCLUDE_FOLDERS: [&str; 3] = ["include", "targets/x86_64-linux/include", "targets/sbsa-linux/include"];
+/// The properties of a machine that the search depends on.
+#[derive(Clone, Copy)]
+pub(super) struct Machine<'a> {
+    /// The root of the file system.
+    root: &'a Path,
+    /// The architecture, as in [`env::consts::ARCH`].
+    architecture: &'a str,
+    /// Returns the value of an environment variable that is set and may be followed.
+    variable: &'a dyn Fn(&str) -> Option<OsString>,
+}
 
-#[cfg(windows)]
-const IN_TOOLKIT: [&str; 2] = [r"bin\x64", "bin"];
-#[cfg(not(windows))]
-const IN_TOOLKIT: [&str; 2] = ["lib64", "lib"];
-
-/// Folders of toolkits that the system's loader does not always search.
-#[cfg(windows)]
-const TOOLKIT_FOLDERS: [&str; 0] = [];
-#[cfg(not(windows))]
-const TOOLKIT_FOLDERS: [&str; 4] = ["/usr/local/cuda/lib64", "/opt/cuda/lib64", "/usr/lib64", "/usr/lib"];
-
-/// Folders of drivers that the system's loader does not always search: WSL, NixOS, containers, Jetson.
-#[cfg(not(windows))]
-const DRIVER_FOLDERS: &[&str] = &[
-    "/usr/lib/wsl/lib",
-    "/run/opengl-driver/lib",
-    "/usr/local/nvidia/lib64",
-    #[cfg(target_arch = "aarch64")]
-    "/usr/lib/aarch64-linux-gnu/nvidia",
-    #[cfg(target_arch = "aarch64")]
-    "/usr/lib/aarch64-linux-gnu/tegra",
-];
-
-/// The paths to open, and the folders that are not worth it.
+/// The paths to open, and the searched folders without a match.
 #[derive(Default)]
 pub(super) struct Candidates {
     /// The paths to open, in order.
     pub(super) paths: Vec<PathBuf>,
-    /// Folders that exist and contain no such library.
+    /// Existing folders that do not contain the library.
     pub(super) folders: Vec<PathBuf>,
 }
 
+impl Machine<'_> {
+    /// Returns this machine.
+    pub(super) fn this() -> Machine<'static> {
+        Machine { root: Path::new("/"), architecture: env::consts::ARCH, variable: &variable }
+    }
+
+    /// Returns the value of an environment variable as a path.
+    pub(super) fn path(&self, variable: &str) -> Option<PathBuf> {
+        (self.variable)(variable).map(PathBuf::from)
+    }
+
+    /// Returns a path that is absolute on every Unix.
+    pub(super) fn absolute(&self, path: &str) -> PathBuf {
+        self.root.join(path.trim_start_matches('/'))
+    }
+
+    /// Returns the toolkits that the environment names.
+    fn toolkits(&self) -> impl Iterator<Item = PathBuf> {
+        ["CUDA_HOME", "CUDA_PATH", "CONDA_PREFIX"].into_iter().filter_map(|name| self.path(name))
+    }
+
+    /// Returns the folders of the target below the root of a toolkit: servers with ARM processors (SBSA), Jetson, or x86-64.
+    fn targets(&self, folder: &str) -> Vec<PathBuf> {
+        let names: &[&str] = match self.architecture {
+            "aarch64" => &["sbsa-linux", "aarch64-linux"],
+            _ => &["x86_64-linux"],
+        };
+        names.iter().map(|name| Path::new("targets").join(name).join(folder)).collect()
+    }
+
+    /// Returns the folders with libraries below the root of a toolkit or a Conda environment.
+    fn library_folders(&self) -> Vec<PathBuf> {
+        if cfg!(windows) {
+            return [r"bin\x64", "bin", r"Library\bin\x64", r"Library\bin"].map(PathBuf::from).into();
+        }
+        ["lib64", "lib"].into_iter().map(PathBuf::from).chain(self.targets("lib")).collect()
+    }
+
+    /// Returns the folders in which drivers are installed and that the system's loader does not always search: WSL, NixOS, containers,
+    /// Jetson.
+    fn driver_folders(&self) -> Vec<PathBuf> {
+        let all = ["/usr/lib/wsl/lib", "/run/opengl-driver/lib", "/usr/local/nvidia/lib64"];
+        let jetson = ["/usr/lib/aarch64-linux-gnu/nvidia", "/usr/lib/aarch64-linux-gnu/tegra"];
+        let jetson = jetson.into_iter().filter(|_| self.architecture == "aarch64");
+        all.into_iter().chain(jetson).map(|folder| self.absolute(folder)).collect()
+    }
+
+    /// Returns the folders of toolkits and of Python packages.
+    fn toolkit_folders(&self, packages: &[Package]) -> Vec<PathBuf> {
+        let names = self.library_folders();
+        let in_toolkits = self.toolkits().flat_map(|toolkit| names.iter().map(move |name| toolkit.join(name)));
+        let in_toolkits: Vec<_> = in_toolkits.collect();
+        let system = ["/usr/local/cuda", "/opt/cuda"].into_iter().filter(|_| cfg!(not(windows)));
+        let in_system = system.flat_map(|toolkit| names.iter().map(move |name| self.absolute(toolkit).join(name)));
+        let others = ["/usr/lib64", "/usr/lib"].into_iter().filter(|_| cfg!(not(windows)));
+        let others = others.map(|folder| self.absolute(folder));
+        in_toolkits.into_iter().chain(self.in_packages(packages)).chain(in_system).chain(others).collect()
+    }
+
+    fn in_packages(&self, packages: &[Package]) -> Vec<PathBuf> {
+        let python = python::package_folders(self);
+        python.iter().flat_map(|folder| packages.iter().map(|package| folder.join(package.folder))).collect()
+    }
+
+    fn include_folders(&self, packages: &[Package]) -> Vec<PathBuf> {
+        let names = [vec![PathBuf::from("include")], self.targets("include")].concat();
+        let in_toolkits = self.toolkits().flat_map(|toolkit| names.iter().map(move |name| toolkit.join(name)));
+        let in_toolkits: Vec<_> = in_toolkits.collect();
+        let system = ["/usr/local/cuda/include", "/opt/cuda/include", "/usr/include"];
+        let system = system.map(|folder| self.absolute(folder));
+        in_toolkits.into_iter().chain(self.in_packages(packages)).chain(system).collect()
+    }
+}
+
 impl Candidates {
-    pub(super) fn of(library: &LibraryDescription) -> Self {
-        if let Some(chosen) = variable(library.variable) {
-            return Self { paths: in_folder_or_itself(library, Path::new(&chosen)), ..Self::default() };
+    /// Returns the candidates on a machine. If the variable of the library is set, they are the library or the folder that it names.
+    pub(super) fn of(library: &LibraryDescription, machine: &Machine<'_>) -> Self {
+        if let Some(chosen) = machine.path(library.variable) {
+            return Self { paths: in_folder_or_itself(library, &chosen), ..Self::default() };
         }
         match library.origin {
-            Origin::Driver => Self::installed(library, []),
-            Origin::Toolkit(packages) => Self::installed(library, toolkit_folders(packages)),
+            Origin::Driver => Self { paths: driver_paths(library, machine), ..Self::default() },
+            Origin::Toolkit(packages) => Self::in_toolkits(library, machine.toolkit_folders(packages)),
         }
     }
 
-    /// Returns the candidates without the environment variable; `folders` are those of toolkits.
-    pub(super) fn installed(library: &LibraryDescription, folders: impl IntoIterator<Item = PathBuf>) -> Self {
-        match library.origin {
-            Origin::Driver => Self { paths: driver_paths(library), ..Self::default() },
-            Origin::Toolkit(_) => Self::in_toolkits(library, folders),
-        }
-    }
-
-    /// Returns the bare names, and the files that exist in `folders`. Listing every name in every folder would hide the useful lines.
+    /// Returns the bare names, and the files that exist in `folders`. Listing every name in every folder would obscure
+    /// the useful lines.
     fn in_toolkits(library: &LibraryDescription, folders: impl IntoIterator<Item = PathBuf>) -> Self {
         let mut candidates = Self { paths: bare_names(library), ..Self::default() };
         for folder in folders.into_iter().filter(|folder| folder.is_dir()) {
@@ -80,61 +132,35 @@ impl Candidates {
     }
 }
 
-/// Returns the preferred bare name, that name in each folder of drivers, and the other bare names.
-#[cfg(not(windows))]
-fn driver_paths(library: &LibraryDescription) -> Vec<PathBuf> {
+/// Returns the preferred bare name, that name in each folder of drivers, and the other bare names. On Windows the bare names alone, which
+/// are opened in the system folder only.
+fn driver_paths(library: &LibraryDescription, machine: &Machine<'_>) -> Vec<PathBuf> {
     let Some((first, rest)) = library.files.split_first() else { return Vec::new() };
-    let in_folders = DRIVER_FOLDERS.iter().map(|folder| Path::new(folder).join(first));
+    let folders = machine.driver_folders().into_iter().filter(|_| cfg!(not(windows)));
+    let in_folders = folders.map(|folder| folder.join(first));
     core::iter::once(PathBuf::from(first)).chain(in_folders).chain(rest.iter().map(PathBuf::from)).collect()
-}
-
-/// Returns the files of the system folder alone: Windows searches the program's folder for a bare name first.
-#[cfg(windows)]
-fn driver_paths(library: &LibraryDescription) -> Vec<PathBuf> {
-    let root = env::var_os("SystemRoot").unwrap_or_else(|| OsString::from(r"C:\Windows"));
-    library.files.iter().map(|name| Path::new(&root).join("System32").join(name)).collect()
-}
-
-/// Returns the folders of toolkits and of Python packages.
-fn toolkit_folders(packages: &'static [Package]) -> Vec<PathBuf> {
-    let toolkits = ["CUDA_HOME", "CUDA_PATH", "CONDA_PREFIX"].into_iter().filter_map(variable).map(PathBuf::from);
-    let in_toolkits = toolkits.flat_map(|toolkit| IN_TOOLKIT.map(|folder| toolkit.join(folder)));
-    let python = python::package_folders();
-    let in_packages = python.iter().flat_map(|folder| packages.iter().map(|package| folder.join(package.folder)));
-    in_toolkits.chain(in_packages).chain(TOOLKIT_FOLDERS.into_iter().map(PathBuf::from)).collect()
 }
 
 /// Returns the folders of headers of the toolkits and of the Python `packages` on this machine, in the order in which libraries are
 /// searched for. Some may not exist.
 #[must_use]
 pub fn include_folders(packages: &[Package]) -> Vec<PathBuf> {
-    let toolkits = ["CUDA_HOME", "CUDA_PATH", "CONDA_PREFIX"].into_iter().filter_map(variable).map(PathBuf::from);
-    let in_toolkits = toolkits.flat_map(|toolkit| INCLUDE_FOLDERS.map(|folder| toolkit.join(folder)));
-    let python = python::package_folders();
-    let in_packages = python.iter().flat_map(|folder| packages.iter().map(|package| folder.join(package.folder)));
-    let system = ["/usr/local/cuda/include", "/opt/cuda/include", "/usr/include"].into_iter().map(PathBuf::from);
-    in_toolkits.chain(in_packages).chain(system).collect()
+    Machine::this().include_folders(packages)
 }
 
-/// Returns every name of the library in the folder at `path`, or `path` itself if it is no folder.
+/// Returns every name of the library in the folder at `path`, or `path` itself if it is not a folder.
 fn in_folder_or_itself(library: &LibraryDescription, path: &Path) -> Vec<PathBuf> {
     if path.is_dir() { library.files.iter().map(|file| path.join(file)).collect() } else { vec![path.to_path_buf()] }
 }
 
-/// Returns the names for which the system's loader searches.
-#[cfg(not(windows))]
+/// Returns the names that the system's loader searches for. There are none on Windows, whose loader would search the folder of the
+/// program and the current folder first.
 fn bare_names(library: &LibraryDescription) -> Vec<PathBuf> {
-    library.files.iter().map(PathBuf::from).collect()
+    if cfg!(windows) { Vec::new() } else { library.files.iter().map(PathBuf::from).collect() }
 }
 
-/// Returns nothing: Windows searches the folder of the program and the current folder for a bare name.
-#[cfg(windows)]
-fn bare_names(_library: &LibraryDescription) -> Vec<PathBuf> {
-    Vec::new()
-}
-
-/// Returns the value of an environment variable if it is set, unless the program has raised privileges.
-pub(super) fn variable(name: &str) -> Option<OsString> {
+/// Returns the value of an environment variable, unless the program has elevated privileges.
+fn variable(name: &str) -> Option<OsString> {
     let value = env::var_os(name).filter(|value| !value.is_empty())?;
     (!has_raised_privileges()).then_some(value)
 }
@@ -142,7 +168,9 @@ pub(super) fn variable(name: &str) -> Option<OsString> {
 #[cfg(all(test, not(windows)))]
 mod tests {
     use std::fs;
+    use std::string::{String, ToString as _};
 
+    use super::super::driver::DRIVER;
     use super::*;
 
     static EXAMPLE: LibraryDescription = LibraryDescription {
@@ -159,7 +187,7 @@ mod tests {
     #[test]
     fn bare_names_come_first_in_the_order_of_the_description() {
         let names: Vec<_> = EXAMPLE.files.iter().map(PathBuf::from).collect();
-        assert_eq!(Candidates::installed(&EXAMPLE, []).paths, names);
+        assert_eq!(Candidates::in_toolkits(&EXAMPLE, []).paths, names);
     }
 
     #[test]
@@ -179,8 +207,74 @@ mod tests {
         fs::create_dir(&empty).expect("the folder is writable");
         let library = full.join(EXAMPLE.files[1]);
         fs::write(&library, "").expect("the folder is writable");
-        let candidates = Candidates::installed(&EXAMPLE, [full, empty.clone(), folder.path().join("absent")]);
+        let candidates = Candidates::in_toolkits(&EXAMPLE, [full, empty.clone(), folder.path().join("absent")]);
         assert_eq!(candidates.paths[EXAMPLE.files.len()..], [library]);
         assert_eq!(candidates.folders, [empty]);
+    }
+
+    /// The files among the candidates of `library` on a machine with these files and variables, in order.
+    fn found(
+        library: &LibraryDescription,
+        architecture: &str,
+        files: &[&str],
+        variables: &[(&str, &str)],
+    ) -> Vec<String> {
+        let root = tempfile::tempdir().expect("a folder can be created");
+        for file in files {
+            let path = root.path().join(file);
+            fs::create_dir_all(path.parent().expect("a file is in a folder")).expect("the folder is writable");
+            fs::write(path, "").expect("the folder is writable");
+        }
+        let rooted = |value: &str| root.path().join(value.trim_start_matches('/')).into_os_string();
+        let variable = |name: &str| variables.iter().find(|(set, _)| *set == name).map(|(_, value)| rooted(value));
+        let machine = Machine { root: root.path(), architecture, variable: &variable };
+        let paths = Candidates::of(library, &machine).paths;
+        let existing = paths.iter().filter(|path| path.is_absolute() && path.is_file());
+        let relative = existing.map(|path| path.strip_prefix(root.path()).expect("it is on the machine"));
+        relative.map(|path| path.to_str().expect("the names are text").to_string()).collect()
+    }
+
+    #[test]
+    fn driver_of_each_kind_of_machine_is_found() {
+        for (architecture, file) in [
+            ("x86_64", "usr/lib/wsl/lib/libcuda.so.1"),
+            ("aarch64", "usr/lib/wsl/lib/libcuda.so.1"),
+            ("x86_64", "run/opengl-driver/lib/libcuda.so.1"),
+            ("x86_64", "usr/local/nvidia/lib64/libcuda.so.1"),
+            ("aarch64", "usr/lib/aarch64-linux-gnu/nvidia/libcuda.so.1"),
+            ("aarch64", "usr/lib/aarch64-linux-gnu/tegra/libcuda.so.1"),
+        ] {
+            assert_eq!(found(&DRIVER, architecture, &[file], &[]), [file], "{architecture}");
+        }
+        assert!(found(&DRIVER, "x86_64", &["usr/lib/aarch64-linux-gnu/tegra/libcuda.so.1"], &[]).is_empty());
+    }
+
+    #[test]
+    fn driver_that_a_variable_names_hides_all_others() {
+        let files = ["usr/lib/wsl/lib/libcuda.so.1", "opt/mine/libcuda.so.1"];
+        for value in ["/opt/mine", "/opt/mine/libcuda.so.1"] {
+            assert_eq!(found(&DRIVER, "x86_64", &files, &[("CURIUM_DRIVER_PATH", value)]), files[1..]);
+        }
+    }
+
+    #[test]
+    fn toolkit_of_a_variable_precedes_python_packages_and_the_folders_of_the_system() {
+        let files = [
+            "opt/toolkit/targets/sbsa-linux/lib/libexample.so.13",
+            "opt/env/lib/python3.12/site-packages/nvidia/example/lib/libexample.so.12",
+            "usr/local/cuda/lib64/libexample.so.12",
+            "usr/local/cuda/targets/aarch64-linux/lib/libexample.so.12",
+        ];
+        let variables = [("CUDA_PATH", "/opt/toolkit"), ("VIRTUAL_ENV", "/opt/env")];
+        assert_eq!(found(&EXAMPLE, "aarch64", &files, &variables), files);
+        // The libraries of ARM processors are not those of this machine.
+        assert_eq!(found(&EXAMPLE, "x86_64", &files, &variables), files[1..3]);
+    }
+
+    #[test]
+    fn interpreter_in_the_path_leads_to_its_packages() {
+        let files =
+            ["opt/python/bin/python3", "opt/python/lib/python3.13/site-packages/nvidia/example/lib/libexample.so.13"];
+        assert_eq!(found(&EXAMPLE, "x86_64", &files, &[("PATH", "/opt/python/bin")]), files[1..]);
     }
 }

@@ -6,25 +6,26 @@ use std::path::{Path, PathBuf};
 use std::vec::Vec;
 use std::{env, vec};
 
-use super::candidates::variable;
+use super::candidates::Machine;
 
 /// Returns the package folders of the active environments: the virtual or conda environment, the first `python3` in `PATH`, the user's
 /// and the system's.
-pub(super) fn package_folders() -> Vec<PathBuf> {
-    let environments = ["VIRTUAL_ENV", "CONDA_PREFIX"].into_iter().filter_map(variable).map(PathBuf::from);
-    let user = variable("HOME").map(|home| PathBuf::from(home).join(".local"));
-    let system = ["/usr/local", "/usr"].map(PathBuf::from);
+pub(super) fn package_folders(machine: &Machine<'_>) -> Vec<PathBuf> {
+    let environments = ["VIRTUAL_ENV", "CONDA_PREFIX"].into_iter().filter_map(|name| machine.path(name));
+    let interpreter = machine.path("PATH").map_or_else(Vec::new, |path| prefixes_in(path.as_os_str()));
+    let user = if cfg!(windows) {
+        machine.path("APPDATA").map(|data| data.join("Python"))
+    } else {
+        machine.path("HOME").map(|home| home.join(".local"))
+    };
+    let system = ["/usr/local", "/usr"].map(|prefix| machine.absolute(prefix));
     let mut seen = BTreeSet::new();
-    let prefixes = environments.chain(interpreter_prefixes()).chain(user).chain(system);
+    let prefixes = environments.chain(interpreter).chain(user).chain(system);
     prefixes.filter(|prefix| seen.insert(prefix.clone())).flat_map(|prefix| in_prefix(&prefix)).collect()
 }
 
-/// Returns the installation prefixes of the first `python3` in `PATH`: of the file, and of the target if it is a symbolic link.
-fn interpreter_prefixes() -> Vec<PathBuf> {
-    variable("PATH").map_or_else(Vec::new, |path| prefixes_in(&path))
-}
-
-/// Returns the prefixes of the first `python3` in these folders. Relative folders are left out: the current directory is anyone's.
+/// Returns the installation prefixes of the first `python3` in these folders: of the file, and of the target if it is a symbolic link.
+/// Relative folders are left out: the current directory is anyone's.
 fn prefixes_in(path: &OsStr) -> Vec<PathBuf> {
     let name = if cfg!(windows) { "python.exe" } else { "python3" };
     let folders = env::split_paths(path).filter(|folder| folder.is_absolute());
@@ -41,23 +42,29 @@ fn prefixes_in(path: &OsStr) -> Vec<PathBuf> {
 
 /// Returns the package folders below `prefix`, those of the newest Python first.
 fn in_prefix(prefix: &Path) -> Vec<PathBuf> {
-    if cfg!(windows) {
-        return vec![prefix.join("Lib").join("site-packages")].into_iter().filter(|folder| folder.is_dir()).collect();
-    }
-    let Ok(entries) = std::fs::read_dir(prefix.join("lib")) else { return Vec::new() };
-    let is_python = |path: &PathBuf| {
-        path.file_name().and_then(|name| name.to_str()).is_some_and(|name| name.starts_with("python3"))
+    let mut pythons = if cfg!(windows) {
+        // An installation has one folder, and that of the user one for each version.
+        [vec![prefix.join("Lib")], versions_in(prefix, "Python3")].concat()
+    } else {
+        versions_in(&prefix.join("lib"), "python3")
     };
-    let mut pythons: Vec<_> = entries.filter_map(Result::ok).map(|entry| entry.path()).filter(is_python).collect();
-    pythons.sort_by_key(|path| std::cmp::Reverse(minor_version(path)));
+    pythons.retain(|python| python.is_dir());
     let packages = pythons.iter().flat_map(|python| ["site-packages", "dist-packages"].map(|name| python.join(name)));
     packages.filter(|folder| folder.is_dir()).collect()
 }
 
-/// Returns the minor version as a number, so that `python3.12` is newer than `python3.9`.
-fn minor_version(path: &Path) -> u32 {
-    let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-    name.strip_prefix("python3.").and_then(|minor| minor.parse().ok()).unwrap_or_default()
+/// Returns the folders in `folder` whose names begin with `name`, those of the newest minor version first: 12 is newer than 9. Debian's
+/// folder for all versions comes last.
+fn versions_in(folder: &Path, name: &str) -> Vec<PathBuf> {
+    let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
+    let minor = |path: &Path| {
+        let rest = path.file_name()?.to_str()?.strip_prefix(name)?;
+        Some(rest.trim_matches(|character: char| !character.is_ascii_digit()).parse::<u32>().unwrap_or_default())
+    };
+    let paths = entries.filter_map(Result::ok).map(|entry| entry.path());
+    let mut versions: Vec<_> = paths.filter_map(|path| Some((minor(&path)?, path))).collect();
+    versions.sort_by_key(|(minor, _)| std::cmp::Reverse(*minor));
+    versions.into_iter().map(|(_, path)| path).collect()
 }
 
 #[cfg(all(test, not(windows)))]
@@ -83,11 +90,16 @@ mod tests {
     #[test]
     fn packages_of_the_newest_python_come_first() {
         let prefix = tempfile::tempdir().expect("a folder can be created");
-        for folder in ["lib/python3.9/site-packages", "lib/python3.12/site-packages", "lib/perl5/site-packages"] {
+        for folder in [
+            "lib/python3.9/site-packages",
+            "lib/python3.12/site-packages",
+            "lib/perl5/site-packages",
+            "lib/python3/dist-packages",
+        ] {
             fs::create_dir_all(prefix.path().join(folder)).expect("the folder is writable");
         }
-        let expected =
-            ["lib/python3.12/site-packages", "lib/python3.9/site-packages"].map(|name| prefix.path().join(name));
+        let expected = ["lib/python3.12/site-packages", "lib/python3.9/site-packages", "lib/python3/dist-packages"]
+            .map(|name| prefix.path().join(name));
         assert_eq!(in_prefix(prefix.path()), expected);
     }
 }

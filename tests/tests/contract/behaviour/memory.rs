@@ -1,4 +1,4 @@
-//! Memory: what is refused, and what is not.
+//! Memory: accepted and rejected calls.
 
 use std::ffi::c_void;
 use std::ptr;

@@ -1,4 +1,4 @@
-//! Streams: what waits for what, and the handles of the default ones.
+//! Streams: synchronization between streams, and the handles of the default streams.
 
 use std::ffi::c_void;
 use std::ptr;
@@ -13,12 +13,12 @@ use curium_tests::{ContextStack, Gate, TestDriver, on_driver};
 use super::{INVALID_HANDLE, INVALID_VALUE, OK, in_context, loaded};
 
 const NOT_READY: CUresult = CUresult::CUDA_ERROR_NOT_READY;
-/// Long enough for a call that does not wait to have returned.
+/// The time after which a call that does not wait has returned.
 const MOMENT: Duration = Duration::from_millis(100);
-/// How long a call that does not wait may take on a busy machine.
+/// The time that a call that does not wait may take on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Returns a thread that calls the driver with the test's context current, and whether it has returned.
+/// Starts a thread that calls the driver with the test's context current, and passes on whether it has returned.
 fn with_call<T>(
     test: &TestDriver,
     call: impl FnOnce(&Driver) -> CUresult + Send,
@@ -47,7 +47,7 @@ fn assert_waits(test: &TestDriver, gate: Gate, call: impl FnOnce(&Driver) -> CUr
     });
 }
 
-/// Asserts that a call returns while a gate is closed, which it opens then.
+/// Asserts that a call returns while a gate is closed, and then opens the gate.
 #[track_caller]
 fn assert_returns(test: &TestDriver, gate: Gate, call: impl FnOnce(&Driver) -> CUresult + Send) {
     with_call(test, call, |has_returned| {
@@ -132,7 +132,7 @@ fn allocations_and_synchronous_copies_do_not_wait_for_other_streams() {
             assert_eq!(returned!(driver, cuStreamCreate(&raw mut other, 1)), OK);
             returned!(driver, cuStreamDestroy_v2(other))
         });
-        // The fill was queued in the default stream, for which the buffer's stream does not wait.
+        // The fill was enqueued in the default stream, for which the buffer's stream does not wait.
         test.context().synchronize().expect("the context works");
         assert_eq!(buffer.to_vec().expect("the buffer can be read")[3..5], [7, 0x0101_0101]);
     });

@@ -1,45 +1,49 @@
-//! The public functions of a crate, read off its source, and which of them may call the driver.
+//! Parses the public functions of a crate from its source, and finds those that may call the driver.
 //!
-//! Every call of the driver can fail. A function that may call it therefore returns a `Result` or a `Pending`, or its documentation lists
-//! the calls after `CUDA:`, or `call!` stands in its body.
+//! Every driver call can fail. A function that may call the driver therefore returns a `Result` or a `Pending`, lists
+//! the calls after `CUDA:` in its documentation, or uses `call!` in its body.
+
+mod platform;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use proc_macro2::{TokenStream, TokenTree};
 use quote::ToTokens;
 use syn::visit::Visit;
 use syn::{
-    Attribute, Block, File, ImplItem, ImplItemFn, ItemEnum, ItemFn, ItemImpl, ItemMacro, ItemMod, ItemStruct,
+    Attribute, Block, File, ImplItem, ImplItemFn, Item, ItemEnum, ItemFn, ItemImpl, ItemMacro, ItemMod, ItemStruct,
     ItemTrait, ItemUse, Signature, TraitItem, Type, UseTree, Visibility,
 };
 
-/// The macros that make public functions, which `visit_item_macro` and `visit_item_impl` look into, or whose
-/// functions never call the driver (`buffer_views`).
+use self::platform::is_absent;
+
+/// The macros that generate public functions: those that `visit_item_macro` and `visit_item_impl` expand, and those
+/// whose functions never call the driver (`buffer_views`).
 const MAKERS: [&str; 5] = ["argument_as", "attributes", "buffer_views", "forward", "upkeep_of_inner"];
 
 /// The public functions of some crates.
 #[derive(Default)]
 pub(super) struct Interface {
-    /// Every public function, as `Type::function` or `module::function`, with the reason why it may call the driver.
+    /// Every public function as `Type::function` or `module::function`, with the reason why it may call the driver.
     pub(super) functions: BTreeMap<String, Option<&'static str>>,
     /// The public traits of the crates, each with its functions.
     traits: BTreeMap<String, BTreeMap<String, Option<&'static str>>>,
     /// The public types of the crates.
     types: BTreeSet<String>,
-    /// Names that are exported, and hidden from the documentation.
+    /// Exported names that are hidden from the documentation.
     hidden: BTreeSet<String>,
-    /// The file that is read.
+    /// The module that is being parsed.
     module: String,
 }
 
-/// Collects types, traits and hidden names, which must be complete before functions are collected.
+/// Collects the types, traits and hidden names, which must be complete before the functions are collected.
 struct Names<'a>(&'a mut Interface);
 
 impl Interface {
-    /// Reads the crates in `folders`.
+    /// Parses the crates in `folders`.
     pub(super) fn of(folders: &[&Path]) -> Self {
-        let files: Vec<_> = folders.iter().flat_map(|folder| files(&folder.join("src"))).collect();
+        let files: Vec<_> = folders.iter().flat_map(|folder| present_files(&folder.join("src"))).collect();
         Self::of_files(&files)
     }
 
@@ -53,7 +57,7 @@ impl Interface {
         interface
     }
 
-    /// Creates the interface of a text, which is the module `text`.
+    /// Parses a text as the module `text`.
     pub(super) fn of_text(text: &str) -> Self {
         let file = syn::parse_file(text).unwrap_or_else(|error| panic!("{error}"));
         Self::of_files(&[("text".to_owned(), file)])
@@ -111,14 +115,15 @@ impl<'ast> Visit<'ast> for Interface {
     }
 
     fn visit_item_fn(&mut self, function: &'ast ItemFn) {
-        if is_public(&function.vis) && !is_hidden(&function.attrs) {
+        if is_public(&function.vis) && !is_hidden(&function.attrs) && !is_absent(&function.attrs) {
             let reason = reason(&function.attrs, &function.sig, Some(&function.block));
             self.add(&self.module.clone(), &function.sig.ident.to_string(), reason);
         }
     }
 
     fn visit_item_impl(&mut self, item: &'ast ItemImpl) {
-        let Some(owner) = type_name(&item.self_ty).filter(|name| self.types.contains(name)) else { return };
+        let owner = type_name(&item.self_ty).filter(|name| self.types.contains(name) && !is_absent(&item.attrs));
+        let Some(owner) = owner else { return };
         let of_trait = item.trait_.as_ref().and_then(|path| path.0.segments.last());
         let of_trait = of_trait.map(|segment| self.traits.get(&segment.ident.to_string()).cloned());
         for item in &item.items {
@@ -154,14 +159,14 @@ impl<'ast> Visit<'ast> for Interface {
 
 impl Interface {
     fn add_method(&mut self, owner: &str, function: &ImplItemFn) {
-        if !is_hidden(&function.attrs) && !is_for_tests(&function.attrs) {
+        if !is_hidden(&function.attrs) && !is_for_tests(&function.attrs) && !is_absent(&function.attrs) {
             let reason = reason(&function.attrs, &function.sig, Some(&function.block));
             self.add(owner, &function.sig.ident.to_string(), reason);
         }
     }
 }
 
-/// Returns the reason why a function may call the driver, if there is one.
+/// Returns the reason why a function may call the driver, or `None`.
 fn reason(attributes: &[Attribute], signature: &Signature, block: Option<&Block>) -> Option<&'static str> {
     let has = |tokens: TokenStream, text: &str| tokens.to_string().contains(text);
     if block.is_some_and(|block| has(block.to_token_stream(), "call !")) {
@@ -177,7 +182,7 @@ fn reason(attributes: &[Attribute], signature: &Signature, block: Option<&Block>
     }
 }
 
-/// Returns the names in `tokens`, also those within groups.
+/// Returns the identifiers in `tokens`, including those in groups.
 fn idents(tokens: TokenStream) -> impl Iterator<Item = String> {
     let names = tokens.into_iter().flat_map(|token| match token {
         TokenTree::Group(group) => idents(group.stream()).collect(),
@@ -187,7 +192,7 @@ fn idents(tokens: TokenStream) -> impl Iterator<Item = String> {
     names.collect::<Vec<_>>().into_iter()
 }
 
-/// Returns the names that begin the entries of a list `#[…] name: …;`.
+/// Returns the names of the entries of a list `#[…] name: …;`.
 fn names_of_entries(tokens: TokenStream) -> Vec<String> {
     let tokens: Vec<_> = tokens.into_iter().collect();
     let entries = tokens.split(|token| matches!(token, TokenTree::Punct(mark) if mark.as_char() == ';'));
@@ -231,8 +236,22 @@ fn type_name(of: &Type) -> Option<String> {
     }
 }
 
-/// Returns the Rust files below `folder`, each with the name of its module.
-fn files(folder: &Path) -> Vec<(String, File)> {
+/// Returns the Rust files below `folder`, each with its module name, without modules that this platform does not compile.
+fn present_files(folder: &Path) -> Vec<(String, File)> {
+    let files = files(folder);
+    let modules = files.iter().flat_map(|(_, _, file)| &file.items).filter_map(|item| match item {
+        Item::Mod(module) if module.content.is_none() && is_absent(&module.attrs) => Some(module.ident.to_string()),
+        _ => None,
+    });
+    let absent: BTreeSet<String> = modules.collect();
+    let is_present =
+        |path: &Path| path.iter().all(|part| !absent.contains(part.to_string_lossy().trim_end_matches(".rs")));
+    let present = files.into_iter().filter(|(path, ..)| is_present(path.strip_prefix(folder).expect("it is in there")));
+    present.map(|(_, name, file)| (name, file)).collect()
+}
+
+/// Returns the Rust files below `folder`, each with its path and the name of its module.
+fn files(folder: &Path) -> Vec<(PathBuf, String, File)> {
     let entries = std::fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
     let paths = entries.map(|entry| entry.expect("the folder can be listed").path());
     let files = paths.flat_map(|path| match path.extension() {
@@ -240,7 +259,8 @@ fn files(folder: &Path) -> Vec<(String, File)> {
         Some(extension) if extension == "rs" => {
             let text = std::fs::read_to_string(&path).expect("the file can be read");
             let file = syn::parse_file(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-            vec![(path.file_stem().expect("a file has a name").to_string_lossy().into_owned(), file)]
+            let module = path.file_stem().expect("a file has a name").to_string_lossy().into_owned();
+            vec![(path, module, file)]
         }
         _ => vec![],
     });

@@ -1,4 +1,4 @@
-//! Captures that add to a graph that is there.
+//! Captures into an existing graph.
 
 use std::collections::HashSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -50,7 +50,7 @@ fn work_captured_into_a_graph_comes_behind_the_nodes_that_are_named() {
         assert_eq!(size(&graph), (4, 3));
         let mut exec = graph.instantiate().expect("the graph is sound");
         assert_eq!(words(&y), [0; LEN], "nothing has run");
-        // The memory is leased: it is there when its owner is gone, and the launch is a use of it.
+        // The memory is leased: it outlives its owner, and the launch is an access to it.
         drop((graph, x));
         exec.launch(&test.stream()).expect("it can be launched");
         assert_eq!(words(&y), [7; LEN]);
@@ -144,7 +144,7 @@ fn capture_into_a_graph_that_fails_or_panics_leaves_it_as_it_was() {
         await_last(&counted);
         assert!(!stream.expect("the work was called").is_capturing().expect("the stream is live"));
         let (pointer, resource) = x.into_raw().expect("no graph uses the memory");
-        // SAFETY: the memory is that of the buffer, and nothing uses it.
+        // SAFETY: the memory is that of the buffer, and no work uses it.
         let mut x = unsafe { Words::from_raw(y.stream(), pointer, LEN, resource) }.expect("it is a buffer");
         graph.capture_into(&[begin], |scope| x.as_slice_mut().fill_on(scope, 9)).expect("the next can be captured");
         run(test, &mut graph.instantiate().expect("the graph is sound"));

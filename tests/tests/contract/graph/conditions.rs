@@ -1,4 +1,4 @@
-//! Conditional nodes whose values kernels set. On hardware that takes the toolkit's library of the device's runtime.
+//! Conditional nodes with values set by kernels. On hardware this requires the toolkit's device runtime library.
 
 use curium_driver::{
     Condition, ConditionalKind, Image, JitOptions, Kernel, LaunchConfig, Library, LinkInput, Linker, Result,
@@ -8,7 +8,7 @@ use curium_tests::{TestDriver, on_simulator};
 
 use super::{LEN, add_fill, graph, run, words, zeroes};
 
-/// Adds one to a word, and has a conditional node see how far it is from `end`.
+/// Increments a word, and sets the conditional value to its distance from `end`.
 const COUNT: &str = "
 .version 7.8
 .target sm_75
@@ -37,18 +37,18 @@ const COUNT: &str = "
 }
 ";
 
-/// An archive that holds what tells the library of the device's runtime from others.
+/// An archive with the member that identifies the device runtime library.
 const RUNTIME: &[u8] = b"!<arch>\ncuda_device_runtime.o/ ...";
 
 type Count = (&'static mut [u32], u32, Condition);
 
-/// Returns the kernel, linked with the library of the device's runtime or without.
+/// Returns the kernel, linked with or without the device runtime library.
 fn count(test: &TestDriver, with_runtime: bool) -> Result<Kernel<Count>> {
     let (context, options) = (test.context(), JitOptions::new());
     let mut linker = Linker::new(&context, &options)?;
     linker.add_image("count", &Image::from_ptx(COUNT)?, &options)?;
     if with_runtime {
-        // SAFETY: the simulator reads an archive up to its end and no further.
+        // SAFETY: the simulator reads an archive up to its end.
         unsafe { linker.add_bytes(LinkInput::Archive, "cudadevrt", RUNTIME, &options) }?;
     }
     Library::from_image(test.driver(), &linker.complete()?.image(), &options)?.kernel("count")
@@ -68,7 +68,7 @@ fn loop_of_a_graph_ends_when_a_kernel_says_so() {
         let mut exec = graph.instantiate().expect("the graph is sound");
         run(test, &mut exec);
         assert_eq!(words(&buffer)[0], 5);
-        // The value begins anew with each launch, so that the body runs at least once.
+        // The value is reset at each launch, so that the body runs at least once.
         drop(exec);
         let mut again = graph.instantiate().expect("the graph is sound");
         // SAFETY: the same kernel with another end.

@@ -1,4 +1,4 @@
-//! Parts of one piece of memory that are borrowed apart.
+//! Disjoint borrows of one allocation.
 
 use curium_driver::Function;
 use curium_driver::hazard::Accesses;
@@ -62,7 +62,7 @@ fn write_on_another_stream_waits_for_a_download_of_a_scope() {
         let (stream, other) = (test.stream(), test.stream());
         let mut buffer = DeviceBuffer::<u32>::zeroed(&stream, 64).expect("memory suffices");
         let mut seen = PinnedBuffer::from_slice(&test.context(), &[0_u32; 64], PinnedFlags::empty()).expect("memory");
-        // From here on the other stream has waited for the first.
+        // The other stream has waited for the first from here on.
         buffer.as_slice_mut().fill_on(&other, 3).expect("the buffer can be filled");
         copy_scope(&stream, |scope| {
             scope.download(&buffer, &mut seen)?;

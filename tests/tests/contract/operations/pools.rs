@@ -1,14 +1,16 @@
-//! The operations on pools and on memory of other processes.
+//! The operations on pools and on memory shared by other processes.
 
-#[cfg(unix)]
+#[cfg(target_os = "linux")]
 use std::os::fd::AsFd;
 
-use curium_driver::{MemoryHandleTypes, Result};
+use curium_driver::Result;
 use curium_memory::virtual_memory::FabricHandle;
-use curium_memory::{
-    IpcMemory, IpcMemoryHandle, MemoryAccess, MemoryLocation, MemoryPool, PoolKind, PoolMemory, PoolOptions, SyncAlloc,
-};
+#[cfg(target_os = "linux")]
+use curium_memory::{IpcMemory, IpcMemoryHandle, PoolMemory, SyncAlloc};
+use curium_memory::{MemoryAccess, MemoryLocation, MemoryPool, PoolKind, PoolOptions};
+use curium_tests::shared_handle_types;
 
+#[cfg(target_os = "linux")]
 use super::other_process::OtherProcess;
 use super::resources::{Block, allocate, allocate_and_free, block};
 use super::{Fixture, Operation, boxed, made};
@@ -29,9 +31,10 @@ pub(super) const OPERATIONS: &[Operation] = &[
     ("MemoryPool::trim_to", |fixture| made(pool(fixture)?.trim_to(0)?)),
     ("MemoryPool::access", |fixture| made(pool(fixture)?.access(&fixture.device)?)),
     ("MemoryPool::set_access", |fixture| made(pool(fixture)?.set_access(&fixture.device, MemoryAccess::ReadWrite)?)),
-    #[cfg(unix)]
+    #[cfg(target_os = "linux")]
     ("MemoryPool::export_fd", |fixture| made(pool(fixture)?.export_fd()?)),
     ("MemoryPool::close", |fixture| pool(fixture)?.close().map_err(|returned| returned.error).map(boxed)),
+    #[cfg(target_os = "linux")]
     ("IpcMemoryHandle::of", |fixture| {
         let memory = block(&fixture.stream, SyncAlloc)?;
         let name = IpcMemoryHandle::of(&fixture.context, memory.pointer)?;
@@ -60,16 +63,17 @@ pub(super) const OPERATIONS: &[Operation] = &[
     ("MemoryPool::reuse_allow_internal_dependencies", |fixture| {
         made(pool(fixture)?.reuse_allow_internal_dependencies()?)
     }),
+    #[cfg(target_os = "linux")]
     ("MemoryPool::export_pointer", |fixture| {
         let memory = block(&fixture.stream, pool(fixture)?)?;
-        // Memory has a name only once its pool was shared.
+        // Memory can be exported only after its pool was shared.
         let descriptor = memory.resource.export_fd()?;
         let name = memory.resource.export_pointer(memory.pointer)?;
         made((memory, descriptor, name))
     }),
 ];
 
-/// Those that need a driver for CUDA 13.1.
+/// The operations that require a driver of CUDA 13.1.
 pub(super) const NEWER: &[Operation] = &[
     ("MemoryPool::kind", |fixture| made(pool(fixture)?.kind()?)),
     ("MemoryPool::location", |fixture| made(pool(fixture)?.location()?)),
@@ -78,19 +82,21 @@ pub(super) const NEWER: &[Operation] = &[
     ("MemoryPool::is_for_hardware_decompression", |fixture| made(pool(fixture)?.is_for_hardware_decompression()?)),
 ];
 
-/// Those that open what another process shares: another simulator.
+/// The operations that open objects shared by another process, which is another simulator.
 pub(super) const SHARED: &[Operation] = &[
-    #[cfg(unix)]
+    #[cfg(target_os = "linux")]
     ("MemoryPool::import_fd", |fixture| made(import(fixture)?.imported)),
-    #[cfg(unix)]
+    #[cfg(target_os = "linux")]
     ("MemoryPool::import_pointer", |fixture| made(open(fixture)?)),
-    #[cfg(unix)]
+    #[cfg(target_os = "linux")]
     ("PoolMemory::close", |fixture| {
         let Opened { memory, shared } = open(fixture)?;
         memory.close()?;
         made(shared)
     }),
+    #[cfg(target_os = "linux")]
     ("IpcMemory::open", |fixture| made(open_ipc(fixture)?)),
+    #[cfg(target_os = "linux")]
     ("IpcMemory::close", |fixture| {
         let (memory, owner) = open_ipc(fixture)?;
         memory.close()?;
@@ -98,7 +104,7 @@ pub(super) const SHARED: &[Operation] = &[
     }),
 ];
 
-/// Those that a machine without a fabric refuses.
+/// The operations that fail on a machine without a fabric.
 pub(super) const SOLITARY: &[Operation] = &[
     ("MemoryPool::export_fabric", |fixture| made(pool(fixture)?.export_fabric()?)),
     ("MemoryPool::import_fabric", |fixture| {
@@ -108,8 +114,8 @@ pub(super) const SOLITARY: &[Operation] = &[
 
 const KIND: PoolKind = PoolKind::Pinned;
 
-/// A pool of another process, here and there.
-#[cfg(unix)]
+/// A pool of another process, on both sides.
+#[cfg(target_os = "linux")]
 struct SharedPool {
     imported: MemoryPool,
     theirs: Block<MemoryPool>,
@@ -117,16 +123,16 @@ struct SharedPool {
 }
 
 /// Memory of such a pool.
-#[cfg(unix)]
+#[cfg(target_os = "linux")]
 struct Opened {
     memory: PoolMemory,
     shared: SharedPool,
 }
 
-#[cfg(unix)]
+#[cfg(target_os = "linux")]
 fn import(fixture: &Fixture) -> Result<SharedPool> {
     let owner = OtherProcess::new(fixture)?;
-    let options = PoolOptions::new(&owner.device).with_handle_types(MemoryHandleTypes::POSIX_FILE_DESCRIPTOR);
+    let options = PoolOptions::new(&owner.device).with_handle_types(shared_handle_types());
     let theirs = MemoryPool::with_options(&owner.driver, &options).and_then(|pool| block(&owner.stream, pool));
     let theirs = theirs.expect("the other process has memory");
     let descriptor = theirs.resource.export_fd().expect("the pool can be shared");
@@ -134,13 +140,14 @@ fn import(fixture: &Fixture) -> Result<SharedPool> {
     Ok(SharedPool { imported, theirs, _owner: owner })
 }
 
-#[cfg(unix)]
+#[cfg(target_os = "linux")]
 fn open(fixture: &Fixture) -> Result<Opened> {
     let shared = import(fixture)?;
     let name = shared.theirs.resource.export_pointer(shared.theirs.pointer).expect("the pool is shared");
     Ok(Opened { memory: shared.imported.import_pointer(name)?, shared })
 }
 
+#[cfg(target_os = "linux")]
 fn open_ipc(fixture: &Fixture) -> Result<(IpcMemory, (Block<SyncAlloc>, OtherProcess))> {
     let owner = OtherProcess::new(fixture)?;
     let theirs = block(&owner.stream, SyncAlloc).expect("the other process has memory");
@@ -153,6 +160,6 @@ fn here(fixture: &Fixture) -> Option<MemoryLocation> {
 }
 
 fn pool(fixture: &Fixture) -> Result<MemoryPool> {
-    let options = PoolOptions::new(&fixture.device).with_handle_types(MemoryHandleTypes::POSIX_FILE_DESCRIPTOR);
+    let options = PoolOptions::new(&fixture.device).with_handle_types(shared_handle_types());
     MemoryPool::with_options(&fixture.driver, &options)
 }

@@ -74,7 +74,8 @@ fn set(environment: &mut Environment, name: &str, value: &str) {
     environment.variables.insert(name.to_owned(), value.to_owned());
 }
 
-/// Asserts that the one failure found is of `check`, that what is said holds `what`, and that some fix holds `fix`.
+/// Asserts that the only failure is of `check`, that its problem contains `what`, and that one of its fixes contains
+/// `fix`.
 #[track_caller]
 fn assert_failure(environment: &Environment, check: &str, what: &str, fix: &str) {
     let failures: Vec<_> = findings(environment).into_iter().filter(|it| it.severity == Severity::Failure).collect();
@@ -84,7 +85,7 @@ fn assert_failure(environment: &Environment, check: &str, what: &str, fix: &str)
     assert!(failure.fixes.iter().any(|it| it.contains(fix)), "{failure:#?}");
 }
 
-/// The finding of `check`, which is no failure, as none is.
+/// Returns the finding of `check`, and asserts that there is no failure.
 #[track_caller]
 fn finding(environment: &Environment, check: &str) -> Finding {
     let findings = findings(environment);

@@ -1,4 +1,4 @@
-//! Advice for error codes. Facts are checked before advice is given.
+//! Hints for result codes. A hint is given only if the facts support it.
 
 use std::borrow::Cow;
 use std::path::Path;
@@ -7,7 +7,7 @@ use curium_sys::CUresult;
 
 use crate::Driver;
 
-/// Advice for codes whose cause does not depend on the call.
+/// Returns the hint for a code whose cause does not depend on the call.
 #[inline]
 pub(super) fn hint(driver: &Driver, code: CUresult) -> Option<Cow<'static, str>> {
     match code {
@@ -25,6 +25,10 @@ pub(super) fn hint(driver: &Driver, code: CUresult) -> Option<Cow<'static, str>>
         CUresult::CUDA_ERROR_STUB_LIBRARY => Some(Cow::Borrowed(
             "this library is the toolkit's stub: remove its `stubs` folder from the library search path",
         )),
+        CUresult::CUDA_ERROR_LAUNCH_TIMEOUT => Some(Cow::Borrowed(
+            "the system limits the time of kernels on a device that draws a desktop: split the work into shorter kernels, or use a device \
+             without one; on Windows the limit is `TdrDelay` in the registry",
+        )),
         _ if is_of_a_kernel(code) && std::env::var_os("CUDA_LAUNCH_BLOCKING").is_none_or(|value| value != "1") => Some(
             Cow::Borrowed("to find the kernel, set CUDA_LAUNCH_BLOCKING=1, or use compute-sanitizer or the simulator"),
         ),
@@ -32,7 +36,7 @@ pub(super) fn hint(driver: &Driver, code: CUresult) -> Option<Cow<'static, str>>
     }
 }
 
-/// Returns `true` if `code` is the result of a kernel that went wrong.
+/// Returns `true` if `code` reports a failed kernel.
 #[inline]
 fn is_of_a_kernel(code: CUresult) -> bool {
     matches!(

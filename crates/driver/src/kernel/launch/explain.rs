@@ -1,4 +1,4 @@
-//! Hints for launches that fail.
+//! Hints for failed launches.
 
 use std::borrow::Cow;
 
@@ -10,7 +10,7 @@ use crate::{Device, Error};
 
 type Advice = Option<Cow<'static, str>>;
 
-/// Adds to the error of a launch what was asked for, and which limit it exceeds if it does.
+/// Adds the configuration to the error of a launch, and the exceeded limit, if any.
 #[cold]
 pub(crate) fn explain(error: Error, kernel: &Inner, device: &Device, config: &LaunchConfig) -> Error {
     if error.code() == Some(CUresult::CUDA_ERROR_INVALID_VALUE) && config.is_empty() {
@@ -33,7 +33,7 @@ pub(crate) fn explain(error: Error, kernel: &Inner, device: &Device, config: &La
     })
 }
 
-/// Returns the first limit of the device that `config` exceeds.
+/// Returns the first device limit that `config` exceeds.
 #[inline]
 fn exceeded_limit(device: &Device, config: &LaunchConfig) -> Advice {
     let LaunchConfig { grid, block, .. } = *config;
@@ -52,7 +52,8 @@ fn exceeded_limit(device: &Device, config: &LaunchConfig) -> Advice {
     })
 }
 
-/// Returns the limit of shared memory that `config` exceeds with what the kernel has by itself, and how to raise it.
+/// Returns the shared memory limit that `config` exceeds together with the static shared memory of the kernel, and how
+/// to raise it.
 #[inline]
 fn exceeded_shared_bytes(kernel: &Inner, device: &Device, config: &LaunchConfig) -> Advice {
     let own = kernel.attribute(device, CUfunction_attribute::CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES);
@@ -73,7 +74,7 @@ fn exceeded_shared_bytes(kernel: &Inner, device: &Device, config: &LaunchConfig)
     }))
 }
 
-/// Returns the threads that a block of this kernel can have, if `config` has more.
+/// Returns the maximum number of threads per block of this kernel, if `config` exceeds it.
 #[inline]
 fn exceeded_threads(kernel: &Inner, device: &Device, config: &LaunchConfig) -> Advice {
     let limit = kernel.attribute(device, CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK).ok()?;

@@ -1,4 +1,4 @@
-//! When memory that one stream freed is available to every stream.
+//! Tracking of when memory freed on one stream becomes available to every stream.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -11,18 +11,18 @@ use crate::wait;
 
 /// A stream that frees memory, and the events after which the memory is available to every stream.
 pub(super) struct PendingFrees {
-    /// `None` for a default stream, whose handle stands for one stream or another, depending on the caller.
+    /// `None` for a default stream, whose handle refers to different streams depending on the caller.
     stream: Option<WeakStream>,
-    /// In the order of the epochs.
+    /// Sorted by epoch.
     events: VecDeque<(Epoch, Mark)>,
 }
 
-/// A point in the order of a stream.
+/// A point in stream order.
 enum Mark {
     /// The stream was idle.
     Passed,
     Event(PooledEvent),
-    /// The last event of a stream that is gone.
+    /// The last event of a destroyed stream.
     Last(Arc<Event>),
 }
 
@@ -31,8 +31,8 @@ impl PendingFrees {
         Self { stream: stream.downgrade(), events: VecDeque::new() }
     }
 
-    /// Records an event after the memory of this epoch was freed. Where that is impossible, the memory is available to the stream alone
-    /// until the context is synchronized.
+    /// Records an event after the memory of this epoch was freed. If that is impossible, the memory is available to the
+    /// stream only, until the context is synchronized.
     pub(super) fn record(&mut self, epoch: Epoch) -> Result<()> {
         let Some(weak) = &self.stream else { return Ok(()) };
         let mark = match weak.upgrade() {
@@ -55,7 +55,7 @@ impl PendingFrees {
         Ok(latest)
     }
 
-    /// Forgets the events up to an epoch, since the stream was synchronized.
+    /// Discards the events up to an epoch, since the stream was synchronized.
     pub(super) fn forget(&mut self, epoch: Epoch) {
         self.events.retain(|(recorded, _)| *recorded > epoch);
     }
@@ -69,19 +69,19 @@ impl PendingFrees {
         weak.last().map_or_else(|| wait::before_free_context(context), |event| wait::before_free_event(&event))
     }
 
-    /// Returns `true` if the stream is gone and all of its memory is available to every stream.
+    /// Returns `true` if the stream was destroyed and all of its memory is available to every stream.
     pub(super) fn is_over(&self) -> bool {
         self.events.is_empty() && self.stream.as_ref().is_some_and(|weak| weak.upgrade().is_none())
     }
 }
 
 impl Mark {
-    /// Returns a point after all work on `stream`, or `None` during a capture, since captured work does not run.
+    /// Returns a point after all work on `stream`, or `None` during a capture, since captured work is not executed.
     fn after(stream: &Stream) -> Result<Option<Self>> {
         if stream.is_capturing()? {
             return Ok(None);
         }
-        // Even on an idle stream an event takes a moment to complete.
+        // Even on an idle stream, an event takes time to complete.
         if stream.is_finished()? {
             return Ok(Some(Self::Passed));
         }

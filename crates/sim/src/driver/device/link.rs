@@ -1,6 +1,7 @@
 //! Links between devices, and to the host.
 //!
-//! Every two devices have a link that supports accesses and all atomic operations, as between GPUs on one board.
+//! Every two devices have a link that supports accesses and all atomic operations, as between GPUs on one board, except integrated devices
+//! and those on Windows.
 
 use curium_sys::{CUatomicOperation, CUctx_st, CUdevice, CUdevice_P2PAttribute, CUresult};
 
@@ -12,7 +13,8 @@ use crate::handle::Id;
 impl Driver {
     pub(crate) fn cuDeviceCanAccessPeer(&self, access: Pointer<i32>, device: CUdevice, peer: CUdevice) -> Result {
         let place = access.required()?;
-        place.write(i32::from(self.device(device)? != self.device(peer)?))
+        let differ = self.device(device)? != self.device(peer)?;
+        place.write((differ && self.config().has_peers()).into())
     }
 
     pub(crate) fn cuDeviceGetP2PAttribute(
@@ -30,7 +32,7 @@ impl Driver {
             | Attribute::CU_DEVICE_P2P_ATTRIBUTE_ONLY_PARTIAL_NATIVE_ATOMIC_SUPPORTED => 0,
             Attribute::CU_DEVICE_P2P_ATTRIBUTE_ACCESS_SUPPORTED
             | Attribute::CU_DEVICE_P2P_ATTRIBUTE_NATIVE_ATOMIC_SUPPORTED
-            | Attribute::CU_DEVICE_P2P_ATTRIBUTE_CUDA_ARRAY_ACCESS_SUPPORTED => 1,
+            | Attribute::CU_DEVICE_P2P_ATTRIBUTE_CUDA_ARRAY_ACCESS_SUPPORTED => self.config().has_peers().into(),
             _ => return Err(CUresult::CUDA_ERROR_INVALID_VALUE),
         })
     }
@@ -66,7 +68,7 @@ impl Driver {
         }
         let (mut state, current) = self.enter_current()?;
         let (current, peer) = (state.home(current), state.home(Id::from(peer)));
-        if state.context(peer)?.device == state.context(current)?.device {
+        if state.context(peer)?.device == state.context(current)?.device || !self.config().has_peers() {
             return Err(CUresult::CUDA_ERROR_PEER_ACCESS_UNSUPPORTED);
         }
         let peers = &mut state.usable_mut(current)?.peers;

@@ -6,6 +6,7 @@ use crate::exec::approximate::{approximate, coarse};
 use crate::exec::exact::Rounding;
 use crate::exec::float::{self, Mode, Real, abs32, abs64, canonical, flush, flush_any, inherit, neg32, neg64};
 use crate::exec::frame::InFile;
+use crate::exec::fused::Fused as _;
 use crate::exec::narrow::rows::{self, Narrow};
 use crate::exec::narrow::{self, Bfloat, Half, approximate_narrow};
 use crate::exec::op::Handler;
@@ -60,7 +61,7 @@ fn single(instruction: &Instruction) -> Option<Choice> {
         (O::Sub, true, true) => plain(binary(|a: f32, b: f32| flush(canonical(flush(a) - flush(b))))),
         (O::Mul, true, false) => plain(binary(|a: f32, b: f32| canonical(a * b))),
         (O::Mul, true, true) => plain(binary(float::mul_flushing)),
-        (O::Fma | O::Mad, true, false) => plain(ternary(|a: f32, b: f32, c: f32| canonical(a.mul_add(b, c)))),
+        (O::Fma | O::Mad, true, false) => plain(ternary(|a: f32, b: f32, c: f32| canonical(a.fused(b, c)))),
         (O::Fma | O::Mad, true, true) => plain(ternary(float::fma_flushing)),
         (O::Div, true, false) => plain(binary(|a: f32, b: f32| canonical(a / b))),
         (O::Div, true, true) => plain(binary(|a: f32, b: f32| flush(canonical(flush(a) / flush(b))))),
@@ -111,7 +112,7 @@ fn double(instruction: &Instruction) -> Option<Choice> {
         (O::Add, true) => plain(binary_of_doubles(|a, b| a + b)),
         (O::Sub, true) => plain(binary_of_doubles(|a, b| a - b)),
         (O::Mul, true) => plain(binary_of_doubles(|a, b| a * b)),
-        (O::Fma | O::Mad, true) => plain(ternary_of_doubles(|a: f64, b, c| a.mul_add(b, c))),
+        (O::Fma | O::Mad, true) => plain(ternary_of_doubles(|a: f64, b, c| a.fused(b, c))),
         (O::Div, true) => plain(binary(|a: f64, b: f64| inherit(a / b, [b, a]))),
         (O::Rcp, true) => plain(unary(|a: f64| inherit(1.0 / a, [a]))),
         (O::Sqrt, true) => plain(unary(|a: f64| inherit(a.sqrt(), [a]))),

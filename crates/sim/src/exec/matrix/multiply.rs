@@ -4,6 +4,7 @@ use super::number::Number;
 use super::rounding::{Rounding, aligned};
 use super::{Accumulation, Element};
 use crate::exec::float::canonical;
+use crate::exec::fused::Fused as _;
 use crate::exec::narrow::Half;
 
 /// A row-major matrix.
@@ -112,7 +113,7 @@ impl Multiply for Problem<f64> {
     fn multiply(&self, how: Manner) -> Vec<u64> {
         if how.result == Element::F64 {
             let mut sums = self.addend.values.clone();
-            self.add(&mut sums, |sum, a, b| a.mul_add(b, sum));
+            self.add(&mut sums, |sum, a, b| a.fused(b, sum));
             return sums.into_iter().map(f64::to_bits).collect();
         }
         match how.maker {
@@ -158,7 +159,7 @@ impl Problem<f64> {
         let columns = self.b.columns;
         let product = |row: usize, column: usize, place: usize, sum: f32| {
             let (a, b) = (self.a.values[row * self.a.columns + place], self.b.values[place * columns + column]);
-            (a as f32).mul_add(b as f32, sum)
+            (a as f32).fused(b as f32, sum)
         };
         let element = |(at, &addend): (usize, &f64)| {
             let step = |place, sum| product(at / columns, at % columns, place, sum);

@@ -1,12 +1,13 @@
 //! Each arithmetic instruction on edge values, with operands and results as bits.
 
 use super::{Bench, kernel};
+use crate::exec::handler::with_baseline_handlers;
 
 /// Runs one instruction on 64-bit operands, and returns the bits of its result.
 ///
 /// `$d`, `$a`, `$b` and `$c` in the text are registers of the classes in `class`. The letter of a class selects the width: `h`, `r`, `f`
 /// use the low bits, `d`, `e` all bits.
-pub(super) fn compute(instruction: &str, class: (char, char), operands: &[u64]) -> u64 {
+pub(in crate::exec) fn compute(instruction: &str, class: (char, char), operands: &[u64]) -> u64 {
     let (to, from) = class;
     let mut body = String::new();
     for (index, register) in [5, 6, 7].iter().enumerate().take(operands.len()) {
@@ -34,22 +35,24 @@ fn width(class: char) -> u32 {
 }
 
 /// An instruction, the classes of its registers, its operands, and the expected result.
-pub(super) type Case<'a> = (&'a str, (char, char), &'a [u64], u64);
+pub(in crate::exec) type Case<'a> = (&'a str, (char, char), &'a [u64], u64);
 
-pub(super) fn check(cases: &[Case<'_>]) {
+pub(in crate::exec) fn check(cases: &[Case<'_>]) {
     for &(instruction, class, operands, expected) in cases {
-        let result = compute(instruction, class, operands);
-        assert_eq!(result, expected, "{instruction} {operands:x?}: {result:#x} != {expected:#x}");
+        let compute = || compute(instruction, class, operands);
+        for result in [compute(), with_baseline_handlers(compute)] {
+            assert_eq!(result, expected, "{instruction} {operands:x?}: {result:#x} != {expected:#x}");
+        }
     }
 }
 
-pub(super) const H: (char, char) = ('h', 'h');
-pub(super) const R: (char, char) = ('r', 'r');
-pub(super) const D: (char, char) = ('d', 'd');
-pub(super) const F: (char, char) = ('f', 'f');
-pub(super) const E: (char, char) = ('e', 'e');
-pub(super) const NAN32: u64 = 0x7fff_ffff;
-pub(super) const ONES32: u64 = 0xffff_ffff;
+pub(in crate::exec) const H: (char, char) = ('h', 'h');
+pub(in crate::exec) const R: (char, char) = ('r', 'r');
+pub(in crate::exec) const D: (char, char) = ('d', 'd');
+pub(in crate::exec) const F: (char, char) = ('f', 'f');
+pub(in crate::exec) const E: (char, char) = ('e', 'e');
+pub(in crate::exec) const NAN32: u64 = 0x7fff_ffff;
+pub(in crate::exec) const ONES32: u64 = 0xffff_ffff;
 
 #[test]
 fn integer_arithmetic_wraps_saturates_and_widens() {

@@ -1,7 +1,9 @@
 //! Kernels as compilers emit them, compared with Rust.
 
 use super::{BASE, Bench};
-use crate::exec::{Checking, Statistics};
+#[cfg(all(target_os = "linux", not(miri)))]
+use crate::exec::Checking;
+use crate::exec::Statistics;
 
 /// A launch that can be repeated.
 pub(super) struct Run {
@@ -13,6 +15,7 @@ pub(super) struct Run {
 
 impl Run {
     /// Returns the launch with checks. All of its memory counts as written.
+    #[cfg(all(target_os = "linux", not(miri)))]
     pub(super) fn with_checks(self, checking: Checking) -> Self {
         Self { bench: self.bench.with_checks(checking, 0..u64::MAX), ..self }
     }

@@ -1,6 +1,6 @@
 //! Whole programs, from PTX text to memory.
 
-mod arithmetic;
+pub(super) mod arithmetic;
 mod asynchronous;
 mod atomics;
 mod bits;

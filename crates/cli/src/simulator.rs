@@ -16,7 +16,7 @@ const NAME: &str = "libcuda.so.1";
 const WORKSPACE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 
 /// Returns the simulator's library: the named one, the one beside this program, or one that is built now.
-pub(super) fn library(named: Option<&Path>) -> Result<PathBuf> {
+pub(crate) fn library(named: Option<&Path>) -> Result<PathBuf> {
     let path = match named {
         Some(path) => path.to_path_buf(),
         None => {

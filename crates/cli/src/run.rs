@@ -1,0 +1,130 @@
+//! `curium run`: starts the ranks of a multi-GPU job on this machine, and ends all when one fails.
+
+mod output;
+mod ranks;
+
+use std::env;
+use std::ffi::OsString;
+use std::fmt::Write as _;
+use std::net::{Ipv4Addr, TcpListener};
+use std::path::PathBuf;
+use std::process::{Command, ExitCode, Stdio};
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, ensure};
+use curium::prelude::*;
+
+use self::ranks::Ranks;
+use crate::{program, simulator};
+
+/// Start the ranks of a multi-GPU job on this machine
+///
+/// Every rank is a process of the program with RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE, MASTER_ADDR and MASTER_PORT, as torchrun sets
+/// them, and a random CURIUM_TOKEN. Lines of output begin with the rank. Standard input goes to rank 0. When a rank fails, the others
+/// are terminated.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Exit codes:
+  0  every rank succeeded
+  1  the ranks could not be started
+  2  the command line is wrong
+  the exit code of the rank that failed first; 128 plus the number of the signal that ended it, or this command")]
+pub(crate) struct Options {
+    /// Number of ranks [default: the number of GPUs]
+    #[arg(long, short = 'n', value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    ranks: Option<u32>,
+    /// Run the ranks on the simulator, whose library is built if it is missing
+    #[arg(long)]
+    simulated: bool,
+    /// The simulator's libcuda.so.1 [default: beside this program, or built now]
+    #[arg(long, value_name = "FILE", requires = "simulated")]
+    simulator: Option<PathBuf>,
+    /// Time in seconds that ranks have to end after one failed, before they are killed
+    #[arg(long, value_name = "SECONDS", default_value_t = 10)]
+    grace: u64,
+    /// The program and its arguments
+    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
+    program: Vec<OsString>,
+}
+
+/// The variables that are the same on every rank.
+struct Job {
+    world_size: u32,
+    port: u16,
+    token: String,
+    simulator: Option<PathBuf>,
+}
+
+/// Starts the ranks and waits for them.
+pub(crate) fn run(options: &Options) -> Result<ExitCode> {
+    let job = Job::new(options)?;
+    let grace = Duration::from_secs(options.grace);
+    let mut ranks = Ranks::new(grace)?;
+    for rank in 0..job.world_size {
+        ranks.start(job.command(rank, &options.program)?)?;
+    }
+    ranks.wait().map(ExitCode::from)
+}
+
+impl Job {
+    fn new(options: &Options) -> Result<Self> {
+        let simulator = match options.simulated {
+            true => Some(simulator::library(options.simulator.as_deref())?),
+            false => None,
+        };
+        let world_size = match options.ranks {
+            Some(ranks) => ranks,
+            None => device_count().context("number of ranks: unknown; set it with --ranks")?,
+        };
+        Ok(Self { world_size, port: free_port()?, token: token()?, simulator })
+    }
+
+    /// Returns the command that starts a rank.
+    fn command(&self, rank: u32, words: &[OsString]) -> Result<Command> {
+        let mut command = Command::new(&words[0]);
+        command.args(&words[1..]);
+        for (name, value) in [("RANK", rank), ("LOCAL_RANK", rank)] {
+            command.env(name, value.to_string());
+        }
+        for name in ["WORLD_SIZE", "LOCAL_WORLD_SIZE"] {
+            command.env(name, self.world_size.to_string());
+        }
+        command.env("MASTER_ADDR", Ipv4Addr::LOCALHOST.to_string());
+        command.env("MASTER_PORT", self.port.to_string());
+        command.env("CURIUM_TOKEN", &self.token);
+        // Variables of an outer `torchrun` would move the port.
+        command.env_remove("CURIUM_PORT").env_remove("TORCHELASTIC_USE_AGENT_STORE");
+        if let Some(library) = &self.simulator {
+            program::use_simulator(&mut command, library)?;
+        }
+        command.stdin(if rank == 0 { Stdio::inherit() } else { Stdio::null() });
+        Ok(command)
+    }
+}
+
+/// Returns the number of GPUs.
+fn device_count() -> Result<u32> {
+    let count = Driver::load()?.devices()?.len();
+    ensure!(count > 0, "no GPU");
+    Ok(u32::try_from(count)?)
+}
+
+/// Returns a port that is free now. Rank 0 listens on it when it needs to.
+fn free_port() -> Result<u16> {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).context("free port: none found")?;
+    Ok(listener.local_addr()?.port())
+}
+
+/// Returns 32 random bytes in hexadecimal, or the token that the user set.
+fn token() -> Result<String> {
+    if let Some(token) = env::var("CURIUM_TOKEN").ok().filter(|token| !token.is_empty()) {
+        return Ok(token);
+    }
+    let mut bytes = [0; 32];
+    getrandom::fill(&mut bytes).context("token: no random numbers")?;
+    Ok(bytes.iter().fold(String::new(), |mut text, byte| {
+        // Writing to a `String` cannot fail.
+        let _ = write!(text, "{byte:02x}");
+        text
+    }))
+}

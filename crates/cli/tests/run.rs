@@ -1,0 +1,92 @@
+//! `curium run`, run as a program.
+#![cfg(unix)]
+
+use std::process::{Command, Output, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+const CURIUM: &str = env!("CARGO_BIN_EXE_curium");
+
+/// Runs a shell script on every rank. Returns the exit code, the sorted lines of output, and the errors.
+fn run(arguments: &[&str], script: &str) -> (Option<i32>, Vec<String>, String) {
+    let mut command = Command::new(CURIUM);
+    command.arg("run").args(arguments).args(["--", "sh", "-c", script]).stdin(Stdio::null());
+    let Output { status, stdout, stderr } = command.output().expect("the program was built");
+    let mut lines: Vec<_> = String::from_utf8_lossy(&stdout).lines().map(str::to_owned).collect();
+    lines.sort();
+    (status.code(), lines, String::from_utf8(stderr).expect("the program writes UTF-8"))
+}
+
+#[test]
+fn every_rank_has_its_place_and_one_meeting_point() {
+    let script =
+        "echo $RANK of $WORLD_SIZE, $LOCAL_RANK of $LOCAL_WORLD_SIZE; echo $MASTER_ADDR $MASTER_PORT $CURIUM_TOKEN >&2";
+    let (code, lines, errors) = run(&["--ranks", "3"], script);
+    assert_eq!(code, Some(0), "{errors}");
+    assert_eq!(lines, ["[0] 0 of 3, 0 of 3", "[1] 1 of 3, 1 of 3", "[2] 2 of 3, 2 of 3"]);
+    let mut places: Vec<_> = errors.lines().filter_map(|line| line.split_once("] ")).map(|(_, place)| place).collect();
+    places.sort_unstable();
+    places.dedup();
+    let [place] = places.as_slice() else { panic!("{places:?}") };
+    assert!(
+        place.starts_with("127.0.0.1 ") && place.split(' ').nth(2).is_some_and(|token| token.len() == 64),
+        "{place}"
+    );
+}
+
+#[test]
+fn rank_that_fails_ends_the_others_and_gives_its_exit_code() {
+    let start = Instant::now();
+    let (code, lines, errors) = run(&["-n", "4"], "if [ $RANK = 2 ]; then exit 7; fi; echo begun; exec sleep 60");
+    assert_eq!(code, Some(7), "{errors}");
+    assert!(errors.contains("rank 2 failed (exit status: 7)"), "{errors}");
+    assert!(lines.iter().all(|line| line.ends_with("begun")), "{lines:?}");
+    assert!(start.elapsed() < Duration::from_secs(8), "{:?}", start.elapsed());
+}
+
+#[test]
+fn rank_that_ignores_the_request_to_terminate_is_killed_after_the_grace_period() {
+    let start = Instant::now();
+    let script = "if [ $RANK = 1 ]; then sleep 0.3; exit 3; fi; trap '' TERM; while :; do sleep 0.1; done";
+    let (code, _, errors) = run(&["-n", "2", "--grace", "1"], script);
+    assert_eq!(code, Some(3), "{errors}");
+    assert!((Duration::from_secs(1)..Duration::from_secs(20)).contains(&start.elapsed()), "{:?}", start.elapsed());
+}
+
+#[test]
+fn rank_that_a_signal_ends_gives_128_plus_its_number() {
+    let (code, _, errors) = run(&["-n", "2"], "if [ $RANK = 1 ]; then kill -KILL $$; fi; exec sleep 60");
+    assert_eq!(code, Some(137), "{errors}");
+}
+
+#[test]
+fn request_to_terminate_ends_every_rank() {
+    let script = "trap 'echo ended; exit 0' TERM; echo begun; while :; do sleep 0.05; done";
+    let command = ["run", "-n", "2", "--", "sh", "-c", script];
+    let mut program = Command::new(CURIUM).args(command).stdout(Stdio::piped()).spawn().expect("the program was built");
+    thread::sleep(Duration::from_secs(1));
+    let killed = Command::new("kill").arg(program.id().to_string()).status().expect("kill exists");
+    assert!(killed.success());
+    let Output { status, stdout, .. } = {
+        let _ = program.stdin.take();
+        program.wait_with_output().expect("it ended")
+    };
+    assert_eq!(status.code(), Some(130));
+    let mut lines: Vec<_> = String::from_utf8_lossy(&stdout).lines().map(str::to_owned).collect();
+    lines.sort();
+    assert_eq!(lines, ["[0] begun", "[0] ended", "[1] begun", "[1] ended"]);
+}
+
+#[test]
+fn program_that_cannot_be_started_is_named() {
+    let output =
+        Command::new(CURIUM).args(["run", "-n", "2", "--", "./absent"]).output().expect("the program was built");
+    assert_eq!(output.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("./absent could not be started"), "{output:?}");
+}
+
+#[test]
+fn number_of_ranks_is_positive() {
+    let output = Command::new(CURIUM).args(["run", "-n", "0", "--", "true"]).output().expect("the program was built");
+    assert_eq!(output.status.code(), Some(2));
+}

@@ -1,0 +1,193 @@
+//! The ranks of a job find each other.
+
+mod client;
+mod handshake;
+mod launcher;
+mod server;
+mod slurm;
+mod token;
+
+use std::env;
+use std::ffi::OsString;
+use std::time::Duration;
+
+pub use self::launcher::Launcher;
+pub use self::token::Token;
+use crate::{Error, Result};
+
+/// The largest number of ranks.
+const MAX_WORLD_SIZE: usize = 1 << 20;
+
+/// A way to send bytes from rank 0 to all ranks of a job.
+///
+/// [`Rendezvous`] does so over TCP. Other means (MPI, etcd, a shared file) implement this trait.
+pub trait Exchange {
+    /// Returns the rank of this process.
+    fn rank(&self) -> usize;
+
+    /// Returns the number of ranks.
+    fn world_size(&self) -> usize;
+
+    /// Sends the bytes of rank 0 to all ranks, and overwrites theirs. Waits until every rank has called it.
+    ///
+    /// # Errors
+    ///
+    /// An error if a rank does not arrive in time, or the ranks disagree on the number of bytes. Errors of other implementations are
+    /// [`Error::Exchange`].
+    fn broadcast(&mut self, bytes: &mut [u8]) -> Result<()>;
+}
+
+/// The place of this process among the ranks of a job, and the address at which they meet.
+///
+/// Rank 0 listens at `MASTER_ADDR`, port `MASTER_PORT`, during a broadcast; the other ranks connect to it. Every rank proves that it has
+/// the job's [`Token`] (HMAC-SHA256 over random numbers of both sides). Bytes are authenticated, not encrypted.
+///
+/// # Environment variables
+///
+/// | launcher | rank, number of ranks, rank on the host |
+/// |---|---|
+/// | `torchrun`, Kubernetes, `curium run` | `RANK`, `WORLD_SIZE`, `LOCAL_RANK` (0 if not set) |
+/// | `mpirun` of Open MPI | `OMPI_COMM_WORLD_RANK`, `OMPI_COMM_WORLD_SIZE`, `OMPI_COMM_WORLD_LOCAL_RANK` |
+/// | `mpiexec` of MPICH and Intel MPI | `PMI_RANK`, `PMI_SIZE`, `MPI_LOCALRANKID` |
+/// | `srun` | `SLURM_PROCID`, `SLURM_STEP_NUM_TASKS`, `SLURM_LOCALID` |
+///
+/// The first line whose rank is set is used. The address of rank 0 is:
+///
+/// - `MASTER_ADDR`. If it is not set: the first host of `SLURM_STEP_NODELIST`, or the loopback address if all ranks of `mpirun` are on
+///   this host.
+/// - `CURIUM_PORT`, or else `MASTER_PORT`, or else a port derived from the name of the job, or 29500. Under `torchrun`, whose agent
+///   uses `MASTER_PORT` itself, it is the port after `MASTER_PORT`.
+///
+/// `CURIUM_TOKEN` is the job's token. Without it, the token is the name of the job, which keeps jobs apart but is no secret.
+#[derive(Clone, Debug)]
+pub struct Rendezvous {
+    rank: usize,
+    world_size: usize,
+    local_rank: usize,
+    launcher: Option<Launcher>,
+    host: String,
+    port: u16,
+    token: Token,
+    timeout: Duration,
+    /// The number of broadcasts so far.
+    round: u32,
+}
+
+impl Rendezvous {
+    /// The time that a broadcast waits for all ranks, unless [`Rendezvous::with_timeout`] sets another.
+    pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(300);
+
+    /// Reads the place of this process from the environment variables of its launcher.
+    ///
+    /// # Errors
+    ///
+    /// - [`Error::NoLauncher`] if no launcher set its variables.
+    /// - [`Error::MissingVariable`], [`Error::InvalidVariable`] or [`Error::RankOutOfRange`] if they are incomplete or wrong.
+    pub fn from_environment() -> Result<Self> {
+        Self::from_variables(|name| env::var_os(name))
+    }
+
+    /// Reads the place of this process from `variable`, which returns the value of an environment variable.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Rendezvous::from_environment`].
+    pub fn from_variables(variable: impl Fn(&str) -> Option<OsString>) -> Result<Self> {
+        launcher::read(&launcher::Variables::new(&variable))
+    }
+
+    /// Creates the place of rank `rank` of `world_size`, where rank 0 listens at `host` and `port`. The rank on the host is 0.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::RankOutOfRange`] if the rank is not below `world_size`, or `world_size` is over 2^20.
+    pub fn new(rank: usize, world_size: usize, host: impl Into<String>, port: u16) -> Result<Self> {
+        if rank >= world_size || world_size > MAX_WORLD_SIZE {
+            return Err(Error::RankOutOfRange { rank, world_size });
+        }
+        Ok(Self {
+            rank,
+            world_size,
+            local_rank: 0,
+            launcher: None,
+            host: host.into(),
+            port,
+            token: Token::default(),
+            timeout: Self::DEFAULT_TIMEOUT,
+            round: 0,
+        })
+    }
+
+    /// Sets the rank among the ranks on this host, which usually selects the device.
+    #[must_use]
+    pub fn with_local_rank(mut self, local_rank: usize) -> Self {
+        self.local_rank = local_rank;
+        self
+    }
+
+    /// Sets the token that every rank must have.
+    #[must_use]
+    pub fn with_token(mut self, token: Token) -> Self {
+        self.token = token;
+        self
+    }
+
+    /// Sets the time that a broadcast waits for all ranks.
+    #[must_use]
+    pub fn with_timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = timeout;
+        self
+    }
+
+    /// Returns the rank of this process among those on its host, from 0.
+    #[must_use]
+    pub fn local_rank(&self) -> usize {
+        self.local_rank
+    }
+
+    /// Returns the launcher whose variables were read. `None` if the place was created with [`Rendezvous::new`].
+    #[must_use]
+    pub fn launcher(&self) -> Option<Launcher> {
+        self.launcher
+    }
+
+    /// Returns the address of rank 0, such as `node01:29500`.
+    #[must_use]
+    pub fn address(&self) -> String {
+        if self.host.contains(':') {
+            format!("[{}]:{}", self.host, self.port)
+        } else {
+            format!("{}:{}", self.host, self.port)
+        }
+    }
+}
+
+impl Exchange for Rendezvous {
+    fn rank(&self) -> usize {
+        self.rank
+    }
+
+    fn world_size(&self) -> usize {
+        self.world_size
+    }
+
+    /// Sends the bytes of rank 0 to all ranks over TCP. Rank 0 listens until every rank has arrived, then sends.
+    ///
+    /// # Errors
+    ///
+    /// - [`Error::MissingRanks`] on every rank that arrived if others did not within rank 0's timeout.
+    /// - [`Error::Unreachable`] or [`Error::OtherProtocol`] if rank 0 cannot be reached, and [`Error::Listen`] on rank 0 if its port is
+    ///   in use.
+    /// - [`Error::TokenMismatch`], [`Error::DuplicateRank`], [`Error::WorldSizeMismatch`] or [`Error::BroadcastMismatch`] on the rank that
+    ///   rank 0 rejects. Rank 0 goes on waiting for the right one.
+    /// - [`Error::LostRank`] on rank 0 if a rank ended while it waited.
+    fn broadcast(&mut self, bytes: &mut [u8]) -> Result<()> {
+        let result = match self.rank {
+            _ if self.world_size == 1 => Ok(()),
+            0 => server::serve(self, bytes),
+            _ => client::join(self, bytes),
+        };
+        self.round += u32::from(result.is_ok());
+        result
+    }
+}

@@ -1,0 +1,228 @@
+//! The messages between rank 0 and the other ranks.
+//!
+//! Rank 0 sends a [challenge](write_challenge), the rank answers with its [`Hello`], and rank 0 ends with a [`Reply`]. Numbers are
+//! big-endian. The `Hello` and the `Reply` are authenticated with the token and the random numbers of both sides, so that neither can be
+//! replayed.
+
+use std::io::{self, Read, Write};
+
+use super::token::{TAG_LEN, Token};
+use crate::{Error, Result};
+
+/// The first bytes of rank 0: the name and version of the protocol.
+const MAGIC: [u8; 8] = *b"CURIUM/1";
+
+/// A random number of one side.
+pub(super) type Nonce = [u8; 32];
+
+/// The random numbers of both sides.
+#[derive(Clone, Copy)]
+pub(super) struct Session {
+    pub(super) server: Nonce,
+    pub(super) client: Nonce,
+}
+
+/// The message of a rank that arrives.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) struct Hello {
+    pub(super) rank: u32,
+    pub(super) world_size: u32,
+    pub(super) round: u32,
+    pub(super) length: u32,
+}
+
+/// The answer of rank 0.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(super) enum Reply {
+    Bytes(Vec<u8>),
+    WrongToken,
+    DuplicateRank,
+    WorldSize(u32),
+    Broadcast { round: u32, length: u32 },
+    Missing { milliseconds: u32, ranks: Vec<u32> },
+}
+
+/// Returns a random number for one connection.
+pub(super) fn nonce() -> Result<Nonce> {
+    let mut nonce = [0; 32];
+    let filled = getrandom::fill(&mut nonce);
+    filled.map_err(|error| Error::System { call: "random number generation", source: error.into() })?;
+    Ok(nonce)
+}
+
+/// Sends the protocol's name and rank 0's random number.
+pub(super) fn write_challenge(stream: &mut impl Write, server: Nonce) -> io::Result<()> {
+    stream.write_all(&[MAGIC.as_slice(), &server].concat())
+}
+
+/// Receives rank 0's random number. `None` if the other side speaks another protocol.
+pub(super) fn read_challenge(stream: &mut impl Read) -> io::Result<Option<Nonce>> {
+    if read_array(stream)? != MAGIC {
+        return Ok(None);
+    }
+    read_array(stream).map(Some)
+}
+
+impl Hello {
+    const LEN: usize = 16;
+
+    /// Sends the message with this side's random number and the authentication code.
+    pub(super) fn write(self, stream: &mut impl Write, session: &Session, token: &Token) -> io::Result<()> {
+        let body = self.to_bytes();
+        let tag = token.tag(&[b"hello", &session.server, &session.client, &body]);
+        stream.write_all(&[session.client.as_slice(), &body, &tag].concat())
+    }
+
+    /// Receives the message. `None` if it is not authentic.
+    pub(super) fn read(stream: &mut impl Read, server: Nonce, token: &Token) -> io::Result<Option<(Self, Session)>> {
+        let session = Session { server, client: read_array(stream)? };
+        let body: [u8; Self::LEN] = read_array(stream)?;
+        let tag = read_array(stream)?;
+        let authentic = token.verifies(&tag, &[b"hello", &session.server, &session.client, &body]);
+        Ok(authentic.then(|| (Self::from_bytes(&body), session)))
+    }
+
+    fn to_bytes(self) -> [u8; Self::LEN] {
+        let mut bytes = [0; Self::LEN];
+        for (part, number) in bytes.chunks_exact_mut(4).zip([self.rank, self.world_size, self.round, self.length]) {
+            part.copy_from_slice(&number.to_be_bytes());
+        }
+        bytes
+    }
+
+    fn from_bytes(bytes: &[u8; Self::LEN]) -> Self {
+        let [rank, world_size, round, length] = [0, 4, 8, 12].map(|at| number(&bytes[at..]));
+        Self { rank, world_size, round, length }
+    }
+}
+
+impl Reply {
+    /// Sends the answer with its authentication code.
+    pub(super) fn write(&self, stream: &mut impl Write, session: &Session, token: &Token) -> io::Result<()> {
+        let (code, body) = self.to_body();
+        let length = u32::try_from(body.len()).map_err(|_| io::ErrorKind::InvalidInput)?.to_be_bytes();
+        let tag = token.tag(&[b"reply", &session.server, &session.client, &[code], &length, &body]);
+        stream.write_all(&[&[code], length.as_slice(), &body, &tag].concat())
+    }
+
+    /// Receives an answer whose body has at most `limit` bytes. An answer that is not authentic is [`Reply::WrongToken`].
+    pub(super) fn read(stream: &mut impl Read, session: &Session, token: &Token, limit: usize) -> io::Result<Self> {
+        let [code] = read_array(stream)?;
+        let length: [u8; 4] = read_array(stream)?;
+        let body_len = usize::try_from(number(&length)).unwrap_or(usize::MAX);
+        if body_len > limit {
+            return Err(io::ErrorKind::InvalidData.into());
+        }
+        let mut body = vec![0; body_len];
+        stream.read_exact(&mut body)?;
+        let tag: [u8; TAG_LEN] = read_array(stream)?;
+        if !token.verifies(&tag, &[b"reply", &session.server, &session.client, &[code], &length, &body]) {
+            return Ok(Self::WrongToken);
+        }
+        Self::from_body(code, body).ok_or_else(|| io::ErrorKind::InvalidData.into())
+    }
+
+    fn to_body(&self) -> (u8, Vec<u8>) {
+        let numbers = |numbers: &[u32]| numbers.iter().flat_map(|number| number.to_be_bytes()).collect();
+        match self {
+            Self::Bytes(bytes) => (0, bytes.clone()),
+            Self::WrongToken => (1, Vec::new()),
+            Self::DuplicateRank => (2, Vec::new()),
+            Self::WorldSize(size) => (3, numbers(&[*size])),
+            Self::Broadcast { round, length } => (4, numbers(&[*round, *length])),
+            Self::Missing { milliseconds, ranks } => (5, numbers(&[&[*milliseconds], ranks.as_slice()].concat())),
+        }
+    }
+
+    fn from_body(code: u8, body: Vec<u8>) -> Option<Self> {
+        let numbers = || body.chunks_exact(4).map(number).collect::<Vec<_>>();
+        match (code, numbers().as_slice()) {
+            (0, _) => Some(Self::Bytes(body)),
+            (1, []) => Some(Self::WrongToken),
+            (2, []) => Some(Self::DuplicateRank),
+            (3, &[size]) => Some(Self::WorldSize(size)),
+            (4, &[round, length]) => Some(Self::Broadcast { round, length }),
+            (5, [milliseconds, ranks @ ..]) => {
+                Some(Self::Missing { milliseconds: *milliseconds, ranks: ranks.to_vec() })
+            }
+            _ => None,
+        }
+    }
+}
+
+/// Reads exactly `N` bytes.
+fn read_array<const N: usize>(stream: &mut impl Read) -> io::Result<[u8; N]> {
+    let mut bytes = [0; N];
+    stream.read_exact(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// Returns the number in the first four bytes.
+fn number(bytes: &[u8]) -> u32 {
+    bytes.first_chunk().copied().map_or(0, u32::from_be_bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SESSION: Session = Session { server: [1; 32], client: [2; 32] };
+
+    fn token() -> Token {
+        Token::new(*b"token")
+    }
+
+    #[test]
+    fn every_reply_is_read_as_it_was_written() {
+        let replies = [
+            Reply::Bytes(vec![1, 2, 3]),
+            Reply::Bytes(Vec::new()),
+            Reply::DuplicateRank,
+            Reply::WorldSize(8),
+            Reply::Broadcast { round: 3, length: 128 },
+            Reply::Missing { milliseconds: 5000, ranks: vec![1, 7] },
+        ];
+        for reply in replies {
+            let mut wire = Vec::new();
+            reply.write(&mut wire, &SESSION, &token()).expect("a vector");
+            assert_eq!(Reply::read(&mut wire.as_slice(), &SESSION, &token(), 64).expect("a reply"), reply);
+        }
+    }
+
+    #[test]
+    fn reply_with_a_changed_bit_or_of_another_session_is_not_authentic() {
+        let mut wire = Vec::new();
+        Reply::Bytes(vec![1, 2, 3]).write(&mut wire, &SESSION, &token()).expect("a vector");
+        for bit in 0..wire.len() * 8 {
+            // The length (bytes 1 to 4) decides how much is read; a wrong one is an error or not authentic.
+            let mut changed = wire.clone();
+            changed[bit / 8] ^= 1 << (bit % 8);
+            let read = Reply::read(&mut changed.as_slice(), &SESSION, &token(), 64);
+            assert!(matches!(read, Err(_) | Ok(Reply::WrongToken)), "bit {bit}: {read:?}");
+        }
+        let other = Session { client: [3; 32], ..SESSION };
+        let read = Reply::read(&mut wire.as_slice(), &other, &token(), 64);
+        assert_eq!(read.expect("a reply"), Reply::WrongToken);
+    }
+
+    #[test]
+    fn reply_that_announces_more_than_the_limit_allocates_nothing() {
+        let wire = [[0].as_slice(), &u32::MAX.to_be_bytes()].concat();
+        let error = Reply::read(&mut wire.as_slice(), &SESSION, &token(), 1 << 20).expect_err("too long");
+        assert_eq!(error.kind(), io::ErrorKind::InvalidData);
+    }
+
+    #[test]
+    fn hello_is_read_as_it_was_written_and_only_with_the_token() {
+        let hello = Hello { rank: 3, world_size: 8, round: 1, length: 128 };
+        let mut wire = Vec::new();
+        hello.write(&mut wire, &SESSION, &token()).expect("a vector");
+        let (read, session) =
+            Hello::read(&mut wire.as_slice(), SESSION.server, &token()).expect("bytes").expect("authentic");
+        assert_eq!((read, session.client), (hello, SESSION.client));
+        let other = Hello::read(&mut wire.as_slice(), SESSION.server, &Token::new(*b"other")).expect("bytes");
+        assert!(other.is_none());
+        let replayed = Hello::read(&mut wire.as_slice(), [9; 32], &token()).expect("bytes");
+        assert!(replayed.is_none());
+    }
+}

@@ -1,0 +1,198 @@
+//! Ranks that meet over TCP, in threads of this process: successes, failures, and strangers.
+
+use std::io::{Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use curium_nccl::{Error, Exchange as _, Rendezvous, Token};
+
+const HOST: &str = "127.0.0.1";
+
+/// Returns a port that was free a moment ago.
+fn free_port() -> u16 {
+    TcpListener::bind((HOST, 0)).and_then(|listener| listener.local_addr()).expect("a free port").port()
+}
+
+fn place(rank: usize, world_size: usize, port: u16) -> Rendezvous {
+    let place = Rendezvous::new(rank, world_size, HOST, port).expect("the rank is in range");
+    place.with_token(Token::new(*b"token")).with_timeout(Duration::from_secs(20))
+}
+
+/// Broadcasts once on `place`, and returns the bytes.
+fn broadcast(mut place: Rendezvous) -> Result<[u8; 4], Error> {
+    let mut bytes = if place.rank() == 0 { *b"root" } else { *b"none" };
+    place.broadcast(&mut bytes).map(|()| bytes)
+}
+
+/// Runs every place on a thread of its own.
+fn broadcast_all(places: Vec<Rendezvous>) -> Vec<Result<[u8; 4], Error>> {
+    let threads: Vec<_> = places.into_iter().map(|place| thread::spawn(move || broadcast(place))).collect();
+    threads.into_iter().map(|thread| thread.join().expect("no panic")).collect()
+}
+
+#[test]
+fn every_rank_receives_the_bytes_of_rank_0_in_whichever_order_they_start() {
+    for (ranks, rank_0_is_last) in [(2, false), (16, true), (64, false)] {
+        let port = free_port();
+        let mut places: Vec<_> = (0..ranks).map(|rank| place(rank, ranks, port)).collect();
+        if rank_0_is_last {
+            places.reverse();
+        }
+        for result in broadcast_all(places) {
+            assert_eq!(&result.expect("all ranks are there"), b"root");
+        }
+    }
+}
+
+#[test]
+fn broadcasts_follow_each_other_on_one_port() {
+    let port = free_port();
+    let threads: Vec<_> = (0..4)
+        .map(|rank| {
+            thread::spawn(move || {
+                let mut place = place(rank, 4, port);
+                for round in 0..50_u8 {
+                    let mut bytes = if rank == 0 { [round; 128] } else { [0; 128] };
+                    place.broadcast(&mut bytes).expect("all ranks are there");
+                    assert_eq!(bytes, [round; 128]);
+                }
+            })
+        })
+        .collect();
+    threads.into_iter().for_each(|thread| thread.join().expect("no panic"));
+}
+
+#[test]
+fn single_rank_needs_no_network() {
+    let place = Rendezvous::new(0, 1, "no-such-host.invalid", 1).expect("the rank is in range");
+    assert_eq!(&broadcast(place).expect("no network"), b"root");
+}
+
+#[test]
+fn missing_ranks_are_named_on_every_rank_that_is_there() {
+    let port = free_port();
+    let timeout = Duration::from_millis(700);
+    let places = [0, 1, 4].map(|rank| place(rank, 5, port).with_timeout(timeout));
+    for result in broadcast_all(places.into()) {
+        let Err(Error::MissingRanks { ranks, world_size, waited }) = result else { panic!("{result:?}") };
+        assert_eq!((ranks, world_size, waited), (vec![2, 3], 5, timeout));
+    }
+}
+
+#[test]
+fn unreachable_rank_0_is_an_error_within_the_timeout() {
+    let start = Instant::now();
+    let result = broadcast(place(1, 2, free_port()).with_timeout(Duration::from_millis(300)));
+    assert!(matches!(result, Err(Error::Unreachable { .. })), "{result:?}");
+    assert!(start.elapsed() < Duration::from_secs(10));
+}
+
+#[test]
+fn port_in_use_is_an_error_of_rank_0() {
+    let listener = TcpListener::bind((HOST, 0)).expect("a free port");
+    let port = listener.local_addr().expect("an address").port();
+    let result = broadcast(place(0, 2, port));
+    assert!(matches!(&result, Err(Error::Listen { .. })), "{result:?}");
+}
+
+#[test]
+fn rank_with_another_token_is_rejected_and_the_right_one_is_awaited() {
+    let port = free_port();
+    let rank_0 = thread::spawn(move || broadcast(place(0, 2, port)));
+    let stranger = broadcast(place(1, 2, port).with_token(Token::new(*b"other")));
+    assert!(matches!(stranger, Err(Error::TokenMismatch { .. })), "{stranger:?}");
+    assert_eq!(&broadcast(place(1, 2, port)).expect("the right token"), b"root");
+    rank_0.join().expect("no panic").expect("rank 1 arrived");
+}
+
+#[test]
+fn rank_0_with_another_token_is_not_believed() {
+    let port = free_port();
+    // A rank 0 that knows the protocol, but not the token, cannot give this rank its bytes.
+    let impostor = thread::spawn(move || {
+        broadcast(place(0, 2, port).with_token(Token::default()).with_timeout(Duration::from_secs(2)))
+    });
+    let result = broadcast(place(1, 2, port));
+    assert!(matches!(result, Err(Error::TokenMismatch { .. })), "{result:?}");
+    assert!(impostor.join().expect("no panic").is_err());
+}
+
+#[test]
+fn ranks_that_disagree_are_told_apart() {
+    let port = free_port();
+    let rank_0 = thread::spawn(move || broadcast(place(0, 3, port)));
+    let more = broadcast(place(1, 4, port));
+    assert!(matches!(more, Err(Error::WorldSizeMismatch { own: 4, rank_0: 3 })), "{more:?}");
+    let longer = place(1, 3, port).broadcast(&mut [0; 8]);
+    assert!(matches!(longer, Err(Error::BroadcastMismatch { own_length: 8, length: 4, .. })), "{longer:?}");
+    let first = thread::spawn(move || broadcast(place(1, 3, port)));
+    thread::sleep(Duration::from_millis(200));
+    let second = broadcast(place(1, 3, port));
+    assert!(matches!(second, Err(Error::DuplicateRank { rank: 1 })), "{second:?}");
+    broadcast(place(2, 3, port)).expect("all ranks are there");
+    first.join().expect("no panic").expect("all ranks are there");
+    rank_0.join().expect("no panic").expect("all ranks are there");
+}
+
+#[test]
+fn rank_that_ends_while_it_waits_can_be_started_again() {
+    let port = free_port();
+    let rank_0 = thread::spawn(move || broadcast(place(0, 3, port)));
+    // Rank 1 arrives, gives up at once, and is started again.
+    let impatient = place(1, 3, port).with_timeout(Duration::from_millis(1));
+    drop(thread::spawn(move || broadcast(impatient)));
+    thread::sleep(Duration::from_millis(100));
+    let others = [1, 2].map(|rank| thread::spawn(move || broadcast(place(rank, 3, port))));
+    rank_0.join().expect("no panic").expect("all ranks arrived in the end");
+    for other in others {
+        // The first rank 1 waits a while for the verdict of rank 0, so the second may be the one that is rejected.
+        let result = other.join().expect("no panic");
+        assert!(matches!(result, Ok(_) | Err(Error::DuplicateRank { rank: 1 })), "{result:?}");
+    }
+}
+
+#[test]
+fn strangers_that_send_nothing_or_nonsense_delay_no_rank() {
+    let port = free_port();
+    let rank_0 = thread::spawn(move || broadcast(place(0, 2, port)));
+    let mut strangers = Vec::new();
+    while strangers.len() < 20 {
+        match TcpStream::connect((HOST, port)) {
+            Ok(mut stream) => {
+                if strangers.len() % 2 == 0 {
+                    stream.write_all(&[b'x'; 256]).expect("the connection is open");
+                }
+                strangers.push(stream);
+            }
+            Err(_) => thread::sleep(Duration::from_millis(5)),
+        }
+    }
+    let start = Instant::now();
+    assert_eq!(&broadcast(place(1, 2, port)).expect("rank 0 is there"), b"root");
+    assert!(start.elapsed() < Duration::from_secs(4), "{:?}", start.elapsed());
+    rank_0.join().expect("no panic").expect("rank 1 arrived");
+}
+
+#[test]
+fn program_that_speaks_another_protocol_is_reported() {
+    let listener = TcpListener::bind((HOST, 0)).expect("a free port");
+    let port = listener.local_addr().expect("an address").port();
+    let server = thread::spawn(move || {
+        let (mut stream, _) = listener.accept().expect("a connection");
+        stream.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n").expect("the connection is open");
+        // Reads until the rank gives up, so that it receives the answer.
+        let _ = stream.read(&mut [0; 64]);
+    });
+    let result = broadcast(place(1, 2, port));
+    assert!(matches!(&result, Err(Error::OtherProtocol { .. })), "{result:?}");
+    server.join().expect("no panic");
+}
+
+#[test]
+fn rank_that_is_out_of_range_is_an_error() {
+    for (rank, world_size) in [(2, 2), (0, 0), (0, usize::MAX)] {
+        let result = Rendezvous::new(rank, world_size, HOST, 1);
+        assert!(matches!(result, Err(Error::RankOutOfRange { .. })), "{rank} of {world_size}: {result:?}");
+    }
+}

@@ -1,0 +1,43 @@
+//! Pageable memory of the host, as kernels of a device with access to it find it.
+
+use std::fs::File;
+use std::io::{BufRead as _, BufReader};
+use std::ops::Range;
+
+use crate::exec::Segment;
+use crate::memory::HostPtr;
+
+/// Returns the mapping of the process that holds `address`, if the host may read it.
+pub(super) fn segment(address: u64) -> Option<Segment> {
+    let file = BufReader::new(File::open("/proc/self/maps").ok()?);
+    let mut mappings = file.lines().map_while(Result::ok);
+    let (range, writable) = mappings.find_map(|line| parse(&line).filter(|(range, _)| range.contains(&address)))?;
+    let host = HostPtr::from_exposed(range.start).0;
+    Some(Segment { base: range.start, size: range.end - range.start, host, writable })
+}
+
+/// Returns the addresses that a line of the list is about, and whether they may be written; `None` if they may not be read.
+fn parse(line: &str) -> Option<(Range<u64>, bool)> {
+    let (range, rest) = line.split_once(' ')?;
+    let (start, end) = range.split_once('-')?;
+    let number = |text: &str| u64::from_str_radix(text, 16).ok();
+    let range = number(start)?..number(end)?;
+    rest.starts_with('r').then(|| (range, rest[1..].starts_with('w')))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn readable_memory_of_the_host_is_found_and_other_addresses_are_not() {
+        let own = vec![7_u8; 64];
+        let segment = segment(own.as_ptr().expose_provenance() as u64).expect("the process has it");
+        assert!(segment.writable && segment.size >= 64);
+        assert!(super::segment(8).is_none());
+        let constant = super::segment((&raw const *"text").cast::<u8>().expose_provenance() as u64);
+        assert!(!constant.expect("constants can be read").writable);
+        assert_eq!(parse("7f00-7f10 ---p 00000000 00:00 0"), None);
+        assert_eq!(parse("7f00-7f10 r--p 00000000 00:00 0"), Some((0x7f00..0x7f10, false)));
+    }
+}
