@@ -216,7 +216,7 @@ impl Config {
         self
     }
 
-    /// Sets the operating system whose driver is simulated, which decides what the devices are capable of.
+    /// Sets the operating system of the simulated driver, which determines capabilities of the devices.
     ///
     /// ```
     /// use curium_driver::{DeviceAttribute, Driver};
@@ -267,18 +267,18 @@ impl Config {
         self.concurrent_managed_access && !self.platform.is_windows() && self.device_model.figure(attribute) != 0
     }
 
-    /// Returns `true` if kernels access pageable memory of the host.
+    /// Returns `true` if kernels may access pageable host memory.
     pub(crate) fn has_pageable_memory_access(&self) -> bool {
         let attribute = CUdevice_attribute::CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS;
         FINDS_HOST_MEMORY && !self.platform.is_windows() && self.device_model.figure(attribute) != 0
     }
 
-    /// Returns `true` if devices access the memory of each other.
+    /// Returns `true` if devices may access each other's memory.
     pub(crate) fn has_peers(&self) -> bool {
         !self.platform.is_windows() && !self.device_model.is_integrated()
     }
 
-    /// Returns the bits of the kinds of handles by which memory is shared: file descriptors, or none.
+    /// Returns the mask of the handle types by which memory is shared: file descriptors, or none.
     pub(crate) fn handle_types(&self) -> u32 {
         let has_descriptors = SHARES_MEMORY && !self.platform.is_windows();
         if has_descriptors { CUmemAllocationHandleType::CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR.0 } else { 0 }

@@ -179,7 +179,7 @@ pub(crate) mod tests {
         pub(super) static PAGE_SIZE: Cell<Option<u64>> = const { Cell::new(None) };
     }
 
-    /// Runs `action` as on a system with pages of this size.
+    /// Runs `action` as on a system with this page size.
     pub(crate) fn with_page_size<R>(size: u64, action: impl FnOnce() -> R) -> R {
         PAGE_SIZE.set(Some(size));
         let result = action();
@@ -187,8 +187,8 @@ pub(crate) mod tests {
         result
     }
 
-    /// Refuses what `mmap` refuses on a system with such pages: a place or an offset within a page. The place counts from the start of a
-    /// mapping, which the system at hand aligns to its own pages only.
+    /// Returns the error of `mmap` on a system with this page size if a place or an offset is within a page. The place counts from the
+    /// start of a mapping, which the system aligns to its own pages only.
     pub(super) fn refuse_unaligned(place: u64, offset: u64) -> io::Result<()> {
         let is_aligned = [place, offset].iter().all(|bytes| bytes.is_multiple_of(page_size()));
         if is_aligned { Ok(()) } else { Err(io::Error::from_raw_os_error(libc::EINVAL)) }
