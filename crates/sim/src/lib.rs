@@ -25,6 +25,11 @@
 //! It never pretends to be hardware: its devices are named as simulated, and a function that it does not implement returns
 //! `CUDA_ERROR_NOT_SUPPORTED` and is counted ([`Simulator::unsupported_calls`]).
 //!
+//! # The book
+//!
+//! The chapters of the book are in the folder `docs/book/src` of the repository: `testing.md` explains how to test with the simulator,
+//! `found-bugs.md` shows what it reports.
+//!
 //! # Checks
 //!
 //! A [`Report`] names the kernel, the block, the thread, the line of the PTX, the address, and the allocation at or near it. Reports are
@@ -67,6 +72,7 @@ mod exec;
 mod export;
 mod fault;
 mod handle;
+mod library_operation;
 mod live;
 mod memory;
 mod origin;
@@ -83,6 +89,7 @@ pub use self::check_ptx::{PtxError, check_ptx};
 pub use self::config::{Checks, Config, DeviceModel, EnvironmentError, Platform};
 pub use self::exec::{Access, Area, NearbyAllocation, Report, ReportKind, Severity, Stale, StreamRace};
 pub use self::fault::{Fault, FaultPlan, FaultSyntaxError};
+pub use self::library_operation::{LibraryOperation, Operand};
 pub use self::live::{LiveHandles, LiveObject};
 pub use self::simulator::{Error, Simulator};
 pub use self::summary::Summary;

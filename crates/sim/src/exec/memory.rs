@@ -1,12 +1,11 @@
 //! Host memory of device addresses, and the only raw accesses of the executor.
 //!
-//! Kernels may race, and a race must not be undefined behavior here. Every access is therefore an atomic of its width with relaxed
-//! ordering, which costs as much as a plain access on x86-64 and ARM.
+//! Kernels may race, so every access is a relaxed atomic of its width. It costs as much as a plain access on x86-64 and ARM.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::lane::HALF;
+use super::lane::{HALF, Raw};
 use super::launch_shadow::PageCache;
 use super::unwritten::WrittenCache;
 use super::watch::Watcher;
@@ -84,15 +83,13 @@ impl Segment {
 }
 
 impl SegmentCache {
-    /// Returns the host memory of `bytes` bytes at `address`, for reading or, with `write`, for writing. Queries `memory` only if the
-    /// segment is not cached.
+    /// Returns the host memory of `bytes` bytes at `address`, for writing if `write`. Queries `memory` only if it is not cached.
     #[inline(always)]
     pub(crate) fn place(&mut self, memory: &dyn Memory, address: u64, bytes: u64, write: bool) -> Option<HostBytes> {
         self.segment(memory, address, write)?.place(address, bytes)
     }
 
-    /// Returns the readable or, with `write`, the writable segment that contains `address`. Queries `memory` only if the segment is not
-    /// cached.
+    /// Returns the segment that contains `address`, writable if `write`. Queries `memory` only if the segment is not cached.
     #[inline(always)]
     pub(crate) fn segment(&mut self, memory: &dyn Memory, address: u64, write: bool) -> Option<Segment> {
         for entry in &self.entries {
@@ -153,6 +150,24 @@ impl HostBytes {
         let to = self.half::<T>();
         // SAFETY: as for `load_half`.
         unsafe { T::store_half::<WIDE>(to, values) }
+    }
+
+    /// Reads a register's value for each lane of half a warp. The address must be aligned. With `WIDE` the processor has AVX2.
+    #[inline(always)]
+    pub(crate) fn load_half_as<T: Word, R: Raw, const WIDE: bool>(self, register: &mut [R; HALF]) {
+        assert!(size_of::<T>() == size_of::<R>(), "the register is as wide as the word");
+        let from = self.half::<T>();
+        // SAFETY: as for `load_half`; registers have 32 or 64 bits, of which any are a value, and are as wide as the words.
+        unsafe { T::copy_half::<WIDE>((&raw mut *register).cast(), from) };
+    }
+
+    /// Writes a register's value of each lane of half a warp. The address must be aligned. With `WIDE` the processor has AVX2.
+    #[inline(always)]
+    pub(crate) fn store_half_as<T: Word, R: Raw, const WIDE: bool>(self, register: &[R; HALF]) {
+        assert!(size_of::<T>() == size_of::<R>(), "the register is as wide as the word");
+        let to = self.half::<T>();
+        // SAFETY: as for `load_half_as`.
+        unsafe { T::copy_half::<WIDE>(to, (&raw const *register).cast()) };
     }
 
     #[inline(always)]

@@ -33,6 +33,7 @@ mod handler;
 mod image;
 mod image_query;
 mod integer;
+mod kept_runs;
 mod lane;
 mod lane_addresses;
 mod launch_control;

@@ -5,9 +5,10 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use curium_sys::CUresult;
 
-use crate::driver::Result;
-use crate::exec::AccessKind;
-use crate::memory::{HostPtr, Memory, Purpose, READ};
+use crate::driver;
+use crate::exec::{Access, AccessKind, ReportKind};
+use crate::library_operation::Run;
+use crate::memory::{Allocation, HostPtr, Memory, Purpose, READ};
 
 /// An operand of a copy.
 #[derive(Debug)]
@@ -31,15 +32,15 @@ pub(crate) struct Fill {
 }
 
 impl Memory {
-    /// Copies `size` bytes. Memory that was freed before the copy runs is an illegal address.
-    pub(crate) fn copy(&self, to: &CopyOperand, from: &CopyOperand, size: usize) -> Result {
+    /// Copies `size` bytes. Memory that was freed before its turn came is an illegal address.
+    pub(crate) fn copy(&self, to: &CopyOperand, from: &CopyOperand, size: usize) -> driver::Result {
         self.note("copy", from, size, AccessKind::Read);
         self.note("copy", to, size, AccessKind::Write);
         self.copy_unrecorded(to, from, size)
     }
 
-    /// Copies like [`Self::copy`] without recording an access, for copies that implement synchronization between streams.
-    pub(crate) fn copy_unrecorded(&self, to: &CopyOperand, from: &CopyOperand, size: usize) -> Result {
+    /// [`Self::copy`] that is no access as others are: it is part of how streams wait for each other.
+    pub(crate) fn copy_unrecorded(&self, to: &CopyOperand, from: &CopyOperand, size: usize) -> driver::Result {
         self.note_copy(to, from, size as u64);
         let mut done = 0;
         while done < size {
@@ -55,7 +56,7 @@ impl Memory {
     }
 
     /// Fills memory from `address` on.
-    pub(crate) fn fill(&self, address: u64, fill: Fill) -> Result {
+    pub(crate) fn fill(&self, address: u64, fill: Fill) -> driver::Result {
         let size = fill.count * fill.width;
         self.note_write(address, size as u64);
         self.note("fill", &CopyOperand::Device(address), size, AccessKind::Write);
@@ -70,8 +71,60 @@ impl Memory {
         Ok(())
     }
 
-    /// Atomically replaces the value of `width` bytes, four or eight, at `address`, a multiple of `width`, by `combine` of it.
-    pub(crate) fn combine(&self, address: u64, width: usize, combine: impl Fn(u64) -> u64) -> Result {
+    /// Copies the bytes of a run, which an operation of a library reads, to `into`. Fails with the part of the run that cannot be read.
+    pub(crate) fn read_run(&self, name: &'static str, run: Run, into: &mut [u8]) -> Result<(), (ReportKind, Access)> {
+        self.note(name, &CopyOperand::Device(run.address), run.bytes, AccessKind::Read);
+        self.each_part(run, false, |place, offset, room| {
+            // SAFETY: `locate` checked that the bytes lie in the allocation, which is not freed before its work is done.
+            unsafe { ptr::copy_nonoverlapping(place.0.cast_const(), into[offset..offset + room].as_mut_ptr(), room) };
+        })?;
+        let is_unwritten = |found: &Allocation| {
+            let bytes = (found.end() - run.address).min(run.bytes as u64);
+            found.written.as_ref().is_some_and(|written| !written.covers(run.address - found.base, bytes))
+        };
+        if self.read().find(run.address).is_some_and(is_unwritten) {
+            return Err((ReportKind::Uninitialized, run.access(0, false)));
+        }
+        Ok(())
+    }
+
+    /// Copies `from` to a run, which an operation of a library writes. Fails with the part of the run that cannot be written.
+    pub(crate) fn write_run(&self, name: &'static str, run: Run, from: &[u8]) -> Result<(), (ReportKind, Access)> {
+        self.note_write(run.address, run.bytes as u64);
+        self.note(name, &CopyOperand::Device(run.address), run.bytes, AccessKind::Write);
+        self.each_part(run, true, |place, offset, room| {
+            // SAFETY: `locate` checked that the bytes lie in the allocation, which is not freed before its work is done.
+            unsafe { ptr::copy_nonoverlapping(from[offset..offset + room].as_ptr(), place.0, room) };
+        })
+    }
+
+    /// Calls `copy` with the place, the offset and the length of each part of a run that lies in one allocation.
+    fn each_part(
+        &self,
+        run: Run,
+        write: bool,
+        mut copy: impl FnMut(HostPtr, usize, usize),
+    ) -> Result<(), (ReportKind, Access)> {
+        let mut done = 0;
+        while done < run.bytes {
+            let located = self.locate(&CopyOperand::Device(run.address), done, run.bytes - done);
+            let (place, room) =
+                located.map_err(|_| (ReportKind::IllegalAddress, self.past_the_end(run, done, write)))?;
+            copy(place, done, room);
+            done += room;
+        }
+        Ok(())
+    }
+
+    /// Returns the part of a run, from `done` on, that no allocation has.
+    fn past_the_end(&self, run: Run, done: usize, write: bool) -> Access {
+        let room = self.find(run.address + done as u64).map_or(0, |found| found.end() - run.address);
+        run.access((room as usize).clamp(done, run.bytes - 1), write)
+    }
+
+    /// Replaces the value of `width` bytes, four or eight, at `address`, which is a multiple of that, by what `combine` makes of it, as
+    /// one step.
+    pub(crate) fn combine(&self, address: u64, width: usize, combine: impl Fn(u64) -> u64) -> driver::Result {
         let (HostPtr(place), _) = self.locate(&CopyOperand::Device(address), 0, width)?;
         self.note_write(address, width as u64);
         if width == 4 {
@@ -87,8 +140,8 @@ impl Memory {
         Ok(())
     }
 
-    /// Returns the memory of `end` from `offset` on, and the number of its contiguous bytes, at most `size`.
-    fn locate(&self, end: &CopyOperand, offset: usize, size: usize) -> Result<(HostPtr, usize)> {
+    /// Returns where `end` has its bytes from `offset` on, and how many of `size` bytes are there in a row.
+    fn locate(&self, end: &CopyOperand, offset: usize, size: usize) -> driver::Result<(HostPtr, usize)> {
         match end {
             CopyOperand::Host(host) => Ok((HostPtr(host.0.wrapping_add(offset)), size)),
             // Staged bytes are only read.
@@ -106,6 +159,14 @@ impl Memory {
     }
 }
 
+impl Run {
+    /// Returns the access to the bytes from `offset` on.
+    fn access(self, offset: usize, write: bool) -> Access {
+        let size = u32::try_from(self.bytes - offset).unwrap_or(u32::MAX);
+        Access { address: self.address + offset as u64, size, write }
+    }
+}
+
 impl Fill {
     /// Repeats the value over `size` bytes of whole elements.
     ///
@@ -113,15 +174,15 @@ impl Fill {
     ///
     /// The bytes may be written.
     unsafe fn write(self, place: HostPtr, size: usize) {
-        let (place, bytes) = (place.0, self.value.to_le_bytes());
-        let mut filled = self.width;
-        // SAFETY: the fill has at least one element, which the caller guarantees.
-        unsafe { ptr::copy_nonoverlapping(bytes.as_ptr(), place, self.width) };
-        while filled < size {
-            let next = filled.min(size - filled);
-            // SAFETY: as above; the filled part and the part after it do not overlap.
-            unsafe { ptr::copy_nonoverlapping(place, place.wrapping_add(filled), next) };
-            filled += next;
+        // Never reads the destination, which another stream may be writing: a race must not spread the values it wrote.
+        let bytes = self.value.to_le_bytes();
+        let mut block = [0; 1 << 12];
+        let block = &mut block[..size.min(1 << 12)];
+        block.chunks_exact_mut(self.width).for_each(|element| element.copy_from_slice(&bytes[..self.width]));
+        for filled in (0..size).step_by(block.len()) {
+            let next = block.len().min(size - filled);
+            // SAFETY: the caller guarantees that `size` bytes may be written; `next` bytes are left from `filled` on.
+            unsafe { ptr::copy_nonoverlapping(block.as_ptr(), place.0.wrapping_add(filled), next) };
         }
     }
 }

@@ -1,9 +1,8 @@
-//! Conditional nodes with values set by kernels. On hardware this requires the toolkit's device runtime library.
+//! Conditional nodes with values set by kernels. The driver defines the function that they call.
 
-use curium_driver::{
-    Condition, ConditionalKind, Image, JitOptions, Kernel, LaunchConfig, Library, LinkInput, Linker, Result,
-};
-use curium_sim::Config;
+use curium_driver::{Condition, ConditionalKind, Function, Kernel, LaunchConfig, Library};
+use curium_sim::{Config, Fault};
+use curium_sys::CUresult;
 use curium_tests::{TestDriver, on_simulator};
 
 use super::{LEN, add_fill, graph, run, words, zeroes};
@@ -37,27 +36,18 @@ const COUNT: &str = "
 }
 ";
 
-/// An archive with the member that identifies the device runtime library.
-const RUNTIME: &[u8] = b"!<arch>\ncuda_device_runtime.o/ ...";
-
 type Count = (&'static mut [u32], u32, Condition);
 
-/// Returns the kernel, linked with or without the device runtime library.
-fn count(test: &TestDriver, with_runtime: bool) -> Result<Kernel<Count>> {
-    let (context, options) = (test.context(), JitOptions::new());
-    let mut linker = Linker::new(&context, &options)?;
-    linker.add_image("count", &Image::from_ptx(COUNT)?, &options)?;
-    if with_runtime {
-        // SAFETY: the simulator reads an archive up to its end.
-        unsafe { linker.add_bytes(LinkInput::Archive, "cudadevrt", RUNTIME, &options) }?;
-    }
-    Library::from_image(test.driver(), &linker.complete()?.image(), &options)?.kernel("count")
+fn count(test: &TestDriver) -> Kernel<Count> {
+    let library =
+        Library::from_ptx(test.driver(), COUNT).expect("the driver defines the function that the kernel calls");
+    library.kernel("count").expect("the library has the kernel")
 }
 
 #[test]
-fn loop_of_a_graph_ends_when_a_kernel_says_so() {
+fn loop_of_a_graph_ends_when_a_kernel_clears_its_condition() {
     on_simulator(Config::new(), |test, _| {
-        let (count, buffer) = (count(test, true).expect("every name is defined"), zeroes(test));
+        let (count, buffer) = (count(test), zeroes(test));
         let mut graph = graph(test);
         let condition = graph.condition(Some(1)).expect("a condition can be made");
         let mut node = graph.add_conditional(&[], condition, ConditionalKind::While).expect("the node can be added");
@@ -81,7 +71,7 @@ fn loop_of_a_graph_ends_when_a_kernel_says_so() {
 #[test]
 fn branch_of_a_graph_is_the_one_that_a_kernel_before_it_picks() {
     on_simulator(Config::new(), |test, _| {
-        let count = count(test, true).expect("every name is defined");
+        let count = count(test);
         for (end, expected) in [(1, [0, 1]), (2, [1, 0])] {
             let (word, taken) = (zeroes(test), [zeroes(test), zeroes(test)]);
             let mut graph = graph(test);
@@ -101,9 +91,13 @@ fn branch_of_a_graph_is_the_one_that_a_kernel_before_it_picks() {
 }
 
 #[test]
-fn kernel_that_sets_a_condition_takes_the_library_of_the_devices_runtime() {
-    on_simulator(Config::new(), |test, _| {
-        let error = count(test, false).expect_err("nothing defines the function").to_string();
-        assert!(error.contains("cudaGraphSetConditional"), "{error}");
+fn condition_whose_handle_is_0_is_valid_and_only_the_result_is_an_error() {
+    on_simulator(Config::new(), |test, simulator| {
+        let (mut graph, create) = (graph(test), Fault::on(Function::cuGraphConditionalHandleCreate));
+        simulator.inject(create.creates_nothing());
+        assert_eq!(graph.condition(Some(1)).expect("the driver reports success").as_raw(), 0);
+        simulator.inject(create.returns(CUresult::CUDA_ERROR_NOT_SUPPORTED));
+        let error = graph.condition(Some(1)).expect_err("the driver reports an error");
+        assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_NOT_SUPPORTED), "{error}");
     });
 }

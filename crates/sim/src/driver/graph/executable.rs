@@ -156,6 +156,8 @@ impl Driver {
         // The retained objects live until this launch completes, even if the executable is destroyed.
         state.retain_objects(&objects);
         let end = Work::Device(Box::new(move |driver| {
+            // Its allocations exist until here, even if the graph and the executable are destroyed.
+            drop(plan);
             freed.iter().for_each(|address| driver.memory().free(*address));
             let mut state = driver.lock();
             state.release_objects(&objects);
@@ -188,7 +190,7 @@ impl Driver {
     ) -> Result {
         let mut state = self.lock();
         let step = state.step(executable, node)?;
-        if !matches!(step.content, Content::Kernel(_) | Content::Copy(_) | Content::Set(_)) {
+        if !matches!(step.content, Content::Kernel(_) | Content::Copy(_) | Content::Set(_) | Content::Library(_)) {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
         step.is_enabled = is_enabled != 0;

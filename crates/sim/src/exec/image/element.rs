@@ -2,6 +2,7 @@
 
 use super::Read;
 use crate::exec::exact::{self, Rounding};
+use crate::exec::lane::LANES;
 use crate::exec::narrow::Half;
 use crate::exec::report::Trap;
 
@@ -35,7 +36,15 @@ pub(super) struct Reading {
     pub(super) is_srgb: bool,
 }
 
-/// The channels of an element in registers.
+impl Reading {
+    /// Returns how a channel is read: the fourth is no color.
+    #[inline(always)]
+    pub(super) fn of_channel(self, channel: usize) -> Self {
+        Self { is_srgb: self.is_srgb && channel < 3, ..self }
+    }
+}
+
+/// The channels of an element as registers hold them.
 pub(crate) type Texel = [u32; 4];
 
 /// The layout of the four channels in the registers of a texture instruction.
@@ -88,8 +97,7 @@ impl Element {
         let mut texel = [0; 4];
         for (index, channel) in (0..u64::from(self.channels)).zip(&mut texel) {
             let bits = read(address + index * self.channel.bytes(), self.channel.bytes())? as u32;
-            let is_color = index < 3;
-            *channel = self.channel.value(bits, Reading { is_srgb: reading.is_srgb && is_color, ..reading });
+            *channel = self.channel.value(bits, reading.of_channel(index as usize));
         }
         Ok(texel)
     }
@@ -104,8 +112,7 @@ impl Element {
     pub(super) fn border(self, color: [f32; 4], reading: Reading) -> Texel {
         let mut texel = [0; 4];
         for (index, channel) in texel.iter_mut().enumerate().take(self.channels as usize) {
-            let reading = Reading { is_srgb: reading.is_srgb && index < 3, ..reading };
-            *channel = self.channel.border(color[index], reading);
+            *channel = self.channel.border(color[index], reading.of_channel(index));
         }
         texel
     }
@@ -164,7 +171,21 @@ impl Channel {
         }
     }
 
-    /// Converts the bits in memory to the value of a register.
+    /// Replaces the bits in memory by what registers hold for them, in all lanes.
+    #[inline(always)]
+    pub(super) fn values(self, row: &mut [u32; LANES], reading: Reading) {
+        match self {
+            Self::U32 | Self::I32 | Self::F32 => {}
+            Self::F16 => *row = row.map(|bits| Half(bits as u16).to_f32().to_bits()),
+            _ => {
+                for bits in row {
+                    *bits = self.value(*bits, reading);
+                }
+            }
+        }
+    }
+
+    /// Returns what a register holds for the bits in memory.
     #[inline]
     fn value(self, bits: u32, reading: Reading) -> u32 {
         let fraction = |value: f32, most: f32| (value / most).max(-1.0).to_bits();

@@ -85,8 +85,8 @@ fn has_row(register: &Register) -> bool {
     matches!(register.scalar.bits(), 2..=64)
 }
 
-/// Returns for each instruction `true` if it may follow another instruction than the previous one.
-fn entries(function: &Function, body: &[Instruction]) -> Vec<bool> {
+/// Returns whether an instruction can come after another than the one above it.
+pub(super) fn entries(function: &Function, body: &[Instruction]) -> Vec<bool> {
     let mut entries = vec![false; body.len() + 1];
     let direct = body.iter().flat_map(|instruction| &instruction.operands).filter_map(|operand| match operand {
         Operand::Label(label) => Some(label),
@@ -136,7 +136,19 @@ fn writes_its_first_operand(opcode: Opcode) -> bool {
     moves || arithmetic || bits
 }
 
-/// Visits every register that an instruction names, except its guard.
+/// Visits all registers that an instruction may write.
+pub(super) fn each_result(instruction: &Instruction, visit: &mut impl FnMut(RegisterId)) {
+    match instruction.opcode {
+        // Predicates hold no addresses.
+        Opcode::St | Opcode::Setp => {}
+        opcode if writes_its_first_operand(opcode) => {
+            instruction.operands.first().iter().for_each(|operand| each_register_of(operand, visit));
+        }
+        _ => each_register(instruction, visit),
+    }
+}
+
+/// Every register that an instruction names, but for its guard.
 fn each_register(instruction: &Instruction, visit: &mut impl FnMut(RegisterId)) {
     instruction.operands.iter().for_each(|operand| each_register_of(operand, visit));
 }
