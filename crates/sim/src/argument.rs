@@ -71,8 +71,8 @@ impl<T> Pointer<T> {
     }
 
     /// Writes `value` if the pointer is not null.
-    pub(crate) fn write_if_asked(self, value: T) {
-        // A null pointer means that the caller does not want the value.
+    pub(crate) fn write_if_not_null(self, value: T) {
+        // A null pointer means that the caller does not request the value.
         self.write(value).unwrap_or_default();
     }
 
@@ -91,7 +91,7 @@ impl<T> Pointer<T> {
     pub(crate) unsafe fn write_all(self, values: impl Iterator<Item = T>) -> Result {
         let first = self.required()?;
         for (index, value) in values.enumerate() {
-            // SAFETY: the caller vouches for the room.
+            // SAFETY: the caller guarantees the capacity.
             let place = unsafe { first.0.add(index) };
             // SAFETY: as above.
             unsafe { place.write(value) };
@@ -169,7 +169,7 @@ impl Pointer<c_char> {
         unsafe { ptr::copy_nonoverlapping(text.as_ptr(), self.0.cast(), length) };
         // SAFETY: `length` is below the buffer's capacity.
         let end = unsafe { self.0.add(length) };
-        // SAFETY: `end` lies within the buffer.
+        // SAFETY: `end` is within the buffer.
         unsafe { end.write(0) };
         length
     }
@@ -184,7 +184,7 @@ pub(crate) unsafe fn elements<'a, T>(first: *const T, count: usize) -> Result<&'
     match (count, first.is_null()) {
         (0, _) => Ok(&[]),
         (_, true) => Err(CUresult::CUDA_ERROR_INVALID_VALUE),
-        // SAFETY: the caller vouches for `count` elements behind a pointer that is not null.
+        // SAFETY: the caller guarantees `count` elements at a pointer that is not null.
         _ => Ok(unsafe { slice::from_raw_parts(first, count) }),
     }
 }

@@ -30,7 +30,7 @@ thread_local! {
     static THREAD: Cell<u64> = const { Cell::new(0) };
 }
 
-/// Returns the trace of this process, if the environment asks for one.
+/// Returns the trace of this process, if the environment requests one.
 fn trace() -> Option<&'static CallTrace> {
     static TRACE: OnceLock<Option<CallTrace>> = OnceLock::new();
     TRACE.get_or_init(CallTrace::from_environment).as_ref()
@@ -46,13 +46,13 @@ pub(crate) fn traced(function: Function, call: impl FnOnce() -> CUresult) -> CUr
 }
 
 impl CallTrace {
-    #[expect(clippy::print_stderr, reason = "a C program has no other channel for it")]
+    #[expect(clippy::print_stderr, reason = "a C program has no other channel for the message")]
     fn from_environment() -> Option<Self> {
         let path = env::var_os(VARIABLE).filter(|path| !path.is_empty() && !has_raised_privileges())?;
         match Self::open(Path::new(&path)) {
             Ok(trace) => Some(trace),
             Err(error) => {
-                eprintln!("curium-sim: {VARIABLE} is {path:?}, which cannot be written: {error}");
+                eprintln!("curium-sim: {VARIABLE}: cannot write to {path:?}: {error}");
                 None
             }
         }
@@ -97,7 +97,7 @@ fn this_thread() -> u64 {
     THREAD.get()
 }
 
-/// Returns a time in the format's unit, with nanoseconds behind the point.
+/// Returns a time in microseconds, with nanoseconds after the decimal point.
 fn microseconds(time: Duration) -> String {
     format!("{}.{:03}", time.as_nanos() / 1_000, time.as_nanos() % 1_000)
 }

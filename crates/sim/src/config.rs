@@ -39,9 +39,11 @@ pub struct Config {
     pub driver_version: CudaVersion,
     /// The seed of the order between independent streams.
     pub seed: u64,
-    /// The number of threads that execute the work of the streams, and of those that execute the blocks of a kernel. With one, the same
-    /// calls by one host thread with the same seed run in the same order, unless the host pauses for 200 ms between two of them.
-    /// Default: the number of processors.
+    /// The number of threads that execute the work of the streams, and of threads that execute the blocks of a kernel. Default: the number
+    /// of processors.
+    ///
+    /// With one worker, equal calls by one host thread with the same seed run in the same order, unless the host pauses for 200 ms between
+    /// two of them.
     pub workers: u32,
     /// Injected faults.
     pub faults: FaultPlan,
@@ -62,9 +64,9 @@ pub struct Config {
 }
 
 /// The consequence of a [`Report`](crate::Report) of [`Severity::Error`](crate::Severity::Error): an access out of bounds or misaligned, a
-/// trap, a failed assertion, and what is checked on request.
+/// trap, a failed assertion, or an error that an optional check found.
 ///
-/// In any case [`Simulator::reports`](crate::Simulator::reports) returns the reports; it keeps a thousand of them.
+/// [`Simulator::reports`](crate::Simulator::reports) returns the reports in any case. At most a thousand are kept.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 #[non_exhaustive]
 pub enum Checks {
@@ -73,9 +75,9 @@ pub enum Checks {
     Error,
     /// The launch fails in the same way, and nothing is written.
     Quiet,
-    /// The report is written to stderr, and the program continues. The threads at fault end, with those that run together with them in the
-    /// warp; all others finish their work, so that one run reports every error. A kernel that waits for ended threads still ends, but the
-    /// program continues. A load of uninitialized memory ends no thread.
+    /// The report is written to stderr, and the program continues. The faulting threads end, with the threads of their warp that execute
+    /// with them. All others finish, so one run reports every error. A kernel that waits for an ended thread is stopped, but the program
+    /// continues. A load of uninitialized memory ends no thread.
     Report,
     /// The report is written to stderr, and the process aborts: a debugger or a core file shows the host's stack.
     Abort,
@@ -184,31 +186,29 @@ impl Config {
         self
     }
 
-    /// Fails launches and copies with `CUDA_ERROR_LAUNCH_FAILED` at a race, in whatever order the two accesses happened to run:
+    /// Fails launches and copies with `CUDA_ERROR_LAUNCH_FAILED` at a race, regardless of the order in which the two accesses ran:
     ///
     /// - two threads of a block access the same shared memory, one of them writes, and no barrier orders them;
-    /// - two warps of a launch access the same device memory, one of them writes, and neither a barrier of their block nor a fence orders
-    ///   them;
+    /// - two warps of a launch access the same device memory, one of them writes, and no barrier of their block or fence orders them;
     /// - two launches, copies or fills access the same memory, one of them writes, and no stream, event, graph edge or wait of the host
     ///   orders them;
     /// - the host changes pinned or managed memory while a copy that uses it is queued.
     ///
-    /// Threads of a launch that race by storing the same value are reported as a [`Warning`](crate::Severity::Warning), and the launch
+    /// Racing threads of a launch that store the same value are reported as a [`Warning`](crate::Severity::Warning), and the launch
     /// succeeds. [`Simulator::reports`](crate::Simulator::reports) names both sides. Accesses that may be ordered are not reported, so a
-    /// race beside a fence, a host function or a value that a stream waits for may stay unreported.
+    /// race next to a fence, a host function or a value that a stream waits for may be missed.
     #[must_use]
     pub const fn with_race_checks(mut self, race_checks: bool) -> Self {
         self.race_checks = race_checks;
         self
     }
 
-    /// Stops kernels that use a byte of device, shared or local memory that nobody wrote since the memory was allocated or the block
-    /// began: in an address, a branch, an atomic or a store to device memory. A value that is loaded and discarded is no error. The
-    /// launch then fails with `CUDA_ERROR_LAUNCH_FAILED`, and [`Simulator::reports`](crate::Simulator::reports) names
-    /// the thread, the address, the allocation and the load.
+    /// Stops kernels that use an uninitialized byte of device, shared or local memory: in an address, a branch, an atomic or a store to
+    /// device memory. A value that is loaded and discarded is no error. The launch then fails with `CUDA_ERROR_LAUNCH_FAILED`, and
+    /// [`Simulator::reports`](crate::Simulator::reports) names the thread, the address, the allocation and the load.
     ///
-    /// Copies between allocations pass on which bytes were written. Copies to the host are not looked at. Pinned, managed, registered and
-    /// imported memory, memory that can be exported, arrays, and variables of modules count as written.
+    /// Copies between allocations copy the state of the bytes. Copies to the host are not checked. Pinned, managed, registered and imported
+    /// memory, exportable memory, arrays, and variables of modules count as initialized.
     #[doc(alias = "initcheck")]
     #[must_use]
     pub const fn with_unwritten_checks(mut self, unwritten_checks: bool) -> Self {
@@ -216,7 +216,7 @@ impl Config {
         self
     }
 
-    /// Sets the operating system whose driver is simulated, which decides what the devices are capable of.
+    /// Sets the operating system of the simulated driver, which determines capabilities of the devices.
     ///
     /// ```
     /// use curium_driver::{DeviceAttribute, Driver};
@@ -267,18 +267,18 @@ impl Config {
         self.concurrent_managed_access && !self.platform.is_windows() && self.device_model.figure(attribute) != 0
     }
 
-    /// Returns `true` if kernels access pageable memory of the host.
+    /// Returns `true` if kernels may access pageable host memory.
     pub(crate) fn has_pageable_memory_access(&self) -> bool {
         let attribute = CUdevice_attribute::CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS;
         FINDS_HOST_MEMORY && !self.platform.is_windows() && self.device_model.figure(attribute) != 0
     }
 
-    /// Returns `true` if devices access the memory of each other.
+    /// Returns `true` if devices may access each other's memory.
     pub(crate) fn has_peers(&self) -> bool {
         !self.platform.is_windows() && !self.device_model.is_integrated()
     }
 
-    /// Returns the bits of the kinds of handles by which memory is shared: file descriptors, or none.
+    /// Returns the mask of the handle types by which memory is shared: file descriptors, or none.
     pub(crate) fn handle_types(&self) -> u32 {
         let has_descriptors = SHARES_MEMORY && !self.platform.is_windows();
         if has_descriptors { CUmemAllocationHandleType::CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR.0 } else { 0 }

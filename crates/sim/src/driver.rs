@@ -1,7 +1,7 @@
 //! The driver: one file per CUDA object, each with the C functions of that object as methods under their C names.
 //!
-//! A method receives the arguments of C as they came and returns `Ok` or the code. Handles and null pointers are checked in
-//! it; what every call has in common happens in [`Driver::admit`].
+//! A method receives the unchecked arguments of the C function, and returns `Ok` or the code. It checks handles and null pointers. The
+//! steps that all calls have in common are in [`Driver::admit`].
 
 mod array;
 mod capture;
@@ -111,7 +111,7 @@ pub(crate) struct Driver {
     graph_memory: Mutex<GraphMemory>,
     printed: print::Printed,
     /// Stops kernels when the driver ends.
-    cancelled: AtomicBool,
+    canceled: AtomicBool,
 }
 
 #[derive(Default)]
@@ -153,7 +153,7 @@ impl Driver {
             log: log::Log::default(),
             graph_memory: Mutex::new(GraphMemory::default()),
             printed: print::Printed::default(),
-            cancelled: AtomicBool::new(false),
+            canceled: AtomicBool::new(false),
             config,
         }))
     }
@@ -190,12 +190,12 @@ impl Driver {
         &self.changed
     }
 
-    pub(crate) fn cancelled(&self) -> &AtomicBool {
-        &self.cancelled
+    pub(crate) fn canceled(&self) -> &AtomicBool {
+        &self.canceled
     }
 
-    /// Performs the first steps of every call: counts it, applies its faults, and fails if it precedes `cuInit` or comes from the wrong
-    /// thread.
+    /// Performs the first steps of every call: counts it, applies its faults, and fails before `cuInit` or on a thread that may not call
+    /// the driver.
     pub(crate) fn admit(&self, function: curium_sys::Function) -> Result {
         self.counts[function.index()].calls.fetch_add(1, Ordering::Relaxed);
         if let Some(code) = self.fault(function) {
@@ -215,7 +215,7 @@ impl Driver {
         if !self.faulty.load(Ordering::Acquire) {
             return None;
         }
-        let met = self.faults().meet(function);
+        let met = self.faults().apply(function);
         if !met.delay.is_zero() {
             std::thread::sleep(met.delay);
         }
@@ -288,7 +288,7 @@ impl Driver {
 
     /// Ends the driver: queued work is dropped, and running work is waited for.
     pub(crate) fn shut_down(&self) {
-        self.cancelled.store(true, Ordering::Release);
+        self.canceled.store(true, Ordering::Release);
         self.lock().schedule.close();
         self.changed.notify_all();
         let threads = std::mem::take(&mut *self.threads.lock().unwrap_or_else(PoisonError::into_inner));
@@ -300,7 +300,7 @@ impl Driver {
     }
 }
 
-#[expect(non_snake_case, reason = "these are C's names")]
+#[expect(non_snake_case, reason = "the methods have the names of the C functions")]
 impl Driver {
     pub(crate) fn cuInit(&self, flags: u32) -> Result {
         if flags != 0 {

@@ -33,7 +33,10 @@ fn enter(slot: usize, function: Function, body: &mut dyn FnMut(&Driver) -> Resul
 }
 
 /// Reports which call panicked; the panic hook has printed the message.
-#[expect(clippy::print_stderr, reason = "a panic is a bug of the simulator, and C has no other channel for it")]
+#[expect(
+    clippy::print_stderr,
+    reason = "a panic is a bug of the simulator, and C has no other channel for the message"
+)]
 fn report_panic(function: Function) -> CUresult {
     eprintln!("curium-sim: the panic above happened in {function}, which returns CUDA_ERROR_UNKNOWN");
     CUresult::CUDA_ERROR_UNKNOWN
@@ -42,8 +45,8 @@ fn report_panic(function: Function) -> CUresult {
 macro_rules! define {
     ($(fn $name:ident($($parameter:ident: $ty:ty),* $(,)?) -> $result:ty = $since:literal;)*) => {
         /// The result of a function that the driver does not implement.
-        #[expect(dead_code, reason = "the driver's own methods hide those of the functions that it implements")]
-        #[expect(clippy::too_many_arguments, reason = "these are C's signatures")]
+        #[expect(dead_code, reason = "the driver's inherent methods hide those of the functions that it implements")]
+        #[expect(clippy::too_many_arguments, reason = "the parameters are those of the C functions")]
         trait Unsupported {
             fn refuse(&self, function: Function) -> Result;
 
@@ -63,7 +66,7 @@ macro_rules! define {
         }
 
         /// Each function for any slot.
-        #[expect(clippy::too_many_arguments, reason = "these are C's signatures")]
+        #[expect(clippy::too_many_arguments, reason = "the parameters are those of the C functions")]
         pub(crate) mod any_slot {
             use super::*;
 
@@ -113,7 +116,7 @@ macro_rules! define {
 
 macro_rules! define_variant {
     ($name:ident $variant:ident ($($parameter:ident: $ty:ty),*) -> $result:ty) => {
-        #[expect(non_snake_case, reason = "these are C's names")]
+        #[expect(non_snake_case, reason = "the methods have the names of the C functions")]
         pub(super) unsafe extern "C" fn $variant<const SLOT: usize>($($parameter: $ty),*) -> $result {
             // SAFETY: the caller upholds the contract of the C function.
             per_thread::within(|| unsafe { any_slot::$name(SLOT, $($parameter),*) })

@@ -108,7 +108,10 @@ fn start() -> Result<(), CUresult> {
 }
 
 /// Reports why the driver cannot start.
-#[expect(clippy::print_stderr, reason = "a code cannot say which variable is wrong, and C has no other channel for it")]
+#[expect(
+    clippy::print_stderr,
+    reason = "a code does not identify the variable, and C has no other channel for the message"
+)]
 fn refuse(error: &dyn std::error::Error) -> CUresult {
     eprintln!("curium-sim: {error}");
     CUresult::CUDA_ERROR_SYSTEM_NOT_READY
@@ -147,8 +150,8 @@ fn follow_process() {
         // Threads may still be in the driver, so it is leaked; the process exits anyway.
         std::mem::forget(driver);
     }
-    // SAFETY: the function takes and returns nothing, does not unwind, and stays loaded for as long as the process. If it
-    // cannot be registered, calls during the exit do what they do at other times.
+    // SAFETY: the function takes and returns nothing, does not unwind, and stays loaded as long as the process exists. If the registration
+    // fails, calls during the exit behave as at other times.
     unsafe { libc::atexit(end) };
     // SAFETY: the function takes and returns nothing, writes an atomic only, and stays loaded for as long as the process.
     unsafe { libc::pthread_atfork(None, None, Some(fork)) };

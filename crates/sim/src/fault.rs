@@ -9,9 +9,9 @@ use curium_sys::{CUresult, Function};
 pub use self::text::FaultSyntaxError;
 use crate::schedule::Random;
 
-/// One fault: which calls of a function fail, and with which code.
+/// A fault: the calls of a function that fail, and the code that they return.
 ///
-/// Calls are counted from 1, from the moment when the fault is injected.
+/// Calls are counted from 1, from the injection of the fault on.
 ///
 /// ```
 /// use std::time::Duration;
@@ -56,7 +56,7 @@ enum Effect {
 
 /// The combined effect of the faults on one call.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub(crate) struct Met {
+pub(crate) struct FaultOutcome {
     /// The delay before the call.
     pub(crate) delay: Duration,
     /// `true` if no device does any work from now on.
@@ -71,7 +71,7 @@ pub(crate) const LOST: CUresult = CUresult::CUDA_ERROR_UNKNOWN;
 const MILLION: u32 = 1_000_000;
 
 impl Fault {
-    /// Creates a fault of `function`: its next call returns `CUDA_ERROR_UNKNOWN`, unless the other methods say otherwise.
+    /// Creates a fault of `function`. By default its next call returns `CUDA_ERROR_UNKNOWN`.
     pub const fn on(function: Function) -> Self {
         Self { function, first: 1, last: 1, chance: None, effect: Effect::Return(CUresult::CUDA_ERROR_UNKNOWN) }
     }
@@ -176,10 +176,10 @@ impl PendingFaults {
     }
 
     /// Counts a call of `function` and returns the effect of its faults. The first fault that fails the call determines its code.
-    pub(crate) fn meet(&mut self, function: Function) -> Met {
-        let mut met = Met::default();
+    pub(crate) fn apply(&mut self, function: Function) -> FaultOutcome {
+        let mut met = FaultOutcome::default();
         for pending in self.faults.iter_mut().filter(|pending| pending.fault.function == function) {
-            match pending.meet() {
+            match pending.apply() {
                 None => {}
                 Some(Effect::Return(code)) => met.result = met.result.or(Some(code)),
                 Some(Effect::Delay(delay)) => met.delay += delay,
@@ -199,7 +199,7 @@ impl Pending {
     }
 
     /// Counts a call and returns the effect if the fault applies to it.
-    fn meet(&mut self) -> Option<Effect> {
+    fn apply(&mut self) -> Option<Effect> {
         self.calls += 1;
         let is_chosen = (self.fault.first..=self.fault.last).contains(&self.calls);
         let happens = |chance: Chance| self.random.below(MILLION as usize) < chance.per_million as usize;
@@ -215,7 +215,7 @@ mod tests {
 
     fn outcomes(fault: Fault) -> Vec<bool> {
         let mut pending = PendingFaults::new(&FaultPlan::new().with(fault.returns(CODE)));
-        (0..4).map(|_| pending.meet(Function::cuInit).result == Some(CODE)).collect()
+        (0..4).map(|_| pending.apply(Function::cuInit).result == Some(CODE)).collect()
     }
 
     #[test]
@@ -236,7 +236,7 @@ mod tests {
         let failing = |probability, seed| {
             let fault = Fault::on(Function::cuInit).always().with_probability(probability, seed).returns(CODE);
             let mut pending = PendingFaults::new(&FaultPlan::new().with(fault));
-            (0..10_000).filter(|_| pending.meet(Function::cuInit).result.is_some()).collect::<Vec<u32>>()
+            (0..10_000).filter(|_| pending.apply(Function::cuInit).result.is_some()).collect::<Vec<u32>>()
         };
         assert!((900..1100).contains(&failing(0.1, 1).len()));
         assert_eq!(failing(0.1, 1), failing(0.1, 1));
@@ -250,7 +250,7 @@ mod tests {
         let plan = FaultPlan::new().with(delay).with(delay).with(Fault::on(Function::cuInit).call(2).loses_devices());
         let mut pending = PendingFaults::new(&plan);
         let delay = Duration::from_millis(4);
-        assert_eq!(pending.meet(Function::cuInit), Met { delay, ..Met::default() });
-        assert_eq!(pending.meet(Function::cuInit), Met { delay, loses_devices: true, result: Some(LOST) });
+        assert_eq!(pending.apply(Function::cuInit), FaultOutcome { delay, ..FaultOutcome::default() });
+        assert_eq!(pending.apply(Function::cuInit), FaultOutcome { delay, loses_devices: true, result: Some(LOST) });
     }
 }

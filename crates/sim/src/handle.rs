@@ -9,7 +9,7 @@ use std::{fmt, ptr};
 use crate::argument::Pointer;
 use crate::origin::Origin;
 
-/// The kind of object that a handle stands for; part of the handle.
+/// The kind of object of a handle; part of the handle.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[repr(u8)]
 pub(crate) enum Kind {
@@ -57,7 +57,7 @@ pub(crate) struct Table<T> {
 /// The history of a handle that is not live.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Fate {
-    /// No object of this kind ever had this handle.
+    /// No object of this kind has had this handle.
     Unknown,
     /// The object was destroyed.
     Destroyed,
@@ -65,7 +65,7 @@ pub(crate) enum Fate {
     Lost,
 }
 
-/// The number of the next handle in this process, whatever its kind and simulator.
+/// The number of the next handle in this process, for all kinds and simulators.
 static NEXT: AtomicU64 = AtomicU64::new(0x4_0000);
 
 /// Handles are serial numbers shifted by this, with the kind in the bits above the alignment of real handles.
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn handle_tells_live_destroyed_lost_and_unknown_apart() {
+    fn handles_distinguish_live_destroyed_lost_and_unknown_objects() {
         let mut table = Table::new();
         let kept = table.insert(Thing(1));
         let destroyed = table.insert(Thing(2));

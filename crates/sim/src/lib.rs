@@ -33,8 +33,8 @@
 //! # Checks
 //!
 //! A [`Report`] names the kernel, the block, the thread, the line of the PTX, the address, and the allocation at or near it. Reports are
-//! kept ([`Simulator::reports`]) and written to stderr. A report of [`Severity::Error`] also fails the launch, unless [`Checks`] says
-//! otherwise; one of [`Severity::Warning`] never does. Checks that take time are off by default, but on in [`test()`].
+//! kept ([`Simulator::reports`]) and written to stderr. A report of [`Severity::Error`] also fails the launch, unless [`Checks`]
+//! sets another reaction. A report of [`Severity::Warning`] never does. Checks that take time are off by default, but on in [`test()`].
 //!
 //! | check | on | not found |
 //! |---|---|---|
@@ -48,7 +48,7 @@
 //!
 //! Threads that race by storing the same value are a [`Severity::Warning`]. All other reports are a [`Severity::Error`].
 //!
-//! All threads of the host count as one: if one of them has waited for work, the others are ordered after it too.
+//! All threads of the host count as one: after one of them has waited for work, later operations of all of them are ordered after it.
 //!
 //! Objects that a program does not destroy are counted ([`Simulator::live_handles`]) and listed with the call that created each
 //! ([`Simulator::live_objects`]), and with the caller's stack on request ([`Config::with_backtraces`]).

@@ -115,7 +115,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn display_names_only_what_is_live() {
+    fn display_names_live_kinds_only() {
         let live = LiveHandles { streams: 2, device_allocations: 1, ..LiveHandles::default() };
         assert_eq!(live.to_string(), "live streams: 2, device allocations: 1");
         assert_eq!((live.total(), live.is_empty()), (3, false));

@@ -15,7 +15,7 @@ mod heap_backing;
 mod live;
 #[cfg(all(target_os = "linux", not(miri)))]
 mod mapping;
-mod neighbour;
+mod nearby;
 #[cfg(all(target_os = "linux", not(miri)))]
 mod pageable;
 #[cfg(all(target_os = "linux", not(miri)))]
@@ -48,14 +48,14 @@ pub(crate) use self::heap::Heap;
 pub(crate) use self::heap_backing::SharedRecords;
 #[cfg(not(all(target_os = "linux", not(miri))))]
 use self::heap_backing::{Backing, ForeignMemory, LABEL_WORDS, Label, Reservation};
-use self::neighbour::Freed;
+use self::nearby::Freed;
 pub(crate) use self::pool::{Foreign, Pool};
 #[cfg(all(target_os = "linux", not(miri)))]
 use self::reserved::Reserved as Space;
 #[cfg(all(target_os = "linux", not(miri)))]
 pub(crate) use self::shared_records::SharedRecords;
 pub(crate) use self::sharing::{Origin, Place};
-pub(crate) use self::transfer::{End, Fill};
+pub(crate) use self::transfer::{CopyOperand, Fill};
 
 use self::virtual_memory::VirtualMemory;
 pub(crate) use self::virtual_memory::{GRANULARITY, Location, Physical, Properties, READ, WRITE};
@@ -201,7 +201,7 @@ impl Memory {
         self.read().find(address).cloned()
     }
 
-    /// Returns `true` if `size` bytes from `address` lie in one allocation, or in contiguous mappings that a device may access.
+    /// Returns `true` if `size` bytes from `address` are in one allocation, or in contiguous mappings that a device may access.
     pub(crate) fn contains(&self, address: u64, size: u64) -> bool {
         self.read().contains(address, size)
     }
@@ -236,7 +236,7 @@ impl Memory {
     /// any time.
     pub(crate) fn is_freed(&self, address: u64, size: u64) -> bool {
         let records = self.read();
-        let is_live = |address| records.find(address).is_some_and(|found| !found.is_condemned);
+        let is_live = |address| records.find(address).is_some_and(|found| !found.is_retired);
         let last = address.saturating_add(size.saturating_sub(1));
         !(is_live(address) && is_live(last) || records.virtual_memory.is_reserved(address))
     }
@@ -249,12 +249,11 @@ impl Memory {
 
     /// Removes an allocation from the caller's view if it starts at `address` and may be freed in this way. Queued work can still use it
     /// until [`Self::free`].
-    pub(crate) fn condemn(&self, address: u64, may: impl Fn(&Purpose) -> bool) -> Result<Allocation> {
+    pub(crate) fn retire(&self, address: u64, may: impl Fn(&Purpose) -> bool) -> Result<Allocation> {
         let mut records = self.write();
-        let allocation =
-            records.allocations.get_mut(&address).filter(|found| may(&found.purpose) && !found.is_condemned);
+        let allocation = records.allocations.get_mut(&address).filter(|found| may(&found.purpose) && !found.is_retired);
         let allocation = allocation.ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
-        allocation.is_condemned = true;
+        allocation.is_retired = true;
         Ok(allocation.clone())
     }
 
@@ -264,7 +263,7 @@ impl Memory {
         if let Some(allocation) = records.allocations.remove(&address) {
             records.policies.remove(&address);
             records.discharge(&allocation.owner, &allocation.purpose, allocation.size);
-            self.give_back(&allocation);
+            self.release(&allocation);
             records.freed.note(&allocation);
             // The queued work was the last user of this memory of another process.
             records.foreign.remove(&address);
@@ -288,7 +287,7 @@ impl Memory {
         self.budget.saturating_sub(self.read().taken(device))
     }
 
-    fn give_back(&self, allocation: &Allocation) {
+    fn release(&self, allocation: &Allocation) {
         match allocation.purpose {
             Purpose::Device | Purpose::Pool(_) | Purpose::Module | Purpose::Array => {
                 self.space.release(allocation.base, allocation.size, allocation.host);
@@ -309,7 +308,7 @@ impl Drop for Memory {
     /// Frees the memory that the program did not free.
     fn drop(&mut self) {
         let allocations = std::mem::take(&mut self.write().allocations);
-        allocations.values().for_each(|allocation| self.give_back(allocation));
+        allocations.values().for_each(|allocation| self.release(allocation));
     }
 }
 
@@ -344,7 +343,7 @@ impl Records {
             owner,
             purpose,
             id: self.last_id,
-            is_condemned: false,
+            is_retired: false,
             is_synchronous: false,
             written: self.fresh(size, &purpose),
             origin: origin::Origin::here(),

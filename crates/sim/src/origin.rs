@@ -78,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn objects_come_from_the_innermost_call_and_from_none_outside() {
+    fn objects_originate_from_the_innermost_call_or_from_none() {
         let function = || Origin::here().function;
         assert_eq!(function(), None);
         within(Function::cuInit, false, || {

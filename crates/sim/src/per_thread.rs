@@ -1,7 +1,7 @@
-//! Variants of functions for which the default stream is that of the calling thread.
+//! Variants of functions for per-thread default streams.
 //!
-//! Programs that are compiled for per-thread default streams call `_ptsz` in place of a function that takes a stream, and `_ptds` in place
-//! of one that uses the default stream.
+//! Programs that are compiled for per-thread default streams call the `_ptsz` variant of a function that takes a stream, and the `_ptds`
+//! variant of one that uses the default stream.
 
 use std::cell::Cell;
 
@@ -9,12 +9,12 @@ thread_local! {
     static IS_DEFAULT: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Returns `true` if the null stream of the current call is that of the calling thread.
+/// Returns `true` if the null stream of the current call is the calling thread's default stream.
 pub(crate) fn is_default() -> bool {
     IS_DEFAULT.get()
 }
 
-/// Runs a call whose null stream is that of the calling thread.
+/// Runs a call whose null stream is the calling thread's default stream.
 pub(crate) fn within<R>(call: impl FnOnce() -> R) -> R {
     let before = IS_DEFAULT.replace(true);
     let result = call();
@@ -22,8 +22,8 @@ pub(crate) fn within<R>(call: impl FnOnce() -> R) -> R {
     result
 }
 
-/// Makes two macros of the list: `for_each_variant!(callback)` passes all of it to a macro, and `variant_of!(callback name …)` passes a
-/// function with its variant and what follows, if it has one. The first token stands for `$` in the macros that are made.
+/// Defines two macros from the list. `for_each_variant!(callback)` passes the list to a macro. `variant_of!(callback name …)` passes a
+/// function, its variant if any, and the remaining tokens. The first token stands for `$` in the defined macros.
 macro_rules! variants {
     ($d:tt $($name:ident $variant:ident;)*) => {
         macro_rules! for_each_variant {

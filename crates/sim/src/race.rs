@@ -22,7 +22,7 @@ pub(crate) use self::marks::Marks;
 use self::order::Order;
 use self::watch::Watch;
 pub(crate) use self::watch::{LaunchWatch, Marked};
-pub(crate) use crate::exec::Use;
+pub(crate) use crate::exec::AccessKind;
 use crate::exec::{Access, Conflict, Report, ReportKind, StreamRace};
 use crate::schedule::{Place, Ticket};
 
@@ -126,7 +126,7 @@ impl Races {
         self.version.fetch_add(1, Ordering::Release);
     }
 
-    /// Returns the queued work of a place that the host has not waited for.
+    /// Returns the queued operations of a stream or context that the host has not waited for.
     pub(crate) fn unobserved(&self, belongs: impl Fn(&Place) -> bool) -> Vec<Ticket> {
         self.order().unobserved(belongs)
     }
@@ -148,7 +148,7 @@ impl Races {
 
 #[cfg(test)]
 impl Races {
-    /// Returns a launch that comes after all earlier ones here, with the ticket of this number.
+    /// Returns a launch that is ordered after all earlier ones here, with the ticket of this number.
     pub(crate) fn next_launch(self: &Arc<Self>, number: u64) -> Accessor {
         let place = Place { device: 0, context: crate::handle::Id::from_number(0), stream: 0 };
         let ticket = Ticket::from_number(number);
@@ -161,7 +161,7 @@ impl Races {
 
 impl Accessor {
     /// Returns the mark after an access of a word, and its rival in a race.
-    fn step(&self, mark: Mark, how: Use, bytes: u8) -> (Mark, Option<Rival>) {
+    fn step(&self, mark: Mark, how: AccessKind, bytes: u8) -> (Mark, Option<Rival>) {
         self.races.order().step(mark, Step { own: self.party, how, bytes })
     }
 
@@ -181,20 +181,20 @@ fn enroll(current: &Current, name: &str) -> Option<Accessor> {
 }
 
 /// Records an access of a copy or a fill by this thread: a range of an allocation that begins at `base`.
-pub(crate) fn note(name: &'static str, marks: &Marks, base: u64, range: Range<u64>, how: Use) {
+pub(crate) fn note(name: &'static str, marks: &Marks, base: u64, range: Range<u64>, how: AccessKind) {
     note_with(name, base..base + range.end, how, |watch| watch.note(marks, range, how));
 }
 
 /// Records that the work of this thread frees an allocation.
 pub(crate) fn note_free(marks: &Marks, base: u64, size: u64) {
-    note_with("free", base..base + size, Use::Write, |watch| watch.note_all(marks));
+    note_with("free", base..base + size, AccessKind::Write, |watch| watch.note_all(marks));
 }
 
 /// Records an access, and keeps the race that it finds.
 fn note_with(
     name: &'static str,
     memory: Range<u64>,
-    how: Use,
+    how: AccessKind,
     take: impl FnOnce(&mut Watch) -> Option<(u64, Conflict)>,
 ) {
     CURRENT.with_borrow_mut(|current| {
@@ -206,7 +206,7 @@ fn note_with(
         if let Some((at, conflict)) = take(&mut Watch::new(accessor.clone())) {
             let address = memory.start + at;
             let size = u32::try_from(memory.end - address).unwrap_or(u32::MAX);
-            let access = Access { address, size, write: how != Use::Read };
+            let access = Access { address, size, write: how != AccessKind::Read };
             let report = || Report::of_transfer(ReportKind::StreamRace, access, Some(conflict));
             current.found.get_or_insert_with(report);
         }

@@ -169,7 +169,7 @@ impl Schedule {
     }
 
     /// Returns `true` if waiting for work has an effect: the work has not completed, or the order is recorded.
-    pub(crate) fn is_to_be_waited_for(&self, ticket: Ticket) -> bool {
+    pub(crate) fn needs_wait(&self, ticket: Ticket) -> bool {
         self.races.is_some() || self.is_pending(ticket)
     }
 
@@ -177,7 +177,7 @@ impl Schedule {
         self.nodes.contains_key(&ticket)
     }
 
-    /// Returns the pending work of a place, and completed work that the host has not waited for.
+    /// Returns the pending work of a stream or context, and completed work that the host has not waited for.
     pub(crate) fn unobserved(&self, belongs: impl Fn(&Place) -> bool) -> Vec<Ticket> {
         self.races.as_ref().map_or_else(|| self.pending(&belongs), |races| races.unobserved(&belongs))
     }
@@ -197,7 +197,7 @@ impl Schedule {
         self.races.as_ref()
     }
 
-    /// Returns the pending work of a place.
+    /// Returns the pending work of a stream or context.
     pub(crate) fn pending(&self, belongs: impl Fn(&Place) -> bool) -> Vec<Ticket> {
         self.nodes.iter().filter(|(_, node)| belongs(&node.place)).map(|(ticket, _)| *ticket).collect()
     }
@@ -236,7 +236,7 @@ impl Schedule {
     }
 
     /// Returns `true` if only one device operation can run, and everything else waits for it.
-    fn has_one_way_to_go(&self) -> bool {
+    fn has_single_choice(&self) -> bool {
         let [ticket] = self.ready[..] else { return false };
         let is_device_work = matches!(self.nodes.get(&ticket), Some(Node { work: Some(Work::Device(_)), .. }));
         is_device_work && self.running == 0 && self.called == 0 && !self.closed
@@ -374,7 +374,7 @@ mod tests {
     }
 
     #[test]
-    fn work_runs_after_what_it_waits_for() {
+    fn work_runs_after_its_dependencies() {
         for seed in 0..50 {
             let order = three_streams(seed);
             let position = |n: u64| order.iter().position(|ticket| *ticket == n).expect("everything ran");
@@ -383,7 +383,7 @@ mod tests {
     }
 
     #[test]
-    fn work_is_held_back_until_somebody_asks_or_loses_patience() {
+    fn work_is_held_back_until_a_request_or_a_timeout() {
         let mut schedule = Schedule::new(0, 2, None);
         let ticket = schedule.submit(PLACE(), &[], nothing());
         let now = schedule.nodes[&ticket].submitted;
@@ -392,7 +392,7 @@ mod tests {
     }
 
     #[test]
-    fn single_worker_starts_unasked_only_when_the_host_is_idle_or_far_ahead() {
+    fn single_worker_starts_without_a_request_only_when_the_host_is_idle_or_far_ahead() {
         let mut schedule = Schedule::new(0, 1, None);
         let ticket = schedule.submit(PLACE(), &[], nothing());
         let now = schedule.nodes[&ticket].submitted;
@@ -408,7 +408,7 @@ mod tests {
     }
 
     #[test]
-    fn grant_lets_one_piece_of_work_run() {
+    fn grant_runs_one_operation() {
         let mut schedule = Schedule::new(0, 1, None);
         let first = schedule.submit(PLACE(), &[], nothing());
         schedule.submit(PLACE(), &[first], nothing());
@@ -420,23 +420,23 @@ mod tests {
     }
 
     #[test]
-    fn waiting_thread_may_run_work_only_if_there_is_no_choice() {
+    fn waiting_thread_runs_work_only_without_a_choice() {
         let mut schedule = Schedule::new(0, 2, None);
         let now = Instant::now();
         let first = schedule.submit(PLACE(), &[], nothing());
         let second = schedule.submit(PLACE(), &[first], nothing());
         schedule.demand(&[second]);
-        assert!(schedule.has_one_way_to_go());
+        assert!(schedule.has_single_choice());
         // The running work may be a dependency of the rest.
         assert!(matches!(schedule.next(now), Next::Run(..)));
         let third = schedule.submit(PLACE(), &[], nothing());
-        assert!(!schedule.has_one_way_to_go());
+        assert!(!schedule.has_single_choice());
         schedule.complete(first);
         // The seed chooses which of the two is next.
-        assert!(!schedule.has_one_way_to_go());
+        assert!(!schedule.has_single_choice());
         let Next::Run(chosen, ..) = schedule.next(now) else { panic!("one was asked for") };
         schedule.complete(chosen);
-        assert!([second, third].contains(&chosen) && schedule.has_one_way_to_go());
+        assert!([second, third].contains(&chosen) && schedule.has_single_choice());
     }
 
     #[test]
@@ -445,12 +445,12 @@ mod tests {
         let function = HostFunction::new(Some(unused), std::ptr::null_mut()).expect("it has a function");
         let function = schedule.submit(PLACE(), &[], Work::Host(function));
         schedule.demand(&[function]);
-        assert!(!schedule.has_one_way_to_go());
+        assert!(!schedule.has_single_choice());
         assert!(matches!(schedule.next(Instant::now()), Next::Run(_, _, Work::Host(_))));
         schedule.submit(PLACE(), &[], nothing());
-        assert!(!schedule.has_one_way_to_go());
+        assert!(!schedule.has_single_choice());
         schedule.complete(function);
-        assert!(schedule.has_one_way_to_go());
+        assert!(schedule.has_single_choice());
     }
 
     #[test]

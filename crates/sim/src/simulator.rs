@@ -95,7 +95,7 @@ impl Simulator {
                 Ok(Self { running: Arc::new(Running { slot, driver }) })
             }
             Err(error) => {
-                slot::give_back(slot);
+                slot::release(slot);
                 Err(error)
             }
         }
@@ -137,7 +137,7 @@ impl Simulator {
         self.inner().live_handles()
     }
 
-    /// The same one by one, the oldest first: what each is, the call that made it, and its size, context and stream.
+    /// Returns the live objects individually, the oldest first: the kind, the creating call, the size, the context and the stream of each.
     #[must_use]
     pub fn live_objects(&self) -> Vec<LiveObject> {
         self.inner().live_objects()
@@ -161,7 +161,7 @@ impl Simulator {
         self.inner().reports()
     }
 
-    /// Returns what the program has done so far: functions called, unsupported ones, what stopped kernels, and what is live.
+    /// Returns a summary of the program so far: calls, unsupported functions, reports and live objects.
     #[must_use]
     pub fn summary(&self) -> Summary {
         self.inner().summary()
@@ -177,8 +177,8 @@ impl Simulator {
         self.inner().clear_faults();
     }
 
-    /// Has a device tell everybody who listens that the process holds `bytes` more of its memory than it should, on another thread, and
-    /// returns when all have been told.
+    /// Notifies all registered callbacks that the process exceeds its memory budget on a device by `bytes`. Returns when all callbacks have
+    /// returned, on another thread.
     pub fn notify_over_budget(&self, device: usize, bytes: u64) {
         self.inner().notify_over_budget(device, bytes);
     }
@@ -197,6 +197,6 @@ impl Drop for Running {
     fn drop(&mut self) {
         slot::empty(self.slot);
         self.driver.shut_down();
-        slot::give_back(self.slot);
+        slot::release(self.slot);
     }
 }

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use crate::driver::Driver;
 
-/// The number of drivers that can live at once, the exported one included.
+/// The maximum number of live drivers, including the exported one.
 pub(crate) const COUNT: usize = 16;
 
 /// The slot of the exported library.
@@ -58,7 +58,7 @@ pub(crate) fn empty(slot: usize) -> Option<Arc<Driver>> {
 }
 
 /// Releases the slot for another simulator.
-pub(crate) fn give_back(slot: usize) {
+pub(crate) fn release(slot: usize) {
     lock().taken[slot] = false;
     FREED.notify_one();
 }
@@ -82,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn slots_are_taken_in_turn_and_never_the_exported_one() {
+    fn slots_are_allocated_in_turn_except_for_the_exported_one() {
         let mut slots = Slots { taken: [false; COUNT], last: EXPORTED };
         let first: Vec<_> = (1..COUNT).filter_map(|_| slots.take_next()).collect();
         assert_eq!(first, (1..COUNT).collect::<Vec<_>>());

@@ -66,7 +66,7 @@ mod tests {
     use crate::origin::Origin;
 
     #[test]
-    fn text_has_a_line_for_each_thing_that_happened() {
+    fn text_has_a_line_for_each_entry() {
         let origin = Origin { function: Some(Function::cuStreamCreate), backtrace: None, number: 0 };
         let summary = Summary {
             calls: vec![(Function::cuInit, 1), (Function::cuMemAlloc_v2, 3)],

@@ -206,7 +206,7 @@ fn race_between_streams_names_both_kernels_and_streams_the_place_and_the_allocat
     for part in [
         "kernel `read_at` in stream ",
         "race with kernel `write_at` in stream ",
-        "which nothing orders before it",
+        "and is not ordered before it",
         ": 4-byte ",
         "block (0, 0, 0), thread (0, 0, 0), PTX line",
         ", 20 bytes into a 100-byte allocation at 0x",

@@ -128,7 +128,7 @@ fn tile_ir_on_the_simulator_is_an_error_that_names_it() {
         for error in [module, library].map(|result| result.expect_err("there is no compiler for it")) {
             assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_NO_BINARY_FOR_GPU));
             let text = error.to_string();
-            assert!(text.contains("Image(TileIr, 13 bytes)") && text.contains("the image holds Tile IR"), "{text}");
+            assert!(text.contains("Image(TileIr, 13 bytes)") && text.contains("the image contains Tile IR"), "{text}");
         }
     });
 }

@@ -23,7 +23,8 @@ fn opcodes() -> BTreeSet<String> {
     let source = read("crates/sim/src/ptx/opcode.rs");
     let (_, list) = source.split_once("$callback! {\n").expect("the table begins");
     let (list, _) = list.split_once("\n        }\n").expect("the table ends");
-    list.lines().map(|line| line.split('"').nth(1).expect("a line has a spelling").to_owned()).collect()
+    let rows = list.split(';').map(str::trim).filter(|row| !row.is_empty());
+    rows.map(|row| row.split('"').nth(1).expect("a row has a spelling").to_owned()).collect()
 }
 
 fn table() -> BTreeMap<&'static str, Vec<&'static str>> {

@@ -11,7 +11,7 @@ use crate::fault::{FaultPlan, FaultSyntaxError};
 
 /// An environment variable has an invalid value.
 #[derive(Clone, Eq, Error, PartialEq)]
-#[error("{variable} is `{value}`, which is not {expected}")]
+#[error("{variable}: invalid value `{value}`; expected {expected}")]
 #[non_exhaustive]
 pub struct EnvironmentError {
     /// The name of the variable.
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_of_a_model_yields_to_the_budget_whichever_variable_comes_first() {
+    fn memory_budget_overrides_the_model_in_any_order_of_variables() {
         let both = Config::from_variables(|asked| match asked {
             "CURIUM_SIM_MEMORY" => Some("1M".to_owned()),
             "CURIUM_SIM_DEVICE_MODEL" => Some("T4".to_owned()),

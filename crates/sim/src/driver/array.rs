@@ -50,7 +50,7 @@ const KNOWN_FLAGS: u32 = CUDA_ARRAY3D_LAYERED
     | CUDA_ARRAY3D_DEPTH_TEXTURE
     | CUDA_ARRAY3D_SPARSE;
 
-#[expect(non_snake_case, reason = "these are C's names")]
+#[expect(non_snake_case, reason = "the methods have the names of the C functions")]
 impl Driver {
     pub(crate) fn cuArrayCreate_v2(
         &self,
@@ -117,7 +117,7 @@ impl Driver {
         place.write(self.lock().array(Id::from(array))?.shape.to_raw())
     }
 
-    /// Only arrays whose memory is mapped later have requirements; there are none here.
+    /// Fails: only arrays whose memory is mapped later have requirements, and this driver has none.
     pub(crate) fn cuArrayGetMemoryRequirements(
         &self,
         requirements: Pointer<CUDA_ARRAY_MEMORY_REQUIREMENTS>,
@@ -130,7 +130,7 @@ impl Driver {
         Err(CUresult::CUDA_ERROR_INVALID_VALUE)
     }
 
-    /// Arrays of several planes are not supported.
+    /// Fails: arrays with several planes are not supported.
     pub(crate) fn cuArrayGetPlane(&self, plane: Pointer<CUarray>, array: Pointer<CUarray_st>, _: u32) -> Result {
         plane.required()?;
         self.lock().array(Id::from(array))?;

@@ -50,7 +50,7 @@ struct Member {
     listed: Listed,
 }
 
-#[expect(non_snake_case, reason = "these are C's names")]
+#[expect(non_snake_case, reason = "the methods have the names of the C functions")]
 impl Driver {
     pub(crate) fn cuStreamBeginCapture(&self, stream: Pointer<CUstream_st>) -> Result {
         self.cuStreamBeginCapture_v2(stream, CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_GLOBAL)
@@ -103,7 +103,7 @@ impl Driver {
         let number = capture.number;
         let ended = state.end_capture(number);
         self.capturing.store(!state.captures.is_empty(), Ordering::Release);
-        graph.write_if_asked(ended.map_or(std::ptr::null_mut(), Id::as_raw));
+        graph.write_if_not_null(ended.map_or(std::ptr::null_mut(), Id::as_raw));
         self.call_destructors(state);
         ended.map(|_| ())
     }
@@ -278,7 +278,7 @@ impl State {
         capture.members.iter().flat_map(tips).all(|node| seen.contains(&node))
     }
 
-    /// Ends the captures that began in a destroyed stream.
+    /// Invalidates the captures that began in a destroyed stream.
     pub(super) fn abandon_captures(&mut self, is_gone: impl Fn(Id<Stream>) -> bool) {
         let gone: Vec<u64> =
             self.captures.iter().filter(|capture| is_gone(capture.origin)).map(|capture| capture.number).collect();

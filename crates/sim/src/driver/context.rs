@@ -73,7 +73,7 @@ impl Context {
         &self.limits
     }
 
-    /// Its limits, to change them.
+    /// Returns the limits for modification.
     pub(crate) fn limits_mut(&mut self) -> &mut Limits {
         &mut self.limits
     }
@@ -84,7 +84,7 @@ impl Context {
     }
 }
 
-#[expect(non_snake_case, reason = "these are C's names")]
+#[expect(non_snake_case, reason = "the methods have the names of the C functions")]
 impl Driver {
     pub(crate) fn cuCtxGetDevice(&self, device: Pointer<CUdevice>) -> Result {
         let place = device.required()?;
@@ -126,8 +126,8 @@ impl Driver {
 
     pub(crate) fn cuCtxGetStreamPriorityRange(&self, least: Pointer<i32>, greatest: Pointer<i32>) -> Result {
         self.require_current()?;
-        least.write_if_asked(Limits::STREAM_PRIORITIES.0);
-        greatest.write_if_asked(Limits::STREAM_PRIORITIES.1);
+        least.write_if_not_null(Limits::STREAM_PRIORITIES.0);
+        greatest.write_if_not_null(Limits::STREAM_PRIORITIES.1);
         Ok(())
     }
 
@@ -170,12 +170,12 @@ impl Driver {
         Ok((state, current))
     }
 
-    /// Checks that there is a valid current context.
+    /// Checks that the current context is valid.
     pub(crate) fn require_current(&self) -> Result {
         self.enter_current().map(|_| ())
     }
 
-    /// Returns the context of a handle, the current one for a null handle.
+    /// Returns the context of a handle, or the current one for a null handle.
     pub(crate) fn given_or_current(&self, context: Pointer<CUctx_st>) -> Result<Id<Context>> {
         if context.is_null() { self.current() } else { Ok(Id::from(context)) }
     }
@@ -231,7 +231,7 @@ impl Driver {
         self.wait(state, &pending)
     }
 
-    /// Returns the handle of the current context for C, null if there is none.
+    /// Returns the handle of the current context for C, or null without one.
     fn current_raw(&self) -> CUcontext {
         self.top().map_or(std::ptr::null_mut(), Id::as_raw)
     }

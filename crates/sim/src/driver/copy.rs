@@ -12,7 +12,7 @@ pub(crate) use self::rows::Rows;
 use crate::argument::{ConstPointer, Pointer};
 use crate::driver::{Driver, Result, State};
 use crate::exec::Access;
-use crate::memory::{End, HostPtr};
+use crate::memory::{CopyOperand, HostPtr};
 use crate::race::{self, Before};
 use crate::schedule::Work;
 
@@ -26,7 +26,7 @@ enum Wait {
     Never,
 }
 
-#[expect(non_snake_case, reason = "these are C's names")]
+#[expect(non_snake_case, reason = "the methods have the names of the C functions")]
 impl Driver {
     pub(crate) fn cuMemcpyHtoD_v2(&self, to: CUdeviceptr, from: ConstPointer<c_void>, size: usize) -> Result {
         self.require_current()?;
@@ -40,7 +40,7 @@ impl Driver {
         self.transfer(legacy(), ends, size, Wait::Until)
     }
 
-    /// As on hardware, the host does not wait for a copy on the device.
+    /// Copies on the device. As on hardware, the host does not wait.
     pub(crate) fn cuMemcpyDtoD_v2(&self, to: CUdeviceptr, from: CUdeviceptr, size: usize) -> Result {
         self.require_current()?;
         let ends = (self.device_end(to, size)?, self.device_end(from, size)?);
@@ -101,32 +101,44 @@ impl Driver {
 
 impl Driver {
     /// Enqueues an asynchronous copy, and waits where the driver does: for pageable memory.
-    fn transfer_async(&self, stream: Pointer<CUstream_st>, (to, from): (End, End), size: usize) -> Result {
-        let is_pageable = |end: &End| matches!(end, End::Host(host) if !self.is_known(*host));
+    fn transfer_async(
+        &self,
+        stream: Pointer<CUstream_st>,
+        (to, from): (CopyOperand, CopyOperand),
+        size: usize,
+    ) -> Result {
+        let is_pageable = |end: &CopyOperand| matches!(end, CopyOperand::Host(host) if !self.is_known(*host));
         if is_pageable(&to) {
             return self.transfer(stream, (to, from), size, Wait::Until);
         }
         match from {
-            End::Host(host) if is_pageable(&from) && size <= STAGED_BYTES && !self.captures(stream)? => {
+            CopyOperand::Host(host) if is_pageable(&from) && size <= STAGED_BYTES && !self.captures(stream)? => {
                 let mut staged = vec![0; size].into_boxed_slice();
-                // SAFETY: the caller of the copy vouched that `size` bytes at `host` can be read now.
+                // SAFETY: the caller of the copy guarantees that `size` bytes at `host` can be read now.
                 unsafe { std::ptr::copy_nonoverlapping(host.0.cast_const(), staged.as_mut_ptr(), size) };
-                self.transfer(stream, (to, End::Staged(staged)), size, Wait::Never)
+                self.transfer(stream, (to, CopyOperand::Staged(staged)), size, Wait::Never)
             }
-            End::Host(_) if is_pageable(&from) => self.transfer(stream, (to, from), size, Wait::Until),
+            CopyOperand::Host(_) if is_pageable(&from) => self.transfer(stream, (to, from), size, Wait::Until),
             _ => self.transfer(stream, (to, from), size, Wait::Never),
         }
     }
 
-    /// Returns whether copies in a stream become nodes, which read nothing yet.
+    /// Returns `true` if copies in a stream become nodes, which read nothing yet.
     fn captures(&self, stream: Pointer<CUstream_st>) -> Result<bool> {
         let mut state = self.lock();
         let stream = self.stream(&mut state, stream)?;
         Ok(state.is_capturing(stream))
     }
 
-    fn transfer(&self, stream: Pointer<CUstream_st>, (to, from): (End, End), size: usize, wait: Wait) -> Result {
-        let is_synchronous = |end: &End| matches!(end, End::Device(address) if self.memory().is_synchronous(*address));
+    fn transfer(
+        &self,
+        stream: Pointer<CUstream_st>,
+        (to, from): (CopyOperand, CopyOperand),
+        size: usize,
+        wait: Wait,
+    ) -> Result {
+        let is_synchronous =
+            |end: &CopyOperand| matches!(end, CopyOperand::Device(address) if self.memory().is_synchronous(*address));
         let wait = if is_synchronous(&to) || is_synchronous(&from) { Wait::Until } else { wait };
         let mut state = self.lock();
         let stream = self.working_stream(&mut state, stream)?;
@@ -151,12 +163,12 @@ impl Driver {
     }
 
     /// Returns the current content of an operand of a queued copy, if it is host memory and race checks are on.
-    fn before(&self, state: &State, end: &End, size: usize) -> Option<Before> {
+    fn before(&self, state: &State, end: &CopyOperand, size: usize) -> Option<Before> {
         let races = state.schedule.races()?;
         let address = match end {
-            End::Host(host) => host.0.addr() as u64,
-            End::Device(address) => *address,
-            End::Staged(_) => return None,
+            CopyOperand::Host(host) => host.0.addr() as u64,
+            CopyOperand::Device(address) => *address,
+            CopyOperand::Staged(_) => return None,
         };
         let found = self.memory().find(address).filter(|found| found.purpose.is_on_host())?;
         let is_whole = found.end() - address >= size as u64;
@@ -166,14 +178,14 @@ impl Driver {
 
     /// Returns an operand of a copy in an allocation of sufficient size. As on hardware, contiguous mappings count as one only while a
     /// context is current.
-    pub(crate) fn device_end(&self, address: CUdeviceptr, size: usize) -> Result<End> {
+    pub(crate) fn device_end(&self, address: CUdeviceptr, size: usize) -> Result<CopyOperand> {
         let is_whole = || self.memory().find(address).is_some_and(|found| address + size as u64 <= found.end());
         let fits = size == 0 || self.memory().contains(address, size as u64) && (self.current().is_ok() || is_whole());
-        if fits { Ok(End::Device(address)) } else { Err(CUresult::CUDA_ERROR_INVALID_VALUE) }
+        if fits { Ok(CopyOperand::Device(address)) } else { Err(CUresult::CUDA_ERROR_INVALID_VALUE) }
     }
 
     /// Returns an operand of a copy in device memory or host memory, depending on its address.
-    fn unified_end(&self, address: CUdeviceptr, size: usize) -> Result<End> {
+    fn unified_end(&self, address: CUdeviceptr, size: usize) -> Result<CopyOperand> {
         if self.is_pageable(address) {
             return host_end(HostPtr::from_exposed(address).0.cast(), size);
         }
@@ -199,32 +211,34 @@ fn note_changes(before: Option<&Before>, size: usize, write: bool) {
 }
 
 /// Returns the description of a copy of one row, as in graphs.
-fn line(to: &End, from: &End, size: usize) -> CUDA_MEMCPY3D {
+fn line(to: &CopyOperand, from: &CopyOperand, size: usize) -> CUDA_MEMCPY3D {
     let mut copy = CUDA_MEMCPY3D { WidthInBytes: size, Height: 1, Depth: 1, ..CUDA_MEMCPY3D::default() };
     match to {
-        End::Host(host) => (copy.dstMemoryType, copy.dstHost) = (CUmemorytype::CU_MEMORYTYPE_HOST, host.0.cast()),
-        End::Device(address) => {
+        CopyOperand::Host(host) => {
+            (copy.dstMemoryType, copy.dstHost) = (CUmemorytype::CU_MEMORYTYPE_HOST, host.0.cast())
+        }
+        CopyOperand::Device(address) => {
             (copy.dstMemoryType, copy.dstDevice) = (CUmemorytype::CU_MEMORYTYPE_DEVICE, *address);
         }
-        End::Staged(_) => {}
+        CopyOperand::Staged(_) => {}
     }
     match from {
-        End::Host(host) => {
+        CopyOperand::Host(host) => {
             (copy.srcMemoryType, copy.srcHost) = (CUmemorytype::CU_MEMORYTYPE_HOST, host.0.cast_const().cast());
         }
-        End::Device(address) => {
+        CopyOperand::Device(address) => {
             (copy.srcMemoryType, copy.srcDevice) = (CUmemorytype::CU_MEMORYTYPE_DEVICE, *address);
         }
-        End::Staged(_) => {}
+        CopyOperand::Staged(_) => {}
     }
     copy
 }
 
-fn host_end(memory: *mut c_void, size: usize) -> Result<End> {
+fn host_end(memory: *mut c_void, size: usize) -> Result<CopyOperand> {
     if memory.is_null() && size != 0 {
         return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
     }
-    Ok(End::Host(HostPtr(memory.cast())))
+    Ok(CopyOperand::Host(HostPtr(memory.cast())))
 }
 
 /// Returns the handle of the default stream that synchronous calls use.

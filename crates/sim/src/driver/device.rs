@@ -12,7 +12,7 @@ use crate::argument::{ConstPointer, Pointer};
 use crate::driver::{Driver, Result};
 use crate::memory::SHARES_MEMORY;
 
-#[expect(non_snake_case, reason = "these are C's names")]
+#[expect(non_snake_case, reason = "the methods have the names of the C functions")]
 impl Driver {
     pub(crate) fn cuDeviceGet(&self, device: Pointer<CUdevice>, ordinal: i32) -> Result {
         let place = device.required()?;

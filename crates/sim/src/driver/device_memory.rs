@@ -10,7 +10,7 @@ use crate::memory::{Owner, Purpose};
 /// The alignment of rows of pitched memory.
 const PITCH: u64 = 512;
 
-#[expect(non_snake_case, reason = "these are C's names")]
+#[expect(non_snake_case, reason = "the methods have the names of the C functions")]
 impl Driver {
     pub(crate) fn cuMemAlloc_v2(&self, address: Pointer<CUdeviceptr>, size: usize) -> Result {
         let place = address.required()?;
@@ -53,7 +53,7 @@ impl Driver {
         let may = |purpose: &Purpose| {
             purpose.is_of_pool() || matches!(purpose, Purpose::Device | Purpose::Managed | Purpose::Foreign)
         };
-        self.memory().condemn(address, may)?;
+        self.memory().retire(address, may)?;
         let state = self.wait_for_device(state, found.owner.device)?;
         state.healthy(found.owner.device)?;
         self.memory().free(address);
@@ -62,8 +62,8 @@ impl Driver {
 
     pub(crate) fn cuMemGetInfo_v2(&self, free: Pointer<usize>, total: Pointer<usize>) -> Result {
         let device = self.current_owner()?.device;
-        free.write_if_asked(self.memory().free_bytes(device) as usize);
-        total.write_if_asked(self.config().memory_budget as usize);
+        free.write_if_not_null(self.memory().free_bytes(device) as usize);
+        total.write_if_not_null(self.config().memory_budget as usize);
         Ok(())
     }
 
@@ -74,10 +74,10 @@ impl Driver {
         address: CUdeviceptr,
     ) -> Result {
         self.current_owner()?;
-        let found = self.memory().find(address).filter(|found| !found.is_condemned);
+        let found = self.memory().find(address).filter(|found| !found.is_retired);
         let found = found.ok_or(CUresult::CUDA_ERROR_NOT_FOUND)?;
-        base.write_if_asked(found.base);
-        size.write_if_asked(found.size as usize);
+        base.write_if_not_null(found.base);
+        size.write_if_not_null(found.size as usize);
         Ok(())
     }
 }

@@ -128,7 +128,7 @@ const CODES: &[Entry] = codes! {
     CUDA_ERROR_UNKNOWN "unknown error"
 };
 
-#[expect(non_snake_case, reason = "these are C's names")]
+#[expect(non_snake_case, reason = "the methods have the names of the C functions")]
 impl Driver {
     pub(crate) fn cuGetErrorName(&self, code: CUresult, name: Pointer<*const c_char>) -> Result {
         describe(code, name, |entry| entry.1)

@@ -24,7 +24,7 @@ pub(crate) struct Event {
     records: u64,
     /// The time at which the last record completed.
     time: Option<Instant>,
-    /// The records that other processes see, for interprocess events.
+    /// The records in shared memory, for interprocess events.
     pub(super) shared: Option<Shared>,
 }
 
@@ -39,7 +39,7 @@ const ALL_FLAGS: u32 = 7;
 /// The flags of records and waits: in a capture they are nodes.
 pub(super) const EXTERNAL: u32 = 1;
 
-#[expect(non_snake_case, reason = "these are C's names")]
+#[expect(non_snake_case, reason = "the methods have the names of the C functions")]
 impl Driver {
     pub(crate) fn cuEventCreate(&self, event: Pointer<CUevent>, flags: u32) -> Result {
         let place = event.required()?;
@@ -182,7 +182,7 @@ impl Driver {
 
     /// Makes later work of a stream wait for a record if it is pending, or if race checks are on.
     pub(crate) fn wait_in_stream(&self, state: &mut State, stream: Id<Stream>, record: Option<Ticket>) {
-        if let Some(ticket) = record.filter(|ticket| state.schedule.is_to_be_waited_for(*ticket)) {
+        if let Some(ticket) = record.filter(|ticket| state.schedule.needs_wait(*ticket)) {
             self.queue_after(state, stream, &[ticket], Work::Device(Box::new(|_| Ok(()))));
         }
     }

@@ -46,8 +46,8 @@ pub(crate) struct Subject {
     pub(crate) settings: Settings,
 }
 
-/// The maximum number of registers per thread that is reported. PTX declares far more than hardware allocates; with this number every block
-/// that the device can run fits.
+/// The maximum reported number of registers per thread. PTX declares far more registers than hardware allocates. With this maximum, the
+/// registers allow every block size of the device.
 const MOST_REGISTERS: u32 = 64;
 const FEWEST_REGISTERS: u32 = 16;
 
@@ -77,12 +77,12 @@ impl Subject {
     pub(crate) fn write_parameter(&self, index: usize, offset: Pointer<usize>, size: Pointer<usize>) -> Result {
         let place = offset.required()?;
         let parameter = self.kernel()?.params.get(index).ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
-        size.write_if_asked(parameter.size);
+        size.write_if_not_null(parameter.size);
         place.write(parameter.offset)
     }
 }
 
-#[expect(non_snake_case, reason = "these are C's names")]
+#[expect(non_snake_case, reason = "the methods have the names of the C functions")]
 impl Driver {
     pub(crate) fn cuFuncGetAttribute(
         &self,

@@ -1,7 +1,7 @@
 //! Graphs: work that is described before it runs.
 //!
-//! A graph holds nodes, and each node its [`Content`] and the nodes that it comes after. Instantiating copies all of that into a
-//! [`plan`], which can be launched any number of times and no longer depends on the graph.
+//! A graph holds nodes. Each node has its [`Content`] and its dependencies. Instantiation copies all of that into a [`plan`], which can be
+//! launched any number of times and no longer depends on the graph.
 
 mod add;
 mod attribute;
@@ -79,7 +79,7 @@ impl Graph {
     }
 }
 
-#[expect(non_snake_case, reason = "these are C's names")]
+#[expect(non_snake_case, reason = "the methods have the names of the C functions")]
 impl Driver {
     pub(crate) fn cuGraphCreate(&self, graph: Pointer<CUgraph>, flags: u32) -> Result {
         let place = graph.required()?;
@@ -283,7 +283,7 @@ impl State {
         }
     }
 
-    /// Nodes of a graph that the caller of a C function listed.
+    /// Returns the nodes of a graph that the caller of a C function listed.
     pub(super) fn members(
         &self,
         graph: Id<Graph>,

@@ -1,6 +1,6 @@
 //! Green contexts: parts of a device within its primary context.
 //!
-//! A green context has streams of its own. Memory, events, code and settings are those of the primary context, which it retains:
+//! A green context has its own streams. Memory, events, code and settings are those of the primary context, which it retains:
 //! [`State::home`].
 
 use curium_sys::{
@@ -15,7 +15,7 @@ use crate::handle::Id;
 /// The first driver that creates green contexts without a default stream.
 const NO_DEFAULT_STREAM_SINCE: CudaVersion = CudaVersion::new(13, 1);
 
-#[expect(non_snake_case, reason = "these are C's names")]
+#[expect(non_snake_case, reason = "the methods have the names of the C functions")]
 impl Driver {
     pub(crate) fn cuGreenCtxCreate(
         &self,

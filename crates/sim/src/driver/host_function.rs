@@ -70,7 +70,7 @@ impl HostFunction {
     }
 }
 
-#[expect(non_snake_case, reason = "these are C's names")]
+#[expect(non_snake_case, reason = "the methods have the names of the C functions")]
 impl Driver {
     pub(crate) fn cuLaunchHostFunc(
         &self,

@@ -20,7 +20,7 @@ const REGISTER_FLAGS: u32 = CU_MEMHOSTREGISTER_PORTABLE
 /// `CU_MEM_ATTACH_GLOBAL` and `CU_MEM_ATTACH_HOST`.
 const ATTACH_FLAGS: [u32; 2] = [1, 2];
 
-#[expect(non_snake_case, reason = "these are C's names")]
+#[expect(non_snake_case, reason = "the methods have the names of the C functions")]
 impl Driver {
     pub(crate) fn cuMemAllocHost_v2(&self, memory: Pointer<*mut c_void>, size: usize) -> Result {
         self.cuMemHostAlloc(memory, size, 0)
@@ -49,7 +49,7 @@ impl Driver {
         let found = self.memory().find(address).ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
         let state = self.lock();
         state.healthy(found.owner.device)?;
-        self.memory().condemn(address, |purpose| matches!(purpose, Purpose::Pinned { .. }))?;
+        self.memory().retire(address, |purpose| matches!(purpose, Purpose::Pinned { .. }))?;
         let state = self.wait_for_device(state, found.owner.device)?;
         state.healthy(found.owner.device)?;
         self.memory().free(address);
@@ -95,7 +95,7 @@ impl Driver {
             return Err(CUresult::CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED);
         }
         let state = self.lock();
-        self.memory().condemn(address, |_| true)?;
+        self.memory().retire(address, |_| true)?;
         drop(self.wait_for_device(state, found.owner.device)?);
         self.memory().free(address);
         Ok(())

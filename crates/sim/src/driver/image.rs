@@ -59,7 +59,7 @@ impl Code {
 }
 
 impl Driver {
-    /// Compiles an image that a caller passed, and writes the logs that the options ask for.
+    /// Compiles an image that a caller passed, and writes the logs that the options request.
     pub(crate) fn compile_image(&self, image: ConstPointer<c_void>, options: &JitOptions) -> Result<Arc<Code>> {
         if image.is_null() {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
@@ -94,7 +94,7 @@ impl Driver {
     ///
     /// `image` points to NUL-terminated text, or to a whole binary or record of one.
     pub(super) unsafe fn text_of<'a>(&self, image: *const u8) -> std::result::Result<Cow<'a, str>, Refusal> {
-        // SAFETY: the caller vouches for the image.
+        // SAFETY: the caller guarantees the image.
         match unsafe { fat_binary::bytes_at(image) } {
             Some(binary) => fat_binary::ptx_for(binary, self.compute_capability()).map(Cow::Owned),
             // SAFETY: as above.
@@ -109,7 +109,7 @@ impl Driver {
         self.check_target(&module)
     }
 
-    /// That the device can run code for the module's target.
+    /// Checks that the device can run code for the module's target.
     fn check_target(&self, module: &Module) -> std::result::Result<(), Refusal> {
         let device = self.compute_capability();
         let target = module.target;
@@ -121,7 +121,7 @@ impl Driver {
         if fits {
             return Ok(());
         }
-        let log = format!("the target sm_{} does not run on the device, which is sm_{device}", target.architecture);
+        let log = format!("target sm_{} is not supported by the device (sm_{device})", target.architecture);
         Err(Refusal::new(CUresult::CUDA_ERROR_INVALID_PTX, &log))
     }
 
@@ -156,7 +156,7 @@ impl Refusal {
 ///
 /// `image` points to NUL-terminated text, or to a binary that begins like one.
 unsafe fn text_at<'a>(image: *const u8) -> std::result::Result<&'a str, Refusal> {
-    // SAFETY: the caller vouches for the image.
+    // SAFETY: the caller guarantees the image.
     if let Some(text) = unsafe { linked::text_in(image) } {
         return text.to_str().map_err(|_| Refusal::new(CUresult::CUDA_ERROR_INVALID_IMAGE, "the image is damaged"));
     }
@@ -169,7 +169,7 @@ unsafe fn text_at<'a>(image: *const u8) -> std::result::Result<&'a str, Refusal>
     };
     for (magic, held) in [(ELF, "machine code for NVIDIA hardware"), (TILE_IR, "Tile IR")] {
         if begins_with(magic) {
-            let log = format!("the image holds {held}, and the simulator runs PTX only");
+            let log = format!("the image contains {held}; the simulator runs PTX only");
             return Err(Refusal::new(CUresult::CUDA_ERROR_NO_BINARY_FOR_GPU, &log));
         }
     }

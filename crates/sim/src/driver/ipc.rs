@@ -8,13 +8,13 @@ use crate::argument::Pointer;
 use crate::driver::{Driver, Result};
 use crate::memory::{Place, Purpose};
 
-#[expect(non_snake_case, reason = "these are C's names")]
+#[expect(non_snake_case, reason = "the methods have the names of the C functions")]
 impl Driver {
-    /// Stream-ordered memory has handles of its own.
+    /// Returns an IPC handle. Fails for stream-ordered memory, which has a separate type of handle.
     pub(crate) fn cuIpcGetMemHandle(&self, handle: Pointer<CUipcMemHandle>, address: CUdeviceptr) -> Result {
         let place = handle.required()?;
         self.current_owner()?;
-        let found = self.memory().find(address).filter(|found| !found.is_condemned);
+        let found = self.memory().find(address).filter(|found| !found.is_retired);
         let found = found.filter(|found| found.purpose == Purpose::Device);
         let found = found.ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
         if self.memory().is_private(&found) {
@@ -45,11 +45,11 @@ impl Driver {
 
     /// Waits for the device when the memory is closed as often as it was opened.
     pub(crate) fn cuIpcCloseMemHandle(&self, address: CUdeviceptr) -> Result {
-        let found = self.memory().find(address).filter(|found| found.base == address && !found.is_condemned);
+        let found = self.memory().find(address).filter(|found| found.base == address && !found.is_retired);
         let found = found.ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
         if self.memory().close_foreign(address)? {
             let state = self.lock();
-            self.memory().condemn(address, |_| true)?;
+            self.memory().retire(address, |_| true)?;
             drop(self.wait_for_device(state, found.owner.device)?);
             self.memory().free(address);
         }

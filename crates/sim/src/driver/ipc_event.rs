@@ -33,7 +33,7 @@ pub(crate) struct Elsewhere {
     number: u64,
 }
 
-#[expect(non_snake_case, reason = "these are C's names")]
+#[expect(non_snake_case, reason = "the methods have the names of the C functions")]
 impl Driver {
     pub(crate) fn cuIpcGetEventHandle(&self, handle: Pointer<CUipcEventHandle>, event: Pointer<CUevent_st>) -> Result {
         let place = handle.required()?;

@@ -30,7 +30,7 @@ impl Kernel {
     }
 }
 
-#[expect(non_snake_case, reason = "these are C's names")]
+#[expect(non_snake_case, reason = "the methods have the names of the C functions")]
 impl Driver {
     pub(crate) fn cuKernelGetFunction(&self, function: Pointer<CUfunction>, kernel: Pointer<CUkern_st>) -> Result {
         let place = function.required()?;

@@ -39,7 +39,7 @@ pub(crate) struct Shape {
     pub(crate) grid: [u32; 3],
     pub(crate) block: [u32; 3],
     pub(crate) dynamic_shared: u32,
-    /// `true` if all blocks must be resident at once.
+    /// `true` if all blocks must be resident simultaneously.
     pub(crate) is_cooperative: bool,
     /// Blocks of a cluster in each direction; all ones without clusters.
     pub(crate) cluster: [u32; 3],
@@ -48,9 +48,9 @@ pub(crate) struct Shape {
 /// A cluster of one block, which means no cluster.
 pub(crate) const NO_CLUSTER: [u32; 3] = [1; 3];
 
-#[expect(non_snake_case, reason = "these are C's names")]
+#[expect(non_snake_case, reason = "the methods have the names of the C functions")]
 impl Driver {
-    #[expect(clippy::too_many_arguments, reason = "this is C's signature")]
+    #[expect(clippy::too_many_arguments, reason = "the parameters are those of the C function")]
     pub(crate) fn cuLaunchKernel(
         &self,
         function: Pointer<CUfunc_st>,
@@ -70,7 +70,7 @@ impl Driver {
         self.launch(function, shape, stream, Arguments::new(parameters, extra)?, &[])
     }
 
-    #[expect(clippy::too_many_arguments, reason = "this is C's signature")]
+    #[expect(clippy::too_many_arguments, reason = "the parameters are those of the C function")]
     pub(crate) fn cuLaunchCooperativeKernel(
         &self,
         function: Pointer<CUfunc_st>,
@@ -233,7 +233,7 @@ impl Driver {
         if blocks > subject.most_blocks_in_cluster() { Err(CUresult::CUDA_ERROR_INVALID_CLUSTER_SIZE) } else { Ok(()) }
     }
 
-    /// Checks that all blocks of a cooperative launch are resident at once.
+    /// Checks that all blocks of a cooperative launch are resident simultaneously.
     fn check_cooperative(&self, subject: &Subject, shape: &Shape) -> Result {
         let threads = shape.block.iter().product();
         let per_multiprocessor = self.active_blocks(subject, threads, shape.dynamic_shared as usize)?;

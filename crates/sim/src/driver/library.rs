@@ -27,9 +27,9 @@ impl Object for Library {
     const KIND: Kind = Kind::Library;
 }
 
-#[expect(non_snake_case, reason = "these are C's names")]
+#[expect(non_snake_case, reason = "the methods have the names of the C functions")]
 impl Driver {
-    #[expect(clippy::too_many_arguments, reason = "this is C's signature")]
+    #[expect(clippy::too_many_arguments, reason = "the parameters are those of the C function")]
     pub(crate) fn cuLibraryLoadData(
         &self,
         library: Pointer<CUlibrary>,
@@ -53,7 +53,7 @@ impl Driver {
         place.write(id.as_raw())
     }
 
-    #[expect(clippy::too_many_arguments, reason = "this is C's signature")]
+    #[expect(clippy::too_many_arguments, reason = "the parameters are those of the C function")]
     pub(crate) fn cuLibraryLoadFromFile(
         &self,
         library: Pointer<CUlibrary>,
@@ -151,7 +151,7 @@ impl Driver {
         state.write_global(module, name, address, size)
     }
 
-    /// PTX here declares no functions that the host can call.
+    /// Fails, because PTX here declares no functions that the host can call.
     pub(crate) fn cuLibraryGetUnifiedFunction(
         &self,
         function: Pointer<*mut c_void>,

@@ -20,7 +20,7 @@ pub(crate) struct Link {
     texts: Vec<String>,
     /// The name of the input that defines each globally visible symbol.
     visible: HashMap<String, String>,
-    /// `true` if the library of the device's runtime was added.
+    /// `true` if the device runtime library was added.
     has_runtime: bool,
     max_registers: Option<u32>,
     /// The image, once the link is complete.
@@ -31,7 +31,7 @@ pub(crate) struct Link {
 #[derive(Clone, Copy)]
 struct Logs(JitOptions);
 
-// SAFETY: the caller keeps the places for as long as the link, and whoever calls with the link may write to them.
+// SAFETY: the caller keeps the buffers valid until the link is destroyed, and every call with the link may write to them.
 unsafe impl Send for Logs {}
 
 impl Object for Link {
@@ -39,7 +39,7 @@ impl Object for Link {
     const KIND: Kind = Kind::Link;
 }
 
-#[expect(non_snake_case, reason = "these are C's names")]
+#[expect(non_snake_case, reason = "the methods have the names of the C functions")]
 impl Driver {
     pub(crate) fn cuLinkCreate_v2(
         &self,
@@ -67,7 +67,7 @@ impl Driver {
         )
     }
 
-    #[expect(clippy::too_many_arguments, reason = "this is C's signature")]
+    #[expect(clippy::too_many_arguments, reason = "the parameters are those of the C function")]
     pub(crate) fn cuLinkAddData_v2(
         &self,
         link: Pointer<CUlinkState_st>,
@@ -147,7 +147,7 @@ impl Driver {
         }
         let linked = logs.report(self.compile(&merged).map(|_| linked::image(&merged)))?;
         let image = link.image.insert(linked);
-        size.write_if_asked(image.len());
+        size.write_if_not_null(image.len());
         place.write(image.as_mut_ptr().cast())
     }
 

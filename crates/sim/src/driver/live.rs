@@ -5,7 +5,7 @@ use crate::handle::{Id, Object, Table};
 use crate::live::LiveObject;
 
 impl Driver {
-    /// Returns the live objects, the oldest first: as many of each kind as [`Self::live_handles`] counts.
+    /// Returns the live objects, the oldest first. [`Self::live_handles`] counts the same objects.
     pub(crate) fn live_objects(&self) -> Vec<LiveObject> {
         let mut objects = self.lock().live_objects();
         objects.extend(self.memory().live_objects());

@@ -91,7 +91,7 @@ impl Inner {
         }
     }
 
-    /// Returns the lines from `start`, as many of the last ones as fit into `room` bytes. `None` if there are some and none fits.
+    /// Returns the lines from `start`: as many of the last ones as fit into `room` bytes. Returns `None` if none of them fits.
     fn text(&self, start: Option<CUlogIterator>, room: usize) -> Option<String> {
         let start = start.unwrap_or(self.dropped);
         let skipped = start.saturating_sub(self.dropped).min(self.lines.len() as CUlogIterator) as usize;
@@ -142,7 +142,7 @@ impl Driver {
     }
 }
 
-#[expect(non_snake_case, reason = "these are C's names")]
+#[expect(non_snake_case, reason = "the methods have the names of the C functions")]
 impl Driver {
     pub(crate) fn cuLogsRegisterCallback(
         &self,
@@ -155,7 +155,7 @@ impl Driver {
         log.last_listener += HANDLE_STEP;
         let number = log.last_listener;
         log.listeners.insert(number, Listener { callback, data: data.as_ptr(), origin: Origin::here() });
-        handle.write_if_asked(std::ptr::without_provenance_mut(number));
+        handle.write_if_not_null(std::ptr::without_provenance_mut(number));
         Ok(())
     }
 
@@ -179,14 +179,14 @@ impl Driver {
         flags: u32,
     ) -> Result {
         let (buffer, room) = (buffer.required()?, size.read()?);
-        // The NUL takes one of the bytes.
+        // The terminating NUL occupies one byte.
         let room = room.checked_sub(1).filter(|_| flags == 0).ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
         let log = self.log.inner();
         let Some(text) = log.text(iterator.read().ok(), room) else {
             size.write(0)?;
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         };
-        iterator.write_if_asked(log.end());
+        iterator.write_if_not_null(log.end());
         // SAFETY: the caller passed a buffer of one byte more than `room`, and the text is not longer than that.
         size.write(unsafe { buffer.fill_with(&text, room + 1) })
     }
@@ -201,7 +201,7 @@ impl Driver {
         let log = self.log.inner();
         let text = log.text(iterator.read().ok(), usize::MAX).unwrap_or_default();
         std::fs::write(path, text).map_err(|_| CUresult::CUDA_ERROR_INVALID_VALUE)?;
-        iterator.write_if_asked(log.end());
+        iterator.write_if_not_null(log.end());
         Ok(())
     }
 }
@@ -233,14 +233,14 @@ mod tests {
     }
 
     #[test]
-    fn text_begins_at_the_place_asked_for() {
+    fn text_begins_at_the_requested_position() {
         let log = log(3);
         assert_eq!(log.text(Some(1), 100).as_deref(), Some("line 00001\nline 00002\n"));
         assert_eq!(log.text(Some(log.end()), 0).as_deref(), Some(""));
     }
 
     #[test]
-    fn text_that_does_not_fit_ends_with_the_newest_lines_and_says_so() {
+    fn truncated_log_ends_with_the_newest_lines_and_a_note() {
         let log = log(10);
         let text = log.text(None, TRUNCATED.len() + 2 * 11).expect("two lines fit");
         assert_eq!(text, format!("{TRUNCATED}line 00008\nline 00009\n"));

@@ -30,8 +30,8 @@ struct Ranges<'a> {
     firsts: &'a [usize],
 }
 
-#[expect(non_snake_case, reason = "these are C's names")]
-#[expect(clippy::too_many_arguments, reason = "these are C's signatures")]
+#[expect(non_snake_case, reason = "the methods have the names of the C functions")]
+#[expect(clippy::too_many_arguments, reason = "the parameters are those of the C functions")]
 impl Driver {
     pub(crate) fn cuMemAdvise(
         &self,
@@ -102,7 +102,7 @@ impl Driver {
         size: usize,
     ) -> Result {
         self.require_current()?;
-        // SAFETY: the caller passes `count` places.
+        // SAFETY: the caller passes `count` pointers.
         let places = unsafe { elements(data.as_ptr().cast_const(), count) }?;
         // SAFETY: the caller passes `count` sizes.
         let sizes = unsafe { elements(sizes.as_ptr().cast_const(), count) }?;
@@ -110,7 +110,7 @@ impl Driver {
         let attributes = unsafe { elements(attributes.as_ptr().cast_const(), count) }?;
         let advice = self.memory().advice(address, size as u64)?;
         for ((place, data_size), attribute) in places.iter().zip(sizes).zip(attributes) {
-            // SAFETY: each place has the size that the caller passes for it.
+            // SAFETY: each pointer is to as many bytes as the caller passes for it.
             let place = unsafe { Pointer::from_raw(*place) };
             put(place.required()?, *data_size, *attribute, &advice)?;
         }
@@ -175,7 +175,7 @@ impl Driver {
         failed: Pointer<usize>,
         stream: Pointer<CUstream_st>,
     ) -> Result {
-        failed.write_if_asked(usize::MAX);
+        failed.write_if_not_null(usize::MAX);
         self.uncaptured_stream(&mut self.lock(), stream)?;
         if count == 0 || flags != 0 {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
@@ -265,7 +265,7 @@ impl Driver {
         Ok(())
     }
 
-    /// That memory can be at a place.
+    /// Checks that a location can hold memory.
     fn expect_place(&self, (kind, id): (CUmemLocationType, i32)) -> Result {
         match kind {
             CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE => self.device(id).map(|_| ()),
@@ -352,7 +352,7 @@ fn put(data: Pointer<c_void>, size: usize, attribute: CUmem_range_attribute, par
     if size != size_of::<i32>() {
         return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
     }
-    // SAFETY: the caller passes a place of `size` bytes, which is that of a number.
+    // SAFETY: the caller passes a pointer to `size` bytes, the size of a number.
     unsafe { data.cast::<i32>() }.write(value)
 }
 
@@ -364,7 +364,7 @@ fn put_users(data: Pointer<c_void>, size: usize, parts: &[Advice]) -> Result {
     let users = parts.first().map(|part| part.accessed_by.clone()).unwrap_or_default();
     let users = users.into_iter().filter(|user| parts.iter().all(|part| part.accessed_by.contains(user)));
     let list = users.chain(std::iter::repeat(NOWHERE)).take(size / size_of::<i32>());
-    // SAFETY: the caller passes a place of `size` bytes, which are those of that many numbers.
+    // SAFETY: the caller passes a pointer to `size` bytes, the size of that many numbers.
     let place = unsafe { data.cast::<i32>() };
     // SAFETY: as above.
     unsafe { place.write_all(list) }

@@ -10,7 +10,7 @@ use crate::driver::graph::{Content, Set};
 use crate::driver::{Driver, Result};
 use crate::memory::Fill;
 
-#[expect(non_snake_case, reason = "these are C's names")]
+#[expect(non_snake_case, reason = "the methods have the names of the C functions")]
 impl Driver {
     pub(crate) fn cuMemsetD8_v2(&self, address: CUdeviceptr, value: u8, count: usize) -> Result {
         self.fill_now(address, Fill { value: value.into(), width: 1, count })

@@ -10,7 +10,7 @@ use crate::driver::image::{Code, JitOptions};
 use crate::driver::{Context, Driver, Function, Library, Result, State};
 use crate::exec::Global;
 use crate::handle::{Fate, Id, Kind, Object};
-use crate::memory::{End, Owner, Purpose};
+use crate::memory::{CopyOperand, Owner, Purpose};
 
 /// Code that is loaded in a context, with its variables.
 pub(crate) struct Module {
@@ -29,7 +29,7 @@ impl Object for Module {
     const KIND: Kind = Kind::Module;
 }
 
-#[expect(non_snake_case, reason = "these are C's names")]
+#[expect(non_snake_case, reason = "the methods have the names of the C functions")]
 impl Driver {
     pub(crate) fn cuModuleLoadData(&self, module: Pointer<CUmodule>, image: ConstPointer<c_void>) -> Result {
         self.load_module(module, image, &JitOptions::none())
@@ -132,7 +132,7 @@ impl Driver {
         place.write(id.as_raw())
     }
 
-    /// Puts code into a context: its variables get memory and their initial contents.
+    /// Loads code into a context, and allocates and initializes its variables.
     pub(crate) fn instantiate(
         &self,
         state: &mut State,
@@ -175,7 +175,7 @@ impl Driver {
         for (global, address) in globals.iter().zip(&addresses) {
             let contents = initial_contents(global, &addresses);
             let size = contents.len();
-            self.memory().copy(&End::Device(*address), &End::Staged(contents), size)?;
+            self.memory().copy(&CopyOperand::Device(*address), &CopyOperand::Staged(contents), size)?;
         }
         Ok(addresses.into())
     }
@@ -213,8 +213,8 @@ impl State {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
         let index = module.code.find_global(name)?;
-        address.write_if_asked(module.globals[index]);
-        size.write_if_asked(module.code.program.globals()[index].size as usize);
+        address.write_if_not_null(module.globals[index]);
+        size.write_if_not_null(module.code.program.globals()[index].size as usize);
         Ok(())
     }
 }

@@ -27,7 +27,7 @@ impl Object for Listener {
     const KIND: Kind = Kind::Listener;
 }
 
-#[expect(non_snake_case, reason = "these are C's names")]
+#[expect(non_snake_case, reason = "the methods have the names of the C functions")]
 impl Driver {
     pub(crate) fn cuDeviceRegisterAsyncNotification(
         &self,

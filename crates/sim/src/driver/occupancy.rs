@@ -15,7 +15,7 @@ const SHARED_STEP: u32 = 128;
 const PORTABLE_CLUSTER: u32 = 8;
 const LARGEST_CLUSTER: u32 = 16;
 
-#[expect(non_snake_case, reason = "these are C's names")]
+#[expect(non_snake_case, reason = "the methods have the names of the C functions")]
 impl Driver {
     pub(crate) fn cuOccupancyMaxActiveBlocksPerMultiprocessor(
         &self,
@@ -118,7 +118,7 @@ impl Driver {
         let config = config.read()?;
         let (state, _) = self.enter_current()?;
         let subject = state.subject(function)?;
-        // SAFETY: the configuration holds as many attributes as it says.
+        // SAFETY: the configuration holds as many attributes as its count.
         let size = unsafe { cluster_size(&config) }?;
         if size > subject.most_blocks_in_cluster() {
             return Err(CUresult::CUDA_ERROR_INVALID_CLUSTER_SIZE);
@@ -129,7 +129,7 @@ impl Driver {
         place.write((all / size).cast_signed())
     }
 
-    #[expect(clippy::too_many_arguments, reason = "this is C's signature")]
+    #[expect(clippy::too_many_arguments, reason = "the parameters are those of the C function")]
     pub(crate) fn cuOccupancyMaxPotentialBlockSizeWithFlags(
         &self,
         grid: Pointer<i32>,
@@ -179,9 +179,9 @@ impl Subject {
 ///
 /// # Safety
 ///
-/// `config` holds as many attributes as it says.
+/// `config` holds as many attributes as its count.
 unsafe fn cluster_size(config: &CUlaunchConfig) -> Result<u32> {
-    // SAFETY: the caller vouches for the number.
+    // SAFETY: the caller guarantees the number.
     let attributes = unsafe { elements(config.attrs.cast_const(), config.numAttrs as usize) }?;
     let id = CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
     let Some(cluster) = attributes.iter().find(|attribute| attribute.id == id) else { return Ok(1) };

@@ -9,7 +9,7 @@ use crate::driver::{Driver, Result};
 use crate::handle::Id;
 use crate::memory::{Allocation, Capability, Purpose, Records};
 
-#[expect(non_snake_case, reason = "these are C's names")]
+#[expect(non_snake_case, reason = "the methods have the names of the C functions")]
 impl Driver {
     pub(crate) fn cuPointerGetAttribute(
         &self,
@@ -22,7 +22,7 @@ impl Driver {
         self.put_attribute(value, attribute, Some(&found), address)
     }
 
-    /// For an unknown address, the values are zero.
+    /// Writes the attributes of an address. For an unknown address, the values are zero.
     pub(crate) fn cuPointerGetAttributes(
         &self,
         count: u32,
@@ -32,11 +32,11 @@ impl Driver {
     ) -> Result {
         // SAFETY: the caller passes `count` attributes.
         let attributes = unsafe { elements(attributes.as_ptr().cast_const(), count as usize) }?;
-        // SAFETY: the caller passes `count` places for values.
+        // SAFETY: the caller passes `count` pointers to values.
         let values = unsafe { elements(values.as_ptr().cast_const(), count as usize) }?;
         let found = self.allocation_at(address);
         for (attribute, value) in attributes.iter().zip(values) {
-            // SAFETY: each place is for a value of its attribute's type.
+            // SAFETY: each pointer is to a value of its attribute's type.
             let value = unsafe { Pointer::from_raw(*value) };
             let value = value.required()?;
             // Attributes that a kind of memory lacks are zero here, and an error only in the other function.
@@ -49,7 +49,7 @@ impl Driver {
         Ok(())
     }
 
-    /// Memory of pools does not support the attribute, as on hardware.
+    /// Sets an attribute of memory. As on hardware, memory of pools does not support it.
     pub(crate) fn cuPointerSetAttribute(
         &self,
         value: ConstPointer<c_void>,
@@ -67,7 +67,7 @@ impl Driver {
 
 impl Driver {
     fn allocation_at(&self, address: CUdeviceptr) -> Option<Allocation> {
-        self.memory().find(address).filter(|found| !found.is_condemned)
+        self.memory().find(address).filter(|found| !found.is_retired)
     }
 
     /// Writes the value of one attribute, in the type that it has.
@@ -100,7 +100,7 @@ impl Driver {
             }
             Attribute::CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR => put_as(value, found.map_or(0, |found| found.base)),
             Attribute::CU_POINTER_ATTRIBUTE_MAPPING_SIZE => put_as(value, found.map_or(0, |found| found.size as usize)),
-            // Each allocation is a block of its own here.
+            // Each allocation is a separate block here.
             Attribute::CU_POINTER_ATTRIBUTE_MEMORY_BLOCK_ID => put_as(value, found.map_or(0, |found| found.id)),
             attribute => put(value, attribute, found, address),
         }
@@ -169,7 +169,7 @@ fn put(
 }
 
 fn put_as<T>(value: Pointer<c_void>, of: T) -> Result {
-    // SAFETY: the caller of the C function passes a place for the attribute's type, which `T` is.
+    // SAFETY: the caller of the C function passes a pointer to the attribute's type, which is `T`.
     unsafe { value.cast::<T>() }.write(of)
 }
 

@@ -19,7 +19,7 @@ use crate::handle::Id;
 use crate::memory::{Location, Owner, Pool, Purpose};
 use crate::schedule::Work;
 
-#[expect(non_snake_case, reason = "these are C's names")]
+#[expect(non_snake_case, reason = "the methods have the names of the C functions")]
 impl Driver {
     pub(crate) fn cuMemAllocAsync(
         &self,
@@ -64,7 +64,7 @@ impl Driver {
             return Ok(());
         }
         let may = |purpose: &Purpose| purpose.is_of_pool() || matches!(purpose, Purpose::Device | Purpose::Foreign);
-        self.memory().condemn(address, may)?;
+        self.memory().retire(address, may)?;
         let free = move |driver: &Self| {
             driver.memory().note_free(address);
             driver.memory().free(address);
@@ -109,7 +109,7 @@ impl Driver {
         place.write(self.memory().write().pools.insert(pool).as_raw())
     }
 
-    /// Memory that is still allocated from the pool stays valid.
+    /// Destroys a pool. Memory that is still allocated from it stays valid.
     pub(crate) fn cuMemPoolDestroy(&self, pool: Pointer<CUmemPoolHandle_st>) -> Result {
         let id = self.pool(pool)?;
         let mut records = self.memory().write();
@@ -139,11 +139,11 @@ impl Driver {
         let records = self.memory().read();
         let pool = records.pools.get(id).ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
         if let Some(flag) = reuse_flag(attribute) {
-            // SAFETY: for these attributes the caller passes a place for an `int`.
+            // SAFETY: for these attributes the caller passes a pointer to an `int`.
             return unsafe { value.cast::<i32>() }.write(pool.reuse[flag]);
         }
         if let Some(property) = self.pool_property(pool, attribute) {
-            // SAFETY: for these attributes the caller passes a place for an `int` or an enumerator.
+            // SAFETY: for these attributes the caller passes a pointer to an `int` or an enumerator.
             return unsafe { value.cast::<u32>() }.write(property);
         }
         let number = match attribute {
@@ -155,7 +155,7 @@ impl Driver {
             CUmemPool_attribute::CU_MEMPOOL_ATTR_MAX_POOL_SIZE if self.tells_properties() => pool.max_size,
             _ => return Err(CUresult::CUDA_ERROR_INVALID_VALUE),
         };
-        // SAFETY: for these attributes the caller passes a place for a `cuuint64_t`.
+        // SAFETY: for these attributes the caller passes a pointer to a `cuuint64_t`.
         unsafe { value.cast::<u64>() }.write(number)
     }
 
@@ -225,7 +225,7 @@ impl Driver {
         }
     }
 
-    /// Returns the location of the memory of a pool, and whether it is managed; managed memory can be nowhere in particular.
+    /// Returns the location of the memory of a pool, and `true` for managed memory. Managed memory may have no location.
     pub(super) fn pool_place(
         &self,
         location: &CUmemLocation,
@@ -242,7 +242,7 @@ impl Driver {
         Ok((Some(self.location(location)?), is_managed))
     }
 
-    /// Allocates memory at once; the caller orders its use. During a capture, the memory belongs to the graph.
+    /// Allocates memory immediately; the caller orders its use. During a capture, the memory belongs to the graph.
     fn allocate_in_stream(
         &self,
         state: &mut State,

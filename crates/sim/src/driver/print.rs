@@ -1,4 +1,4 @@
-//! Text that kernels print: collected when a kernel ends, written when the host waits or launches again, as by the driver.
+//! The output of kernels. As in the driver, it is collected when a kernel ends, and written when the host waits or launches again.
 
 use std::sync::{Mutex, PoisonError};
 

@@ -1,8 +1,8 @@
-//! The profiler, which does not exist: starting and stopping it is accepted, as on a machine without an attached profiler.
+//! The profiler, which does not exist. Starting and stopping it succeeds, as on a machine without an attached profiler.
 
 use crate::driver::{Driver, Result};
 
-#[expect(non_snake_case, reason = "these are C's names")]
+#[expect(non_snake_case, reason = "the methods have the names of the C functions")]
 impl Driver {
     pub(crate) fn cuProfilerStart(&self) -> Result {
         self.require_current()

@@ -6,9 +6,9 @@ use crate::argument::Pointer;
 use crate::driver::{Driver, Result};
 use crate::memory::Advice;
 
-#[expect(non_snake_case, reason = "these are C's names")]
+#[expect(non_snake_case, reason = "the methods have the names of the C functions")]
 impl Driver {
-    /// The location that memory was last prefetched to. Memory that was never prefetched has none.
+    /// Returns the location that memory was last prefetched to, if any.
     pub(crate) fn cuMemGetLocationInfo(
         &self,
         address: CUdeviceptr,
@@ -27,7 +27,7 @@ impl Driver {
             Ok(location_info(&parts))
         });
         let locations = locations.collect::<Result<Vec<_>>>()?;
-        // SAFETY: the caller passes a place for each step.
+        // SAFETY: the caller passes a pointer for each step.
         unsafe { places.write_all(locations.into_iter()) }
     }
 }

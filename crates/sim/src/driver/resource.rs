@@ -45,7 +45,7 @@ const MARK: [u8; 7] = *b"curium.";
 /// The first driver that supports work queues, and describes the parts of a set.
 const WORK_QUEUES_SINCE: CudaVersion = CudaVersion::new(13, 1);
 
-#[expect(non_snake_case, reason = "these are C's names")]
+#[expect(non_snake_case, reason = "the methods have the names of the C functions")]
 impl Driver {
     pub(crate) fn cuDeviceGetDevResource(
         &self,
@@ -123,7 +123,7 @@ impl Driver {
             // SAFETY: the caller passed room for `wanted` parts.
             unsafe { parts.at(index as usize) }.write(self.part(&input, size, 0))?;
         }
-        rest.write_if_asked(self.rest(&input, input.count - made * size));
+        rest.write_if_not_null(self.rest(&input, input.count - made * size));
         count.write(made)
     }
 
@@ -159,7 +159,7 @@ impl Driver {
             // SAFETY: the caller passed room for `count` parts, or none.
             unsafe { parts.at(index) }.write(self.part(&input, wish.smCount, wish.flags))?;
         }
-        rest.write_if_asked(self.rest(&input, left));
+        rest.write_if_not_null(self.rest(&input, left));
         Ok(())
     }
 
@@ -321,7 +321,7 @@ fn part_size(flags: u32, least: u32, total: u32) -> Result<u32> {
     Ok(least.max(1).next_multiple_of(step).min(total))
 }
 
-/// Returns the number of remaining multiprocessors that a request receives.
+/// Returns the number of remaining multiprocessors for a request.
 fn served(wish: &CU_DEV_SM_RESOURCE_GROUP_PARAMS, left: u32) -> Result<u32> {
     let together = if wish.coscheduledSmCount == 0 { GROUP } else { wish.coscheduledSmCount };
     let backfill = wish.flags & CUdevSmResourceGroup_flags::CU_DEV_SM_RESOURCE_GROUP_BACKFILL.0 != 0;

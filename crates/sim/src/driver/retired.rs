@@ -1,5 +1,5 @@
 //! Functions that NVIDIA no longer documents and that drivers still have: stepwise launches, copies of array elements, contexts with a use
-//! count, and older forms of functions with the same arguments.
+//! count, and older forms of functions with the same parameters.
 
 use std::ffi::{c_char, c_void};
 
@@ -30,13 +30,13 @@ pub(crate) struct SetLaunch {
 
 /// One side of a copy: elements of an array from a byte on, or memory.
 #[derive(Clone, Copy)]
-enum End {
+enum LineOperand {
     Array(Pointer<CUarray_st>, usize),
     Device(CUdeviceptr),
     Host(*mut c_void),
 }
 
-impl End {
+impl LineOperand {
     /// Returns the kind, the array, the byte in it, the address in device memory and in host memory.
     fn parts(self) -> (CUmemorytype, *mut CUarray_st, usize, CUdeviceptr, *mut c_void) {
         let none = std::ptr::null_mut();
@@ -48,7 +48,7 @@ impl End {
     }
 }
 
-#[expect(non_snake_case, reason = "these are C's names")]
+#[expect(non_snake_case, reason = "the methods have the names of the C functions")]
 impl Driver {
     pub(crate) fn cuFuncSetBlockShape(&self, function: Pointer<CUfunc_st>, x: i32, y: i32, z: i32) -> Result {
         let mut block = [0; 3];
@@ -119,7 +119,7 @@ impl Driver {
         ];
         let extra = match size {
             0 => Pointer::null(),
-            // SAFETY: the list is ours, and ends with its end key.
+            // SAFETY: the list is local, and ends with its end key.
             _ => unsafe { Pointer::from_raw(extra.as_mut_ptr()) },
         };
         self.cuLaunchKernel(function, width, height, 1, x, y, z, dynamic_shared, stream, Pointer::null(), extra)
@@ -178,7 +178,7 @@ impl Driver {
 }
 
 /// Copies from and to the elements of arrays.
-#[expect(non_snake_case, reason = "these are C's names")]
+#[expect(non_snake_case, reason = "the methods have the names of the C functions")]
 impl Driver {
     pub(crate) fn cuMemcpyHtoA_v2(
         &self,
@@ -187,7 +187,7 @@ impl Driver {
         from: ConstPointer<c_void>,
         size: usize,
     ) -> Result {
-        self.copy_line(End::Array(to, offset), End::Host(from.as_ptr().cast_mut()), size)
+        self.copy_line(LineOperand::Array(to, offset), LineOperand::Host(from.as_ptr().cast_mut()), size)
     }
 
     pub(crate) fn cuMemcpyAtoH_v2(
@@ -197,7 +197,7 @@ impl Driver {
         offset: usize,
         size: usize,
     ) -> Result {
-        self.copy_line(End::Host(to.as_ptr()), End::Array(from, offset), size)
+        self.copy_line(LineOperand::Host(to.as_ptr()), LineOperand::Array(from, offset), size)
     }
 
     pub(crate) fn cuMemcpyDtoA_v2(
@@ -207,7 +207,7 @@ impl Driver {
         from: CUdeviceptr,
         size: usize,
     ) -> Result {
-        self.copy_line(End::Array(to, offset), End::Device(from), size)
+        self.copy_line(LineOperand::Array(to, offset), LineOperand::Device(from), size)
     }
 
     pub(crate) fn cuMemcpyAtoD_v2(
@@ -217,7 +217,7 @@ impl Driver {
         offset: usize,
         size: usize,
     ) -> Result {
-        self.copy_line(End::Device(to), End::Array(from, offset), size)
+        self.copy_line(LineOperand::Device(to), LineOperand::Array(from, offset), size)
     }
 
     pub(crate) fn cuMemcpyAtoA_v2(
@@ -228,7 +228,7 @@ impl Driver {
         from_offset: usize,
         size: usize,
     ) -> Result {
-        self.copy_line(End::Array(to, to_offset), End::Array(from, from_offset), size)
+        self.copy_line(LineOperand::Array(to, to_offset), LineOperand::Array(from, from_offset), size)
     }
 
     pub(crate) fn cuMemcpyHtoAAsync_v2(
@@ -239,7 +239,7 @@ impl Driver {
         size: usize,
         stream: Pointer<CUstream_st>,
     ) -> Result {
-        let ends = (End::Array(to, offset), End::Host(from.as_ptr().cast_mut()));
+        let ends = (LineOperand::Array(to, offset), LineOperand::Host(from.as_ptr().cast_mut()));
         self.copy_volume(&line(ends.0, ends.1, size), stream, false)
     }
 
@@ -251,18 +251,18 @@ impl Driver {
         size: usize,
         stream: Pointer<CUstream_st>,
     ) -> Result {
-        self.copy_volume(&line(End::Host(to.as_ptr()), End::Array(from, offset), size), stream, false)
+        self.copy_volume(&line(LineOperand::Host(to.as_ptr()), LineOperand::Array(from, offset), size), stream, false)
     }
 }
 
-/// Makes functions whose newer form takes the same arguments.
+/// Defines functions whose newer form has the same parameters.
 macro_rules! older_forms {
     ($($old:ident($($name:ident: $ty:ty),*) = $new:ident;)*) => {
-        #[expect(non_snake_case, reason = "these are C's names")]
+        #[expect(non_snake_case, reason = "the methods have the names of the C functions")]
         impl Driver {
             $(
-                #[expect(clippy::allow_attributes, reason = "only some of these have many arguments")]
-                #[allow(clippy::too_many_arguments, reason = "this is C's signature")]
+                #[expect(clippy::allow_attributes, reason = "only some of the functions have many parameters")]
+                #[allow(clippy::too_many_arguments, reason = "the parameters are those of the C function")]
                 pub(crate) fn $old(&self, $($name: $ty),*) -> Result {
                     self.$new($($name),*)
                 }
@@ -305,7 +305,7 @@ impl Driver {
         Ok(())
     }
 
-    /// Sets bytes of the parameters, which grow if they have to.
+    /// Sets bytes of the parameters, which grow if necessary.
     fn set_parameter(&self, function: Pointer<CUfunc_st>, offset: i32, value: &[u8]) -> Result {
         let start = usize::try_from(offset).map_err(|_| INVALID)?;
         let end = start.checked_add(value.len()).filter(|end| *end <= MOST_PARAMETERS).ok_or(INVALID)?;
@@ -317,7 +317,7 @@ impl Driver {
     }
 
     /// Copies bytes in one row, and waits.
-    fn copy_line(&self, to: End, from: End, size: usize) -> Result {
+    fn copy_line(&self, to: LineOperand, from: LineOperand, size: usize) -> Result {
         self.require_current()?;
         self.copy_volume(&line(to, from, size), legacy(), true)
     }
@@ -332,7 +332,7 @@ impl State {
 }
 
 /// Returns a copy of bytes in one row.
-fn line(to: End, from: End, size: usize) -> CUDA_MEMCPY3D {
+fn line(to: LineOperand, from: LineOperand, size: usize) -> CUDA_MEMCPY3D {
     let (dst_type, dst_array, dst_x, dst_device, dst_host) = to.parts();
     let (src_type, src_array, src_x, src_device, src_host) = from.parts();
     CUDA_MEMCPY3D {

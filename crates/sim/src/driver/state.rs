@@ -1,4 +1,4 @@
-//! The state of a driver, behind one lock.
+//! The state of a driver, protected by one lock.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -58,7 +58,7 @@ pub(crate) struct State {
 pub(crate) struct DeviceState {
     /// The primary context, from its first retain on, whether it is active or not.
     pub(crate) primary: Option<Id<Context>>,
-    /// The flags that the next activation of the primary context takes.
+    /// The flags for the next activation of the primary context.
     pub(crate) primary_flags: u32,
     /// The code of the fault after which the device does no more work.
     sticky: Option<CUresult>,

@@ -60,7 +60,7 @@ impl Stream {
     }
 }
 
-#[expect(non_snake_case, reason = "these are C's names")]
+#[expect(non_snake_case, reason = "the methods have the names of the C functions")]
 impl Driver {
     pub(crate) fn cuStreamCreate(&self, stream: Pointer<CUstream>, flags: u32) -> Result {
         self.cuStreamCreateWithPriority(stream, flags, LEAST_PRIORITY)
@@ -92,7 +92,7 @@ impl Driver {
         let id = created(stream)?;
         let context = self.stream_context(&state, id)?;
         state.usable(context)?;
-        // Default streams have internal handles in the table, which callers never see.
+        // Default streams have internal handles in the table, which callers never receive.
         let stream = state.streams.remove(id).ok_or(CUresult::CUDA_ERROR_INVALID_HANDLE)?;
         state.abandon_captures(|origin| origin == id);
         if stream.class == Class::Blocking {
@@ -227,7 +227,7 @@ impl Driver {
         Some(ticket)
     }
 
-    /// Enqueues work in a stream and waits for it; fails if the device does.
+    /// Enqueues work in a stream and waits for it. Fails if the device fails.
     pub(crate) fn queue_and_wait(&self, mut state: MutexGuard<'_, State>, stream: Id<Stream>, work: Work) -> Result {
         let context = self.stream_context(&state, stream)?;
         let ticket = self.queue(&mut state, stream, work);
@@ -269,6 +269,6 @@ pub(super) fn this_thread() -> u64 {
     thread_local! {
         static NUMBER: u64 = NEXT.fetch_add(1, Ordering::Relaxed);
     }
-    // The number has no destructor, so it is there for as long as the thread.
+    // The number has no destructor, so it exists as long as the thread.
     NUMBER.with(|number| *number)
 }

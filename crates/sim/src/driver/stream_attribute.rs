@@ -32,7 +32,7 @@ impl Default for Attributes {
     }
 }
 
-#[expect(non_snake_case, reason = "these are C's names")]
+#[expect(non_snake_case, reason = "the methods have the names of the C functions")]
 impl Driver {
     pub(crate) fn cuStreamGetAttribute(
         &self,

@@ -15,7 +15,7 @@ use crate::argument::{Pointer, elements};
 use crate::driver::graph::{Content, Touched};
 use crate::driver::{Context, Driver, Result};
 use crate::handle::Id;
-use crate::memory::{End, HostPtr};
+use crate::memory::{CopyOperand, HostPtr};
 use crate::race;
 use crate::schedule::Work;
 
@@ -47,7 +47,7 @@ enum Action {
 /// The maximum number of operations in a batch.
 const MAX_BATCH: u32 = 256;
 
-#[expect(non_snake_case, reason = "these are C's names")]
+#[expect(non_snake_case, reason = "the methods have the names of the C functions")]
 impl Driver {
     pub(crate) fn cuStreamWaitValue32_v2(
         &self,
@@ -163,7 +163,7 @@ impl Batch {
         self.operations.iter().map(touched).collect()
     }
 
-    /// Returns the operations as work, each of which comes after the one before.
+    /// Returns the operations as work, each ordered after the previous one.
     pub(crate) fn works(&self) -> impl Iterator<Item = Work> {
         self.operations.iter().map(|operation| operation.work())
     }
@@ -172,21 +172,21 @@ impl Batch {
 impl Operation {
     /// Returns the operation of a description; `None` for barriers, because streams run in order here.
     fn described(description: &CUstreamBatchMemOpParams) -> Result<Option<Self>> {
-        // SAFETY: the kind comes first in every form of an operation.
+        // SAFETY: every form of an operation begins with the kind.
         let kind = unsafe { description.operation };
         match kind {
             CUstreamBatchMemOpType::CU_STREAM_MEM_OP_WAIT_VALUE_32
             | CUstreamBatchMemOpType::CU_STREAM_MEM_OP_WAIT_VALUE_64 => {
-                // SAFETY: the kind says that this is a wait.
+                // SAFETY: the kind of the operation is a wait.
                 Self::wait(&unsafe { description.waitValue }).map(Some)
             }
             CUstreamBatchMemOpType::CU_STREAM_MEM_OP_WRITE_VALUE_32
             | CUstreamBatchMemOpType::CU_STREAM_MEM_OP_WRITE_VALUE_64 => {
-                // SAFETY: the kind says that this is a write.
+                // SAFETY: the kind of the operation is a write.
                 Self::write(&unsafe { description.writeValue }).map(Some)
             }
             CUstreamBatchMemOpType::CU_STREAM_MEM_OP_ATOMIC_REDUCTION => {
-                // SAFETY: the kind says that this is a reduction.
+                // SAFETY: the kind of the operation is a reduction.
                 Self::reduction(&unsafe { description.atomicReduction }).map(Some)
             }
             CUstreamBatchMemOpType::CU_STREAM_MEM_OP_BARRIER
@@ -254,7 +254,7 @@ impl Operation {
             Action::Write => Work::Device(Box::new(move |driver| {
                 let bytes = value.to_le_bytes()[..width].into();
                 race::exchange_here();
-                driver.memory().copy_unseen(&End::Device(address), &End::Staged(bytes), width)
+                driver.memory().copy_unrecorded(&CopyOperand::Device(address), &CopyOperand::Staged(bytes), width)
             })),
             Action::Reduce(combine) => Work::Device(Box::new(move |driver| {
                 race::exchange_here();
@@ -266,8 +266,8 @@ impl Operation {
     /// Returns the value in memory.
     fn read(&self, driver: &Driver) -> Result<u64> {
         let mut bytes = [0; 8];
-        let place = End::Host(HostPtr(bytes.as_mut_ptr()));
-        driver.memory().copy_unseen(&place, &End::Device(self.address), self.width)?;
+        let place = CopyOperand::Host(HostPtr(bytes.as_mut_ptr()));
+        driver.memory().copy_unrecorded(&place, &CopyOperand::Device(self.address), self.width)?;
         Ok(u64::from_le_bytes(bytes))
     }
 

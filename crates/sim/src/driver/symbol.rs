@@ -21,7 +21,7 @@ enum Lookup {
     Unknown,
 }
 
-#[expect(non_snake_case, reason = "these are C's names")]
+#[expect(non_snake_case, reason = "the methods have the names of the C functions")]
 impl Driver {
     pub(crate) fn cuGetProcAddress(
         &self,
@@ -56,7 +56,7 @@ impl Driver {
 
     /// Fails: the private tables of NVIDIA's own libraries are not simulated.
     pub(crate) fn cuGetExportTable(&self, table: Pointer<*const c_void>, _id: ConstPointer<CUuuid>) -> Result {
-        table.write_if_asked(ptr::null());
+        table.write_if_not_null(ptr::null());
         Err(CUresult::CUDA_ERROR_INVALID_VALUE)
     }
 

@@ -34,9 +34,9 @@ struct Arguments {
     fill: CUtensorMapFloatOOBfill,
 }
 
-#[expect(non_snake_case, reason = "these are C's names")]
+#[expect(non_snake_case, reason = "the methods have the names of the C functions")]
 impl Driver {
-    #[expect(clippy::too_many_arguments, reason = "this is C's signature")]
+    #[expect(clippy::too_many_arguments, reason = "the parameters are those of the C function")]
     pub(crate) fn cuTensorMapEncodeTiled(
         &self,
         map: Pointer<CUtensorMap>,
@@ -66,7 +66,7 @@ impl Driver {
         write(map, &tensor, TILED, packed)
     }
 
-    #[expect(clippy::too_many_arguments, reason = "this is C's signature")]
+    #[expect(clippy::too_many_arguments, reason = "the parameters are those of the C function")]
     pub(crate) fn cuTensorMapEncodeIm2col(
         &self,
         map: Pointer<CUtensorMap>,
@@ -93,7 +93,7 @@ impl Driver {
         // SAFETY: as above.
         let upper = unsafe { elements(upper.as_ptr(), rank as usize - 2) }?;
         let limit = [1 << 15, 1 << 7, 1 << 4][rank as usize - 3];
-        // Pixels are walked along the width, the height and the depth, which come behind the channels unless these are slices.
+        // Pixels are iterated along width, height and depth. These dimensions follow the channels, unless the channels are sliced.
         let spatial = &tensor.extents[usize::from(interleave.0 == 0)..];
         let mut corners = spatial.iter().zip(lower.iter().zip(upper));
         let is_box =

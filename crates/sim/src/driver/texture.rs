@@ -44,7 +44,7 @@ impl Object for Surface {
 const LINEAR_ALIGNMENT: u64 = 512;
 const PITCH_ALIGNMENT: usize = 32;
 
-#[expect(non_snake_case, reason = "these are C's names")]
+#[expect(non_snake_case, reason = "the methods have the names of the C functions")]
 impl Driver {
     pub(crate) fn cuTexObjectCreate(
         &self,
@@ -142,19 +142,19 @@ impl Driver {
                     .map_or(Err(CUresult::CUDA_ERROR_INVALID_VALUE), |id| state.array(id).map(|_| ()));
             }
             CUresourcetype::CU_RESOURCE_TYPE_MIPMAPPED_ARRAY => {
-                // SAFETY: the type says that the caller filled in this member.
+                // SAFETY: the type selects this member, which the caller has initialized.
                 let raw = unsafe { resource.res.mipmap }.hMipmappedArray;
                 // SAFETY: an array is a handle, which is only compared.
                 return state.mipmapped_array(Id::from(unsafe { Pointer::from_raw(raw) })).map(|_| ());
             }
             CUresourcetype::CU_RESOURCE_TYPE_LINEAR => {
-                // SAFETY: the type says that the caller filled in this member.
+                // SAFETY: the type selects this member, which the caller has initialized.
                 let linear = unsafe { resource.res.linear };
                 linear.devPtr.is_multiple_of(LINEAR_ALIGNMENT)
                     && self.memory().contains(linear.devPtr, linear.sizeInBytes as u64)
             }
             CUresourcetype::CU_RESOURCE_TYPE_PITCH2D => {
-                // SAFETY: the type says that the caller filled in this member.
+                // SAFETY: the type selects this member, which the caller has initialized.
                 let plane = unsafe { resource.res.pitch2D };
                 let bytes = plane.pitchInBytes.saturating_mul(plane.height.saturating_sub(1)) as u64;
                 plane.devPtr.is_multiple_of(LINEAR_ALIGNMENT)
@@ -178,7 +178,7 @@ impl State {
 /// Returns the array of a description.
 fn array_of(resource: &CUDA_RESOURCE_DESC) -> Option<Id<crate::driver::Array>> {
     (resource.resType == CUresourcetype::CU_RESOURCE_TYPE_ARRAY).then(|| {
-        // SAFETY: the type says that the caller filled in this member.
+        // SAFETY: the type selects this member, which the caller has initialized.
         let raw = unsafe { resource.res.array }.hArray;
         // SAFETY: an array is a handle, which is only compared.
         Id::from(unsafe { Pointer::from_raw(raw) })

@@ -14,7 +14,7 @@ use crate::driver::{Driver, Result};
 use crate::handle::Id;
 use crate::memory::{GRANULARITY, Location, Physical, Properties, READ, WRITE};
 
-#[expect(non_snake_case, reason = "these are C's names")]
+#[expect(non_snake_case, reason = "the methods have the names of the C functions")]
 impl Driver {
     pub(crate) fn cuMemAddressReserve(
         &self,
@@ -33,7 +33,7 @@ impl Driver {
     }
 
     pub(crate) fn cuMemAddressFree(&self, address: CUdeviceptr, size: usize) -> Result {
-        self.memory().give_back_reservation(address, size as u64)
+        self.memory().free_reservation(address, size as u64)
     }
 
     pub(crate) fn cuMemCreate(

@@ -1,4 +1,4 @@
-//! Loads, stores and atomics: addresses to places, and the values between registers and memory.
+//! Loads, stores and atomics: address resolution, and transfers between registers and memory.
 
 use super::frame::InFile;
 use super::gather;
@@ -13,7 +13,7 @@ use super::unit::Unit;
 use super::unwritten;
 use super::window::{BLOCK_STRIDE, SHARED_WINDOW, resolve};
 
-/// The place where one lane's access goes, found to be in bounds and aligned.
+/// The resolved address of one lane's access, checked for bounds and alignment.
 #[derive(Clone, Copy)]
 enum Place {
     Host(HostBytes),
@@ -21,11 +21,11 @@ enum Place {
     Param(u64),
 }
 
-/// How a value in memory becomes the value of a register.
+/// The conversion of a value in memory to the value of a register.
 pub(crate) trait Load: 'static {
-    /// What memory holds.
+    /// The type of the value in memory.
     type Word: Word;
-    /// Returns the bits with the type's extension.
+    /// Returns the value, sign- or zero-extended as its type requires.
     fn extend(word: Self::Word) -> u64;
 }
 
@@ -212,7 +212,7 @@ pub(crate) fn addresses(unit: &Unit<'_>, op: &Op) -> [u64; LANES] {
     if op.narrow_address {
         let row = unit.frame.row::<u32>(op.a);
         for lane in 0..LANES {
-            // A 32-bit address wraps at 32 bits, as a negative offset needs.
+            // A 32-bit address wraps at 32 bits, as negative offsets require.
             result[lane] = u64::from(row[lane].wrapping_add(op.imm as u32));
         }
     } else {
@@ -224,7 +224,7 @@ pub(crate) fn addresses(unit: &Unit<'_>, op: &Op) -> [u64; LANES] {
     result
 }
 
-/// Returns the segment that a lane's address is in, if it is one for whole warps: of device memory, or the block's own shared memory.
+/// Returns the segment of a lane's address, if the segment serves whole warps: device memory, or the block's own shared memory.
 #[inline(always)]
 pub(crate) fn segment(unit: &mut Unit<'_>, space: Space, address: u64, write: bool) -> Option<Segment> {
     match space {
@@ -236,17 +236,17 @@ pub(crate) fn segment(unit: &mut Unit<'_>, space: Space, address: u64, write: bo
     }
 }
 
-/// Checks one lane's access and finds where it goes.
+/// Checks and resolves one lane's access.
 #[inline(always)]
 fn place(unit: &mut Unit<'_>, op: &Op, lane: usize, address: u64, bytes: u64, write: bool) -> Result<Place, Trap> {
-    // A vector's elements are accessed one by one; `e` is the element's offset in the vector.
+    // The elements of a vector are accessed separately; `e` is the element's offset in the vector.
     if address.wrapping_sub(u64::from(op.e)) & u64::from(op.align_mask) != 0 {
         return Err(trap(ReportKind::MisalignedAddress, lane, address, bytes, write));
     }
     locate(unit, op.space, lane, address, bytes, write)
 }
 
-/// Finds where one lane's access goes.
+/// Resolves the address of one lane's access.
 #[inline(always)]
 fn locate(
     unit: &mut Unit<'_>,
@@ -270,7 +270,7 @@ fn locate(
     found.ok_or_else(|| trap(ReportKind::IllegalAddress, lane, address, bytes, write).in_space(named))
 }
 
-/// That one lane can access an address.
+/// Checks that a lane may access an address.
 pub(crate) fn check_reach(
     unit: &mut Unit<'_>,
     space: Space,
@@ -281,7 +281,7 @@ pub(crate) fn check_reach(
     locate(unit, space, lane, address, 1, write).map(|_| ())
 }
 
-/// That an address is a multiple of `bytes`, a power of two.
+/// Checks that an address is a multiple of `bytes`, a power of two.
 #[inline]
 pub(crate) fn check_alignment(address: u64, bytes: u64, lane: usize, write: bool) -> Result<(), Trap> {
     if address & (bytes - 1) == 0 {
@@ -290,7 +290,7 @@ pub(crate) fn check_alignment(address: u64, bytes: u64, lane: usize, write: bool
     Err(trap(ReportKind::MisalignedAddress, lane, address, bytes, write))
 }
 
-/// Reads what is at one lane's address, which must be aligned.
+/// Reads the value at one lane's address, which must be aligned.
 #[inline]
 pub(crate) fn read_at<T: Word>(unit: &mut Unit<'_>, space: Space, lane: usize, address: u64) -> Result<T, Trap> {
     check_alignment(address, T::SIZE, lane, false)?;
@@ -299,7 +299,7 @@ pub(crate) fn read_at<T: Word>(unit: &mut Unit<'_>, space: Space, lane: usize, a
     Ok(read(unit, place, lane))
 }
 
-/// Writes to one lane's address, which must be aligned.
+/// Writes a value to one lane's address, which must be aligned.
 #[inline]
 pub(crate) fn write_at<T: Word>(
     unit: &mut Unit<'_>,
@@ -315,7 +315,7 @@ pub(crate) fn write_at<T: Word>(
     Ok(())
 }
 
-/// Changes what is at one lane's address atomically, and returns what was there.
+/// Atomically replaces the value at one lane's address, and returns the old value.
 pub(crate) fn update_at<T: Word>(
     unit: &mut Unit<'_>,
     space: Space,
@@ -356,12 +356,12 @@ fn write<T: Word>(unit: &mut Unit<'_>, place: Place, lane: usize, value: T) {
             let word = &mut unit.warp.local[(offset >> 3) as usize].0[lane];
             *word = local::insert(*word, offset, value);
         }
-        // `place` lets nothing write to parameters.
+        // `place` rejects writes to parameters.
         Place::Param(_) => {}
     }
 }
 
-/// Up to eight bytes of the kernel's parameters, if they are in bounds.
+/// Returns up to eight bytes of the kernel's parameters, or `None` if they are out of bounds.
 fn param(unit: &Unit<'_>, offset: u64, bytes: u64) -> Option<u64> {
     let start = usize::try_from(offset).ok()?;
     let end = start.checked_add(bytes as usize)?;

@@ -15,7 +15,7 @@ pub(crate) fn run_copy(unit: &mut Unit<'_>, op: &Op) -> Control {
         let to = unit.frame.row::<u64>(op.a)[lane];
         let from = unit.frame.row::<u64>(op.b)[lane];
         let valid = unit.frame.row::<u32>(op.c)[lane].min(size);
-        // The destination is tried now, so that the fault is reported where the copy stands.
+        // The destination is checked now, so that a report names the copy and not the wait.
         let tried = check_alignment(to, op.imm, lane, true)
             .and_then(|()| check_alignment(from, op.imm, lane, false))
             .and_then(|()| check_reach(unit, Space::Shared, lane, to + op.imm - 1, true))
@@ -36,7 +36,7 @@ pub(crate) fn run_copy(unit: &mut Unit<'_>, op: &Op) -> Control {
     Control::Next
 }
 
-/// Does what was queued.
+/// Performs a queued copy.
 fn carry_out(unit: &mut Unit<'_>, copy: Copy) -> Result<(), Trap> {
     for index in 0..copy.size {
         let offset = u64::from(index);
@@ -71,12 +71,12 @@ pub(crate) fn run_wait_all(unit: &mut Unit<'_>, _op: &Op) -> Control {
     carry_out_all(unit, all)
 }
 
-/// `cp.async.mbarrier.arrive`: an arrival once the thread's copies are done. Without `.noinc` the phase waits for one more.
+/// `cp.async.mbarrier.arrive`: arrives once the thread's copies have completed. Without `.noinc`, the pending count is incremented first.
 pub(crate) fn run_arrive_after_copies(unit: &mut Unit<'_>, op: &Op) -> Control {
     let all = unit.warp.copies.all(unit.active);
     let control = carry_out_all(unit, all);
     if control != Control::Next || op.imm == 0 {
-        // The pending count rises by one and falls by one.
+        // The increment and the arrival cancel out.
         return control;
     }
     for lane in Lanes(unit.active) {

@@ -10,8 +10,8 @@ use super::report::{ReportKind, Trap};
 use super::unit::Unit;
 use super::window::resolve;
 
-/// Exchange or compare and swap of 128 bits. The hosts we know have no such instruction everywhere, so a lock stands for it:
-/// the operations are atomic among themselves, as PTX asks for.
+/// Performs an exchange or a compare-and-swap of 128 bits. Not all hosts have such an instruction, so a lock makes the operations atomic
+/// with respect to each other, as PTX requires.
 pub(crate) fn run_wide_atomic<const COMPARES: bool>(unit: &mut Unit<'_>, op: &Op) -> Control {
     static LOCK: Mutex<()> = Mutex::new(());
     let program = unit.launch.program;
@@ -50,7 +50,7 @@ fn write_pair(unit: &mut Unit<'_>, op: &Op, lane: usize, address: u64, [low, hig
     write_at(unit, op.space, lane, address.wrapping_add(8), high)
 }
 
-/// Sums where the address says in which memory.
+/// Adds f32 at generic addresses. Subnormals are flushed in device memory, but not in shared memory.
 pub(crate) fn run_generic_sum(unit: &mut Unit<'_>, op: &Op) -> Control {
     let addresses = addresses(unit, op);
     for lane in Lanes(unit.active) {

@@ -1,44 +1,44 @@
-//! A barrier of a block: threads arrive, and when all have, a new phase begins.
+//! A barrier of a block. When all expected threads have arrived, a new phase begins.
 
 use super::frame::Frame;
 use super::op::Op;
 use super::unit::Wait;
 
-/// One of a block's barriers: sixteen that programs name, and one for each warpgroup.
+/// One of a block's barriers: sixteen named barriers, and one for each warpgroup.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Barrier {
     arrived: u32,
-    /// Threads that the phase waits for; 0 for all that live.
+    /// The number of threads that the phase waits for; 0 for all live threads.
     expected: u32,
     votes: u32,
     phase: u32,
-    /// Results of the last two phases: a fragment may pick up its result when the next phase is on.
+    /// Results of the last two phases. A fragment may read its result after the next phase has begun.
     results: [Tally; 2],
 }
 
-/// How the threads of a phase voted.
+/// The votes in a phase.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Tally {
     votes: u32,
     threads: u32,
 }
 
-/// What `bar.red` computes; `Op::e` of a barrier.
+/// The reduction of `bar.red`; `Op::e` of a barrier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub(crate) enum Reduction {
-    /// Nothing: `bar.sync`, `bar.arrive`.
+    /// No reduction: `bar.sync`, `bar.arrive`.
     None,
     /// The number of true predicates.
     Count,
-    /// `true` if all are true.
+    /// `true` if all predicates are true.
     All,
-    /// `true` if one is true.
+    /// `true` if at least one predicate is true.
     Any,
 }
 
 impl Barrier {
-    /// Counts `threads` of the block's `live` threads in, and returns the phase that they wait for.
+    /// Counts `threads` of the block's `live` threads as arrived, and returns the phase that they wait for.
     pub(crate) fn arrive(&mut self, wait: Wait, threads: u32, live: u32) -> u32 {
         let phase = self.phase;
         self.arrived += threads;
@@ -48,7 +48,7 @@ impl Barrier {
         phase
     }
 
-    /// Begins a new phase if nobody is missing, and says whether it did.
+    /// Begins a new phase if all expected threads have arrived. Returns `true` if it did.
     pub(crate) fn settle(&mut self, live: u32) -> bool {
         let expected = if self.expected == 0 { live } else { self.expected };
         if self.arrived == 0 || self.arrived < expected {
@@ -60,7 +60,7 @@ impl Barrier {
         true
     }
 
-    /// Returns the result of a phase, once it is over.
+    /// Returns the result of a phase, or `None` if the phase has not completed.
     pub(crate) fn result(&self, phase: u32) -> Option<Tally> {
         (phase != self.phase).then(|| self.results[(phase & 1) as usize])
     }
@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn a_count_releases_before_all_threads_have_come() {
+    fn a_count_releases_before_all_threads_have_arrived() {
         let mut barrier = Barrier::default();
         let wait = Wait { count: 64, votes: 0b11, ..Wait::default() };
         let phase = barrier.arrive(wait, 32, 1024);

@@ -9,7 +9,7 @@ use super::op::{Control, Handler, Op};
 use super::unit::Unit;
 use super::unwritten;
 
-/// What `run_update` does to a barrier object.
+/// The operation of `run_update`.
 pub(crate) const INIT: u8 = 0;
 
 pub(crate) const INVALIDATE: u8 = 1;

@@ -1,4 +1,4 @@
-//! A block: warps that share memory and barriers, resumable at any turn.
+//! A block: warps that share memory and barriers. It runs in turns.
 
 use std::sync::Arc;
 
@@ -14,10 +14,10 @@ use super::warpgroup::{MOST_WARPGROUPS, NAMED_BARRIERS};
 use super::window::BLOCK_STRIDE;
 use super::worker::Worker;
 
-/// Rounds of its warps after which a block lets another one run.
+/// The number of rounds over its warps after which a block yields to another.
 const ROUNDS: u32 = 4;
-/// Backward branches of a warp's first turn; turns grow, so that a short wait for another block ends
-/// soon and a long computation is seldom interrupted.
+/// Backward branches in a warp's first turn. Later turns are longer, so a short wait for another block ends soon and a long computation is
+/// seldom interrupted.
 const FIRST_TURN: u32 = 1 << 8;
 /// Backward branches of a warp's longest turn.
 const LONGEST_TURN: u32 = 1 << 16;
@@ -27,33 +27,33 @@ const LONGEST_TURN: u32 = 1 << 16;
 pub(crate) struct Block {
     pub(crate) state: BlockState,
     warps: Vec<Warp>,
-    /// Which warp goes first; the schedule's seed decides.
+    /// The index of the warp that runs first; the schedule's seed selects it.
     first: usize,
-    /// Backward branches that a warp may take in a turn.
+    /// The number of backward branches that a warp may take in a turn.
     turn: u32,
 }
 
-/// What the warps of a block share.
+/// The state that the warps of a block share.
 #[derive(Debug)]
 pub(crate) struct BlockState {
     /// Index in the grid.
     pub(crate) index: [u32; 3],
-    /// Index in the grid as one number.
+    /// The linear index in the grid.
     pub(crate) number: u64,
     pub(crate) shared: Arc<SharedMemory>,
-    /// Who accessed the shared memory, if races are looked for.
+    /// The accesses to shared memory, if races are checked.
     pub(crate) shadow: Option<Shadow>,
-    /// The cluster that the block belongs to, and its rank in it.
+    /// The block's cluster and its rank in it.
     pub(crate) cluster: Arc<Cluster>,
     pub(crate) rank: u32,
-    /// Those that programs name, and one for each warpgroup.
+    /// The named barriers, and one for each warpgroup.
     pub(crate) barriers: [Barrier; NAMED_BARRIERS + MOST_WARPGROUPS],
-    /// Threads that have not ended.
+    /// The number of live threads.
     live: u32,
 }
 
 impl Block {
-    /// Creates a block without threads, with the shared memory of the launch.
+    /// Creates an empty block with the launch's shared memory.
     pub(crate) fn new(worker: &Worker<'_>) -> Self {
         let shared = SharedMemory::new(u64::from(worker.launch.shared_size));
         let checking = worker.launch.program.checking;
@@ -75,7 +75,7 @@ impl Block {
         }
     }
 
-    /// Becomes a block, with all threads at the start of the kernel.
+    /// Starts a block with all threads at the kernel's entry.
     pub(crate) fn start(&mut self, index: [u32; 3], first: u64, worker: &Worker<'_>) {
         let [x, y, z] = index.map(u64::from);
         let [columns, rows, _] = worker.launch.grid.map(u64::from);
@@ -89,7 +89,7 @@ impl Block {
         self.state.cluster.restart(threads);
         self.turn = FIRST_TURN;
         let count = threads.div_ceil(LANES as u32);
-        // Every block of a launch has the same shape, so warps keep their threads.
+        // All blocks of a launch have the same shape, so the warps keep their threads.
         for index in self.warps.len() as u32..count {
             self.warps.push(Warp::new(index, thread_indices(index * 32, worker.launch.block)));
         }
@@ -100,7 +100,7 @@ impl Block {
         }
     }
 
-    /// Runs until the threads have ended or the block has had its turn.
+    /// Runs the block until its threads have ended or its turn is over.
     pub(crate) fn run(&mut self, worker: &mut Worker<'_>) -> Result<Progress, (usize, Failure)> {
         for _ in 0..ROUNDS {
             let before = worker.executed();
@@ -113,7 +113,7 @@ impl Block {
                 return Ok(Progress::Done);
             }
             if !paused && worker.executed() == before {
-                // Another block of the cluster may end the wait.
+                // Another block of the cluster may end this wait.
                 let may_end = self.warps.iter().any(Warp::waits_for_cluster);
                 return if may_end { Ok(Progress::Paused) } else { Err(self.deadlock(worker)) };
             }
@@ -125,14 +125,14 @@ impl Block {
         Ok(Progress::Paused)
     }
 
-    /// Gives a warp its turn. Threads at fault end, if the launch goes on without them.
+    /// Runs one turn of a warp. Faulting threads end if the launch continues without them.
     fn run_warp(&mut self, index: usize, worker: &mut Worker<'_>) -> Result<Progress, (usize, Failure)> {
         loop {
             let failure = match self.warps[index].run(self.turn, &mut self.state, worker) {
                 Ok(progress) => return Ok(progress),
                 Err(failure) => failure,
             };
-            if !worker.passes_over(self, index, failure) {
+            if !worker.continues_after(self, index, failure) {
                 return Err((index, failure));
             }
             match failure.trap.resume {
@@ -148,12 +148,12 @@ impl Block {
         self.warps[warp].state.thread.map(|axis| axis[lane % LANES])
     }
 
-    /// Bytes of local memory that each thread of a warp has.
+    /// Returns the bytes of local memory of each thread of a warp.
     pub(crate) fn local_size(&self, warp: usize) -> u64 {
         self.warps[warp].state.local.len() as u64 * 8
     }
 
-    /// Returns the report that every thread waits.
+    /// Returns the report of a deadlock: all threads wait.
     pub(crate) fn deadlock(&self, worker: &Worker<'_>) -> (usize, Failure) {
         let waiting = self.warps.iter().map(Warp::first_waiting).enumerate();
         let first = waiting.filter_map(|(warp, place)| Some((warp, place?))).next();
@@ -169,19 +169,18 @@ impl Block {
 }
 
 impl BlockState {
-    /// Returns the host memory of `bytes` bytes at an address of shared memory: the block's own, or that of another block of its
-    /// cluster.
+    /// Returns host memory of `bytes` bytes at a shared-memory address of the block or of another block of its cluster.
     #[inline(always)]
     pub(crate) fn shared_place(&self, address: u64, bytes: u64) -> Option<HostBytes> {
         if address < BLOCK_STRIDE { self.shared.place(address, bytes) } else { self.cluster.place(address, bytes) }
     }
 
-    /// Returns the shared memory that an address is about: the block's own, or that of another block of its cluster.
+    /// Returns the shared memory of an address: the block's own, or that of another block of its cluster.
     pub(crate) fn shared_of(&self, address: u64) -> Option<&SharedMemory> {
         if address < BLOCK_STRIDE { Some(&self.shared) } else { self.cluster.member(address) }
     }
 
-    /// Counts threads in at a barrier, and returns the phase that they wait for.
+    /// Counts threads as arrived at a barrier, and returns the phase that they wait for.
     pub(crate) fn arrive(&mut self, wait: Wait, threads: u32) -> u32 {
         let phase = self.barriers[wait.barrier].arrive(wait, threads, self.live);
         if self.barriers[wait.barrier].result(phase).is_some() {
@@ -190,14 +189,14 @@ impl BlockState {
         phase
     }
 
-    /// Has what comes later be ordered behind what was before.
+    /// Orders earlier accesses before later ones.
     fn order(&mut self) {
         if let Some(shadow) = &mut self.shadow {
             shadow.advance();
         }
     }
 
-    /// Counts threads out; those that wait need not wait for them.
+    /// Removes ended threads from the barriers.
     pub(crate) fn exit(&mut self, threads: u32) {
         self.live -= threads;
         self.cluster.exit(threads);
@@ -211,7 +210,7 @@ impl BlockState {
     }
 }
 
-/// Returns the thread indices of the warp that begins with thread number `first`.
+/// Returns the thread indices of the warp whose first thread is number `first`.
 fn thread_indices(first: u32, block: [u32; 3]) -> [[u32; LANES]; 3] {
     let mut indices = [[0; LANES]; 3];
     let [x, y, z] = &mut indices;

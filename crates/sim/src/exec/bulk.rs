@@ -10,17 +10,17 @@ use super::report::{ReportKind, Trap};
 use super::tensor::{self, Change};
 use super::unit::Unit;
 
-/// What addresses and sizes are multiples of, in bytes.
+/// The alignment of addresses and sizes, in bytes.
 const ALIGNMENT: u64 = 16;
 
-/// A reduction: what an instruction does to each element, and its bytes.
+/// The operation of a reduction on each element, and the element's size in bytes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct BulkReduction {
     pub(crate) change: Change,
     pub(crate) bytes: u64,
 }
 
-/// What one thread copies, and between which spaces.
+/// The bytes that one thread copies, and their spaces.
 struct Block {
     lane: usize,
     from: u64,
@@ -29,7 +29,7 @@ struct Block {
 }
 
 impl Block {
-    /// Returns what a lane copies, checked against what every copy must be.
+    /// Returns the block that a lane copies, or the trap of a misaligned or invalid block.
     fn of(unit: &Unit<'_>, op: &Op, lane: usize) -> Result<Self, Trap> {
         let space = |bit: u64| if op.imm >> bit & 1 == 1 { Space::Shared } else { Space::Global };
         let from = unit.frame.row::<u64>(op.b)[lane];
@@ -86,7 +86,7 @@ pub(crate) fn run_bulk(unit: &mut Unit<'_>, op: &Op) -> Control {
     })
 }
 
-/// Copies the bytes of each 16 that a mask names.
+/// Copies the bytes that the mask selects in each group of 16.
 pub(crate) fn run_masked(unit: &mut Unit<'_>, op: &Op) -> Control {
     each_lane(unit, op, |unit, Block { lane, from, size, .. }, to, _| {
         check_alignment(to, ALIGNMENT, lane, true)?;
@@ -115,7 +115,7 @@ pub(crate) fn run_reduction(unit: &mut Unit<'_>, op: &Op) -> Control {
     })
 }
 
-/// Returns a prefetch changes nothing, but what it asks for must be there.
+/// Checks the addresses of a prefetch, which has no other effect.
 pub(crate) fn run_prefetch(unit: &mut Unit<'_>, op: &Op) -> Control {
     for lane in Lanes(unit.active) {
         let from = unit.frame.row::<u64>(op.a)[lane];

@@ -7,7 +7,7 @@ use super::report::{ReportKind, Trap};
 use super::unit::Unit;
 use super::window::resolve;
 
-/// Bytes to which addresses and sizes are aligned.
+/// The alignment of addresses and sizes, in bytes.
 pub(crate) const STEP: u64 = 8;
 
 pub(crate) fn run_store_bulk(unit: &mut Unit<'_>, op: &Op) -> Control {

@@ -1,6 +1,6 @@
-//! A cluster: blocks that reach each other's shared memory and share a barrier.
+//! A cluster: blocks that access each other's shared memory and share a barrier.
 //!
-//! One worker runs all blocks of a cluster, so nothing here is contended; the atomics only let it be shared.
+//! One worker runs all blocks of a cluster, so nothing here is contended. The atomics only permit sharing.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -8,31 +8,31 @@ use std::sync::{Arc, OnceLock};
 use super::memory::{HostBytes, SharedMemory};
 use super::window::BLOCK_STRIDE;
 
-/// What the blocks of a cluster share.
+/// The state that the blocks of a cluster share.
 #[derive(Debug, Default)]
 pub(crate) struct Cluster {
     /// The shared memory of each block, by its rank.
     members: OnceLock<Vec<Arc<SharedMemory>>>,
-    /// Threads that have not ended.
+    /// The number of live threads.
     live: AtomicU32,
     arrived: AtomicU32,
     phase: AtomicU32,
 }
 
 impl Cluster {
-    /// Creates a cluster of blocks with this shared memory and `threads` threads in all.
+    /// Creates a cluster of blocks with these shared memories and `threads` threads in total.
     pub(crate) fn new(members: Vec<Arc<SharedMemory>>, threads: u32) -> Self {
         Self { members: OnceLock::from(members), live: AtomicU32::new(threads), ..Self::default() }
     }
 
-    /// Begins anew, for a block that is a cluster of its own.
+    /// Resets a cluster of a single block.
     pub(crate) fn restart(&self, threads: u32) {
         self.live.store(threads, Ordering::Relaxed);
         self.arrived.store(0, Ordering::Relaxed);
         self.phase.store(0, Ordering::Relaxed);
     }
 
-    /// Returns the host memory of `bytes` bytes at an address that names a block.
+    /// Returns host memory of `bytes` bytes at an address that names a block.
     #[cold]
     pub(crate) fn place(&self, address: u64, bytes: u64) -> Option<HostBytes> {
         self.member(address)?.place(address % BLOCK_STRIDE, bytes)
@@ -44,13 +44,13 @@ impl Cluster {
         self.members.get()?.get(rank).map(|member| &**member)
     }
 
-    /// Returns `true` if no other block belongs to it.
+    /// Returns `true` if the cluster has one block.
     #[inline]
     pub(crate) fn is_of_one(&self) -> bool {
         self.members.get().is_some_and(|members| members.len() == 1)
     }
 
-    /// Counts threads in at the barrier, and returns the phase that they wait for.
+    /// Counts threads as arrived at the barrier, and returns the phase that they wait for.
     pub(crate) fn arrive(&self, threads: u32) -> u32 {
         let phase = self.phase.load(Ordering::Relaxed);
         self.arrived.fetch_add(threads, Ordering::Relaxed);
@@ -58,19 +58,19 @@ impl Cluster {
         phase
     }
 
-    /// Returns `true` if the phase is over.
+    /// Returns `true` if the phase has completed.
     pub(crate) fn is_over(&self, phase: u32) -> bool {
         self.phase.load(Ordering::Relaxed) != phase
     }
 
-    /// Counts threads out; those that wait need not wait for them.
+    /// Removes ended threads from the barrier.
     pub(crate) fn exit(&self, threads: u32) {
         let live = self.live.load(Ordering::Relaxed);
         self.live.store(live.saturating_sub(threads), Ordering::Relaxed);
         self.settle();
     }
 
-    /// Returns the phase that is on.
+    /// Returns the current phase.
     pub(crate) fn phase(&self) -> u32 {
         self.phase.load(Ordering::Relaxed)
     }
@@ -85,13 +85,13 @@ impl Cluster {
     }
 }
 
-/// Returns the address of a shared variable in the block of a rank.
+/// Returns the address of a shared variable in the block with a rank.
 #[inline(always)]
 pub(crate) fn address_in(address: u64, rank: u32) -> u64 {
     address % BLOCK_STRIDE + (u64::from(rank) + 1) * BLOCK_STRIDE
 }
 
-/// Returns the rank of the block that an address of shared memory names; `own` if it names none.
+/// Returns the rank of the block that a shared-memory address names, or `own` if it names none.
 #[inline(always)]
 pub(crate) fn rank_of(address: u64, own: u32) -> u32 {
     match address / BLOCK_STRIDE {

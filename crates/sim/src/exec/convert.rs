@@ -1,19 +1,19 @@
-//! `cvt` between any two types, by way of an exact value.
+//! `cvt` between any two types, through an exact intermediate value.
 
 use super::exact::{self, BF16, Exact, F16, F32, F64, Format, Rounding};
 use super::float::Real;
 use super::lane::Lane;
 
-/// A number on its way from one type to another.
+/// The exact intermediate value of a conversion.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Number {
-    /// An integer, with its magnitude.
+    /// An integer.
     Integer(i128),
-    /// A floating-point number, and whether it came from f64.
+    /// A floating-point number, and `true` if the source is an f64.
     Real(f64, bool),
 }
 
-/// A type that `cvt` reads.
+/// A source type of `cvt`.
 pub(crate) trait Source: Lane {
     /// Returns the value.
     fn number(self) -> Number;
@@ -55,29 +55,29 @@ impl<T: Real> Source for Floating<T> {
     }
 }
 
-/// What a conversion gives.
+/// The result type of a conversion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Target {
-    /// An integer of that many bits.
+    /// An integer of `bits` bits.
     Integer { bits: u32, signed: bool },
     /// A floating-point number.
     Real(Format),
 }
 
-/// All that a `cvt` does, packed into a constant row.
+/// The parameters of a `cvt`, packed into a constant row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Conversion {
     pub(crate) target: Target,
     pub(crate) rounding: Rounding,
-    /// Rounds to an integer that stays floating-point: `.rni` and its kin from float to float.
+    /// Rounds to an integral value between floating-point types: `.rni` and the like.
     pub(crate) integral: bool,
     /// Clamps: to the target's range for integers, to [0, 1] for floating point.
     pub(crate) saturate: bool,
-    /// Negative numbers and NaN become zero: `.relu`.
+    /// Replaces negative numbers and NaN by zero: `.relu`.
     pub(crate) rectify: bool,
-    /// Flushes f32 subnormals, source and result.
+    /// Flushes f32 subnormals of the source and the result.
     pub(crate) flush: bool,
-    /// Gives the largest number instead of infinity: `.satfinite`.
+    /// Replaces infinity by the largest finite number: `.satfinite`.
     pub(crate) finite: bool,
 }
 
@@ -125,7 +125,7 @@ impl Lane for Conversion {
 }
 
 impl Conversion {
-    /// Returns the bits of the result; integers are extended to 64 bits by their sign.
+    /// Returns the bits of the result. Integers are sign-extended to 64 bits.
     pub(crate) fn apply(self, number: Number) -> u64 {
         match (number, self.target) {
             (Number::Integer(value), Target::Integer { bits, signed }) => {
@@ -151,7 +151,7 @@ impl Conversion {
             return extend(pattern, bits, signed);
         }
         let value = if self.flush && !double { flush(value) } else { value };
-        // Rust's cast clamps to the range of i128, which is wider than any target.
+        // Rust's cast clamps to the range of i128, which exceeds every target's.
         let integer = round_to_integer(value, self.rounding) as i128;
         extend(clamp(integer, bits, signed) as u64, bits, signed)
     }
@@ -163,7 +163,7 @@ impl Conversion {
             }
             return nan(value, double, format);
         }
-        // Hardware does not flush what becomes an f16.
+        // Hardware does not flush the source of a conversion to f16.
         let mut value = if self.flush && !double && format != F16 { flush(value) } else { value };
         if self.integral {
             value = round_to_integer(value, self.rounding);
@@ -171,7 +171,7 @@ impl Conversion {
         self.finish(exact::narrow(value, format, self.rounding), format)
     }
 
-    /// Flushes, saturates and rectifies a result that is not NaN.
+    /// Flushes, saturates and rectifies a result other than NaN.
     fn finish(self, bits: u64, format: Format) -> u64 {
         let mut value = exact::widen(bits, format);
         let mut bits = bits;
@@ -188,11 +188,11 @@ impl Conversion {
     }
 }
 
-/// Returns the NaN that a conversion of one gives: from and to f64 it keeps its sign and what there is room for of its payload, quieted;
-/// between the others it is the one NaN.
+/// Returns the result of converting a NaN. From and to f64, it is quieted and keeps its sign and the upper bits of its payload. Otherwise
+/// it is the canonical NaN.
 fn nan(value: f64, double: bool, format: Format) -> u64 {
     let bits = value.to_bits();
-    // The sign and the upper bits of the payload, where `format` has them.
+    // The sign and the upper bits of the payload, in the layout of `format`.
     let kept = |exponent: u64, width: u32, payload: u32| {
         let fraction = (bits | 1 << 51) & ((1 << 52) - 1);
         (bits >> 63) << (width - 1) | exponent | fraction >> (52 - payload)
@@ -243,7 +243,7 @@ fn clamp(value: i128, bits: u32, signed: bool) -> i128 {
     value.clamp(low, high)
 }
 
-/// Returns the low bits of a value, extended to 64 by the sign of the type.
+/// Returns the low bits of a value, sign- or zero-extended to 64 bits.
 fn extend(value: u64, bits: u32, signed: bool) -> u64 {
     let unused = 64 - bits;
     if signed { ((value << unused).cast_signed() >> unused).cast_unsigned() } else { value << unused >> unused }
@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn reals_clamp_to_the_integer_range_and_round_as_told() {
+    fn reals_clamp_to_the_integer_range_and_round_in_every_mode() {
         let s32 = to_integer(32, true, Rounding::Nearest);
         assert_eq!(s32.apply(Number::Real(2.5, false)), 2);
         assert_eq!(s32.apply(Number::Real(1e20, false)), i32::MAX as u64);

@@ -1,19 +1,19 @@
-//! The asynchronous copies of a warp: queued by `cp.async`, carried out no sooner than a thread waits for them.
+//! The asynchronous copies of a warp: queued by `cp.async`, and performed when a thread waits for them.
 //!
-//! Hardware may carry a copy out at any time up to the wait. Doing it as late as possible shows a program that forgot to wait.
+//! Hardware may perform a copy at any time before the wait. Performing it as late as possible reveals a missing wait.
 
 use std::collections::VecDeque;
 
 use super::lane::LANES;
 
-/// Copies that may be queued; the oldest go first when there are more.
+/// The maximum number of queued copies. When it is exceeded, the oldest are performed.
 const LIMIT: usize = 4096;
 
-/// The copies that are under way.
+/// The pending copies.
 #[derive(Debug, Default)]
 pub(crate) struct Copies {
     queued: VecDeque<Copy>,
-    /// The number of the group that each lane's next copy belongs to.
+    /// The number of each lane's open group, to which its next copy belongs.
     open: [u32; LANES],
 }
 
@@ -23,41 +23,41 @@ pub(crate) struct Copy {
     pub(crate) lane: usize,
     pub(crate) from: u64,
     pub(crate) to: u64,
-    /// Bytes written: 4, 8 or 16.
+    /// The number of bytes written: 4, 8 or 16.
     pub(crate) size: u32,
-    /// Bytes read; the rest is filled with zeros.
+    /// The number of bytes read; the rest is filled with zeros.
     pub(crate) valid: u32,
     group: u32,
 }
 
 impl Copy {
-    /// Creates a copy that belongs to no group yet.
+    /// Creates a copy outside any group.
     pub(crate) fn new(lane: usize, from: u64, to: u64, size: u32, valid: u32) -> Self {
         Self { lane, from, to, size, valid, group: 0 }
     }
 }
 
 impl Copies {
-    /// Forgets everything.
+    /// Discards all copies.
     pub(crate) fn clear(&mut self) {
         self.queued.clear();
         self.open = [0; LANES];
     }
 
-    /// Queues a copy; returns the oldest if too many are queued.
+    /// Queues a copy. Returns the oldest copy if the queue is full.
     pub(crate) fn push(&mut self, copy: Copy) -> Option<Copy> {
         self.queued.push_back(Copy { group: self.open[copy.lane], ..copy });
         if self.queued.len() > LIMIT { self.queued.pop_front() } else { None }
     }
 
-    /// Closes the open group of each of these lanes.
+    /// Closes the open groups of these lanes.
     pub(crate) fn commit(&mut self, lanes: u32) {
         for (lane, open) in self.open.iter_mut().enumerate() {
             *open += lanes >> lane & 1;
         }
     }
 
-    /// Takes the copies of these lanes that must be done when at most `groups` closed groups may be under way.
+    /// Removes and returns the copies of these lanes that must complete so that at most `groups` closed groups are pending.
     pub(crate) fn due(&mut self, lanes: u32, groups: u32) -> Vec<Copy> {
         let open = self.open;
         self.take(|copy| {
@@ -65,7 +65,7 @@ impl Copies {
         })
     }
 
-    /// Takes all copies of these lanes.
+    /// Removes and returns all copies of these lanes.
     pub(crate) fn all(&mut self, lanes: u32) -> Vec<Copy> {
         self.take(|copy| lanes >> copy.lane & 1 == 1)
     }
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_queue_hands_out_its_oldest_copy() {
+    fn a_full_queue_returns_its_oldest_copy() {
         let mut copies = Copies::default();
         for from in 0..LIMIT as u64 {
             assert_eq!(copies.push(copy(0, from)), None);

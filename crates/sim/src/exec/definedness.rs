@@ -1,20 +1,19 @@
-//! Values of registers that come from memory that nobody wrote.
+//! Propagation of undefined values through registers.
 //!
-//! A load of such memory is no error: compilers load ahead and throw away what they do not need. The undefined bytes are followed
-//! through registers and through shared and local memory, and reported where they decide something or leave the block: in an
-//! address, a guard, an operand of an atomic, and in a store to device memory. A frame without undefined bytes, which is
-//! nearly every one, costs one comparison an instruction.
+//! A load of uninitialized memory is no error: compilers load speculatively and discard values. Undefined bytes are tracked through
+//! registers and through shared and local memory. They are reported where they affect an address, a guard or an operand of an atomic, and
+//! in stores to device memory. A frame without undefined bytes, the usual case, costs one comparison per instruction.
 
 use std::collections::BTreeMap;
 
 use super::lane::{LANES, Lanes};
-use super::lower::shuffle_source;
 use super::members::Members;
 use super::op::{Control, Op, Space};
 use super::report::{Access, ReportKind, Resume, Trap};
 use super::undefined_bytes::{low, shift, spread};
 use super::unit::Unit;
 use super::unwritten;
+use super::warp_wide::shuffle_source;
 
 /// A register, or one row of a wide one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -27,24 +26,24 @@ pub(crate) enum Place {
     Predicate(u32),
 }
 
-/// Undefined bytes of each lane, by bits.
+/// Undefined bytes of each lane, as a mask.
 type Bytes = [u8; LANES];
 
-/// The registers of a frame that have undefined bytes.
+/// The registers of a frame with undefined bytes.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Undefined {
-    taints: BTreeMap<Place, Taint>,
+    taints: BTreeMap<Place, UndefinedBytes>,
     origins: Vec<Origin>,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Taint {
+struct UndefinedBytes {
     bytes: Bytes,
-    /// Index of the load that they come from.
+    /// Index of the load from which they originate.
     origin: usize,
 }
 
-/// A load of memory that nobody wrote.
+/// A load of uninitialized memory.
 #[derive(Clone, Copy, Debug)]
 struct Origin {
     line: u32,
@@ -53,22 +52,22 @@ struct Origin {
     addresses: [u64; LANES],
 }
 
-/// What the load that runs now found unwritten.
+/// The uninitialized bytes that the current load found.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Found {
-    /// Bytes from the start of the load, by bits.
+    /// The bytes from the start of the load, as a mask.
     pub(crate) bytes: [u32; LANES],
     pub(crate) addresses: [u64; LANES],
 }
 
-/// What an instruction does with undefined bytes.
+/// The propagation of undefined bytes through an instruction.
 #[derive(Clone, Debug)]
 pub(crate) struct Flow {
-    /// Registers in which undefined bytes are an error, each with the bytes that count.
+    /// Registers in which undefined bytes are an error, each with the relevant bytes.
     pub(crate) sinks: Vec<(Place, u8)>,
     pub(crate) how: How,
     pub(crate) sources: Vec<Source>,
-    /// Results, each with its bytes; no register if the result is dropped.
+    /// Results, each with its bytes; `None` if the result is discarded.
     pub(crate) destinations: Vec<(Option<Place>, u32)>,
 }
 
@@ -76,7 +75,7 @@ pub(crate) struct Flow {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Source {
     pub(crate) value: Value,
-    /// Bytes of it that are read.
+    /// The number of bytes that are read.
     pub(crate) bytes: u32,
 }
 
@@ -84,44 +83,44 @@ pub(crate) struct Source {
 pub(crate) enum Value {
     Immediate(u64),
     Place(Place),
-    /// A predicate that is negated.
+    /// A negated predicate.
     Not(Place),
 }
 
-/// How results depend on sources.
+/// The dependence of results on sources.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum How {
-    /// There are no results.
+    /// No results.
     Nothing,
-    /// Results are defined.
+    /// The results are defined.
     Defined,
     /// Every byte of the results depends on all sources.
     All,
-    /// The same, over all lanes that take part, by a member mask.
+    /// Every byte of the results depends on all sources in all lanes of a member mask.
     AllLanes,
-    /// The same, over all lanes of the warp.
+    /// Every byte of the results depends on all sources in all lanes of the warp.
     WholeWarp,
-    /// The results are the bytes of the sources, in order; what is left is zero, or the sign.
+    /// The results are the bytes of the sources, in order, extended by zeros or by the sign.
     Bytes { signed: bool },
     /// Each byte depends on the same byte of the sources.
     Bytewise,
-    /// A byte that is this in one source decides alone: zero for `and`, all ones for `or`.
+    /// A byte with this value in one source determines the result: zero for `and`, all ones for `or`.
     Dominant(u8),
-    /// A comparison of the first two sources, combined with the third; this value of it decides alone.
+    /// A comparison of the first two sources, combined with the third. This value of the third determines the result.
     Compare(Option<bool>),
-    /// The first source where the third is true, else the second.
+    /// The first source where the third is true, otherwise the second.
     Select,
     /// A shift of the first source by the second.
     Shift { left: bool, signed: bool },
-    /// The second source's bits from the third on, as many as the fourth.
+    /// The bits of the second source from the position in the third, as many as the fourth.
     Extract,
-    /// Bytes of the first two sources, chosen by the third.
+    /// Bytes of the first two sources, selected by the third.
     Permute,
-    /// A shuffle of the first source, by lanes that the others give.
+    /// A shuffle of the first source among the lanes that the others select.
     Shuffle(u8),
-    /// What the last check of a load found.
+    /// The bytes that the last check of a load found.
     Load,
-    /// Sources are stored, one behind the other.
+    /// The sources are stored, in order.
     Store,
 }
 
@@ -130,18 +129,18 @@ impl Undefined {
         self.taints.get(&place).map_or([0; LANES], |taint| taint.bytes)
     }
 
-    /// Notes the bytes of a register in some lanes.
+    /// Marks the bytes of a register as undefined in some lanes.
     fn set(&mut self, place: Place, bytes: &Bytes, lanes: u32, origin: usize) {
         let mut merged = self.bytes(place);
         Lanes(lanes).for_each(|lane| merged[lane] = bytes[lane]);
         if merged == [0; LANES] {
             self.taints.remove(&place);
         } else {
-            self.taints.insert(place, Taint { bytes: merged, origin });
+            self.taints.insert(place, UndefinedBytes { bytes: merged, origin });
         }
     }
 
-    /// Notes a load, in place of the last one by the same instruction.
+    /// Records a load. It replaces the last one by the same instruction.
     fn add_origin(&mut self, origin: Origin) -> usize {
         let known = self.origins.iter().position(|it| it.line == origin.line);
         let index = known.unwrap_or(self.origins.len());
@@ -152,7 +151,7 @@ impl Undefined {
         index
     }
 
-    /// Returns the load that the first undefined source comes from.
+    /// Returns the load from which the first undefined source originates.
     fn origin_of(&self, sources: &[Source]) -> usize {
         let places = sources.iter().filter_map(|source| source.value.place());
         places.filter_map(|place| self.taints.get(&place)).map(|taint| taint.origin).next().unwrap_or(0)
@@ -168,7 +167,7 @@ impl Value {
     }
 }
 
-/// Stops at an instruction whose guard is undefined in one of the lanes.
+/// Reports an instruction whose guard is undefined in one of the lanes.
 #[cold]
 #[inline(never)]
 pub(crate) fn check_guard(unit: &mut Unit<'_>, op: &Op, lanes: u32) -> Option<Control> {
@@ -176,7 +175,7 @@ pub(crate) fn check_guard(unit: &mut Unit<'_>, op: &Op, lanes: u32) -> Option<Co
     check(unit, op, Place::Predicate(op.guard), 1)
 }
 
-/// Follows undefined bytes through an instruction that is about to run, and stops where they are an error.
+/// Propagates undefined bytes through an instruction before it runs, and reports those that are an error.
 #[cold]
 #[inline(never)]
 pub(crate) fn follow(unit: &mut Unit<'_>, op: &Op, flow: &Flow) -> Option<Control> {
@@ -213,7 +212,7 @@ pub(crate) fn follow(unit: &mut Unit<'_>, op: &Op, flow: &Flow) -> Option<Contro
     None
 }
 
-/// Stops if bytes of a register are undefined in an active lane. They count as defined after that.
+/// Reports bytes of a register that are undefined in an active lane, and marks them as defined.
 fn check(unit: &mut Unit<'_>, op: &Op, place: Place, bytes: u8) -> Option<Control> {
     let undefined = unit.frame.undefined.as_mut()?;
     let taint = undefined.taints.get(&place)?;
@@ -233,7 +232,7 @@ fn load_origin(unit: &Unit<'_>, op: &Op, flow: &Flow) -> Origin {
     Origin { line: op.line, space: op.space, size, addresses }
 }
 
-/// Takes what a store writes from the bytes that were written, where it is undefined; in device memory that is an error.
+/// Marks the undefined bytes of a store as unwritten in shared and local memory, and reports them in device memory.
 fn store(unit: &mut Unit<'_>, op: &Op, flow: &Flow) -> Option<Control> {
     let addresses = unwritten::store_addresses(unit, op);
     let mut offset = 0;
@@ -257,7 +256,7 @@ fn store(unit: &mut Unit<'_>, op: &Op, flow: &Flow) -> Option<Control> {
     None
 }
 
-/// Returns the undefined bytes of the results, in all lanes of which any takes part.
+/// Returns the undefined bytes of the results, in all lanes that take part.
 fn results(unit: &Unit<'_>, undefined: &Undefined, flow: &Flow, lanes: u32) -> Vec<Bytes> {
     let sources: Vec<Bytes> = flow.sources.iter().map(|source| source_bytes(undefined, source)).collect();
     let mut results = vec![[0; LANES]; flow.destinations.len()];
@@ -340,7 +339,7 @@ fn results(unit: &Unit<'_>, undefined: &Undefined, flow: &Flow, lanes: u32) -> V
     results
 }
 
-/// Returns `true` if what chooses bits is undefined itself.
+/// Returns `true` if a selector of bits is undefined.
 fn is_selector_undefined(how: How, at: impl Fn(usize) -> u8) -> bool {
     match how {
         How::Shift { .. } => at(1) != 0,
@@ -354,7 +353,7 @@ fn source_bytes(undefined: &Undefined, source: &Source) -> Bytes {
     bytes.map(|bytes| bytes & low(source.bytes))
 }
 
-/// Returns the undefined bytes of all sources, one behind the other.
+/// Returns the undefined bytes of all sources, in order.
 fn concatenate(sources: &[Source], bytes: &[Bytes], lane: usize) -> u64 {
     let mut at = 0;
     sources.iter().zip(bytes).fold(0, |all, (source, bytes)| {

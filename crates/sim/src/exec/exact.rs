@@ -1,9 +1,8 @@
-//! Floating-point arithmetic that is exact and then rounded once, in any direction.
+//! Exact floating-point arithmetic, rounded once in any direction.
 //!
-//! An exact result is a sign, a power of two and a wide integer, with a bit that says whether
-//! something below the integer was cut off. Rounding it to a format gives what IEEE 754 asks for in
-//! each of the four directions, subnormal and overflowing results included. This is the path for
-//! directed rounding and for the narrow formats; rounding to nearest in f32 and f64 is the host's.
+//! An exact result is a sign, a power of two and a wide integer, with a sticky bit for nonzero bits below the integer. Rounding it gives
+//! the IEEE 754 result in each of the four directions, also for subnormal and overflowing results. Directed rounding and the narrow formats
+//! use this path. Rounding to nearest in f32 and f64 uses the host's arithmetic.
 
 /// The direction of rounding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,7 +20,7 @@ pub(crate) enum Rounding {
 /// A binary format of IEEE 754's kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Format {
-    /// Bits of the significand, with the hidden one.
+    /// Bits of the significand, including the hidden bit.
     precision: u32,
     /// Bits of the exponent field.
     exponent_bits: u32,
@@ -54,7 +53,7 @@ impl Format {
         1 << self.sign_bit()
     }
 
-    /// Returns the location of the sign.
+    /// Returns the location of the sign bit.
     pub(crate) const fn sign_bit(self) -> u32 {
         self.precision - 1 + self.exponent_bits
     }
@@ -75,7 +74,7 @@ pub(crate) struct Exact {
 }
 
 impl Exact {
-    /// Creates the value of a finite f64.
+    /// Creates the exact value of a finite f64.
     pub(crate) fn from_f64(value: f64) -> Self {
         let bits = value.to_bits();
         let field = ((bits >> 52) & 0x7ff) as i32;
@@ -85,13 +84,13 @@ impl Exact {
         Self { negative: value.is_sign_negative(), significand: u128::from(significand), exponent, sticky: false }
     }
 
-    /// Creates an integer's value.
+    /// Creates the exact value of an integer.
     pub(crate) fn from_integer(negative: bool, magnitude: u64) -> Self {
         Self { negative, significand: u128::from(magnitude), exponent: 0, sticky: false }
     }
 
-    /// Returns `true` if this, rounded to as many bits as a format has, would be less than its least normal number if exponents had no
-    /// bound.
+    /// Returns `true` if the number, rounded to the precision of a format with an unbounded exponent, is less than the format's least
+    /// normal number.
     pub(crate) fn is_subnormal(&self, format: Format, rounding: Rounding) -> bool {
         let raised = Self { exponent: self.exponent + format.precision as i32, ..*self };
         let least_normal = u64::from(1 + format.precision) << (format.precision - 1);
@@ -157,7 +156,7 @@ impl Exact {
         if big.negative == small.negative {
             return Self { significand: big.significand + shifted, sticky: lost, ..big };
         }
-        // What was cut off makes the difference smaller: borrow one unit and keep the rest.
+        // The discarded bits make the difference smaller: borrow one unit.
         let significand = big.significand - shifted - u128::from(lost);
         let exact_zero = significand == 0 && !lost;
         Self {
@@ -195,7 +194,7 @@ impl Exact {
         }
     }
 
-    /// Returns the bits of the number of a format that rounding gives.
+    /// Rounds the number to a format, and returns its bits.
     pub(crate) fn round(self, format: Format, rounding: Rounding) -> u64 {
         let sign = if self.negative { format.sign() } else { 0 };
         if self.is_zero() {
@@ -211,7 +210,7 @@ impl Exact {
             Rounding::Up => !self.negative && (half || rest),
         };
         let rounded = kept + u64::from(up);
-        // The hidden bit adds one to the exponent field, and so does a carry out of the fraction.
+        // The hidden bit increments the exponent field, and so does a carry out of the fraction.
         let field = (lowest - format.least()) as u64;
         let bits = (field << (format.precision - 1)) + rounded;
         if bits < format.infinity() {
@@ -226,7 +225,7 @@ impl Exact {
         sign | if away { format.infinity() } else { format.max() }
     }
 
-    /// Returns the bits above a cut, the bit just below it, and whether anything is below that.
+    /// Returns the bits above a cut, the bit just below it, and `true` if any lower bit is set.
     fn split_at(&self, cut: i32) -> (u64, bool, bool) {
         match cut {
             ..=0 => ((self.significand << -cut) as u64, false, self.sticky),
@@ -244,7 +243,7 @@ impl Exact {
     }
 }
 
-/// Returns the f64 value of a number in a narrower format, which it always has exactly.
+/// Returns the exact f64 value of a number in a narrower format.
 ///
 /// A NaN keeps its payload.
 pub(crate) fn widen(bits: u64, format: Format) -> f64 {
@@ -265,7 +264,7 @@ pub(crate) fn widen(bits: u64, format: Format) -> f64 {
     f64::from_bits(exact.round(F64, Rounding::Nearest))
 }
 
-/// Rounds a number that is not NaN to a format.
+/// Rounds a number other than NaN to a format.
 pub(crate) fn narrow(value: f64, format: Format, rounding: Rounding) -> u64 {
     if value.is_infinite() {
         let sign = if value < 0.0 { format.sign() } else { 0 };

@@ -6,19 +6,19 @@ use super::lane::LANES;
 use super::op::{Control, Op};
 use super::unit::Unit;
 
-/// Bits of `Op::imm`.
+/// Flags in `Op::imm`.
 pub(crate) const READS: u64 = 1;
 
 pub(crate) const WRITES: u64 = 2;
 
-/// What is added to what.
+/// The operations.
 pub(crate) const SUM: u8 = 0;
 
 pub(crate) const DIFFERENCE: u8 = 1;
 
 pub(crate) const LOW_PRODUCT: u8 = 2;
 
-/// An integer whose sums and differences carry.
+/// An integer type whose sums and differences carry.
 pub(crate) trait Carrying: Integer<Raw: InFile> {
     fn sum(self, other: Self, carry: bool) -> (Self, bool);
     fn difference(self, other: Self, borrow: bool) -> (Self, bool);

@@ -1,7 +1,7 @@
-//! Floating-point instructions on one lane, as the hardware computes them.
+//! Floating-point instructions on one lane, bit for bit as on hardware.
 //!
-//! Rounding to nearest is the host's arithmetic. Everything else goes through [`exact`](super::exact)
-//! with a [`Mode`] operand, a constant row like any other immediate.
+//! Rounding to nearest uses the host's arithmetic. Every other mode uses [`exact`](super::exact) with a [`Mode`] operand, a constant row
+//! like any immediate.
 
 use super::exact::{self, Exact, F16, F32, F64, Format, Rounding};
 use super::fused::Fused as _;
@@ -9,15 +9,15 @@ use super::lane::Lane;
 
 /// A floating-point type of the simulated device.
 pub(crate) trait Real: Lane {
-    /// How its bits are read.
+    /// The binary format.
     const FORMAT: Format;
-    /// Returns the value; exact.
+    /// Returns the value, which is exact.
     fn to_f64(self) -> f64;
     /// Creates the number with these bits.
     fn of_bits(bits: u64) -> Self;
-    /// Returns the bits, with zeros above them.
+    /// Returns the bits, zero-extended.
     fn bits(self) -> u64;
-    /// Creates the NaN that arithmetic on these operands gives.
+    /// Creates the NaN that results from arithmetic on these operands.
     fn nan(operands: &[Self]) -> Self;
 }
 
@@ -55,8 +55,8 @@ impl Real for f64 {
     fn bits(self) -> u64 {
         self.to_bits()
     }
-    /// Creates the NaN among the operands, quieted: hardware looks at the second, then at the third, and at the first last. Without one,
-    /// the default NaN.
+    /// Returns the NaN among the operands, quieted. The second operand takes precedence, then the third, then the first. Without a NaN,
+    /// returns the default NaN.
     #[inline(always)]
     fn nan(operands: &[Self]) -> Self {
         let (first, others) = operands.split_at(operands.len().min(1));
@@ -65,7 +65,7 @@ impl Real for f64 {
     }
 }
 
-/// How an instruction rounds and what it does to its operands and result.
+/// The rounding of an instruction, and the treatment of its operands and result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Mode(u32);
 
@@ -86,13 +86,13 @@ impl Mode {
         Self(rounding as u32 | flush | saturate)
     }
 
-    /// The same mode, in which negative results become zero: `.relu`.
+    /// Returns the mode in which negative results become zero: `.relu`.
     pub(crate) fn rectified(self) -> Self {
         Self(self.0 | Self::RECTIFY)
     }
 
-    /// The same mode, in which products with what copies of tensors leave beyond the edges are zero, and the sum too: `.oob`.
-    pub(crate) fn forgetting(self) -> Self {
+    /// Returns the mode in which a product with an out-of-bounds value of a tensor copy is zero, and so is the sum: `.oob`.
+    pub(crate) fn zeroing_out_of_bounds(self) -> Self {
         Self(self.0 | Self::FORGETS)
     }
 
@@ -110,7 +110,7 @@ impl Mode {
         }
     }
 
-    /// Returns an operand, flushed if the mode asks for it.
+    /// Returns an operand, flushed if the mode requires it.
     fn input<T: Real>(self, value: T) -> T {
         if self.0 & Self::FLUSH == 0 {
             return value;
@@ -118,7 +118,7 @@ impl Mode {
         flush_any(value)
     }
 
-    /// Returns a result, flushed and saturated if the mode asks for it.
+    /// Returns a result, flushed and saturated if the mode requires it.
     fn output<T: Real>(self, value: T) -> T {
         let value = self.input(value);
         if self.0 & Self::SATURATE != 0 {
@@ -131,8 +131,8 @@ impl Mode {
         T::of_bits(exact.round(T::FORMAT, self.rounding()))
     }
 
-    /// As [`Mode::round`], for a product: hardware flushes what would be subnormal if exponents had no bound, though here it rounds to the
-    /// least normal number.
+    /// Rounds a product. Unlike [`Mode::round`], it also flushes products that are subnormal before rounding and round to the least normal
+    /// number, as hardware does.
     fn round_product<T: Real>(self, exact: Exact) -> T {
         let flushes = self.0 & Self::FLUSH != 0 && matches!(T::FORMAT, F32 | F16);
         let exact = if flushes && exact.is_subnormal(T::FORMAT, self.rounding()) { exact.zero() } else { exact };
@@ -206,21 +206,21 @@ pub(crate) fn mul<T: Real>(a: T, b: T, mode: Mode) -> T {
     mode.output(result)
 }
 
-/// `a * b` of f32, to nearest and flushed.
+/// `a * b` of f32, to nearest, with flushed subnormals.
 #[inline(always)]
 pub(crate) fn mul_flushing(a: f32, b: f32) -> f32 {
     let result = flush(canonical(flush(a) * flush(b)));
     if result.abs() == f32::MIN_POSITIVE { mul(a, b, Mode::FLUSHING) } else { result }
 }
 
-/// `a * b + c` of f32, to nearest and flushed.
+/// `a * b + c` of f32, to nearest, with flushed subnormals.
 #[inline(always)]
 pub(crate) fn fma_flushing(a: f32, b: f32, c: f32) -> f32 {
     let result = flush(canonical(flush(a).fused(flush(b), flush(c))));
     if result.abs() == f32::MIN_POSITIVE { fma(a, b, c, Mode::FLUSHING) } else { result }
 }
 
-/// The NaN of 16 bits, of either sign, that copies of tensors leave beyond the edges: of f16 and of bf16, as an H100 has it.
+/// The 16-bit NaN, of either sign, that tensor copies write for out-of-bounds elements of f16 and bf16, as on an H100.
 const BEYOND: u64 = 0x7ff7;
 
 /// `a * b + c`, rounded once, in any mode.
@@ -234,7 +234,7 @@ pub(crate) fn fma<T: Real>(a: T, b: T, c: T, mode: Mode) -> T {
         let product = Exact::from_f64(x).product(Exact::from_f64(y));
         mode.round_product(product.sum(Exact::from_f64(z), mode.rounding()))
     } else {
-        // The product must not overflow on its own: only its class matters here.
+        // The product must not overflow by itself: only its class matters here.
         let class = if x.is_finite() && y.is_finite() { z } else { x * y + z };
         special(class, &[a, b, c])
     };
@@ -248,7 +248,7 @@ pub(crate) fn div<T: Real>(a: T, b: T, mode: Mode) -> T {
     let result = if x.is_finite() && y.is_finite() && y != 0.0 {
         mode.round(Exact::from_f64(x).quotient(Exact::from_f64(y)))
     } else {
-        // Of two NaNs, division gives the first.
+        // Division of two NaNs returns the first.
         special(x / y, &[b, a])
     };
     mode.output(result)
@@ -268,7 +268,7 @@ pub(crate) fn sqrt<T: Real>(a: T, mode: Mode) -> T {
     mode.output(result)
 }
 
-/// Returns a result that is infinite, zero or NaN, from operands of which one is special.
+/// Returns an infinite, zero or NaN result of operands of which at least one is special.
 fn special<T: Real>(class: f64, operands: &[T]) -> T {
     if class.is_nan() { T::nan(operands) } else { T::of_bits(exact::narrow(class, T::FORMAT, Rounding::Nearest)) }
 }
@@ -280,7 +280,7 @@ pub(crate) fn flush(value: f32) -> f32 {
     f32::from_bits(if bits & 0x7f80_0000 == 0 { bits & 0x8000_0000 } else { bits })
 }
 
-/// [`flush`] for f32 and f16, the types that have it; others stay.
+/// Flushes f32 and f16 like [`flush`]; other types have no flushing.
 pub(crate) fn flush_any<T: Real>(value: T) -> T {
     let bits = value.bits();
     match T::FORMAT {
@@ -290,34 +290,34 @@ pub(crate) fn flush_any<T: Real>(value: T) -> T {
     }
 }
 
-/// Returns the result of an f32 instruction: any NaN is the one NaN.
+/// Returns the result of an f32 instruction, in which every NaN is the canonical NaN.
 ///
-/// The test is on the bits: the compiler may drop one on the value, because to it all NaNs are alike.
+/// The test is on the bits: the compiler may remove a test on the value, because it treats all NaNs as equal.
 #[inline(always)]
 pub(crate) fn canonical(value: f32) -> f32 {
     let bits = value.to_bits();
     f32::from_bits(if bits & 0x7fff_ffff > 0x7f80_0000 { 0x7fff_ffff } else { bits })
 }
 
-/// Returns the result of an f64 instruction: a NaN comes from the operands.
+/// Returns the result of an f64 instruction, in which a NaN inherits the payload of an operand.
 #[inline(always)]
 pub(crate) fn inherit<const N: usize>(value: f64, operands: [f64; N]) -> f64 {
     if value.to_bits() & (u64::MAX >> 1) > 0x7ff << 52 { f64::nan(&operands) } else { value }
 }
 
-/// Returns the smaller; -0 is below +0, and a number wins against NaN.
+/// Returns the smaller number. -0 is less than +0, and a number takes precedence over NaN.
 #[inline(always)]
 pub(crate) fn min<T: Real>(a: T, b: T) -> T {
     pick(a, b, std::cmp::Ordering::is_le)
 }
 
-/// Returns the larger; +0 is above -0, and a number wins against NaN.
+/// Returns the larger number. +0 is greater than -0, and a number takes precedence over NaN.
 #[inline(always)]
 pub(crate) fn max<T: Real>(a: T, b: T) -> T {
     pick(a, b, std::cmp::Ordering::is_ge)
 }
 
-/// Returns the smaller, or NaN if one is.
+/// Returns the smaller number, or NaN if an operand is NaN.
 #[inline(always)]
 pub(crate) fn min_nan<T: Real>(a: T, b: T) -> T {
     if a.to_f64().is_nan() || b.to_f64().is_nan() {
@@ -326,7 +326,7 @@ pub(crate) fn min_nan<T: Real>(a: T, b: T) -> T {
     min(a, b)
 }
 
-/// Returns the larger, or NaN if one is.
+/// Returns the larger number, or NaN if an operand is NaN.
 #[inline(always)]
 pub(crate) fn max_nan<T: Real>(a: T, b: T) -> T {
     if a.to_f64().is_nan() || b.to_f64().is_nan() {
@@ -342,43 +342,43 @@ fn pick<T: Real>(a: T, b: T, first: impl Fn(std::cmp::Ordering) -> bool) -> T {
         (true, true) => T::nan(&[a, b]),
         (true, false) => b,
         (false, true) => a,
-        // Numbers without NaN: the total order tells -0 from +0.
+        // The total order of numbers other than NaN distinguishes -0 from +0.
         (false, false) if first(x.total_cmp(&y)) => a,
         _ => b,
     }
 }
 
-/// Returns the magnitude; an f32 NaN becomes the one NaN.
+/// Returns the magnitude. An f32 NaN becomes the canonical NaN.
 #[inline(always)]
 pub(crate) fn abs32(value: f32) -> f32 {
     canonical(value.abs())
 }
 
-/// Returns the negative; an f32 NaN becomes the one NaN.
+/// Returns the negated value. An f32 NaN becomes the canonical NaN.
 #[inline(always)]
 pub(crate) fn neg32(value: f32) -> f32 {
     canonical(-value)
 }
 
-/// The same NaN, quieted.
+/// Returns the quieted NaN.
 #[inline(always)]
 fn quiet64(value: f64) -> f64 {
     f64::from_bits(value.to_bits() | 1 << 51)
 }
 
-/// Returns the magnitude; an f64 NaN is quieted and keeps its sign.
+/// Returns the magnitude. An f64 NaN is quieted and keeps its sign.
 #[inline(always)]
 pub(crate) fn abs64(value: f64) -> f64 {
     if value.is_nan() { quiet64(value) } else { value.abs() }
 }
 
-/// Returns the negative; an f64 NaN is quieted and keeps its sign.
+/// Returns the negated value. An f64 NaN is quieted and keeps its sign.
 #[inline(always)]
 pub(crate) fn neg64(value: f64) -> f64 {
     if value.is_nan() { quiet64(value) } else { -value }
 }
 
-/// One of two magnitudes, with the product of the signs.
+/// Returns one of two magnitudes, with the product of the signs.
 #[inline(always)]
 pub(crate) fn with_product_of_signs<T: Real>(a: T, b: T, pick: impl Fn(T, T) -> T) -> T {
     let sign = 1 << T::FORMAT.sign_bit();
@@ -405,7 +405,7 @@ mod tests {
         assert_eq!(neg32(nan).to_bits(), 0x7fff_ffff);
         let nan = f64::from_bits(0x7ff0_0000_0000_1234);
         assert_eq!(mul(2.0, nan, NEAREST).to_bits(), 0x7ff8_0000_0000_1234);
-        // Hardware quiets the NaN and leaves its sign.
+        // Hardware quiets the NaN and keeps its sign.
         assert_eq!(neg64(nan).to_bits(), 0x7ff8_0000_0000_1234);
         assert_eq!(abs64(-nan).to_bits(), 0xfff8_0000_0000_1234);
         assert_eq!(add(f64::INFINITY, f64::NEG_INFINITY, NEAREST).to_bits(), 0xfff8 << 48);

@@ -8,10 +8,10 @@ use super::report::{ReportKind, Trap};
 use super::unit::{Unit, Wait};
 use super::warpgroup::NAMED_BARRIERS;
 
-/// `Op::c` of a barrier that counts every thread of the block.
+/// The value of `Op::c` for a barrier that waits for every thread of the block.
 pub(crate) const EVERYONE: u32 = u32::MAX;
 
-/// Bits of `Op::imm` of a barrier.
+/// Flags in `Op::imm` of a barrier.
 pub(crate) const ARRIVE_ONLY: u64 = 1 << 32;
 
 pub(crate) const HAS_VOTE: u64 = 1 << 33;

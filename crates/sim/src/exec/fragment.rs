@@ -1,40 +1,40 @@
-//! Fragments of a warp: lanes that are at the same place, and why they stop there.
+//! Fragments of a warp: lanes at the same instruction, and the reasons why they stop there.
 
 use super::op::Control;
 use super::report::Trap;
 use super::unit::Wait;
 use super::warp::Warp;
 
-/// Lanes that are at the same place.
+/// Lanes at the same instruction.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Fragment {
     pub(crate) pc: u32,
     pub(crate) mask: u32,
     pub(crate) frame: u32,
     pub(crate) depth: u32,
-    /// Backward branches taken since it last rested.
+    /// Backward branches since the fragment's turn began.
     pub(crate) turns: u32,
     pub(crate) state: State,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum State {
-    /// Can run.
+    /// Runnable.
     Ready,
-    /// Can run, but has had its turn.
+    /// Runnable, but its turn is over.
     Rested,
-    /// Waits for lanes to arrive at this instruction, or for some of those that were live to end.
+    /// Waits until more lanes arrive at this instruction, or until some of the lanes that were live have ended.
     Converging { live: u32 },
-    /// Waits for lanes to arrive at any instruction that waits for the same lanes.
+    /// Waits for lanes at any instruction that waits for the same lanes.
     Gathering { needed: u32 },
-    /// Waits at a barrier until its phase is over.
+    /// Waits until a phase of a barrier completes.
     Barrier { index: usize, phase: u32 },
-    /// Waits at the barrier of the cluster until its phase is over.
+    /// Waits until a phase of the cluster's barrier completes.
     Cluster { phase: u32 },
 }
 
 impl Fragment {
-    /// Returns `true` if the lanes of both are at the same place and may go on together.
+    /// Returns `true` if the lanes of both fragments are at the same instruction and may continue together.
     pub(crate) fn meets(&self, other: &Self) -> bool {
         let at_barrier =
             |state| matches!(state, State::Gathering { .. } | State::Barrier { .. } | State::Cluster { .. });
@@ -42,36 +42,36 @@ impl Fragment {
     }
 }
 
-/// The place where a path ended, and what its last instruction left for the warp.
+/// The end of a path, and the effect of its last instruction on the warp.
 pub(crate) struct Stop {
     pub(crate) outcome: Outcome,
     pub(crate) pc: u32,
-    /// Backward branches since the fragment last rested.
+    /// Backward branches since the fragment's turn began.
     pub(crate) turns: u32,
     pub(crate) needed: u32,
     pub(crate) wait: Wait,
     pub(crate) trap: Option<Trap>,
 }
 
-/// Why a path ended.
+/// The reason why a path ended.
 pub(crate) enum Outcome {
     /// Another fragment may be at this instruction.
     Met,
     /// A backward branch was taken.
     Back,
-    /// Only these lanes execute the instruction; the rest go past it first.
+    /// Only these lanes execute the instruction; the others skip it first.
     Split(u32),
-    /// The instruction asks for more than the next one; with its active lanes.
+    /// The instruction's control effect, with its active lanes.
     Control(Control, u32),
 }
 
 impl Warp {
-    /// Returns `true` if lanes wait for other blocks of the cluster.
+    /// Returns `true` if the lanes wait for other blocks of the cluster.
     pub(crate) fn waits_for_cluster(&self) -> bool {
         self.fragments.iter().any(|fragment| matches!(fragment.state, State::Cluster { .. }))
     }
 
-    /// Has a fragment go on behind its instruction.
+    /// Advances a fragment past its instruction.
     pub(crate) fn skip(&mut self, index: usize) {
         self.fragments[index].pc += 1;
     }

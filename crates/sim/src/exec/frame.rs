@@ -1,10 +1,8 @@
-//! The registers of one activation of a function by the lanes of one warp.
+//! The registers of one activation of a function, for the lanes of one warp.
 //!
-//! Registers live in two files, one of 32-bit and one of 64-bit rows, because a row of uniform
-//! width is what the compiler vectorizes without shuffles, and because two `Vec`s of typed rows
-//! need no casts. Which file a register lives in is known when it is declared. A predicate is
-//! one bit per lane, so a guard or a branch costs one `and`. Constants are rows too, so an immediate
-//! operand costs what a register costs.
+//! Registers live in two files, of 32-bit and of 64-bit rows. The compiler vectorizes rows of uniform width without shuffles, and two typed
+//! vectors need no casts. The declaration of a register selects its file. A predicate is one bit per lane, so a guard or a branch costs one
+//! `and`. Constants are rows too, so an immediate operand costs as much as a register.
 
 use super::definedness::Undefined;
 use super::lane::{FULL, Raw, Row};
@@ -19,15 +17,15 @@ pub(crate) struct Frame {
     pub(crate) function: u32,
     /// Offset of the function's variables in each thread's local memory.
     pub(crate) local: u64,
-    /// Lanes that have entered and not left.
+    /// Lanes that entered the function and have not returned.
     pub(crate) lanes: u32,
-    /// Who called; `None` in the kernel.
+    /// The caller; `None` in the kernel.
     pub(crate) caller: Option<Caller>,
-    /// The registers that hold what nobody wrote, if there are any and the launch looks for that.
+    /// The registers with undefined values, if there are any and the launch checks for them.
     pub(crate) undefined: Option<Box<Undefined>>,
 }
 
-/// The place where a function returns to.
+/// The return address of a call.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Caller {
     /// The calling activation.
@@ -36,17 +34,17 @@ pub(crate) struct Caller {
     pub(crate) pc: u32,
 }
 
-/// The register files of a function: what each row holds at first.
+/// The initial contents of a function's register files.
 ///
-/// Constants are rows that nothing writes. Registers start at zero, so that a read of one that was
-/// never written gives the same result in every run.
+/// Constants are rows that no instruction writes. Registers start at zero, so a read of an unwritten register gives the same result in
+/// every run.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Layout {
     /// The 32-bit file.
     pub(crate) words: Vec<u32>,
     /// The 64-bit file.
     pub(crate) doubles: Vec<u64>,
-    /// Rows at the start of each file that may be read before they are written.
+    /// The number of rows at the start of each file that may be read before they are written.
     pub(crate) kept: [usize; 2],
     /// Predicates; number 0 is always true.
     pub(crate) predicates: usize,
@@ -76,12 +74,12 @@ impl Registers {
 }
 
 impl Frame {
-    /// Makes this frame a fresh activation of a function, keeping its storage.
+    /// Resets the frame to a fresh activation of a function; its storage is reused.
     pub(crate) fn reset(&mut self, function: u32, fresh: &Registers) {
         self.predicates.clone_from(&fresh.predicates);
         self.undefined = None;
         if self.function == function && !self.words.is_empty() {
-            // The constants are still there, and of the registers only some can be read before they are written.
+            // Constants never change, and only the first registers may be read before they are written.
             self.words[..fresh.kept[0]].fill(Row::splat(0));
             self.doubles[..fresh.kept[1]].fill(Row::splat(0));
             return;
@@ -97,7 +95,7 @@ impl Frame {
         &T::file(self)[index as usize].0
     }
 
-    /// Returns the row of a typed register, to write.
+    /// Returns the row of a typed register, for writing.
     #[inline(always)]
     pub(crate) fn row_mut<T: InFile>(&mut self, index: u32) -> &mut Row<T> {
         &mut T::file_mut(self)[index as usize]
@@ -121,7 +119,7 @@ impl Frame {
 pub(crate) trait InFile: Raw {
     /// Returns the rows of this width.
     fn file(frame: &Frame) -> &[Row<Self>];
-    /// Returns the rows of this width, to write.
+    /// Returns the rows of this width, for writing.
     fn file_mut(frame: &mut Frame) -> &mut [Row<Self>];
 }
 

@@ -2,12 +2,12 @@
 
 /// A number with a fused multiply-add.
 pub(crate) trait Fused: Copy {
-    /// `self * b + c`, rounded once.
+    /// Returns `self * b + c`, rounded once.
     fn fused(self, b: Self, c: Self) -> Self;
 }
 
-/// The C library of MinGW rounds twice: its `fma` adds in the 64-bit significand of x87. Elsewhere this is one instruction, or a correct
-/// function of the C library.
+/// The C library of MinGW rounds twice: its `fma` adds in the 64-bit significand of x87. Elsewhere this is a single instruction, or a
+/// correct function of the C library.
 macro_rules! fused {
     ($($number:ident by $software:ident),*) => {$(
         impl Fused for $number {
@@ -29,7 +29,7 @@ mod tests {
     use crate::exec::float::{self, Mode, Real};
     use crate::exec::tests::arithmetic;
 
-    /// Numbers whose products end just beside the middle between two others, and what decides the direction.
+    /// Returns numbers whose products are close to a midpoint, and addends that determine the rounding.
     fn singles() -> Vec<[f32; 3]> {
         let ulp = f32::EPSILON;
         let mut cases = vec![

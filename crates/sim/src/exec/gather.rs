@@ -1,15 +1,15 @@
-//! Accesses of a warp that go to many places of one allocation: checked together, then made one by one.
+//! Accesses of a warp to scattered addresses in one allocation: checked together, then made one by one.
 
 use super::access::{Load, addresses, segment};
 use super::frame::InFile;
 use super::lane::{FULL, HALF, LANES, Lanes, Row};
+use super::lane_addresses::LaneAddresses;
 use super::memory::Word;
 use super::op::{Op, Space};
-use super::places::Places;
 use super::unit::Unit;
 use super::window::SHARED_WINDOW;
 
-/// Loads each active lane's value; false if the lanes must be looked at one by one.
+/// Loads each active lane's value. Returns `false` if the lanes must be handled one by one.
 #[inline(always)]
 pub(crate) fn load<T: Load, D: InFile>(unit: &mut Unit<'_>, op: &Op) -> bool {
     let Some(places) = places::<T::Word>(unit, op, false) else {
@@ -23,9 +23,9 @@ pub(crate) fn load<T: Load, D: InFile>(unit: &mut Unit<'_>, op: &Op) -> bool {
     true
 }
 
-/// Loads the values of the lanes from `first` on, of which all often have one address.
+/// Loads the values of a half warp from lane `first` on. Its lanes often share one address.
 #[inline(always)]
-fn load_half<T: Load, D: InFile>(places: &Places<T::Word>, first: usize, values: &mut [D; HALF]) {
+fn load_half<T: Load, D: InFile>(places: &LaneAddresses<T::Word>, first: usize, values: &mut [D; HALF]) {
     if places.are_one(first, first + HALF) {
         values.fill(D::truncate(T::extend(places.load(first))));
         return;
@@ -35,7 +35,7 @@ fn load_half<T: Load, D: InFile>(places: &Places<T::Word>, first: usize, values:
     }
 }
 
-/// Stores each active lane's value, the lowest lane first; false if the lanes must be looked at one by one.
+/// Stores each active lane's value, the lowest lane first. Returns `false` if the lanes must be handled one by one.
 #[inline(always)]
 pub(crate) fn store<T: Word, S: InFile>(unit: &mut Unit<'_>, op: &Op) -> bool {
     let Some(places) = places::<T>(unit, op, true) else {
@@ -48,21 +48,21 @@ pub(crate) fn store<T: Word, S: InFile>(unit: &mut Unit<'_>, op: &Op) -> bool {
     true
 }
 
-/// The same as [`places`] to write, if they are in the block's own shared memory.
+/// Resolves the lanes' addresses for writing, if they are in the block's own shared memory.
 #[inline(always)]
-pub(crate) fn places_in_shared<T: Word>(unit: &mut Unit<'_>, op: &Op) -> Option<Places<T>> {
+pub(crate) fn places_in_shared<T: Word>(unit: &mut Unit<'_>, op: &Op) -> Option<LaneAddresses<T>> {
     let is_shared = match op.space {
         Space::Shared => true,
-        // Other addresses of windows are in no segment.
+        // Other window addresses are in no segment.
         Space::Generic => addresses(unit, op)[unit.leader()] >= SHARED_WINDOW,
         _ => false,
     };
     if is_shared { places(unit, op, true) } else { None }
 }
 
-/// Returns the places of the lanes, with that of an active lane for those that are not, if all are in one segment and aligned.
+/// Resolves the lanes' addresses, if all are aligned and in one segment. Inactive lanes get the place of an active one.
 #[inline(always)]
-fn places<T: Word>(unit: &mut Unit<'_>, op: &Op, write: bool) -> Option<Places<T>> {
+fn places<T: Word>(unit: &mut Unit<'_>, op: &Op, write: bool) -> Option<LaneAddresses<T>> {
     let mut addresses = addresses(unit, op);
     let leader = addresses[unit.leader()];
     if unit.active != FULL {
@@ -78,5 +78,5 @@ fn places<T: Word>(unit: &mut Unit<'_>, op: &Op, write: bool) -> Option<Places<T
         return None;
     }
     let segment = segment(unit, op.space, leader, write)?;
-    Places::new(&segment, &addresses)
+    LaneAddresses::new(&segment, &addresses)
 }

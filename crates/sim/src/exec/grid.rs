@@ -1,4 +1,4 @@
-//! A launch: checked, prepared, and spread over worker threads.
+//! A launch: validated, prepared, and distributed over worker threads.
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -17,52 +17,52 @@ use super::worker::Worker;
 /// Blocks in the largest cluster of any device.
 const MOST_BLOCKS_IN_CLUSTER: u64 = 16;
 
-/// A kernel, its arguments and where they run.
+/// A kernel, its arguments and its environment.
 #[derive(Clone, Copy)]
 pub(crate) struct Launch<'a> {
     /// The program that holds the kernel.
     pub(crate) program: &'a Program,
-    /// The kernel; one of the program's.
+    /// The kernel, which belongs to the program.
     pub(crate) kernel: &'a Kernel,
     /// Blocks in each direction.
     pub(crate) grid: [u32; 3],
     /// Threads of a block in each direction.
     pub(crate) block: [u32; 3],
-    /// Blocks of a cluster in each direction; all ones without clusters. What the kernel requires goes before.
+    /// Blocks of a cluster in each direction; all ones without clusters. The kernel's own cluster size takes precedence.
     pub(crate) cluster: [u32; 3],
-    /// Bytes of shared memory besides what the kernel declares.
+    /// Bytes of dynamic shared memory.
     pub(crate) dynamic_shared: u32,
-    /// The parameters, laid out as [`Kernel::params`] says.
+    /// The parameters, in the layout of [`Kernel::params`].
     pub(crate) params: &'a [u8],
     /// Device addresses of [`Program::globals`].
     pub(crate) globals: &'a [u64],
     /// Device memory.
     pub(crate) memory: &'a dyn Memory,
-    /// What kernels can ask of the host.
+    /// The host services for kernels.
     pub(crate) runtime: &'a dyn Runtime,
-    /// The device that is simulated.
+    /// The simulated device.
     pub(crate) device: &'a DeviceModel,
-    /// Host threads to use; at least one runs.
+    /// Host threads to use; at least one.
     pub(crate) workers: usize,
-    /// The order of blocks.
+    /// The order in which blocks start.
     pub(crate) schedule: Schedule,
-    /// Address of eight bytes that are zero, for the blocks of a cooperative launch to wait for each other; 0 in other launches.
-    /// It is what `%envreg1` and `%envreg2` say.
+    /// Address of eight zero bytes through which the blocks of a cooperative launch synchronize; 0 in other launches. `%envreg1` and
+    /// `%envreg2` hold it.
     pub(crate) workspace: u64,
-    /// Set by another thread to end the launch early.
+    /// A flag by which another thread cancels the launch.
     pub(crate) cancel: &'a AtomicBool,
 }
 
-/// What kernels can ask about the device.
+/// The device properties that kernels can query.
 #[derive(Clone, Debug)]
 pub(crate) struct DeviceModel {
-    /// Multiprocessors; `%nsmid`.
+    /// The number of multiprocessors; `%nsmid`.
     pub(crate) multiprocessors: u32,
-    /// Ticks of `%clock64` in a millisecond.
+    /// Ticks of `%clock64` per millisecond.
     pub(crate) clock_khz: u32,
-    /// Threads in the largest block.
+    /// The maximum number of threads per block.
     pub(crate) max_threads_per_block: u32,
-    /// Bytes of shared memory that a block may have.
+    /// The maximum number of bytes of shared memory per block.
     pub(crate) max_shared_per_block: u32,
 }
 
@@ -77,29 +77,29 @@ impl Default for DeviceModel {
     }
 }
 
-/// The order in which blocks begin.
+/// The order in which blocks start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Schedule {
-    /// By their number.
+    /// In the order of their numbers.
     #[default]
     InOrder,
-    /// In an order that the seed decides, and the warps of each block too.
+    /// In an order that the seed determines; so are the warps of each block.
     Shuffled(u64),
 }
 
-/// What a launch did.
+/// Counters of a launch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub(crate) struct Statistics {
-    /// Instructions that warps executed.
+    /// Instructions executed by warps.
     pub(crate) warp_instructions: u64,
-    /// The same, counted for every thread that went through them.
+    /// Instructions executed by threads.
     pub(crate) thread_instructions: u64,
     /// Blocks that ran.
     pub(crate) blocks: u64,
 }
 
-/// A launch with its addresses resolved.
+/// A launch with resolved addresses.
 pub(crate) struct Prepared<'a> {
     pub(crate) program: &'a Program,
     pub(crate) kernel: &'a Kernel,
@@ -113,18 +113,18 @@ pub(crate) struct Prepared<'a> {
     pub(crate) runtime: &'a dyn Runtime,
     pub(crate) device: &'a DeviceModel,
     pub(crate) globals: &'a [u64],
-    /// Register files of each function that was called.
+    /// Register files of each function that has been called.
     registers: Vec<OnceLock<Registers>>,
     pub(crate) started: Instant,
     pub(crate) failed: AtomicBool,
     pub(crate) workers: u64,
     pub(crate) workspace: u64,
     pub(crate) cancel: &'a AtomicBool,
-    /// The accesses of threads to device memory, if races are looked for.
+    /// The accesses of threads to device memory, if races are checked.
     pub(crate) accesses: Option<LaunchShadow>,
     order: Order,
     next: AtomicU64,
-    /// Clusters whose work others do, and that do not run.
+    /// Canceled clusters, whose work other clusters take over.
     taken_over: AtomicU64,
 }
 
@@ -132,8 +132,7 @@ pub(crate) struct Prepared<'a> {
 ///
 /// # Errors
 ///
-/// The first fault of a thread; an argument that the kernel or the device does not allow; or
-/// [`ReportKind::Cancelled`].
+/// Returns the first fault of a thread, an argument that the kernel or the device does not allow, or [`ReportKind::Cancelled`].
 pub(crate) fn run(launch: &Launch<'_>) -> Result<Statistics, Report> {
     let prepared = Prepared::new(launch)?;
     let clusters = prepared.order.clusters;
@@ -151,7 +150,7 @@ pub(crate) fn run(launch: &Launch<'_>) -> Result<Statistics, Report> {
         }
     };
     thread::scope(|scope| {
-        // Most launches are over before another thread could begin.
+        // Most launches end before another thread could start.
         work(&mut || {
             for _ in 1..workers {
                 scope.spawn(|| work(&mut || {}));
@@ -167,7 +166,7 @@ pub(crate) fn run(launch: &Launch<'_>) -> Result<Statistics, Report> {
 }
 
 impl<'a> Prepared<'a> {
-    /// Orders the accesses to device memory so far before those that follow, if they are recorded.
+    /// Orders the recorded accesses to device memory before later ones, if accesses are recorded.
     pub(crate) fn order_accesses(&self) {
         self.accesses.iter().for_each(LaunchShadow::advance);
     }
@@ -205,7 +204,7 @@ impl<'a> Prepared<'a> {
         Ok(prepared)
     }
 
-    /// Returns the register files of a function, with the addresses of this launch in their constants.
+    /// Returns the register files of a function, with the launch's addresses in their constants.
     pub(crate) fn registers(&self, function: u32) -> &Registers {
         self.registers[function as usize].get_or_init(|| {
             let function = &self.program.functions[function as usize];
@@ -222,7 +221,7 @@ impl<'a> Prepared<'a> {
         })
     }
 
-    /// Why the launch cannot be run, if it cannot.
+    /// Returns the reason why the launch is invalid, if it is.
     fn refusal(&self, launch: &Launch<'_>) -> Option<&'static str> {
         let threads = launch.block.iter().map(|&n| u64::from(n)).product::<u64>();
         let limit = launch.device.max_threads_per_block;
@@ -232,17 +231,20 @@ impl<'a> Prepared<'a> {
             (launch.grid.contains(&0) || launch.block.contains(&0), "grid or block is empty"),
             (
                 self.cluster.contains(&0) || (0..3).any(|axis| !launch.grid[axis].is_multiple_of(self.cluster[axis])),
-                "grid is not made of whole clusters",
+                "grid dimensions are not multiples of the cluster dimensions",
             ),
-            (self.cluster_size() > MOST_BLOCKS_IN_CLUSTER, "cluster has more blocks than the device allows"),
-            (threads > u64::from(limit), "block has more threads than the kernel allows"),
+            (
+                self.cluster_size() > MOST_BLOCKS_IN_CLUSTER,
+                "cluster exceeds the maximum number of blocks of the device",
+            ),
+            (threads > u64::from(limit), "block exceeds the maximum number of threads of the kernel"),
             (
                 launch.kernel.required_block.is_some_and(|block| block != launch.block),
-                "block differs from the kernel's .reqntid",
+                "block dimensions differ from the kernel's .reqntid",
             ),
             (
                 launch.kernel.static_shared.saturating_add(launch.dynamic_shared) > launch.device.max_shared_per_block,
-                "block needs more shared memory than the device has",
+                "block exceeds the shared memory of the device",
             ),
             (launch.params.len() < launch.kernel.param_size, "parameter buffer is too small"),
             (
@@ -254,7 +256,7 @@ impl<'a> Prepared<'a> {
         refusals.iter().find(|refusal| refusal.0).map(|refusal| refusal.1)
     }
 
-    /// Returns the next cluster to begin: the index of its first block, and a number that picks the warps that go first.
+    /// Returns the next cluster to start: the index of its first block, and a number that selects the warps that run first.
     pub(crate) fn next_cluster(&self) -> Option<([u32; 3], u64)> {
         let position = self.next.fetch_add(1, Ordering::Relaxed);
         if position >= self.order.clusters {
@@ -266,26 +268,26 @@ impl<'a> Prepared<'a> {
         Some((std::array::from_fn(|axis| index[axis] as u32 * self.cluster[axis]), first))
     }
 
-    /// Takes the next cluster to begin out of the launch: the index of its first block.
+    /// Cancels the next cluster to start, and returns the index of its first block.
     pub(crate) fn take_over_cluster(&self) -> Option<[u32; 3]> {
         let (first, _) = self.next_cluster()?;
         self.taken_over.fetch_add(1, Ordering::Relaxed);
         Some(first)
     }
 
-    /// Returns the blocks that run if nothing stops the launch.
+    /// Returns the number of blocks that run unless the launch is stopped.
     fn blocks_to_run(&self) -> u64 {
         let clusters = self.order.clusters - self.taken_over.load(Ordering::Relaxed);
         clusters.saturating_mul(self.cluster_size())
     }
 
-    /// Blocks of a cluster.
+    /// Returns the number of blocks in a cluster.
     pub(crate) fn cluster_size(&self) -> u64 {
         self.cluster.iter().fold(1, |size, &extent| size.saturating_mul(u64::from(extent)))
     }
 }
 
-/// Returns the clusters of a grid in each direction.
+/// Returns the number of clusters of a grid in each direction.
 fn clusters(grid: [u32; 3], cluster: [u32; 3]) -> [u32; 3] {
     std::array::from_fn(|axis| grid[axis] / cluster[axis].max(1))
 }
@@ -308,8 +310,7 @@ impl Statistics {
     }
 }
 
-/// A permutation of the numbers of clusters: multiplication by a number that shares no factor with their
-/// count, plus an offset.
+/// A permutation of the cluster numbers: multiplication by a number coprime to their count, plus an offset.
 #[derive(Clone, Copy, Debug)]
 struct Order {
     clusters: u64,
@@ -331,7 +332,7 @@ impl Order {
         Self { clusters, factor, offset: mix(seed ^ u64::MAX) % clusters }
     }
 
-    /// Returns the cluster at a position, and a number that picks its first warps.
+    /// Returns the cluster at a position, and a number that selects its first warps.
     fn at(&self, position: u64) -> (u64, u64) {
         if self.factor == 1 && self.offset == 0 {
             return (position, 0);
@@ -349,7 +350,7 @@ fn greatest_common_divisor(mut a: u64, mut b: u64) -> u64 {
     a
 }
 
-/// Scrambles a number; a bijection.
+/// Scrambles a number, bijectively.
 fn mix(seed: u64) -> u64 {
     let mut x = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
     x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -1,10 +1,10 @@
 //! Generic handlers: one per arity, for any operation on typed lanes.
 //!
-//! An operation is a closure without captures. Its type alone identifies it, so each pair of
-//! arity and operation becomes a function of its own, in which the loop over lanes is vectorized.
-//! On x86-64 each exists twice: for the baseline, and for AVX2 with FMA and F16C, where a fused
-//! multiply-add and the conversion of halves are instructions and not calls.
+//! An operation is a closure without captures. Its type alone identifies it, so each pair of an arity and an operation becomes a function
+//! with a vectorized loop over the lanes. On x86-64 each function exists twice: for the baseline, and for AVX2 with FMA and F16C. There a
+//! fused multiply-add and a conversion of a 16-bit float are single instructions and not calls.
 
+pub(crate) mod atomic;
 pub(crate) mod bits;
 pub(crate) mod comparison;
 pub(crate) mod convert;
@@ -47,11 +47,11 @@ pub(crate) fn wide_vectors() -> bool {
 
 #[cfg(test)]
 thread_local! {
-    /// `true` while this thread lowers programs to the handlers of any processor.
+    /// `true` while this thread lowers programs to the baseline handlers.
     static BASELINE: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
 }
 
-/// Runs `action`, in which programs are lowered to the handlers of any processor.
+/// Runs `action`, during which programs are lowered to the baseline handlers.
 #[cfg(test)]
 pub(crate) fn with_baseline_handlers<R>(action: impl FnOnce() -> R) -> R {
     BASELINE.set(true);
@@ -60,9 +60,9 @@ pub(crate) fn with_baseline_handlers<R>(action: impl FnOnce() -> R) -> R {
     result
 }
 
-/// Defines a function that returns the handler of an operation, for the processor at hand.
+/// Defines a function that returns the handler of an operation for the host's processor.
 ///
-/// A body that must know which of the two it is has a constant after its types, true where there are AVX2, FMA and F16C.
+/// A constant after the types, if the body has one, is `true` in the version for AVX2, FMA and F16C.
 macro_rules! versions {
     (
         $(#[$doc:meta])* $pick:ident($($operation:ident: $ty:ty)?) = $body:ident
@@ -135,17 +135,17 @@ versions! {
 }
 
 versions! {
-    /// `d = f(a, b)` of doubles; a NaN comes from the operands.
+    /// `d = f(a, b)` in f64. A NaN inherits the payload of an operand.
     binary_of_doubles(_operation: F) = run_binary_of_doubles [F] where F: Fn(f64, f64) -> f64 + Copy + 'static
 }
 
 versions! {
-    /// `d = f(a, b, c)` of doubles; a NaN comes from the operands.
+    /// `d = f(a, b, c)` in f64. A NaN inherits the payload of an operand.
     ternary_of_doubles(_operation: F) = run_ternary_of_doubles [F] where F: Fn(f64, f64, f64) -> f64 + Copy + 'static
 }
 
 versions! {
-    /// `d|e = f(a, b)` on predicates, combined with predicate `c` as `imm` says.
+    /// `d|e = f(a, b)` on predicates, combined with predicate `c` as `imm` specifies.
     compare(_operation: F) = run_compare [A, F]
     where
         A: Lane<Raw: InFile>, F: Fn(A, A) -> bool + Copy + 'static
@@ -156,31 +156,31 @@ versions! {
     select() = run_select [R] where R: InFile
 }
 
-/// How `setp` combines its comparison with a predicate: `Op::imm` of [`compare`].
+/// The combination of a `setp` comparison with a predicate: `Op::imm` of [`compare`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u64)]
 pub(crate) enum Combine {
-    /// Not at all.
+    /// No combination.
     None,
-    /// Both.
+    /// Logical and.
     And,
-    /// Either.
+    /// Logical or.
     Or,
-    /// Exactly one.
+    /// Exclusive or.
     Xor,
 }
 
 impl Combine {
-    /// The flag in `Op::imm` that negates the predicate operand.
+    /// The flag in `Op::imm` that negates the predicate.
     pub(crate) const NEGATE: u64 = 4;
 }
 
-/// `Op::e` of [`compare`] when there is no second destination.
+/// The value of `Op::e` of [`compare`] without a second destination.
 pub(crate) const NO_REGISTER: u32 = u32::MAX;
 
-/// Makes a value of an operation's type.
+/// Creates a value of an operation's type.
 ///
-/// Only for types of which the maker of the handler was given a value.
+/// Valid only for types of which the function that returns the handler received a value.
 #[inline(always)]
 pub(crate) fn operation<F: Copy>() -> F {
     const { assert!(size_of::<F>() == 0, "an operation must not capture") };
@@ -271,7 +271,7 @@ where
     Control::Next
 }
 
-/// Visits the lanes one by one only if one of them has a NaN.
+/// Visits the lanes one by one only if a result is NaN.
 #[inline(always)]
 fn run_binary_of_doubles<F>(unit: &mut Unit<'_>, op: &Op) -> Control
 where
@@ -295,7 +295,7 @@ where
     Control::Next
 }
 
-/// The same with three operands.
+/// Visits the lanes one by one only if a result is NaN.
 #[inline(always)]
 fn run_ternary_of_doubles<F>(unit: &mut Unit<'_>, op: &Op) -> Control
 where

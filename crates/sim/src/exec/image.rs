@@ -1,4 +1,4 @@
-//! Images: what textures and surfaces look at, as kernels see it.
+//! Images of textures and surfaces, as kernels access them.
 
 mod axis;
 mod cube;
@@ -17,43 +17,43 @@ use std::sync::Arc;
 
 use super::report::Trap;
 
-/// A texture object: images, and how they are read.
+/// A texture object: images and the sampling parameters.
 #[derive(Clone, Debug)]
 pub(crate) struct Texture {
     /// The levels, the largest first; at least one.
     pub(crate) levels: Vec<Image>,
-    /// What an element is.
+    /// The format of an element.
     pub(crate) element: Element,
-    /// What is beyond the edges, in each direction.
+    /// The addressing mode in each direction.
     pub(crate) address_modes: [AddressMode; 3],
-    /// `true` if the nearest elements are blended.
+    /// `true` for linear filtering between elements.
     pub(crate) is_linear: bool,
-    /// `true` if the nearest levels are blended.
+    /// `true` for linear filtering between mipmap levels.
     pub(crate) is_linear_in_levels: bool,
-    /// `true` if coordinates go from 0 to 1 instead of to the size.
+    /// `true` if coordinates are normalized: from 0 to 1.
     pub(crate) has_normalized_coordinates: bool,
-    /// `true` if small integers are read as they are and not as fractions.
+    /// `true` if integers are read as integers and not as fractions.
     pub(crate) reads_integers: bool,
-    /// `true` if bytes hold colors in sRGB.
+    /// `true` if 8-bit channels hold sRGB colors.
     pub(crate) is_srgb: bool,
-    /// `true` if the image is plain memory, which is read by whole numbers and is zero beyond its end.
+    /// `true` if the image is linear memory, which is read by integer coordinates and is zero beyond its end.
     pub(crate) is_buffer: bool,
-    /// What is added to the level asked for.
+    /// The bias of the mipmap level.
     pub(crate) level_bias: f32,
-    /// The least and the greatest level that is read.
+    /// The lowest and the highest mipmap level.
     pub(crate) level_range: [f32; 2],
-    /// What is beyond the edges with [`AddressMode::Border`].
+    /// The border color of [`AddressMode::Border`].
     pub(crate) border: [f32; 4],
-    /// The tiles of the levels, if they are sparse.
+    /// The tiles of the levels of a sparse image.
     pub(crate) tiles: Vec<Arc<Tiles>>,
 }
 
-/// A surface object: an image that is read and written byte by byte.
+/// A surface object: an image with byte-wise reads and writes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Surface {
     /// The image.
     pub(crate) image: Image,
-    /// What an element is.
+    /// The format of an element.
     pub(crate) element: Element,
 }
 
@@ -62,30 +62,30 @@ pub(crate) struct Surface {
 pub(crate) struct Image {
     /// The device address of the first element.
     pub(crate) base: u64,
-    /// Elements of a row.
+    /// The number of elements of a row.
     pub(crate) width: u32,
-    /// Rows of a layer; at least 1.
+    /// The number of rows of a layer; at least 1.
     pub(crate) height: u32,
-    /// Layers, or the extent in the third direction; at least 1.
+    /// The number of layers, or the extent in the third direction; at least 1.
     pub(crate) depth: u32,
     /// Bytes from one row to the next.
     pub(crate) pitch: u64,
 }
 
-/// What is beyond the edges of a texture.
+/// The addressing mode of a texture beyond its edges.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum AddressMode {
-    /// The image again.
+    /// The image repeats.
     Wrap,
     /// The element at the edge.
     Clamp,
-    /// The image again, turned around.
+    /// The image repeats, mirrored.
     Mirror,
-    /// The border's color.
+    /// The border color.
     Border,
 }
 
-/// How the coordinates of an access are to be understood.
+/// The meaning of the coordinates of an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Geometry {
     Line,
@@ -97,7 +97,7 @@ pub(crate) enum Geometry {
     CubeOfLayer,
 }
 
-/// Reads so many bytes of device memory, eight at most, at an address.
+/// Reads at most eight bytes of device memory at an address.
 pub(crate) trait Read: FnMut(u64, u64) -> Result<u64, Trap> {}
 
 impl<F: FnMut(u64, u64) -> Result<u64, Trap>> Read for F {}
@@ -110,25 +110,25 @@ pub(crate) struct TextureAccess {
     pub(crate) result: Channels,
     pub(crate) places: Places,
     pub(crate) detail: Detail,
-    /// Elements that are added to the coordinates.
+    /// Offsets that are added to the coordinates.
     pub(crate) offset: Option<Offset>,
-    /// The row of the number of a sample.
+    /// The row of the sample number.
     pub(crate) sample: Option<u32>,
-    /// The predicate that tells whether the elements that are read have memory.
+    /// The predicate that is true if the elements have physical memory.
     pub(crate) resident: Option<u32>,
 }
 
-/// Elements that an instruction adds to its coordinates.
+/// Offsets, in elements, that an instruction adds to its coordinates.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Offset {
-    /// The rows of the steps in each direction.
+    /// The rows of the offsets in each direction.
     pub(crate) steps: [u32; 3],
-    /// The bits of a step that hardware looks at.
+    /// The number of bits of an offset that hardware uses.
     pub(crate) bits: u32,
 }
 
 impl Offset {
-    /// Returns a step as hardware takes it.
+    /// Returns an offset as hardware decodes it.
     #[inline]
     pub(crate) fn step(self, value: u32) -> i32 {
         let unused = u32::BITS - self.bits;
@@ -136,38 +136,38 @@ impl Offset {
     }
 }
 
-/// What the coordinates of a texture instruction are.
+/// The meaning of the coordinates of a texture instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Places {
-    /// Places in an image, which may be between elements.
+    /// Positions in an image, which may be between elements.
     Between,
-    /// Elements, with zeroes beyond the edges.
+    /// Elements, with zeros beyond the edges.
     Elements,
     /// Elements, with the nearest ones beyond the edges.
     NearestElements,
-    /// Nothing that hardware reads.
+    /// The coordinates are ignored.
     Nowhere,
 }
 
-/// What becomes of what is there and of an operand.
+/// Combines the value in memory and an operand.
 pub(crate) type Change = fn(u64, u64) -> u64;
 
 /// A surface instruction, with the rows of its operands.
 #[derive(Clone, Debug)]
 pub(crate) struct SurfaceAccess {
     pub(crate) spot: Coordinates,
-    /// The rows of what is read or written; in the 64-bit file if a part has eight bytes.
+    /// The rows of the data, in the 64-bit file if an element has eight bytes.
     pub(crate) registers: Vec<u32>,
-    /// The bytes of each part.
+    /// The number of bytes of each element.
     pub(crate) bytes: u64,
-    /// `true` if the first coordinate counts elements, and what is written becomes what they are.
+    /// `true` if the first coordinate counts elements, and written values are converted to the format of the surface.
     pub(crate) formatted: bool,
     pub(crate) beyond: Beyond,
-    /// How a reduction changes what is there, without a sign and with one; these differ if the format of the surface tells.
+    /// The operation of a reduction on unsigned and on signed values. They differ if the surface's format determines the signedness.
     pub(crate) change: Option<[Change; 2]>,
 }
 
-/// The rows of coordinates.
+/// The rows of the coordinates.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Coordinates {
     pub(crate) geometry: Geometry,
@@ -175,21 +175,21 @@ pub(crate) struct Coordinates {
     pub(crate) at: [u32; 3],
 }
 
-/// What a texture instruction says of the level.
+/// The level of detail of a texture instruction.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Detail {
-    /// Nothing: it is the first.
+    /// The first level.
     Base,
-    /// A level, in a row of the coordinates' type.
+    /// An explicit level, in a row of the coordinates' type.
     Level(u32),
-    /// The steps from one element to the next in both directions.
+    /// The gradients of the coordinates in both directions.
     Gradient([[u32; 3]; 2]),
-    /// Nothing, and one channel of four elements is read.
+    /// One channel of four elements of the first level.
     Gather(usize),
 }
 
 impl Texture {
-    /// Returns `true` if there is memory behind an address in one of the images.
+    /// Returns `true` if an address has physical memory in one of the images.
     #[inline]
     pub(crate) fn has_memory(&self, address: u64) -> bool {
         self.tiles.iter().all(|tiles| tiles.has_memory(address))
@@ -197,7 +197,7 @@ impl Texture {
 }
 
 impl Geometry {
-    /// Returns the coordinates besides the layer.
+    /// Returns the number of coordinates, without the layer.
     #[inline]
     pub(crate) fn dimensions(self) -> usize {
         match self {
@@ -225,7 +225,7 @@ impl Image {
         [self.width, self.height, self.depth][direction]
     }
 
-    /// Returns the address of an element, which must be inside.
+    /// Returns the address of an element, which must be in bounds.
     #[inline]
     fn address(&self, element: u64, at: [u32; 3]) -> u64 {
         let row = u64::from(at[2]) * u64::from(self.height) + u64::from(at[1]);

@@ -6,7 +6,7 @@ use super::op::{Control, Op};
 use super::report::{ReportKind, Trap};
 use super::unit::Unit;
 
-/// The row of a level that is not named.
+/// The row of an absent level.
 pub(crate) const NO_LEVEL: u32 = u32::MAX;
 
 pub(crate) fn run_texture_query(unit: &mut Unit<'_>, op: &Op) -> Control {

@@ -1,26 +1,26 @@
-//! Integer instructions on one lane, where the host's operators differ from the device's.
+//! Integer operations on one lane that differ from the host's operators.
 
 use super::lane::Lane;
 
 /// An integer type of the simulated device.
 pub(crate) trait Integer: Lane {
-    /// Returns the quotient; all ones when dividing by zero.
+    /// Returns the quotient, or all ones if `other` is zero.
     fn quotient(self, other: Self) -> Self;
-    /// Returns the remainder; all ones when dividing by zero.
+    /// Returns the remainder, or all ones if `other` is zero.
     fn remainder(self, other: Self) -> Self;
     /// Returns the upper half of the product.
     fn high_product(self, other: Self) -> Self;
-    /// Shifted left; zero once every bit has left.
+    /// Shifts left. The result is zero if `count` is at least the width.
     fn shift_left(self, count: u32) -> Self;
-    /// Shifted right; zero or the sign once every bit has left.
+    /// Shifts right. The result is zero or all sign bits if `count` is at least the width.
     fn shift_right(self, count: u32) -> Self;
-    /// `a * b + c`, the low half.
+    /// Returns the low half of `a * b + c`.
     fn multiply_add(self, b: Self, c: Self) -> Self;
-    /// `a * b + c`, with the upper half of the product.
+    /// Returns the upper half of `a * b`, plus `c`.
     fn high_multiply_add(self, b: Self, c: Self) -> Self;
     /// Returns the low half of the product.
     fn low_product(self, other: Self) -> Self;
-    /// Returns the distance to another number, plus a third.
+    /// Returns the absolute difference of two numbers, plus `c`.
     fn sum_of_difference(self, other: Self, c: Self) -> Self;
 }
 
@@ -45,7 +45,7 @@ macro_rules! integers {
             }
             #[inline(always)]
             fn shift_right(self, count: u32) -> Self {
-                // The sign fills a signed shift: shifting by one less than the width is enough.
+                // The sign fills a signed shift, so a shift by the width less one suffices.
                 let beyond: fn(Self) -> Self = $beyond;
                 if count < Self::BITS { self >> count } else { beyond(self) }
             }
@@ -89,7 +89,7 @@ pub(crate) fn insert_bits(a: u64, b: u64, position: u32, length: u32, width: u32
     b & !mask | a << position & mask
 }
 
-/// Takes `length` bits of `a` from `position`, with the sign of the highest if `signed`.
+/// Extracts `length` bits of `a` from `position`, sign-extended if `signed`.
 #[inline(always)]
 pub(crate) fn extract_bits(a: u64, position: u32, length: u32, width: u32, signed: bool) -> u64 {
     if length == 0 {
@@ -107,7 +107,7 @@ pub(crate) fn extract_bits(a: u64, position: u32, length: u32, width: u32, signe
     field & mask | sign & !mask
 }
 
-/// `lop3`: for each bit, the entry of a truth table of three inputs.
+/// Computes `lop3`: for each bit, the entry of a truth table of three inputs.
 #[inline(always)]
 pub(crate) fn table_logic(a: u32, b: u32, c: u32, table: u32) -> u32 {
     (0..8u32).filter(|&row| table >> row & 1 == 1).fold(0, |result, row| {
@@ -116,7 +116,7 @@ pub(crate) fn table_logic(a: u32, b: u32, c: u32, table: u32) -> u32 {
     })
 }
 
-/// `prmt` in its general form: each selector nibble picks a byte of `b:a`, or its sign.
+/// Computes `prmt` in its default mode: each selector nibble selects a byte of `b:a`, or its sign.
 #[inline(always)]
 pub(crate) fn permute_bytes(a: u32, b: u32, selector: u32) -> u32 {
     let bytes = u64::from(b) << 32 | u64::from(a);
@@ -132,25 +132,25 @@ pub(crate) fn permute_bytes(a: u32, b: u32, selector: u32) -> u32 {
     })
 }
 
-/// `prmt` in its other forms: which bytes the low two bits of the selector stand for.
+/// The modes of `prmt` in which the low two bits of the selector select all bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Permutation {
-    /// `.f4e`: four bytes onwards.
+    /// `.f4e`: forward 4 extract.
     Forward,
-    /// `.b4e`: four bytes backwards.
+    /// `.b4e`: backward 4 extract.
     Backward,
-    /// `.rc8`: one byte, four times.
+    /// `.rc8`: replicate 8.
     Byte,
-    /// `.ecl`: clamped from below.
+    /// `.ecl`: edge clamp left.
     ClampLeft,
-    /// `.ecr`: clamped from above.
+    /// `.ecr`: edge clamp right.
     ClampRight,
-    /// `.rc16`: one half, twice.
+    /// `.rc16`: replicate 16.
     Half,
 }
 
 impl Permutation {
-    /// Returns the selector of the general form.
+    /// Returns the selector of the default mode.
     #[inline(always)]
     pub(crate) fn selector(self, index: u32) -> u32 {
         let table: [u32; 4] = match self {
@@ -165,11 +165,11 @@ impl Permutation {
     }
 }
 
-/// `fns`: the position of the `offset`-th set bit from `base` on, upwards or downwards; all ones if there is none.
+/// Computes `fns`: the position of the `offset`-th set bit from `base`, upward or downward; all ones if none exists.
 #[inline(always)]
 pub(crate) fn find_nth_set(mask: u32, base: u32, offset: i32) -> u32 {
     if offset == i32::MIN {
-        // Hardware negates the distance, which this one survives.
+        // Hardware negates the offset, and i32::MIN is its own negation.
         return 0;
     }
     let step = offset.signum();
@@ -189,7 +189,7 @@ pub(crate) fn find_nth_set(mask: u32, base: u32, offset: i32) -> u32 {
     u32::MAX
 }
 
-/// `szext`: keeps the bits below `position`, and fills the rest with zeros or the sign.
+/// Computes `szext`: keeps the bits below `position`, and fills the others with zeros or the sign.
 #[inline(always)]
 pub(crate) fn extend_from(a: u32, position: u32, clamp: bool, signed: bool) -> u32 {
     let count = position & 31;

@@ -1,17 +1,17 @@
-//! Lanes: the thirty-two values of a register, and how typed values sit in them.
+//! Lanes: the thirty-two values of a register, and their typed views.
 
 use std::hint::black_box;
 
-/// Threads in a warp.
+/// The number of threads in a warp.
 pub(crate) const LANES: usize = 32;
-/// Lanes of half a warp: what a row of a tile of sixteen columns takes.
+/// The number of lanes in half a warp.
 pub(crate) const HALF: usize = LANES / 2;
-/// The mask in which every lane takes part.
+/// The mask of all lanes.
 pub(crate) const FULL: u32 = u32::MAX;
 
 /// One register of a warp: one value per lane.
 ///
-/// The alignment keeps a vector load of a row from straddling cache lines.
+/// The alignment keeps vector loads of a row within cache lines.
 #[derive(Clone, Copy, Debug)]
 #[repr(C, align(64))]
 pub(crate) struct Row<T>(pub(crate) [T; LANES]);
@@ -39,9 +39,9 @@ impl<T: Raw> Row<T> {
     }
 }
 
-/// For each mask of eight lanes, all ones in the lanes that it has.
+/// For each mask of eight lanes, all ones in the lanes of the mask.
 ///
-/// A table, because from a shift the compiler makes stores under a mask, which take several times as long.
+/// A table is several times as fast as shifts, for which the compiler emits masked stores.
 static CHOSEN: [[u32; 8]; 256] = {
     let mut table = [[0; 8]; 256];
     let mut at = 0;
@@ -53,7 +53,7 @@ static CHOSEN: [[u32; 8]; 256] = {
     table
 };
 
-/// The mask of each lane alone.
+/// The mask of each single lane.
 static BITS: [u32; LANES] = {
     let mut bits = [0; LANES];
     let mut lane = 0;
@@ -64,11 +64,11 @@ static BITS: [u32; LANES] = {
     bits
 };
 
-/// Returns the lanes in which something holds, as a mask.
+/// Returns the mask of the lanes for which a condition holds.
 #[inline(always)]
 pub(crate) fn lanes_where(holds: impl Fn(usize) -> bool) -> u32 {
-    // The compiler must not know what the table holds: it would treat the first and the last lane in a way of their own, and
-    // no longer all alike with vectors.
+    // `black_box` hides the contents of the table: with them the compiler would treat the first and the last lane specially, and not
+    // vectorize the loop.
     let bits = black_box(&BITS);
     let mut mask = 0;
     for (lane, bit) in bits.iter().enumerate() {
@@ -95,13 +95,13 @@ impl Iterator for Lanes {
     }
 }
 
-/// What a register holds: 32 or 64 bits without a type.
+/// The contents of a register lane: 32 or 64 untyped bits.
 pub(crate) trait Raw: Copy + Default + Send + Sync + 'static {
     /// Keeps the low bits of a 64-bit value.
     fn truncate(bits: u64) -> Self;
-    /// Returns the value with zeros above it.
+    /// Returns the zero-extended value.
     fn extend(self) -> u64;
-    /// Returns the other value if `chosen` is all ones, this one if it is zero.
+    /// Returns `other` if `chosen` is all ones, and `self` if it is zero.
     fn or_if(self, other: Self, chosen: u32) -> Self;
 }
 
@@ -137,8 +137,8 @@ impl Raw for u64 {
 
 /// A typed view of one lane of a register.
 ///
-/// Types narrower than the register read its low bits, and write with the extension that PTX asks
-/// for: sign for signed integers, zero for the rest.
+/// Types narrower than the register read its low bits. Writes extend the value as PTX requires: by the sign for signed integers, by zeros
+/// otherwise.
 pub(crate) trait Lane: Copy + 'static {
     /// The register that holds the type.
     type Raw: Raw;
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn merge_touches_only_the_masked_lanes() {
+    fn merge_changes_masked_lanes_only() {
         let mut row = Row::splat(7u32);
         row.merge(&[1; LANES], 0x8000_0001);
         assert_eq!((row.0[0], row.0[1], row.0[31]), (1, 7, 1));

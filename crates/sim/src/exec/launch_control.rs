@@ -8,10 +8,10 @@ use super::op::{Control, Op, Space};
 use super::report::Trap;
 use super::unit::Unit;
 
-/// Bytes of an answer.
-const ANSWER: u32 = 16;
+/// The number of bytes of a response.
+const RESPONSE_BYTES: u32 = 16;
 
-/// The bit of the upper 64 that says that a cluster was taken over.
+/// The bit of the upper 64 that is set if a cluster was canceled.
 const IS_TAKEN: u64 = 1 << 32;
 
 pub(crate) fn run_is_taken(unit: &mut Unit<'_>, op: &Op) -> Control {
@@ -26,14 +26,14 @@ pub(crate) fn run_take_over<const TO_ALL: bool>(unit: &mut Unit<'_>, op: &Op) ->
     for lane in Lanes(unit.active) {
         let place = |row: u32| unit.frame.row::<u64>(row)[lane].wrapping_sub(op.imm);
         let places = [place(op.a), place(op.b)];
-        let answer = match unit.launch.take_over_cluster() {
+        let response = match unit.launch.take_over_cluster() {
             Some([x, y, z]) => [u64::from(y) << 32 | u64::from(x), IS_TAKEN | u64::from(z)],
             None => [0; 2],
         };
         let ranks = if TO_ALL { 0..unit.launch.cluster_size() as u32 } else { 0..1 };
         for rank in ranks {
             let [to, barrier] = if TO_ALL { places.map(|place| address_in(place, rank)) } else { places };
-            if let Err(trap) = leave(unit, lane, to, barrier, answer) {
+            if let Err(trap) = write_response(unit, lane, to, barrier, response) {
                 return unit.fault(trap);
             }
         }
@@ -41,11 +41,11 @@ pub(crate) fn run_take_over<const TO_ALL: bool>(unit: &mut Unit<'_>, op: &Op) ->
     Control::Next
 }
 
-/// Writes an answer, and counts its bytes in at the barrier object.
-fn leave(unit: &mut Unit<'_>, lane: usize, to: u64, barrier: u64, [low, high]: [u64; 2]) -> Result<(), Trap> {
-    check_alignment(to, ANSWER.into(), lane, true)?;
+/// Writes a response, and completes its bytes on the mbarrier object.
+fn write_response(unit: &mut Unit<'_>, lane: usize, to: u64, barrier: u64, [low, high]: [u64; 2]) -> Result<(), Trap> {
+    check_alignment(to, RESPONSE_BYTES.into(), lane, true)?;
     write_at(unit, Space::Shared, lane, to, low)?;
     write_at(unit, Space::Shared, lane, to.wrapping_add(8), high)?;
-    let complete = |bits: u64| Mbarrier::from_bits(bits).complete(ANSWER).bits();
+    let complete = |bits: u64| Mbarrier::from_bits(bits).complete(RESPONSE_BYTES).bits();
     update_at::<u64>(unit, Space::Shared, lane, barrier, complete).map(|_| ())
 }

@@ -1,9 +1,9 @@
-//! Races of a launch's threads for device memory, and whether threads that race store the same value.
+//! Races of a launch's threads for device memory, and the comparison of stored values.
 //!
-//! Two threads of different warps race if both access a byte, at least one of them stores, and nothing orders them. Barriers order the
-//! threads of their block. Fences, accesses that are volatile or ordered, and what threads of a cluster use to wait for each other may
-//! order all accesses of the launch, so accesses before and after are not compared. Atomics, and what matrix instructions, asynchronous
-//! copies, textures and surfaces access, is not recorded.
+//! Two threads of different warps race if both access a byte, at least one of them stores, and the accesses are unordered. Barriers order
+//! the threads of their block. Fences, volatile and ordered accesses, and the synchronization of clusters may order all accesses of the
+//! launch, so accesses before and after them are not compared. Atomics and the accesses of matrix instructions, asynchronous copies,
+//! textures and surfaces are not recorded.
 
 use super::access::addresses;
 use super::frame::InFile;
@@ -17,29 +17,28 @@ use super::shadow::Shadow;
 use super::unit::Unit;
 use super::window::{BLOCK_STRIDE, SHARED_WINDOW};
 
-/// Bytes that one thread stores with one check, and elements.
+/// The maximum number of bytes that one thread stores with one check, and of elements.
 const MOST_BYTES: usize = 32;
 pub(crate) const MOST_ELEMENTS: usize = 4;
 
 /// The bytes that each lane stores.
 type Stored = [[u8; MOST_BYTES]; LANES];
 
-/// Lanes that store to shared memory where a thread stored before, and nothing orders them.
+/// Lanes whose stores to shared memory race with an earlier store.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Suspects {
     pub(crate) lanes: u32,
-    /// The first of them, and the thread that it races with.
+    /// The first lane, and the thread that it races with.
     pub(crate) first: usize,
     pub(crate) thread: u16,
 }
 
-/// Records the load that follows.
+/// Records the next load.
 pub(crate) fn run_load(unit: &mut Unit<'_>, op: &Op) -> Control {
     record(unit, op, None)
 }
 
-/// Records the store that follows, of elements in rows `d`, `b`, `c` and `e`, and compares the values of threads that race for shared
-/// memory.
+/// Records the next store, of elements in rows `d`, `b`, `c` and `e`, and compares the values of threads that race for shared memory.
 pub(crate) fn run_store<T: Word, S: InFile>(unit: &mut Unit<'_>, op: &Op) -> Control {
     match unit.warp.suspects.take() {
         Some(suspects) => compare(unit, op, suspects, &stored::<T, S>(unit, op)),
@@ -63,7 +62,7 @@ fn stored<T: Word, S: InFile>(unit: &Unit<'_>, op: &Op) -> Stored {
     stored
 }
 
-/// Returns the bytes of each lane's access.
+/// Returns the number of bytes of each lane's access.
 fn bytes(op: &Op) -> u64 {
     u64::from(op.align_mask) + 1
 }
@@ -102,7 +101,7 @@ fn report(unit: &mut Unit<'_>, op: &Op, lane: usize, Rival { by, same_value }: R
     stop(unit, op, lane, (block, by.thread), same_value, write)
 }
 
-/// Reports that lanes store to shared memory what was stored there before, or something else.
+/// Reports a race of stores to shared memory, with equal or different values.
 #[cold]
 fn compare(unit: &mut Unit<'_>, op: &Op, suspects: Suspects, stored: &Stored) -> Control {
     let addresses = addresses(unit, op);
@@ -116,7 +115,7 @@ fn compare(unit: &mut Unit<'_>, op: &Op, suspects: Suspects, stored: &Stored) ->
     stop(unit, op, suspects.first, (unit.block.index, suspects.thread), same_value, true)
 }
 
-/// Reports a race with a thread. Threads that store the same value go on.
+/// Reports a race with another thread. Threads that store the same value continue.
 #[cold]
 pub(crate) fn stop(
     unit: &mut Unit<'_>,

@@ -7,25 +7,25 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Bytes of a word.
+/// The number of bytes of a word.
 const WORD: u64 = 4;
-/// Words of a line.
+/// The number of words of a line.
 const WORDS: usize = 16;
-/// Bytes of a line.
+/// The number of bytes of a line.
 const LINE: u64 = WORD * WORDS as u64;
-/// Lines of a page.
+/// The number of lines of a page.
 const LINES: usize = 64;
-/// Bytes of a page.
+/// The number of bytes of a page.
 const PAGE: u64 = LINE * LINES as u64;
-/// Pages of a launch. Accesses to further pages are not recorded, so that the shadow of a large launch stays within 180 MB.
+/// The maximum number of pages of a launch. Accesses to further pages are not recorded, so the shadow of a large launch is at most 180 MB.
 const MOST_PAGES: usize = 4096;
-/// Pages that a worker caches.
+/// The number of pages that a worker caches.
 const CACHED: usize = 16;
 
 /// The accesses of a launch to device memory.
 #[derive(Debug, Default)]
 pub(crate) struct LaunchShadow {
-    /// Counts the operations that may order accesses of different blocks. Accesses of earlier epochs do not race.
+    /// The number of operations so far that may order accesses of different blocks. Accesses of earlier epochs do not race.
     epoch: AtomicU32,
     pages: Mutex<HashMap<u64, Arc<Mutex<Page>>>>,
 }
@@ -41,7 +41,7 @@ pub(crate) struct PageCache {
 pub(crate) struct Visitor {
     /// The number of the block in the grid.
     pub(crate) block: u32,
-    /// Counts the barriers of the block.
+    /// The number of barriers of the block so far.
     pub(crate) phase: u32,
     /// The number of the thread in the block.
     pub(crate) thread: u16,
@@ -53,7 +53,7 @@ pub(crate) struct Visit<'v> {
     pub(crate) by: Visitor,
     pub(crate) address: u64,
     pub(crate) bytes: u64,
-    /// The bytes that it stores; `None` for a load.
+    /// The stored bytes; `None` for a load.
     pub(crate) stored: Option<&'v [u8]>,
 }
 
@@ -84,11 +84,11 @@ struct Word {
     writer: Access,
     /// The value that the writer stored, in the bytes that it stored.
     value: u32,
-    /// The last reader, and an earlier one of another block, or else of another warp.
+    /// The last reader, and an earlier reader of another block, or otherwise of another warp.
     readers: [Access; 2],
 }
 
-/// An access to bytes of a word; to none, if nobody accessed it.
+/// An access to bytes of a word; to no bytes if the word has not been accessed.
 #[derive(Clone, Copy, Debug, Default)]
 struct Access {
     by: Visitor,
@@ -97,21 +97,20 @@ struct Access {
 }
 
 impl Visitor {
-    /// Returns `true` if nothing orders the two threads: they are of different blocks, or of different warps of a block between two
-    /// barriers.
+    /// Returns `true` if the two threads are unordered: in different blocks, or in different warps of a block between two barriers.
     fn is_unordered(self, other: Self) -> bool {
         self.block != other.block || self.phase == other.phase && self.thread / 32 != other.thread / 32
     }
 }
 
 impl LaunchShadow {
-    /// Orders the accesses so far before those that follow.
+    /// Orders earlier accesses before later ones.
     pub(crate) fn advance(&self) {
         self.epoch.fetch_add(1, Ordering::AcqRel);
     }
 
-    /// Records the accesses of one instruction. Returns the position of the first that races, by a race of different values if there is
-    /// one, and the other thread.
+    /// Records the accesses of one instruction. Returns the position of the first access that races and the other thread. A race of
+    /// different values takes precedence.
     pub(crate) fn record<'v>(
         &self,
         cache: &mut PageCache,
@@ -138,7 +137,7 @@ impl LaunchShadow {
         self.pages.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the page of a number; `None` if there are too many.
+    /// Returns the page with a number, or `None` if the launch has too many pages.
     #[cold]
     fn page(&self, number: u64) -> Option<Arc<Mutex<Page>>> {
         let mut pages = self.pages();
@@ -194,19 +193,19 @@ impl Page {
     }
 }
 
-/// Places stored bytes in a word, from the byte of `address` on.
+/// Returns stored bytes at their position in a word, from the byte of `address` on.
 fn value_of(stored: &[u8], address: u64) -> u32 {
     let mut value = [0; WORD as usize];
     value[(address % WORD) as usize..][..stored.len()].copy_from_slice(stored);
     u32::from_le_bytes(value)
 }
 
-/// Returns `true` if a race is reported in place of another one of the same instruction.
+/// Returns `true` if a race takes precedence over another one of the same instruction.
 fn is_worse(rival: Rival, than: Option<Rival>) -> bool {
     than.is_none_or(|than| than.same_value && !rival.same_value)
 }
 
-/// Returns all bits of the bytes of a mask.
+/// Returns a word with all bits set in the bytes of a mask.
 fn bits_of(bytes: u8) -> u32 {
     (0..WORD as u32).filter(|byte| bytes >> byte & 1 == 1).map(|byte| 0xff << (8 * byte)).sum()
 }
@@ -273,7 +272,7 @@ mod tests {
         shadow.record(cache, visits.iter())
     }
 
-    /// Returns the thread that the last of some accesses races with, and whether both stored the same value.
+    /// Returns the thread that the last access races with, and `true` if both stored the same value.
     fn last_rival(visits: &[Visit<'_>]) -> Option<(Visitor, bool)> {
         let (shadow, mut cache) = (LaunchShadow::default(), PageCache::default());
         let (last, before) = visits.split_last().expect("there is an access");
@@ -286,7 +285,7 @@ mod tests {
     const A: u64 = 0x7f00_1000;
 
     #[test]
-    fn accesses_race_if_one_of_them_writes_and_nothing_orders_them() {
+    fn unordered_accesses_race_if_one_of_them_writes() {
         let first = by(0, 3, 0);
         for (other, is_unordered) in [
             (by(0, 3, 31), false),
@@ -304,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn stores_of_the_same_value_are_told_apart_by_their_common_bytes() {
+    fn stores_of_the_same_value_are_compared_in_their_common_bytes() {
         let (first, other) = (by(0, 0, 0), by(1, 0, 0));
         let rival =
             |stored: &[u8], address, again: &[u8]| last_rival(&[store(first, A, stored), store(other, address, again)]);

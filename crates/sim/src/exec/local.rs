@@ -1,4 +1,4 @@
-//! Local memory where every thread of a warp accesses the same offset: whole rows at a time.
+//! Accesses of all threads of a warp to one offset in local memory: whole rows at a time.
 
 use super::access::{Load, trap};
 use super::frame::InFile;
@@ -9,7 +9,7 @@ use super::report::{ReportKind, Trap};
 use super::runs;
 use super::unit::Unit;
 
-/// Returns the offset in local memory that an instruction accesses, if it is in that space and the same for every thread.
+/// Returns the offset in local memory of an access, if the offset is the same for every thread.
 #[inline(always)]
 pub(crate) fn offset(unit: &Unit<'_>, op: &Op) -> Option<u64> {
     match op.space {
@@ -54,7 +54,7 @@ pub(crate) fn store<T: Word, S: InFile>(unit: &mut Unit<'_>, op: &Op, offset: u6
 
 /// Checks an access at the same offset in every thread.
 fn check<T: Word>(unit: &Unit<'_>, op: &Op, offset: u64, write: bool) -> Result<(), Trap> {
-    // An element of a vector is where the vector is aligned, plus its offset in the vector.
+    // The alignment applies to the whole vector, and `e` is the element's offset in it.
     let kind = if offset.wrapping_sub(u64::from(op.e)) & u64::from(op.align_mask) != 0 {
         ReportKind::MisalignedAddress
     } else if is_inside(unit, offset, T::SIZE) {
@@ -65,7 +65,7 @@ fn check<T: Word>(unit: &Unit<'_>, op: &Op, offset: u64, write: bool) -> Result<
     Err(trap(kind, unit.leader(), offset, T::SIZE, write).in_space(Space::Local))
 }
 
-/// Returns `true` if so many bytes at an offset are in the threads' local memory.
+/// Returns `true` if `bytes` bytes at an offset are within the threads' local memory.
 pub(crate) fn is_inside(unit: &Unit<'_>, offset: u64, bytes: u64) -> bool {
     let size = unit.warp.local.len() as u64 * 8;
     offset < size && size - offset >= bytes

@@ -1,24 +1,24 @@
-//! Which bytes of the local memory of a warp's threads were written.
+//! Initialized bytes of the local memory of a warp's threads.
 
 use super::lane::{LANES, Lanes};
 
-/// For each word of eight bytes, the bits of its bytes in each thread.
+/// For each word of eight bytes, a mask of the written bytes in each thread.
 #[derive(Debug, Default)]
 pub(crate) struct LocalWritten {
     words: Vec<[u8; LANES]>,
 }
 
-/// Bytes of a word.
+/// The number of bytes of a word.
 const WORD: u64 = 8;
 
 impl LocalWritten {
-    /// Begins anew with so many words, none of which was written.
+    /// Resets to `words` words, all unwritten.
     pub(crate) fn restart(&mut self, words: usize) {
         self.words.clear();
         self.words.resize(words, [0; LANES]);
     }
 
-    /// Has the memory of an activation be fresh in some lanes.
+    /// Marks the memory of a new activation as unwritten in some lanes.
     pub(crate) fn enter(&mut self, offset: u64, size: u64, lanes: u32) {
         let (first, end) = ((offset / WORD) as usize, ((offset + size) / WORD) as usize);
         if self.words.len() < end {
@@ -29,7 +29,7 @@ impl LocalWritten {
         }
     }
 
-    /// Notes that bytes were written in some lanes.
+    /// Marks bytes as written in some lanes.
     pub(crate) fn add(&mut self, offset: u64, bytes: u64, lanes: u32) {
         for (word, mask) in words(offset, bytes) {
             if let Some(word) = self.words.get_mut(word) {
@@ -38,7 +38,7 @@ impl LocalWritten {
         }
     }
 
-    /// Has bytes count as never written again in some lanes.
+    /// Marks bytes as unwritten in some lanes.
     pub(crate) fn remove(&mut self, offset: u64, bytes: u64, lanes: u32) {
         for (word, mask) in words(offset, bytes) {
             if let Some(word) = self.words.get_mut(word) {
@@ -47,7 +47,7 @@ impl LocalWritten {
         }
     }
 
-    /// Has whole words be written or not as others are: they were copied from there.
+    /// Copies the state of whole words, whose contents were copied too.
     pub(crate) fn copy(&mut self, source: u64, target: u64, bytes: u64, lanes: u32) {
         for word in 0..bytes.div_ceil(WORD) {
             let from = self.words.get((source / WORD + word) as usize).copied().unwrap_or([0; LANES]);
@@ -57,7 +57,7 @@ impl LocalWritten {
         }
     }
 
-    /// Of some lanes, those in which not all of these bytes were written. Those past the end do not count.
+    /// Returns the lanes in which some of these bytes are unwritten. Bytes past the end are ignored.
     pub(crate) fn lacking(&self, offset: u64, bytes: u64, lanes: u32) -> u32 {
         let mut lacking = 0;
         for (word, mask) in words(offset, bytes) {
@@ -70,7 +70,7 @@ impl LocalWritten {
     }
 }
 
-/// Returns the words of the bytes from `offset` on, each with its bits of these bytes.
+/// Returns the words of the bytes from `offset` on, each with the mask of these bytes.
 fn words(offset: u64, bytes: u64) -> impl Iterator<Item = (usize, u8)> {
     let end = offset.saturating_add(bytes);
     (offset / WORD..end.div_ceil(WORD)).map(move |word| {
@@ -85,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lanes_lack_what_they_did_not_write_since_they_entered() {
+    fn bytes_are_unwritten_until_a_lane_writes_them_in_its_activation() {
         let mut local = LocalWritten::default();
         local.restart(2);
         local.add(4, 8, 0b110);

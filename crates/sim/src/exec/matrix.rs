@@ -1,4 +1,4 @@
-//! Matrices spread over the lanes of a warp: which lane holds which element.
+//! Matrix fragments: the distribution of a matrix's elements over the lanes of a warp.
 
 pub(crate) mod descriptor;
 mod fixed_point;
@@ -30,7 +30,7 @@ pub(crate) enum Element {
 }
 
 impl Element {
-    /// Bits that an element takes in a register.
+    /// Returns the number of bits of an element in a register.
     pub(crate) const fn bits(self) -> u32 {
         match self {
             Self::F64 => 64,
@@ -42,13 +42,13 @@ impl Element {
         }
     }
 
-    /// Returns `true` if products are of integers.
+    /// Returns `true` if products of the elements are integers.
     pub(crate) const fn is_integer(self) -> bool {
         matches!(self, Self::S8 | Self::U8 | Self::S4 | Self::U4 | Self::B1 | Self::S32)
     }
 }
 
-/// Which of the three matrices of a product.
+/// The role of a matrix in a product.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Role {
     A,
@@ -57,34 +57,34 @@ pub(crate) enum Role {
     C,
 }
 
-/// How the elements of a matrix are spread over lanes.
+/// The distribution of a matrix's elements over lanes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Spread {
     /// Four lanes share a row of A, a column of B, or eight elements of a row of C: `mma` and `wgmma`.
     Rows,
-    /// As we choose: `wmma`.
+    /// Implementation-defined: `wmma`.
     Opaque,
-    /// Over two quads, sixteen lanes apart: each pair of quads has matrices of its own.
+    /// Over two quads, sixteen lanes apart. Each pair of quads has its own matrices.
     QuadPair {
-        /// `true` if lanes have columns of A or rows of B.
+        /// `true` if lanes hold columns of A or rows of B.
         is_turned: bool,
     },
 }
 
-/// How a matrix lies in the registers of a warp.
+/// A matrix in the registers of a warp.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Fragment {
     pub(crate) role: Role,
     pub(crate) element: Element,
-    /// Rows and columns: of A `m × k`, of B `k × n`, of C `m × n`.
+    /// The number of rows and of columns: `m × k` for A, `k × n` for B, `m × n` for C.
     pub(crate) rows: u32,
     pub(crate) columns: u32,
     pub(crate) spread: Spread,
-    /// Registers of each lane.
+    /// The number of registers of each lane.
     pub(crate) registers: u32,
 }
 
-/// An element's place: its lane, its register, and the bit in the register where it starts.
+/// The position of an element: its lane, its register, and the lowest bit in the register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Home {
     pub(crate) lane: u32,
@@ -110,7 +110,7 @@ impl Fragment {
         if self.element == Element::F64 { 1 } else { 32 / self.element.bits() }
     }
 
-    /// Returns the location of an element; of the matrices of several pairs of quads, that of the first.
+    /// Returns the position of an element. If several pairs of quads have matrices, it is that of the first pair.
     pub(crate) fn home(&self, row: u32, column: u32) -> Home {
         match (self.spread, self.role) {
             (Spread::Opaque, _) => self.opaque_home(row, column),
@@ -131,13 +131,13 @@ impl Fragment {
         self.slot(lane, slot)
     }
 
-    /// Returns the place of an element of a lane, by its number there.
+    /// Returns the position of a lane's element by its index.
     fn slot(&self, lane: u32, slot: u32) -> Home {
         let each = self.per_register();
         Home { lane, register: slot / each, shift: slot % each * self.element.bits() }
     }
 
-    /// Returns a and B: four lanes share a row of A, each with as many neighbors along `k` as a register holds.
+    /// Returns the position of an element of A or B: four lanes share a row of A, and a register holds neighbors along `k`.
     fn home_along(&self, across: u32, along: u32, two_halves: bool) -> Home {
         let each = self.per_register();
         let (part, within) = (along / (4 * each), along % (4 * each));
@@ -146,19 +146,19 @@ impl Fragment {
         Home { lane, register, shift: within % each * self.element.bits() }
     }
 
-    /// C: four lanes share eight elements of a row, each with two neighbors.
+    /// Returns the position of an element of C: four lanes share eight elements of a row, each with two neighbors.
     fn home_of_result(&self, row: u32, column: u32) -> Home {
         let lane = row % 8 * 4 + column % 8 / 2;
         self.slot(lane, column / 8 * (self.rows / 4) + row / 8 * 2 + column % 2)
     }
 
-    /// Returns a and B of a pair of quads: each lane has four neighbors along `k`, or four across.
+    /// Returns the position of an element of A or B of a quad pair: each lane has four neighbors along `k`, or four across.
     fn home_in_pair(&self, across: u32, along: u32, is_turned: bool) -> Home {
         let (lane, slot) = if is_turned { (along, across % 4) } else { (across % 4, along) };
         self.slot(lane + across / 4 * 16, slot)
     }
 
-    /// C of a pair of quads: each lane has a row of halves, or two elements of each of four squares.
+    /// Returns the position of an element of C of a quad pair: each lane has a row of f16, or two f32 of each of four squares.
     fn home_of_result_in_pair(&self, row: u32, column: u32) -> Home {
         let (lane, slot) = if self.element.bits() == 16 {
             (row % 4, column)
@@ -199,12 +199,12 @@ impl Placed {
     }
 }
 
-/// How a product of a matrix is accumulated.
+/// The accumulation of products.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Accumulation {
     /// Sum of products.
     Sum,
-    /// The number of bits set in both, or in one of both.
+    /// The number of bits set in both operands, or in exactly one.
     PopulationOfAnd,
     PopulationOfXor,
 }
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn every_element_has_a_home_of_its_own() {
+    fn every_element_has_a_distinct_position() {
         let fragments = [
             fragment(Role::A, Element::F16, 16, 16, 4, Spread::Rows),
             fragment(Role::B, Element::F16, 16, 8, 2, Spread::Rows),
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn homes_are_those_of_the_instruction_set() {
+    fn positions_are_those_of_the_isa() {
         let a = fragment(Role::A, Element::F16, 16, 16, 4, Spread::Rows);
         assert_eq!(a.home(9, 3), Home { lane: 5, register: 1, shift: 16 });
         assert_eq!(a.home(1, 10), Home { lane: 5, register: 2, shift: 0 });

@@ -7,12 +7,12 @@ use super::program::MovedMatrix;
 use super::report::Trap;
 use super::unit::Unit;
 
-/// Returns `true` if lanes are missing; then the instruction must wait for them.
+/// Returns `true` if lanes are missing. The instruction then waits for them.
 fn is_incomplete(unit: &mut Unit<'_>) -> bool {
     unit.warp.live & !unit.active != 0
 }
 
-/// Returns the row and the element of an 8 by 8 matrix that a lane's half is.
+/// Returns the row and the column of a lane's element in an 8 by 8 matrix.
 fn place_in_small(lane: usize, half: usize, transposed: bool) -> (usize, usize) {
     let (row, column) = (lane / 4, lane % 4 * 2 + half);
     if transposed { (column, row) } else { (row, column) }

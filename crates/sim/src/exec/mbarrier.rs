@@ -1,14 +1,14 @@
-//! The barrier object in shared memory: arrivals and bytes that a phase waits for.
+//! The mbarrier object in shared memory: pending arrivals and bytes of a phase.
 //!
-//! PTX keeps the layout of its 64 bits to itself; this is ours: arrivals expected in each phase (bits 0-19), arrivals
-//! pending in this one (20-39), bytes pending, signed (40-62), and the parity of the phase (63).
+//! PTX leaves the layout of its 64 bits opaque. Here bits 0-19 hold the expected arrivals of each phase, bits 20-39 the pending arrivals of
+//! the current phase, bits 40-62 the pending bytes, signed, and bit 63 the parity of the phase.
 
 const COUNT_BITS: u32 = 20;
 const COUNT_MASK: u64 = (1 << COUNT_BITS) - 1;
 const BYTES_BITS: u32 = 23;
 const BYTES_MASK: u64 = (1 << BYTES_BITS) - 1;
 
-/// The state of a barrier object.
+/// The state of an mbarrier object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Mbarrier {
     expected: u64,
@@ -18,13 +18,13 @@ pub(crate) struct Mbarrier {
 }
 
 impl Mbarrier {
-    /// Creates a barrier whose phases end when `count` threads have arrived.
+    /// Creates an object whose phases complete after `count` arrivals.
     pub(crate) fn new(count: u32) -> Self {
         let count = u64::from(count) & COUNT_MASK;
         Self { expected: count, pending: count, bytes: 0, parity: false }
     }
 
-    /// Returns what the object's bits say.
+    /// Decodes the object's bits.
     pub(crate) fn from_bits(bits: u64) -> Self {
         Self {
             expected: bits & COUNT_MASK,
@@ -42,36 +42,36 @@ impl Mbarrier {
             | u64::from(self.parity) << 63
     }
 
-    /// After `count` arrivals.
+    /// Returns the state after `count` arrivals.
     pub(crate) fn arrive(mut self, count: u32) -> Self {
         self.pending = self.pending.wrapping_sub(u64::from(count)) & COUNT_MASK;
         self.settled()
     }
 
-    /// After `count` arrivals of threads that will not come again.
+    /// Returns the state after `count` arrivals, which the later phases do not expect.
     pub(crate) fn drop_out(mut self, count: u32) -> Self {
         self.expected = self.expected.wrapping_sub(u64::from(count)) & COUNT_MASK;
         self.arrive(count)
     }
 
-    /// With that many more bytes to wait for.
+    /// Returns the state with `bytes` more pending bytes.
     pub(crate) fn expect(mut self, bytes: u32) -> Self {
         self.bytes = self.bytes.wrapping_add(u64::from(bytes)) & BYTES_MASK;
         self
     }
 
-    /// After that many bytes have come.
+    /// Returns the state after `bytes` bytes have arrived.
     pub(crate) fn complete(mut self, bytes: u32) -> Self {
         self.bytes = self.bytes.wrapping_sub(u64::from(bytes)) & BYTES_MASK;
         self.settled()
     }
 
-    /// Arrivals that the phase waits for.
+    /// Returns the number of pending arrivals.
     pub(crate) fn pending(self) -> u32 {
         self.pending as u32
     }
 
-    /// Returns the parity of the phase that is on.
+    /// Returns the parity of the current phase.
     pub(crate) fn parity(self) -> bool {
         self.parity
     }
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_may_come_before_they_are_expected() {
+    fn bytes_may_complete_before_they_are_expected() {
         let barrier = Mbarrier::new(1).complete(16);
         assert!(!barrier.parity());
         assert!(barrier.expect(16).arrive(1).parity());

@@ -1,7 +1,7 @@
-//! Member masks: which lanes of a warp execute a `.sync` instruction together.
+//! Member masks: the lanes of a warp that execute a `.sync` instruction together.
 //!
-//! Lanes at one instruction may name different sets of lanes, as tiles of a warp do. Each mask is a group of its own: it runs
-//! once all its lanes that have not ended are here.
+//! Lanes at one instruction may name different masks, as tiles of a warp do. Each mask is a group that runs once all of its live lanes have
+//! arrived.
 
 use super::fragment::{Fragment, State};
 use super::handler::NO_REGISTER;
@@ -11,7 +11,7 @@ use super::report::{ReportKind, Resume, Trap};
 use super::unit::Unit;
 use super::warp::Warp;
 
-/// The lanes at an instruction whose groups are complete, and what becomes of the fragment.
+/// The lanes whose groups are complete, and the fragment's next step.
 #[derive(Clone, Copy)]
 pub(crate) struct Members {
     pub(crate) complete: u32,
@@ -19,7 +19,7 @@ pub(crate) struct Members {
 }
 
 impl Members {
-    /// Compares the active lanes with their member masks, in row `imm`; without a mask all of them are one group.
+    /// Compares the active lanes with their member masks in row `imm`. Without masks, all lanes are one group.
     #[inline(always)]
     pub(crate) fn of(unit: &mut Unit<'_>, op: &Op) -> Self {
         if op.imm == u64::from(NO_REGISTER) {
@@ -34,13 +34,13 @@ impl Members {
         Self::of_groups(unit, op)
     }
 
-    /// The same for any masks.
+    /// Compares the active lanes with any member masks.
     #[inline(never)]
     fn of_groups(unit: &mut Unit<'_>, op: &Op) -> Self {
         let masks = *unit.frame.row::<u32>(op.imm as u32);
         let outside = lanes_where(|lane| masks[lane] >> lane & 1 == 0) & unit.active;
         if outside != 0 {
-            let kind = ReportKind::IllegalInstruction("the member mask leaves out the lane that executes it");
+            let kind = ReportKind::IllegalInstruction("the member mask does not contain the executing lane");
             let trap = Trap { resume: Resume::After, ..Trap::new(kind, outside.trailing_zeros() as usize) };
             return Self { complete: 0, control: unit.fault(trap) };
         }
@@ -72,7 +72,7 @@ pub(crate) fn by_group(unit: &mut Unit<'_>, op: &Op, run: impl Fn(&mut Unit<'_>,
         let group = if op.imm == u64::from(NO_REGISTER) {
             rest
         } else {
-            // A complete group is all lanes of its mask that have not ended.
+            // A complete group is the set of all live lanes of its mask.
             unit.frame.row::<u32>(op.imm as u32)[rest.trailing_zeros() as usize & 31] & unit.warp.live
         };
         run(unit, op, group);
@@ -88,7 +88,7 @@ impl Warp {
         same.fold(0, |lanes, fragment| lanes | fragment.mask)
     }
 
-    /// Has the lanes of a fragment wait for one another, each group for the lanes that its member mask names.
+    /// Makes the lanes of a fragment wait for the lanes of their member masks.
     pub(super) fn gather(&mut self, index: usize, op: &Op) {
         let Fragment { frame, pc, mut mask, .. } = self.fragments[index];
         let masks = *self.frames[frame as usize].row::<u32>(op.imm as u32);

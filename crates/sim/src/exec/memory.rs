@@ -1,8 +1,6 @@
-//! Host memory behind device addresses, and the only raw accesses of the executor.
+//! Host memory of device addresses, and the only raw accesses of the executor.
 //!
-//! Kernels race: that is their right, and it must not be undefined behavior here. So every
-//! access, plain loads and stores too, is an atomic of its width with relaxed ordering, which on
-//! the hosts we know costs what a plain access costs.
+//! Kernels may race, so every access is a relaxed atomic of its width. It costs as much as a plain access on x86-64 and ARM.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,55 +12,55 @@ use super::watch::Watcher;
 pub(crate) use super::word::Word;
 use super::written::Written;
 
-/// A run of device addresses and the host memory behind it.
+/// A range of device addresses and its host memory.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Segment {
     /// First device address.
     pub(crate) base: u64,
     /// Length in bytes.
     pub(crate) size: u64,
-    /// The host memory; same residue modulo 16 as `base`.
+    /// The host memory, congruent to `base` modulo 16.
     pub(crate) host: *mut u8,
-    /// `true` if the launch may write to it.
+    /// `true` if the launch may write to the segment.
     pub(crate) writable: bool,
 }
 
-/// The device memory that a launch can reach.
+/// The device memory of a launch.
 ///
 /// # Safety
 ///
-/// For every segment that [`segment`](Self::segment) returns, and until the launch is over:
+/// For every segment that [`segment`](Self::segment) returns, and until the launch ends:
 /// - `host` is valid for reads and writes of `size` bytes from any thread;
 /// - `host` and `base` are congruent modulo 16;
 /// - other accesses to those bytes are atomic, or ordered before or after the launch.
 pub(crate) unsafe trait Memory: Sync {
-    /// Returns the allocation that holds `address`, if there is one.
+    /// Returns the allocation that contains `address`, if any.
     ///
-    /// The executor keeps the answer for the rest of the launch.
+    /// The executor caches the segment until the launch ends.
     fn segment(&self, address: u64) -> Option<Segment>;
 
-    /// Which bytes of the segment that holds `address` were written; `None` if that is not known.
+    /// Returns the record of written bytes of the segment that contains `address`, or `None` if there is no record.
     ///
-    /// Only launches of programs that look for reads of memory that nobody wrote ask.
+    /// Called only if the launch checks for uninitialized reads.
     fn written(&self, address: u64) -> Option<Arc<Written>> {
         let _ = address;
         None
     }
 
-    /// Who hears of the accesses of one worker of the launch; nobody, unless races between launches are looked for.
+    /// Returns the observer of one worker's accesses, or `None` unless races between launches are checked.
     fn watcher(&self) -> Option<Box<dyn Watcher + '_>> {
         None
     }
 }
 
-/// The last segments that a worker touched.
+/// The segments that a worker accessed last.
 #[derive(Debug, Default)]
 pub(crate) struct SegmentCache {
     entries: [Segment; 4],
     next: usize,
-    /// The same for what was written there.
+    /// The records of written bytes of the same segments.
     pub(crate) written: WrittenCache,
-    /// The same for which threads accessed it.
+    /// The records of accesses to the same segments.
     pub(crate) pages: PageCache,
 }
 
@@ -85,13 +83,13 @@ impl Segment {
 }
 
 impl SegmentCache {
-    /// Returns the host memory of `bytes` bytes at `address` to read, or to `write`, asking `memory` only if it is news.
+    /// Returns the host memory of `bytes` bytes at `address`, for writing if `write`. Queries `memory` only if it is not cached.
     #[inline(always)]
     pub(crate) fn place(&mut self, memory: &dyn Memory, address: u64, bytes: u64, write: bool) -> Option<HostBytes> {
         self.segment(memory, address, write)?.place(address, bytes)
     }
 
-    /// Returns the segment that holds `address` and can be read, or can be written, asking `memory` only if it is news.
+    /// Returns the segment that contains `address`, writable if `write`. Queries `memory` only if the segment is not cached.
     #[inline(always)]
     pub(crate) fn segment(&mut self, memory: &dyn Memory, address: u64, write: bool) -> Option<Segment> {
         for entry in &self.entries {
@@ -111,10 +109,10 @@ impl SegmentCache {
     }
 }
 
-/// Bytes of a segment that were found to be in bounds.
+/// Bytes of a segment that are in bounds.
 ///
-/// Made by [`Segment::place`] only. The segment's provider vouches that the bytes are valid until
-/// the launch is over, and no handler keeps one longer than its instruction.
+/// Created only by [`Segment::place`]. The provider of the segment guarantees that the bytes are valid until the launch ends, and no
+/// handler keeps a value beyond its instruction.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct HostBytes {
     start: *mut u8,
@@ -137,7 +135,7 @@ impl HostBytes {
         unsafe { T::store(self.word::<T>(index), value) }
     }
 
-    /// Reads a value for each lane of half a warp. The address must be aligned. With `WIDE` the processor has AVX2.
+    /// Reads a value for each lane of half a warp. The address must be aligned. `WIDE` requires AVX2.
     #[inline(always)]
     pub(crate) fn load_half<T: Word, const WIDE: bool>(self) -> [T; HALF] {
         let from = self.half::<T>();
@@ -146,7 +144,7 @@ impl HostBytes {
         unsafe { T::load_half::<WIDE>(from) }
     }
 
-    /// Writes a value of each lane of half a warp. The address must be aligned. With `WIDE` the processor has AVX2.
+    /// Writes a value of each lane of half a warp. The address must be aligned. `WIDE` requires AVX2.
     #[inline(always)]
     pub(crate) fn store_half<T: Word, const WIDE: bool>(self, values: &[T; HALF]) {
         let to = self.half::<T>();
@@ -204,7 +202,7 @@ impl HostBytes {
         pointer
     }
 
-    /// Replaces the first value by `change` of it, atomically, and returns what was there.
+    /// Atomically replaces the first value by `change` of it, and returns the old value.
     #[inline(always)]
     pub(crate) fn update<T: Word>(self, change: impl Fn(T) -> T) -> T {
         // SAFETY: as for `load`.
@@ -227,23 +225,23 @@ impl HostBytes {
 pub(crate) struct SharedMemory {
     lines: Vec<Line>,
     size: u64,
-    /// Which bytes were written, if the launch looks for reads of what nobody wrote.
+    /// The record of written bytes, if the launch checks for uninitialized reads.
     written: Option<Written>,
 }
 
-/// Shared memory's unit of alignment: what `.align` may ask for at most.
+/// The unit of alignment of shared memory, and the maximum of `.align`.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 struct Line([AtomicU64; 16]);
 
 impl SharedMemory {
-    /// Zeroed shared memory of `size` bytes.
+    /// Creates zeroed shared memory of `size` bytes.
     pub(crate) fn new(size: u64) -> Self {
         let lines = size.div_ceil(128) as usize;
         Self { lines: std::iter::repeat_with(Line::default).take(lines).collect(), size, written: None }
     }
 
-    /// The same, which knows what of it was written.
+    /// Adds a record of written bytes.
     pub(crate) fn noting_writes(self) -> Self {
         Self { written: Some(Written::new(self.size)), ..self }
     }
@@ -252,7 +250,7 @@ impl SharedMemory {
         self.size
     }
 
-    /// Which bytes were written, where that is known.
+    /// Returns the record of written bytes, if there is one.
     pub(crate) fn written(&self) -> Option<&Written> {
         self.written.as_ref()
     }
@@ -276,7 +274,7 @@ impl SharedMemory {
     /// Returns the memory as a segment of addresses that begin at `base`, a multiple of 16.
     #[inline(always)]
     pub(crate) fn segment(&self, base: u64) -> Segment {
-        // Atomics may be written through a shared reference, so the cast adds no right.
+        // Atomics may be written through a shared reference, so the cast adds no permission.
         let host = self.lines.as_ptr().cast_mut().cast();
         Segment { base, size: self.size, host, writable: true }
     }
@@ -289,18 +287,18 @@ pub(crate) mod tests {
     use super::*;
     use crate::race::{Accessor, LaunchWatch, Marks, NOBODY, Races};
 
-    /// Device memory for tests: one allocation, at a device address of its own.
+    /// Device memory for tests: one allocation at its own device address.
     #[derive(Debug)]
     pub(crate) struct Arena {
         pub(crate) base: u64,
         words: Vec<Line>,
         size: u64,
         watched: Option<Watched>,
-        /// Which bytes were written, where a test wants it known.
+        /// The record of written bytes, if the test needs one.
         pub(crate) written: Option<Arc<Written>>,
     }
 
-    /// What it takes to look for races between launches.
+    /// The state for checking races between launches.
     #[derive(Debug)]
     struct Watched {
         races: Arc<Races>,
@@ -310,13 +308,13 @@ pub(crate) mod tests {
     }
 
     impl Arena {
-        /// Zeroed memory of `size` bytes at `base`, which is a multiple of 128.
+        /// Creates zeroed memory of `size` bytes at `base`, a multiple of 128.
         pub(crate) fn new(base: u64, size: u64) -> Self {
             let shared = SharedMemory::new(size);
             Self { base, words: shared.lines, size, watched: None, written: None }
         }
 
-        /// Begins a launch, which comes after those before, if races are looked for.
+        /// Begins a launch that is ordered after the earlier ones, if races are checked.
         pub(crate) fn begin_launch(&self) {
             if let Some(watched) = &self.watched {
                 watched.launches.fetch_add(1, Ordering::Relaxed);
@@ -325,7 +323,7 @@ pub(crate) mod tests {
             }
         }
 
-        /// Looks for races between launches.
+        /// Enables the check of races between launches.
         pub(crate) fn watch(&mut self) {
             let marks = Arc::new(Marks::new(self.size, NOBODY));
             self.watched =
@@ -336,7 +334,7 @@ pub(crate) mod tests {
             self.size
         }
 
-        /// Has it end earlier.
+        /// Shortens the memory.
         pub(crate) fn cut(&mut self, size: u64) {
             self.size = size;
         }

@@ -1,12 +1,11 @@
 //! The executor: a lowered program, and a launch of one of its kernels on host threads.
 //!
-//! [`lower`] turns a parsed module into a [`Program`]: for each function a flat list of decoded
-//! instructions, each a handler and the rows of its operands. [`run`] executes a kernel: blocks
-//! are handed to worker threads, a block is a loop over resumable warps, and a warp executes each
-//! instruction for all lanes that are at it.
+//! [`lower`] turns a parsed module into a [`Program`]: for each function a flat list of decoded instructions, each with a handler and the
+//! rows of its operands. [`run`] executes a kernel. Worker threads run the blocks, a block is a loop over resumable warps, and a warp
+//! executes each instruction for all lanes that have reached it.
 //!
-//! The generic address space has device memory below 2^48, and windows above it for shared, local
-//! and parameter memory and for functions. Every access is checked for bounds and alignment.
+//! The generic address space has device memory below 2^48, and above it windows for shared, local and parameter memory and for functions.
+//! Every access is checked for bounds and alignment.
 
 mod access;
 mod approximate;
@@ -36,6 +35,7 @@ mod image_query;
 mod integer;
 mod kept_runs;
 mod lane;
+mod lane_addresses;
 mod launch_control;
 mod launch_race;
 mod launch_shadow;
@@ -52,7 +52,7 @@ mod moves;
 mod narrow;
 mod objects;
 mod op;
-mod places;
+
 mod print;
 mod program;
 mod race;
@@ -93,7 +93,7 @@ pub(crate) use report::Conflict;
 pub use report::{Access, Area, NearbyAllocation, Report, ReportKind, Severity, Stale, StreamRace};
 pub(crate) use runtime::Runtime;
 pub(crate) use runtime_use::RuntimeUse;
-pub(crate) use watch::{Use, Watcher};
+pub(crate) use watch::{AccessKind, Watcher};
 pub(crate) use written::Written;
 
 #[cfg(test)]

@@ -94,7 +94,7 @@ pub(crate) fn run_special(unit: &mut Unit<'_>, op: &Op) -> Control {
         S::NctaidX => all(launch.grid[0]),
         S::NctaidY => all(launch.grid[1]),
         S::NctaidZ => all(launch.grid[2]),
-        // Without clusters, each block is a cluster of one.
+        // Without clusters, each block is its own cluster.
         S::ClusteridX => all(unit.block.index[0] / launch.cluster[0]),
         S::ClusteridY => all(unit.block.index[1] / launch.cluster[1]),
         S::ClusteridZ => all(unit.block.index[2] / launch.cluster[2]),
@@ -126,7 +126,7 @@ pub(crate) fn run_special(unit: &mut Unit<'_>, op: &Op) -> Control {
         S::GlobaltimerHi => all((nanoseconds() >> 32) as u32),
         S::TotalSmemSize | S::AggrSmemSize => all(launch.shared_size),
         S::DynamicSmemSize => all(launch.dynamic_shared),
-        // Compilers' headers know these two as the halves of the address, the high one first.
+        // CUDA's headers read the address from these two registers, the upper half first.
         S::Environment(1) => all((launch.workspace >> 32) as u32),
         S::Environment(2) => all(launch.workspace as u32),
         _ => all(0),
@@ -146,13 +146,13 @@ pub(crate) fn run_wide_special(unit: &mut Unit<'_>, op: &Op) -> Control {
     Control::Next
 }
 
-/// Ticks of the device's clock since the launch began.
+/// Returns the ticks of the device's clock since the launch began.
 fn clock(unit: &Unit<'_>) -> u64 {
     let elapsed = unit.launch.started.elapsed().as_nanos();
     (elapsed * u128::from(unit.launch.device.clock_khz) / 1_000_000) as u64
 }
 
-/// Nanoseconds of the host's clock.
+/// Returns the nanoseconds of the host's clock.
 fn nanoseconds() -> u64 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH);
     now.map_or(0, |elapsed| elapsed.as_nanos() as u64)

@@ -1,4 +1,4 @@
-//! The 16-bit formats, one number or two in a register.
+//! The 16-bit floating-point formats, as one number or two in a register.
 
 pub(crate) mod rows;
 
@@ -6,11 +6,11 @@ use super::exact::{self, BF16, F16, Format, Rounding};
 use super::float::Real;
 use super::lane::Lane;
 
-/// A half-precision number, by its bits.
+/// A half-precision number, as its bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Half(pub(crate) u16);
 
-/// A bfloat16 number, by its bits.
+/// A bfloat16 number, as its bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Bfloat(pub(crate) u16);
 
@@ -53,33 +53,33 @@ macro_rules! narrow_reals {
 narrow_reals!(Half F16, Bfloat BF16);
 
 impl Half {
-    /// Returns the value; a NaN stays one.
+    /// Returns the value. A NaN stays a NaN.
     #[inline(always)]
     pub(crate) fn to_f32(self) -> f32 {
         let bits = u32::from(self.0);
         let (magnitude, sign) = ((bits & 0x7fff) << 13, (bits & 0x8000) << 16);
-        // Multiplied by 2^112, the fields of f16 in the place of f32's have their value, subnormals too.
+        // Multiplication by 2^112 corrects the exponent of an f16 in the fields of an f32, also for subnormals.
         let finite = (f32::from_bits(magnitude) * f32::from_bits(0x7780_0000)).to_bits();
         let special = magnitude | 0x7f80_0000;
         f32::from_bits(sign | if bits & 0x7c00 == 0x7c00 { special } else { finite })
     }
 
-    /// Returns the bits of the half nearest to a number, to which all NaNs are one.
+    /// Returns the bits of the f16 nearest to a number. Every NaN gives the same NaN.
     #[inline(always)]
     pub(crate) fn nearest(value: f64) -> u64 {
         Self::from_f32(rows::odd_single(value)).bits()
     }
 
-    /// Creates the nearest half.
+    /// Returns the nearest f16.
     #[inline(always)]
     pub(crate) fn from_f32(value: f32) -> Self {
         let bits = value.to_bits();
         let sign = (bits >> 16 & 0x8000) as u16;
         let magnitude = bits & 0x7fff_ffff;
-        // The sum with this number rounds to the unit of subnormal halves.
+        // The addition rounds to the unit of subnormal f16.
         let subnormal = (f32::from_bits(magnitude) + 0.5).to_bits().wrapping_sub(0.5_f32.to_bits());
         let normal = magnitude.wrapping_sub(0x3800_0000).wrapping_add(0xfff + (magnitude >> 13 & 1)) >> 13;
-        // All are computed and one is chosen, which the compiler does for many lanes at once.
+        // All cases are computed and one is selected, which the compiler vectorizes.
         let finite = if magnitude < 0x3880_0000 { subnormal } else { normal };
         let number = if magnitude >= 0x4780_0000 { 0x7c00 } else { finite };
         Self(if magnitude > 0x7f80_0000 { 0x7fff } else { sign | number as u16 })
@@ -87,18 +87,18 @@ impl Half {
 }
 
 impl Bfloat {
-    /// Returns the value; a NaN stays one.
+    /// Returns the value. A NaN stays a NaN.
     #[inline(always)]
     pub(crate) fn to_f32(self) -> f32 {
         f32::from_bits(u32::from(self.0) << 16)
     }
 
-    /// Creates the nearest bfloat16.
+    /// Returns the nearest bfloat16.
     #[inline(always)]
     pub(crate) fn from_f32(value: f32) -> Self {
         let bits = value.to_bits();
         let is_nan = bits & 0x7fff_ffff > 0x7f80_0000;
-        // Only for a NaN the sum leaves 32 bits.
+        // The sum exceeds 32 bits only for a NaN.
         Self(if is_nan { 0x7fff } else { (bits.wrapping_add(0x7fff + (bits >> 16 & 1)) >> 16) as u16 })
     }
 }
@@ -125,19 +125,19 @@ macro_rules! pairs {
 
 pairs!(Half as u32, 16, Bfloat as u32, 16, f32 as u64, 32);
 
-/// Returns an approximate function of a 16-bit number, rounded once.
+/// Computes an approximate function of a 16-bit number, rounded once.
 pub(crate) fn approximate_narrow<T: Real>(value: T, f: impl Fn(f64) -> f64) -> T {
     let result = f(value.to_f64());
     if result.is_nan() { T::nan(&[value]) } else { T::of_bits(exact::narrow(result, T::FORMAT, Rounding::Nearest)) }
 }
 
-/// Returns the magnitude of a 16-bit number; a NaN becomes the one NaN.
+/// Returns the magnitude of a 16-bit number. A NaN becomes the canonical NaN.
 #[inline(always)]
 pub(crate) fn abs_narrow<T: Real>(value: T) -> T {
     if value.to_f64().is_nan() { T::nan(&[value]) } else { T::of_bits(value.bits() & 0x7fff) }
 }
 
-/// Returns the negative of a 16-bit number; a NaN becomes the one NaN.
+/// Returns the negated 16-bit number. A NaN becomes the canonical NaN.
 #[inline(always)]
 pub(crate) fn neg_narrow<T: Real>(value: T) -> T {
     if value.to_f64().is_nan() { T::nan(&[value]) } else { T::of_bits(value.bits() ^ 0x8000) }
@@ -156,7 +156,7 @@ mod tests {
             } else {
                 assert_eq!(f64::from(value).to_bits(), Half(bits).to_f64().to_bits(), "{bits:#x}");
             }
-            // Numbers between two halves, and just beside the middle.
+            // Numbers between two f16, and close to their midpoint.
             for offset in [0, 1, 0xfff, 0x1000, 0x1001, 0x1fff] {
                 let single = f32::from_bits(value.to_bits() | offset);
                 if !single.is_nan() {

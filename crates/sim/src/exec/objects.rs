@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::image::{Surface, Texture};
 use super::runtime::Runtime;
 
-/// The last texture and the last surface that a worker used. The objects of a launch stay as they are until it is over.
+/// The last texture and the last surface of a worker. The objects of a launch do not change until it ends.
 #[derive(Debug, Default)]
 pub(crate) struct Objects {
     texture: Option<(u64, Arc<Texture>)>,

@@ -1,4 +1,4 @@
-//! One decoded instruction.
+//! A decoded instruction.
 
 use super::unit::Unit;
 
@@ -6,15 +6,15 @@ use super::unit::Unit;
 ///
 /// # Safety
 ///
-/// The processor has the features that the handler was compiled for; `wide` says which.
+/// The processor must support the features that the handler was compiled for, see `handler::wide_vectors`.
 pub(crate) type Handler = unsafe fn(&mut Unit<'_>, &Op) -> Control;
 
-/// A decoded instruction: what to run and where its operands are. One takes a cache line.
+/// A decoded instruction: its handler and its operands. It occupies one cache line.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(64))]
 pub(crate) struct Op {
     pub(crate) run: Handler,
-    /// An immediate whose meaning is the handler's: an offset, a target, a selector.
+    /// An immediate that the handler interprets: an offset, a target, a selector.
     pub(crate) imm: u64,
     /// Destination register.
     pub(crate) d: u32,
@@ -24,9 +24,9 @@ pub(crate) struct Op {
     pub(crate) b: u32,
     /// Third source.
     pub(crate) c: u32,
-    /// Second destination, or a small number of the handler's own.
+    /// Second destination, or a small number that the handler interprets.
     pub(crate) e: u32,
-    /// Predicate that guards the instruction; 0 is always true.
+    /// The guard predicate; 0 is always true.
     pub(crate) guard: u32,
     /// All ones if the guard is negated.
     pub(crate) negate: u32,
@@ -34,11 +34,11 @@ pub(crate) struct Op {
     pub(crate) line: u32,
     /// State space, for memory instructions.
     pub(crate) space: Space,
-    /// `true` if lanes whose guard is false must leave the fragment before it runs.
+    /// `true` if lanes whose guard is false must leave the fragment first.
     pub(crate) splits: bool,
     /// `true` if the address operand is a 32-bit register.
     pub(crate) narrow_address: bool,
-    /// Bytes to which the address must be aligned, less one.
+    /// The required alignment in bytes, less one.
     pub(crate) align_mask: u8,
     /// Where the runs of the address register are kept, for memory instructions.
     pub(crate) runs: RunsSlot,
@@ -86,42 +86,42 @@ pub(crate) enum RunsSlot {
 pub(crate) enum Control {
     /// Goes to the next instruction.
     Next,
-    /// Jumps to `imm` in the lanes that are active.
+    /// Jumps to `imm` in the active lanes.
     Branch,
-    /// Jumps to a target of each lane's own, from the table `imm`, by the index in `a`.
+    /// Jumps to a target for each lane, from the table `imm`, by the index in `a`.
     BranchIndexed,
-    /// Calls by the call site `imm`.
+    /// Calls through the call site `imm`.
     Call,
-    /// Returns to the caller; ends the threads of a kernel.
+    /// Returns to the caller, or ends the threads of a kernel.
     Return,
     /// Ends the threads.
     Exit,
-    /// Waits at a barrier; see `Unit::wait`.
+    /// Waits at a barrier, see `Unit::wait`.
     Wait,
-    /// Waits until the phase of the cluster's barrier in `Unit::needed` is over.
+    /// Waits until the phase in `Unit::needed` of the cluster's barrier completes.
     WaitForCluster,
-    /// Waits until more lanes are here, or some have ended, and then runs the instruction again.
+    /// Waits until more lanes arrive or some have ended, and then repeats the instruction.
     Converge,
-    /// The lanes in `Unit::needed` go to the next instruction; the others wait as with `Converge`.
+    /// Continues the lanes in `Unit::needed`; the others wait as with `Converge`.
     Part,
-    /// Waits, in groups by the member mask in row `imm`, for lanes that may come from other instructions too.
+    /// Waits for the groups of the member mask in row `imm`, whose lanes may arrive at other instructions.
     Gather,
-    /// Stops the launch; see `Unit::trap`.
+    /// Stops the launch, see `Unit::trap`.
     Fault,
 }
 
-/// A PTX state space, as an access sees it.
+/// The state space of an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Space {
-    /// Any window, by the address.
+    /// Any window, selected by the address.
     Generic,
-    /// Device memory; constants too.
+    /// Device memory, including constants.
     Global,
     /// The block's shared memory.
     Shared,
     /// The thread's local memory, by address.
     Local,
-    /// The thread's local memory, by offset from the frame: no register in the address.
+    /// The thread's local memory, by offset from the frame, without an address register.
     Frame,
     /// The kernel's parameters.
     Param,

@@ -1,17 +1,17 @@
-//! `printf` on the device: a format of C, and the arguments that a kernel packed for it.
+//! Device-side `printf`: a C format string and the arguments that a kernel packed.
 
-/// Longest width or precision that is honored, so that no format asks for gigabytes.
+/// The maximum width or precision, which bounds the output of a format.
 const LONGEST: usize = 4096;
 
 /// The arguments of a call, packed at their natural alignment.
 pub(crate) trait Arguments {
-    /// Returns the next argument of 4 or 8 bytes; zero where they cannot be read.
+    /// Returns the next argument of 4 or 8 bytes, or zero if it cannot be read.
     fn next(&mut self, bytes: u64) -> u64;
-    /// Returns the string at an address, without its end.
+    /// Returns the string at an address, without its terminator.
     fn string(&mut self, address: u64) -> Vec<u8>;
 }
 
-/// One `%…` of a format.
+/// A conversion specification of a format.
 #[derive(Clone, Debug, Default)]
 struct Specification {
     left: bool,
@@ -21,13 +21,13 @@ struct Specification {
     zeros: bool,
     width: usize,
     precision: Option<usize>,
-    /// `true` if integers are of 64 bits.
+    /// `true` if integers have 64 bits.
     long: bool,
-    /// Bits that shorter integers keep.
+    /// The number of bits of shorter integers.
     bits: u32,
 }
 
-/// Returns what a format and its arguments make.
+/// Formats the arguments.
 pub(crate) fn format(format: &[u8], arguments: &mut impl Arguments) -> Vec<u8> {
     let mut out = Vec::new();
     let mut rest = format;
@@ -174,7 +174,7 @@ impl Specification {
         self.pad(sign.as_bytes(), text.into_bytes(), value.is_finite(), out);
     }
 
-    /// Fills up to the width: behind, in front, or with zeros between prefix and text.
+    /// Pads the text to the width: on the right, on the left, or with zeros between prefix and text.
     fn pad(&self, prefix: &[u8], text: Vec<u8>, allows_zeros: bool, out: &mut Vec<u8>) {
         let fill = self.width.saturating_sub(prefix.len() + text.len());
         let zeros = self.zeros && allows_zeros && !self.left;
@@ -192,7 +192,7 @@ impl Specification {
     }
 }
 
-/// Returns a number in a format, or the argument that `*` stands for.
+/// Returns the number at the start of a format, or the argument for `*`.
 fn number<'f>(text: &'f [u8], arguments: &mut impl Arguments) -> (i64, &'f [u8]) {
     if let Some((b'*', rest)) = text.split_first() {
         return (i64::from(arguments.next(4) as i32), rest);
@@ -204,7 +204,7 @@ fn number<'f>(text: &'f [u8], arguments: &mut impl Arguments) -> (i64, &'f [u8])
     (value, &text[digits..])
 }
 
-/// `%e`: at least two digits of exponent.
+/// Formats `%e`: at least two digits of exponent.
 fn scientific(value: f64, precision: usize) -> String {
     let text = format!("{value:.precision$e}");
     let (digits, exponent) = text.split_once('e').unwrap_or((&text, "0"));
@@ -212,7 +212,7 @@ fn scientific(value: f64, precision: usize) -> String {
     format!("{digits}e{sign}{exponent:0>2}")
 }
 
-/// `%g`: as `%e` for large and small exponents, without zeros at the end.
+/// Formats `%g`: as `%e` for large and small exponents, without trailing zeros.
 fn shortest(value: f64, precision: usize, keeps_zeros: bool) -> String {
     let text = scientific(value, precision - 1);
     let exponent: i64 = text.split_once('e').and_then(|(_, exponent)| exponent.parse().ok()).unwrap_or(0);
@@ -228,7 +228,7 @@ fn shortest(value: f64, precision: usize, keeps_zeros: bool) -> String {
     trim(&format!("{value:.decimals$}"))
 }
 
-/// `%a`
+/// Formats `%a`.
 fn hexadecimal(value: f64) -> String {
     let bits = value.to_bits();
     let field = (bits >> 52) as i64;

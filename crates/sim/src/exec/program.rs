@@ -1,4 +1,4 @@
-//! A lowered module: what a launch needs to know, and the code.
+//! A lowered module: the code, and the facts that a launch needs.
 
 use std::collections::HashMap;
 
@@ -16,7 +16,7 @@ use super::video::Video;
 use super::warpgroup::WarpgroupProduct;
 use super::window::FUNCTION_WINDOW;
 
-/// Bytes between the addresses of functions.
+/// The distance between the addresses of functions, in bytes.
 const FUNCTION_STRIDE: u64 = 16;
 
 /// A module that can be executed.
@@ -26,34 +26,34 @@ pub(crate) struct Program {
     pub(crate) by_name: HashMap<String, usize>,
     pub(crate) globals: Vec<Global>,
     pub(crate) functions: Vec<Function>,
-    /// What its code looks for.
+    /// The checks in its code.
     pub(crate) checking: Checking,
 }
 
-/// What kernels look for that hardware does not, beyond what costs nothing.
+/// Optional checks beyond those of hardware.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub(crate) struct Checking {
     /// Races of a block's warps for shared memory.
     pub(crate) races: bool,
-    /// Reads of memory that nobody wrote.
+    /// Reads of uninitialized memory.
     pub(crate) unwritten: bool,
 }
 
 impl Checking {
-    /// Looks for nothing.
+    /// Creates the set without checks.
     #[must_use]
     pub(crate) const fn nothing() -> Self {
         Self { races: false, unwritten: false }
     }
 
-    /// Returns whether to look for races.
+    /// Sets the check of races.
     #[must_use]
     pub(crate) const fn with_races(self, races: bool) -> Self {
         Self { races, ..self }
     }
 
-    /// Returns whether to look for reads of memory that nobody wrote.
+    /// Sets the check of uninitialized reads.
     #[must_use]
     pub(crate) const fn with_unwritten(self, unwritten: bool) -> Self {
         Self { unwritten, ..self }
@@ -61,7 +61,7 @@ impl Checking {
 }
 
 impl Program {
-    /// Lets no kernel claim more registers than these.
+    /// Limits the number of registers that kernels report.
     pub(crate) fn limit_registers(&mut self, most: u32) {
         self.kernels.iter_mut().for_each(|kernel| kernel.registers = kernel.registers.min(most));
     }
@@ -72,7 +72,7 @@ impl Program {
         &self.kernels
     }
 
-    /// Returns the kernel of that name.
+    /// Returns the kernel with a name.
     #[must_use]
     pub(crate) fn kernel(&self, name: &str) -> Option<&Kernel> {
         self.by_name.get(name).map(|&index| &self.kernels[index])
@@ -94,7 +94,7 @@ impl Program {
     }
 }
 
-/// A kernel: its interface and what it needs.
+/// A kernel: its interface and its resources.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub(crate) struct Kernel {
@@ -102,28 +102,28 @@ pub(crate) struct Kernel {
     pub(crate) name: String,
     /// The parameters, in order.
     pub(crate) params: Vec<Param>,
-    /// Bytes of all parameters.
+    /// The number of bytes of all parameters.
     pub(crate) param_size: usize,
-    /// Bytes of shared memory that the kernel declares.
+    /// The number of bytes of static shared memory.
     pub(crate) static_shared: u32,
-    /// Bytes of local memory per thread, without those of the functions that it calls.
+    /// The number of bytes of local memory per thread, without those of called functions.
     pub(crate) local_size: u32,
-    /// Registers of 32 bits that the source declares; hardware would allocate fewer.
+    /// The number of 32-bit registers that the source declares; hardware allocates fewer.
     pub(crate) registers: u32,
-    /// Threads in the largest block that the kernel allows; `None` if it sets no limit.
+    /// The maximum number of threads per block; `None` without a limit.
     pub(crate) max_threads_per_block: Option<u32>,
-    /// The block that the kernel insists on.
+    /// The required block dimensions.
     pub(crate) required_block: Option<[u32; 3]>,
-    /// The cluster that the kernel insists on.
+    /// The required cluster dimensions.
     pub(crate) required_cluster: Option<[u32; 3]>,
     /// Index of the kernel's function.
     pub(crate) function: u32,
-    /// The functions of the device runtime that it calls, itself or through others.
+    /// The device runtime functions that the kernel calls, directly or indirectly.
     pub(crate) runtime: RuntimeUse,
 }
 
 impl Kernel {
-    /// Returns the start of dynamic shared memory: behind what the kernel declares, at the alignment that hardware gives it.
+    /// Returns the start of dynamic shared memory: after static shared memory, aligned as on hardware.
     pub(crate) fn dynamic_shared_start(&self) -> u32 {
         self.static_shared.next_multiple_of(16)
     }
@@ -152,7 +152,7 @@ pub(crate) struct Global {
     pub(crate) init: Vec<u8>,
     /// Addresses to add to the initial contents once they are known.
     pub(crate) relocations: Vec<Relocation>,
-    /// `true` if kernels cannot write it.
+    /// `true` if kernels cannot write to it.
     pub(crate) constant: bool,
     /// `true` if host and device share it.
     pub(crate) managed: bool,
@@ -161,27 +161,27 @@ pub(crate) struct Global {
 /// An address inside the initial contents of a [`Global`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Relocation {
-    /// The place where it goes, in bytes from the start of the variable.
+    /// The position of the address, in bytes from the start of the variable.
     pub(crate) offset: u64,
-    /// Bytes that it takes: 4 or 8.
+    /// The number of bytes of the address: 4 or 8.
     pub(crate) size: u8,
-    /// What it is the address of.
+    /// The target of the address.
     pub(crate) target: Address,
 }
 
-/// An address that is known when the program has been placed in memory.
+/// An address that is resolved when the program has been placed in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Address {
     /// A variable, by its index in [`Program::globals`], plus bytes.
     Global(usize, i64),
-    /// The bits of a mask of a variable's address, moved down to bit 0: its index, bytes that are added, and the mask.
+    /// Masked bits of a variable's address, shifted down to bit 0: the variable's index, an offset in bytes, and the mask.
     Bits(usize, i64, u64),
     /// A number.
     Absolute(u64),
 }
 
 impl Address {
-    /// Returns the address, given where the globals are.
+    /// Returns the address, from the addresses of the globals.
     #[must_use]
     pub(crate) fn resolve(self, globals: &[u64]) -> u64 {
         match self {
@@ -192,12 +192,12 @@ impl Address {
     }
 }
 
-/// Returns the bits of a mask, moved down to bit 0.
+/// Returns the bits of a mask, shifted down to bit 0.
 pub(crate) fn bits(value: u64, mask: u64) -> u64 {
     (value & mask).checked_shr(mask.trailing_zeros()).unwrap_or(0)
 }
 
-/// Returns the address of a function, by its index.
+/// Returns the address of the function with an index.
 pub(crate) fn function_address(index: u32) -> u64 {
     FUNCTION_WINDOW + u64::from(index) * FUNCTION_STRIDE
 }
@@ -207,23 +207,24 @@ pub(crate) fn function_address(index: u32) -> u64 {
 pub(crate) struct Function {
     pub(crate) name: String,
     pub(crate) code: Vec<Op>,
-    /// What instructions do with undefined bytes, by the index of the op, in order, if the program looks for that.
+    /// The propagation of undefined bytes for each instruction, ordered by the index of the op, if the program checks for uninitialized
+    /// reads.
     pub(crate) flows: Vec<(u32, Flow)>,
-    /// Register files; the constants that are addresses are zero until the launch.
+    /// Register files. Constants that hold addresses are zero until the launch.
     pub(crate) layout: Layout,
-    /// Constants that the launch fills in.
+    /// Constants that the launch sets.
     pub(crate) patches: Vec<Patch>,
     /// Bytes of local memory of an activation, a multiple of 16.
     pub(crate) local_size: u64,
-    /// What its variables want the beginning to be aligned to; 0 if it has none.
+    /// The alignment of its local variables; 0 without variables.
     pub(crate) local_align: u64,
     pub(crate) calls: Vec<CallSite>,
-    /// The functions of the device runtime that it calls itself.
+    /// The device runtime functions that it calls directly.
     pub(crate) runtime: RuntimeUse,
     pub(crate) branch_tables: Vec<Vec<u32>>,
-    /// What the video instructions do.
+    /// The parameters of video instructions.
     pub(crate) videos: Vec<Video>,
-    /// The products of matrices that warps hold, and those by warpgroups.
+    /// The matrix products of warps, and of warpgroups.
     pub(crate) products: Vec<Product>,
     pub(crate) warpgroup_products: Vec<WarpgroupProduct>,
     /// The matrices that are loaded and stored.
@@ -231,39 +232,39 @@ pub(crate) struct Function {
     pub(crate) textures: Vec<TextureAccess>,
     pub(crate) surfaces: Vec<SurfaceAccess>,
     pub(crate) tensors: Vec<TensorAccess>,
-    /// The reductions of bytes that lie together.
+    /// The bulk reductions.
     pub(crate) reductions: Vec<BulkReduction>,
-    /// Rows of instructions that have more operands than an `Op` holds.
+    /// Rows of instructions with more operands than an `Op` holds.
     pub(crate) row_lists: Vec<Vec<u32>>,
-    /// Offsets in local memory and sizes of the parameters.
+    /// Offsets and sizes of the parameters in local memory.
     pub(crate) params: Vec<(u64, u64)>,
-    /// Offsets in local memory and sizes of the results.
+    /// Offsets and sizes of the results in local memory.
     pub(crate) returns: Vec<(u64, u64)>,
 }
 
-/// A product of matrices and what it is added to.
+/// A product of matrices with an addend.
 #[derive(Clone, Debug)]
 pub(crate) struct Product {
-    /// Of the result, the factors, and the addend.
+    /// The result, the factors, and the addend.
     pub(crate) fragments: [Placed; 4],
-    /// The list of the rows of all four.
+    /// The list of the rows of all four fragments.
     pub(crate) rows: u32,
     pub(crate) manner: Manner,
-    /// The place where the metadata of A is, if A is sparse.
+    /// The metadata of A, if A is sparse.
     pub(crate) sparsity: Option<Sparsity>,
 }
 
-/// A matrix on its way between memory and registers.
+/// A matrix that is loaded or stored.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct MovedMatrix {
     pub(crate) fragment: Fragment,
     /// The list of the rows of its registers.
     pub(crate) rows: u32,
-    /// `true` if columns are contiguous in memory, instead of rows.
+    /// `true` if the matrix is column-major in memory.
     pub(crate) by_columns: bool,
 }
 
-/// A constant that is known at launch.
+/// A constant that the launch sets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Patch {
     /// The row, in the 64-bit file.
@@ -271,7 +272,7 @@ pub(crate) struct Patch {
     pub(crate) value: Late,
 }
 
-/// An address that only the launch knows.
+/// An address that the launch determines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Late {
     /// A variable, by its index among the globals, plus bytes.
@@ -280,7 +281,7 @@ pub(crate) enum Late {
     DynamicShared(i64),
 }
 
-/// A call: who, and what is copied. Offsets are in the caller's local memory.
+/// A call site: the callee and the copied arguments and results. Offsets are in the caller's local memory.
 #[derive(Clone, Debug)]
 pub(crate) struct CallSite {
     pub(crate) callee: Callee,
@@ -288,7 +289,7 @@ pub(crate) struct CallSite {
     pub(crate) results: Vec<u64>,
 }
 
-/// What a call site calls.
+/// The callee of a call site.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Callee {
     /// A function.

@@ -1,13 +1,13 @@
 //! Races of a block's threads for its shared memory.
 //!
-//! Two warps race if both access a byte, at least one of them writes it, and no barrier of the block lies between. Two threads of one warp
-//! race if they do so by different instructions, and the warp executes nothing in between that its threads do together: a barrier of the
-//! warp, a shuffle, a vote. That a warp runs in step orders nothing. What one instruction of a warp writes to one place several times is
-//! left out: PTX says that one of them is written. A race is reported whatever the order in which the warps happened to run.
+//! Two warps race if both access a byte, at least one writes it, and no barrier of the block is between the accesses. Two threads of one
+//! warp race if they do so by different instructions without a synchronization of the warp between them: a barrier of the warp, a shuffle,
+//! a vote. Lockstep execution orders nothing. Several writes of one instruction to one address are no race: PTX defines that one of them
+//! takes effect. Detection does not depend on the order in which the warps ran.
 //!
-//! Fences, atomics, barrier objects, asynchronous copies, and accesses that are volatile or ordered may order anything: each of them counts
-//! as a barrier, so that no program which is right is reported, while a race beside one may stay unseen. What matrix instructions load and
-//! store is not looked at.
+//! Fences, atomics, mbarrier objects, asynchronous copies, and volatile or ordered accesses may order other accesses, so each of them
+//! counts as a barrier. Correct programs are therefore never reported, and a race next to such an instruction may be missed. Accesses of
+//! matrix instructions are not checked.
 
 use super::access::addresses;
 use super::handler::versions;
@@ -19,14 +19,14 @@ use super::shadow::Rival;
 use super::unit::Unit;
 use super::window::{BLOCK_STRIDE, SHARED_WINDOW};
 
-/// Whether what follows reads or writes.
+/// The direction of the next access.
 pub(crate) trait Direction: 'static {
     const WRITE: bool;
 }
 
-/// It reads.
+/// A read.
 pub(crate) struct Reads;
-/// It writes.
+/// A write.
 pub(crate) struct Writes;
 
 impl Direction for Reads {
@@ -37,7 +37,7 @@ impl Direction for Writes {
     const WRITE: bool = true;
 }
 
-/// A lane that races, and all lanes that do so by writing where others wrote.
+/// A lane that races, and all lanes that race with an earlier write by writing.
 struct Found {
     lane: usize,
     rival: Rival,
@@ -45,7 +45,7 @@ struct Found {
 }
 
 versions! {
-    /// Checks the access that follows, of the bytes that it is aligned to.
+    /// Checks the next access, of as many bytes as its alignment.
     check() = run_check [D] where D: Direction
 }
 
@@ -60,13 +60,13 @@ fn run_check<D: Direction>(unit: &mut Unit<'_>, op: &Op) -> Control {
     found.map_or(Control::Next, |found| judge(unit, op, &found, D::WRITE))
 }
 
-/// Notes what a whole warp accesses in runs.
+/// Records the accesses of a whole warp in runs.
 #[inline(always)]
 fn note_runs(unit: &mut Unit<'_>, space: Space, runs: Runs, bytes: u64, write: bool) -> Option<Found> {
     let (first, steps) = ((unit.warp.index * 32) as u16, unit.warp.steps);
     let shadow = unit.block.shadow.as_mut()?;
     let [low, high] = runs.starts.map(|start| offset(space, start));
-    // The same in both halves is looked at once.
+    // If both halves access the same range, one check suffices.
     for (half, start) in [(0, low), (HALF, high)].into_iter().take(if low == high { 1 } else { 2 }) {
         if start >= BLOCK_STRIDE {
             continue;
@@ -78,14 +78,14 @@ fn note_runs(unit: &mut Unit<'_>, space: Space, runs: Runs, bytes: u64, write: b
             shadow.note_row(start, bytes, first, write, steps)
         };
         if let Some((lane, rival)) = found {
-            // Both halves access memory alike.
+            // Both halves access the same memory.
             return Some(Found { lane: half + usize::from(lane), rival, suspects: unit.active });
         }
     }
     None
 }
 
-/// Notes what the lanes access one by one.
+/// Records the lanes' accesses one by one.
 #[inline(never)]
 fn note_lanes(unit: &mut Unit<'_>, op: &Op, bytes: u64, write: bool) -> Option<Found> {
     let addresses = addresses(unit, op);
@@ -94,7 +94,7 @@ fn note_lanes(unit: &mut Unit<'_>, op: &Op, bytes: u64, write: bool) -> Option<F
     let mut found: Option<Found> = None;
     for lane in Lanes(active) {
         let address = addresses[lane];
-        // A warp often accesses one address, or the same in both halves: to look once is enough.
+        // The lanes of a warp often access one address, or the same addresses in both halves. One check of each address suffices.
         let seen = |distance: usize| {
             let is_active = lane >= distance && active >> (lane - distance) & 1 == 1;
             is_active && addresses[lane - distance] == address
@@ -112,13 +112,13 @@ fn note_lanes(unit: &mut Unit<'_>, op: &Op, bytes: u64, write: bool) -> Option<F
     found
 }
 
-/// Returns how far into the block's own shared memory an address is; more than that is long for others.
+/// Returns the offset in the block's own shared memory, or a number beyond its size for other addresses.
 #[inline(always)]
 fn offset(space: Space, address: u64) -> u64 {
     if space == Space::Generic { address.wrapping_sub(SHARED_WINDOW) } else { address }
 }
 
-/// Reports a race, or has the values compared if both threads write.
+/// Reports a race, or starts the comparison of the values if both threads write.
 #[cold]
 fn judge(unit: &mut Unit<'_>, op: &Op, found: &Found, write: bool) -> Control {
     let Found { lane, rival, suspects } = *found;
@@ -129,7 +129,7 @@ fn judge(unit: &mut Unit<'_>, op: &Op, found: &Found, write: bool) -> Control {
     launch_race::stop(unit, op, lane, (unit.block.index, rival.thread), false, write)
 }
 
-/// Returns what may be a barrier.
+/// Records an instruction that may be a barrier.
 pub(crate) fn run_order(unit: &mut Unit<'_>, _op: &Op) -> Control {
     if let Some(shadow) = &mut unit.block.shadow {
         shadow.advance();
@@ -140,13 +140,13 @@ pub(crate) fn run_order(unit: &mut Unit<'_>, _op: &Op) -> Control {
     Control::Next
 }
 
-/// Returns what threads of a warp do together.
+/// Records an instruction that synchronizes the threads of a warp.
 pub(crate) fn run_join(unit: &mut Unit<'_>, _op: &Op) -> Control {
     unit.warp.steps.joined = unit.warp.steps.now;
     Control::Next
 }
 
-/// Returns the index in its block of the thread of a number.
+/// Returns the thread index of a linear thread number.
 pub(crate) fn thread_index(number: u32, [columns, rows, _]: [u32; 3]) -> [u16; 3] {
     [number % columns, number / columns % rows, number / columns / rows].map(|index| index as u16)
 }

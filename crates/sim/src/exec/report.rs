@@ -1,4 +1,4 @@
-//! Reports: what a kernel, a copy or a graph did wrong, and where.
+//! Reports of errors of kernels, copies and graphs.
 
 use std::fmt;
 
@@ -6,8 +6,8 @@ use super::op::Space;
 
 /// An error of a kernel, a copy or a graph that the simulator found.
 ///
-/// Its text has one line: the kernel, the error, the access with the allocation at or near its address, the block, the thread and the line
-/// of the PTX.
+/// Its text has one line: the kernel, the error, the access with the allocation at or near its address, the block, the thread and the PTX
+/// line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Report {
@@ -19,13 +19,13 @@ pub struct Report {
     pub function: Box<str>,
     /// The index of the block in the grid.
     pub block: [u32; 3],
-    /// The index of the thread in its block. If several threads are at fault, it is the lowest.
+    /// The index of the thread in its block; the lowest if several threads fault.
     pub thread: [u32; 3],
     /// The line of the instruction in the PTX; 0 if no instruction was running.
     pub line: u32,
     /// The line of the load whose value the instruction uses; 0 if the instruction made the access itself.
     pub loaded_at: u32,
-    /// The access at fault, if there is one.
+    /// The faulting access, if there is one.
     pub access: Option<Access>,
     /// The allocation at or near the address of the access.
     pub nearby: Option<Box<NearbyAllocation>>,
@@ -33,33 +33,33 @@ pub struct Report {
     pub stream_race: Option<Box<StreamRace>>,
 }
 
-/// How severe a [`Report`] is.
+/// The severity of a [`Report`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum Severity {
-    /// Threads that race stored the same value, so their order does not matter. The launch goes on.
+    /// Racing threads stored the same value, so their order does not matter. The launch continues.
     ///
     /// Such a race is reported once for each instruction: the PTX ISA does not define its result.
     Warning,
-    /// The result of the program is undefined, or the launch cannot go on.
+    /// The result of the program is undefined, or the launch cannot continue.
     Error,
 }
 
-/// Two launches, copies or fills that access the same memory and that nothing orders.
+/// Two unordered launches, copies or fills that access the same memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct StreamRace {
-    /// The operation whose access found the race: "kernel `name`", "copy" or "fill".
+    /// The operation whose access completed the race: "kernel `name`", "copy" or "fill".
     pub name: Box<str>,
     /// The id of its stream, as `cuStreamGetId` returns it.
     pub stream: u64,
-    /// The operation that accessed the memory before.
+    /// The operation of the earlier access.
     pub other: Box<str>,
     /// The id of its stream.
     pub other_stream: u64,
-    /// `true` if the other operation wrote. Otherwise it read what this one writes.
+    /// `true` if the other operation wrote. Otherwise it read memory that this operation writes.
     pub other_wrote: bool,
-    /// The numbers of the two, by which the driver finds the names.
+    /// The numbers of the two operations, from which the driver finds the names.
     pub(crate) conflict: Conflict,
 }
 
@@ -74,15 +74,15 @@ pub(crate) struct Conflict {
 /// A memory access that failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Access {
-    /// First byte, in the address space that the instruction named.
+    /// The first byte, in the address space that the instruction named.
     pub address: u64,
     /// Length in bytes.
     pub size: u32,
-    /// `true` if it would have changed memory.
+    /// `true` for a write.
     pub write: bool,
 }
 
-/// An allocation that a failed access was in, or missed.
+/// The allocation of a failed access, or the nearest one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NearbyAllocation {
     /// Its first byte.
@@ -91,7 +91,7 @@ pub struct NearbyAllocation {
     pub size: u64,
     /// `true` if it was freed before the access.
     pub is_freed: bool,
-    /// What it is part of.
+    /// The kind of memory.
     pub area: Area,
 }
 
@@ -99,12 +99,12 @@ pub struct NearbyAllocation {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Area {
-    /// Memory of a device or of the host, constants too.
+    /// Memory of a device or of the host, including constants.
     #[default]
     Global,
     /// The shared memory of a block.
     Shared,
-    /// The local memory of a thread, of all its calls together.
+    /// The local memory of a thread, for all its calls.
     Local,
     /// The parameters of the kernel.
     Parameters,
@@ -124,7 +124,7 @@ impl NearbyAllocation {
         }
     }
 
-    /// Writes where an access is, relative to the allocation.
+    /// Writes the position of an access relative to the allocation.
     fn describe(&self, access: Access, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { address, size, is_freed, area } = *self;
         let end = address.saturating_add(size);
@@ -162,27 +162,27 @@ pub enum ReportKind {
     Trap,
     /// An assertion in the kernel failed.
     Assert,
-    /// A thread's calls and variables outgrew its local memory.
+    /// A thread's calls and variables exceeded its local memory.
     HardwareStackError,
-    /// A call or branch left the program: a bad function address, or no instruction there.
+    /// A call or branch left the program: an invalid function address, or no instruction at the target.
     InvalidProgramCounter,
-    /// Two threads of a launch accessed the same memory, at least one of them wrote, and nothing orders them.
+    /// Two unordered threads of a launch accessed the same memory, and at least one of them wrote.
     Race {
         /// The index of the block of the other thread.
         block: [u32; 3],
         /// The index of the other thread in its block.
         thread: [u16; 3],
-        /// `true` if both threads stored the same value: the race is a [`Severity::Warning`].
+        /// `true` if both threads stored the same value. The race is a [`Severity::Warning`].
         same_value: bool,
     },
     /// The instruction uses a value with bytes of uninitialized memory. [`Report::loaded_at`] is the line of the load.
     Uninitialized,
-    /// Two launches, copies or fills accessed the same memory, at least one of them wrote, and nothing orders them.
-    /// [`Report::stream_race`] names them.
+    /// Two unordered launches, copies or fills accessed the same memory, and at least one of them wrote. [`Report::stream_race`] names
+    /// them.
     StreamRace,
     /// The host changed memory that a queued copy reads or writes.
     HostRace,
-    /// A graph is instantiated or launched with a node that uses a destroyed object.
+    /// A graph with a node that uses a destroyed object is instantiated or launched.
     StaleNode {
         /// The id of the node in its graph, as `cuGraphNodeGetLocalId` returns it.
         node: u32,
@@ -199,7 +199,7 @@ pub enum ReportKind {
     Cancelled,
 }
 
-/// Something that a node of a graph uses after its end.
+/// A destroyed object that a graph node uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Stale {
@@ -211,40 +211,40 @@ pub enum Stale {
     Memory,
 }
 
-/// A fault as a handler sees it, before the place is filled in.
+/// A fault of a handler, before the location is added.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Trap {
     pub(crate) kind: ReportKind,
     pub(crate) lane: usize,
     pub(crate) access: Option<Access>,
-    /// The space that the access was in; `None` if it is not known.
+    /// The space of the access; `None` if unknown.
     pub(crate) space: Option<Space>,
     /// Line of the load whose value the instruction uses; 0 if the instruction made the access itself.
     pub(crate) loaded_at: u32,
     /// The two operations of a race between streams.
     pub(crate) conflict: Option<Conflict>,
-    /// How the threads go on, if the fault is passed over.
+    /// The continuation of the threads, if the fault is ignored.
     pub(crate) resume: Resume,
 }
 
-/// How threads go on after a fault that is passed over.
+/// The continuation of threads after an ignored fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Resume {
-    /// They end.
+    /// The threads end.
     End,
-    /// After the instruction, which does nothing.
+    /// The threads continue after the instruction, which has no effect.
     After,
-    /// With the instruction.
+    /// The threads repeat the instruction.
     Again,
 }
 
 impl Trap {
-    /// Creates a fault of one lane that is not about memory.
+    /// Creates a fault of one lane without a memory access.
     pub(crate) fn new(kind: ReportKind, lane: usize) -> Self {
         Self { kind, lane, access: None, space: None, loaded_at: 0, conflict: None, resume: Resume::End }
     }
 
-    /// The same in a space.
+    /// Returns the fault with a space.
     pub(crate) fn in_space(self, space: Space) -> Self {
         Self { space: Some(space), ..self }
     }
@@ -268,9 +268,9 @@ impl fmt::Display for ReportKind {
             Self::Assert => "assertion failed",
             Self::HardwareStackError => "local memory stack overflow",
             Self::InvalidProgramCounter => "invalid program counter",
-            Self::Deadlock => "deadlock: every thread waits",
+            Self::Deadlock => "deadlock: all threads wait",
             Self::InvalidLaunch(reason) => reason,
-            Self::Cancelled => "cancelled",
+            Self::Cancelled => "canceled",
         })
     }
 }
@@ -309,7 +309,7 @@ impl fmt::Display for Report {
             write!(f, ", PTX line {}", self.line)?;
         }
         if self.loaded_at != 0 {
-            write!(f, ", which uses the value loaded in line {}", self.loaded_at)?;
+            write!(f, ", value loaded at PTX line {}", self.loaded_at)?;
         }
         if !self.function.is_empty() && *self.function != *self.kernel {
             write!(f, " in function `{}`", self.function)?;
@@ -331,14 +331,14 @@ impl fmt::Display for StreamRace {
         let Self { name, stream, other, other_stream, other_wrote, .. } = self;
         let verb = if *other_wrote { "wrote" } else { "read" };
         write!(f, "{name} in stream {stream}: race with {other} in stream {other_stream}, which {verb} there")?;
-        f.write_str(" and which nothing orders before it")
+        f.write_str(" and is not ordered before it")
     }
 }
 
 impl std::error::Error for Report {}
 
 impl Report {
-    /// Returns how severe the error is.
+    /// Returns the severity of the report.
     #[must_use]
     pub const fn severity(&self) -> Severity {
         match self.kind {
@@ -384,7 +384,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn display_says_everything_that_is_known() {
+    fn display_contains_all_known_facts() {
         let fault = Report {
             kind: ReportKind::IllegalAddress,
             kernel: "saxpy".into(),

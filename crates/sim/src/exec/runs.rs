@@ -1,4 +1,4 @@
-//! Accesses of a whole warp in runs: each half begins somewhere and goes on in equal steps.
+//! Accesses of a whole warp in runs: the addresses of each half warp have a constant step.
 //!
 //! That covers what kernels do most: consecutive elements, one address for all, and both for the sixteen columns of a tile. It
 //! takes one comparison of all addresses with what they should be, and one look at the bounds for each half. Instructions that follow
@@ -21,11 +21,11 @@ use super::unit::Unit;
 pub(crate) struct Runs {
     /// The address of each half's first lane.
     pub(crate) starts: [u64; 2],
-    /// Bytes between the addresses of two neighbors: none, or as many as a lane accesses.
+    /// The distance between the addresses of neighboring lanes, in bytes: zero, or the size of an access.
     pub(crate) step: u64,
 }
 
-/// What the lanes of a half add to the half's start, for steps of 0, 1, 2, 4, 8, 16 and 32 bytes.
+/// The offsets of the lanes from the start of a half, for steps of 0, 1, 2, 4, 8, 16 and 32 bytes.
 static RAMPS: [[u64; LANES]; 7] = {
     let mut ramps = [[0; LANES]; 7];
     let mut at = LANES;
@@ -55,8 +55,8 @@ impl Runs {
         let ramp = if step == 0 { 0 } else { width.trailing_zeros() as usize + 1 };
         let ramp = RAMPS.get(ramp)?;
         let starts = [addresses[0], addresses[HALF]];
-        // The compiler must not see that two lanes are compared with themselves, nor where the ramps begin: it would treat
-        // these lanes in a way of their own, and no longer all alike with vectors.
+        // `black_box` hides that two lanes are compared with themselves, and where the ramps begin: the compiler would treat these lanes
+        // specially, and not vectorize the loop.
         let (addresses, ramp) = black_box((addresses, ramp));
         let mut differs = 0;
         for lane in 0..LANES {
@@ -98,8 +98,7 @@ impl Runs {
         (last <= u32::MAX.into()).then_some(Self { starts, ..self })
     }
 
-    /// Returns the addresses that lanes access which access so many bytes each: one range for both halves where they are one, and an empty
-    /// one then.
+    /// Returns the address ranges of accesses of `bytes` bytes. If both halves have one range, the second is empty.
     #[inline(always)]
     pub(crate) fn ranges(self, bytes: u64) -> [Range<u64>; 2] {
         let [low, high] = self.starts;
@@ -114,7 +113,7 @@ impl Runs {
         }
     }
 
-    /// Returns the step of an instruction's runs and the host memory of each, if all lanes are active, and they are aligned and in bounds.
+    /// Returns the step of an instruction's runs and the host memory of each, if all lanes are active, aligned and in bounds.
     #[inline(always)]
     fn places<T: Word>(unit: &mut Unit<'_>, op: &Op, write: bool) -> Option<(u64, [HostBytes; 2])> {
         if unit.active != FULL {
@@ -144,20 +143,20 @@ impl Runs {
     }
 }
 
-/// Returns the address that every lane names, active or not, if it is one.
+/// Returns the address of all lanes, active or not, if they have the same one.
 #[inline(always)]
 pub(crate) fn one_address(unit: &Unit<'_>, op: &Op) -> Option<u64> {
     let Runs { starts: [low, high], step } = Runs::of(unit, op)?;
     (step == 0 && low == high).then_some(low)
 }
 
-/// Returns the runs that a warp accesses of which all lanes are active, if it does so in runs.
+/// Returns the runs of a warp's access, if all lanes are active and access memory in runs.
 #[inline(always)]
 pub(crate) fn of_warp(unit: &Unit<'_>, op: &Op) -> Option<Runs> {
     if unit.active == FULL { Runs::of(unit, op) } else { None }
 }
 
-/// Loads each lane's value; false if the addresses are not such runs.
+/// Loads each lane's value. Returns `false` if the addresses are no runs.
 #[inline(always)]
 pub(crate) fn load<T: Load, D: InFile, const WIDE: bool>(unit: &mut Unit<'_>, op: &Op) -> bool {
     let Some((step, places)) = Runs::places::<T::Word>(unit, op, false) else {
@@ -195,7 +194,7 @@ fn load_places<T: Load, D: InFile, const WIDE: bool>(unit: &mut Unit<'_>, op: &O
     }
 }
 
-/// Stores each lane's value, the lowest lane first; false if the addresses are not such runs.
+/// Stores each lane's value, the lowest lane first. Returns `false` if the addresses are no runs.
 #[inline(always)]
 pub(crate) fn store<T: Word, S: InFile, const WIDE: bool>(unit: &mut Unit<'_>, op: &Op) -> bool {
     let Some((step, places)) = Runs::places::<T>(unit, op, true) else {
@@ -243,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn runs_are_found_for_one_address_and_for_neighbours_and_nothing_else() {
+    fn runs_are_found_for_one_address_and_for_neighbors_only() {
         for width in [1, 2, 4, 8, 16, 32] {
             for step in [0, width] {
                 let found = Runs::find(&addresses_of(0x1000, 0x9000, step), width);

@@ -1,27 +1,27 @@
-//! What kernels can ask of the host: to print, for memory, and what textures and surfaces are.
+//! Host services for kernels: output, the heap, textures and surfaces.
 
 use std::sync::Arc;
 
 use super::image::{Surface, Texture};
 use super::report::Report;
 
-/// The services behind the functions that the device's runtime provides.
+/// The host services of the device runtime functions.
 pub(crate) trait Runtime: Sync {
-    /// Takes what `printf` writes: all of one call.
+    /// Writes the output of one `printf` call.
     fn print(&self, text: &[u8]);
-    /// Takes what a failed assertion of one thread says.
-    fn complain(&self, text: &[u8]);
-    /// Returns `true` if the launch goes on after a fault: then only the threads end that ran together with the one at fault.
-    fn passes_over(&self, fault: &Report) -> bool {
+    /// Writes the message of a failed assertion of one thread.
+    fn write_assertion(&self, text: &[u8]);
+    /// Returns `true` if the launch continues after a fault. Only the threads that executed the faulting instruction together end then.
+    fn continues_after(&self, fault: &Report) -> bool {
         let _ = fault;
         false
     }
-    /// Returns the address of `size` bytes of device memory, a multiple of 16; `None` if the heap has no more. The bytes stay valid
-    /// until the launch is over, even if they are freed.
+    /// Allocates `size` bytes of device memory at a multiple of 16, or returns `None` if the heap is exhausted. The bytes stay valid until
+    /// the launch ends, even if they are freed.
     fn allocate(&self, size: u64) -> Option<u64>;
-    /// Takes memory back; false if it was not allocated.
+    /// Frees memory. Returns `false` if it was not allocated.
     fn free(&self, address: u64) -> bool;
-    /// Sets a value that conditional nodes of the running graph look at, if it has one with this handle.
+    /// Sets the value of a conditional handle of the running graph, if the graph has this handle.
     fn set_condition(&self, handle: u64, value: u32) {
         let _ = (handle, value);
     }

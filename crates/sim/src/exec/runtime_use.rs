@@ -1,8 +1,8 @@
-//! The functions of the device runtime that kernels call.
+//! The device runtime functions that kernels call.
 
 use super::program::{Callee, Function, Program};
 
-/// The functions of the device runtime with a limit that a launch fixes: `printf`, and `malloc` with `free`.
+/// The device runtime functions whose limits are fixed by the first launch that uses them: `printf`, and `malloc` with `free`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct RuntimeUse {
     /// Calls `vprintf`.
@@ -12,7 +12,7 @@ pub(crate) struct RuntimeUse {
 }
 
 impl RuntimeUse {
-    /// Adds the use of other code.
+    /// Adds the calls of other code.
     pub(crate) fn add(&mut self, other: Self) {
         self.prints |= other.prints;
         self.allocates |= other.allocates;
@@ -20,7 +20,7 @@ impl RuntimeUse {
 }
 
 impl Program {
-    /// Sets the runtime use of each kernel: its own, and that of all functions that it calls by name.
+    /// Sets the runtime use of each kernel: its own calls, and those of all functions that it calls by name.
     pub(crate) fn note_runtime_use(&mut self) {
         for kernel in &mut self.kernels {
             kernel.runtime = use_from(&self.functions, kernel.function);
@@ -28,7 +28,7 @@ impl Program {
     }
 }
 
-/// Returns the runtime use of a function and all that it calls by name. Calls through addresses are not followed.
+/// Returns the runtime use of a function and of all functions that it calls by name. Calls through addresses are not followed.
 fn use_from(functions: &[Function], first: u32) -> RuntimeUse {
     let (mut all, mut open) = (RuntimeUse::default(), vec![first]);
     let mut seen = vec![false; functions.len()];

@@ -1,4 +1,4 @@
-//! Comparisons that give numbers, and of packed halves.
+//! Address space tests: `isspacep`.
 
 use super::lane::LANES;
 use super::op::{Control, Op};
@@ -24,7 +24,7 @@ pub(crate) fn run_space(unit: &mut Unit<'_>, op: &Op) -> Control {
     Control::Next
 }
 
-/// Which addresses are of constants.
+/// Tests for addresses of constants.
 pub(crate) fn run_constants(unit: &mut Unit<'_>, op: &Op) -> Control {
     let row = *unit.frame.row::<u64>(op.a);
     let lanes = row.iter().enumerate().take(LANES);
@@ -33,7 +33,7 @@ pub(crate) fn run_constants(unit: &mut Unit<'_>, op: &Op) -> Control {
     Control::Next
 }
 
-/// Returns `true` if an address is of a constant of the module: these lie in device memory, and only their places tell them apart.
+/// Returns `true` if an address is in a constant of the module. Constants are in device memory, so only their addresses identify them.
 fn is_constant(unit: &Unit<'_>, address: u64) -> bool {
     let places = unit.launch.program.globals.iter().zip(unit.launch.globals);
     places.into_iter().any(|(global, at)| global.constant && address.wrapping_sub(*at) < global.size)

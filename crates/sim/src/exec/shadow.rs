@@ -1,34 +1,34 @@
-//! Who accessed a block's shared memory since its last barrier, by words.
+//! Accesses to a block's shared memory since its last barrier, by words.
 //!
-//! A line of sixteen words has one mark for as long as threads access all of it, one after the other, which is what kernels do most; then
-//! each word has its own, in which bytes are told apart.
+//! A line of sixteen words has a single mark while threads access all of it in order, the usual case. Otherwise each word has its own mark,
+//! which distinguishes bytes.
 
 use super::lane::HALF;
 
-/// Bytes that one mark is about.
+/// The number of bytes of a word, which one mark describes.
 const WORD: u64 = 4;
-/// All of them, by bits.
+/// The mask of all bytes of a word.
 const WHOLE: u8 = 0xf;
-/// Words of a line.
+/// The number of words of a line.
 const WORDS: usize = HALF;
-/// Bytes of a line.
+/// The number of bytes of a line.
 const LINE: u64 = WORD * WORDS as u64;
 
-/// Who accessed a block's shared memory since its last barrier.
+/// The accesses to a block's shared memory since its last barrier.
 #[derive(Debug)]
 pub(crate) struct Shadow {
     lines: Vec<Line>,
     marks: Vec<Mark>,
-    /// Counts barriers; marks of earlier ones are void.
+    /// The number of barriers so far. Marks of earlier epochs are void.
     epoch: u32,
 }
 
-/// How far a warp has got with its accesses to shared memory.
+/// The progress of a warp in its accesses to shared memory.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Steps {
-    /// Counts the instructions that access it.
+    /// The number of instructions so far that access shared memory.
     pub(crate) now: u32,
-    /// The last of them before the threads did something together.
+    /// The number of the last such instruction before the threads synchronized.
     pub(crate) joined: u32,
 }
 
@@ -36,16 +36,16 @@ pub(crate) struct Steps {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Rival {
     pub(crate) thread: u16,
-    /// `true` if it wrote. Otherwise it read what is written now.
+    /// `true` if it wrote. Otherwise it read memory that is written now.
     pub(crate) wrote: bool,
 }
 
 /// The accesses to a line.
 #[derive(Clone, Copy, Debug, Default)]
 struct Line {
-    /// Those to its first word. To the others they are the same, but for the threads.
+    /// The accesses to the first word. Those to the other words differ in the threads only.
     first: Mark,
-    /// The number of words that each thread accessed, one thread after the other; 0 if the words have marks of their own.
+    /// The number of consecutive words that each thread accessed, in order; 0 if the words have their own marks.
     share: u16,
 }
 
@@ -53,14 +53,14 @@ struct Line {
 #[derive(Clone, Copy, Debug, Default)]
 struct Mark {
     epoch: u32,
-    /// The thread that wrote last.
+    /// The thread of the last write.
     writer: u16,
-    /// A thread that read, and one of another warp, or the same if there is none.
+    /// A reading thread, and one of another warp, or the same thread twice.
     readers: [u16; 2],
-    /// Bytes that were written and read, by bits.
+    /// The masks of written and of read bytes.
     written: u8,
     read: u8,
-    /// Of these, those of the last writer and of the first reader themselves, and the steps of their warps.
+    /// The bytes of the last writer and of the first reader, and the steps of their warps.
     writers_own: u8,
     readers_own: u8,
     write_step: u32,
@@ -77,27 +77,27 @@ struct Visit {
 }
 
 impl Shadow {
-    /// Creates the shadow of so many bytes, which nobody accessed.
+    /// Creates the shadow of `bytes` unaccessed bytes.
     pub(crate) fn new(bytes: u64) -> Self {
         Self {
-            // What is left over at the end has marks of words only.
+            // The remainder at the end has marks of words only.
             lines: vec![Line::default(); (bytes / LINE) as usize],
             marks: vec![Mark::default(); bytes.div_ceil(WORD) as usize],
             epoch: 1,
         }
     }
 
-    /// Forgets what was accessed: a barrier, or whatever may be one, lies between.
+    /// Discards all accesses, at a barrier or an instruction that may be one.
     pub(crate) fn advance(&mut self) {
         self.epoch += 1;
     }
 
-    /// Counts barriers.
+    /// Returns the number of barriers so far.
     pub(crate) fn epoch(&self) -> u32 {
         self.epoch
     }
 
-    /// Notes a thread's access, and returns the thread that it races with, if there is one.
+    /// Records a thread's access, and returns the thread that it races with, if any.
     #[inline]
     pub(crate) fn note(&mut self, offset: u64, bytes: u64, thread: u16, write: bool, steps: Steps) -> Option<Rival> {
         let (word, begin) = (offset / WORD, offset % WORD);
@@ -113,8 +113,8 @@ impl Shadow {
         })
     }
 
-    /// Notes accesses of half a warp from the thread `first` on, each thread behind the bytes of the one before. Returns the first that
-    /// races, counted from `first`, and the thread that it races with.
+    /// Records accesses of half a warp from the thread `first` on, to consecutive bytes. Returns the first thread that races, relative to
+    /// `first`, and the thread that it races with.
     #[inline]
     pub(crate) fn note_row(
         &mut self,
@@ -139,7 +139,7 @@ impl Shadow {
         })
     }
 
-    /// Notes that threads access all of a line, each as many words as its share.
+    /// Records an access to all of a line, in which each thread accesses `share` words.
     #[inline]
     fn note_line(&mut self, index: usize, share: u16, visit: Visit) -> Option<(u16, Rival)> {
         if let Some(line) = self.lines.get_mut(index) {
@@ -173,7 +173,7 @@ impl Shadow {
         mark.note(visit)
     }
 
-    /// Gives each word of a line a mark of its own.
+    /// Gives each word of a line its own mark.
     #[cold]
     fn split(&mut self, index: usize) {
         let Line { first, share } = self.lines[index];
@@ -184,7 +184,7 @@ impl Shadow {
     }
 }
 
-/// Returns the bytes of a word from `begin` to `end`, by bits.
+/// Returns the mask of the bytes of a word from `begin` to `end`.
 fn mask(begin: u64, end: u64) -> u8 {
     ((1 << end) - (1 << begin)) as u8
 }
@@ -193,7 +193,7 @@ impl Mark {
     #[inline(always)]
     fn note(&mut self, visit: Visit) -> Option<Rival> {
         let Visit { bytes, thread, write, .. } = visit;
-        // What kernels do most: many read what nobody writes.
+        // The usual case: many threads read memory that no thread writes.
         if !write && self.written == 0 && self.read & bytes == bytes {
             if warp(self.readers[0]) != warp(thread) {
                 self.readers[1] = thread;
@@ -213,10 +213,10 @@ impl Mark {
         rival
     }
 
-    /// Returns the thread that an access races with: a reader if there is one, since a race with a reader is never harmless.
+    /// Returns the thread that an access races with. Readers take precedence, because a race with a reader is always an error.
     fn rival(&self, Visit { bytes, thread, write, steps }: Visit) -> Option<Rival> {
         let races_with = |other: u16| warp(other) != warp(thread);
-        // Of a thread of the same warp it is known what it did itself, and when.
+        // The bytes and the step of an earlier access by the same warp are recorded.
         let is_unjoined = |other: u16, own: u8, step: u32| {
             warp(other) == warp(thread)
                 && other != thread
@@ -237,19 +237,19 @@ impl Mark {
         races.then_some(Rival { thread: self.writer, wrote: true })
     }
 
-    /// Returns the mark of the same accesses by threads whose numbers are higher by so many.
+    /// Returns the mark of the same accesses by threads with higher numbers.
     fn moved_on(self, threads: u16) -> Self {
         Self { writer: self.writer + threads, readers: self.readers.map(|reader| reader + threads), ..self }
     }
 
-    /// Of two warps that write bytes of one word, the last is remembered with its own.
+    /// Records a write. If two warps write to one word, the mark records the bytes of the last one.
     fn note_write(&mut self, Visit { bytes, thread, steps, .. }: Visit) {
         let goes_on = self.written != 0 && warp(self.writer) == warp(thread);
         self.written = if goes_on { self.written | bytes } else { bytes };
         (self.writer, self.writers_own, self.write_step) = (thread, bytes, steps.now);
     }
 
-    /// Readers are remembered as long as they read the same bytes, or are of one warp.
+    /// Records a read. Readers are recorded as long as they read the same bytes, or are in one warp.
     fn note_read(&mut self, Visit { bytes, thread, steps, .. }: Visit) {
         let is_of_their_warp = self.readers.iter().all(|reader| warp(*reader) == warp(thread));
         if self.read & bytes == bytes && self.read != 0 {
@@ -273,11 +273,11 @@ fn warp(thread: u16) -> u16 {
 mod tests {
     use super::*;
 
-    /// Steps of warps that do everything together, so that threads of one warp do not race.
+    /// The steps of synchronized warps, whose threads do not race with each other.
     const JOINED: Steps = Steps { now: 1, joined: 1 };
 
     #[test]
-    fn accesses_of_two_warps_race_if_one_writes_and_no_barrier_lies_between() {
+    fn accesses_of_two_warps_race_if_one_writes_and_no_barrier_is_between() {
         for (first, second, races) in
             [(false, false, false), (false, true, true), (true, false, true), (true, true, true)]
         {
@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_of_one_word_are_told_apart() {
+    fn bytes_of_one_word_are_distinguished() {
         let mut shadow = Shadow::new(8);
         assert_eq!(shadow.note(0, 1, 0, true, JOINED), None);
         assert_eq!(shadow.note(1, 1, 32, true, JOINED), None);
@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn threads_of_a_warp_race_unless_they_did_something_together_in_between() {
+    fn threads_of_a_warp_race_unless_they_synchronized_in_between() {
         let at = |now, joined| Steps { now, joined };
         for (first, second, races) in
             [(false, false, false), (false, true, true), (true, false, true), (true, true, true)]
@@ -328,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_that_another_thread_of_the_warp_wrote_beside_ones_own_are_its_own() {
+    fn writers_of_neighboring_bytes_in_one_warp_are_distinguished() {
         let at = |now| Steps { now, joined: 0 };
         let mut shadow = Shadow::new(8);
         for thread in 0..4 {
@@ -340,7 +340,7 @@ mod tests {
         assert_eq!(shadow.note(3, 1, 0, false, at(3)).map(|rival| rival.thread), Some(3));
     }
 
-    /// Returns a shadow with marks of words only.
+    /// Returns a shadow that has marks of words only.
     fn without_lines(bytes: u64) -> Shadow {
         Shadow { lines: Vec::new(), ..Shadow::new(bytes) }
     }
@@ -380,7 +380,7 @@ mod tests {
             assert_eq!(found, lanes, "{turn}");
             rows += u32::from(shadow.lines.iter().any(|line| line.share != 0));
             if found.is_some() {
-                // Whoever races is reported, and the rest of a row is not noted word by word.
+                // After a race, the rest of a row is not recorded word by word.
                 races += 1;
                 shadow.advance();
                 expected.advance();

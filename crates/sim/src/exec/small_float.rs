@@ -1,17 +1,17 @@
-//! The floating-point formats of 8 bits and fewer, which only conversions know.
+//! The floating-point formats of at most 8 bits, which only conversions use.
 
-/// How a small format is read. None but E5M2 has infinities.
+/// A small binary format. Only E5M2 has infinities.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct SmallFormat {
-    /// Bits of the fraction.
+    /// The number of fraction bits.
     fraction: u32,
-    /// What is subtracted from the exponent field.
+    /// The bias of the exponent field.
     bias: i32,
-    /// The location of the sign.
+    /// The position of the sign bit.
     sign: u32,
     /// The largest finite number.
     max: u32,
-    /// The NaN, if there is one.
+    /// The NaN, if the format has one.
     nan: Option<u32>,
 }
 
@@ -26,13 +26,14 @@ pub(crate) const E3M2: SmallFormat = SmallFormat { fraction: 2, bias: 3, sign: 5
 /// Two bits of exponent, one of fraction.
 pub(crate) const E2M1: SmallFormat = SmallFormat { fraction: 1, bias: 1, sign: 3, max: 0x7, nan: None };
 
-/// A half, as far as it is rounded at random.
+/// f16, for stochastic rounding.
 pub(crate) const HALF: SmallFormat = SmallFormat { fraction: 10, bias: 15, sign: 15, max: 0x7bff, nan: Some(0x7fff) };
-/// The upper half of an f32, as far as it is rounded at random.
+/// bfloat16, for stochastic rounding.
 pub(crate) const BFLOAT: SmallFormat = SmallFormat { fraction: 7, bias: 127, sign: 15, max: 0x7f7f, nan: Some(0x7fff) };
 
 impl SmallFormat {
-    /// Returns the nearest number, ties to even; what is too large becomes the largest, and NaN too where the format has none.
+    /// Returns the nearest number, ties to even. Values that are too large become the largest number, and so does NaN if the format has
+    /// none.
     pub(crate) fn narrow(self, value: f64) -> u32 {
         if value.is_nan() {
             return self.nan.unwrap_or(self.max);
@@ -45,8 +46,8 @@ impl SmallFormat {
         sign | self.magnitude(magnitude, f64::round_ties_even).min(self.max)
     }
 
-    /// Returns the number below, or the one above where the part that is cut off and a number of so many bits, read as a fraction, make one
-    /// or more. What is too large becomes the largest number, or what follows it where that is infinity.
+    /// Rounds stochastically: up if the discarded fraction plus `random` of `bits` bits, read as a fraction, is at least one, otherwise
+    /// down. Values that are too large become the largest number, or infinity if the format has it and `is_finite` is `false`.
     pub(crate) fn narrow_at_random(self, value: f64, (random, bits): (u32, u32), is_finite: bool) -> u32 {
         if value.is_nan() {
             return self.nan.unwrap_or(self.max);
@@ -61,9 +62,9 @@ impl SmallFormat {
         sign | self.magnitude(value.abs(), round).min(most)
     }
 
-    /// Returns the bits of a magnitude whose units in the last place are rounded so.
+    /// Returns the bits of a magnitude, whose units in the last place are rounded by `round`.
     fn magnitude(self, magnitude: f64, round: impl Fn(f64) -> f64) -> u32 {
-        // The exponent of the least bit that is kept.
+        // The exponent of the least significant bit.
         let exponent = (magnitude.to_bits() >> 52) as i32 - 1023;
         let lowest = exponent.max(1 - self.bias) - self.fraction.cast_signed();
         let units = round(magnitude * f64::from(-lowest).exp2()) as u32;
@@ -71,7 +72,7 @@ impl SmallFormat {
         (field << self.fraction) + units
     }
 
-    /// Returns the value, which an f16 holds exactly.
+    /// Returns the value, which an f16 represents exactly.
     pub(crate) fn widen(self, bits: u32) -> f64 {
         let sign = if bits >> self.sign & 1 == 1 { -1.0 } else { 1.0 };
         let magnitude = bits & ((1 << self.sign) - 1);
@@ -86,7 +87,7 @@ impl SmallFormat {
     }
 }
 
-/// Returns the power of two in the format of scales: towards zero or upwards; NaN is 0xff.
+/// Returns the power of two of a scale, rounded toward zero or up. NaN is 0xff.
 pub(crate) fn narrow_scale(value: f64, up: bool) -> u32 {
     if value.is_nan() {
         return 0xff;
@@ -113,14 +114,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn random_number_rounds_up_where_it_and_what_is_cut_off_make_one() {
-        // Of e4m3, 1.125 follows 1.
+    fn random_bits_round_up_if_they_and_the_discarded_fraction_exceed_one() {
+        // In e4m3, the number after 1 is 1.125.
         let narrow = |value: f64, random| E4M3.narrow_at_random(value, (random, 16), true);
         let (one, quarter) = (0x38, 1.0 + 0.125 / 4.0);
         assert_eq!([0, 0xbfff, 0xc000, 0xffff].map(|random| narrow(quarter, random)), [one, one, one + 1, one + 1]);
         assert_eq!(narrow(-quarter, 0xc000), 0x80 | (one + 1));
         assert_eq!([narrow(1.0, 0xffff), narrow(0.0, 0xffff), narrow(f64::NAN, 0)], [one, 0, 0x7f]);
-        // Half of the least subnormal, and what is too large.
+        // Half of the least subnormal, and values that are too large.
         assert_eq!([0x7fff, 0x8000].map(|random| narrow(2_f64.powi(-10), random)), [0, 1]);
         assert_eq!([448.0, 450.0, 1e30, f64::INFINITY].map(|value| narrow(value, 0xffff)), [0x7e; 4]);
         assert_eq!(E2M1.narrow_at_random(-1e30, (0, 16), true), 0xf);
@@ -142,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn overflow_saturates_and_nan_is_kept_where_there_is_one() {
+    fn overflow_saturates_and_nan_is_kept_if_the_format_has_one() {
         assert_eq!(E4M3.narrow(1e9), 0x7e);
         assert_eq!(E5M2.narrow(f64::NEG_INFINITY), 0xfb);
         assert_eq!(E4M3.narrow(-f64::NAN), 0x7f);
@@ -163,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn scales_are_powers_of_two_rounded_as_told() {
+    fn scales_are_powers_of_two_in_either_rounding() {
         assert_eq!(narrow_scale(1.0, true), 127);
         assert_eq!(narrow_scale(1.5, true), 128);
         assert_eq!(narrow_scale(1.5, false), 127);

@@ -13,7 +13,7 @@ pub(crate) fn run_frame_address(unit: &mut Unit<'_>, op: &Op) -> Control {
     Control::Next
 }
 
-/// Returns the end of the memory that a lane has taken.
+/// Returns the end of the local memory of a lane, including `alloca`.
 fn end(unit: &Unit<'_>, lane: usize) -> u64 {
     let function = &unit.launch.program.functions[unit.frame.function as usize];
     unit.warp.taken[lane].max(unit.frame.local + function.local_size)

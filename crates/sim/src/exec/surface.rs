@@ -7,9 +7,9 @@ use super::frame::InFile;
 use super::handler::versions;
 use super::image::{Beyond, Element, Surface, SurfaceAccess};
 use super::lane::{LANES, Lanes, lanes_where};
+use super::lane_addresses::LaneAddresses;
 use super::memory::{Segment, Word};
 use super::op::{Control, Handler, Op, Space};
-use super::places::Places;
 use super::report::{ReportKind, Trap};
 use super::texture::read_bytes;
 use super::unit::Unit;
@@ -46,7 +46,7 @@ fn load_together(unit: &mut Unit<'_>, op: &Op) -> Option<()> {
     }
     let segment = unit.cache.segment(unit.launch.memory, surface.image.base, false)?;
     // Where the last byte and the first part are, the other parts are too: nothing is read before all can be.
-    Places::<u8>::new(&segment, &addresses.map(|address| address + bytes - 1))?;
+    LaneAddresses::<u8>::new(&segment, &addresses.map(|address| address + bytes - 1))?;
     for (part, &row) in access.registers.iter().enumerate() {
         if part > 0 {
             addresses.iter_mut().for_each(|address| *address += access.bytes);
@@ -70,7 +70,7 @@ fn load_part<T: Word, R: InFile>(
     inside: u32,
     row: u32,
 ) -> Option<()> {
-    let places = Places::<T>::new(segment, addresses)?;
+    let places = LaneAddresses::<T>::new(segment, addresses)?;
     let mut values = [R::default(); LANES];
     for (lane, value) in values.iter_mut().enumerate() {
         *value = R::truncate(places.load(lane).extend());
@@ -112,7 +112,8 @@ pub(crate) fn run_store(unit: &mut Unit<'_>, op: &Op) -> Control {
     })
 }
 
-/// Writes what the element's channels hold for the registers. Channels without a register may hold anything then: they stay.
+/// Converts the registers to the element's format, and writes them. Channels without a register are undefined in PTX; here they keep their
+/// values.
 pub(crate) fn run_store_formatted(unit: &mut Unit<'_>, op: &Op) -> Control {
     each_lane(unit, op, |unit, access, lane, place| {
         let Some(Place { address, element }) = place else { return Ok(()) };
@@ -147,13 +148,13 @@ pub(crate) fn run_reduce(unit: &mut Unit<'_>, op: &Op) -> Control {
     })
 }
 
-/// Returns what a lane holds in a row of an access.
+/// Returns a lane's value in a row of an access.
 #[inline]
 fn value(unit: &Unit<'_>, access: &SurfaceAccess, lane: usize, row: u32) -> u64 {
     if access.bytes == 8 { unit.frame.row::<u64>(row)[lane] } else { unit.frame.row::<u32>(row)[lane].into() }
 }
 
-/// Does a surface access for each active lane, at the address that its coordinates are; none beyond the edges.
+/// Performs a surface access for each active lane. Lanes with coordinates beyond the edges are skipped.
 #[inline]
 fn each_lane(
     unit: &mut Unit<'_>,
@@ -180,7 +181,7 @@ fn each_lane(
     Control::Next
 }
 
-/// The place where an access goes, and what is there.
+/// The address of an access, and the value in memory.
 struct Place {
     address: u64,
     element: Element,

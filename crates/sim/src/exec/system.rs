@@ -1,4 +1,4 @@
-//! The functions of the device runtime: `vprintf`, `malloc`, `free`, `__assertfail`.
+//! The device runtime functions: `vprintf`, `malloc`, `free`, `__assertfail`.
 
 use super::access::read_at;
 use super::lane::Lanes;
@@ -7,10 +7,10 @@ use super::print::{self, Arguments};
 use super::report::{ReportKind, Trap};
 use super::unit::Unit;
 
-/// Longest string that is read from device memory.
+/// The maximum length of a string in device memory.
 const LONGEST_STRING: usize = 64 << 10;
 
-/// The arguments of a `printf` of one lane.
+/// The arguments of one lane's `printf`.
 struct Packed<'u, 'r> {
     unit: &'u mut Unit<'r>,
     lane: usize,
@@ -97,7 +97,7 @@ pub(crate) fn run_condition(unit: &mut Unit<'_>, op: &Op) -> Control {
     Control::Next
 }
 
-/// `__assertfail(message, file, line, function, size of a character)`: each thread says what failed.
+/// `__assertfail(message, file, line, function, character size)` for each thread.
 pub(crate) fn run_assertion(unit: &mut Unit<'_>, op: &Op) -> Control {
     for lane in Lanes(unit.active) {
         let argument = |unit: &Unit<'_>, row: u32| unit.frame.row::<u64>(row)[lane];
@@ -113,7 +113,7 @@ pub(crate) fn run_assertion(unit: &mut Unit<'_>, op: &Op) -> Control {
         let said = format!(
             "{file}:{line}: {function}: block: [{bx},{by},{bz}], thread: [{x},{y},{z}] Assertion `{message}` failed.\n"
         );
-        unit.launch.runtime.complain(said.as_bytes());
+        unit.launch.runtime.write_assertion(said.as_bytes());
     }
     let trap = Trap::new(ReportKind::Assert, unit.leader());
     unit.fault(trap)

@@ -1,7 +1,7 @@
-//! Copies of parts of tensors, as maps of them say.
+//! Tensor copies, as tensor maps describe them.
 //!
-//! Everything goes by granules of 16 bytes: a row of a box is whole ones in shared memory, and begins at a multiple of 16 bytes in the
-//! tensor, so that of each granule the first bytes are inside of the tensor and the rest is beyond its edge.
+//! Copies work on granules of 16 bytes. A row of a box is a whole number of granules in shared memory, and begins at a multiple of 16 bytes
+//! in the tensor. In each granule, the first bytes are therefore inside the tensor, and the rest is beyond its edge.
 
 mod copy;
 mod element;

@@ -1,16 +1,16 @@
-//! Tensor maps as the simulator lays them out: 16 words of its own, which the driver encodes and kernels change.
+//! The simulator's layout of tensor maps: 16 words, which the driver encodes and kernels modify.
 
-/// What a map begins with, above its kind.
+/// The first word of a map, above its kind.
 pub(crate) const MAGIC: u64 = u64::from_le_bytes(*b"\0tensor\0");
-/// The kind of a map of boxes.
+/// The kind of a tiled map.
 pub(crate) const TILED: u64 = 1;
-/// The kind of a map of pixels.
+/// The kind of an im2col map.
 pub(crate) const IM2COL: u64 = 2;
 
-/// The place where a map has one of its values.
+/// The position of a field in a map.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct Field {
-    /// Which of the 16 words.
+    /// The index of the word, below 16.
     pub(crate) word: usize,
     shift: u32,
     bits: u32,
@@ -18,59 +18,59 @@ pub(crate) struct Field {
 
 impl Field {
     pub(crate) const ADDRESS: Self = Self::whole(1);
-    /// A type of tensors as the driver numbers them.
+    /// The data type, as the driver numbers it.
     pub(crate) const DATA_TYPE: Self = Self::nibble(0);
     pub(crate) const RANK: Self = Self::nibble(1);
     pub(crate) const INTERLEAVE: Self = Self::nibble(2);
     pub(crate) const SWIZZLE: Self = Self::nibble(3);
     pub(crate) const PROMOTION: Self = Self::nibble(4);
     pub(crate) const FILL: Self = Self::nibble(5);
-    /// What a swizzle of 128 bytes moves: 16 bytes, 32, 32 with their halves exchanged, 64.
+    /// The atomicity of a 128-byte swizzle: 16 bytes, 32, 32 with exchanged halves, 64.
     pub(crate) const ATOMICITY: Self = Self::nibble(6);
-    /// What a map of boxes or of pixels takes.
+    /// The box of a tiled map, or the pixels and corners of an im2col map.
     pub(crate) const TAKEN: Self = Self::whole(3);
-    /// The number of pixels that a map takes.
+    /// The number of pixels.
     pub(crate) const PIXELS: Self = Self { word: 3, shift: 0, bits: 16 };
-    /// One less than the channels of each.
+    /// The number of channels per pixel, less one.
     pub(crate) const CHANNELS: Self = Self { word: 3, shift: 16, bits: 8 };
 
-    /// One less than the elements of a box along a dimension.
+    /// Returns the field of the box size along a dimension, less one.
     pub(crate) const fn boxed(dimension: u32) -> Self {
         Self { word: 3, shift: 8 * dimension, bits: 8 }
     }
 
-    /// Creates the step between elements along a dimension.
+    /// Returns the field of the element stride along a dimension.
     pub(crate) const fn step(dimension: u32) -> Self {
         Self { word: 4, shift: 8 * dimension, bits: 8 }
     }
 
-    /// Creates the elements along a dimension.
+    /// Returns the field of the tensor size along a dimension.
     pub(crate) const fn extent(dimension: u32) -> Self {
         Self::whole(5 + dimension as usize)
     }
 
-    /// Creates the bytes from one to the next along a dimension but the first, which is not counted.
+    /// Returns the field of the stride in bytes along a dimension. The first dimension has none.
     pub(crate) const fn stride(dimension: u32) -> Self {
         Self::whole(10 + dimension as usize)
     }
 
-    /// Returns the word with another value in this place.
+    /// Returns the word with a new value of the field.
     pub(crate) const fn put(self, word: u64, value: u64) -> u64 {
         let mask = u64::MAX >> (64 - self.bits) << self.shift;
         word & !mask | value << self.shift & mask
     }
 
-    /// Returns the value that a map has in this place.
+    /// Returns the value of the field in a map.
     pub(crate) const fn get(self, words: &[u64; 16]) -> u64 {
         words[self.word] >> self.shift & u64::MAX >> (64 - self.bits)
     }
 
-    /// Returns `true` if nothing else is in the word.
+    /// Returns `true` if the field is the whole word.
     pub(crate) const fn is_whole(self) -> bool {
         self.bits == 64
     }
 
-    /// Returns all of it in a number, for an instruction.
+    /// Returns the field packed into a number, for an instruction.
     pub(super) const fn pack(self) -> u64 {
         self.word as u64 | (self.shift as u64) << 8 | (self.bits as u64) << 16
     }
@@ -88,19 +88,19 @@ impl Field {
     }
 }
 
-/// How the word of what is taken holds the corners that pixels are walked between.
+/// The position of the im2col corners in their word.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Corners {
     dimensions: usize,
-    /// Bits of a coordinate.
+    /// The number of bits of a coordinate.
     bits: u32,
 }
 
 impl Corners {
-    /// The start of the corners, behind the pixels and their channels.
+    /// The position of the corners, after the pixels and channels.
     const SHIFT: u32 = 24;
 
-    /// Those of tensors of so many dimensions, of which two are no places.
+    /// Returns the layout for tensors with `rank` dimensions, of which two are not spatial.
     pub(crate) const fn of(rank: usize) -> Self {
         let bits = match rank {
             3 => 16,
@@ -110,7 +110,7 @@ impl Corners {
         Self { dimensions: rank - 2, bits }
     }
 
-    /// Returns the corners in their places, the lower one first.
+    /// Returns the packed corners, the lower one first.
     pub(crate) fn pack(self, lower: &[i32], upper: &[i32]) -> u64 {
         let mask = u64::MAX >> (64 - self.bits);
         let values = lower.iter().chain(upper).map(|offset| i64::from(*offset).cast_unsigned() & mask);
@@ -118,7 +118,7 @@ impl Corners {
         values.zip(shifts).fold(0, |packed, (value, shift)| packed | value << shift)
     }
 
-    /// Returns the lower corner and the upper one.
+    /// Returns the lower and the upper corner.
     pub(crate) fn unpack(self, taken: u64) -> ([i64; 3], [i64; 3]) {
         let value = |index: usize| {
             let above = 64 - Self::SHIFT - (index as u32 + 1) * self.bits;

@@ -10,7 +10,7 @@ use super::unit::Unit;
 /// The alignment of a map, in bytes.
 const ALIGNMENT: u64 = 64;
 
-/// The bytes of a map.
+/// The number of bytes of a map.
 pub(crate) const SIZE: u64 = 128;
 
 pub(crate) fn run_replace(unit: &mut Unit<'_>, op: &Op) -> Control {
@@ -31,7 +31,7 @@ fn replace(unit: &mut Unit<'_>, op: &Op, lane: usize) -> Result<(), Trap> {
     write_at(unit, op.space, lane, address, field.put(word, value))
 }
 
-/// Copies a map once: the threads of the warp have the same operands.
+/// Copies a map once, because the threads of the warp have the same operands.
 pub(crate) fn run_publish(unit: &mut Unit<'_>, op: &Op) -> Control {
     let lane = unit.leader();
     match publish(unit, op, lane) {

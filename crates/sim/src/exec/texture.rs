@@ -11,7 +11,7 @@ use super::report::{ReportKind, Trap};
 use super::unit::Unit;
 
 versions! {
-    /// The handler of `tex` and `tld4`.
+    /// Returns the handler of `tex` and `tld4`.
     texture_handler() = run_texture []
 }
 
@@ -84,7 +84,7 @@ fn read_one_by_one(unit: &mut Unit<'_>, access: &TextureAccess, op: &Op) -> Cont
     Control::Next
 }
 
-/// Returns what a lane reads, and whether all of it has memory.
+/// Returns the value that a lane reads, and `true` if all of its elements have physical memory.
 #[inline]
 fn read_texture(
     unit: &mut Unit<'_>,
@@ -119,7 +119,7 @@ fn read_texture(
     Ok((texel, is_resident))
 }
 
-/// Returns the level of detail that an instruction asks for.
+/// Returns the level of detail of an instruction.
 #[inline]
 fn level(texture: &Texture, access: &TextureAccess, word: &impl Fn(u32) -> u32) -> f32 {
     match access.detail {

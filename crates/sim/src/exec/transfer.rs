@@ -1,4 +1,4 @@
-//! How fragments of a warp leave a straight path: branches, calls, returns, and the end.
+//! Control transfers of warp fragments: branches, calls, returns, and exits.
 
 use super::block::BlockState;
 use super::fragment::Fragment;
@@ -10,15 +10,15 @@ use super::report::{ReportKind, Trap};
 use super::warp::Warp;
 use super::worker::Worker;
 
-/// Calls that may be open at once, so that recursion without variables ends too.
+/// The maximum depth of calls, which also ends recursion without local variables.
 const DEPTH_LIMIT: u32 = 10_000;
-/// What the local memory of a function is aligned to at least.
+/// The minimum alignment of a function's local memory.
 const FRAME_ALIGN: u64 = 16;
-/// Bytes of local memory that a thread may use.
+/// The maximum number of bytes of local memory of a thread.
 pub(crate) const LOCAL_LIMIT: u64 = 512 << 10;
 
 impl Warp {
-    /// Carries out what leads to other instructions than the next.
+    /// Performs a control transfer.
     pub(crate) fn transfer(
         &mut self,
         index: usize,
@@ -74,7 +74,7 @@ impl Warp {
         Ok(())
     }
 
-    /// Enters a function. Lanes that call another one stay behind, to call it in their turn.
+    /// Enters a function. Lanes with another callee remain, and call it later.
     fn call(&mut self, index: usize, op: &Op, worker: &Worker<'_>) -> Result<(), Trap> {
         let Fragment { pc, mask, frame: caller, depth, .. } = self.fragments[index];
         let from = &self.frames[caller as usize];
@@ -116,7 +116,7 @@ impl Warp {
         Ok(())
     }
 
-    /// Returns to the caller; from a kernel, ends the threads.
+    /// Returns to the caller, or ends the threads of a kernel.
     fn leave(&mut self, index: usize, block: &mut BlockState, worker: &Worker<'_>) {
         let Fragment { mask, frame, .. } = self.fragments[index];
         let from = &self.frames[frame as usize];
@@ -135,7 +135,7 @@ impl Warp {
                 self.state.written.copy(base + source, caller_base + target, size, mask);
             }
         }
-        // What the function took by `alloca` ends with it.
+        // A return releases the memory that the function allocated with `alloca`.
         Lanes(mask).for_each(|lane| self.state.taken[lane] = self.state.taken[lane].min(base));
         self.release(frame, mask);
         let fragment = &mut self.fragments[index];
@@ -171,7 +171,7 @@ impl Warp {
         })
     }
 
-    /// Copies between local variables, which are laid out in whole words.
+    /// Copies between local variables, whose sizes are whole words.
     fn copy_local(&mut self, source: u64, target: u64, size: u64, lanes: u32) {
         for word in 0..size.div_ceil(8) {
             let values = self.state.local[(source / 8 + word) as usize].0;
@@ -180,7 +180,7 @@ impl Warp {
     }
 }
 
-/// Returns the function that the first lane calls, and the lanes that call the same.
+/// Returns the callee of the first lane, and the lanes with the same callee.
 fn callee(site: &CallSite, frame: &Frame, mask: u32, worker: &Worker<'_>) -> Result<(u32, u32), Trap> {
     let register = match site.callee {
         Callee::Direct(function) => return Ok((function, mask)),

@@ -1,6 +1,6 @@
-//! Undefined bytes of a register, by bits.
+//! Masks of the undefined bytes of a register.
 
-/// Bits of so many bytes.
+/// Returns the mask of the first `bytes` bytes.
 pub(crate) fn low(bytes: u32) -> u8 {
     if bytes >= 8 { u8::MAX } else { (1 << bytes) - 1 }
 }
@@ -10,12 +10,12 @@ pub(crate) fn spread(bytes: u8) -> u64 {
     (0..8).filter(|byte| bytes >> byte & 1 == 1).fold(0, |bits, byte| bits | 0xff << (8 * byte))
 }
 
-/// Returns the bytes of undefined bits.
+/// Returns the bytes that contain undefined bits.
 fn gather(bits: u64) -> u64 {
     (0..8).filter(|byte| bits >> (8 * byte) & 0xff != 0).fold(0, |bytes, byte| bytes | 1 << byte)
 }
 
-/// Returns the undefined bytes of a register of so many bytes after a shift.
+/// Returns the undefined bytes of a register of `size` bytes after a shift.
 pub(crate) fn shift(bytes: u8, size: u32, amount: u64, left: bool, signed: bool) -> u64 {
     let width = size * 8;
     let bits = spread(bytes);

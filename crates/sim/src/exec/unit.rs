@@ -1,4 +1,4 @@
-//! What a handler works on: the registers of one activation, and everything it can reach.
+//! The context of a handler: the registers of one activation, and the memory and launch that it can access.
 
 use super::block::BlockState;
 use super::frame::Frame;
@@ -11,7 +11,7 @@ use super::report::Trap;
 use super::warp::WarpState;
 use super::watch::Watcher;
 
-/// One fragment of a warp, about to execute.
+/// A fragment of a warp that executes an instruction.
 #[derive(Debug)]
 pub(crate) struct Unit<'r> {
     /// Registers.
@@ -22,15 +22,15 @@ pub(crate) struct Unit<'r> {
     pub(crate) block: &'r mut BlockState,
     /// The launch, with addresses resolved.
     pub(crate) launch: &'r Prepared<'r>,
-    /// The worker's memory of segments.
+    /// The worker's segment cache.
     pub(crate) cache: &'r mut SegmentCache,
     /// The worker's textures and surfaces.
     pub(crate) objects: &'r mut Objects,
-    /// Who hears of accesses to device memory.
+    /// The observer of accesses to device memory.
     pub(crate) watcher: Option<&'r mut (dyn Watcher + 'r)>,
-    /// Lanes that execute.
+    /// The active lanes.
     pub(crate) active: u32,
-    /// With `Control::Part`: the lanes that go on; with `Control::WaitForCluster`: the phase.
+    /// With `Control::Part`: the lanes that continue. With `Control::WaitForCluster`: the phase.
     pub(crate) needed: u32,
     /// With `Control::Wait`: the barrier.
     pub(crate) wait: Wait,
@@ -45,11 +45,11 @@ pub(crate) struct Unit<'r> {
 pub(crate) struct Wait {
     /// The barrier, 0 to 15.
     pub(crate) barrier: usize,
-    /// Threads expected; 0 for every thread of the block.
+    /// The number of expected threads; 0 for all threads of the block.
     pub(crate) count: u32,
-    /// Lanes that bring a true predicate, for reductions.
+    /// The lanes with a true predicate, for reductions.
     pub(crate) votes: u32,
-    /// `true` if the lanes go on at once.
+    /// `true` if the lanes continue immediately.
     pub(crate) arrive_only: bool,
 }
 

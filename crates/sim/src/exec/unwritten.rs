@@ -1,9 +1,8 @@
-//! Reads of memory that nobody wrote.
+//! Checks for reads of uninitialized memory.
 //!
-//! Each byte of device, shared and local memory that only kernels and the driver's copies reach is known to be written or not. Each load,
-//! each atomic that reads, and what matrix instructions and asynchronous copies read is looked at before it is made; each store is
-//! noted before it is made, so that no thread which is told of a store comes too early. Memory that others may write without the
-//! executor seeing it counts as written.
+//! The state of each byte of device, shared and local memory is recorded if only kernels and the driver's copies access it. Loads, atomics
+//! that read, matrix instructions and asynchronous copies are checked before they read. Stores are recorded before they write, so no thread
+//! observes a store before its record. Memory that others may write counts as written.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -19,24 +18,24 @@ use super::unit::Unit;
 use super::window::{BLOCK_STRIDE, resolve};
 use super::written::Written;
 
-/// Up to so many bytes, all between a warp's lowest and highest address are looked at together.
+/// The maximum distance between a warp's lowest and highest address for a single check.
 const SPAN: u64 = 8192;
 
-/// The last allocations that a worker looked up.
+/// The allocations that a worker looked up last.
 #[derive(Debug, Default)]
 pub(crate) struct WrittenCache {
     entries: [Known; 4],
     next: usize,
 }
 
-/// What is at an address.
-struct Behind<'u> {
+/// The memory at an address.
+struct MemoryAt<'u> {
     offset: u64,
     size: u64,
     written: Option<&'u Written>,
 }
 
-/// An allocation, and which of its bytes were written, where that is known.
+/// An allocation, and the record of its written bytes if there is one.
 #[derive(Clone, Debug, Default)]
 struct Known {
     base: u64,
@@ -45,7 +44,7 @@ struct Known {
 }
 
 impl WrittenCache {
-    /// Returns the allocation that holds an address, if there is one.
+    /// Returns the allocation that contains an address, if any.
     fn known(&mut self, memory: &dyn Memory, address: u64) -> Option<&Known> {
         let holds = |entry: &Known| address.wrapping_sub(entry.base) < entry.size;
         let index = match self.entries.iter().position(holds) {
@@ -65,7 +64,7 @@ impl WrittenCache {
     }
 }
 
-/// Stops at a load of what nobody wrote: the load that follows, of as many bytes as it is aligned to.
+/// Reports an uninitialized read by the next load, of as many bytes as its alignment.
 pub(crate) fn run_check(unit: &mut Unit<'_>, op: &Op) -> Control {
     let bytes = u64::from(op.align_mask) + 1;
     if let Some(offset) = local::offset(unit, op) {
@@ -78,8 +77,8 @@ pub(crate) fn run_check(unit: &mut Unit<'_>, op: &Op) -> Control {
     check_lanes(unit, op, bytes)
 }
 
-/// Finds what nobody wrote of the bytes that the load which follows loads, and leaves that to the load. Of a load in several
-/// parts, `b` is where the part begins and `c` is 1 in the first.
+/// Finds the uninitialized bytes of the next load, and passes them to it. For a load in several parts, `b` is the start of the part, and
+/// `c` is 1 in the first.
 pub(crate) fn run_find(unit: &mut Unit<'_>, op: &Op) -> Control {
     let bytes = u64::from(op.align_mask) + 1;
     if op.c == 1 {
@@ -97,7 +96,7 @@ pub(crate) fn run_find(unit: &mut Unit<'_>, op: &Op) -> Control {
     Control::Next
 }
 
-/// The same, lane by lane.
+/// Checks a load lane by lane.
 #[inline(never)]
 fn find_in_lanes(unit: &mut Unit<'_>, op: &Op, bytes: u64) {
     let addresses = active_addresses(unit, op);
@@ -106,7 +105,7 @@ fn find_in_lanes(unit: &mut Unit<'_>, op: &Op, bytes: u64) {
     }
 }
 
-/// Notes which bytes at the lanes' addresses nobody wrote.
+/// Records the uninitialized bytes at the lanes' addresses.
 #[cold]
 fn note_found(unit: &mut Unit<'_>, op: &Op, addresses: &[u64; LANES]) {
     let space = if op.space == Space::Frame { Space::Local } else { op.space };
@@ -128,7 +127,7 @@ fn note_found(unit: &mut Unit<'_>, op: &Op, addresses: &[u64; LANES]) {
     }
 }
 
-/// Returns the lanes' addresses of a store, of which the first element is at hand.
+/// Returns the lanes' addresses of a store, from those of its first element.
 pub(crate) fn store_addresses(unit: &Unit<'_>, op: &Op) -> [u64; LANES] {
     match local::offset(unit, op) {
         Some(offset) => [offset; LANES],
@@ -136,22 +135,22 @@ pub(crate) fn store_addresses(unit: &Unit<'_>, op: &Op) -> [u64; LANES] {
     }
 }
 
-/// Returns `true` if an address is one of device memory.
+/// Returns `true` if an address is in device memory.
 pub(crate) fn is_global(space: Space, address: u64) -> bool {
     place(space, address).0 == Space::Global
 }
 
-/// Has bytes count as never written again.
+/// Marks bytes as unwritten.
 pub(crate) fn remove(unit: &mut Unit<'_>, space: Space, lane: usize, address: u64, bytes: u64) {
     let (space, offset) = place(space, address);
     if matches!(space, Space::Local | Space::Frame) {
         unit.warp.written.remove(offset, bytes, 1 << lane);
-    } else if let Some(Behind { offset, written: Some(written), .. }) = behind(unit, space, offset) {
+    } else if let Some(MemoryAt { offset, written: Some(written), .. }) = memory_at(unit, space, offset) {
         written.remove(offset, bytes);
     }
 }
 
-/// The same, lane by lane.
+/// Checks a load lane by lane.
 #[inline(never)]
 fn check_lanes(unit: &mut Unit<'_>, op: &Op, bytes: u64) -> Control {
     let addresses = active_addresses(unit, op);
@@ -165,7 +164,7 @@ fn check_lanes(unit: &mut Unit<'_>, op: &Op, bytes: u64) -> Control {
     }
 }
 
-/// Notes the store that follows, of as many bytes as it is aligned to.
+/// Records the next store, of as many bytes as its alignment.
 pub(crate) fn run_note(unit: &mut Unit<'_>, op: &Op) -> Control {
     let bytes = u64::from(op.align_mask) + 1;
     if let Some(offset) = local::offset(unit, op) {
@@ -179,7 +178,7 @@ pub(crate) fn run_note(unit: &mut Unit<'_>, op: &Op) -> Control {
     Control::Next
 }
 
-/// The same, lane by lane, unless the warp writes in runs.
+/// Records a store lane by lane, unless the warp writes in runs.
 #[inline(never)]
 fn note_lanes(unit: &mut Unit<'_>, op: &Op, bytes: u64) {
     let addresses = active_addresses(unit, op);
@@ -193,14 +192,14 @@ fn note_lanes(unit: &mut Unit<'_>, op: &Op, bytes: u64) {
     }
 }
 
-/// Returns `true` if an access is one to the block's own shared memory, all of which was written.
+/// Returns `true` if an access is to the block's own shared memory, and all of that memory is written.
 #[inline(always)]
 fn is_whole(unit: &Unit<'_>, space: Space) -> bool {
     let is_own = || unit.block.cluster.is_of_one();
     space == Space::Shared && unit.block.shared.written().is_some_and(Written::is_whole) && is_own()
 }
 
-/// Returns `true` if a warp accesses memory in runs, and all of that was written, as it mostly is.
+/// Returns `true` if a warp accesses memory in runs that are written, the usual case.
 #[inline(always)]
 fn are_runs_written(unit: &mut Unit<'_>, op: &Op, bytes: u64) -> bool {
     let Some(runs) = runs::of_warp(unit, op) else { return false };
@@ -209,7 +208,7 @@ fn are_runs_written(unit: &mut Unit<'_>, op: &Op, bytes: u64) -> bool {
     })
 }
 
-/// That what one lane reads was written, where the launch looks for that.
+/// Checks one lane's read, if the launch checks for uninitialized reads.
 #[inline]
 pub(crate) fn check(unit: &mut Unit<'_>, space: Space, lane: usize, address: u64, bytes: u64) -> Result<(), Trap> {
     if unit.launch.program.checking.unwritten && is_written(unit, space, lane, address, bytes) == Some(false) {
@@ -218,7 +217,7 @@ pub(crate) fn check(unit: &mut Unit<'_>, space: Space, lane: usize, address: u64
     Ok(())
 }
 
-/// Notes what one lane writes, where the launch looks for reads of what nobody wrote.
+/// Records one lane's write, if the launch checks for uninitialized reads.
 #[inline]
 pub(crate) fn note(unit: &mut Unit<'_>, space: Space, lane: usize, address: u64, bytes: u64) {
     if unit.launch.program.checking.unwritten {
@@ -226,7 +225,7 @@ pub(crate) fn note(unit: &mut Unit<'_>, space: Space, lane: usize, address: u64,
     }
 }
 
-/// Returns the lanes' addresses, with that of an active lane for those that are not.
+/// Returns the lanes' addresses. Inactive lanes get the address of an active one.
 fn active_addresses(unit: &Unit<'_>, op: &Op) -> [u64; LANES] {
     let addresses = addresses(unit, op);
     if unit.active == FULL {
@@ -237,7 +236,7 @@ fn active_addresses(unit: &Unit<'_>, op: &Op) -> [u64; LANES] {
     filled.0
 }
 
-/// Returns `true` if all between the lowest and the highest address lies in one allocation and was written, as it mostly is.
+/// Returns `true` if everything between the lowest and the highest address is in one allocation and written, the usual case.
 fn is_covered(unit: &mut Unit<'_>, space: Space, addresses: &[u64; LANES], bytes: u64) -> bool {
     let (mut low, mut high) = (u64::MAX, 0);
     for &address in addresses {
@@ -247,53 +246,53 @@ fn is_covered(unit: &mut Unit<'_>, space: Space, addresses: &[u64; LANES], bytes
     is_near && is_written(unit, space, 0, low, high - low + bytes) == Some(true)
 }
 
-/// Returns `true` if an address is one of each thread's own memory.
+/// Returns `true` if an address is in local memory.
 fn is_local(space: Space, address: u64) -> bool {
     place(space, address).0 == Space::Local
 }
 
-/// Returns whether all of these bytes were written, or may have been; `None` if they do not lie in one allocation.
+/// Returns `true` if all of these bytes are or may be written, or `None` if they are not in one allocation.
 fn is_written(unit: &mut Unit<'_>, space: Space, lane: usize, address: u64, bytes: u64) -> Option<bool> {
     let (space, offset) = place(space, address);
     if space == Space::Local {
         return Some(unit.warp.written.lacking(offset, bytes, 1 << lane) == 0);
     }
-    let Behind { offset, size, written } = behind(unit, space, offset)?;
+    let MemoryAt { offset, size, written } = memory_at(unit, space, offset)?;
     let is_inside = offset <= size && size - offset >= bytes;
     is_inside.then(|| written.is_none_or(|written| written.covers(offset, bytes)))
 }
 
-/// Notes that bytes were written.
+/// Marks bytes as written.
 fn add(unit: &mut Unit<'_>, space: Space, lane: usize, address: u64, bytes: u64) {
     let (space, offset) = place(space, address);
     if space == Space::Local {
         unit.warp.written.add(offset, bytes, 1 << lane);
-    } else if let Some(Behind { offset, written: Some(written), .. }) = behind(unit, space, offset) {
+    } else if let Some(MemoryAt { offset, written: Some(written), .. }) = memory_at(unit, space, offset) {
         written.add(offset, bytes);
     }
 }
 
-/// Returns the memory behind an address that is not local: how far into it the address is, its size, and what of it was written.
-fn behind<'u>(unit: &'u mut Unit<'_>, space: Space, address: u64) -> Option<Behind<'u>> {
+/// Returns the memory of an address that is not local: the offset in it, its size, and the record of its written bytes.
+fn memory_at<'u>(unit: &'u mut Unit<'_>, space: Space, address: u64) -> Option<MemoryAt<'u>> {
     match space {
         Space::Global => {
             let known = unit.cache.written.known(unit.launch.memory, address)?;
-            Some(Behind { offset: address - known.base, size: known.size, written: known.written.as_deref() })
+            Some(MemoryAt { offset: address - known.base, size: known.size, written: known.written.as_deref() })
         }
         Space::Shared => {
             let shared = unit.block.shared_of(address)?;
-            Some(Behind { offset: address % BLOCK_STRIDE, size: shared.size(), written: shared.written() })
+            Some(MemoryAt { offset: address % BLOCK_STRIDE, size: shared.size(), written: shared.written() })
         }
         _ => None,
     }
 }
 
-/// Returns the space and the offset in it that an address names.
+/// Returns the space of an address and the offset in it.
 fn place(space: Space, address: u64) -> (Space, u64) {
     if space == Space::Generic { resolve(address) } else { (space, address) }
 }
 
-/// Returns the load that follows is of what nobody wrote. Whoever goes on after that goes on with the load.
+/// Reports an uninitialized read by the next load. If the launch continues, the load is executed.
 #[cold]
 fn stop(unit: &mut Unit<'_>, op: &Op, lane: usize, address: u64) -> Control {
     let bytes = u64::from(op.align_mask) + 1;

@@ -1,25 +1,25 @@
-//! The video instructions: arithmetic on bytes, halves and words that are picked from registers.
+//! The video instructions: arithmetic on bytes, halves and words that are selected from registers.
 
 use super::lane::LANES;
 use super::op::{Control, Op};
 use super::unit::Unit;
 
-/// All that a video instruction does.
+/// The parameters of a video instruction.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Video {
     pub(crate) operation: Operation,
-    /// Bits of a lane: 32 for the scalar forms, 16 or 8 for the others.
+    /// The number of bits of an element: 32 in scalar forms, 16 or 8 in vector forms.
     pub(crate) width: u32,
-    /// `true` if the result, the first and the second operand are signed.
+    /// `true` for a signed result, first operand and second operand.
     pub(crate) signed: [bool; 3],
-    /// What each lane of the first and of the second operand is: see [`Pick`].
+    /// The part that each element of the first and the second operand selects.
     pub(crate) picks: [[Pick; 4]; 2],
     pub(crate) saturates: bool,
-    /// What is done with the third operand.
+    /// The use of the third operand.
     pub(crate) third: Third,
 }
 
-/// What a lane computes.
+/// The operation on an element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Operation {
     Add,
@@ -34,19 +34,19 @@ pub(crate) enum Operation {
     ShiftRight {
         wraps: bool,
     },
-    /// A product and the third operand, shifted right, plus one if `plus_one`.
+    /// The product plus the third operand, shifted right, plus one if `plus_one`.
     MultiplyAdd {
         shift: u32,
         plus_one: bool,
     },
-    /// `true` if a comparison holds: less, equal and greater, by bits.
+    /// `true` if the comparison holds for one of these orderings: less, equal and greater, as a mask.
     Set(u8),
 }
 
 /// A part of the two registers of the operands.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Pick {
-    /// `true` if it is in the second register.
+    /// `true` for a part of the second register.
     pub(crate) second: bool,
     /// The lowest bit.
     pub(crate) shift: u32,
@@ -54,22 +54,22 @@ pub(crate) struct Pick {
     pub(crate) width: u32,
 }
 
-/// What the third operand is for.
+/// The use of the third operand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Third {
-    /// Nothing.
+    /// Unused.
     Unused,
-    /// The result, or the sum of all lanes, is added to it.
+    /// The result, or the sum of all elements, is added to it.
     Add,
     Min,
     Max,
-    /// It fills the bits of the result that are not in the mask; the scalar result goes to the lowest of those that are.
+    /// It fills the bits of the result outside the mask. A scalar result is shifted to the lowest bit of the mask.
     Merge {
         mask: u32,
     },
 }
 
-/// Returns the set of [`Operation::Set`] in which an ordering is.
+/// Returns the bit of an ordering in [`Operation::Set`].
 pub(crate) const fn ordering_bit(ordering: std::cmp::Ordering) -> u8 {
     match ordering {
         std::cmp::Ordering::Less => 1,
@@ -94,7 +94,7 @@ impl Video {
         match self.third {
             Third::Unused => result,
             Third::Add => sum as u32,
-            // These are forms of single words: the result is the lane's.
+            // These forms are scalar, so the result is that of the single element.
             Third::Min => (sum - third).min(third) as u32,
             Third::Max => (sum - third).max(third) as u32,
             Third::Merge { mask } if self.width == 32 => (result << mask.trailing_zeros()) & mask | c & !mask,
@@ -102,10 +102,10 @@ impl Video {
         }
     }
 
-    /// Returns a lane's value within the range of the result, or cut to its bits.
+    /// Returns an element's value, saturated or truncated to the range of the result.
     fn limited(&self, value: i64) -> i64 {
         let width = match self.third {
-            // What is merged saturates to the part that it fills.
+            // A merged result saturates to the part that it fills.
             Third::Merge { mask } if self.width == 32 => mask.count_ones(),
             _ => self.width,
         };
@@ -150,7 +150,7 @@ impl Operation {
     }
 }
 
-/// `vadd` and its kin.
+/// Runs `vadd` and the other video instructions.
 pub(crate) fn run_video(unit: &mut Unit<'_>, op: &Op) -> Control {
     let function = &unit.launch.program.functions[unit.frame.function as usize];
     let video = &function.videos[op.imm as usize];

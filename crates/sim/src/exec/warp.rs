@@ -1,9 +1,9 @@
-//! A warp: thirty-two threads that execute together where they can.
+//! A warp: thirty-two threads that execute together where possible.
 //!
-//! A warp is a list of fragments: lanes that are at the same instruction of the same activation. The scheduler runs the fragment of the
-//! deepest activation with the lowest instruction, stops it where another one waits, and merges them there. That needs no control-flow
-//! analysis, so irreducible branches, recursion and indirect calls are ordinary. A fragment that loops while others wait gives way after
-//! a number of backward branches, so that a lane can wait for another lane of its own warp.
+//! A warp is a list of fragments: lanes at the same instruction of the same activation. The scheduler runs the fragment of the deepest
+//! activation with the lowest instruction, stops it at an instruction where another fragment waits, and merges the two there. This needs no
+//! control-flow analysis, so irreducible branches, recursion and indirect calls need no special treatment. A fragment that loops while
+//! others wait yields after a number of backward branches, so a lane can wait for another lane of its own warp.
 
 use super::block::BlockState;
 use super::copies::Copies;
@@ -19,20 +19,20 @@ use super::shadow::Steps;
 use super::unit::Wait;
 use super::worker::Worker;
 
-/// Backward branches that a fragment may take while others wait.
+/// The number of backward branches that a fragment may take while others wait.
 const FRAGMENT_FUEL: u32 = 64;
 
-/// The threads of one warp and where they are.
+/// The threads of one warp and their positions.
 #[derive(Debug, Default)]
 pub(crate) struct Warp {
     pub(crate) fragments: Vec<Fragment>,
     pub(crate) frames: Vec<Frame>,
-    /// Frames that nobody is in.
+    /// Unused frames.
     pub(crate) free: Vec<u32>,
     pub(crate) state: WarpState,
 }
 
-/// What handlers see of a warp besides registers.
+/// The state of a warp besides registers.
 #[derive(Debug)]
 pub(crate) struct WarpState {
     /// Index of the warp in its block.
@@ -41,21 +41,21 @@ pub(crate) struct WarpState {
     pub(crate) thread: [[u32; LANES]; 3],
     /// Local memory: word `n` of every thread is row `n`.
     pub(crate) local: Vec<Row<u64>>,
-    /// The place where in it the memory ends that the running functions of each lane took by `alloca`; 0 if they took none.
+    /// The end of the local memory that each lane's running functions allocated with `alloca`; 0 without such memory.
     pub(crate) taken: [u64; LANES],
-    /// What of it was written, if the launch looks for reads of what nobody wrote.
+    /// The written bytes of local memory, if the launch checks for uninitialized reads.
     pub(crate) written: LocalWritten,
-    /// What the last load found that nobody wrote.
+    /// The uninitialized bytes of the last load.
     pub(crate) found: Option<Box<Found>>,
-    /// Lanes whose thread has not ended.
+    /// The lanes of live threads.
     pub(crate) live: u32,
     /// The phase of the cluster's barrier at which each lane last arrived.
     pub(crate) cluster_phase: [u32; LANES],
-    /// Asynchronous copies that are under way.
+    /// The pending asynchronous copies.
     pub(crate) copies: Copies,
-    /// How far it has got with shared memory, if races are looked for.
+    /// The progress in accesses to shared memory, if races are checked.
     pub(crate) steps: Steps,
-    /// Lanes that the last check found to race for shared memory by writing.
+    /// The lanes that the last check found to race for shared memory by writing.
     pub(crate) suspects: Option<Suspects>,
 }
 
@@ -77,7 +77,7 @@ impl Default for WarpState {
     }
 }
 
-/// Why a warp stopped.
+/// The reason why a warp stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Progress {
     /// All its threads have ended.
@@ -88,11 +88,11 @@ pub(crate) enum Progress {
     Blocked,
 }
 
-/// A fault, and the instruction at which it happened.
+/// A fault and its instruction.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Failure {
     pub(crate) trap: Trap,
-    /// The fragment that cannot go on.
+    /// The fragment that cannot continue.
     pub(crate) fragment: usize,
     pub(crate) function: u32,
     pub(crate) line: u32,
@@ -104,7 +104,7 @@ impl Warp {
         Self { state: WarpState { index, thread, ..WarpState::default() }, ..Self::default() }
     }
 
-    /// Puts the threads `mask` at the start of a kernel.
+    /// Places the threads `mask` at the start of a kernel.
     pub(crate) fn start(&mut self, function: u32, mask: u32, worker: &Worker<'_>) {
         self.fragments.clear();
         self.free.clear();
@@ -127,7 +127,7 @@ impl Warp {
         self.fragments.push(Fragment { pc: 0, mask, frame, depth: 0, turns: 0, state: State::Ready });
     }
 
-    /// Runs until the threads end, wait, or have taken `turn` backward branches.
+    /// Runs until the threads end or wait, or until they have taken `turn` backward branches.
     pub(crate) fn run(
         &mut self,
         turn: u32,
@@ -158,14 +158,14 @@ impl Warp {
         }
     }
 
-    /// Returns the lanes that wait for others that will never come, for the report of a deadlock.
+    /// Returns the first lanes that wait, for the report of a deadlock.
     pub(crate) fn first_waiting(&self) -> Option<(usize, u32, u32)> {
         let fragment = self.fragments.first()?;
         let function = self.frames[fragment.frame as usize].function;
         Some((fragment.mask.trailing_zeros() as usize, function, fragment.pc))
     }
 
-    /// Ends the waits that are over, and merges fragments that have met.
+    /// Ends completed waits, and merges fragments at the same instruction.
     fn wake(&mut self, block: &mut BlockState, worker: &Worker<'_>) {
         for index in 0..self.fragments.len() {
             let fragment = self.fragments[index];
@@ -188,7 +188,7 @@ impl Warp {
                     self.fragments[index].state = State::Ready;
                 }
                 State::Gathering { needed } if needed & self.state.live & !self.gathered(needed) == 0 => {
-                    // All the lanes named are here: each group goes on from where it is.
+                    // All lanes of the mask have arrived: each group continues at its own instruction.
                     for other in &mut self.fragments {
                         if other.state == (State::Gathering { needed }) {
                             other.pc += 1;
@@ -213,7 +213,7 @@ impl Warp {
                     let met = self.fragments.swap_remove(other);
                     let kept = &mut self.fragments[index];
                     kept.mask |= met.mask;
-                    // Run the instruction anew: it knows how many lanes it still needs.
+                    // The instruction runs again and determines which lanes are still missing.
                     kept.state = State::Ready;
                 } else {
                     other += 1;
@@ -223,7 +223,7 @@ impl Warp {
         }
     }
 
-    /// Returns the fragment to run: rested ones last, then the deepest, then the one furthest behind.
+    /// Returns the fragment to run: rested ones last, then the deepest, then the one with the lowest instruction.
     fn pick(&self) -> Option<usize> {
         let order = |fragment: &Fragment| {
             let rested = fragment.state == State::Rested;
@@ -234,7 +234,7 @@ impl Warp {
             .min_by_key(|&index| order(&self.fragments[index]))
     }
 
-    /// Runs one fragment until it leaves its path, meets another, or has had its turn.
+    /// Runs one fragment until it leaves its path, meets another, or ends its turn.
     fn run_fragment(
         &mut self,
         index: usize,
@@ -255,7 +255,7 @@ impl Warp {
         })
     }
 
-    /// Executes a fragment's instructions one after the other, as long as all its lanes stay together.
+    /// Executes a fragment's instructions in sequence while all its lanes stay together.
     fn follow(&mut self, index: usize, fuel: &mut u32, block: &mut BlockState, worker: &mut Worker<'_>) -> Stop {
         let alone = self.fragments.len() == 1;
         let Fragment { mut pc, mut turns, mask, frame, .. } = self.fragments[index];
@@ -317,7 +317,7 @@ impl Warp {
         Stop { outcome, pc, turns, needed, wait, trap }
     }
 
-    /// Carries out what the last instruction of a path asked for.
+    /// Performs the control effect of the last instruction of a path.
     fn settle(
         &mut self,
         index: usize,
@@ -355,7 +355,7 @@ impl Warp {
         Ok(())
     }
 
-    /// Counts backward branches, and lets others go first after many.
+    /// Counts backward branches, and makes the fragment yield after many.
     pub(crate) fn rest(&mut self, index: usize, turns: u32) {
         let fragment = &mut self.fragments[index];
         fragment.turns += turns;
@@ -365,7 +365,7 @@ impl Warp {
         }
     }
 
-    /// Moves lanes out of a fragment into one of their own.
+    /// Moves lanes out of a fragment into a new one.
     pub(crate) fn split(&mut self, index: usize, lanes: u32, pc: u32) {
         let mut other = self.fragments[index];
         self.fragments[index].mask &= !lanes;
@@ -385,14 +385,14 @@ impl Warp {
     }
 }
 
-/// Returns where a fragment that goes on at `pc` must stop because another one of its activation is there.
+/// Returns the instruction at which a fragment that continues at `pc` must stop, because another fragment of its activation is there.
 fn meeting_point(fragments: &[Fragment], index: usize, pc: u32) -> u32 {
     let this = &fragments[index];
     let others = fragments.iter().enumerate().filter(|(other, it)| *other != index && it.frame == this.frame);
     others.map(|(_, other)| other.pc).filter(|other| *other >= pc).min().unwrap_or(u32::MAX)
 }
 
-/// Returns `true` if a fragment at `pc` is ahead of another that can run, which then goes first.
+/// Returns `true` if a fragment at `pc` is ahead of another runnable fragment, which then runs first.
 fn is_ahead(fragments: &[Fragment], index: usize, pc: u32) -> bool {
     let depth = fragments[index].depth;
     fragments.iter().any(|other| other.state == State::Ready && other.depth == depth && other.pc < pc)

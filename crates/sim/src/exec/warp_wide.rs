@@ -6,6 +6,7 @@ use super::lane::{Lanes, lanes_where};
 use super::members::{Members, by_group};
 use super::op::{Control, Handler, Op};
 use super::unit::Unit;
+use crate::ptx::ShuffleMode;
 
 pub(crate) fn run_active_mask(unit: &mut Unit<'_>, op: &Op) -> Control {
     let active = unit.active;
@@ -30,8 +31,33 @@ pub(crate) fn run_warp_barrier(unit: &mut Unit<'_>, op: &Op) -> Control {
 }
 
 versions! {
-    /// `shfl`, whose operation says which lane one takes from, and whether that is one that the clamp allows.
+    /// `shfl`. Its operation returns the source lane, and `true` if the clamp allows that lane.
     shuffle(_operation: F) = run_shuffle [F] where F: Fn(u32, u32, u32) -> (u32, bool) + Copy + 'static
+}
+
+/// Returns the handler of a mode of `shfl`.
+pub(crate) fn shuffle_handler(mode: ShuffleMode) -> Option<Handler> {
+    Some(match mode {
+        ShuffleMode::Up => shuffle(|lane, operand, clamp| shuffle_source(0, lane, operand, clamp)),
+        ShuffleMode::Down => shuffle(|lane, operand, clamp| shuffle_source(1, lane, operand, clamp)),
+        ShuffleMode::Butterfly => shuffle(|lane, operand, clamp| shuffle_source(2, lane, operand, clamp)),
+        ShuffleMode::Index => shuffle(|lane, operand, clamp| shuffle_source(3, lane, operand, clamp)),
+    })
+}
+
+/// Returns the source lane of a shuffle, and `true` if the clamp allows it.
+#[inline(always)]
+pub(crate) fn shuffle_source(mode: u8, lane: u32, operand: u32, clamp: u32) -> (u32, bool) {
+    let (operand, segment) = (operand & 31, clamp >> 8 & 31);
+    let low = lane & segment;
+    let high = low | clamp & 31 & !segment;
+    let (source, inside) = match mode {
+        0 => (lane.wrapping_sub(operand), lane.wrapping_sub(operand).cast_signed() >= high.cast_signed()),
+        1 => (lane + operand, lane + operand <= high),
+        2 => (lane ^ operand, lane ^ operand <= high),
+        _ => (low | operand & !segment, low | operand & !segment <= high),
+    };
+    (if inside { source } else { lane }, inside)
 }
 
 #[inline(always)]
@@ -99,7 +125,7 @@ pub(crate) fn run_reduce<const OPERATION: u8>(unit: &mut Unit<'_>, op: &Op) -> C
     })
 }
 
-/// Returns the largest or smallest of numbers; NaN if all are or, where that counts, one is.
+/// Returns the largest or smallest number. The result is NaN if all are NaN or, with `.NaN`, if one is.
 pub(crate) fn run_reduce_float<const LARGEST: bool, const NAN: bool>(unit: &mut Unit<'_>, op: &Op) -> Control {
     by_group(unit, op, |unit, op, group| {
         let row = unit.frame.row::<u32>(op.a);

@@ -1,9 +1,9 @@
 //! `wgmma`: products of matrices by warpgroups.
 //!
-//! Of a warpgroup's 64 rows each of its four warps has sixteen, and A and B lie in shared memory or in the warp's own registers, so each
-//! computes its rows by itself, at once. Hardware does so later: a program may look at the results, and change the shared memory, only
-//! behind `wgmma.wait_group`. That is where the warps of a warpgroup wait for one another, so that one that is behind
-//! finds in shared memory what the others found.
+//! Each of a warpgroup's four warps holds sixteen of its 64 rows. A and B are in shared memory or in the warp's own registers, so each warp
+//! computes its rows independently and immediately. Hardware does so later: a program may read the results and change the shared memory
+//! only after `wgmma.wait_group`. There the warps of a warpgroup wait for each other, so a later warp finds the same shared memory as the
+//! others.
 
 use super::access::read_at;
 use super::handler::versions;
@@ -17,37 +17,37 @@ use super::op::{Control, Handler, Op, Space};
 use super::report::Trap;
 use super::unit::{Unit, Wait};
 
-/// Threads of a warpgroup.
+/// The number of threads in a warpgroup.
 const THREADS: u32 = 128;
-/// Warps of a warpgroup.
+/// The number of warps in a warpgroup.
 const WARPS: u32 = 4;
-/// Barriers of a block that programs name; those of warpgroups follow.
+/// The number of named barriers of a block. Those of warpgroups follow.
 pub(crate) const NAMED_BARRIERS: usize = 16;
-/// Warpgroups of the largest block.
+/// The number of warpgroups in the largest block.
 pub(crate) const MOST_WARPGROUPS: usize = 8;
-/// Rows of A that a warp has.
+/// The number of rows of A that a warp holds.
 pub(crate) const ROWS: u32 = 16;
 
-/// A product by a warpgroup. Its descriptors are in the rows `a` and `b` of the instruction, its scale in the predicate `c`, which `e` may
+/// A product by a warpgroup. Its descriptors are in rows `a` and `b` of the instruction. Its scale is in predicate `c`, which `e` may
 /// negate.
 #[derive(Clone, Debug)]
 pub(crate) struct WarpgroupProduct {
     /// A warp's part of the result.
     pub(crate) to: Placed,
-    /// The list of the rows of its registers, and of those of A if A is in registers.
+    /// The list of the rows of its registers, and those of A if A is in registers.
     pub(crate) rows: u32,
     pub(crate) left: Left,
     pub(crate) right: Side,
-    /// The inner extent, zeroes of a sparse matrix counted.
+    /// The inner extent, including the zeros of a sparse matrix.
     pub(crate) inner: u32,
     pub(crate) manner: Manner,
     pub(crate) sparsity: Option<Sparsity>,
 }
 
-/// The place where A is.
+/// The location of A.
 #[derive(Clone, Debug)]
 pub(crate) enum Left {
-    /// In registers; whether its signs change.
+    /// Registers, and `true` if A is negated.
     Registers(Placed, bool),
     /// In shared memory.
     Shared(Side),
@@ -57,13 +57,13 @@ pub(crate) enum Left {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Side {
     pub(crate) element: Element,
-    /// `true` if its signs change.
+    /// `true` if the factor is negated.
     pub(crate) is_negative: bool,
-    /// `true` if elements that are neighbors in memory are so across the inner extent.
+    /// `true` if neighboring elements in memory are neighbors across the inner extent.
     pub(crate) is_transposed: bool,
 }
 
-/// The rows or columns of a factor that are asked for.
+/// The range of rows or columns of a factor.
 #[derive(Clone, Copy)]
 struct Part {
     first: u32,
@@ -72,7 +72,7 @@ struct Part {
 }
 
 versions! {
-    /// `wgmma.mma_async` of such numbers.
+    /// Returns the handler of `wgmma.mma_async`.
     multiply() = run_product [T; WIDE] where T: Number, Problem<T>: Multiply
 }
 
@@ -81,7 +81,7 @@ fn run_product<T: Number, const WIDE: bool>(unit: &mut Unit<'_>, op: &Op) -> Con
 where
     Problem<T>: Multiply,
 {
-    // The instruction is one of all lanes: those that are missing come first.
+    // The instruction executes for all lanes together, so it waits for missing lanes.
     if unit.warp.live & !unit.active != 0 {
         return Control::Converge;
     }
@@ -94,7 +94,7 @@ where
     }
 }
 
-/// `wgmma.wait_group`: has the warps of a warpgroup wait for one another.
+/// `wgmma.wait_group`: makes the warps of a warpgroup wait for each other.
 pub(crate) fn run_wait(unit: &mut Unit<'_>, _op: &Op) -> Control {
     let barrier = NAMED_BARRIERS + (unit.warp.index / WARPS) as usize;
     unit.wait = Wait { barrier, count: THREADS, votes: 0, arrive_only: false };
@@ -161,14 +161,14 @@ fn signed<T: Number>(mut matrix: Matrix<T>, is_negative: bool) -> Matrix<T> {
     matrix
 }
 
-/// Returns the matrix whose rows are the columns of another.
+/// Returns the transposed matrix.
 fn turned<T: Number>(matrix: &Matrix<T>) -> Matrix<T> {
     let (rows, columns) = (matrix.values.len() / matrix.columns, matrix.columns);
     let values = (0..columns).flat_map(|column| (0..rows).map(move |row| matrix.values[row * columns + column]));
     Matrix { values: values.collect(), columns: rows }
 }
 
-/// Reads a part of a factor: a row for each place of the inner extent.
+/// Reads a part of a factor, by rows along the inner extent.
 fn load<T: Number>(unit: &mut Unit<'_>, descriptor: Descriptor, side: Side, part: Part) -> Result<Matrix<T>, Trap> {
     let bits = side.element.bits();
     let each = PIECE as u32 * 8 / bits;

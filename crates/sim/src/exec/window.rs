@@ -8,15 +8,15 @@ pub(crate) const SHARED_WINDOW: u64 = 1 << 48;
 pub(crate) const LOCAL_WINDOW: u64 = 1 << 49;
 /// The start of kernel parameters in the generic address space.
 pub(crate) const PARAM_WINDOW: u64 = 1 << 50;
-/// The place where functions have their addresses; none of it is memory.
+/// The start of function addresses, at which there is no memory.
 pub(crate) const FUNCTION_WINDOW: u64 = 1 << 51;
 
-/// Bytes of each window.
+/// The size of each window, in bytes.
 pub(crate) const WINDOW_SIZE: u64 = 1 << 32;
-/// Bytes of shared addresses that belong to a block: its own come first, then those of each block of its cluster.
+/// The size of a block's part of the shared window, in bytes: its own part first, then that of each block of its cluster.
 pub(crate) const BLOCK_STRIDE: u64 = 1 << 24;
 
-/// Returns the space and the offset in it that a generic address names.
+/// Returns the space of a generic address and the offset in it.
 #[inline(always)]
 pub(crate) fn resolve(address: u64) -> (Space, u64) {
     if address < SHARED_WINDOW {

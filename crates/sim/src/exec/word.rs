@@ -1,16 +1,16 @@
-//! The words that memory holds, and how they are read and written without undefined behavior.
+//! The words of memory, read and written without undefined behavior.
 
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
 
 use super::lane::HALF;
 
-/// An unsigned integer that memory holds and the host can access atomically.
+/// An unsigned integer in memory that the host can access atomically.
 pub(crate) trait Word: Copy + PartialEq + 'static {
     /// Length in bytes.
     const SIZE: u64;
     /// Keeps the low bits.
     fn truncate(bits: u64) -> Self;
-    /// Returns the value with zeros above it.
+    /// Returns the zero-extended value.
     fn extend(self) -> u64;
     /// Reads atomically.
     ///
@@ -28,15 +28,13 @@ pub(crate) trait Word: Copy + PartialEq + 'static {
     ///
     /// # Safety
     ///
-    /// `pointer` is aligned and valid for reads of 16 values, and concurrent accesses are atomic. With `WIDE` the processor has
-    /// AVX2.
+    /// `pointer` is aligned and valid for reads of 16 values, and concurrent accesses are atomic. `WIDE` requires AVX2.
     unsafe fn load_half<const WIDE: bool>(pointer: *mut Self) -> [Self; HALF];
     /// Writes a value of each lane of half a warp, each atomically.
     ///
     /// # Safety
     ///
-    /// `pointer` is aligned and valid for writes of 16 values, and concurrent accesses are atomic. With `WIDE` the processor has
-    /// AVX2.
+    /// `pointer` is aligned and valid for writes of 16 values, and concurrent accesses are atomic. `WIDE` requires AVX2.
     unsafe fn store_half<const WIDE: bool>(pointer: *mut Self, values: &[Self; HALF]);
     /// Copies a value for each lane of half a warp, each read and written atomically.
     ///
@@ -86,13 +84,13 @@ macro_rules! words {
                 {
                     let mut values = [0; HALF];
                     let bytes = size_of::<[Self; HALF]>();
-                    // SAFETY: the caller vouches for the values in memory and the processor; those of the row are ours.
+                    // SAFETY: the caller guarantees the values in memory and the processor; the row is local.
                     unsafe { copy::<WIDE>((&raw mut values).cast(), pointer.cast(), bytes) };
                     values
                 }
                 #[cfg(not(all(target_arch = "x86_64", not(miri))))]
                 {
-                    // SAFETY: the caller vouches for 16 values.
+                    // SAFETY: the caller guarantees 16 values.
                     std::array::from_fn(|lane| unsafe { Self::load(pointer.wrapping_add(lane)) })
                 }
             }
@@ -100,13 +98,13 @@ macro_rules! words {
             #[inline(always)]
             unsafe fn store_half<const WIDE: bool>(pointer: *mut Self, values: &[Self; HALF]) {
                 #[cfg(all(target_arch = "x86_64", not(miri)))]
-                // SAFETY: the caller vouches for the values in memory and the processor; those of the row are ours.
+                // SAFETY: the caller guarantees the values in memory and the processor; the row is local.
                 unsafe {
                     copy::<WIDE>(pointer.cast(), values.as_ptr().cast(), size_of::<[Self; HALF]>());
                 };
                 #[cfg(not(all(target_arch = "x86_64", not(miri))))]
                 for (lane, value) in values.iter().enumerate() {
-                    // SAFETY: the caller vouches for 16 values.
+                    // SAFETY: the caller guarantees 16 values.
                     unsafe { Self::store(pointer.wrapping_add(lane), *value) };
                 }
             }
@@ -150,16 +148,15 @@ macro_rules! words {
 
 words!(u8: AtomicU8, u16: AtomicU16, u32: AtomicU32, u64: AtomicU64);
 
-/// Copies `bytes` bytes, a multiple of 16. Either side may be memory that other threads access.
+/// Copies `bytes` bytes, a multiple of 16. Other threads may access the memory on either side.
 ///
-/// It is written in machine instructions because to the language a copy that races is undefined, while as many atomic
-/// copies are slow. The processor moves aligned values of up to eight bytes in one piece, vector instructions included, so this
-/// does what they would do. It moves what the vectors of its user move, so that the processor can hand over values on their way
-/// to memory.
+/// The copy is written in assembly: in Rust a racing copy is undefined behavior, and as many atomic copies are slow. The processor moves
+/// aligned values of up to eight bytes without tearing, also with vector instructions, so the result is that of atomic copies. The vectors
+/// are as wide as those of the later reader, so the processor can forward stored values to it.
 ///
 /// # Safety
 ///
-/// `from` is valid for reads and `to` for writes of `bytes` bytes, which do not overlap. With `WIDE` the processor has AVX2.
+/// `from` is valid for reads and `to` for writes of `bytes` bytes, which do not overlap. `WIDE` requires AVX2.
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 #[inline(always)]
 unsafe fn copy<const WIDE: bool>(to: *mut u8, from: *const u8, bytes: usize) {
@@ -167,7 +164,7 @@ unsafe fn copy<const WIDE: bool>(to: *mut u8, from: *const u8, bytes: usize) {
     for offset in (0..bytes).step_by(step) {
         let (to, from) = (to.wrapping_add(offset), from.wrapping_add(offset));
         if step == 32 {
-            // SAFETY: the caller vouches for the bytes and the processor; nothing else is touched but a register.
+            // SAFETY: the caller guarantees the bytes and the processor; otherwise only a register is written.
             unsafe {
                 std::arch::asm!(
                     "vmovdqu {all:y}, [{from}]",
@@ -179,7 +176,7 @@ unsafe fn copy<const WIDE: bool>(to: *mut u8, from: *const u8, bytes: usize) {
                 );
             }
         } else {
-            // SAFETY: the caller vouches for the bytes; nothing else is touched but a register.
+            // SAFETY: the caller guarantees the bytes; otherwise only a register is written.
             unsafe {
                 std::arch::asm!(
                     "movups {all}, [{from}]",

@@ -1,4 +1,4 @@
-//! A worker: a host thread that runs blocks until none is left.
+//! A worker: a host thread that runs blocks until all have ended.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -20,10 +20,10 @@ use super::warp::{Failure, Progress, WarpState};
 use super::watch::Watcher;
 use super::window::{LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW, resolve};
 
-/// Threads that a multiprocessor holds at once.
+/// The maximum number of resident threads on a multiprocessor.
 const THREADS_PER_MULTIPROCESSOR: u64 = 2048;
 
-/// Warp instructions after which it is worth while to start another thread: about as long as that takes.
+/// The number of warp instructions after which another thread is started: they take about as long as the start of a thread.
 const LONG: u64 = 2048;
 
 /// The state of one host thread.
@@ -39,7 +39,7 @@ pub(crate) struct Worker<'l> {
 }
 
 impl<'l> Worker<'l> {
-    /// Creates a worker that has done nothing.
+    /// Creates an idle worker.
     pub(crate) fn new(launch: &'l Prepared<'l>) -> Self {
         let watcher = launch.program.checking.races.then(|| launch.memory.watcher()).flatten();
         Self {
@@ -52,13 +52,13 @@ impl<'l> Worker<'l> {
         }
     }
 
-    /// Runs blocks until none is left or the launch is stopped. Calls for help once if that takes long.
+    /// Runs blocks until all have ended or the launch is stopped. Calls `call_for_help` once if that takes long.
     pub(crate) fn run(mut self, call_for_help: &mut dyn FnMut()) -> Result<Statistics, Report> {
         let mut is_alone = true;
         let mut resident: VecDeque<Block> = VecDeque::new();
         let mut spare = Vec::new();
         let limit = self.resident_limit();
-        // Turns of blocks in a row in which nothing was executed.
+        // The number of consecutive turns of blocks in which no instruction was executed.
         let mut idle = 0;
         loop {
             if self.is_stopped() {
@@ -68,7 +68,7 @@ impl<'l> Worker<'l> {
                 is_alone = false;
                 call_for_help();
             }
-            // Blocks that pause may wait for blocks that have not begun, so begin some.
+            // Paused blocks may wait for blocks that have not started, so some are started.
             if resident.len() < limit
                 && let Some((index, first)) = self.launch.next_cluster()
             {
@@ -96,7 +96,7 @@ impl<'l> Worker<'l> {
         }
     }
 
-    /// Puts the blocks of a cluster in front of the others.
+    /// Starts the blocks of a cluster ahead of the others.
     fn start_cluster(&self, index: [u32; 3], first: u64, spare: &mut Vec<Block>, resident: &mut VecDeque<Block>) {
         let [width, height, depth] = self.launch.cluster;
         let ranks = width * height * depth;
@@ -121,7 +121,7 @@ impl<'l> Worker<'l> {
         }
     }
 
-    /// Blocks that may be under way at once: this worker's share of what the device would hold.
+    /// Returns the maximum number of resident blocks: this worker's share of the device's capacity.
     fn resident_limit(&self) -> usize {
         let threads: u64 = self.launch.block.iter().map(|&n| u64::from(n)).product();
         let device = u64::from(self.launch.device.multiprocessors) * THREADS_PER_MULTIPROCESSOR;
@@ -138,29 +138,29 @@ impl<'l> Worker<'l> {
         &self.function(index).code
     }
 
-    /// Returns what the instruction at an index does with undefined bytes, if anything.
+    /// Returns the propagation of undefined bytes through the instruction at an index, if any.
     pub(crate) fn flow(function: &'l Function, pc: u32) -> Option<&'l Flow> {
         let index = function.flows.binary_search_by_key(&pc, |(at, _)| *at).ok()?;
         Some(&function.flows[index].1)
     }
 
-    /// Warp instructions executed so far.
+    /// Returns the number of warp instructions executed so far.
     pub(crate) fn executed(&self) -> u64 {
         self.statistics.warp_instructions
     }
 
-    /// Counts instructions that the lanes of `mask` went through.
+    /// Counts instructions executed by the lanes of `mask`.
     pub(crate) fn count(&mut self, instructions: u64, mask: u32) {
         self.statistics.warp_instructions += instructions;
         self.statistics.thread_instructions += instructions * u64::from(mask.count_ones());
     }
 
-    /// Returns `true` if somebody wants the launch to end.
+    /// Returns `true` if the launch is canceled or has failed.
     pub(crate) fn is_stopped(&self) -> bool {
         self.launch.failed.load(Ordering::Relaxed) || self.launch.cancel.load(Ordering::Relaxed)
     }
 
-    /// Returns what handlers work on.
+    /// Creates the context of a handler.
     pub(crate) fn unit<'r>(
         &'r mut self,
         frame: &'r mut Frame,
@@ -186,10 +186,10 @@ impl<'l> Worker<'l> {
         }
     }
 
-    /// Returns `true` if the launch goes on without the threads at fault.
-    pub(crate) fn passes_over(&self, block: &Block, warp: usize, failure: Failure) -> bool {
+    /// Returns `true` if the launch continues without the faulting threads.
+    pub(crate) fn continues_after(&self, block: &Block, warp: usize, failure: Failure) -> bool {
         let report = self.report(block, warp, failure);
-        self.launch.runtime.passes_over(&report) || report.severity() == Severity::Warning
+        self.launch.runtime.continues_after(&report) || report.severity() == Severity::Warning
     }
 
     fn report(&self, block: &Block, warp: usize, failure: Failure) -> Report {
@@ -207,7 +207,7 @@ impl<'l> Worker<'l> {
         }
     }
 
-    /// Returns the memory that an access was in or missed, if it is not the driver's to know.
+    /// Returns the memory of an access or near it, unless the driver determines it.
     fn area_of(&self, block: &Block, warp: usize, trap: Trap) -> Option<NearbyAllocation> {
         let (access, space) = (trap.access?, trap.space?);
         let named = if space == Space::Generic { resolve(access.address).0 } else { space };
@@ -223,7 +223,7 @@ impl<'l> Worker<'l> {
 }
 
 impl Prepared<'_> {
-    /// Returns a fault that no instruction is to blame for.
+    /// Creates a fault that has no instruction.
     pub(crate) fn launch_fault(&self, kind: ReportKind) -> Report {
         Report {
             kind,

@@ -1,31 +1,31 @@
-//! Which bytes of a piece of memory were written.
+//! Records of the written bytes of memory.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// A bit for each byte of a piece of memory: whether it was written since the memory was made.
+/// A bit for each byte of some memory: set if the byte was written since the memory was allocated.
 ///
-/// The bits are made with the first byte that is written near them, so that large memory which is hardly used costs little.
+/// Bits are allocated with the first write near them, so large and mostly unused memory costs little.
 #[derive(Debug)]
 pub(crate) struct Written {
     chunks: Box<[OnceLock<Box<Chunk>>]>,
     size: u64,
-    /// The number of bytes that were not written. What others have just written may still count here.
+    /// The number of unwritten bytes. Concurrent writes may not be counted yet.
     lacking: AtomicU64,
 }
 
 /// The bits of [`CHUNK`] bytes.
 type Chunk = [AtomicU64; WORDS];
 
-/// Bytes that one word of bits is about.
+/// The number of bytes that one word of bits describes.
 const WORD: u64 = 64;
-/// Words of a chunk.
+/// The number of words in a chunk.
 const WORDS: usize = 1024;
-/// Bytes that a chunk is about.
+/// The number of bytes that a chunk describes.
 const CHUNK: u64 = WORD * WORDS as u64;
 
 impl Written {
-    /// Creates the bits of so many bytes, none of which was written.
+    /// Creates the record of `size` unwritten bytes.
     #[must_use]
     pub(crate) fn new(size: u64) -> Self {
         let chunks = std::iter::repeat_with(OnceLock::new).take(size.div_ceil(CHUNK) as usize);
@@ -39,7 +39,7 @@ impl Written {
         self.lacking.load(Ordering::Relaxed) == 0
     }
 
-    /// Notes that bytes were written. Those past the end do not count.
+    /// Marks bytes as written. Bytes past the end are ignored.
     #[inline]
     pub(crate) fn add(&self, offset: u64, bytes: u64) {
         let words = words(offset, self.end(offset, bytes));
@@ -49,26 +49,26 @@ impl Written {
         }
     }
 
-    /// Has bytes count as never written again.
+    /// Marks bytes as unwritten.
     pub(crate) fn remove(&self, offset: u64, bytes: u64) {
         let words = words(offset, self.end(offset, bytes));
         let old: u64 = words.map(|(word, mask)| u64::from(self.clear(word, mask))).sum();
         self.lacking.fetch_add(old, Ordering::Relaxed);
     }
 
-    /// Returns `true` if all of these bytes were written. Those past the end do not count.
+    /// Returns `true` if all of these bytes were written. Bytes past the end are ignored.
     #[inline]
     #[must_use]
     pub(crate) fn covers(&self, offset: u64, bytes: u64) -> bool {
         self.is_whole() || words(offset, self.end(offset, bytes)).all(|(word, mask)| self.bits(word) & mask == mask)
     }
 
-    /// Has bytes be written or not as others are: they were copied from there.
+    /// Copies the state of bytes whose contents were copied.
     pub(crate) fn copy(&self, offset: u64, from: &Self, from_offset: u64, bytes: u64) {
         if from.covers(from_offset, bytes) {
             return self.add(offset, bytes);
         }
-        // All is read before anything is changed: memory may be copied onto itself.
+        // The source is read completely before anything is changed: memory may be copied onto itself.
         let source = |word: usize| from.window((word as u64 * WORD).wrapping_sub(offset).wrapping_add(from_offset));
         let all = words(offset, self.end(offset, bytes));
         let copied: Vec<_> = all.map(|(word, mask)| (word, mask, source(word))).collect();
@@ -78,7 +78,7 @@ impl Written {
         }
     }
 
-    /// Returns the bits of the 64 bytes from `offset` on, which may begin below zero. There is nothing outside.
+    /// Returns the bits of the 64 bytes from `offset` on, which may be negative. Bits outside are zero.
     fn window(&self, offset: u64) -> u64 {
         let (word, shift) = (offset.cast_signed().div_euclid(WORD as i64), offset % WORD);
         let bits = |word: i64| usize::try_from(word).map_or(0, |word| self.bits(word));
@@ -86,14 +86,14 @@ impl Written {
         bits(word) >> shift | high
     }
 
-    /// Returns the bits of 64 bytes; none outside.
+    /// Returns the bits of 64 bytes. Bits outside are zero.
     #[inline]
     fn bits(&self, word: usize) -> u64 {
         let chunk = self.chunks.get(word / WORDS).and_then(OnceLock::get);
         chunk.map_or(0, |chunk| chunk[word % WORDS].load(Ordering::Relaxed))
     }
 
-    /// Sets bits, and returns how many of them were not set.
+    /// Sets bits, and returns the number of bits that were not set.
     #[inline]
     fn set(&self, word: usize, mask: u64) -> u32 {
         let chunk = self.chunks[word / WORDS].get_or_init(|| Box::new(std::array::from_fn(|_| AtomicU64::new(0))));
@@ -104,7 +104,7 @@ impl Written {
         (mask & !bits.fetch_or(mask, Ordering::Relaxed)).count_ones()
     }
 
-    /// Clears bits, and returns how many of them were set.
+    /// Clears bits, and returns the number of bits that were set.
     fn clear(&self, word: usize, mask: u64) -> u32 {
         let Some(chunk) = self.chunks[word / WORDS].get() else { return 0 };
         let bits = &chunk[word % WORDS];
@@ -117,7 +117,7 @@ impl Written {
     }
 }
 
-/// Returns the words of bits of the bytes from `offset` to before `end`, each with its bits of these bytes.
+/// Returns the words of bits of the bytes `offset..end`, each with the mask of these bytes.
 #[inline]
 fn words(offset: u64, end: u64) -> impl Iterator<Item = (usize, u64)> {
     let last = if offset < end { end.div_ceil(WORD) } else { 0 };

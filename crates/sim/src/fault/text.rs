@@ -30,10 +30,10 @@ impl fmt::Debug for FaultSyntaxError {
 impl FromStr for Fault {
     type Err = FaultSyntaxError;
 
-    /// Reads `FUNCTION[@CALLS][%PERCENT[:SEED]]=EFFECT`.
+    /// Parses `FUNCTION[@CALLS][%PERCENT[:SEED]]=EFFECT`.
     ///
-    /// `CALLS` is a number `3`, or `3+` for that call and all later ones; without it every call is meant. `PERCENT` lets each of them
-    /// fail with that probability. `EFFECT` is the name of a code with or without `CUDA_ERROR_`, its number, a delay such as
+    /// `CALLS` is a number `3`, or `3+` for that call and all later ones. Without it, the fault applies to every call. `PERCENT` is the
+    /// probability with which each of them fails. `EFFECT` is the name of a code with or without `CUDA_ERROR_`, its number, a delay such as
     /// `20ms` (or `us`, `s`), `lost` for the loss of all devices, or `null` for a call that creates nothing and returns success.
     fn from_str(text: &str) -> Result<Self, FaultSyntaxError> {
         let error = |reason| FaultSyntaxError { text: text.to_owned(), reason };
@@ -105,7 +105,7 @@ mod tests {
     const FUNCTION: Function = Function::cuMemAlloc_v2;
 
     #[test]
-    fn text_says_what_the_builder_says() {
+    fn text_and_builder_give_the_same_fault() {
         let memory = CUresult::CUDA_ERROR_OUT_OF_MEMORY;
         for (text, fault) in [
             ("cuMemAlloc_v2=2", Fault::on(FUNCTION).always().returns(memory)),
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn text_that_makes_no_sense_is_an_error_that_says_which_part() {
+    fn invalid_text_is_an_error_that_names_the_part() {
         for (text, part) in [
             ("cuInit", "no `=`"),
             ("cuNothing=1", "no function"),

@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn text_says_what_it_is_and_who_made_it() {
+    fn text_names_the_kind_and_the_creating_call() {
         let origin = Origin { function: Some(Function::cuMemAllocAsync), backtrace: None, number: 1 };
         let object = LiveObject::new("stream", 0x1000, &origin);
         assert_eq!(object.to_string(), "stream 0x1000, made by cuMemAllocAsync");

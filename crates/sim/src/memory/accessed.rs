@@ -1,20 +1,20 @@
-//! Who accessed memory, for finding races.
+//! Records of memory accesses, for race checks.
 
 use std::sync::Arc;
 
-use super::{End, Memory};
-use crate::exec::Use;
+use super::{CopyOperand, Memory};
+use crate::exec::AccessKind;
 use crate::race::{self, Marked, Marks, Party};
 
 impl Memory {
-    /// Returns the allocation that an address is in, and who accessed it, if that is noted.
+    /// Returns the allocation that contains an address, and its recorded accesses if races are checked.
     pub(crate) fn marks(&self, address: u64) -> Option<Marked> {
         let records = self.read();
         let found = records.find(address)?;
         Some((found.base, found.size, found.marks.clone()))
     }
 
-    /// Has nobody have accessed an allocation but who made it.
+    /// Discards the recorded accesses to an allocation, and attributes its creation to a party.
     pub(crate) fn renew(&self, base: u64, made_by: Party) {
         if let Some(found) = self.write().allocations.get_mut(&base) {
             let size = found.size;
@@ -22,30 +22,30 @@ impl Memory {
         }
     }
 
-    /// Notes no accesses to an allocation any more.
+    /// Stops recording accesses to an allocation.
     pub(crate) fn unmark(&self, base: u64) {
         if let Some(found) = self.write().allocations.get_mut(&base) {
             found.marks = None;
         }
     }
 
-    /// Notes that the work of this thread frees an allocation.
+    /// Records that the work of this thread frees an allocation.
     pub(crate) fn note_free(&self, base: u64) {
         if let Some((_, size, Some(marks))) = self.marks(base) {
             race::note_free(&marks, base, size);
         }
     }
 
-    /// Notes what the work of this thread accesses, if races are looked for.
-    pub(super) fn note(&self, name: &'static str, end: &End, size: usize, how: Use) {
+    /// Records an access by the work of this thread, if races are checked.
+    pub(super) fn note(&self, name: &'static str, end: &CopyOperand, size: usize, how: AccessKind) {
         if !self.notes_accesses {
             return;
         }
         let (mut address, mut left) = match end {
-            End::Device(address) => (*address, size as u64),
-            // Memory of the host that the device does not know is used by one copy alone.
-            End::Host(host) => (host.0.addr() as u64, size as u64),
-            End::Staged(_) => return,
+            CopyOperand::Device(address) => (*address, size as u64),
+            // Host memory that is not registered is used by a single copy.
+            CopyOperand::Host(host) => (host.0.addr() as u64, size as u64),
+            CopyOperand::Staged(_) => return,
         };
         while left > 0 {
             let Some((base, length, marks)) = self.marks(address) else { return };

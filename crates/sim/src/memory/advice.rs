@@ -1,4 +1,4 @@
-//! What was advised of managed memory, and where it was asked to be.
+//! Advice for managed memory, and the locations that it was prefetched to.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -8,23 +8,23 @@ use curium_sys::{CUmemLocationType, CUresult};
 use crate::driver::Result;
 use crate::memory::{Memory, POISON, Purpose};
 
-/// Advice holds for whole pages.
+/// The granularity of advice.
 const PAGE: u64 = 4096;
 
-/// The policy of each part of an allocation: what begins at an address holds up to the next one.
+/// The policy of each part of an allocation. The policy at an address applies up to the next one.
 #[derive(Clone, Debug)]
 pub(crate) struct Policies {
     parts: BTreeMap<u64, Advice>,
 }
 
-/// What holds for a page.
+/// The advice for a page.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub(crate) struct Advice {
     pub(crate) is_read_mostly: bool,
     /// The type and the number of the location.
     pub(crate) preferred: Option<Place>,
     pub(crate) last_prefetch: Option<Place>,
-    /// Who accesses the memory: devices by number, -1 for the host.
+    /// The accessing devices by ordinal; -1 for the host.
     pub(crate) accessed_by: Vec<i32>,
 }
 
@@ -57,29 +57,29 @@ impl Policies {
 }
 
 impl Memory {
-    /// Changes the advice for the pages of a range, which is managed memory.
+    /// Changes the advice for the pages of a range of managed memory.
     pub(crate) fn advise(&self, address: u64, size: u64, change: impl Fn(&mut Advice)) -> Result {
         let (base, pages) = self.managed(address, size)?;
         self.write().policies.entry(base).or_insert_with(|| Policies::new(base)).change(pages, change);
         Ok(())
     }
 
-    /// Returns the advice for the pages of a range, which is managed memory.
+    /// Returns the advice for the pages of a range of managed memory.
     pub(crate) fn advice(&self, address: u64, size: u64) -> Result<Vec<Advice>> {
         let (base, pages) = self.managed(address, size)?;
         let policies = self.read().policies.get(&base).map(|policies| policies.of(pages));
         Ok(policies.unwrap_or_else(|| vec![Advice::default()]))
     }
 
-    /// Makes the contents of a range undefined, visibly so.
+    /// Makes the contents of a range undefined, by filling it with [`POISON`](super::POISON).
     pub(crate) fn discard(&self, address: u64, size: u64) -> Result {
         let fill = crate::memory::Fill { value: POISON.into(), width: 1, count: size as usize };
         self.fill(address, fill)
     }
 
-    /// Returns the allocation that a range of managed memory lies in, and its pages there.
+    /// Returns the allocation that contains a range of managed memory, and the range's pages in it.
     pub(crate) fn managed(&self, address: u64, size: u64) -> Result<(u64, Range<u64>)> {
-        let found = self.find(address).filter(|found| !found.is_condemned);
+        let found = self.find(address).filter(|found| !found.is_retired);
         let found = found.filter(|found| matches!(found.purpose, Purpose::Managed | Purpose::ManagedVariable));
         let found = found.ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
         let end = address.checked_add(size).filter(|end| size > 0 && *end <= found.end());
@@ -93,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn advice_holds_for_the_part_that_it_was_given_for() {
+    fn advice_applies_to_its_range_only() {
         let mut policies = Policies::new(0);
         policies.change(4096..8192, |advice| advice.is_read_mostly = true);
         let flags = |range| policies.of(range).iter().map(|advice| advice.is_read_mostly).collect::<Vec<_>>();

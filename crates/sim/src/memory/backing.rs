@@ -1,4 +1,4 @@
-//! Physical memory: a file in memory for each piece, so that it can be found at several addresses and in several processes.
+//! Physical memory: a memory file for each allocation, which can be mapped at several addresses and in several processes.
 
 use std::fs::File;
 use std::io;
@@ -8,29 +8,29 @@ use std::os::unix::fs::FileExt;
 use crate::memory::mapping::{Mapping, file_in_memory, file_of_process, page_size};
 use crate::memory::{HostPtr, Place, pattern};
 
-/// The bytes of a piece of physical memory.
+/// The bytes of a physical allocation.
 pub(crate) struct Backing {
     mapping: Mapping,
-    /// Kept only where the memory may be shared or shown to the host: descriptors are few.
+    /// Kept only for memory that may be shared or shown to the host, because file descriptors are scarce.
     file: Option<OwnedFd>,
 }
 
-/// What a file says of itself behind its last byte, so that another process knows what it is given.
+/// A description of a file after its last byte, for processes that import the file.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct Label {
     pub(crate) size: u64,
-    /// Numbers that only the driver understands.
+    /// Numbers that the driver interprets.
     pub(crate) words: [u64; LABEL_WORDS],
 }
 
-/// The number of numbers a label has for the driver.
+/// The number of words of a label.
 pub(crate) const LABEL_WORDS: usize = 8;
 
 const MAGIC: u64 = u64::from_le_bytes(*b"curiumsm");
 const LABEL_BYTES: u64 = 8 * (2 + LABEL_WORDS as u64);
 
 impl Backing {
-    /// Fresh memory, filled so that its use shows.
+    /// Creates memory that is filled with [`POISON`](super::POISON).
     pub(crate) fn new(label: Label, keep_file: bool) -> io::Result<Self> {
         if !keep_file && let Some(pages) = pattern::pages(0, label.size).filter(|pages| pages.end == label.size) {
             let mapping = Mapping::of_nothing(label.size, 0)?;
@@ -42,17 +42,17 @@ impl Backing {
         file.write_all_at(&label.to_bytes(), label.size)?;
         let file = OwnedFd::from(file);
         let mapping = Mapping::of_file(&file, label.size)?;
-        // SAFETY: the mapping has this size, and is known to nobody else yet.
+        // SAFETY: the mapping has this size, and nothing else accesses it yet.
         unsafe { mapping.start().poison(label.size as usize) };
         Ok(Self { mapping, file: keep_file.then_some(file) })
     }
 
-    /// Returns the memory that a descriptor of the caller stands for, which stays the caller's; `None` if it is not such a descriptor.
+    /// Imports the memory of a descriptor, or returns `None` if the descriptor is no such file. The caller keeps the descriptor.
     pub(crate) fn import(descriptor: i32) -> Option<(Self, Label)> {
         if descriptor < 0 {
             return None;
         }
-        // SAFETY: the caller of the C function vouches that the descriptor is open during the call.
+        // SAFETY: the caller of the C function guarantees that the descriptor is open during the call.
         let borrowed = unsafe { BorrowedFd::borrow_raw(descriptor) };
         let file = File::from(borrowed.try_clone_to_owned().ok()?);
         let size = file.metadata().ok()?.len().checked_sub(LABEL_BYTES)?;
@@ -63,12 +63,12 @@ impl Backing {
         Some((Self { mapping: Mapping::of_file(&file, size).ok()?, file: Some(file) }, label))
     }
 
-    /// Returns a descriptor of the memory, which is the caller's to close.
+    /// Returns a descriptor of the memory. The caller closes it.
     pub(crate) fn export(&self) -> io::Result<i32> {
         self.file()?.try_clone().map(IntoRawFd::into_raw_fd)
     }
 
-    /// Returns where the simulator finds the bytes.
+    /// Returns the host memory of the bytes.
     pub(crate) fn host(&self) -> HostPtr {
         self.mapping.start()
     }
@@ -95,11 +95,11 @@ impl Label {
     }
 }
 
-/// Addresses that were reserved, without memory behind them.
+/// A reserved address range without memory.
 pub(crate) struct Reservation(Mapping);
 
 impl Reservation {
-    /// `size` addresses from a multiple of `alignment` on, a power of two; at `hint` if that can be had and is not 0.
+    /// Reserves `size` addresses at a multiple of `alignment`, a power of two. A nonzero `hint` is preferred.
     pub(crate) fn new(size: u64, alignment: u64, hint: u64) -> io::Result<Self> {
         if hint != 0 && hint.is_multiple_of(alignment) {
             let mapping = Mapping::of_nothing(size, hint)?;
@@ -121,12 +121,12 @@ impl Reservation {
         self.0.size()
     }
 
-    /// Lets host code use the start of the backing at an address of the reservation.
+    /// Maps the start of the backing at an address of the reservation, for host code.
     pub(crate) fn show(&self, address: u64, size: u64, backing: &Backing, is_writable: bool) -> io::Result<()> {
         self.0.show(address, size, backing.file()?, is_writable)
     }
 
-    /// Takes addresses away from host code again.
+    /// Unmaps addresses from host code.
     pub(crate) fn hide(&self, address: u64, size: u64) -> io::Result<()> {
         self.0.hide(address, size)
     }
@@ -136,15 +136,15 @@ impl Reservation {
 pub(crate) struct ForeignMemory {
     bytes: Mapping,
     addresses: Mapping,
-    /// The place where in its first page it begins.
+    /// The offset of the memory in its first page.
     skew: u64,
     place: Place,
-    /// The number of times that it was opened.
+    /// The number of times that the memory was opened.
     pub(crate) openings: u32,
 }
 
 impl ForeignMemory {
-    /// Returns the memory at a place of another process, opened once.
+    /// Opens the memory at a place of another process.
     pub(crate) fn open(place: Place) -> io::Result<Self> {
         let file = file_of_process(place.origin.process, place.origin.descriptor)?;
         let skew = place.offset % page_size();

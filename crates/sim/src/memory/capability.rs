@@ -1,25 +1,25 @@
-//! With whom memory can be shared, and by what.
+//! Capabilities of allocations for sharing.
 
 use curium_sys::CU_MEM_CREATE_USAGE_HW_DECOMPRESS;
 
 use super::{Allocation, Memory, Purpose, Records, SHARES_MEMORY};
 
-/// What can be done with an allocation beside reading and writing it in one process.
+/// The uses of an allocation besides reads and writes in one process.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Capability {
-    /// The bits of the kinds of handles that it can be exported as.
+    /// The mask of the handle types that it can be exported as.
     pub(crate) handle_types: u32,
-    /// `true` if another process can open it by the handle of an allocation.
+    /// `true` if another process can open it through an IPC handle.
     pub(crate) is_opened: bool,
-    /// `true` if other devices on the bus can use it.
+    /// `true` if other devices on the bus can access it.
     pub(crate) is_on_bus: bool,
     pub(crate) is_decompressed: bool,
-    /// What the device may do that is asked for.
+    /// The access rights of the queried device.
     pub(crate) rights: u32,
 }
 
 impl Memory {
-    /// Returns what can be done with an allocation, by a device.
+    /// Returns the capabilities of an allocation for a device.
     pub(crate) fn capability(&self, allocation: &Allocation, device: usize) -> Capability {
         let records = self.read();
         let rights = [3, 1].into_iter().find(|rights| records.allows(allocation, Some(device), *rights)).unwrap_or(0);

@@ -1,4 +1,4 @@
-//! Memory from the heap of the process, whose addresses are those of the host.
+//! Device memory from the heap of the process, at host addresses.
 
 use std::alloc::{self, Layout};
 use std::collections::VecDeque;
@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 use crate::Error;
 use crate::memory::HostPtr;
 
-/// Memory of the host. What is freed stays unused for a while, so that a use of it is not a use of something else.
+/// Host memory. Freed memory is quarantined for a while, so that a use after free affects no other allocation.
 pub(crate) struct Heap {
     quarantine: Mutex<Quarantine>,
 }
@@ -18,19 +18,19 @@ struct Quarantine {
     bytes: usize,
 }
 
-/// Pinned memory comes in pages.
+/// Pinned memory is allocated in pages.
 const PAGE: usize = 4096;
 
-/// How much freed memory is kept unused.
+/// The number of freed bytes in quarantine.
 const QUARANTINE_BYTES: usize = 16 << 20;
 
 impl Heap {
-    /// Creates a heap. The parameter is for sources of memory that reserve addresses in advance.
+    /// Creates a heap. The parameter applies only to implementations that reserve addresses in advance.
     pub(crate) fn new(_addresses: u64) -> Result<Self, Error> {
         Ok(Self { quarantine: Mutex::default() })
     }
 
-    /// Fresh memory of `size` bytes, at least one: its address, and where it is.
+    /// Allocates `size` bytes, at least one. Returns the address and the host memory.
     pub(crate) fn allocate(&self, size: u64) -> Option<(u64, HostPtr)> {
         let layout = layout(size)?;
         // SAFETY: the layout's size is not zero.
@@ -43,7 +43,7 @@ impl Heap {
         Some((host.expose(), host))
     }
 
-    /// Takes memory back that came from here.
+    /// Releases an allocation.
     pub(crate) fn release(&self, _address: u64, size: u64, host: HostPtr) {
         let Some(layout) = layout(size) else { return };
         let mut quarantine = self.quarantine.lock().unwrap_or_else(PoisonError::into_inner);
@@ -54,7 +54,7 @@ impl Heap {
         }
     }
 
-    /// `true` if only memory from here can have this address: the host's memory is everywhere.
+    /// Returns `true` if only device memory can have this address. It never is: host memory may have any address.
     #[cfg_attr(
         all(target_os = "linux", not(miri)),
         expect(dead_code, reason = "device memory is not from the heap here")
@@ -63,25 +63,25 @@ impl Heap {
         false
     }
 
-    /// Returns the descriptor of a file that the bytes are in: there is none.
+    /// Returns the descriptor of the file with the bytes. The heap has none.
     #[cfg(not(all(target_os = "linux", not(miri))))]
     pub(crate) fn descriptor(&self) -> Option<i32> {
         None
     }
 
-    /// Returns `true` if bytes have to be moved before other processes can open them: they cannot anyway.
+    /// Returns `true` if an allocation must move before other processes can open it. The heap is never shared.
     #[cfg(not(all(target_os = "linux", not(miri))))]
     pub(crate) fn is_private(&self, _address: u64, _size: u64) -> bool {
         false
     }
 
-    /// Lets other processes open memory: they cannot.
+    /// Shares memory with other processes, which the heap does not support.
     #[cfg(not(all(target_os = "linux", not(miri))))]
     pub(crate) fn share(&self, _address: u64, _size: u64) -> std::io::Result<()> {
         Ok(())
     }
 
-    /// Returns where in a file the byte at an address is: nowhere.
+    /// Returns the file offset of the byte at an address. The heap has no file.
     #[cfg(not(all(target_os = "linux", not(miri))))]
     pub(crate) fn offset(&self, _address: u64) -> Option<u64> {
         None
@@ -92,7 +92,7 @@ impl Quarantine {
     fn free_oldest(&mut self) {
         let Some((host, layout)) = self.blocks.pop_front() else { return };
         self.bytes -= layout.size();
-        // SAFETY: the block was allocated with this layout, and left the driver's hands when it was released.
+        // SAFETY: the block was allocated with this layout, and the driver does not use it after its release.
         unsafe { alloc::dealloc(host.0, layout) };
     }
 }

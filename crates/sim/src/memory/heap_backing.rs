@@ -1,5 +1,5 @@
-//! Physical memory from the heap of the process, where no file in memory is behind it: it is found at several addresses, but by neither the
-//! host nor other processes.
+//! Physical memory from the heap of the process, for systems without memory files. It can be mapped at several addresses, but not for the
+//! host or for other processes.
 
 use std::alloc::{self, Layout};
 use std::convert::Infallible;
@@ -8,33 +8,33 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::memory::{HostPtr, Place};
 
-/// The bytes of a piece of physical memory.
+/// The bytes of a physical allocation.
 pub(crate) struct Backing {
     bytes: HostPtr,
     layout: Layout,
 }
 
-/// Addresses that nothing else has: the host's own are far below.
+/// An address range far above those of the host.
 pub(crate) struct Reservation {
     address: u64,
     size: u64,
 }
 
-/// What a piece of memory would say of itself.
+/// The description of physical memory.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct Label {
     pub(crate) size: u64,
     pub(crate) words: [u64; LABEL_WORDS],
 }
 
-/// The number of numbers a label has for the driver.
+/// The number of words of a label.
 pub(crate) const LABEL_WORDS: usize = 8;
 
-/// The start of reserved addresses: behind the windows of kernels.
+/// The start of reserved addresses, after the windows of kernels.
 const FIRST_ADDRESS: u64 = 1 << 52;
 
 impl Backing {
-    /// Fresh memory, filled so that its use shows. None of it can be shared.
+    /// Creates memory that is filled with [`POISON`](super::POISON). It cannot be shared.
     pub(crate) fn new(label: Label, is_shared: bool) -> io::Result<Self> {
         if is_shared || label.size == 0 {
             return Err(io::ErrorKind::Unsupported.into());
@@ -66,13 +66,13 @@ impl Backing {
 
 impl Drop for Backing {
     fn drop(&mut self) {
-        // SAFETY: the memory was allocated with this layout, and nobody uses it any more.
+        // SAFETY: the memory was allocated with this layout, and nothing uses it any more.
         unsafe { alloc::dealloc(self.bytes.0, self.layout) };
     }
 }
 
 impl Reservation {
-    /// `size` addresses from a multiple of `alignment` on, a power of two.
+    /// Reserves `size` addresses at a multiple of `alignment`, a power of two.
     pub(crate) fn new(size: u64, alignment: u64, _hint: u64) -> io::Result<Self> {
         static NEXT: AtomicU64 = AtomicU64::new(FIRST_ADDRESS);
         let start = |next: u64| next.checked_next_multiple_of(alignment);
@@ -90,7 +90,7 @@ impl Reservation {
         self.size
     }
 
-    /// The host finds nothing at these addresses.
+    /// Does nothing: host code cannot access these addresses.
     pub(crate) fn show(&self, _: u64, _: u64, _: &Backing, _: bool) -> io::Result<()> {
         Err(io::ErrorKind::Unsupported.into())
     }
@@ -100,7 +100,7 @@ impl Reservation {
     }
 }
 
-/// What there is none of.
+/// Memory of other processes, which is not supported.
 pub(crate) struct ForeignMemory {
     pub(crate) openings: u32,
     never: Infallible,
@@ -124,7 +124,7 @@ impl ForeignMemory {
     }
 }
 
-/// What there is none of.
+/// Shared event records, which are not supported.
 pub(crate) enum SharedRecords {}
 
 impl SharedRecords {

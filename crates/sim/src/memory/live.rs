@@ -1,4 +1,4 @@
-//! What memory was made and not yet released.
+//! Live memory objects.
 
 use super::{Memory, Purpose};
 use crate::live::{LiveHandles, LiveObject};
@@ -6,7 +6,7 @@ use crate::live::{LiveHandles, LiveObject};
 impl Memory {
     pub(crate) fn count_live(&self, live: &mut LiveHandles) {
         let records = self.read();
-        for allocation in records.allocations.values().filter(|allocation| !allocation.is_condemned) {
+        for allocation in records.allocations.values().filter(|allocation| !allocation.is_retired) {
             match allocation.purpose {
                 Purpose::Device | Purpose::Pool(_) => live.device_allocations += 1,
                 Purpose::Module | Purpose::ManagedVariable | Purpose::Mapped(_) => {}
@@ -21,14 +21,14 @@ impl Memory {
         [live.address_ranges, live.physical_allocations, live.mappings] = records.virtual_memory.counts();
     }
 
-    /// Pools, allocations and what belongs to virtual memory, as far as the program has to release them.
+    /// Returns the pools, allocations and virtual memory objects that the program must release.
     pub(crate) fn live_objects(&self) -> Vec<LiveObject> {
         let records = self.read();
         let mut all = Vec::new();
         for (id, _) in records.pools.iter().filter(|(_, pool)| !pool.is_default && !pool.is_retired) {
             all.extend(records.pools.origin(id).map(|origin| LiveObject::new("pool", id.number(), origin)));
         }
-        for found in records.allocations.values().filter(|allocation| !allocation.is_condemned) {
+        for found in records.allocations.values().filter(|allocation| !allocation.is_retired) {
             let Some(kind) = kind(found.purpose) else { continue };
             let object = LiveObject::new(kind, found.base, &found.origin);
             let object = object.of_size(found.size).of_context(found.owner.context.number());
@@ -38,7 +38,7 @@ impl Memory {
         all
     }
 
-    /// Notes the stream in whose order memory was allocated.
+    /// Records the stream of a stream-ordered allocation.
     pub(crate) fn note_stream(&self, address: u64, stream: u64) {
         if let Some(found) = self.write().allocations.get_mut(&address) {
             found.stream = Some(stream);
@@ -46,7 +46,7 @@ impl Memory {
     }
 }
 
-/// Returns the name of an allocation, if the program has to free it.
+/// Returns the name of an allocation that the program must free.
 fn kind(purpose: Purpose) -> Option<&'static str> {
     Some(match purpose {
         Purpose::Device | Purpose::Pool(_) => "device allocation",

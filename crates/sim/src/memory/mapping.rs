@@ -1,4 +1,4 @@
-//! Pages of the process: addresses, with or without memory behind them.
+//! Mappings of the process's address space, with or without memory.
 
 use std::ffi::CStr;
 use std::io;
@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 
 use crate::memory::HostPtr;
 
-/// Returns the bytes of a page: 4 KiB on x86-64, and up to 64 KiB on ARM. The system maps nothing smaller.
+/// Returns the page size in bytes: 4 KiB on x86-64, and up to 64 KiB on ARM.
 pub(crate) fn page_size() -> u64 {
     static SIZE: OnceLock<u64> = OnceLock::new();
     #[cfg(test)]
@@ -19,25 +19,25 @@ pub(crate) fn page_size() -> u64 {
     *SIZE.get_or_init(|| unsafe { libc::sysconf(libc::_SC_PAGESIZE) }.unsigned_abs())
 }
 
-/// A mapping of our own, unmapped when dropped.
+/// A mapping, which is unmapped when dropped.
 pub(crate) struct Mapping {
     start: HostPtr,
     size: usize,
 }
 
 impl Mapping {
-    /// Returns the first `size` bytes of a file, to read and write.
+    /// Maps the first `size` bytes of a file for reads and writes.
     pub(crate) fn of_file(file: &OwnedFd, size: u64) -> io::Result<Self> {
         Self::of_part(file, 0, size)
     }
 
-    /// `size` bytes of a file from `offset` on, a multiple of a page, to read and write.
+    /// Maps `size` bytes of a file from `offset` on, a multiple of the page size, for reads and writes.
     pub(crate) fn of_part(file: &OwnedFd, offset: u64, size: u64) -> io::Result<Self> {
         let protection = libc::PROT_READ | libc::PROT_WRITE;
         Self::new(0, size, protection, libc::MAP_SHARED, (file.as_raw_fd(), offset))
     }
 
-    /// Addresses that nobody can touch, at `hint` if that is free and not 0.
+    /// Reserves inaccessible addresses. A nonzero `hint` is preferred if it is free.
     pub(crate) fn of_nothing(size: u64, hint: u64) -> io::Result<Self> {
         Self::new(hint, size, libc::PROT_NONE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, (-1, 0))
     }
@@ -59,7 +59,7 @@ impl Mapping {
         address.checked_sub(self.address()).is_some_and(|offset| offset < self.size())
     }
 
-    /// Gives back all but `size` bytes from `address` on, which lie in it. Both are multiples of a page.
+    /// Unmaps everything but the `size` bytes from `address` on. Both are multiples of the page size.
     pub(crate) fn cut(mut self, address: u64, size: u64) -> Self {
         let (before, after) = (address - self.address(), self.address() + self.size() - (address + size));
         unmap(self.start, before as usize);
@@ -69,13 +69,13 @@ impl Mapping {
         self
     }
 
-    /// Lets host code use `size` bytes of a file, from its start, at an address in this mapping.
+    /// Maps the first `size` bytes of a file at an address in this mapping, for host code.
     pub(crate) fn show(&self, address: u64, size: u64, file: &OwnedFd, is_writable: bool) -> io::Result<()> {
         let protection = libc::PROT_READ | if is_writable { libc::PROT_WRITE } else { 0 };
         self.replace(address, size, protection, libc::MAP_SHARED, (file.as_raw_fd(), 0))
     }
 
-    /// Replaces `size` bytes from `address` on by those of a file, which keeps its contents when they are written.
+    /// Replaces `size` bytes from `address` on by a private copy of a file.
     pub(crate) fn replace_by_copy(&self, address: u64, size: u64, file: &OwnedFd) -> io::Result<()> {
         let protection = libc::PROT_READ | libc::PROT_WRITE;
         self.replace(address, size, protection, libc::MAP_PRIVATE, (file.as_raw_fd(), 0))
@@ -87,7 +87,7 @@ impl Mapping {
         self.replace(address, size, protection, libc::MAP_SHARED, (file.as_raw_fd(), offset))
     }
 
-    /// Takes `size` bytes from `address` on away from host code again.
+    /// Makes `size` bytes from `address` on inaccessible again.
     pub(crate) fn hide(&self, address: u64, size: u64) -> io::Result<()> {
         self.replace(address, size, libc::PROT_NONE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, (-1, 0))
     }
@@ -98,7 +98,7 @@ impl Mapping {
         let flags = flags | libc::MAP_NORESERVE;
         #[cfg(test)]
         tests::refuse_unaligned(0, offset)?;
-        // SAFETY: a new mapping at a place that the system finds free touches nothing that exists.
+        // SAFETY: a new mapping at an address that the system selects replaces no other mapping.
         let start = unsafe { libc::mmap(hint, size, protection, flags, file, offset.cast_signed()) };
         if start == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());
@@ -118,8 +118,8 @@ impl Mapping {
         let flags = flags | libc::MAP_NORESERVE | libc::MAP_FIXED;
         #[cfg(test)]
         tests::refuse_unaligned(address - self.address(), offset)?;
-        // SAFETY: the pages are within this mapping, and what a program had there it must no longer use: that is the contract of
-        // the driver's functions that lead here.
+        // SAFETY: the pages are within this mapping. The contract of the driver's functions that replace them forbids programs to use their
+        // contents any more.
         let start = unsafe { libc::mmap(place.cast(), size as usize, protection, flags, file, offset.cast_signed()) };
         if start == libc::MAP_FAILED { Err(io::Error::last_os_error()) } else { Ok(()) }
     }
@@ -131,10 +131,10 @@ impl Drop for Mapping {
     }
 }
 
-/// What the files are called in lists of open files.
+/// The name of the files in lists of open files.
 const NAME: &CStr = c"curium-sim device memory";
 
-/// Returns the file that process `process` has open as `descriptor`, if it is one of a simulator.
+/// Returns the file that process `process` has open as `descriptor`, if it belongs to a simulator.
 pub(crate) fn file_of_process(process: u32, descriptor: i32) -> io::Result<OwnedFd> {
     let path = format!("/proc/{process}/fd/{descriptor}");
     let target = std::fs::read_link(&path)?;
@@ -145,14 +145,14 @@ pub(crate) fn file_of_process(process: u32, descriptor: i32) -> io::Result<Owned
     Ok(std::fs::File::options().read(true).write(true).open(path)?.into())
 }
 
-/// Returns a file of `size` bytes that has no name and takes memory only where it was written.
+/// Creates an unnamed, sparse memory file of `size` bytes.
 pub(crate) fn file_in_memory(size: u64) -> io::Result<OwnedFd> {
     // SAFETY: the name is NUL-terminated text.
     let raw = unsafe { libc::memfd_create(NAME.as_ptr(), libc::MFD_CLOEXEC) };
     if raw < 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: the descriptor was just opened and belongs to nobody else.
+    // SAFETY: the descriptor was just opened and has no other owner.
     let file = unsafe { OwnedFd::from_raw_fd(raw) };
     // SAFETY: the descriptor is open.
     match unsafe { libc::ftruncate(file.as_raw_fd(), size.cast_signed()) } {
@@ -163,7 +163,7 @@ pub(crate) fn file_in_memory(size: u64) -> io::Result<OwnedFd> {
 
 fn unmap(start: HostPtr, size: usize) {
     if size != 0 {
-        // SAFETY: the pages are part of a mapping of ours, and nothing of the driver that owned it uses them any more.
+        // SAFETY: the pages are part of a mapping of this driver, and nothing in the driver uses them any more.
         unsafe { libc::munmap(start.0.cast(), size) };
     }
 }
@@ -179,7 +179,7 @@ pub(crate) mod tests {
         pub(super) static PAGE_SIZE: Cell<Option<u64>> = const { Cell::new(None) };
     }
 
-    /// Runs `action` as on a system with pages of this size.
+    /// Runs `action` as on a system with this page size.
     pub(crate) fn with_page_size<R>(size: u64, action: impl FnOnce() -> R) -> R {
         PAGE_SIZE.set(Some(size));
         let result = action();
@@ -187,8 +187,8 @@ pub(crate) mod tests {
         result
     }
 
-    /// Refuses what `mmap` refuses on a system with such pages: a place or an offset within a page. The place counts from the start of a
-    /// mapping, which the system at hand aligns to its own pages only.
+    /// Returns the error of `mmap` on a system with this page size if a place or an offset is within a page. The place counts from the
+    /// start of a mapping, which the system aligns to its own pages only.
     pub(super) fn refuse_unaligned(place: u64, offset: u64) -> io::Result<()> {
         let is_aligned = [place, offset].iter().all(|bytes| bytes.is_multiple_of(page_size()));
         if is_aligned { Ok(()) } else { Err(io::Error::from_raw_os_error(libc::EINVAL)) }

@@ -1,4 +1,4 @@
-//! Pageable memory of the host, as kernels of a device with access to it find it.
+//! Pageable host memory, for kernels of a device with access to it.
 
 use std::fs::File;
 use std::io::{BufRead as _, BufReader};
@@ -7,7 +7,7 @@ use std::ops::Range;
 use crate::exec::Segment;
 use crate::memory::HostPtr;
 
-/// Returns the mapping of the process that holds `address`, if the host may read it.
+/// Returns the mapping of the process that contains `address`, if the host may read it.
 pub(super) fn segment(address: u64) -> Option<Segment> {
     let file = BufReader::new(File::open("/proc/self/maps").ok()?);
     let mut mappings = file.lines().map_while(Result::ok);
@@ -16,7 +16,7 @@ pub(super) fn segment(address: u64) -> Option<Segment> {
     Some(Segment { base: range.start, size: range.end - range.start, host, writable })
 }
 
-/// Returns the addresses that a line of the list is about, and whether they may be written; `None` if they may not be read.
+/// Returns the address range of a line of the list, and `true` if the range is writable. Returns `None` if it is not readable.
 fn parse(line: &str) -> Option<(Range<u64>, bool)> {
     let (range, rest) = line.split_once(' ')?;
     let (start, end) = range.split_once('-')?;

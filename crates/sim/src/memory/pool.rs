@@ -1,4 +1,4 @@
-//! Pools: what their memory is accounted to.
+//! Memory pools and their accounting.
 
 use curium_sys::{CUmemPoolHandle_st, CUresult};
 
@@ -6,37 +6,37 @@ use crate::driver::Result;
 use crate::handle::{Id, Kind, Object};
 use crate::memory::{Allocation, HostPtr, Location, Memory, Origin, Owner, Purpose, READ, Records, WRITE};
 
-/// A pool that allocations in stream order come from.
+/// A memory pool of stream-ordered allocations.
 #[derive(Debug)]
 pub(crate) struct Pool {
-    /// The place where its memory is. Managed memory can be nowhere in particular.
+    /// The location of its memory; `None` for managed memory without a preferred location.
     pub(crate) location: Option<Location>,
     pub(crate) is_managed: bool,
     pub(crate) is_default: bool,
-    /// The bits of the kinds of handles that it may be exported by.
+    /// The mask of the handle types that it may be exported as.
     pub(crate) handle_types: u32,
-    /// `true` if it was exported: only then has its memory names.
+    /// `true` if the pool was exported. Only then can its allocations be exported.
     pub(crate) is_shared: bool,
-    /// What other devices than its own may do with its memory.
+    /// The access rights of other devices.
     pub(crate) access: Vec<(Location, u32)>,
-    /// Of a pool of another process, what that process calls it.
+    /// The origin of a pool that was imported from another process.
     pub(crate) foreign: Option<Foreign>,
-    /// `true` if the pool was destroyed while memory was allocated from it, and lives on for that.
+    /// `true` if the pool was destroyed while memory was allocated from it. It lives until that memory is freed.
     pub(crate) is_retired: bool,
-    /// The most bytes that the pool may hold; 0 for no limit.
+    /// The maximum size in bytes; 0 for no limit.
     pub(crate) max_size: u64,
-    /// The bytes that the pool keeps at a synchronization, even if they are unused.
+    /// The release threshold: the number of unused bytes that the pool keeps at a synchronization.
     pub(crate) threshold: u64,
     pub(crate) used: u64,
     pub(crate) used_high: u64,
-    /// The bytes that the pool has taken from the device.
+    /// The number of bytes that the pool has reserved on the device.
     pub(crate) reserved: u64,
     pub(crate) reserved_high: u64,
-    /// The three flags on how freed memory may be used again, in the order of their attributes.
+    /// The three flags for reuse of freed memory, in the order of their attributes.
     pub(crate) reuse: [i32; 3],
 }
 
-/// A pool as the process knows it that it is of.
+/// A pool in its own process.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct Foreign {
     pub(crate) origin: Origin,
@@ -48,11 +48,11 @@ impl Object for Pool {
     const KIND: Kind = Kind::Pool;
 }
 
-/// A pool takes memory from the device in steps of this.
+/// The step in which a pool reserves memory on the device.
 const STEP: u64 = 32 << 20;
 
 impl Pool {
-    /// Creates a pool of memory of a device.
+    /// Creates a pool of device memory.
     pub(crate) fn of_device(device: usize, is_default: bool, max_size: u64) -> Self {
         Self { is_default, max_size, ..Self::at(Some(Location::Device(device)), false) }
     }
@@ -78,7 +78,7 @@ impl Pool {
         }
     }
 
-    /// Returns the device whose memory it takes.
+    /// Returns the device of its memory.
     pub(crate) fn device(&self) -> Option<usize> {
         match self.location {
             Some(Location::Device(device)) if !self.is_managed => Some(device),
@@ -86,7 +86,7 @@ impl Pool {
         }
     }
 
-    /// Returns what a location may do with its memory.
+    /// Returns the access rights of a location.
     pub(crate) fn rights(&self, location: Location) -> u32 {
         if self.location == Some(location) || self.is_managed || self.location == Some(Location::Host) {
             return READ | WRITE;
@@ -94,13 +94,13 @@ impl Pool {
         self.access.iter().find(|(of, _)| *of == location).map_or(0, |(_, flags)| *flags)
     }
 
-    /// Sets what a location may do with its memory.
+    /// Sets the access rights of a location.
     pub(crate) fn set_rights(&mut self, location: Location, flags: u32) {
         self.access.retain(|(of, _)| *of != location);
         self.access.push((location, flags));
     }
 
-    /// Accounts for an allocation, if the limits of the pool and of the device allow it; `left` is what the device has.
+    /// Accounts for an allocation, if the limits of the pool and the free bytes of the device, `left`, allow it.
     pub(crate) fn charge(&mut self, size: u64, left: u64) -> Result {
         let used = self.used.checked_add(size).ok_or(CUresult::CUDA_ERROR_OUT_OF_MEMORY)?;
         let room = self.reserved + left;
@@ -110,13 +110,13 @@ impl Pool {
         }
         self.used = used;
         self.used_high = self.used_high.max(used);
-        // The last step may be cut short by the limit.
+        // The limit may shorten the last step.
         self.reserved = self.reserved.max(used.next_multiple_of(STEP).min(limit));
         self.reserved_high = self.reserved_high.max(self.reserved);
         Ok(())
     }
 
-    /// Gives unused memory back to the device, but for `keep` bytes.
+    /// Releases unused memory to the device, except for `keep` bytes.
     pub(crate) fn trim(&mut self, keep: u64) {
         let kept = self.used.max(keep).checked_next_multiple_of(STEP);
         self.reserved = self.reserved.min(kept.unwrap_or(u64::MAX));
@@ -124,11 +124,11 @@ impl Pool {
 }
 
 impl Memory {
-    /// Allocates memory of a pool for work in a context, and returns its address.
+    /// Allocates memory from a pool for work in a context, and returns its address.
     pub(crate) fn allocate_in_pool(&self, pool: Id<Pool>, size: u64, owner: Owner) -> Result<u64> {
         let known = self.read().pools.get(pool).map(|pool| (pool.device(), pool.is_managed, pool.foreign));
         match known.ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)? {
-            // Only the process that made a pool allocates from it.
+            // Only the process that created a pool allocates from it.
             (.., Some(_)) => Err(CUresult::CUDA_ERROR_INVALID_VALUE),
             (Some(device), ..) => self.allocate_on_device(size, Owner { device, ..owner }, Purpose::Pool(pool)),
             (None, is_managed, _) => {
@@ -140,7 +140,7 @@ impl Memory {
         }
     }
 
-    /// Returns the default pool of a location, made when it is first asked for.
+    /// Returns the default pool of a location, which is created on first use.
     pub(crate) fn default_pool(&self, location: Option<Location>, is_managed: bool) -> Id<Pool> {
         let records = &mut *self.write();
         if let (Some(Location::Device(device)), false) = (location, is_managed) {
@@ -151,7 +151,7 @@ impl Memory {
         known.unwrap_or_else(|| records.pools.insert(Pool { is_default: true, ..Pool::at(location, is_managed) }))
     }
 
-    /// Returns the pool that allocations for a location come from.
+    /// Returns the current pool of a location.
     pub(crate) fn current_pool(&self, location: Option<Location>, is_managed: bool) -> Id<Pool> {
         if let (Some(Location::Device(device)), false) = (location, is_managed) {
             return self.read().current_pools[device];
@@ -160,7 +160,7 @@ impl Memory {
         chosen.unwrap_or_else(|| self.default_pool(location, is_managed))
     }
 
-    /// Makes a pool the one that allocations for its location come from.
+    /// Sets the current pool of a location.
     pub(crate) fn set_current_pool(&self, location: Option<Location>, is_managed: bool, id: Id<Pool>) -> Result {
         let records = &mut *self.write();
         let pool = records.pools.get(id).ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
@@ -180,7 +180,7 @@ impl Memory {
 }
 
 impl Records {
-    /// Destroys a pool, or has it live on until what was allocated from it is freed. Devices fall back to their default pool.
+    /// Destroys a pool, or retires it until its allocations are freed. Devices fall back to their default pool.
     pub(crate) fn retire_pool(&mut self, id: Id<Pool>) {
         for (current, default) in self.current_pools.iter_mut().zip(&self.default_pools) {
             if *current == id {
@@ -208,12 +208,12 @@ impl Records {
         }
     }
 
-    /// Returns what a device may do with memory of a pool.
+    /// Returns `true` if a device has these access rights to memory of a pool.
     pub(super) fn pool_allows(&self, pool: Id<Pool>, device: usize, rights: u32) -> bool {
         self.pools.get(pool).is_some_and(|pool| pool.rights(Location::Device(device)) & rights == rights)
     }
 
-    /// Returns the pool that an allocation came from.
+    /// Returns the pool of an allocation.
     pub(crate) fn pool_of(allocation: &Allocation) -> Option<Id<Pool>> {
         match allocation.purpose {
             Purpose::Pool(pool) | Purpose::HostPool(pool) | Purpose::ManagedPool(pool) => Some(pool),

@@ -1,7 +1,7 @@
-//! Device memory at addresses that host code cannot touch.
+//! Device memory at addresses that are inaccessible to host code.
 //!
-//! The addresses are reserved without access, so that a host program that dereferences a device pointer faults as it would
-//! on hardware. The bytes are those of a file in memory, mapped a second time where only the simulator looks.
+//! The addresses are reserved without access, so a host program that dereferences a device pointer faults as it would on hardware. The
+//! bytes are in a memory file, which the simulator maps a second time for itself.
 
 use std::collections::HashSet;
 use std::fs::File;
@@ -17,21 +17,21 @@ use crate::memory::pattern;
 use crate::memory::ranges::Ranges;
 use crate::memory::{ALIGNMENT, HostPtr};
 
-/// A row of addresses without access, and the bytes behind them.
+/// An inaccessible address range and its bytes.
 pub(crate) struct Reserved {
     addresses: Mapping,
     bytes: Mapping,
     file: OwnedFd,
     ranges: Mutex<Ranges>,
-    /// The place where allocations begin that other processes may have opened: their bytes are all in the file.
+    /// The start of each allocation that other processes may have opened. All of its bytes are in the file.
     shared: Mutex<HashSet<u64>>,
 }
 
-/// The smallest row of addresses, so that small budgets leave room between allocations.
+/// The minimum size of the address range, which leaves room between allocations.
 const SMALLEST: u64 = 64 << 20;
 
 impl Reserved {
-    /// Returns a row of about `size` addresses.
+    /// Reserves about `size` addresses.
     pub(crate) fn new(size: u64) -> Result<Self, Error> {
         let size = size.clamp(SMALLEST, 1 << 44).next_multiple_of(page_size());
         let refused = |source| Error::NoAddressSpace { bytes: size, source };
@@ -45,9 +45,9 @@ impl Reserved {
         })
     }
 
-    /// Fresh memory of `size` bytes: its address, and where the simulator finds it.
+    /// Allocates `size` bytes, filled with [`POISON`](super::POISON). Returns the address and the simulator's mapping.
     pub(crate) fn allocate(&self, size: u64) -> Option<(u64, HostPtr)> {
-        let offset = self.ranges().take(footprint(size)?)?;
+        let offset = self.ranges().allocate(footprint(size)?)?;
         let host = self.host(offset);
         match pattern::pages(offset, size) {
             Some(pages) if pattern::cover(&self.bytes, pages.clone()) => {
@@ -59,13 +59,13 @@ impl Reserved {
         Some((self.addresses.address() + offset, host))
     }
 
-    /// Returns `true` if bytes of an allocation are outside of the file, so that no other process finds them.
+    /// Returns `true` if bytes of an allocation are outside the file, so other processes cannot access them.
     pub(crate) fn is_private(&self, address: u64, size: u64) -> bool {
         let offset = address - self.addresses.address();
         pattern::pages(offset, size).is_some() && !self.shared().contains(&offset)
     }
 
-    /// Puts all bytes of an allocation into the file, which other processes open. No work may be using them.
+    /// Moves all bytes of an allocation into the file, which other processes open. No work may use them.
     pub(crate) fn share(&self, address: u64, size: u64) -> io::Result<()> {
         let offset = address - self.addresses.address();
         let Some(pages) = pattern::pages(offset, size) else { return Ok(()) };
@@ -80,7 +80,7 @@ impl Reserved {
         self.show_file(&pages)
     }
 
-    /// Takes memory back that came from here.
+    /// Releases an allocation.
     pub(crate) fn release(&self, address: u64, size: u64, _host: HostPtr) {
         let offset = address - self.addresses.address();
         self.shared().remove(&offset);
@@ -90,21 +90,21 @@ impl Reserved {
         }
         self.discard(offset, size);
         if let Some(footprint) = footprint(size) {
-            self.ranges().give_back(offset, footprint);
+            self.ranges().free(offset, footprint);
         }
     }
 
-    /// Returns `true` if only memory from here can have this address.
+    /// Returns `true` if only device memory can have this address.
     pub(crate) fn owns(&self, address: u64) -> bool {
         self.addresses.contains(address)
     }
 
-    /// Returns the descriptor of the file that the bytes are in.
+    /// Returns the descriptor of the file with the bytes.
     pub(crate) fn descriptor(&self) -> Option<i32> {
         Some(self.file.as_raw_fd())
     }
 
-    /// Returns the location of in the file the byte at an address.
+    /// Returns the file offset of the byte at an address.
     pub(crate) fn offset(&self, address: u64) -> Option<u64> {
         self.owns(address).then(|| address - self.addresses.address())
     }
@@ -121,7 +121,7 @@ impl Reserved {
         }
     }
 
-    /// Maps pages of the file where they belong.
+    /// Maps pages of the file at their addresses.
     fn show_file(&self, pages: &Range<u64>) -> io::Result<()> {
         let size = pages.end - pages.start;
         self.bytes.replace_by_part(self.bytes.address() + pages.start, size, &self.file, pages.start)
@@ -131,9 +131,9 @@ impl Reserved {
         HostPtr(self.bytes.start().0.wrapping_add(offset as usize))
     }
 
-    /// Fills bytes that were taken for an allocation.
+    /// Fills the bytes of a new allocation with [`POISON`](super::POISON).
     fn poison(&self, range: Range<u64>) {
-        // SAFETY: the range lies within the mapping and was taken for one allocation alone.
+        // SAFETY: the range is within the mapping and belongs to a single allocation.
         unsafe { self.host(range.start).poison((range.end - range.start) as usize) };
     }
 
@@ -146,7 +146,7 @@ impl Reserved {
     }
 }
 
-/// Returns the addresses that an allocation takes: its bytes, and a gap that belongs to nobody.
+/// Returns the size of an allocation including the gap after it.
 fn footprint(size: u64) -> Option<u64> {
     size.checked_next_multiple_of(ALIGNMENT)?.checked_add(ALIGNMENT)
 }

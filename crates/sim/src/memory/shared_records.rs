@@ -1,4 +1,4 @@
-//! The records of an event that several processes see: a page of memory that they share.
+//! Records of an interprocess event: a page of shared memory.
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -6,20 +6,20 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::memory::mapping::{Mapping, file_in_memory, file_of_process};
 
-/// The number of times that an event was recorded by any process, and which of the last records are done.
+/// The number of records of an event by all processes, and the last completed ones.
 pub(crate) struct SharedRecords {
     page: Mapping,
     file: OwnedFd,
 }
 
-/// What the page begins with; the count of records follows, and then the last done record of each slot.
+/// The first word of the page. The number of records follows, and then the last completed record of each slot.
 const MAGIC: u64 = u64::from_le_bytes(*b"curiumev");
-/// Records that are so many apart share a slot: the later one counts for the earlier.
+/// The number of slots. Record `n` uses slot `n % SLOTS`, where it replaces an earlier record.
 const SLOTS: u64 = 256;
 const PAGE: u64 = 4096;
 
 impl SharedRecords {
-    /// Those of a new event.
+    /// Creates the records of a new event.
     pub(crate) fn new() -> io::Result<Self> {
         let file = file_in_memory(PAGE)?;
         let records = Self { page: Mapping::of_file(&file, PAGE)?, file };
@@ -27,7 +27,7 @@ impl SharedRecords {
         Ok(records)
     }
 
-    /// Those that another process has open as `descriptor`.
+    /// Opens the records that another process has open as `descriptor`.
     pub(crate) fn open(process: u32, descriptor: i32) -> io::Result<Self> {
         let file = file_of_process(process, descriptor)?;
         if std::fs::File::from(file.try_clone()?).metadata()?.len() != PAGE {
@@ -41,27 +41,27 @@ impl SharedRecords {
         }
     }
 
-    /// By which other processes find the page.
+    /// Returns the descriptor by which other processes open the page.
     pub(crate) fn descriptor(&self) -> i32 {
         self.file.as_raw_fd()
     }
 
-    /// Counts a record, and returns its number.
+    /// Begins a record, and returns its number.
     pub(crate) fn begin(&self) -> u64 {
         self.word(1).fetch_add(1, Ordering::AcqRel) + 1
     }
 
-    /// Notes that a record is done.
+    /// Completes a record.
     pub(crate) fn finish(&self, number: u64) {
         self.slot(number).fetch_max(number, Ordering::AcqRel);
     }
 
-    /// Returns the number of the last record; 0 if there was none.
+    /// Returns the number of the last record; 0 without records.
     pub(crate) fn last(&self) -> u64 {
         self.word(1).load(Ordering::Acquire)
     }
 
-    /// Returns `true` if a record is done.
+    /// Returns `true` if a record has completed.
     pub(crate) fn is_done(&self, number: u64) -> bool {
         self.slot(number).load(Ordering::Acquire) >= number
     }

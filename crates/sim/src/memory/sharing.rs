@@ -1,4 +1,4 @@
-//! Memory of one process in another: where it is found, and what was opened.
+//! Memory that is shared between processes: its location, and the memory that was opened.
 
 use curium_sys::CUresult;
 
@@ -7,32 +7,32 @@ use crate::handle::Id;
 use crate::memory::virtual_memory::code_of;
 use crate::memory::{Allocation, Backing, ForeignMemory, LABEL_WORDS, Label, Memory, Owner, Purpose, Records};
 
-/// A simulator as other processes find its device memory.
+/// A simulator whose device memory other processes open.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct Origin {
     pub(crate) process: u32,
-    /// The file that all its device memory is in.
+    /// The descriptor of the file with all its device memory.
     pub(crate) descriptor: i32,
-    /// Tells simulators of one process apart.
+    /// Distinguishes simulators of one process.
     pub(crate) serial: u64,
 }
 
-/// Memory as other processes find it.
+/// The location of memory for other processes.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct Place {
     pub(crate) origin: Origin,
     pub(crate) offset: u64,
     pub(crate) size: u64,
     pub(crate) device: usize,
-    /// The pool that it is of, as its process knows it; 0 if it is of none.
+    /// The number of the memory's pool in its own process; 0 without a pool.
     pub(crate) pool: u64,
 }
 
-/// What a handle begins with.
+/// The first word of a handle.
 const MAGIC: u64 = u64::from_le_bytes(*b"curiumip");
 
 impl Place {
-    /// Returns the bytes that stand for the place in a handle.
+    /// Encodes the place as the bytes of a handle.
     pub(crate) fn to_bytes(self) -> [u8; 64] {
         let Self { origin, offset, size, device, pool } = self;
         let process = u64::from(origin.process) | u64::from(origin.descriptor.cast_unsigned()) << 32;
@@ -42,7 +42,7 @@ impl Place {
         bytes
     }
 
-    /// Returns the place that the bytes of a handle stand for.
+    /// Decodes the bytes of a handle.
     pub(crate) fn from_bytes(bytes: &[u8; 64]) -> Option<Self> {
         let mut words = [0; 8];
         words.iter_mut().zip(bytes.as_chunks().0).for_each(|(word, bytes)| *word = u64::from_le_bytes(*bytes));
@@ -54,18 +54,18 @@ impl Place {
 }
 
 impl Memory {
-    /// Returns how other processes find the device memory of the simulator with this serial number, if they can.
+    /// Returns the origin of the simulator with this serial number, if its memory can be shared.
     pub(crate) fn origin(&self, serial: u64) -> Option<Origin> {
         let descriptor = self.space.descriptor()?;
         Some(Origin { process: std::process::id(), descriptor, serial })
     }
 
-    /// Returns `true` if [`Self::place_of`] moves the bytes of an allocation, which no work may be using then.
+    /// Returns `true` if [`Self::place_of`] moves the bytes of an allocation. No work may use them then.
     pub(crate) fn is_private(&self, allocation: &Allocation) -> bool {
         self.space.owns(allocation.base) && self.space.is_private(allocation.base, allocation.size)
     }
 
-    /// Returns how other processes find an allocation.
+    /// Returns the location of an allocation for other processes.
     pub(crate) fn place_of(&self, allocation: &Allocation, serial: u64) -> Option<Place> {
         let offset = self.space.offset(allocation.base)?;
         self.space.share(allocation.base, allocation.size).ok()?;
@@ -74,7 +74,7 @@ impl Memory {
         Some(Place { origin: self.origin(serial)?, offset, size: allocation.size, device, pool })
     }
 
-    /// Opens memory of another process once more, and returns its address.
+    /// Opens memory of another process, or increments its count, and returns its address.
     pub(crate) fn open_foreign(&self, place: Place, owner: Owner) -> Result<u64> {
         let mut records = self.write();
         if let Some((address, known)) = records.foreign.iter_mut().find(|(_, known)| known.place() == place) {
@@ -88,7 +88,7 @@ impl Memory {
         Ok(address)
     }
 
-    /// Closes memory of another process once; whether that was the last time, after which it must be freed.
+    /// Decrements the count of memory of another process. Returns `true` if it must be freed now.
     pub(crate) fn close_foreign(&self, address: u64) -> Result<bool> {
         let mut records = self.write();
         let memory = records.foreign.get_mut(&address).ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
@@ -98,7 +98,7 @@ impl Memory {
 }
 
 impl Memory {
-    /// Returns a descriptor that tells another process a name, which is the caller's.
+    /// Returns a descriptor that carries a name to other processes. The caller closes it.
     pub(crate) fn publish(&self, name: &Place) -> Result<i32> {
         let mut words = [0; LABEL_WORDS];
         words
@@ -109,7 +109,7 @@ impl Memory {
         Backing::new(label, true).and_then(|backing| backing.export()).map_err(|error| code_of(&error))
     }
 
-    /// Returns the name that a descriptor of the caller tells, if it is one of a name.
+    /// Returns the name that a descriptor carries, if it carries one.
     pub(crate) fn published(&self, descriptor: i32) -> Option<Place> {
         let (_, label) = Backing::import(descriptor)?;
         let mut bytes = [0; 64];
@@ -118,5 +118,5 @@ impl Memory {
     }
 }
 
-/// The size of a file that holds nothing but its label.
+/// The size of a file that contains only its label.
 const PAGE: u64 = 4096;

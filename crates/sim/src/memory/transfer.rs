@@ -1,4 +1,4 @@
-//! Copying and filling, when the work runs.
+//! The execution of copies and fills.
 
 use std::ptr;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -6,49 +6,49 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use curium_sys::CUresult;
 
 use crate::driver;
-use crate::exec::{Access, ReportKind, Use};
+use crate::exec::{Access, AccessKind, ReportKind};
 use crate::library_operation::Run;
 use crate::memory::{Allocation, HostPtr, Memory, Purpose, READ};
 
-/// One end of a copy.
+/// An operand of a copy.
 #[derive(Debug)]
-pub(crate) enum End {
-    /// An address of an allocation, which is looked up when the copy runs.
+pub(crate) enum CopyOperand {
+    /// An address in an allocation, which is looked up when the copy runs.
     Device(u64),
-    /// Memory of the caller.
+    /// Host memory of the caller.
     Host(HostPtr),
-    /// Bytes that were taken from the caller when the copy was queued.
+    /// Bytes that were copied from the caller when the copy was queued.
     Staged(Box<[u8]>),
 }
 
-/// What memory is filled with.
+/// A fill: its value and its size.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Fill {
     pub(crate) value: u32,
-    /// The bytes of an element: 1, 2 or 4.
+    /// The number of bytes of an element: 1, 2 or 4.
     pub(crate) width: usize,
-    /// The number of elements that are filled.
+    /// The number of elements.
     pub(crate) count: usize,
 }
 
 impl Memory {
     /// Copies `size` bytes. Memory that was freed before its turn came is an illegal address.
-    pub(crate) fn copy(&self, to: &End, from: &End, size: usize) -> driver::Result {
-        self.note("copy", from, size, Use::Read);
-        self.note("copy", to, size, Use::Write);
-        self.copy_unseen(to, from, size)
+    pub(crate) fn copy(&self, to: &CopyOperand, from: &CopyOperand, size: usize) -> driver::Result {
+        self.note("copy", from, size, AccessKind::Read);
+        self.note("copy", to, size, AccessKind::Write);
+        self.copy_unrecorded(to, from, size)
     }
 
     /// [`Self::copy`] that is no access as others are: it is part of how streams wait for each other.
-    pub(crate) fn copy_unseen(&self, to: &End, from: &End, size: usize) -> driver::Result {
+    pub(crate) fn copy_unrecorded(&self, to: &CopyOperand, from: &CopyOperand, size: usize) -> driver::Result {
         self.note_copy(to, from, size as u64);
         let mut done = 0;
         while done < size {
             let (to, to_room) = self.locate(to, done, size - done)?;
             let (from, from_room) = self.locate(from, done, size - done)?;
             let piece = to_room.min(from_room);
-            // SAFETY: `locate` checked that the bytes of allocations are there, and they are not freed before their work is
-            // done; the caller vouched for host memory. The ranges may overlap.
+            // SAFETY: `locate` checked the bytes of allocations, which are not freed before their work has completed, and the caller
+            // guaranteed host memory. The ranges may overlap.
             unsafe { ptr::copy(from.0, to.0, piece) };
             done += piece;
         }
@@ -59,11 +59,11 @@ impl Memory {
     pub(crate) fn fill(&self, address: u64, fill: Fill) -> driver::Result {
         let size = fill.count * fill.width;
         self.note_write(address, size as u64);
-        self.note("fill", &End::Device(address), size, Use::Write);
+        self.note("fill", &CopyOperand::Device(address), size, AccessKind::Write);
         let mut done = 0;
         while done < size {
-            // Pieces are whole elements: mappings are made of pages.
-            let (place, room) = self.locate(&End::Device(address), done, size - done)?;
+            // The parts of a fill are whole elements, because mappings consist of pages.
+            let (place, room) = self.locate(&CopyOperand::Device(address), done, size - done)?;
             // SAFETY: `locate` checked that the bytes lie in the allocation, which is not freed before its work is done.
             unsafe { fill.write(place, room) };
             done += room;
@@ -73,7 +73,7 @@ impl Memory {
 
     /// Copies the bytes of a run, which an operation of a library reads, to `into`. Fails with the part of the run that cannot be read.
     pub(crate) fn read_run(&self, name: &'static str, run: Run, into: &mut [u8]) -> Result<(), (ReportKind, Access)> {
-        self.note(name, &End::Device(run.address), run.bytes, Use::Read);
+        self.note(name, &CopyOperand::Device(run.address), run.bytes, AccessKind::Read);
         self.each_part(run, false, |place, offset, room| {
             // SAFETY: `locate` checked that the bytes lie in the allocation, which is not freed before its work is done.
             unsafe { ptr::copy_nonoverlapping(place.0.cast_const(), into[offset..offset + room].as_mut_ptr(), room) };
@@ -91,7 +91,7 @@ impl Memory {
     /// Copies `from` to a run, which an operation of a library writes. Fails with the part of the run that cannot be written.
     pub(crate) fn write_run(&self, name: &'static str, run: Run, from: &[u8]) -> Result<(), (ReportKind, Access)> {
         self.note_write(run.address, run.bytes as u64);
-        self.note(name, &End::Device(run.address), run.bytes, Use::Write);
+        self.note(name, &CopyOperand::Device(run.address), run.bytes, AccessKind::Write);
         self.each_part(run, true, |place, offset, room| {
             // SAFETY: `locate` checked that the bytes lie in the allocation, which is not freed before its work is done.
             unsafe { ptr::copy_nonoverlapping(from[offset..offset + room].as_ptr(), place.0, room) };
@@ -107,7 +107,7 @@ impl Memory {
     ) -> Result<(), (ReportKind, Access)> {
         let mut done = 0;
         while done < run.bytes {
-            let located = self.locate(&End::Device(run.address), done, run.bytes - done);
+            let located = self.locate(&CopyOperand::Device(run.address), done, run.bytes - done);
             let (place, room) =
                 located.map_err(|_| (ReportKind::IllegalAddress, self.past_the_end(run, done, write)))?;
             copy(place, done, room);
@@ -125,7 +125,7 @@ impl Memory {
     /// Replaces the value of `width` bytes, four or eight, at `address`, which is a multiple of that, by what `combine` makes of it, as
     /// one step.
     pub(crate) fn combine(&self, address: u64, width: usize, combine: impl Fn(u64) -> u64) -> driver::Result {
-        let (HostPtr(place), _) = self.locate(&End::Device(address), 0, width)?;
+        let (HostPtr(place), _) = self.locate(&CopyOperand::Device(address), 0, width)?;
         self.note_write(address, width as u64);
         if width == 4 {
             // SAFETY: `locate` checked that the bytes are there, and they are not freed before their work is done; the address is aligned.
@@ -141,17 +141,17 @@ impl Memory {
     }
 
     /// Returns where `end` has its bytes from `offset` on, and how many of `size` bytes are there in a row.
-    fn locate(&self, end: &End, offset: usize, size: usize) -> driver::Result<(HostPtr, usize)> {
+    fn locate(&self, end: &CopyOperand, offset: usize, size: usize) -> driver::Result<(HostPtr, usize)> {
         match end {
-            End::Host(host) => Ok((HostPtr(host.0.wrapping_add(offset)), size)),
-            // Staged bytes are only ever read.
-            End::Staged(bytes) => Ok((HostPtr(bytes.as_ptr().cast_mut().wrapping_add(offset)), size)),
-            End::Device(address) => {
+            CopyOperand::Host(host) => Ok((HostPtr(host.0.wrapping_add(offset)), size)),
+            // Staged bytes are only read.
+            CopyOperand::Staged(bytes) => Ok((HostPtr(bytes.as_ptr().cast_mut().wrapping_add(offset)), size)),
+            CopyOperand::Device(address) => {
                 let (address, records) = (*address + offset as u64, self.read());
                 let found = records.find(address).filter(|found| records.allows(found, None, READ));
                 let found = found.ok_or(CUresult::CUDA_ERROR_ILLEGAL_ADDRESS)?;
                 let room = (found.end() - address).min(size as u64) as usize;
-                // Only mappings lie next to each other: a range that ends in another allocation has a gap before it.
+                // Only mappings are adjacent: other allocations have a gap before them.
                 let is_whole = room == size || matches!(found.purpose, Purpose::Mapped(_));
                 if is_whole { Ok((found.host_at(address), room)) } else { Err(CUresult::CUDA_ERROR_ILLEGAL_ADDRESS) }
             }
@@ -168,7 +168,7 @@ impl Run {
 }
 
 impl Fill {
-    /// Repeats the value over `size` bytes, which are whole elements.
+    /// Repeats the value over `size` bytes of whole elements.
     ///
     /// # Safety
     ///

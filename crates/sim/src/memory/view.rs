@@ -1,4 +1,4 @@
-//! Memory as kernels reach it.
+//! Memory as seen by kernels.
 
 use std::sync::Arc;
 
@@ -6,26 +6,26 @@ use super::{Allocation, Memory, Purpose, READ, Records, WRITE};
 use crate::exec::{self, Segment, Written};
 use crate::race::{Accessor, LaunchWatch};
 
-/// The memory of a driver as the kernels of one device reach it.
+/// The memory of a driver that the kernels of one device can access.
 pub(crate) struct View<'a> {
     memory: &'a Memory,
     device: usize,
-    /// The devices whose plain memory they reach as well.
+    /// The devices with enabled peer access.
     peers: Vec<usize>,
-    /// Whose accesses are noted.
+    /// The accessor to which accesses are attributed.
     accessor: Option<Accessor>,
 }
 
 impl Memory {
-    /// Returns the memory as the kernels of a device reach it whose context has access to that of `peers`.
+    /// Returns the memory that kernels of a device can access. Their context has access to that of `peers`.
     pub(crate) fn seen_by(&self, device: usize, peers: Vec<usize>) -> View<'_> {
         View { memory: self, device, peers, accessor: None }
     }
 }
 
-// SAFETY: a segment is an allocation. Its bytes stay mapped until it is freed, which happens behind the work that was queued
-// before; of reserved and mapped memory even longer. Places in host memory are congruent to device addresses: both start at pages.
-// A kernel and a copy that race are a race of the program that queued them without an order.
+// SAFETY: a segment is an allocation. Its bytes stay mapped until it is freed, which happens after the work that was queued earlier;
+// reserved and mapped memory stays mapped even longer. Host addresses are congruent to device addresses, because both start at pages. A
+// race of a kernel and a copy is a race of the program that queued them without an order.
 unsafe impl exec::Memory for View<'_> {
     fn segment(&self, address: u64) -> Option<Segment> {
         let records = self.memory.read();
@@ -51,7 +51,7 @@ unsafe impl exec::Memory for View<'_> {
 }
 
 impl View<'_> {
-    /// Returns the memory of the host that holds `address`, if kernels access pageable memory. The program keeps it mapped during the
+    /// Returns the host memory that contains `address`, if kernels may access pageable memory. The program keeps it mapped during the
     /// launch.
     fn pageable(&self, address: u64) -> Option<Segment> {
         #[cfg(all(target_os = "linux", not(miri)))]
@@ -62,18 +62,19 @@ impl View<'_> {
         None
     }
 
-    /// The same with accesses that are noted as somebody's, if there is somebody.
+    /// Attributes accesses to an accessor, if there is one.
     pub(crate) fn watched_by(self, accessor: Option<Accessor>) -> Self {
         Self { accessor, ..self }
     }
 
-    /// Returns `true` if what is allocated at an address, if anything is, can be used.
+    /// Returns `true` if the allocation at an address, if any, is accessible.
     pub(crate) fn reaches(&self, address: u64) -> bool {
         let records = self.memory.read();
         records.find(address).is_none_or(|found| self.allows(&records, found))
     }
 
-    /// Plain memory of another device takes access from context to context; pools and mappings have rights of their own.
+    /// Returns `true` if the device may access an allocation. Peer access is enabled by context for synchronous allocations; pools and
+    /// mappings have their own rights.
     fn allows(&self, records: &Records, found: &Allocation) -> bool {
         let is_plain = matches!(found.purpose, Purpose::Device | Purpose::Module);
         let is_near = found.owner.device == self.device || self.peers.contains(&found.owner.device);

@@ -1,4 +1,4 @@
-//! Virtual memory: reserved addresses, physical memory, and what is mapped where with which rights.
+//! Virtual memory management: reserved addresses, physical memory, mappings and their access rights.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -13,7 +13,7 @@ use crate::live::LiveObject;
 use crate::memory::{Allocation, Backing, LABEL_WORDS, Label, Memory, Owner, Purpose, Records, Reservation};
 use crate::origin::Origin;
 
-/// Sizes and addresses of virtual memory are multiples of this.
+/// The granularity of sizes and addresses.
 pub(crate) const GRANULARITY: u64 = 2 << 20;
 
 /// All virtual memory of a driver.
@@ -21,11 +21,11 @@ pub(crate) struct VirtualMemory {
     reservations: BTreeMap<u64, (Reservation, Origin)>,
     physical: Table<Physical>,
     mapped: BTreeMap<u64, Mapped>,
-    /// Backing without an owner, which work that is running may still use.
+    /// Backing without an owner, which running work may still use.
     retired: Vec<Backing>,
 }
 
-/// A piece of physical memory. It lasts until it has neither a handle nor a mapping.
+/// A physical allocation. It lives while it has a handle or a mapping.
 pub(crate) struct Physical {
     backing: Backing,
     size: u64,
@@ -33,7 +33,7 @@ pub(crate) struct Physical {
     is_imported: bool,
     handles: u32,
     mappings: u32,
-    /// Which of its bytes were written, where nobody writes unseen.
+    /// The record of its written bytes, if every write is observed.
     written: Option<Arc<Written>>,
 }
 
@@ -42,18 +42,18 @@ impl Object for Physical {
     const KIND: Kind = Kind::Physical;
 }
 
-/// What physical memory was asked for with.
+/// The properties of a physical allocation.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct Properties {
     pub(crate) location: Location,
-    /// The bits of the kinds of handles that may be exported.
+    /// The mask of the handle types that may be exported.
     pub(crate) handle_types: u32,
     pub(crate) compression: u8,
     pub(crate) gpu_direct: u8,
     pub(crate) usage: u16,
 }
 
-/// The place where memory is, or who may use it.
+/// The location of memory, or of its accessor.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Location {
     Device(usize),
@@ -61,7 +61,7 @@ pub(crate) enum Location {
     HostNuma(i32),
 }
 
-/// The right to read, as a bit of the flags of C; the right to write is the next bit.
+/// The flag of read access. The next bit is write access.
 pub(crate) const READ: u32 = 1;
 pub(crate) const WRITE: u32 = 2;
 
@@ -81,7 +81,7 @@ impl VirtualMemory {
         [self.reservations.len(), self.physical.iter().count(), self.mapped.len()].map(|count| count as u64)
     }
 
-    /// Reservations and pieces of physical memory. What is mapped is an allocation.
+    /// Returns the live reservations and physical allocations. Mappings are allocations.
     pub(super) fn live_objects(&self) -> Vec<LiveObject> {
         let ranges = self.reservations.iter().map(|(address, (reservation, origin))| {
             LiveObject::new("address range", *address, origin).of_size(reservation.size())
@@ -98,14 +98,14 @@ impl VirtualMemory {
         self.reservation(address, 1).is_some()
     }
 
-    /// Returns the reservation that holds all of a range.
+    /// Returns the reservation that contains a range.
     fn reservation(&self, address: u64, size: u64) -> Option<&Reservation> {
         let (_, (reservation, _)) = self.reservations.range(..=address).next_back()?;
         let end = reservation.address() + reservation.size();
         address.checked_add(size).is_some_and(|last| last <= end).then_some(reservation)
     }
 
-    /// Returns `true` if a device, or any if none is named, may use a mapping in all ways of `rights`.
+    /// Returns `true` if a device, or any device if `None`, has these rights to a mapping.
     fn allows(&self, base: u64, device: Option<usize>, rights: u32) -> bool {
         let matches = |location: &Location| match location {
             Location::Device(one) => device.is_none_or(|device| device == *one),
@@ -117,7 +117,7 @@ impl VirtualMemory {
         })
     }
 
-    /// Returns the mappings that make up a range without gaps, by where they start and what they have.
+    /// Returns the mappings of a range without gaps, each with its start.
     fn whole(&self, address: u64, size: u64, allocations: &BTreeMap<u64, Allocation>) -> Result<Vec<u64>> {
         let end = address.checked_add(size).filter(|end| *end > address).ok_or(INVALID)?;
         let mut bases = Vec::new();
@@ -140,8 +140,8 @@ impl Memory {
         Ok(address)
     }
 
-    /// Gives a whole reservation back in which nothing is mapped.
-    pub(crate) fn give_back_reservation(&self, address: u64, size: u64) -> Result {
+    /// Frees a whole reservation without mappings.
+    pub(crate) fn free_reservation(&self, address: u64, size: u64) -> Result {
         let memory = &mut self.write().virtual_memory;
         let is_whole = memory.reservations.get(&address).is_some_and(|(found, _)| found.size() == size);
         let is_used = memory.mapped.range(address..address.saturating_add(size)).next().is_some();
@@ -152,7 +152,7 @@ impl Memory {
         Ok(())
     }
 
-    /// Makes physical memory, with one handle.
+    /// Creates physical memory with one handle.
     pub(crate) fn create_physical(&self, size: u64, properties: Properties) -> Result<Id<Physical>> {
         let mut records = self.write();
         if let Location::Device(device) = properties.location {
@@ -167,13 +167,13 @@ impl Memory {
         if let Location::Device(device) = properties.location {
             records.used[device] += size;
         }
-        // Only a device's own memory is written by nobody else.
+        // Other processes can write to memory that is exported.
         let written = records.fresh(size, &Purpose::Device).filter(|_| !keep_file);
         let physical = Physical { backing, size, properties, is_imported: false, handles: 1, mappings: 0, written };
         Ok(records.virtual_memory.physical.insert(physical))
     }
 
-    /// Returns a descriptor of physical memory, which is the caller's.
+    /// Returns a descriptor of physical memory. The caller closes it.
     pub(crate) fn export_physical(&self, id: Id<Physical>, handle_type: u32) -> Result<i32> {
         let records = self.read();
         let physical = records.virtual_memory.physical.get(id).filter(|physical| physical.handles != 0);
@@ -184,7 +184,7 @@ impl Memory {
         physical.backing.export().map_err(|error| code_of(&error))
     }
 
-    /// Returns the physical memory that a descriptor stands for, if its properties suit, with one handle.
+    /// Returns the physical memory of a descriptor with one handle, if its properties are suitable.
     pub(crate) fn import_physical(&self, descriptor: i32, suits: impl Fn(&Properties) -> bool) -> Result<Id<Physical>> {
         let (backing, label) = Backing::import(descriptor).ok_or(INVALID)?;
         let properties = Properties::from_words(label.words).filter(|properties| suits(properties)).ok_or(INVALID)?;
@@ -193,7 +193,7 @@ impl Memory {
         Ok(self.write().virtual_memory.physical.insert(physical))
     }
 
-    /// Another handle of the physical memory behind an address.
+    /// Returns an additional handle of the physical memory at an address.
     pub(crate) fn retain_physical(&self, address: u64) -> Result<Id<Physical>> {
         let mut records = self.write();
         let Some(&Allocation { purpose: Purpose::Mapped(id), .. }) = records.find(address) else {
@@ -204,7 +204,7 @@ impl Memory {
         Ok(id)
     }
 
-    /// Gives one handle back.
+    /// Releases one handle.
     pub(crate) fn release_physical(&self, id: Id<Physical>) -> Result {
         let mut records = self.write();
         let physical = records.virtual_memory.physical.get_mut(id).filter(|physical| physical.handles != 0);
@@ -223,7 +223,7 @@ impl Memory {
         self.read().virtual_memory.physical.get(id).map(|physical| physical.size).ok_or(INVALID)
     }
 
-    /// Maps the start of physical memory at reserved addresses, for nobody to use yet.
+    /// Maps the start of physical memory at reserved addresses, without access rights.
     pub(crate) fn map(&self, address: u64, size: u64, id: Id<Physical>) -> Result {
         let mut records = self.write();
         let before = records.allocations.range(..address.saturating_add(size)).next_back();
@@ -246,7 +246,7 @@ impl Memory {
         Ok(())
     }
 
-    /// Ends all mappings of a range, none of which reaches beyond it.
+    /// Removes all mappings of a range, none of which extends beyond it.
     pub(crate) fn unmap(&self, address: u64, size: u64) -> Result {
         let mut records = self.write();
         let records = &mut *records;
@@ -266,7 +266,7 @@ impl Memory {
         Ok(())
     }
 
-    /// Sets what each of some locations may do with all mappings of a range.
+    /// Sets the rights of locations to all mappings of a range.
     pub(crate) fn set_access(&self, address: u64, size: u64, rights: &[(Location, u32)]) -> Result {
         let mut records = self.write();
         let records = &mut *records;
@@ -287,7 +287,7 @@ impl Memory {
         Ok(())
     }
 
-    /// Returns what a location may do with the mapping that an address is in.
+    /// Returns the rights of a location to the mapping at an address.
     pub(crate) fn access(&self, address: u64, location: Location) -> Result<u32> {
         let records = self.read();
         let found = records.find(address).filter(|found| matches!(found.purpose, Purpose::Mapped(_)));
@@ -296,7 +296,7 @@ impl Memory {
         Ok(entry.map_or(0, |(_, flags)| *flags))
     }
 
-    /// Lets go of memory that has no owner; only when no work is running.
+    /// Releases memory without an owner. Must be called only when no work is running.
     pub(crate) fn drop_retired(&self) {
         let retired = std::mem::take(&mut self.write().virtual_memory.retired);
         drop(retired);
@@ -304,7 +304,7 @@ impl Memory {
 }
 
 impl Records {
-    /// Returns `true` if a device, or any if none is named, may use an allocation in all ways of `rights`.
+    /// Returns `true` if a device, or any device if `None`, has these rights to an allocation.
     pub(crate) fn allows(&self, allocation: &Allocation, device: Option<usize>, rights: u32) -> bool {
         match allocation.purpose {
             Purpose::Mapped(_) => self.virtual_memory.allows(allocation.base, device, rights),
@@ -313,7 +313,7 @@ impl Records {
         }
     }
 
-    /// Those of the memory that is mapped at an address.
+    /// Returns the properties of the memory that is mapped at an address.
     pub(super) fn properties_of(&self, base: u64) -> Option<Properties> {
         let mapped = self.virtual_memory.mapped.get(&base)?;
         self.virtual_memory.physical.get(mapped.physical).map(|physical| physical.properties)
@@ -387,7 +387,7 @@ impl Properties {
 
 const INVALID: CUresult = CUresult::CUDA_ERROR_INVALID_VALUE;
 
-/// Returns what the driver says when the system refuses.
+/// Returns the code for an error of the system.
 pub(super) fn code_of(error: &io::Error) -> CUresult {
     match error.kind() {
         io::ErrorKind::Unsupported => CUresult::CUDA_ERROR_NOT_SUPPORTED,

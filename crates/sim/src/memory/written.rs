@@ -1,12 +1,12 @@
-//! Which bytes of device memory were written, where kernels are checked for reads of others.
+//! Records of written bytes of device memory, for checks of uninitialized reads.
 
 use std::sync::Arc;
 
-use super::{Allocation, End, Memory, Purpose, Records};
+use super::{Allocation, CopyOperand, Memory, Purpose, Records};
 use crate::exec::Written;
 
 impl Memory {
-    /// Notes that bytes in a row are written, in whatever allocations they lie.
+    /// Marks consecutive bytes as written, in all of their allocations.
     pub(crate) fn note_write(&self, address: u64, size: u64) {
         self.each_piece(address, size, |found, address, bytes| {
             if let Some(written) = &found.written {
@@ -15,7 +15,7 @@ impl Memory {
         });
     }
 
-    /// Has bytes in a row count as never written.
+    /// Marks consecutive bytes as unwritten.
     pub(crate) fn note_fresh(&self, address: u64, size: u64) {
         self.each_piece(address, size, |found, address, bytes| {
             if let Some(written) = &found.written {
@@ -24,7 +24,7 @@ impl Memory {
         });
     }
 
-    /// Has an allocation count as written from now on, because others than this driver can write it.
+    /// Marks an allocation as written permanently, because others can write to it.
     pub(crate) fn note_shared(&self, address: u64) {
         if self.notes_writes
             && let Some(found) = self.write().find_mut(address)
@@ -33,18 +33,18 @@ impl Memory {
         }
     }
 
-    /// Notes a copy: what arrives was written if its source was.
-    pub(super) fn note_copy(&self, to: &End, from: &End, size: u64) {
-        let End::Device(to) = *to else { return };
+    /// Records a copy: the destination is written if the source is.
+    pub(super) fn note_copy(&self, to: &CopyOperand, from: &CopyOperand, size: u64) {
+        let CopyOperand::Device(to) = *to else { return };
         match *from {
-            End::Device(from) => self.each_piece(from, size, |found, address, bytes| {
+            CopyOperand::Device(from) => self.each_piece(from, size, |found, address, bytes| {
                 self.note_piece(to + (address - from), found, address, bytes);
             }),
             _ => self.note_write(to, size),
         }
     }
 
-    /// Notes a copy of bytes that lie in one allocation.
+    /// Records a copy from bytes in one allocation.
     fn note_piece(&self, to: u64, source: &Allocation, from: u64, size: u64) {
         let Some(known) = &source.written else { return self.note_write(to, size) };
         self.each_piece(to, size, |found, address, bytes| {
@@ -54,7 +54,7 @@ impl Memory {
         });
     }
 
-    /// Shows the allocations that bytes in a row lie in, each with the first of them in it and how many they are.
+    /// Calls `show` for each allocation in a range, with the first byte in it and the number of bytes.
     fn each_piece(&self, address: u64, size: u64, mut show: impl FnMut(&Allocation, u64, u64)) {
         if !self.notes_writes {
             return;
@@ -70,7 +70,7 @@ impl Memory {
 }
 
 impl Records {
-    /// Returns what of a fresh allocation was written: nothing, if it is of a kind that nobody writes unseen.
+    /// Returns the record of a fresh allocation, or `None` if its writes are not all observed.
     pub(super) fn fresh(&self, size: u64, purpose: &Purpose) -> Option<Arc<Written>> {
         let is_known = matches!(purpose, Purpose::Device | Purpose::Pool(_) | Purpose::Module);
         (self.notes_writes && is_known).then(|| Arc::new(Written::new(size)))

@@ -21,13 +21,13 @@ pub(crate) struct Version {
 /// A parsed, resolved and validated PTX module.
 #[derive(Clone, Debug)]
 pub(crate) struct Module {
-    /// The ISA version that it was written for.
+    /// The ISA version in `.version`.
     pub(crate) version: Version,
-    /// The architecture that it was written for.
+    /// The architecture in `.target`.
     pub(crate) target: Target,
     /// The variables in module scope, by [`GlobalId`].
     pub(crate) variables: Vec<Variable>,
-    /// The functions and kernels, by [`FunctionId`]; a declaration and its definition are one.
+    /// The functions and kernels, by [`FunctionId`]. A declaration and its definition are one entry.
     pub(crate) functions: Vec<Function>,
     /// The aliases.
     pub(crate) aliases: Vec<Alias>,
@@ -46,19 +46,21 @@ impl Module {
         self.names.text(name)
     }
 
-    /// Returns the function of that id.
+    /// Returns the function with an id.
     ///
     /// # Panics
-    /// If the id belongs to another module and this one has fewer functions.
+    ///
+    /// Panics if the id is not one of this module's functions.
     #[must_use]
     pub(crate) fn function(&self, id: FunctionId) -> &Function {
         &self.functions[id.0 as usize]
     }
 
-    /// Returns the variable of that id.
+    /// Returns the variable with an id.
     ///
     /// # Panics
-    /// If the id belongs to another module and this one has fewer variables.
+    ///
+    /// Panics if the id is not one of this module's variables.
     #[must_use]
     pub(crate) fn variable(&self, id: GlobalId) -> &Variable {
         &self.variables[id.0 as usize]
@@ -80,38 +82,38 @@ pub(crate) struct Target {
     pub(crate) variant: TargetVariant,
     /// `true` if the module carries debug information.
     pub(crate) debug: bool,
-    /// How textures and samplers are named.
+    /// The texturing mode.
     pub(crate) texturing: Texturing,
-    /// `map_f64_to_f32`: double precision is demoted.
+    /// `map_f64_to_f32`: double precision is demoted to single precision.
     pub(crate) map_f64_to_f32: bool,
 }
 
-/// Which processors a [`Target`] stands for.
+/// The processors of a [`Target`].
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum TargetVariant {
-    /// `sm_90`: this one and newer ones.
+    /// `sm_90`: this architecture and newer ones.
     Baseline,
-    /// `sm_90a`: this one only.
+    /// `sm_90a`: this architecture only.
     Architecture,
-    /// `sm_100f`: this one and others of its family.
+    /// `sm_100f`: this architecture and others of its family.
     Family,
 }
 
 /// The texturing mode.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum Texturing {
-    /// A texture carries its sampler.
+    /// A texture includes its sampler.
     Unified,
-    /// Textures and samplers are named apart.
+    /// Textures and samplers are separate.
     Independent,
 }
 
 /// A second name of a function.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct Alias {
-    /// The new name, which was declared as a function.
+    /// The alias, which was declared as a function.
     pub(crate) alias: FunctionId,
-    /// The function that it stands for.
+    /// The function that it names.
     pub(crate) aliasee: FunctionId,
 }
 
@@ -151,16 +153,16 @@ pub(crate) struct Function {
     pub(crate) name: Name,
     /// Kernel or device function.
     pub(crate) kind: FunctionKind,
-    /// Who sees it.
+    /// The linkage.
     pub(crate) linkage: Linkage,
-    /// What it returns.
+    /// The return parameters.
     pub(crate) returns: Vec<Parameter>,
-    /// What it takes.
+    /// The parameters.
     pub(crate) parameters: Vec<Parameter>,
-    /// Promises and limits.
+    /// The performance-tuning directives.
     pub(crate) performance: Performance,
-    /// The registers that are mentioned or declared one by one, by [`RegisterId`]. Registers of a range such as `%r<42>`
-    /// that nothing mentions are not listed.
+    /// The registers that are used or declared individually, by [`RegisterId`]. Unused registers of a range such as `%r<42>` are not
+    /// listed.
     pub(crate) registers: Vec<Register>,
     /// The parameters and variables of all scopes, by [`LocalId`].
     pub(crate) variables: Vec<Variable>,
@@ -176,11 +178,11 @@ pub(crate) struct Function {
     pub(crate) locations: Vec<Location>,
     /// The instructions; absent for a declaration.
     pub(crate) body: Option<Vec<Instruction>>,
-    /// The place where its name stands; that of the definition if there is one.
+    /// The position of its name, in the definition if there is one.
     pub(crate) span: Span,
 }
 
-/// What a [`Function`] is for.
+/// The kind of a [`Function`].
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum FunctionKind {
     /// A kernel, `.entry`.
@@ -189,26 +191,26 @@ pub(crate) enum FunctionKind {
     Device,
 }
 
-/// Who sees a function or variable.
+/// The visibility of a function or variable outside its module.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub(crate) enum Linkage {
-    /// This module only.
+    /// Visible in this module only.
     #[default]
     Internal,
-    /// Everybody: `.visible`.
+    /// Visible in other modules: `.visible`.
     Visible,
-    /// Everybody; defined elsewhere: `.extern`.
+    /// Defined in another module: `.extern`.
     Extern,
-    /// Everybody; another definition may replace it: `.weak`.
+    /// Visible in other modules, and replaceable by another definition: `.weak`.
     Weak,
-    /// Everybody; several declarations are merged: `.common`.
+    /// Visible in other modules, and merged with other declarations: `.common`.
     Common,
 }
 
 /// A parameter or return value.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum Parameter {
-    /// In the `.param` space; of kernels always.
+    /// In the `.param` space. Parameters of kernels always are.
     Variable(LocalId),
     /// In a register.
     Register(RegisterId),
@@ -217,9 +219,9 @@ pub(crate) enum Parameter {
 /// The performance-tuning directives of a [`Function`].
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub(crate) struct Performance {
-    /// `.maxntid`: the largest block; absent dimensions are 1.
+    /// `.maxntid`: the maximum block dimensions; absent ones are 1.
     pub(crate) max_threads: Option<[u32; 3]>,
-    /// `.reqntid`: the exact block; absent dimensions are 1.
+    /// `.reqntid`: the required block dimensions; absent ones are 1.
     pub(crate) required_threads: Option<[u32; 3]>,
     /// `.minnctapersm`
     pub(crate) min_blocks_per_multiprocessor: Option<u32>,
@@ -227,7 +229,7 @@ pub(crate) struct Performance {
     pub(crate) max_blocks_per_multiprocessor: Option<u32>,
     /// `.maxnreg`
     pub(crate) max_registers: Option<u32>,
-    /// `.reqnctapercluster`: the exact cluster; absent dimensions are 1.
+    /// `.reqnctapercluster`: the required cluster dimensions; absent ones are 1.
     pub(crate) required_cluster: Option<[u32; 3]>,
     /// `.explicitcluster`
     pub(crate) explicit_cluster: bool,
@@ -248,7 +250,7 @@ pub(crate) struct Register {
     pub(crate) name: Name,
     /// The type of an element.
     pub(crate) scalar: ScalarType,
-    /// The number of scalars it has: 1, or 2 or 4 if it is a vector.
+    /// The number of elements: 1, or 2 or 4 for a vector.
     pub(crate) vector: u8,
 }
 
@@ -257,7 +259,7 @@ pub(crate) struct Register {
 pub(crate) struct Label {
     /// The name; labels of different scopes may share it.
     pub(crate) name: Name,
-    /// The index of the instruction that follows it; the number of instructions if none does.
+    /// The index of the next instruction; the number of instructions if it is last.
     pub(crate) instruction: u32,
     /// Its position.
     pub(crate) span: Span,
@@ -272,7 +274,7 @@ pub(crate) struct BranchTargets {
     pub(crate) labels: Vec<LabelId>,
 }
 
-/// The functions that an indirect call may reach.
+/// The possible callees of an indirect call.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct CallTargets {
     /// The label of the list.
@@ -286,9 +288,9 @@ pub(crate) struct CallTargets {
 pub(crate) struct Prototype {
     /// The label of the prototype.
     pub(crate) name: Name,
-    /// What the callee returns.
+    /// The return parameters of the callee.
     pub(crate) returns: Vec<PrototypeParameter>,
-    /// What the callee takes.
+    /// The parameters of the callee.
     pub(crate) parameters: Vec<PrototypeParameter>,
     /// `true` if the callee never returns.
     pub(crate) no_return: bool,
@@ -297,7 +299,7 @@ pub(crate) struct Prototype {
 /// A parameter of a [`Prototype`].
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct PrototypeParameter {
-    /// `true` if it is a register, else it is in the `.param` space.
+    /// `true` for a register, `false` for the `.param` space.
     pub(crate) is_register: bool,
     /// The type of an element.
     pub(crate) scalar: ScalarType,
@@ -310,7 +312,7 @@ pub(crate) struct PrototypeParameter {
 /// A `.loc` directive: the source line of the instructions from an index on.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct Location {
-    /// The first instruction that it holds for.
+    /// The first instruction with this location.
     pub(crate) instruction: u32,
     /// The index of the [`SourceFile`].
     pub(crate) file: u32,
@@ -331,7 +333,7 @@ pub(crate) struct Instruction {
     pub(crate) modifiers: Vec<Modifier>,
     /// The operands in order; destinations come first.
     pub(crate) operands: Vec<Operand>,
-    /// The bytes that a load uses of what it loads, by bits: `.pragma "used_bytes_mask N"`.
+    /// The mask of the bytes of a load that the program uses: `.pragma "used_bytes_mask N"`.
     pub(crate) used_bytes: Option<u32>,
     /// The position of the opcode.
     pub(crate) span: Span,
@@ -373,6 +375,6 @@ impl Instruction {
 pub(crate) struct Predicate {
     /// The predicate register.
     pub(crate) register: RegisterId,
-    /// `true` if the instruction runs where it is false.
+    /// `true` for `@!p`.
     pub(crate) negated: bool,
 }

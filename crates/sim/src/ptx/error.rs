@@ -1,8 +1,8 @@
-//! Why a PTX text was refused, and where.
+//! Errors in PTX source text.
 
 use std::fmt;
 
-/// A place in the source, counted in lines and characters from 1.
+/// A position in the source, in lines and characters from 1.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub(crate) struct Span {
     /// The line.
@@ -11,15 +11,15 @@ pub(crate) struct Span {
     pub(crate) column: u32,
 }
 
-/// The class of an [`Error`]; a driver maps it to a status code.
+/// The class of an [`Error`], which the driver maps to a status code.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[non_exhaustive]
 pub(crate) enum ErrorKind {
-    /// The text is not valid PTX, or names something that does not exist.
+    /// The text is not valid PTX, or refers to something that does not exist.
     Syntax,
     /// `.version` is newer than [`MAX_VERSION`](super::MAX_VERSION).
     UnsupportedVersion,
-    /// `.target` names no architecture that the front end knows.
+    /// `.target` names an unsupported architecture.
     UnsupportedTarget,
     /// `.address_size` is 32 or absent.
     UnsupportedAddressSize,
@@ -27,7 +27,7 @@ pub(crate) enum ErrorKind {
     Limit,
 }
 
-/// A refusal of a PTX text: the place, what was found there and what was expected.
+/// An error in PTX source text: the position, the expected token and the found one.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Error {
     kind: ErrorKind,
@@ -37,7 +37,7 @@ pub(crate) struct Error {
 }
 
 impl Error {
-    /// Creates an error of any kind. `found` is the token as the message quotes it.
+    /// Creates an error. `found` is the token as the message quotes it.
     pub(super) fn new(kind: ErrorKind, span: Span, expected: impl Into<String>, found: impl Into<String>) -> Self {
         Self { kind, span, expected: expected.into(), found: found.into() }
     }
@@ -65,7 +65,7 @@ impl Error {
         self.span.column
     }
 
-    /// Returns what was there instead, shortened if it is long.
+    /// Returns the found token, shortened if it is long.
     #[cfg(test)]
     pub(crate) fn found(&self) -> &str {
         &self.found

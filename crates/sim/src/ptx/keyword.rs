@@ -1,8 +1,8 @@
-//! The rarer dot suffixes, which have a meaning to one family of instructions only.
+//! Dot suffixes that have a meaning for one family of instructions only.
 
 macro_rules! keywords {
     ($($variant:ident $text:literal,)*) => {
-        /// A suffix that stands for itself.
+        /// A suffix without parameters.
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
         #[non_exhaustive]
         pub(crate) enum Keyword {

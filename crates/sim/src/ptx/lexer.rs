@@ -1,15 +1,15 @@
-//! Tokens, each with its place.
+//! Tokens with their positions.
 
 use super::error::Span;
 
-/// What a token is.
+/// The kind of a token.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) enum TokenKind {
     /// A name, `%r1` or `foo`, or `_`.
     Word,
     /// A word after a dot, `.u32` or `.L2::128B`; the text is without the dot.
     Dot,
-    /// An integer, and whether it is unsigned by its suffix or its size.
+    /// An integer, and `true` if its suffix or its size makes it unsigned.
     Integer(u64, bool),
     /// The bits of `0f…`.
     Single(u32),
@@ -19,7 +19,7 @@ pub(super) enum TokenKind {
     Text,
     /// An operator or separator.
     Symbol,
-    /// Something that is no token; what was expected in its place.
+    /// An invalid token, with the expected one.
     Invalid(&'static str),
     /// The end of the source.
     End,
@@ -112,7 +112,7 @@ impl<'a> Lexer<'a> {
         Span { line: self.line, column: u32::try_from(column).unwrap_or(u32::MAX) }
     }
 
-    /// Moves over one byte and keeps count of lines and characters.
+    /// Advances by one byte, and updates the position.
     fn bump(&mut self) {
         match self.byte(0) {
             Some(b'\n') => {
@@ -126,7 +126,7 @@ impl<'a> Lexer<'a> {
         self.offset += 1;
     }
 
-    /// Moves over blanks and comments; a comment without an end is an invalid token.
+    /// Skips blanks and comments. A comment without an end is an invalid token.
     fn skip_blank(&mut self) -> Result<(), Token<'a>> {
         loop {
             match (self.byte(0), self.byte(1)) {
@@ -155,7 +155,7 @@ impl<'a> Lexer<'a> {
         Err(Token { kind: TokenKind::Invalid("a comment that ends"), text: "/*", span })
     }
 
-    /// Returns the word that starts here; `first` bytes belong to it whatever they are.
+    /// Returns the word at the current position. Its first `first` bytes may be any.
     fn word(&mut self, first: usize) -> &'a str {
         let start = self.offset;
         self.offset += first;
@@ -165,7 +165,7 @@ impl<'a> Lexer<'a> {
         &self.source[start..self.offset]
     }
 
-    /// `.word` or `.word::word`.
+    /// Returns the token of `.word` or `.word::word`.
     fn dotted(&mut self) -> (TokenKind, &'a str) {
         let start = self.offset + 1;
         self.word(1);
@@ -185,7 +185,7 @@ impl<'a> Lexer<'a> {
                     return (TokenKind::Text, &self.source[start..self.offset - 1]);
                 }
                 b'\n' => break,
-                // The character after a backslash belongs to the string, whatever it is.
+                // Any character after a backslash belongs to the string.
                 b'\\' if self.byte(1).is_some_and(|next| next != b'\n') => {
                     self.bump();
                     self.bump();
@@ -206,7 +206,7 @@ impl<'a> Lexer<'a> {
         (number_kind(text), text)
     }
 
-    /// Returns the rest of a decimal number with a fraction or an exponent.
+    /// Returns a decimal number with a fraction or an exponent that begins at `start`.
     fn fraction(&mut self, start: usize) -> (TokenKind, &'a str) {
         if self.byte(0) == Some(b'.') {
             self.word(1);
@@ -238,7 +238,7 @@ impl<'a> Lexer<'a> {
     }
 }
 
-/// Returns `true` if the two bytes are one symbol.
+/// Returns `true` if two bytes are one symbol.
 const fn is_pair(first: u8, second: u8) -> bool {
     match first {
         b'<' | b'>' => second == first || second == b'=',
@@ -248,7 +248,7 @@ const fn is_pair(first: u8, second: u8) -> bool {
     }
 }
 
-/// Returns `true` if the byte is a symbol: of the signs of ASCII all but `"`, `#`, `$`, `'`, `\`, `_` and the grave accent.
+/// Returns `true` if the byte is a symbol: ASCII punctuation except `"`, `#`, `$`, `'`, `\\`, `_` and the grave accent.
 const fn is_symbol(byte: u8) -> bool {
     byte.is_ascii_punctuation() && !matches!(byte, b'"' | b'#' | b'$' | b'\'' | b'\\' | b'_' | b'`')
 }
@@ -257,7 +257,7 @@ const fn is_word(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'$'
 }
 
-/// Returns `true` if `text` is digits, perhaps with an exponent that may end in its sign's place.
+/// Returns `true` if `text` is digits, optionally with an exponent, whose digits may be missing.
 fn is_decimal(text: &str) -> bool {
     let mantissa = text.split(['e', 'E']).next().unwrap_or(text);
     mantissa.bytes().all(|byte| byte.is_ascii_digit())

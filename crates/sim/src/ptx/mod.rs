@@ -1,11 +1,11 @@
-//! The PTX front end: text in, a typed and resolved [`Module`] out.
+//! The PTX front end: parses text to a typed and resolved [`Module`].
 //!
-//! [`parse`] reads what compilers emit and people write, resolves every name to an id, and checks the forms of the
-//! instructions that the simulator executes. Whatever the input, it returns in time and memory proportional to the
-//! length of the text: nesting is limited, register ranges are kept as ranges, and nothing panics.
+//! [`parse`] reads PTX of compilers and of people, resolves every name to an id, and checks the forms of the instructions that the
+//! simulator executes. For every input, it takes time and memory proportional to the length of the text: nesting is limited, register
+//! ranges are kept as ranges, and nothing panics.
 //!
-//! A module is flat. Scopes are gone after parsing: each register, variable and label has an id that is unique within
-//! its function, and a function's body is one list of instructions into which its labels point.
+//! A module is flat. Parsing removes scopes: each register, variable and label has an id that is unique within its function, and a
+//! function's body is one list of instructions to which its labels refer.
 
 mod ast;
 mod error;
@@ -56,15 +56,17 @@ pub(crate) const MAX_VERSION: Version = Version { major: 9, minor: 5 };
 /// Parses, resolves and validates a PTX module.
 ///
 /// # Errors
-/// The first thing that is wrong, with its line and column.
+///
+/// Returns the first error, with its line and column.
 pub(crate) fn parse(source: &str) -> Result<Module, Error> {
     parse_for(source, MAX_VERSION)
 }
 
-/// [`parse`] for a driver that reads PTX up to version `newest` only.
+/// Parses a module like [`parse`], for a driver that supports PTX up to version `newest`.
 ///
 /// # Errors
-/// As [`parse`]; a newer `.version` is [`ErrorKind::UnsupportedVersion`].
+///
+/// Returns the errors of [`parse`], and [`ErrorKind::UnsupportedVersion`] for a newer `.version`.
 pub(crate) fn parse_for(source: &str, newest: Version) -> Result<Module, Error> {
     parser::parse(source, newest)
 }

@@ -39,7 +39,7 @@ pub(crate) enum Modifier {
     Hi,
     /// `.lo` of a product or a half.
     Lo,
-    /// `.cc`: the carry flag is written.
+    /// `.cc`: the instruction writes the carry flag.
     Carry,
     /// `.uni`
     Uniform,
@@ -51,9 +51,9 @@ pub(crate) enum Modifier {
     Mmio,
     /// `.nc`
     NonCoherent,
-    /// `.relaxed`: a memory-ordering semantics.
+    /// `.relaxed`: memory-ordering semantics.
     Semantics(Semantics),
-    /// `.gpu`: the threads that a memory operation is ordered with.
+    /// `.gpu`: the scope of a memory operation.
     Scope(Scope),
     /// `.ca`: a cache operator.
     Cache(CacheOperator),
@@ -61,13 +61,13 @@ pub(crate) enum Modifier {
     Level(CacheLevel),
     /// `.L1::evict_last`
     Evict(CacheLevel, Eviction),
-    /// `.L2::128B`: how many bytes to prefetch.
+    /// `.L2::128B`: the number of bytes to prefetch.
     PrefetchSize(u16),
-    /// `.L2::cache_hint`: a cache policy is the last operand.
+    /// `.L2::cache_hint`: the last operand is a cache policy.
     CacheHint,
-    /// `.down`: how `shfl` picks its source lane.
+    /// `.down`: the mode of `shfl`.
     Shuffle(ShuffleMode),
-    /// `.ballot`: what `vote` and `match` answer.
+    /// `.ballot`: the mode of `vote` and `match`.
     Vote(VoteMode),
     /// `.m16n8k16`
     Shape(Shape),
@@ -109,7 +109,7 @@ macro_rules! suffixes {
         }
 
         impl $name {
-            /// Every one.
+            /// Every variant.
             pub(super) const ALL: &[Self] = &[$(Self::$variant,)*];
 
             /// Returns the suffix as written, without its dot.
@@ -194,7 +194,7 @@ suffixes! {
 }
 
 suffixes! {
-    /// A memory-ordering semantics.
+    /// Memory-ordering semantics.
     Semantics {
         Weak "weak" "not ordered",
         Relaxed "relaxed" "ordered per location",
@@ -206,7 +206,7 @@ suffixes! {
 }
 
 suffixes! {
-    /// The threads that a memory operation is ordered with.
+    /// The scope of a memory operation.
     Scope {
         Cta "cta" "the block",
         Cluster "cluster" "the cluster",
@@ -229,7 +229,7 @@ suffixes! {
 }
 
 suffixes! {
-    /// How `shfl` picks its source lane.
+    /// The mode of `shfl`.
     ShuffleMode {
         Up "up" "the lane minus a distance",
         Down "down" "the lane plus a distance",
@@ -239,7 +239,7 @@ suffixes! {
 }
 
 suffixes! {
-    /// What `vote` and `match` answer; `.uni` is [`Modifier::Uniform`].
+    /// The mode of `vote` and `match`; `.uni` is [`Modifier::Uniform`].
     VoteMode {
         All "all" "whether all agree",
         Any "any" "whether or which agree",
@@ -256,7 +256,7 @@ pub(crate) enum CacheLevel {
     L2,
 }
 
-/// How readily a cache line is evicted.
+/// The eviction priority of a cache line.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[non_exhaustive]
 pub(crate) enum Eviction {

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-/// A name in a module, as a small id; [`Names::text`] gives its spelling.
+/// A name in a module, as a small id. [`Names::text`] returns its spelling.
 ///
 /// Equal names of one module have equal ids.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -21,19 +21,20 @@ impl Names {
     /// Returns the spelling of `name`.
     ///
     /// # Panics
-    /// If `name` belongs to another module and this one has fewer names.
+    ///
+    /// Panics if `name` is not one of this module's names.
     #[must_use]
     pub(crate) fn text(&self, name: Name) -> &str {
         &self.text[self.ranges[name.0 as usize].clone()]
     }
 
-    /// Returns the id of `text`, if the module mentions it.
+    /// Returns the id of `text`, if the module contains it.
     #[must_use]
     pub(crate) fn find(&self, text: &str) -> Option<Name> {
         self.ids.get(text).copied()
     }
 
-    /// Returns the id of `text`, made if it is new. The source is shorter than 4 GiB, so an id always fits.
+    /// Returns the id of `text`, which is added if it is new. The source is shorter than 4 GiB, so an id always fits.
     pub(super) fn intern(&mut self, text: &str) -> Name {
         if let Some(&name) = self.ids.get(text) {
             return name;

@@ -12,17 +12,17 @@ use std::fmt;
 macro_rules! for_each_opcode {
     ($callback:ident) => {
         $callback! {
-            Abs "abs" unary arithmetic alone "6.5 sm_53: .f16 .f16x2";
-            Activemask "activemask" any_form warp_wide joins "6.2 sm_30";
-            Add "add" sum sum_with_carry alone
+            Abs "abs" unary arithmetic none "6.5 sm_53: .f16 .f16x2";
+            Activemask "activemask" any_form warp_wide warp_sync "6.2 sm_30";
+            Add "add" sum sum_with_carry none
                 "7.8 sm_90: .bf16 .bf16x2"
                 "8.0 sm_90: .s16x2 .u16x2"
                 "8.6 sm_100: .f32x2";
-            Addc "addc" any_form extended alone;
-            Alloca "alloca" any_form stack alone "7.3 sm_52";
-            And "and" logic logic alone;
-            Applypriority "applypriority" any_form hint alone "7.4 sm_80";
-            Atom "atom" atomic returning_atomic orders
+            Addc "addc" any_form extended none;
+            Alloca "alloca" any_form stack none "7.3 sm_52";
+            And "and" logic logic none;
+            Applypriority "applypriority" any_form hint none "7.4 sm_80";
+            Atom "atom" atomic returning_atomic fence
                 "5.0 sm_60: .add.f64 .cta .gpu .sys"
                 "6.2 sm_60: .add.f16x2"
                 "6.3 sm_70: .add.f16 .cas.b16"
@@ -30,33 +30,33 @@ macro_rules! for_each_opcode {
                 "7.8 sm_90: .bf16 .bf16x2"
                 "8.1 sm_90: .v2 .v4 .v8"
                 "8.3 sm_90: .b128";
-            Bar "bar" barrier flow joins "6.0 sm_30: .warp" "7.8: .cta";
-            Barrier "barrier" any_form flow joins
+            Bar "bar" barrier flow warp_sync "6.0 sm_30: .warp" "7.8: .cta";
+            Barrier "barrier" any_form flow warp_sync
                 "6.0 sm_30"
                 "7.8 sm_30: .cta"
                 "7.8 sm_90: .cluster"
                 "8.0 sm_90: .cluster.acquire .cluster.relaxed .cluster.release";
-            Bfe "bfe" any_form arithmetic alone;
-            Bfi "bfi" any_form arithmetic alone;
-            Bfind "bfind" any_form arithmetic alone;
-            Bmsk "bmsk" any_form arithmetic alone "7.6 sm_70";
-            Bra "bra" branch flow alone;
-            Brev "brev" any_form arithmetic alone;
-            Brkpt "brkpt" any_form flow alone;
-            Brx "brx" any_form flow alone;
-            Call "call" call call alone;
-            Clusterlaunchcontrol "clusterlaunchcontrol" any_form control_launch orders "8.6 sm_100";
-            Clz "clz" any_form arithmetic alone;
-            Cnot "cnot" any_form arithmetic alone;
-            Copysign "copysign" any_form arithmetic alone;
-            Cos "cos" any_form arithmetic alone;
-            Cp "cp" any_form copy_asynchronously orders
+            Bfe "bfe" any_form arithmetic none;
+            Bfi "bfi" any_form arithmetic none;
+            Bfind "bfind" any_form arithmetic none;
+            Bmsk "bmsk" any_form arithmetic none "7.6 sm_70";
+            Bra "bra" branch flow none;
+            Brev "brev" any_form arithmetic none;
+            Brkpt "brkpt" any_form flow none;
+            Brx "brx" any_form flow none;
+            Call "call" call call none;
+            Clusterlaunchcontrol "clusterlaunchcontrol" any_form control_launch fence "8.6 sm_100";
+            Clz "clz" any_form arithmetic none;
+            Cnot "cnot" any_form arithmetic none;
+            Copysign "copysign" any_form arithmetic none;
+            Cos "cos" any_form arithmetic none;
+            Cp "cp" any_form copy_asynchronously fence
                 "7.0 sm_80: .async"
                 "7.8 sm_80: .async.shared::cta.mbarrier"
                 "8.0 sm_90: .async.bulk .reduce"
                 "8.6 sm_90: .async.bulk.shared::cta.global.mbarrier::complete_tx::bytes";
-            Createpolicy "createpolicy" any_form create_policy alone "7.4 sm_80";
-            Cvt "cvt" convert convert alone
+            Createpolicy "createpolicy" any_form create_policy none "7.4 sm_80";
+            Cvt "cvt" convert convert none
                 "6.0 sm_70: .satfinite"
                 "6.5 sm_72: .pack"
                 "6.5 sm_75: .s2 .u2"
@@ -67,38 +67,38 @@ macro_rules! for_each_opcode {
                 "8.1 sm_80: .satfinite.bf16.f32 .satfinite.bf16x2.f32 .satfinite.tf32"
                 "8.6 sm_100: .rn.satfinite.tf32 .rz.satfinite.tf32 .ue8m0x2"
                 "8.7 sm_100: .rs";
-            Cvta "cvta" convert_address convert_address alone "7.7 sm_70: .param" "7.8: .shared::cta";
-            Discard "discard" any_form hint alone "7.4 sm_80";
-            Div "div" quotient arithmetic alone;
-            Dp2a "dp2a" any_form arithmetic alone "5.0 sm_61";
-            Dp4a "dp4a" any_form arithmetic alone "5.0 sm_61";
-            Elect "elect" any_form elect joins "8.0 sm_90";
-            Ex2 "ex2" function_of_one arithmetic alone "7.0 sm_75: .f16 .f16x2" "7.8 sm_90: .bf16 .bf16x2";
-            Exit "exit" any_form flow alone;
-            Fence "fence" any_form memory_fence orders
+            Cvta "cvta" convert_address convert_address none "7.7 sm_70: .param" "7.8: .shared::cta";
+            Discard "discard" any_form hint none "7.4 sm_80";
+            Div "div" quotient arithmetic none;
+            Dp2a "dp2a" any_form arithmetic none "5.0 sm_61";
+            Dp4a "dp4a" any_form arithmetic none "5.0 sm_61";
+            Elect "elect" any_form elect warp_sync "8.0 sm_90";
+            Ex2 "ex2" function_of_one arithmetic none "7.0 sm_75: .f16 .f16x2" "7.8 sm_90: .bf16 .bf16x2";
+            Exit "exit" any_form flow none;
+            Fence "fence" any_form memory_fence fence
                 "6.0 sm_70"
                 "7.5 sm_70: .proxy"
                 "8.0 sm_90: .mbarrier_init .proxy.async";
-            Fma "fma" fused arithmetic alone "8.6 sm_100: .f32x2";
-            Fns "fns" any_form arithmetic alone "6.0 sm_30";
-            Getctarank "getctarank" any_form map_address alone "7.8 sm_90";
-            Griddepcontrol "griddepcontrol" any_form hint alone "7.8 sm_90";
-            Isspacep "isspacep" any_form is_in_space alone "7.7 sm_70: .param" "7.8: .shared::cta";
-            Istypep "istypep" any_form is_reference alone;
-            Ld "ld" load load alone
+            Fma "fma" fused arithmetic none "8.6 sm_100: .f32x2";
+            Fns "fns" any_form arithmetic none "6.0 sm_30";
+            Getctarank "getctarank" any_form map_address none "7.8 sm_90";
+            Griddepcontrol "griddepcontrol" any_form hint none "7.8 sm_90";
+            Isspacep "isspacep" any_form is_in_space none "7.7 sm_70: .param" "7.8: .shared::cta";
+            Istypep "istypep" any_form is_reference none;
+            Ld "ld" load load none
                 "7.8: .shared::cta"
                 "8.8 sm_100: .v4.b64 .v4.f64 .v4.s64 .v4.u64 .v8.b32 .v8.f32 .v8.s32 .v8.u32";
-            Ldmatrix "ldmatrix" any_form move_small_matrices joins "6.5 sm_75" "7.8: .shared::cta";
-            Ldu "ldu" load load alone;
-            Lg2 "lg2" any_form arithmetic alone;
-            Lop3 "lop3" any_form table_logic alone "8.2 sm_70: .and .or";
-            Mad "mad" product sum_with_carry alone;
-            Mad24 "mad24" any_form arithmetic alone;
-            Madc "madc" any_form extended alone;
-            Mapa "mapa" any_form map_address alone "7.8 sm_90";
-            Match "match" any_form warp_wide joins "6.0 sm_70";
-            Max "max" sum arithmetic alone "7.0 sm_80: .f16 .f16x2" "8.0 sm_90: .relu.s16x2 .relu.s32 .s16x2 .u16x2";
-            Mbarrier "mbarrier" barrier_object barrier_object orders
+            Ldmatrix "ldmatrix" any_form move_small_matrices warp_sync "6.5 sm_75" "7.8: .shared::cta";
+            Ldu "ldu" load load none;
+            Lg2 "lg2" any_form arithmetic none;
+            Lop3 "lop3" any_form table_logic none "8.2 sm_70: .and .or";
+            Mad "mad" product sum_with_carry none;
+            Mad24 "mad24" any_form arithmetic none;
+            Madc "madc" any_form extended none;
+            Mapa "mapa" any_form map_address none "7.8 sm_90";
+            Match "match" any_form warp_wide warp_sync "6.0 sm_70";
+            Max "max" sum arithmetic none "7.0 sm_80: .f16 .f16x2" "8.0 sm_90: .relu.s16x2 .relu.s32 .s16x2 .u16x2";
+            Mbarrier "mbarrier" barrier_object barrier_object fence
                 "7.0 sm_80"
                 "7.1 sm_80: .parity"
                 "7.8: .shared::cta"
@@ -106,9 +106,9 @@ macro_rules! for_each_opcode {
                 "8.0 sm_80: .acquire .relaxed .release"
                 "8.0 sm_90: .complete_tx .expect_tx .shared::cluster"
                 "8.6 sm_90: .arrive.relaxed .test_wait.relaxed .try_wait.relaxed";
-            Membar "membar" any_form memory_fence orders "7.5 sm_60: .proxy";
-            Min "min" sum arithmetic alone "7.0 sm_80: .f16 .f16x2" "8.0 sm_90: .relu.s16x2 .relu.s32 .s16x2 .u16x2";
-            Mma "mma" any_form multiply_matrices joins
+            Membar "membar" any_form memory_fence fence "7.5 sm_60: .proxy";
+            Min "min" sum arithmetic none "7.0 sm_80: .f16 .f16x2" "8.0 sm_90: .relu.s16x2 .relu.s32 .s16x2 .u16x2";
+            Mma "mma" any_form multiply_matrices warp_sync
                 "6.4 sm_70"
                 "6.5 sm_75: .m16n8k8 .m8n8k16 .m8n8k32"
                 "7.0 sm_75: .m8n8k128"
@@ -117,22 +117,22 @@ macro_rules! for_each_opcode {
                 "7.8 sm_90: .f64.m16n8k16 .f64.m16n8k4 .f64.m16n8k8"
                 "8.5 sm_80: .sp::ordered_metadata"
                 "8.7 sm_120a: .kind::f8f6f4";
-            Mov "mov" mov mov alone;
-            Movmatrix "movmatrix" any_form transpose_matrix joins "7.8 sm_75";
-            Mul "mul" product arithmetic alone "7.8 sm_90: .bf16 .bf16x2" "8.6 sm_100: .f32x2";
-            Mul24 "mul24" any_form arithmetic alone;
-            Multimem "multimem" any_form unsupported orders "8.1 sm_90";
-            Nanosleep "nanosleep" any_form hint alone "6.2 sm_70";
-            Neg "neg" unary arithmetic alone "6.0 sm_53: .f16 .f16x2";
-            Not "not" unary logic alone;
-            Or "or" logic logic alone;
-            Pmevent "pmevent" any_form hint alone;
-            Popc "popc" any_form arithmetic alone;
-            Prefetch "prefetch" any_form hint alone "7.4 sm_80: .L2::evict_last" "8.0 sm_90: .tensormap";
-            Prefetchu "prefetchu" any_form hint alone;
-            Prmt "prmt" any_form arithmetic alone;
-            Rcp "rcp" function_of_one arithmetic alone;
-            Red "red" reduction any_reduction orders
+            Mov "mov" mov mov none;
+            Movmatrix "movmatrix" any_form transpose_matrix warp_sync "7.8 sm_75";
+            Mul "mul" product arithmetic none "7.8 sm_90: .bf16 .bf16x2" "8.6 sm_100: .f32x2";
+            Mul24 "mul24" any_form arithmetic none;
+            Multimem "multimem" any_form unsupported fence "8.1 sm_90";
+            Nanosleep "nanosleep" any_form hint none "6.2 sm_70";
+            Neg "neg" unary arithmetic none "6.0 sm_53: .f16 .f16x2";
+            Not "not" unary logic none;
+            Or "or" logic logic none;
+            Pmevent "pmevent" any_form hint none;
+            Popc "popc" any_form arithmetic none;
+            Prefetch "prefetch" any_form hint none "7.4 sm_80: .L2::evict_last" "8.0 sm_90: .tensormap";
+            Prefetchu "prefetchu" any_form hint none;
+            Prmt "prmt" any_form arithmetic none;
+            Rcp "rcp" function_of_one arithmetic none;
+            Red "red" reduction any_reduction fence
                 "5.0 sm_60: .add.f64 .cta .gpu .sys"
                 "6.2 sm_60: .add.f16x2"
                 "6.3 sm_70: .add.f16"
@@ -140,80 +140,80 @@ macro_rules! for_each_opcode {
                 "7.8 sm_90: .bf16 .bf16x2"
                 "8.1 sm_90: .async .v2 .v4 .v8"
                 "8.7 sm_100: .async.gpu .async.sys";
-            Redux "redux" any_form warp_wide joins "7.0 sm_80" "8.6 sm_100a: .f32";
-            Rem "rem" any_form arithmetic alone;
-            Ret "ret" nothing flow alone;
-            Rsqrt "rsqrt" any_form arithmetic alone;
-            Sad "sad" any_form arithmetic alone;
-            Selp "selp" select select alone;
-            Set "set" any_form set alone
+            Redux "redux" any_form warp_wide warp_sync "7.0 sm_80" "8.6 sm_100a: .f32";
+            Rem "rem" any_form arithmetic none;
+            Ret "ret" nothing flow none;
+            Rsqrt "rsqrt" any_form arithmetic none;
+            Sad "sad" any_form arithmetic none;
+            Selp "selp" select select none;
+            Set "set" any_form set none
                 "6.5 sm_53: .s16.f16 .s32.f16 .s32.f16x2 .u16.f16 .u32.f16 .u32.f16x2"
                 "7.8 sm_90: .bf16 .bf16x2";
-            Setmaxnreg "setmaxnreg" any_form hint alone "8.0 sm_90";
-            Setp "setp" compare set_predicate alone "7.8 sm_90: .bf16 .bf16x2";
-            Shf "shf" any_form arithmetic alone;
-            Shfl "shfl" shuffle warp_wide joins "6.0 sm_30: .sync";
-            Shl "shl" shift arithmetic alone;
-            Shr "shr" shift arithmetic alone;
-            Sin "sin" any_form arithmetic alone;
-            Slct "slct" any_form select_by_sign alone;
-            Sqrt "sqrt" function_of_one arithmetic alone;
-            St "st" store any_store alone
+            Setmaxnreg "setmaxnreg" any_form hint none "8.0 sm_90";
+            Setp "setp" compare set_predicate none "7.8 sm_90: .bf16 .bf16x2";
+            Shf "shf" any_form arithmetic none;
+            Shfl "shfl" shuffle warp_wide warp_sync "6.0 sm_30: .sync";
+            Shl "shl" shift arithmetic none;
+            Shr "shr" shift arithmetic none;
+            Sin "sin" any_form arithmetic none;
+            Slct "slct" any_form select_by_sign none;
+            Sqrt "sqrt" function_of_one arithmetic none;
+            St "st" store any_store none
                 "7.8: .shared::cta"
                 "8.1 sm_90: .async"
                 "8.6 sm_100: .bulk"
                 "8.7 sm_100: .async.global .async.gpu .async.sys"
                 "8.8 sm_100: .v4.b64 .v4.f64 .v4.s64 .v4.u64 .v8.b32 .v8.f32 .v8.s32 .v8.u32";
-            Stackrestore "stackrestore" any_form stack alone "7.3 sm_52";
-            Stacksave "stacksave" any_form stack alone "7.3 sm_52";
-            Stmatrix "stmatrix" any_form move_small_matrices joins "7.8: .shared::cta" "7.8 sm_90";
-            Sub "sub" sum sum_with_carry alone "7.8 sm_90: .bf16 .bf16x2" "8.6 sm_100: .f32x2";
-            Subc "subc" any_form extended alone;
-            Suld "suld" any_form load_surface alone;
-            Suq "suq" any_form query_image alone;
-            Sured "sured" any_form reduce_surface alone;
-            Sust "sust" any_form store_surface alone;
-            Szext "szext" any_form arithmetic alone "7.6 sm_70";
-            Tanh "tanh" any_form arithmetic alone "7.0 sm_75" "7.8 sm_90: .bf16 .bf16x2";
-            Tcgen05 "tcgen05" any_form unsupported alone "8.6 sm_100";
-            Tensormap "tensormap" any_form replace_in_tensor_map alone "8.3 sm_90";
-            Testp "testp" any_form test_property alone;
-            Tex "tex" any_form texture alone "7.1 sm_60: |p";
-            Tld4 "tld4" any_form gather_texture alone "7.1 sm_60: |p";
-            Trap "trap" any_form flow alone;
-            Txq "txq" any_form query_image alone;
-            Vabsdiff "vabsdiff" any_form video alone;
-            Vabsdiff2 "vabsdiff2" any_form video alone;
-            Vabsdiff4 "vabsdiff4" any_form video alone;
-            Vadd "vadd" any_form video alone;
-            Vadd2 "vadd2" any_form video alone;
-            Vadd4 "vadd4" any_form video alone;
-            Vavrg2 "vavrg2" any_form video alone;
-            Vavrg4 "vavrg4" any_form video alone;
-            Vmad "vmad" any_form video alone;
-            Vmax "vmax" any_form video alone;
-            Vmax2 "vmax2" any_form video alone;
-            Vmax4 "vmax4" any_form video alone;
-            Vmin "vmin" any_form video alone;
-            Vmin2 "vmin2" any_form video alone;
-            Vmin4 "vmin4" any_form video alone;
-            Vote "vote" any_form warp_wide joins "6.0 sm_30: .sync";
-            Vset "vset" any_form video alone;
-            Vset2 "vset2" any_form video alone;
-            Vset4 "vset4" any_form video alone;
-            Vshl "vshl" any_form video alone;
-            Vshr "vshr" any_form video alone;
-            Vsub "vsub" any_form video alone;
-            Vsub2 "vsub2" any_form video alone;
-            Vsub4 "vsub4" any_form video alone;
-            Wgmma "wgmma" any_form warpgroup joins "8.0 sm_90a";
-            Wmma "wmma" any_form tile joins
+            Stackrestore "stackrestore" any_form stack none "7.3 sm_52";
+            Stacksave "stacksave" any_form stack none "7.3 sm_52";
+            Stmatrix "stmatrix" any_form move_small_matrices warp_sync "7.8: .shared::cta" "7.8 sm_90";
+            Sub "sub" sum sum_with_carry none "7.8 sm_90: .bf16 .bf16x2" "8.6 sm_100: .f32x2";
+            Subc "subc" any_form extended none;
+            Suld "suld" any_form load_surface none;
+            Suq "suq" any_form query_image none;
+            Sured "sured" any_form reduce_surface none;
+            Sust "sust" any_form store_surface none;
+            Szext "szext" any_form arithmetic none "7.6 sm_70";
+            Tanh "tanh" any_form arithmetic none "7.0 sm_75" "7.8 sm_90: .bf16 .bf16x2";
+            Tcgen05 "tcgen05" any_form unsupported none "8.6 sm_100";
+            Tensormap "tensormap" any_form replace_in_tensor_map none "8.3 sm_90";
+            Testp "testp" any_form test_property none;
+            Tex "tex" any_form texture none "7.1 sm_60: |p";
+            Tld4 "tld4" any_form gather_texture none "7.1 sm_60: |p";
+            Trap "trap" any_form flow none;
+            Txq "txq" any_form query_image none;
+            Vabsdiff "vabsdiff" any_form video none;
+            Vabsdiff2 "vabsdiff2" any_form video none;
+            Vabsdiff4 "vabsdiff4" any_form video none;
+            Vadd "vadd" any_form video none;
+            Vadd2 "vadd2" any_form video none;
+            Vadd4 "vadd4" any_form video none;
+            Vavrg2 "vavrg2" any_form video none;
+            Vavrg4 "vavrg4" any_form video none;
+            Vmad "vmad" any_form video none;
+            Vmax "vmax" any_form video none;
+            Vmax2 "vmax2" any_form video none;
+            Vmax4 "vmax4" any_form video none;
+            Vmin "vmin" any_form video none;
+            Vmin2 "vmin2" any_form video none;
+            Vmin4 "vmin4" any_form video none;
+            Vote "vote" any_form warp_wide warp_sync "6.0 sm_30: .sync";
+            Vset "vset" any_form video none;
+            Vset2 "vset2" any_form video none;
+            Vset4 "vset4" any_form video none;
+            Vshl "vshl" any_form video none;
+            Vshr "vshr" any_form video none;
+            Vsub "vsub" any_form video none;
+            Vsub2 "vsub2" any_form video none;
+            Vsub4 "vsub4" any_form video none;
+            Wgmma "wgmma" any_form warpgroup warp_sync "8.0 sm_90a";
+            Wmma "wmma" any_form tile warp_sync
                 "6.3 sm_70: .aligned"
                 "6.3 sm_72: .s32 .s8 .u8"
                 "6.3 sm_75: .m8n8k128 .m8n8k32"
                 "7.0 sm_80: .f64 .m16n16k8 .m8n8k4"
                 "7.1 sm_80: .and";
-            Xor "xor" logic logic alone;
+            Xor "xor" logic logic none;
         }
     };
 }
@@ -223,12 +223,12 @@ pub(crate) use for_each_opcode;
 /// The effect of an instruction on the order of accesses by other threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Effect {
-    /// No effect, or that of its own load or store.
-    Alone,
+    /// No effect beyond that of the instruction's own load or store.
+    None,
     /// It may order the thread's earlier accesses before its later ones.
-    Orders,
+    Fence,
     /// The threads of a warp execute the instruction together.
-    Joins,
+    WarpSync,
 }
 
 macro_rules! define {
@@ -265,14 +265,14 @@ macro_rules! define {
 }
 
 macro_rules! effect {
-    (alone) => {
-        Effect::Alone
+    (none) => {
+        Effect::None
     };
-    (orders) => {
-        Effect::Orders
+    (fence) => {
+        Effect::Fence
     };
-    (joins) => {
-        Effect::Joins
+    (warp_sync) => {
+        Effect::WarpSync
     };
 }
 

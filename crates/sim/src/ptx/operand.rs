@@ -26,12 +26,12 @@ pub(crate) enum Symbol {
     Function(FunctionId),
 }
 
-/// An integer literal or constant expression: 64 bits, and whether it was negative as written.
+/// An integer literal or constant expression of 64 bits.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct Integer {
     /// The value in two's complement. Narrower types take its low bits.
     pub(crate) bits: u64,
-    /// `true` if `bits` is to be read as a negative number.
+    /// `true` if `bits` is a negative number.
     pub(crate) negative: bool,
 }
 
@@ -70,7 +70,7 @@ pub(crate) enum Operand {
     Tensor(Box<Tensor>),
     /// `{a, b, …}`; elements are registers, immediates or [`Operand::Sink`].
     Vector(Box<[Operand]>),
-    /// `{a, b, …}|p`: a vector, and a predicate that tells whether what it is read from is there.
+    /// `{a, b, …}|p`: a vector, and a predicate that is true if the elements have physical memory.
     VectorPair(Box<[Operand]>, RegisterId),
     /// The target of a branch.
     Label(LabelId),
@@ -80,14 +80,14 @@ pub(crate) enum Operand {
     Symbol(Symbol, i64),
     /// `_`: the result is discarded.
     Sink,
-    /// All of a `call` after its modifiers; its only operand.
+    /// The return operands, callee and arguments of a `call`; its only operand.
     Call(Box<Call>),
 }
 
 /// A memory operand `[base+offset]`; the offset is in bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct Address {
-    /// What the offset is added to.
+    /// The base, to which the offset is added.
     pub(crate) base: Base,
     /// The offset in bytes.
     pub(crate) offset: i64,
@@ -100,7 +100,7 @@ pub(crate) enum Base {
     Register(RegisterId),
     /// The address of a variable or function.
     Symbol(Symbol),
-    /// Nothing: the offset is the address.
+    /// No base: the offset is the address.
     Absolute,
 }
 
@@ -109,7 +109,7 @@ pub(crate) enum Base {
 pub(crate) struct Tensor {
     /// The texture, surface or tensor map.
     pub(crate) handle: Address,
-    /// The sampler, if it is named apart.
+    /// The sampler, if the operand names one.
     pub(crate) sampler: Option<Address>,
     /// The coordinates.
     pub(crate) coordinates: Box<[Operand]>,
@@ -118,15 +118,15 @@ pub(crate) struct Tensor {
 /// A call: `call (returns), callee, (arguments), signature`.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Call {
-    /// The place where results go: `.param` variables ([`Operand::Symbol`]), registers or sinks.
+    /// The destinations of results: `.param` variables ([`Operand::Symbol`]), registers or sinks.
     pub(crate) returns: Box<[Operand]>,
-    /// What is called.
+    /// The callee.
     pub(crate) callee: Callee,
-    /// What is passed: `.param` variables ([`Operand::Symbol`]), registers or immediates.
+    /// The arguments: `.param` variables ([`Operand::Symbol`]), registers or immediates.
     pub(crate) arguments: Box<[Operand]>,
 }
 
-/// What a [`Call`] calls.
+/// The callee of a [`Call`].
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum Callee {
     /// A function by name.
@@ -135,28 +135,28 @@ pub(crate) enum Callee {
     Indirect(RegisterId, CallSignature),
 }
 
-/// How the signature of an indirect call is given.
+/// The signature of an indirect call.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum CallSignature {
-    /// By a `.callprototype`.
+    /// A `.callprototype`.
     Prototype(PrototypeId),
-    /// By a list of the functions that it may reach.
+    /// A list of the possible callees.
     Targets(CallTargetsId),
 }
 
-/// The bytes or halves that a video instruction picks from a register, or from two of them.
+/// The bytes or halves that a video instruction selects from one or two registers.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct Selector {
-    /// `true` if halves are picked, else bytes.
+    /// `true` for halves, `false` for bytes.
     pub(crate) halves: bool,
-    /// The indices as written, the most significant first; `count` of them count.
+    /// The indices as written, the most significant first. The first `count` are valid.
     pub(crate) indices: [u8; 4],
-    /// The number of picked elements.
+    /// The number of selected elements.
     pub(crate) count: u8,
 }
 
 impl Selector {
-    /// `b3`, `b7610`, `h1`, `h32`.
+    /// Parses `b3`, `b7610`, `h1`, `h32`.
     pub(super) fn parse(text: &str) -> Option<Self> {
         let (kind, digits) = text.split_at_checked(1)?;
         let halves = match kind {

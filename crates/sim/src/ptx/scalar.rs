@@ -1,15 +1,15 @@
 //! The scalar types of PTX.
 
-/// The class of a [`ScalarType`]: what its bits mean.
+/// The class of a [`ScalarType`]: the interpretation of its bits.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum ScalarClass {
-    /// Bits without meaning, `.b32`.
+    /// Untyped bits, `.b32`.
     Bits,
-    /// Unsigned integers, `.u32`, and packed ones.
+    /// Unsigned integers, `.u32`, including packed ones.
     Unsigned,
-    /// Signed integers, `.s32`, and packed ones.
+    /// Signed integers, `.s32`, including packed ones.
     Signed,
-    /// Binary floating point, packed and alternate formats included.
+    /// Binary floating point, including packed and alternate formats.
     Float,
     /// Predicates.
     Predicate,
@@ -42,7 +42,7 @@ macro_rules! scalar_types {
                 match self { $(Self::$variant => $bits,)* }
             }
 
-            /// Returns what the bits mean.
+            /// Returns the class.
             #[must_use]
             pub(crate) const fn class(self) -> ScalarClass {
                 match self { $(Self::$variant => ScalarClass::$class,)* }
@@ -115,7 +115,7 @@ impl ScalarType {
         Self::ALL.iter().copied().find(|scalar| scalar.name() == text)
     }
 
-    /// Returns the size in bytes that a variable of this type takes; sub-byte types take one byte.
+    /// Returns the size in bytes of a variable of this type. Types below one byte take one byte.
     #[must_use]
     pub(crate) const fn bytes(self) -> u64 {
         self.bits().div_ceil(8) as u64

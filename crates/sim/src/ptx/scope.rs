@@ -1,4 +1,4 @@
-//! Which names mean what, scope by scope, within a function.
+//! Name resolution within a function, by scope.
 
 use std::collections::HashMap;
 
@@ -7,7 +7,7 @@ use super::name::{Name, Names};
 use super::operand::{LocalId, RegisterId, Symbol};
 use super::scalar::ScalarType;
 
-/// What a name stands for in a function.
+/// The meaning of a name in a function.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Binding {
     Register(RegisterId),
@@ -25,15 +25,15 @@ type Bound = Option<(Binding, usize)>;
 
 /// The open scopes of a function.
 ///
-/// The bindings in force are one table by name. Each scope remembers what its own bindings replaced, and closing it puts
-/// that back, so a look-up is an index whatever the depth. Ranges such as `%r<42>` become registers as they are mentioned.
+/// The current bindings are one table by name. Each scope records the bindings that it replaced, and closing the scope restores them. A
+/// lookup is therefore an index at any depth. Registers of ranges such as `%r<42>` are created with their first use.
 #[derive(Default)]
 pub(super) struct Scopes {
-    /// What is in force, by name.
+    /// The current bindings, by name.
     bindings: Vec<Bound>,
-    /// For each open scope, what its bindings replaced.
+    /// The replaced bindings of each open scope.
     replaced: Vec<Vec<(Name, Bound)>>,
-    /// The ranges in force by prefix, outermost first.
+    /// The current ranges by prefix, outermost first.
     ranges: HashMap<Name, Vec<Range>>,
     /// The prefixes in the order of declaration, with their depths.
     range_order: Vec<(Name, usize)>,
@@ -71,7 +71,7 @@ impl Scopes {
         }
     }
 
-    /// Binds `name` in the innermost scope; `false` if that scope binds it already.
+    /// Binds `name` in the innermost scope. Returns `false` if that scope already binds it.
     pub(super) fn bind(&mut self, name: Name, binding: Binding) -> bool {
         let depth = self.depth();
         if matches!(self.bound(name), Some((_, at)) if at == depth) {
@@ -81,7 +81,7 @@ impl Scopes {
         true
     }
 
-    /// Declares the registers `prefix0` to `prefix<count-1>` in the innermost scope; `false` if it has that prefix already.
+    /// Declares the registers `prefix0` to `prefix<count-1>` in the innermost scope. Returns `false` if the scope already has the prefix.
     pub(super) fn declare_range(&mut self, prefix: Name, count: u32, scalar: ScalarType, vector: u8) -> bool {
         let depth = self.depth();
         let ranges = self.ranges.entry(prefix).or_default();
@@ -98,7 +98,7 @@ impl Scopes {
         self.range_of(names.text(name), names).is_some_and(|range| range.depth == self.depth())
     }
 
-    /// Returns what `name` means here. A register of a range that was not mentioned before is added to `registers`.
+    /// Resolves `name`. The first use of a register of a range adds it to `registers`.
     pub(super) fn resolve(&mut self, name: Name, names: &Names, registers: &mut Vec<Register>) -> Option<Binding> {
         let bound = self.bound(name);
         let deepest_range = self.range_order.last().map_or(0, |range| range.1);
@@ -112,7 +112,7 @@ impl Scopes {
             (_, Some(range)) => {
                 let id = RegisterId(u32::try_from(registers.len()).ok()?);
                 registers.push(Register { name, scalar: range.scalar, vector: range.vector });
-                // It belongs to the scope of its range, which may be an outer one.
+                // The register belongs to the scope of its range, which may be an outer one.
                 self.bind_at(name, Binding::Register(id), range.depth);
                 Some(Binding::Register(id))
             }
@@ -133,7 +133,7 @@ impl Scopes {
         self.replaced[depth - 1].push((name, before));
     }
 
-    /// Returns the innermost range that `text` belongs to. Its prefix may itself end in digits.
+    /// Returns the innermost range that contains `text`. Its prefix may itself end in digits.
     fn range_of(&self, text: &str, names: &Names) -> Option<Range> {
         const MOST_DIGITS: usize = 10;
         let digits = text.bytes().rev().take(MOST_DIGITS).take_while(u8::is_ascii_digit).count();

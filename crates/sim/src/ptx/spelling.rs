@@ -1,4 +1,4 @@
-//! How the suffixes of instructions are spelled.
+//! The spelling of instruction suffixes.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -10,7 +10,7 @@ use super::modifier::{
 };
 use super::scalar::ScalarType;
 
-/// Every suffix but the shapes, by its spelling.
+/// Every suffix except shapes, by its spelling.
 pub(super) static MODIFIERS: LazyLock<HashMap<&'static str, Modifier>> = LazyLock::new(|| {
     let mut table = HashMap::with_capacity(SPECIAL.len() + Keyword::ALL.len() + ScalarType::ALL.len());
     table.extend(SPECIAL);
@@ -24,19 +24,19 @@ pub(super) static MODIFIERS: LazyLock<HashMap<&'static str, Modifier>> = LazyLoc
     table.extend(CacheOperator::ALL.iter().map(|&it| (it.name(), Modifier::Cache(it))));
     table.extend(ShuffleMode::ALL.iter().map(|&it| (it.name(), Modifier::Shuffle(it))));
     table.extend(VoteMode::ALL.iter().map(|&it| (it.name(), Modifier::Vote(it))));
-    // `.lo` and `.hi` are comparisons for `setp` and its kin only; see `Modifier::parse`.
+    // `.lo` and `.hi` are comparisons only for `setp` and similar instructions, see `Modifier::parse`.
     let plain = |it: &&Compare| !matches!(it, Compare::Lower | Compare::Higher);
     table.extend(Compare::ALL.iter().filter(plain).map(|&it| (it.name(), Modifier::Compare(it))));
     table
 });
 
-/// Returns how a suffix that is no shape is spelled: the longest way, where there are several.
+/// Returns the spelling of a suffix except shapes: the longest one if there are several.
 pub(super) fn of(modifier: Modifier) -> &'static str {
     let ways = MODIFIERS.iter().filter(|(_, it)| **it == modifier).map(|(text, _)| *text);
     ways.max_by_key(|text| text.len()).unwrap_or("?")
 }
 
-/// The suffixes that belong to no family.
+/// Suffixes without a family.
 const SPECIAL: [(&str, Modifier); 33] = [
     ("v2", Modifier::Vector(2)),
     ("v4", Modifier::Vector(4)),

@@ -10,32 +10,32 @@ use super::scalar::ScalarType;
 /// A variable of a module or function, or a parameter.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Variable {
-    /// The name; in a function several variables may share it, in different scopes.
+    /// The name. Variables in different scopes of a function may share it.
     pub(crate) name: Name,
-    /// The place where it lives.
+    /// The state space.
     pub(crate) space: Space,
     /// The type of an element.
     pub(crate) scalar: ScalarType,
-    /// The number of scalars an element has: 1, 2, 4 or 8.
+    /// The number of scalars of an element: 1, 2, 4 or 8.
     pub(crate) vector: u8,
-    /// The alignment in bytes, as given or else natural; a power of two.
+    /// The alignment in bytes, a power of two: explicit, or otherwise natural.
     pub(crate) align: u64,
-    /// The extents of an array, outermost first; empty for a single element. An unsized array `[]` has extent 0, or the
-    /// number of its initial values.
+    /// The extents of an array, outermost first; empty for a single element. An unsized array `[]` has extent 0, or the number of its
+    /// initial values.
     pub(crate) dimensions: Vec<u64>,
     /// The size in bytes; 0 for an unsized array.
     pub(crate) size: u64,
-    /// `true` if the array was declared `[]` without initial values: its size is known at link time or at launch.
+    /// `true` if the array was declared `[]` without initial values. Linking or the launch then determines its size.
     pub(crate) is_unsized: bool,
-    /// The initial values by offset; bytes that none covers are zero.
+    /// The initial values by offset. Other bytes are zero.
     pub(crate) initial: Vec<InitialValue>,
     /// The settings of a `.samplerref` or `.texref`, such as (`filter_mode`, `nearest`).
     pub(crate) settings: Vec<(Name, Name)>,
-    /// Who sees it.
+    /// The linkage.
     pub(crate) linkage: Linkage,
     /// `.attribute(.managed)`: host and device share it.
     pub(crate) is_managed: bool,
-    /// What a kernel parameter that is a pointer promises.
+    /// The `.ptr` attribute of a kernel parameter.
     pub(crate) pointer: Option<PointerAttribute>,
     /// Its position.
     pub(crate) span: Span,
@@ -44,9 +44,9 @@ pub(crate) struct Variable {
 /// The `.ptr` attribute of a kernel parameter.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct PointerAttribute {
-    /// The space that it points into; generic if absent.
+    /// The space of the target; generic if absent.
     pub(crate) space: Option<Space>,
-    /// The alignment of what it points to, in bytes.
+    /// The alignment of the target, in bytes.
     pub(crate) align: u64,
 }
 
@@ -55,28 +55,28 @@ pub(crate) struct PointerAttribute {
 pub(crate) struct InitialValue {
     /// The offset of the scalar in the variable, in bytes.
     pub(crate) offset: u64,
-    /// What it holds; its width is that of [`Variable::scalar`].
+    /// The value, with the width of [`Variable::scalar`].
     pub(crate) value: Constant,
 }
 
 /// A constant in an initializer.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) enum Constant {
-    /// An integer, of which the variable's type takes the low bits.
+    /// An integer. The variable's type takes the low bits.
     Integer(Integer),
     /// The bits of an f32.
     Single(u32),
-    /// The bits of an f64; a variable of type f32 or f16 takes it rounded.
+    /// The bits of an f64, which is rounded for a variable of type f32 or f16.
     Double(u64),
     /// An address.
     Address {
-        /// Whose address.
+        /// The symbol.
         symbol: Symbol,
-        /// Bytes added to it.
+        /// The offset in bytes.
         offset: i64,
-        /// `true` if it is `generic(symbol)`, else it is an address in the symbol's own space.
+        /// `true` for `generic(symbol)`, `false` for an address in the symbol's own space.
         generic: bool,
-        /// With `0xFF00(symbol)`: the mask of the bits taken, which are then shifted down to bit 0.
+        /// With `0xFF00(symbol)`: the mask of bits, which are then shifted down to bit 0.
         mask: Option<u64>,
     },
 }

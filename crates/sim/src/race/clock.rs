@@ -13,7 +13,7 @@ pub(super) struct Moment {
 }
 
 impl Clock {
-    /// Returns `true` if the clock comes after a moment.
+    /// Returns `true` if the clock is ordered after a moment.
     pub(super) fn knows(&self, moment: Moment) -> bool {
         self.0.get(moment.chain as usize).is_some_and(|time| *time >= moment.time)
     }
@@ -27,7 +27,7 @@ impl Clock {
         self.0[chain] = self.0[chain].max(time);
     }
 
-    /// Merges another clock; returns `true` if this changes the clock.
+    /// Merges another clock. Returns `true` if this changes the clock.
     pub(super) fn join(&mut self, other: &Self) -> bool {
         if self.0.len() < other.0.len() {
             self.0.resize(other.0.len(), 0);
@@ -46,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn joined_clock_knows_what_either_knew() {
+    fn joined_clock_is_ordered_after_both() {
         let at = |chain, time| Moment { chain, time };
         let (mut one, mut other) = (Clock::default(), Clock::default());
         one.note(at(0, 3));

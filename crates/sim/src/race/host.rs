@@ -1,17 +1,17 @@
-//! Memory of the host that changes while a copy that uses it is queued.
+//! Changes of host memory while a copy that uses it is queued.
 //!
-//! Loads and stores of the host are not observed. But if nothing ran between the enqueuing of a copy and its execution, only the host can
-//! have changed the memory, and nothing can have synchronized with it.
+//! Loads and stores of the host are not observed. But if nothing ran between the submission of a copy and its execution, only the host can
+//! have changed the memory, and it cannot have synchronized with the copy.
 
 use std::sync::Arc;
 
 use super::Races;
 use crate::memory::HostPtr;
 
-/// The maximum length of a range that is checked, since it is copied to be compared.
+/// The maximum length of a checked range, which is copied for the comparison.
 const MOST_BYTES: usize = 64 << 20;
 
-/// Host memory as it was when a copy of it was queued.
+/// Host memory at the time when a copy of it was queued.
 #[derive(Debug)]
 pub(crate) struct Before {
     races: Arc<Races>,
@@ -21,14 +21,16 @@ pub(crate) struct Before {
 }
 
 impl Before {
+    /// Saves the contents of memory.
+    ///
     /// # Safety
     ///
-    /// The bytes may be read, now and for as long as the copy that uses them is queued.
+    /// The bytes may be read, now and as long as the copy that uses them is queued.
     pub(crate) unsafe fn new(races: &Arc<Races>, place: HostPtr, size: usize) -> Option<Self> {
         if size > MOST_BYTES {
             return None;
         }
-        // SAFETY: the caller vouches for the bytes.
+        // SAFETY: the caller guarantees the bytes.
         let bytes = unsafe { read(place, size) };
         Some(Self { races: Arc::clone(races), turn: races.turn(), place, bytes })
     }
@@ -38,7 +40,7 @@ impl Before {
         self.place.0.addr() as u64
     }
 
-    /// Returns the first byte that the host has changed before the copy began, as an offset.
+    /// Returns the offset of the first byte that the host changed before the copy began.
     pub(crate) fn changed(&self) -> Option<usize> {
         if self.races.turn() != self.turn + 1 || self.races.running() != 1 {
             return None;
@@ -49,12 +51,14 @@ impl Before {
     }
 }
 
+/// Copies memory.
+///
 /// # Safety
 ///
 /// The bytes may be read.
 unsafe fn read(HostPtr(from): HostPtr, size: usize) -> Box<[u8]> {
     let mut bytes = vec![0; size].into_boxed_slice();
-    // SAFETY: the caller vouches for the bytes; the target is new and as long.
+    // SAFETY: the caller guarantees the bytes; the target is new and equally long.
     unsafe { std::ptr::copy_nonoverlapping(from.cast_const(), bytes.as_mut_ptr(), size) };
     bytes
 }

@@ -2,25 +2,25 @@
 
 use std::collections::HashMap;
 
-use crate::exec::Use;
+use crate::exec::AccessKind;
 
 /// The number of an accessor: a launch, a copy or a fill. 0 is none.
 pub(crate) type Party = u32;
 
-/// No party.
+/// The absence of a party.
 pub(crate) const NOBODY: Party = 0;
 
 /// The greatest number of a party, or of a set of readers.
 pub(super) const MOST_PARTIES: u32 = (1 << 27) - 1;
 
-/// All bytes of a word, by bits.
+/// The mask of all bytes of a word.
 pub(super) const WHOLE: u8 = 0xf;
 
 /// The last writer of a word and its readers since, in 64 bits that are updated atomically.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Mark(u64);
 
-/// One half of a mark: a number, a flag, and the bytes by bits.
+/// One half of a mark: a number, a flag, and the mask of the bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Half {
     pub(super) number: u32,
@@ -33,7 +33,7 @@ pub(super) struct Half {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Step {
     pub(super) own: Party,
-    pub(super) how: Use,
+    pub(super) how: AccessKind,
     pub(super) bytes: u8,
 }
 
@@ -44,7 +44,7 @@ pub(super) struct Rival {
     pub(super) wrote: bool,
 }
 
-/// Sets of parties that read the same bytes without an order among them.
+/// Sets of unordered parties that read the same bytes.
 #[derive(Debug, Default)]
 pub(super) struct Readers {
     sets: Vec<Box<[Party]>>,
@@ -77,8 +77,8 @@ impl Mark {
         Half::from_bits(self.0 >> 32)
     }
 
-    /// Returns the mark after a step, and the rival with which the step races: a party that accessed the same bytes, is not known to come
-    /// before, and wrote, or read what the step writes.
+    /// Returns the mark after a step, and the rival of a race: a party that accessed the same bytes, is not ordered before the step, and
+    /// wrote them, or read bytes that the step writes.
     pub(super) fn after(
         self,
         step: Step,
@@ -86,17 +86,17 @@ impl Mark {
         comes_before: impl Fn(Party) -> bool,
     ) -> (Self, Option<Rival>) {
         let (writer, reader) = (self.writer(), self.reader());
-        let are_atomics = writer.flag && step.how == Use::Atomic;
+        let are_atomics = writer.flag && step.how == AccessKind::Atomic;
         let is_written = writer.bytes & step.bytes != 0 && !are_atomics;
         let mut rival =
             (is_written && !comes_before(writer.number)).then_some(Rival { party: writer.number, wrote: true });
-        if step.how != Use::Read && reader.bytes & step.bytes != 0 {
+        if step.how != AccessKind::Read && reader.bytes & step.bytes != 0 {
             let unordered = readers.of(reader).iter().copied().find(|party| !comes_before(*party));
             rival = rival.or(unordered.map(|party| Rival { party, wrote: false }));
         }
         let mark = match step.how {
-            Use::Read => self.after_read(step, readers, comes_before),
-            Use::Write | Use::Atomic => self.after_write(step),
+            AccessKind::Read => self.after_read(step, readers, comes_before),
+            AccessKind::Write | AccessKind::Atomic => self.after_write(step),
         };
         (mark, rival)
     }
@@ -111,17 +111,17 @@ impl Mark {
         let new = match reader {
             Half { bytes: 0, .. } => alone,
             Half { number, flag: false, bytes } if number == step.own => Half { bytes: bytes | step.bytes, ..reader },
-            // Readers of other bytes are forgotten: one mark cannot tell whose bytes are whose.
+            // Readers of other bytes are discarded, because a mark has one set of bytes for all readers.
             Half { bytes, .. } if bytes != step.bytes => alone,
             _ => Half { bytes: step.bytes, ..readers.with(reader, step.own, comes_before) },
         };
         Self::new(writer, new)
     }
 
-    /// Returns the mark after a write. The writer comes after all previous accesses to the bytes, or races with them.
+    /// Returns the mark after a write. The writer is ordered after all previous accesses to the bytes, or races with them.
     fn after_write(self, step: Step) -> Self {
         let (writer, reader) = (self.writer(), self.reader());
-        let is_atomic = step.how == Use::Atomic;
+        let is_atomic = step.how == AccessKind::Atomic;
         let is_own = writer.number == step.own;
         let new = if is_own && is_atomic && !writer.flag && writer.bytes & step.bytes == step.bytes {
             writer
@@ -146,7 +146,7 @@ impl Half {
 }
 
 impl Readers {
-    /// Returns the parties that a reader stands for.
+    /// Returns the parties of a reader.
     fn of(&self, reader: Half) -> Vec<Party> {
         if reader.flag {
             return self.sets.get(reader.number as usize).map_or_else(Vec::new, |set| set.to_vec());
@@ -154,7 +154,7 @@ impl Readers {
         vec![reader.number]
     }
 
-    /// Returns the parties of a reader that do not come before `own`, and `own`.
+    /// Returns the reader for `own` and the parties of a reader that are not ordered before `own`.
     fn with(&mut self, reader: Half, own: Party, comes_before: impl Fn(Party) -> bool) -> Half {
         let mut all = self.of(reader);
         all.retain(|party| *party != own && !comes_before(*party));
@@ -176,8 +176,8 @@ impl Readers {
 mod tests {
     use super::*;
 
-    /// Returns the rivals of steps of parties one after the other, of which none comes before another but itself.
-    fn rivals(steps: &[(Party, Use, u8)]) -> Vec<Option<Party>> {
+    /// Returns the rivals of consecutive steps of unordered parties.
+    fn rivals(steps: &[(Party, AccessKind, u8)]) -> Vec<Option<Party>> {
         let (mut mark, mut readers) = (Mark::default(), Readers::default());
         let mut rivals = Vec::new();
         for &(own, how, bytes) in steps {
@@ -190,7 +190,7 @@ mod tests {
 
     #[test]
     fn two_race_if_one_of_them_writes_the_same_bytes() {
-        use Use::{Atomic, Read, Write};
+        use AccessKind::{Atomic, Read, Write};
         for (first, second, races) in [
             (Read, Read, false),
             (Read, Write, true),
@@ -211,7 +211,7 @@ mod tests {
 
     #[test]
     fn every_reader_races_with_a_writer() {
-        use Use::{Read, Write};
+        use AccessKind::{Read, Write};
         let (mut mark, mut readers) = (Mark::default(), Readers::default());
         for own in 1..=3 {
             let step = Step { own, how: Read, bytes: WHOLE };
@@ -227,9 +227,9 @@ mod tests {
     }
 
     #[test]
-    fn reader_that_comes_before_another_is_forgotten() {
+    fn reader_ordered_before_another_is_discarded() {
         let mut readers = Readers::default();
-        let read = |own| Step { own, how: Use::Read, bytes: WHOLE };
+        let read = |own| Step { own, how: AccessKind::Read, bytes: WHOLE };
         let (mark, _) = Mark::of_writer(1).after(read(2), &mut readers, |party| party == 1);
         let (mark, rival) = mark.after(read(3), &mut readers, |party| party < 3);
         assert_eq!((mark.reader().number, mark.reader().flag, rival), (3, false, None));
@@ -239,7 +239,7 @@ mod tests {
 
     #[test]
     fn atomic_of_a_party_that_wrote_stays_a_write() {
-        use Use::{Atomic, Write};
+        use AccessKind::{Atomic, Write};
         assert_eq!(rivals(&[(1, Write, WHOLE), (1, Atomic, WHOLE), (2, Atomic, WHOLE)]), [None, None, Some(1)]);
         assert_eq!(rivals(&[(1, Atomic, WHOLE), (1, Write, WHOLE), (2, Atomic, WHOLE)]), [None, None, Some(1)]);
     }

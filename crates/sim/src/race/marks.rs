@@ -10,16 +10,16 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 
 use super::mark::{Mark, NOBODY, Party, WHOLE};
 
-/// Bytes of a line.
+/// The number of bytes of a line.
 const LINE: u64 = 64;
-/// Bytes of a word.
+/// The number of bytes of a word.
 const WORD: u64 = 4;
-/// Words of a line.
+/// The number of words of a line.
 const WORDS: usize = (LINE / WORD) as usize;
-/// Lines that are made together.
+/// The number of lines that are allocated together.
 const LINES: usize = 1024;
 
-/// The mark of a line whose words have their own marks; it is unique, because its reader is not a party.
+/// The mark of a line whose words have their own marks. It is unique, because its reader is not a party.
 const SPLIT: u64 = u64::MAX;
 
 /// The last accesses to each byte of an allocation.
@@ -48,8 +48,8 @@ impl Marks {
         Self { size, first, chunks: std::iter::repeat_with(OnceLock::new).take(chunks).collect() }
     }
 
-    /// Replaces the marks of a range by what `next` makes of each with the bytes of a word by bits, if that is anything else. Returns where
-    /// the first word begins of which `next` tells something, and what it tells.
+    /// Replaces each mark of a range by `next` of the mark and the mask of the accessed bytes, unless it stays the same. Returns the first
+    /// word for which `next` returned a value, and the value.
     pub(super) fn update<T>(
         &self,
         range: Range<u64>,
@@ -112,7 +112,7 @@ impl Marks {
                     let told = update_word(&words[word as usize % WORDS], mask, next);
                     found = found.or(told.map(|told| (word * WORD, told)));
                 }
-                // Whoever made one mark of all may not have seen these.
+                // The thread that merged the line may have missed this update.
                 chunk.lines[index].load(Ordering::SeqCst) == SPLIT
             } else {
                 let changes = words_of(&range).any(|(_, mask)| next(Mark::from_bits(bits), mask).0.to_bits() != bits);
@@ -149,18 +149,18 @@ impl Chunk {
         &self.words.get_or_init(|| std::iter::repeat_with(none).take(LINES).collect())[index]
     }
 
-    /// Gives each word of a line the line's mark, if that is still this one.
+    /// Copies a line's mark to its words, if the mark is still `bits`.
     fn split(&self, index: usize, bits: u64) {
         let words = self.words(index);
         let _turn = self.splitting.lock().unwrap_or_else(PoisonError::into_inner);
         if self.lines[index].load(Ordering::SeqCst) == bits {
             words.iter().for_each(|word| word.store(bits, Ordering::Relaxed));
-            // If it has changed in the meantime, whoever wants it split tries again.
+            // If the line has changed in the meantime, the caller retries.
             _ = self.lines[index].compare_exchange(bits, SPLIT, Ordering::SeqCst, Ordering::Relaxed);
         }
     }
 
-    /// Gives a line the mark of its words, if it is the same for all.
+    /// Copies the mark of a line's words to the line, if it is the same for all.
     fn merge(&self, index: usize) {
         let words = self.words(index);
         let _turn = self.splitting.lock().unwrap_or_else(PoisonError::into_inner);
@@ -171,7 +171,7 @@ impl Chunk {
             && line.compare_exchange(SPLIT, bits, Ordering::SeqCst, Ordering::Relaxed).is_ok()
             && !are_alike()
         {
-            // A word has changed in the meantime. If the line has changed too, whoever changed the word tries again.
+            // A word has changed in the meantime. If the line has changed too, the thread that changed the word retries.
             _ = line.compare_exchange(bits, SPLIT, Ordering::SeqCst, Ordering::Relaxed);
         }
     }
@@ -188,14 +188,14 @@ fn update_word<T>(word: &AtomicU64, mask: u8, next: &mut impl FnMut(Mark, u8) ->
     }
 }
 
-/// Replaces a mark; false if it is another one by now.
+/// Replaces a mark. Returns `false` if it has changed in the meantime.
 #[inline]
 fn change(place: &AtomicU64, bits: u64, mark: Mark) -> bool {
     let new = mark.to_bits();
     new == bits || place.compare_exchange(bits, new, Ordering::SeqCst, Ordering::Relaxed).is_ok()
 }
 
-/// Returns the words of a range, each with its bytes by bits.
+/// Returns the words of a range, each with the mask of its bytes.
 fn words_of(range: &Range<u64>) -> impl Iterator<Item = (u64, u8)> {
     let Range { start, end } = *range;
     (start / WORD..end.div_ceil(WORD)).map(move |word| {
@@ -204,7 +204,7 @@ fn words_of(range: &Range<u64>) -> impl Iterator<Item = (u64, u8)> {
     })
 }
 
-/// Returns the bytes of a word from `begin` to `end`, by bits.
+/// Returns the mask of the bytes of a word from `begin` to `end`.
 fn bytes(begin: u64, end: u64) -> u8 {
     ((1 << end) - (1 << begin)) as u8
 }
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn update_tells_where_something_was_found_first() {
+    fn update_returns_the_first_result() {
         let marks = Marks::new(256, 0);
         paint(&marks, 70..71, 1);
         let find = |range: Range<u64>| marks.update(range, |mark, _| (mark, (mark.writer().number == 1).then_some(())));
@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_of_a_word_come_as_bits() {
+    fn bytes_of_a_word_are_a_mask() {
         let marks = Marks::new(64, 0);
         let mut masks = Vec::new();
         marks.update(3..9, |mark, bytes| {

@@ -1,10 +1,12 @@
-//! What queued work comes after, as far as its program has seen to that.
+//! The happens-before order of queued work.
 //!
-//! Each piece of work belongs to a chain, in which each piece comes after the one before; a clock tells what a piece comes after. The host
-//! has a clock too: what it has waited for. Whatever the host queues comes after that. All threads of the host count as one, because how
-//! they wait for each other cannot be seen. What tells others of itself through memory, a kernel with a fence or a written value that
-//! others wait for, tells the host, and what learns from memory learns all that the host knows: so no order that a program has is
-//! overlooked, while a race beside one may stay unseen.
+//! Each operation belongs to a chain, in which it is ordered after the previous one. A vector clock records the operations before it. The
+//! host has a clock too, of the operations that it has waited for, and its later operations are ordered after them. All threads of the host
+//! count as one, because their synchronization cannot be observed.
+//!
+//! Operations may also communicate through memory: a kernel with a fence, or a written value that others wait for. Such an operation and
+//! the host merge their clocks. The recorded order therefore contains every order of the program, and a race next to such an operation may
+//! be missed.
 
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
@@ -13,35 +15,35 @@ use super::clock::{Clock, Moment};
 use super::mark::{MOST_PARTIES, Mark, Party, Readers, Rival, Step};
 use crate::schedule::{Place, Ticket};
 
-/// What is known of the order of all work.
+/// The recorded order of all work.
 #[derive(Debug, Default)]
 pub(super) struct Order {
-    /// What has not completed, and what the host has not waited for.
-    pieces: HashMap<Ticket, Piece>,
-    /// The time of the last piece in each chain.
+    /// The operations that have not completed, or that the host has not waited for.
+    operations: HashMap<Ticket, Operation>,
+    /// The time of the last operation in each chain.
     chains: Vec<u32>,
     host: Arc<Clock>,
-    /// Who accessed memory, in the order of their numbers, from 1 on.
+    /// The accessors of memory by their numbers, from 1 on.
     parties: Vec<Member>,
     readers: Readers,
 }
 
-/// A piece of queued work.
+/// A queued operation.
 #[derive(Debug)]
-struct Piece {
+struct Operation {
     place: Place,
     moment: Moment,
-    /// The last clocks of the work that it waits for.
+    /// The final clocks of the operations that it waits for.
     after: Vec<LastClock>,
-    /// Its own clock, from when it was queued on.
+    /// Its own clock since it was queued.
     clock: Clock,
     last: LastClock,
 }
 
-/// The clock of a piece of work when it has completed.
+/// The clock of an operation after its completion.
 type LastClock = Arc<OnceLock<Clock>>;
 
-/// What accessed memory.
+/// An accessor of memory.
 #[derive(Clone, Debug)]
 pub(super) struct Member {
     moment: Moment,
@@ -51,12 +53,12 @@ pub(super) struct Member {
 }
 
 impl Order {
-    /// Takes in a piece of work that is queued behind others.
+    /// Adds an operation that is queued after others.
     pub(super) fn submit(&mut self, ticket: Ticket, place: Place, after: &[Ticket]) {
-        let before: Vec<&Piece> = after.iter().filter_map(|ticket| self.pieces.get(ticket)).collect();
+        let before: Vec<&Operation> = after.iter().filter_map(|ticket| self.operations.get(ticket)).collect();
         let is_last = |moment: &Moment| self.chains[moment.chain as usize] == moment.time;
-        let goes_on = before.iter().map(|piece| piece.moment).find(is_last).map(|moment| moment.chain);
-        let after = before.iter().map(|piece| Arc::clone(&piece.last)).collect();
+        let goes_on = before.iter().map(|operation| operation.moment).find(is_last).map(|moment| moment.chain);
+        let after = before.iter().map(|operation| Arc::clone(&operation.last)).collect();
         let chain = goes_on.or_else(|| self.known_chain()).unwrap_or_else(|| {
             self.chains.push(0);
             self.chains.len() as u32 - 1
@@ -65,63 +67,63 @@ impl Order {
         let moment = Moment { chain, time: self.chains[chain as usize] };
         let mut clock = Clock::clone(&self.host);
         clock.note(moment);
-        self.pieces.insert(ticket, Piece { place, moment, after, clock, last: LastClock::default() });
+        self.operations.insert(ticket, Operation { place, moment, after, clock, last: LastClock::default() });
     }
 
-    /// Returns a chain that the host has waited for, so that what it queues now comes after all of it.
+    /// Returns a chain that the host has waited for completely.
     fn known_chain(&self) -> Option<u32> {
         let moments = (0..).zip(&self.chains).map(|(chain, &time)| Moment { chain, time });
         moments.into_iter().find(|moment| self.host.knows(*moment)).map(|moment| moment.chain)
     }
 
-    /// Begins a piece of work: all that it waits for has completed.
+    /// Begins an operation: all operations that it waits for have completed.
     pub(super) fn begin(&mut self, ticket: Ticket) {
-        if let Some(piece) = self.pieces.get_mut(&ticket) {
-            for before in piece.after.drain(..) {
-                before.get().into_iter().for_each(|clock| _ = piece.clock.join(clock));
+        if let Some(operation) = self.operations.get_mut(&ticket) {
+            for before in operation.after.drain(..) {
+                before.get().into_iter().for_each(|clock| _ = operation.clock.join(clock));
             }
         }
     }
 
-    /// Completes a piece of work.
+    /// Completes an operation.
     pub(super) fn complete(&mut self, ticket: Ticket) {
         self.begin(ticket);
-        if let Some(piece) = self.pieces.get_mut(&ticket) {
-            // Nothing completes twice.
-            _ = piece.last.set(piece.clock.clone());
+        if let Some(operation) = self.operations.get_mut(&ticket) {
+            // Operations complete once.
+            _ = operation.last.set(operation.clock.clone());
         }
     }
 
-    /// Has the host and a piece of work know all that either knows; whether that is news to the host.
+    /// Merges the clocks of the host and of an operation. Returns `true` if this changes the host's clock.
     pub(super) fn exchange(&mut self, ticket: Ticket) -> bool {
-        let Some(piece) = self.pieces.get_mut(&ticket) else { return false };
-        let is_news = Arc::make_mut(&mut self.host).join(&piece.clock);
-        piece.clock.join(&self.host);
+        let Some(operation) = self.operations.get_mut(&ticket) else { return false };
+        let is_news = Arc::make_mut(&mut self.host).join(&operation.clock);
+        operation.clock.join(&self.host);
         is_news
     }
 
-    /// The host has waited for some work; what has completed and is known to it is forgotten.
+    /// Records that the host has waited for operations, and discards completed operations that are ordered before the host.
     pub(super) fn observe(&mut self, tickets: &[Ticket]) {
         let host = Arc::make_mut(&mut self.host);
-        for clock in tickets.iter().filter_map(|ticket| self.pieces.get(ticket)?.last.get()) {
+        for clock in tickets.iter().filter_map(|ticket| self.operations.get(ticket)?.last.get()) {
             host.join(clock);
         }
-        self.pieces.retain(|_, piece| piece.last.get().is_none() || !host.knows(piece.moment));
+        self.operations.retain(|_, operation| operation.last.get().is_none() || !host.knows(operation.moment));
     }
 
-    /// Returns the work of a place that the host has not waited for.
+    /// Returns the operations of a stream or context that the host has not waited for.
     pub(super) fn unobserved(&self, belongs: impl Fn(&Place) -> bool) -> Vec<Ticket> {
-        self.pieces.iter().filter(|(_, piece)| belongs(&piece.place)).map(|(ticket, _)| *ticket).collect()
+        self.operations.iter().filter(|(_, operation)| belongs(&operation.place)).map(|(ticket, _)| *ticket).collect()
     }
 
-    /// Returns a number for what accesses memory as part of a piece of work; `None` if there are no more.
+    /// Returns a number for an accessor that is part of an operation, or `None` if all numbers are used.
     pub(super) fn enroll(&mut self, ticket: Ticket, name: &str) -> Option<Party> {
-        let piece = self.pieces.get(&ticket).filter(|_| self.parties.len() < MOST_PARTIES as usize)?;
+        let operation = self.operations.get(&ticket).filter(|_| self.parties.len() < MOST_PARTIES as usize)?;
         let name = match self.parties.last() {
             Some(last) if *last.name == *name => Arc::clone(&last.name),
             _ => name.into(),
         };
-        self.parties.push(Member { moment: piece.moment, ticket, place: piece.place, name });
+        self.parties.push(Member { moment: operation.moment, ticket, place: operation.place, name });
         Some(self.parties.len() as Party)
     }
 
@@ -129,12 +131,12 @@ impl Order {
         self.parties.get((party as usize).checked_sub(1)?)
     }
 
-    /// Returns the mark behind a step, and whom the step races with.
+    /// Returns the mark after a step, and the rival of a race.
     pub(super) fn step(&mut self, mark: Mark, step: Step) -> (Mark, Option<Rival>) {
-        let Self { parties, pieces, readers, .. } = self;
+        let Self { parties, operations, readers, .. } = self;
         let member = |party: Party| parties.get((party as usize).wrapping_sub(1));
-        let Some(piece) = member(step.own).and_then(|own| pieces.get(&own.ticket)) else { return (mark, None) };
-        let comes_before = |party: Party| member(party).is_none_or(|other| piece.clock.knows(other.moment));
+        let Some(operation) = member(step.own).and_then(|own| operations.get(&own.ticket)) else { return (mark, None) };
+        let comes_before = |party: Party| member(party).is_none_or(|other| operation.clock.knows(other.moment));
         mark.after(step, readers, comes_before)
     }
 }
@@ -143,12 +145,12 @@ impl Order {
 mod tests {
     use super::super::mark::WHOLE;
     use super::*;
-    use crate::exec::Use;
+    use crate::exec::AccessKind;
     use crate::handle::Id;
 
     const PLACE: fn() -> Place = || Place { device: 0, context: Id::from_number(0), stream: 0 };
 
-    /// An order in which pieces of work are named by their numbers.
+    /// An order whose operations are named by numbers.
     struct Work(Order);
 
     impl Work {
@@ -166,13 +168,13 @@ mod tests {
 
         /// Returns `true` if a party races with another that wrote.
         fn races(&mut self, own: Party, other: Party) -> bool {
-            let step = Step { own, how: Use::Write, bytes: WHOLE };
+            let step = Step { own, how: AccessKind::Write, bytes: WHOLE };
             self.0.step(Mark::of_writer(other), step).1.is_some()
         }
     }
 
     #[test]
-    fn work_comes_after_what_it_waits_for_however_far_away() {
+    fn work_is_ordered_after_indirect_dependencies() {
         let mut work = Work(Order::default());
         work.submit(1, &[]);
         work.submit(2, &[1]);
@@ -187,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn work_that_has_completed_still_orders_what_waits_for_it() {
+    fn completed_work_still_orders_its_dependents() {
         let mut work = Work(Order::default());
         work.submit(1, &[]);
         let one = work.run(1);
@@ -198,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_host_queues_comes_after_what_it_has_waited_for() {
+    fn queued_work_is_ordered_after_work_that_the_host_waited_for() {
         let mut work = Work(Order::default());
         work.submit(1, &[]);
         work.submit(2, &[]);
@@ -212,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn work_that_was_queued_before_a_wait_learns_nothing_from_it() {
+    fn work_queued_before_a_wait_is_not_ordered_by_it() {
         let mut work = Work(Order::default());
         work.submit(1, &[]);
         work.submit(2, &[]);
@@ -223,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn exchange_orders_what_tells_the_host_before_what_learns_from_it() {
+    fn exchange_orders_signaling_work_before_observing_work() {
         let mut work = Work(Order::default());
         for ticket in 1..=3 {
             work.submit(ticket, &[]);

@@ -1,4 +1,4 @@
-//! One thread's notes of what a launch, a copy or a fill accesses.
+//! Records of one thread's memory accesses, in a launch, a copy or a fill.
 
 use std::fmt;
 use std::ops::Range;
@@ -7,24 +7,24 @@ use std::sync::atomic::Ordering;
 
 use super::mark::Mark;
 use super::{Accessor, Marks};
-use crate::exec::{Conflict, Use, Watcher};
+use crate::exec::{AccessKind, Conflict, Watcher};
 
-/// Steps that are remembered: what became of a mark, which is the same for most of what a kernel accesses.
+/// The number of cached steps. Most accesses of a kernel change equal marks in the same way.
 const STEPS: usize = 64;
 
-/// Takes notes for an accessor.
+/// Records the accesses of an accessor.
 #[derive(Debug)]
 pub(crate) struct Watch {
     accessor: Accessor,
     steps: Box<[Known; STEPS]>,
-    /// The version of what the host knew when this was exchanged last.
+    /// The version of the host's clock at the last exchange.
     version: u64,
 }
 
-/// A step that races with nobody. It stays so, since what an accessor comes after only becomes more.
+/// A step without a race. It never races later, because an accessor's clock only advances.
 #[derive(Clone, Copy, Debug, Default)]
 struct Known {
-    /// How and which bytes; 0 for no step.
+    /// The kind of access and the mask of the bytes; 0 for no step.
     key: u32,
     before: u64,
     after: u64,
@@ -35,20 +35,20 @@ impl Watch {
         Self { accessor, steps: Box::new([Known::default(); STEPS]), version: u64::MAX }
     }
 
-    /// Notes an access of a range of an allocation. The first byte that races, and with whom.
+    /// Records an access to a range of an allocation. Returns the first byte that races, and its rival.
     #[inline]
-    pub(super) fn note(&mut self, marks: &Marks, range: Range<u64>, how: Use) -> Option<(u64, Conflict)> {
+    pub(super) fn note(&mut self, marks: &Marks, range: Range<u64>, how: AccessKind) -> Option<(u64, Conflict)> {
         marks.update(range, |mark, bytes| self.step(mark, bytes, how))
     }
 
-    /// Notes that all of an allocation is written.
+    /// Records a write to all of an allocation.
     pub(super) fn note_all(&mut self, marks: &Marks) -> Option<(u64, Conflict)> {
-        marks.update_all(|mark, bytes| self.step(mark, bytes, Use::Write))
+        marks.update_all(|mark, bytes| self.step(mark, bytes, AccessKind::Write))
     }
 
-    /// Returns the mark behind an access, and whom that races with.
+    /// Returns the mark after an access, and the rival of a race.
     #[inline]
-    fn step(&mut self, mark: Mark, bytes: u8, how: Use) -> (Mark, Option<Conflict>) {
+    fn step(&mut self, mark: Mark, bytes: u8, how: AccessKind) -> (Mark, Option<Conflict>) {
         let key = u32::from(bytes) << 2 | how as u32;
         let before = mark.to_bits();
         let known = &mut self.steps[position(before, key)];
@@ -62,32 +62,32 @@ impl Watch {
         (next, rival.map(|rival| self.accessor.conflict(rival)))
     }
 
-    /// Has the accessor and the host know all that either knows, unless they do.
+    /// Merges the clocks of the accessor and the host, unless they are already merged.
     fn exchange(&mut self) {
         let version = self.accessor.races.version.load(Ordering::Acquire);
         if version != self.version {
-            // What others tell the host from now on is for the next time.
+            // The host's clock may advance later, which the next exchange merges.
             self.version = version;
             self.accessor.races.exchange(self.accessor.ticket);
         }
     }
 }
 
-/// Returns where a step is remembered.
+/// Returns the index of a step in the cache.
 fn position(before: u64, key: u32) -> usize {
     let mixed = (before ^ before >> 32 ^ u64::from(key) << 20).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     (mixed >> 58) as usize
 }
 
-/// An allocation: where it begins, its length, and its marks if it has some.
+/// An allocation: its address, its length, and its marks if races are checked.
 pub(crate) type Marked = (u64, u64, Option<Arc<Marks>>);
 
-/// The notes of a worker of a launch.
+/// The records of a worker of a launch.
 pub(crate) struct LaunchWatch<'a> {
     watch: Watch,
-    /// Finds the allocation that an address is in.
+    /// Finds the allocation that contains an address.
     find: Box<dyn Fn(u64) -> Option<Marked> + 'a>,
-    /// The last allocations.
+    /// The allocations that were accessed last.
     known: [Marked; 4],
     next: usize,
 }
@@ -97,7 +97,7 @@ impl<'a> LaunchWatch<'a> {
         Self { watch: Watch::new(accessor), find: Box::new(find), known: Default::default(), next: 0 }
     }
 
-    /// Returns the position among the known allocations of the one that an address is in.
+    /// Returns the index among the known allocations of the one that contains an address.
     fn find(&mut self, address: u64) -> Option<usize> {
         let holds = |(base, size, _): &(u64, u64, _)| address.wrapping_sub(*base) < *size;
         if let Some(position) = self.known.iter().position(holds) {
@@ -117,7 +117,7 @@ impl fmt::Debug for LaunchWatch<'_> {
 }
 
 impl Watcher for LaunchWatch<'_> {
-    fn note(&mut self, address: u64, bytes: u64, how: Use) -> Option<(u64, Conflict)> {
+    fn note(&mut self, address: u64, bytes: u64, how: AccessKind) -> Option<(u64, Conflict)> {
         let position = self.find(address)?;
         let (base, _, marks) = &self.known[position];
         let offset = address - base;

@@ -34,7 +34,7 @@ impl Driver {
     ) -> Result<MutexGuard<'a, State>> {
         let is_pending = |state: &State| tickets.iter().any(|ticket| state.schedule.is_pending(*ticket));
         state.schedule.demand(tickets);
-        while is_pending(&state) && state.schedule.has_one_way_to_go() {
+        while is_pending(&state) && state.schedule.has_single_choice() {
             state = self.help(state);
         }
         if is_pending(&state) {
@@ -93,12 +93,14 @@ impl Driver {
                     self.changed().notify_all();
                 }
                 Next::Run(ticket, place, Work::Device(work)) => state = self.run(state, ticket, place, work),
-                Next::Run(ticket, place, Work::Wait(is_met)) => state = self.ask(state, ticket, place, is_met),
+                Next::Run(ticket, place, Work::Wait(is_met)) => {
+                    state = self.poll_condition(state, ticket, place, is_met)
+                }
             }
         }
     }
 
-    /// Runs one piece of work, unless its device has failed, and completes it.
+    /// Runs an operation, unless its device has failed, and completes it.
     fn run<'a>(
         &'a self,
         mut state: MutexGuard<'a, State>,
@@ -125,7 +127,7 @@ impl Driver {
     }
 
     /// Polls the condition of waiting work: completes it if the condition holds, and puts it back for a while otherwise.
-    fn ask<'a>(
+    fn poll_condition<'a>(
         &'a self,
         mut state: MutexGuard<'a, State>,
         ticket: Ticket,

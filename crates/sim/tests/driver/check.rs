@@ -1,4 +1,4 @@
-//! What the simulator says of kernels that do what they must not: a test for each kind, with the text of the report.
+//! Reports of invalid kernels: a test for each kind, with the text of the report.
 
 use std::ffi::{CStr, CString, c_void};
 use std::process::Command;
@@ -17,7 +17,7 @@ fn checking() -> Config {
     Config::new().with_workers(2).with_memory_budget(64 << 20).with_checks(Checks::Quiet).with_unwritten_checks(true)
 }
 
-/// A module of one kernel `main` whose parameter is in `%p`, with a shared, a local and a constant variable.
+/// Returns a module with one kernel `main`, whose parameter is in `%p`, and a shared, a local and a constant variable.
 fn image(body: &str) -> CString {
     let text = format!(
         ".version 8.0
@@ -40,7 +40,7 @@ fn image(body: &str) -> CString {
     CString::new(text).expect("there is no NUL in it")
 }
 
-/// Runs one warp of `body`: the code of the wait for it.
+/// Runs one warp of `body`, and returns the code of the wait for it.
 fn run(fixture: &Fixture, body: &str, argument: CUdeviceptr) -> CUresult {
     let module = handle!(fixture.api, cuModuleLoadData(_, image(body).as_ptr().cast()));
     let function = handle!(fixture.api, cuModuleGetFunction(_, module, c"main".as_ptr()));
@@ -99,7 +99,7 @@ fn access_out_of_bounds_names_the_memory_its_size_and_the_distance_in_every_spac
 }
 
 #[test]
-fn access_to_freed_memory_says_that_it_was_freed() {
+fn access_to_freed_memory_is_reported_as_such() {
     let fixture = Fixture::with(checking());
     let memory = fixture.alloc(100);
     ok!(fixture.api, cuMemFree_v2(memory));
@@ -117,7 +117,7 @@ fn misaligned_access_names_the_allocation_that_it_is_in() {
 }
 
 #[test]
-fn read_of_what_nobody_wrote_names_the_allocation_and_the_place_in_it() {
+fn uninitialized_read_names_the_allocation_and_the_offset() {
     let fixture = Fixture::with(checking());
     let memory = fixture.alloc(128);
     ok!(fixture.api, cuMemsetD8_v2(memory, 0, 40));
@@ -134,19 +134,19 @@ fn read_of_what_nobody_wrote_names_the_allocation_and_the_place_in_it() {
     ] {
         assert_says(&fault(&fixture, body, memory, FAILED), &["uninitialized read: 4-byte read", part]);
     }
-    // Constants, parameters, and variables without a value have theirs.
+    // Constants, parameters, and variables without an initial value are initialized.
     assert_eq!(run(&fixture, "ld.const.u32 %r1, [table+12]; ld.param.u32 %r2, [p+4];", memory), CUresult::CUDA_SUCCESS);
 }
 
 #[test]
-fn copies_pass_on_what_was_written_and_are_not_looked_at_themselves() {
+fn copies_propagate_written_bytes_and_are_not_checked() {
     let fixture = Fixture::with(checking());
     let api = &fixture.api;
     let (from, to) = (fixture.alloc(128), fixture.alloc(128));
     ok!(api, cuMemsetD8_v2(to, 0, 128));
     fixture.upload(from, &[1; 64]);
     ok!(api, cuMemcpyDtoD_v2(to, from, 128));
-    // As on hardware, what nobody wrote can be copied to the host.
+    // As on hardware, uninitialized bytes can be copied to the host.
     assert_eq!(fixture.download(to, 128)[..64], [1; 64]);
     assert_eq!(fault(&fixture, LOAD, to, FAILED).thread, [16, 0, 0]);
     ok!(api, cuMemsetD32_v2(from + 64, 7, 16));
@@ -155,7 +155,7 @@ fn copies_pass_on_what_was_written_and_are_not_looked_at_themselves() {
 }
 
 #[test]
-fn memory_of_a_pool_that_is_used_again_was_written_by_nobody() {
+fn reused_memory_of_a_pool_is_uninitialized() {
     let fixture = Fixture::with(checking());
     for is_written in [true, false, true] {
         let memory: CUdeviceptr = get!(fixture.api, cuMemAllocAsync(_, 128, ptr::null_mut()));
@@ -180,7 +180,7 @@ fn memory_that_the_host_can_write_counts_as_written() {
 }
 
 #[test]
-fn memory_of_the_kernel_heap_was_written_by_nobody_each_time_it_is_given() {
+fn memory_of_the_kernel_heap_is_uninitialized_after_each_allocation() {
     let fixture = Fixture::with(checking());
     let body = |write: &str| {
         format!(
@@ -212,7 +212,7 @@ fn memory_of_the_kernel_heap_was_written_by_nobody_each_time_it_is_given() {
 }
 
 #[test]
-fn program_goes_on_after_a_read_of_what_nobody_wrote_where_it_is_set_so() {
+fn report_mode_continues_after_an_uninitialized_read() {
     let fixture = Fixture::with(checking().with_checks(Checks::Report));
     let memory = fixture.alloc(128);
     let body = "mad.wide.u32 %d1, %r0, 4, %p; ld.global.u32 %r1, [%d1]; setp.eq.u32 %q, %r1, 0x77777777;
@@ -225,22 +225,22 @@ fn program_goes_on_after_a_read_of_what_nobody_wrote_where_it_is_set_so() {
 }
 
 #[test]
-fn nobody_looks_for_reads_of_what_nobody_wrote_unless_asked_to() {
+fn uninitialized_reads_are_not_checked_by_default() {
     let fixture = Fixture::new();
     assert_eq!(run(&fixture, LOAD, fixture.alloc(128)), CUresult::CUDA_SUCCESS);
 }
 
-/// Set in a process that is to abort.
+/// Set in a process that must abort.
 const CHILD: &str = "CURIUM_SIM_TEST_ABORTS";
 
 #[test]
-fn process_aborts_at_a_read_of_what_nobody_wrote_where_it_is_set_so() {
+fn abort_mode_aborts_at_an_uninitialized_read() {
     if std::env::var_os(CHILD).is_some() {
         let fixture = Fixture::with(checking().with_checks(Checks::Abort));
         run(&fixture, LOAD, fixture.alloc(128));
         return;
     }
-    let name = "check::process_aborts_at_a_read_of_what_nobody_wrote_where_it_is_set_so";
+    let name = "check::abort_mode_aborts_at_an_uninitialized_read";
     let mut command = Command::new(std::env::current_exe().expect("a program knows its own path"));
     let output =
         command.args([name, "--exact", "--nocapture"]).env(CHILD, "1").output().expect("it can be started again");

@@ -137,7 +137,7 @@ fn flags_of_the_primary_context_are_read_back() {
     ok!(api, cuDevicePrimaryCtxSetFlags_v2(0, 4));
     let (mut flags, mut active) = (0, 0);
     ok!(api, cuDevicePrimaryCtxGetState(0, &raw mut flags, &raw mut active));
-    // A context can always map host memory, whatever was asked for.
+    // A context can always map host memory, regardless of its flags.
     let map_host = 8;
     assert_eq!((flags | map_host, active), (4 | map_host, 1));
     assert_eq!(get!(api, cuCtxGetFlags(_)), 4 | map_host);

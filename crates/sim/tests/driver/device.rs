@@ -1,4 +1,4 @@
-//! Initialisation, devices, errors and symbols.
+//! Initialization, devices, errors and symbols.
 
 use std::ffi::{CStr, c_char, c_void};
 use std::ptr;
@@ -17,7 +17,7 @@ fn fresh(config: Config) -> (Simulator, curium_sys::Api) {
 }
 
 #[test]
-fn calls_before_initialisation_are_refused_but_for_a_few() {
+fn calls_before_initialization_are_refused_but_for_a_few() {
     let (_simulator, api) = fresh(Config::new());
     let (mut count, mut context) = (0, ptr::null_mut());
     assert_eq!(cu!(api, cuDeviceGetCount(&raw mut count)), CUresult::CUDA_ERROR_NOT_INITIALIZED);
@@ -41,12 +41,12 @@ fn functions_of_a_dropped_simulator_are_deinitialized() {
     let (simulator, api) = fresh(Config::new());
     ok!(api, cuInit(0));
     drop(simulator);
-    // Another simulator would have to take all other slots first to be reached.
+    // A later simulator reuses the slot only after all other slots.
     assert_eq!(cu!(api, cuInit(0)), CUresult::CUDA_ERROR_DEINITIALIZED);
 }
 
 #[test]
-fn simulators_know_nothing_of_each_other() {
+fn simulators_are_independent() {
     let (first, second) = (Fixture::new(), Fixture::new());
     let stream = first.stream(0);
     assert_eq!(cu!(second.api, cuStreamSynchronize(stream)), CUresult::CUDA_ERROR_INVALID_HANDLE);
@@ -70,7 +70,7 @@ fn ordinals_and_attributes_out_of_range_are_refused() {
 }
 
 #[test]
-fn name_says_that_it_is_a_simulator_and_is_cut_to_its_buffer() {
+fn name_identifies_the_simulator_and_is_truncated_to_its_buffer() {
     let Fixture { api, .. } = &Fixture::new();
     let mut name = [1 as c_char; 64];
     ok!(api, cuDeviceGetName(name.as_mut_ptr(), 64, 0));

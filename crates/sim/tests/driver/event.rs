@@ -98,7 +98,7 @@ fn event_is_recorded_in_its_own_context_and_waited_for_in_any() {
 }
 
 #[test]
-fn destroyed_event_is_of_a_destroyed_context_and_an_unknown_one_is_invalid() {
+fn destroyed_event_returns_context_is_destroyed_and_an_unknown_one_invalid_handle() {
     let fixture = Fixture::new();
     let event = event(&fixture, 0);
     ok!(fixture.api, cuEventDestroy_v2(event));

@@ -1,4 +1,4 @@
-//! Faults on request, as programs meet them.
+//! Injected faults, as programs observe them.
 
 use std::time::{Duration, Instant};
 
@@ -8,7 +8,7 @@ use curium_sys::{CUresult, Function};
 use crate::support::{Fixture, cu, get, ok};
 
 #[test]
-fn lost_devices_fail_everything_that_touches_them_and_queries_of_the_driver_go_on() {
+fn lost_devices_fail_their_calls_and_driver_queries_still_succeed() {
     let fixture = Fixture::new();
     let stream = fixture.stream(1);
     fixture.simulator.inject(Fault::on(Function::cuStreamSynchronize).call(2).loses_devices());
@@ -23,7 +23,7 @@ fn lost_devices_fail_everything_that_touches_them_and_queries_of_the_driver_go_o
 }
 
 #[test]
-fn delayed_call_does_what_it_does_later() {
+fn delayed_call_has_its_effect_later() {
     let delay = Duration::from_millis(30);
     let fixture = Fixture::with(Config::new().with_workers(1));
     fixture.simulator.inject(Fault::on(Function::cuCtxSynchronize).call(1).delays(delay));
@@ -33,7 +33,7 @@ fn delayed_call_does_what_it_does_later() {
 }
 
 #[test]
-fn summary_tells_what_was_called_and_what_is_left() {
+fn summary_lists_calls_and_live_objects() {
     let fixture = Fixture::new();
     let _leaked = fixture.alloc(64);
     let summary = fixture.simulator.summary();

@@ -1,4 +1,4 @@
-//! Graphs: their shape, what they do when launched, and how executables are changed.
+//! Graphs: their shape, their launches, and updates of executable graphs.
 
 use std::ffi::c_void;
 use std::ptr;

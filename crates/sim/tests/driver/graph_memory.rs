@@ -1,4 +1,4 @@
-//! Memory that graphs allocate, and when it ends.
+//! Memory that graphs allocate, and its lifetime.
 
 use std::ptr;
 
@@ -24,7 +24,7 @@ fn launch(fixture: &Fixture, executable: CUgraphExec) {
     ok!(fixture.api, cuCtxSynchronize());
 }
 
-/// A graph that allocates memory and does not free it.
+/// Returns a graph that allocates memory and does not free it.
 fn allocating(fixture: &Fixture) -> (CUgraph, CUdeviceptr) {
     let graph = graph(fixture);
     let mut params = CUDA_MEM_ALLOC_NODE_PARAMS { bytesize: 16, ..CUDA_MEM_ALLOC_NODE_PARAMS::default() };
@@ -109,7 +109,7 @@ fn allocation_of_a_pending_launch_outlives_its_graph_and_its_executable() {
 }
 
 #[test]
-fn graph_frees_what_another_has_allocated_that_is_gone() {
+fn graph_frees_memory_of_a_destroyed_graph() {
     for destroys_executable in [false, true] {
         let fixture = Fixture::new();
         let (graph_of_memory, memory) = allocating(&fixture);

@@ -1,4 +1,4 @@
-//! Nodes of graphs by kind: described, read, changed, in graphs and in executables.
+//! Graph nodes by kind: their parameters, and changes in graphs and executable graphs.
 
 use std::ffi::c_void;
 use std::ptr;
@@ -56,7 +56,7 @@ fn add(fixture: &Fixture, graph: CUgraph, after: &[CUgraphNode], params: &mut CU
     handle!(fixture.api, cuGraphAddNode_v2(_, graph, after.as_ptr(), ptr::null(), after.len(), &raw mut *params))
 }
 
-/// A write of one word as a batch has it.
+/// Returns a write of one word, as an operation of a batch.
 fn write(address: CUdeviceptr, value: u32) -> CUstreamBatchMemOpParams {
     let operation = CUstreamBatchMemOpType::CU_STREAM_MEM_OP_WRITE_VALUE_32;
     let mut write = WriteValue { operation, address, ..WriteValue::default() };
@@ -318,7 +318,7 @@ fn memory_that_a_launch_leaves_allocated_is_freed_before_the_next_launch() {
 }
 
 #[test]
-fn update_that_does_not_fit_says_which_edge_is_new() {
+fn failed_update_names_the_new_edge() {
     let fixture = Fixture::new();
     let memory = fixture.alloc(4);
     let two_fills = |is_chained: bool| {

@@ -1,4 +1,4 @@
-//! Graphs whose nodes use something that no longer exists.
+//! Graphs with nodes that use destroyed objects.
 
 use std::ffi::c_void;
 use std::ptr;
@@ -52,7 +52,7 @@ fn launch(fixture: &Fixture, executable: CUgraphExec) -> CUresult {
     code
 }
 
-/// What the simulator has found, with the number of the node.
+/// Returns the reported nodes and objects.
 fn found(fixture: &Fixture) -> Vec<(u32, Stale)> {
     let number = |kind| match kind {
         ReportKind::StaleNode { node, what } => Some((node, what)),
@@ -61,7 +61,7 @@ fn found(fixture: &Fixture) -> Vec<(u32, Stale)> {
     fixture.simulator.reports().iter().filter_map(|fault| number(fault.kind)).collect()
 }
 
-/// Instantiates and launches a graph, and again after `end` has ended what a node uses; both are refused with `code` then.
+/// Instantiates and launches a graph, and again after `end` has destroyed an object of a node. Both then fail with `code`.
 fn refused(fixture: &Fixture, graph: CUgraph, what: Stale, code: CUresult, end: impl FnOnce()) {
     let executable = instantiate(fixture, graph).expect("everything exists");
     assert_eq!(launch(fixture, executable), SUCCESS);

@@ -16,7 +16,7 @@ fn function(fixture: &Fixture, image: &CStr, name: &CStr) -> CUfunction {
     handle!(fixture.api, cuModuleGetFunction(_, module, name.as_ptr()))
 }
 
-/// Launches with a grid and a block of one dimension.
+/// Launches with a one-dimensional grid and block.
 fn launch(
     fixture: &Fixture,
     function: CUfunction,
@@ -39,7 +39,7 @@ fn floats(values: &[f32]) -> Vec<u8> {
 }
 
 #[test]
-fn saxpy_computes_what_the_host_computes() {
+fn saxpy_equals_the_hosts_result() {
     let fixture = Fixture::new();
     let saxpy = function(&fixture, SAXPY, c"saxpy");
     let n = 1000_u32;

@@ -1,4 +1,4 @@
-//! Links: the library of the device's runtime, and limits of registers.
+//! Links: the device runtime library, and limits of registers.
 
 use std::ffi::{CStr, CString, c_void};
 use std::ptr;
@@ -8,7 +8,7 @@ use curium_sys::{CUfunction, CUfunction_attribute, CUjit_option, CUjitInputType,
 
 use crate::support::{Fixture, cu, get, handle, ok};
 
-/// Counts the blocks at an address, waits for all of them, and writes what each then finds there behind the count.
+/// Counts the blocks at an address, waits for all of them, and stores the count that each block then reads after the counter.
 const MEET: &CStr = c"
 .version 7.0
 .target sm_70
@@ -52,10 +52,10 @@ TOGETHER:
 }
 ";
 
-/// An archive that holds what tells the library of the device's runtime from others.
+/// An archive with the member that identifies the device runtime library.
 const RUNTIME: &[u8] = b"!<arch>\ncuda_device_runtime.o/ ...";
 
-/// The kernel `meet` of `ptx`, linked with an archive, or the code of the step that failed.
+/// Links `ptx` with an archive, and returns its kernel `meet`, or the code of the step that failed.
 fn linked(
     fixture: &Fixture,
     archive: &[u8],
@@ -91,7 +91,7 @@ fn blocks_of_a_cooperative_launch_wait_for_each_other_by_the_runtime_library() {
     let fixture = Fixture::with(Config::new().with_workers(2));
     let meet = linked(&fixture, RUNTIME, MEET, &mut []).expect("the library is known");
     let memory = fixture.alloc(4 * (1 + BLOCKS as usize));
-    // The second launch begins with a counter of its own.
+    // The second launch begins with a new counter.
     for _ in 0..2 {
         ok!(fixture.api, cuMemsetD32_v2(memory, 0, 1 + BLOCKS as usize));
         let mut address = memory;
@@ -116,7 +116,7 @@ fn archive_of_other_machine_code_is_no_binary_for_the_device() {
 #[test]
 fn kernel_claims_no_more_registers_than_the_link_allows() {
     let fixture = Fixture::new();
-    // As many words are alive at once, across a label.
+    // All of these words are live across a label.
     const WORDS: usize = 40;
     let lines = |line: &dyn Fn(usize) -> String| (0..WORDS).map(line).collect::<String>();
     let loads = lines(&|word| format!("ld.u32 %r{word}, [%rd1+{}];\n", 4 * word));
@@ -134,7 +134,7 @@ fn kernel_claims_no_more_registers_than_the_link_allows() {
     assert_eq!(registers(&mut [(CUjit_option::CU_JIT_MAX_REGISTERS, 24)]), 24);
 }
 
-/// A text with a counter and a helper of its own, and a kernel that adds to the counter and stores it.
+/// Returns a text with a private counter and helper, and a kernel that adds to the counter and stores it.
 fn counting(kernel: &str, step: u32) -> CString {
     let text = format!(
         ".version 7.0\n.target sm_70\n.address_size 64\n.global .u32 count;\n\

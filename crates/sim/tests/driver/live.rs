@@ -1,4 +1,4 @@
-//! What was not destroyed, where it is from, and what calls failed.
+//! Live objects with their origins, and failed calls.
 
 use std::ffi::c_void;
 use std::ptr;
@@ -9,7 +9,7 @@ use curium_sys::{CUdeviceptr, CUevent, CUgraph, CUresult, Function};
 use crate::ptx::POKE;
 use crate::support::{Fixture, cu, get, handle, ok};
 
-/// What is live, but for the context that every fixture has.
+/// Returns the live objects, except for the fixture's context.
 fn left(simulator: &Simulator) -> Vec<LiveObject> {
     let mut objects = simulator.live_objects();
     assert_eq!(objects.len() as u64, simulator.live_handles().total(), "{objects:?}");

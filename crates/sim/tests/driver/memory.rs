@@ -14,7 +14,7 @@ use curium_sys::{CUdeviceptr, CUpointer_attribute, CUresult};
 const INVALID: CUresult = CUresult::CUDA_ERROR_INVALID_VALUE;
 
 #[test]
-fn bytes_copied_to_the_device_come_back() {
+fn bytes_copied_to_the_device_can_be_copied_back() {
     let fixture = Fixture::new();
     let memory = fixture.alloc(1000);
     let bytes: Vec<u8> = (0..1000).map(|n| (n % 251) as u8).collect();
@@ -25,13 +25,13 @@ fn bytes_copied_to_the_device_come_back() {
 }
 
 #[test]
-fn fresh_memory_holds_no_zero() {
+fn fresh_memory_contains_no_zero() {
     let fixture = Fixture::new();
     let memory = fixture.alloc(4096);
     assert!(fixture.download(memory, 4096).iter().all(|byte| *byte != 0));
 }
 
-/// Hardware takes about 0.2 ms; to fill as much takes most of a second.
+/// Hardware takes about 0.2 ms. Filling the memory would take most of a second.
 #[test]
 #[cfg(all(target_os = "linux", not(miri)))]
 fn memory_that_is_not_used_costs_no_time() {
@@ -105,7 +105,7 @@ fn fill_spreads_nothing_that_a_kernel_writes_at_the_same_time() {
 }
 
 #[test]
-fn allocation_of_nothing_is_an_invalid_value_for_device_memory_only() {
+fn allocation_of_zero_bytes_is_an_invalid_value_for_device_memory_only() {
     let Fixture { api, .. } = &Fixture::new();
     let mut address: CUdeviceptr = 0;
     assert_eq!(cu!(api, cuMemAlloc_v2(&raw mut address, 0)), INVALID);
@@ -116,7 +116,7 @@ fn allocation_of_nothing_is_an_invalid_value_for_device_memory_only() {
 }
 
 #[test]
-fn free_wants_the_start_of_a_live_allocation() {
+fn free_requires_the_start_of_a_live_allocation() {
     let fixture = Fixture::new();
     let memory = fixture.alloc(64);
     let api = &fixture.api;
@@ -133,7 +133,7 @@ fn free_wants_the_start_of_a_live_allocation() {
 }
 
 #[test]
-fn copy_and_fill_are_checked_against_the_size_that_was_asked_for() {
+fn copy_and_fill_are_checked_against_the_requested_size() {
     let fixture = Fixture::new();
     let memory = fixture.alloc(1000);
     let api = &fixture.api;
@@ -158,7 +158,7 @@ fn unaligned_fill_is_an_invalid_value() {
 }
 
 #[test]
-fn fill_writes_elements_and_nothing_else() {
+fn fill_writes_its_elements_only() {
     let fixture = Fixture::new();
     let memory = fixture.alloc(64);
     let api = &fixture.api;
@@ -236,7 +236,7 @@ fn managed_memory_is_read_by_the_host_after_a_wait() {
 }
 
 #[test]
-fn registered_memory_is_known_once_and_until_it_is_unregistered() {
+fn memory_is_registered_once_until_it_is_unregistered() {
     let fixture = Fixture::new();
     let api = &fixture.api;
     let mut bytes = vec![5_u8; 64];
@@ -251,7 +251,7 @@ fn registered_memory_is_known_once_and_until_it_is_unregistered() {
 }
 
 #[test]
-fn pointer_attributes_tell_kinds_of_memory_apart() {
+fn pointer_attributes_distinguish_kinds_of_memory() {
     let fixture = Fixture::new();
     let api = &fixture.api;
     let attribute = |address, attribute| {
@@ -283,7 +283,7 @@ fn pointer_attributes_of_an_unknown_address_are_zeros_in_the_plural_call() {
 }
 
 #[test]
-fn small_pageable_copy_is_taken_when_it_is_queued() {
+fn small_pageable_copy_is_staged_when_it_is_queued() {
     let fixture = Fixture::new();
     let api = &fixture.api;
     let stream = fixture.stream(1);
@@ -345,7 +345,7 @@ fn pool_memory_and_plain_memory_can_be_freed_either_way() {
 }
 
 #[test]
-fn default_pool_reserves_in_steps_and_gives_back_at_a_synchronisation() {
+fn default_pool_reserves_in_steps_and_gives_back_at_a_synchronization() {
     use curium_sys::CUmemPool_attribute as Attribute;
 
     let fixture = Fixture::new();

@@ -19,7 +19,7 @@ fn load(fixture: &Fixture, image: &[u8]) -> CUresult {
     cu!(fixture.api, cuModuleLoadData(&raw mut module, image.as_ptr().cast()))
 }
 
-/// Loads an image with room for a log, and returns the code and the log.
+/// Loads an image with a log buffer, and returns the code and the log.
 fn load_with_log(fixture: &Fixture, image: &CStr) -> (CUresult, String) {
     let mut log = [0_u8; 256];
     let mut names = [CUjit_option::CU_JIT_ERROR_LOG_BUFFER, CUjit_option::CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES];
@@ -32,7 +32,7 @@ fn load_with_log(fixture: &Fixture, image: &CStr) -> (CUresult, String) {
 }
 
 #[test]
-fn images_that_are_no_ptx_are_told_apart() {
+fn images_without_ptx_are_distinguished() {
     let fixture = Fixture::new();
     assert_eq!(load(&fixture, b"\0"), CUresult::CUDA_ERROR_INVALID_IMAGE);
     assert_eq!(load(&fixture, b"garbage\0"), CUresult::CUDA_ERROR_INVALID_IMAGE);
@@ -45,14 +45,14 @@ fn images_that_are_no_ptx_are_told_apart() {
     assert_eq!(missing, CUresult::CUDA_ERROR_FILE_NOT_FOUND);
 }
 
-/// Made by nvcc of CUDA 13.5 from a kernel `add(int* x, int y)` for several targets, without compression and with both kinds.
+/// Fat binaries of nvcc 13.5 from a kernel `add(int* x, int y)` for several targets: uncompressed, and with both compressions.
 const FAT_BINARIES: [&[u8]; 3] = [
     include_bytes!("../images/plain.fatbin"),
     include_bytes!("../images/lz4.fatbin"),
     include_bytes!("../images/zstd.fatbin"),
 ];
 
-/// Has one thread add 5 to 4.
+/// Adds 5 to 4 in one thread.
 fn add(fixture: &Fixture, function: CUfunction) {
     let memory = fixture.alloc(4);
     fixture.upload(memory, &[4, 0, 0, 0]);
@@ -67,7 +67,7 @@ fn add(fixture: &Fixture, function: CUfunction) {
 
 #[test]
 fn fat_binary_with_ptx_is_loaded_by_every_loader() {
-    /// What compilers of CUDA C++ put into the data of a program.
+    /// The record that CUDA C++ compilers emit into the data of a program.
     #[repr(C)]
     struct Record {
         magic: u32,
@@ -127,7 +127,7 @@ fn instruction_that_is_not_supported_is_refused_by_name_at_load() {
 }
 
 #[test]
-fn instruction_of_a_later_version_or_target_is_refused_with_what_it_needs() {
+fn instruction_of_a_later_version_or_target_is_refused_with_its_requirement() {
     let fixture = Fixture::new();
     for (header, needed) in [
         (".version 7.0\n.target sm_75", "target sm_80 or higher"),

@@ -62,7 +62,7 @@ done:
 }
 "#;
 
-/// Writes 4 bytes at the address that it is given.
+/// Writes 4 bytes at its argument.
 pub(crate) const POKE: &CStr = cr#"
 .version 8.0
 .target sm_75

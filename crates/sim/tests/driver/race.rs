@@ -1,4 +1,4 @@
-//! Races between streams: what orders them, what does not, and what is said of them.
+//! Races between streams: synchronization that orders accesses, accesses that race, and the reports.
 
 mod host;
 mod memory;
@@ -17,11 +17,11 @@ use crate::support::{Fixture, cu, handle, ok};
 
 const BLOCKING: u32 = 0;
 const NON_BLOCKING: u32 = 1;
-/// Words that each kernel accesses, one for each thread.
+/// The number of words that each kernel accesses, one for each thread.
 const WORDS: usize = 256;
 const BYTES: usize = 4 * WORDS;
 
-/// Kernels of one block that write, read and add to a word for each thread, that read and then tell others, and that wait to be told.
+/// Kernels of one block that write, read and add to a word for each thread, that read and then signal others, and that wait for a signal.
 const KERNELS: &str = ".version 8.0
 .target sm_75
 .address_size 64
@@ -93,7 +93,7 @@ AGAIN:
 }
 ";
 
-/// A program with two streams, of which nothing orders one behind the other but what the program does.
+/// A program with two streams, which only the program orders.
 struct Program {
     fixture: Fixture,
     streams: [CUstream; 2],
@@ -130,7 +130,7 @@ impl Program {
         self.launch(c"take", self.streams[stream], self.memory, result);
     }
 
-    /// Waits for everything, and returns the races that were found.
+    /// Waits for everything, and returns the reported races.
     fn end(&self) -> Vec<Report> {
         let code = cu!(self.fixture.api, cuCtxSynchronize());
         let faults = self.fixture.simulator.reports();
@@ -141,7 +141,7 @@ impl Program {
     }
 }
 
-/// That a program races, or does not, in whatever order its streams run.
+/// Asserts that a program races, or does not, regardless of the order of its streams.
 fn expect_race(races: bool, flags: u32, program: impl Fn(&Program)) {
     for seed in 0..12 {
         for workers in [1, 2] {
@@ -155,7 +155,7 @@ fn expect_race(races: bool, flags: u32, program: impl Fn(&Program)) {
 }
 
 #[test]
-fn kernels_of_two_streams_race_if_one_writes_what_the_other_accesses() {
+fn kernels_of_two_streams_race_if_one_writes_memory_of_the_other() {
     expect_race(true, NON_BLOCKING, |program| {
         program.put(0);
         program.put(1);
@@ -176,7 +176,7 @@ fn kernels_of_two_streams_race_if_one_writes_what_the_other_accesses() {
 }
 
 #[test]
-fn neighbours_do_not_race_down_to_the_byte() {
+fn neighbors_do_not_race_down_to_the_byte() {
     expect_race(false, NON_BLOCKING, |program| {
         let memory = program.fixture.alloc(3 * WORDS);
         program.launch(c"put_bytes", program.streams[0], memory + 1, 0);
@@ -201,7 +201,7 @@ fn atomics_do_not_race_with_each_other_and_do_with_writes() {
 }
 
 #[test]
-fn event_orders_what_waits_for_it_behind_what_it_was_recorded_behind() {
+fn event_orders_waiting_work_after_the_recorded_work() {
     for is_waited_for in [true, false] {
         expect_race(!is_waited_for, NON_BLOCKING, |program| {
             let api = &program.fixture.api;
@@ -214,7 +214,7 @@ fn event_orders_what_waits_for_it_behind_what_it_was_recorded_behind() {
             program.take(1);
         });
     }
-    // The record is of what came before it.
+    // The event records the work before it.
     expect_race(true, NON_BLOCKING, |program| {
         let api = &program.fixture.api;
         let event = handle!(api, cuEventCreate(_, 0));
@@ -240,7 +240,7 @@ fn event_that_has_happened_before_it_is_waited_for_orders_too() {
 }
 
 #[test]
-fn host_that_waits_orders_what_it_queues_then() {
+fn host_wait_orders_later_work() {
     type Wait = fn(&Program);
     let waits: [Wait; 5] = [
         |program| ok!(program.fixture.api, cuStreamSynchronize(program.streams[0])),
@@ -260,7 +260,7 @@ fn host_that_waits_orders_what_it_queues_then() {
             program.take(1);
         });
     }
-    // To wait for the other stream helps nobody.
+    // Waiting for the other stream orders nothing here.
     expect_race(true, NON_BLOCKING, |program| {
         program.put(0);
         ok!(program.fixture.api, cuStreamSynchronize(program.streams[1]));
@@ -307,11 +307,11 @@ fn copies_and_fills_race_like_kernels() {
 unsafe extern "C" fn nothing(_data: *mut c_void) {}
 
 #[test]
-fn what_goes_through_the_host_or_through_memory_is_no_race() {
+fn synchronization_through_the_host_or_memory_prevents_a_race() {
     expect_race(false, NON_BLOCKING, |program| {
         let api = &program.fixture.api;
         program.put(0);
-        // A host function may tell the host that the work before it is done.
+        // A host function may signal the host that the earlier work has completed.
         ok!(api, cuLaunchHostFunc(program.streams[0], Some(nothing), ptr::null_mut()));
         ok!(api, cuLaunchHostFunc(program.streams[0], Some(nothing), ptr::null_mut()));
         while cu!(api, cuStreamQuery(program.streams[0])) != CUresult::CUDA_SUCCESS {}
@@ -330,7 +330,7 @@ fn what_goes_through_the_host_or_through_memory_is_no_race() {
 }
 
 #[test]
-fn kernel_that_is_told_by_another_one_with_fences_does_not_race_with_it() {
+fn kernel_signaled_by_another_one_with_fences_does_not_race_with_it() {
     for seed in 0..10 {
         let program = Program::new(Config::new().with_seed(seed).with_workers(2), NON_BLOCKING);
         let flag = program.fixture.alloc(4);
@@ -364,7 +364,7 @@ fn nodes_of_a_graph_race_unless_edges_order_them() {
             add(if is_ordered { std::slice::from_ref(&first) } else { &[] });
             let executable = handle!(api, cuGraphInstantiateWithFlags(_, graph, 0));
             ok!(api, cuGraphLaunch(executable, program.streams[0]));
-            // Launches of one executable come one after the other, in whatever streams.
+            // Launches of one executable graph are ordered, in any streams.
             ok!(api, cuGraphLaunch(executable, program.streams[1]));
         });
     }

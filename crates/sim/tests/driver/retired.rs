@@ -87,7 +87,7 @@ fn context_lives_until_its_last_user_detaches() {
     assert_eq!((properties.SIMDWidth, properties.maxThreadsPerBlock), (32, 1024));
 }
 
-/// The address of a function for these flags.
+/// Returns the address of a function for these flags.
 fn address(fixture: &Fixture, name: &CStr, flags: u64) -> *const c_void {
     let (mut address, mut status) = (ptr::null_mut(), CUdriverProcAddressQueryResult(9));
     let name: *const c_char = name.as_ptr();

@@ -85,7 +85,7 @@ fn rows_that_overlap_or_leave_their_memory_are_an_invalid_value() {
 }
 
 #[test]
-fn batch_wants_a_stream_attributes_and_copies() {
+fn batch_requires_a_stream_attributes_and_copies() {
     let fixture = Fixture::new();
     let api = &fixture.api;
     let (from, to) = (fixture.alloc(8), fixture.alloc(8));
@@ -109,7 +109,7 @@ fn batch_wants_a_stream_attributes_and_copies() {
 }
 
 #[test]
-fn copy_between_contexts_wants_live_ones() {
+fn copy_between_contexts_requires_live_ones() {
     let fixture = Fixture::with(Config::new().with_devices(2));
     let (from, to) = (fixture.alloc(4), fixture.alloc(4));
     fixture.upload(from, &[1, 2, 3, 4]);

@@ -1,4 +1,4 @@
-//! Memory of one simulator in another: handles of old, and pools. Each simulator stands for a process.
+//! Memory of one simulator in another: IPC handles and pools. Each simulator represents a process.
 
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::ptr;
@@ -49,7 +49,7 @@ fn memory_opened_by_its_handle_is_the_memory_of_the_other_process() {
 fn large_memory_is_the_same_in_both_processes() {
     const SIZE: usize = (3 << 20) + 1000;
     let (owner, other) = (Fixture::new(), Fixture::new());
-    // Something else lies on the first page.
+    // Another allocation occupies the first page.
     owner.alloc(100);
     let memory = owner.alloc(SIZE);
     let bytes: Vec<u8> = (0..SIZE).map(|index| (index % 251) as u8).collect();

@@ -1,4 +1,4 @@
-//! How long launches and loads take. These are measurements: run them in release, alone, with `--ignored --nocapture`.
+//! The duration of launches and loads. These are measurements: run them in release, alone, with `--ignored --nocapture`.
 
 use std::ffi::{CString, c_void};
 use std::fmt::Write;
@@ -20,14 +20,14 @@ const EMPTY: &std::ffi::CStr = c"
     ret;
 }";
 
-/// The least and the median of many durations.
+/// Returns the minimum and the median of several durations.
 fn spread(mut measure: impl FnMut() -> Duration, times: usize) -> [Duration; 2] {
     let mut durations: Vec<Duration> = (0..times).map(|_| measure()).collect();
     durations.sort_unstable();
     [durations[0], durations[times / 2]]
 }
 
-/// How often threads of this process gave up the processor.
+/// Returns the number of voluntary context switches of this process.
 fn context_switches() -> i64 {
     // SAFETY: all zeros are a value of the structure, which holds numbers.
     let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
@@ -74,7 +74,7 @@ fn time_to_allocate_a_gibibyte_with_all_checks() {
     eprintln!("1 GiB allocated and freed: {median:?}, at least {least:?}");
 }
 
-/// A module of `lines` lines: kernels that load, compute and store, as compilers write them.
+/// Returns a module of `lines` lines: kernels that load, compute and store, as compilers emit them.
 fn long_module(lines: usize) -> CString {
     let mut text = String::from(".version 8.0\n.target sm_75\n.address_size 64\n");
     let mut written = 3;

@@ -14,7 +14,7 @@ const NOT_READY: CUresult = CUresult::CUDA_ERROR_NOT_READY;
 const BLOCKING: u32 = 0;
 const NON_BLOCKING: u32 = 1;
 
-/// Whether a stream comes to rest while other streams stay blocked.
+/// Returns `true` if a stream becomes idle while other streams stay blocked.
 fn comes_to_rest(fixture: &Fixture, stream: CUstream) -> bool {
     let deadline = Instant::now() + Duration::from_millis(200);
     while Instant::now() < deadline {
@@ -171,7 +171,7 @@ fn destroyed_stream_is_an_invalid_handle() {
     assert_eq!(fixture.simulator.live_handles().streams, 0);
 }
 
-/// What a host function saw, and the functions that it calls.
+/// The observations of a host function, and the functions that it calls.
 struct Seen {
     api: Api,
     code: AtomicU32,
@@ -200,13 +200,13 @@ fn host_function_runs_on_another_thread_where_the_driver_is_not_permitted() {
     assert_eq!(null, CUresult::CUDA_ERROR_INVALID_VALUE);
 }
 
-/// The order in which two streams with 8 writers each ran, as their interleaved marks.
+/// Returns the order in which two streams with 8 writers each ran, as their interleaved marks.
 fn interleaving(seed: u64) -> Vec<u8> {
     let fixture = Fixture::with(Config::new().with_seed(seed).with_workers(1).with_memory_budget(1 << 20));
     let api = &fixture.api;
     let streams = [fixture.stream(NON_BLOCKING), fixture.stream(NON_BLOCKING)];
     let memory = fixture.alloc(32);
-    // Each step copies the marks so far one place on, and puts the stream's own in front.
+    // Each step moves the marks by one position, and inserts the stream's own mark at the front.
     ok!(api, cuMemsetD8_v2(memory, 0, 32));
     ok!(api, cuCtxSynchronize());
     for _ in 0..8 {

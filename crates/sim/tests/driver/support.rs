@@ -1,4 +1,4 @@
-//! What the tests of the simulated driver share: calling the raw functions by name.
+//! Shared parts of the tests: raw calls by name, and fixtures.
 
 use std::ffi::c_void;
 use std::sync::mpsc;
@@ -49,7 +49,7 @@ macro_rules! handle {
 
 pub(crate) use {cu, get, handle, ok};
 
-/// A simulator with its functions, initialised, with the primary context current.
+/// An initialized simulator with its functions, and the primary context current.
 pub(crate) struct Fixture {
     pub(crate) simulator: Simulator,
     pub(crate) api: Api,
@@ -88,7 +88,7 @@ impl Fixture {
         bytes
     }
 
-    /// Blocks a stream until the gate is opened.
+    /// Blocks a stream until the gate opens.
     pub(crate) fn block(&self, stream: CUstream) -> Gate {
         let (open, opened) = mpsc::channel();
         let data: *mut mpsc::Receiver<()> = Box::into_raw(Box::new(opened));
@@ -97,7 +97,7 @@ impl Fixture {
     }
 }
 
-/// Keeps a stream blocked until it is opened or dropped.
+/// Keeps a stream blocked until the gate is opened or dropped.
 #[must_use]
 pub(crate) struct Gate(Option<mpsc::Sender<()>>);
 
@@ -110,6 +110,6 @@ impl Gate {
 unsafe extern "C" fn wait_for_gate(data: *mut c_void) {
     // SAFETY: `block` made the pointer from a box, and each host function runs once.
     let opened = unsafe { Box::from_raw(data.cast::<mpsc::Receiver<()>>()) };
-    // The sender is dropped to open the gate: the error is the signal.
+    // The sender is dropped to open the gate, so the error is the signal.
     opened.recv().unwrap_or_default();
 }

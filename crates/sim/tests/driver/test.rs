@@ -8,7 +8,7 @@ use curium_sys::{CUcontext, CUdeviceptr, CUresult};
 
 use crate::support::{SUCCESS, cu, handle, ok};
 
-/// The message of the panic that ends a test.
+/// Returns the message of the panic that ends a test.
 fn message(body: impl FnOnce(Simulator)) -> String {
     let outcome = catch_unwind(AssertUnwindSafe(|| curium_sim::test(body)));
     let panic = outcome.expect_err("the test fails");
@@ -16,7 +16,7 @@ fn message(body: impl FnOnce(Simulator)) -> String {
 }
 
 #[test]
-fn test_that_leaves_nothing_behind_returns_its_result() {
+fn test_without_live_objects_returns_its_result() {
     assert!(curium_sim::test(|simulator: Simulator| simulator.live_handles().is_empty()));
 }
 
@@ -38,7 +38,7 @@ fn test_that_leaks_fails_with_the_object_and_its_call() {
 }
 
 #[test]
-fn clones_stand_for_one_driver_that_ends_with_the_last() {
+fn clones_share_one_driver_that_ends_with_the_last() {
     let api = {
         let simulator = Simulator::new(curium_sim::Config::new()).expect("there is room for a simulator");
         let other = simulator.clone();

@@ -1,4 +1,4 @@
-//! Virtual memory: reservations, physical memory, mappings and rights.
+//! Virtual memory management: reservations, physical memory, mappings and access rights.
 
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::ptr;
@@ -48,7 +48,7 @@ impl Fixture {
         cu!(self.api, cuMemSetAccess(address, size, &raw const right, 1))
     }
 
-    /// `size` bytes mapped at `address`, for device 0 to use.
+    /// Maps `size` bytes at `address`, with access for device 0.
     fn map(&self, address: CUdeviceptr, size: usize) {
         let memory = self.create(size);
         ok!(self.api, cuMemMap(address, size, 0, memory, 0));
@@ -177,9 +177,9 @@ fn mapping_twice_and_ending_parts_of_mappings_is_refused() {
 }
 
 #[test]
-fn reservation_takes_the_address_that_is_asked_for_when_it_is_free() {
+fn reservation_uses_a_free_hint() {
     let fixture = Fixture::new();
-    // Far from where the system puts anything by itself.
+    // An address range that the system does not use by itself.
     let address = 0x2000_0000_0000;
     assert_eq!(get!(fixture.api, cuMemAddressReserve(_, PAGE, 0, address, 0)), address);
     let other: CUdeviceptr = get!(fixture.api, cuMemAddressReserve(_, PAGE, 0, address, 0));
@@ -187,7 +187,7 @@ fn reservation_takes_the_address_that_is_asked_for_when_it_is_free() {
 }
 
 #[test]
-fn memory_counts_against_the_budget_until_nothing_holds_it() {
+fn memory_counts_against_the_budget_until_its_last_use() {
     let fixture = Fixture::with(Config::new().with_memory_budget(4 << 20));
     let (address, memory) = (fixture.reserve(4 << 20), fixture.create(4 << 20));
     let (mut other, wanted) = (0, properties(device(0)));
@@ -260,7 +260,7 @@ fn host_reads_memory_of_its_own_node_where_it_may_and_not_before() {
 }
 
 #[test]
-fn work_that_comes_after_the_end_of_a_mapping_faults() {
+fn work_after_the_end_of_a_mapping_faults() {
     let fixture = Fixture::new();
     let address = fixture.reserve(PAGE);
     fixture.map(address, PAGE);

@@ -6,10 +6,10 @@ use std::process::Command;
 
 use super::{Form, module};
 
-/// Forms of a module. The assembler reports all forms that it refuses at once, unless it cannot parse one.
+/// The number of forms in a module. The assembler reports all invalid forms of a module, unless it cannot parse one.
 pub(super) const BATCH: usize = 50;
 
-/// Whether the assembler accepts each of some forms.
+/// Returns for each form whether the assembler accepts it.
 pub(super) fn accepted(assembler: &Path, forms: &[Form], target: &str, version: &str, number: usize) -> Vec<bool> {
     let folder = std::env::temp_dir().join(format!("curium-grammar-{}-{number}", std::process::id()));
     std::fs::create_dir_all(&folder).expect("the folder for temporary files is writable");
@@ -21,10 +21,10 @@ pub(super) fn accepted(assembler: &Path, forms: &[Form], target: &str, version: 
             Answer::Accepted => break,
             Answer::Refused(lines) => lines,
         };
-        // A line is a declaration or a body; lines before the declarations are the header's.
+        // Each line is a declaration or a body. Lines before the declarations are the header.
         let places: BTreeSet<usize> = lines.into_iter().filter_map(|line| place(line, chosen.len())).collect();
         if places.is_empty() {
-            // It does not say which: each alone tells.
+            // The assembler does not name the form, so each is assembled separately.
             let alone =
                 |form: &Form| matches!(assemble(assembler, &folder, &[form], target, version), Answer::Accepted);
             refused.extend(left.iter().copied().filter(|index| !alone(&forms[*index])));
@@ -40,16 +40,16 @@ pub(super) fn accepted(assembler: &Path, forms: &[Form], target: &str, version: 
     (0..forms.len()).map(|index| !refused.contains(&index)).collect()
 }
 
-/// Whether the assembler has a target.
+/// Returns `true` if the assembler supports a target.
 pub(super) fn knows(assembler: &Path, target: &str, version: &str) -> bool {
     let form = Form { declared: String::new(), body: String::new() };
     accepted(assembler, &[form], target, version, 0) == [true]
 }
 
-/// What the assembler says of a module.
+/// The assembler's answer for a module.
 enum Answer {
     Accepted,
-    /// With the lines that it names.
+    /// Refused, with the lines in the messages.
     Refused(Vec<usize>),
 }
 
@@ -65,12 +65,12 @@ fn assemble(assembler: &Path, folder: &Path, forms: &[&Form], target: &str, vers
     let text = [output.stdout, output.stderr].concat();
     let text = String::from_utf8_lossy(&text);
     let errors = text.lines().filter(|line| line.contains("error") || line.contains("fatal"));
-    // Lines of the functions that the assembler puts in place of instructions are others.
+    // Lines of the functions that the assembler substitutes for instructions are ignored.
     let number = |line: &str| line.split_once("forms.ptx, line ")?.1.split(';').next()?.trim().parse().ok();
     Answer::Refused(errors.filter_map(number).collect())
 }
 
-/// Which of so many forms a line of their module belongs to.
+/// Returns the form that contains a line of the module.
 fn place(line: usize, forms: usize) -> Option<usize> {
     const HEADER: usize = 3;
     const BETWEEN: usize = 4;

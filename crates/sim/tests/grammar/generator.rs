@@ -1,11 +1,11 @@
-//! Forms made at random, after the grammar of the PTX ISA.
+//! Random forms, from the grammar of the PTX ISA.
 //!
-//! A template is text with choices: `{a,b}` is one of both, `{a,}` may be nothing, and `$` begins an operand by its kind. Choices do
-//! not look at one another, so that many forms are ones that the assembler refuses.
+//! A template is text with choices: `{a,b}` is one of both, `{a,}` may be empty, and `$` begins an operand with its kind. Choices are
+//! independent, so the assembler refuses many forms.
 
 use super::Form;
 
-/// The targets for which forms are made.
+/// The targets of the forms.
 pub(super) const TARGETS: [&str; 8] = ["sm_70", "sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_90a", "sm_100"];
 
 /// A small generator (splitmix64).
@@ -25,7 +25,7 @@ impl Random {
     }
 }
 
-/// A form, of instructions mostly.
+/// Returns a random form, usually of instructions.
 pub(super) fn form(random: &mut Random) -> Form {
     let name = format!("n{:x}", random.next() & 0xff_ffff_ffff);
     let (declared, body) = match random.next() % 8 {
@@ -202,7 +202,7 @@ const TYPES: [&str; 17] = [
     "f16x2",
 ];
 
-/// Replaces what begins with `$`.
+/// Replaces the operands that begin with `$`.
 fn operands(template: &str, random: &mut Random) -> String {
     let mut text = String::new();
     let mut rest = template;
@@ -215,8 +215,8 @@ fn operands(template: &str, random: &mut Random) -> String {
     text + rest
 }
 
-/// An operand of a kind: `d` and `s` are a destination and a source of the instruction's last type, `x` one of twice its width after
-/// `.wide`, `y` one of the first type.
+/// Returns an operand of a kind. `d` and `s` are a destination and a source of the instruction's last type, `x` is one of twice its width
+/// after `.wide`, and `y` is one of the first type.
 fn operand(kind: &str, template: &str, random: &mut Random) -> String {
     let types: Vec<&str> = template.split([' ', '.']).filter(|word| is_type(word)).collect();
     let (first, last) = (types.first().copied().unwrap_or("b32"), types.last().copied().unwrap_or("b32"));
@@ -270,7 +270,7 @@ fn is_type(word: &str) -> bool {
         || matches!(word, "pred" | "bf16" | "bf16x2")
 }
 
-/// A register of a type, or, rarely, one of another.
+/// Returns a register of a type or, rarely, of another type.
 fn register(of: &str, random: &mut Random) -> String {
     if random.next().is_multiple_of(24) {
         return random.pick(&["%r1", "%d1", "%f1", "%h1", "p", "v", "_"]).into();
@@ -286,7 +286,7 @@ fn register(of: &str, random: &mut Random) -> String {
     random.pick(all).into()
 }
 
-/// A register or an immediate of a type.
+/// Returns a register or an immediate of a type.
 fn source(of: &str, random: &mut Random) -> String {
     if of == "pred" || !random.next().is_multiple_of(4) {
         return register(of, random);

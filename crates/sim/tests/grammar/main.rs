@@ -1,8 +1,8 @@
-//! Which PTX the front end accepts, beside what NVIDIA's assembler says.
+//! Comparison of the front end with NVIDIA's assembler.
 //!
-//! `forms.txt` holds forms with the assembler's answer. `CURIUM_PTXAS=PATH` has forms made at random, too, and asks the assembler at
-//! `PATH`: `cargo xtask grammar` fetches one and does that. `CURIUM_GRAMMAR_SEED` and `CURIUM_GRAMMAR_FORMS` set the seed and how many
-//! forms are made. Forms on which the two differ for a reason stand in `differences.txt`.
+//! `forms.txt` contains forms with the assembler's answers. `CURIUM_PTXAS=PATH` also compares random forms with the assembler at `PATH`;
+//! `cargo xtask grammar` downloads one and does so. `CURIUM_GRAMMAR_SEED` and `CURIUM_GRAMMAR_FORMS` set the seed and the number of random
+//! forms. `differences.txt` lists the forms on which the two differ, with reasons.
 #![cfg(not(miri))]
 
 mod assembler;
@@ -14,9 +14,9 @@ use std::path::PathBuf;
 /// Declarations of a module and instructions of a kernel.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Form {
-    /// What stands before the kernel.
+    /// The declarations before the kernel.
     declared: String,
-    /// What stands in it.
+    /// The body of the kernel.
     body: String,
 }
 
@@ -25,7 +25,7 @@ const REGISTERS: &str = ".reg .pred %p<8>, p, q; .reg .b16 %h<8>; .reg .b32 %r<1
 .reg .f64 %e<8>; .reg .v2 .u32 v; .reg .v4 .u32 w; .reg .v2 .f32 vf; .reg .v4 .f32 wf; .reg .v2 .u64 vd; .reg .v2 .b16 vh; \
 .reg .v4 .b8 vb;";
 
-/// A module of forms, each on lines of its own: declarations first, then a kernel with a line for each body.
+/// Returns a module of forms, each on separate lines: declarations first, then a kernel with a line for each body.
 fn module(forms: &[&Form], target: &str, version: &str) -> String {
     let declared: Vec<&str> = forms.iter().map(|form| &form.declared[..]).collect();
     let bodies: Vec<String> = forms.iter().map(|form| format!("{{ {} }}", form.body)).collect();
@@ -37,17 +37,18 @@ fn module(forms: &[&Form], target: &str, version: &str) -> String {
     )
 }
 
-/// What the front end has against a form, if anything.
+/// Returns the front end's error for a form, if any.
 fn refusal(form: &Form, target: &str, version: &str) -> Option<String> {
     curium_sim::check_ptx(&module(&[form], target, version)).err().map(|error| error.to_string())
 }
 
-/// Forms that differ for a reason.
+/// Returns the forms that are known to differ.
 fn known_differences() -> BTreeSet<&'static str> {
     include_str!("differences.txt").lines().filter(|line| !line.starts_with('#')).collect()
 }
 
-/// Whether a form is known to differ: it is in the list, or, if the assembler refuses it, has the parts of a pattern of the list.
+/// Returns `true` if a form is known to differ: it is in the list, or the assembler refuses it and it contains all parts of a pattern in
+/// the list.
 fn is_known(line: &str, is_accepted: bool, differences: &BTreeSet<&str>) -> bool {
     let matches = |pattern: &str| {
         let mut rest = line;
@@ -59,12 +60,12 @@ fn is_known(line: &str, is_accepted: bool, differences: &BTreeSet<&str>) -> bool
     differences.contains(line) || patterns.any(matches)
 }
 
-/// The form as a line of `forms.txt`, without the answer.
+/// Returns the form as a line of `forms.txt`, without the answer.
 fn line(form: &Form) -> String {
     format!("{} ## {}", form.declared, form.body)
 }
 
-/// What differs, as text.
+/// Describes a difference.
 fn difference(
     form: &Form,
     target: &str,

@@ -22,9 +22,9 @@ impl Object for MipmappedArray {
     const KIND: Kind = Kind::MipmappedArray;
 }
 
-#[expect(non_snake_case, reason = "these are C's names")]
+#[expect(non_snake_case, reason = "the methods have the names of the C functions")]
 impl Driver {
-    /// Surplus levels are cut off, as documented.
+    /// Creates a mipmapped array. As documented, surplus levels are dropped.
     pub(crate) fn cuMipmappedArrayCreate(
         &self,
         array: Pointer<CUmipmappedArray>,
@@ -80,7 +80,7 @@ impl Driver {
         Ok(())
     }
 
-    /// Only arrays whose memory is mapped later have requirements, and there are none here.
+    /// Fails: only arrays whose memory is mapped later have requirements, and this driver has none.
     pub(crate) fn cuMipmappedArrayGetMemoryRequirements(
         &self,
         requirements: Pointer<CUDA_ARRAY_MEMORY_REQUIREMENTS>,
@@ -113,7 +113,7 @@ impl State {
 }
 
 impl Shape {
-    /// Returns the shapes of all levels: each extent is halved until all are one. Layers and faces of cubes stay as many as they are.
+    /// Returns the shapes of all levels. Each extent is halved until all are one. The numbers of layers and of cube faces stay the same.
     fn levels(self) -> impl Iterator<Item = Self> {
         let is_layered = self.is_layered() || self.flags & CUDA_ARRAY3D_CUBEMAP != 0;
         let half = |extent: usize| if extent == 0 { 0 } else { (extent / 2).max(1) };

@@ -31,9 +31,9 @@ struct Change {
     is_mapped: bool,
 }
 
-#[expect(non_snake_case, reason = "these are C's names")]
+#[expect(non_snake_case, reason = "the methods have the names of the C functions")]
 impl Driver {
-    /// Fails for a level of a mipmapped array, which has none of its own.
+    /// Fails for a level of a mipmapped array, which has no tiles of its own.
     pub(crate) fn cuArrayGetSparseProperties(
         &self,
         properties: Pointer<CUDA_ARRAY_SPARSE_PROPERTIES>,
@@ -91,7 +91,7 @@ impl Driver {
         levels.iter().map(|level| Ok(state.array(*level)?.shape)).collect()
     }
 
-    /// Maps or unmaps tiles that exist, if there is memory for them.
+    /// Maps or unmaps existing tiles, if their memory is available.
     fn checked_tiles(&self, info: &CUarrayMapInfo) -> Result<Change> {
         let is_level =
             info.subresourceType == CUarraySparseSubresourceType::CU_ARRAY_SPARSE_SUBRESOURCE_TYPE_SPARSE_LEVEL;
@@ -146,7 +146,7 @@ impl Driver {
         found.filter(|(_, shape)| shape.is_sparse()).ok_or(INVALID)
     }
 
-    /// Checks that there is memory for this many bytes of tiles.
+    /// Checks that memory for this many bytes of tiles is available.
     fn check_tile_memory(&self, info: &CUarrayMapInfo, bytes: u64) -> Result {
         if info.memHandleType != CUmemHandleType::CU_MEM_HANDLE_TYPE_GENERIC {
             return Err(INVALID);
@@ -179,7 +179,7 @@ impl Shape {
         [self.width, self.rows(), self.layers()]
     }
 
-    /// Returns the elements, rows and layers of a tile: as for sparse images elsewhere, so that it has 64 KiB.
+    /// Returns the elements, rows and layers of a tile of 64 KiB, as sparse images elsewhere have them.
     fn tile(&self) -> [u32; 3] {
         let is_volume = self.depth != 0 && !self.is_layered();
         match (self.element().unwrap_or(1), is_volume) {
@@ -197,7 +197,7 @@ impl Shape {
     }
 }
 
-/// Returns `true` if a row of tiles lies within a bound: whole tiles, but for the last.
+/// Returns `true` if a row of tiles is within a bound. Tiles are whole, except for the last one.
 fn fits(origin: u32, extent: u32, tile: u32, bound: usize) -> bool {
     let end = origin as usize + extent as usize;
     let is_whole = extent.is_multiple_of(tile) || end == bound;

@@ -113,7 +113,7 @@ impl Capture {
 }
 
 impl State {
-    /// Makes captures invalid; fails with `code` if there was one.
+    /// Invalidates captures. Fails with `code` if any was valid.
     pub(super) fn lose_captures(&mut self, is_lost: impl Fn(&Capture) -> bool, code: CUresult) -> Result {
         let mut found = false;
         for capture in self.captures.iter_mut().filter(|capture| is_lost(capture)) {

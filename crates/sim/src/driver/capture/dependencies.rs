@@ -27,8 +27,8 @@ struct Places {
     count: Pointer<usize>,
 }
 
-#[expect(non_snake_case, reason = "these are C's names")]
-#[expect(clippy::too_many_arguments, reason = "these are C's signatures")]
+#[expect(non_snake_case, reason = "the methods have the names of the C functions")]
+#[expect(clippy::too_many_arguments, reason = "the parameters are those of the C functions")]
 impl Driver {
     pub(crate) fn cuStreamIsCapturing(
         &self,
@@ -122,7 +122,7 @@ impl Driver {
 }
 
 impl State {
-    /// Reports the capture of a stream to the caller.
+    /// Writes the capture of a stream to the caller's variables.
     fn tell(&mut self, stream: Id<Stream>, places: &Places) -> Result {
         let capture = self.capture_mut(stream).ok_or(CUresult::CUDA_ERROR_ILLEGAL_STATE)?;
         let (number, graph) = (capture.number, capture.graph);
@@ -132,11 +132,11 @@ impl State {
         if asks_for_nodes && member.listed.data.iter().any(|data| !is_plain(data)) {
             return Err(CUresult::CUDA_ERROR_LOSSY_QUERY);
         }
-        places.number.write_if_asked(number);
-        places.graph.write_if_asked(graph.as_raw());
-        places.nodes.write_if_asked(member.listed.nodes.as_ptr().cast());
-        places.data.write_if_asked(member.listed.data.as_ptr());
-        places.count.write_if_asked(member.listed.nodes.len());
+        places.number.write_if_not_null(number);
+        places.graph.write_if_not_null(graph.as_raw());
+        places.nodes.write_if_not_null(member.listed.nodes.as_ptr().cast());
+        places.data.write_if_not_null(member.listed.data.as_ptr());
+        places.count.write_if_not_null(member.listed.nodes.len());
         Ok(())
     }
 }

@@ -49,7 +49,7 @@ impl State {
         captured.filter(|captured| captured.capture == number).for_each(|captured| captured.is_lost = true);
     }
 
-    /// Makes a stream wait for an event if one of them is in a capture; returns whether that was so.
+    /// Makes a stream wait for an event if one of them is in a capture. Returns `true` in this case.
     pub(crate) fn wait_captured(&mut self, stream: Id<Stream>, event: Id<Event>) -> Result<bool> {
         let Some(found) = self.events.get(event) else { return Ok(false) };
         match (found.captured.clone(), found.ticket) {

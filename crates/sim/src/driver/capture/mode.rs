@@ -22,7 +22,7 @@ thread_local! {
     static MODES: Cell<[Mode; slot::COUNT]> = const { Cell::new([INITIAL; slot::COUNT]) };
 }
 
-#[expect(non_snake_case, reason = "these are C's names")]
+#[expect(non_snake_case, reason = "the methods have the names of the C functions")]
 impl Driver {
     pub(crate) fn cuThreadExchangeStreamCaptureMode(&self, mode: Pointer<CUstreamCaptureMode>) -> Result {
         let new = mode.read()?;

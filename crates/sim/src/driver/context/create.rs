@@ -6,7 +6,7 @@ use crate::argument::Pointer;
 use crate::driver::{Driver, Result};
 use crate::handle::Id;
 
-#[expect(non_snake_case, reason = "these are C's names")]
+#[expect(non_snake_case, reason = "the methods have the names of the C functions")]
 impl Driver {
     pub(crate) fn cuCtxCreate_v2(&self, context: Pointer<CUcontext>, flags: u32, device: CUdevice) -> Result {
         let place = context.required()?;

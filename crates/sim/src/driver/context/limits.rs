@@ -21,12 +21,12 @@ pub(crate) struct Limits {
 }
 
 impl Limits {
-    /// Bytes of the heap that kernels allocate from.
+    /// Returns the size of the heap for kernels, in bytes.
     pub(crate) fn malloc_heap(&self) -> usize {
         self.malloc_heap
     }
 
-    /// Bytes of output that a kernel keeps for the host.
+    /// Returns the size of the buffer for device-side `printf`, in bytes.
     pub(crate) fn printf_buffer(&self) -> usize {
         self.printf_buffer
     }
@@ -75,7 +75,7 @@ impl Driver {
     }
 }
 
-#[expect(non_snake_case, reason = "these are C's names")]
+#[expect(non_snake_case, reason = "the methods have the names of the C functions")]
 impl Driver {
     pub(crate) fn cuCtxGetLimit(&self, value: Pointer<usize>, limit: CUlimit) -> Result {
         let place = value.required()?;

@@ -9,7 +9,7 @@ use crate::driver::context::create::{MAP_HOST, checked_flags};
 use crate::driver::{Context, Driver, Result, State};
 use crate::handle::Id;
 
-#[expect(non_snake_case, reason = "these are C's names")]
+#[expect(non_snake_case, reason = "the methods have the names of the C functions")]
 impl Driver {
     pub(crate) fn cuDevicePrimaryCtxRetain(&self, context: Pointer<CUcontext>, device: CUdevice) -> Result {
         let place = context.required()?;

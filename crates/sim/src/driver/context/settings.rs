@@ -8,7 +8,7 @@ use curium_sys::{
 use crate::argument::Pointer;
 use crate::driver::{Driver, Result};
 
-#[expect(non_snake_case, reason = "these are C's names")]
+#[expect(non_snake_case, reason = "the methods have the names of the C functions")]
 impl Driver {
     pub(crate) fn cuCtxGetCacheConfig(&self, config: Pointer<CUfunc_cache>) -> Result {
         let place = config.required()?;
@@ -41,7 +41,7 @@ impl Driver {
         Ok(())
     }
 
-    /// Does nothing: there is no cache to reset.
+    /// Does nothing, because the simulator has no such cache.
     pub(crate) fn cuCtxResetPersistingL2Cache(&self) -> Result {
         self.enter_current().map(|_| ())
     }

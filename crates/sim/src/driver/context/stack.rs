@@ -21,7 +21,7 @@ thread_local! {
         const { RefCell::new([const { Stack { driver: 0, contexts: Vec::new() } }; slot::COUNT]) };
 }
 
-#[expect(non_snake_case, reason = "these are C's names")]
+#[expect(non_snake_case, reason = "the methods have the names of the C functions")]
 impl Driver {
     pub(crate) fn cuCtxGetCurrent(&self, context: Pointer<CUcontext>) -> Result {
         context.write(self.current_raw())
@@ -48,7 +48,7 @@ impl Driver {
 
     pub(crate) fn cuCtxPopCurrent_v2(&self, context: Pointer<CUcontext>) -> Result {
         let id = self.pop().ok_or(CUresult::CUDA_ERROR_INVALID_CONTEXT)?;
-        context.write_if_asked(id.as_raw());
+        context.write_if_not_null(id.as_raw());
         Ok(())
     }
 }

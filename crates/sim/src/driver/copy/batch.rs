@@ -15,8 +15,8 @@ struct Batch<'a> {
     sizes: &'a [usize],
 }
 
-#[expect(non_snake_case, reason = "these are C's names")]
-#[expect(clippy::too_many_arguments, reason = "these are C's signatures")]
+#[expect(non_snake_case, reason = "the methods have the names of the C functions")]
+#[expect(clippy::too_many_arguments, reason = "the parameters are those of the C functions")]
 impl Driver {
     pub(crate) fn cuMemcpyBatchAsync(
         &self,
@@ -30,13 +30,13 @@ impl Driver {
         failed: Pointer<usize>,
         stream: Pointer<CUstream_st>,
     ) -> Result {
-        failed.write_if_asked(usize::MAX);
+        failed.write_if_not_null(usize::MAX);
         self.current().map_err(|_| CUresult::CUDA_ERROR_INVALID_VALUE)?;
         check_attributes(attributes, firsts, attribute_count, count)?;
         self.expect_no_capture(stream)?;
         let batch = batch(targets, sources, sizes, count)?;
         self.copy_batch(&batch, stream).map_err(|(index, code)| {
-            failed.write_if_asked(index);
+            failed.write_if_not_null(index);
             code
         })
     }
@@ -98,7 +98,7 @@ impl Driver {
         flags: u64,
         stream: Pointer<CUstream_st>,
     ) -> Result {
-        failed.write_if_asked(usize::MAX);
+        failed.write_if_not_null(usize::MAX);
         self.cuMemcpy3DBatchAsync_v2(count, operations, flags, stream)
     }
 
@@ -123,8 +123,10 @@ impl Driver {
         if self.captures(stream)? { Err(CUresult::CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED) } else { Ok(()) }
     }
 
-    /// Checks that the context of a stream can access memory. As on hardware, a batch has the requirements of a kernel for memory of
-    /// another device: a pool with access rights, or peer access between the contexts.
+    /// Checks that the context of a stream can access memory.
+    ///
+    /// As on hardware, a batch needs the same access to another device's memory as a kernel: through the access rights of a pool, or peer
+    /// access between the contexts.
     fn expect_reach(&self, stream: Pointer<CUstream_st>, addresses: &[CUdeviceptr]) -> Result {
         let mut state = self.lock();
         let stream = self.stream(&mut state, stream)?;
@@ -178,7 +180,7 @@ fn address_of(operand: &CUmemcpy3DOperand) -> Option<CUdeviceptr> {
     if operand.type_ != CUmemcpy3DOperandType::CU_MEMCPY_OPERAND_TYPE_POINTER {
         return None;
     }
-    // SAFETY: the type says that the caller filled in this member.
+    // SAFETY: the type selects this member, which the caller has initialized.
     Some(unsafe { operand.op.ptr }.ptr)
 }
 

@@ -7,7 +7,7 @@ use crate::argument::Pointer;
 use crate::driver::{Driver, Result};
 use crate::handle::Id;
 
-#[expect(non_snake_case, reason = "these are C's names")]
+#[expect(non_snake_case, reason = "the methods have the names of the C functions")]
 impl Driver {
     pub(crate) fn cuMemcpyPeer(
         &self,
@@ -21,7 +21,7 @@ impl Driver {
         self.cuMemcpyPeerAsync(to, to_context, from, from_context, size, legacy())
     }
 
-    /// As on hardware, the host does not wait. Without peer access the copy is staged through the host.
+    /// Copies between contexts. As on hardware, the host does not wait. Without peer access the copy is staged through the host.
     pub(crate) fn cuMemcpyPeerAsync(
         &self,
         to: CUdeviceptr,

@@ -12,7 +12,7 @@ use crate::argument::{ConstPointer, Pointer};
 use crate::driver::graph::{Content, Copy3D, Touched};
 use crate::driver::{Driver, Result, State};
 use crate::handle::Id;
-use crate::memory::{End, HostPtr};
+use crate::memory::{CopyOperand, HostPtr};
 
 /// The maximum pitch: `CU_DEVICE_ATTRIBUTE_MAX_PITCH`.
 const MAX_PITCH: usize = i32::MAX as usize;
@@ -26,7 +26,7 @@ struct Operand {
     /// Column in bytes, row, layer.
     origin: [usize; 3],
     pitch: usize,
-    /// Rows from one layer to the next; 0 where there is one layer.
+    /// The number of rows from one layer to the next; 0 for a single layer.
     layer: usize,
 }
 
@@ -62,7 +62,7 @@ struct Extent {
     depth: usize,
 }
 
-#[expect(non_snake_case, reason = "these are C's names")]
+#[expect(non_snake_case, reason = "the methods have the names of the C functions")]
 impl Driver {
     pub(crate) fn cuMemcpy2D_v2(&self, copy: ConstPointer<CUDA_MEMCPY2D>) -> Result {
         self.require_current()?;
@@ -160,7 +160,7 @@ impl Driver {
         self.copy_volume(&local, stream, is_synchronous)
     }
 
-    /// One copy of a batch of copies of rows and layers.
+    /// Performs one copy of a batch of copies of rows and layers.
     pub(super) fn copy_operation(&self, operation: &CUDA_MEMCPY3D_BATCH_OP, stream: Pointer<CUstream_st>) -> Result {
         let elements = [self.element_of(&operation.src)?, self.element_of(&operation.dst)?];
         let element = match elements {
@@ -198,7 +198,7 @@ impl Driver {
         if raw.type_ != CUmemcpy3DOperandType::CU_MEMCPY_OPERAND_TYPE_ARRAY {
             return Ok(None);
         }
-        // SAFETY: the type says that the caller filled in this member.
+        // SAFETY: the type selects this member, which the caller has initialized.
         let array = unsafe { raw.op.array };
         // SAFETY: a handle is only looked up.
         let array = unsafe { Pointer::from_raw(array.array) };
@@ -298,9 +298,9 @@ impl Driver {
             _ => self.device_end(operand.device + offset as u64, span)?,
         };
         match end {
-            End::Host(host) => Ok(Start::Host(HostPtr(host.0.wrapping_add(offset)))),
-            End::Device(address) => Ok(Start::Device(address)),
-            End::Staged(_) => Err(CUresult::CUDA_ERROR_INVALID_VALUE),
+            CopyOperand::Host(host) => Ok(Start::Host(HostPtr(host.0.wrapping_add(offset)))),
+            CopyOperand::Device(address) => Ok(Start::Device(address)),
+            CopyOperand::Staged(_) => Err(CUresult::CUDA_ERROR_INVALID_VALUE),
         }
     }
 }
@@ -336,11 +336,11 @@ impl Side {
         (!extent.is_empty()).then_some(Touched { address, size, write })
     }
 
-    fn row(&self, layer: usize, row: usize) -> End {
+    fn row(&self, layer: usize, row: usize) -> CopyOperand {
         let offset = layer * self.layer + row * self.pitch;
         match self.start {
-            Start::Device(address) => End::Device(address + offset as u64),
-            Start::Host(host) => End::Host(HostPtr(host.0.wrapping_add(offset))),
+            Start::Device(address) => CopyOperand::Device(address + offset as u64),
+            Start::Host(host) => CopyOperand::Host(HostPtr(host.0.wrapping_add(offset))),
         }
     }
 }
@@ -382,13 +382,13 @@ fn batch_operand(raw: &CUmemcpy3DOperand, element: usize) -> Result<Operand> {
     };
     match raw.type_ {
         CUmemcpy3DOperandType::CU_MEMCPY_OPERAND_TYPE_POINTER => {
-            // SAFETY: the type says that the caller filled in this member.
+            // SAFETY: the type selects this member, which the caller has initialized.
             let pointer = unsafe { raw.op.ptr };
             (operand.device, operand.pitch, operand.layer) =
                 (pointer.ptr, pointer.rowLength * element, pointer.layerHeight);
         }
         CUmemcpy3DOperandType::CU_MEMCPY_OPERAND_TYPE_ARRAY => {
-            // SAFETY: the type says that the caller filled in this member.
+            // SAFETY: the type selects this member, which the caller has initialized.
             let array = unsafe { raw.op.array };
             operand.kind = CUmemorytype::CU_MEMORYTYPE_ARRAY;
             operand.array = array.array;

@@ -9,9 +9,9 @@ use crate::driver::{Driver, Result};
 const MOST_ELEMENTS: usize = 1 << 30;
 const MOST_BYTES: usize = 1 << 32;
 
-#[expect(non_snake_case, reason = "these are C's names")]
+#[expect(non_snake_case, reason = "the methods have the names of the C functions")]
 impl Driver {
-    /// There is no multi-process service, which is needed to confine contexts.
+    /// Returns no support: the multi-process service, which confining contexts requires, is not available.
     pub(crate) fn cuDeviceGetExecAffinitySupport(
         &self,
         supported: Pointer<i32>,

@@ -1,6 +1,6 @@
-//! The links of a device to others and to the host.
+//! Links between devices, and to the host.
 //!
-//! Every two devices have a link that carries accesses and all atomic operations, as between GPUs of one board, except integrated devices
+//! Every two devices have a link that supports accesses and all atomic operations, as between GPUs on one board, except integrated devices
 //! and those on Windows.
 
 use curium_sys::{CUatomicOperation, CUctx_st, CUdevice, CUdevice_P2PAttribute, CUresult};
@@ -9,7 +9,7 @@ use crate::argument::{ConstPointer, Pointer, elements};
 use crate::driver::{Context, Driver, Result, State};
 use crate::handle::Id;
 
-#[expect(non_snake_case, reason = "these are C's names")]
+#[expect(non_snake_case, reason = "the methods have the names of the C functions")]
 impl Driver {
     pub(crate) fn cuDeviceCanAccessPeer(&self, access: Pointer<i32>, device: CUdevice, peer: CUdevice) -> Result {
         let place = access.required()?;

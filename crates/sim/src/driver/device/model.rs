@@ -214,7 +214,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn figures_stand_at_the_numbers_of_their_attributes() {
+    fn attribute_values_have_the_indices_of_their_attributes() {
         let figure = |attribute| DeviceModel::H100.figure(attribute);
         assert_eq!(figure(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_WARP_SIZE), 32);
         assert_eq!(figure(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT), 132);
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn model_differs_from_the_others_where_its_table_says_so() {
+    fn models_differ_as_their_tables_do() {
         let figures = |attribute| DeviceModel::ALL.map(|model| model.figure(attribute));
         assert_eq!(figures(Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR), [7, 8, 8, 9, 9, 10, 12]);
         assert_eq!(figures(Attribute::CU_DEVICE_ATTRIBUTE_WARP_SIZE), [32; 7]);

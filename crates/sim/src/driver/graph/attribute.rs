@@ -33,7 +33,7 @@ unsafe impl Send for Attributes {}
 // SAFETY: as for `Send`.
 unsafe impl Sync for Attributes {}
 
-#[expect(non_snake_case, reason = "these are C's names")]
+#[expect(non_snake_case, reason = "the methods have the names of the C functions")]
 impl Driver {
     pub(crate) fn cuGraphKernelNodeGetAttribute(
         &self,

@@ -20,7 +20,7 @@ pub(crate) struct Condition {
     pub(super) kind: CUgraphConditionalNodeType,
     pub(super) bodies: Vec<Id<Graph>>,
     /// The conditional handles of the caller.
-    #[expect(dead_code, reason = "it is the caller who reads it, for as long as the node is there")]
+    #[expect(dead_code, reason = "the caller reads it while the node exists")]
     pub(super) listed: Arc<[HostPtr]>,
 }
 
@@ -38,7 +38,7 @@ struct Value {
 
 const ASSIGN_DEFAULT: u32 = 1;
 
-#[expect(non_snake_case, reason = "these are C's names")]
+#[expect(non_snake_case, reason = "the methods have the names of the C functions")]
 impl Driver {
     pub(crate) fn cuGraphConditionalHandleCreate(
         &self,
@@ -69,7 +69,7 @@ impl Conditions {
         self.0.iter().any(|value| value.handle == handle)
     }
 
-    /// The values of a graph and of its parts together.
+    /// Adds the values of a child graph.
     pub(super) fn extend(&mut self, parts: Self) {
         self.0.extend(parts.0);
     }

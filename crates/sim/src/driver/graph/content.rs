@@ -109,7 +109,7 @@ impl Content {
         }
     }
 
-    /// Returns `true` if the node allocates or frees: such nodes cannot be taken out of a graph.
+    /// Returns `true` if the node allocates or frees memory. Such nodes cannot be removed from a graph.
     pub(super) fn is_memory(&self) -> bool {
         matches!(self, Self::Allocate(_) | Self::Free(_))
     }
@@ -170,7 +170,7 @@ impl Content {
 }
 
 impl Driver {
-    /// Returns a kernel node: the launch is checked, and its parameters are copied, at once.
+    /// Returns a kernel node. The launch is checked and its parameters are copied immediately.
     pub(super) fn kernel_content(
         &self,
         state: &mut State,

@@ -17,7 +17,7 @@ use crate::memory::HostPtr;
 
 const INVALID: CUresult = CUresult::CUDA_ERROR_INVALID_VALUE;
 
-#[expect(non_snake_case, reason = "these are C's names")]
+#[expect(non_snake_case, reason = "the methods have the names of the C functions")]
 impl Driver {
     pub(crate) fn cuGraphNodeSetParams(
         &self,
@@ -70,7 +70,7 @@ impl Driver {
         match params.type_ {
             CUgraphNodeType::CU_GRAPH_NODE_TYPE_EMPTY => Ok(Content::Empty),
             CUgraphNodeType::CU_GRAPH_NODE_TYPE_KERNEL => {
-                // SAFETY: the type says that this is a kernel node.
+                // SAFETY: the type of the description is a kernel node.
                 let kernel = unsafe { union.kernel };
                 let params = CUDA_KERNEL_NODE_PARAMS {
                     func: kernel.func,
@@ -88,10 +88,10 @@ impl Driver {
                 };
                 self.kernel(state, &params)
             }
-            // SAFETY: the type says that this is a copy.
+            // SAFETY: the type of the description is a copy.
             CUgraphNodeType::CU_GRAPH_NODE_TYPE_MEMCPY => self.copy_content(state, unsafe { union.memcpy }.copyParams),
             CUgraphNodeType::CU_GRAPH_NODE_TYPE_MEMSET => {
-                // SAFETY: the type says that this is a fill.
+                // SAFETY: the type of the description is a fill.
                 let set = unsafe { union.memset };
                 let (dst, pitch, value, width, height) = (set.dst, set.pitch, set.value, set.width, set.height);
                 self.set_content(CUDA_MEMSET_NODE_PARAMS {
@@ -104,12 +104,12 @@ impl Driver {
                 })
             }
             CUgraphNodeType::CU_GRAPH_NODE_TYPE_HOST => {
-                // SAFETY: the type says that this is a host function.
+                // SAFETY: the type of the description is a host function.
                 let host = unsafe { union.host };
                 HostFunction::new(host.fn_, host.userData).map(Content::Host)
             }
             CUgraphNodeType::CU_GRAPH_NODE_TYPE_GRAPH => {
-                // SAFETY: the type says that this is a child.
+                // SAFETY: the type of the description is a child.
                 let child = unsafe { union.graph };
                 // SAFETY: the graph of a description is a handle, as if it were an argument.
                 let handle = unsafe { Pointer::from_raw(child.graph) };
@@ -122,29 +122,29 @@ impl Driver {
                 }
             }
             CUgraphNodeType::CU_GRAPH_NODE_TYPE_EVENT_RECORD => {
-                // SAFETY: the type says that this is a record.
+                // SAFETY: the type of the description is a record.
                 let record = unsafe { union.eventRecord };
                 // SAFETY: the event of a description is a handle, as if it were an argument.
                 state.event(unsafe { Pointer::from_raw(record.event) }).map(|(id, _)| Content::Record(id))
             }
             CUgraphNodeType::CU_GRAPH_NODE_TYPE_WAIT_EVENT => {
-                // SAFETY: the type says that this is a wait.
+                // SAFETY: the type of the description is a wait.
                 let wait = unsafe { union.eventWait };
                 // SAFETY: the event of a description is a handle, as if it were an argument.
                 state.event(unsafe { Pointer::from_raw(wait.event) }).map(|(id, _)| Content::Wait(id))
             }
             CUgraphNodeType::CU_GRAPH_NODE_TYPE_CONDITIONAL => {
-                // SAFETY: the type says that this is a conditional node.
+                // SAFETY: the type of the description is a conditional node.
                 let described = unsafe { &mut union.conditional };
                 state.condition(graph, described)
             }
             CUgraphNodeType::CU_GRAPH_NODE_TYPE_BATCH_MEM_OP => {
-                // SAFETY: the type says that these are operations on values.
+                // SAFETY: the type of the description is a batch of operations.
                 let CUDA_BATCH_MEM_OP_NODE_PARAMS_v2 { ctx, count, paramArray, flags } = unsafe { union.memOp };
                 self.batch_content(state, &CUDA_BATCH_MEM_OP_NODE_PARAMS { ctx, count, paramArray, flags })
             }
             CUgraphNodeType::CU_GRAPH_NODE_TYPE_MEM_ALLOC => {
-                // SAFETY: the type says that this is an allocation.
+                // SAFETY: the type of the description is an allocation.
                 let described = unsafe { &mut union.alloc };
                 let mut params = CUDA_MEM_ALLOC_NODE_PARAMS {
                     poolProps: described.poolProps,
@@ -157,9 +157,9 @@ impl Driver {
                 described.dptr = params.dptr;
                 Ok(content)
             }
-            // SAFETY: the type says that this frees memory.
+            // SAFETY: the type of the description is a free node.
             CUgraphNodeType::CU_GRAPH_NODE_TYPE_MEM_FREE => self.free_content(state, graph, unsafe { union.free }.dptr),
-            // There are no semaphores of other interfaces here.
+            // Semaphores of other interfaces do not exist here.
             _ => Err(CUresult::CUDA_ERROR_NOT_SUPPORTED),
         }
     }

@@ -14,7 +14,7 @@ pub(crate) struct Edge {
     pub(in crate::driver) data: CUgraphEdgeData,
 }
 
-#[expect(non_snake_case, reason = "these are C's names")]
+#[expect(non_snake_case, reason = "the methods have the names of the C functions")]
 impl Driver {
     pub(crate) fn cuGraphAddDependencies(
         &self,
@@ -92,7 +92,7 @@ impl Driver {
 }
 
 impl State {
-    /// Returns edges to one node from nodes that the caller listed, each once, with edge data if there is any.
+    /// Returns edges to one node from the distinct nodes that the caller listed, with edge data if any.
     pub(in crate::driver) fn edges(
         &self,
         graph: Id<Graph>,

@@ -41,7 +41,7 @@ const ALL_FLAGS: u64 = (CUgraphInstantiate_flags::CUDA_GRAPH_INSTANTIATE_FLAG_AU
 const AUTO_FREE: u64 = CUgraphInstantiate_flags::CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH.0 as u64;
 const DEVICE_LAUNCH: u64 = CUgraphInstantiate_flags::CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH.0 as u64;
 
-#[expect(non_snake_case, reason = "these are C's names")]
+#[expect(non_snake_case, reason = "the methods have the names of the C functions")]
 impl Driver {
     pub(crate) fn cuGraphInstantiate(
         &self,
@@ -82,7 +82,7 @@ impl Driver {
     ) -> Result {
         let mut described = params.read()?;
         let mut failing = std::ptr::null_mut();
-        // SAFETY: this place is ours.
+        // SAFETY: the pointer is to a local variable.
         let result =
             self.instantiate_graph(executable, graph, described.flags, unsafe { Pointer::from_raw(&raw mut failing) });
         described.hErrNode_out = failing;
@@ -132,7 +132,7 @@ impl Driver {
         let id = state.executable(executable)?;
         let stale = state.executables.get(id).and_then(|executable| executable.plan.stale(self, &state));
         if stale.is_some() {
-            // A report takes the lock by itself.
+            // The report acquires the lock itself.
             drop(state);
             self.judge(stale)?;
             state = self.lock();
@@ -221,7 +221,7 @@ impl Driver {
             return Err(CUresult::CUDA_ERROR_NOT_SUPPORTED);
         }
         let plan = Plan::new(&state, graph).map_err(|node| {
-            failing.write_if_asked(node.as_raw());
+            failing.write_if_not_null(node.as_raw());
             CUresult::CUDA_ERROR_INVALID_VALUE
         })?;
         let stale = plan.stale(self, &state);
@@ -274,7 +274,7 @@ impl State {
         executable.and_then(|executable| executable.plan.step_mut(node)).ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)
     }
 
-    /// Returns the values of a graph and of its parts.
+    /// Returns the values of the conditional handles of a graph and of its child graphs.
     fn conditions_of(&self, graph: Id<Graph>) -> Conditions {
         let mut conditions = self.graphs.get(graph).map(|graph| graph.conditions.clone()).unwrap_or_default();
         for part in self.parts_of(graph) {

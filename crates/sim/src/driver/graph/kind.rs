@@ -17,7 +17,7 @@ use crate::driver::{Driver, HostFunction, Result, State};
 /// must be valid.
 macro_rules! kinds {
     ($($make:ident($described:ty $(, $context:ident)?): $add:ident $change:ident $update:ident;)*) => {
-        #[expect(non_snake_case, reason = "these are C's names")]
+        #[expect(non_snake_case, reason = "the methods have the names of the C functions")]
         impl Driver {
             $(
                 pub(crate) fn $add(

@@ -40,7 +40,7 @@ struct Piece {
     size: u64,
     /// `true` if a launch has allocated it and nothing has freed it since.
     is_live: bool,
-    /// `true` if neither a graph nor an executable has the node any more, so that the memory is released when it is freed.
+    /// `true` if no graph or executable has the node any more. The memory is then released when it is freed.
     is_orphan: bool,
 }
 
@@ -96,7 +96,7 @@ impl Driver {
         Ok(Content::Allocate(allocation))
     }
 
-    /// Memory of a graph with the properties of a pool.
+    /// Allocates memory of a graph with the properties of a pool.
     pub(in crate::driver) fn graph_allocation(&self, owner: Owner, pool: Id<Pool>, size: usize) -> Result<Allocation> {
         let mut params = CUDA_MEM_ALLOC_NODE_PARAMS { bytesize: size, ..CUDA_MEM_ALLOC_NODE_PARAMS::default() };
         params.poolProps.allocType = CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_PINNED;
@@ -158,7 +158,7 @@ impl GraphMemory {
         }
     }
 
-    /// Frees a live piece; `None` if there is none at this address.
+    /// Frees a live allocation, or returns `None` if the address has none.
     fn free(&mut self, address: CUdeviceptr) -> Option<Freed> {
         let piece = self.pieces.get_mut(&address).filter(|piece| piece.is_live)?;
         piece.is_live = false;
@@ -169,7 +169,7 @@ impl GraphMemory {
         Some(Freed::ForGood)
     }
 
-    /// Records that the last node of an allocation is gone, and returns whether the allocation stays because it is live.
+    /// Records that the last node of an allocation is gone. Returns `true` if the allocation remains because it is live.
     fn orphan(&mut self, address: CUdeviceptr) -> bool {
         let Some(piece) = self.pieces.get_mut(&address) else { return false };
         piece.is_orphan = true;
@@ -220,7 +220,7 @@ impl Allocation {
 }
 
 impl Driver {
-    /// Returns a node that frees memory of any graph, which no other node of its own graph frees. The allocating graph may be destroyed.
+    /// Returns a node that frees memory of any graph. No other node of its own graph may free it. The allocating graph may be destroyed.
     pub(in crate::driver) fn free_content(
         &self,
         state: &State,
@@ -237,7 +237,7 @@ impl Driver {
     }
 }
 
-#[expect(non_snake_case, reason = "these are C's names")]
+#[expect(non_snake_case, reason = "the methods have the names of the C functions")]
 impl Driver {
     pub(crate) fn cuGraphMemAllocNodeGetParams(
         &self,
@@ -285,7 +285,7 @@ impl Driver {
         unsafe { value.cast::<u64>() }.write(bytes)
     }
 
-    /// Sets an attribute. The high-water marks can only be reset to zero, from where they follow what is in use again.
+    /// Sets an attribute. The high-water marks can only be reset to zero; they then restart from the memory in use.
     pub(crate) fn cuDeviceSetGraphMemAttribute(
         &self,
         device: CUdevice,

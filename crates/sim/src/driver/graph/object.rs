@@ -23,7 +23,7 @@ impl Object for UserObject {
 const NO_DESTRUCTOR_SYNC: u32 = 1;
 const MOVE: u32 = 1;
 
-#[expect(non_snake_case, reason = "these are C's names")]
+#[expect(non_snake_case, reason = "the methods have the names of the C functions")]
 impl Driver {
     pub(crate) fn cuUserObjectCreate(
         &self,
@@ -90,7 +90,7 @@ impl Driver {
         let (graph, object) = (state.graph(graph)?, state.user_object(object, count)?);
         let objects = state.graphs.get_mut(graph).map(|graph| &mut graph.objects);
         let retained = objects.into_iter().flatten().find(|(other, retained)| *other == object && *retained >= count);
-        // Releasing an object that a graph does not retain succeeds on hardware too; here it takes no reference from others.
+        // As on hardware, releasing an object that a graph does not retain succeeds. The references of others remain.
         let Some(retained) = retained else { return Ok(()) };
         retained.1 -= count;
         state.release_objects(&[(object, count)]);

@@ -27,7 +27,7 @@ impl Driver {
     }
 }
 
-#[expect(non_snake_case, reason = "these are C's names")]
+#[expect(non_snake_case, reason = "the methods have the names of the C functions")]
 impl Driver {
     pub(crate) fn cuGraphKernelNodeGetParams_v2(
         &self,

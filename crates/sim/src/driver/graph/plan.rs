@@ -149,7 +149,7 @@ impl Step {
             Content::Condition(condition) => {
                 let value = || lock(conditions).get(condition.handle);
                 for ran in 0.. {
-                    if driver.cancelled().load(std::sync::atomic::Ordering::Acquire) {
+                    if driver.canceled().load(std::sync::atomic::Ordering::Acquire) {
                         break;
                     }
                     let Some(body) = condition.chooses(value(), ran) else { break };

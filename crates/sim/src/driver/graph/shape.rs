@@ -7,7 +7,7 @@ use crate::argument::Pointer;
 use crate::driver::{Driver, Result};
 use crate::handle::Id;
 
-#[expect(non_snake_case, reason = "these are C's names")]
+#[expect(non_snake_case, reason = "the methods have the names of the C functions")]
 impl Driver {
     pub(crate) fn cuGraphGetNodes(
         &self,
@@ -64,7 +64,7 @@ impl Driver {
         write_data(data, &data_of, room)?;
         // The count is written once, with the last list.
         let mut written = room;
-        // SAFETY: this place is a `usize` of ours.
+        // SAFETY: the pointer is to a local `usize`.
         write_list(from, unsafe { Pointer::from_raw(&raw mut written) }, &before)?;
         write_list(to, count, &tails)
     }
@@ -135,7 +135,7 @@ fn write_list(list: Pointer<CUgraphNode>, count: Pointer<usize>, nodes: &[Id<Nod
     count.write(nodes.len().min(room))
 }
 
-/// Writes the edge data that fits into the caller's list, if there is one.
+/// Writes the edge data that fits into the caller's list, if the caller passed one.
 fn write_data(place: Pointer<CUgraphEdgeData>, data: &[CUgraphEdgeData], room: usize) -> Result {
     if place.is_null() {
         return Ok(());

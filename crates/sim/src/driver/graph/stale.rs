@@ -76,7 +76,7 @@ impl State {
 }
 
 impl Content {
-    /// Returns the addresses that the node is known to access; a kernel's are not known.
+    /// Returns the addresses that the node certainly accesses. Those of a kernel are unknown.
     fn touched(&self) -> Vec<Touched> {
         match self {
             Self::Copy(copy) => copy.touched(),

@@ -14,7 +14,7 @@ use crate::handle::Id;
 const INVALID: CUresult = CUresult::CUDA_ERROR_INVALID_VALUE;
 
 /// The reason why a graph does not fit an executable.
-struct Misfit {
+struct UpdateFailure {
     why: CUgraphExecUpdateResult,
     node: Id<Node>,
     /// The source of the edge that the executable lacks.
@@ -39,7 +39,7 @@ impl State {
     }
 }
 
-#[expect(non_snake_case, reason = "these are C's names")]
+#[expect(non_snake_case, reason = "the methods have the names of the C functions")]
 impl Driver {
     pub(crate) fn cuGraphExecChildGraphNodeSetParams(
         &self,
@@ -87,7 +87,7 @@ impl Driver {
         result: Pointer<CUgraphExecUpdateResult>,
     ) -> Result {
         let info = self.update_from(executable, graph)?;
-        failing.write_if_asked(info.errorNode);
+        failing.write_if_not_null(info.errorNode);
         result.write(info.result)?;
         failure(info.result)
     }
@@ -122,7 +122,7 @@ impl Driver {
             self.call_destructors(state);
         }
         Ok(match outcome {
-            Some(Err(Misfit { why, node, from })) => CUgraphExecUpdateResultInfo {
+            Some(Err(UpdateFailure { why, node, from })) => CUgraphExecUpdateResultInfo {
                 result: why,
                 errorNode: node.as_raw(),
                 errorFromNode: from.map_or(std::ptr::null_mut(), Id::as_raw),
@@ -133,17 +133,17 @@ impl Driver {
 }
 
 impl Plan {
-    /// Takes over the contents of a plan of the same shape, or changes nothing.
-    fn adopt(&mut self, other: &Self) -> std::result::Result<(), Misfit> {
+    /// Replaces the contents by those of a plan of the same shape, or changes nothing.
+    fn adopt(&mut self, other: &Self) -> std::result::Result<(), UpdateFailure> {
         self.fits(other)?;
         self.take(other);
         Ok(())
     }
 
-    fn fits(&self, other: &Self) -> std::result::Result<(), Misfit> {
+    fn fits(&self, other: &Self) -> std::result::Result<(), UpdateFailure> {
         let changed = CUgraphExecUpdateResult::CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED;
         for (index, new) in other.steps.iter().enumerate() {
-            let misfit = |why, from| Misfit { why, node: new.node, from };
+            let misfit = |why, from| UpdateFailure { why, node: new.node, from };
             let old = self.steps.get(index).ok_or_else(|| misfit(changed, None))?;
             if old.after != new.after {
                 let added = new.after.iter().find(|index| !old.after.contains(index));
@@ -153,7 +153,7 @@ impl Plan {
             old.parts.iter().zip(&new.parts).try_for_each(|(old, new)| old.fits(new))?;
         }
         match self.steps.get(other.steps.len()) {
-            Some(missing) => Err(Misfit { why: changed, node: missing.node, from: None }),
+            Some(missing) => Err(UpdateFailure { why: changed, node: missing.node, from: None }),
             None => Ok(()),
         }
     }
@@ -170,7 +170,7 @@ impl Plan {
 }
 
 impl Content {
-    /// Returns whether a step with this content can have another one from now on.
+    /// Checks that this content can replace the content of a step.
     fn fits(&self, new: &Self) -> std::result::Result<(), CUgraphExecUpdateResult> {
         if self.kind() != new.kind() {
             return Err(CUgraphExecUpdateResult::CU_GRAPH_EXEC_UPDATE_ERROR_NODE_TYPE_CHANGED);

@@ -1,7 +1,7 @@
 //! Fat binaries: images for several targets, of which those with PTX run here.
 //!
-//! A header gives the length of all entries. Each entry has a header of its own, with the kind of its image, the target and the
-//! compression, and then the image.
+//! A header contains the length of all entries. Each entry has a header with the kind of its image, the target and the compression,
+//! followed by the image.
 
 use std::io::Read;
 
@@ -82,18 +82,17 @@ pub(super) unsafe fn bytes_at<'a>(image: *const u8) -> Option<&'a [u8]> {
     // SAFETY: a fat binary has a whole header.
     let header = unsafe { std::slice::from_raw_parts(binary, HEADER_SIZE) };
     let size = u64_at(header, 8).and_then(|content| usize::try_from(content).ok())?.checked_add(HEADER_SIZE)?;
-    // SAFETY: the caller vouches that the binary is whole, and its header gives its length.
+    // SAFETY: the caller guarantees that the binary is complete, and its header contains its length.
     (size <= isize::MAX as usize).then(|| unsafe { std::slice::from_raw_parts(binary, size) })
 }
 
-/// Returns the best PTX for a device of this compute capability: that of the highest target which runs on it.
+/// Returns the best PTX for a device of this compute capability: the PTX of the highest target that runs on it.
 pub(super) fn ptx_for(binary: &[u8], device: u32) -> Result<String, Refusal> {
     let entries = entries(binary).ok_or_else(damaged)?;
     let fitting = entries.iter().filter(|entry| entry.kind == PTX && entry.runs_on(device));
     let best = fitting.max_by_key(|entry| entry.target).ok_or_else(|| {
         let held: Vec<String> = entries.iter().map(Entry::describe).collect();
-        let log =
-            format!("the fat binary has no PTX for the device, which is sm_{device}: it holds {}", held.join(", "));
+        let log = format!("the fat binary has no PTX for the device (sm_{device}); it contains {}", held.join(", "));
         let hint = "the simulator runs PTX only (nvcc adds it with `-gencode arch=compute_75,code=compute_75`)";
         Refusal::new(CUresult::CUDA_ERROR_NO_BINARY_FOR_GPU, &format!("{log}; {hint}"))
     })?;
@@ -107,7 +106,7 @@ fn damaged() -> Refusal {
     Refusal::new(CUresult::CUDA_ERROR_INVALID_IMAGE, "the fat binary is damaged")
 }
 
-/// Returns the entries; `None` if lengths do not fit.
+/// Returns the entries, or `None` if lengths are inconsistent.
 fn entries(binary: &[u8]) -> Option<Vec<Entry<'_>>> {
     let mut rest = binary.get(usize::from(u16_at(binary, 6)?)..)?;
     let mut entries = Vec::new();
@@ -231,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn highest_target_that_runs_on_the_device_is_taken() {
+    fn highest_target_of_the_device_is_selected() {
         for binary in [PLAIN, WITH_LZ4, WITH_ZSTD] {
             for (device, target) in [(75, "sm_75"), (89, "sm_80"), (90, "sm_90a"), (100, "sm_100f"), (103, "sm_100f")] {
                 assert_eq!(target_in(binary, device).expect("there is PTX"), target);
@@ -245,15 +244,15 @@ mod tests {
     }
 
     #[test]
-    fn machine_code_alone_is_refused_with_what_there_is() {
+    fn image_with_machine_code_only_is_refused_with_its_contents() {
         let refusal = ptx_for(MACHINE, 90).expect_err("there is no PTX");
         assert_eq!(refusal.code, CUresult::CUDA_ERROR_NO_BINARY_FOR_GPU);
-        let expected = "has no PTX for the device, which is sm_90: it holds machine code for sm_75; ";
+        let expected = "has no PTX for the device (sm_90); it contains machine code for sm_75; ";
         assert!(refusal.log.contains(expected), "{}", refusal.log);
     }
 
     #[test]
-    fn damage_is_refused_and_nothing_is_read_beyond_the_end() {
+    fn damaged_images_are_refused_without_reads_past_the_end() {
         for binary in [PLAIN, WITH_LZ4, WITH_ZSTD, COMPRESSED_TOGETHER] {
             for end in 0..binary.len() {
                 // The result may be anything but a panic.

@@ -38,7 +38,7 @@ impl JitOptions {
         Some(self.value(index).addr() as u32).filter(|registers| *registers > 0)
     }
 
-    /// Writes the log of errors, and an empty log of other news, into the buffers that the caller gave.
+    /// Writes the error log and an empty info log into the buffers that the caller passed.
     pub(crate) fn report(&self, errors: &str) {
         let error_log = (CUjit_option::CU_JIT_ERROR_LOG_BUFFER, CUjit_option::CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES);
         let info_log = (CUjit_option::CU_JIT_INFO_LOG_BUFFER, CUjit_option::CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES);
@@ -50,7 +50,7 @@ impl JitOptions {
     fn fill(&self, (buffer, size): (CUjit_option, CUjit_option), log: &str) {
         let (Some(buffer), Some(size)) = (self.find(buffer), self.find(size)) else { return };
         let capacity = self.value(size).addr();
-        // SAFETY: the value of this option is a buffer of as many bytes as the other option says.
+        // SAFETY: the value of this option is a buffer with the size in the other option.
         let place: Pointer<c_char> = unsafe { Pointer::from_raw(self.value(buffer).cast()) };
         let written = if place.is_null() || capacity == 0 {
             0

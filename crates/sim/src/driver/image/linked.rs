@@ -2,7 +2,7 @@
 
 use std::ffi::{CStr, c_char};
 
-/// The first bytes: ELF with 64 bits, the low byte first, and a mark in the part that ELF leaves open.
+/// The first bytes: ELF of 64 bits in little-endian order, and a mark in the padding.
 const IDENTITY: [u8; 16] = *b"\x7fELF\x02\x01\x01\x41\x08curium\0";
 const HEADER_SIZE: usize = 64;
 const SECTION_SIZE: usize = 64;
@@ -14,7 +14,7 @@ const TYPE_EXECUTABLE: u16 = 2;
 const SECTION_DATA: u32 = 1;
 const SECTION_STRINGS: u32 = 3;
 
-/// Returns an image of `ptx`: its text follows the header at once.
+/// Returns an image of `ptx`, whose text follows the header directly.
 pub(in crate::driver) fn image(ptx: &str) -> Box<[u8]> {
     let names = HEADER_SIZE + ptx.len() + 1;
     let sections = (names + NAMES.len()).next_multiple_of(8);
@@ -45,7 +45,7 @@ pub(super) unsafe fn text_in<'a>(image: *const u8) -> Option<&'a CStr> {
         return None;
     }
     let text = image.wrapping_add(HEADER_SIZE).cast::<c_char>();
-    // SAFETY: nobody else makes images of this identity, and in ours NUL-terminated text follows the header.
+    // SAFETY: only this module creates images with this identity, and NUL-terminated text follows their header.
     Some(unsafe { CStr::from_ptr(text) })
 }
 

@@ -53,7 +53,7 @@ impl Arguments {
                 // SAFETY: the list is one of `cuLaunchKernel`.
                 let given = unsafe { buffer_of(extra) }?;
                 let length = buffer.len();
-                // A buffer may end as a struct does, whose size is a multiple of its alignment.
+                // A buffer may be padded like a struct, whose size is a multiple of its alignment.
                 if given.len() > length.next_multiple_of(LARGEST_ALIGNMENT) {
                     return Err(CUresult::CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES);
                 }
@@ -68,12 +68,12 @@ impl Arguments {
 ///
 /// # Safety
 ///
-/// The list is one of `cuLaunchKernel`: it ends with its end key, and the values are what their keys say.
+/// The list is valid for `cuLaunchKernel`: it ends with the end key, and each value has the type of its key.
 unsafe fn buffer_of<'a>(extra: Pointer<*mut c_void>) -> Result<&'a [u8]> {
     let invalid = CUresult::CUDA_ERROR_INVALID_VALUE;
     let mut entry = extra.as_ptr().cast_const();
     let mut next = || {
-        // SAFETY: the caller vouches that the list goes on up to its end key, behind which nothing is read.
+        // SAFETY: the caller guarantees that the list ends with its end key, after which nothing is read.
         let value = unsafe { entry.read() };
         entry = entry.wrapping_add(1);
         value
@@ -82,7 +82,7 @@ unsafe fn buffer_of<'a>(extra: Pointer<*mut c_void>) -> Result<&'a [u8]> {
     for _ in 0..MOST_KEYS {
         match next() {
             CU_LAUNCH_PARAM_END => {
-                // SAFETY: the caller vouches that the buffer is as long as the list says.
+                // SAFETY: the caller guarantees that the buffer has the length in the list.
                 return unsafe { elements(start.ok_or(invalid)?, size.ok_or(invalid)?) };
             }
             CU_LAUNCH_PARAM_BUFFER_POINTER => start = Some(next().cast_const().cast()),

@@ -36,12 +36,12 @@ impl Launch {
             workers: driver.config().workers as usize,
             schedule: driver.block_order(),
             workspace: workspace.as_ref().map_or(0, |workspace| workspace.address),
-            cancel: driver.cancelled(),
+            cancel: driver.canceled(),
         };
         let result = exec::run(&launch);
         host.flush();
         let Err(fault) = result else { return Ok(()) };
-        if driver.passes_over(&fault) {
+        if driver.continues_after(&fault) {
             return Ok(());
         }
         let code = code_of(&fault);
@@ -61,7 +61,7 @@ struct Workspace<'a> {
 impl<'a> Workspace<'a> {
     const WORDS: usize = 2;
 
-    /// `None` if the allocation fails: the kernel then sees a null address, as in a launch that is not cooperative.
+    /// `None` if the allocation fails. The kernel then reads a null address, as in a launch that is not cooperative.
     fn new(driver: &'a Driver, launch: &Launch) -> Option<Self> {
         let owner = Owner { context: launch.context, device: launch.device };
         let size = 4 * Self::WORDS as u64;
@@ -99,8 +99,8 @@ impl Driver {
         }
     }
 
-    /// Returns whether the program continues after an error, and reports the error if so.
-    pub(super) fn passes_over(&self, report: &Report) -> bool {
+    /// Reports an error. Returns `true` if the program continues after it.
+    pub(super) fn continues_after(&self, report: &Report) -> bool {
         let is_warning = report.severity() == Severity::Warning;
         let passes = (is_warning || self.config().checks == Checks::Report) && report.kind != ReportKind::Cancelled;
         if passes {
@@ -111,7 +111,7 @@ impl Driver {
 
     /// Returns the result of a copy or a fill that reported an error.
     pub(crate) fn judge(&self, fault: Option<Report>) -> Result {
-        let Some(fault) = fault.filter(|fault| !self.passes_over(fault)) else { return Ok(()) };
+        let Some(fault) = fault.filter(|fault| !self.continues_after(fault)) else { return Ok(()) };
         let code = code_of(&fault);
         self.report(fault);
         Err(code)
@@ -120,7 +120,7 @@ impl Driver {
     /// Stores a report, and writes it or aborts, depending on the settings.
     #[expect(
         clippy::print_stderr,
-        reason = "a code cannot say which thread did what, and C has no other channel for it"
+        reason = "a code does not identify the thread, and C has no other channel for the message"
     )]
     fn report(&self, mut report: Report) {
         if let Some(conflict) = report.stream_race.as_ref().map(|race| race.conflict) {
@@ -140,7 +140,7 @@ impl Driver {
             std::process::abort();
         }
         if number == MOST_REPORTS {
-            eprintln!("curium-sim: these are {number} reports, and no more are written");
+            eprintln!("curium-sim: {number} reports written; later ones are suppressed");
         }
     }
 

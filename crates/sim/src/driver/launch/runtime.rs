@@ -44,7 +44,7 @@ impl<'a> Host<'a> {
         conditions: Option<&'a SharedConditions>,
     ) -> Self {
         let most_printed = driver.lock().usable_mut(context).map_or(0, |found| {
-            // A launch of a graph reaches its kernels here first.
+            // In the launch of a graph, the kernel is known only here.
             found.limits_mut().note_launch(runtime);
             found.limits().printf_buffer()
         });
@@ -59,7 +59,7 @@ impl<'a> Host<'a> {
         }
     }
 
-    /// Delivers the output of the kernel.
+    /// Writes the output of the kernel.
     pub(super) fn flush(&self) {
         let text = std::mem::take(&mut *self.text());
         if !text.is_empty() {
@@ -98,13 +98,13 @@ impl Runtime for Host<'_> {
         }
     }
 
-    fn complain(&self, text: &[u8]) {
+    fn write_assertion(&self, text: &[u8]) {
         // A program that closed the output discards it.
         let _ = std::io::stderr().write_all(text);
     }
 
-    fn passes_over(&self, fault: &Report) -> bool {
-        self.driver.passes_over(fault)
+    fn continues_after(&self, fault: &Report) -> bool {
+        self.driver.continues_after(fault)
     }
 
     fn allocate(&self, size: u64) -> Option<u64> {

@@ -31,11 +31,11 @@ const SPACES: [&str; 7] = [".global", ".const", ".shared", ".tex", ".texref", ".
 /// The directives of a header.
 const HEADER: [&str; 3] = [".version", ".target", ".address_size"];
 
-/// Returns the texts as one, in their order, for the newest version and the highest target of them. What one text declares and another
-/// defines is a declaration ahead if it is a function, and the definition itself if it is a variable. A function that is declared
-/// with a result and defined without one has the result then, as callers see it on hardware: a register that nobody has written.
+/// Merges texts in their order, for the newest version and the highest target of them. A symbol that one text declares and another defines
+/// becomes a forward declaration if it is a function, and the definition itself if it is a variable. A function that is declared with a
+/// result and defined without one gets the result. As on hardware, callers then read an unwritten register.
 ///
-/// Symbols that are local to one text get another name where the name is taken. No symbol is visible in two texts: [`visible`].
+/// Symbols that are local to one text are renamed if the name is used elsewhere. No symbol may be visible in two texts: [`visible`].
 pub(super) fn merge(texts: &[String]) -> String {
     let texts = apart(texts);
     let modules: Vec<Vec<Statement<'_>>> = texts.iter().map(|text| statements(text)).collect();
@@ -103,7 +103,7 @@ fn apart(texts: &[String]) -> Vec<Cow<'_, str>> {
     renamed
 }
 
-/// Returns the text with other names. Inner names that hide them change as well, which changes nothing.
+/// Returns the text with renamed symbols. Inner names that shadow them are renamed too, which has no effect.
 fn rename(text: &str, names: &HashMap<&str, String>) -> String {
     let mut renamed = String::with_capacity(text.len());
     let mut rest = text;
@@ -128,7 +128,7 @@ fn is_of_name(character: char) -> bool {
     character.is_alphanumeric() || matches!(character, '_' | '$' | '%')
 }
 
-/// Returns the newest of the directives of the header that begin so, on a line of its own.
+/// Returns the newest of the header directives with this prefix, on a separate line.
 fn newest<'a>(directive: &str, statements: impl Iterator<Item = &'a Statement<'a>>) -> Option<String> {
     let found = statements.filter(|statement| statement.is_header && statement.text.starts_with(directive));
     let newest = found.map(|statement| statement.text.trim()).reduce(|a, b| if age(b) > age(a) { b } else { a })?;
@@ -196,7 +196,7 @@ impl<'a> Statement<'a> {
         self.linkage != Linkage::Extern && has_body && self.name.is_some()
     }
 
-    /// Returns `true` if a definition stands in for this declaration or definition.
+    /// Returns `true` if a definition replaces this declaration or definition.
     fn yields_to(&self, definition: &str) -> bool {
         match self.linkage {
             Linkage::Extern => true,
@@ -205,7 +205,7 @@ impl<'a> Statement<'a> {
         }
     }
 
-    /// Returns the function without its body, for a definition that comes elsewhere.
+    /// Returns the function without its body, for a definition that follows elsewhere.
     fn declaration(&self) -> String {
         if self.linkage == Linkage::Extern {
             return self.text.replacen(".extern", ".visible", 1);
@@ -220,8 +220,8 @@ fn is_header(statement: &str) -> bool {
     HEADER.iter().any(|directive| statement.starts_with(directive))
 }
 
-/// Returns the end of the first statement: a directive of the header at the end of its line or where the next one begins, a function with
-/// its body, anything else with a semicolon.
+/// Returns the end of the first statement. A directive of the header ends at the end of its line or where the next one begins, a function
+/// after its body, and everything else after a semicolon.
 fn statement_end(text: &str) -> usize {
     if is_header(text) || text.starts_with(".file") {
         return line_end(text);
@@ -250,10 +250,10 @@ fn statement_end(text: &str) -> usize {
     text.len()
 }
 
-/// Returns the end of a directive of one line; the next directive may be on it.
+/// Returns the end of a one-line directive. The next directive may be on the same line.
 fn line_end(text: &str) -> usize {
     let line = text.find('\n').unwrap_or(text.len());
-    // The number of a version has a dot in it, a directive has a letter behind its own.
+    // A version number contains a dot, while the dot of a directive precedes a letter.
     let mut characters = text[..line].char_indices().skip(1).peekable();
     let mut is_quoted = false;
     while let Some((position, character)) = characters.next() {
@@ -315,7 +315,7 @@ mod tests {
         .visible .func (.param .b32 r) twice (.param .b32 x)\n{ /* } */ ret; }\n";
 
     #[test]
-    fn declarations_of_what_another_text_defines_become_its_own() {
+    fn declarations_resolve_to_the_definitions_of_other_texts() {
         let merged = merge(&[CALLER.to_owned(), CALLEE.to_owned()]);
         assert!(!merged.contains(".extern"), "{merged}");
         assert!(merged.contains(".visible .func (.param .b32 r) twice (.param .b32 x);"), "{merged}");
@@ -343,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn symbols_that_are_local_to_one_text_stay_apart() {
+    fn symbols_local_to_one_text_stay_distinct() {
         let file = |step: u32| {
             format!(
                 ".version 7.8\n.target sm_75\n.address_size 64\n.global .u32 count; // count in \"count\"\n\
@@ -385,7 +385,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_defines_stays_declared_once() {
+    fn undefined_symbols_stay_declared_once() {
         let merged = merge(&[CALLER.to_owned(), CALLER.replace(" k(", " other(")]);
         assert_eq!(merged.matches(".extern .global").count(), 1, "{merged}");
         assert_eq!(merged.matches(".entry").count(), 2, "{merged}");
@@ -416,7 +416,7 @@ mod tests {
     }
 
     #[test]
-    fn limit_of_registers_is_given_to_kernels_that_have_none() {
+    fn register_limit_applies_to_kernels_without_one() {
         let text =
             ".version 8.0\n.func f() { ret; }\n.entry a(.param .b32 x)\n{ ret; }\n.entry b() .maxnreg 9 { ret; }\n";
         let limited = limit_registers(text, 40);

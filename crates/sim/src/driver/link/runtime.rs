@@ -1,15 +1,15 @@
 //! The device runtime library `libcudadevrt` as PTX: its functions for grid synchronization.
 //!
-//! NVIDIA's library holds machine code. A link that adds it gets these functions in its place, and any other function of it stays
-//! unresolved, which the end of the link reports by name.
+//! NVIDIA's library contains machine code. A link with it uses these functions instead. Its other functions stay unresolved, and the
+//! completion of the link reports them by name.
 
 /// The magic number of archives.
 const ARCHIVE: &[u8] = b"!<arch>\n";
 /// The identification of the library: the name of its only member. The names of functions are compressed with their code.
 const MARK: &[u8] = b"cuda_device_runtime";
 
-/// A handle of a grid is the address of its workspace: the counter of arrivals is behind its size. The first block completes the
-/// count to the highest bit, which flips when all have arrived.
+/// A grid handle is the address of its workspace: the size, followed by the counter of arrivals. The first block raises the count to the
+/// highest bit, which flips when all blocks have arrived.
 pub(super) const PTX: &str = "
 .version 6.0
 .target sm_70
@@ -80,7 +80,7 @@ NONE:
 ///
 /// `data` points to `size` bytes.
 pub(super) unsafe fn is_in(data: *const u8, size: usize) -> bool {
-    // SAFETY: the caller vouches for the bytes.
+    // SAFETY: the caller guarantees the bytes.
     let data = unsafe { std::slice::from_raw_parts(data, size) };
     data.starts_with(ARCHIVE) && data.windows(MARK.len()).any(|window| window == MARK)
 }

@@ -18,7 +18,7 @@ struct Rows {
 /// Methods for one width: the synchronous form and the asynchronous one.
 macro_rules! widths {
     ($($now:ident $later:ident $ty:ty;)*) => {
-        #[expect(non_snake_case, reason = "these are C's names")]
+        #[expect(non_snake_case, reason = "the methods have the names of the C functions")]
         impl Driver {
             $(
                 pub(crate) fn $now(

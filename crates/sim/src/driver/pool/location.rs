@@ -9,7 +9,7 @@ use crate::driver::virtual_memory::checked_access;
 use crate::driver::{Driver, Result};
 use crate::memory::Location;
 
-#[expect(non_snake_case, reason = "these are C's names")]
+#[expect(non_snake_case, reason = "the methods have the names of the C functions")]
 impl Driver {
     pub(crate) fn cuMemGetDefaultMemPool(
         &self,

@@ -1,4 +1,4 @@
-//! Pools, and memory of them, in several processes.
+//! Pools that are shared between processes, and their memory.
 
 use std::ffi::c_void;
 
@@ -14,7 +14,7 @@ use crate::memory::{Foreign, Location, Owner, Place, Pool, Purpose};
 const DESCRIPTOR: CUmemAllocationHandleType = CUmemAllocationHandleType::CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
 const INVALID: CUresult = CUresult::CUDA_ERROR_INVALID_VALUE;
 
-#[expect(non_snake_case, reason = "these are C's names")]
+#[expect(non_snake_case, reason = "the methods have the names of the C functions")]
 impl Driver {
     pub(crate) fn cuMemPoolExportToShareableHandle(
         &self,
@@ -35,7 +35,7 @@ impl Driver {
         }
         let origin = self.memory().origin(self.serial).ok_or(CUresult::CUDA_ERROR_NOT_SUPPORTED)?;
         let name = Place { origin, offset: 0, size: 0, device, pool: id.number() };
-        // SAFETY: for this type the caller passes a place for an `int`.
+        // SAFETY: for this type the caller passes a pointer to an `int`.
         unsafe { place.cast::<i32>() }.write(self.memory().publish(&name)?)?;
         if let Some(pool) = self.memory().write().pools.get_mut(id) {
             pool.is_shared = true;
@@ -68,7 +68,7 @@ impl Driver {
 
     pub(crate) fn cuMemPoolExportPointer(&self, data: Pointer<CUmemPoolPtrExportData>, address: CUdeviceptr) -> Result {
         let place = data.required()?;
-        let found = self.memory().find(address).filter(|found| found.base == address && !found.is_condemned);
+        let found = self.memory().find(address).filter(|found| found.base == address && !found.is_retired);
         let found = found.filter(|found| self.is_exportable(found.purpose)).ok_or(INVALID)?;
         if self.memory().is_private(&found) {
             drop(self.wait_for_device(self.lock(), found.owner.device)?);
@@ -97,7 +97,7 @@ impl Driver {
 }
 
 impl Driver {
-    /// Returns `true` if memory has a name for other processes: that of a pool which was exported before.
+    /// Returns `true` if memory can be exported: its pool was exported before.
     fn is_exportable(&self, purpose: Purpose) -> bool {
         let Purpose::Pool(pool) = purpose else { return false };
         self.memory().read().pools.get(pool).is_some_and(|pool| pool.is_shared)

@@ -13,7 +13,7 @@ use crate::exec::{self, AddressMode, Channel, Element, Image};
 use crate::handle::Id;
 
 impl Driver {
-    /// Returns the texture behind a handle that a kernel uses.
+    /// Returns the texture of a handle that a kernel uses.
     pub(crate) fn texture_for_kernels(&self, handle: u64) -> Option<exec::Texture> {
         let mut state = self.lock();
         let texture = state.textures.get(Id::from_number(handle))?;
@@ -22,7 +22,7 @@ impl Driver {
         Some(found)
     }
 
-    /// Returns the surface behind a handle that a kernel uses.
+    /// Returns the surface of a handle that a kernel uses.
     pub(crate) fn surface_for_kernels(&self, handle: u64) -> Option<exec::Surface> {
         let state = self.lock();
         let surface = state.surfaces.get(Id::from_number(handle))?;
@@ -76,7 +76,7 @@ impl Resource {
         if self.0.resType != CUresourcetype::CU_RESOURCE_TYPE_MIPMAPPED_ARRAY {
             return None;
         }
-        // SAFETY: the type says that the caller filled in this member.
+        // SAFETY: the type selects this member, which the caller has initialized.
         let raw = unsafe { self.0.res.mipmap }.hMipmappedArray;
         // SAFETY: an array is a handle, which is only compared.
         state.mipmapped_array(Id::from(unsafe { Pointer::from_raw(raw) })).ok()
@@ -96,7 +96,7 @@ impl Resource {
                 Some((levels.into_iter().map(Array::image).collect(), element))
             }
             CUresourcetype::CU_RESOURCE_TYPE_LINEAR => {
-                // SAFETY: the type says that the caller filled in this member.
+                // SAFETY: the type selects this member, which the caller has initialized.
                 let linear = unsafe { self.0.res.linear };
                 let element = Element { channel: channel_of(linear.format)?, channels: linear.numChannels };
                 let width = (linear.sizeInBytes as u64 / element.bytes()) as u32;
@@ -133,7 +133,7 @@ impl Shape {
     }
 }
 
-/// Returns the levels and layers that a view lets a texture see.
+/// Returns the levels and layers of a resource view.
 fn viewed(levels: Vec<Image>, view: &CUDA_RESOURCE_VIEW_DESC) -> Vec<Image> {
     let last = (levels.len() - 1) as u32;
     let (first, end) = (view.firstMipmapLevel.min(last), view.lastMipmapLevel.min(last));
@@ -150,7 +150,7 @@ fn viewed(levels: Vec<Image>, view: &CUDA_RESOURCE_VIEW_DESC) -> Vec<Image> {
 
 /// Returns the element of a view in another format of the same size.
 fn element_of_view(format: CUresourceViewFormat) -> Option<Element> {
-    // The formats come in groups of one, two and four channels, and compressed ones after those.
+    // Formats are numbered in groups of one, two and four channels, followed by the compressed ones.
     const CHANNELS: [Channel; 8] =
         [Channel::U8, Channel::I8, Channel::U16, Channel::I16, Channel::U32, Channel::I32, Channel::F16, Channel::F32];
     let number = format.0.checked_sub(CUresourceViewFormat::CU_RES_VIEW_FORMAT_UINT_1X8.0)?;

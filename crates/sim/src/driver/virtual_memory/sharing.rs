@@ -11,7 +11,7 @@ use crate::memory::Location;
 
 const DESCRIPTOR: CUmemAllocationHandleType = CUmemAllocationHandleType::CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
 
-#[expect(non_snake_case, reason = "these are C's names")]
+#[expect(non_snake_case, reason = "the methods have the names of the C functions")]
 impl Driver {
     pub(crate) fn cuMemExportToShareableHandle(
         &self,
@@ -25,7 +25,7 @@ impl Driver {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
         let descriptor = self.memory().export_physical(physical(handle), handle_type.0)?;
-        // SAFETY: for this type the caller passes a place for an `int`.
+        // SAFETY: for this type the caller passes a pointer to an `int`.
         unsafe { place.cast::<i32>() }.write(descriptor)
     }
 

@@ -1,8 +1,8 @@
-//! Checks rounding against the host, and against integers wide enough to be exact.
+//! Checks of rounding against the host, and against integers wide enough to be exact.
 
 use super::*;
 
-/// Edge values, and a reproducible spread of others.
+/// Returns edge values, and a reproducible spread of others.
 fn samples() -> Vec<f64> {
     let mut values: Vec<f64> = [
         0u64,
@@ -32,14 +32,13 @@ fn samples() -> Vec<f64> {
         if value.is_finite() {
             values.push(value);
         }
-        // Close exponents, where cancellation and ties are.
+        // Close exponents, for cancellation and ties.
         values.push(f64::from_bits(state >> 12 & !0x3ff | 0x3ff0_0000_0000_0000));
     }
     values
 }
 
-/// A signed fixed-point number of 4,352 bits whose unit is 2^-2148: every sum and product of
-/// two f64 is one, exactly.
+/// A signed fixed-point number of 4,352 bits whose unit is 2^-2148. It represents every sum and product of two f64 exactly.
 #[derive(Clone, PartialEq, Eq)]
 struct Fixed {
     negative: bool,
@@ -120,8 +119,7 @@ impl Fixed {
     }
 }
 
-/// Returns `true` if `result` is what rounding `exact` in that direction gives, by the definition: no number
-/// of the format lies between them.
+/// Returns `true` if `result` is `exact` rounded in a direction, by the definition: no number of the format is between them.
 fn is_rounded(exact: &Fixed, result: f64, rounding: Rounding) -> bool {
     let rounding = match (rounding, exact.negative) {
         (Rounding::Zero, false) => Rounding::Down,
@@ -217,7 +215,7 @@ fn narrow_formats_survive_a_round_trip_of_every_bit_pattern() {
 }
 
 #[test]
-fn overflow_and_underflow_go_where_the_direction_says() {
+fn overflow_and_underflow_follow_the_rounding_direction() {
     let huge = Exact::from_f64(1e300);
     let tiny = Exact::from_f64(-1e-300);
     assert_eq!(huge.round(F32, Rounding::Zero), 0x7f7f_ffff);

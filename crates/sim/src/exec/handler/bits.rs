@@ -18,7 +18,7 @@ pub(super) fn bits(instruction: &Instruction, scalar: ScalarType) -> Option<Hand
         O::Clz if wide => unary(|a: u64| a.leading_zeros()),
         O::Clz => unary(|a: u32| a.leading_zeros()),
         O::Bfind => return find_bit(scalar, has(Keyword::Shiftamt)),
-        // The 32-bit forms read the low byte of position and length.
+        // The 32-bit forms use the low byte of position and length.
         O::Bfe => match scalar {
             ScalarType::U32 => {
                 ternary(|a: u32, p: u32, n: u32| extract_bits(u64::from(a), p & 0xff, n & 0xff, 32, false) as u32)
@@ -106,7 +106,7 @@ fn find_bit(scalar: ScalarType, shift: bool) -> Option<Handler> {
     })
 }
 
-/// `shf`: a shift of the 64 bits `b:a`.
+/// Returns the handler of `shf`, a shift of the 64 bits `b:a`.
 fn funnel(instruction: &Instruction, wrap: bool, left: bool) -> Option<Handler> {
     #[inline(always)]
     fn pair(a: u32, b: u32) -> u64 {

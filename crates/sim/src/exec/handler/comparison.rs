@@ -150,7 +150,7 @@ pub(crate) fn property_handler(property: Keyword, scalar: ScalarType) -> Option<
                 Keyword::Infinite => compare(|a: $ty, _| a.is_infinite()),
                 Keyword::Number => compare(|a: $ty, _| !a.is_nan()),
                 Keyword::Notanumber => compare(|a: $ty, _| a.is_nan()),
-                // Hardware takes zeros as normal.
+                // Hardware counts zeros as normal.
                 Keyword::Normal => compare(|a: $ty, _| a.is_normal() || a == 0.0),
                 Keyword::Subnormal => compare(|a: $ty, _| a.is_subnormal()),
                 _ => return None,

@@ -30,7 +30,7 @@ pub(crate) fn direct(instruction: &Instruction, to: ScalarType, from: ScalarType
         (S::F64, S::U32, _) => unary(|a: u32| f64::from(a)),
         (S::F64, S::S64, Some(Written::NearestEven)) => unary(|a: i64| a as f64),
         (S::F64, S::U64, Some(Written::NearestEven)) => unary(|a: u64| a as f64),
-        // Rust's casts clamp, and give zero for NaN, as f32 to 32 bits does.
+        // Rust's casts clamp, and convert NaN to zero, like conversions from f32 to 32 bits.
         (S::S32, S::F32, Some(Written::IntegerZero)) => unary(|a: f32| a as i32),
         (S::U32, S::F32, Some(Written::IntegerZero)) => unary(|a: f32| a as u32),
         (S::F32, S::F64, Some(Written::NearestEven)) => unary(single_of_double),

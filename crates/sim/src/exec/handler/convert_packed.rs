@@ -15,7 +15,7 @@ pub(crate) fn pack_integers(to: ScalarType) -> Option<Handler> {
             ternary(|a: i32, b: i32, c: u32| {
                 let mask = u32::MAX >> (32 - $width);
                 let [a, b] = [a, b].map(|it| it.clamp($low, $high).cast_unsigned() & mask);
-                // Of halves, there is no third.
+                // Pairs of 16 bits have no third operand.
                 let above = if $width == 16 { 0 } else { c << (2 * $width % 32) };
                 above | a << $width | b
             })
@@ -42,14 +42,14 @@ pub(crate) fn to_tf32(instruction: &Instruction) -> Option<Handler> {
         if value.is_nan() {
             return f32::from_bits(0x7fff_ffff);
         }
-        // The fraction keeps ten bits; a carry out of it reaches the exponent, and infinity at last.
+        // The fraction keeps ten bits. A carry out of it increments the exponent, and may give infinity.
         if value.is_infinite() { value } else { f32::from_bits(bits.wrapping_add(up(bits)) & !0x1fff) }
     }
     #[inline(always)]
     fn rectify(value: f32) -> f32 {
         if value.is_nan() || value > 0.0 { value } else { 0.0 }
     }
-    /// Returns the largest number instead of infinity.
+    /// Replaces infinity by the largest finite number.
     #[inline(always)]
     fn finite(value: f32) -> f32 {
         if value.is_infinite() { f32::from_bits(value.to_bits() - 0x2000) } else { value }
@@ -60,7 +60,7 @@ pub(crate) fn to_tf32(instruction: &Instruction) -> Option<Handler> {
             (Written::NearestEven, true) => unary(|a: f32| rectify(finite(round(a, |bits| 0xfff + (bits >> 13 & 1))))),
             (Written::Zero, false) => unary(|a: f32| finite(round(a, |_| 0))),
             (Written::Zero, true) => unary(|a: f32| rectify(finite(round(a, |_| 0)))),
-            // A NaN without upper bits is an infinity first.
+            // A NaN whose upper payload bits are zero becomes an infinity first.
             (Written::NearestAway, false) => unary(|a: f32| {
                 finite(if a.is_nan() { f32::from_bits(a.to_bits() & !0x1fff) } else { round(a, |_| 0x1000) })
             }),
@@ -72,7 +72,7 @@ pub(crate) fn to_tf32(instruction: &Instruction) -> Option<Handler> {
         (Written::NearestEven, true) => unary(|a: f32| rectify(round(a, |bits| 0xfff + (bits >> 13 & 1)))),
         (Written::Zero, false) => unary(|a: f32| round(a, |_| 0)),
         (Written::Zero, true) => unary(|a: f32| rectify(round(a, |_| 0))),
-        // Hardware takes the lower bits of a NaN away, and gives an infinity where it had no others.
+        // Hardware truncates the payload of a NaN, which gives an infinity if no payload bits remain.
         (Written::NearestAway, false) => {
             unary(|a: f32| if a.is_nan() { f32::from_bits(a.to_bits() & !0x1fff) } else { round(a, |_| 0x1000) })
         }
@@ -86,7 +86,7 @@ pub(crate) fn narrowing(instruction: &Instruction, to: ScalarType) -> Option<Han
     macro_rules! form {
         ($format:ident) => {
             if instruction.has_keyword(Keyword::Relu) {
-                // NaN is not negative: it stays.
+                // NaN is not negative, so it remains NaN.
                 unary(|a: f32| $format.narrow(if a.is_nan() { f64::NAN } else { f64::from(a.max(0.0)) }) & 0x7f)
             } else {
                 unary(|a: f32| $format.narrow(f64::from(a)))

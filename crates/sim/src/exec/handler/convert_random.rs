@@ -5,7 +5,7 @@ use crate::exec::op::Handler;
 use crate::exec::small_float::{BFLOAT, E2M1, E2M3, E3M2, E4M3, E5M2, HALF};
 use crate::ptx::{Instruction, Keyword, Modifier, ScalarType};
 
-/// Returns how one number is rounded with its part of the random bits, and the bits that it takes in the result.
+/// Returns the handler that rounds one number with its random bits, and the number of bits of the result.
 pub(crate) fn rounding(instruction: &Instruction, to: ScalarType, count: usize) -> Option<(Handler, u32)> {
     use ScalarType as S;
     instruction.rounding()?;
@@ -35,14 +35,14 @@ pub(crate) fn rounding(instruction: &Instruction, to: ScalarType, count: usize) 
     })
 }
 
-/// Returns a number that is not negative; NaN stays.
+/// Replaces negative numbers by zero. NaN remains NaN.
 #[inline(always)]
 fn rectified(value: f32) -> f64 {
     if value.is_nan() { f64::NAN } else { value.max(0.0).abs().into() }
 }
 
-/// Returns the parts of the random bits that the numbers take. Of four, two share a half, or two bytes where they have 4 bits, and the
-/// first of them takes it in reverse.
+/// Returns the handlers that extract each number's random bits. Of four numbers, two share 16 random bits, or two bytes for 4-bit formats.
+/// The first of the two uses them in reverse.
 pub(crate) fn slices(to: ScalarType) -> Vec<Handler> {
     fn reversed(bits: u32) -> u32 {
         bits.reverse_bits() >> 16

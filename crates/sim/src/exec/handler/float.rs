@@ -12,7 +12,7 @@ use crate::exec::narrow::{self, Bfloat, Half, approximate_narrow};
 use crate::exec::op::Handler;
 use crate::ptx::{Instruction, Keyword, Modifier, Opcode, Rounding as Written, ScalarType};
 
-/// A handler, and the mode that follows its sources as one more operand if it wants one.
+/// A handler, and the mode that follows its sources as an additional operand, if it has one.
 pub(crate) type Choice = (Handler, Option<Mode>);
 
 /// Returns the handler of an instruction on floating-point numbers of a type.
@@ -26,7 +26,7 @@ pub(crate) fn float(instruction: &Instruction, scalar: ScalarType) -> Option<Cho
     }
 }
 
-/// Returns the direction that an instruction names; to nearest if it names none.
+/// Returns the rounding of an instruction, which defaults to nearest.
 fn rounding(instruction: &Instruction) -> Option<Rounding> {
     Some(match instruction.rounding() {
         None | Some(Written::NearestEven) => Rounding::Nearest,
@@ -43,7 +43,7 @@ pub(super) fn mode(instruction: &Instruction) -> Option<Mode> {
     let mode = Mode::new(rounding(instruction)?, flush, saturate);
     let rectifies = instruction.has_keyword(Keyword::Relu);
     let mode = if rectifies { mode.rectified() } else { mode };
-    Some(if instruction.has_keyword(Keyword::Oob) { mode.forgetting() } else { mode })
+    Some(if instruction.has_keyword(Keyword::Oob) { mode.zeroing_out_of_bounds() } else { mode })
 }
 
 pub(super) fn plain(handler: Handler) -> Option<Choice> {
@@ -74,7 +74,7 @@ fn single(instruction: &Instruction) -> Option<Choice> {
     }
 }
 
-/// Functions of f32 that are not IEEE's, and those that do not round.
+/// Returns the handler of an approximate function of f32, or of an operation that does not round.
 fn single_function(instruction: &Instruction, flushes: bool) -> Option<Choice> {
     use Opcode as O;
     if let O::Min | O::Max = instruction.opcode {
@@ -128,7 +128,7 @@ fn double(instruction: &Instruction) -> Option<Choice> {
     }
 }
 
-/// Returns the 16-bit formats: computed exactly and rounded once.
+/// Returns the handler of an instruction on a 16-bit format, which rounds once.
 fn narrow<T: Narrow>(instruction: &Instruction) -> Option<Choice> {
     use Opcode as O;
     let flushes = instruction.has(Modifier::FlushToZero);
@@ -145,14 +145,14 @@ fn narrow<T: Narrow>(instruction: &Instruction) -> Option<Choice> {
         (O::Neg, false) => unary(narrow::neg_narrow::<T>),
         (O::Neg, true) => unary(|a: T| flush_any(narrow::neg_narrow(a))),
         (O::Ex2, false) => unary(|a: T| approximate_narrow(a, f64::exp2)),
-        // bf16 flushes what f32 would.
+        // bf16 flushes the subnormals of f32.
         (O::Ex2, true) => unary(|a: T| flush_any(approximate_narrow(flush_any(a), f64::exp2))),
         (O::Tanh, _) => unary(|a: T| approximate_narrow(a, f64::tanh)),
         _ => return None,
     })
 }
 
-/// Any rounding, flushing and saturation, by the mode operand.
+/// Returns the handler for any rounding, flushing and saturation, by the mode operand.
 fn general<T: Real<Raw: InFile>>(instruction: &Instruction) -> Option<Choice> {
     use Opcode as O;
     let run = match instruction.opcode {
@@ -189,7 +189,7 @@ fn extremum<T: Real<Raw: InFile>>(instruction: &Instruction, flushes: bool) -> O
     })
 }
 
-/// `.xorsign.abs`: the extreme of the magnitudes, with the product of the signs.
+/// Returns the handler of `.xorsign.abs`: the extreme of the magnitudes, with the product of the signs.
 fn signed_extremum<T: Real<Raw: InFile>>(opcode: Opcode, nan: bool, flushes: bool) -> Option<Choice> {
     macro_rules! form {
         ($pick:ident) => {
@@ -208,7 +208,7 @@ fn signed_extremum<T: Real<Raw: InFile>>(opcode: Opcode, nan: bool, flushes: boo
     })
 }
 
-/// Returns the extreme of three f32, or of their magnitudes.
+/// Returns the handler of the extreme of three f32, or of their magnitudes.
 fn extremum_of_three(opcode: Opcode, nan: bool, flushes: bool, magnitudes: bool) -> Option<Choice> {
     macro_rules! form {
         ($pick:ident) => {

@@ -6,7 +6,7 @@ use crate::exec::integer::Integer;
 use crate::exec::op::Handler;
 use crate::ptx::{Instruction, Keyword, Modifier, Opcode, ScalarClass, ScalarType};
 
-/// Picks a handler by integer type. `T` stands for the type in the body.
+/// Selects a handler by integer type. `T` stands for the type in the body.
 macro_rules! by_type {
     ($scalar:expr, $t:ident => $body:expr) => {
         match $scalar {
@@ -39,7 +39,7 @@ macro_rules! by_type {
     };
 }
 
-/// Picks a handler by width.
+/// Selects a handler by width.
 macro_rules! by_width {
     ($scalar:expr, $t:ident => $body:expr) => {
         match $scalar.bits() {
@@ -106,7 +106,7 @@ pub(crate) fn integer(instruction: &Instruction, scalar: ScalarType) -> Option<H
     }
 }
 
-/// `dp4a`, `dp2a`: the sum of products of bytes, or of halves and bytes.
+/// Returns the handler of `dp4a` and `dp2a`: the sum of products of bytes, or of halves and bytes.
 fn dot_product(instruction: &Instruction) -> Option<Handler> {
     #[inline(always)]
     fn dot<const A: bool, const B: bool, const FORM: u8>(a: u32, b: u32, c: u32) -> u32 {
@@ -116,7 +116,7 @@ fn dot_product(instruction: &Instruction) -> Option<Handler> {
             if signed { (field.cast_signed() >> (32 - width)).cast_unsigned() } else { field >> (32 - width) }
         }
         let (count, width) = if FORM == 0 { (4, 8) } else { (2, 16) };
-        // The upper form takes the upper two bytes.
+        // `dp2a.hi` uses the upper two bytes.
         let first = if FORM == 2 { 2 } else { 0 };
         (0..count).fold(c, |sum, index| {
             let product = element(a, width, index, A).wrapping_mul(element(b, 8, index + first, B));
@@ -142,7 +142,7 @@ fn dot_product(instruction: &Instruction) -> Option<Handler> {
     })
 }
 
-/// `min.relu`, `max.relu`: negative results become zero.
+/// Returns the handler of `min.relu` and `max.relu`: negative results become zero.
 fn rectified(opcode: Opcode, scalar: ScalarType) -> Option<Handler> {
     #[inline(always)]
     fn halves(a: u32, b: u32, f: impl Fn(i16, i16) -> i16) -> u32 {
@@ -159,7 +159,7 @@ fn rectified(opcode: Opcode, scalar: ScalarType) -> Option<Handler> {
     })
 }
 
-/// Two 16-bit halves at once.
+/// Returns the handler of an operation on two 16-bit halves.
 fn packed(opcode: Opcode, scalar: ScalarType) -> Option<Handler> {
     #[inline(always)]
     fn halves(a: u32, b: u32, f: impl Fn(u16, u16) -> u16) -> u32 {
@@ -225,7 +225,7 @@ fn product_sum(instruction: &Instruction, scalar: ScalarType) -> Option<Handler>
     by_type!(scalar, T => ternary(|a: T, b: T, c: T| a.multiply_add(b, c)))
 }
 
-/// Products of 24-bit integers: the low or the high 32 of 48 bits.
+/// Returns the handler of a product of 24-bit integers: the low or the high 32 of 48 bits.
 fn product24(instruction: &Instruction, scalar: ScalarType, sum: bool) -> Option<Handler> {
     #[inline(always)]
     fn unsigned(a: u32, b: u32) -> u64 {

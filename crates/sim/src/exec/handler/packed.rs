@@ -23,7 +23,7 @@ pub(super) fn packed(instruction: &Instruction, scalar: ScalarType) -> Option<Ch
     }
 }
 
-/// Arithmetic to nearest, without flushing and saturation.
+/// Returns the handler of arithmetic rounded to nearest, without flushing and saturation.
 fn nearest<T: Narrow>(instruction: &Instruction) -> Option<Choice> {
     use Opcode as O;
     if mode(instruction)? != Mode::NEAREST {

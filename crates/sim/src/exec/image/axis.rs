@@ -1,4 +1,4 @@
-//! One direction of a texture: from a coordinate to the elements next to it.
+//! One direction of a texture: the elements next to a coordinate.
 
 use super::AddressMode;
 use crate::exec::lane::LANES;
@@ -11,33 +11,33 @@ pub(super) struct Axis {
     pub(super) is_normalized: bool,
 }
 
-/// The elements on both sides of a coordinate, `None` where the border is, and the share of the second one in `SHARES`.
+/// The elements on both sides of a coordinate, `None` for the border, and the weight of the second one in units of 1 / `SHARES`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Pair {
     pub(super) places: [Option<u32>; 2],
     pub(super) share: u32,
 }
 
-/// The elements on both sides of the coordinates of a warp, negative where the border is, and the shares of the second ones.
+/// The elements on both sides of a warp's coordinates, negative for the border, and the weights of the second ones.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pairs {
     pub(super) places: [[i32; LANES]; 2],
     pub(super) shares: [u32; LANES],
 }
 
-/// The parts into which hardware divides what it blends.
+/// The resolution of hardware's filter weights.
 pub(super) const SHARES: u32 = 256;
-/// From here on, a coordinate has few bits behind the point, so that its remainder is exact.
+/// Coordinates from here on have few fractional bits, so their remainder is exact.
 const FAR: f64 = (1 << 20) as f64;
 
 impl Axis {
-    /// Returns the element that a coordinate is in, so many elements further.
+    /// Returns the element that contains a coordinate, shifted by `offset` elements.
     #[inline]
     pub(super) fn nearest(self, coordinate: f32, offset: i32) -> Option<u32> {
         self.place(floor(self.scaled(coordinate) + f64::from(offset)) as i64)
     }
 
-    /// Returns the elements whose centers are next to a coordinate, so many elements further.
+    /// Returns the elements whose centers are next to a coordinate, shifted by `offset` elements.
     #[inline]
     pub(super) fn pair(self, coordinate: f32, offset: i32) -> Pair {
         let parts = f64::from(SHARES);
@@ -45,7 +45,7 @@ impl Axis {
         let first = floor(steps / parts);
         let share = (steps - first * parts) as u32;
         let first = first as i64;
-        // Hardware moves the coordinate to the edge, where the second element has no share.
+        // Hardware moves the coordinate to the edge, where the second element has no weight.
         let is_beyond = self.mode() == AddressMode::Clamp && !(0..i64::from(self.extent) - 1).contains(&first);
         let share = if is_beyond { 0 } else { share };
         Pair { places: [self.place(first), self.place(first.saturating_add(1))], share }
@@ -56,7 +56,7 @@ impl Axis {
         matches!(self.mode(), AddressMode::Clamp | AddressMode::Border)
     }
 
-    /// The same as [`Axis::pair`], or as [`Axis::nearest`] twice, for a warp. The image must not repeat.
+    /// Returns the result of [`Axis::pair`], or of [`Axis::nearest`] twice, for a warp. The image must not repeat.
     #[inline(always)]
     pub(super) fn pairs<const LINEAR: bool>(self, coordinates: &[u32; LANES]) -> Pairs {
         let scale = if self.is_normalized { f64::from(self.extent) } else { 1.0 };
@@ -79,7 +79,7 @@ impl Axis {
         pairs
     }
 
-    /// Returns what is beyond the edges: images do not repeat where coordinates are not normalized.
+    /// Returns the effective addressing mode. Images do not repeat with unnormalized coordinates.
     #[inline]
     fn mode(self) -> AddressMode {
         match self.mode {
@@ -105,11 +105,11 @@ impl Axis {
         Some(place as u32)
     }
 
-    /// Returns the coordinate in elements; one that is no number is 0.
+    /// Returns the coordinate in elements. NaN becomes 0.
     #[inline]
     fn scaled(self, coordinate: f32) -> f64 {
         let coordinate = if coordinate.is_nan() { 0.0 } else { f64::from(coordinate) };
-        // An image that repeats is the same every two lengths, also where the elements are past counting.
+        // A repeating or mirrored image has a period of at most two lengths, also for coordinates beyond the range of i64.
         let repeats = matches!(self.mode(), AddressMode::Wrap | AddressMode::Mirror);
         let coordinate = match coordinate {
             far if !repeats || far.abs() < FAR => coordinate,
@@ -120,7 +120,7 @@ impl Axis {
     }
 }
 
-/// Returns the integer below, without the call that it is on processors without an instruction for it.
+/// Rounds down without the library call on processors that lack an instruction for it.
 #[inline]
 fn floor(value: f64) -> f64 {
     // Larger numbers are integers.
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn warp_finds_the_elements_that_its_lanes_find() {
+    fn warp_finds_the_same_elements_as_single_lanes() {
         let mut numbers = vec![f32::NAN, f32::INFINITY, f32::NEG_INFINITY, -0.0, 1e30, -1e30, 8_388_607.5];
         numbers.extend((-300..600).map(|number| number as f32 / 97.0));
         for (mode, is_normalized) in
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn place_beyond_the_edges_is_as_the_mode_says() {
+    fn place_beyond_the_edges_follows_the_addressing_mode() {
         let places = |mode, normalized| [-5, -1, 0, 3, 4, 7, 8].map(|index| axis(mode, normalized).place(index));
         let some = |places: [u32; 7]| places.map(Some);
         assert_eq!(places(AddressMode::Clamp, true), some([0, 0, 0, 3, 3, 3, 3]));

@@ -1,6 +1,6 @@
-//! Cubes: from a direction to a face and a place on it.
+//! Cube maps: the face of a direction and the coordinates on it.
 
-/// Returns the face that a direction points to, and the place on it, each coordinate from 0 to 1.
+/// Returns the face that a direction points to, and the coordinates on it, each from 0 to 1.
 pub(super) fn face([x, y, z]: [f32; 3]) -> (u32, [f32; 2]) {
     let size = |value: f32| value.abs();
     let (face, most, s, t) = if size(x) >= size(y) && size(x) >= size(z) {

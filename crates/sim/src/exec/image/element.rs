@@ -1,4 +1,4 @@
-//! Elements of images: what is in memory, and what a kernel reads.
+//! Elements of images: their representations in memory and in registers.
 
 use super::Read;
 use crate::exec::exact::{self, Rounding};
@@ -6,16 +6,16 @@ use crate::exec::lane::LANES;
 use crate::exec::narrow::Half;
 use crate::exec::report::Trap;
 
-/// What an element is.
+/// The format of an element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Element {
-    /// What each channel is.
+    /// The format of each channel.
     pub(crate) channel: Channel,
-    /// Channels: 1, 2 or 4.
+    /// The number of channels: 1, 2 or 4.
     pub(crate) channels: u32,
 }
 
-/// What a channel of an element is.
+/// The format of a channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Channel {
     U8,
@@ -28,10 +28,10 @@ pub(crate) enum Channel {
     F32,
 }
 
-/// How channels are read.
+/// The conversion of channels on reads.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Reading {
-    /// Small integers as they are, and not as fractions.
+    /// Returns integers as integers and not as fractions.
     pub(super) integers: bool,
     pub(super) is_srgb: bool,
 }
@@ -47,19 +47,19 @@ impl Reading {
 /// The channels of an element as registers hold them.
 pub(crate) type Texel = [u32; 4];
 
-/// How the registers of a texture instruction hold the four channels.
+/// The layout of the four channels in the registers of a texture instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Channels {
-    /// Each one, in 32 bits.
+    /// Each channel in 32 bits.
     Words,
-    /// Each one, as a number of 16 bits.
+    /// Each channel as a 16-bit number.
     Halves,
-    /// Two numbers of 16 bits in a register.
+    /// Two channels per register, as 16-bit numbers.
     Pairs,
 }
 
 impl Channels {
-    /// Returns what the registers hold; those behind the last are not written.
+    /// Returns the contents of the registers. Unused registers are not written.
     pub(crate) fn of(self, texel: Texel) -> [u32; 4] {
         let halves = || texel.map(|bits| Channel::F16.stored(bits));
         match self {
@@ -74,14 +74,14 @@ impl Channels {
 }
 
 impl Element {
-    /// Returns the bytes of an element.
+    /// Returns the number of bytes of an element.
     #[must_use]
     #[inline]
     pub(crate) fn bytes(self) -> u64 {
         self.channel.bytes() * u64::from(self.channels)
     }
 
-    /// Returns `true` if reading gives numbers with fractions, which can be blended.
+    /// Returns `true` if reads return floating-point numbers, which can be filtered.
     #[inline]
     pub(super) fn gives_floats(self, reading: Reading) -> bool {
         match self.channel {
@@ -91,7 +91,7 @@ impl Element {
         }
     }
 
-    /// Returns what is at an address. Channels that are not there are 0.
+    /// Reads the element at an address. Missing channels are 0.
     #[inline]
     pub(super) fn read(self, address: u64, reading: Reading, read: &mut impl Read) -> Result<Texel, Trap> {
         let mut texel = [0; 4];
@@ -102,13 +102,13 @@ impl Element {
         Ok(texel)
     }
 
-    /// Returns what hardware makes of a blend of elements: of halves the nearest half.
+    /// Rounds a filtered element as hardware does: 16-bit channels to the nearest f16.
     #[inline]
     pub(super) fn rounded(self, blend: Texel) -> Texel {
         if self.channel == Channel::F16 { blend.map(nearest_half) } else { blend }
     }
 
-    /// Returns a border's color as elements would hold it: of integers the low bits of the numbers, of others what is nearest.
+    /// Returns a border color in the format of elements: the low bits for integers, the nearest value for other formats.
     pub(super) fn border(self, color: [f32; 4], reading: Reading) -> Texel {
         let mut texel = [0; 4];
         for (index, channel) in texel.iter_mut().enumerate().take(self.channels as usize) {
@@ -119,12 +119,12 @@ impl Element {
 }
 
 impl Channel {
-    /// Returns `true` if it holds integers with a sign.
+    /// Returns `true` for signed integers.
     pub(crate) fn is_signed(self) -> bool {
         matches!(self, Self::I8 | Self::I16 | Self::I32)
     }
 
-    /// Returns the bits in memory for what a register holds: the nearest integer that there is, or number.
+    /// Converts the value of a register to the bits in memory: the nearest integer or number of the format.
     pub(crate) fn stored(self, bits: u32) -> u32 {
         let signed = |bound: i32| bits.cast_signed().clamp(-bound - 1, bound).cast_unsigned();
         match self {
@@ -138,11 +138,11 @@ impl Channel {
         }
     }
 
-    /// Returns what a register holds for a number of the border.
+    /// Converts a component of the border color to the value of a register.
     fn border(self, value: f32, reading: Reading) -> u32 {
         let bits = value.to_bits();
         let value = if reading.is_srgb && !reading.integers { encoded(value) } else { value };
-        // Halves of a step go down, and on hardware some of up to 0.55 of one do.
+        // Half a step rounds down, and on hardware so do some fractions up to 0.55.
         let steps = |least: f32, most: f32| {
             let steps = (f64::from(value.clamp(least, 1.0)) * f64::from(most)).abs() - 0.5;
             (steps.ceil().copysign(value.into()) as i32).cast_unsigned()
@@ -203,7 +203,7 @@ impl Channel {
     }
 }
 
-/// Returns the half nearest to a number, of two the one that is farther from zero.
+/// Returns the nearest f16, ties away from zero.
 fn nearest_half(bits: u32) -> u32 {
     let value = f32::from_bits(bits);
     let exponent = (value.abs().to_bits() >> 23).cast_signed() - 127;
@@ -211,12 +211,12 @@ fn nearest_half(bits: u32) -> u32 {
     if value.is_finite() { ((value / step).round() * step).to_bits() } else { bits }
 }
 
-/// Returns the value in sRGB that stands for a brightness.
+/// Converts a linear value to sRGB.
 fn encoded(brightness: f32) -> f32 {
     if brightness <= 0.003_130_8 { brightness * 12.92 } else { 1.055 * brightness.powf(1.0 / 2.4) - 0.055 }
 }
 
-/// Returns the brightness that a value in sRGB stands for.
+/// Converts an sRGB value to a linear one.
 fn linear(value: f32) -> f32 {
     if value <= 0.040_45 { value / 12.92 } else { ((value + 0.055) / 1.055).powf(2.4) }
 }
@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn border_is_what_elements_can_hold() {
+    fn border_color_is_converted_to_the_element_format() {
         let color = [3.0, -2.5, 1.0 / 3.0, 1e10];
         let border = |channel: Channel, integers: bool| {
             Element { channel, channels: 4 }.border(color, Reading { integers, is_srgb: false })

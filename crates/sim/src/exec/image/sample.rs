@@ -1,24 +1,24 @@
-//! Reading textures at coordinates.
+//! Texture fetches at coordinates.
 
 use super::axis::{Axis, Pair, SHARES};
 use super::element::{Reading, Texel};
 use super::{AddressMode, Geometry, Image, Places, Read, Texture, cube};
 use crate::exec::report::Trap;
 
-/// The place where a texture is read.
+/// The coordinates of a texture fetch.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Point {
     pub(crate) layer: u32,
-    /// Bits of `f32`, or whole numbers.
+    /// Bits of `f32`, or integers.
     pub(crate) coordinates: [u32; 3],
     pub(crate) places: Places,
     /// The level of detail.
     pub(crate) level: f32,
-    /// Elements that are added in each direction.
+    /// The offset in elements in each direction.
     pub(crate) offset: [i32; 3],
 }
 
-/// What an instruction asks of a texture or a surface.
+/// The property that an instruction queries of a texture or a surface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Query {
     Width,
@@ -30,23 +30,23 @@ pub(crate) enum Query {
 }
 
 impl Query {
-    /// Creates the query that a number stands for.
+    /// Creates the query with a number.
     pub(crate) fn from_number(number: u64) -> Self {
         let all = [Self::Width, Self::Height, Self::Depth, Self::ArraySize, Self::Levels, Self::NormalizedCoordinates];
         all.into_iter().find(|query| *query as u64 == number).unwrap_or(Self::Width)
     }
 }
 
-/// The place where a level is read: its layer, and the elements in each direction.
+/// A position in a level: its layer, and the elements in each direction.
 struct Spot {
     layer: u32,
     directions: usize,
     pairs: [Pair; 3],
 }
 
-/// Returns the share of an element, in `SHARES`: hardware divides the whole among the layers of a volume first, then among columns and
-/// then among rows. Each time it rounds one part and leaves the other the rest: the second column, and of the columns' rows the
-/// one whose number is the column's.
+/// Returns the weight of an element, in units of 1 / `SHARES`. Hardware splits the total among the layers of a volume first, then among
+/// columns and then among rows. Each split rounds one part, and the other part gets the rest. The rounded part is the second column, and of
+/// a column's rows the one with the column's index.
 #[inline(always)]
 pub(super) fn share([column, row, layer]: [u32; 3], corner: [usize; 3]) -> u32 {
     let part = |whole: u32, share: u32| (whole * share + SHARES / 2) / SHARES;
@@ -58,7 +58,7 @@ pub(super) fn share([column, row, layer]: [u32; 3], corner: [usize; 3]) -> u32 {
 }
 
 impl Texture {
-    /// Returns the texture at a point.
+    /// Samples the texture at a point.
     #[inline]
     pub(crate) fn sample(&self, geometry: Geometry, point: &Point, read: &mut impl Read) -> Result<Texel, Trap> {
         let (first, second, share) = self.levels_at(point.level);
@@ -76,7 +76,7 @@ impl Texture {
         Ok(self.element.rounded(blend(nearer, farther, share)))
     }
 
-    /// One channel of the four elements that would be blended, against the clock from the lower left one.
+    /// Returns one channel of the four elements of linear filtering, counterclockwise from the lower left one.
     pub(crate) fn gather(
         &self,
         geometry: Geometry,
@@ -93,7 +93,7 @@ impl Texture {
         Ok(found)
     }
 
-    /// Returns what the texture answers to a query of a level.
+    /// Returns the property of a level.
     pub(crate) fn query(&self, query: Query, level: u32) -> u32 {
         let image = self.levels.get(level as usize).or(self.levels.last());
         let extent = |direction| image.map_or(0, |image| image.extent(direction));
@@ -106,7 +106,7 @@ impl Texture {
         }
     }
 
-    /// Returns the level of detail at which a step of these sizes, in texture coordinates, is one element.
+    /// Returns the level of detail at which gradients of these sizes, in texture coordinates, are one element.
     pub(crate) fn level_of(&self, steps: [[f32; 3]; 2]) -> f32 {
         let image = &self.levels[0];
         let length = |step: [f32; 3]| {
@@ -129,8 +129,8 @@ impl Texture {
         self.element.gives_floats(self.reading())
     }
 
-    /// Returns `true` if hardware gives nothing but zeroes: lines are read by whole numbers where they are plain memory, and by others
-    /// where they are arrays.
+    /// Returns `true` if hardware returns only zeros. One-dimensional textures are read by integers only in linear memory, and by other
+    /// coordinates only in arrays.
     #[inline]
     fn is_out_of_reach(&self, geometry: Geometry, places: Places) -> bool {
         match places {
@@ -140,7 +140,8 @@ impl Texture {
         }
     }
 
-    /// Returns the element that whole numbers name. Beyond the edges are zeroes or the nearest element, whatever the address modes are.
+    /// Returns the element with integer coordinates. Beyond the edges, it is zero or the nearest element, whatever the addressing modes
+    /// are.
     fn element_at(
         &self,
         image: &Image,
@@ -166,7 +167,7 @@ impl Texture {
         self.element.read(image.address(self.element.bytes(), at), self.reading(), read)
     }
 
-    /// Returns the levels next to a level of detail, and the share of the second one.
+    /// Returns the levels next to a level of detail, and the weight of the second one.
     #[inline]
     fn levels_at(&self, level: f32) -> (usize, usize, f64) {
         if self.levels.len() == 1 {
@@ -199,7 +200,7 @@ impl Texture {
         if is_linear { self.blended(image, &spot, read) } else { self.corner(image, &spot, [0; 3], read) }
     }
 
-    /// Returns the sum of the elements around a point, each with its share.
+    /// Returns the weighted sum of the elements around a point.
     #[inline]
     fn blended(&self, image: &Image, spot: &Spot, read: &mut impl Read) -> Result<Texel, Trap> {
         let mut sums = [0_f64; 4];
@@ -216,7 +217,7 @@ impl Texture {
         Ok(sums.map(|sum| (sum as f32).to_bits()))
     }
 
-    /// One of the elements around a point, or the border.
+    /// Returns one of the elements around a point, or the border color.
     #[inline]
     fn corner(&self, image: &Image, spot: &Spot, corner: [usize; 3], read: &mut impl Read) -> Result<Texel, Trap> {
         let mut at = [0, 0, spot.layer];
@@ -240,7 +241,7 @@ impl Texture {
             layer = layer.min(most) * 6 + face;
             coordinates = [place[0].to_bits(), place[1].to_bits(), 0];
         }
-        // Hardware reads a line as the upper edge of a plane of one row, where the border of the second direction has a half.
+        // Hardware reads a line as the upper edge of a plane with one row. The border color of the second direction has half the weight.
         let has_edge = geometry == Geometry::Line && is_linear && self.address_modes[1] == AddressMode::Border;
         if has_edge {
             coordinates[1] = 0;
@@ -264,13 +265,13 @@ impl Texture {
 
     #[inline]
     pub(super) fn axis(&self, image: &Image, direction: usize, is_cube: bool) -> Axis {
-        // The coordinates on a face are made here, and always from 0 to 1.
+        // The coordinates on a face are computed here, and are always normalized.
         let is_normalized = self.has_normalized_coordinates || is_cube;
         Axis { extent: image.extent(direction), mode: self.address_modes[direction], is_normalized }
     }
 }
 
-/// Two texels of numbers with fractions together, the second with this share.
+/// Interpolates between two texels; `share` is the weight of the second.
 fn blend(first: Texel, second: Texel, share: f64) -> Texel {
     std::array::from_fn(|channel| {
         let value = |texel: Texel| f64::from(f32::from_bits(texel[channel]));

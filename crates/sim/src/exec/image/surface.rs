@@ -1,22 +1,22 @@
-//! Places on surfaces.
+//! Addresses on surfaces.
 
 use super::{Geometry, Query, Surface};
 use crate::exec::lane::{FULL, LANES, lanes_where};
 
-/// What an access beyond the edges does.
+/// The behavior of accesses beyond the edges.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Beyond {
-    /// It ends the launch.
+    /// They end the launch.
     Trap,
-    /// It is at the nearest place.
+    /// They access the nearest element.
     Clamp,
-    /// It reads zeros, and writes nothing.
+    /// They read zeros, and write nothing.
     Zero,
 }
 
 impl Surface {
-    /// Returns the address of so many bytes; `None` beyond the edges, or the nearest place if accesses are clamped. The first coordinate
-    /// counts bytes.
+    /// Returns the address of `bytes` bytes. Beyond the edges, returns `None`, or the nearest address if accesses are clamped. The first
+    /// coordinate counts bytes.
     #[inline]
     pub(crate) fn place(
         &self,

@@ -1,4 +1,4 @@
-//! Sparse images: which of their tiles have memory.
+//! Sparse images: the tiles with physical memory.
 
 use std::collections::HashSet;
 use std::sync::{Mutex, PoisonError};
@@ -9,22 +9,22 @@ use super::Image;
 #[derive(Debug)]
 pub(crate) struct Tiles {
     image: Image,
-    /// Bytes of an element.
+    /// The number of bytes of an element.
     element: u64,
-    /// Elements, rows and layers of a tile.
+    /// The elements, rows and layers of a tile.
     extent: [u32; 3],
-    /// The tiles that have memory, by their places.
+    /// The coordinates of the mapped tiles.
     mapped: Mutex<HashSet<[u32; 3]>>,
 }
 
 impl Tiles {
-    /// Creates the tiles of an image, none of which has memory.
+    /// Creates the tiles of an image without physical memory.
     #[must_use]
     pub(crate) fn new(image: Image, element: u64, extent: [u32; 3]) -> Self {
         Self { image, element, extent, mapped: Mutex::default() }
     }
 
-    /// Gives memory to a box of elements, or takes it.
+    /// Maps or unmaps a box of elements.
     pub(crate) fn set(&self, origin: [u32; 3], extent: [u32; 3], is_mapped: bool) {
         let mut mapped = self.mapped.lock().unwrap_or_else(PoisonError::into_inner);
         let range = |axis: usize| {
@@ -40,7 +40,7 @@ impl Tiles {
         }
     }
 
-    /// Returns `true` if there is memory behind an address; of addresses elsewhere there is.
+    /// Returns `true` if an address has physical memory, or is outside the image.
     pub(crate) fn has_memory(&self, address: u64) -> bool {
         let Image { base, height, depth, pitch, .. } = self.image;
         let Some(offset) = address.checked_sub(base).filter(|it| *it < pitch * u64::from(height) * u64::from(depth))

@@ -1,4 +1,4 @@
-//! Lines and planes read by a whole warp at once.
+//! Fetches of a whole warp at once, from one- and two-dimensional textures.
 
 use super::axis::{Pairs, SHARES};
 use super::element::{Channel, Texel};
@@ -7,7 +7,7 @@ use super::{AddressMode, Geometry, Texture};
 use crate::exec::lane::LANES;
 use crate::exec::memory::{HostBytes, Word};
 
-/// What the lanes of a warp read, by channels.
+/// The texels of a warp's lanes, by channels.
 pub(crate) type Texels = [[u32; LANES]; 4];
 
 impl Texture {
@@ -124,7 +124,7 @@ fn load<T: Word>(memory: HostBytes, offsets: &[u64; LANES], first: u64, values: 
     }
 }
 
-/// The row of a line.
+/// The row of a one-dimensional texture.
 const FIRST: Pairs = Pairs { places: [[0; LANES]; 2], shares: [0; LANES] };
 
 fn directions(geometry: Geometry) -> Option<usize> {

@@ -7,7 +7,7 @@ use super::function::{Lowerer, Slot};
 use super::module::Place;
 use super::race::may_order;
 use super::used_bytes::runs_of_used_bytes;
-use super::variables::Home;
+use super::variables::VariableLocation;
 use crate::exec::access::{load, load_again, load_param, store, store_again};
 use crate::exec::flow::run_fence;
 use crate::exec::handler::moves::{add_doubles, copy};
@@ -20,7 +20,7 @@ use crate::ptx::{
     Space as State, Symbol,
 };
 
-/// The row of an address that needs no register: a parameter's.
+/// The row of a parameter's address, which needs no register.
 const NO_ROW: u32 = u32::MAX;
 
 /// A memory operand, decoded.
@@ -33,7 +33,7 @@ pub(super) struct Target {
 }
 
 impl Target {
-    /// Returns `true` if the address is in this slot.
+    /// Returns `true` if the address register is in this slot.
     fn is(self, slot: Slot) -> bool {
         slot == if self.narrow { Slot::Word(self.row) } else { Slot::Double(self.row) }
     }
@@ -54,7 +54,7 @@ impl Lowerer<'_> {
             self.check_race(instruction, target, end - start, None);
             self.find_unwritten(target, start, end - start, index == 0);
         }
-        // An element that overwrites the address register goes last.
+        // An element that overwrites the address register is loaded last.
         let (last, first): (Vec<_>, Vec<_>) = elements.iter().enumerate().partition(|(_, slot)| target.is(**slot));
         for (index, slot) in first.into_iter().chain(last) {
             let offset = index as u64 * scalar.bytes();
@@ -112,7 +112,7 @@ impl Lowerer<'_> {
         Ok(())
     }
 
-    /// Returns the slots that an access fills or empties, the type of each, and the alignment of all.
+    /// Returns the slots of the elements of an access, the type of each, and the alignment of all.
     pub(super) fn elements(&mut self, operand: &Operand, scalar: ScalarType) -> Lowered<(Vec<Slot>, ScalarType, u64)> {
         let mut slots = Vec::new();
         let all = match operand {
@@ -171,7 +171,7 @@ impl Lowerer<'_> {
         Ok(())
     }
 
-    /// `createpolicy`: policies change no result, so one serves for all.
+    /// `createpolicy`. Policies affect no result, so all have the same value.
     pub(super) fn create_policy(&mut self, instruction: &Instruction) -> Lowered {
         let Some(destination) = instruction.operands.first() else {
             return Err(Refusal::form(instruction));
@@ -218,25 +218,25 @@ impl Lowerer<'_> {
         }
     }
 
-    /// Returns the target of a variable, whose name is more precise than the instruction's space.
+    /// Returns the target of a variable. A variable's state space is more precise than the instruction's.
     fn symbol_target(&mut self, symbol: Symbol, offset: u64) -> Lowered<Target> {
         let home = match symbol {
             Symbol::Local(id) => self.home(id),
             Symbol::Global(id) => match self.context.variable_place(id)? {
-                Place::Shared(base) => Home::Shared(base),
-                Place::DynamicShared => Home::DynamicShared,
+                Place::Shared(base) => VariableLocation::Shared(base),
+                Place::DynamicShared => VariableLocation::DynamicShared,
                 Place::Device(index) => {
                     let row = self.late(Late::Global(index, 0));
                     return Ok(Target { space: Space::Global, row, narrow: false, offset });
                 }
             },
-            Symbol::Function(_) => return Err(Refusal::operand("an address of memory")),
+            Symbol::Function(_) => return Err(Refusal::operand("a memory address")),
         };
         let (space, row, offset) = match home {
-            Home::Frame(base) => (Space::Frame, 0, base.wrapping_add(offset)),
-            Home::Param(base) => (Space::Param, NO_ROW, base.wrapping_add(offset)),
-            Home::Shared(base) => (Space::Shared, self.double(base), offset),
-            Home::DynamicShared => (Space::Shared, self.late(Late::DynamicShared(0)), offset),
+            VariableLocation::Frame(base) => (Space::Frame, 0, base.wrapping_add(offset)),
+            VariableLocation::Param(base) => (Space::Param, NO_ROW, base.wrapping_add(offset)),
+            VariableLocation::Shared(base) => (Space::Shared, self.double(base), offset),
+            VariableLocation::DynamicShared => (Space::Shared, self.late(Late::DynamicShared(0)), offset),
         };
         Ok(Target { space, row, narrow: false, offset })
     }

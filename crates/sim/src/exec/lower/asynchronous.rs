@@ -1,4 +1,4 @@
-//! Asynchronous copies, and the barrier objects that they complete on.
+//! Asynchronous copies, and the mbarrier objects on which they complete.
 
 use super::error::{Lowered, Refusal};
 use super::function::{Lowerer, Slot};
@@ -9,7 +9,7 @@ use crate::exec::op::{Op, Space};
 use crate::ptx::{Address, Base, Instruction, Keyword, Modifier, Opcode, Operand, ScalarType, Space as State};
 
 impl Lowerer<'_> {
-    /// `cp.async` and its commit and wait.
+    /// `cp.async`, and its commit and wait.
     pub(super) fn copy_asynchronously(&mut self, instruction: &Instruction) -> Lowered {
         let has = |keyword| instruction.has(Modifier::Keyword(keyword));
         if has(Keyword::Bulk) || has(Keyword::Reduce) {
@@ -51,7 +51,7 @@ impl Lowerer<'_> {
         }
     }
 
-    /// Returns the row of the bytes that a copy reads: all, a number, or none where a predicate says so.
+    /// Returns the row with the number of bytes that a copy reads: all, the operand, or none if a predicate is false.
     fn bytes_read(&mut self, operand: Option<&Operand>, size: u32) -> Lowered<u32> {
         let all = self.word(size);
         match operand {
@@ -74,7 +74,7 @@ impl Lowerer<'_> {
         }
     }
 
-    /// Returns a 64-bit row with an address in its own space.
+    /// Returns a 64-bit row with the address in the operand's state space.
     pub(super) fn address_row(&mut self, address: Address) -> Lowered<u32> {
         let row = match address.base {
             Base::Symbol(symbol) => return self.symbol_address(symbol, address.offset),
@@ -98,7 +98,7 @@ impl Lowerer<'_> {
         Ok(sum)
     }
 
-    /// `st.async` and `red.async`: a store or a reduction that completes on a barrier object, or that nothing waits for.
+    /// `st.async` and `red.async`: a store or a reduction that completes on an mbarrier object, if it has one.
     pub(super) fn store_asynchronously(&mut self, instruction: &Instruction) -> Lowered {
         if let [Operand::Address(_), _] = &instruction.operands[..] {
             return match instruction.opcode {

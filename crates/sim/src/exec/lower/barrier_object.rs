@@ -1,4 +1,4 @@
-//! Barrier objects in shared memory, and addresses in other blocks of the cluster.
+//! mbarrier objects in shared memory, and addresses in other blocks of the cluster.
 
 use super::asynchronous::{space_of, state};
 use super::error::{Lowered, Refusal};
@@ -75,7 +75,7 @@ impl Lowerer<'_> {
         Ok(())
     }
 
-    /// `mapa`, `getctarank`: the address in another block of the cluster, and the block that an address is in.
+    /// `mapa`, `getctarank`: the address in another block of the cluster, and the rank of an address's block.
     pub(super) fn map_address(&mut self, instruction: &Instruction) -> Lowered {
         let ([destination, address, rest @ ..], Some(scalar)) = (&instruction.operands[..], instruction.types().next())
         else {

@@ -1,4 +1,4 @@
-//! Bulk copies, reductions and prefetches of bytes that lie together.
+//! Bulk copies, reductions and prefetches of contiguous bytes.
 
 use super::asynchronous::{space_of, state};
 use super::error::{Lowered, Refusal};
@@ -16,7 +16,7 @@ impl Lowerer<'_> {
         if has(Keyword::Tensor) {
             return self.copy_tensor(instruction);
         }
-        // Copies are done at once, so groups have nothing to wait for.
+        // Copies complete immediately, so groups are always complete.
         if has(Keyword::CommitGroup) || has(Keyword::WaitGroup) {
             return Ok(());
         }
@@ -50,7 +50,7 @@ impl Lowerer<'_> {
         Ok(())
     }
 
-    /// Returns the mask of the blocks that get a copy, or of the bytes that are copied.
+    /// Returns the row of the mask of destination blocks, or of copied bytes.
     fn mask(&mut self, instruction: &Instruction, rest: &[Operand]) -> Lowered<u32> {
         let has = |keyword| instruction.has(Modifier::Keyword(keyword));
         match rest {
@@ -61,7 +61,7 @@ impl Lowerer<'_> {
         }
     }
 
-    /// Returns the mask of the bytes of each 16 that are copied, which copies to the device may have.
+    /// Returns the row of the mask of copied bytes in each group of 16, which copies to device memory may have.
     fn byte_mask(&mut self, instruction: &Instruction, mask: &Operand) -> Lowered<u32> {
         let keywords = [Keyword::Async, Keyword::Bulk, Keyword::BulkGroup, Keyword::CpMask].map(Modifier::Keyword);
         let spaces = [State::Global, State::SharedCta].map(Modifier::Space);
@@ -89,7 +89,7 @@ impl Lowerer<'_> {
     }
 }
 
-/// Returns what `cp.reduce.async.bulk` does, if it is a form that there is.
+/// Returns the operation of `cp.reduce.async.bulk`, or a refusal of a form that does not exist.
 fn reduction(instruction: &Instruction) -> Lowered<BulkReduction> {
     let has = |keyword| instruction.has(Modifier::Keyword(keyword));
     let refusal = || Refusal::form(instruction);
@@ -98,7 +98,7 @@ fn reduction(instruction: &Instruction) -> Lowered<BulkReduction> {
     let spaces = [state(instruction, 0), state(instruction, 1)];
     let is_device = spaces[0] == Some(State::Global);
     let is_half = matches!(scalar, ScalarType::F16 | ScalarType::Bf16);
-    // Sums of halves are spelled as what they are.
+    // Sums of 16-bit floats are spelled with `.noftz`.
     let is_spelled = has(Keyword::Noftz) == (is_half && operation == Operation::Add);
     let is_whole = matches!(scalar, ScalarType::B32 | ScalarType::U32 | ScalarType::S32)
         || scalar == ScalarType::U64 && operation == Operation::Add;
@@ -117,7 +117,7 @@ fn reduction(instruction: &Instruction) -> Lowered<BulkReduction> {
     Ok(BulkReduction { change, bytes: scalar.bytes() })
 }
 
-/// Returns the operation that a reduction spells.
+/// Returns the operation of a reduction.
 pub(super) fn operation(instruction: &Instruction) -> Option<Operation> {
     instruction.modifiers.iter().find_map(|modifier| match modifier {
         Modifier::Operation(operation) => Some(*operation),

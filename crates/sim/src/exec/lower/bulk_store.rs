@@ -1,4 +1,4 @@
-//! `st.bulk`: zeroes in shared memory.
+//! `st.bulk`: zeros in shared memory.
 
 use super::error::{Lowered, Refusal};
 use super::function::Lowerer;

@@ -1,9 +1,9 @@
-//! Calls: parameters by local memory, direct and indirect.
+//! Calls, direct and indirect. Parameters are passed in local memory.
 
 use super::address::Target;
 use super::error::{Lowered, Refusal};
 use super::function::{Lowerer, Slot};
-use super::variables::Home;
+use super::variables::VariableLocation;
 use crate::exec::access::{load, store};
 use crate::exec::handler::select;
 use crate::exec::op::{Control, Op, Space};
@@ -24,7 +24,7 @@ impl Lowerer<'_> {
                     return self.system_call(self.context.module.text(target.name), call);
                 }
                 if target.parameters.len() != call.arguments.len() || target.returns.len() != call.returns.len() {
-                    return Err(Refusal("the call does not fit its function's signature".into()));
+                    return Err(Refusal("the call does not match the function's signature".into()));
                 }
                 program::Callee::Direct(id.0)
             }
@@ -93,7 +93,7 @@ impl Lowerer<'_> {
 
     pub(super) fn frame_home(&self, id: crate::ptx::LocalId) -> Lowered<u64> {
         match self.home(id) {
-            Home::Frame(offset) => Ok(offset),
+            VariableLocation::Frame(offset) => Ok(offset),
             _ => Err(Refusal::operand("a .param variable of this function")),
         }
     }
@@ -114,7 +114,7 @@ impl Lowerer<'_> {
         Ok(())
     }
 
-    /// Bytes of local memory that a register takes as a parameter.
+    /// Returns the number of bytes of local memory of a register parameter.
     pub(super) fn register_bytes(&self, register: RegisterId) -> u64 {
         self.elements_of(register).iter().map(|slot| element_bytes(*slot)).sum::<u64>().max(8)
     }

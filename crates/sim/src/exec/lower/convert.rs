@@ -45,7 +45,7 @@ impl Lowerer<'_> {
         Ok(())
     }
 
-    /// Two f32 become the halves of a packed register, the first the upper.
+    /// Converts two f32 to the halves of a packed register, the first to the upper half.
     fn convert_pair(
         &mut self,
         instruction: &Instruction,
@@ -76,7 +76,7 @@ fn conversion(instruction: &Instruction, to: ScalarType, from: ScalarType) -> Lo
         Some(Written::Zero | Written::IntegerZero) => Rounding::Zero,
         Some(Written::Down | Written::IntegerDown) => Rounding::Down,
         Some(Written::Up | Written::IntegerUp) => Rounding::Up,
-        // A conversion that names none is exact, or between integers.
+        // A conversion without a rounding is exact, or between integers.
         None => Rounding::Zero,
         Some(_) => return Err(Refusal::form(instruction)),
     };

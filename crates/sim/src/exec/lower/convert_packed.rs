@@ -1,4 +1,4 @@
-//! `cvt` to and from tf32 and the formats of 8 bits and fewer.
+//! `cvt` to and from tf32 and the formats of at most 8 bits.
 
 use super::error::{Lowered, Refusal};
 use super::function::Lowerer;
@@ -8,19 +8,19 @@ use crate::exec::handler::moves::widen_half;
 use crate::exec::op::Handler;
 use crate::ptx::{Instruction, Operand, ScalarType};
 
-/// Returns `true` if a type is two numbers of 8 bits or fewer.
+/// Returns `true` if a type is a pair of numbers of at most 8 bits.
 pub(super) fn is_small(scalar: ScalarType) -> bool {
     use ScalarType as S;
     matches!(scalar, S::E4m3x2 | S::E5m2x2 | S::E2m3x2 | S::E3m2x2 | S::E2m1x2 | S::Ue8m0x2)
 }
 
-/// Bits of each of the two numbers.
+/// Returns the number of bits of each of the two numbers.
 fn width(scalar: ScalarType) -> u32 {
     if scalar == ScalarType::E2m1x2 { 4 } else { 8 }
 }
 
 impl Lowerer<'_> {
-    /// `cvt` where one of the types is tf32 or small.
+    /// `cvt` with tf32 or a format of at most 8 bits.
     pub(super) fn convert_small(&mut self, instruction: &Instruction, to: ScalarType, from: ScalarType) -> Lowered {
         let refusal = || Refusal::form(instruction);
         match &instruction.operands[..] {
@@ -54,7 +54,7 @@ impl Lowerer<'_> {
         }
     }
 
-    /// `cvt.pack`: two integers, saturated, below the low bits of a third.
+    /// `cvt.pack`: two saturated integers, below the low bits of a third operand.
     pub(super) fn pack_integers(&mut self, instruction: &Instruction) -> Lowered {
         let (Some(to), [destination, a, b, rest @ ..]) = (instruction.types().next(), &instruction.operands[..]) else {
             return Err(Refusal::form(instruction));

@@ -1,4 +1,4 @@
-//! `cvt.rs`: conversions that round up or down as bits of a register say.
+//! `cvt.rs`: stochastic rounding by the random bits of a register.
 
 use super::error::{Lowered, Refusal};
 use super::function::Lowerer;
@@ -7,7 +7,7 @@ use crate::exec::handler::moves::copy;
 use crate::ptx::{Instruction, Operand, ScalarType};
 
 impl Lowerer<'_> {
-    /// `cvt.rs` of two f32 to halves, or of four to a format of 8 bits and fewer. The first is the upper one.
+    /// `cvt.rs` of two f32 to 16-bit floats, or of four to a format of at most 8 bits. The first is the upper one.
     pub(super) fn convert_at_random(&mut self, instruction: &Instruction, to: ScalarType, from: ScalarType) -> Lowered {
         let refusal = || Refusal::form(instruction);
         let (destination, sources, random): (_, Vec<&Operand>, _) = match &instruction.operands[..] {

@@ -1,4 +1,4 @@
-//! What each instruction does with undefined bytes, if the program looks for memory that nobody wrote.
+//! Propagation of undefined bytes through each instruction, for programs that check for uninitialized reads.
 
 use super::function::{Lowerer, Slot};
 use crate::exec::definedness::{Flow, How, Place, Source, Value};
@@ -7,11 +7,11 @@ use crate::ptx::{
     ShuffleMode, Space as State,
 };
 
-/// Bytes of a whole register.
+/// The mask of a whole register's bytes.
 const WHOLE: u32 = 8;
 
 impl Lowerer<'_> {
-    /// Notes what the ops of an instruction, which were appended last, do with undefined bytes.
+    /// Records the propagation of undefined bytes through the ops of an instruction that were appended last.
     pub(super) fn add_flows(&mut self, instruction: &Instruction) {
         let start = self.starts_at();
         let end = self.out.code.len();
@@ -25,12 +25,12 @@ impl Lowerer<'_> {
             self.out.flows.push((at as u32, flow));
         }
         if let (Some(flow), Some(at)) = (later, self.moved_at.filter(|at| *at < end)) {
-            // What finds unwritten memory comes before the access, so that the two have ops of their own.
+            // The op that finds uninitialized bytes precedes the access, so the two have separate flows.
             self.out.flows.push((at as u32, flow));
         }
     }
 
-    /// Returns the flow at the instruction's first op, and that behind what finds unwritten memory.
+    /// Returns the flow of the instruction's first op, and that of the op after the search for uninitialized bytes.
     fn flows_of(&self, instruction: &Instruction) -> (Flow, Option<Flow>) {
         use Opcode as O;
         let operands = &instruction.operands[..];
@@ -77,7 +77,8 @@ impl Lowerer<'_> {
         }
     }
 
-    /// Instructions that access memory or go elsewhere take only defined operands; what others make depends on all operands.
+    /// Returns the flow of any other instruction. Memory accesses and control transfers require defined operands; other results depend on
+    /// all operands.
     fn other_flow(&self, instruction: &Instruction, operands: &[Operand]) -> Flow {
         use Opcode as O;
         match instruction.opcode {
@@ -132,7 +133,7 @@ impl Lowerer<'_> {
         let destinations = self.parts(destination, scalar.bytes() as u32);
         let load = Flow { destinations, ..Flow { how: How::Load, ..nothing() } };
         if self.moved_at.is_none() {
-            // Parameters of kernels are defined.
+            // Kernel parameters are defined.
             return (Flow { sinks, how: How::Defined, ..load }, None);
         }
         (Flow { sinks, ..nothing() }, Some(load))
@@ -158,7 +159,7 @@ impl Lowerer<'_> {
         (Flow { sinks, ..nothing() }, Some(Flow { how: How::Store, sources, ..nothing() }))
     }
 
-    /// `mov`, which may pack and unpack.
+    /// Returns the flow of `mov`, which may pack and unpack.
     fn move_flow(&self, operands: &[Operand], scalar: ScalarType) -> Flow {
         let [destination, source] = operands else { return nothing() };
         let parts = |operand: &Operand, other: &Operand| match (operand, other) {
@@ -212,12 +213,12 @@ impl Lowerer<'_> {
             _ => 3,
         };
         let mut flow = self.spread(How::Shuffle(mode), std::slice::from_ref(destination), sources);
-        // Whether there is a lane to take from depends on no value.
+        // The predicate depends on the lane numbers only.
         flow.destinations.retain(|(place, _)| !matches!(place, Some(Place::Predicate(_))));
         Flow { sinks: self.sinks([members]), ..flow }
     }
 
-    /// Returns a flow of which the operands are the result and sources of a type, or predicates.
+    /// Returns a flow whose operands are the result and sources of a type, or predicates.
     fn chosen(&self, how: How, operands: &[Operand], scalar: ScalarType) -> Flow {
         let mut flow = self.spread(how, operands.get(..1).unwrap_or_default(), operands.get(1..).unwrap_or_default());
         for source in &mut flow.sources {
@@ -252,7 +253,7 @@ impl Lowerer<'_> {
         self.values(operand).into_iter().next()
     }
 
-    /// Returns what an operand reads.
+    /// Returns the registers and immediates that an operand reads.
     fn values(&self, operand: &Operand) -> Vec<Value> {
         let base = |base: Base| match base {
             Base::Register(register) => self.register_values(register),
@@ -286,7 +287,7 @@ impl Lowerer<'_> {
         (0..vector.max(1)).flat_map(|index| places(self.element(register, index))).map(Value::Place).collect()
     }
 
-    /// Returns the registers of an operand, each with so many of its bytes.
+    /// Returns the registers of an operand, each with the number of its bytes.
     fn parts(&self, operand: &Operand, bytes: u32) -> Vec<(Option<Place>, u32)> {
         match operand {
             Operand::Vector(parts) => parts.iter().flat_map(|part| self.parts(part, bytes)).collect(),

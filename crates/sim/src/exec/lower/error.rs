@@ -1,21 +1,21 @@
-//! Why a module cannot be executed.
+//! Refusals of modules that cannot be executed.
 
 use std::fmt;
 
 use crate::ptx::{Instruction, ScalarType, Span};
 
-/// A refusal of a module: the place and what is not supported there.
+/// A refusal of a module: the location and the unsupported instruction or form.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct LowerError {
     /// Line in the PTX source, from 1.
     pub(crate) line: u32,
     /// Character in the line, from 1.
     pub(crate) column: u32,
-    /// What is not supported, by its name.
+    /// The name of the unsupported instruction, form or operand.
     pub(crate) message: String,
 }
 
-/// A refusal whose place the caller knows.
+/// A refusal without its location, which the caller adds.
 #[derive(Debug)]
 pub(super) struct Refusal(pub(super) String);
 
@@ -29,24 +29,24 @@ impl LowerError {
 }
 
 impl Refusal {
-    /// Creates an instruction that is not supported.
+    /// Refuses an unsupported instruction.
     pub(super) fn instruction(instruction: &Instruction) -> Self {
         Self(format!("instruction `{}` is not supported", instruction.opcode))
     }
 
-    /// Creates a form of a supported instruction that is not.
+    /// Refuses an unsupported form of a supported instruction.
     pub(super) fn form(instruction: &Instruction) -> Self {
         let suffixes: String = instruction.modifiers.iter().map(|modifier| format!(".{modifier}")).collect();
         Self(format!("`{}{suffixes}` with these operands is not supported", instruction.opcode))
     }
 
-    /// Creates a type that the instruction does not support.
+    /// Refuses a type that the instruction does not support.
     pub(super) fn scalar(instruction: &Instruction, scalar: ScalarType) -> Self {
         let opcode = instruction.opcode;
         Self(format!("`{opcode}` of type .{} is not supported", scalar.name()))
     }
 
-    /// Creates an operand of the wrong kind.
+    /// Refuses an operand of the wrong kind.
     pub(super) fn operand(expected: &str) -> Self {
         Self(format!("expected {expected} as an operand"))
     }

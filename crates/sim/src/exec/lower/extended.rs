@@ -1,4 +1,4 @@
-//! Integers wider than a register: sums, differences and products that pass a carry on.
+//! Extended-precision integer arithmetic: sums, differences and products with a carry flag.
 
 use super::error::{Lowered, Refusal};
 use super::function::Lowerer;

@@ -1,4 +1,4 @@
-//! Floating-point arithmetic: the host's where it rounds to nearest, exact otherwise.
+//! Floating-point arithmetic.
 
 use super::error::{Lowered, Refusal};
 use super::function::Lowerer;
@@ -7,7 +7,7 @@ use crate::exec::handler::moves::widen_half;
 use crate::ptx::{Instruction, Opcode, Operand, ScalarType};
 
 impl Lowerer<'_> {
-    /// Returns an instruction on floating-point numbers.
+    /// Lowers an instruction on floating-point numbers.
     pub(super) fn float(&mut self, instruction: &Instruction) -> Lowered {
         let Some(scalar) = instruction.types().next() else {
             return Err(Refusal::form(instruction));
@@ -20,11 +20,11 @@ impl Lowerer<'_> {
         let mut rows = Vec::new();
         for (index, source) in sources.iter().enumerate() {
             rows.push(match (source, narrow) {
-                // Immediates of f16 are bits; the type of the register says how many.
+                // Immediates of f16 are bits.
                 (Operand::Double(_), _) if scalar.bits() == 16 => {
-                    return Err(Refusal::operand("a register or the bits of a half"));
+                    return Err(Refusal::operand("a register or the bits of an f16"));
                 }
-                // Of mixed precision, all but the last source are narrow.
+                // In mixed precision, all sources but the last are narrow.
                 (other, Some(narrow)) if index + 1 < sources.len() => self.widened(instruction, other, narrow)?,
                 (other, _) => self.source(other, scalar)?,
             });
@@ -38,7 +38,7 @@ impl Lowerer<'_> {
         Ok(())
     }
 
-    /// Returns the row of an f32 that has the value of a narrower source.
+    /// Returns a row with the value of a narrower source, converted to f32.
     fn widened(&mut self, instruction: &Instruction, source: &Operand, narrow: ScalarType) -> Lowered<u32> {
         let a = self.source(source, narrow)?;
         let row = self.new_word();

@@ -1,4 +1,4 @@
-//! Branches, ends of threads, and barriers.
+//! Branches, exits, and barriers.
 
 use super::error::{Lowered, Refusal};
 use super::function::{Fixup, Lowerer};
@@ -10,7 +10,7 @@ use crate::exec::op::{Control, Handler, Op};
 use crate::ptx::{Instruction, Keyword, Modifier, Opcode, Operand, Operation, Parameter, ScalarType, Scope};
 
 impl Lowerer<'_> {
-    /// Returns an instruction that does not simply go on to the next.
+    /// Lowers an instruction that may continue elsewhere than at the next one.
     pub(super) fn flow(&mut self, instruction: &Instruction) -> Lowered {
         match instruction.opcode {
             Opcode::Bra => {
@@ -48,19 +48,19 @@ impl Lowerer<'_> {
         }
     }
 
-    /// Appends an instruction that all lanes of its fragment execute, or none.
+    /// Appends an instruction that either all lanes of its fragment execute, or none.
     pub(super) fn diverging(&mut self, run: Handler) -> &mut Op {
         let op = self.push(Op::new(run));
         op.splits = true;
         op
     }
 
-    /// What happens after the last instruction: the function returns.
+    /// Appends the return after the last instruction.
     pub(super) fn end_function(&mut self) {
         self.diverging(|_, _| Control::Return);
     }
 
-    /// Fetches parameters that are registers from where the caller put them.
+    /// Loads register parameters from the caller's memory.
     pub(super) fn load_register_parameters(&mut self) -> Lowered {
         for parameter in &self.function.parameters {
             if let Parameter::Register(register) = parameter

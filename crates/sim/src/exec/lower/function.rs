@@ -6,13 +6,13 @@ use super::error::{LowerError, Lowered, Refusal};
 use super::kept_runs::KeptRuns;
 use super::module::Context;
 use super::registers::entries;
-use super::variables::Home;
+use super::variables::VariableLocation;
 use crate::exec::handler::moves::{lower_word, sign_extend, zero_extend};
 use crate::exec::op::{Handler, Op};
 use crate::exec::program::{self, Late, Patch};
 use crate::ptx::{Function, Instruction, LabelId, LocalId, Operand, RegisterId, ScalarClass, ScalarType};
 
-/// The place where a PTX register lives.
+/// The location of a PTX register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Slot {
     /// A row of the 32-bit file.
@@ -25,44 +25,44 @@ pub(super) enum Slot {
     Predicate(u32),
 }
 
-/// A branch whose target is not known yet.
+/// A branch whose target is not resolved yet.
 pub(super) enum Fixup {
     /// The instruction at this index jumps to a label.
     Branch(usize, LabelId),
 }
 
-/// Lowers one function.
+/// The state of lowering one function.
 pub(super) struct Lowerer<'m> {
     pub(super) context: &'m Context<'m>,
     pub(super) function: &'m Function,
     pub(super) out: program::Function,
     slots: Vec<Slot>,
-    pub(super) homes: HashMap<LocalId, Home>,
+    pub(super) homes: HashMap<LocalId, VariableLocation>,
     words: HashMap<u32, u32>,
     doubles: HashMap<u64, u32>,
     late: HashMap<Late, u32>,
     pub(super) local_size: u64,
-    /// Bytes of a kernel's parameters.
+    /// The number of bytes of a kernel's parameters.
     pub(super) parameter_size: u64,
-    /// Local memory of register parameters and results.
+    /// The local memory of register parameters and results.
     pub(super) register_homes: HashMap<RegisterId, u64>,
     guard: (u32, u32),
     line: u32,
-    /// The predicate that is the carry flag, once an instruction needs it.
+    /// The predicate of the carry flag, if an instruction has used it.
     carry: Option<u32>,
-    /// What follows the instruction: results that go to a register of another width.
+    /// Ops that follow the instruction: conversions of results to registers of another width.
     pending: Vec<Op>,
     pub(super) fixups: Vec<Fixup>,
-    /// Index of the first op of the instruction behind what looks for unwritten memory, if it has that.
+    /// The index of the instruction's first op after the search for uninitialized bytes, if there is one.
     pub(super) moved_at: Option<usize>,
-    /// Index in the code of each instruction of the source.
+    /// The index in the code of each instruction of the source.
     starts: Vec<u32>,
     /// The address registers whose runs are kept.
     pub(super) kept_runs: KeptRuns,
 }
 
 impl<'m> Lowerer<'m> {
-    /// Creates a lowerer for a function; nothing is lowered yet.
+    /// Creates a lowerer with no code.
     pub(super) fn new(context: &'m Context<'m>, function: &'m Function) -> Self {
         let mut lowerer = Self {
             context,
@@ -94,7 +94,7 @@ impl<'m> Lowerer<'m> {
         lowerer
     }
 
-    /// Lowers the body.
+    /// Lowers the function's body.
     pub(super) fn lower(mut self) -> Result<program::Function, LowerError> {
         let (function, context) = (self.function, self.context);
         let place = |refusal| LowerError::new(function.span, refusal);
@@ -123,7 +123,7 @@ impl<'m> Lowerer<'m> {
         Ok(self.out)
     }
 
-    /// Index of the first op of the instruction that was lowered last.
+    /// Returns the index of the first op of the instruction that was lowered last.
     pub(super) fn starts_at(&self) -> usize {
         self.starts.last().map_or(0, |start| *start as usize)
     }
@@ -193,7 +193,7 @@ impl<'m> Lowerer<'m> {
         }
     }
 
-    /// Returns a fresh slot for a type.
+    /// Allocates a slot for a type.
     pub(super) fn new_slot(&mut self, scalar: ScalarType) -> Slot {
         match scalar.bits() {
             1 => {
@@ -210,31 +210,31 @@ impl<'m> Lowerer<'m> {
         }
     }
 
-    /// Returns a fresh predicate.
+    /// Allocates a predicate.
     pub(super) fn new_predicate(&mut self) -> u32 {
         self.out.layout.predicates += 1;
         self.out.layout.predicates as u32 - 1
     }
 
-    /// Returns the predicate that is the carry flag.
+    /// Returns the predicate of the carry flag.
     pub(super) fn carry(&mut self) -> u32 {
         let carry = self.carry.unwrap_or_else(|| self.new_predicate());
         *self.carry.insert(carry)
     }
 
-    /// Returns a fresh row of the 32-bit file.
+    /// Allocates a row of the 32-bit file.
     pub(super) fn new_word(&mut self) -> u32 {
         self.out.layout.words.push(0);
         self.out.layout.words.len() as u32 - 1
     }
 
-    /// Returns a fresh row of the 64-bit file.
+    /// Allocates a row of the 64-bit file.
     pub(super) fn new_double(&mut self) -> u32 {
         self.out.layout.doubles.push(0);
         self.out.layout.doubles.len() as u32 - 1
     }
 
-    /// Keeps the rows of an instruction that has more of them than an `Op` holds, and returns the number of the list.
+    /// Stores the rows of an instruction with more operands than an `Op` holds, and returns the index of the list.
     pub(super) fn row_list(&mut self, rows: Vec<u32>) -> u32 {
         self.out.row_lists.push(rows);
         self.out.row_lists.len() as u32 - 1
@@ -262,7 +262,7 @@ impl<'m> Lowerer<'m> {
         row
     }
 
-    /// Returns a 64-bit row that the launch fills in.
+    /// Returns a 64-bit row that the launch sets.
     pub(super) fn late(&mut self, value: Late) -> u32 {
         if let Some(&row) = self.late.get(&value) {
             return row;
@@ -301,7 +301,7 @@ impl<'m> Lowerer<'m> {
         Ok(if double { self.double(bits) } else { self.word(bits as u32) })
     }
 
-    /// Returns the row of a slot in the file of a width, converted if it is in the other.
+    /// Returns the row of a slot in the file of a width, after a conversion if the slot is in the other file.
     pub(super) fn source_slot(&mut self, slot: Slot, double: bool) -> Lowered<u32> {
         match (slot, double) {
             (Slot::Word(row), false) | (Slot::Double(row), true) => Ok(row),
@@ -337,7 +337,7 @@ impl<'m> Lowerer<'m> {
         }
     }
 
-    /// Returns the row to write a result of a type to, in the file of the type's width.
+    /// Returns the row for a result of a type, in the file of the type's width.
     pub(super) fn destination(&mut self, operand: &Operand, scalar: ScalarType) -> Lowered<u32> {
         let slot = match operand {
             Operand::Register(register) => self.slot(*register),
@@ -348,7 +348,7 @@ impl<'m> Lowerer<'m> {
         self.destination_slot(slot, scalar)
     }
 
-    /// Returns the row to write a result to that ends in a slot.
+    /// Returns the row for a result that is moved to a slot.
     pub(super) fn destination_slot(&mut self, slot: Slot, scalar: ScalarType) -> Lowered<u32> {
         match (slot, scalar.bits() == 64) {
             (Slot::Word(row), false) | (Slot::Double(row), true) => Ok(row),
@@ -369,7 +369,7 @@ impl<'m> Lowerer<'m> {
         }
     }
 
-    /// Queues a move that follows the instruction.
+    /// Appends a move after the instruction.
     fn after(&mut self, run: Handler, d: u32, a: u32) {
         let (guard, negate) = self.guard;
         let line = self.line;
@@ -381,7 +381,7 @@ impl<'m> Lowerer<'m> {
         match operand {
             Operand::Register(register) => Ok((self.predicate_register(*register)?, 0)),
             Operand::Not(register) => Ok((self.predicate_register(*register)?, u32::MAX)),
-            // Predicate 0 is true; an immediate is it or its negation.
+            // Predicate 0 is true, so an immediate is predicate 0 or its negation.
             Operand::Integer(integer) => Ok((0, if integer.bits == 0 { u32::MAX } else { 0 })),
             _ => Err(Refusal::operand("a predicate")),
         }

@@ -1,4 +1,4 @@
-//! The lowering of an instruction, by the table of instructions.
+//! The lowering of an instruction, driven by the table of instructions.
 
 use super::error::{Lowered, Refusal};
 use super::function::Lowerer;
@@ -11,11 +11,11 @@ impl Lowerer<'_> {
     /// Lowers one instruction under its guard.
     pub(super) fn instruction(&mut self, instruction: &Instruction) -> Lowered {
         match instruction.opcode.effect() {
-            Effect::Alone => {}
-            // `bar` and `barrier` order accesses when they are over, and that is noted there. Between the blocks of a cluster they are as
-            // any other.
-            Effect::Orders => self.order(),
-            Effect::Joins => self.join_warp(),
+            Effect::None => {}
+            // The barriers of a block record their effect themselves when they complete, and `barrier.cluster` is handled in its own
+            // lowering.
+            Effect::Fence => self.order(),
+            Effect::WarpSync => self.join_warp(),
         }
         self.by_table(instruction)
     }
@@ -73,7 +73,7 @@ impl Lowerer<'_> {
         if instruction.has(Modifier::Carry) { self.extended(instruction) } else { self.arithmetic(instruction) }
     }
 
-    /// Returns an instruction on numbers, integers or not.
+    /// Lowers arithmetic by the class of its type.
     fn arithmetic(&mut self, instruction: &Instruction) -> Lowered {
         let scalar = instruction.types().next();
         if scalar.is_some_and(|scalar| scalar.class() == ScalarClass::Float) {
@@ -92,12 +92,12 @@ impl Lowerer<'_> {
         Ok(())
     }
 
-    /// Returns a hint, which changes no result.
+    /// Lowers a hint, which affects no result.
     fn hint(&mut self, _instruction: &Instruction) -> Lowered {
         Ok(())
     }
 
-    /// Returns an instruction that is refused by name.
+    /// Refuses an instruction by name.
     fn unsupported(&mut self, instruction: &Instruction) -> Lowered {
         Err(Refusal::instruction(instruction))
     }
@@ -110,7 +110,7 @@ fn has(instruction: &Instruction, keyword: Keyword) -> bool {
 macro_rules! define_lower {
     ($($variant:ident $text:literal $check:ident $lower:ident $effect:ident $($requirement:literal)*;)*) => {
         impl Lowerer<'_> {
-            /// Lowers an instruction by the method that the table of instructions names.
+            /// Lowers an instruction with the method from the table of instructions.
             fn by_table(&mut self, instruction: &Instruction) -> Lowered {
                 match instruction.opcode { $(Opcode::$variant => self.$lower(instruction),)* }
             }

@@ -6,7 +6,7 @@ use crate::exec::handler::integer::integer;
 use crate::ptx::{Instruction, Modifier, Opcode, Operand, ScalarType};
 
 impl Lowerer<'_> {
-    /// Returns an instruction on integers.
+    /// Lowers an instruction on integers.
     pub(super) fn integer(&mut self, instruction: &Instruction) -> Lowered {
         let Some(scalar) = instruction.types().next() else {
             return Err(Refusal::instruction(instruction));

@@ -1,7 +1,7 @@
-//! `clusterlaunchcontrol`: a cluster takes over the work of one that has not begun.
+//! `clusterlaunchcontrol`: a running cluster cancels one that has not started, and takes over its work.
 //!
-//! An answer has 128 bits whose layout PTX keeps to itself. Here the lower 64 have the first block's index in x and y, and the upper ones
-//! that in z, and above it whether there is one.
+//! The layout of a response's 128 bits is opaque in PTX. Here the lower 64 bits hold the first block's index in x and y. The upper 64 bits
+//! hold the index in z, and above it the flag of a canceled cluster.
 
 use super::address::state;
 use super::error::{Lowered, Refusal};
@@ -16,41 +16,41 @@ impl Lowerer<'_> {
     /// `clusterlaunchcontrol`.
     pub(super) fn control_launch(&mut self, instruction: &Instruction) -> Lowered {
         let has = |keyword| instruction.has(Modifier::Keyword(keyword));
-        if has(Keyword::TryCancel) { self.take_over(instruction) } else { self.ask_answer(instruction) }
+        if has(Keyword::TryCancel) { self.take_over(instruction) } else { self.query_response(instruction) }
     }
 
     /// `.try_cancel`
     fn take_over(&mut self, instruction: &Instruction) -> Lowered {
         let has = |keyword| instruction.has(Modifier::Keyword(keyword));
         let is_complete = has(Keyword::Async) && has(Keyword::MbarrierCompleteTxBytes);
-        let ([Operand::Address(answer), Operand::Address(barrier)], true) = (&instruction.operands[..], is_complete)
+        let ([Operand::Address(response), Operand::Address(barrier)], true) = (&instruction.operands[..], is_complete)
         else {
             return Err(Refusal::form(instruction));
         };
         if instruction.types().ne([ScalarType::B128]) {
             return Err(Refusal::form(instruction));
         }
-        let (a, b) = (self.address_row(*answer)?, self.address_row(*barrier)?);
+        let (a, b) = (self.address_row(*response)?, self.address_row(*barrier)?);
         let run: Handler =
             if has(Keyword::MulticastClusterAll) { run_take_over::<true> } else { run_take_over::<false> };
         self.fence();
-        // Addresses are relative to the window of shared memory, unless they are generic.
+        // Addresses are relative to the shared memory window, unless they are generic.
         let window = if state(instruction).is_none() { SHARED_WINDOW } else { 0 };
         self.push(Op { a, b, ..Op::new(run) }).imm = window;
         Ok(())
     }
 
     /// `.query_cancel`
-    fn ask_answer(&mut self, instruction: &Instruction) -> Lowered {
+    fn query_response(&mut self, instruction: &Instruction) -> Lowered {
         let has = |keyword| instruction.has(Modifier::Keyword(keyword));
         let refusal = || Refusal::form(instruction);
-        let [destination, answer] = &instruction.operands[..] else {
+        let [destination, response] = &instruction.operands[..] else {
             return Err(refusal());
         };
         if !has(Keyword::QueryCancel) || instruction.types().last() != Some(ScalarType::B128) {
             return Err(refusal());
         }
-        let [low, high] = self.quad(answer)?;
+        let [low, high] = self.quad(response)?;
         match destination {
             Operand::Register(register) if has(Keyword::IsCanceled) => {
                 let d = self.predicate_register(*register)?;
@@ -71,7 +71,7 @@ impl Lowerer<'_> {
         }
     }
 
-    /// Returns the index of the first block in one direction.
+    /// Loads one component of the first block's index.
     fn index(&mut self, destination: &Operand, axis: usize, [low, high]: [u32; 2]) -> Lowered {
         let d = self.destination(destination, ScalarType::B32)?;
         let (run, a) = [(lower_word(), low), (upper_word(), low), (lower_word(), high)][axis];

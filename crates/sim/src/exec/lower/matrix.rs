@@ -1,4 +1,4 @@
-//! `mma` and `wmma`: products of matrices spread over a warp.
+//! `mma` and `wmma`: products of matrix fragments.
 
 use super::address::scalar;
 use super::error::{Lowered, Refusal};
@@ -10,7 +10,7 @@ use crate::exec::matrix::{Accumulation, Element, Fragment, Placed, Role, Spread}
 use crate::exec::program::Product;
 use crate::ptx::{Instruction, Keyword, Modifier, Opcode, Operand, Operation, ScalarType, Shape};
 
-/// The shape of the first `mma`, which spreads its elements in a way of its own.
+/// The shape of `mma.m8n8k4` on f16, whose fragments have their own layout.
 const OF_QUAD_PAIRS: [u16; 3] = [8, 8, 4];
 
 impl Lowerer<'_> {
@@ -57,7 +57,7 @@ impl Lowerer<'_> {
         Ok(())
     }
 
-    /// Returns the operands that tell which elements of a sparse matrix there are.
+    /// Returns the operands that select the elements of a sparse matrix.
     pub(super) fn sparsity(
         &mut self,
         instruction: &Instruction,
@@ -69,7 +69,7 @@ impl Lowerer<'_> {
             return Err(Refusal::form(instruction));
         };
         if selector.bits >= u64::from(4 / lanes(element, inner)) {
-            return Err(Refusal::operand("a selector of lanes that a quad has"));
+            return Err(Refusal::operand("a valid selector of a quad's lanes"));
         }
         Ok(Sparsity { metadata: self.source(metadata, ScalarType::B32)?, selector: selector.bits as u32 })
     }
@@ -93,19 +93,19 @@ impl Lowerer<'_> {
             };
             rows.push(match (slot, double) {
                 (Slot::Word(row), false) | (Slot::Double(row), true) => row,
-                _ => return Err(Refusal::operand("a register as wide as the matrix's elements need")),
+                _ => return Err(Refusal::operand("a register of the width of the matrix's elements")),
             });
         }
         Ok(rows)
     }
 }
 
-/// What an instruction multiplies.
+/// A decoded product.
 struct Decoded {
     shape: Shape,
-    /// Of the result, A, B, and the addend.
+    /// The elements of the result, A, B, and the addend.
     elements: [Element; 4],
-    /// Of A and B, whether they lie by columns.
+    /// `true` if A or B is column-major.
     by_columns: [bool; 2],
     accumulation: Accumulation,
     saturates: bool,
@@ -157,7 +157,7 @@ fn product(instruction: &Instruction) -> Option<Decoded> {
     let elements = instruction.types().map(element).collect::<Option<Vec<_>>>()?;
     let elements = match elements[..] {
         [d, a, b, c] => [d, a, b, c],
-        // `wmma` of f16 names the result and the addend only.
+        // `wmma` of f16 names only the result and the addend.
         [d, c] if is_tile => [d, Element::F16, Element::F16, c],
         _ => return None,
     };
@@ -173,7 +173,7 @@ fn product(instruction: &Instruction) -> Option<Decoded> {
     exists(&decoded).then_some(decoded)
 }
 
-/// Returns whether A and B lie by columns.
+/// Returns `true` for each of A and B that is column-major.
 fn layouts(instruction: &Instruction) -> Option<[bool; 2]> {
     let layouts = instruction.modifiers.iter().filter_map(|modifier| match modifier {
         Modifier::Keyword(Keyword::Row) => Some(false),
@@ -183,7 +183,7 @@ fn layouts(instruction: &Instruction) -> Option<[bool; 2]> {
     <[bool; 2]>::try_from(layouts.collect::<Vec<_>>()).ok()
 }
 
-/// Returns how an instruction adds up products of elements.
+/// Returns the accumulation of an instruction's products.
 pub(super) fn accumulation(instruction: &Instruction, left: Element) -> Option<Accumulation> {
     let operation = |operation| instruction.has(Modifier::Operation(operation));
     match (left == Element::B1, operation(Operation::And), operation(Operation::Xor)) {
@@ -194,7 +194,7 @@ pub(super) fn accumulation(instruction: &Instruction, left: Element) -> Option<A
     }
 }
 
-/// Returns `true` if there are these elements, of the result, A, B and the addend, in a shape.
+/// Returns `true` if the product exists with these elements and this shape.
 fn exists(product: &Decoded) -> bool {
     use Element as E;
     let &Decoded { shape, elements: [result, left, right, addend], is_tile, is_sparse, .. } = product;
@@ -211,7 +211,7 @@ fn exists(product: &Decoded) -> bool {
     let may_saturate = [E::S8, E::U8, E::S4, E::U4].contains(&left);
     let shape = [shape.m, shape.n, shape.k];
     let is_of_pairs = product.is_of_quad_pairs();
-    // The first `mma` adds halves to single precision too, and lets both matrices lie either way.
+    // `mma.m8n8k4` also adds f16 to f32, and accepts both layouts of both matrices.
     let is_widening = is_of_pairs && [result, addend] == [E::F32, E::F16];
     fit && (is_tile || is_widening || result == addend)
         && (is_tile || is_of_pairs || product.by_columns == [false, true])
@@ -220,7 +220,7 @@ fn exists(product: &Decoded) -> bool {
         && shapes.contains(&shape)
 }
 
-/// Returns `true` if there are as many registers as a matrix needs; where the places of elements are ours to choose, at least as many.
+/// Returns `true` if the number of registers fits the matrix. Fragments of `wmma` may have more registers than they need.
 fn has_room(fragment: &Fragment) -> bool {
     let Fragment { rows, columns, registers, element, spread, .. } = *fragment;
     let lanes = if matches!(spread, Spread::QuadPair { .. }) { 8 } else { 32 };
@@ -228,7 +228,7 @@ fn has_room(fragment: &Fragment) -> bool {
     registers == needed || spread == Spread::Opaque && (needed..=16).contains(&registers)
 }
 
-/// Returns the shapes that `mma` has for elements of A, and what the results are.
+/// Returns the shapes of `mma` for elements of A, and the possible results.
 fn products(left: Element) -> Option<(&'static [[u16; 3]], &'static [Element])> {
     use Element as E;
     Some(match left {
@@ -244,7 +244,7 @@ fn products(left: Element) -> Option<(&'static [[u16; 3]], &'static [Element])> 
     })
 }
 
-/// The same for `mma.sp`.
+/// Returns the shapes of `mma.sp` for elements of A, and the possible results.
 fn sparse_products(left: Element) -> Option<(&'static [[u16; 3]], &'static [Element])> {
     use Element as E;
     Some(match left {
@@ -258,7 +258,7 @@ fn sparse_products(left: Element) -> Option<(&'static [[u16; 3]], &'static [Elem
     })
 }
 
-/// The same for `wmma`.
+/// Returns the shapes of `wmma` for elements of A, and the possible results.
 fn tiles(left: Element) -> Option<(&'static [[u16; 3]], &'static [Element])> {
     use Element as E;
     const EACH: &[[u16; 3]] = &[[16, 16, 16], [8, 32, 16], [32, 8, 16]];
@@ -282,7 +282,7 @@ pub(super) fn shape(instruction: &Instruction) -> Option<Shape> {
     })
 }
 
-/// Returns the element of a matrix of a type.
+/// Returns the matrix element of a type.
 pub(super) fn element(scalar: ScalarType) -> Option<Element> {
     use ScalarType as S;
     Some(match scalar {
@@ -303,7 +303,7 @@ pub(super) fn element(scalar: ScalarType) -> Option<Element> {
     })
 }
 
-/// Returns the type of the elements that `wmma.load` and `wmma.store` move.
+/// Returns the element type of `wmma.load` and `wmma.store`.
 pub(super) fn moved_element(instruction: &Instruction) -> Lowered<Element> {
     let scalar = scalar(instruction)?;
     element(scalar).ok_or_else(|| Refusal::scalar(instruction, scalar))

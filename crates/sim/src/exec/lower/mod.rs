@@ -1,4 +1,4 @@
-//! From a parsed module to a program: places variables, then decodes each function.
+//! Lowering of a parsed module to a program: allocates variables, then decodes each function.
 
 mod address;
 mod asynchronous;
@@ -43,4 +43,3 @@ mod warp;
 mod warpgroup;
 
 pub(crate) use module::{lower, lower_with_checks};
-pub(super) use warp::shuffle_source;

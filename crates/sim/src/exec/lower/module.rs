@@ -1,4 +1,4 @@
-//! Module scope: where variables are, what kernels need.
+//! Lowering at module scope: variables and kernels.
 
 use std::collections::HashMap;
 
@@ -13,51 +13,52 @@ use crate::ptx::{
     Constant, Function, FunctionId, FunctionKind, GlobalId, Module, Parameter, ScalarType, Space, Symbol, Variable,
 };
 
-/// Bytes of the largest variable in device memory. More is a slip, and must not cost the host its memory.
+/// The maximum size of a variable in device memory, which protects the host from mistakes.
 const LARGEST_VARIABLE: u64 = 1 << 30;
-/// Bytes of shared memory that a kernel can declare; devices allow less.
+/// The maximum size of a kernel's static shared memory. Devices have lower limits.
 const MOST_SHARED: u64 = 256 << 10;
-/// Bytes of parameters that a kernel can have.
+/// The maximum size of a kernel's parameters.
 const MOST_PARAMETERS: u64 = 32_764;
 
 /// The location of a module variable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Place {
-    /// Among the program's globals.
+    /// The variable with this index among the program's globals.
     Device(usize),
     /// At an offset of the block's shared memory.
     Shared(u64),
-    /// The end of the kernel's own shared memory.
+    /// The end of the kernel's static shared memory.
     DynamicShared,
 }
 
-/// What lowering a function needs to know about its module.
+/// The context of lowering a function.
 pub(super) struct Context<'m> {
     pub(super) module: &'m Module,
-    /// The place where each module variable is; textures and the like are nowhere.
+    /// The location of each module variable; `None` for texture references and the like.
     places: Vec<Option<Place>>,
-    /// What an alias stands for.
+    /// The functions that aliases name.
     aliases: HashMap<FunctionId, FunctionId>,
-    /// Bytes of the shared variables at module scope.
+    /// The number of bytes of the shared variables at module scope.
     shared_end: u64,
-    /// What accesses are checked for.
+    /// The checks of accesses.
     pub(super) checking: Checking,
 }
 
-/// Turns a module into a program.
+/// Lowers a module to a program.
 ///
 /// # Errors
 ///
-/// The first instruction or declaration that the executor does not support, by name.
+/// Returns the first instruction or declaration that the executor does not support.
 pub(crate) fn lower(module: &Module) -> Result<Program, LowerError> {
     lower_with_checks(module, Checking::nothing())
 }
 
-/// [`lower`], with kernels that stop at what they look for, and tell [`Watcher`](crate::exec::Watcher)s of what they access if races are.
+/// Lowers a module to a program with checks. If races are checked, its kernels also report their accesses to
+/// [`Watcher`](crate::exec::Watcher)s.
 ///
 /// # Errors
 ///
-/// The same.
+/// Returns the same errors as [`lower`].
 pub(crate) fn lower_with_checks(module: &Module, checking: Checking) -> Result<Program, LowerError> {
     let mut program = Program { checking, ..Program::default() };
     let mut context = Context::new(module, &mut program)?;
@@ -104,7 +105,7 @@ impl<'m> Context<'m> {
         for (index, variable) in module.variables.iter().enumerate() {
             if let Some(Place::Device(global)) = context.places[index] {
                 context
-                    .initialise(variable, &mut program.globals[global])
+                    .initialize(variable, &mut program.globals[global])
                     .map_err(|refusal| LowerError::new(variable.span, refusal))?;
             }
         }
@@ -123,7 +124,9 @@ impl<'m> Context<'m> {
                 }
                 if variable.size > LARGEST_VARIABLE {
                     let size = variable.size;
-                    return Err(Refusal(format!("a variable of {size} bytes is larger than {LARGEST_VARIABLE}")));
+                    return Err(Refusal(format!(
+                        "a variable of {size} bytes exceeds the maximum of {LARGEST_VARIABLE}"
+                    )));
                 }
                 program.globals.push(Global {
                     name: self.module.text(variable.name).to_owned(),
@@ -146,8 +149,8 @@ impl<'m> Context<'m> {
         }
     }
 
-    /// Returns the initial contents of a variable, and what in them is an address.
-    fn initialise(&self, variable: &Variable, global: &mut Global) -> Lowered {
+    /// Sets the initial contents of a variable and the addresses in them.
+    fn initialize(&self, variable: &Variable, global: &mut Global) -> Lowered {
         global.init = vec![0; variable.size as usize];
         let size = variable.scalar.bytes() as usize;
         for initial in &variable.initial {
@@ -169,7 +172,7 @@ impl<'m> Context<'m> {
             };
             let start = initial.offset as usize;
             let target = global.init.get_mut(start..start + size);
-            let target = target.ok_or_else(|| Refusal("an initial value is past its variable".into()))?;
+            let target = target.ok_or_else(|| Refusal("an initial value exceeds its variable".into()))?;
             let bytes = size.min(8);
             target[..bytes].copy_from_slice(&bits.to_le_bytes()[..bytes]);
         }
@@ -195,9 +198,8 @@ impl<'m> Context<'m> {
 
     /// Returns the location of a module variable.
     pub(super) fn variable_place(&self, id: GlobalId) -> Lowered<Place> {
-        self.places[id.0 as usize].ok_or_else(|| {
-            Refusal("references to textures, samplers and surfaces are not supported; objects are".into())
-        })
+        self.places[id.0 as usize]
+            .ok_or_else(|| Refusal("texture, sampler and surface references are not supported; use objects".into()))
     }
 
     /// Returns the address of a function.
@@ -205,7 +207,7 @@ impl<'m> Context<'m> {
         function_address(self.resolve_alias(function).0)
     }
 
-    /// Returns the function that a name stands for.
+    /// Returns the function that an alias names, or the function itself.
     pub(super) fn resolve_alias(&self, function: FunctionId) -> FunctionId {
         self.aliases.get(&function).copied().unwrap_or(function)
     }

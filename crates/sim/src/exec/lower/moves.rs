@@ -32,7 +32,7 @@ impl Lowerer<'_> {
             }
             _ if scalar == ScalarType::B128 => self.move_quad(destination, source),
             (Operand::Vector(parts), Operand::Vector(sources)) if parts.len() == sources.len() => {
-                // Copies, because a part may be another's source.
+                // Copies come first, because a destination may be another's source.
                 let copy = copy_of_width(scalar.bits() == 64);
                 let mut rows = Vec::new();
                 for source in sources {
@@ -53,7 +53,7 @@ impl Lowerer<'_> {
         }
     }
 
-    /// Appends the move of a row to a predicate: true where it is not zero.
+    /// Appends a move of a row to a predicate, which is true if the row is not zero.
     pub(super) fn predicate_of(&mut self, d: u32, slot: Slot) -> Lowered {
         let (a, zero) = (self.source_slot(slot, false)?, self.word(0));
         self.emit(words_differ(), d, [a, zero, 0]).e = NO_REGISTER;
@@ -67,10 +67,10 @@ impl Lowerer<'_> {
         Ok(())
     }
 
-    /// 128 bits: between registers of this width and pairs of 64 bits.
+    /// Moves 128 bits between registers of this width and pairs of 64 bits.
     fn move_quad(&mut self, destination: &Operand, source: &Operand) -> Lowered {
         let from = self.quad(source)?;
-        // A copy, because a destination may be a source.
+        // A copy comes first, because a destination may be a source.
         let copies = [self.new_double(), self.new_double()];
         for (copied, row) in copies.into_iter().zip(from) {
             self.emit(copy::<u64>(), copied, [row, 0, 0]);
@@ -87,7 +87,7 @@ impl Lowerer<'_> {
         Ok(())
     }
 
-    /// Returns a register from its parts, the first lowest.
+    /// Packs a register from its parts, the lowest first.
     fn pack(
         &mut self,
         instruction: &Instruction,
@@ -125,7 +125,7 @@ impl Lowerer<'_> {
         Ok(())
     }
 
-    /// Returns the parts of a register, the first lowest.
+    /// Unpacks the parts of a register, the lowest first.
     fn unpack(
         &mut self,
         instruction: &Instruction,
@@ -133,7 +133,7 @@ impl Lowerer<'_> {
         source: &Operand,
         scalar: ScalarType,
     ) -> Lowered {
-        // A copy, because a part may be the source's own register.
+        // A copy comes first, because a part may be the source register.
         let from = self.source(source, scalar)?;
         let bits = scalar.bits() / parts.len() as u32;
         let part_type = part_type(instruction, scalar, parts.len())?;
@@ -152,12 +152,11 @@ impl Lowerer<'_> {
         Ok(())
     }
 
-    /// Returns a slot that holds a special register's value at this point.
+    /// Returns a slot with the current value of a special register.
     pub(super) fn special(&mut self, register: SpecialRegister) -> Slot {
         let narrow = register.bits() <= 32;
         let run: Handler = if narrow { run_special } else { run_wide_special };
         let d = if narrow { self.new_word() } else { self.new_double() };
-        // The number is a position in the tables below.
         self.emit(run, d, [0; 3]).imm = encode(register);
         if narrow { Slot::Word(d) } else { Slot::Double(d) }
     }
@@ -172,7 +171,7 @@ fn part_type(instruction: &Instruction, scalar: ScalarType, parts: usize) -> Low
     }
 }
 
-/// Returns the number of a register; those without a value of their own share one that reads zero.
+/// Returns the index of a special register in `REGISTERS`. Registers that read zero share one index.
 fn encode(register: SpecialRegister) -> u64 {
     let position = REGISTERS.iter().position(|&other| other == register);
     position.unwrap_or(REGISTERS.len() - 1) as u64

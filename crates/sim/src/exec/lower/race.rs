@@ -1,15 +1,15 @@
-//! Checks for races around accesses.
+//! Checks of accesses for races.
 
 use super::address::{Target, row};
 use super::function::{Lowerer, Slot};
 use crate::exec::launch_race::{self, MOST_ELEMENTS};
 use crate::exec::op::{Handler, Op, Space};
 use crate::exec::race::{Reads, Writes, check, run_join, run_order};
-use crate::exec::watch::{Use, run_exchange, run_note};
+use crate::exec::watch::{AccessKind, run_exchange, run_note};
 use crate::ptx::{Instruction, Modifier, ScalarType, Semantics};
 
 impl Lowerer<'_> {
-    /// Appends checks of the access that follows, unless it may order others: a load, or a store of elements.
+    /// Appends checks of the next access, a load or a store of elements, unless the access may order others.
     pub(super) fn check_race(
         &mut self,
         instruction: &Instruction,
@@ -27,13 +27,13 @@ impl Lowerer<'_> {
             let run = if stored.is_none() { check::<Reads>() } else { check::<Writes>() };
             self.access(run, target, 0, bytes);
         }
-        self.note_access(target, bytes, if stored.is_none() { Use::Read } else { Use::Write });
+        self.note_access(target, bytes, if stored.is_none() { AccessKind::Read } else { AccessKind::Write });
         if self.context.checking.races {
             self.record_access(target, bytes, stored);
         }
     }
 
-    /// Appends a record of the access that follows, with the values of a store.
+    /// Appends a record of the next access, with the values of a store.
     fn record_access(&mut self, target: Target, bytes: u64, stored: Option<(&[Slot], ScalarType)>) {
         let Some((elements, scalar)) = stored else {
             if matches!(target.space, Space::Global | Space::Generic) {
@@ -54,33 +54,33 @@ impl Lowerer<'_> {
         }
     }
 
-    /// Appends a note of the access that follows, if it may be one to device memory.
-    pub(super) fn note_access(&mut self, target: Target, bytes: u64, how: Use) {
+    /// Appends the observation of the next access, if it may be to device memory.
+    pub(super) fn note_access(&mut self, target: Target, bytes: u64, how: AccessKind) {
         if self.context.checking.races && matches!(target.space, Space::Global | Space::Generic) {
             let run = match how {
-                Use::Read => run_note::<{ Use::Read as u8 }>,
-                Use::Write => run_note::<{ Use::Write as u8 }>,
-                Use::Atomic => run_note::<{ Use::Atomic as u8 }>,
+                AccessKind::Read => run_note::<{ AccessKind::Read as u8 }>,
+                AccessKind::Write => run_note::<{ AccessKind::Write as u8 }>,
+                AccessKind::Atomic => run_note::<{ AccessKind::Atomic as u8 }>,
             };
             self.access(run, target, 0, bytes);
         }
     }
 
-    /// Appends that the launch may tell others through memory what it did, or learn what they did.
+    /// Appends the notification that the launch may order its accesses with others through memory.
     pub(super) fn exchange(&mut self, space: Space) {
         if self.context.checking.races && matches!(space, Space::Global | Space::Generic) {
             self.push(Op::new(run_exchange));
         }
     }
 
-    /// Appends that what follows may be ordered behind what was before.
+    /// Appends a point that may order earlier accesses before later ones.
     pub(super) fn order(&mut self) {
         if self.context.checking.races {
             self.push(Op::new(run_order));
         }
     }
 
-    /// Appends that threads of the warp do something together.
+    /// Appends a synchronization of the warp's threads.
     pub(super) fn join_warp(&mut self) {
         if self.context.checking.races {
             self.push(Op::new(run_join));
@@ -88,7 +88,7 @@ impl Lowerer<'_> {
     }
 }
 
-/// Returns `true` if a load or a store may order other accesses: it is volatile or ordered.
+/// Returns `true` if a load or a store may order other accesses, because it is volatile or ordered.
 pub(super) fn may_order(instruction: &Instruction) -> bool {
     instruction.modifiers.iter().any(|modifier| match modifier {
         Modifier::Semantics(semantics) => *semantics != Semantics::Weak,

@@ -1,20 +1,20 @@
-//! Where registers live, and which of them share a row.
+//! Allocation of rows to registers.
 //!
-//! Compilers write most registers once and read them soon after. With a row for each, an activation would outgrow the processor's
-//! caches. So a register whose uses all lie between two labels, and that is written there before it is read, has its row only
-//! from its first use to its last. Whoever comes there comes from above, so no value has to survive outside; and as each lane
-//! writes its own values only, it does not matter where the other lanes are.
+//! Compilers write most registers once and read them soon afterward. With a row for each register, an activation would exceed the
+//! processor's caches. A register shares a row if all its uses are between two labels and it is written there before it is read. It then
+//! occupies the row only from its first to its last use. The code between two labels is entered from above only, so no value must survive
+//! outside. Each lane writes only its own values, so the positions of other lanes are irrelevant.
 
 use std::ops::RangeInclusive;
 
 use super::function::{Lowerer, Slot};
 use crate::ptx::{Base, Callee, Function, Instruction, Opcode, Operand, Parameter, Register, RegisterId};
 
-/// The instructions between which a register needs its row.
+/// The instructions between which a register occupies its row.
 type Span = RangeInclusive<usize>;
 
 impl Lowerer<'_> {
-    /// Gives every register its slot. Those that may be read before they are written come first.
+    /// Allocates a slot for every register. Registers that may be read before they are written come first.
     pub(super) fn place_registers(&mut self) -> Vec<Slot> {
         let function = self.function;
         let spans = spans(function);
@@ -38,7 +38,7 @@ impl Lowerer<'_> {
         slots
     }
 
-    /// Returns the slot of a register that has one of its own; any slot for one that shares.
+    /// Returns the slot of a register with its own row, or any slot for one that shares a row.
     fn place_register(&mut self, register: &Register, span: &Option<Span>) -> Slot {
         if span.is_some() {
             return Slot::Word(0);
@@ -99,7 +99,7 @@ pub(super) fn entries(function: &Function, body: &[Instruction]) -> Vec<bool> {
     entries
 }
 
-/// The registers that an instruction writes in every lane that executes it, whatever they held.
+/// Adds the registers that an instruction overwrites in every lane that executes it.
 fn written_first(instruction: &Instruction, written: &mut Vec<RegisterId>) {
     if instruction.predicate.is_some() || !writes_its_first_operand(instruction.opcode) {
         return;
@@ -119,8 +119,8 @@ fn written_first(instruction: &Instruction, written: &mut Vec<RegisterId>) {
     sources.iter().for_each(|source| each_register_of(source, &mut reads));
 }
 
-/// Returns `true` if an operation's first operand is a result that replaces all of a register. A row of its own is always right, so
-/// what is rare is left out.
+/// Returns `true` if an operation's first operand is a result that overwrites a register completely. Rare operations are left out: a
+/// register with its own row is always correct.
 fn writes_its_first_operand(opcode: Opcode) -> bool {
     use Opcode as O;
     let moves = matches!(opcode, O::Mov | O::Ld | O::Ldu | O::Cvt | O::Cvta | O::Selp | O::Slct | O::Set | O::Prmt);
@@ -198,7 +198,7 @@ mod tests {
     use super::*;
     use crate::ptx;
 
-    /// Returns the spans of the registers `%r0`, `%r1` … of a kernel, of which a move to each in turn begins the body.
+    /// Returns the spans of the registers `%r0`, `%r1` … of a kernel whose body begins with a move to each.
     fn spans_of(body: &str) -> Vec<Option<Span>> {
         let text = format!(
             ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry main(.param .u64 p)\n{{\n

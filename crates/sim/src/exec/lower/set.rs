@@ -1,4 +1,4 @@
-//! `set`, `slct`, `testp` and `isspacep`, and comparisons of packed halves.
+//! `set`, `slct`, `testp` and `isspacep`, and comparisons of packed 16-bit floats.
 
 use super::error::{Lowered, Refusal};
 use super::function::Lowerer;
@@ -43,13 +43,13 @@ impl Lowerer<'_> {
         Ok(())
     }
 
-    /// Appends the choice between the number of a true comparison and zero.
+    /// Appends the selection between the value of a true comparison and zero.
     fn choose(&mut self, d: u32, predicate: u32, truth: u32) {
         let (yes, no) = (self.word(truth), self.word(0));
         self.emit(select::<u32>(), d, [yes, no, predicate]).e = 0;
     }
 
-    /// `setp` of packed halves: a predicate for the lower and one for the upper.
+    /// `setp` of packed 16-bit floats: a predicate for each half.
     pub(super) fn set_predicates_of_halves(
         &mut self,
         instruction: &Instruction,
@@ -79,7 +79,7 @@ impl Lowerer<'_> {
         let (a, b) = (self.halves(a), self.halves(b));
         let (mut c, imm) = self.combined(instruction, combined)?;
         if imm != 0 && predicates[0] == c {
-            // The lower half's result must not be what the upper half is combined with.
+            // The upper half must not be combined with the lower half's result.
             c = self.new_predicate();
             self.emit(run_predicate_copy, c, [predicates[0], 0, 0]).e = 0;
         }
@@ -90,7 +90,7 @@ impl Lowerer<'_> {
         Ok(())
     }
 
-    /// Returns the lower and the upper half of a row, in rows of their own.
+    /// Returns two new rows with the lower and the upper half of a row.
     pub(super) fn halves(&mut self, row: u32) -> [u32; 2] {
         let rows = [self.new_word(), self.new_word()];
         self.emit(lower_half(), rows[0], [row, 0, 0]);
@@ -98,7 +98,7 @@ impl Lowerer<'_> {
         rows
     }
 
-    /// `lop3` that also tests whether a bit of its result is set.
+    /// `lop3` that also tests its result for nonzero bits.
     pub(super) fn test_table_logic(&mut self, instruction: &Instruction) -> Lowered {
         let [Operand::Pair(destination, tested), sources @ .., other] = &instruction.operands[..] else {
             return Err(Refusal::form(instruction));
@@ -123,7 +123,7 @@ impl Lowerer<'_> {
         Ok(())
     }
 
-    /// `slct`: the first operand if the third is not negative, else the second.
+    /// `slct`: the first operand if the third is not negative, otherwise the second.
     pub(super) fn select_by_sign(&mut self, instruction: &Instruction) -> Lowered {
         let types: Vec<ScalarType> = instruction.types().collect();
         let ([scalar, sign], [destination, a, b, c]) = (&types[..], &instruction.operands[..]) else {
@@ -156,7 +156,7 @@ impl Lowerer<'_> {
         Ok(())
     }
 
-    /// `isspacep`: whether a generic address is in a state space.
+    /// `isspacep`: tests if a generic address is in a state space.
     pub(super) fn is_in_space(&mut self, instruction: &Instruction) -> Lowered {
         let [Operand::Register(destination), source] = &instruction.operands[..] else {
             return Err(Refusal::form(instruction));
@@ -181,7 +181,7 @@ impl Lowerer<'_> {
     }
 }
 
-/// Returns what `set` gives for a true comparison.
+/// Returns the value of `set` for a true comparison.
 fn truth(scalar: ScalarType) -> Option<u32> {
     Some(match scalar {
         ScalarType::U32 | ScalarType::S32 | ScalarType::B32 => u32::MAX,

@@ -1,13 +1,13 @@
-//! Where the shared variables of functions lie.
+//! Allocation of the shared variables of functions.
 
 use crate::ptx::{
     Base, Call, Callee, Function, FunctionId, FunctionKind, Module, Opcode, Operand, Space, Symbol, Variable,
 };
 
-/// Returns the start of each function's own shared variables, by its number, if those at module scope end at `module_end`.
+/// Returns the start of each function's own shared variables, by its index. Those at module scope end at `module_end`.
 ///
-/// Those of a device function lie behind those of the ones before it, so that none overlap, however functions call each other. Those of a
-/// kernel lie behind all that it may reach.
+/// Each device function's variables follow those of the earlier ones, so none overlap, whichever functions call each other. A kernel's
+/// variables follow those of all functions that it may call.
 pub(super) fn bases(module: &Module, module_end: u64, resolve: impl Fn(FunctionId) -> FunctionId) -> Vec<u64> {
     let mut bases = vec![0; module.functions.len()];
     let mut ends = vec![0; module.functions.len()];
@@ -40,7 +40,7 @@ fn own(function: &Function) -> impl Iterator<Item = &Variable> {
     function.variables.iter().filter(is_shared).filter(|variable| variable.size > 0)
 }
 
-/// Returns the numbers of the device functions that a kernel may reach: all of them if it reaches an indirect call.
+/// Returns the indices of the device functions that a kernel may call: all of them if it may make an indirect call.
 fn reached(module: &Module, kernel: usize, resolve: impl Fn(FunctionId) -> FunctionId) -> Vec<usize> {
     let (mut found, mut next) = (vec![kernel], 0);
     let mut is_found = vec![false; module.functions.len()];
@@ -64,7 +64,7 @@ fn calls(function: &Function) -> impl Iterator<Item = &Call> {
     })
 }
 
-/// Returns `true` if a kernel may reach shared variables at module scope: by name, or through a call.
+/// Returns `true` if a function may access shared variables at module scope: by name, or through a call.
 fn uses_module_scope(module: &Module, function: &Function) -> bool {
     let named = |symbol: Symbol| match symbol {
         Symbol::Global(id) => {

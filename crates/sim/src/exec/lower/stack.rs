@@ -1,7 +1,7 @@
-//! `alloca`, `stacksave` and `stackrestore`: local memory that a function takes while it runs.
+//! `alloca`, `stacksave` and `stackrestore`: local memory that a function allocates while it runs.
 //!
-//! What the lanes took lies behind the variables of the function, in each lane as far as that lane's calls need; a function that is called
-//! then begins behind the longest.
+//! Allocated memory follows the function's variables, in each lane as much as the lane allocated. A called function's memory begins after
+//! the longest allocation.
 
 use super::error::{Lowered, Refusal};
 use super::function::Lowerer;
@@ -9,7 +9,7 @@ use crate::exec::op::Op;
 use crate::exec::stack::{run_restore, run_save, run_take};
 use crate::ptx::{Instruction, Opcode, Operand, ScalarType};
 
-/// The alignment of what is taken if nothing is said of it.
+/// The default alignment of an allocation.
 const DEFAULT_ALIGN: u64 = 8;
 
 impl Lowerer<'_> {
@@ -41,7 +41,7 @@ impl Lowerer<'_> {
         Ok(())
     }
 
-    /// Returns the 64-bit row of an operand that may have 32 bits.
+    /// Returns the 64-bit row of an operand of 32 or 64 bits.
     fn wide_source(&mut self, instruction: &Instruction, operand: &Operand) -> Lowered<u32> {
         match instruction.types().next() {
             Some(ScalarType::U32 | ScalarType::U64) => self.source(operand, ScalarType::U64),

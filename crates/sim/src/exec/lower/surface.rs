@@ -1,4 +1,4 @@
-//! `suld`, `sust` and `sured`: surfaces read, written and changed byte by byte, or element by element as their format says.
+//! `suld`, `sust` and `sured`: loads, stores and reductions of surfaces, by bytes or by formatted elements.
 
 use super::error::{Lowered, Refusal};
 use super::function::{Lowerer, Slot};
@@ -8,7 +8,7 @@ use crate::exec::op::{Handler, Op};
 use crate::exec::surface::{load, run_reduce, run_store, run_store_formatted};
 use crate::ptx::{Instruction, Keyword, Modifier, Operand, Operation, ScalarType, Tensor};
 
-/// Bytes that an access moves at most.
+/// The maximum number of bytes of an access.
 const WIDEST: u64 = 16;
 
 impl Lowerer<'_> {
@@ -91,7 +91,7 @@ fn beyond(instruction: &Instruction) -> Lowered<Beyond> {
     found.map(|(_, beyond)| beyond).ok_or_else(|| Refusal::form(instruction))
 }
 
-/// Checks that a load or a store moves bits of a width that there is; of what is converted, words.
+/// Checks the width of a load or store. Formatted accesses have words only.
 fn moved_bits(instruction: &Instruction) -> Lowered {
     use ScalarType::{B8, B16, B32, B64};
     match instruction.types().next() {
@@ -101,19 +101,19 @@ fn moved_bits(instruction: &Instruction) -> Lowered {
     }
 }
 
-/// Returns `true` if an access counts elements instead of bytes, and converts.
+/// Returns `true` if an access counts elements instead of bytes, and converts them.
 fn is_formatted(instruction: &Instruction) -> bool {
     !instruction.has(Modifier::Keyword(Keyword::B))
 }
 
-/// Returns how a reduction of numbers of a type changes what is there.
+/// Returns the operation of a reduction of numbers of a type.
 fn reduction(instruction: &Instruction, scalar: ScalarType) -> Option<Change> {
     let has = |operation| instruction.has(Modifier::Operation(operation));
     let is_of_bits = scalar == ScalarType::B32 || is_formatted(instruction);
     Some(match scalar {
         _ if is_of_bits && has(Operation::And) => |old, new| old & new,
         _ if is_of_bits && has(Operation::Or) => |old, new| old | new,
-        // What is beyond the width is cut off.
+        // Sums are truncated to the width.
         ScalarType::U32 | ScalarType::S32 | ScalarType::U64 if has(Operation::Add) => u64::wrapping_add,
         ScalarType::U32 | ScalarType::U64 if has(Operation::Min) => u64::min,
         ScalarType::U32 | ScalarType::U64 if has(Operation::Max) => u64::max,

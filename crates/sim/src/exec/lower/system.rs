@@ -9,7 +9,7 @@ use crate::exec::system::{run_allocate, run_assertion, run_condition, run_free, 
 use crate::ptx::{Call, Operand, ScalarType, Symbol};
 
 impl Lowerer<'_> {
-    /// Returns a call of a function that the runtime provides.
+    /// Lowers a call of a device runtime function.
     pub(super) fn system_call(&mut self, name: &str, call: &Call) -> Lowered {
         let run = match (name, call.arguments.len()) {
             ("vprintf", 2) => run_print,
@@ -28,7 +28,7 @@ impl Lowerer<'_> {
         }
         let d = self.new_double();
         let [a, b, c, e] = rows;
-        // The runtime sees one thread after the other: all lanes come along.
+        // The runtime handles one thread after the other, and the lanes continue together.
         let op = self.push(Op { d, a, b, c, e, ..Op::new(run) });
         op.splits = true;
         if let Some(result) = call.returns.first() {

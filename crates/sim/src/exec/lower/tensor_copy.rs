@@ -12,20 +12,20 @@ use crate::ptx::{
     Symbol, Tensor,
 };
 
-/// Coordinates of four rows: the first along a row, and the numbers of the rows.
+/// The number of coordinates of a gather of four rows: the first along a row, and the row indices.
 const FOUR_ROWS: usize = 5;
 
-/// The operands of an access, by what they are.
+/// The operands of an access.
 struct Operands<'i> {
     tensor: &'i Tensor,
     shared: Option<&'i Operand>,
     barrier: Option<&'i Operand>,
-    /// Offsets, a mask of blocks, a cache policy: those that the suffixes ask for.
+    /// Offsets, the mask of blocks, and the cache policy, as the suffixes require.
     rest: &'i [Operand],
 }
 
 impl Lowerer<'_> {
-    /// Returns an access of a tensor.
+    /// Lowers an access to a tensor.
     pub(super) fn copy_tensor(&mut self, instruction: &Instruction) -> Lowered {
         let refusal = || Refusal::form(instruction);
         let (way, rank) = (way(instruction).ok_or_else(refusal)?, rank(instruction).ok_or_else(refusal)?);
@@ -53,7 +53,7 @@ impl Lowerer<'_> {
         Ok(())
     }
 
-    /// Returns the rows of as many offsets, and of the mask of blocks; behind them there is a policy or nothing, as the suffixes say.
+    /// Returns the rows of the offsets and of the mask of blocks. The cache policy, if any, is skipped.
     fn offsets_and_mask(
         &mut self,
         instruction: &Instruction,
@@ -77,7 +77,7 @@ impl Lowerer<'_> {
         }
     }
 
-    /// Returns the rows of a vector of so many integers of a width; `None` if it is another vector.
+    /// Returns the rows of a vector of `count` integers of a width, or `None` for another vector.
     fn words_of(&mut self, vector: &[Operand], count: usize, bits: u32) -> Option<Vec<u32>> {
         let scalar = if bits == 16 { ScalarType::B16 } else { ScalarType::B32 };
         if vector.len() != count || !vector.iter().all(|operand| self.is_integer(operand, bits)) {
@@ -86,7 +86,7 @@ impl Lowerer<'_> {
         vector.iter().map(|operand| self.source(operand, scalar).ok()).collect()
     }
 
-    /// Returns `true` if an operand is a number, or a register of integers of a width.
+    /// Returns `true` if an operand is a number, or an integer register of a width.
     fn is_integer(&self, operand: &Operand, bits: u32) -> bool {
         let fits = |id: &RegisterId| {
             let register = &self.function.registers[id.0 as usize];
@@ -128,7 +128,7 @@ fn mode(instruction: &Instruction, way: Way, rank: usize) -> Option<Mode> {
     }
 }
 
-/// Returns `true` if each suffix is one that the way has, and stands once, and whether those are there that must be.
+/// Returns `true` if each suffix is valid for the direction and unique, and all required ones are present.
 fn has_no_other_suffix(instruction: &Instruction, way: Way) -> bool {
     use Keyword as K;
     let (required, modes) = suffixes(way);
@@ -142,12 +142,12 @@ fn has_no_other_suffix(instruction: &Instruction, way: Way) -> bool {
     let optional = modes + groups + masks + count_of(&[Modifier::CacheHint]);
     let spaces = instruction.modifiers.iter().filter(|modifier| matches!(modifier, Modifier::Space(_))).count();
     let expected = if way == Way::Prefetch { 1 } else { 2 };
-    // Beside all of these there is the rank.
+    // The rank is the one other suffix.
     let is_whole = instruction.modifiers.len() == required.len() + spaces + optional + 1;
     count_of(&required) == required.len() && modes <= 1 && groups <= 1 && spaces == expected && is_whole
 }
 
-/// Returns the suffixes that a way must have beside the rank and the spaces, and those of which it may have one.
+/// Returns the suffixes that a direction requires besides the rank and the spaces, and those of which it may have one.
 fn suffixes(way: Way) -> (Vec<Modifier>, [Keyword; 3]) {
     use Keyword as K;
     let keyword = Modifier::Keyword;

@@ -1,4 +1,4 @@
-//! `tensormap`: kernels that change tensor maps, and copy them to where others see them.
+//! `tensormap`: modifications of tensor maps, and their copies to device memory.
 
 use super::asynchronous::{space_of, state};
 use super::error::{Lowered, Refusal};
@@ -9,11 +9,11 @@ use crate::exec::tensor_map::Field;
 use crate::exec::tensor_map_update::{SIZE, run_publish, run_replace};
 use crate::ptx::{Instruction, Integer, Keyword, Modifier, Operand, ScalarType, Semantics, Space as State};
 
-/// The driver's number of each type of elements, by the number that an instruction has for it.
+/// The driver's number of each element type, by the instruction's number.
 const DATA_TYPES: [u64; 16] = [0, 1, 2, 3, 4, 5, 6, 7, 10, 8, 9, 11, 12, 13, 14, 15];
 
 impl Lowerer<'_> {
-    /// `tensormap.replace`, which changes one field of a map in device or shared memory.
+    /// `tensormap.replace`, which modifies a field of a map in device or shared memory.
     pub(super) fn replace_in_tensor_map(&mut self, instruction: &Instruction) -> Lowered {
         let has = |keyword| instruction.has(Modifier::Keyword(keyword));
         let [Operand::Address(map), rest @ ..] = &instruction.operands[..] else {
@@ -36,7 +36,7 @@ impl Lowerer<'_> {
         Ok(())
     }
 
-    /// `tensormap.cp_fenceproxy`: a map goes from shared memory to the device, by all threads of a warp together.
+    /// `tensormap.cp_fenceproxy`: the threads of a warp together copy a map from shared to device memory.
     fn publish_tensor_map(&mut self, instruction: &Instruction) -> Lowered {
         let has = |keyword| instruction.has(Modifier::Keyword(keyword));
         let is_spelled = [Keyword::TensormapGeneric, Keyword::Sync, Keyword::Aligned].into_iter().all(has)
@@ -58,14 +58,14 @@ impl Lowerer<'_> {
         Ok(())
     }
 
-    /// Returns a field that there is once, and the row of what it is to hold.
+    /// Returns a field that exists once, and the row of its new value.
     fn replaced(&mut self, instruction: &Instruction, value: &Operand) -> Lowered<Option<(Field, u32)>> {
         let has = |keyword| instruction.has(Modifier::Keyword(keyword));
         if has(Keyword::GlobalAddress) {
             return Ok(Some((Field::ADDRESS, self.source(value, ScalarType::B64)?)));
         }
         if has(Keyword::Rank) {
-            // One less than the rank is given.
+            // The operand is the rank less one.
             return Ok(Some((Field::RANK, self.sum(value, 1)?)));
         }
         let choices = [
@@ -80,13 +80,13 @@ impl Lowerer<'_> {
             return Ok(None);
         };
         if *bits >= count {
-            return Err(Refusal::operand("one of the values of this field of a tensor map"));
+            return Err(Refusal::operand("a valid value of this field of a tensor map"));
         }
         let number = if keyword == Keyword::Elemtype { DATA_TYPES[*bits as usize] } else { *bits };
         Ok(Some((field, self.double(number))))
     }
 
-    /// Returns a field that there is for each dimension.
+    /// Returns a field that exists for each dimension, and the row of its new value.
     fn replaced_along(
         &mut self,
         instruction: &Instruction,
@@ -112,7 +112,7 @@ impl Lowerer<'_> {
         })
     }
 
-    /// Returns a row of a 32-bit value with `added`, in 64 bits.
+    /// Returns a 64-bit row with the sum of a 32-bit value and `added`.
     fn sum(&mut self, value: &Operand, added: u64) -> Lowered<u32> {
         let (narrow, wide) = (self.source(value, ScalarType::B32)?, self.new_double());
         self.emit(zero_extend(), wide, [narrow, 0, 0]);

@@ -1,4 +1,4 @@
-//! `tex` and `tld4`: reading textures.
+//! `tex` and `tld4`: texture fetches.
 
 mod operands;
 mod query;
@@ -11,10 +11,10 @@ use crate::exec::op::Op;
 use crate::exec::texture::texture_handler;
 use crate::ptx::{Instruction, Keyword, Modifier, ScalarType, Tensor, Texturing};
 
-/// The bits of an offset that `tex` looks at.
+/// The number of bits of an offset that `tex` uses.
 const OFFSET_BITS: u32 = 4;
 
-/// The bits of an offset that `tld4` looks at.
+/// The number of bits of an offset that `tld4` uses.
 const GATHERED_OFFSET_BITS: u32 = 6;
 
 impl Lowerer<'_> {
@@ -33,7 +33,7 @@ impl Lowerer<'_> {
             (ScalarType::S32, _) if geometry.is_cube() => return Err(Refusal::scalar(instruction, kind)),
             (ScalarType::S32, Detail::Level(_)) => Places::NearestElements,
             (ScalarType::S32, Detail::Gradient(_)) if geometry == Geometry::Line => Places::Nowhere,
-            // Hardware takes the bits of the whole numbers for those of numbers with fractions.
+            // Hardware reinterprets the bits of the integers as floating-point numbers.
             (ScalarType::S32, Detail::Gradient(_)) => Places::Between,
             (ScalarType::S32, _) => Places::Elements,
             _ => return Err(Refusal::scalar(instruction, kind)),
@@ -64,12 +64,11 @@ impl Lowerer<'_> {
         self.access_texture(instruction, &operands, (Places::Between, Detail::Gather(channel)), offset)
     }
 
-    /// Hardware reads a texture as its own object says where another one is named as its sampler, unless the module has texturing modes
-    /// apart.
+    /// Accepts a sampler operand. As on hardware, the texture's own sampler is used, unless the module has independent texturing mode.
     fn ignore_sampler(&mut self, tensor: &Tensor) -> Lowered {
         match tensor.sampler {
             Some(_) if self.context.module.target.texturing == Texturing::Independent => {
-                Err(Refusal("samplers apart from their textures are not supported".into()))
+                Err(Refusal("separate samplers are not supported".into()))
             }
             Some(sampler) => self.address_row(sampler).map(|_| ()),
             None => Ok(()),

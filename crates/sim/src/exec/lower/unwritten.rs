@@ -1,4 +1,4 @@
-//! What is looked for around accesses: reads of memory that nobody wrote.
+//! Checks of accesses for uninitialized reads.
 
 use super::address::Target;
 use super::function::Lowerer;
@@ -6,14 +6,14 @@ use crate::exec::op::Space;
 use crate::exec::unwritten::{run_check, run_find, run_note};
 
 impl Lowerer<'_> {
-    /// Appends a check that what the instruction reads was written.
+    /// Appends a check that all bytes of a read are written.
     pub(super) fn check_written(&mut self, target: Target, bytes: u64) {
         if self.context.checking.unwritten && target.space != Space::Param {
             self.access(run_check, target, 0, bytes);
         }
     }
 
-    /// Appends what finds the bytes that nobody wrote of a part of a load, which begins at `start`.
+    /// Appends the search for uninitialized bytes in the part of a load that begins at `start`.
     pub(super) fn find_unwritten(&mut self, target: Target, start: u64, bytes: u64, is_first: bool) {
         if self.context.checking.unwritten && target.space != Space::Param {
             let op = self.access(run_find, target, 0, bytes);
@@ -22,7 +22,7 @@ impl Lowerer<'_> {
         }
     }
 
-    /// Appends a note that the instruction writes.
+    /// Appends a record of the instruction's write.
     pub(super) fn note_write(&mut self, target: Target, bytes: u64) {
         if self.context.checking.unwritten {
             self.access(run_note, target, 0, bytes);

@@ -1,4 +1,4 @@
-//! Loads of which only some bytes are used: `.pragma "used_bytes_mask N"`.
+//! Loads with unused bytes: `.pragma "used_bytes_mask N"`.
 
 use std::ops::Range;
 
@@ -9,7 +9,7 @@ use crate::exec::access::load;
 use crate::exec::handler::moves::{copy, insert_byte, lower_word};
 
 impl Lowerer<'_> {
-    /// Loads some of the bytes of an element, and zeros for the others.
+    /// Loads the used bytes of an element; the others become zero.
     pub(super) fn load_bytes(&mut self, target: Target, offset: u64, used: u32, align: u64, slot: Slot) -> Lowered {
         if used == 0 {
             return Ok(());
@@ -29,7 +29,7 @@ impl Lowerer<'_> {
     }
 }
 
-/// Returns the used bytes of an access in runs, each aligned to its length, which is a power of two.
+/// Returns the used bytes of an access as runs. Each run is aligned to its length, a power of two.
 pub(super) fn runs_of_used_bytes(used: u32, bytes: u64) -> Vec<Range<u64>> {
     let whole = u32::MAX >> (32 - bytes);
     match used & whole {

@@ -1,4 +1,4 @@
-//! The variables and parameters of a function: where they are, and their addresses.
+//! The variables and parameters of a function: their locations and addresses.
 
 use super::error::{Lowered, Refusal};
 use super::function::Lowerer;
@@ -6,24 +6,24 @@ use super::module::Place;
 use crate::exec::program::Late;
 use crate::ptx::{FunctionKind, LocalId, Parameter, Space, Symbol};
 
-/// Sizes stop growing here: whatever is this large is refused.
+/// The maximum of sizes. Functions this large are refused.
 const MOST_BYTES: u64 = 1 << 40;
 
 /// The location of a variable of the function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Home {
+pub(super) enum VariableLocation {
     /// At an offset of the frame's local memory.
     Frame(u64),
     /// At an offset of the kernel's parameters.
     Param(u64),
     /// At an offset of shared memory.
     Shared(u64),
-    /// The end of the kernel's own shared memory.
+    /// The end of the kernel's static shared memory.
     DynamicShared,
 }
 
 impl Lowerer<'_> {
-    /// Gives every variable its place; returns the end of the function's shared memory.
+    /// Allocates every variable, and returns the end of the function's shared memory.
     pub(super) fn place_variables(&mut self, shared_base: u64) -> Lowered<u64> {
         let function = self.function;
         self.place_parameters();
@@ -35,13 +35,13 @@ impl Lowerer<'_> {
             }
             let home = match variable.space {
                 Space::Local | Space::Param | Space::ParamFunction => {
-                    Home::Frame(self.new_local(variable.size, variable.align))
+                    VariableLocation::Frame(self.new_local(variable.size, variable.align))
                 }
-                Space::Shared | Space::SharedCta if variable.size == 0 => Home::DynamicShared,
+                Space::Shared | Space::SharedCta if variable.size == 0 => VariableLocation::DynamicShared,
                 Space::Shared | Space::SharedCta => {
                     let offset = shared.next_multiple_of(variable.align.max(1));
                     shared = offset.saturating_add(variable.size).min(MOST_BYTES);
-                    Home::Shared(offset)
+                    VariableLocation::Shared(offset)
                 }
                 space => {
                     let name = space.name();
@@ -63,7 +63,7 @@ impl Lowerer<'_> {
                     let offset = end.next_multiple_of(variable.align.max(1));
                     end = offset.saturating_add(variable.size).min(MOST_BYTES);
                     self.parameter_size = end;
-                    self.homes.insert(*id, Home::Param(offset));
+                    self.homes.insert(*id, VariableLocation::Param(offset));
                 }
             }
             return;
@@ -77,7 +77,7 @@ impl Lowerer<'_> {
             Parameter::Variable(id) => {
                 let variable = &self.function.variables[id.0 as usize];
                 let offset = self.new_local(variable.size, variable.align);
-                self.homes.insert(id, Home::Frame(offset));
+                self.homes.insert(id, VariableLocation::Frame(offset));
                 (offset, variable.size)
             }
             Parameter::Register(id) => {
@@ -89,7 +89,7 @@ impl Lowerer<'_> {
         }
     }
 
-    /// Reserves local memory. Calls copy whole words, so each variable has its own.
+    /// Reserves local memory. Calls copy whole words, so variables share no word.
     pub(super) fn new_local(&mut self, size: u64, align: u64) -> u64 {
         let offset = self.local_size.next_multiple_of(align.max(8));
         self.out.local_align = self.out.local_align.max(align);
@@ -97,26 +97,26 @@ impl Lowerer<'_> {
         offset
     }
 
-    /// Bytes of a kernel's parameters.
+    /// Returns the number of bytes of a kernel's parameters.
     pub(super) fn parameter_size(&self) -> u64 {
         self.parameter_size
     }
 
-    /// Bytes of local memory of an activation.
+    /// Returns the number of bytes of local memory of an activation.
     pub(super) fn local_size(&self) -> u64 {
         self.local_size.next_multiple_of(16)
     }
 
-    /// Returns where a kernel's parameter is in the parameter buffer.
+    /// Returns the offset of a kernel parameter in the parameter buffer.
     pub(super) fn param_offset(&self, id: LocalId) -> Option<u64> {
         match self.homes.get(&id) {
-            Some(Home::Param(offset)) => Some(*offset),
+            Some(VariableLocation::Param(offset)) => Some(*offset),
             _ => None,
         }
     }
 
     /// Returns the location of a variable of the function.
-    pub(super) fn home(&self, id: LocalId) -> Home {
+    pub(super) fn home(&self, id: LocalId) -> VariableLocation {
         self.homes[&id]
     }
 
@@ -128,15 +128,17 @@ impl Lowerer<'_> {
             }
             Symbol::Global(id) => match self.context.variable_place(id)? {
                 Place::Device(index) => return Ok(self.late(Late::Global(index, offset))),
-                Place::Shared(base) => Home::Shared(base),
-                Place::DynamicShared => Home::DynamicShared,
+                Place::Shared(base) => VariableLocation::Shared(base),
+                Place::DynamicShared => VariableLocation::DynamicShared,
             },
             Symbol::Local(id) => self.home(id),
         };
         Ok(match home {
-            Home::Param(base) | Home::Shared(base) => self.double(base.wrapping_add_signed(offset)),
-            Home::DynamicShared => self.late(Late::DynamicShared(offset)),
-            Home::Frame(base) => self.frame_address(base.wrapping_add_signed(offset)),
+            VariableLocation::Param(base) | VariableLocation::Shared(base) => {
+                self.double(base.wrapping_add_signed(offset))
+            }
+            VariableLocation::DynamicShared => self.late(Late::DynamicShared(offset)),
+            VariableLocation::Frame(base) => self.frame_address(base.wrapping_add_signed(offset)),
         })
     }
 }

@@ -8,7 +8,7 @@ use crate::ptx::{
 };
 
 impl Lowerer<'_> {
-    /// `vadd` and its kin.
+    /// `vadd` and the other video instructions.
     pub(super) fn video(&mut self, instruction: &Instruction) -> Lowered {
         let refusal = || Refusal::form(instruction);
         let [destination, a, b, rest @ ..] = &instruction.operands[..] else {
@@ -41,7 +41,7 @@ impl Lowerer<'_> {
     }
 }
 
-/// Bits of a lane.
+/// Returns the number of bits of an element.
 fn width(opcode: Opcode) -> u32 {
     use Opcode as O;
     match opcode {
@@ -51,7 +51,7 @@ fn width(opcode: Opcode) -> u32 {
     }
 }
 
-/// Returns an operand, and the parts of it that are named.
+/// Returns an operand without its selector, and the selector.
 fn split(operand: &Operand) -> (Operand, Option<Selector>) {
     match operand {
         Operand::Select(register, selector) => (Operand::Register(*register), Some(*selector)),
@@ -59,7 +59,7 @@ fn split(operand: &Operand) -> (Operand, Option<Selector>) {
     }
 }
 
-/// Returns what each lane takes.
+/// Returns the part that each element selects.
 fn picks(width: u32, selector: Option<Selector>, second: bool) -> Option<[Pick; 4]> {
     let lanes = (32 / width) as usize;
     let mut picks = [Pick { second, shift: 0, width }; 4];
@@ -76,7 +76,7 @@ fn picks(width: u32, selector: Option<Selector>, second: bool) -> Option<[Pick; 
         return None;
     }
     for (lane, pick) in picks.iter_mut().enumerate().take(lanes) {
-        // The most significant is written first. Parts past the first register are of the second.
+        // Selectors list the most significant part first. Higher indices select parts of the second register.
         let index = u32::from(selector.indices[count - 1 - lane]);
         let per_register = 32 / part;
         let is_other = index >= per_register;
@@ -109,7 +109,7 @@ fn third(instruction: &Instruction, mask: Option<Selector>, width: u32, operands
             }
             Third::Merge { mask }
         }
-        // The third operand of a form of lanes that are all written, or of `vmad`, has no other use.
+        // A third operand has no other use in `vmad`, and in vector forms that write all elements.
         (None, None, 0 | 1) => Third::Unused,
         _ => return None,
     })
@@ -142,7 +142,7 @@ fn operation(instruction: &Instruction) -> Option<Operation> {
     })
 }
 
-/// Returns the orderings for which a comparison holds: less, equal and greater, by bits.
+/// Returns the orderings for which a comparison holds: less, equal and greater, as a mask.
 fn orderings(instruction: &Instruction) -> Option<u8> {
     let comparison = instruction.modifiers.iter().find_map(|modifier| match modifier {
         Modifier::Compare(compare) => Some(*compare),

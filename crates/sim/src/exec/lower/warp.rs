@@ -1,4 +1,4 @@
-//! Instructions in which the lanes of a warp see one another.
+//! Instructions that communicate among the lanes of a warp.
 
 use super::error::{Lowered, Refusal};
 use super::function::Lowerer;
@@ -6,9 +6,9 @@ use crate::exec::handler::NO_REGISTER;
 use crate::exec::op::Handler;
 use crate::exec::warp_wide::{
     run_active_mask, run_ballot, run_elect, run_match_all, run_match_any, run_reduce, run_reduce_float, run_vote,
-    run_warp_barrier, shuffle,
+    run_warp_barrier, shuffle_handler,
 };
-use crate::ptx::{Instruction, Keyword, Modifier, Opcode, Operand, Operation, ScalarType, ShuffleMode, VoteMode};
+use crate::ptx::{Instruction, Keyword, Modifier, Opcode, Operand, Operation, ScalarType, VoteMode};
 
 impl Lowerer<'_> {
     /// `shfl`, `vote`, `activemask`, `match`, `redux`.
@@ -39,7 +39,7 @@ impl Lowerer<'_> {
         Ok(())
     }
 
-    /// `elect`: one lane of those named.
+    /// `elect`: elects one lane of the member mask.
     pub(super) fn elect(&mut self, instruction: &Instruction) -> Lowered {
         let [Operand::Pair(register, elected), members] = &instruction.operands[..] else {
             return Err(Refusal::form(instruction));
@@ -61,13 +61,7 @@ impl Lowerer<'_> {
             Modifier::Shuffle(mode) => Some(*mode),
             _ => None,
         });
-        let run: Handler = match mode {
-            Some(ShuffleMode::Up) => shuffle(|lane, operand, clamp| shuffle_source(0, lane, operand, clamp)),
-            Some(ShuffleMode::Down) => shuffle(|lane, operand, clamp| shuffle_source(1, lane, operand, clamp)),
-            Some(ShuffleMode::Butterfly) => shuffle(|lane, operand, clamp| shuffle_source(2, lane, operand, clamp)),
-            Some(ShuffleMode::Index) => shuffle(|lane, operand, clamp| shuffle_source(3, lane, operand, clamp)),
-            _ => return Err(Refusal::form(instruction)),
-        };
+        let run = mode.and_then(shuffle_handler).ok_or_else(|| Refusal::form(instruction))?;
         let a = self.source(value, ScalarType::B32)?;
         let b = self.source(lane, ScalarType::B32)?;
         let c = self.source(clamp, ScalarType::B32)?;
@@ -183,26 +177,11 @@ impl Lowerer<'_> {
         Ok(())
     }
 
-    /// Returns the row of a member mask; the lanes at hand if there is none.
+    /// Returns the row of a member mask, or `NO_REGISTER` for the active lanes.
     fn members(&mut self, operand: Option<&Operand>) -> Lowered<u64> {
         Ok(match operand {
             Some(operand) => u64::from(self.source(operand, ScalarType::B32)?),
             None => u64::from(NO_REGISTER),
         })
     }
-}
-
-/// Returns the lane that a shuffle takes from, and whether it is one that the clamp allows.
-#[inline(always)]
-pub(crate) fn shuffle_source(mode: u8, lane: u32, operand: u32, clamp: u32) -> (u32, bool) {
-    let (operand, segment) = (operand & 31, clamp >> 8 & 31);
-    let low = lane & segment;
-    let high = low | clamp & 31 & !segment;
-    let (source, inside) = match mode {
-        0 => (lane.wrapping_sub(operand), lane.wrapping_sub(operand).cast_signed() >= high.cast_signed()),
-        1 => (lane + operand, lane + operand <= high),
-        2 => (lane ^ operand, lane ^ operand <= high),
-        _ => (low | operand & !segment, low | operand & !segment <= high),
-    };
-    (if inside { source } else { lane }, inside)
 }

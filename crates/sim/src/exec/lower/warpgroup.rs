@@ -1,4 +1,4 @@
-//! `wgmma`: products of matrices by warpgroups, and the wait for them.
+//! `wgmma`: products of matrices by warpgroups, and their waits.
 
 use super::error::{Lowered, Refusal};
 use super::function::{Lowerer, Slot};
@@ -17,7 +17,7 @@ impl Lowerer<'_> {
             return Err(Refusal::form(instruction));
         }
         match &instruction.operands[..] {
-            // Products are computed at once: there is nothing to begin or to gather.
+            // Products are computed immediately, so fences and commits have no effect.
             [] if has(Keyword::Fence) || has(Keyword::CommitGroup) => Ok(()),
             [Operand::Integer(_)] if has(Keyword::WaitGroup) => {
                 self.diverging(run_wait);
@@ -85,7 +85,7 @@ impl Lowerer<'_> {
     }
 }
 
-/// Returns a warp's part of a matrix with so many columns.
+/// Returns a warp's part of a matrix with `columns` columns.
 fn part(role: Role, element: Element, columns: u32) -> Fragment {
     let registers = ROWS * columns * element.bits() / (32 * 32);
     Fragment { role, element, rows: ROWS, columns, spread: Spread::Rows, registers }
@@ -96,9 +96,9 @@ struct Operands<'a> {
     d: &'a Operand,
     a: &'a Operand,
     b: &'a Operand,
-    /// Which elements of a sparse matrix there are, and which lanes say so.
+    /// The metadata of a sparse matrix, and the selector of its lanes.
     metadata: Option<(&'a Operand, &'a Operand)>,
-    /// `true` if the result is added to what is there.
+    /// `true` if the product is added to the previous result.
     scale: &'a Operand,
     rest: &'a [Operand],
 }
@@ -115,8 +115,8 @@ impl<'a> Operands<'a> {
     }
 }
 
-/// Returns what the immediate operands say of A and B. Integers have none; only numbers of 16 bits can be transposed, and A only in shared
-/// memory.
+/// Returns the properties of A and B from the immediate operands. Integers have none. Only 16-bit numbers can be transposed, and A only in
+/// shared memory.
 fn sides(operands: &[Operand], [left, right]: [Element; 2], is_shared: bool) -> Option<[Side; 2]> {
     let numbers = operands.iter().map(|operand| match operand {
         Operand::Integer(integer) => Some(integer.bits.cast_signed()),
@@ -135,10 +135,10 @@ fn sides(operands: &[Operand], [left, right]: [Element; 2], is_shared: bool) -> 
     is_valid.then(|| [side(left, 0), side(right, 1)])
 }
 
-/// What an instruction multiplies.
+/// A decoded product.
 struct Decoded {
     shape: Shape,
-    /// Of the result, A and B.
+    /// The elements of the result, A and B.
     elements: [Element; 3],
     is_sparse: bool,
 }
@@ -158,7 +158,7 @@ fn decode(instruction: &Instruction) -> Option<Decoded> {
         E::B1 if !is_sparse => &[E::S32],
         _ => return None,
     };
-    // A row of A has 32 bytes, of a sparse matrix without its zeroes.
+    // A row of A has 32 bytes, without the zeros of a sparse matrix.
     let inner = 256 / left.bits() * if is_sparse { 2 } else { 1 };
     let may_saturate = matches!(left, E::S8 | E::U8);
     let is_wide = left.is_integer() && shape.n > 32;

@@ -1,26 +1,26 @@
-//! Matrices in shared memory as the descriptors of `wgmma` describe them.
+//! Matrices in shared memory, as `wgmma` descriptors describe them.
 
-/// Bytes that lie together wherever they are moved: of a row if those run along the inner extent, else of eight neighbors across.
+/// The number of bytes that swizzling keeps together: of a row along the inner extent, or of eight neighbors across it.
 pub(crate) const PIECE: u64 = 16;
 
-/// Addresses of shared memory that a descriptor can name.
+/// The size of the shared memory that a descriptor can address.
 const ADDRESSES: u64 = 1 << 18;
 
-/// The place where the elements of a matrix are in shared memory.
+/// The location of a matrix in shared memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Descriptor {
     start: u64,
-    /// The leading and the stride dimension's offsets, in bytes.
+    /// The leading and the stride dimension's byte offsets.
     leading: u64,
     stride: u64,
-    /// The start of the pattern of swizzling, in rows of 128 bytes.
+    /// The start of the swizzling pattern, in rows of 128 bytes.
     base: u64,
-    /// Bytes of a row that is swizzled; [`PIECE`] if none is.
+    /// The width of the swizzling in bytes; [`PIECE`] without swizzling.
     width: u64,
 }
 
 impl Descriptor {
-    /// Returns what the bits of a descriptor say.
+    /// Decodes the bits of a descriptor.
     pub(crate) fn from_bits(bits: u64) -> Self {
         let field = |at: u32| (bits >> at & 0x3fff) * PIECE;
         let width = match bits >> 62 {
@@ -32,22 +32,21 @@ impl Descriptor {
         Self { start: field(0), leading: field(16), stride: field(32), base: bits >> 49 & 7, width }
     }
 
-    /// Returns the address of a piece along the inner extent: of a row, counted across.
+    /// Returns the address of a piece along the inner extent, in the row `across`.
     pub(crate) fn along(&self, across: u64, piece: u64) -> u64 {
         let pieces = self.width / PIECE;
         let row = across % 8 * self.width + across / 8 * self.stride;
         self.address(row + piece / pieces * self.leading + piece % pieces * PIECE)
     }
 
-    /// Returns the address of a piece across: of the `place` along the inner extent.
+    /// Returns the address of a piece across, at the position `place` along the inner extent.
     pub(crate) fn across(&self, piece: u64, place: u64) -> u64 {
         let pieces = self.width / PIECE;
         let (next, rows) = if pieces == 1 { (self.stride, self.leading) } else { (self.leading, self.stride) };
         self.address(piece % pieces * PIECE + piece / pieces * next + place % 8 * self.width + place / 8 * rows)
     }
 
-    /// Returns the address that is so many bytes behind the start: within rows of 128 bytes pieces change places, as the number of the row
-    /// says.
+    /// Returns the address at an offset from the start. Swizzling exchanges pieces within rows of 128 bytes, by the row's index.
     fn address(&self, offset: u64) -> u64 {
         let linear = (self.start + offset) % ADDRESSES;
         let row = (linear >> 7).wrapping_sub(self.base);

@@ -1,4 +1,4 @@
-//! Products of matrices of numbers, and what becomes of their sums.
+//! Products of matrices, and the rounding of their sums.
 
 use smallvec::smallvec;
 
@@ -18,12 +18,12 @@ pub(crate) struct Matrix<T> {
 }
 
 impl<T: Number> Matrix<T> {
-    /// Creates a matrix of zeroes.
+    /// Creates a matrix of zeros.
     pub(crate) fn zeroes(rows: usize, columns: usize) -> Self {
         Self { values: smallvec![T::default(); rows * columns], columns }
     }
 
-    /// Changes all signs.
+    /// Negates all elements.
     pub(crate) fn negate(&mut self) {
         self.values.iter_mut().for_each(|value| *value = value.negative());
     }
@@ -32,16 +32,16 @@ impl<T: Number> Matrix<T> {
 /// What is multiplied and added up.
 #[derive(Debug, Default)]
 pub(crate) struct Problem<T> {
-    /// The elements that A has, which are all or, where `places` says so, some.
+    /// The elements of A: all, or the selected ones if A is sparse.
     pub(crate) a: Matrix<T>,
     pub(crate) b: Matrix<T>,
     pub(crate) addend: Matrix<T>,
-    /// The places in their rows of A's elements, if A is sparse.
+    /// The column of each element of A, if A is sparse.
     pub(crate) places: Option<Vec<u16>>,
 }
 
 impl<T: Number> Problem<T> {
-    /// Returns the place along the inner extent of one of A's elements, by its number in A and in its row.
+    /// Returns the column of an element of A, from its index in A and in its row.
     #[inline(always)]
     pub(super) fn place(&self, at: usize, number: usize) -> usize {
         match &self.places {
@@ -65,7 +65,7 @@ impl<T: Number> Problem<T> {
     }
 }
 
-/// Elements that A has in a row.
+/// A part of the elements of A's rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Part {
     All,
@@ -86,10 +86,10 @@ impl Part {
     }
 }
 
-/// What kind of product it is.
+/// The kind of a product.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Manner {
-    /// What A and B have.
+    /// The formats of A and B.
     pub(crate) factors: [Element; 2],
     pub(crate) result: Element,
     pub(crate) accumulation: Accumulation,
@@ -97,7 +97,7 @@ pub(crate) struct Manner {
     pub(crate) maker: Maker,
 }
 
-/// Who makes a product together.
+/// The unit that computes a product.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Maker {
     QuadPair,
@@ -105,7 +105,7 @@ pub(crate) enum Maker {
     Warpgroup,
 }
 
-/// Products whose results have bits.
+/// Computes products, rounded to the bits of the result.
 pub(crate) trait Multiply {
     /// The bits of a result.
     type Bits: InFile;
@@ -177,7 +177,7 @@ impl Problem<f32> {
         let element = |(at, &addend): (usize, &f32)| {
             let step = |place, sum| product(at / columns, at % columns, place, sum);
             if how.result == Element::F16 {
-                // The product that is first keeps the sign of a zero.
+                // The first product keeps the sign of a zero.
                 let sum = step(1, step(0, -0.0)) + step(3, step(2, -0.0));
                 return Half::nearest(f64::from(sum) + f64::from(addend)) as u32;
             }
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_sparse_matrix_lacks_is_not_multiplied() {
+    fn absent_elements_of_a_sparse_matrix_are_not_multiplied() {
         let problem = Problem {
             a: Matrix { values: smallvec![2.0_f32, 3.0], columns: 2 },
             b: Matrix { values: smallvec![f32::NAN, 10.0, f32::INFINITY, 1.0], columns: 1 },

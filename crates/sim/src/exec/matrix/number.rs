@@ -1,11 +1,11 @@
-//! The numbers that the elements of matrices are computed as.
+//! The host types in which matrix elements are computed.
 
 use super::Element;
 use crate::exec::lane::LANES;
 use crate::exec::narrow::rows::Narrow;
 use crate::exec::narrow::{Bfloat, Half};
 
-/// A number that products are made of.
+/// A host type of matrix elements.
 pub(crate) trait Number: Copy + Default + 'static {
     /// Returns the value of an element's bits.
     fn read(element: Element, bits: u64) -> Self;
@@ -20,7 +20,7 @@ pub(crate) trait Number: Copy + Default + 'static {
             }
         }
     }
-    /// Returns the number with the other sign.
+    /// Returns the negated number.
     fn negative(self) -> Self;
 }
 

@@ -1,4 +1,4 @@
-//! The run of `mma` and `wmma.mma`.
+//! Handlers of `mma` and `wmma.mma`.
 
 use super::multiply::{Multiply, Problem};
 use super::number::Number;
@@ -18,7 +18,7 @@ fn run_product<T: Number, const WIDE: bool>(unit: &mut Unit<'_>, op: &Op) -> Con
 where
     Problem<T>: Multiply,
 {
-    // The instruction is one of all lanes: those that are missing come first.
+    // The instruction executes for all lanes together, so it waits for missing lanes.
     if unit.warp.live & !unit.active != 0 {
         return Control::Converge;
     }
@@ -35,7 +35,7 @@ where
     let (element, inner) = (left.fragment.element, right.fragment.rows);
     let places =
         product.sparsity.map(|sparsity| sparsity.places(unit.frame.row::<u32>(sparsity.metadata), element, inner));
-    // Each pair of quads has a product of its own, in lanes that are four apart.
+    // Each pair of quads computes its own product, in lanes that are four apart.
     let pairs = if matches!(to.fragment.spread, Spread::QuadPair { .. }) { 4 } else { 1 };
     let mut results = Results::new(to);
     for pair in 0..pairs {

@@ -1,4 +1,4 @@
-//! Matrices in the registers of a warp, read and written.
+//! Reads and writes of matrices in the registers of a warp.
 
 use super::multiply::Matrix;
 use super::number::Number;
@@ -115,7 +115,7 @@ pub(crate) fn clear(unit: &mut Unit<'_>, fragment: &Fragment, rows: &[u32]) {
     }
 }
 
-/// Writes an element of a matrix whose registers were cleared.
+/// Writes an element of a matrix. A register with several elements must have been cleared.
 pub(crate) fn put(unit: &mut Unit<'_>, fragment: &Fragment, rows: &[u32], row: u32, column: u32, bits: u64) {
     let Home { lane, register, shift } = fragment.home(row, column);
     let (index, lane) = (rows[register as usize], lane as usize & 31);

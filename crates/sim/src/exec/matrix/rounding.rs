@@ -1,10 +1,9 @@
-//! How tensor cores add up products of floating-point numbers.
+//! The summation of tensor cores.
 //!
-//! Products are exact. They and the addend are aligned to the largest of their exponents, which of a product is the sum of its factors'
-//! exponents, and lose what is more than some bits below; then they are added up exactly. A sum of single precision loses the bits
-//! that it cannot hold; one of half precision is the nearest. What is zero then is positive. An H100 does so, bit for bit: with 25
-//! bits below the largest exponent, and in products of numbers of 8 bits by a warpgroup with 13, to which sums of single precision
-//! are cut off too. Other generations are not known to do otherwise, and are simulated alike.
+//! Products are exact. They and the addend are aligned to the largest exponent, where the exponent of a product is the sum of its factors'
+//! exponents. Bits too far below that exponent are truncated, and the sum is exact. A sum in f32 is truncated, one in f16 is rounded to
+//! nearest, and a zero is positive. An H100 computes so, bit for bit. It keeps 25 bits below the largest exponent. Warpgroup products of
+//! 8-bit numbers keep 13, to which sums in f32 are truncated too. Other generations are simulated the same way.
 
 use super::multiply::{Manner, Part, Problem};
 use super::{Element, Numbers, fixed_point};
@@ -16,7 +15,7 @@ pub(super) const LOWEST: i32 = -500;
 /// An exponent above those of all finite products.
 const HIGHEST: i32 = 500;
 
-/// How a sum is aligned and rounded.
+/// The alignment and the rounding of a sum.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rounding {
     /// The least exponents of normal numbers: of A and B, and of the addend.
@@ -144,7 +143,7 @@ fn exponents(values: &[f32], least: i32) -> Vec<i32> {
 /// Columns that are computed together.
 pub(super) const TOGETHER: usize = 8;
 
-/// Adds to the sums of neighboring columns of a row. Plain loops, so that they are compiled with the instructions of the handler.
+/// Adds to the sums of neighboring columns of a row. Plain loops are compiled with the vector features of the handler.
 #[inline(always)]
 fn add<const N: usize>(
     problem: &Problem<f32>,
@@ -194,7 +193,7 @@ fn add<const N: usize>(
     }
 }
 
-/// Returns a sum of which a part is infinite or NaN.
+/// Returns a sum with an infinite or NaN term.
 #[cold]
 pub(super) fn special(problem: &Problem<f32>, (row, column): (usize, usize), part: Part, addend: f64) -> f64 {
     let each = problem.a.columns;
@@ -205,15 +204,15 @@ pub(super) fn special(problem: &Problem<f32>, (row, column): (usize, usize), par
     })
 }
 
-/// Returns the exponent of a number, at least that of the least normal one; of infinities and NaN one above all others', and of zeroes one
-/// below.
+/// Returns the exponent of a number, at least that of the least normal one. Infinities and NaN have an exponent above all others, and zeros
+/// one below.
 #[inline(always)]
 fn exponent(value: f64, least: i32) -> i32 {
     let exponent = (value.to_bits() >> 52 & 0x7ff) as i32 - 1023;
     if value == 0.0 { LOWEST } else { exponent.max(least) }
 }
 
-/// Returns a power of two; infinities and NaN are multiplied with none that matters.
+/// Returns a power of two. It has no effect on infinities and NaN.
 #[inline(always)]
 pub(super) fn power(exponent: i32) -> f64 {
     f64::from_bits(((exponent.clamp(LOWEST, HIGHEST) + 1023) as u64) << 52)

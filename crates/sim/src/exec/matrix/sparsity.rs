@@ -1,25 +1,25 @@
-//! Which elements of a sparse matrix its registers hold: of every four two, as metadata says.
+//! Sparse matrices: the columns of the stored elements, two of every four, as the metadata selects.
 
 use super::Element;
 
-/// Rows of a sparse matrix that a warp has.
+/// The number of rows of a sparse matrix in a warp.
 const ROWS: usize = 16;
 
-/// The location of the metadata of a sparse matrix.
+/// The metadata of a sparse matrix.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sparsity {
-    /// The row of the register that has it.
+    /// The row of its register.
     pub(crate) metadata: u32,
-    /// Which lanes of a quad have it: those after so many others with as much.
+    /// The lanes of each quad that hold it, in units of their number.
     pub(crate) selector: u32,
 }
 
-/// Returns the number of lanes of a quad that hold the metadata of a matrix with `inner` places in a row, zeroes counted.
+/// Returns the number of lanes of a quad that hold the metadata of a matrix with `inner` columns, including zeros.
 pub(crate) fn lanes(element: Element, inner: u32) -> u32 {
     groups(element, inner).div_ceil(4)
 }
 
-/// Groups of places in a row, of which each has four bits of metadata.
+/// Returns the number of groups of columns. Each group has four bits of metadata.
 fn groups(element: Element, inner: u32) -> u32 {
     match element {
         // One of every two.
@@ -31,7 +31,7 @@ fn groups(element: Element, inner: u32) -> u32 {
 }
 
 impl Sparsity {
-    /// Returns the places in the rows of the matrix that its elements have, row by row.
+    /// Returns the columns of the matrix's elements, row by row.
     pub(crate) fn places(&self, words: &[u32; 32], element: Element, inner: u32) -> Vec<u16> {
         let first = self.selector * lanes(element, inner);
         let mut places = Vec::with_capacity(ROWS * inner as usize / 2);
@@ -46,17 +46,17 @@ impl Sparsity {
     }
 }
 
-/// Returns the lane of those with a row's metadata and that of the eighth row after it, and the bit in its register, of a group.
+/// Returns the lane and the bit of a group's metadata. The lane is relative to the lanes of a row and of the eighth row after it.
 fn home(element: Element, half: u32, group: u32) -> (u32, u32) {
     if element.bits() <= 8 {
-        // Each lane has eight groups of one of both rows, else four of each.
+        // Each lane has eight groups of one of the two rows, otherwise four of each.
         (group / 8 * 2 + half, group % 8 * 4)
     } else {
         (group / 4, half * 16 + group % 4 * 4)
     }
 }
 
-/// Places of a group.
+/// Returns the number of columns in a group.
 fn width(element: Element) -> u32 {
     match element {
         Element::Tf32 => 2,
@@ -65,11 +65,11 @@ fn width(element: Element) -> u32 {
     }
 }
 
-/// Returns the places in a group that four bits name.
+/// Returns the columns in a group that four bits of metadata select.
 fn in_group(element: Element, bits: u32) -> impl Iterator<Item = u32> {
     let [low, high] = [bits & 3, bits >> 2];
     let (places, count) = match element {
-        // Both halves of an element are named.
+        // The metadata names both halves of an element.
         Element::Tf32 => ([low / 2, 0, 0, 0], 1),
         Element::S4 | Element::U4 => ([2 * low, 2 * low + 1, 2 * high, 2 * high + 1], 4),
         _ => ([low, high, 0, 0], 2),
@@ -83,7 +83,7 @@ mod tests {
 
     #[test]
     fn metadata_names_two_of_every_four_places() {
-        // Every group takes its first and its last, but for the second of row 9.
+        // Every group selects its first and last column, except the second group of row 9.
         let mut words = [0xcccc_cccc; 32];
         words[4 + 2] = 0xcc4c_cccc;
         let places = Sparsity { metadata: 0, selector: 2 }.places(&words, Element::F16, 16);

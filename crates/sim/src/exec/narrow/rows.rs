@@ -1,4 +1,4 @@
-//! Arithmetic on rows of 16-bit numbers to nearest, by way of rows of single precision.
+//! Arithmetic on rows of 16-bit numbers, rounded to nearest, in f32.
 
 #[cfg(target_arch = "x86_64")]
 mod f16c;
@@ -10,12 +10,12 @@ use crate::exec::lane::{LANES, Lane};
 use crate::exec::op::{Control, Handler, Op};
 use crate::exec::unit::Unit;
 
-/// The numbers in a row of pairs.
+/// The number of values in a row of pairs.
 const NUMBERS: usize = 2 * LANES;
 
-/// A 16-bit format whose numbers are computed in single precision.
+/// A 16-bit format whose arithmetic is done in f32.
 ///
-/// Rows are computed in plain loops: a closure that is handed to a function is not compiled with the instructions of the handler.
+/// Rows are computed in plain loops, because a closure argument is not compiled with the vector features of the handler.
 pub(crate) trait Narrow: Real + Lane<Raw = u32> {
     /// `true` if values widen and narrow in the loop that computes with them, and so stay in registers of the processor.
     const CONVERTS_IN_LOOPS: bool;
@@ -24,11 +24,11 @@ pub(crate) trait Narrow: Real + Lane<Raw = u32> {
     fn single(self) -> f32;
     /// Creates the nearest number.
     fn of_single(value: f32) -> Self;
-    /// Returns `true` if a rounded result, rounded again, may be another number than the exact one rounded once.
+    /// Returns `true` if rounding a rounded result again may differ from rounding the exact result once.
     fn is_between(value: f32) -> bool;
-    /// Returns `true` if the result of `a * b + c` is known to be exact.
+    /// Returns `true` if the result of `a * b + c` is certainly exact.
     fn is_exact(value: f32, operands: [f32; 3]) -> bool;
-    /// `a * b + c`, rounded such that rounding it again is rounding it once.
+    /// Returns `a * b + c` rounded to odd, so that rounding it again gives the exact result rounded once.
     fn odd_fused(a: f32, b: f32, c: f32) -> f32;
 
     /// Returns the values in the lower halves of a row.
@@ -41,7 +41,7 @@ pub(crate) trait Narrow: Real + Lane<Raw = u32> {
         values
     }
 
-    /// Returns the row with the numbers nearest to values in its lower halves.
+    /// Returns a row with the nearest numbers in its lower halves.
     #[inline(always)]
     fn narrow<const WIDE: bool>(values: &[f32; LANES]) -> [u32; LANES] {
         let mut row = [0; LANES];
@@ -51,7 +51,7 @@ pub(crate) trait Narrow: Real + Lane<Raw = u32> {
         row
     }
 
-    /// Returns the values of a row of pairs, in an order that only [`Narrow::narrow_pairs`] must know.
+    /// Returns the values of a row of pairs, in an order that only [`Narrow::narrow_pairs`] relies on.
     #[inline(always)]
     fn widen_pairs<const WIDE: bool>(row: &[u32; LANES]) -> [f32; NUMBERS] {
         let mut values = [0.0; NUMBERS];
@@ -85,8 +85,8 @@ pub(crate) trait Narrow: Real + Lane<Raw = u32> {
     }
 }
 
-/// Defines a sum that is rounded to odd: of the two numbers next to the exact sum the one whose last bit is set, so that
-/// rounding it again is rounding the sum.
+/// Defines a sum that is rounded to odd: of the two numbers next to the exact sum, the one whose last bit is set. Rounding it again rounds
+/// the exact sum.
 macro_rules! odd_sums {
     ($($name:ident $ty:ty),*) => {$(
         #[inline(always)]
@@ -105,7 +105,7 @@ macro_rules! odd_sums {
 
 odd_sums!(odd_sum f32, odd_sum_wide f64);
 
-/// Returns the number of single precision that a number is rounded to odd to, so that rounding it to 16 bits is rounding the number.
+/// Rounds a number to odd in f32, so that rounding it to 16 bits rounds the original number.
 #[inline(always)]
 pub(crate) fn odd_single(value: f64) -> f32 {
     let single = value as f32;
@@ -127,7 +127,7 @@ impl Narrow for Half {
         Self::from_f32(value)
     }
 
-    /// Halfway between two normal numbers, or among subnormal ones, whose places of rounding differ.
+    /// Returns `true` halfway between two normal numbers, and for subnormal ones, whose rounding position differs.
     #[inline(always)]
     fn is_between(value: f32) -> bool {
         let bits = value.to_bits();
@@ -226,7 +226,7 @@ impl Narrow for Bfloat {
         value.to_bits() & 0xffff == 0x8000
     }
 
-    /// Nothing is lost on either side of the sum. What is lost of tiny numbers may be zero.
+    /// Returns `true` if no bits are lost on either side of the sum. For tiny numbers, the lost bits may round to zero.
     #[inline(always)]
     fn is_exact(value: f32, [a, b, c]: [f32; 3]) -> bool {
         const TINY: u32 = 0x0d80_0000;
@@ -236,13 +236,13 @@ impl Narrow for Bfloat {
 
     #[inline(always)]
     fn odd_fused(a: f32, b: f32, c: f32) -> f32 {
-        // The product would leave the range of f32.
+        // The product exceeds the range of f32.
         odd_single(odd_sum_wide(f64::from(a) * f64::from(b), f64::from(c)))
     }
 }
 
 versions! {
-    /// `d = f(a, b)`, which is exact in single precision or rounds alike twice.
+    /// `d = f(a, b)`, which is exact in f32, or for which rounding twice equals rounding once.
     binary(_operation: F) = run_binary [T, F; WIDE] where T: Narrow, F: Fn(f32, f32) -> f32 + Copy + 'static
 }
 
@@ -252,14 +252,14 @@ versions! {
 }
 
 versions! {
-    /// The same as [`binary`] on pairs.
+    /// [`binary`] on pairs.
     binary_of_pairs(_operation: F) = run_binary_of_pairs [T, F; WIDE]
     where
         T: Narrow, F: Fn(f32, f32) -> f32 + Copy + 'static
 }
 
 versions! {
-    /// The same as [`fused`] on pairs.
+    /// [`fused`] on pairs.
     fused_of_pairs() = run_fused_of_pairs [T; WIDE] where T: Narrow
 }
 
@@ -365,7 +365,7 @@ fn each<const N: usize>(a: &[f32; N], b: &[f32; N], f: impl Fn(f32, f32) -> f32)
     result
 }
 
-/// `a * b + c` such that it may be rounded again. One of several instructions is exact but for numbers that are in the middle then.
+/// Computes `a * b + c` such that it may be rounded again. Each method is exact except for midpoints, which are computed separately.
 #[inline(always)]
 fn multiply_add<T: Narrow, const N: usize, const WIDE: bool>(a: &[f32; N], b: &[f32; N], c: &[f32; N]) -> [f32; N] {
     let mut result = [0.0; N];
@@ -397,13 +397,13 @@ mod tests {
     use crate::exec::float::{self, Mode};
     use crate::exec::handler::wide_vectors;
 
-    /// The results of all four operations on rows of numbers, of pairs of them, and exact ones.
+    /// Compares all four operations on rows of numbers and of pairs with exact ones.
     fn compare<T: Narrow + PartialEq + std::fmt::Debug, const WIDE: bool>() {
         let mut state = 5_u64;
         let mut random = || {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             let bits = (state >> 32) as u32;
-            // Numbers with few bits meet in the middle between two others more often.
+            // Results of numbers with few bits are midpoints more often.
             if state >> 31 & 1 == 0 { bits } else { bits & 0xfff0_fff0 }
         };
         for _ in 0..15_000 {
@@ -469,7 +469,7 @@ mod tests {
     }
 
     #[test]
-    fn halves_widen_and_narrow_alike_with_and_without_vectors() {
+    fn halves_widen_and_narrow_equally_with_and_without_vectors() {
         for first in (0..=u16::MAX).step_by(LANES) {
             let row = std::array::from_fn(|lane| u32::from(first) + lane as u32);
             let values = Half::widen::<false>(&row);
@@ -484,7 +484,7 @@ mod tests {
     }
 
     #[test]
-    fn product_in_the_middle_between_two_numbers_goes_where_a_tiny_addend_lies() {
+    fn midpoint_product_rounds_toward_a_tiny_addend() {
         let fused = |sign: u16| {
             // 129 / 128 times 192 / 128 is 193.5 / 128.
             let rows = [0x3f81, 0x3fc0, sign | 1].map(|bits| Bfloat::widen::<false>(&[u32::from(bits); LANES]));

@@ -13,11 +13,11 @@ use crate::exec::report::{ReportKind, Trap};
 use crate::exec::unit::Unit;
 use crate::ptx::Operation;
 
-/// What a part in shared memory is aligned to, and a map, in bytes.
+/// The alignment of shared memory and of a map, in bytes.
 const ALIGNMENT: u64 = 128;
 const MAP_ALIGNMENT: u64 = 64;
 
-/// An access of a tensor: the parts of it that an instruction spells.
+/// An access to a tensor, as its instruction specifies it.
 #[derive(Clone, Debug)]
 pub(crate) struct TensorAccess {
     pub(crate) way: Way,
@@ -25,13 +25,13 @@ pub(crate) struct TensorAccess {
     pub(crate) rank: usize,
     /// The rows of the coordinates, the innermost first.
     pub(crate) coordinates: Vec<u32>,
-    /// The rows of what is added to the places of pixels.
+    /// The rows of the im2col offsets.
     pub(crate) offsets: Vec<u32>,
-    /// `true` if a barrier object may be in the other block of a pair.
+    /// `true` if the mbarrier object may be in the other block of a pair.
     pub(crate) is_paired: bool,
 }
 
-/// The place where an access leads.
+/// The direction of an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Way {
     Load,
@@ -40,16 +40,16 @@ pub(crate) enum Way {
     Prefetch,
 }
 
-/// What is taken of a tensor.
+/// The mode of an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mode {
     Tile,
-    /// Four rows of a matrix, each by its number.
+    /// Four rows of a matrix, each by its index.
     FourRows,
     Pixels,
 }
 
-/// A part of a tensor, and where it is in shared memory.
+/// A part of a tensor, and its address in shared memory.
 struct Transfer<'m> {
     map: &'m Map,
     starts: Vec<Rows>,
@@ -57,7 +57,7 @@ struct Transfer<'m> {
     shared: u64,
 }
 
-/// Carries out an access: the map in `a`, shared memory in `b`, the barrier object in `e`, the blocks that get it in `d`.
+/// Performs an access: the map is in `a`, shared memory in `b`, the mbarrier object in `e`, and the destination blocks in `d`.
 pub(crate) fn run(unit: &mut Unit<'_>, op: &Op) -> Control {
     let program = unit.launch.program;
     let access = &program.functions[unit.frame.function as usize].tensors[op.imm as usize];
@@ -82,7 +82,7 @@ fn carry_out(unit: &mut Unit<'_>, op: &Op, access: &TensorAccess, lane: usize) -
     match access.way {
         Way::Load => load(unit, op, access, &transfer),
         Way::Reduce(operation) => {
-            let change = change_of(operation, map.element).ok_or("a reduction that the tensor's type lacks");
+            let change = change_of(operation, map.element).ok_or("a reduction that the tensor's type does not support");
             let change = change.map_err(illegal)?;
             let bytes = map.element.bytes();
             transfer.store(unit, |unit, address, at| {
@@ -108,24 +108,24 @@ fn read_map(unit: &mut Unit<'_>, op: &Op, lane: usize) -> Result<[u64; 16], Trap
     Ok(words)
 }
 
-/// Returns the rows that a lane's access takes: one part, or four of a row.
+/// Returns the parts that a lane's access transfers: one, or four of one row each.
 fn starts(unit: &Unit<'_>, access: &TensorAccess, map: &Map, lane: usize) -> Result<Vec<Rows>, &'static str> {
     let are_pixels = matches!(map.part, Part::Pixels { .. });
     if map.rank != access.rank {
-        return Err("a tensor map of another rank than the instruction's");
+        return Err("the rank of the tensor map differs from that of the instruction");
     }
     if are_pixels != (access.mode == Mode::Pixels) {
-        return Err("a tensor map of pixels for a copy of a tile, or of tiles for one of pixels");
+        return Err("the mode of the tensor map differs from that of the instruction (tiled, im2col)");
     }
     let number = |row: &u32| i64::from(unit.frame.row::<u32>(*row)[lane].cast_signed());
     let given: Vec<i64> = access.coordinates.iter().map(number).collect();
     // Shared memory takes whole granules, and those of the tensor are aligned.
     if map.slice.is_none() && given[0] * map.element.bytes().cast_signed() % GRANULE.cast_signed() != 0 {
-        return Err("a first coordinate that is not a multiple of 16 bytes");
+        return Err("the first coordinate is not a multiple of 16 bytes");
     }
     let writes = matches!(access.way, Way::Store | Way::Reduce(_));
     if writes && given.iter().any(|coordinate| *coordinate < 0) {
-        return Err("a negative coordinate of what is written to a tensor");
+        return Err("a write to a tensor has a negative coordinate");
     }
     let offset = |row: &u32| i64::from(unit.frame.row::<u32>(*row)[lane] & 0xffff);
     let offsets: Vec<i64> = access.offsets.iter().map(offset).collect();
@@ -135,15 +135,15 @@ fn starts(unit: &Unit<'_>, access: &TensorAccess, map: &Map, lane: usize) -> Res
     }
     let rows = Rows::new(map, place(&given), &offsets);
     if are_pixels && !rows.begins_inside() {
-        return Err("a first pixel outside of the corners of the tensor map");
+        return Err("the first pixel is outside the corners of the tensor map");
     }
     if writes && map.has_corners_outside() {
-        return Err("corners outside of what is written to a tensor");
+        return Err("a write to a tensor has corners outside the tensor");
     }
     Ok(vec![rows])
 }
 
-/// Brings a part to each block that gets it, and tells its barrier object.
+/// Writes a part to each destination block, and completes its bytes on the mbarrier objects.
 fn load(unit: &mut Unit<'_>, op: &Op, access: &TensorAccess, transfer: &Transfer<'_>) -> Result<(), Trap> {
     let lane = transfer.lane;
     let (to, barrier) = (transfer.shared, unit.frame.row::<u64>(op.e)[lane]);
@@ -180,7 +180,7 @@ impl Transfer<'_> {
         })
     }
 
-    /// Eight bytes of the tensor, of which the first are inside of it.
+    /// Reads eight bytes of the tensor, of which the first `inside` are in bounds.
     fn fetch(&self, unit: &mut Unit<'_>, address: u64, inside: u64) -> Result<u64, Trap> {
         if inside == 8 {
             return Ok(self.map.element.loaded(read_at(unit, Space::Global, self.lane, address)?));
@@ -194,8 +194,8 @@ impl Transfer<'_> {
         Ok(self.map.element.loaded(value) & !beyond | self.map.fill & beyond)
     }
 
-    /// Hands each element that is written to `put`, by its addresses in the tensor and in shared memory: those of a granule that begins
-    /// inside of the tensor, even where it ends beyond the edge.
+    /// Calls `put` for each element to write, with its addresses in the tensor and in shared memory. All elements of a granule that begins
+    /// inside the tensor are written, even those beyond the edge.
     fn store(
         &self,
         unit: &mut Unit<'_>,
@@ -212,7 +212,7 @@ impl Transfer<'_> {
         })
     }
 
-    /// Hands each granule to `act`, with its address in shared memory before the swizzle.
+    /// Calls `act` for each granule, with its address in shared memory before swizzling.
     fn each_granule(
         &self,
         unit: &mut Unit<'_>,
@@ -221,7 +221,7 @@ impl Transfer<'_> {
     ) -> Result<(), Trap> {
         let (pitch, granules) = (self.map.pitch(), self.map.row() / GRANULE);
         check_alignment(self.shared, ALIGNMENT, self.lane, write)?;
-        // Before anything moves, and before a part of any size is walked.
+        // The check precedes all transfers, and the walk through a part of any size.
         let bytes = (self.rows().saturating_sub(1)).saturating_mul(pitch).saturating_add(self.map.row());
         check_reach(unit, Space::Shared, self.lane, self.shared.saturating_add(bytes.max(1) - 1), write)?;
         let rows = self.starts.iter().flat_map(Rows::clone);

@@ -1,6 +1,6 @@
-//! What the elements of tensors are, and what a copy makes of them.
+//! The elements of tensors, and the conversions of copies.
 
-/// A type of elements, by the number that the driver has for it.
+/// An element type, numbered as in the driver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Element {
     U8,
@@ -13,7 +13,7 @@ pub(crate) enum Element {
     F32,
     F64,
     Bf16,
-    /// F32 whose subnormals count as zeroes in sums, and nowhere else.
+    /// F32 whose subnormals are flushed in sums, and only there.
     FlushedF32,
     Tf32,
     FlushedTf32,
@@ -21,7 +21,7 @@ pub(crate) enum Element {
 
 /// The bits of an NaN in TF32.
 const NAN: u32 = 0x7fff_e000;
-/// The bits of an F32 that TF32 lacks.
+/// The bits of an F32 that TF32 discards.
 const LOST: u32 = 0x1fff;
 
 impl Element {
@@ -41,12 +41,12 @@ impl Element {
         Self::FlushedTf32,
     ];
 
-    /// Returns the type of a number, if its elements are whole bytes.
+    /// Returns the element type with a number, if its elements are whole bytes.
     pub(super) fn of(number: u64) -> Option<Self> {
         Self::ALL.get(usize::try_from(number).ok()?).copied()
     }
 
-    /// Bytes of an element.
+    /// Returns the number of bytes of an element.
     pub(super) fn bytes(self) -> u64 {
         match self {
             Self::U8 => 1,
@@ -56,7 +56,7 @@ impl Element {
         }
     }
 
-    /// Returns what a load makes of 8 bytes of the tensor.
+    /// Converts eight bytes of the tensor as a load does.
     pub(super) fn loaded(self, bits: u64) -> u64 {
         if !matches!(self, Self::Tf32 | Self::FlushedTf32) {
             return bits;
@@ -65,12 +65,12 @@ impl Element {
     }
 }
 
-/// Returns the nearest number of TF32.
+/// Rounds to the nearest TF32 number.
 fn rounded(bits: u32) -> u32 {
     if bits & 0x7fff_ffff > 0x7f80_0000 {
         return NAN;
     }
-    // Halfway between two, it is the even one.
+    // Ties go to the even number.
     let odd = bits >> LOST.count_ones() & 1;
     bits.wrapping_add(LOST / 2 + odd) & !LOST
 }

@@ -1,4 +1,4 @@
-//! Reductions that bulk copies make: element by element, each atomic by itself.
+//! Reductions of bulk copies: element by element, each atomic by itself.
 
 use super::element::Element;
 use crate::exec::access::{read_at, update_at};
@@ -9,17 +9,17 @@ use crate::exec::report::Trap;
 use crate::exec::unit::Unit;
 use crate::ptx::{Operation, ScalarType};
 
-/// What becomes of the bits of an element in memory by those of another.
+/// Combines an element in memory with another, as bits.
 pub(crate) type Change = fn(u64, u64) -> u64;
 
-/// Returns what an operation does to elements of a type, if there is such a reduction.
+/// Returns the operation on elements of a type, if the reduction exists.
 pub(crate) fn change(operation: Operation, scalar: ScalarType) -> Option<Change> {
     use ScalarType as S;
     Some(match (operation, scalar) {
         (Operation::And, S::B32 | S::B64) => |old, new| old & new,
         (Operation::Or, S::B32 | S::B64) => |old, new| old | new,
         (Operation::Xor, S::B32 | S::B64) => |old, new| old ^ new,
-        // What is beyond the width is cut off.
+        // Sums are truncated to the width.
         (Operation::Add, S::U32 | S::S32 | S::U64) => u64::wrapping_add,
         (Operation::Increment, S::U32) => |old, new| if old >= new { 0 } else { old + 1 },
         (Operation::Decrement, S::U32) => |old, new| if old == 0 || old > new { new } else { old - 1 },
@@ -40,7 +40,7 @@ pub(crate) fn change(operation: Operation, scalar: ScalarType) -> Option<Change>
     })
 }
 
-/// Returns what an operation does to elements of a tensor, if it can be reduced to so.
+/// Returns the operation on elements of a tensor, if the reduction exists.
 pub(super) fn change_of(operation: Operation, element: Element) -> Option<Change> {
     use Operation as O;
     let is_of_bits = matches!(operation, O::And | O::Or | O::Xor);
@@ -63,7 +63,7 @@ pub(super) fn change_of(operation: Operation, element: Element) -> Option<Change
     change(operation, scalar)
 }
 
-/// Changes what is at an address in memory.
+/// Replaces the value at an address in memory.
 pub(crate) fn update(
     unit: &mut Unit<'_>,
     space: Space,
@@ -78,7 +78,7 @@ pub(crate) fn update(
     }
 }
 
-/// Returns what is at an address, of 1, 2, 4 or 8 bytes.
+/// Reads 1, 2, 4 or 8 bytes at an address.
 pub(crate) fn read_bytes(
     unit: &mut Unit<'_>,
     space: Space,

@@ -1,22 +1,22 @@
-//! Where the parts of a box go in shared memory, so that a column of it lies in all banks.
+//! Swizzling of boxes in shared memory, which spreads a column over all banks.
 
 use crate::exec::tensor_map::Field;
 
-/// How 16, 32 or 64 bytes change places within lines of 128.
+/// A swizzle that exchanges 16, 32 or 64 bytes within lines of 128 bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Swizzle {
-    /// Which bits of the number of a line count.
+    /// The mask of the bits of a line's index that select the exchange.
     mask: u64,
-    /// The place where they go in an address.
+    /// The position in the address that they are applied to.
     shift: u32,
-    /// `true` if every other line has the halves of its 16 bytes exchanged.
+    /// `true` if every other line exchanges the halves of its 16 bytes.
     flips: bool,
-    /// Bytes that each row has at least in shared memory.
+    /// The minimum number of bytes of a row in shared memory.
     pub(super) span: u64,
 }
 
 impl Swizzle {
-    /// Returns the one that a map names, if there is such a one.
+    /// Returns the swizzle of a map, if it is valid.
     pub(super) fn of(words: &[u64; 16]) -> Option<Self> {
         let new = |mask, shift, span| Self { mask, shift, flips: false, span };
         Some(match (Field::SWIZZLE.get(words), Field::ATOMICITY.get(words)) {
@@ -31,7 +31,7 @@ impl Swizzle {
         })
     }
 
-    /// Returns where the 8 bytes of an address in shared memory go.
+    /// Returns the swizzled address of 8 bytes in shared memory.
     pub(super) fn place(self, address: u64) -> u64 {
         let line = address >> 7;
         let moved = address ^ (line & self.mask) << self.shift;
@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn swizzle_that_there_is_not_is_none() {
+    fn invalid_swizzle_is_none() {
         let words = std::array::from_fn(|word| if word == 2 { Field::SWIZZLE.put(0, 4) } else { 0 });
         assert_eq!(Swizzle::of(&words), None);
     }

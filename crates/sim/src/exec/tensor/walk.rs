@@ -1,45 +1,45 @@
-//! The rows of a part of a tensor, one after the other, and their granules.
+//! Iteration over the rows of a part of a tensor and their granules.
 
 use super::map::{Map, Part, RANK};
 
-/// A place in a tensor, by elements along each dimension.
+/// Coordinates in a tensor, in elements along each dimension.
 pub(super) type Coordinates = [i64; RANK];
 
-/// Bytes that move together.
+/// The number of bytes that are transferred together.
 pub(super) const GRANULE: u64 = 16;
 
 /// Sixteen bytes of a part of a tensor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Granule {
-    /// The place where they are in the tensor.
+    /// The address in the tensor.
     pub(super) address: u64,
-    /// The number of leading elements that lie inside of it.
+    /// The number of leading elements in bounds.
     pub(super) inside: u64,
 }
 
-/// The rows of a part, each by the place of its first element.
+/// The rows of a part, each by the coordinates of its first element.
 #[derive(Clone, Debug)]
 pub(super) struct Rows {
     axes: Vec<Axis>,
     at: Coordinates,
-    /// What is added to the places.
+    /// The offset that is added to the coordinates.
     offsets: Coordinates,
     left: u64,
 }
 
-/// How the rows go on along a dimension.
+/// The iteration along a dimension.
 #[derive(Clone, Copy, Debug)]
 struct Axis {
     dimension: usize,
     step: i64,
-    /// The start of the next turn.
+    /// The start of the next pass.
     low: i64,
-    /// The place where the turn is over.
+    /// The end of a pass.
     high: i64,
 }
 
 impl Rows {
-    /// Creates the rows of a map's part that begins at a place. Offsets are added to the places of pixels.
+    /// Creates the rows of a map's part that begins at `start`. Offsets are added to the coordinates of pixels.
     pub(super) fn new(map: &Map, start: Coordinates, offsets: &[i64]) -> Self {
         match &map.part {
             Part::Box(_) => Self::of_box(map, start),
@@ -71,14 +71,14 @@ impl Rows {
         Self { axes, at: start, offsets: added, left: count }
     }
 
-    /// Returns the number of elements that are still to come.
+    /// Returns the number of remaining elements.
     pub(super) fn left(&self) -> u64 {
         self.left
     }
 
-    /// Returns `true` if pixels begin in what their images are walked in.
+    /// Returns `true` if the pixels begin inside the box of their images.
     pub(super) fn begins_inside(&self) -> bool {
-        // The images themselves may be any.
+        // The image dimension itself is unbounded.
         let corners = self.axes.iter().filter(|axis| axis.high < i64::MAX);
         corners.into_iter().all(|axis| (axis.low..axis.high).contains(&self.at[axis.dimension]))
     }
@@ -103,7 +103,7 @@ impl Iterator for Rows {
 }
 
 impl Map {
-    /// Returns a granule of the row that begins at a place.
+    /// Returns a granule of the row that begins at `row`.
     pub(super) fn granule(&self, row: Coordinates, number: u64) -> Granule {
         let is_inside = |dimension: usize| (0..self.extents[dimension]).contains(&row[dimension]);
         let outer = (1..self.rank).all(is_inside);

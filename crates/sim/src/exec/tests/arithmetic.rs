@@ -1,12 +1,12 @@
-//! Each arithmetic instruction on edge values: operands and result as bits.
+//! Each arithmetic instruction on edge values, with operands and results as bits.
 
 use super::{Bench, kernel};
 use crate::exec::handler::with_baseline_handlers;
 
-/// Runs one instruction on operands of 64 bits each, and gives the bits of its result.
+/// Runs one instruction on 64-bit operands, and returns the bits of its result.
 ///
-/// `$d`, `$a`, `$b` and `$c` in the text are registers of the class `class`, of which the
-/// letter says the width: `h`, `r`, `f` take the low bits, `d`, `e` all.
+/// `$d`, `$a`, `$b` and `$c` in the text are registers of the classes in `class`. The letter of a class selects the width: `h`, `r`, `f`
+/// use the low bits, `d`, `e` all bits.
 pub(in crate::exec) fn compute(instruction: &str, class: (char, char), operands: &[u64]) -> u64 {
     let (to, from) = class;
     let mut body = String::new();
@@ -34,7 +34,7 @@ fn width(class: char) -> u32 {
     }
 }
 
-/// An instruction, the classes of its registers, its operands, and the result expected.
+/// An instruction, the classes of its registers, its operands, and the expected result.
 pub(in crate::exec) type Case<'a> = (&'a str, (char, char), &'a [u64], u64);
 
 pub(in crate::exec) fn check(cases: &[Case<'_>]) {
@@ -107,7 +107,7 @@ fn shifts_and_bit_operations_follow_the_width() {
 }
 
 #[test]
-fn single_precision_gives_the_one_nan_flushes_and_rounds_as_told() {
+fn single_precision_has_one_nan_flushes_and_rounds_in_every_mode() {
     let one = u64::from(1f32.to_bits());
     let third = u64::from((1f32 / 3.0).to_bits());
     check(&[
@@ -143,7 +143,7 @@ fn single_precision_gives_the_one_nan_flushes_and_rounds_as_told() {
 }
 
 #[test]
-fn double_precision_keeps_payloads_and_rounds_as_told() {
+fn double_precision_keeps_payloads_and_rounds_in_every_mode() {
     let one = 1f64.to_bits();
     let third = (1f64 / 3.0).to_bits();
     check(&[

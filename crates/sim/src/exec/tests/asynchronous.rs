@@ -1,9 +1,9 @@
-//! Asynchronous copies and barrier objects.
+//! Asynchronous copies and mbarrier objects.
 
 use super::super::ReportKind;
 use super::Bench;
 
-/// Copies `%t`'s own word from memory to `tile`, with `%r2` its address there.
+/// Copies the thread's own word from memory to `tile`. `%r2` holds its address there.
 const COPY: &str = "
     .shared .align 16 .b8 tile[1024];
     mov.u32 %r2, tile;
@@ -12,7 +12,7 @@ const COPY: &str = "
     cp.async.commit_group;";
 
 #[test]
-fn copied_words_are_there_after_the_wait() {
+fn copied_words_are_present_after_the_wait() {
     let bench = Bench::body(
         &format!("{COPY} cp.async.wait_group 0; ld.shared.u32 %r3, [%r2]; st.global.u32 [%at4+1024], %r3;"),
         4096,
@@ -24,7 +24,7 @@ fn copied_words_are_there_after_the_wait() {
 }
 
 #[test]
-fn copied_words_are_not_there_without_a_wait() {
+fn copied_words_are_missing_without_a_wait() {
     let bench = Bench::body(&format!("{COPY} ld.shared.u32 %r3, [%r2]; st.global.u32 [%at4+1024], %r3;"), 4096);
     bench.memory.write(0, &[5_u32; 32]);
     bench.launch(1, 32).expect("no fault");
@@ -56,7 +56,7 @@ fn newer_groups_may_stay_under_way() {
 }
 
 #[test]
-fn copy_from_outside_is_a_fault_where_it_stands() {
+fn copy_from_out_of_bounds_is_a_fault_of_the_copy() {
     let bench = Bench::body(&COPY.replace("[%at4], 4", "[%at4+8192], 4"), 4096);
     let fault = bench.launch(1, 32).expect_err("it is out of bounds");
     assert_eq!(fault.kind, ReportKind::IllegalAddress);
@@ -65,7 +65,7 @@ fn copy_from_outside_is_a_fault_where_it_stands() {
 }
 
 #[test]
-fn barrier_object_releases_who_waits_when_all_have_arrived() {
+fn mbarrier_object_releases_waiting_threads_when_all_have_arrived() {
     let bench = Bench::body(
         "
     .shared .align 8 .b64 bar;

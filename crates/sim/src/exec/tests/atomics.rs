@@ -1,4 +1,4 @@
-//! Atomics, from many blocks at once.
+//! Atomics of many blocks.
 
 use super::super::Schedule;
 use super::{Bench, kernel};

@@ -1,4 +1,4 @@
-//! Integers past the basic operations: carries, permutations, dot products, and numbers from comparisons.
+//! Integers beyond basic arithmetic: carries, permutations, dot products, and comparisons with numeric results.
 
 use super::arithmetic::{D, F, H, ONES32, R, check, compute};
 use super::{Bench, kernel};
@@ -114,7 +114,7 @@ fn products_of_24_bits_take_either_end() {
 }
 
 #[test]
-fn packed_halves_add_and_compare_apart() {
+fn packed_halves_add_and_compare_separately() {
     check(&[
         ("add.u16x2 $d, $a, $b;", R, &[0xffff_ffff, 0x0001_0001], 0),
         ("min.s16x2 $d, $a, $b;", R, &[0x8000_0001, 0x0001_8000], 0x8000_8000),
@@ -155,7 +155,7 @@ fn packed_comparison_gives_a_predicate_for_each_half() {
 }
 
 #[test]
-fn properties_of_numbers_are_told_apart() {
+fn properties_of_numbers_are_distinguished() {
     let bits = [0x7f80_0000, 0x7fc0_0000, 1, 0, 0x3f80_0000];
     for (property, expected) in [
         ("finite", [0, 0, 1, 1, 1]),
@@ -174,7 +174,7 @@ fn properties_of_numbers_are_told_apart() {
 }
 
 #[test]
-fn spaces_of_generic_addresses_are_known() {
+fn generic_addresses_resolve_to_their_spaces() {
     let spaces = "
     .shared .align 4 .b8 tile[8];
     .local .align 4 .b8 own[8];

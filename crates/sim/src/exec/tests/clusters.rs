@@ -1,4 +1,4 @@
-//! Clusters: blocks that see each other's shared memory.
+//! Clusters: blocks that access each other's shared memory.
 
 use super::super::ReportKind;
 use super::{BASE, Bench, kernel};
@@ -7,7 +7,7 @@ const PARAMS: [u8; 8] = BASE.to_le_bytes();
 
 #[test]
 fn blocks_of_a_cluster_read_each_others_shared_memory() {
-    // Each block leaves its rank for the next one, around the ring.
+    // Each block stores its rank in the next block of the ring.
     let mut bench = Bench::body(
         "
     .shared .align 4 .b32 box;

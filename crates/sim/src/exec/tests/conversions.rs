@@ -1,4 +1,4 @@
-//! Conversions to and from the formats that only conversions know.
+//! Conversions to and from the formats that only conversions use.
 
 use super::arithmetic::{F, NAN32, R, check};
 
@@ -38,7 +38,7 @@ fn pairs_of_f32_become_bytes_that_saturate() {
 }
 
 #[test]
-fn bytes_become_pairs_of_halves_exactly() {
+fn bytes_convert_to_pairs_of_f16_exactly() {
     check(&[
         ("cvt.rn.f16x2.e4m3x2 $d, $a;", RH, &[0x38c0], 0x3c00_c000),
         ("cvt.rn.f16x2.e4m3x2 $d, $a;", RH, &[0x017f], 0x1800_7fff),

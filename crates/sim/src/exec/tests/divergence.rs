@@ -1,4 +1,4 @@
-//! Lanes that part and meet again.
+//! Divergence and reconvergence of lanes.
 
 use super::super::Schedule;
 use super::{Bench, kernel};
@@ -98,7 +98,7 @@ SECOND:
 
 #[test]
 fn lanes_of_one_warp_take_a_spin_lock_in_turn() {
-    // Word 0 is the lock, word 1 the counter; a winner must get on while the losers spin.
+    // Word 0 is the lock, word 1 the counter. The winner must continue while the others spin.
     let bench = Bench::body(
         "
 AGAIN:
@@ -118,7 +118,7 @@ AGAIN:
 
 #[test]
 fn a_lane_that_waits_for_its_warps_other_lane_is_not_starved() {
-    // Lane 0 spins at the lower address until lane 31, further on, writes the flag.
+    // Lane 0 spins at a lower address until lane 31 writes the flag at a higher one.
     let bench = Bench::body(
         "
     setp.eq.u32 %p1, %t, 31;
@@ -139,7 +139,7 @@ DONE:",
 
 #[test]
 fn blocks_that_wait_for_blocks_not_yet_begun_make_progress() {
-    // A grid barrier by counting: every block must be under way at once.
+    // A grid barrier with a counter requires that all blocks are resident.
     for schedule in [Schedule::InOrder, Schedule::Shuffled(3)] {
         let mut bench = Bench::body(
             "

@@ -1,4 +1,4 @@
-//! What stops a launch, and what is refused before.
+//! Faults that stop a launch, and refusals before it.
 
 use std::sync::Mutex;
 
@@ -51,7 +51,7 @@ fn accesses_outside_every_space_are_illegal() {
         "mov.u64 %d1, 0x1000000000000; ld.u32 %r2, [%d1];",
         "st.global.u32 [%p+4096], 0;",
         "atom.global.add.u32 %r2, [%p+4096], 1;",
-        // The first bytes are inside, the last are not.
+        // The first bytes are in bounds, the last are not.
         "mov.u32 %r3, 0; @%q bra SKIP; ld.global.v4.u32 {%r2, %r3, %r4, %r5}, [%p+4096]; SKIP:",
     ] {
         let fault = Bench::body(access, 4096).launch(1, 1).expect_err(access);
@@ -106,7 +106,7 @@ fn unsupported_instructions_are_refused_by_name_and_place() {
     }
 }
 
-/// Instructions and forms that are left out, each with what its refusal says.
+/// Unsupported instructions and forms, each with a part of the refusal.
 const REFUSED: &[(&str, &str)] = &[
     ("tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%r1], 32;", "instruction `tcgen05` is not supported"),
     ("tcgen05.ld.sync.aligned.16x64b.x1.b32 %r1, [%r2];", "instruction `tcgen05` is not supported"),
@@ -128,7 +128,7 @@ const REFUSED: &[(&str, &str)] = &[
 ];
 
 #[test]
-fn instruction_that_is_left_out_is_refused_by_its_spelling() {
+fn unsupported_instruction_is_refused_by_its_spelling() {
     for (instruction, reason) in REFUSED {
         let text = format!(
             ".version 8.8\n.target sm_100a\n.address_size 64\n.entry k()\n{{\n    .reg .b32 %r<9>; .reg .b64 %d<4>; \
@@ -141,7 +141,7 @@ fn instruction_that_is_left_out_is_refused_by_its_spelling() {
 }
 
 #[test]
-fn launch_that_goes_on_loses_the_threads_at_fault_and_no_others() {
+fn continued_launch_loses_faulting_threads_only() {
     let mut bench = Bench::body(
         "
     setp.eq.u32 %p1, %t, 40;
@@ -154,16 +154,16 @@ WRONG:
     st.global.u32 [%at4], 1;",
         4096,
     );
-    bench.host.passed_over = Some(Mutex::default());
+    bench.host.continued_after = Some(Mutex::default());
     let expected: Vec<u32> = (0..96).map(|thread| u32::from(thread != 40)).collect();
     assert_eq!(bench.results::<u32>(96), expected, "the barrier does not wait for the thread that is gone");
-    let faults = bench.host.passed_over.expect("faults are passed over").into_inner().expect("nobody panics");
+    let faults = bench.host.continued_after.expect("faults are passed over").into_inner().expect("nobody panics");
     let [fault] = &faults[..] else { panic!("one thread is at fault: {faults:?}") };
     assert_eq!((fault.kind, fault.thread), (ReportKind::IllegalAddress, [40, 0, 0]));
 }
 
 #[test]
-fn launch_that_goes_on_loses_threads_in_functions_and_counts_each_warp_at_fault() {
+fn continued_launch_loses_threads_in_functions_and_counts_each_faulting_warp() {
     let mut bench = Bench::new(
         "
 .func wrong(.param .u64 at)
@@ -183,10 +183,10 @@ fn launch_that_goes_on_loses_threads_in_functions_and_counts_each_warp_at_fault(
 }",
         4096,
     );
-    bench.host.passed_over = Some(Mutex::default());
+    bench.host.continued_after = Some(Mutex::default());
     bench.launch(2, 96).expect("the launch goes on");
     assert_eq!(bench.memory.read::<u32>(0, 1), [0], "nobody came back");
-    let faults = bench.host.passed_over.expect("faults are passed over").into_inner().expect("nobody panics");
+    let faults = bench.host.continued_after.expect("faults are passed over").into_inner().expect("nobody panics");
     assert_eq!(faults.len(), 6);
     assert!(faults.iter().all(|fault| &*fault.function == "wrong"), "{faults:?}");
 }

@@ -1,4 +1,4 @@
-//! Half precision and bfloat16, one and two at a time.
+//! Half precision and bfloat16, single and packed.
 
 use super::arithmetic::{D, H, R, check};
 
@@ -25,7 +25,7 @@ fn halves_round_flush_saturate_and_rectify() {
 }
 
 #[test]
-fn pairs_compute_in_both_halves_apart() {
+fn pairs_compute_both_halves_separately() {
     check(&[
         ("add.f16x2 $d, $a, $b;", R, &[0x3c00_7c00, 0x3c00_fc00], 0x4000_7fff),
         ("add.rn.bf16x2 $d, $a, $b;", R, &[0x3f80_4000, 0x3f80_c000], 0x4000_0000),

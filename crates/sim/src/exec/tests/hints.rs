@@ -1,9 +1,9 @@
-//! What says how to access memory or how to run, and changes no result.
+//! Suffixes and instructions that are hints and affect no result.
 
 use super::super::ReportKind;
 use super::Bench;
 
-/// Suffixes of loads from device memory; `ld.global` before and the type behind.
+/// Suffixes of loads from device memory, between `ld.global` and the type.
 const LOADS: [&str; 24] = [
     "",
     ".ca",
@@ -51,7 +51,7 @@ const STORES: [&str; 16] = [
     ".L1::no_allocate",
 ];
 
-/// Types that are loaded and stored, and registers of their width.
+/// Types of loads and stores, and registers of their width.
 const TYPES: [(&str, &str); 8] = [
     ("b8", "%r2"),
     ("u16", "%h1"),
@@ -63,7 +63,7 @@ const TYPES: [(&str, &str); 8] = [
     ("v4.f32", "{%f1, %f2, %f3, %f4}"),
 ];
 
-/// Copies 32 times 16 bytes with a load and a store, and asserts that as many of each arrive as the type has.
+/// Copies 32 times 16 bytes with a load and a store, and asserts that as many bytes of each are copied as the type has.
 fn assert_copies(load: &str, store: &str, scalar: &str, registers: &str) {
     let body = format!(
         "
@@ -87,7 +87,7 @@ fn assert_copies(load: &str, store: &str, scalar: &str, registers: &str) {
 }
 
 #[test]
-fn loads_and_stores_move_the_same_bytes_whatever_they_say_of_caches_and_order() {
+fn cache_and_ordering_suffixes_do_not_change_loads_and_stores() {
     for (scalar, registers) in TYPES {
         for load in LOADS {
             assert_copies(&format!("ld{}", placed(load)), "st.global", scalar, registers);
@@ -99,7 +99,7 @@ fn loads_and_stores_move_the_same_bytes_whatever_they_say_of_caches_and_order() 
     }
 }
 
-/// Returns the space behind what orders, and before what speaks of caches.
+/// Inserts the space after the ordering suffixes and before the cache suffixes.
 fn placed(suffix: &str) -> String {
     let orders = [".weak", ".volatile", ".relaxed", ".acquire", ".release"].iter().any(|it| suffix.starts_with(it));
     if orders { format!("{suffix}.global") } else { format!(".global{suffix}") }
@@ -138,7 +138,7 @@ fn hints_change_nothing() {
         let bench = Bench::body(&format!("mov.u32 %r1, 5; {hint} st.global.u32 [%at4], %t;"), 4096);
         assert_eq!(bench.results::<u32>(32), (0..32).collect::<Vec<_>>(), "{hint}");
     }
-    // What is discarded may be anything afterwards; what is written then holds.
+    // Discarded memory may have any contents until it is written.
     let bench = Bench::body("discard.global.L2 [%p], 128; bar.sync 0; st.global.u32 [%at4], %t;", 4096);
     assert_eq!(bench.results::<u32>(32), (0..32).collect::<Vec<_>>());
 }

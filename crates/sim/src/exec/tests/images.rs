@@ -1,4 +1,4 @@
-//! Textures and surfaces in forms that compilers do not make of CUDA C++.
+//! Textures and surfaces in forms that CUDA C++ compilers do not emit.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use super::{BASE, Bench, kernel};
 use crate::exec::{AddressMode, Channel, Element, Image, ReportKind, Surface, Texture, Tiles, lower};
 use crate::ptx;
 
-/// Returns a texture of four bytes, which are 1, 2, 4 and 8.
+/// Returns a texture of the four bytes 1, 2, 4 and 8.
 fn texture() -> Texture {
     Texture {
         levels: vec![Image { base: BASE, width: 4, height: 1, depth: 1, pitch: 4 }],
@@ -25,7 +25,7 @@ fn texture() -> Texture {
     }
 }
 
-/// Runs `body` as one thread, with the texture above as object 0 and its memory, which follows the results, as surface 0.
+/// Runs `body` as one thread. Object 0 is the texture above, and surface 0 is its memory, which follows the results.
 fn bench(body: &str) -> Bench {
     let mut bench = Bench::body(body, 256);
     bench.memory.write(128, &[1_u8, 2, 4, 8, 0, 0, 0, 0]);
@@ -117,7 +117,7 @@ fn offset_is_added_to_the_coordinate_and_wraps_at_four_bits() {
 }
 
 #[test]
-fn what_has_no_memory_reads_as_zero_and_not_resident() {
+fn unmapped_tiles_read_as_zero_and_not_resident() {
     let body = "
     mov.u64 %d1, 0;
     mov.u32 %r1, %t;
@@ -176,12 +176,12 @@ fn forms_that_need_more_than_objects_are_refused_by_name() {
         ".global .texref t;\n{}",
         kernel("mov.u32 %r1, 0; tex.1d.v4.u32.s32 {%r3, %r4, %r5, %r6}, [t, {%r1}];")
     );
-    assert!(refused(&reference).contains("references to textures, samplers and surfaces are not supported"));
+    assert!(refused(&reference).contains("texture, sampler and surface references are not supported"));
     let sampler = kernel("mov.u64 %d1, 0; tex.1d.v4.u32.s32 {%r3, %r4, %r5, %r6}, [%d1, %d1, {%r1}];");
     let apart = format!(".version 8.8\n.target sm_100, texmode_independent\n.address_size 64\n{sampler}");
     let module = ptx::parse(&apart).unwrap_or_else(|error| panic!("{error}\n{apart}"));
     let error = lower(&module).expect_err("it is refused").to_string();
-    assert!(error.contains("samplers apart from their textures"), "{error}");
+    assert!(error.contains("separate samplers are not supported"), "{error}");
     let formatted = kernel("mov.u64 %d1, 0; sust.p.1d.b64.trap [%d1, {%r1}], %d2;");
     assert!(refused(&formatted).contains("`sust.p.1d.b64.trap`"));
 }

@@ -1,11 +1,11 @@
-//! Kernels as compilers write them, against Rust.
+//! Kernels as compilers emit them, compared with Rust.
 
 use super::{BASE, Bench};
 #[cfg(all(target_os = "linux", not(miri)))]
 use crate::exec::Checking;
 use crate::exec::Statistics;
 
-/// A launch that can be made again and again.
+/// A launch that can be repeated.
 pub(super) struct Run {
     pub(super) bench: Bench,
     grid: [u32; 3],
@@ -14,13 +14,13 @@ pub(super) struct Run {
 }
 
 impl Run {
-    /// The same launch of the same program, looking for what is named. All of its memory counts as written.
+    /// Returns the launch with checks. All of its memory counts as written.
     #[cfg(all(target_os = "linux", not(miri)))]
     pub(super) fn with_checks(self, checking: Checking) -> Self {
         Self { bench: self.bench.with_checks(checking, 0..u64::MAX), ..self }
     }
 
-    /// Launches it, and waits until it is done.
+    /// Launches the kernel, and waits for it.
     pub(super) fn launch(&self) -> Statistics {
         self.bench.launch_with(self.grid, self.block, &self.params).expect("no fault")
     }
@@ -65,7 +65,7 @@ fn saxpy_params(n: u32, a: f32) -> Vec<u8> {
     params
 }
 
-/// `y += 2.5 x` of `n` elements, and what `y` must be then.
+/// Returns a launch of `y += 2.5 x` on `n` elements, and the expected `y`.
 pub(super) fn saxpy(n: u32) -> (Run, Vec<u32>) {
     let mut bench = Bench::new(SAXPY, u64::from(n) * 8);
     bench.workers = 2;
@@ -81,7 +81,7 @@ pub(super) fn saxpy(n: u32) -> (Run, Vec<u32>) {
 
 #[test]
 fn saxpy_agrees_with_rust_bit_for_bit() {
-    // The last block is only partly inside.
+    // The last block is partly out of bounds.
     let n = 10_007;
     let (run, expected) = saxpy(n);
     run.launch();
@@ -153,7 +153,7 @@ fn escape_time(x: u32, y: u32, width: u32, height: u32, limit: u32) -> u32 {
     limit
 }
 
-/// Which points escape, and when.
+/// Computes which points escape, and when.
 pub(super) fn mandelbrot(width: u32, height: u32, limit: u32) -> Run {
     let mut bench = Bench::new(MANDELBROT, u64::from(width * height) * 4);
     bench.workers = 2;
@@ -179,7 +179,7 @@ fn mandelbrot_agrees_with_rust_pixel_for_pixel() {
     }
 }
 
-/// Two matrices of `n` by `n`, multiplied in tiles of 16 by 16.
+/// Multiplies two matrices of `n` by `n` in tiles of 16 by 16.
 pub(super) fn matmul(n: u32) -> Run {
     let bytes = u64::from(n * n) * 4;
     let mut bench = Bench::new(include_str!("matmul.ptx"), 3 * bytes);
@@ -205,7 +205,7 @@ fn tiled_product_agrees_with_rust_bit_for_bit() {
     }
 }
 
-/// Returns the forces between `n` bodies, a multiple of 256.
+/// Computes the forces between `n` bodies, a multiple of 256.
 pub(super) fn bodies(n: u32) -> Run {
     let mut bench = Bench::new(include_str!("bodies.ptx"), u64::from(n) * 32);
     bench.workers = 2;

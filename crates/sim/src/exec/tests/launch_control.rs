@@ -1,9 +1,9 @@
-//! Clusters that take over the work of others.
+//! Clusters that cancel others and take over their work.
 
 use super::super::Schedule;
 use super::{BASE, Bench};
 
-/// A block counts its visits to the places of blocks: its own, and of those that it takes over. At `[%p+1024]` blocks count themselves.
+/// Each block counts its visits to the indices of blocks: its own, and those that it takes over. The word at `[%p+1024]` counts blocks.
 const TAKER: &str = "
     .shared .align 16 .b128 answer;
     .shared .align 8 .b64 done;
@@ -39,7 +39,7 @@ WAIT:
     bra VISIT;";
 
 #[test]
-fn every_place_is_visited_once_whoever_takes_it_over() {
+fn every_block_index_is_visited_once_by_any_cluster() {
     for (workers, schedule) in [(1, Schedule::InOrder), (4, Schedule::InOrder), (1, Schedule::Shuffled(7))] {
         let mut bench = Bench::body(TAKER, 4096);
         (bench.workers, bench.schedule) = (workers, schedule);
@@ -52,8 +52,8 @@ fn every_place_is_visited_once_whoever_takes_it_over() {
 }
 
 #[test]
-fn answer_for_all_blocks_of_a_cluster_is_left_in_each() {
-    // Rank 0 asks for both; each adds the place of its rank in the cluster that was taken over.
+fn multicast_response_is_written_to_each_block_of_a_cluster() {
+    // Rank 0 requests both. Each block adds its rank in the canceled cluster.
     let mut bench = Bench::body(
         "
     .shared .align 16 .b128 answer;
@@ -94,7 +94,7 @@ END:
 }
 
 #[test]
-fn answer_that_is_not_aligned_is_a_fault() {
+fn misaligned_response_is_a_fault() {
     let bench = Bench::body(
         "
     .shared .align 16 .b8 room[64];

@@ -1,20 +1,20 @@
-//! Products of matrices, against the definition; operands are loaded as the instruction set lays them out.
+//! Products of matrices, compared with the definition. Operands are loaded in the layout of the ISA.
 
 use super::Bench;
 
-/// The place where the operands and the result are in memory.
+/// The addresses of the operands and the result in memory.
 const B: u64 = 4096;
 const C: u64 = 8192;
 
 /// A product: the instruction without operands, its inner extent in 32-bit words of a row, and the registers of A and B.
 struct Form {
     text: &'static str,
-    /// Rows of A, and 32-bit words of a row of A and of a column of B.
+    /// The number of rows of A, and of 32-bit words in a row of A and a column of B.
     rows: u64,
     words: u64,
 }
 
-/// Multiplies A, by rows, with B, by columns, each given as 32-bit words; the result is 32-bit words by rows.
+/// Multiplies row-major A with column-major B, each given as 32-bit words. The result is row-major, in 32-bit words.
 fn multiply(form: &Form, a: &[u32], b: &[u32]) -> Vec<u32> {
     let Form { text, rows, words } = form;
     let halves = rows / 8;
@@ -24,7 +24,7 @@ fn multiply(form: &Form, a: &[u32], b: &[u32]) -> Vec<u32> {
     and.b32 %r3, %t, 3;
     "
     .to_owned();
-    // Each lane has word `t + 4 part` of row `g` and, of A, of row `g + 8`.
+    // Each lane has word `t + 4 part` of row `g` and, for A, of row `g + 8`.
     let (mut left, mut right) = (Vec::new(), Vec::new());
     for part in 0..parts {
         for half in 0..halves {
@@ -64,7 +64,7 @@ fn multiply(form: &Form, a: &[u32], b: &[u32]) -> Vec<u32> {
     bench.memory.read(C, (rows * 8) as usize)
 }
 
-/// Packs elements of `bits` bits, the first lowest.
+/// Packs elements of `bits` bits, the lowest first.
 fn pack(elements: &[u32], bits: u32) -> Vec<u32> {
     let each = (32 / bits) as usize;
     let mask = u32::MAX >> (32 - bits);
@@ -73,7 +73,7 @@ fn pack(elements: &[u32], bits: u32) -> Vec<u32> {
     elements.chunks(each).map(word).collect()
 }
 
-/// Small integers, so that every sum is exact in every format.
+/// Returns small integers, so that every sum is exact in every format.
 fn numbers(seed: u32, count: usize, bound: i32) -> Vec<i32> {
     let mut state = seed;
     let next = move || {
@@ -217,7 +217,7 @@ fn small_matrices_are_loaded_transposed_and_stored() {
     let halves: Vec<u16> = (0..256).collect();
     bench.memory.write(0, &halves);
     bench.launch(1, 32).expect("no fault");
-    // The second matrix starts at half 64; each lane has two neighbors.
+    // The second matrix starts at element 64. Each lane has two neighbors.
     assert_eq!(bench.memory.read::<u16>(512, 64), (64..128).collect::<Vec<u16>>());
     let transposed: Vec<u16> = (0..64).map(|at| at % 8 * 8 + at / 8).collect();
     assert_eq!(bench.memory.read::<u16>(640, 64), transposed);
@@ -227,7 +227,7 @@ fn small_matrices_are_loaded_transposed_and_stored() {
 
 #[test]
 fn warp_matrices_multiply_through_memory_in_any_layout() {
-    // D = A B + C with A by rows, B by columns, and strides of their own.
+    // D = A B + C with row-major A, column-major B, and different strides.
     let bench = Bench::body(
         "
     wmma.load.a.sync.aligned.row.m16n16k16.global.f16 {%r2, %r3, %r4, %r5, %r6, %r7, %r8, %r9}, [%p], 20;

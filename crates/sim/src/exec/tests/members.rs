@@ -3,13 +3,13 @@
 use super::super::ReportKind;
 use super::Bench;
 
-/// Masks of the lanes by a partition: lane `n` is in the group `label(n)`.
+/// Returns the masks of a partition of the lanes: lane `n` is in the group `label(n)`.
 fn masks(label: impl Fn(u32) -> u32) -> [u32; 32] {
     let lanes = |wanted| (0..32).filter(|&lane| label(lane) == wanted).fold(0, |mask, lane| mask | 1 << lane);
     std::array::from_fn(|lane| lanes(label(lane as u32)))
 }
 
-/// Partitions: tiles of every size, and random ones.
+/// Returns partitions: tiles of every size, and random ones.
 fn partitions() -> Vec<[u32; 32]> {
     let tiles = [1, 2, 4, 8, 16].map(|size| masks(|lane| lane / size)).into_iter();
     let random = (0..24_u32).map(|seed| {
@@ -18,7 +18,7 @@ fn partitions() -> Vec<[u32; 32]> {
     tiles.chain(random).collect()
 }
 
-/// Runs a body whose lanes find their mask in `%r20`, and returns what each left at `%at4`.
+/// Runs a body with each lane's mask in `%r20`, and returns each lane's word at `%at4`.
 fn run(masks: &[u32; 32], body: &str) -> Vec<u32> {
     let body =
         format!("ld.global.u32 %r20, [%at4+1024];\nsetp.lt.u32 %p1, %t, 13;\n{body}\nst.global.u32 [%at4], %r2;");
@@ -32,7 +32,7 @@ fn lanes(mask: u32) -> impl Iterator<Item = u32> {
     (0..32).filter(move |lane| mask >> lane & 1 == 1)
 }
 
-/// An instruction that leaves its result in `%r2`, and what it is for a lane, by its mask.
+/// An instruction that writes `%r2`, and its expected result for a lane, from the lane's mask.
 type Collective = (&'static str, fn(u32, u32) -> u32);
 
 const COLLECTIVES: [Collective; 12] = [
@@ -52,7 +52,7 @@ const COLLECTIVES: [Collective; 12] = [
         if lanes(mask).all(|other| other >> 3 == lane >> 3) { mask } else { 0 }
     }),
     ("elect.sync %r2|%p2, %r20;", |_, mask| mask.trailing_zeros()),
-    // Each lane takes from the highest of its mask.
+    // Each lane reads from the highest lane of its mask.
     ("bfind.u32 %r3, %r20; shfl.sync.idx.b32 %r2, %t, %r3, 31, %r20;", |_, mask| 31 - mask.leading_zeros()),
     (
         ".shared .b32 box[32]; mov.u32 %r4, box; mad.lo.u32 %r5, %t, 4, %r4; st.shared.u32 [%r5], %t; bar.warp.sync %r20;
@@ -61,7 +61,7 @@ const COLLECTIVES: [Collective; 12] = [
     ),
 ];
 
-/// Checks each instruction with all partitions behind `before`.
+/// Checks each instruction with all partitions, after the code `before`.
 fn check(before: &str) {
     for masks in partitions() {
         for (code, expected) in COLLECTIVES {
@@ -73,13 +73,13 @@ fn check(before: &str) {
 }
 
 #[test]
-fn lanes_with_disjoint_member_masks_are_groups_of_their_own() {
+fn lanes_with_disjoint_member_masks_are_separate_groups() {
     check("");
 }
 
 #[test]
 fn lanes_of_a_group_that_arrive_one_after_the_other_wait_for_each_other() {
-    // Each lane counts to a number of its own first.
+    // Each lane first counts to a different number.
     check(
         "mov.u32 %r10, 0;
         mul.lo.u32 %r11, %t, 11;
@@ -93,7 +93,7 @@ fn lanes_of_a_group_that_arrive_one_after_the_other_wait_for_each_other() {
 
 #[test]
 fn complete_group_does_not_wait_for_the_others() {
-    // The upper half spins until the lower half, which is a group of its own, has passed the vote.
+    // The upper half spins until the lower half, a separate group, has passed the vote.
     let body = "setp.lt.u32 %p2, %t, 16;
         @%p2 bra VOTE;
         WAIT:

@@ -119,7 +119,7 @@ fn vectors_in_local_memory_are_aligned_as_a_whole() {
 }
 
 #[test]
-fn dynamic_shared_memory_follows_what_the_kernel_declares() {
+fn dynamic_shared_memory_follows_static_shared_memory() {
     let body = kernel(
         "
     .shared .align 4 .b8 fixed[100];
@@ -172,7 +172,7 @@ fn parameters_are_laid_out_by_alignment_and_readable_by_pointer() {
 }
 
 #[test]
-fn special_registers_tell_each_thread_where_it_is() {
+fn special_registers_hold_each_threads_position() {
     let bench = Bench::body(
         "
     mov.u32 %r2, %ctaid.x;
@@ -237,7 +237,7 @@ fn bytes_that_a_load_does_not_use_may_lie_beyond_the_allocation() {
         ".pragma \"used_bytes_mask 0xfff\"; ld.global.v4.u32 {%r2, %r3, %r4, %r5}, [%p+4080];",
         ".pragma \"used_bytes_mask 4095\"; ld.global.v4.u32 {%r2, %r3, %r4, _}, [%p+4080];",
         ".pragma \"used_bytes_mask 0x3ff\"; ld.v4.u32 {%r2, %r3, %r4, %r5}, [%p+4080];",
-        // Half of an element, into the register of the address.
+        // Half of an element, into the address register.
         "add.u64 %d2, %p, 4080; .pragma \"used_bytes_mask 0x0fff\"; ld.global.v2.b64 {%d3, %d2}, [%d2];
         mov.b64 {%r2, %r3}, %d3; cvt.u32.u64 %r4, %d2;",
     ] {
@@ -256,8 +256,8 @@ fn bytes_that_a_load_does_not_use_may_lie_beyond_the_allocation() {
 }
 
 #[test]
-fn bytes_that_a_load_does_not_use_race_with_nothing() {
-    // The last thread of each quarter's 16 bytes writes what the others do not use.
+fn unused_bytes_of_a_load_do_not_race() {
+    // The last thread of each 16 bytes writes the bytes that the others do not use.
     let body = |mask: &str| {
         format!(
             ".shared .align 16 .b32 s[64];

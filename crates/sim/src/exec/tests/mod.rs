@@ -42,7 +42,7 @@ use super::{
 };
 use crate::ptx;
 
-/// The location of the tests' device memory.
+/// The address of the tests' device memory.
 pub(super) const BASE: u64 = 0x7f00_0000_0000;
 
 /// A program with device memory, ready to launch.
@@ -58,13 +58,13 @@ pub(super) struct Bench {
     pub(super) host: Host,
 }
 
-/// What kernels said and allocated.
+/// The host services of a test: output, allocations and objects.
 #[derive(Default)]
 pub(super) struct Host {
     pub(super) printed: Mutex<Vec<u8>>,
     pub(super) complaints: Mutex<Vec<u8>>,
-    /// Faults after which the launch went on; `None` if it does not.
-    pub(super) passed_over: Option<Mutex<Vec<Report>>>,
+    /// Faults after which the launch continued; `None` if faults end the launch.
+    pub(super) continued_after: Option<Mutex<Vec<Report>>>,
     /// Textures and surfaces, whose handles are their indices.
     pub(super) textures: Vec<Arc<Texture>>,
     pub(super) surfaces: Vec<Arc<Surface>>,
@@ -73,7 +73,7 @@ pub(super) struct Host {
 }
 
 impl Host {
-    /// Returns what was printed so far.
+    /// Returns the output so far.
     pub(super) fn printed(&self) -> String {
         String::from_utf8_lossy(&self.printed.lock().expect("nobody panics")).into_owned()
     }
@@ -84,12 +84,12 @@ impl Runtime for Host {
         self.printed.lock().expect("nobody panics").extend_from_slice(text);
     }
 
-    fn complain(&self, text: &[u8]) {
+    fn write_assertion(&self, text: &[u8]) {
         self.complaints.lock().expect("nobody panics").extend_from_slice(text);
     }
 
-    fn passes_over(&self, fault: &Report) -> bool {
-        self.passed_over.as_ref().map(|faults| faults.lock().expect("nobody panics").push(fault.clone())).is_some()
+    fn continues_after(&self, fault: &Report) -> bool {
+        self.continued_after.as_ref().map(|faults| faults.lock().expect("nobody panics").push(fault.clone())).is_some()
     }
 
     fn allocate(&self, size: u64) -> Option<u64> {
@@ -115,12 +115,12 @@ impl Runtime for Host {
 }
 
 impl Bench {
-    /// Compiles a program whose header is added here, with `bytes` of memory for arguments.
+    /// Compiles a program with a standard header, and `bytes` of device memory for arguments.
     pub(super) fn new(body: &str, bytes: u64) -> Self {
         Self::for_target("sm_100", body, bytes)
     }
 
-    /// The same for a target.
+    /// Compiles a program for a target.
     pub(super) fn for_target(target: &str, body: &str, bytes: u64) -> Self {
         let text = format!(".version 8.8\n.target {target}\n.address_size 64\n{body}");
         let module = ptx::parse(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
@@ -154,12 +154,12 @@ impl Bench {
         }
     }
 
-    /// The same program, looking for reads of what nobody wrote. Of its memory the bytes in `written` were written.
+    /// Enables the check of uninitialized reads. Only the bytes in `written` count as written.
     pub(super) fn with_unwritten_checks(self, written: Range<u64>) -> Self {
         self.with_checks(Checking::nothing().with_unwritten(true), written)
     }
 
-    /// The same program with checks. Of its memory the bytes in `written` were written.
+    /// Enables checks. Only the bytes in `written` count as written.
     pub(super) fn with_checks(mut self, checking: Checking, written: Range<u64>) -> Self {
         self.program = lower_with_checks(&self.module, checking).expect("it was lowered without them");
         if checking.races {
@@ -173,7 +173,7 @@ impl Bench {
         self
     }
 
-    /// Creates a program of one kernel `main` with one pointer parameter `p`, which is in `%p`.
+    /// Compiles a kernel `main` with one pointer parameter `p`, which is in `%p`.
     pub(super) fn body(body: &str, bytes: u64) -> Self {
         Self::new(&kernel(body), bytes)
     }
@@ -183,7 +183,7 @@ impl Bench {
         self.launch_with([grid, 1, 1], [block, 1, 1], &BASE.to_le_bytes())
     }
 
-    /// Runs `main` with parameters of its own.
+    /// Runs `main` with other parameters.
     pub(super) fn launch_with(&self, grid: [u32; 3], block: [u32; 3], params: &[u8]) -> Result<Statistics, Report> {
         self.memory.begin_launch();
         run(&Launch {
@@ -205,7 +205,7 @@ impl Bench {
         })
     }
 
-    /// Runs `main` on one block, and reads what it left in memory.
+    /// Runs `main` on one block, and reads the results from memory.
     pub(super) fn results<T: Word>(&self, threads: u32) -> Vec<T> {
         self.launch(1, threads).unwrap_or_else(|fault| panic!("{fault}"));
         self.memory.read(0, threads as usize)
@@ -214,8 +214,8 @@ impl Bench {
 
 /// Returns a kernel `main` around a body, with registers of every type and the usual indices.
 ///
-/// `%p` is the parameter; `%t` the index in the block, `%i` in the grid; `%at` the address of the
-/// thread's own 8 bytes and `%at4` of its own 4.
+/// `%p` is the parameter. `%t` is the index in the block, `%i` that in the grid. `%at` and `%at4` are the addresses of the thread's own 8
+/// and 4 bytes.
 pub(super) fn kernel(body: &str) -> String {
     format!(
         ".visible .entry main(.param .u64 p)

@@ -1,4 +1,4 @@
-//! Damaged programs: they are refused, they fault, or they run; nothing panics, and nothing takes the host's memory.
+//! Damaged programs: they are refused, fault, or run. Nothing panics, and nothing exhausts the host's memory.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -9,10 +9,10 @@ use super::super::{DeviceModel, Launch, Schedule, lower, run};
 use super::{BASE, Host};
 use crate::ptx;
 
-/// Sources with much of what programs consist of.
+/// Sources with most constructs of programs.
 const SOURCES: [&str; 3] =
     [include_str!("matmul.ptx"), include_str!("bodies.ptx"), include_str!("../../ptx/tests/kernels.ptx")];
-/// What tokens are replaced by.
+/// Replacements for tokens.
 const TOKENS: [&str; 40] = [
     "u64",
     "s32",
@@ -82,7 +82,7 @@ fn tokens(text: &str) -> Vec<&str> {
     tokens
 }
 
-/// Loads a program and runs its kernels for a moment.
+/// Loads a program and runs its kernels briefly.
 fn try_program(text: &str) -> bool {
     let Ok(program) = ptx::parse(text).map_err(drop).and_then(|module| lower(&module).map_err(drop)) else {
         return false;
@@ -118,7 +118,7 @@ fn try_program(text: &str) -> bool {
                 }
                 cancel.store(true, Ordering::Relaxed);
             });
-            // A fault is an answer.
+            // A fault is an acceptable outcome.
             let _ = run(&launch);
             done.store(true, Ordering::Relaxed);
             watch.thread().unpark();
@@ -128,7 +128,7 @@ fn try_program(text: &str) -> bool {
 }
 
 #[test]
-fn programs_with_exchanged_tokens_are_answered() {
+fn programs_with_exchanged_tokens_do_not_panic() {
     let mut random = Random(0x2545_F491_4F6C_DD1D);
     let mut loaded = 0;
     for round in 0..1500 {

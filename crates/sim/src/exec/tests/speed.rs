@@ -1,4 +1,4 @@
-//! How fast kernels run. These are measurements: run them in release, alone, with `--ignored --nocapture`.
+//! The speed of kernels. These are measurements: run them in release, alone, with `--ignored --nocapture`.
 
 mod operations;
 
@@ -8,15 +8,15 @@ use std::time::{Duration, Instant};
 use super::super::Checking;
 use super::kernels::{Run, bodies, mandelbrot, matmul, saxpy};
 
-/// What was measured of a launch.
+/// The measured rates of a launch.
 struct Rate {
-    /// Thread instructions by the clock on the wall.
+    /// Thread instructions per second of elapsed time.
     wall: f64,
-    /// Thread instructions by the processor time that two cores have: what idle cores would make of it.
+    /// Thread instructions per second of two cores' processor time: the rate on idle cores.
     processor: f64,
 }
 
-/// Returns the time that the process has spent on processors, its threads together.
+/// Returns the processor time of the process, including its threads.
 fn processor_time() -> Duration {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: the pointer is valid for the one value that the call writes.
@@ -25,7 +25,7 @@ fn processor_time() -> Duration {
     Duration::new(time.tv_sec.cast_unsigned(), time.tv_nsec as u32)
 }
 
-/// Returns the best of several launches, because whatever else the machine does only takes away.
+/// Returns the best of several launches, because other load only slows launches down.
 fn rate(run: &Run) -> Rate {
     let mut best = Rate { wall: 0.0, processor: 0.0 };
     for _ in 0..5 {
@@ -45,14 +45,14 @@ fn report(name: &str, run: &Run) {
     eprintln!("{name:<12} {:5.2} G thread instructions/s, {:5.2} by processor time", giga(wall), giga(processor));
 }
 
-/// Returns how much longer a launch takes with checks, by processor time: for races, for reads of what nobody wrote, and for both.
+/// Prints the relative processor time of a launch with checks: of races, of uninitialized reads, and of both.
 #[expect(clippy::print_stderr, reason = "it reports what it measured")]
 fn compare(name: &str, make: impl Fn() -> Run) {
     let of = |races, unwritten| Checking::nothing().with_races(races).with_unwritten(unwritten);
     let checked = [(true, false), (false, true), (true, true)].map(|(races, unwritten)| of(races, unwritten));
     let runs: Vec<Run> = iter::once(make()).chain(checked.map(|checking| make().with_checks(checking))).collect();
     let mut best = [f64::INFINITY; 4];
-    // One after the other, so that what else the machine does slows all of them down.
+    // The launches alternate, so other load affects all of them.
     for _ in 0..7 {
         for (run, best) in runs.iter().zip(&mut best) {
             let begin = processor_time();

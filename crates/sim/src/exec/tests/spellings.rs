@@ -1,8 +1,8 @@
-//! Forms that hand-written PTX uses and compilers do not.
+//! Forms of hand-written PTX that compilers do not emit.
 
 use super::{Bench, kernel};
 
-/// Runs a kernel behind some declarations, and returns what each thread left at `%at4`.
+/// Runs a kernel after some declarations, and returns each thread's word at `%at4`.
 fn run(declared: &str, body: &str) -> Vec<u32> {
     Bench::new(&format!("{declared}\n{}", kernel(body)), 4096).results::<u32>(32)
 }
@@ -30,7 +30,7 @@ fn vector_registers_are_operands_as_a_whole_and_by_component() {
 }
 
 #[test]
-fn variables_of_the_module_may_be_declared_in_bodies_and_are_known_there_only() {
+fn module_variables_declared_in_bodies_are_visible_there_only() {
     let body = ".global .u32 g[2] = {3, 4}; .const .u32 c = 10;
         { .global .u32 g = 5; .global .u64 at = g; ld.global.u64 %d1, [at]; ld.global.u32 %r4, [%d1]; }
         ld.global.u32 %r2, [g+4]; ld.const.u32 %r3, [c]; ld.global.u32 %r5, g[0];

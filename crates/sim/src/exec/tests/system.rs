@@ -1,4 +1,4 @@
-//! Functions that the device's runtime provides.
+//! Device runtime functions.
 
 use super::super::ReportKind;
 use super::{Bench, kernel};
@@ -48,7 +48,7 @@ fn printed_text_has_every_argument_in_its_place() {
 }
 
 #[test]
-fn allocated_memory_holds_what_is_stored_and_zero_means_none() {
+fn allocated_memory_keeps_stored_values_and_null_means_failure() {
     let bench = bench(
         "
     setp.lt.u32 %p1, %t, 2;

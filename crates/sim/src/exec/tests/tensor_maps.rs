@@ -1,10 +1,10 @@
-//! Tensor maps that kernels change.
+//! Tensor maps that kernels modify.
 
 use super::super::ReportKind;
 use super::super::tensor_map::Field;
 use super::{Bench, kernel, lower, ptx};
 
-/// Returns what is left of a map of zeros after `body`, with these words for the kernel behind it.
+/// Runs `body` on a map of zeros, which is followed by words for the kernel, and returns the map.
 fn changed(body: &str) -> Vec<u64> {
     let bench = Bench::body(body, 256);
     bench.memory.write(128, &[0x1234_5678_9abc_def0_u64, 7]);
@@ -12,14 +12,14 @@ fn changed(body: &str) -> Vec<u64> {
     bench.memory.read::<u64>(0, 16)
 }
 
-/// Why a kernel is not taken.
+/// Returns the refusal of a kernel.
 fn refusal(body: &str) -> String {
     let text = format!(".version 8.6\n.target sm_90a\n.address_size 64\n{}", kernel(body));
     let module = ptx::parse(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
     lower(&module).expect_err("it is refused").to_string()
 }
 
-/// Returns a map in which only these fields are set.
+/// Returns a map with only these fields set.
 fn map_of(fields: &[(Field, u64)]) -> Vec<u64> {
     let mut words = vec![0; 16];
     for (field, value) in fields {
@@ -38,7 +38,7 @@ fn replaced_field_of_a_tensor_map_is_the_only_one_that_changes() {
         ("global_dim.global.b1024.b32 [%p], 3, %r2", Field::extent(3), 7),
         ("global_stride.global.b1024.b64 [%p], 1, %d2", Field::stride(1), 0x1234_5678_9abc_def0),
         ("element_stride.global.b1024.b32 [%p], 2, 8", Field::step(2), 8),
-        // The driver numbers f64 before bf16 and f32 that is flushed, the instruction after them.
+        // The driver numbers f64 before bf16 and flushed f32, the instruction after them.
         ("elemtype.global.b1024.b32 [%p], 9", Field::DATA_TYPE, 8),
         ("elemtype.global.b1024.b32 [%p], 15", Field::DATA_TYPE, 15),
         ("interleave_layout.global.b1024.b32 [%p], 2", Field::INTERLEAVE, 2),
@@ -53,7 +53,7 @@ fn replaced_field_of_a_tensor_map_is_the_only_one_that_changes() {
 }
 
 #[test]
-fn tensor_map_in_shared_memory_keeps_what_is_beside_a_field() {
+fn replacing_a_field_in_shared_memory_keeps_the_other_fields() {
     let words = changed(
         "
     .shared .align 128 .b8 map[128];
@@ -74,7 +74,7 @@ fn tensor_map_that_is_not_aligned_is_a_fault() {
 }
 
 #[test]
-fn tensor_map_that_ends_behind_shared_memory_is_a_fault() {
+fn tensor_map_past_the_end_of_shared_memory_is_a_fault() {
     let body =
         ".shared .align 128 .b8 map[4]; mov.u32 %r2, map; tensormap.replace.tile.rank.shared::cta.b1024.b32 [%r2], 2;";
     let fault = Bench::body(body, 256).launch(1, 1).expect_err("a map has 128 bytes");

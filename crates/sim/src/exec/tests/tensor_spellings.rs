@@ -1,15 +1,15 @@
-//! Which spellings of copies of tensors and of bulk reductions are taken, and from which version and device on.
+//! Accepted spellings of tensor copies and bulk reductions, with their first version and target.
 
 use super::{kernel, lower, ptx};
 
-/// Returns `true` if an instruction is taken for a version and a target.
+/// Returns `true` if an instruction is accepted for a version and a target.
 fn is_taken(instruction: &str, version: &str, target: &str) -> bool {
     let text = format!(".version {version}\n.target {target}\n.address_size 64\n{}", kernel(instruction));
     ptx::parse(&text).is_ok_and(|module| lower(&module).is_ok())
 }
 
 #[test]
-fn spellings_are_taken_as_the_assembler_takes_them() {
+fn spellings_are_accepted_as_by_the_assembler() {
     const LOAD: &str = "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes";
     let wide = ["[%r1], [%d1, {%r0, %r0}], [%r2]", "[%d1, {%r0, %r0}], [%r1]"];
     for (spelling, operands, is_right) in [
@@ -106,7 +106,7 @@ fn spellings_are_taken_as_the_assembler_takes_them() {
 }
 
 #[test]
-fn spellings_are_taken_from_the_version_and_the_device_that_brought_them() {
+fn spellings_are_accepted_from_their_first_version_and_device() {
     let load =
         "cp.async.bulk.tensor.1d.shared::cluster.global.mbarrier::complete_tx::bytes [%r1], [%d1, {%r0}], [%r2];";
     let own = load.replace("shared::cluster", "shared::cta");

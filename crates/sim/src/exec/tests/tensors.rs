@@ -4,11 +4,11 @@ use super::super::ReportKind;
 use super::super::tensor_map::{Corners, Field, IM2COL, MAGIC, TILED};
 use super::{BASE, Bench};
 
-/// The place where the tensor and the results are, behind the map at the beginning.
+/// The addresses of the tensor and the results, after the map.
 const TENSOR: u64 = 256;
 const LEFT: u64 = 8192;
 
-/// Words of 4 bytes in a matrix of 5 rows of 12, 64 bytes apart, in boxes of 4 rows of 8.
+/// The fields of a matrix of 32-bit words with 5 rows of 12, 64 bytes apart, in boxes of 4 rows of 8.
 const MATRIX: [(Field, u64); 13] = [
     (Field::ADDRESS, BASE + TENSOR),
     (Field::DATA_TYPE, 2),
@@ -25,7 +25,7 @@ const MATRIX: [(Field, u64); 13] = [
     (Field::boxed(1), 3),
 ];
 
-/// Returns the words of a map of tiles with these fields, of which later ones replace earlier ones.
+/// Returns a tiled map with these fields. Later ones replace earlier ones.
 fn map_of(fields: &[&[(Field, u64)]]) -> [u64; 16] {
     let mut words = [0; 16];
     words[0] = MAGIC | TILED;
@@ -37,14 +37,14 @@ fn map_of(fields: &[&[(Field, u64)]]) -> [u64; 16] {
     words
 }
 
-/// Shared memory of 1,024 bytes, its first word in `%r2`; a barrier object in `%r3`; the map in `%p`.
+/// Declares shared memory of 1,024 bytes, its first word in `%r2`, and an mbarrier object in `%r3`. The map is in `%p`.
 const PARTS: &str = "
     .shared .align 1024 .b8 tile[1024];
     .shared .align 8 .b64 bar;
     mov.u32 %r2, tile;
     mov.u32 %r3, bar;
     mbarrier.init.shared.b64 [%r3], 1;";
-/// Waits for the barrier object, and leaves what is in shared memory.
+/// Waits for the mbarrier object, and stores the contents of shared memory.
 const LEAVE: &str = "
 WAIT:
     mbarrier.test_wait.parity.shared.b64 %p1, [%r3], 0;
@@ -60,7 +60,7 @@ NEXT:
     setp.lt.u32 %p1, %r4, 1024;
     @%p1 bra NEXT;";
 
-/// Returns a bench for a kernel with that code, whose map is at the beginning, and whose tensor's words are their numbers from 1 on.
+/// Returns a bench for a kernel. Its memory begins with the map, and the words of the tensor are numbered from 1.
 fn bench(code: &str, map: [u64; 16]) -> Bench {
     let bench = Bench::body(&format!("{PARTS}{code}"), LEFT + 1024);
     bench.memory.write(0, &map);
@@ -76,7 +76,7 @@ fn load(bytes: u32, coordinates: &str) -> String {
     )
 }
 
-/// Returns the matrix's word at a place, if it has one there.
+/// Returns the matrix's word at a position, if it is in bounds.
 fn word(column: i64, row: i64) -> Option<u32> {
     ((0..12).contains(&column) && (0..5).contains(&row)).then(|| (16 * row + column + 1) as u32)
 }
@@ -92,13 +92,13 @@ fn tile_is_loaded_with_zeroes_beyond_the_edges() {
 }
 
 #[test]
-fn rows_that_are_shorter_than_the_swizzle_lie_apart() {
+fn rows_shorter_than_the_swizzle_are_padded() {
     let swizzled = [(Field::SWIZZLE, 3), (Field::DATA_TYPE, 7), (Field::FILL, 1)];
     let bench = bench(&load(128, "8, 2"), map_of(&[&MATRIX, &swizzled]));
     bench.launch(1, 1).expect("no fault");
     let left = bench.memory.read::<u32>(LEFT, 256);
     for (at, found) in left.iter().enumerate() {
-        // The number of a line moves the 16 bytes within it.
+        // The index of a line moves the 16 bytes within it.
         let (line, part) = (at / 32, at / 4 % 8);
         let column = (part ^ (line % 8)) * 4 + at % 4;
         let expected = match column {
@@ -119,7 +119,7 @@ fn tile_of_every_second_row_is_loaded() {
 
 #[test]
 fn pixels_are_walked_between_the_corners() {
-    // Three images of 4 pixels of 4 channels; the walk is over pixels 1 to 2 of each.
+    // Three images of 4 pixels with 4 channels. The box contains pixels 1 to 2 of each.
     let corners = Corners::of(3).pack(&[1], &[-1]);
     let fields = [
         (Field::RANK, 3),
@@ -138,14 +138,14 @@ fn pixels_are_walked_between_the_corners() {
     );
     let bench = bench(&code, map);
     bench.launch(1, 1).expect("no fault");
-    // Each is one to the right of where the walk is: pixel 3 of image 1, pixels 2 and 3 of image 2, and nothing of image 3.
+    // Each pixel is one to the right of its position in the box: pixel 3 of image 1, pixels 2 and 3 of image 2, and none of image 3.
     let first = |image: u32, pixel: u32| 16 * image + 4 * pixel + 1;
     let expected: Vec<u32> =
         [first(1, 3), first(2, 2), first(2, 3)].into_iter().flat_map(|first| first..first + 4).chain([0; 8]).collect();
     assert_eq!(bench.memory.read::<u32>(LEFT, 20), expected);
 }
 
-/// Fills shared memory with words from 1,001 on, and does this with it.
+/// Fills shared memory with words from 1,001 on, and executes the instruction with it.
 fn out(instruction: &str) -> String {
     format!(
         "mov.u32 %r4, 0;
@@ -167,7 +167,7 @@ FILL:
 const STORE: &str = "cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [%p, {8, 3}], [%r2];";
 
 #[test]
-fn stored_tile_leaves_out_what_is_beyond_the_edges() {
+fn stored_tile_skips_elements_beyond_the_edges() {
     let bench = bench(&out(STORE), map_of(&[&MATRIX]));
     bench.launch(1, 1).expect("no fault");
     let mut expected: Vec<u32> = (1..=96).collect();
@@ -195,7 +195,7 @@ fn tile_is_added_to_a_tensor() {
 }
 
 #[test]
-fn map_or_place_that_the_device_does_not_take_is_a_fault_that_says_so() {
+fn invalid_tensor_map_or_coordinate_is_a_described_fault() {
     let own = |code: &str, fields: &[(Field, u64)]| {
         let fault = bench(code, map_of(&[&MATRIX, fields])).launch(1, 1).expect_err(code);
         fault.kind.to_string()
@@ -210,36 +210,48 @@ fn map_or_place_that_the_device_does_not_take_is_a_fault_that_says_so() {
     let images = "mov.b16 %h1, 0;
     cp.async.bulk.tensor.3d.shared::cta.global.im2col.mbarrier::complete_tx::bytes [%r2], [%p, {0, 2, 1}], [%r3], {%h1};";
     for (code, fields, reason) in [
-        (&at("2, 0"), &[][..], "illegal instruction: a first coordinate that is not a multiple of 16 bytes"),
+        (&at("2, 0"), &[][..], "illegal instruction: the first coordinate is not a multiple of 16 bytes"),
         (&shifted, &[], "misaligned address"),
         (&one(32), &[], "misaligned address"),
         (&one(128), &[], "illegal instruction: no tensor map at the address"),
-        (&line, &[], "illegal instruction: a tensor map of another rank than the instruction's"),
-        (&at("0, 0"), &[(Field::DATA_TYPE, 13)], "illegal instruction: a tensor map of elements that are packed"),
+        (&line, &[], "illegal instruction: the rank of the tensor map differs from that of the instruction"),
+        (
+            &at("0, 0"),
+            &[(Field::DATA_TYPE, 13)],
+            "illegal instruction: tensor maps of packed elements are not supported",
+        ),
         (
             &at("0, 0"),
             &[(Field::SWIZZLE, 7)],
-            "illegal instruction: a tensor map with an interleaving or a swizzle that there is not",
+            "illegal instruction: the tensor map has an invalid interleaving or swizzle",
         ),
-        (&at("0, 0"), &[(Field::step(1), 0)], "illegal instruction: a tensor map whose steps are not from 1 to 8"),
+        (
+            &at("0, 0"),
+            &[(Field::step(1), 0)],
+            "illegal instruction: the element strides of the tensor map are not between 1 and 8",
+        ),
         (
             &at("0, 0"),
             &[(Field::boxed(0), 6)],
-            "illegal instruction: a tensor map whose address, strides or box are not multiples of 16 bytes",
+            "illegal instruction: the address, strides or box of the tensor map are not multiples of 16 bytes",
         ),
         (
             &at("0, 0"),
             &[(Field::extent(0), u64::MAX >> 1)],
-            "illegal instruction: a tensor map with more than 2^32 elements along a dimension",
+            "illegal instruction: the tensor map has more than 2^32 elements along a dimension",
         ),
         (&at("0, 0"), &[(Field::boxed(1), 200)], "illegal address"),
         (&at("0, 0"), &[(Field::ADDRESS, BASE + (1 << 30))], "illegal address"),
-        (&negative, &[], "illegal instruction: a negative coordinate of what is written to a tensor"),
-        (&reduced, &[(Field::DATA_TYPE, 7)], "illegal instruction: a reduction that the tensor's type lacks"),
+        (&negative, &[], "illegal instruction: a write to a tensor has a negative coordinate"),
+        (
+            &reduced,
+            &[(Field::DATA_TYPE, 7)],
+            "illegal instruction: a reduction that the tensor's type does not support",
+        ),
         (
             &images.to_owned(),
             &[(Field::RANK, 3)],
-            "illegal instruction: a tensor map of pixels for a copy of a tile, or of tiles for one of pixels",
+            "illegal instruction: the mode of the tensor map differs from that of the instruction (tiled, im2col)",
         ),
     ] {
         assert_eq!(own(code, fields), reason, "{code}");
@@ -247,18 +259,18 @@ fn map_or_place_that_the_device_does_not_take_is_a_fault_that_says_so() {
     let mut map = map_of(&[&MATRIX, &[(Field::RANK, 3), (Field::TAKEN, 3 << 16 | 1)]]);
     map[0] = MAGIC | IM2COL;
     let fault = bench(&images.replace("{0, 2, 1}", "{0, 5, 0}"), map).launch(1, 1).expect_err("5 is beyond the corner");
-    assert_eq!(fault.kind, ReportKind::IllegalInstruction("a first pixel outside of the corners of the tensor map"));
+    assert_eq!(fault.kind, ReportKind::IllegalInstruction("the first pixel is outside the corners of the tensor map"));
 }
 
 #[test]
-fn part_of_a_tensor_that_nobody_wrote_is_a_fault() {
+fn uninitialized_part_of_a_tensor_is_a_fault() {
     let bench = bench(&load(128, "0, 0"), map_of(&[&MATRIX])).with_unwritten_checks(0..TENSOR + 64);
     bench.memory.write(0, &map_of(&[&MATRIX]));
     assert_eq!(bench.launch(1, 1).expect_err("the second row was not written").kind, ReportKind::Uninitialized);
 }
 
 #[test]
-fn map_goes_from_shared_memory_to_the_device() {
+fn tensor_map_is_copied_from_shared_to_device_memory() {
     let code = out("setp.ne.u32 %p2, %t, 0; bar.warp.sync -1; add.u64 %d9, %p, 8192;
     tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync.aligned [%d9], [%r2], 128;");
     let bench = bench(&code, map_of(&[]));

@@ -1,11 +1,11 @@
-//! Reads of memory that nobody wrote: what is found, and what is not one.
+//! Uninitialized reads that are reported, and reads that are not.
 
 use std::sync::Mutex;
 
 use super::super::{Area, Report, ReportKind};
 use super::{BASE, Bench};
 
-/// Runs `body` on two blocks of 64 threads, where of the memory only its first 512 bytes were written.
+/// Runs `body` on two blocks of 64 threads. Only the first 512 bytes of memory are initialized.
 fn outcome(body: &str) -> Result<(), Report> {
     Bench::body(body, 4096).with_unwritten_checks(0..512).launch(2, 64).map(|_| ())
 }
@@ -18,7 +18,7 @@ fn assert_found(body: &str) -> Report {
 }
 
 #[test]
-fn read_of_device_memory_that_nobody_wrote_names_thread_line_and_address() {
+fn uninitialized_read_of_device_memory_names_thread_line_and_address() {
     let fault = assert_found("add.u64 %at4, %at4, 384; ld.global.u32 %r2, [%at4];\nst.global.u32 [%p], %r2;");
     assert_eq!((fault.block, fault.thread, fault.line, fault.loaded_at), ([0; 3], [32, 0, 0], 20, 19));
     let access = fault.access.expect("an access failed");
@@ -28,7 +28,7 @@ fn read_of_device_memory_that_nobody_wrote_names_thread_line_and_address() {
 }
 
 #[test]
-fn every_form_of_load_is_looked_at() {
+fn every_form_of_load_is_checked() {
     for load in [
         "ld.global.u8 %r2, [%p+512]; st.global.u8 [%p], %r2;",
         "ld.u32 %r2, [%p+512]; st.global.u32 [%p], %r2;",
@@ -39,7 +39,7 @@ fn every_form_of_load_is_looked_at() {
         "atom.global.add.u32 %r2, [%p+512], 1;",
         "red.global.add.u32 [%p+512], 1;",
         "atom.global.cas.b32 %r2, [%p+512], 0, 1;",
-        // Only one lane is wrong, and only one byte.
+        // Only one byte of one lane is uninitialized.
         "setp.ne.u32 %p1, %t, 17; @%p1 bra OUT; ld.global.u32 %r2, [%p+2048]; OUT: st.global.u32 [%at4], %r2;",
         ".shared .b32 s[64]; ld.shared.u32 %r2, [s]; st.global.u32 [%p], %r2;",
         ".shared .b32 s[64]; mov.u32 %r2, s; mad.lo.u32 %r2, %t, 4, %r2; ld.shared.u32 %r3, [%r2]; st.global.u32 [%p], %r3;",
@@ -130,13 +130,13 @@ fn parameters_and_results_of_functions_count_as_written() {
     bench.launch(1, 32).expect("nothing is wrong");
 }
 
-/// A local variable that only the lower half of each warp writes, and which every thread loads into `%r2`.
+/// A local variable that only the lower half of each warp writes, and that every thread loads into `%r2`.
 const HALF: &str = ".local .align 8 .b32 l[2]; .shared .align 4 .b32 s[64]; and.b32 %r9, %t, 31;
     setp.lt.u32 %p1, %r9, 16;
     @%p1 st.local.u32 [l], %t; ld.local.u32 %r2, [l];\n";
 
 #[test]
-fn undefined_value_that_is_thrown_away_is_no_error() {
+fn discarded_undefined_value_is_no_error() {
     for body in [
         "selp.u32 %r3, %r2, 7, %p1; st.global.u32 [%at4], %r3;",
         "add.u32 %r2, %r2, 1; mul.lo.u32 %r2, %r2, %r2; selp.u32 %r3, 7, %r2, !%p1; @%p1 st.global.u32 [%at4], %r2;",
@@ -148,7 +148,7 @@ fn undefined_value_that_is_thrown_away_is_no_error() {
         "and.b32 %r2, %r2, 0; st.global.u32 [%at4], %r2;",
         "shfl.sync.idx.b32 %r3, %r2, 3, 31, -1; st.global.u32 [%at4], %r3;",
         "st.shared.u32 [s], %r2; st.shared.u32 [s], %t; ld.shared.u32 %r3, [s]; st.global.u32 [%at4], %r3;",
-        // Only what was written of a word that was loaded as a whole.
+        // Only the written bytes of a word that was loaded completely.
         "st.local.u8 [l+4], 5; st.local.u8 [l+6], 6; ld.local.v2.u32 {%r3, %r4}, [l]; and.b32 %r5, %r4, 0xff00ff;
         st.global.u32 [%at4], %r5;",
         "st.local.u8 [l+5], 5; ld.local.u32 %r4, [l+4]; shr.u32 %r5, %r4, 8; cvt.u32.u8 %r5, %r5; st.global.u32 [%at4], %r5;",
@@ -162,7 +162,7 @@ fn undefined_value_that_is_thrown_away_is_no_error() {
 }
 
 #[test]
-fn undefined_value_is_an_error_where_it_decides_something_or_leaves_the_block() {
+fn undefined_value_is_an_error_if_it_affects_control_or_leaves_the_block() {
     for body in [
         "st.global.u32 [%at4], %r2;",
         "st.u32 [%at4], %r2;",
@@ -191,7 +191,7 @@ fn undefined_value_is_an_error_where_it_decides_something_or_leaves_the_block() 
 }
 
 #[test]
-fn undefined_value_is_followed_through_calls() {
+fn undefined_value_is_tracked_through_calls() {
     let twice = ".func (.param .b32 out) twice(.param .b32 in)
 {
     .reg .b32 %r<4>;
@@ -209,17 +209,17 @@ fn undefined_value_is_followed_through_calls() {
 }
 
 #[test]
-fn launch_that_goes_on_does_all_work_and_counts_each_warp_once() {
+fn continued_launch_does_all_work_and_counts_each_warp_once() {
     let mut bench = Bench::body("ld.global.u32 %r2, [%at4]; add.u32 %r2, %r2, %i; st.global.u32 [%at4], %r2;", 4096)
         .with_unwritten_checks(0..128);
-    bench.host.passed_over = Some(Mutex::default());
+    bench.host.continued_after = Some(Mutex::default());
     bench.launch(1, 96).expect("the launch goes on");
     assert_eq!(bench.memory.read::<u32>(0, 96), (0..96).collect::<Vec<_>>());
-    let faults = bench.host.passed_over.expect("faults are passed over").into_inner().expect("nobody panics");
+    let faults = bench.host.continued_after.expect("faults are passed over").into_inner().expect("nobody panics");
     assert_eq!(faults.iter().map(|fault| fault.thread[0]).collect::<Vec<_>>(), [32, 64]);
 }
 
 #[test]
-fn nobody_looks_unless_asked_to() {
+fn checks_are_off_by_default() {
     Bench::body("ld.global.u32 %r2, [%at4];", 4096).launch(1, 32).expect("nothing is looked for");
 }

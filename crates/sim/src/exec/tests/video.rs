@@ -24,7 +24,7 @@ fn scalars_pick_saturate_and_combine() {
 }
 
 #[test]
-fn lanes_compute_apart_and_may_be_summed() {
+fn elements_are_computed_separately_and_may_be_summed() {
     check(&[
         ("vadd2.u32.u32.u32 $d, $a, $b, $c;", R, &[0xffff_0001, 0x0001_0001, 0], 2),
         ("vadd2.s32.s32.s32.sat $d, $a, $b, $c;", R, &[0x7fff_8000, 0x0001_ffff, 0], 0x7fff_8000),

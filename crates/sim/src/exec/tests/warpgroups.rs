@@ -7,8 +7,8 @@ fn bench(body: &str, bytes: u64) -> Bench {
     Bench::for_target("sm_90a", &kernel(body), bytes)
 }
 
-/// Copies a matrix of 16-bit numbers into shared memory, the descriptor of which, in rows of eight by eight without swizzling, is in
-/// `%d10` for the first 64 rows and in `%d11` for what follows.
+/// Copies a matrix of 16-bit numbers into shared memory, in rows of eight by eight without swizzling. Its descriptor is in `%d10` for the
+/// first 64 rows and in `%d11` for the others.
 const COPY: &str = "
     .shared .align 128 .b8 tile[4096];
     mul.wide.u32 %d2, %t, 16;
@@ -22,7 +22,7 @@ const COPY: &str = "
     bar.sync 0;
     shr.u32 %r2, %r2, 4;
     cvt.u64.u32 %d10, %r2;
-    // The second eight of a row are 128 bytes behind, the next eight rows 256.
+    // The second eight of a row are 128 bytes further, the next eight rows 256.
     or.b64 %d10, %d10, 0x1000080000;
     add.u64 %d11, %d10, 128;
 ";
@@ -42,7 +42,7 @@ fn product_of_halves_from_shared_memory_is_added_to_registers() {
     st.global.v4.f32 [%d3+8192], {{%f0, %f1, %f2, %f3}};"
     );
     let bench = bench(&body, 16384);
-    // A row is its number in its first place and one in its last; B has ones in all first places, and its column's number in the last.
+    // A row is its index in the first column and one in the last. B has ones in the first row, and its column index in the last.
     let half = |value: u16| {
         if value == 0 { 0 } else { (15 + value.ilog2() as u16) << 10 | value << (10 - value.ilog2()) & 0x3ff }
     };
@@ -70,7 +70,7 @@ fn product_of_halves_from_shared_memory_is_added_to_registers() {
 
 #[test]
 fn warp_that_is_ahead_waits_for_its_warpgroup() {
-    // The first warp gives the tile to others as soon as its wait is over; the last comes late.
+    // The first warp releases the tile as soon as its wait is over, and the last warp arrives late.
     let body = format!(
         "{COPY}
     mov.f32 %f0, 0f00000000; mov.f32 %f1, %f0; mov.f32 %f2, %f0; mov.f32 %f3, %f0;
@@ -101,7 +101,7 @@ KEEP:
 }
 
 #[test]
-fn forms_that_do_not_exist_are_refused() {
+fn invalid_forms_are_refused() {
     let d = "{%f0, %f1, %f2, %f3}";
     let r = "{%r0, %r1, %r2, %r3}";
     let of = |rest: &str| format!("wgmma.mma_async.sync.aligned.{rest};");

@@ -1,4 +1,4 @@
-//! Barriers, and instructions in which lanes see one another.
+//! Barriers, and instructions that communicate among the lanes of a warp.
 
 use super::super::ReportKind;
 use super::Bench;
@@ -24,7 +24,7 @@ fn a_barrier_orders_shared_memory_across_warps() {
 }
 
 #[test]
-fn exited_lanes_do_not_hold_up_a_barrier() {
+fn exited_lanes_do_not_delay_a_barrier() {
     let bench = Bench::body(
         "
     setp.ge.u32 %p1, %t, 40;
@@ -40,7 +40,7 @@ fn exited_lanes_do_not_hold_up_a_barrier() {
 
 #[test]
 fn named_barriers_with_counts_pair_producers_and_consumers() {
-    // Warp 0 arrives and goes on; warp 1 waits for it; warp 2 is not involved.
+    // Warp 0 arrives and continues, warp 1 waits for it, and warp 2 is not involved.
     let bench = Bench::body(
         "
     .shared .align 4 .b32 box;
@@ -81,7 +81,7 @@ fn barrier_reductions_count_and_combine_the_votes_of_the_block() {
 }
 
 #[test]
-fn a_barrier_that_nobody_completes_is_a_deadlock_and_says_where() {
+fn barrier_that_is_never_completed_is_a_deadlock_with_its_location() {
     let bench = Bench::body(
         "
     setp.lt.u32 %p1, %t, 32;
@@ -109,7 +109,7 @@ fn shuffle(mode: &str, operand: &str, clamp: &str) -> Vec<u32> {
 }
 
 #[test]
-fn shuffles_move_values_and_say_which_lanes_had_a_source() {
+fn shuffles_move_values_and_report_lanes_with_a_source() {
     let outside = |lane: u32| lane + 1000;
     let expect = |f: &dyn Fn(u32) -> u32| (0..32).map(f).collect::<Vec<_>>();
     assert_eq!(shuffle("up", "3", "0"), expect(&|l| if l < 3 { outside(l) } else { l - 3 }));
@@ -191,7 +191,7 @@ fn votes_matches_and_reductions_see_the_whole_warp() {
 }
 
 #[test]
-fn extremes_of_numbers_leave_out_nan_unless_asked_for_it() {
+fn extremes_ignore_nan_unless_it_is_requested() {
     let body = super::kernel(
         "
     ld.global.f32 %f0, [%at4];

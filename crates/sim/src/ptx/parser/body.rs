@@ -10,7 +10,7 @@ use crate::ptx::modifier::Space;
 use crate::ptx::scope::Binding;
 
 impl<'a> Parser<'a> {
-    /// Returns the body of a function, with its braces. Scopes are a count, not recursion.
+    /// Parses the body of a function, with its braces. Scopes are counted, not recursive.
     pub(super) fn body(&mut self) -> Result<(), Error> {
         let mut instructions = Vec::new();
         let outside = self.scopes.depth();
@@ -35,7 +35,7 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    /// Takes `{` and declares the labels of the scope, which may be used before they stand.
+    /// Parses `{`, and declares the labels of the scope, which may be used before their positions.
     fn open_scope(&mut self) -> Result<(), Error> {
         let brace = self.expect("{")?;
         if self.scopes.depth() >= MAX_DEPTH {
@@ -51,7 +51,7 @@ impl<'a> Parser<'a> {
                     "{" => open += 1,
                     "}" if open == 0 => break,
                     "}" => open -= 1,
-                    // In `a ? b : c` the word before the colon is no label.
+                    // In `a ? b : c`, the word before the colon is no label.
                     "?" => is_choice = true,
                     ";" => is_choice = false,
                     ":" if open == 0 && !is_choice => self.declare_label(index)?,
@@ -62,7 +62,7 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    /// Declares the label before the colon at `colon`; its place is filled in when it is reached.
+    /// Declares the label before the colon at `colon`. Its position is set when the parser reaches it.
     fn declare_label(&mut self, colon: usize) -> Result<(), Error> {
         let token = self.tokens[colon - 1];
         if token.kind != TokenKind::Word {
@@ -88,10 +88,10 @@ impl<'a> Parser<'a> {
             return Ok(());
         }
         let found = format!("{} again", token.quote());
-        Err(Error::syntax(token.span, "a label that does not stand in this scope yet", found))
+        Err(Error::syntax(token.span, "a label that is not declared in this scope yet", found))
     }
 
-    /// Returns a label, or a list or prototype with its name.
+    /// Parses a label, or a list or prototype with its name.
     fn label(&mut self, instruction: usize) -> Result<(), Error> {
         let token = self.advance();
         self.advance();
@@ -121,7 +121,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Items separated by commas, with the semicolon.
+    /// Parses items separated by commas, up to the semicolon.
     fn list<T>(&mut self, item: fn(&mut Self) -> Result<T, Error>) -> Result<Vec<T>, Error> {
         let mut items = vec![item(self)?];
         while self.accept(",") {
@@ -139,7 +139,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Returns what a name means in the innermost scope of the function.
+    /// Resolves a name in the innermost scope of the function.
     pub(super) fn resolve(&mut self, token: &Token<'a>) -> Option<Binding> {
         let name = self.intern(token.text);
         self.scopes.resolve(name, &self.module.names, &mut self.function.registers)

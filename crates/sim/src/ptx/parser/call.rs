@@ -7,7 +7,7 @@ use crate::ptx::operand::{Call, CallSignature, Callee, Operand};
 use crate::ptx::scope::Binding;
 
 impl Parser<'_> {
-    /// `(returns), callee, (arguments), signature`; all but the callee are optional.
+    /// Parses `(returns), callee, (arguments), signature`. All but the callee are optional.
     pub(super) fn call(&mut self) -> Result<Operand, Error> {
         let returns = self.call_list(true)?;
         let callee = self.word("the name of a function or a register")?;
@@ -17,7 +17,7 @@ impl Parser<'_> {
             if self.peek().is("(") {
                 arguments = self.call_list(false)?;
             } else {
-                // A signature follows at once: there are no arguments.
+                // A signature follows, so there are no arguments.
                 self.position -= 1;
             }
         }
@@ -35,7 +35,7 @@ impl Parser<'_> {
         Ok(Operand::Call(Box::new(Call { returns, callee, arguments })))
     }
 
-    /// `(a, b, …)`, and for returns the comma behind it; nothing if there is no parenthesis.
+    /// Parses `(a, b, …)`, and after returns the comma. Without a parenthesis, the list is empty.
     fn call_list(&mut self, is_returns: bool) -> Result<Box<[Operand]>, Error> {
         let mut operands = Vec::new();
         if !self.accept("(") {
@@ -64,7 +64,7 @@ impl Parser<'_> {
         Ok(operands.into())
     }
 
-    /// Returns an operand; a vector register as one.
+    /// Parses an operand. A vector register is one operand.
     fn argument(&mut self) -> Result<Operand, Error> {
         let token = self.peek();
         match self.resolve(&token) {

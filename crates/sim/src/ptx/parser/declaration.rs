@@ -10,10 +10,10 @@ use crate::ptx::scalar::{ScalarClass, ScalarType};
 use crate::ptx::scope::Binding;
 use crate::ptx::variable::{PointerAttribute, Variable};
 
-/// The most dimensions of an array.
+/// The maximum number of dimensions of an array.
 const MAX_DIMENSIONS: usize = 16;
 
-/// What precedes the names of a declaration.
+/// The part of a declaration before the names.
 #[derive(Clone, Copy)]
 pub(super) struct Prefix {
     pub(super) scalar: ScalarType,
@@ -29,7 +29,7 @@ impl Prefix {
         self.scalar.bytes() * self.vector as u64
     }
 
-    /// Returns the alignment as given or else natural.
+    /// Returns the explicit alignment, or otherwise the natural one.
     pub(super) const fn alignment(&self) -> u64 {
         match self.align {
             Some(align) => align,
@@ -46,7 +46,7 @@ pub(super) struct Dimensions {
 }
 
 impl<'a> Parser<'a> {
-    /// Returns the names of variables after their space, up to the semicolon; each is given to `add`.
+    /// Parses the names of variables after their space, up to the semicolon, and calls `add` for each.
     pub(super) fn variables(
         &mut self,
         space: Space,
@@ -69,7 +69,7 @@ impl<'a> Parser<'a> {
         self.expect(";").map(drop)
     }
 
-    /// Alignment, attributes, vector and type, in any order that compilers use.
+    /// Parses alignment, attributes, vector and type, in any order.
     pub(super) fn prefix(&mut self, space: Space) -> Result<Prefix, Error> {
         self.bank(space)?;
         let mut prefix = Prefix { scalar: ScalarType::B8, vector: 1, align: None, is_managed: false, pointer: None };
@@ -93,7 +93,7 @@ impl<'a> Parser<'a> {
         Ok(prefix)
     }
 
-    /// Returns the obsolete `[bank]` of constant memory.
+    /// Parses the obsolete `[bank]` of constant memory.
     fn bank(&mut self, space: Space) -> Result<(), Error> {
         if space == Space::Const && self.accept("[") {
             self.u32("the number of a constant bank")?;
@@ -109,12 +109,12 @@ impl<'a> Parser<'a> {
             ScalarClass::Predicate => false,
             _ => scalar.bits() >= 8,
         });
-        let scalar = scalar.ok_or_else(|| self.unexpected("a type that a variable can have, such as '.u32'"))?;
+        let scalar = scalar.ok_or_else(|| self.unexpected("a type of variables, such as '.u32'"))?;
         self.advance();
         Ok(scalar)
     }
 
-    /// `.align N`
+    /// Parses `.align N`.
     fn alignment(&mut self) -> Result<u64, Error> {
         self.advance();
         let token = self.peek();
@@ -127,7 +127,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// `.attribute(.managed, .unified(a, b))`; whether `.managed` is among them.
+    /// Parses `.attribute(.managed, .unified(a, b))`. Returns `true` for `.managed`.
     fn attributes(&mut self) -> Result<bool, Error> {
         self.advance();
         self.expect("(")?;
@@ -152,7 +152,7 @@ impl<'a> Parser<'a> {
         Ok(is_managed)
     }
 
-    /// `.ptr .space .align N`, both optional.
+    /// Parses `.ptr .space .align N`, of which both parts are optional.
     fn pointer(&mut self) -> Result<PointerAttribute, Error> {
         self.advance();
         let spaces = [Space::Const, Space::Global, Space::Local, Space::Shared];
@@ -162,7 +162,7 @@ impl<'a> Parser<'a> {
         Ok(PointerAttribute { space, align })
     }
 
-    /// Returns a name with its extents and initial values.
+    /// Parses a name with its extents and initial values.
     pub(super) fn variable(&mut self, space: Space, linkage: Linkage, prefix: &Prefix) -> Result<Variable, Error> {
         let token = self.word("the name of a variable")?;
         let mut dimensions = self.dimensions()?;
@@ -192,7 +192,7 @@ impl<'a> Parser<'a> {
         Ok(variable)
     }
 
-    /// `[4][2]`, `[]`, or nothing.
+    /// Parses `[4][2]`, `[]`, or nothing.
     pub(super) fn dimensions(&mut self) -> Result<Dimensions, Error> {
         let mut dimensions = Dimensions { extents: Vec::new(), is_unsized: false };
         while self.peek().is("[") {
@@ -218,7 +218,7 @@ impl<'a> Parser<'a> {
         Ok(dimensions)
     }
 
-    /// `.local`, `.shared` and `.param` in a body.
+    /// Parses `.local`, `.shared` and `.param` in a body.
     pub(super) fn local_variables(&mut self, space: Space) -> Result<(), Error> {
         self.advance();
         self.variables(space, Linkage::Internal, |parser, variable| parser.add_local(variable).map(drop))
@@ -236,7 +236,7 @@ impl<'a> Parser<'a> {
         Ok(id)
     }
 
-    /// `.reg .type names;`
+    /// Parses `.reg .type names;`.
     pub(super) fn registers(&mut self) -> Result<(), Error> {
         self.advance();
         let (scalar, vector) = self.register_type()?;
@@ -249,7 +249,7 @@ impl<'a> Parser<'a> {
         self.expect(";").map(drop)
     }
 
-    /// Returns the vector and scalar type of registers, in either order.
+    /// Parses the vector and scalar type of registers, in either order.
     pub(super) fn register_type(&mut self) -> Result<(ScalarType, u8), Error> {
         let mut vector = 1;
         let mut scalar = None;
@@ -258,7 +258,7 @@ impl<'a> Parser<'a> {
             match token.text {
                 "v2" => vector = 2,
                 "v4" => vector = 4,
-                // Some compilers write an alignment, which means nothing for a register.
+                // Some compilers write an alignment, which has no effect on a register.
                 "align" => {
                     self.alignment()?;
                     continue;
@@ -276,7 +276,7 @@ impl<'a> Parser<'a> {
         Ok((scalar, vector))
     }
 
-    /// Returns a register, or a range `prefix<count>`.
+    /// Parses a register, or a range `prefix<count>`.
     fn register(&mut self, scalar: ScalarType, vector: u8) -> Result<(), Error> {
         let token = self.word("the name of a register")?;
         if !self.accept("<") {
@@ -314,13 +314,13 @@ impl<'a> Parser<'a> {
     }
 }
 
-const REGISTER_TYPE: &str = "a type that a register can have, such as '.b32'";
+const REGISTER_TYPE: &str = "a type of registers, such as '.b32'";
 
 fn register_scalar(text: &str) -> Option<ScalarType> {
     ScalarType::from_name(text).filter(|scalar| match scalar.class() {
         ScalarClass::Predicate => true,
         ScalarClass::Opaque => false,
-        // Other numbers are held in registers of bits.
+        // Numbers of other formats are held in untyped registers.
         ScalarClass::Float => {
             matches!(scalar, ScalarType::F16 | ScalarType::F16x2 | ScalarType::F32 | ScalarType::F64)
         }

@@ -8,7 +8,7 @@ use crate::ptx::operand::{Integer, Operand};
 /// The value of a constant expression.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) enum Value {
-    /// 64 bits, and whether they are unsigned.
+    /// An integer of 64 bits, and `true` if it is unsigned.
     Integer(u64, bool),
     /// The bits of an f32.
     Single(u32),
@@ -30,18 +30,18 @@ impl Value {
     }
 }
 
-/// Returns an integer of an expression as the AST holds it.
+/// Returns an integer of an expression as an AST node.
 pub(super) const fn integer(bits: u64, unsigned: bool) -> Integer {
     Integer { bits, negative: !unsigned && bits.cast_signed() < 0 }
 }
 
 impl<'a> Parser<'a> {
-    /// Returns a constant expression.
+    /// Parses a constant expression.
     pub(super) fn constant(&mut self) -> Result<Value, Error> {
         self.nested(Self::ternary)
     }
 
-    /// Returns a constant expression whose value is an integer; `what` says in an error what it is for.
+    /// Parses a constant expression whose value is an integer; `what` names it in an error.
     pub(super) fn constant_integer(&mut self, what: &str) -> Result<Integer, Error> {
         let token = self.peek();
         match self.constant()? {
@@ -50,7 +50,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Returns a constant expression whose value is an offset in bytes.
+    /// Parses a constant expression whose value is an offset in bytes.
     pub(super) fn constant_offset(&mut self) -> Result<i64, Error> {
         Ok(self.constant_integer("an offset in bytes")?.bits.cast_signed())
     }
@@ -81,8 +81,8 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Operators that bind at least as tightly as `least`. A chain of equals is a loop; only tighter ones recurse, and
-    /// there are ten levels of those.
+    /// Parses operators with at least the precedence `least`. Operators of equal precedence are a loop. Only higher precedences recurse,
+    /// and there are ten of them.
     fn binary(&mut self, least: u8) -> Result<Value, Error> {
         let mut left = self.unary()?;
         loop {
@@ -93,12 +93,12 @@ impl<'a> Parser<'a> {
             self.advance();
             let right = self.binary(level + 1)?;
             left = apply(operator.text, left, right)
-                .ok_or_else(|| Self::unexpected_at(&operator, "operands that the operator can be applied to"))?;
+                .ok_or_else(|| Self::unexpected_at(&operator, "operands of the operator's types"))?;
         }
     }
 
     fn unary(&mut self) -> Result<Value, Error> {
-        // A long run of signs is read by recursion, so it counts as nesting.
+        // A sequence of signs is parsed recursively, so it counts as nesting.
         let token = self.peek();
         match token.text {
             "-" | "+" | "~" | "!" if token.kind == TokenKind::Symbol => {
@@ -114,7 +114,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Returns the rest of `(expression)`, or of the casts `(.s64)` and `(.u64)`.
+    /// Parses the rest of `(expression)`, or of the casts `(.s64)` and `(.u64)`.
     fn parenthesized(&mut self) -> Result<Value, Error> {
         let unsigned = self.peek().is_dot("u64");
         if !unsigned && !self.peek().is_dot("s64") {
@@ -199,7 +199,7 @@ fn float(value: Value) -> Option<f64> {
     }
 }
 
-/// Integer arithmetic wraps at 64 bits. It is unsigned if an operand is; a shift goes by its left operand alone.
+/// Computes integer arithmetic, which wraps at 64 bits. The result is unsigned if an operand is. A shift depends on its left operand only.
 fn apply_integers(operator: &str, (a, a_unsigned): (u64, bool), (b, b_unsigned): (u64, bool)) -> Option<Value> {
     let unsigned = a_unsigned || b_unsigned;
     let (signed_a, signed_b) = (a.cast_signed(), b.cast_signed());

@@ -1,4 +1,4 @@
-//! Kernels and device functions: their heads.
+//! The headers of kernels and device functions.
 
 use super::Parser;
 use super::declaration::size_of;
@@ -11,7 +11,7 @@ use crate::ptx::name::Name;
 use crate::ptx::operand::Symbol;
 use crate::ptx::validate::Signature;
 
-/// Returns a function before anything is read.
+/// Creates an empty function.
 pub(super) fn empty_function() -> Function {
     Function {
         name: Name(0),
@@ -33,7 +33,7 @@ pub(super) fn empty_function() -> Function {
 }
 
 impl Parser<'_> {
-    /// Returns a declaration or definition after `.entry` or `.func`.
+    /// Parses a declaration or definition after `.entry` or `.func`.
     pub(super) fn function(&mut self, kind: FunctionKind, linkage: Linkage) -> Result<(), Error> {
         self.function = empty_function();
         self.function.kind = kind;
@@ -58,7 +58,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// Returns, name and parameters. The function is known from here on; what was known under its name is handed back.
+    /// Parses return values, name and parameters, and declares the function. Returns the earlier declaration of the name, if there is one.
     fn head(&mut self) -> Result<(FunctionId, Option<Function>), Error> {
         let mut signature = Signature::default();
         if self.function.kind == FunctionKind::Device && self.peek().is("(") {
@@ -85,7 +85,7 @@ impl Parser<'_> {
                 }
                 Ok((id, Some(before)))
             }
-            Some(Symbol::Function(_)) => Err(Self::unexpected_at(&token, "the parameters that it was declared with")),
+            Some(Symbol::Function(_)) => Err(Self::unexpected_at(&token, "the parameters of its declaration")),
             Some(_) => Err(Self::unexpected_at(&token, "a name that is not declared yet")),
         }
     }
@@ -99,7 +99,7 @@ impl Parser<'_> {
         id
     }
 
-    /// `(.param .u32 a, .reg .b32 b, …)`
+    /// Parses `(.param .u32 a, .reg .b32 b, …)`.
     fn parameters(&mut self, types: &mut Vec<PrototypeParameter>) -> Result<Vec<Parameter>, Error> {
         self.expect("(")?;
         let mut parameters = Vec::new();
@@ -131,7 +131,7 @@ impl Parser<'_> {
         let token = self.peek();
         let prefix = self.prefix(Space::Param)?;
         if self.function.kind == FunctionKind::Device && (prefix.vector > 1 || prefix.pointer.is_some()) {
-            return Err(Self::unexpected_at(&token, "a parameter that is neither a vector nor described by '.ptr'"));
+            return Err(Self::unexpected_at(&token, "a parameter without a vector type and '.ptr'"));
         }
         let variable = self.variable(Space::Param, Linkage::Internal, &prefix)?;
         types.push(PrototypeParameter {
@@ -143,7 +143,7 @@ impl Parser<'_> {
         Ok(Parameter::Variable(self.add_local(variable)?))
     }
 
-    /// Returns the parameters of a `.callprototype`; their names mean nothing.
+    /// Parses the parameters of a `.callprototype`, whose names are ignored.
     fn prototype_parameters(&mut self) -> Result<Vec<PrototypeParameter>, Error> {
         self.expect("(")?;
         let mut parameters = Vec::new();
@@ -174,7 +174,7 @@ impl Parser<'_> {
         Ok(PrototypeParameter { is_register: false, scalar: prefix.scalar, align: prefix.alignment(), size })
     }
 
-    /// `.callprototype (returns) _ (parameters) .noreturn;`
+    /// Parses `.callprototype (returns) _ (parameters) .noreturn;`.
     pub(super) fn call_prototype(&mut self, name: Name) -> Result<Prototype, Error> {
         self.advance();
         let returns = if self.peek().is("(") { self.prototype_parameters()? } else { Vec::new() };
@@ -194,7 +194,7 @@ impl Parser<'_> {
         Ok(Prototype { name, returns, parameters, no_return })
     }
 
-    /// Returns the directives between the parameters and the body.
+    /// Parses the directives between the parameters and the body.
     fn performance(&mut self) -> Result<(), Error> {
         loop {
             let token = self.peek();
@@ -243,7 +243,7 @@ impl Parser<'_> {
             }
             "maxnreg" => self.function.performance.max_registers = Some(self.number()?),
             "maxclusterrank" => self.function.performance.max_cluster_rank = Some(self.number()?),
-            // How many registers a call preserves is of no consequence to a machine with enough of them.
+            // The number of preserved registers has no effect here.
             "abi_preserve" | "abi_preserve_control" => drop(self.number()?),
             _ => return Ok(false),
         }
@@ -255,7 +255,7 @@ impl Parser<'_> {
         self.u32("a number")
     }
 
-    /// One to three numbers.
+    /// Parses one to three numbers.
     fn extent(&mut self) -> Result<[u32; 3], Error> {
         let mut extent = [self.number()?, 1, 1];
         for dimension in &mut extent[1..] {

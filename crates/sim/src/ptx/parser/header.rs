@@ -6,12 +6,12 @@ use crate::ptx::error::{Error, ErrorKind};
 use crate::ptx::lexer::{Token, TokenKind};
 use crate::ptx::name::Names;
 
-/// The oldest architecture whose PTX is read.
+/// The oldest supported architecture.
 const OLDEST_ARCHITECTURE: u32 = 10;
-/// Architectures above this number are not known to exist.
+/// The newest supported architecture.
 const NEWEST_ARCHITECTURE: u32 = 129;
 
-/// Returns a module before anything is read.
+/// Creates an empty module.
 pub(super) fn empty_module() -> Module {
     Module {
         version: Version { major: 0, minor: 0 },
@@ -32,7 +32,7 @@ pub(super) fn empty_module() -> Module {
 }
 
 impl Parser<'_> {
-    /// Returns the three directives that begin a module.
+    /// Parses the three directives that begin a module.
     pub(super) fn header(&mut self, newest: Version) -> Result<(), Error> {
         self.version(newest)?;
         if !self.accept_dot("target") {
@@ -73,7 +73,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// Checks that a target is one that the module's version knows.
+    /// Checks that the module's version supports the target.
     fn check_age(&self, token: &Token<'_>) -> Result<(), Error> {
         let Target { architecture, variant, .. } = self.module.target;
         let Some(Version { major, minor }) = first_version(architecture, variant) else { return Ok(()) };
@@ -127,7 +127,7 @@ impl Parser<'_> {
     }
 }
 
-/// Returns the version that a token spells. It looks like a decimal fraction, but 8.10 follows 8.9.
+/// Returns the version of a token. It looks like a decimal fraction, but 8.10 follows 8.9.
 fn read_version(token: &Token<'_>) -> Option<Version> {
     if !matches!(token.kind, TokenKind::Double(_)) {
         return None;
@@ -136,7 +136,7 @@ fn read_version(token: &Token<'_>) -> Option<Version> {
     Some(Version { major: major.parse().ok()?, minor: minor.parse().ok()? })
 }
 
-/// Returns the first version of the ISA that knows an architecture; `None` if all do that are read here, or nobody knows.
+/// Returns the first ISA version that supports an architecture, or `None` if all versions do or the architecture does not exist.
 fn first_version(architecture: u32, variant: TargetVariant) -> Option<Version> {
     let base = match architecture {
         32 | 50 => (4, 0),

@@ -11,9 +11,9 @@ use crate::ptx::scalar::ScalarClass;
 use crate::ptx::scope::Binding;
 use crate::ptx::variable::{Constant, InitialValue, Variable};
 
-/// A nest of braces that is being filled, in scalars.
+/// The state of nested braces, counted in scalars.
 struct Fill<'v> {
-    /// The number of scalars each level of braces takes, outermost first.
+    /// The number of scalars of each level of braces, outermost first.
     levels: &'v [u64],
     /// The size of a scalar in bytes.
     scalar: u64,
@@ -23,7 +23,7 @@ struct Fill<'v> {
 }
 
 impl Parser<'_> {
-    /// Returns what follows `=`. An unsized array takes its extent from the number of values.
+    /// Parses the value after `=`. The number of values determines the extent of an unsized array.
     pub(super) fn initializer(
         &mut self,
         variable: &mut Variable,
@@ -51,7 +51,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// `{ a, b, … }` at a level of the nest, from a scalar on; the scalar after the last value.
+    /// Parses `{ a, b, … }` at a nesting level, from a scalar on. Returns the scalar after the last value.
     fn braces(&mut self, fill: &mut Fill<'_>, level: usize, start: u64) -> Result<u64, Error> {
         self.expect("{")?;
         let end = start.saturating_add(fill.levels[level]);
@@ -87,7 +87,7 @@ impl Parser<'_> {
         Ok(next)
     }
 
-    /// Returns a value for the scalar `index`, which must be below `end`.
+    /// Parses a value for the scalar `index`, which must be below `end`.
     fn scalar_value(&mut self, fill: &mut Fill<'_>, index: u64, end: u64) -> Result<u64, Error> {
         if index >= end {
             return Err(self.unexpected("'}': there are no more elements"));
@@ -106,7 +106,7 @@ impl Parser<'_> {
         Ok(index + 1)
     }
 
-    /// Returns a number, `name+4`, `generic(name)+4`, or `0xFF00(name)`.
+    /// Parses a number, `name+4`, `generic(name)+4`, or `0xFF00(name)`.
     fn constant_or_address(&mut self) -> Result<Constant, Error> {
         if self.peek().kind == TokenKind::Word && !self.at_constant() {
             return self.address_constant(None);
@@ -139,7 +139,7 @@ impl Parser<'_> {
         Ok(Constant::Address { symbol, offset, generic, mask })
     }
 
-    /// `+4`, `+-4`, or nothing.
+    /// Parses `+4`, `+-4`, or nothing.
     pub(super) fn offset(&mut self) -> Result<i64, Error> {
         if self.accept("+") { self.constant_offset() } else { Ok(0) }
     }
@@ -154,7 +154,7 @@ impl Parser<'_> {
         self.symbols.get(&name).copied().ok_or_else(|| Self::unexpected_at(&token, EXPECTED))
     }
 
-    /// `{ filter_mode = nearest, … }`
+    /// Parses `{ filter_mode = nearest, … }`.
     fn settings(&mut self, variable: &mut Variable) -> Result<(), Error> {
         self.expect("{")?;
         while !self.peek().is("}") {

@@ -12,7 +12,7 @@ use crate::ptx::scope::Binding;
 use crate::ptx::validate;
 
 impl Parser<'_> {
-    /// Returns an instruction with its guard and its semicolon, validated.
+    /// Parses and validates an instruction with its guard and its semicolon.
     pub(super) fn instruction(&mut self) -> Result<Instruction, Error> {
         let predicate = if self.accept("@") { Some(self.guard()?) } else { None };
         let token = self.word("an instruction")?;
@@ -36,14 +36,14 @@ impl Parser<'_> {
         Ok(instruction)
     }
 
-    /// Returns the rest of `@p` or `@!p`.
+    /// Parses the rest of `@p` or `@!p`.
     fn guard(&mut self) -> Result<Predicate, Error> {
         let negated = self.accept("!");
         let register = self.predicate_register()?;
         Ok(Predicate { register, negated })
     }
 
-    /// Returns a register of type `.pred`.
+    /// Parses a register of type `.pred`.
     pub(super) fn predicate_register(&mut self) -> Result<RegisterId, Error> {
         let token = self.word("a predicate register")?;
         match self.resolve(&token) {
@@ -65,7 +65,7 @@ impl Parser<'_> {
         Ok(modifiers)
     }
 
-    /// Returns the operands up to the semicolon, and where each stands.
+    /// Parses the operands up to the semicolon, and records their positions.
     fn operands(&mut self, opcode: Opcode, spans: &mut Vec<Span>) -> Result<Vec<Operand>, Error> {
         if self.peek().is(";") {
             return Ok(Vec::new());
@@ -79,13 +79,13 @@ impl Parser<'_> {
             spans.push(self.peek().span);
             let is_indexed = self.peek_at(1).is("[");
             operands.push(match (self.operand()?, opcode) {
-                // An element of an array may stand without brackets.
+                // An element of an array may be written without brackets.
                 (Operand::Symbol(symbol, offset), Opcode::Ld | Opcode::Ldu | Opcode::St) if is_indexed => {
                     Operand::Address(Address { base: Base::Symbol(symbol), offset })
                 }
                 (operand, _) => operand,
             });
-            // A promise about the address, which changes no result.
+            // The hint about the address affects no result.
             let is_load = matches!(opcode, Opcode::Ld | Opcode::Ldu);
             if is_load && matches!(operands.last(), Some(Operand::Address(_))) && self.peek().is_dot("unified") {
                 self.advance();

@@ -1,4 +1,4 @@
-//! From tokens to a [`Module`]. Each file of this folder adds the methods for one part of the grammar.
+//! The parser: builds a [`Module`] from tokens. Each file of this folder adds the methods for one part of the grammar.
 
 mod body;
 mod call;
@@ -21,10 +21,10 @@ use super::operand::Symbol;
 use super::scope::Scopes;
 use super::validate::{Signature, Unmet};
 
-/// The deepest nesting of scopes, initializers and constant expressions.
+/// The maximum nesting of scopes, initializers and constant expressions.
 const MAX_DEPTH: usize = 64;
 
-/// Parses `source`, which may be of version `newest` at most.
+/// Parses `source`, whose version is at most `newest`.
 pub(super) fn parse(source: &str, newest: Version) -> Result<Module, Error> {
     if u32::try_from(source.len()).is_err() {
         return Err(Error::new(
@@ -46,17 +46,17 @@ struct Parser<'a> {
     module: Module,
     /// The names in module scope.
     symbols: HashMap<Name, Symbol>,
-    /// What each function takes and returns, by [`FunctionId`].
+    /// The signature of each function, by [`FunctionId`].
     signatures: Vec<Signature>,
-    /// What the module's version and target do not have.
+    /// The requirements that the module's version and target do not meet.
     unmet: Unmet,
-    /// The function that is being read.
+    /// The current function.
     function: Function,
     /// Its open scopes.
     scopes: Scopes,
-    /// The bytes that the next load uses, if a pragma gives them.
+    /// The used bytes of the next load, if a pragma specifies them.
     used_bytes: Option<u32>,
-    /// The depth of the initializer or expression that is being read.
+    /// The depth of the current initializer or expression.
     depth: usize,
 }
 
@@ -79,7 +79,7 @@ impl<'a> Parser<'a> {
         Ok(parser)
     }
 
-    /// Returns the next token; at the end, the end again.
+    /// Returns the next token, or the end token at the end.
     fn peek(&self) -> Token<'a> {
         self.peek_at(0)
     }
@@ -95,14 +95,14 @@ impl<'a> Parser<'a> {
         token
     }
 
-    /// Takes the next token if it is `symbol`.
+    /// Consumes the next token if it is `symbol`.
     fn accept(&mut self, symbol: &str) -> bool {
         let found = self.peek().is(symbol);
         self.position += usize::from(found);
         found
     }
 
-    /// Takes the next token if it is `.word`.
+    /// Consumes the next token if it is `.word`.
     fn accept_dot(&mut self, word: &str) -> bool {
         let found = self.peek().is_dot(word);
         self.position += usize::from(found);
@@ -113,17 +113,17 @@ impl<'a> Parser<'a> {
         if self.peek().is(symbol) { Ok(self.advance()) } else { Err(self.unexpected(&format!("'{symbol}'"))) }
     }
 
-    /// Takes a word; `what` says in an error what it would have been.
+    /// Consumes a word; `what` names the expected one in an error.
     fn word(&mut self, what: &str) -> Result<Token<'a>, Error> {
         if self.peek().kind == TokenKind::Word { Ok(self.advance()) } else { Err(self.unexpected(what)) }
     }
 
-    /// Takes a string.
+    /// Consumes a string.
     fn string(&mut self) -> Result<&'a str, Error> {
         if self.peek().kind == TokenKind::Text { Ok(self.advance().text) } else { Err(self.unexpected("a string")) }
     }
 
-    /// Takes an unsigned integer of 32 bits.
+    /// Consumes an unsigned 32-bit integer.
     fn u32(&mut self, what: &str) -> Result<u32, Error> {
         let token = self.peek();
         match token.kind {
@@ -136,7 +136,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Returns the error that the next token is not what was expected; a broken token says what is wrong with itself.
+    /// Creates an error for the next token. An invalid token provides its own description.
     fn unexpected(&self, expected: &str) -> Error {
         Self::unexpected_at(&self.peek(), expected)
     }
@@ -156,7 +156,7 @@ impl<'a> Parser<'a> {
         self.module.names.intern(text)
     }
 
-    /// Runs `read` one level deeper, if the limit allows.
+    /// Runs `read` at the next nesting level, up to the limit.
     fn nested<T>(&mut self, read: impl FnOnce(&mut Self) -> Result<T, Error>) -> Result<T, Error> {
         if self.depth == MAX_DEPTH {
             return Err(Self::limit_at(&self.peek(), format!("at most {MAX_DEPTH} levels of nesting")));
@@ -167,7 +167,7 @@ impl<'a> Parser<'a> {
         result
     }
 
-    /// Moves behind the `}` that closes the `{` just taken.
+    /// Skips to the `}` that matches the `{` just consumed.
     fn skip_braces(&mut self) -> Result<(), Error> {
         let mut open = 1usize;
         while open > 0 {
@@ -181,7 +181,7 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    /// Returns the function that `name` stands for in module scope.
+    /// Returns the function with a name in module scope.
     fn function_named(&self, name: Name) -> Option<FunctionId> {
         match self.symbols.get(&name) {
             Some(Symbol::Function(id)) => Some(*id),

@@ -1,4 +1,4 @@
-//! What stands in module scope.
+//! Items of module scope.
 
 use super::Parser;
 use crate::ptx::ast::{Alias, FunctionId, FunctionKind, Linkage, SourceFile};
@@ -11,7 +11,7 @@ use crate::ptx::scope::Binding;
 use crate::ptx::variable::Variable;
 
 impl Parser<'_> {
-    /// Returns all items up to the end of the text.
+    /// Parses all items up to the end of the text.
     pub(super) fn module_items(&mut self) -> Result<(), Error> {
         while self.peek().kind != TokenKind::End {
             self.module_item()?;
@@ -103,7 +103,7 @@ impl Parser<'_> {
         }
     }
 
-    /// `.global` and `.const` in a body: variables of the module that only the scope knows.
+    /// Parses `.global` and `.const` in a body: module variables with the scope of the body.
     pub(super) fn hidden_globals(&mut self, space: Space) -> Result<(), Error> {
         self.advance();
         self.variables(space, Linkage::Internal, |parser, variable| {
@@ -128,7 +128,7 @@ impl Parser<'_> {
         same_type && (before.linkage == Linkage::Extern || variable.linkage == Linkage::Extern)
     }
 
-    /// `.file 1 "path", timestamp, size`, without a semicolon.
+    /// Parses `.file 1 "path", timestamp, size`, which has no semicolon.
     fn file(&mut self) -> Result<(), Error> {
         self.advance();
         let index = self.u32("the index of a file")?;
@@ -140,7 +140,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// `.section .debug_info { … }`: debug information, which is not read.
+    /// Skips `.section .debug_info { … }`, the debug information.
     fn section(&mut self) -> Result<(), Error> {
         self.advance();
         match self.peek().kind {
@@ -151,7 +151,7 @@ impl Parser<'_> {
         self.skip_braces()
     }
 
-    /// `.alias name, aliasee;`
+    /// Parses `.alias name, aliasee;`.
     fn alias(&mut self) -> Result<(), Error> {
         self.advance();
         let alias = self.declared_function()?;
@@ -162,14 +162,14 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// Returns the name of a function that was declared before.
+    /// Parses the name of a declared function.
     pub(super) fn declared_function(&mut self) -> Result<FunctionId, Error> {
         let token = self.word("the name of a function")?;
         let name = self.intern(token.text);
         self.function_named(name).ok_or_else(|| Self::unexpected_at(&token, "the name of a declared function"))
     }
 
-    /// `.pragma "a", "b";`
+    /// Parses `.pragma "a", "b";`.
     pub(super) fn pragma(&mut self) -> Result<Vec<String>, Error> {
         self.advance();
         let mut strings = vec![self.string()?.to_owned()];
@@ -180,7 +180,7 @@ impl Parser<'_> {
         Ok(strings)
     }
 
-    /// `.loc file line column`, with what may follow, and without a semicolon.
+    /// Parses `.loc file line column`, with its optional parts and without a semicolon.
     pub(super) fn location(&mut self) -> Result<[u32; 3], Error> {
         self.advance();
         let place = self.place()?;

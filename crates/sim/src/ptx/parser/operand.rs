@@ -11,7 +11,7 @@ use crate::ptx::variable::Variable;
 const OPERAND: &str = "a register, an immediate, an address or a declared name";
 
 impl<'a> Parser<'a> {
-    /// Any operand.
+    /// Parses an operand.
     pub(super) fn operand(&mut self) -> Result<Operand, Error> {
         let token = self.peek();
         match token.text {
@@ -23,7 +23,7 @@ impl<'a> Parser<'a> {
                 }
                 Ok(Operand::VectorPair(elements, self.predicate_register()?))
             }
-            // Before anything but a name it is the operator of constant expressions.
+            // Before anything but a name, `!` is the operator of constant expressions.
             "!" if token.kind == TokenKind::Symbol && self.peek_at(1).kind == TokenKind::Word => {
                 self.advance();
                 Ok(Operand::Not(self.predicate_register()?))
@@ -32,7 +32,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Returns an operand without brackets: what can also be an element of a vector.
+    /// Parses an operand without brackets, which may be an element of a vector.
     fn plain_operand(&mut self) -> Result<Operand, Error> {
         if self.at_constant() {
             return Ok(self.constant()?.operand());
@@ -52,7 +52,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Returns a special register or a name of module scope.
+    /// Resolves a special register or a name of module scope.
     fn outer_name(&mut self, token: &Token<'a>) -> Result<Operand, Error> {
         if token.text.starts_with('%') {
             return self.special(token);
@@ -85,7 +85,7 @@ impl<'a> Parser<'a> {
         register.map(Operand::Special).ok_or_else(|| Self::unexpected_at(token, OPERAND))
     }
 
-    /// Returns a register, with the element, selector or second destination that may follow.
+    /// Parses the element, selector or second destination after a register.
     fn register_operand(&mut self, id: RegisterId) -> Result<Operand, Error> {
         let token = self.peek();
         let vector = self.function.registers[id.0 as usize].vector;
@@ -115,7 +115,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Returns the rest of `a|b`, if there is one; else `alone`.
+    /// Parses the rest of `a|b` if there is one; returns `alone` otherwise.
     fn pair(&mut self, first: Option<RegisterId>, alone: Operand) -> Result<Operand, Error> {
         if !self.accept("|") {
             return Ok(alone);
@@ -127,7 +127,7 @@ impl<'a> Parser<'a> {
         Ok(Operand::Pair(first, Some(self.predicate_register()?)))
     }
 
-    /// Returns a variable or function with `+offset` or `[index]`.
+    /// Parses the `+offset` or `[index]` after a variable or function.
     fn symbol(&mut self, symbol: Symbol) -> Result<Operand, Error> {
         if !self.accept("[") {
             return Ok(Operand::Symbol(symbol, self.offset()?));
@@ -142,7 +142,7 @@ impl<'a> Parser<'a> {
         Ok(Operand::Symbol(symbol, index.wrapping_mul(element)))
     }
 
-    /// `{a, b, …}`
+    /// Parses `{a, b, …}`.
     fn vector(&mut self) -> Result<Box<[Operand]>, Error> {
         self.expect("{")?;
         let mut elements = Vec::with_capacity(4);
@@ -170,7 +170,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// `[base+offset]`, or `[handle, sampler, {x, y}]`.
+    /// Parses `[base+offset]`, or `[handle, sampler, {x, y}]`.
     fn memory(&mut self) -> Result<Operand, Error> {
         self.expect("[")?;
         let address = self.address()?;
@@ -198,7 +198,7 @@ impl<'a> Parser<'a> {
         self.expect("]")?;
         Ok(match (sampler, coordinates) {
             (None, None) => Operand::Address(address),
-            // Coordinates in one register may stand without braces: what was read as a sampler is that register.
+            // Coordinates in a single register may have no braces, so the parsed sampler is that register.
             (Some(Address { base: Base::Register(id), offset: 0 }), None) => {
                 Operand::Tensor(Box::new(Tensor { handle: address, sampler: None, coordinates: self.components(id) }))
             }
@@ -237,9 +237,9 @@ fn element_size(variable: &Variable) -> i64 {
     element.wrapping_mul(inner).cast_signed()
 }
 
-/// Returns the elements of a special register that is a vector; the last is zero.
+/// Returns the elements of a special register that is a vector. The last one is zero.
 fn vector_of_specials(name: &str) -> Option<[Operand; 4]> {
-    // All end so, and few others do.
+    // All of them end in `id`, and few other names do.
     if !name.ends_with("id") {
         return None;
     }

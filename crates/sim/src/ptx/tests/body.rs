@@ -31,7 +31,7 @@ fn labels_of_nested_scopes_are_their_own() {
 }
 
 #[test]
-fn branch_out_of_a_scope_finds_the_outer_label() {
+fn branch_out_of_a_scope_resolves_to_the_outer_label() {
     let module = body("{ @%p1 bra OUT; }\nret;\nOUT: ret;");
     let function = &module.functions[0];
     assert_eq!(function.labels[0].instruction, 2);
@@ -105,7 +105,7 @@ fn calls_that_do_not_fit_are_refused() {
 }
 
 #[test]
-fn locations_say_from_which_instruction_they_hold() {
+fn locations_have_their_first_instruction() {
     let module = body(
         ".loc 1 7 3\nret;\n.loc 1 9 5, function_name $L__info0, inlined_at 1 8 2\nret;\n.loc 2 1 1, function_name $L__i + 4, inlined_at 1 8 2",
     );
@@ -123,7 +123,7 @@ fn labels_that_do_not_fit_are_refused_at_their_place() {
         ("bra %r1;", "line 6, column 5: expected a label of this function, found '%r1' of type .b32"),
         (
             "L: ret;\nL: ret;",
-            "line 7, column 1: expected a label that does not stand in this scope yet, found 'L' again",
+            "line 7, column 1: expected a label that is not declared in this scope yet, found 'L' again",
         ),
         ("{ L: ret; }\nT: .branchtargets L;", "line 7, column 19: expected a label of this function, found 'L'"),
         (

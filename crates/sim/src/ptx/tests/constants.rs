@@ -67,7 +67,7 @@ fn expressions_follow_the_precedence_of_c() {
 }
 
 #[test]
-fn broken_numbers_say_what_is_wrong_with_them() {
+fn invalid_numbers_are_described() {
     let refused = |text: &str| refused_body(&format!("mov.b64 %d1, {text};"));
     let place = "line 6, column 14: expected";
     assert_eq!(refused("0f3F8"), format!("{place} an f32 of 8 hexadecimal digits, found '0f3F8'"));
@@ -84,7 +84,7 @@ fn broken_numbers_say_what_is_wrong_with_them() {
 #[test]
 fn division_by_zero_is_an_error_at_the_operator() {
     let error = refused_body("mov.b64 %d1, 5/0;");
-    assert_eq!(error, "line 6, column 15: expected operands that the operator can be applied to, found '/'");
+    assert_eq!(error, "line 6, column 15: expected operands of the operator's types, found '/'");
     assert!(refused_body("mov.b64 %d1, 5 % 0U;").contains("found '%'"));
 }
 

@@ -1,9 +1,9 @@
-//! Every spelling of a conversion between two single numbers, and of sums, products and extremes: those that the assembler of CUDA 13.0
-//! takes for sm_100, and no others.
+//! Every spelling of a conversion between two single numbers, and of sums, products and extremes: exactly those that the assembler of CUDA
+//! 13.0 accepts for sm_100.
 
 use super::super::parse;
 
-/// Conversions, and for each set of flags the roundings with which there are any; `_` is none.
+/// Conversions, and the possible roundings for each set of flags; `_` is none.
 const CONVERSIONS: &[(&str, &str)] = &[
     (
         "f16.f32",
@@ -99,7 +99,7 @@ fn conversions_are_those_that_the_assembler_takes() {
     assert!(accepted > 500, "{accepted}");
 }
 
-/// Sums and products; the number behind `/` is that of the operands.
+/// Sums and products. The number after `/` is the number of operands.
 const ARITHMETIC: &[(&str, &str)] = &[
     ("add.f32/3 sub.f32/3 mul.f32/3", "_:_,rn,rz,rm,rp ftz:_,rn,rz,rm,rp sat:_,rn,rz,rm,rp ftz.sat:_,rn,rz,rm,rp"),
     ("add.f64/3 sub.f64/3 mul.f64/3", "_:_,rn,rz,rm,rp"),
@@ -156,7 +156,7 @@ fn arithmetic_has_the_suffixes_that_the_assembler_takes() {
         for (rounding, flags) in
             ROUNDINGS[..5].iter().flat_map(|rounding| ARITHMETIC_FLAGS.map(|flags| (*rounding, flags)))
         {
-            // What integers, sums and products make of the flags of others was not asked.
+            // The assembler was not queried for integers, sums and products with the flags of others.
             let is_foreign = scalar.starts_with(['s', 'u'])
                 && (rounding != "_" || flags.contains("sat") && of_integers)
                 || !["min", "max"].contains(&opcode) && (flags.contains("NaN") || flags.contains("abs"))
@@ -175,7 +175,7 @@ fn arithmetic_has_the_suffixes_that_the_assembler_takes() {
 }
 
 #[test]
-fn packed_conversions_say_how_they_round_and_clamp() {
+fn packed_conversions_require_rounding_and_saturation() {
     for text in [
         "cvt.rn.satfinite.e4m3x2.f32 %h1, %f1, %f2;",
         "cvt.rn.relu.satfinite.e5m2x2.f16x2 %h1, %r1;",

@@ -1,4 +1,4 @@
-//! Places and wording of errors.
+//! Positions and messages of errors.
 
 use super::{HEADER, refused, refused_body};
 use crate::ptx::parse;
@@ -17,7 +17,7 @@ fn carriage_returns_and_tabs_count_as_one_character() {
 }
 
 #[test]
-fn broken_tokens_say_what_they_lack() {
+fn invalid_tokens_are_described() {
     assert_eq!(refused("/* never"), "line 4, column 1: expected a comment that ends, found '/*'");
     assert_eq!(
         refused(".file 1 \"open\n"),

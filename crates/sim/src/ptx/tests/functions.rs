@@ -1,4 +1,4 @@
-//! Kernels, device functions, and what stands in module scope.
+//! Kernels, device functions, and items of module scope.
 
 use super::{KERNELS, module, refused};
 use crate::ptx::{Alias, FunctionId, FunctionKind, Linkage, Parameter, Performance, Space, parse};
@@ -93,7 +93,7 @@ fn wrong_heads_are_refused_at_their_place() {
         ),
         (
             ".func f();\n.func f(.param .b32 a) { }",
-            "line 5, column 7: expected the parameters that it was declared with, found 'f'",
+            "line 5, column 7: expected the parameters of its declaration, found 'f'",
         ),
         (".global .u32 f;\n.func f() { }", "line 5, column 7: expected a name that is not declared yet, found 'f'"),
         (".entry k() .maxntid { }", "line 4, column 21: expected a number, found '{'"),

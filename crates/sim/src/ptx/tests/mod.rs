@@ -15,7 +15,7 @@ mod variables;
 
 use super::{Function, Instruction, Module, Operand, parse};
 
-/// The three lines that begin every module here; what follows starts on line 4.
+/// The first three lines of every module here. The next text starts on line 4.
 pub(super) const HEADER: &str = ".version 8.7\n.target sm_90a\n.address_size 64\n";
 
 /// A kernel in the style of compilers: parameters, guards, a loop, shared memory, a call and vectors.
@@ -27,7 +27,7 @@ fn module(items: &str) -> Module {
     parse(&source).unwrap_or_else(|error| panic!("{error}\n{source}"))
 }
 
-/// Parses a device function with that body; its first line is line 5, and registers of each type are declared there.
+/// Parses a device function with a body, whose first line is line 5. Registers of each type are declared there.
 fn body(text: &str) -> Module {
     module(&with_body(text))
 }
@@ -52,7 +52,7 @@ fn operands(text: &str) -> Vec<Operand> {
     instruction(text).operands
 }
 
-/// Returns what is said about `items` after the header.
+/// Returns the error message for `items` after the header.
 fn refused(items: &str) -> String {
     match parse(&format!("{HEADER}{items}")) {
         Ok(_) => panic!("this was accepted:\n{items}"),
@@ -60,12 +60,12 @@ fn refused(items: &str) -> String {
     }
 }
 
-/// Returns what is said about a body, whose text starts at line 6.
+/// Returns the error message for a body, whose text starts at line 6.
 fn refused_body(text: &str) -> String {
     refused(&with_body(text))
 }
 
-/// Returns the name of the type of a function's register.
+/// Returns the type of each register of a function with this name.
 fn register_named<'m>(module: &'m Module, function: &'m Function, name: &str) -> Vec<&'m super::Register> {
     let name = module.names.find(name).expect("the name is in the module");
     function.registers.iter().filter(|register| register.name == name).collect()

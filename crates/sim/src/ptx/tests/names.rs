@@ -10,7 +10,7 @@ fn sources(text: &str) -> Vec<Operand> {
 }
 
 #[test]
-fn scopes_redeclare_registers_and_give_them_back() {
+fn scopes_redeclare_and_restore_registers() {
     let found = sources("mov.b32 %r0, %r1;\n{ .reg .b32 %r1; mov.b32 %r0, %r1; }\nmov.b32 %r0, %r1;");
     let Operand::Register(inner) = found[1] else { panic!("{found:?}") };
     assert_eq!(found[0], found[2]);
@@ -28,7 +28,7 @@ fn range_of_an_inner_scope_shadows_a_register_of_an_outer_one() {
 }
 
 #[test]
-fn unrelated_range_of_an_inner_scope_hides_nothing() {
+fn unrelated_range_of_an_inner_scope_shadows_nothing() {
     let found = sources("{ .reg .b32 %r1; mov.b32 %r0, %r1; { .reg .b32 t<2>; mov.b32 %r0, %r1; } mov.b32 %r0, %r1; }");
     assert_eq!(found[0], found[1]);
     assert_eq!(found[0], found[2]);

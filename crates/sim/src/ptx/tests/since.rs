@@ -1,8 +1,8 @@
-//! What a module's version and target have, and what came later.
+//! Requirements for a module's version and target.
 
 use super::super::parse;
 
-/// Returns a module of a version and a target, with an instruction on line 6.
+/// Parses a module with a version, a target, and an instruction on line 6.
 fn module(version: &str, target: &str, instruction: &str) -> Result<(), String> {
     let registers = ".reg .pred %p<9>; .reg .b16 %h<9>; .reg .b32 %r<9>; .reg .b64 %d<9>; .reg .f32 %f<9>;";
     let text = format!(
@@ -11,7 +11,7 @@ fn module(version: &str, target: &str, instruction: &str) -> Result<(), String> 
     parse(&text).map(|_| ()).map_err(|error| error.to_string())
 }
 
-/// Instructions, and the first version and target that an assembler takes them for.
+/// Instructions, and the first version and target for which an assembler accepts them.
 const FIRST: &[(&str, &str, &str)] = &[
     ("dp4a.s32.s32 %r1, %r2, %r3, %r4;", "5.0", "sm_61"),
     ("atom.global.gpu.add.u32 %r1, [%d1], 1;", "5.0", "sm_60"),
@@ -50,7 +50,7 @@ const FIRST: &[(&str, &str, &str)] = &[
 ];
 
 #[test]
-fn instruction_is_taken_from_its_first_version_and_target_on() {
+fn instruction_is_accepted_from_its_first_version_and_target_on() {
     for &(instruction, version, target) in FIRST {
         assert_eq!(module(version, target, instruction), Ok(()), "{instruction}");
         assert_eq!(module("9.0", "sm_110", instruction), Ok(()), "{instruction}");
@@ -70,7 +70,7 @@ fn instruction_is_refused_for_an_earlier_version_or_target() {
 }
 
 #[test]
-fn newest_of_what_an_instruction_needs_is_named() {
+fn highest_requirement_of_an_instruction_is_named() {
     let error = module("6.0", "sm_70", "add.bf16 %h1, %h2, %h3;").expect_err("both are too old");
     assert_eq!(error, "line 6, column 1: expected PTX ISA version 7.8 or later for 'add.bf16', found '.version 6.0'");
     let error = module("7.0", "sm_75", "redux.sync.add.s32 %r1, %r2, -1;").expect_err("the target is too old");
@@ -78,7 +78,7 @@ fn newest_of_what_an_instruction_needs_is_named() {
 }
 
 #[test]
-fn target_is_refused_for_a_version_that_does_not_know_it() {
+fn target_is_refused_for_a_version_without_it() {
     for (target, before, first) in [
         ("sm_70", "5.0", "6.0"),
         ("sm_75", "6.2", "6.3"),

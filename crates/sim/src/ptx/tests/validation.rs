@@ -1,9 +1,9 @@
-//! Which forms of the common instructions exist.
+//! Valid and invalid forms of the common instructions.
 
 use super::{body, refused_body};
 
 #[test]
-fn forms_that_exist_are_accepted() {
+fn valid_forms_are_accepted() {
     for text in [
         "add.f32 %f1, %f2, %r1;",
         "add.f64 %e1, %e1, 0f3F800000;",
@@ -39,7 +39,7 @@ fn forms_that_exist_are_accepted() {
 }
 
 #[test]
-fn asynchronous_accesses_and_barrier_objects_have_the_orders_that_there_are() {
+fn asynchronous_accesses_and_mbarrier_objects_accept_valid_semantics_only() {
     let text = |instruction: &str| {
         format!(
             ".version 9.0\n.target sm_100\n.address_size 64\n.func f() {{\n.reg .pred %p<9>; .reg .b16 %h<9>; .reg .b32 %r<9>; \
@@ -93,7 +93,7 @@ fn asynchronous_accesses_and_barrier_objects_have_the_orders_that_there_are() {
 }
 
 #[test]
-fn forms_that_do_not_exist_are_refused_with_what_was_expected() {
+fn invalid_forms_are_refused_with_the_expected_ones() {
     for (text, place, expected) in [
         ("add.f32 %f1, %f2, 1;", 19, "a 32-bit register for .f32 or an immediate of type .f32, found the integer 1"),
         ("add.s32 %f1, %r1, %r1;", 9, "a 32-bit register for .s32, found '%f1' of type .f32"),
@@ -124,7 +124,7 @@ fn forms_that_do_not_exist_are_refused_with_what_was_expected() {
             "a 32-bit register for .u32 or an immediate of type .u32, found '%d2' of type .b64",
         ),
         ("setp.s32 %p1, %r1, 1;", 1, "a comparison such as '.lt', found 'setp'"),
-        ("setp.ltu.s32 %p1, %r1, 1;", 1, "a comparison that .s32 has, found '.ltu'"),
+        ("setp.ltu.s32 %p1, %r1, 1;", 1, "a comparison that .s32 supports, found '.ltu'"),
         ("setp.lt.and.s32 %p1, %r1, 1;", 28, "4 operands for 'setp', found ';' after 3"),
         ("setp.lt.s32 %r1, %r1, 1;", 13, "a predicate register, found '%r1' of type .b32"),
         (
@@ -132,7 +132,7 @@ fn forms_that_do_not_exist_are_refused_with_what_was_expected() {
             21,
             "a predicate register or an immediate of type .pred, found '%r1' of type .b32",
         ),
-        ("mov.u64 %d1, %tid.x;", 14, "a special register that .u64 can hold, found one of 32 bits"),
+        ("mov.u64 %d1, %tid.x;", 14, "a special register of the width of .u64, found one of 32 bits"),
         ("mov.u64 %d1, {%r1, %r2};", 14, "2 or 4 elements that fill .u64, found a vector of 2"),
         ("mov.b64 %d1, {%r1, %h1};", 14, "2 or 4 elements that fill .b64, found a vector of 2"),
         ("ld.global.u32 %h1, [%d1];", 15, "a register for .u32 of at least 32 bits, found '%h1' of type .b16"),

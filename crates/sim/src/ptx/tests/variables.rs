@@ -100,10 +100,7 @@ fn wrong_declarations_are_refused_at_their_place() {
         (".global .u32 a = {1};", "line 4, column 18: expected a number, found '{'"),
         (".global .u32 a[2] = {{1}};", "line 4, column 22: expected a value, found '{'"),
         (".global .align 3 .u32 a;", "line 4, column 16: expected an alignment: a power of two, found '3'"),
-        (
-            ".global .pred a;",
-            "line 4, column 9: expected a type that a variable can have, such as '.u32', found '.pred'",
-        ),
+        (".global .pred a;", "line 4, column 9: expected a type of variables, such as '.u32', found '.pred'"),
         (".global a;", "line 4, column 9: expected a type such as '.u32', found 'a'"),
         (".global .u32 a[-1];", "line 4, column 16: expected the extent of an array, found '-'"),
         (".global .u32 a[2+2];", "line 4, column 17: expected ']', found '+'"),

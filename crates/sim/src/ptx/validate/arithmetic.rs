@@ -9,7 +9,7 @@ use crate::ptx::operand::Operand;
 use crate::ptx::scalar::{ScalarClass, ScalarType};
 
 impl Context<'_> {
-    /// `add`, `sub`, `min`, `max`; a second type is that of the narrower operand of a mixed-precision sum.
+    /// `add`, `sub`, `min`, `max`. A second type is that of the narrower operand of a mixed-precision sum.
     pub(super) fn sum(&self) -> Result<(), Error> {
         let scalar = self.scalar(sets::NUMBERS)?;
         let extreme = matches!(self.instruction.opcode, Opcode::Min | Opcode::Max);
@@ -64,7 +64,7 @@ impl Context<'_> {
         if is_mad { self.source(3, wide, Width::Exact) } else { Ok(()) }
     }
 
-    /// `fma`; a second type is that of the narrower factors.
+    /// `fma`. A second type is that of the narrower factors.
     pub(super) fn fused(&self) -> Result<(), Error> {
         let scalar = self.scalar(sets::FLOATS)?;
         if !self.has_rounding() {
@@ -79,7 +79,7 @@ impl Context<'_> {
         self.source(3, scalar, Width::Exact)
     }
 
-    /// Checks how a sum or a product of floating-point numbers rounds, flushes and clamps.
+    /// Checks the rounding, flushing and saturation of a sum or a product of floating-point numbers.
     fn suffixes(&self, scalar: ScalarType) -> Result<(), Error> {
         use ScalarType::{Bf16, Bf16x2, F16, F16x2, F32, F32x2};
         if scalar.class() != ScalarClass::Float {
@@ -170,7 +170,7 @@ impl Context<'_> {
         self.uniform(scalar, 2..=2)
     }
 
-    /// `shl`, `shr`: the amount is of 32 bits whatever the type.
+    /// `shl`, `shr`. The amount has 32 bits for every type.
     pub(super) fn shift(&self) -> Result<(), Error> {
         let allowed = if self.instruction.opcode == Opcode::Shl { sets::BITS } else { sets::SHIFTED };
         let scalar = self.scalar(allowed)?;
@@ -204,7 +204,7 @@ impl Context<'_> {
         if combines { self.source(3, ScalarType::Pred, Width::Exact) } else { Ok(()) }
     }
 
-    /// Checks that there is a comparison, and that it suits the type.
+    /// Checks that the instruction has a comparison, and that it suits the type.
     fn comparison(&self, scalar: ScalarType) -> Result<(), Error> {
         use Compare as C;
         let comparison = self.instruction.modifiers.iter().find_map(|modifier| match modifier {
@@ -223,7 +223,7 @@ impl Context<'_> {
         if suits {
             return Ok(());
         }
-        let expected = format!("a comparison that .{} has", scalar.name());
+        let expected = format!("a comparison that .{} supports", scalar.name());
         Err(Error::syntax(self.instruction.span, expected, format!("'.{}'", comparison.name())))
     }
 

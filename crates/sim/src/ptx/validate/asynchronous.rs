@@ -1,4 +1,4 @@
-//! Stores and reductions that complete later, on a barrier object or without one.
+//! Stores and reductions that complete asynchronously, with or without an mbarrier object.
 
 use super::{Context, Width, sets};
 use crate::ptx::error::Error;
@@ -30,11 +30,11 @@ impl Context<'_> {
         self.count(count..=count)?;
         self.address(0)?;
         if completes && !matches!(self.operand(2), Operand::Address(_)) {
-            return Err(self.wrong(2, "the address of a barrier object in brackets"));
+            return Err(self.wrong(2, "the address of an mbarrier object in brackets"));
         }
         let has_vector = completes && !is_reduction;
         if self.vector() > 1 && !(has_vector && self.vector() as u64 * scalar.bytes() <= 16) {
-            return Err(self.lacks("at most 16 bytes on a barrier object, or a single number"));
+            return Err(self.lacks("at most 16 bytes with an mbarrier object, or a single number"));
         }
         if self.vector() > 1 {
             self.elements(1, scalar, Width::Exact)?;
@@ -50,12 +50,13 @@ impl Context<'_> {
             None => Ok(()),
             Some(Space::SharedCluster) if completes => Ok(()),
             Some(Space::Global) if !completes => Ok(()),
-            Some(_) if completes => Err(self.lacks("'.shared::cluster' with a barrier object")),
-            Some(_) => Err(self.lacks("'.global' without a barrier object")),
+            Some(_) if completes => Err(self.lacks("'.shared::cluster' with an mbarrier object")),
+            Some(_) => Err(self.lacks("'.global' without an mbarrier object")),
         }
     }
 
-    /// Checks how the access is ordered: on a barrier object a store weakly, and a reduction in the cluster; without one in a wider scope.
+    /// Checks the semantics and scope of the access. With an mbarrier object, a store is weak and a reduction has the scope of the cluster.
+    /// Without one, the scope is wider.
     fn asynchronous_order(&self, completes: bool, is_reduction: bool) -> Result<(), Error> {
         let find = |pick: fn(&Modifier) -> bool| self.instruction.modifiers.iter().find(|it| pick(it)).copied();
         let semantics = find(|it| matches!(it, Modifier::Semantics(_)));
@@ -72,6 +73,6 @@ impl Context<'_> {
             None | Some(Modifier::Semantics(Semantics::Weak)) => !is_reduction && scope.is_none() && !is_mmio,
             Some(_) => false,
         };
-        if suits { Ok(()) } else { Err(self.lacks("an order that asynchronous accesses have")) }
+        if suits { Ok(()) } else { Err(self.lacks("the semantics and scope of asynchronous accesses")) }
     }
 }

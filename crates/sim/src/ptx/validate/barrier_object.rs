@@ -1,4 +1,4 @@
-//! Barrier objects: what each operation says of order, space and results.
+//! mbarrier operations: semantics, space and results.
 
 use super::Context;
 use crate::ptx::error::Error;
@@ -32,26 +32,26 @@ impl Context<'_> {
                 _ => true,
             };
             if !suits {
-                return Err(self.lacks("an order and a scope that it has"));
+                return Err(self.lacks("valid semantics and scope"));
             }
         }
         self.barrier_space(arrives, waits, counts_bytes, no_complete)
     }
 
-    /// Checks the space: of other blocks' objects no state comes back.
+    /// Checks the space. Operations on other blocks' objects return no state.
     fn barrier_space(&self, arrives: bool, waits: bool, counts_bytes: bool, no_complete: bool) -> Result<(), Error> {
         match self.space() {
             None | Some(Space::Shared | Space::SharedCta) => Ok(()),
             Some(Space::SharedCluster) if no_complete || waits || !(arrives || counts_bytes) => {
-                Err(self.lacks("an object of the own block"))
+                Err(self.lacks("an mbarrier object of the thread's own block"))
             }
             Some(Space::SharedCluster)
                 if arrives && matches!(self.instruction.operands.first(), Some(Operand::Register(_))) =>
             {
-                Err(self.wrong(0, "'_', as no state comes from other blocks"))
+                Err(self.wrong(0, "'_', because other blocks' objects return no state"))
             }
             Some(Space::SharedCluster) => Ok(()),
-            Some(_) => Err(self.lacks("an object in shared memory")),
+            Some(_) => Err(self.lacks("an mbarrier object in shared memory")),
         }
     }
 }

@@ -105,7 +105,7 @@ impl Context<'_> {
         match operand {
             Operand::Symbol(Symbol::Local(id), 0) => {
                 let variable = &self.function.variables[id.0 as usize];
-                // The size of an unsized parameter is the caller's affair.
+                // The caller determines the size of an unsized parameter.
                 let is_alike = || {
                     let types = fits(variable.scalar, parameter.scalar, Width::Exact);
                     types && variable.size == parameter.size && variable.align == parameter.align
@@ -115,7 +115,7 @@ impl Context<'_> {
             Operand::Register(id) => {
                 let register = &self.function.registers[id.0 as usize];
                 let size = register.scalar.bytes() * u64::from(register.vector);
-                // Of a vector only the size counts.
+                // Only the size of a vector is compared.
                 let is_alike = register.vector > 1 || fits(register.scalar, parameter.scalar, Width::Exact);
                 is_alike && size == parameter.size
             }

@@ -1,4 +1,4 @@
-//! Conversions: which pairs of types there are, and how each may round and clamp.
+//! Conversions: the pairs of types, and their rounding and saturation.
 
 use super::{Context, Width, sets};
 use crate::ptx::error::Error;
@@ -7,18 +7,18 @@ use crate::ptx::modifier::{Modifier, Rounding};
 use crate::ptx::operand::Operand;
 use crate::ptx::scalar::{ScalarClass, ScalarType};
 
-/// How a conversion rounds.
+/// The rounding of a conversion.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Rounds {
-    /// It does not.
+    /// No rounding.
     Never,
-    /// To a number of the result's type, and it says how.
+    /// A required rounding to a number of the result's type.
     ToFloat,
-    /// The same, or it does not say how.
+    /// An optional rounding to a number of the result's type.
     MayToFloat,
-    /// To a whole number, and it says how.
+    /// A required rounding to an integer.
     ToInteger,
-    /// The same, or it does not say how.
+    /// An optional rounding to an integer.
     MayToInteger,
 }
 
@@ -50,7 +50,7 @@ impl Context<'_> {
         let is_float = |scalar: ScalarType| scalar.class() == ScalarClass::Float;
         let has_brain = to == Bf16 || from == Bf16;
         if from == Tf32 || has_brain && (to.bits() == 8 || from.bits() == 8) {
-            return Err(self.lacks(format!("a conversion that there is, not from .{} to .{}", from.name(), to.name())));
+            return Err(self.lacks(format!("an existing conversion, not from .{} to .{}", from.name(), to.name())));
         }
         let rounds = match (is_float(to), is_float(from)) {
             (false, false) => Rounds::Never,
@@ -81,7 +81,7 @@ impl Context<'_> {
         Ok(())
     }
 
-    /// Checks how a conversion to tf32 rounds and clamps.
+    /// Checks the rounding and saturation of a conversion to tf32.
     fn tensor_conversion(&self, from: ScalarType) -> Result<(), Error> {
         let has = |rounding| self.has(Modifier::Round(rounding));
         let relu = self.has(Modifier::Keyword(Keyword::Relu));
@@ -94,7 +94,7 @@ impl Context<'_> {
         Err(self.lacks("'.rn', '.rz' or '.rna' from .f32 to .tf32"))
     }
 
-    /// Checks what a conversion says of its rounding.
+    /// Checks that the instruction has a rounding of this kind.
     fn rounds(&self, rounds: Rounds) -> Result<(), Error> {
         use Rounding as R;
         let found = self.instruction.modifiers.iter().find_map(|modifier| match modifier {
@@ -117,7 +117,7 @@ impl Context<'_> {
         }
     }
 
-    /// Checks a conversion to or from several numbers in a register.
+    /// Checks a conversion with a packed type.
     fn packed_conversion(&self, to: ScalarType, from: ScalarType) -> Result<(), Error> {
         use Rounding as R;
         use ScalarType as S;
@@ -125,7 +125,7 @@ impl Context<'_> {
         let small = [S::E4m3x2, S::E5m2x2, S::E2m3x2, S::E3m2x2, S::E2m1x2];
         let four = [S::E4m3x4, S::E5m2x4, S::E2m3x4, S::E3m2x4, S::E2m1x4];
         let is_random = self.has(Modifier::Round(R::Stochastic));
-        // The roundings, whether `.satfinite` may or must be there, whether `.relu` may, and the number of operands.
+        // The roundings, `.satfinite` allowed and required, `.relu` allowed, and the number of operands.
         let (rounds, may_be_finite, must_be_finite, may_rectify, count): (&[R], _, _, _, _) = match (to, from) {
             (to, S::F32) if halves.contains(&to) && is_random => (&[R::Stochastic], true, false, true, 4),
             (to, S::F32) if halves.contains(&to) => (&[R::NearestEven, R::Zero], true, false, true, 3),
@@ -137,11 +137,7 @@ impl Context<'_> {
             (S::Ue8m0x2, S::F32) => (&[R::Zero, R::Up], true, false, false, 3),
             (S::Ue8m0x2, S::Bf16x2) => (&[R::Zero, R::Up], true, false, false, 2),
             _ => {
-                return Err(self.lacks(format!(
-                    "a conversion that there is, not from .{} to .{}",
-                    from.name(),
-                    to.name()
-                )));
+                return Err(self.lacks(format!("an existing conversion, not from .{} to .{}", from.name(), to.name())));
             }
         };
         let is_finite = self.has(Modifier::SaturateFinite);
@@ -152,12 +148,12 @@ impl Context<'_> {
             && !self.has(Modifier::Saturate)
             && !self.has(Modifier::FlushToZero);
         if !suits {
-            return Err(self.lacks(format!("the rounding and the clamping of conversions to .{}", to.name())));
+            return Err(self.lacks(format!("the rounding and saturation of conversions to .{}", to.name())));
         }
         self.count(count..=count)?;
         let has_vector = matches!(self.operand(1), Operand::Vector(_));
         if has_vector != four.contains(&to) {
-            return Err(self.wrong(1, format!("what .{} is made of", to.name())));
+            return Err(self.wrong(1, format!("the source operands of conversions to .{}", to.name())));
         }
         self.destination(0, to, Width::Relaxed)
     }
@@ -179,7 +175,7 @@ impl Context<'_> {
     }
 }
 
-/// Returns `true` if an integer type holds all numbers of another.
+/// Returns `true` if an integer type represents all numbers of another.
 fn holds(to: ScalarType, from: ScalarType) -> bool {
     let is_signed = |scalar: ScalarType| scalar.class() == ScalarClass::Signed;
     match (is_signed(to), is_signed(from)) {

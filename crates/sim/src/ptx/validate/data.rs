@@ -8,7 +8,7 @@ use crate::ptx::operand::{Operand, Symbol};
 use crate::ptx::scalar::{ScalarClass, ScalarType};
 use crate::ptx::special::SpecialRegister;
 
-/// From this architecture on, a shuffle names its lanes.
+/// The first architecture whose shuffles require a member mask.
 const SYNC_ARCHITECTURE: u32 = 70;
 
 impl Context<'_> {
@@ -34,7 +34,7 @@ impl Context<'_> {
                     Operand::Special(register) if special_fits(*register, scalar) => Ok(()),
                     Operand::Symbol(symbol, _) if self.address_fits(*symbol, scalar) => Ok(()),
                     Operand::Special(register) => {
-                        let expected = format!("a special register that .{} can hold", scalar.name());
+                        let expected = format!("a special register of the width of .{}", scalar.name());
                         let found = format!("one of {} bits", register.bits());
                         Err(Error::syntax(self.spans[1], expected, found))
                     }
@@ -133,7 +133,8 @@ impl Context<'_> {
     }
 }
 
-/// Returns `true` if a special register can be read as `scalar`: `.u16` takes the low half, and the grid's id was once of 32 bits.
+/// Returns `true` if a special register can be read as `scalar`: `.u16` reads the low half, and the grid's id had 32 bits in earlier
+/// versions.
 fn special_fits(register: SpecialRegister, scalar: ScalarType) -> bool {
     if register.bits() == 1 {
         return scalar == ScalarType::Pred;

@@ -59,7 +59,7 @@ impl Context<'_> {
             return self.asynchronous_reduction();
         }
         if [Operation::Exchange, Operation::CompareAndSwap].into_iter().any(|it| self.has(Modifier::Operation(it))) {
-            return Err(self.lacks("an operation such as '.add', which needs no answer"));
+            return Err(self.lacks("an operation without a result, such as '.add'"));
         }
         let (scalar, _) = self.atomic_operation()?;
         let count = 2 + usize::from(self.has(Modifier::CacheHint));
@@ -69,7 +69,7 @@ impl Context<'_> {
         self.cache_policy(2)
     }
 
-    /// Returns the type that an atomic works on, and the number of values that it takes beside the one in memory.
+    /// Returns the type of an atomic, and the number of its operands besides the one in memory.
     fn atomic_operation(&self) -> Result<(ScalarType, usize), Error> {
         let operation = self.instruction.modifiers.iter().find_map(|modifier| match modifier {
             Modifier::Operation(operation) => Some(*operation),
@@ -96,7 +96,7 @@ impl Context<'_> {
         Ok((scalar, if operation == Some(Operation::CompareAndSwap) { 2 } else { 1 }))
     }
 
-    /// Checks where an atomic works, and that the elements of a vector are as many as there may be.
+    /// Checks the space of an atomic, and the number of elements of a vector.
     fn atomic_vector(&self, scalar: ScalarType) -> Result<(), Error> {
         let most = if scalar.bits() == 16 { 8 } else { 4 };
         if self.vector() > most {
@@ -122,7 +122,7 @@ impl Context<'_> {
         vector.unwrap_or(1)
     }
 
-    /// Checks what is moved: as many elements as the instruction says.
+    /// Checks the data operand, which must have as many elements as the instruction.
     pub(super) fn elements(&self, index: usize, scalar: ScalarType, width: Width) -> Result<(), Error> {
         let is_written = index == 0;
         let vector = self.vector();
@@ -132,7 +132,7 @@ impl Context<'_> {
         let expected = || format!("a vector of {vector} registers for .{}", scalar.name());
         match self.operand(index) {
             Operand::Vector(elements) if elements.len() == vector => {
-                // In a vector only the widths count: `ld.v2.u32` may fill registers of type .f32.
+                // Only the widths of vector elements are compared: `ld.v2.u32` may load registers of type .f32.
                 let wide_enough = |id| self.register(id).bits() >= scalar.bits();
                 let fits = elements.iter().all(|element| match element {
                     Operand::Sink => is_written,
@@ -175,7 +175,7 @@ impl Context<'_> {
         Err(Error::syntax(self.spans[index], format!("an address in a register of {widths} bits"), found))
     }
 
-    /// Checks the cache policy behind the other operands, if there is one.
+    /// Checks the cache policy after the other operands, if there is one.
     fn cache_policy(&self, index: usize) -> Result<(), Error> {
         if self.has(Modifier::CacheHint) { self.source(index, ScalarType::B64, Width::Exact) } else { Ok(()) }
     }

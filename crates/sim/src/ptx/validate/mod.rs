@@ -1,8 +1,8 @@
-//! Whether an instruction has a form that exists.
+//! Validation of instruction forms.
 //!
-//! The forms of the instructions that every compiler emits are checked: the operands' number and kinds, the suffixes that
-//! must be there, and the width of each register against the instruction's type. Other opcodes pass; what the simulator
-//! does not execute is refused when a module is lowered.
+//! The forms of frequent instructions are checked: the number and kinds of the operands, the required suffixes, and the width of each
+//! register against the instruction's type. Other opcodes are accepted here, and the lowering refuses the forms that the simulator does not
+//! execute.
 
 mod arithmetic;
 mod asynchronous;
@@ -25,7 +25,7 @@ use super::opcode::{Opcode, for_each_opcode};
 use super::operand::{Operand, RegisterId};
 use super::scalar::{ScalarClass, ScalarType};
 
-/// What a function takes and returns.
+/// The return values and parameters of a function.
 #[derive(Clone, Default, Debug)]
 pub(super) struct Signature {
     pub(super) returns: Vec<PrototypeParameter>,
@@ -42,7 +42,7 @@ impl Signature {
     }
 }
 
-/// An instruction and what its operands refer to.
+/// An instruction, and the module and function that it refers to.
 pub(super) struct Context<'p> {
     pub(super) module: &'p Module,
     pub(super) function: &'p Function,
@@ -50,16 +50,16 @@ pub(super) struct Context<'p> {
     pub(super) instruction: &'p Instruction,
     /// The requirements that the module's version and target do not meet.
     pub(super) unmet: &'p Unmet,
-    /// The place where each operand stands.
+    /// The position of each operand.
     pub(super) spans: &'p [Span],
     /// The position of the semicolon.
     pub(super) end: Span,
 }
 
-/// How the width of a register relates to the type of the instruction.
+/// The relation of a register's width to the type of the instruction.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Width {
-    /// They are equal.
+    /// The widths are equal.
     Exact,
     /// The register may be wider: `ld`, `st` and `cvt` extend or truncate.
     Relaxed,
@@ -72,12 +72,12 @@ impl Context<'_> {
         self.requirements()
     }
 
-    /// Returns the form of `ret`, which has no operands.
+    /// Checks the form of `ret`, which has no operands.
     fn nothing(&self) -> Result<(), Error> {
         self.count(0..=0)
     }
 
-    /// Returns a form that the lowering checks.
+    /// Accepts a form, which the lowering checks.
     fn any_form(&self) -> Result<(), Error> {
         Ok(())
     }
@@ -94,12 +94,12 @@ impl Context<'_> {
         self.instruction.modifiers.iter().any(|modifier| matches!(modifier, Modifier::Round(_)))
     }
 
-    /// Returns the error that the instruction as a whole lacks something.
+    /// Creates an error for a missing part of the instruction.
     fn lacks(&self, expected: impl Into<String>) -> Error {
         Error::syntax(self.instruction.span, expected, format!("'{}'", self.instruction.opcode))
     }
 
-    /// Returns the error that an operand is not what was expected.
+    /// Creates an error for an unexpected operand.
     fn wrong(&self, index: usize, expected: impl Into<String>) -> Error {
         Error::syntax(self.spans[index], expected, self.describe(self.operand(index)))
     }
@@ -120,13 +120,13 @@ impl Context<'_> {
         Err(self.wrong(most, message))
     }
 
-    /// Returns the instruction's first type, which must be of `allowed`.
+    /// Returns the instruction's first type, which must be in `allowed`.
     fn scalar(&self, allowed: &[ScalarType]) -> Result<ScalarType, Error> {
         let scalar = self.instruction.types().next();
         self.member(scalar, allowed)
     }
 
-    /// Checks a type of the instruction.
+    /// Checks that a type of the instruction is in `allowed`.
     fn member(&self, scalar: Option<ScalarType>, allowed: &[ScalarType]) -> Result<ScalarType, Error> {
         if let Some(scalar) = scalar.filter(|scalar| allowed.contains(scalar)) {
             return Ok(scalar);
@@ -152,7 +152,7 @@ impl Context<'_> {
         fits(self.register(id), scalar, width)
     }
 
-    /// Checks an operand that is written.
+    /// Checks a destination operand.
     fn destination(&self, index: usize, scalar: ScalarType, width: Width) -> Result<(), Error> {
         match self.operand(index) {
             Operand::Register(id) if self.register_fits(*id, scalar, width) => Ok(()),
@@ -161,7 +161,7 @@ impl Context<'_> {
         }
     }
 
-    /// Checks an operand that is read: a register or an immediate.
+    /// Checks a source operand: a register or an immediate.
     fn source(&self, index: usize, scalar: ScalarType, width: Width) -> Result<(), Error> {
         if self.value_fits(self.operand(index), scalar, width) {
             return Ok(());
@@ -188,7 +188,7 @@ impl Context<'_> {
         }
     }
 
-    /// Checks a destination and sources of one type; the instruction has these operands only.
+    /// Checks the operands of an instruction with a destination and sources of one type.
     fn uniform(&self, scalar: ScalarType, sources: RangeInclusive<usize>) -> Result<(), Error> {
         self.count(sources.start() + 1..=sources.end() + 1)?;
         self.destination(0, scalar, Width::Exact)?;
@@ -227,7 +227,7 @@ impl Context<'_> {
 macro_rules! define_form {
     ($($variant:ident $text:literal $check:ident $lower:ident $effect:ident $($requirement:literal)*;)*) => {
         impl Context<'_> {
-            /// Checks the form by the method that the table of instructions names.
+            /// Checks the form with the method from the table of instructions.
             fn form(&self) -> Result<(), Error> {
                 match self.instruction.opcode { $(Opcode::$variant => self.$check(),)* }
             }

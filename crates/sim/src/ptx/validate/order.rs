@@ -1,4 +1,4 @@
-//! What loads and stores say of order and caches, and which of it goes together.
+//! Memory ordering and cache suffixes of loads and stores, and their combinations.
 
 use super::Context;
 use crate::ptx::error::Error;
@@ -6,9 +6,9 @@ use crate::ptx::modifier::{CacheLevel, CacheOperator, Modifier, Semantics, Space
 use crate::ptx::opcode::Opcode;
 use crate::ptx::scalar::ScalarType;
 
-/// Bits that an access moves at most.
+/// The maximum number of bits of an access.
 const WIDEST: u32 = 128;
-/// Bits that an access of device memory moves at most.
+/// The maximum number of bits of an access to device memory.
 const WIDEST_OF_DEVICE: u32 = 256;
 
 impl Context<'_> {
@@ -19,7 +19,7 @@ impl Context<'_> {
         let evicts =
             self.find(|modifier| matches!(modifier, Modifier::Evict(CacheLevel::L2, _)).then_some(())).is_some();
         if evicts && scalar.bits() * count as u32 <= WIDEST {
-            return Err(self.lacks("256 bits with a priority of L2"));
+            return Err(self.lacks("256 bits with an L2 eviction priority"));
         }
         self.caching()
     }
@@ -62,7 +62,7 @@ impl Context<'_> {
         };
         let has_scope = self.find(|modifier| matches!(modifier, Modifier::Scope(_)).then_some(())).is_some();
         if is_strong != has_scope {
-            let expected = if is_strong { "a scope such as '.gpu'" } else { "an order such as '.relaxed'" };
+            let expected = if is_strong { "a scope such as '.gpu'" } else { "semantics such as '.relaxed'" };
             return Err(self.lacks(expected));
         }
         let orders = is_strong || self.has(Modifier::Volatile);
@@ -76,7 +76,7 @@ impl Context<'_> {
         if self.has(Modifier::Mmio) { self.memory_mapped(semantics, count) } else { Ok(()) }
     }
 
-    /// `.mmio`: one value, at once, for the whole system.
+    /// Checks `.mmio`: a single value in a single access, with system scope.
     fn memory_mapped(&self, semantics: Option<Semantics>, count: usize) -> Result<(), Error> {
         let is_system = self.has(Modifier::Scope(crate::ptx::modifier::Scope::System));
         let is_device = matches!(self.space(), None | Some(Space::Global));
@@ -98,7 +98,7 @@ impl Context<'_> {
             _ => None,
         });
         if operator.is_some_and(|operator| !allowed.contains(&operator)) {
-            return Err(self.lacks("a cache operator that it has"));
+            return Err(self.lacks("a cache operator of the instruction"));
         }
         let has_order = self.has(Modifier::Volatile)
             || self.find(|modifier| matches!(modifier, Modifier::Semantics(_)).then_some(())).is_some();
@@ -110,7 +110,7 @@ impl Context<'_> {
             return Err(self.lacks("'.ca', '.cg' or '.cs' with '.nc'"));
         }
         if has_order && (operator.is_some() || is_constant) {
-            return Err(self.lacks("either an order or a cache operator"));
+            return Err(self.lacks("either memory semantics or a cache operator"));
         }
         Ok(())
     }

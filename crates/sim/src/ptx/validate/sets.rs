@@ -1,4 +1,4 @@
-//! The types that families of instructions take.
+//! The types that families of instructions accept.
 
 use crate::ptx::scalar::ScalarType::{self, *};
 
@@ -26,11 +26,11 @@ pub(super) const SELECTED: &[ScalarType] = &[B16, B32, B64, U16, U32, U64, S16, 
 pub(super) const MOVED: &[ScalarType] = &[Pred, B16, B32, B64, B128, U16, U32, U64, S16, S32, S64, F32, F64];
 /// Loads and stores.
 pub(super) const STORED: &[ScalarType] = &[B8, B16, B32, B64, B128, U8, U16, U32, U64, S8, S16, S32, S64, F32, F64];
-/// Stores and reductions that complete later.
+/// Stores and reductions that complete asynchronously.
 pub(super) const ASYNCHRONOUS: &[ScalarType] = &[B8, B16, B32, B64, U8, U16, U32, U64, S8, S16, S32, S64, F32, F64];
-/// Stores that complete on a barrier object.
+/// Stores that complete on an mbarrier object.
 pub(super) const COMPLETED: &[ScalarType] = &[B32, B64, U32, U64, S32, S64, F32, F64];
-/// Sums that complete later.
+/// Asynchronous sums.
 pub(super) const ASYNCHRONOUS_SUMS: &[ScalarType] = &[U32, S32, U64, S64];
 /// Conversions between single values.
 pub(super) const CONVERTED: &[ScalarType] = &[U8, U16, U32, U64, S8, S16, S32, S64, F16, Bf16, Tf32, F32, F64];

@@ -1,11 +1,11 @@
-//! Versions of the ISA and architectures that instructions, suffixes and special registers require.
+//! Required ISA versions and architectures of instructions, suffixes and special registers.
 //!
-//! The tables of instructions and of special registers have a column with their requirements; here stand the suffixes of any instruction.
-//! Everything else is older than the simulated devices, or accepted for every module.
+//! The tables of instructions and of special registers have a column of requirements. This file has the requirements of suffixes that apply
+//! to any instruction. Everything else is older than the simulated devices, or accepted in every module.
 //!
-//! A requirement is `VERSION TARGET: FORMS`. Without a target, every architecture has it; with a target such as `sm_90a`, only the
-//! architectures of that generation, named with a suffix. A form is a set of suffixes in any order, or `|p`, a vector of results with a
-//! predicate. Without forms, every form of the instruction has the requirement.
+//! A requirement is `VERSION TARGET: FORMS`. Without a target, it applies to the version only. A target such as `sm_90a` requires an
+//! architecture-specific or family-specific target of that generation. A form is a set of suffixes in any order, or `|p`, a vector of
+//! results with a predicate. Without forms, the requirement applies to every form of the instruction.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -49,10 +49,10 @@ static REQUIREMENTS: LazyLock<Vec<Requirement>> = LazyLock::new(|| {
     suffixes.chain(instructions).chain(registers).flatten().collect()
 });
 
-/// The minimum version and architecture for something that a module may use.
+/// The minimum version and architecture of a subject.
 #[derive(Debug)]
 struct Requirement {
-    /// The name in an error message.
+    /// The subject's name in error messages.
     name: String,
     subject: Subject,
     minimum: Minimum,
@@ -72,7 +72,7 @@ struct Minimum {
     version: Version,
     /// The architecture; 0 for any.
     architecture: u32,
-    /// `true` if only the architectures of that generation have it.
+    /// `true` if the target must be specific to that generation.
     is_specific: bool,
 }
 
@@ -104,7 +104,7 @@ impl Minimum {
 }
 
 impl Requirement {
-    /// Returns the requirements of a row; `None` if it has an unknown suffix.
+    /// Returns the requirements of a row, or `None` if the row is invalid.
     fn of_forms(opcode: Option<Opcode>, row: &str) -> Option<Vec<Self>> {
         let (minimum, forms) = row.split_once(": ").unwrap_or((row, ""));
         let minimum = Minimum::parse(minimum)?;
@@ -148,7 +148,7 @@ impl Unmet {
         unmet
     }
 
-    /// Returns the highest requirement of an instruction, so that a module that meets it meets the others too.
+    /// Returns the highest unmet requirement of an instruction. A module that meets it also meets the others.
     fn highest(&self, instruction: &Instruction) -> Option<&'static Requirement> {
         let forms = [None, Some(instruction.opcode)].into_iter().filter_map(|opcode| self.forms.get(&opcode)).flatten();
         let used = forms.chain(&self.registers).filter(|requirement| requirement.concerns(instruction));
@@ -157,7 +157,7 @@ impl Unmet {
 }
 
 impl Context<'_> {
-    /// Checks that the module's version and target have the instruction.
+    /// Checks the instruction against the module's version and target.
     pub(super) fn requirements(&self) -> Result<(), Error> {
         let Some(Requirement { name, minimum, .. }) = self.unmet.highest(self.instruction) else { return Ok(()) };
         let Version { major, minor } = minimum.version;

@@ -8,7 +8,7 @@ use super::{BYTES, NON_BLOCKING, Program, expect_race};
 use crate::support::{cu, get, handle, ok};
 
 #[test]
-fn host_memory_that_the_device_knows_is_watched_in_copies() {
+fn registered_host_memory_is_checked_in_copies() {
     let copies = |program: &Program, wait: bool| {
         let api = &program.fixture.api;
         let pinned = handle!(api, cuMemHostAlloc(_, BYTES, 0));
@@ -17,7 +17,7 @@ fn host_memory_that_the_device_knows_is_watched_in_copies() {
             ok!(api, cuStreamSynchronize(program.streams[0]));
         }
         let to = program.fixture.alloc(BYTES);
-        // The host calls this one and waits for it, which does not help.
+        // The host calls this function and waits for it, which orders nothing.
         ok!(api, cuMemcpyHtoDAsync_v2(to, pinned, BYTES, program.streams[1]));
         _ = cu!(api, cuStreamSynchronize(program.streams[1]));
     };

@@ -6,7 +6,7 @@ use super::{BYTES, NON_BLOCKING, Program, WORDS, expect_race};
 use crate::support::{cu, get, handle, ok};
 
 #[test]
-fn memory_that_is_allocated_again_was_accessed_by_nobody() {
+fn reallocated_memory_has_no_accesses() {
     expect_race(false, NON_BLOCKING, |program| {
         let api = &program.fixture.api;
         for stream in program.streams {
@@ -40,7 +40,7 @@ fn memory_in_stream_order_is_used_after_its_allocation_and_before_it_is_freed() 
             unsafe { pinned.cast::<u8>().write_bytes(0, BYTES) };
             program.launch(c"take", program.streams[0], memory, pinned as CUdeviceptr);
             wait(program);
-            // The kernel comes first: an access to memory that was freed is found in any case.
+            // The kernel runs first, because an access to freed memory is reported in any case.
             let third = program.fixture.stream(NON_BLOCKING);
             let last = pinned.cast::<u32>().wrapping_add(WORDS - 1);
             // SAFETY: as above; the simulator writes words at once.

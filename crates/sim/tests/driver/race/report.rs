@@ -1,4 +1,4 @@
-//! What is said of races, and what follows.
+//! Reports of races, and their consequences.
 
 use curium_sim::{Checks, Config};
 use curium_sys::CUresult;
@@ -12,7 +12,7 @@ fn report_names_both_sides_the_place_and_the_allocation() {
     let api = &program.fixture.api;
     let numbers: [u64; 2] = program.streams.map(|stream| get!(api, cuStreamGetId(stream, _)));
     ok!(api, cuMemsetD8Async(program.memory + 64, 0, 4, program.streams[0]));
-    // The order of the two is the one in which they are asked for.
+    // The host's queries determine the order of the two.
     while cu!(api, cuStreamQuery(program.streams[0])) == CUresult::CUDA_ERROR_NOT_READY {}
     program.put(1);
     assert_eq!(program.end(), [], "the query told the host");
@@ -32,13 +32,13 @@ fn report_names_both_sides_the_place_and_the_allocation() {
     let (memory, [first, second]) = (program.memory, numbers);
     let expected = if fault.kernel.is_empty() {
         format!(
-            "fill in stream {second}: race with kernel `put` in stream {first}, which wrote there and which nothing orders before it: \
+            "fill in stream {second}: race with kernel `put` in stream {first}, which wrote there and is not ordered before it: \
              4-byte write at {:#x}, 64 bytes into a {BYTES}-byte allocation at {memory:#x}",
             memory + 64
         )
     } else {
         format!(
-            "kernel `put` in stream {first}: race with fill in stream {second}, which wrote there and which nothing orders before it: \
+            "kernel `put` in stream {first}: race with fill in stream {second}, which wrote there and is not ordered before it: \
              4-byte write at {:#x}, 64 bytes into a {BYTES}-byte allocation at {memory:#x}, block (0, 0, 0), thread (16, 0, 0), \
              PTX line 11",
             memory + 64
@@ -48,7 +48,7 @@ fn report_names_both_sides_the_place_and_the_allocation() {
 }
 
 #[test]
-fn nobody_looks_for_races_unless_it_is_asked_for() {
+fn races_are_not_checked_by_default() {
     let fixture = Fixture::new();
     let memory = fixture.alloc(BYTES);
     for stream in [fixture.stream(NON_BLOCKING), fixture.stream(NON_BLOCKING)] {
@@ -59,7 +59,7 @@ fn nobody_looks_for_races_unless_it_is_asked_for() {
 }
 
 #[test]
-fn report_mode_goes_on_after_a_race() {
+fn report_mode_continues_after_a_race() {
     let config = Config::new().with_checks(Checks::Report).with_race_checks(true);
     let fixture = Fixture::with(config);
     let memory = fixture.alloc(BYTES);

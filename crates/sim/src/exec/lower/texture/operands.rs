@@ -1,4 +1,4 @@
-//! The operands of `tex` and `tld4`: a vector of results, where it is read, and what may follow.
+//! The operands of `tex` and `tld4`: the results, the texture and coordinates, and optional operands.
 
 use crate::exec::image::{Coordinates, Detail, Geometry};
 use crate::exec::lower::error::{Lowered, Refusal};
@@ -7,14 +7,14 @@ use crate::ptx::{Instruction, Keyword, Modifier, Operand, RegisterId, ScalarType
 
 use super::geometry;
 
-/// The operands by what they are for.
+/// The operands of a texture instruction.
 pub(super) struct Operands<'i> {
     /// The results.
     pub(super) elements: &'i Operand,
-    /// The predicate that tells whether what is read has memory.
+    /// The predicate that is true if the elements have physical memory.
     pub(super) resident: Option<RegisterId>,
     pub(super) tensor: &'i Tensor,
-    /// The level or the steps, the offset and what is compared, those of them that there are.
+    /// The level or gradients, the offset, and the depth comparison, if present.
     pub(super) rest: &'i [Operand],
 }
 
@@ -28,13 +28,13 @@ impl<'i> Operands<'i> {
     }
 }
 
-/// Returns `true` if an instruction reads one of several samples of an element. Arrays of CUDA have one.
+/// Returns `true` if an instruction reads one of several samples of an element. CUDA arrays have one.
 pub(super) fn has_samples(instruction: &Instruction) -> bool {
     [Keyword::Dimension2dms, Keyword::A2dms].into_iter().any(|it| instruction.has(Modifier::Keyword(it)))
 }
 
 impl Lowerer<'_> {
-    /// Returns what an instruction says of the level, and the operands behind.
+    /// Returns the level of detail of an instruction, and the remaining operands.
     pub(super) fn detail<'i>(
         &mut self,
         instruction: &Instruction,
@@ -56,8 +56,8 @@ impl Lowerer<'_> {
         }
     }
 
-    /// Returns the rows of the offset in each direction, if there is one. What a depth is compared with changes nothing: no texture of CUDA
-    /// compares, and hardware gives what it gives without.
+    /// Returns the rows of the offset in each direction, if there is one. A depth comparison has no effect: no CUDA texture compares, and
+    /// hardware ignores the operand too.
     pub(super) fn trailing(
         &mut self,
         instruction: &Instruction,
@@ -83,7 +83,7 @@ impl Lowerer<'_> {
         offset.map(|offset| self.offset(offset, geometry).unwrap_or_else(|| Err(refusal()))).transpose()
     }
 
-    /// Returns the rows of an offset; `None` where its elements are too few, or no whole numbers of 32 bits.
+    /// Returns the rows of an offset, or `None` if its elements are too few or not 32-bit integers.
     fn offset(&mut self, operand: &Operand, geometry: Geometry) -> Option<Lowered<[u32; 3]>> {
         let all = match operand {
             Operand::Vector(elements) => elements,
@@ -119,7 +119,7 @@ impl Lowerer<'_> {
         Ok(self.elements(operand, scalar)?.0)
     }
 
-    /// Returns the rows of the coordinates of an access, which the layer may come before, and before it the number of a sample.
+    /// Returns the rows of the coordinates of an access. They may be preceded by the layer, and that by the sample number.
     pub(in crate::exec::lower) fn coordinates(
         &mut self,
         instruction: &Instruction,
@@ -139,7 +139,7 @@ impl Lowerer<'_> {
         Ok(Coordinates { geometry, layer, at })
     }
 
-    /// Returns the rows of a step in each direction.
+    /// Returns the rows of a gradient in each direction.
     fn steps(&mut self, operand: &Operand, geometry: Geometry) -> Lowered<[u32; 3]> {
         let all = match operand {
             Operand::Vector(elements) => elements,

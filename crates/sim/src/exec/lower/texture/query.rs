@@ -1,4 +1,4 @@
-//! `txq` and `suq`: asking textures and surfaces. `istypep`: whether a handle is a reference.
+//! `txq` and `suq`: queries of textures and surfaces. `istypep`: tests if a handle is a reference.
 
 use crate::exec::image::Query;
 use crate::exec::image_query::{NO_LEVEL, run_false, run_surface_query, run_texture_query};
@@ -31,7 +31,7 @@ impl Lowerer<'_> {
         Ok(())
     }
 
-    /// `istypep`: hardware says of the handle of an object that it is no reference, whatever it is a handle of.
+    /// `istypep`. As on hardware, the handle of an object is never a reference.
     pub(in crate::exec::lower) fn is_reference(&mut self, instruction: &Instruction) -> Lowered {
         use ScalarType::{SamplerReference, SurfaceReference, TextureReference};
         let [Operand::Register(destination), handle] = &instruction.operands[..] else {

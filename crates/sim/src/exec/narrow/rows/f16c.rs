@@ -1,4 +1,4 @@
-//! Rows of halves, converted eight at a time by the instructions that x86 has for it.
+//! Conversions of rows of f16, eight at a time, with the F16C instructions of x86.
 
 use std::arch::x86_64::{
     __m128i, __m256, __m256i, _CMP_UNORD_Q, _MM_FROUND_TO_NEAREST_INT, _mm_packus_epi32, _mm256_and_si256,
@@ -10,7 +10,7 @@ use std::mem::transmute;
 use super::NUMBERS;
 use crate::exec::lane::LANES;
 
-/// Numbers of single precision in a vector.
+/// The number of f32 in a vector.
 const EACH: usize = 8;
 
 /// Returns the values in the lower halves of a row.
@@ -26,7 +26,7 @@ pub(super) fn widen(row: &[u32; LANES]) -> [f32; LANES] {
     values
 }
 
-/// Returns the row with the halves nearest to values.
+/// Returns a row with the nearest f16 in its lower halves.
 #[target_feature(enable = "avx2,f16c")]
 #[inline]
 pub(super) fn narrow(values: &[f32; LANES]) -> [u32; LANES] {
@@ -52,7 +52,7 @@ pub(super) fn widen_pairs(row: &[u32; LANES]) -> [f32; NUMBERS] {
     values
 }
 
-/// Returns the row of pairs of the halves nearest to values.
+/// Returns the row of pairs of the nearest f16.
 #[target_feature(enable = "avx2,f16c")]
 #[inline]
 pub(super) fn narrow_pairs(values: &[f32; NUMBERS]) -> [u32; LANES] {
@@ -64,7 +64,7 @@ pub(super) fn narrow_pairs(values: &[f32; NUMBERS]) -> [u32; LANES] {
     row
 }
 
-/// Returns the nearest halves; of a NaN the one NaN.
+/// Returns the nearest f16. A NaN becomes the canonical NaN.
 #[target_feature(enable = "avx2,f16c")]
 #[inline]
 fn nearest(values: &[f32; EACH]) -> __m128i {

@@ -1,4 +1,4 @@
-//! The cost of single operations and of a tiled product, each beside its yardstick in the same run.
+//! The cost of single operations and of a tiled product, each next to its yardstick in the same run.
 
 use std::process::Command;
 use std::sync::Arc;
@@ -8,32 +8,32 @@ use super::super::{BASE, Bench, kernels};
 use super::processor_time;
 use crate::exec::{AddressMode, Channel, Element, Image, Surface, Texture};
 
-/// Iterations of a kernel's loop.
+/// The number of iterations of a kernel's loop.
 const ITERATIONS: u64 = 256;
-/// Threads of a launch: 16 warps in two blocks.
+/// The number of threads of a launch: 16 warps in two blocks.
 const THREADS: u64 = 512;
-/// Elements of a row and rows of the image that textures and surfaces read.
+/// The width and height of the image for textures and surfaces.
 const EXTENT: u32 = 64;
 
-/// A kind of work.
+/// A measured operation.
 struct Work {
     name: &'static str,
-    /// What comes before the loop.
+    /// The code before the loop.
     before: String,
-    /// What the loop repeats.
+    /// The body of the loop.
     body: String,
-    /// Operations of a thread in one iteration.
+    /// The operations of a thread in one iteration.
     operations: f64,
     is_linear: bool,
 }
 
-/// One instruction, sixteen times in a loop, after `before`.
+/// Repeats one instruction sixteen times in a loop, after `before`.
 fn repeated(name: &'static str, before: &str, instruction: &str) -> Work {
     let body = [instruction; 16].join("\n");
     Work { name, before: before.into(), body, operations: 16.0, is_linear: false }
 }
 
-/// Texture and surface reads, of which no two in a row have the same coordinates.
+/// Repeats texture or surface reads, consecutive ones with different coordinates.
 fn sampled(name: &'static str, instruction: &str, is_linear: bool) -> Work {
     let before = "mov.u64 %d1, 0; and.b32 %r2, %t, 63; shr.u32 %r3, %t, 5;
         cvt.rn.f32.u32 %f1, %r2; cvt.rn.f32.u32 %f2, %r3; add.f32 %f1, %f1, 0f3EA00000; add.f32 %f2, %f2, 0f3F200000;
@@ -42,7 +42,7 @@ fn sampled(name: &'static str, instruction: &str, is_linear: bool) -> Work {
     Work { is_linear, ..repeated(name, before, &instruction) }
 }
 
-/// Products of matrices; an operation is a multiply-add.
+/// Repeats a matrix product. An operation is a multiply-add.
 fn product(name: &'static str, shape: [u32; 3], registers: [usize; 3], text: &str) -> Work {
     let list = |first: usize, count: usize| {
         let names: Vec<String> = (first..first + count).map(|number| format!("%r{number}")).collect();
@@ -50,7 +50,7 @@ fn product(name: &'static str, shape: [u32; 3], registers: [usize; 3], text: &st
     };
     let [of_a, of_b, of_c] = registers;
     let (a, b, c) = (list(10, of_a), list(20, of_b), list(30, of_c));
-    // Halves and numbers of single precision between one and two.
+    // f16 and f32 between one and two.
     let factors = (10..10 + of_a).chain(20..20 + of_b);
     let factors = factors.map(|number| format!("mad.lo.u32 %r{number}, %r2, {number}, 0x3f803d00;\n"));
     let before = iter::once("and.b32 %r2, %t, 7;\n".to_owned()).chain(factors).collect();
@@ -88,7 +88,7 @@ fn works() -> Vec<Work> {
     ]
 }
 
-/// Returns an image of numbers of single precision, behind what the kernels get.
+/// Returns an image of f32 after the memory of the kernels.
 fn texture(is_linear: bool) -> Texture {
     Texture {
         levels: vec![Image { base: BASE + 256, width: EXTENT, height: EXTENT, depth: 1, pitch: 4 * u64::from(EXTENT) }],
@@ -124,14 +124,14 @@ impl Work {
     }
 }
 
-/// Nanoseconds that a launch takes, by processor time.
+/// Returns the processor time of a launch in nanoseconds.
 fn nanoseconds(launch: impl FnOnce()) -> f64 {
     let begin = processor_time();
     launch();
     (processor_time() - begin).as_secs_f64() * 1e9
 }
 
-/// Every kind of work in turns, so that what else the machine does slows all of them down; of each the best.
+/// Prints the best cost of each operation. The operations alternate, so other load affects all of them.
 #[test]
 #[ignore = "a measurement"]
 #[expect(clippy::print_stderr, reason = "it reports what it measured")]
@@ -152,7 +152,7 @@ fn cost_of_operations() {
     }
 }
 
-/// Nanoseconds for a multiply-add of the same product in C, compiled with `-O2`: the best of several.
+/// Returns the nanoseconds per multiply-add of the same product in C, compiled with `-O2`: the best of several.
 fn product_in_c(extent: u32) -> f64 {
     let folder = env::temp_dir().join(format!("curium-sim-speed-{}", process::id()));
     fs::create_dir_all(&folder).expect("the folder for temporary files can be written");

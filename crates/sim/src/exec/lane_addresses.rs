@@ -1,24 +1,24 @@
-//! The places of a warp's access, one for each lane, checked together.
+//! The resolved addresses of a warp's access, checked together.
 
 use super::lane::LANES;
 use super::memory::{Segment, Word};
 
-/// A place in one segment for each lane, in bounds and aligned for values of type `T`.
+/// An address in one segment for each lane, in bounds and aligned for values of type `T`.
 ///
-/// Made by [`Places::new`] only, and not kept longer than an instruction.
-pub(crate) struct Places<T> {
+/// Created only by [`LaneAddresses::new`], and not kept beyond an instruction.
+pub(crate) struct LaneAddresses<T> {
     host: *mut T,
-    /// In bytes. Each leaves room for a value in the segment, and is a multiple of the value's size from an aligned place.
+    /// Offsets in bytes. Each leaves room for a value in the segment, and is a multiple of the value's size from an aligned address.
     offsets: [u64; LANES],
 }
 
-impl<T: Word> Places<T> {
-    /// Returns the places of these addresses, if every one is aligned and has a value's bytes in the segment.
+impl<T: Word> LaneAddresses<T> {
+    /// Resolves addresses, if all are aligned and in bounds.
     #[inline(always)]
     pub(crate) fn new(segment: &Segment, addresses: &[u64; LANES]) -> Option<Self> {
         let last = segment.size.checked_sub(T::SIZE)?;
         let mut offsets = [0; LANES];
-        // Lanes are not compared one by one: an offset is beyond the last if it or its distance from the last is negative.
+        // One test for all lanes: an offset is past the last valid one if it or its distance from that one is negative.
         let (mut outside, mut misaligned) = (last, 0);
         for lane in 0..LANES {
             let offset = addresses[lane].wrapping_sub(segment.base);
@@ -30,7 +30,7 @@ impl<T: Word> Places<T> {
         is_good.then_some(Self { host: segment.host.cast(), offsets })
     }
 
-    /// Returns `true` if all lanes from `first` to before `end` have one place.
+    /// Returns `true` if the lanes `first..end` have one address.
     #[inline(always)]
     pub(crate) fn are_one(&self, first: usize, end: usize) -> bool {
         let start = self.offsets[first];
@@ -44,8 +44,8 @@ impl<T: Word> Places<T> {
     /// Reads a lane's value.
     #[inline(always)]
     pub(crate) fn load(&self, lane: usize) -> T {
-        // SAFETY: `new` found the place aligned and in bounds of a segment; its provider keeps the bytes valid until the launch
-        // is over, with the host's address congruent to the device's, and every access of the launch is atomic.
+        // SAFETY: `new` checked that the address is aligned and in bounds of a segment. The segment's provider keeps the bytes valid until
+        // the launch ends, with the host's address congruent to the device's, and every access of the launch is atomic.
         unsafe { T::load(self.place(lane)) }
     }
 
@@ -68,9 +68,9 @@ mod tests {
     use super::super::memory::tests::Arena;
     use super::*;
 
-    fn places(addresses: [u64; LANES]) -> Option<Places<u32>> {
+    fn places(addresses: [u64; LANES]) -> Option<LaneAddresses<u32>> {
         let arena = Arena::new(0x1000, 100);
-        Places::new(&arena.segment(0x1000).expect("the arena begins there"), &addresses)
+        LaneAddresses::new(&arena.segment(0x1000).expect("the arena begins there"), &addresses)
     }
 
     fn with_lane(lane: usize, address: u64) -> [u64; LANES] {
@@ -95,7 +95,7 @@ mod tests {
     fn segment_smaller_than_a_value_has_no_place() {
         let arena = Arena::new(0x1000, 7);
         let segment = arena.segment(0x1000).expect("the arena begins there");
-        assert!(Places::<u64>::new(&segment, &[0x1000; LANES]).is_none());
-        assert!(Places::<u32>::new(&segment, &[0x1000; LANES]).is_some());
+        assert!(LaneAddresses::<u64>::new(&segment, &[0x1000; LANES]).is_none());
+        assert!(LaneAddresses::<u32>::new(&segment, &[0x1000; LANES]).is_some());
     }
 }

@@ -1,13 +1,13 @@
-//! What lies near an address that is nobody's, for the report of an access to it.
+//! The allocation near an address that is not allocated, for reports.
 
 use std::collections::VecDeque;
 
 use super::{Allocation, Memory, Records};
 use crate::exec::{Area, NearbyAllocation};
 
-/// Freed allocations that are remembered.
+/// The number of recorded freed allocations.
 const REMEMBERED: usize = 4096;
-/// What is farther away than this has nothing to do with an access.
+/// The maximum distance of a related allocation.
 const FARTHEST: u64 = 1 << 36;
 
 /// The allocations that were freed last, the latest at the end.
@@ -29,7 +29,7 @@ impl Freed {
 }
 
 impl Memory {
-    /// Returns the allocation that `address` was in before it was freed, or else the nearest.
+    /// Returns the freed allocation that contained `address`, or otherwise the nearest allocation.
     pub(crate) fn nearby(&self, address: u64) -> Option<NearbyAllocation> {
         self.read().nearby(address)
     }
