@@ -25,7 +25,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
-use curium_sys::load::has_raised_privileges;
+use curium_sys::has_raised_privileges;
 
 pub use self::key::CacheKey;
 

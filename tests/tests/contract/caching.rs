@@ -1,6 +1,7 @@
 //! [`CachingResource`]: a caching suballocator.
 
 mod block;
+mod deferral;
 mod graph;
 mod shortage;
 

@@ -4,6 +4,7 @@
 mod cudarc;
 mod described;
 mod environment;
+mod privileges;
 
 use std::ffi::c_void;
 use std::path::{Path, PathBuf};

@@ -91,10 +91,9 @@ impl Graph {
         let (context, place) = (self.context().as_raw(), &raw mut handle);
         let flags = if default.is_some() { CU_GRAPH_COND_ASSIGN_DEFAULT } else { 0 };
         let value = default.unwrap_or_default();
+        // The handle is a number that may be 0; only the result marks a failure.
         // SAFETY: the graph and the context are live, and `place` is valid for writes.
-        unsafe {
-            call!(self.driver(), cuGraphConditionalHandleCreate(place, graph, context, value, flags) creates handle)
-        }?;
+        unsafe { call!(self.driver(), cuGraphConditionalHandleCreate(place, graph, context, value, flags)) }?;
         Ok(Condition(handle))
     }
 

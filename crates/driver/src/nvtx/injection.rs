@@ -5,7 +5,7 @@ use std::ptr;
 use std::sync::Once;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-use curium_sys::load::has_raised_privileges;
+use curium_sys::has_raised_privileges;
 use libloading::Library;
 
 /// A function of a tool that takes text.

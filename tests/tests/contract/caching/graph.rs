@@ -13,7 +13,7 @@ use super::caching;
 const BYTES: usize = 3 << 20;
 
 /// Returns the graph of the work that `work` enqueues on a stream, captured in the global mode.
-fn captured(stream: &Stream, work: impl FnOnce()) -> CUgraph {
+pub(super) fn captured(stream: &Stream, work: impl FnOnce()) -> CUgraph {
     let mode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_GLOBAL;
     // SAFETY: the stream is live.
     unsafe { call!(stream.driver(), cuStreamBeginCapture_v2(stream.as_raw(), mode)) }.expect("a capture can begin");

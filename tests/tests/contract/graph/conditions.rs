@@ -1,9 +1,10 @@
 //! Conditional nodes with values set by kernels. On hardware this requires the toolkit's device runtime library.
 
 use curium_driver::{
-    Condition, ConditionalKind, Image, JitOptions, Kernel, LaunchConfig, Library, LinkInput, Linker, Result,
+    Condition, ConditionalKind, Function, Image, JitOptions, Kernel, LaunchConfig, Library, LinkInput, Linker, Result,
 };
-use curium_sim::Config;
+use curium_sim::{Config, Fault};
+use curium_sys::CUresult;
 use curium_tests::{TestDriver, on_simulator};
 
 use super::{LEN, add_fill, graph, run, words, zeroes};
@@ -105,5 +106,17 @@ fn kernel_that_sets_a_condition_takes_the_library_of_the_devices_runtime() {
     on_simulator(Config::new(), |test, _| {
         let error = count(test, false).expect_err("nothing defines the function").to_string();
         assert!(error.contains("cudaGraphSetConditional"), "{error}");
+    });
+}
+
+#[test]
+fn condition_whose_handle_is_0_is_valid_and_only_the_result_is_an_error() {
+    on_simulator(Config::new(), |test, simulator| {
+        let (mut graph, create) = (graph(test), Fault::on(Function::cuGraphConditionalHandleCreate));
+        simulator.inject(create.creates_nothing());
+        assert_eq!(graph.condition(Some(1)).expect("the driver reports success").as_raw(), 0);
+        simulator.inject(create.returns(CUresult::CUDA_ERROR_NOT_SUPPORTED));
+        let error = graph.condition(Some(1)).expect_err("the driver reports an error");
+        assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_NOT_SUPPORTED), "{error}");
     });
 }
