@@ -56,7 +56,7 @@ impl Tracked {
         if stream.is_created_by_capture() {
             return Err(Error::argument(
                 operation,
-                "the stream is one of a capture, whose graph cannot own such memory",
+                "the stream is being captured, and a graph cannot own this kind of memory",
             ));
         }
         Ok(Self::leasable(stream, reach))

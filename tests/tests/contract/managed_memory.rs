@@ -135,7 +135,7 @@ fn host_view_of_leased_memory_is_attached_and_given_back_to_the_graph() {
 }
 
 #[test]
-fn host_view_that_cannot_be_attached_or_waited_for_leaves_the_buffer_as_it_was() {
+fn host_view_that_cannot_be_attached_or_waited_for_does_not_change_the_buffer() {
     without_concurrent_access(|test, simulator| {
         let stream = test.stream();
         let mut buffer = UnifiedBuffer::from_slice(&stream, &[1_u32; 4]).expect("memory suffices");

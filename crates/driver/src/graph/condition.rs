@@ -129,7 +129,7 @@ impl Graph {
         // SAFETY: the parameters are still those of a conditional node.
         let bodies = unsafe { params.__bindgen_anon_1.conditional }.phGraph_out;
         if bodies.is_null() {
-            return Err(Error::argument(operation, "the driver gave no graphs for the node"));
+            return Err(Error::argument(operation, "the driver returned no body graphs"));
         }
         let mut state = self.tree.lock()?;
         let part = |index| {

@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn tool_is_told_of_ranges_and_may_leave_slots_empty() {
+    fn tool_receives_ranges_and_may_leave_slots_empty() {
         drop(NvtxRange::new("nobody listens yet"));
         inject();
         let outer = NvtxRange::new("outer");

@@ -34,7 +34,7 @@ fn copy(to: &Block<'_>, from: &Block<'_>) {
 }
 
 #[test]
-fn memory_that_a_graph_used_and_freed_is_nobody_elses_for_as_long_as_its_pool() {
+fn memory_freed_by_a_graph_is_not_reused_while_its_pool_exists() {
     on_driver(|test| {
         let (resource, stream) = (caching(test), test.stream());
         let pool = resource.private_pool().expect("a pool can be made");

@@ -290,7 +290,10 @@ impl Allocator {
         // Synchronizing a green context waits for its own work only, not for that of another green context.
         let waits_for_theirs = ours.kind() == ContextKind::Primary || ours.as_raw() == theirs.as_raw();
         if !(ours.shares_objects_with(theirs) && waits_for_theirs) {
-            return Err(Error::argument(operation, format!("{stream:?} is not of the resource's {ours:?}")));
+            return Err(Error::argument(
+                operation,
+                format!("context mismatch ({stream:?} does not belong to the resource's {ours:?})"),
+            ));
         }
         vacant.insert(PendingFrees::new(stream));
         Ok(())
