@@ -29,6 +29,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     match mode.as_str() {
         "c_launches" | "curium_launches" | "leased_launches" => launches(mode, &context, &saxpy, count),
         "c_updates" | "curium_updates" => updates(mode, &context, &saxpy, count),
+        "c_graph_launches" | "curium_graph_launches" => graph_launches(mode, &context, count),
         other => Err(format!("there is no mode {other}").into()),
     }
 }
@@ -62,6 +63,14 @@ fn updates(mode: &str, context: &Context, saxpy: &Kernel<Saxpy>, count: u64) -> 
     }
     let node = Node { exec: exec.as_raw(), node: raw, kernel: saxpy.as_raw(), context: context.as_raw() };
     c_updates(context.driver().api(), &node, count).map_err(of_code)
+}
+
+fn graph_launches(mode: &str, context: &Context, count: u64) -> Result<(), Box<dyn Error>> {
+    let (mut exec, stream) = (Graph::new(context)?.instantiate()?, context.stream()?);
+    if mode == "curium_graph_launches" {
+        return Ok(curium_graph_launches(&mut exec, &stream, count)?);
+    }
+    c_graph_launches(context.driver().api(), exec.as_raw(), stream.as_raw(), count).map_err(of_code)
 }
 
 fn of_code(code: CUresult) -> Box<dyn Error> {
@@ -175,6 +184,29 @@ fn curium_updates(exec: &mut GraphExec, node: &KernelNode<Saxpy>, count: u64) ->
         let (exec, node) = (black_box(&mut *exec), black_box(node));
         // SAFETY: this update does nothing.
         unsafe { exec.set_kernel(node, (2.0, pointer, pointer, COUNT)) }?;
+    }
+    Ok(())
+}
+
+/// Launches a graph as a C program does: the call, and a test of its result.
+#[inline(never)]
+fn c_graph_launches(api: &Api, exec: CUgraphExec, stream: CUstream, count: u64) -> Result<(), CUresult> {
+    for _ in 0..count {
+        // SAFETY: `idle_driver` has put a function there.
+        let launch = unsafe { black_box(api).cuGraphLaunch.unwrap_unchecked() };
+        // SAFETY: this launch does nothing.
+        let code = unsafe { launch(black_box(exec), black_box(stream)) };
+        if code != CUresult::CUDA_SUCCESS {
+            return Err(code);
+        }
+    }
+    Ok(())
+}
+
+#[inline(never)]
+fn curium_graph_launches(exec: &mut GraphExec, stream: &Stream, count: u64) -> Result<()> {
+    for _ in 0..count {
+        black_box(&mut *exec).launch(black_box(stream))?;
     }
     Ok(())
 }

@@ -25,6 +25,7 @@ chapters! {
     limits = "limits.md";
     found_bugs = "found-bugs.md";
     graphs = "graphs.md";
+    blas = "blas.md";
     asynchronous = "async.md";
     errors = "errors.md";
     testing = "testing.md";

@@ -32,7 +32,7 @@ fn ours(names: BTreeSet<String>) -> Vec<String> {
 }
 
 /// The allowed dependencies: each package with the packages that it may use directly.
-const ARROWS: [(&str, &[&str]); 13] = [
+const ARROWS: [(&str, &[&str]); 17] = [
     ("curium-sys", &[]),
     ("curium-sim", &["curium-sys"]),
     ("curium-cudart", &["curium-sys"]),
@@ -40,8 +40,23 @@ const ARROWS: [(&str, &[&str]); 13] = [
     ("curium-driver", &["curium-sys"]),
     ("curium-memory", &["curium-driver"]),
     ("curium-nvrtc", &["curium-driver"]),
+    ("curium-blas", &["curium-driver", "curium-memory"]),
+    ("curium-sim-libraries", &["curium-blas", "curium-sim", "curium-sys"]),
+    ("curium-fft", &["curium-driver", "curium-memory"]),
+    ("curium-rand", &["curium-driver", "curium-memory"]),
     ("curium-nccl", &[]),
-    ("curium", &["curium-derive", "curium-driver", "curium-memory", "curium-nvrtc"]),
+    (
+        "curium",
+        &[
+            "curium-blas",
+            "curium-derive",
+            "curium-driver",
+            "curium-fft",
+            "curium-memory",
+            "curium-nvrtc",
+            "curium-rand",
+        ],
+    ),
     ("curium-bench", &["curium-driver", "curium-memory"]),
     ("curium-cli", &["curium", "curium-bench", "curium-sim"]),
     (
@@ -84,7 +99,16 @@ fn libraries_use_the_simulator_in_tests_only() {
     if uses_cuda() {
         return;
     }
-    for package in ["curium-sys", "curium-driver", "curium-memory", "curium-nvrtc", "curium"] {
+    for package in [
+        "curium-sys",
+        "curium-driver",
+        "curium-memory",
+        "curium-nvrtc",
+        "curium-blas",
+        "curium-rand",
+        "curium-fft",
+        "curium",
+    ] {
         let all = dependencies(package, "normal,build", "255", &[]);
         assert!(!all.contains("curium-sim"), "{package} depends on the simulator");
     }

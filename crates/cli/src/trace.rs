@@ -21,8 +21,9 @@ use crate::{program, simulator};
 
 /// Run a program and record its CUDA calls for trace viewers
 ///
-/// Perfetto and `chrome://tracing` open the file. On a GPU, the program must use Curium with its feature `diagnostics`. On the simulator, any
-/// program that loads libcuda.so.1 is traced, in any language; the simulator's library is built if it is missing.
+/// Perfetto and `chrome://tracing` open the file. On a GPU, the program must use Curium with its feature `diagnostics`.
+/// On the simulator, any program that loads libcuda.so.1 is traced, in any language; the simulator's library is built
+/// if it is missing.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Exit codes:

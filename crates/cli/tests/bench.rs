@@ -12,7 +12,7 @@ fn bench(arguments: &[&str]) -> (Option<i32>, String, String) {
 }
 
 #[test]
-fn table_says_that_a_simulator_says_nothing_of_hardware() {
+fn table_notes_that_simulated_times_are_not_those_of_hardware() {
     let (code, stdout, stderr) = bench(&["launch/", "--rounds", "2"]);
     assert_eq!(code, Some(0), "{stderr}");
     for said in ["say nothing of hardware", "launch/threads/1", "launch/current/1", "Curium / C"] {

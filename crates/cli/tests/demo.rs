@@ -100,7 +100,7 @@ fn gpu_without_a_driver_is_an_error_that_names_each_path_once() {
 }
 
 #[test]
-fn auto_without_a_driver_falls_back_and_says_why() {
+fn auto_without_a_driver_falls_back_and_reports_the_reason() {
     let place = Place::new();
     let small = ["--width", "64", "--height", "48", "--iterations", "100"];
     let outcome = place.demo(&small);
@@ -116,7 +116,7 @@ fn auto_without_a_driver_falls_back_and_says_why() {
 }
 
 #[test]
-fn picture_without_a_check_says_so() {
+fn picture_without_a_check_is_marked_unchecked() {
     let place = Place::new();
     let outcome = place.demo(&["--device", "sim", "--width", "5", "--height", "3", "--no-check", "-o", "small.png"]);
     assert_eq!(outcome.code, Some(0), "{}", outcome.stderr);

@@ -86,7 +86,7 @@ fn elements(value: &Value) -> impl Iterator<Item = (usize, &Value)> {
 }
 
 #[test]
-fn info_writes_what_its_schema_says() {
+fn info_output_matches_its_schema() {
     let (code, info) = curium(&["info", "--device", "sim", "--json"]);
     assert_eq!(code, Some(0));
     let (_, schema) = curium(&["info", "--schema"]);
@@ -98,7 +98,7 @@ fn info_writes_what_its_schema_says() {
 }
 
 #[test]
-fn doctor_writes_what_its_schema_says() {
+fn doctor_output_matches_its_schema() {
     let (code, doctor) = curium(&["doctor", "--device", "sim", "--json"]);
     assert_eq!(code, Some(0));
     let (_, schema) = curium(&["doctor", "--schema"]);
@@ -109,7 +109,7 @@ fn doctor_writes_what_its_schema_says() {
 }
 
 #[test]
-fn value_that_is_not_as_the_schema_says_is_found() {
+fn value_that_violates_the_schema_is_found() {
     let (_, schema) = curium(&["info", "--schema"]);
     let (_, right) = curium(&["info", "--device", "sim", "--json"]);
     let alterations: [fn(&mut Value); 5] = [

@@ -47,7 +47,7 @@ fn log_is_drawn_and_summed_up() {
 }
 
 #[test]
-fn what_is_no_log_is_refused_with_the_line() {
+fn invalid_log_is_an_error_with_the_line() {
     let folder = tempfile::tempdir().expect("a folder can be made");
     fs::write(folder.path().join("bad.log"), "curium allocation log 1\n1 allocate here 1 1 1\n").expect("a file");
     fs::write(folder.path().join("empty.log"), "curium allocation log 1\n").expect("a file");

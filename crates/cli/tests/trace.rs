@@ -34,7 +34,7 @@ fn program_that_uses_curium_is_traced_with_its_exit_code() {
 }
 
 #[test]
-fn program_without_a_call_is_an_error_that_says_what_may_be_missing() {
+fn program_without_a_call_is_an_error_with_a_hint() {
     let folder = tempfile::tempdir().expect("a folder can be made");
     let (code, stderr) = trace(folder.path(), &["--device", "gpu", "--", CURIUM, "demo", "--help"]);
     assert_eq!(code, Some(1));

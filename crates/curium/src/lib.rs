@@ -8,6 +8,9 @@
 //! | [`driver`] | `curium-driver` | devices, contexts, streams, events, modules, libraries, kernels |
 //! | [`memory`] | `curium-memory` | device and pinned buffers, copies, and memory resources |
 //! | `nvrtc` (feature) | `curium-nvrtc` | CUDA C++ compiled and linked at run time |
+//! | `blas` (feature `blas`) | `curium-blas` | linear algebra on the device with cuBLAS |
+//! | `rand` (feature `rand`) | `curium-rand` | the functions of cuRAND |
+//! | `fft` (feature `fft`) | `curium-fft` | the functions of cuFFT |
 //! | `ByValue` (feature `derive`) | `curium-derive` | a derive macro for structs that are passed to kernels by value |
 //!
 //! No CUDA installation is needed to compile or start a program: the driver is loaded by
@@ -30,6 +33,9 @@
 //! - `derive`: `#[derive(ByValue)]` for structs that are passed to kernels by value.
 //! - `half`: `half::f16` and `half::bf16` in buffers, arrays and textures, and as kernel parameters.
 //! - `nvrtc`: CUDA C++ compiled and linked at run time, as `curium::nvrtc`.
+//! - `blas`: linear algebra on the device with cuBLAS, as `curium::blas`.
+//! - `rand`: the functions of cuRAND, as `curium::rand`.
+//! - `fft`: the functions of cuFFT, as `curium::fft`.
 //!
 //! # Example
 //!
@@ -84,16 +90,22 @@
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
+#[cfg(feature = "blas")]
+pub use curium_blas as blas;
 #[cfg(feature = "derive")]
 pub use curium_derive::ByValue;
 pub use curium_driver as driver;
 #[cfg(not(feature = "nvrtc"))]
 pub use curium_driver::kernels;
+#[cfg(feature = "fft")]
+pub use curium_fft as fft;
 pub use curium_memory as memory;
 #[cfg(feature = "nvrtc")]
 pub use curium_nvrtc as nvrtc;
 #[cfg(feature = "nvrtc")]
 pub use curium_nvrtc::kernels;
+#[cfg(feature = "rand")]
+pub use curium_rand as rand;
 pub use driver::{Error, Result, sys};
 
 pub mod prelude {

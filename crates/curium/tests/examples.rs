@@ -32,7 +32,7 @@ fn built() -> PathBuf {
 }
 
 #[test]
-fn each_example_runs_on_the_simulator_and_says_what_it_did() {
+fn each_example_runs_on_the_simulator_and_prints_its_result() {
     for (name, said) in SAID {
         let program = built().join(name);
         let is_off = match name {

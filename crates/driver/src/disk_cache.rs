@@ -25,7 +25,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
-use curium_sys::load::has_raised_privileges;
+use curium_sys::has_raised_privileges;
 
 pub use self::key::CacheKey;
 
@@ -107,13 +107,13 @@ impl DiskCache {
     #[inline]
     pub fn of_user() -> Result<Self> {
         if has_raised_privileges() {
-            let problem = "a set-uid program does not follow the environment; name a folder with `DiskCache::open`";
+            let problem = "set-uid programs ignore the environment; use `DiskCache::open`";
             return Err(Error::argument("DiskCache::of_user", problem));
         }
         let named = std::env::var_os(VARIABLE).filter(|path| !path.is_empty()).map(PathBuf::from);
         let folder = named.or_else(|| Some(folder::for_caches()?.join("curium")));
         let folder = folder.ok_or_else(|| {
-            Error::argument("DiskCache::of_user", format!("the system names no folder for caches; set {VARIABLE}"))
+            Error::argument("DiskCache::of_user", format!("the system has no cache directory; set {VARIABLE}"))
         })?;
         Self::open(folder)
     }
@@ -152,7 +152,7 @@ impl DiskCache {
             // An entry of another key with the same digest. It is valid and must not be removed.
             Err(entry::Fault::OtherKey) => Ok(None),
             Err(entry::Fault::Broken) => {
-                tracing::warn!(path = %path.display(), "an entry of a cache is broken and is removed");
+                tracing::warn!(path = %path.display(), "removed a damaged cache entry");
                 remove(&path).map_err(|error| refuse(OPERATION, &path, &error))?;
                 Ok(None)
             }

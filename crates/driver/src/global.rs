@@ -39,11 +39,13 @@ impl<T> Global<T> {
         let size = size_of::<T>();
         if size == 0 || bytes == 0 || !bytes.is_multiple_of(size) {
             let ty = std::any::type_name::<T>();
-            let reason = format!("variable `{name}` has {bytes} bytes, which is no number of `{ty}` of {size} bytes");
+            let reason = format!(
+                "size mismatch (variable `{name}` has {bytes} bytes, not a multiple of the {size} bytes of `{ty}`)"
+            );
             return Err(Error::argument(operation, reason));
         }
         if !address.is_multiple_of(align_of::<T>() as u64) {
-            let reason = format!("variable `{name}` is at {address:#x}, which is not aligned for its type");
+            let reason = format!("misaligned variable (`{name}` at {address:#x})");
             return Err(Error::argument(operation, reason));
         }
         Ok(Self { pointer: DevicePointer::from_raw(address), len: bytes / size, owner })
@@ -145,7 +147,10 @@ impl<T> Global<T> {
         if self.len == len {
             return Ok(());
         }
-        Err(Error::argument(operation, format!("the variable has {} values, and the slice {len}", self.len)))
+        Err(Error::argument(
+            operation,
+            format!("length mismatch (the variable has {} elements, the slice has {len})", self.len),
+        ))
     }
 }
 

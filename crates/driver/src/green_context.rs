@@ -177,7 +177,7 @@ fn expect_of(device: &Device, resources: &[(Description, Device)]) -> Result<()>
         device.driver().expect_same(other.driver(), OPERATION)?;
         if other.as_raw() != device.as_raw() {
             let (this, other) = (device.as_raw(), other.as_raw());
-            let reason = format!("a resource is of device {other} and not of device {this}");
+            let reason = format!("device mismatch (a resource of device {other}, expected device {this})");
             return Err(Error::argument(OPERATION, reason));
         }
     }

@@ -168,6 +168,13 @@ impl Accesses {
         self.history.writes_freely_on(stream)
     }
 
+    /// Makes [`Accesses::reads_freely_on`] and [`Accesses::writes_freely_on`] return `false` until an access has been ordered: the
+    /// owner has something to do before the next one.
+    #[inline]
+    pub fn order_next(&self) {
+        self.history.order_next();
+    }
+
     /// Records an enqueued read.
     #[inline]
     pub fn after_read(&self, guard: &mut AccessGuard<'_>) {
@@ -194,7 +201,7 @@ impl Accesses {
     /// As for [`Accesses::before_read`]. The memory must then not be freed.
     #[inline]
     pub fn before_free(&self, stream: &Stream) -> Result<()> {
-        if self.writes_freely_on(stream) { Ok(()) } else { self.before(&mut AccessGuard::new(stream)?, true) }
+        if self.writes_freely_on(stream) { Ok(()) } else { self.order_free(stream) }
     }
 
     /// Records a write that was enqueued while the whole memory was borrowed exclusively.
@@ -289,6 +296,12 @@ impl Accesses {
     #[inline]
     pub fn view(&self, operation: &'static str, is_write: bool) -> Result<HostAccess> {
         self.lease.get().map_or_else(|| Ok(HostAccess::of_owner(is_write)), |lease| lease.view(operation, is_write))
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn order_free(&self, stream: &Stream) -> Result<()> {
+        self.before(&mut AccessGuard::new(stream)?, true)
     }
 
     #[inline]

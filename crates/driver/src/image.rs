@@ -174,8 +174,7 @@ impl<'a> Image<'a> {
             binary if fat_binary::is_fat_binary(binary) => fat_binary::check(binary).map(|()| ImageKind::FatBinary),
             binary if tile_ir::is_tile_ir(binary) => tile_ir::check(binary).map(|()| ImageKind::TileIr),
             wrapper if fat_binary::is_wrapper(wrapper) => {
-                Err("this is the record that points to a fat binary, which means nothing outside its program"
-                    .to_owned())
+                Err("a fat binary record is not valid outside its program".to_owned())
             }
             text => return Self::text(operation, text),
         }
@@ -189,7 +188,10 @@ impl<'a> Image<'a> {
         let text = std::str::from_utf8(bytes.strip_suffix(&[0]).unwrap_or(bytes));
         let refuse = || {
             let start = &bytes[..bytes.len().min(8)];
-            Error::argument(operation, format!("{} bytes beginning with {start:02x?} are no image", bytes.len()))
+            Error::argument(
+                operation,
+                format!("unknown image format ({} bytes, starting with {start:02x?})", bytes.len()),
+            )
         };
         Self::ptx(operation, text.map_err(|_| refuse())?)
     }
@@ -207,11 +209,11 @@ fn check_ptx(text: &str) -> Result<(), String> {
     let start = text.trim_start();
     if !start.starts_with('.') && !start.starts_with('/') {
         let found: String = start.chars().take(12).collect();
-        return Err(format!("PTX begins with a directive or a comment, not with {found:?}"));
+        return Err(format!("invalid PTX (expected a directive or a comment, not {found:?})"));
     }
     match text.find('\0') {
         None => Ok(()),
-        Some(position) => Err(format!("the PTX has a NUL at byte {position} of {}", text.len())),
+        Some(position) => Err(format!("invalid PTX (NUL at byte {position} of {})", text.len())),
     }
 }
 
@@ -285,7 +287,7 @@ mod tests {
         let error = Image::from_ptx(".version 7.8\0.target").expect_err("there is a NUL");
         assert!(error.to_string().contains("a NUL at byte 12 of 20"), "{error}");
         let error = from_bytes(&[0xfe, 0xed, 0xfa]).expect_err("this is no image");
-        assert!(error.to_string().contains("3 bytes beginning with [fe, ed, fa] are no image"), "{error}");
+        assert!(error.to_string().contains("unknown image format (3 bytes, starting with [fe, ed, fa])"), "{error}");
     }
 
     #[test]
@@ -313,6 +315,6 @@ mod tests {
         let manifest = concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml");
         // SAFETY: as above.
         let error = unsafe { Image::from_file(manifest) }.expect_err("a manifest is no image");
-        assert!(error.to_string().contains("Cargo.toml: PTX begins with"), "{error}");
+        assert!(error.to_string().contains("Cargo.toml: invalid PTX (expected a directive"), "{error}");
     }
 }

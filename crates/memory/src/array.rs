@@ -234,7 +234,7 @@ impl Uses {
     /// Creates the accesses of an array that graphs can keep.
     pub(crate) fn new(operation: &'static str, stream: &Stream) -> Result<Arc<Self>> {
         if stream.is_created_by_capture() {
-            let reason = "the stream is one of a capture, whose graph cannot own an array: make it on another";
+            let reason = "the stream is being captured, and a graph cannot own an array; create it on another stream";
             return Err(Error::argument(operation, reason));
         }
         Ok(Arc::new(Self { stream: stream.clone(), accesses: Accesses::leasable(stream) }))
@@ -318,7 +318,7 @@ unsafe fn described<T: Texel>(
     unsafe { call!(stream.driver(), cuArray3DGetDescriptor_v2(&raw mut descriptor, raw)) }?;
     let (shape, flags, format) = ArrayShape::from_raw(&descriptor);
     if format != T::FORMAT {
-        let reason = format!("the array has elements of {format}, and not of {}", T::FORMAT);
+        let reason = format!("element type mismatch (the array has elements of {format}, not {})", T::FORMAT);
         return Err(Error::argument(operation, reason));
     }
     Ok((shape, flags))

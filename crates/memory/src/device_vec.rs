@@ -310,7 +310,7 @@ impl<T> DeviceVec<T> {
         let len = self.len.checked_add(additional).filter(|len| *len <= self.max_len());
         let Some(len) = len else {
             let (len, most) = (self.len, self.max_len());
-            let reason = format!("{len} elements and {additional} more are over the maximum of {most}");
+            let reason = format!("maximum length exceeded ({len} elements and {additional} more, at most {most})");
             return Err(Error::argument(operation, reason));
         };
         let device = self.tracked.stream().device();

@@ -91,7 +91,7 @@ impl Staging {
     #[inline]
     pub fn set_options(context: &Context, options: StagingOptions) -> Result<()> {
         if options.block_bytes == 0 {
-            return Err(Error::argument("Staging::set_options", "a block of 0 bytes holds nothing"));
+            return Err(Error::argument("Staging::set_options", "zero block size"));
         }
         let staging = Self::of(context);
         let mut pool = staging.pool.lock();

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use curium_driver::extend::refuse_wait;
 use curium_driver::hazard::{AccessGuard, Accesses, HostAccess};
-use curium_driver::sys::CUdeviceptr;
+use curium_driver::sys::{CUdeviceptr, CUmemAttach_flags};
 use curium_driver::{Device, Error, Result, Stream, call};
 
 use crate::copy::peer;
@@ -15,9 +15,13 @@ use crate::copy::peer;
 pub(crate) struct Tracked {
     accesses: Accesses,
     reach: Accessibility,
-    /// The devices with access to the memory, as a bit set of the first 64.
+    /// The devices with access to the memory, as a bit set of the first 64. For managed memory, which all devices can access: the address of
+    /// the allocation while it is attached to the host for a view, and 0 otherwise.
     reached: AtomicU64,
 }
+
+/// The name of the operation in errors of kernel arguments.
+const KERNEL_ARGUMENT: &str = "kernel argument";
 
 /// The devices that can access memory.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -52,7 +56,7 @@ impl Tracked {
         if stream.is_created_by_capture() {
             return Err(Error::argument(
                 operation,
-                "the stream is one of a capture, whose graph cannot own such memory",
+                "the stream is being captured, and a graph cannot own this kind of memory",
             ));
         }
         Ok(Self::leasable(stream, reach))
@@ -101,12 +105,18 @@ impl Tracked {
     /// Makes the guard's stream wait for the accesses that a read must wait for.
     #[inline]
     pub(crate) fn before_read(&self, operation: &'static str, guard: &mut AccessGuard<'_>) -> Result<()> {
+        if !self.accesses.reads_freely_on(guard.stream()) {
+            self.end_host_attachment(operation)?;
+        }
         self.accesses.before_read(guard).map_err(|error| error.during(operation))
     }
 
     /// Makes the guard's stream wait for the accesses that a write must wait for.
     #[inline]
     pub(crate) fn before_write(&self, operation: &'static str, guard: &mut AccessGuard<'_>) -> Result<()> {
+        if !self.accesses.writes_freely_on(guard.stream()) {
+            self.end_host_attachment(operation)?;
+        }
         self.accesses.before_write(guard).map_err(|error| error.during(operation))
     }
 
@@ -166,6 +176,7 @@ impl Tracked {
     /// Makes the guard's stream wait, and grants its device access.
     #[inline(never)]
     fn admit(&self, guard: &mut AccessGuard<'_>, address: CUdeviceptr, is_write: bool) -> Result<()> {
+        self.end_host_attachment(KERNEL_ARGUMENT)?;
         // The home stream made the last write of the whole buffer, so its device has access.
         if self.accesses.begin_home(guard, is_write) { Ok(()) } else { self.admit_other(guard, address, is_write) }
     }
@@ -173,13 +184,40 @@ impl Tracked {
     #[cold]
     #[inline(never)]
     fn admit_other(&self, guard: &mut AccessGuard<'_>, address: CUdeviceptr, is_write: bool) -> Result<()> {
-        const OPERATION: &str = "kernel argument";
-        if is_write { self.before_write(OPERATION, guard) } else { self.before_read(OPERATION, guard) }?;
+        if is_write { self.before_write(KERNEL_ARGUMENT, guard) } else { self.before_read(KERNEL_ARGUMENT, guard) }?;
         let stream = guard.stream();
         if self.reach.is_everywhere() || stream.device().as_raw() == self.stream().device().as_raw() {
             return Ok(());
         }
-        self.let_in_peer(OPERATION, stream, address)
+        self.let_in_peer(KERNEL_ARGUMENT, stream, address)
+    }
+
+    /// Records that managed memory, whose address is `address`, is attached to the host. The next access of a device ends that.
+    pub(crate) fn begin_host_attachment(&self, address: CUdeviceptr) {
+        self.reached.store(address, Ordering::Release);
+        self.accesses.order_next();
+    }
+
+    /// Attaches managed memory to all streams if it is attached to the host for a view. The view is at its end, was forgotten, or could not
+    /// end the attachment.
+    #[inline]
+    pub(crate) fn end_host_attachment(&self, operation: &'static str) -> Result<()> {
+        let is_attached = self.reach == Accessibility::Managed && self.reached.load(Ordering::Acquire) != 0;
+        if is_attached { self.attach_to_streams(operation) } else { Ok(()) }
+    }
+
+    #[cold]
+    fn attach_to_streams(&self, operation: &'static str) -> Result<()> {
+        let (stream, address) = (self.stream(), self.reached.load(Ordering::Acquire));
+        let everywhere = CUmemAttach_flags::CU_MEM_ATTACH_GLOBAL.0;
+        // SAFETY: the address is that of a whole live allocation of managed memory; the stream is live and belongs to this driver.
+        unsafe { call!(stream.driver(), cuStreamAttachMemAsync(stream.as_raw(), address, 0, everywhere)) }
+            .map_err(|error| error.during(operation))?;
+        // Another thread may enqueue an access on any stream as soon as it finds the memory attached. The wait is short: no device has
+        // used the memory since the view.
+        stream.drain()?;
+        self.reached.store(0, Ordering::Release);
+        Ok(())
     }
 
     #[cold]

@@ -58,7 +58,7 @@ fn compile_into(nvrtc: &Nvrtc, path: &Path, options: &CompileOptions, folder: &O
     {
         println!("cargo::warning={line}");
     }
-    let name = path.file_stem().ok_or_else(|| file_error(&path.display().to_string(), "this names no file"))?;
+    let name = path.file_stem().ok_or_else(|| file_error(&path.display().to_string(), "it does not name a file"))?;
     let (extension, bytes) = match compiled.cubin() {
         Ok(cubin) => ("cubin", cubin),
         Err(_) => ("ptx", compiled.ptx()?.as_bytes()),

@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn column_behind_the_end_of_the_line_is_marked_there() {
+    fn column_after_the_end_of_the_line_is_marked_there() {
         let error = diagnostic(Severity::Error, "missing", place(1, Some(5), Some("ab\u{e9}")));
         assert!(error.to_string().ends_with("1 | ab\u{e9}\n  |    ^"), "{error}");
     }

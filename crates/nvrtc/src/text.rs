@@ -25,7 +25,7 @@ impl Texts {
     /// Returns the number of texts, which always fits.
     pub(crate) fn count<N: TryFrom<usize>>(&self) -> N {
         let count = N::try_from(self.pointers.len());
-        count.unwrap_or_else(|_| panic!("{} texts are too many", self.pointers.len()))
+        count.unwrap_or_else(|_| panic!("too many sources ({})", self.pointers.len()))
     }
 }
 

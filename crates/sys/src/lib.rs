@@ -43,6 +43,7 @@ mod function;
 mod generated;
 #[cfg(feature = "load")]
 pub mod load;
+mod privileges;
 mod table;
 mod version;
 
@@ -50,5 +51,6 @@ pub use self::api::{Api, ApiProvider, FromProvider, MissingFunction};
 pub use self::constants::*;
 pub use self::function::{Function, UnknownFunction};
 pub use self::generated::types::*;
+pub use self::privileges::has_raised_privileges;
 pub use self::table::{ExportedFunction, FunctionTable};
 pub use self::version::CudaVersion;

@@ -42,7 +42,6 @@
 mod candidates;
 mod driver;
 mod error;
-mod privileges;
 mod python;
 mod symbols;
 
@@ -62,7 +61,6 @@ use libloading::Library;
 pub use self::candidates::include_folders;
 use self::candidates::{Candidates, Machine};
 pub use self::error::{Attempt, LoadError, Rejection};
-pub use self::privileges::has_raised_privileges;
 use self::symbols::Symbols;
 use crate::FunctionTable;
 

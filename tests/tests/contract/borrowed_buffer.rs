@@ -61,7 +61,7 @@ fn borrowed_buffer_is_copied_filled_and_passed_to_kernels() {
 }
 
 #[test]
-fn owner_of_a_buffer_that_is_dropped_while_pending_ends_behind_the_work() {
+fn owner_of_a_buffer_dropped_while_pending_is_dropped_after_the_work() {
     on_driver(|test| {
         let (other, (mut buffer, has_ended)) = (test.stream(), buffer(test));
         let gate = Gate::on(&other);
@@ -110,7 +110,7 @@ fn graph_keeps_the_owner_of_the_memory_that_it_uses() {
 #[test]
 fn pointers_that_are_null_or_not_aligned_make_no_buffer() {
     on_driver(|test| {
-        let (stream, scope_error) = (test.stream(), "the stream is one of a capture");
+        let (stream, scope_error) = (test.stream(), "the stream is being captured");
         for (address, len, expected) in
             [(0, 4, "null pointer"), (2, 4, "misaligned address (0x2, alignment 4)"), (256, 0, "zero length")]
         {

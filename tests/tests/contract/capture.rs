@@ -5,10 +5,12 @@ mod rules;
 mod shape;
 
 use std::ffi::c_void;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use curium_driver::{Event, EventFlags, LaunchConfig, Library, Result, Stream, call};
+use curium_driver::extend::{with_relaxed_capture_mode, with_relaxed_capture_mode_if_possible};
+use curium_driver::{Driver, Event, EventFlags, LaunchConfig, Library, Result, Stream, call};
 use curium_memory::{DeviceBuffer, PinnedBuffer, PinnedFlags};
 use curium_sys::{
     CUdeviceptr, CUgraph, CUgraphExec, CUresult, CUstreamCaptureMode, CUstreamCaptureMode_enum as Mode,
@@ -263,5 +265,37 @@ fn captured_value_operations_are_done_in_their_order() {
         assert_eq!(buffer[..], [0, 0]);
         run(&stream, graph, 1);
         assert_eq!(buffer[..], [3, 4]);
+    });
+}
+
+/// Returns the capture mode of this thread.
+fn mode_set(driver: &Driver) -> CUstreamCaptureMode {
+    let mut mode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED;
+    let mut exchange = || {
+        // SAFETY: the place holds a mode and takes the one before.
+        unsafe { call!(driver, cuThreadExchangeStreamCaptureMode(&raw mut mode)) }.expect("the mode can be set");
+        mode
+    };
+    let found = exchange();
+    exchange();
+    found
+}
+
+#[test]
+fn capture_mode_of_the_thread_is_as_before_after_a_relaxed_operation_that_panics() {
+    on_driver(|test| {
+        let driver = test.driver();
+        let panics = || -> Result<()> {
+            assert_eq!(mode_set(driver), CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED);
+            panic!("this panic is part of the test")
+        };
+        let before = mode_set(driver);
+        assert_eq!(before, CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_GLOBAL);
+        let relaxed = [
+            catch_unwind(AssertUnwindSafe(|| with_relaxed_capture_mode(driver, panics))),
+            catch_unwind(AssertUnwindSafe(|| with_relaxed_capture_mode_if_possible(driver, panics))),
+        ];
+        assert!(relaxed.iter().all(std::result::Result::is_err), "the panic goes on");
+        assert_eq!(mode_set(driver), before);
     });
 }

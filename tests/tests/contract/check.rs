@@ -53,7 +53,7 @@ fn fault_of<S: Signature>(
 }
 
 #[test]
-fn write_behind_an_allocation_names_kernel_thread_line_and_the_distance() {
+fn write_past_an_allocation_names_kernel_thread_line_and_the_distance() {
     on_simulator(checking(), |test, simulator| {
         let stream = test.stream();
         let mut buffer = DeviceBuffer::<u32>::zeroed(&stream, 25).expect("memory suffices");

@@ -92,7 +92,7 @@ fn scope_restores_the_stack_when_it_panics() {
 }
 
 #[test]
-fn scope_takes_off_what_foreign_code_put_in_its_place() {
+fn scope_pops_the_contexts_that_other_code_pushed() {
     on_driver(|test| {
         let (first, second) = contexts(test);
         first.push().expect("a context can be pushed");

@@ -306,7 +306,7 @@ fn grid_is_filled_and_nothing_between_its_rows() {
 }
 
 #[test]
-fn grid_that_does_not_fit_is_an_error_with_the_figures() {
+fn grid_beyond_the_limit_is_an_error_with_the_sizes() {
     on_driver(|test| {
         let buffer = DeviceBuffer::<u32>::zeroed(&test.stream(), 12).expect("it fits");
         let grid = |extent, pitch| buffer.as_slice().pitched(extent, pitch).map(drop).expect_err("it does not fit");

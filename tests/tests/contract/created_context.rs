@@ -242,7 +242,7 @@ fn context_goes_to_other_code_and_back() {
 }
 
 #[test]
-fn borrowed_context_is_left_alone() {
+fn borrowed_context_is_not_destroyed() {
     on_driver(|test| {
         let owner = CreatedContext::new(&test.device());
         let borrow = || {

@@ -24,7 +24,7 @@ fn range_of_a_buffer_is_read_and_written_alone() {
 }
 
 #[test]
-fn range_beyond_a_buffer_is_an_error_with_the_figures() {
+fn range_beyond_a_buffer_is_an_error_with_the_lengths() {
     on_driver(|test| {
         let mut buffer = counting(test, 8);
         #[expect(clippy::reversed_empty_ranges, reason = "it is one of the ranges that are refused")]
@@ -165,7 +165,7 @@ fn view_is_seen_as_elements_of_another_type() {
 }
 
 #[test]
-fn view_that_does_not_fit_another_type_is_an_error_with_the_figures() {
+fn view_that_does_not_fit_another_type_is_an_error_with_the_sizes() {
     on_driver(|test| {
         let mut buffer = DeviceBuffer::<u8>::zeroed(&test.stream(), 10).expect("memory suffices");
         let error = buffer.as_slice().cast::<u32>().expect_err("10 is no multiple of 4");
@@ -279,7 +279,7 @@ fn buffer_in_a_resource_allocates_and_frees_there() {
 }
 
 #[test]
-fn buffer_taken_apart_and_put_together_is_freed_once() {
+fn buffer_from_its_raw_parts_is_freed_once() {
     on_driver(|test| {
         let stream = test.stream();
         let buffer = counting(test, 4);

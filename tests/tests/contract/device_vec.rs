@@ -145,7 +145,7 @@ fn vector_extended_from_a_buffer_holds_its_elements() {
 }
 
 #[test]
-fn growth_beyond_the_maximum_is_an_error_with_the_figures() {
+fn growth_beyond_the_maximum_is_an_error_with_the_lengths() {
     on_driver(|test| {
         let stream = test.stream();
         let mut vector = DeviceVec::<u32>::with_max_len(&stream, STEP).expect("there are addresses");
@@ -156,7 +156,7 @@ fn growth_beyond_the_maximum_is_an_error_with_the_figures() {
             let text = error.to_string();
             assert!(matches!(error, Error::Argument(_)), "{text}");
             assert!(text.contains(&format!("1 elements and {additional} more")), "{text}");
-            assert!(text.contains(&format!("maximum of {most}")), "{text}");
+            assert!(text.contains(&format!("at most {most}")), "{text}");
         }
         assert_eq!(vector.to_vec().expect("the vector is as it was"), [1]);
         for error in [
@@ -170,7 +170,7 @@ fn growth_beyond_the_maximum_is_an_error_with_the_figures() {
 }
 
 #[test]
-fn vector_that_cannot_grow_is_as_it_was() {
+fn vector_that_cannot_grow_is_unchanged() {
     on_simulator(Config::new().with_memory_budget(8 << 20), |test, simulator| {
         let mut vector = DeviceVec::<u32>::with_max_len(&test.stream(), 8 * STEP).expect("there are addresses");
         vector.extend_from_slice(&[3; 2 * STEP]).expect("memory suffices");
@@ -201,7 +201,7 @@ fn vector_that_the_driver_does_not_unmap_is_given_back() {
 }
 
 #[test]
-fn views_of_a_vector_are_taken_by_every_form_of_copy() {
+fn views_of_a_vector_are_accepted_by_every_form_of_copy() {
     on_driver(|test| {
         let (stream, other) = (test.stream(), test.stream());
         let mut vector = DeviceVec::from_slice(&stream, &[0_u32, 1, 2, 3, 4, 5, 6, 7]).expect("memory suffices");
@@ -262,7 +262,7 @@ fn large_vector_is_copied_from_and_to_slices_across_its_mappings() {
 }
 
 #[test]
-fn vector_on_a_device_that_was_not_let_in_is_an_error_that_says_so() {
+fn vector_on_a_device_without_access_is_an_error() {
     on_peers(|_, first, second| {
         let [stream, there] = [first, second].map(|context| context.stream().expect("a stream can be made"));
         let library = Library::from_ptx(second, kernels::FILL).expect("the kernels load");

@@ -81,7 +81,7 @@ fn other_options_are_other_code() {
 }
 
 #[test]
-fn broken_entry_is_compiled_anew() {
+fn damaged_entry_is_compiled_again() {
     on_driver(|test| {
         let scratch = Scratch::new("damaged");
         drop(load(test, &scratch.0));
@@ -130,7 +130,7 @@ fn folder_that_went_away_costs_a_compilation_and_no_more() {
 }
 
 #[test]
-fn kept_code_that_the_driver_refuses_is_made_anew() {
+fn cached_code_that_the_driver_rejects_is_compiled_again() {
     on_simulator(Config::new(), |test, simulator| {
         let scratch = Scratch::new("refused");
         drop(load(test, &scratch.0));

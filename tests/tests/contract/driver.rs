@@ -52,7 +52,7 @@ fn devices_are_as_many_as_counted() {
 }
 
 #[test]
-fn several_devices_are_told_apart() {
+fn several_devices_are_distinguished() {
     on_simulator(Config::new().with_devices(3), |test, _| {
         let devices = test.driver().devices().expect("devices can be listed");
         let ordinals: Vec<_> = devices.iter().map(curium_driver::Device::as_raw).collect();
@@ -76,7 +76,7 @@ fn device_past_the_last_is_an_error_that_names_both() {
 }
 
 #[test]
-fn driver_without_device_fails_to_open_and_says_what_to_look_at() {
+fn driver_without_device_fails_to_open_with_a_hint() {
     let simulator = Simulator::new(Config::new().with_devices(0)).expect("a simulator can be made");
     let error = simulator.driver::<Driver>().expect_err("there is no device");
     assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_NO_DEVICE));

@@ -100,7 +100,7 @@ fn invalid_ptx_is_a_usage_error() {
 }
 
 #[test]
-fn error_of_an_allocation_names_what_was_asked_for() {
+fn error_of_an_allocation_contains_the_requested_size() {
     on_simulator(Config::new(), |test, simulator| {
         let stream = test.stream();
         simulator.inject(Fault::on(Function::cuMemAllocAsync).returns(CUresult::CUDA_ERROR_NOT_SUPPORTED));

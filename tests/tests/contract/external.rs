@@ -62,7 +62,7 @@ fn nothing_is_imported_or_bound_without_bytes() {
 
 #[cfg(unix)]
 #[test]
-fn what_needs_other_hardware_is_not_supported_on_the_simulator_and_says_so() {
+fn operations_for_other_hardware_are_not_supported_on_the_simulator() {
     if uses_cuda() {
         return;
     }

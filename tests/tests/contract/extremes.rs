@@ -197,7 +197,7 @@ fn addresses_physical_memory_and_pools_of_impossible_sizes_are_errors() {
 }
 
 #[test]
-fn managed_memory_is_asked_about_in_steps_of_any_length() {
+fn managed_memory_ranges_of_any_length_are_queried() {
     on_simulator(Config::new(), |test, _| {
         let buffer = UnifiedBuffer::<u64>::zeroed(&test.stream(), 8).expect("there is memory");
         for step in [1, 3, usize::MAX] {

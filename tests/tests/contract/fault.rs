@@ -124,6 +124,12 @@ const MEANINGS: &[Meaning] = &[
     },
     Meaning { function: Function::cuStreamQuery, code: None, operation: Some("Arena::deallocate") },
     Meaning { function: Function::cuStreamQuery, code: None, operation: Some("Arena::trim") },
+    // The memory of other streams stays with them, see `CachingStatistics::deferrals`.
+    Meaning {
+        function: Function::cuThreadExchangeStreamCaptureMode,
+        code: None,
+        operation: Some("CachingResource::allocate"),
+    },
     // The number of waits depends on those of earlier runs on the streams.
     Meaning { function: Function::cuEventRecord, code: None, operation: Some("GraphExec::launch, of leased memory") },
     Meaning {

@@ -26,7 +26,7 @@ fn borrowed_code_is_not_unloaded() {
 }
 
 #[test]
-fn code_is_given_away_and_taken_over() {
+fn ownership_of_code_is_released_and_taken() {
     on_driver(|test| {
         let context = test.context();
         let module = Module::from_ptx(&context, kernels::FILL).expect("the PTX is right");

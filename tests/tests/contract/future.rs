@@ -116,7 +116,7 @@ fn future_of_an_event_is_ready_when_the_point_is_reached_and_is_woken_once() {
 }
 
 #[test]
-fn future_covers_the_work_before_it_and_not_the_work_behind() {
+fn future_covers_earlier_work_and_not_later_work() {
     on_driver(|test| {
         let stream = test.stream();
         let first = Gate::on(&stream);
@@ -200,7 +200,7 @@ fn executor_thread_is_free_while_a_future_waits() {
 }
 
 #[test]
-fn dropped_future_leaves_the_stream_as_it_was() {
+fn dropped_future_does_not_change_the_stream() {
     on_driver(|test| {
         let stream = test.stream();
         let gate = Gate::on(&stream);
@@ -218,7 +218,7 @@ fn dropped_future_leaves_the_stream_as_it_was() {
 }
 
 #[test]
-fn dropped_future_lets_go_of_its_event_while_the_work_is_pending() {
+fn dropped_future_releases_its_event_while_the_work_is_pending() {
     on_driver(|test| {
         let (stream, mut event) = (test.stream(), event(test));
         let gate = Gate::on(&stream);
@@ -236,7 +236,7 @@ fn dropped_future_lets_go_of_its_event_while_the_work_is_pending() {
 }
 
 #[test]
-fn leaked_future_harms_nobody() {
+fn leaked_future_is_sound() {
     on_driver(|test| {
         let (stream, event) = (test.stream(), event(test));
         let gate = Gate::on(&stream);
@@ -292,7 +292,7 @@ fn waker_of_the_last_poll_is_the_one_that_is_woken() {
 }
 
 #[test]
-fn future_of_a_failed_context_ends_with_its_error_though_nobody_calls_back() {
+fn future_of_a_failed_context_resolves_to_its_error_without_a_callback() {
     on_simulator(Config::new(), |test, simulator| {
         let stream = test.stream();
         let gate = Gate::on(&stream);
@@ -363,7 +363,7 @@ fn future_that_cannot_be_set_up_ends_with_the_error() {
 }
 
 #[test]
-fn future_asks_in_the_relaxed_mode_and_restores_the_mode() {
+fn future_queries_in_the_relaxed_mode_and_restores_the_mode() {
     on_simulator(Config::new(), |test, simulator| {
         let stream = test.stream();
         let calls = || simulator.calls(Function::cuThreadExchangeStreamCaptureMode);

@@ -61,7 +61,7 @@ fn variable_of_several_values_has_their_number() {
         assert_eq!(values, [1, 2, 3, 4]);
         // SAFETY: as above.
         let error = unsafe { table.read(&stream, &mut [0; 3]) }.expect_err("the slice is too short");
-        assert!(error.to_string().contains("the variable has 4 values, and the slice 3"), "{error}");
+        assert!(error.to_string().contains("the variable has 4 elements, the slice has 3"), "{error}");
         // SAFETY: as above.
         unsafe { table.write(&stream, &[0; 5]) }.expect_err("the slice is too long");
     });

@@ -12,7 +12,7 @@ use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Metadata, Subscriber};
 
 #[test]
-fn observer_is_told_every_call_of_an_operation_in_order() {
+fn observer_receives_every_call_of_an_operation_in_order() {
     on_driver(|test| {
         let stream = test.stream();
         let calls = Arc::new(Mutex::new(Vec::new()));

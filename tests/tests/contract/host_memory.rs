@@ -47,7 +47,7 @@ fn host_view_waits_for_work_that_writes_and_not_for_work_that_reads() {
 }
 
 #[test]
-fn mapped_buffer_dropped_while_in_use_is_freed_behind_it() {
+fn mapped_buffer_dropped_while_in_use_is_freed_after_the_work() {
     on_driver(|test| {
         let (stream, other) = (test.stream(), test.stream());
         let mapped = MappedBuffer::from_slice(&stream, &[3_u32; 64]).expect("memory suffices");
@@ -166,7 +166,7 @@ fn length_of_zero_or_beyond_the_address_space_is_an_error_of_mapped_pitched_and_
 }
 
 #[test]
-fn unified_buffer_dropped_while_in_use_is_freed_behind_it() {
+fn unified_buffer_dropped_while_in_use_is_freed_after_the_work() {
     on_driver(|test| {
         let (stream, other) = (test.stream(), test.stream());
         let buffer = UnifiedBuffer::from_slice(&stream, &[3_u32; 64]).expect("memory suffices");
@@ -226,7 +226,7 @@ fn advice_and_prefetch_are_remembered_for_their_pages() {
 }
 
 #[test]
-fn advice_on_an_older_driver_knows_devices_and_the_host() {
+fn advice_on_an_older_driver_supports_devices_and_the_host() {
     on_simulator(Config::new().with_driver_version(CudaVersion::new(12, 0)), |test, _| {
         let stream = test.stream();
         let device = MemoryLocation::from(&test.device());
@@ -346,7 +346,7 @@ fn decompression_without_an_engine_is_an_error_of_the_driver() {
 }
 
 #[test]
-fn pages_are_where_they_were_asked_to_be_and_those_of_nobody_are_nowhere() {
+fn pages_are_at_the_requested_location_and_unmapped_pages_have_none() {
     on_simulator(Config::new().with_driver_version(CudaVersion::new(13, 4)), |test, _| {
         let (stream, page) = (test.stream(), 1 << 16);
         let step = NonZero::new(page).expect("a page has bytes");

@@ -74,7 +74,7 @@ fn cut_cubin_is_an_error_before_the_driver_is_called() {
 }
 
 #[test]
-fn bytes_that_are_no_image_are_an_error_that_says_so() {
+fn bytes_without_an_image_are_an_error() {
     for bytes in [&[0xff_u8; 100][..], b"not code", &[0; 16]] {
         // SAFETY: no driver loads the image.
         let error = unsafe { Image::from_bytes(bytes) }.map(drop).expect_err("these are no image");
@@ -84,7 +84,7 @@ fn bytes_that_are_no_image_are_an_error_that_says_so() {
 }
 
 #[test]
-fn cubin_on_the_simulator_is_an_error_that_says_why() {
+fn cubin_on_the_simulator_is_an_error_with_the_reason() {
     on_simulator(Config::new(), |test, _| {
         // SAFETY: the compiler produced the cubin.
         let image = unsafe { Image::from_bytes(CUBIN) }.expect("the cubin is whole");
@@ -108,7 +108,7 @@ fn path_with_a_nul_is_an_error_that_shows_it() {
         for result in [image, module, library] {
             let error = result.expect_err("no file has such a path");
             assert!(matches!(error, Error::Argument(_)), "{error}");
-            assert!(error.to_string().contains(r#"the path "a\0b.ptx" has a NUL in it"#), "{error}");
+            assert!(error.to_string().contains(r#"path contains a NUL ("a\0b.ptx")"#), "{error}");
         }
     });
 }

@@ -21,7 +21,7 @@ fn limit(device: &Device, attribute: CUdevice_attribute) -> usize {
 }
 
 #[test]
-fn attributes_tell_what_the_kernel_takes() {
+fn attributes_report_the_resources_of_a_kernel() {
     on_driver(|test| {
         let device = test.device();
         let capability = device.compute_capability().expect("the device has one");
@@ -49,7 +49,7 @@ const TEN_WORDS: &str = ".version 7.0\n.target sm_52\n.address_size 64\n.visible
     ld.volatile.shared.u32 %r2, [words+36];\n st.global.u32 [%rd2], %r2;\n ret;\n}\n";
 
 #[test]
-fn static_shared_memory_is_known_to_the_byte() {
+fn static_shared_memory_is_exact_to_the_byte() {
     on_driver(|test| {
         let library = Library::from_ptx(&test.context(), TEN_WORDS).expect("the PTX is right");
         let kernel = library.untyped_kernel("ten_words").expect("the library has the kernel");

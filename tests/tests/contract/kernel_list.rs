@@ -99,7 +99,7 @@ fn function_of_one_context_is_refused_in_another() {
         let module = Module::from_ptx(&test.context(), kernels::FILL).expect("the PTX is right");
         let fill = module.kernel::<Fill>("fill").expect("the module has the kernel");
         let error = fill.in_context(&other).map(drop).expect_err("the module is in the first context");
-        assert!(error.to_string().contains("kernel `fill` is one of another context"), "{error}");
+        assert!(error.to_string().contains("kernel `fill` belongs to another context"), "{error}");
         fill.load_state(&other).expect_err("as above");
     });
 }

@@ -88,7 +88,7 @@ fn declared_kernels_are_loaded_and_run() {
 }
 
 #[test]
-fn kernel_that_was_vouched_for_is_launched_by_safe_code() {
+fn kernel_declared_safe_is_launched_by_safe_code() {
     on_driver(|driver| {
         let stream = driver.stream();
         let kernels = SafeFill::load(&stream).expect("the PTX has both");
@@ -108,7 +108,7 @@ fn kernels_that_a_build_script_made_are_loaded() {
 }
 
 #[test]
-fn kernels_of_an_image_that_the_program_vouches_for_are_loaded() {
+fn kernels_of_an_image_with_a_safety_contract_are_loaded() {
     on_driver(|driver| {
         let kernels = Vouched::load(&driver.stream()).expect("the image has the kernel");
         assert_eq!(kernels.fill_index.name(), "fill_index");

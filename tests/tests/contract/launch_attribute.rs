@@ -124,7 +124,7 @@ fn cooperative_launch_that_fits_runs_and_a_larger_one_is_an_error_with_advice() 
 }
 
 #[test]
-fn launch_that_asks_for_opt_in_shared_memory_says_how_to_get_it() {
+fn launch_with_opt_in_shared_memory_is_an_error_with_a_hint() {
     on_driver(|test| {
         let (fill, stream) = (fill(test), test.stream());
         let mut buffer = DeviceBuffer::zeroed(&stream, 64).expect("memory suffices");

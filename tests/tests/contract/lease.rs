@@ -177,7 +177,7 @@ fn memory_of_a_borrowed_resource_ends_with_its_buffer_and_its_graph_is_refused()
 }
 
 #[test]
-fn leased_buffer_cannot_be_taken_apart_until_the_graph_is_gone() {
+fn leased_buffer_cannot_become_raw_parts_while_the_graph_exists() {
     on_driver(|test| {
         let own = test.stream();
         let mut x = buffer(&own, 1);

@@ -80,9 +80,9 @@ fn text_that_is_no_ptx_is_an_error_before_the_driver_is_called() {
     on_driver(|test| {
         test.assert_calls(Function::cuLibraryLoadData, 0, || {
             for (text, reason) in [
-                ("", "not with \"\""),
-                ("\u{7f}ELF\u{2}\u{1}", "PTX begins with a directive or a comment"),
-                ("__global__ void f() {}", "not with \"__global__ v\""),
+                ("", "not \"\""),
+                ("\u{7f}ELF\u{2}\u{1}", "expected a directive or a comment"),
+                ("__global__ void f() {}", "not \"__global__ v\""),
                 (".version 7.8\0.target sm_75", "NUL at byte 12"),
                 (".version 7.8\n\0", "NUL at byte 13 of 14"),
             ] {

@@ -91,7 +91,7 @@ fn input_from_a_file_is_linked() {
 }
 
 #[test]
-fn name_that_nobody_defines_is_an_error_with_the_log() {
+fn undefined_name_is_an_error_with_the_log() {
     on_driver(|test| {
         let options = JitOptions::new();
         let mut linker = Linker::new(&test.context(), &options).expect("a link can begin");

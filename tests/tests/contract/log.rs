@@ -57,7 +57,7 @@ fn error_carries_what_the_driver_logged_about_its_call() {
 }
 
 #[test]
-fn error_leaves_out_lines_that_say_what_it_says_itself() {
+fn error_omits_log_lines_that_repeat_it() {
     on_driver(|test| {
         let error = failure(test);
         let text = error.to_string();
@@ -163,7 +163,7 @@ fn reader_writes_a_file_and_names_one_that_it_cannot_write() {
 }
 
 #[test]
-fn listener_hears_of_failures_until_it_is_dropped() {
+fn callback_runs_for_failures_until_the_listener_is_dropped() {
     on_simulator(Config::new(), |test, _| {
         let heard = Arc::new(Mutex::new(Vec::new()));
         let ear = Arc::clone(&heard);

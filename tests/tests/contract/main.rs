@@ -8,6 +8,7 @@ mod array;
 mod attribute;
 #[cfg(not(miri))]
 mod behaviour;
+mod blas;
 mod borrowed_buffer;
 mod buffer_constructors;
 mod caching;

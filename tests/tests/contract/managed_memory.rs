@@ -2,11 +2,11 @@
 
 use std::sync::OnceLock;
 
-use curium_driver::{AttachMode, Driver, Function, Graph};
+use curium_driver::{AttachMode, Driver, Function, Graph, LaunchConfig, Library};
 use curium_memory::{MemoryLocation, UnifiedBuffer, unified};
 use curium_sim::{Config, Fault};
 use curium_sys::{Api, CUdevice, CUdevice_attribute, CUresult, CudaVersion};
-use curium_tests::{Gate, TestDriver, on_simulator};
+use curium_tests::{Gate, TestDriver, kernels, on_simulator};
 
 #[test]
 fn range_whose_prefetch_was_enqueued_before_another_failed_is_in_use() {
@@ -135,7 +135,7 @@ fn host_view_of_leased_memory_is_attached_and_given_back_to_the_graph() {
 }
 
 #[test]
-fn host_view_that_cannot_be_attached_or_waited_for_leaves_the_buffer_as_it_was() {
+fn host_view_that_cannot_be_attached_or_waited_for_does_not_change_the_buffer() {
     without_concurrent_access(|test, simulator| {
         let stream = test.stream();
         let mut buffer = UnifiedBuffer::from_slice(&stream, &[1_u32; 4]).expect("memory suffices");
@@ -148,6 +148,65 @@ fn host_view_that_cannot_be_attached_or_waited_for_leaves_the_buffer_as_it_was()
             simulator.clear_faults();
             assert_eq!(buffer.host_view_mut().expect("the next one succeeds")[..], [1; 4]);
         }
+    });
+}
+
+/// Forgets a view of `buffer`, which leaves it attached to the host.
+fn forget_view(test: &TestDriver, buffer: &mut UnifiedBuffer<u32>) {
+    test.assert_calls(Function::cuStreamAttachMemAsync, 1, || {
+        std::mem::forget(buffer.host_view_mut().expect("nothing uses the buffer"));
+    });
+}
+
+#[test]
+fn next_operation_of_a_device_ends_the_attachment_of_a_view_that_was_forgotten() {
+    without_concurrent_access(|test, _| {
+        let (stream, other) = (test.stream(), test.stream());
+        let library = Library::from_ptx(test.driver(), kernels::FILL).expect("the kernel is sound");
+        let fill = library.kernel::<(&mut [u32], u32, u32)>("fill").expect("the library has the kernel");
+        let mut buffer = UnifiedBuffer::<u32>::zeroed(&stream, 4).expect("memory suffices");
+        let mut copy = UnifiedBuffer::<u32>::zeroed(&stream, 4).expect("memory suffices");
+        for stream in [&stream, &other] {
+            // Once, and not again.
+            forget_view(test, &mut buffer);
+            test.assert_calls(Function::cuStreamAttachMemAsync, 1, || {
+                // SAFETY: the kernel writes as many elements as it is told, which the buffer has.
+                unsafe { fill.launch(stream, LaunchConfig::for_elements(4), (&mut buffer, 3, 4)) }.expect("it runs");
+                buffer.as_slice_mut().fill_on(stream, 5).expect("memory can be filled");
+            });
+            forget_view(test, &mut buffer);
+            test.assert_calls(Function::cuStreamAttachMemAsync, 1, || {
+                copy.as_slice_mut().copy_from_device_on(stream, &buffer).expect("memory can be copied");
+                assert_eq!(buffer.as_slice().to_vec().expect("the work ends"), [5; 4]);
+            });
+        }
+        forget_view(test, &mut buffer);
+        test.assert_calls(Function::cuStreamAttachMemAsync, 1, || {
+            let graph = Graph::capture(&test.context(), |scope| buffer.as_slice_mut().fill_on(scope, 8))
+                .expect("it can be captured");
+            let mut graph = graph.instantiate().expect("the graph is sound");
+            graph.launch(&stream).expect("nothing else uses the buffer");
+        });
+        assert_eq!(buffer.host_view_mut().expect("the work ends")[..], [8; 4]);
+    });
+}
+
+#[test]
+fn attachment_that_could_not_end_with_its_view_ends_before_the_next_operation() {
+    without_concurrent_access(|test, simulator| {
+        let stream = test.stream();
+        let mut buffer = UnifiedBuffer::<u32>::zeroed(&stream, 4).expect("memory suffices");
+        let view = buffer.host_view_mut().expect("nothing uses the buffer");
+        let fails = || Fault::on(Function::cuStreamAttachMemAsync).returns(CUresult::CUDA_ERROR_OPERATING_SYSTEM);
+        simulator.inject(fails());
+        drop(view);
+        simulator.inject(fails());
+        let error = buffer.as_slice_mut().fill(1).expect_err("the buffer is still attached to the host");
+        assert_eq!(error.function(), Some(Function::cuStreamAttachMemAsync), "{error}");
+        test.assert_calls(Function::cuStreamAttachMemAsync, 1, || {
+            buffer.as_slice_mut().fill(2).expect("the driver refuses twice");
+        });
+        assert_eq!(buffer.as_slice().to_vec().expect("the work ends"), [2; 4]);
     });
 }
 

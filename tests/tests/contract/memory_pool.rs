@@ -67,7 +67,7 @@ fn attributes_are_what_they_were_set_to() {
 }
 
 #[test]
-fn pool_of_a_newer_driver_tells_what_it_was_made_with() {
+fn pool_of_a_newer_driver_returns_its_options() {
     on_simulator(Config::new().with_driver_version(CudaVersion::new(13, 1)), |test, _| {
         let device = test.device();
         let options = PoolOptions::new(&device)

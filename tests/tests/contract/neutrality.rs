@@ -35,7 +35,7 @@ fn with_each_stack(test: &TestDriver, own: &Context, mut check: impl FnMut(&str,
 }
 
 #[test]
-fn operations_leave_the_context_stack_as_it_was() {
+fn operations_do_not_change_the_context_stack() {
     on_driver(|test| {
         let mut fixture = Fixture::new(test);
         let context = fixture.context.clone();
@@ -54,7 +54,7 @@ fn operations_leave_the_context_stack_as_it_was() {
 
 #[test]
 #[cfg(not(miri))]
-fn operations_that_may_fail_leave_the_context_stack_as_it_was() {
+fn operations_that_may_fail_do_not_change_the_context_stack() {
     for (index, (name, operation)) in operations::solitary().into_iter().flat_map(|it| [it; STACKS]).enumerate() {
         let newest = Config::new().with_devices(2).with_driver_version(CudaVersion::new(13, 5));
         on_incomplete_simulator(newest, |test| {
@@ -69,7 +69,7 @@ fn operations_that_may_fail_leave_the_context_stack_as_it_was() {
 }
 
 #[test]
-fn panic_within_a_context_leaves_the_stack_as_it_was() {
+fn panic_within_a_context_does_not_change_the_stack() {
     on_driver(|test| {
         let context = test.context();
         with_each_stack(test, &context, |_, contexts| {
@@ -84,7 +84,7 @@ fn panic_within_a_context_leaves_the_stack_as_it_was() {
 }
 
 #[test]
-fn dropping_the_fixture_leaves_the_stack_as_it_was() {
+fn dropping_the_fixture_does_not_change_the_context_stack() {
     on_driver(|test| {
         let keep = test.context();
         with_each_stack(test, &keep, |_, contexts| {

@@ -72,7 +72,7 @@ fn zero_or_huge_length_is_an_error_before_the_driver_is_called() {
 }
 
 #[test]
-fn failed_allocation_says_how_much_was_asked_for() {
+fn failed_allocation_reports_the_requested_size() {
     on_simulator(Config::new(), |test, simulator| {
         simulator.inject(Fault::on(Function::cuMemHostAlloc).returns(CUresult::CUDA_ERROR_OUT_OF_MEMORY));
         let error = PinnedBuffer::<u64>::zeroed(&test.context(), 8, PinnedFlags::empty());

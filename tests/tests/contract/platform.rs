@@ -4,7 +4,8 @@
 use curium_driver::{DeviceAttribute, DevicePointer, Function, Kernel, LaunchConfig, Library, MemoryHandleTypes};
 use curium_memory::virtual_memory::{Granularity, PhysicalMemory, PhysicalOptions};
 use curium_memory::{
-    DeviceBuffer, MappedBuffer, MemoryLocation, MemoryPool, PinnedBuffer, PinnedFlags, PoolOptions, UnifiedBuffer,
+    DeviceBuffer, MappedBuffer, MemoryAccess, MemoryLocation, MemoryPool, PinnedBuffer, PinnedFlags, PoolOptions,
+    UnifiedBuffer,
 };
 use curium_sim::{Checks, Config, DeviceModel, Fault, Platform};
 use curium_sys::CUresult;
@@ -140,6 +141,9 @@ fn devices_of_windows_are_no_peers_and_the_error_says_what_to_do() {
             let error = test.context().enable_peer_access(&peer).expect_err("the devices are no peers");
             assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_PEER_ACCESS_UNSUPPORTED));
             assert!(error.to_string().contains("Device::can_access_peer"), "{error}");
+            let pool = MemoryPool::new(&first).expect("the device has pools");
+            let error = pool.set_access(&second, MemoryAccess::ReadWrite).expect_err("the devices are no peers");
+            assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_INVALID_DEVICE), "{error}");
         });
     }
 }
@@ -159,7 +163,7 @@ fn time_limit_of_kernels_is_one_of_windows_and_its_error_advises() {
 }
 
 #[test]
-fn file_descriptors_of_memory_exist_where_the_attribute_says_so() {
+fn file_descriptors_of_memory_exist_if_the_attribute_is_set() {
     for platform in [Platform::Linux, Platform::Windows, Platform::Wsl] {
         on_simulator(config(DeviceModel::H100, platform), |test, _| {
             let can = has(test, DeviceAttribute::HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED);

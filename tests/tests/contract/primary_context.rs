@@ -46,8 +46,8 @@ fn flags_that_a_primary_context_cannot_have_are_refused_by_name() {
 }
 
 #[test]
-fn reset_ends_the_primary_context_until_it_is_retained_anew() {
-    in_own_process("primary_context::reset_ends_the_primary_context_until_it_is_retained_anew", || {
+fn reset_ends_the_primary_context_until_it_is_retained_again() {
+    in_own_process("primary_context::reset_ends_the_primary_context_until_it_is_retained_again", || {
         on_driver(|test| {
             let context = test.context();
             // SAFETY: nothing was created in the primary context, and the call is a query, which the driver rejects.

@@ -127,8 +127,8 @@ unsafe extern "C" {
 }
 
 #[test]
-fn what_is_dropped_after_the_driver_began_to_end_calls_nothing() {
-    in_new_process("process::what_is_dropped_after_the_driver_began_to_end_calls_nothing", || {
+fn drops_after_the_driver_began_to_exit_make_no_calls() {
+    in_new_process("process::drops_after_the_driver_began_to_exit_make_no_calls", || {
         // Exit handlers run in reverse order: this one after the driver's, like a destructor of another library.
         assert_eq!(atexit(drop_at_exit), 0);
         left_behind(|test| {

@@ -99,7 +99,7 @@ fn trimming_helps_when_the_devices_pool_holds_the_memory() {
 }
 
 #[test]
-fn reclaimers_are_asked_by_priority_until_there_is_memory() {
+fn reclaimers_are_called_by_priority_until_the_allocation_succeeds() {
     when_short(|test, _| {
         let (resource, stream) = (Arc::new(recovering(test)), test.stream());
         let asked = Arc::new(Mutex::new(Vec::new()));
@@ -291,7 +291,7 @@ fn lost_context_ends_recovery() {
 }
 
 #[test]
-fn reclaimer_that_allocates_does_not_begin_anew() {
+fn reclaimer_that_allocates_does_not_start_another_recovery() {
     when_short(|test, _| {
         let (resource, stream) = (Arc::new(recovering(test)), test.stream());
         let pointer = resource.allocate(&stream, MOST, 256).expect("memory suffices");

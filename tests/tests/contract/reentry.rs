@@ -43,7 +43,7 @@ unsafe impl Resource for Circular {
 }
 
 #[test]
-fn upstream_that_allocates_from_its_cache_gets_an_error_and_the_figures() {
+fn upstream_that_allocates_from_its_cache_gets_an_error_and_the_statistics() {
     on_driver(|test| {
         let (stream, cell, seen) = (test.stream(), Seen::default(), Seen::default());
         let upstream = Circular { cache: Arc::clone(&cell), seen: Arc::clone(&seen) };

@@ -129,7 +129,7 @@ fn stream_ordered_makes_one_call_each_way() {
 }
 
 #[test]
-fn sizes_and_alignments_that_cannot_be_are_errors_with_the_figures() {
+fn invalid_sizes_and_alignments_are_errors_with_the_values() {
     on_driver(|test| {
         let stream = test.stream();
         let arena = Arena::new(&test.context()).expect("memory can be mapped");
@@ -154,7 +154,7 @@ fn sizes_and_alignments_that_cannot_be_are_errors_with_the_figures() {
 }
 
 #[test]
-fn memory_that_is_short_is_an_error_with_the_figures() {
+fn out_of_memory_is_an_error_with_the_sizes() {
     on_simulator(Config::new().with_memory_budget(64 << 20), |test, _| {
         let stream = test.stream();
         let arena = Arena::new(&test.context()).expect("memory can be mapped");
@@ -226,7 +226,7 @@ fn pinned_memory_without_an_address_on_the_device_is_freed() {
 }
 
 #[test]
-fn arena_grows_in_one_row_and_joins_what_is_free() {
+fn arena_grows_contiguously_and_coalesces_free_blocks() {
     on_driver(|test| {
         let (context, stream) = (test.context(), test.stream());
         let arena = Arena::new(&context).expect("memory can be mapped");

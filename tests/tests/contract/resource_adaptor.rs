@@ -22,7 +22,7 @@ fn free(resource: &impl Resource, stream: &Stream, pointer: DevicePointer<u8>, b
 }
 
 #[test]
-fn limit_refuses_what_is_beyond_it_with_the_figures() {
+fn limit_rejects_allocations_beyond_it_with_the_sizes() {
     on_driver(|test| {
         let (resource, stream) = (LimitedResource::new(StreamOrdered, 1000), test.stream());
         let first = resource.allocate(&stream, 600, 256).expect("memory suffices");
@@ -78,7 +78,7 @@ fn statistics_count_what_is_in_use_and_what_was_at_most() {
 }
 
 #[test]
-fn tracking_knows_who_asked() {
+fn tracking_records_the_call_site() {
     on_driver(|test| {
         // Through other adaptors and pointers too.
         let resource = Arc::new(Statistics::new(LeakTracker::new(StreamOrdered)));
@@ -97,13 +97,13 @@ fn tracking_knows_who_asked() {
 }
 
 #[test]
-fn tracking_refuses_memory_that_is_freed_twice_or_with_other_figures() {
+fn tracking_rejects_double_frees_and_frees_with_another_size() {
     on_driver(|test| {
         let (resource, stream) = (LeakTracker::new(StreamOrdered), test.stream());
         let pointer = resource.allocate(&stream, 100, 256).expect("memory suffices");
         for (pointer, bytes, expected) in [
-            (pointer, 99, "99 bytes aligned to 256 are freed that were allocated as 100 bytes at"),
-            (pointer.wrapping_add(1), 100, "are not in use, or not of this resource"),
+            (pointer, 99, "freed 99 bytes aligned to 256, allocated 100 bytes at"),
+            (pointer.wrapping_add(1), 100, "not a live allocation of this resource"),
         ] {
             // SAFETY: the resource returns an error before it frees anything.
             let error = unsafe { resource.deallocate(&stream, pointer, bytes, 256) }.expect_err("the figures differ");

@@ -146,7 +146,7 @@ unsafe impl Resource for Panicking {
 }
 
 #[test]
-fn what_goes_wrong_is_a_code_for_c() {
+fn failures_are_error_codes_in_c() {
     on_driver(|test| {
         let (context, stream) = (test.context(), test.stream());
         let table = ResourceTable::export(Statistics::new(LimitedResource::new(StreamOrdered, 100)), &context);

@@ -71,7 +71,7 @@ fn foreign_stream_keeps_its_owner_and_is_not_destroyed() {
 }
 
 #[test]
-fn raw_stream_is_taken_over_and_given_away() {
+fn ownership_of_a_raw_stream_is_taken_and_released() {
     on_driver(|test| {
         let (context, stream) = (test.context(), test.stream());
         let clone = stream.clone();

@@ -82,7 +82,7 @@ fn batch_does_its_operations_in_order() {
 }
 
 #[test]
-fn batch_that_is_too_large_is_an_error_that_says_how_large() {
+fn batch_that_is_too_large_is_an_error_with_the_size() {
     on_driver(|test| {
         let stream = test.stream();
         let buffer = pinned::<u32>(test, 1);

@@ -205,7 +205,7 @@ fn arena_dropped_while_another_thread_captures_unmaps() {
 }
 
 #[test]
-fn block_of_an_arena_that_cannot_be_waited_for_is_not_handed_out_again() {
+fn block_of_an_arena_that_cannot_be_waited_for_is_not_reused() {
     leaking(|driver, simulator| {
         let (stream, other) = (stream(driver), stream(driver));
         let arena = Arena::new(stream.context()).expect("memory can be mapped");

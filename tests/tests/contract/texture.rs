@@ -17,7 +17,7 @@ fn array(test: &TestDriver, flags: ArrayFlags) -> Arc<Array<f32>> {
 }
 
 #[test]
-fn texture_tells_the_options_that_it_was_made_with() {
+fn texture_returns_its_options() {
     on_driver(|test| {
         let options = TextureOptions::new()
             .with_address_mode(AddressMode::Mirror)
@@ -121,7 +121,7 @@ fn array_that_was_not_made_for_surfaces_has_none() {
 }
 
 #[test]
-fn textures_and_surfaces_are_known_to_streams_of_their_context_and_green_ones_only() {
+fn textures_and_surfaces_are_valid_on_streams_of_their_context_and_green_ones_only() {
     on_driver(|test| {
         let array = array(test, ArrayFlags::SURFACE);
         let texture = Texture::from_array(&array, &TextureOptions::new()).expect("the array can be read");
@@ -172,7 +172,7 @@ fn view_without_levels_or_layers_is_refused() {
 }
 
 #[test]
-fn texture_of_a_buffer_ends_while_a_capture_is_open_and_behind_the_kernels_that_read_it() {
+fn texture_of_a_buffer_dropped_during_a_capture_outlives_the_kernels_that_read_it() {
     on_driver(|test| {
         let (stream, other) = (test.stream(), test.stream());
         let buffer = Arc::new(DeviceBuffer::<u32>::zeroed(&stream, 4096).expect("memory suffices"));

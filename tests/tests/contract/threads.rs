@@ -64,7 +64,7 @@ fn one_context_for_each_device_serves_one_thread_through_all_of_them() {
 }
 
 #[test]
-fn context_dropped_by_its_maker_ends_behind_the_threads_that_use_it() {
+fn context_ends_after_the_threads_that_use_it() {
     on_simulator(Config::new(), |test, simulator| {
         let context = test.device().create_context(ContextOptions::new()).expect("a context can be created");
         let (fill, sum) = (fill(&context), Arc::new(AtomicU32::new(0)));

@@ -99,7 +99,7 @@ fn each_stream_and_thread_has_a_row_with_a_name() {
 }
 
 #[test]
-fn trace_says_what_did_not_fit() {
+fn trace_reports_the_events_that_did_not_fit() {
     on_driver(|test| {
         let trace = Trace::with_capacity(1);
         for _ in 0..5 {

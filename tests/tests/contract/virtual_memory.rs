@@ -59,7 +59,7 @@ fn mapped_memory_is_used_at_its_address_and_outlives_the_other_handles() {
 }
 
 #[test]
-fn options_that_memory_was_made_with_are_those_that_the_driver_tells() {
+fn options_of_memory_are_returned_by_the_driver() {
     on_driver(|test| {
         let device = test.device();
         let options = PhysicalOptions::new(&device).with_handle_types(MemoryHandleTypes::POSIX_FILE_DESCRIPTOR);
@@ -132,7 +132,7 @@ fn range_keeps_its_alignment_and_refuses_what_does_not_fit() {
 }
 
 #[test]
-fn size_that_is_no_multiple_is_an_error_that_tells_the_granularity() {
+fn size_that_is_not_a_multiple_is_an_error_with_the_granularity() {
     on_driver(|test| {
         let granularity = granularity(test);
         let error = PhysicalMemory::new(&test.device(), granularity + 1).expect_err("an odd size");
@@ -158,7 +158,7 @@ fn addresses_are_mapped_once_and_again_when_they_are_free() {
 }
 
 #[test]
-fn what_is_still_mapped_is_given_back_by_close() {
+fn close_unmaps_the_remaining_memory() {
     on_driver(|test| {
         let bytes = granularity(test);
         let range = AddressRange::reserve(test.driver(), bytes).expect("there are addresses");

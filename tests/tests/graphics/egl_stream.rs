@@ -70,7 +70,7 @@ fn frame(array: &Array<[u8; 4]>) -> CUeglFrame {
 }
 
 #[test]
-fn frames_that_cuda_puts_into_a_stream_of_egl_are_taken_out_by_cuda_and_come_back() {
+fn frames_presented_to_an_egl_stream_are_acquired_and_returned() {
     on_hardware(open, |test, egl| {
         let (stream, frames) = (test.stream(), EglStream::new(egl));
         let location = Some(EglLocation::Video);

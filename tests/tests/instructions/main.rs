@@ -126,7 +126,7 @@ fn recorded() -> Record {
 }
 
 #[test]
-fn every_form_gives_what_the_reference_and_the_gpu_say() {
+fn every_form_matches_the_reference_and_the_gpu() {
     on_driver(|test| {
         let least = program::architecture(&test.device());
         let known = recorded();
@@ -155,7 +155,7 @@ fn origin(test: &TestDriver) -> String {
 }
 
 #[test]
-fn every_form_of_newer_devices_gives_what_the_reference_says() {
+fn every_form_of_newer_devices_matches_the_reference() {
     on_simulator(Config::new().with_device_model(DeviceModel::B200), |test, _| {
         let outcome = run(test, |needs| needs > 90, |_, _| String::new());
         assert!(outcome.wrong.is_empty(), "{}", outcome.wrong);

@@ -18,7 +18,7 @@ fn summary(test: &str, variables: &[(&str, &str)]) -> (Output, String) {
 }
 
 #[test]
-fn program_leaves_a_summary_where_the_environment_says() {
+fn program_writes_a_summary_to_the_file_in_the_environment() {
     let (output, text) = summary("right", &[]);
     assert_reports_saxpy(&output);
     assert!(text.contains("\ncalled cuLaunchKernel: 1\n"), "{text}");
@@ -59,7 +59,7 @@ fn variable_that_makes_no_sense_is_named_on_stderr() {
 }
 
 #[test]
-fn program_leaves_a_trace_of_its_calls_where_the_environment_says() {
+fn program_writes_a_trace_to_the_file_in_the_environment() {
     let folder = folder("trace");
     for variable in ["CURIUM_SIM_TRACE", "CURIUM_TRACE"] {
         let path = folder.join(variable);

@@ -4,6 +4,7 @@
 mod cudarc;
 mod described;
 mod environment;
+mod privileges;
 
 use std::ffi::c_void;
 use std::path::{Path, PathBuf};
@@ -161,7 +162,7 @@ fn absent_file_is_an_error_that_names_path_reason_and_remedy() {
 }
 
 #[test]
-fn file_that_is_no_library_is_an_error_that_says_so() {
+fn file_without_a_library_is_an_error() {
     let folder = folder("no_library");
     for (name, bytes) in [("text", b"hello".as_slice()), ("empty", b""), ("header", b"\x7fELF\x02\x01\x01")] {
         let path = folder.join(name);
@@ -173,7 +174,7 @@ fn file_that_is_no_library_is_an_error_that_says_so() {
 }
 
 #[test]
-fn library_without_the_drivers_functions_is_an_error_that_says_so() {
+fn library_without_the_drivers_functions_is_an_error() {
     let path = folder("no_symbols").join("libcuda.so.1");
     build(&path, "#[unsafe(no_mangle)] pub extern \"C\" fn nothing() {}");
     let (rejection, text) = rejection(&path);
@@ -182,7 +183,7 @@ fn library_without_the_drivers_functions_is_an_error_that_says_so() {
 }
 
 #[test]
-fn stub_is_an_error_that_says_what_a_stub_is_and_where_it_comes_from() {
+fn stub_is_an_error_with_its_origin_and_a_hint() {
     let path = folder("stub").join("libcuda.so");
     build_driver(&path, 34, 0);
     let (rejection, text) = rejection(&path);

@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn what_measures_no_layout_is_an_error() {
+    fn assertion_without_a_layout_is_an_error() {
         for text in [
             r#"const _: () = { ["Colour of X"][colour_of::<X>() - 1usize]; };"#,
             "const _: () = assert!(colour_of::<X>() == 1usize);",

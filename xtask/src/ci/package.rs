@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn manifest_that_says_nothing_lacks_everything() {
+    fn empty_manifest_lacks_every_key() {
         assert_eq!(unsaid(&manifest("[package]\nname = \"a\"\n")).len(), SAID.len());
         let said = "[package]\nname = \"a\"\ndescription = \"d\"\nlicense.workspace = true\n";
         assert_eq!(unsaid(&manifest(said)).len(), SAID.len() - 2);

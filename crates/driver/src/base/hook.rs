@@ -183,7 +183,7 @@ pub(crate) fn refuse_in_observer(operation: &'static str) -> Result<()> {
     if !IS_OBSERVING.get() {
         return Ok(());
     }
-    Err(Error::argument(operation, "an observer of calls must not change the current context"))
+    Err(Error::argument(operation, "call observers must not change the current context"))
 }
 
 /// Makes every later call take the slow path.
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn observer_is_told_function_code_and_driver_until_its_guard_ends() {
+    fn observer_receives_function_code_and_driver_until_its_guard_ends() {
         let driver = driver();
         let (calls, is_mine) = (Arc::new(AtomicUsize::new(0)), on_this_thread());
         let counted = Arc::clone(&calls);
@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn every_observer_is_told_before_and_after() {
+    fn every_observer_is_called_before_and_after() {
         struct Pair(Arc<[AtomicUsize; 2]>, Box<dyn Fn() -> bool + Send + Sync>);
         impl CallObserver for Pair {
             fn before(&self, _: Function) {
@@ -314,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn observer_that_removes_itself_is_told_the_end_of_its_last_call() {
+    fn observer_that_removes_itself_receives_the_end_of_its_last_call() {
         let driver = driver();
         let slot = Arc::new(parking_lot::Mutex::new(None::<CallObserverGuard>));
         let (calls, is_mine, own) = (Arc::new(AtomicUsize::new(0)), on_this_thread(), Arc::clone(&slot));

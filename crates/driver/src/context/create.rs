@@ -111,7 +111,7 @@ impl ContextOptions {
     #[inline]
     fn check(&self) -> Result<()> {
         if self.multiprocessors.is_some() && self.graphics.is_some() {
-            let reason = "a context beside a graphics queue cannot be confined to a number of multiprocessors";
+            let reason = "a graphics (CIG) context cannot be limited to a number of multiprocessors";
             return Err(Error::argument("Device::create_context", reason));
         }
         Ok(())

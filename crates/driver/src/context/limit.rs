@@ -85,16 +85,16 @@ impl Limit {
             (Self::PrintfBuffer | Self::MallocHeap, CUresult::CUDA_ERROR_INVALID_VALUE) => {
                 Some("set it before the first launch of a kernel that uses it")
             }
-            (Self::L2FetchGranularity, CUresult::CUDA_ERROR_INVALID_VALUE) => Some("it is at most 128 bytes"),
+            (Self::L2FetchGranularity, CUresult::CUDA_ERROR_INVALID_VALUE) => Some("the maximum is 128 bytes"),
             (Self::PersistingL2, CUresult::CUDA_ERROR_INVALID_VALUE) => {
-                Some("the device's attribute MAX_PERSISTING_L2_CACHE_SIZE is the most")
+                Some("the maximum is the device attribute MAX_PERSISTING_L2_CACHE_SIZE")
             }
-            (Self::SyncDepth, CUresult::CUDA_ERROR_INVALID_VALUE) => Some("it is at most 24"),
+            (Self::SyncDepth, CUresult::CUDA_ERROR_INVALID_VALUE) => Some("the maximum is 24"),
             (Self::SyncDepth, CUresult::CUDA_ERROR_UNSUPPORTED_LIMIT) if lacks_sync_depth() => {
                 Some("devices of compute capability 9.0 and later have no such limit")
             }
             (Self::SharedMemory | Self::BesideGraphics, CUresult::CUDA_ERROR_NOT_PERMITTED) => {
-                Some("it can only be read")
+                Some("the limit is read-only")
             }
             _ => None,
         }

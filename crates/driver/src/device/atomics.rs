@@ -130,9 +130,9 @@ impl Device {
 #[inline]
 fn listed(operation: &'static str, operations: &[AtomicOperation]) -> Result<(Vec<CUatomicOperation>, u32)> {
     if operations.is_empty() {
-        return Err(Error::argument(operation, "no atomic operation is named"));
+        return Err(Error::argument(operation, "no atomic operations"));
     }
     let count = u32::try_from(operations.len())
-        .map_err(|_| Error::argument(operation, format!("{} operations are too many", operations.len())))?;
+        .map_err(|_| Error::argument(operation, format!("too many operations ({})", operations.len())))?;
     Ok((operations.iter().map(|operation| operation.as_raw()).collect(), count))
 }

@@ -40,8 +40,9 @@ impl Driver {
     #[doc(alias = "cuDeviceGetByPCIBusId")]
     #[inline]
     pub fn device_by_pci_bus_id(&self, id: &str) -> Result<Device> {
-        let text = CString::new(id)
-            .map_err(|_| Error::argument("Driver::device_by_pci_bus_id", format!("there is a NUL in {id:?}")))?;
+        let text = CString::new(id).map_err(|_| {
+            Error::argument("Driver::device_by_pci_bus_id", format!("identifier contains a NUL ({id:?})"))
+        })?;
         let mut raw: CUdevice = 0;
         // SAFETY: `raw` is valid for writes, and `text` is NUL-terminated and outlives the call.
         let result = unsafe { call!(self, cuDeviceGetByPCIBusId(&raw mut raw, text.as_ptr())) };

@@ -164,7 +164,7 @@ from  to 0  to 1              NUMA  PCI           name
     }
 
     #[test]
-    fn device_that_there_cannot_be_has_no_link() {
+    fn invalid_device_has_no_link() {
         let devices = ["A", "B", "C"].map(|name| device(name, None)).to_vec();
         let topology = Topology { devices, links: vec![Some(PeerLink::default()); 9] };
         assert!(topology.link(2, 2).is_some());

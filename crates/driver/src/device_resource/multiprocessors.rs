@@ -189,7 +189,7 @@ impl Multiprocessors {
     #[inline]
     pub fn split(self, parts: u32, at_least: u32, flags: SplitFlags) -> Result<Partitioning> {
         if parts == 0 {
-            return Err(Error::argument("Multiprocessors::split", "there must be a part"));
+            return Err(Error::argument("Multiprocessors::split", "no parts requested"));
         }
         // There cannot be more sets than multiprocessors.
         let mut count = parts.min(self.count().max(1));

@@ -51,7 +51,7 @@ pub(crate) fn load_cached<T>(
     let (code, was_kept) = find_or_compile(cache, &key, context, (ptx, options))?;
     match load(&code) {
         Err(error) if was_kept && !error.is_sticky() => {
-            tracing::warn!(%error, "compiled code that was kept cannot be loaded and is made anew");
+            tracing::warn!(%error, "the cached image cannot be loaded and is compiled again");
             report(cache.remove(&key));
             load(&find_or_compile(cache, &key, context, (ptx, options))?.0)
         }
@@ -79,7 +79,7 @@ fn find_or_compile(
 #[inline]
 fn report(result: Result<()>) {
     if let Err(error) = result {
-        tracing::warn!(%error, "compiled code cannot be kept");
+        tracing::warn!(%error, "the compiled image cannot be cached");
     }
 }
 
@@ -111,7 +111,7 @@ fn find(cache: &DiskCache, key: &CacheKey) -> Option<Image<'static>> {
     let bytes = match cache.get(key) {
         Ok(bytes) => bytes?,
         Err(error) => {
-            tracing::warn!(%error, "compiled code that was kept cannot be read");
+            tracing::warn!(%error, "the cached image cannot be read");
             return None;
         }
     };

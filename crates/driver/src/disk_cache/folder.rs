@@ -28,7 +28,9 @@ pub(super) fn make_private(folder: &Path) -> io::Result<()> {
     expect_owned("folder", &metadata)?;
     let mode = metadata.mode() & 0o777;
     if mode & 0o077 != 0 {
-        return Err(io::Error::other(format!("others can reach the folder (its mode is {mode:o}); make it 700")));
+        return Err(io::Error::other(format!(
+            "directory accessible to other users (mode {mode:o}); set the mode to 700"
+        )));
     }
     Ok(())
 }
@@ -87,7 +89,7 @@ fn expect_private(file: &fs::Metadata) -> io::Result<()> {
     expect_owned("file", file)?;
     let mode = std::os::unix::fs::MetadataExt::mode(file) & 0o777;
     if mode & 0o022 != 0 {
-        return Err(io::Error::other(format!("others can write the file (its mode is {mode:o})")));
+        return Err(io::Error::other(format!("file writable by other users (mode {mode:o})")));
     }
     Ok(())
 }

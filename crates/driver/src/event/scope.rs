@@ -27,10 +27,7 @@ impl Event {
         if self.shared.scope.load(Ordering::Acquire) == 0 {
             return Ok(());
         }
-        Err(Error::argument(
-            operation,
-            format!("{self:?} was recorded in a capture: it is a point in a graph, and none in time"),
-        ))
+        Err(Error::argument(operation, format!("{self:?} was recorded in a capture, so it has no time")))
     }
 
     #[cold]

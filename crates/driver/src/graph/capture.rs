@@ -323,7 +323,7 @@ fn kept(log: CaptureLog) -> (Kept, Vec<ObjectReference>) {
 
 #[cold]
 fn foreign(stream: &Stream, operation: &'static str) -> Error {
-    Error::argument(operation, format!("{stream:?} is no stream of the capture"))
+    Error::argument(operation, format!("{stream:?} does not belong to the capture"))
 }
 
 impl Deref for CaptureScope {

@@ -118,7 +118,7 @@ impl Graph {
     ) -> Result<T> {
         self.driver().expect_same(other.driver(), operation)?;
         if self.context().as_raw() != other.context().as_raw() {
-            return Err(Error::argument(operation, "the graphs are of different contexts"));
+            return Err(Error::argument(operation, "context mismatch (the graphs belong to different contexts)"));
         }
         if Arc::ptr_eq(&self.tree, &other.tree) {
             return Err(Error::argument(operation, "both graphs are the same, or parts of one graph"));

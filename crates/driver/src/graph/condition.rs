@@ -91,10 +91,9 @@ impl Graph {
         let (context, place) = (self.context().as_raw(), &raw mut handle);
         let flags = if default.is_some() { CU_GRAPH_COND_ASSIGN_DEFAULT } else { 0 };
         let value = default.unwrap_or_default();
+        // The handle is a number that may be 0; only the result marks a failure.
         // SAFETY: the graph and the context are live, and `place` is valid for writes.
-        unsafe {
-            call!(self.driver(), cuGraphConditionalHandleCreate(place, graph, context, value, flags) creates handle)
-        }?;
+        unsafe { call!(self.driver(), cuGraphConditionalHandleCreate(place, graph, context, value, flags)) }?;
         Ok(Condition(handle))
     }
 
@@ -130,7 +129,7 @@ impl Graph {
         // SAFETY: the parameters are still those of a conditional node.
         let bodies = unsafe { params.__bindgen_anon_1.conditional }.phGraph_out;
         if bodies.is_null() {
-            return Err(Error::argument(operation, "the driver gave no graphs for the node"));
+            return Err(Error::argument(operation, "the driver returned no body graphs"));
         }
         let mut state = self.tree.lock()?;
         let part = |index| {

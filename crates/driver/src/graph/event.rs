@@ -139,5 +139,5 @@ pub(super) fn expect_event(context: &Context, event: &Event, operation: &'static
     if event.context().as_raw() == context.as_raw() {
         return Ok(());
     }
-    Err(Error::argument(operation, format!("{event:?} is of another context than the graph")))
+    Err(Error::argument(operation, format!("context mismatch ({event:?} and the graph)")))
 }

@@ -178,13 +178,13 @@ impl Fault {
                  exclude each other"
             }
             CUgraphInstantiateResult::CUDA_GRAPH_INSTANTIATE_NODE_OPERATION_NOT_SUPPORTED => {
-                "an executable that kernels launch cannot do what this node does"
+                "device-side launch does not support this node"
             }
             CUgraphInstantiateResult::CUDA_GRAPH_INSTANTIATE_MULTIPLE_CTXS_NOT_SUPPORTED => {
-                "all nodes of an executable that kernels launch are of one context"
+                "device-side launch requires all nodes in one context"
             }
             CUgraphInstantiateResult::CUDA_GRAPH_INSTANTIATE_CONDITIONAL_HANDLE_UNUSED => {
-                "a condition was made, and no conditional node looks at it"
+                "a condition is not used by any conditional node"
             }
             _ => return None,
         })
@@ -212,5 +212,5 @@ pub(super) fn expect_context(context: &crate::Context, stream: &Stream, operatio
     if stream.context().as_raw() == context.as_raw() {
         return Ok(());
     }
-    Err(Error::argument(operation, format!("{stream:?} is of another context than the graph")))
+    Err(Error::argument(operation, format!("context mismatch ({stream:?} and the graph)")))
 }

@@ -278,7 +278,7 @@ pub(super) fn expect_kernel(context: &Context, kernel: &Inner, operation: &'stat
     if own.as_raw() == context.as_raw() {
         return Ok(());
     }
-    Err(Error::argument(operation, format!("kernel `{}` is of another context than the graph", kernel.name)))
+    Err(Error::argument(operation, format!("context mismatch (kernel `{}` and the graph)", kernel.name)))
 }
 
 #[inline]

@@ -92,7 +92,7 @@ pub(super) fn raw_operations(
     operation: &'static str,
 ) -> Result<Vec<CUstreamBatchMemOpParams>> {
     if operations.len() > MAX_BATCH {
-        let reason = format!("a batch has at most {MAX_BATCH} operations, and {} are given", operations.len());
+        let reason = format!("too many operations ({}, at most {MAX_BATCH})", operations.len());
         return Err(Error::argument(operation, reason));
     }
     Ok(operations.iter().map(|operation| operation.as_raw()).collect())

@@ -76,6 +76,6 @@ unsafe extern "C" fn end<T>(place: *mut c_void) {
     // SAFETY: the caller is responsible for the pointer.
     let value = unsafe { Box::from_raw(place.cast::<T>()) };
     if !contain(move || drop(value)) {
-        tracing::error!("the drop of what a graph kept panicked");
+        tracing::error!("the drop of a value that a graph retained panicked");
     }
 }

@@ -71,7 +71,7 @@ impl GraphExec {
         let operation = "GraphExec::update";
         self.driver().expect_same(graph.driver(), operation)?;
         if self.context().as_raw() != graph.context().as_raw() {
-            return Err(Error::argument(operation, "the graph is of another context than the executable"));
+            return Err(Error::argument(operation, "context mismatch (the graph and the executable graph)"));
         }
         let state = graph.tree.lock()?;
         let raw = state.graph(operation, graph.number)?;

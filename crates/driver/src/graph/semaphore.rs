@@ -260,7 +260,7 @@ pub(super) fn expect_semaphores(
         if semaphore.context.as_raw() == context.as_raw() {
             return Ok(());
         }
-        Err(Error::argument(operation, format!("{semaphore:?} is of another context than the graph")))
+        Err(Error::argument(operation, format!("context mismatch ({semaphore:?} and the graph)")))
     })
 }
 

@@ -292,8 +292,5 @@ impl GraphExec {
 
 #[cold]
 pub(super) fn unknown_source(operation: &'static str) -> Error {
-    Error::argument(
-        operation,
-        "the executable was taken over from other code, and the graph that it was made of is not known",
-    )
+    Error::argument(operation, "the source graph is unknown, because the executable graph was created by `from_raw`")
 }

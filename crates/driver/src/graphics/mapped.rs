@@ -121,7 +121,7 @@ impl MappedGraphics<'_> {
     #[inline]
     fn raw(&self, operation: &'static str, index: usize) -> Result<CUgraphicsResource> {
         let count = self.resources.len();
-        let refuse = || Error::argument(operation, format!("there are {count} resources, and no number {index}"));
+        let refuse = || Error::argument(operation, format!("resource index out of bounds ({index} of {count})"));
         self.resources.get(index).map(GraphicsResource::as_raw).ok_or_else(refuse)
     }
 

@@ -129,7 +129,7 @@ fn resources_and_frames_are_given_back_once_and_in_order() {
     assert_eq!(MAPPED.load(Ordering::Acquire), 2);
     assert_eq!(mapped.pointer(1).expect("it is a buffer"), (crate::DevicePointer::from_raw(0x400), 4096));
     let error = mapped.pointer(2).expect_err("there are two").to_string();
-    assert_eq!(error, "MappedGraphics::pointer: there are 2 resources, and no number 2");
+    assert_eq!(error, "MappedGraphics::pointer: resource index out of bounds (2 of 2)");
     drop(mapped);
     assert_eq!(MAPPED.load(Ordering::Acquire), 0);
     drop(resources);

@@ -1,5 +1,6 @@
 //! The accesses to one allocation, either by running work or by the work of one capture.
 
+use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use curium_sys::CUdeviceptr;
@@ -28,7 +29,7 @@ pub(crate) struct History {
     has_waited: AtomicBool,
     /// The accesses on other streams since the last write of the whole: the last read and the last partial write on
     /// each.
-    others: Mutex<Vec<Access>>,
+    others: Mutex<AccessList>,
     /// The memory, for reports of waits.
     memory: Memory,
 }
@@ -49,8 +50,15 @@ pub(crate) struct Access {
     sync_points: u64,
 }
 
+/// A list of accesses that is one null pointer until it has an entry. Most memory is used on one stream only.
+#[derive(Debug, Default)]
+pub(crate) struct AccessList {
+    #[expect(clippy::box_collection, reason = "a `Vec` is three words, and takes longer to drop")]
+    entries: Option<Box<Vec<Access>>>,
+}
+
 /// The accesses on other streams, for the holder of the lock.
-pub(crate) type Others<'a> = MutexGuard<'a, Vec<Access>>;
+pub(crate) type Others<'a> = MutexGuard<'a, AccessList>;
 
 /// The identity that no stream has.
 const NOBODY: u64 = 0;
@@ -169,6 +177,13 @@ impl History {
         }
     }
 
+    /// Allows no access without a lock until one has been ordered.
+    #[inline]
+    pub(super) fn order_next(&self) {
+        self.reads_freely.store(NOBODY, Ordering::Relaxed);
+        self.writes_freely.store(NOBODY, Ordering::Relaxed);
+    }
+
     /// Records accesses on the writer's stream, enqueued when it had these numbers of sync points.
     #[inline]
     pub(super) fn record_home(&mut self, read: u64, written: u64) {
@@ -194,13 +209,13 @@ impl History {
 
     /// Makes `stream` wait for the accesses that a read, or a write, must wait for.
     #[inline]
-    pub(crate) fn before(&self, others: &mut Vec<Access>, stream: &Stream, is_write: bool) -> Result<()> {
+    pub(crate) fn before(&self, others: &mut AccessList, stream: &Stream, is_write: bool) -> Result<()> {
         if is_write { self.wait_for_all(others, stream) } else { self.wait_for_writes(others, stream) }
     }
 
     /// Records a read, or a write of a part or the whole, enqueued on `stream`.
     #[inline]
-    pub(crate) fn after(&self, others: &mut Vec<Access>, stream: &Stream, is_write: bool) {
+    pub(crate) fn after(&self, others: &mut AccessList, stream: &Stream, is_write: bool) {
         if is_write { self.record_write(others, stream) } else { self.record_read(others, stream) }
     }
 
@@ -222,7 +237,7 @@ impl History {
     /// Clears the list once the writer's stream has waited for it. The caller holds the lock, so a thread that finds
     /// the list empty waits for that stream in its current state.
     #[inline]
-    fn wait_for_all(&self, others: &mut Vec<Access>, stream: &Stream) -> Result<()> {
+    fn wait_for_all(&self, others: &mut AccessList, stream: &Stream) -> Result<()> {
         let (written, read) = (self.written.load(Ordering::Relaxed), self.read.load(Ordering::Relaxed));
         let kind = |is_write| if is_write { HazardKind::WriteAfterWrite } else { HazardKind::WriteAfterRead };
         let mut has_waited = wait(stream, &self.writer, written.max(read), self.hazard(kind(written >= read)))?;
@@ -241,7 +256,7 @@ impl History {
     }
 
     #[inline]
-    fn record_read(&self, others: &mut Vec<Access>, stream: &Stream) {
+    fn record_read(&self, others: &mut AccessList, stream: &Stream) {
         let sync_points = stream.sync_points().count();
         if self.writer == *stream {
             self.read.fetch_max(sync_points, Ordering::Relaxed);
@@ -255,7 +270,7 @@ impl History {
     }
 
     #[inline]
-    fn record_write(&self, others: &mut Vec<Access>, stream: &Stream) {
+    fn record_write(&self, others: &mut AccessList, stream: &Stream) {
         if self.writer == *stream {
             self.written.fetch_max(stream.sync_points().count(), Ordering::Relaxed);
             return;
@@ -293,9 +308,8 @@ impl History {
 
     /// Moves the history out. The remaining history allows no access without a lock and records none.
     #[inline]
-    pub(super) fn leave(&self, others: &mut Vec<Access>) -> Self {
-        self.reads_freely.store(NOBODY, Ordering::Relaxed);
-        self.writes_freely.store(NOBODY, Ordering::Relaxed);
+    pub(super) fn leave(&self, others: &mut AccessList) -> Self {
+        self.order_next();
         let moved = Self::since(&self.writer, self.written.swap(0, Ordering::Relaxed), NOBODY, self.memory);
         moved.read.store(self.read.swap(0, Ordering::Relaxed), Ordering::Relaxed);
         *moved.others() = std::mem::take(others);
@@ -312,6 +326,41 @@ impl History {
     #[inline]
     fn hazard(&self, kind: HazardKind) -> Option<Hazard> {
         Some(Hazard { kind, memory: self.memory })
+    }
+}
+
+impl AccessList {
+    fn push(&mut self, access: Access) {
+        self.entries.get_or_insert_default().push(access);
+    }
+
+    fn retain(&mut self, is_kept: impl FnMut(&Access) -> bool) {
+        if let Some(entries) = &mut self.entries {
+            entries.retain(is_kept);
+        }
+    }
+
+    #[inline]
+    fn clear(&mut self) {
+        if let Some(entries) = &mut self.entries {
+            entries.clear();
+        }
+    }
+}
+
+impl Deref for AccessList {
+    type Target = [Access];
+
+    #[inline]
+    fn deref(&self) -> &[Access] {
+        self.entries.as_deref().map_or(&[], Vec::as_slice)
+    }
+}
+
+impl DerefMut for AccessList {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut [Access] {
+        self.entries.as_deref_mut().map_or(&mut [], Vec::as_mut_slice)
     }
 }
 

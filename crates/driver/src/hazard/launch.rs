@@ -40,6 +40,12 @@ impl LaunchLeases {
     /// Enqueues `launch` on `stream` as an access to all leased memory.
     #[inline]
     pub(crate) fn launch(&self, stream: &Stream, launch: impl FnOnce() -> Result<()>) -> Result<()> {
+        // Nothing has to be ordered, and nothing waits for the launch.
+        if self.is_empty() { launch() } else { self.launch_leasing(stream, launch) }
+    }
+
+    #[inline]
+    fn launch_leasing(&self, stream: &Stream, launch: impl FnOnce() -> Result<()>) -> Result<()> {
         expect_idle(OPERATION)?;
         let mut launches = self.record.lock();
         if launches.missing.is_empty() && launches.latest.as_ref().is_some_and(|latest| latest.stream == *stream) {

@@ -27,14 +27,14 @@ pub(super) fn is_elf(bytes: &[u8]) -> bool {
 #[inline]
 pub(super) fn check(bytes: &[u8]) -> Result<(), String> {
     if bytes.len() < HEADER_SIZE {
-        return Err(format!("the cubin is cut off: it has {} bytes, and its header {HEADER_SIZE}", bytes.len()));
+        return Err(format!("truncated cubin ({} bytes, the header has {HEADER_SIZE})", bytes.len()));
     }
     if bytes[4..6] != CLASS_64_LITTLE {
-        return Err("the ELF file is not one of 64 bits with the low byte first".to_owned());
+        return Err("unsupported ELF file (not 64-bit little-endian)".to_owned());
     }
     let machine = field::<2>(bytes, 0x12)?;
     if machine != MACHINE_CUDA {
-        return Err(format!("the ELF file is for machine {machine}, and a cubin is for {MACHINE_CUDA}"));
+        return Err(format!("unsupported ELF file (machine {machine}, a cubin has {MACHINE_CUDA})"));
     }
     check_segments(bytes)?;
     check_sections(bytes)
@@ -71,7 +71,7 @@ fn table<'a>(
     expected: u64,
 ) -> Result<std::slice::ChunksExact<'a, u8>, String> {
     if count > 0 && size != expected {
-        return Err(format!("the {what} have {size} bytes each, and ELF's have {expected}"));
+        return Err(format!("damaged cubin ({what} of {size} bytes, expected {expected})"));
     }
     let range = within(bytes, what, offset, count * expected)?;
     // The header sizes are small constants.
@@ -85,7 +85,7 @@ fn within(bytes: &[u8], what: &str, offset: u64, length: u64) -> Result<Range<us
     match (start, end) {
         (Ok(start), Some(Ok(end))) if end <= bytes.len() => Ok(start..end),
         _ => Err(format!(
-            "the cubin is cut off or damaged: it has {} bytes, and {what} of {length} bytes is to be at {offset}",
+            "truncated or damaged cubin ({} bytes, {what} of {length} bytes at offset {offset})",
             bytes.len()
         )),
     }
@@ -93,7 +93,7 @@ fn within(bytes: &[u8], what: &str, offset: u64, length: u64) -> Result<Range<us
 
 #[inline]
 fn field<const N: usize>(bytes: &[u8], offset: usize) -> Result<u64, String> {
-    number::<N>(bytes, offset).ok_or_else(|| format!("the cubin is cut off in a header of {} bytes", bytes.len()))
+    number::<N>(bytes, offset).ok_or_else(|| format!("truncated cubin (in a header of {} bytes)", bytes.len()))
 }
 
 #[cfg(test)]
@@ -105,9 +105,9 @@ mod tests {
         let mut program = vec![0; 128];
         program[..6].copy_from_slice(b"\x7fELF\x02\x01");
         program[0x12] = 62;
-        assert_eq!(check(&program), Err("the ELF file is for machine 62, and a cubin is for 190".to_owned()));
+        assert_eq!(check(&program), Err("unsupported ELF file (machine 62, a cubin has 190)".to_owned()));
         program[4] = 1;
-        assert_eq!(check(&program), Err("the ELF file is not one of 64 bits with the low byte first".to_owned()));
+        assert_eq!(check(&program), Err("unsupported ELF file (not 64-bit little-endian)".to_owned()));
     }
 
     #[test]

@@ -164,9 +164,10 @@ impl Inner {
     pub(super) fn expect_context(&self, operation: &'static str, context: &Context) -> Result<()> {
         self.driver.expect_same(context.driver(), operation)?;
         match self.context() {
-            Some(own) if own != context.as_raw() => {
-                Err(Error::argument(operation, format!("kernel `{}` is one of another context", self.name)))
-            }
+            Some(own) if own != context.as_raw() => Err(Error::argument(
+                operation,
+                format!("context mismatch (kernel `{}` belongs to another context)", self.name),
+            )),
             _ => Ok(()),
         }
     }

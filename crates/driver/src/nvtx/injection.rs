@@ -5,7 +5,7 @@ use std::ptr;
 use std::sync::Once;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-use curium_sys::load::has_raised_privileges;
+use curium_sys::has_raised_privileges;
 use libloading::Library;
 
 /// A function of a tool that takes text.
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn tool_is_told_of_ranges_and_may_leave_slots_empty() {
+    fn tool_receives_ranges_and_may_leave_slots_empty() {
         drop(NvtxRange::new("nobody listens yet"));
         inject();
         let outer = NvtxRange::new("outer");

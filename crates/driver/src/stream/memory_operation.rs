@@ -192,7 +192,7 @@ impl Stream {
     pub unsafe fn batch_memory_operations(&self, operations: &[MemoryOperation]) -> Result<()> {
         self.expect_captured("Stream::batch_memory_operations", PASS_THE_SCOPE)?;
         if operations.len() > MAX_BATCH {
-            let reason = format!("a batch has at most {MAX_BATCH} operations, and {} are given", operations.len());
+            let reason = format!("too many operations ({}, at most {MAX_BATCH})", operations.len());
             return Err(Error::argument("Stream::batch_memory_operations", reason));
         }
         let mut parameters: Vec<_> = operations.iter().map(|operation| operation.as_raw()).collect();

@@ -88,6 +88,6 @@ impl Origin {
                 best = Some((doubt, Self { event, time: before + doubt / 2 }));
             }
         }
-        best.map(|(_, origin)| origin).ok_or_else(|| crate::Error::argument("Trace", "the clocks were not compared"))
+        best.map(|(_, origin)| origin).ok_or_else(|| crate::Error::argument("Trace", "the clocks were not correlated"))
     }
 }

@@ -12,7 +12,7 @@ use std::process;
 use std::sync::Once;
 use std::time::{Duration, Instant, SystemTime};
 
-use curium_sys::load::has_raised_privileges;
+use curium_sys::has_raised_privileges;
 
 use super::json::Microseconds;
 use super::this_thread;

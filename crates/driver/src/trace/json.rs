@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn time_has_three_digits_behind_the_point() {
+    fn time_has_three_digits_after_the_point() {
         assert_eq!(Microseconds(Duration::from_nanos(1_002_003)).to_string(), "1002.003");
         assert_eq!(Microseconds(Duration::from_nanos(7)).to_string(), "0.007");
     }

@@ -366,7 +366,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_of_another_stream_is_not_taken() {
+    fn memory_of_another_stream_is_not_reused() {
         let mut heap = heap();
         let all = heap.take_range(A, 0x1000, 0x200).expect("there is room");
         heap.free_range(A, all, 0x1000);

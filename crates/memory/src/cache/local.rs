@@ -147,3 +147,77 @@ impl Drop for Entry {
         self.heap.remove_cache(&self.cache);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::channel;
+    use std::thread;
+    use std::time::{Duration, Instant};
+
+    use super::*;
+    use crate::cache::Segment;
+
+    const STREAM: StreamId = StreamId(1);
+    const BYTES: usize = 4096;
+    /// The longest wait for another thread.
+    const PATIENCE: Duration = Duration::from_secs(30);
+
+    /// Returns a heap of one block, and the block.
+    fn heap_of_one_block() -> (Arc<CentralHeap>, u64) {
+        let heap = Arc::new(CentralHeap::new(true));
+        heap.with(|heap| heap.add_segment(Segment { start: 1 << 20, length: BYTES as u64 }));
+        let block = heap.take(STREAM, BlockSize::of(BYTES), 1, None).expect("there is one block");
+        (heap, block)
+    }
+
+    #[test]
+    fn usage_holds_every_cache_while_it_counts_so_that_no_block_moves_meanwhile() {
+        let (heap, block) = heap_of_one_block();
+        let first = LocalCache::add(&heap, STREAM).expect("the thread does not exit");
+        LocalCache::free(&heap, STREAM, block, BYTES).expect("the cache has room");
+        let second = heap.add_cache(STREAM);
+        let held = second.lock();
+        thread::scope(|scope| {
+            let counting = scope.spawn(|| heap.usage().free_bytes);
+            let deadline = Instant::now() + PATIENCE;
+            let is_held = || {
+                (0..20).all(|_| {
+                    thread::sleep(Duration::from_millis(1));
+                    first.cache.try_lock().is_none()
+                })
+            };
+            while !is_held() {
+                assert!(Instant::now() < deadline, "the first cache is not held while the second is waited for");
+            }
+            drop(held);
+            assert_eq!(counting.join().expect("counting does not panic"), BYTES as u64);
+        });
+    }
+
+    #[test]
+    fn thread_exits_while_the_heap_is_locked_for_ever_and_its_blocks_are_found_later() {
+        let (heap, block) = heap_of_one_block();
+        let ((exit, may_exit), (added, has_added)) = (channel::<()>(), channel());
+        let shared = Arc::clone(&heap);
+        let other = thread::spawn(move || {
+            LocalCache::add(&shared, STREAM).expect("the thread does not exit yet");
+            LocalCache::free(&shared, STREAM, block, BYTES).expect("the cache has room");
+            added.send(()).expect("the test waits");
+            may_exit.recv().expect("the test does not panic");
+        });
+        has_added.recv().expect("the thread does not panic");
+        let ((over, is_over), shared) = (channel(), Arc::clone(&heap));
+        // As in the child of a fork, where the thread that had locked the heap does not exist.
+        let locking = thread::spawn(move || {
+            shared.with(|_| {
+                exit.send(()).expect("the thread waits");
+                over.send(other.join().is_ok()).expect("the test waits");
+            });
+        });
+        assert!(is_over.recv_timeout(PATIENCE).expect("the thread does not wait for the heap"));
+        locking.join().expect("nothing panics with the heap locked");
+        heap.flush_caches();
+        assert_eq!(heap.usage().free_bytes, BYTES as u64);
+        assert_eq!(heap.take(STREAM, BlockSize::of(BYTES), 1, None), Some(block));
+    }
+}

@@ -105,7 +105,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn block_freed_last_is_taken_first() {
+    fn block_freed_last_is_reused_first() {
         let mut cache = ThreadCache::default();
         let size = BlockSize::of(4096);
         assert_eq!(cache.take(size), None);

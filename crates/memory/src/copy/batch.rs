@@ -226,7 +226,7 @@ impl Lines {
         });
         result.map_err(|error| match self.numbers.get(failed) {
             None => error,
-            Some(number) => error.advised(|_| Some(format!("the driver refused the copy at index {number}").into())),
+            Some(number) => error.advised(|_| Some(format!("the driver rejected the copy at index {number}").into())),
         })
     }
 }

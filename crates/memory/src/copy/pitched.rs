@@ -272,6 +272,6 @@ pub(crate) fn same_extent(operation: &'static str, one: &Place, other: &Place) -
         return Ok(());
     }
     let text = |place: &Place| format!("{} × {} × {}", place.width, place.height, place.depth);
-    let reason = format!("one side has {} bytes, rows and layers, and the other {}", text(one), text(other));
+    let reason = format!("extent mismatch ({} and {} bytes, rows and layers)", text(one), text(other));
     Err(Error::argument(operation, reason))
 }

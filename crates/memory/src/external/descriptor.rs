@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn descriptor_that_another_file_has_by_then_is_left_alone() {
+    fn descriptor_reused_by_another_file_is_not_closed() {
         let [file, other] =
             ["/dev/null", "/dev/zero"].map(|path| OwnedFd::from(File::open(path).expect("it is there")));
         assert!(!is_duplicate(&file, other.as_raw_fd()));

@@ -106,7 +106,7 @@ impl ExternalMemory {
     ///
     /// # Errors
     ///
-    /// An argument error if `bytes` is 0; an error of the driver if the handle is not one of its own or of Direct3D;
+    /// An argument error if `bytes` is 0; an error of the driver if neither a driver nor Direct3D created the handle;
     /// `CUDA_ERROR_NOT_SUPPORTED` if memory cannot be imported, as on the simulator.
     #[cfg(windows)]
     #[doc(alias = "cuImportExternalMemory")]

@@ -90,7 +90,7 @@ impl ExternalSemaphore {
     ///
     /// # Errors
     ///
-    /// An error of the driver if the handle is not one of its own or of Direct3D; `CUDA_ERROR_NOT_SUPPORTED` if semaphores cannot be
+    /// An error of the driver if neither a driver nor Direct3D created the handle; `CUDA_ERROR_NOT_SUPPORTED` if semaphores cannot be
     /// imported, as on the simulator.
     #[cfg(windows)]
     #[doc(alias = "cuImportExternalSemaphore")]

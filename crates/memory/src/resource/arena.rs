@@ -76,7 +76,10 @@ unsafe impl Resource for Arena {
         Request::new(OPERATION, bytes, alignment, LARGEST_ALIGNMENT)?;
         self.context.driver().expect_same(stream.driver(), OPERATION)?;
         if stream.device().as_raw() != self.context.device().as_raw() {
-            return Err(Error::argument(OPERATION, format!("{stream:?} is not of the arena's device")));
+            return Err(Error::argument(
+                OPERATION,
+                format!("device mismatch ({stream:?} does not belong to the arena's device)"),
+            ));
         }
         let (length, alignment) = ((bytes as u64).next_multiple_of(GRANULE), (alignment as u64).max(GRANULE));
         let grown = |error: Error| {

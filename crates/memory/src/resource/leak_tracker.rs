@@ -84,10 +84,12 @@ impl Live {
     fn remove(&mut self, pointer: DevicePointer<u8>, bytes: usize, alignment: usize) -> Result<LiveAllocation> {
         let refused = |reason: String| Err(Error::argument("LeakTracker::deallocate", reason));
         let Some(known) = self.allocations.get(&pointer.as_raw()).copied() else {
-            return refused(format!("{bytes} bytes at {pointer:?} are not in use, or not of this resource"));
+            return refused(format!("not a live allocation of this resource ({bytes} bytes at {pointer:?})"));
         };
         if (known.bytes, known.alignment) != (bytes, alignment) {
-            return refused(format!("{bytes} bytes aligned to {alignment} are freed that were allocated as {known}"));
+            return refused(format!(
+                "size or alignment mismatch (freed {bytes} bytes aligned to {alignment}, allocated {known})"
+            ));
         }
         self.allocations.remove(&pointer.as_raw());
         Ok(known)

@@ -133,7 +133,7 @@ fn combinations(operation: Operation, layout: &TensorLayout) -> Result<()> {
     })?;
     let spans = |swizzle| match swizzle {
         TensorSwizzle::Bytes32 | TensorSwizzle::Bytes128Atom32Flip8 => false,
-        // Wide im2col maps use this mode, and all maps are encoded with it.
+        // Wide im2col maps use this mode, and every map is encoded in this mode.
         TensorSwizzle::Bytes64 | TensorSwizzle::Bytes128Atom64 => data_type == TensorDataType::Packed6Align16,
         TensorSwizzle::None | TensorSwizzle::Bytes128 | TensorSwizzle::Bytes128Atom32 => true,
     };

@@ -104,7 +104,7 @@ impl Batch {
         for (index, end) in ends.enumerate() {
             stream.driver().expect_same(end.stream().driver(), operation)?;
             if end.tracked.reach() != Accessibility::Managed {
-                let reason = format!("the memory at {:#x}, of range {index}, is not managed", end.address);
+                let reason = format!("memory at {:#x} is not managed (range {index})", end.address);
                 return Err(Error::argument(operation, reason));
             }
             if end.bytes > 0 {

@@ -19,7 +19,6 @@ pub(super) enum Attachment {
 /// Attaches a buffer to the host until dropped.
 pub(crate) struct HostAttachment<'a> {
     tracked: &'a Tracked,
-    pointer: DevicePointer<u8>,
 }
 
 impl<T> UnifiedBuffer<T> {
@@ -58,9 +57,9 @@ impl<T> UnifiedBuffer<T> {
     /// While the view exists, launching a graph that accesses the memory is an error.
     ///
     /// Without [concurrent managed access](UnifiedBuffer#concurrent-managed-access), the buffer is attached to the host
-    /// while the view exists. Work on other memory may run in the meantime. A view that is forgotten, or whose driver
-    /// call fails when it is dropped, leaves the buffer attached to the host. A kernel that accesses the buffer then
-    /// faults, until [`UnifiedBuffer::attach`] attaches it to all streams.
+    /// while the view exists. Work on other memory may run in the meantime. If the view is forgotten, or its driver call
+    /// fails when it is dropped, the next operation on the buffer ends the attachment. Graphs that use the memory cannot
+    /// be launched after a view was forgotten.
     ///
     /// CUDA: `cuStreamSynchronize` or `cuEventSynchronize`, if work is pending; `cuStreamAttachMemAsync` without concurrent managed access.
     ///
@@ -149,14 +148,14 @@ impl<T> UnifiedBuffer<T> {
 impl<'a> HostAttachment<'a> {
     fn new(operation: &'static str, tracked: &'a Tracked, pointer: DevicePointer<u8>) -> Result<Self> {
         attach(operation, tracked, pointer, tracked.stream(), AttachMode::Host)?;
-        Ok(Self { tracked, pointer })
+        tracked.begin_host_attachment(pointer.as_raw());
+        Ok(Self { tracked })
     }
 }
 
 impl Drop for HostAttachment<'_> {
     fn drop(&mut self) {
-        let Self { tracked, pointer } = self;
-        release(|| attach("HostViewMut::drop", tracked, *pointer, tracked.stream(), AttachMode::Global));
+        release(|| self.tracked.end_host_attachment("HostViewMut::drop"));
     }
 }
 

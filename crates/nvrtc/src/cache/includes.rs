@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn computed_includes_and_options_with_other_files_cannot_be_told() {
+    fn computed_includes_and_options_with_other_files_are_not_cached() {
         assert!(facts(&Program::new("k.cu", "#define H \"a.h\"\n#include H\n"), &[]).is_none());
         let plain = Program::new("k.cu", "int x; // no #define or # at all\n");
         assert_eq!(facts(&plain, &["--std=c++17", "--use_fast_math"]), Some(Vec::new()));

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::vec;
 use std::vec::Vec;
 
-use super::privileges::has_raised_privileges;
 use super::{LibraryDescription, Origin, Package, python};
+use crate::has_raised_privileges;
 
 /// The properties of a machine that the search depends on.
 #[derive(Clone, Copy)]

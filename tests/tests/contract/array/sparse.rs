@@ -28,7 +28,7 @@ fn tile_memory(test: &TestDriver) -> PhysicalMemory {
 }
 
 #[test]
-fn sparse_array_is_used_where_memory_is_mapped_behind_its_tiles() {
+fn sparse_array_is_resident_where_its_tiles_are_mapped() {
     with_sparse_arrays(|test| {
         let (stream, memory) = (test.stream(), tile_memory(test));
         let array = Array::<f32>::new(&stream, ArrayShape::new_2d(256, 256), ArrayFlags::SPARSE);

@@ -95,8 +95,8 @@ fn leave(test: &TestDriver) {
 }
 
 #[test]
-fn what_touches_no_context_works_after_an_error_that_stays() {
-    in_own_process("behaviour::launch::what_touches_no_context_works_after_an_error_that_stays", || {
+fn calls_without_a_context_work_after_a_sticky_error() {
+    in_own_process("behaviour::launch::calls_without_a_context_work_after_a_sticky_error", || {
         on_driver(|test| {
             let (driver, device) = (test.driver(), test.device().as_raw());
             let mut context = ptr::null_mut();

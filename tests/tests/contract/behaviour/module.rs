@@ -21,7 +21,7 @@ fn load_text(driver: &Driver, text: &str) -> CUresult {
 }
 
 #[test]
-fn what_is_no_code_is_told_from_code_that_is_wrong() {
+fn unknown_images_are_distinguished_from_invalid_code() {
     on_driver(|test| {
         in_context(test, |driver| {
             let mut module = ptr::null_mut();

@@ -92,7 +92,7 @@ fn legacy_stream_and_blocking_streams_wait_for_each_other_and_others_do_not() {
 }
 
 #[test]
-fn what_ends_memory_and_code_waits_for_the_device() {
+fn freeing_memory_and_unloading_code_wait_for_the_device() {
     on_driver(|test| {
         let stream = test.stream();
         let (mut address, mut host, mut code) = (0, ptr::null_mut(), (ptr::null_mut(), ptr::null_mut()));
@@ -139,7 +139,7 @@ fn allocations_and_synchronous_copies_do_not_wait_for_other_streams() {
 }
 
 #[test]
-fn copies_of_ordinary_memory_wait_unless_they_are_small_and_go_to_the_device() {
+fn copies_of_pageable_memory_wait_unless_they_are_small_and_go_to_the_device() {
     on_driver(|test| {
         let stream = test.stream();
         let buffer = DeviceBuffer::<u8>::zeroed(&stream, 4 << 20).expect("memory suffices");

@@ -13,7 +13,7 @@ use super::caching;
 const BYTES: usize = 3 << 20;
 
 /// Returns the graph of the work that `work` enqueues on a stream, captured in the global mode.
-fn captured(stream: &Stream, work: impl FnOnce()) -> CUgraph {
+pub(super) fn captured(stream: &Stream, work: impl FnOnce()) -> CUgraph {
     let mode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_GLOBAL;
     // SAFETY: the stream is live.
     unsafe { call!(stream.driver(), cuStreamBeginCapture_v2(stream.as_raw(), mode)) }.expect("a capture can begin");
@@ -34,7 +34,7 @@ fn copy(to: &Block<'_>, from: &Block<'_>) {
 }
 
 #[test]
-fn memory_that_a_graph_used_and_freed_is_nobody_elses_for_as_long_as_its_pool() {
+fn memory_freed_by_a_graph_is_not_reused_while_its_pool_exists() {
     on_driver(|test| {
         let (resource, stream) = (caching(test), test.stream());
         let pool = resource.private_pool().expect("a pool can be made");

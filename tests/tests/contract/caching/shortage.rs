@@ -26,7 +26,7 @@ fn memory_is_short_only_when_there_is_none() {
 }
 
 #[test]
-fn memory_that_the_source_of_a_cache_lacks_is_told_as_it_was_asked_for() {
+fn out_of_memory_of_a_cache_reports_the_requested_size() {
     on_simulator(Config::new().with_memory_budget(48 << 20), |test, _| {
         let options = CachingOptions::new().with_cache(true);
         let resource = CachingResource::with_upstream(&test.context(), &options, SyncAlloc).expect("a resource");

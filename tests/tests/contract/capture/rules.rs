@@ -162,7 +162,7 @@ fn stream_that_was_not_joined_leaves_no_graph() {
 }
 
 #[test]
-fn wait_for_what_is_outside_of_the_capture_loses_it() {
+fn wait_for_work_outside_the_capture_invalidates_it() {
     on_driver(|test| {
         let (stream, other, outside) = (test.stream(), test.stream(), event(test));
         record(&outside, &other).expect("an event can be recorded");

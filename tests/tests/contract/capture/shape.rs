@@ -67,7 +67,7 @@ fn streams_fork_and_join_by_events() {
 }
 
 #[test]
-fn stream_tells_of_its_capture_for_as_long_as_it_lasts() {
+fn stream_reports_its_capture_until_it_ends() {
     on_driver(|test| {
         let (stream, other, buffer) = (test.stream(), test.stream(), words(test));
         assert_eq!(status(&stream), CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE);
@@ -88,7 +88,7 @@ fn stream_tells_of_its_capture_for_as_long_as_it_lasts() {
 }
 
 #[test]
-fn what_the_next_node_comes_after_can_be_changed() {
+fn dependencies_of_the_next_node_can_be_changed() {
     on_driver(|test| {
         let (stream, buffer) = (test.stream(), words(test));
         begin(&stream, Mode::CU_STREAM_CAPTURE_MODE_RELAXED).expect("a capture can begin");

@@ -151,7 +151,7 @@ fn semaphore_dropped_while_streams_and_graphs_use_it_ends_after_them() {
 }
 
 #[test]
-fn semaphore_of_a_graph_dropped_while_its_context_is_captured_ends_behind_its_launches_and_leaves_the_capture() {
+fn semaphore_of_a_graph_dropped_during_a_capture_outlives_its_launches_and_keeps_the_capture_valid() {
     with_context(|context| {
         let (stream, other) = (context.stream().expect("a stream"), context.stream().expect("a stream"));
         let semaphore = Arc::new(imported(context));
@@ -169,7 +169,7 @@ fn semaphore_of_a_graph_dropped_while_its_context_is_captured_ends_behind_its_la
 }
 
 #[test]
-fn semaphore_that_a_node_was_given_later_ends_behind_the_launches_of_its_executable() {
+fn semaphore_set_later_on_a_node_outlives_the_launches_of_its_executable() {
     with_context(|context| {
         let stream = context.stream().expect("a stream");
         let (first, second) = (Arc::new(imported(context)), Arc::new(imported(context)));

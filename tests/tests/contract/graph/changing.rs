@@ -173,7 +173,7 @@ fn executable_takes_everything_from_a_graph_of_the_same_shape() {
 }
 
 #[test]
-fn graph_that_does_not_fit_says_which_node_and_why() {
+fn graph_that_does_not_match_reports_the_node_and_the_reason() {
     on_driver(|test| {
         let (kernel, buffer) = (fill(test), zeroes(test));
         let (mut original, mut longer, mut other) = (graph(test), graph(test), graph(test));

@@ -1,7 +1,8 @@
 //! Conditional nodes with values set by kernels. The driver defines the function that they call.
 
-use curium_driver::{Condition, ConditionalKind, Kernel, LaunchConfig, Library};
-use curium_sim::Config;
+use curium_driver::{Condition, ConditionalKind, Function, Kernel, LaunchConfig, Library};
+use curium_sim::{Config, Fault};
+use curium_sys::CUresult;
 use curium_tests::{TestDriver, on_simulator};
 
 use super::{LEN, add_fill, graph, run, words, zeroes};
@@ -44,7 +45,7 @@ fn count(test: &TestDriver) -> Kernel<Count> {
 }
 
 #[test]
-fn loop_of_a_graph_ends_when_a_kernel_says_so() {
+fn loop_of_a_graph_ends_when_a_kernel_clears_its_condition() {
     on_simulator(Config::new(), |test, _| {
         let (count, buffer) = (count(test), zeroes(test));
         let mut graph = graph(test);
@@ -86,5 +87,17 @@ fn branch_of_a_graph_is_the_one_that_a_kernel_before_it_picks() {
             run(test, &mut graph.instantiate().expect("the graph is sound"));
             assert_eq!(taken.map(|buffer| words(&buffer)), expected.map(|value| vec![value; LEN]), "up to {end}");
         }
+    });
+}
+
+#[test]
+fn condition_whose_handle_is_0_is_valid_and_only_the_result_is_an_error() {
+    on_simulator(Config::new(), |test, simulator| {
+        let (mut graph, create) = (graph(test), Fault::on(Function::cuGraphConditionalHandleCreate));
+        simulator.inject(create.creates_nothing());
+        assert_eq!(graph.condition(Some(1)).expect("the driver reports success").as_raw(), 0);
+        simulator.inject(create.returns(CUresult::CUDA_ERROR_NOT_SUPPORTED));
+        let error = graph.condition(Some(1)).expect_err("the driver reports an error");
+        assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_NOT_SUPPORTED), "{error}");
     });
 }

@@ -225,7 +225,7 @@ fn closure_that_is_set_in_an_executable_lives_as_long_as_launches_that_call_it()
 }
 
 #[test]
-fn update_brings_the_closures_of_the_graph_and_lets_go_of_those_before() {
+fn update_retains_the_closures_of_the_graph_and_releases_the_previous_ones() {
     on_driver(|test| {
         let counts = [(); 3].map(|()| Arc::new(AtomicU32::new(0)));
         let [first, second, third] = counts.each_ref().map(|count| {

@@ -234,7 +234,7 @@ fn graph_with_a_conditional_node_is_not_copied_and_has_one_executable_at_a_time(
 }
 
 #[test]
-fn kernel_node_tells_its_size_and_runs_with_what_it_is_given() {
+fn kernel_node_returns_its_parameters_and_runs_with_new_ones() {
     on_driver(|test| {
         let (kernel, buffer) = (fill(test), zeroes(test));
         let mut graph = graph(test);
@@ -260,7 +260,7 @@ fn kernel_node_tells_its_size_and_runs_with_what_it_is_given() {
 }
 
 #[test]
-fn fill_can_be_described_anew_before_it_is_instantiated() {
+fn fill_parameters_can_be_replaced_before_instantiation() {
     on_driver(|test| {
         let buffer = zeroes(test);
         let mut graph = graph(test);
@@ -273,7 +273,7 @@ fn fill_can_be_described_anew_before_it_is_instantiated() {
 }
 
 #[test]
-fn copy_can_be_described_anew_before_it_is_instantiated() {
+fn copy_parameters_can_be_replaced_before_instantiation() {
     on_driver(|test| {
         let (from, to) = (zeroes(test), zeroes(test));
         let mut graph = graph(test);
@@ -289,7 +289,7 @@ fn copy_can_be_described_anew_before_it_is_instantiated() {
 }
 
 #[test]
-fn attributes_of_a_kernel_node_are_told_and_copied() {
+fn attributes_of_a_kernel_node_are_queried_and_copied() {
     on_driver(|test| {
         let (kernel, buffer) = (fill(test), zeroes(test));
         let mut graph = graph(test);

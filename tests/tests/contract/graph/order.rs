@@ -13,7 +13,7 @@ fn copying(test: &TestDriver, target: &mut DeviceBuffer<u32>, source: &DeviceBuf
 }
 
 #[test]
-fn children_that_write_what_another_uses_come_behind_it() {
+fn child_graphs_with_conflicting_accesses_are_ordered() {
     on_driver(|test| {
         let stream = test.stream();
         let first = DeviceBuffer::from_slice(&stream, &[7_u32; LEN]).expect("memory suffices");

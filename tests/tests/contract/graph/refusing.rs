@@ -123,7 +123,7 @@ fn handles_of_another_context_are_refused_before_the_driver_is_called() {
         let foreign = Graph::new(&other).expect("a graph can be made");
         let buffer = zeroes(test);
         let mut own = graph(test);
-        let words = "of another context";
+        let words = "context mismatch";
         assert_refused(test, words, || own.add_event_wait(&[], &event));
         assert_refused(test, words, || own.add_event_record(&[], &event));
         assert_refused(test, "different contexts", || own.add_child(&[], &foreign));
@@ -176,7 +176,7 @@ fn circle_is_an_error_of_instantiating_that_names_a_node() {
 }
 
 #[test]
-fn kernel_that_cannot_be_launched_is_an_error_that_says_why() {
+fn kernel_that_cannot_be_launched_is_an_error_with_the_reason() {
     on_driver(|test| {
         let (kernel, buffer) = (fill(test), zeroes(test));
         let mut graph = graph(test);

@@ -8,7 +8,7 @@ use curium_tests::{TestDriver, kernels, on_driver, on_simulator};
 use super::{LEN, add_fill, add_kernel, fill, graph, run, words, zeroes};
 
 #[test]
-fn edges_tell_what_comes_after_what() {
+fn edges_return_the_dependencies_of_nodes() {
     on_driver(|test| {
         let mut graph = graph(test);
         let first = graph.add_empty(&[]).expect("the node can be added");
@@ -46,7 +46,7 @@ fn empty_graph_has_nothing_and_can_be_launched() {
 }
 
 #[test]
-fn programmatic_edge_between_kernels_is_told_as_it_was_added() {
+fn programmatic_edge_between_kernels_is_returned_as_added() {
     on_driver(|test| {
         let (kernel, buffer, other) = (fill(test), zeroes(test), zeroes(test));
         let mut graph = graph(test);
@@ -85,7 +85,7 @@ fn nodes_of_a_clone_are_found_by_their_originals() {
 }
 
 #[test]
-fn nodes_tell_their_kind() {
+fn nodes_return_their_kind() {
     on_driver(|test| {
         let (kernel, buffer) = (fill(test), zeroes(test));
         let mut graph = graph(test);
@@ -122,7 +122,7 @@ fn picture_in_dot_has_every_node_and_edge() {
 }
 
 #[test]
-fn numbers_of_graphs_and_nodes_tell_them_apart() {
+fn numbers_distinguish_graphs_and_nodes() {
     on_simulator(Config::new().with_driver_version(CudaVersion::new(13, 5)), |test, _| {
         let (mut graph, other) = (graph(test), graph(test));
         let first = graph.add_empty(&[]).expect("the node can be added");
@@ -208,7 +208,7 @@ fn picture_of_a_captured_graph_names_its_kernels() {
 }
 
 #[test]
-fn picture_of_a_captured_graph_is_drawn_by_a_driver_that_tells_no_names() {
+fn picture_of_a_captured_graph_is_drawn_without_kernel_names() {
     on_simulator(Config::new().with_driver_version(CudaVersion::new(12, 2)), |test, _| {
         let svg = captured_picture(test);
         assert_eq!(svg.matches(": kernel<").count(), 2, "{svg}");

@@ -26,7 +26,7 @@ fn writes_of_parts_on_several_streams_are_all_waited_for_once() {
 }
 
 #[test]
-fn stream_of_the_last_write_stands_for_what_it_has_waited_for() {
+fn stream_of_the_last_write_covers_the_work_it_has_waited_for() {
     on_simulator(Config::new(), |test, simulator| {
         let [own, other, late] = streams(test);
         let mut accesses = Accesses::allocated(&own);

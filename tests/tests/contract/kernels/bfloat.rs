@@ -67,7 +67,7 @@ fn pairs_of_bf16_are_multiplied_and_added_with_one_rounding() {
 }
 
 #[test]
-fn smaller_and_larger_bf16_are_told_of_every_kind_of_number() {
+fn smaller_and_larger_bf16_of_every_class_of_number() {
     // Orders -0 before +0. A NaN yields the other operand.
     let pick = |a: u16, b: u16, larger: bool| {
         let key = |bits: u16| if bits >> 15 == 0 { i32::from(bits) } else { -1 - i32::from(bits & 0x7fff) };

@@ -101,7 +101,7 @@ fn sums_in_one_pass_look_back_to_the_parts_before() {
 }
 
 #[test]
-fn sums_begin_anew_at_each_flag() {
+fn sums_restart_at_each_flag() {
     on_driver(|test| {
         let stream = test.stream();
         for count in [1_usize, 100, 1000, 1024] {

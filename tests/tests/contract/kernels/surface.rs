@@ -20,7 +20,7 @@ fn array<T: curium_memory::Texel + curium_memory::NoUninit>(
 }
 
 #[test]
-fn plane_is_written_and_read_beyond_its_edges_as_the_access_says() {
+fn plane_is_accessed_out_of_bounds_by_the_boundary_mode() {
     on_driver(|test| {
         let stream = test.stream();
         let (width, height) = (5_u32, 3_u32);

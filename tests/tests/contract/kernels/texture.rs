@@ -164,7 +164,7 @@ fn bytes_are_read_as_fractions_and_in_srgb_as_brightness() {
 }
 
 #[test]
-fn whole_numbers_are_read_as_they_are_where_the_texture_says_so() {
+fn integers_are_fetched_unconverted_in_element_read_mode() {
     let pairs: Vec<[u16; 2]> = (0..16).map(|step| [step * 4000, 65_535 - step]).collect();
     on_driver(|test| {
         let stream = test.stream();

@@ -222,7 +222,10 @@ fn host_function_of_a_capture_outlives_what_it_owns() {
             result.as_slice_mut().fill_on(&branch, 2)?;
             add(scope, &branch, 10)?;
             let error = add(scope, &own, 100).expect_err("the stream is no part of the capture");
-            assert!(error.function().is_none() && error.to_string().contains("no stream of the capture"), "{error}");
+            assert!(
+                error.function().is_none() && error.to_string().contains("does not belong to the capture"),
+                "{error}"
+            );
             Ok::<_, Error>(())
         });
         let graph = graph.expect("the work can be captured");

@@ -198,7 +198,7 @@ families! { memory atomic warp partition barrier address asynchronous matrix wmm
 tensor_reduction sparse warpgroup }
 
 #[test]
-fn every_form_of_a_block_of_newer_devices_gives_what_its_definition_says() {
+fn every_block_form_of_newer_devices_matches_its_definition() {
     on_simulator(Config::new().with_device_model(DeviceModel::B200), |test, _| {
         let all = forms();
         let forms: Vec<&BlockForm> = all.iter().filter(|form| form.architecture > 90).collect();

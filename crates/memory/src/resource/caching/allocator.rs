@@ -27,6 +27,8 @@ pub(super) struct Allocator {
     reserve: Exclusive<Reserve>,
     /// The number of times that segments were added.
     growths: AtomicU64,
+    /// The number of times that memory stayed with its stream because no event could be recorded or queried.
+    deferrals: AtomicU64,
     /// The source of segments; `None` for the device.
     upstream: Option<Arc<dyn Resource>>,
     #[cfg(feature = "diagnostics")]
@@ -66,6 +68,7 @@ impl Allocator {
             heap: Arc::new(segments.heap()),
             reserve: Exclusive::new(Reserve { segments, streams: HashMap::new() }),
             growths: AtomicU64::new(0),
+            deferrals: AtomicU64::new(0),
             upstream,
             #[cfg(feature = "diagnostics")]
             changes: SegmentChanges::default(),
@@ -143,25 +146,23 @@ impl Allocator {
             // The graph may be launched again, and then access memory that it freed.
             return self.context.synchronize();
         }
+        const OPERATION: &str = "CachingResource::synchronize";
         self.heap.flush_caches();
         let freed = self.heap.with(Heap::begin_epochs);
+        self.reserve.acquire(OPERATION)?.of(&freed, PendingFrees::add);
         // Without a lock, so that other threads can allocate in the meantime.
         self.context.synchronize()?;
-        let mut reserve = self.reserve.acquire("CachingResource::synchronize")?;
-        for (stream, epoch) in freed {
-            self.heap.with(|heap| heap.release(stream, epoch));
-            if let Some(pending) = reserve.streams.get_mut(&stream) {
-                pending.forget(epoch);
-            }
-        }
+        let mut reserve = self.reserve.acquire(OPERATION)?;
+        freed.iter().for_each(|(stream, epoch)| self.heap.with(|heap| heap.release(*stream, *epoch)));
+        reserve.of(&freed, PendingFrees::forget);
         Ok(())
     }
 
     /// Returns unused segments.
     pub(super) fn trim(&self, keep: u64) -> Result<()> {
         let mut reserve = self.reserve.acquire("CachingResource::trim")?;
-        self.gather(&mut reserve)?;
-        self.change(&mut reserve.segments, |segments| segments.trim(keep, &self.heap))
+        let gathered = self.gather(&mut reserve);
+        self.change(&mut reserve.segments, |segments| segments.trim(keep, &self.heap)).and(gathered)
     }
 
     /// Returns the segment changes from this number on.
@@ -183,6 +184,7 @@ impl Allocator {
             free_bytes,
             longest_free_bytes,
             growths,
+            deferrals: self.deferrals.load(Ordering::Relaxed),
         }
     }
 
@@ -206,7 +208,8 @@ impl Allocator {
         if let Some(address) = self.take(need) {
             return Ok(address);
         }
-        self.gather(&mut reserve)?;
+        // A stream that cannot be queried keeps its memory until the next time, and does not keep others from theirs.
+        let _ = self.gather(&mut reserve);
         if let Some(address) = self.take(need) {
             return Ok(address);
         }
@@ -247,33 +250,35 @@ impl Allocator {
         Ok(LocalCache::add(&self.heap, id))
     }
 
-    /// Collects and coalesces all free memory, and makes memory whose work has completed available to every stream.
+    /// Collects and coalesces all free memory, and makes memory whose work has completed available to every stream. If the driver refuses
+    /// that for one stream, it is done for all others all the same.
     fn gather(&self, reserve: &mut Reserve) -> Result<()> {
         self.heap.flush_caches();
         if self.is_private {
             self.heap.with(Heap::coalesce_all);
             return Ok(());
         }
-        with_relaxed_capture_mode(self.context.driver(), || {
-            // A stream that cannot be queried counts as busy. The other streams are still queried.
+        let polled = with_relaxed_capture_mode(self.context.driver(), || {
             let streams = reserve.streams.iter_mut();
             streams.map(|(stream, pending)| self.poll(*stream, pending)).fold(Ok(()), Result::and)
-        })?;
+        });
         let is_kept = |stream: &StreamId, pending: &mut PendingFrees| !(pending.is_over() && self.heap.forget(*stream));
         reserve.streams.retain(is_kept);
-        Ok(())
+        polled
     }
 
     /// Records an event after the most recent deallocations of a stream, and releases the memory covered by completed
     /// events.
     fn poll(&self, stream: StreamId, pending: &mut PendingFrees) -> Result<()> {
         if let Some(epoch) = self.heap.with(|heap| heap.begin_epoch(stream)) {
-            pending.record(epoch)?;
+            pending.add(epoch);
         }
-        if let Some(epoch) = pending.completed()? {
-            self.heap.with(|heap| heap.release(stream, epoch));
+        let recorded = pending.record();
+        let polled = pending.completed(|epoch| self.heap.with(|heap| heap.release(stream, epoch))).and(recorded);
+        if polled.is_err() || pending.is_deferred() {
+            self.deferrals.fetch_add(1, Ordering::Relaxed);
         }
-        Ok(())
+        polled
     }
 
     /// Adds a stream to those that may free memory, if it can use this resource.
@@ -285,7 +290,10 @@ impl Allocator {
         // Synchronizing a green context waits for its own work only, not for that of another green context.
         let waits_for_theirs = ours.kind() == ContextKind::Primary || ours.as_raw() == theirs.as_raw();
         if !(ours.shares_objects_with(theirs) && waits_for_theirs) {
-            return Err(Error::argument(operation, format!("{stream:?} is not of the resource's {ours:?}")));
+            return Err(Error::argument(
+                operation,
+                format!("context mismatch ({stream:?} does not belong to the resource's {ours:?})"),
+            ));
         }
         vacant.insert(PendingFrees::new(stream));
         Ok(())
@@ -322,6 +330,17 @@ impl Allocator {
             }
         }
         result
+    }
+}
+
+impl Reserve {
+    /// Calls `operation` for each stream that may free memory, with its epoch.
+    fn of(&mut self, epochs: &[(StreamId, Epoch)], operation: impl Fn(&mut PendingFrees, Epoch)) {
+        for (stream, epoch) in epochs {
+            if let Some(pending) = self.streams.get_mut(stream) {
+                operation(pending, *epoch);
+            }
+        }
     }
 }
 

@@ -13,6 +13,8 @@ use crate::wait;
 pub(super) struct PendingFrees {
     /// `None` for a default stream, whose handle refers to different streams depending on the caller.
     stream: Option<WeakStream>,
+    /// The latest epoch that no event covers yet: the stream was being captured, or the driver refused.
+    uncovered: Option<Epoch>,
     /// Sorted by epoch.
     events: VecDeque<(Epoch, Mark)>,
 }
@@ -28,36 +30,48 @@ enum Mark {
 
 impl PendingFrees {
     pub(super) fn new(stream: &Stream) -> Self {
-        Self { stream: stream.downgrade(), events: VecDeque::new() }
+        Self { stream: stream.downgrade(), uncovered: None, events: VecDeque::new() }
     }
 
-    /// Records an event after the memory of this epoch was freed. If that is impossible, the memory is available to the
-    /// stream only, until the context is synchronized.
-    pub(super) fn record(&mut self, epoch: Epoch) -> Result<()> {
-        let Some(weak) = &self.stream else { return Ok(()) };
+    /// Records that memory of this epoch, and of earlier ones, was freed.
+    pub(super) fn add(&mut self, epoch: Epoch) {
+        self.uncovered = self.uncovered.max(Some(epoch));
+    }
+
+    /// Records an event after the recorded deallocations. Until this succeeds, the memory is available to the stream only.
+    pub(super) fn record(&mut self) -> Result<()> {
+        let (Some(epoch), Some(weak)) = (self.uncovered, &self.stream) else { return Ok(()) };
         let mark = match weak.upgrade() {
             Some(stream) => Mark::after(&stream)?,
             None => weak.last().map(Mark::Last),
         };
-        self.events.extend(mark.map(|mark| (epoch, mark)));
+        if let Some(mark) = mark {
+            self.events.push_back((epoch, mark));
+            self.uncovered = None;
+        }
         Ok(())
     }
 
-    /// Returns the latest epoch whose event has completed since the last call.
-    pub(super) fn completed(&mut self) -> Result<Option<Epoch>> {
-        let mut latest = None;
+    /// Returns `true` if there are deallocations that no event covers, although the stream may have events.
+    pub(super) fn is_deferred(&self) -> bool {
+        self.uncovered.is_some() && self.stream.is_some()
+    }
+
+    /// Calls `release` with each epoch whose event has completed since the last call.
+    pub(super) fn completed(&mut self, mut release: impl FnMut(Epoch)) -> Result<()> {
         while let Some((epoch, mark)) = self.events.front()
             && mark.is_passed()?
         {
-            latest = Some(*epoch);
+            release(*epoch);
             self.events.pop_front();
         }
-        Ok(latest)
+        Ok(())
     }
 
-    /// Discards the events up to an epoch, since the stream was synchronized.
+    /// Discards the deallocations up to an epoch, since the stream was synchronized.
     pub(super) fn forget(&mut self, epoch: Epoch) {
         self.events.retain(|(recorded, _)| *recorded > epoch);
+        self.uncovered = self.uncovered.filter(|uncovered| *uncovered > epoch);
     }
 
     /// Waits for all work on the stream, before its memory is returned to the driver.

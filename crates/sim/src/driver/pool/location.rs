@@ -56,6 +56,12 @@ impl Driver {
         let rights: Vec<_> = rights.iter().map(right).collect::<Result<_>>()?;
         let mut records = self.memory().write();
         let pool = records.pools.get_mut(id).ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
+        let home = pool.location;
+        let is_peer =
+            |(location, _): &(Location, u32)| matches!(location, Location::Device(_)) && home != Some(*location);
+        if !self.config().has_peers() && matches!(home, Some(Location::Device(_))) && rights.iter().any(is_peer) {
+            return Err(CUresult::CUDA_ERROR_INVALID_DEVICE);
+        }
         // The device of a pool keeps its rights, and only devices can be given any.
         let is_refused = |(location, flags): &(Location, u32)| match location {
             Location::Device(_) => pool.location == Some(*location) && *flags != 3,
