@@ -1,4 +1,4 @@
-//! Puts a kernel where `kernels!` finds what a build script made.
+//! Writes the kernel that `kernels!` reads from a build script's output.
 
 use std::path::Path;
 use std::{env, fs};

@@ -1,9 +1,9 @@
-//! What opening the driver costs on top of C, each measured in fresh processes, in turn.
+//! Measures the cost of opening the driver compared to C, each in fresh processes, in turn.
 //!
-//! C's twin opens the library, looks up three functions and asks for the version; Curium opens it, resolves every symbol and asks
-//! for the version. Both ask, since the first call of a driver pays for its set-up. `cuInit` itself is the same call for both and
-//! varies by more than all of that, so it is measured apart; what `Driver` adds around it is the time of making one from a driver
-//! that is initialised already.
+//! The C version opens the library, looks up three functions and queries the driver version. Curium opens it, resolves
+//! every symbol and queries the version. Both query the version because the first call of a driver includes its set-up.
+//! `cuInit` is the same call for both and varies by more than all of that, so it is measured separately; the time that
+//! `Driver` adds around it is the time of creating a `Driver` when the library is already initialized.
 #![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
 
 use std::error::Error;
@@ -13,9 +13,9 @@ use std::time::{Duration, Instant};
 use curium_driver::{CudaVersion, Driver, sys};
 use curium_tests::Samples;
 
-/// Which of the two a process measures.
+/// The role of a measuring process.
 const ROLE: &str = "CURIUM_BENCH_OPEN";
-/// How often each is measured, after a first time that brings the library into the system's cache.
+/// The number of measurements of each, after a first one that brings the library into the page cache.
 const ROUNDS: usize = 24;
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -27,27 +27,27 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// What one process measures.
+/// The times of one process.
 #[derive(Clone, Copy)]
 struct Opening {
-    /// From nothing to a library whose functions can be called and whose version is known.
+    /// The time until the functions of the library can be called and its version is known.
     open: Duration,
-    /// The first call of the library, of all that.
+    /// The part of `open` spent in the first call of the library.
     first_call: Duration,
-    /// `cuInit`.
+    /// The time of `cuInit`.
     init: Duration,
-    /// What is done around `cuInit`.
+    /// The time that `Driver` adds around `cuInit`.
     around: Duration,
 }
 
 impl Opening {
-    /// All but `cuInit`, in nanoseconds.
+    /// Returns the total without `cuInit`, in nanoseconds.
     fn cost(&self) -> f64 {
         (self.open + self.around).as_nanos() as f64
     }
 }
 
-/// Runs both in turn and prints what they took, then what the driver lacks.
+/// Runs both in turn and prints their times, then the functions that the driver lacks.
 fn compare() -> Result<(), Box<dyn Error>> {
     measure("c")?;
     let rounds =
@@ -66,7 +66,7 @@ fn compare() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// One process that opens the driver as `role` says.
+/// Opens the driver in the given role and prints the times.
 fn measure(role: &str) -> Result<Opening, Box<dyn Error>> {
     let output = Command::new(std::env::current_exe()?).env(ROLE, role).output()?;
     let text = String::from_utf8(output.stdout)?;
@@ -84,14 +84,14 @@ fn open_as_c() -> Result<Opening, Box<dyn Error>> {
     type Version = unsafe extern "C" fn(*mut i32) -> sys::CUresult;
     let name = std::env::var_os("CURIUM_DRIVER_PATH").unwrap_or_else(|| "libcuda.so.1".into());
     let begin = Instant::now();
-    // SAFETY: this is the name of the CUDA driver, whose initialisers may run.
+    // SAFETY: this is the name of the CUDA driver, whose initializers may run.
     let library = unsafe { libloading::Library::new(name) }?;
     // SAFETY: `cuInit` has this signature in every CUDA driver.
     let init = unsafe { library.get::<Init>(b"cuInit\0") }?;
     // SAFETY: `cuDriverGetVersion` has this signature in every CUDA driver.
     let version = unsafe { library.get::<Version>(b"cuDriverGetVersion\0") }?;
     let (mut number, call) = (0, Instant::now());
-    // SAFETY: `number` is a valid place for the answer.
+    // SAFETY: `number` is valid for writes.
     succeeded("cuDriverGetVersion", unsafe { version(&raw mut number) })?;
     let (open, first_call, call) = (begin.elapsed(), call.elapsed(), Instant::now());
     // SAFETY: 0 is the only valid argument.
@@ -118,7 +118,7 @@ fn open_as_curium() -> Result<Opening, Box<dyn Error>> {
     Ok(Opening { open, first_call: Duration::ZERO, init, around: again.elapsed() })
 }
 
-/// The time to fill the table from a library that is open already.
+/// Measures the time to fill the function table from a library that is already open.
 fn open_again() -> Result<Samples, Box<dyn Error>> {
     sys::Api::load()?;
     let times = (0..ROUNDS).map(|_| {

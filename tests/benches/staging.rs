@@ -1,4 +1,5 @@
-//! Copies between ordinary memory and the device over lanes and blocks of what stages them, on a GPU.
+//! Measures copies between pageable memory and the device with different numbers and sizes of staging buffers, on a
+//! GPU.
 #![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
 
 use std::error::Error;
@@ -8,10 +9,10 @@ use curium_driver::{Driver, Stream};
 use curium_memory::{DeviceBuffer, Staging, StagingOptions};
 use curium_tests::{Samples, uses_cuda};
 
-/// The bytes of the copies of each sweep, and how many copies each figure is the median of.
+/// The size in bytes of the copies of each sweep, and the number of copies in each median.
 const SWEEPS: [(usize, usize); 3] = [(16 << 20, 51), (64 << 20, 21), (1 << 30, 5)];
 
-/// Both sides of the copies.
+/// The source and destination of the copies.
 struct Sides {
     stream: Stream,
     host: Vec<u8>,
@@ -27,7 +28,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     SWEEPS.into_iter().try_for_each(|(bytes, copies)| sweep(&stream, bytes, copies))
 }
 
-/// All of a slice with each number of lanes and each size of a block.
+/// Measures the copies with each number of staging buffers and each size.
 fn sweep(stream: &Stream, bytes: usize, copies: usize) -> Result<(), Box<dyn Error>> {
     let device = DeviceBuffer::zeroed(stream, bytes)?;
     let mut sides = Sides { stream: stream.clone(), host: vec![1; bytes], device };
@@ -47,7 +48,7 @@ impl Sides {
     fn measure(&mut self, options: StagingOptions, copies: usize) -> Result<(), Box<dyn Error>> {
         Staging::set_options(self.stream.context(), options)?;
         let Self { host, device, .. } = self;
-        // The first copy makes the lanes.
+        // The first copy allocates the staging buffers.
         device.copy_from_slice(host)?;
         device.copy_to_slice(host)?;
         let (mut to, mut from) = (Vec::new(), Vec::new());
@@ -66,7 +67,7 @@ impl Sides {
     }
 }
 
-/// GB/s of one copy.
+/// Returns the bandwidth of one copy in GB/s.
 fn rate(bytes: usize, copy: impl FnOnce() -> curium_driver::Result<()>) -> curium_driver::Result<f64> {
     let begin = Instant::now();
     copy()?;

@@ -1,10 +1,12 @@
-//! How long after the end of work on the device the host goes on: awaiting a future beside `cuStreamSynchronize`, with a context that
-//! spins and one that blocks.
+//! Measures the time from the end of device work until the host continues: an awaited future compared to
+//! `cuStreamSynchronize`, in a context that spins and in one that blocks.
 //!
-//! A kernel runs until another thread of the host sets a word that it looks at, and that thread notes the time just before. So what is
-//! measured is, for everybody alike: the word's way to the device, the end of the kernel, and the way back to whoever waits.
+//! A kernel polls a word in mapped memory until a second host thread sets it; that thread records the time just before.
+//! Every measurement therefore includes the propagation of the word to the device, the end of the kernel, and the
+//! notification of the waiting thread.
 //!
-//! Runs on this machine's driver with `CURIUM_TEST_DRIVER=cuda`, else on the simulator, whose times say nothing of hardware.
+//! Runs on this machine's driver with `CURIUM_TEST_DRIVER=cuda`, otherwise on the simulator, whose times are not those
+//! of hardware.
 #![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
 
 use std::error::Error;
@@ -26,17 +28,17 @@ use curium_tests::{Samples, kernels, uses_cuda};
 
 type Spin = Kernel<(DevicePointer<u32>, u64, &'static mut [u64])>;
 
-/// How often the kernel looks at the word before it gives up.
+/// The number of times the kernel polls the word before it gives up.
 const PATIENCE: u64 = 1 << 40;
 
-/// How much is done: how long the work takes, and how often.
+/// The duration of the device work and the number of measurements.
 type Plan = &'static [(Duration, usize)];
 
 const HARDWARE: Plan =
     &[(Duration::from_micros(100), 300), (Duration::from_millis(1), 300), (Duration::from_millis(20), 60)];
 const SIMULATOR: Plan = &[(Duration::from_millis(1), 3)];
 
-/// How the host waits.
+/// The way the host waits.
 #[derive(Clone, Copy)]
 enum Way {
     Synchronize,
@@ -44,16 +46,16 @@ enum Way {
     AwaitEvent,
 }
 
-/// Work whose end another thread decides.
+/// A kernel whose end another thread triggers.
 struct Work {
     kernel: Spin,
     stream: Stream,
     event: Event,
     looks: DeviceBuffer<u64>,
     word: PinnedBuffer<u32>,
-    /// Has the thread end the work after this time.
+    /// Makes the thread end the work after this time.
     end_after: Sender<Duration>,
-    /// When it did.
+    /// The time at which the thread ended the work.
     ended: Receiver<Instant>,
 }
 
@@ -95,7 +97,8 @@ impl Work {
         let mut word = PinnedBuffer::zeroed(context, 1, PinnedFlags::PORTABLE | PinnedFlags::DEVICE_MAP)?;
         let (end_after, times) = channel::<Duration>();
         let (end, ended) = channel();
-        // SAFETY: the word is live until the thread's channel is closed, and used as an atomic one alone from here on.
+        // SAFETY: the word is live until the thread's channel is closed, and is accessed only as an atomic from here
+        // on.
         let shared: &'static AtomicU32 = unsafe { AtomicU32::from_ptr(word.as_mut_ptr()) };
         thread::spawn(move || {
             for time in times {
@@ -118,13 +121,13 @@ impl Work {
         })
     }
 
-    /// The time from the end of work of this length until the host goes on.
+    /// Returns the time from the end of work of this duration until the host continues.
     fn latency(&mut self, way: Way, time: Duration) -> Result<Duration> {
-        // SAFETY: the word is live, and nobody but this thread and the one that ends the work uses it.
+        // SAFETY: the word is live, and only this thread and the one that ends the work access it.
         let word = unsafe { AtomicU32::from_ptr(self.word.as_mut_ptr()) };
         word.store(0, Ordering::Release);
         let place = DevicePointer::from_raw(word.as_ptr().expose_provenance() as u64);
-        // SAFETY: the kernel reads the word, which the device sees at its address on the host, and writes one element.
+        // SAFETY: the kernel reads the word, which is mapped at its host address, and writes one element.
         unsafe { self.kernel.launch(&self.stream, LaunchConfig::new(1, 1), (place, PATIENCE, &mut self.looks)) }?;
         self.event.record(&self.stream)?;
         self.end_after.send(time).expect("the other thread waits for more");
@@ -147,7 +150,7 @@ impl Wake for Unpark {
     }
 }
 
-/// Runs a future on this thread, which sleeps meanwhile.
+/// Runs a future on this thread, which is parked while the future is pending.
 fn block_on<T>(future: impl Future<Output = T>) -> T {
     let mut future = pin!(future);
     let waker = Waker::from(Arc::new(Unpark(thread::current())));

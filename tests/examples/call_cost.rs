@@ -1,7 +1,7 @@
-//! Launches a kernel many times, or gives a node of a graph new arguments, as C does or through Curium, on a driver that does nothing
-//! then: `cargo xtask cost` counts the instructions of both.
+//! Launches a kernel many times, or updates the arguments of a graph node, as a C program does or through Curium, with
+//! driver functions that do nothing: `cargo xtask cost` counts the instructions of both.
 //!
-//! `call_cost MODE COUNT`: a mode is the name of the function that is to be counted.
+//! Usage: `call_cost MODE COUNT`. A mode is the name of the function that is counted.
 
 use std::error::Error;
 use std::ffi::c_void;
@@ -29,6 +29,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     match mode.as_str() {
         "c_launches" | "curium_launches" | "leased_launches" => launches(mode, &context, &saxpy, count),
         "c_updates" | "curium_updates" => updates(mode, &context, &saxpy, count),
+        "c_graph_launches" | "curium_graph_launches" => graph_launches(mode, &context, count),
         other => Err(format!("there is no mode {other}").into()),
     }
 }
@@ -41,7 +42,7 @@ fn launches(mode: &str, context: &Context, saxpy: &Kernel<Saxpy>, count: u64) ->
         return Ok(curium_launches(saxpy, &stream, &x, &mut y, count)?);
     }
     if mode == "leased_launches" {
-        // The graph reads one and writes the other.
+        // The graph reads one buffer and writes the other.
         let _graph = Graph::capture(context, |scope| y.as_slice_mut().copy_from_device_on(scope, &x))?;
         return Ok(leased_launches(saxpy, &stream, &x, &mut y, count)?);
     }
@@ -64,11 +65,19 @@ fn updates(mode: &str, context: &Context, saxpy: &Kernel<Saxpy>, count: u64) -> 
     c_updates(context.driver().api(), &node, count).map_err(of_code)
 }
 
+fn graph_launches(mode: &str, context: &Context, count: u64) -> Result<(), Box<dyn Error>> {
+    let (mut exec, stream) = (Graph::new(context)?.instantiate()?, context.stream()?);
+    if mode == "curium_graph_launches" {
+        return Ok(curium_graph_launches(&mut exec, &stream, count)?);
+    }
+    c_graph_launches(context.driver().api(), exec.as_raw(), stream.as_raw(), count).map_err(of_code)
+}
+
 fn of_code(code: CUresult) -> Box<dyn Error> {
     format!("a call returned {}", code.0).into()
 }
 
-/// Launches as a C program does: the addresses of the arguments, the call, and a test of its result.
+/// Launches as a C program does: the addresses of the arguments, the call, and a check of its result.
 #[inline(never)]
 fn c_launches(
     api: &Api,
@@ -80,7 +89,7 @@ fn c_launches(
 ) -> Result<(), CUresult> {
     let config = LaunchConfig::for_elements(COUNT);
     for _ in 0..count {
-        // SAFETY: `main` put a function there.
+        // SAFETY: `main` set a function there.
         let launch = unsafe { black_box(api).cuLaunchKernel.unwrap_unchecked() };
         let config = *black_box(&config);
         let (grid, block) = (config.grid, config.block);
@@ -115,7 +124,7 @@ fn curium_launches(
     Ok(())
 }
 
-/// The same with buffers that a graph leases.
+/// Launches with buffers that a graph leases.
 #[inline(never)]
 fn leased_launches(
     kernel: &Kernel<Saxpy>,
@@ -127,7 +136,7 @@ fn leased_launches(
     curium_launches(kernel, stream, x, y, count)
 }
 
-/// A node of an executable as C knows it.
+/// A node of an executable graph as a C program holds it.
 struct Node {
     exec: CUgraphExec,
     node: CUgraphNode,
@@ -135,12 +144,13 @@ struct Node {
     context: CUcontext,
 }
 
-/// Updates as a C program does: the addresses of the arguments, the parameters of the node, the call, and a test of its result.
+/// Updates as a C program does: the addresses of the arguments, the parameters of the node, the call, and a check of
+/// its result.
 #[inline(never)]
 fn c_updates(api: &Api, node: &Node, count: u64) -> Result<(), CUresult> {
     let config = LaunchConfig::for_elements(COUNT);
     for _ in 0..count {
-        // SAFETY: the simulator has put a function there, and `idle_driver` another.
+        // SAFETY: the simulator set a function there, and `idle_driver` replaced it by another.
         let update = unsafe { black_box(api).cuGraphExecKernelNodeSetParams_v2.unwrap_unchecked() };
         let (node, config) = (black_box(node), *black_box(&config));
         let (mut a, mut x, mut y, mut n) = (2.0_f32, 0_u64, 0_u64, COUNT);
@@ -174,6 +184,29 @@ fn curium_updates(exec: &mut GraphExec, node: &KernelNode<Saxpy>, count: u64) ->
         let (exec, node) = (black_box(&mut *exec), black_box(node));
         // SAFETY: this update does nothing.
         unsafe { exec.set_kernel(node, (2.0, pointer, pointer, COUNT)) }?;
+    }
+    Ok(())
+}
+
+/// Launches a graph as a C program does: the call, and a test of its result.
+#[inline(never)]
+fn c_graph_launches(api: &Api, exec: CUgraphExec, stream: CUstream, count: u64) -> Result<(), CUresult> {
+    for _ in 0..count {
+        // SAFETY: `idle_driver` has put a function there.
+        let launch = unsafe { black_box(api).cuGraphLaunch.unwrap_unchecked() };
+        // SAFETY: this launch does nothing.
+        let code = unsafe { launch(black_box(exec), black_box(stream)) };
+        if code != CUresult::CUDA_SUCCESS {
+            return Err(code);
+        }
+    }
+    Ok(())
+}
+
+#[inline(never)]
+fn curium_graph_launches(exec: &mut GraphExec, stream: &Stream, count: u64) -> Result<()> {
+    for _ in 0..count {
+        black_box(&mut *exec).launch(black_box(stream))?;
     }
     Ok(())
 }

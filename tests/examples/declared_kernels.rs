@@ -1,11 +1,12 @@
-//! Kernels that are declared once: `cargo run -p curium-tests --example declared_kernels`, on this machine's GPU or the simulator.
+//! Launches kernels of a set declared with `kernels!`: `cargo run -p curium-tests --example declared_kernels`, on this
+//! machine's GPU or the simulator.
 #![expect(clippy::print_stdout, reason = "this is what an example is for")]
 
 use curium::prelude::*;
 use curium_sim::{Config, Simulator};
 
 curium::kernels! {
-    /// What this program computes.
+    /// The kernels of this program.
     struct Kernels from "../kernels/saxpy.ptx" unsafe {
         // SAFETY: `saxpy` guards its index with `n`, and this program passes the length of both.
         safe fn saxpy(a: f32, x: &[f32], y: &mut [f32], n: u32);

@@ -1,5 +1,5 @@
-//! Loads this machine's driver, runs a kernel on its first device, and says what it found: what a test starts with other settings
-//! of its environment.
+//! Loads this machine's driver, runs a kernel on its first device and prints the results: tests start it with different
+//! settings of its environment.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "this program's output is what the tests read")]
 
 use std::process::ExitCode;
@@ -35,7 +35,7 @@ fn report() -> Result<()> {
     Ok(())
 }
 
-/// Makes a buffer of 300 bytes that is never dropped.
+/// Leaks a buffer of 300 bytes.
 #[inline(never)]
 fn leak(driver: &Driver) -> Result<()> {
     let stream = driver.device(0)?.primary_context()?.stream()?;
@@ -43,17 +43,19 @@ fn leak(driver: &Driver) -> Result<()> {
     Ok(())
 }
 
-/// Has a kernel write behind its buffer, and tells what the buffer holds.
+/// Launches a kernel that writes past the end of its buffer, and returns the content of the buffer.
 fn fault(driver: &Driver) -> Result<u32> {
     let stream = driver.device(0)?.primary_context()?.stream()?;
     let write_at = Library::from_ptx(driver, kernels::FAULTS)?.kernel::<(&mut [u32], u64, u32)>("write_at")?;
     let mut buffer = DeviceBuffer::from_slice(&stream, &[5_u32])?;
-    // SAFETY: a simulator notices every write out of bounds, and no memory of ours is changed on hardware at this distance.
+    // SAFETY: the simulator detects every out-of-bounds write, and on hardware no memory of this program lies at this
+    // distance.
     unsafe { write_at.launch(&stream, LaunchConfig::new(1, 1), (&mut buffer, 1 << 42, 1)) }?;
     Ok(buffer.to_vec()?[0])
 }
 
-/// `2 × [1, 2, 3] + [10, 20, 30]`, computed by a kernel of a library, or of a module where the driver is too old for those.
+/// Computes `2 × [1, 2, 3] + [10, 20, 30]` with a kernel of a library, or of a module if the driver does not support
+/// libraries.
 fn saxpy(driver: &Driver) -> Result<Vec<f32>> {
     let stream = driver.device(0)?.primary_context()?.stream()?;
     let saxpy = match Library::from_ptx(driver, kernels::SAXPY) {

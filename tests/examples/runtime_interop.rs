@@ -1,8 +1,8 @@
 //! Shares a context, streams and memory with code that uses the CUDA runtime API, on this machine's driver.
 //!
-//! Each side copies and computes on the other's memory and on the other's stream, in the primary context of the device, which is the one
-//! that the runtime uses. The runtime's library is found when the program runs: `--runtime PATH` names it, and with `--allow-missing` a
-//! machine without one is no failure.
+//! Each side copies and computes on the other's memory and stream, in the primary context of the device, which the CUDA
+//! runtime uses too. The runtime library is loaded at run time: `--runtime PATH` names it, and with `--allow-missing`
+//! its absence is not an error.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "this program says what it did")]
 
 use std::error::Error;
@@ -15,11 +15,11 @@ use curium_memory::DeviceBuffer;
 use curium_tests::kernels;
 
 type Outcome<T = ()> = Result<T, Box<dyn Error>>;
-/// `saxpy` on memory that is known by its address alone.
+/// `saxpy` on memory given by device pointers.
 type Saxpy = Kernel<(f32, DevicePointer<f32>, DevicePointer<f32>, u32)>;
 type Code = c_int;
 
-/// How the runtime's library is called, the newest first.
+/// The file names of the runtime library, the newest first.
 const NAMES: [&str; 5] =
     ["libcudart.so.13", "libcudart.so.12", "libcudart.so.11.0", "libcudart.so", "/usr/local/cuda/lib64/libcudart.so"];
 const TO_DEVICE: c_int = 1;
@@ -34,11 +34,11 @@ struct Runtime {
     stream_create: unsafe extern "C" fn(*mut *mut c_void) -> Code,
     stream_destroy: unsafe extern "C" fn(*mut c_void) -> Code,
     error_string: unsafe extern "C" fn(Code) -> *const c_char,
-    /// Keeps the functions callable.
+    /// Keeps the library loaded.
     _library: libloading::Library,
 }
 
-/// A stream that the runtime made and destroys.
+/// A stream created and destroyed by the runtime.
 struct RuntimeStream {
     raw: *mut c_void,
     runtime: Arc<Runtime>,
@@ -49,7 +49,7 @@ unsafe impl Send for RuntimeStream {}
 // SAFETY: as for `Send`.
 unsafe impl Sync for RuntimeStream {}
 
-/// Memory that the runtime allocated.
+/// Memory allocated by the runtime.
 struct RuntimeMemory<'a> {
     address: *mut c_void,
     runtime: &'a Runtime,
@@ -102,7 +102,7 @@ impl Options {
     }
 }
 
-/// The runtime allocates and copies on a stream of ours, and a kernel of ours computes on its memory.
+/// The runtime allocates and copies on a Curium stream, and a Curium kernel computes on that memory.
 fn runtime_memory_on_our_stream(runtime: &Runtime, context: &Context, saxpy: &Saxpy) -> Outcome {
     let stream = context.stream()?;
     let (x, mut y) = ([1.0_f32, 2.0, 3.0], [10.0_f32, 20.0, 30.0]);
@@ -121,18 +121,18 @@ fn runtime_memory_on_our_stream(runtime: &Runtime, context: &Context, saxpy: &Sa
     expect("the runtime's memory on our stream", &y)
 }
 
-/// A kernel of ours computes on a stream of the runtime, which copies our memory to the host there.
+/// A Curium kernel computes on a runtime stream, and the runtime copies the Curium buffer to the host there.
 fn our_memory_on_a_stream_of_the_runtime(runtime: &Arc<Runtime>, context: &Context, saxpy: &Saxpy) -> Outcome {
     let theirs = RuntimeStream::new(runtime)?;
     let raw = theirs.raw.cast();
-    // SAFETY: the runtime made the stream in the primary context, and destroys it when `theirs` is dropped.
+    // SAFETY: the runtime created the stream in the primary context, and destroys it when `theirs` is dropped.
     let stream = unsafe { Stream::from_foreign(context, raw, theirs) };
     let (x, y) = (
         DeviceBuffer::from_slice(&stream, &[1.0_f32, 2.0, 3.0])?,
         DeviceBuffer::from_slice(&stream, &[10.0_f32, 20.0, 30.0])?,
     );
     let arguments = (2.0, x.as_pointer(), y.as_pointer(), 3);
-    // SAFETY: `saxpy` reads and writes three values of each buffer, which are used on this stream alone.
+    // SAFETY: `saxpy` reads and writes three values of each buffer, which are used only on this stream.
     unsafe { saxpy.launch(&stream, LaunchConfig::for_elements(3), arguments) }?;
     let mut result = [0.0_f32; 3];
     runtime.download(&mut result, y.as_pointer(), &stream)?;
@@ -151,10 +151,10 @@ fn expect(what: &str, result: &[f32]) -> Outcome {
 impl Runtime {
     fn load(path: Option<&OsString>) -> Outcome<Self> {
         let names = path.map_or_else(|| NAMES.map(OsString::from).to_vec(), |path| vec![path.clone()]);
-        // SAFETY: loading the CUDA runtime runs its initialisers, which any program that links it runs too.
+        // SAFETY: loading the CUDA runtime runs its initializers, which any program that links it runs too.
         let library = names.iter().find_map(|name| unsafe { libloading::Library::new(name) }.ok());
         let library = library.ok_or_else(|| format!("no CUDA runtime was found; tried {names:?}"))?;
-        /// The function called so, with the type of the field that it goes into.
+        /// Looks up a function by name, with the type of the field that stores it.
         macro_rules! function {
             ($name:literal) => {{
                 // SAFETY: the runtime exports this function with the signature that the field has.
@@ -177,30 +177,30 @@ impl Runtime {
         if code == 0 {
             return Ok(());
         }
-        // SAFETY: the function takes any code, and gives text that lives as long as the library.
+        // SAFETY: the function accepts any code, and returns text that lives as long as the library.
         let text = unsafe { (self.error_string)(code) };
-        // SAFETY: as above; the text ends in NUL.
+        // SAFETY: as above; the text is NUL-terminated.
         let text = unsafe { CStr::from_ptr(text) }.to_string_lossy();
         Err(format!("{function} failed with {code}: {text}").into())
     }
 
     fn allocate(&self, bytes: usize) -> Outcome<RuntimeMemory<'_>> {
         let mut address = std::ptr::null_mut();
-        // SAFETY: `address` is a valid place for the answer.
+        // SAFETY: `address` is valid for writes.
         self.check("cudaMalloc", unsafe { (self.malloc)(&raw mut address, bytes) })?;
         Ok(RuntimeMemory { address, runtime: self })
     }
 
     fn upload(&self, to: &RuntimeMemory<'_>, from: &[f32], stream: &Stream) -> Outcome {
         let (source, stream) = (from.as_ptr().cast(), stream.as_raw().cast());
-        // SAFETY: both sides have this many bytes; the runtime has read pageable memory when it returns.
+        // SAFETY: both sides have this many bytes; the runtime has read the pageable memory when the call returns.
         self.check("cudaMemcpyAsync", unsafe { (self.copy)(to.address, source, size_of_val(from), TO_DEVICE, stream) })
     }
 
     fn download(&self, to: &mut [f32], from: DevicePointer<f32>, stream: &Stream) -> Outcome {
         let source = std::ptr::with_exposed_provenance(from.as_raw() as usize);
         let (target, bytes, stream) = (to.as_mut_ptr().cast(), size_of_val(to), stream.as_raw().cast());
-        // SAFETY: both sides have this many bytes; the runtime has written pageable memory when it returns.
+        // SAFETY: both sides have this many bytes; the runtime has written the pageable memory when the call returns.
         self.check("cudaMemcpyAsync", unsafe { (self.copy)(target, source, bytes, TO_HOST, stream) })
     }
 }
@@ -208,7 +208,7 @@ impl Runtime {
 impl RuntimeStream {
     fn new(runtime: &Arc<Runtime>) -> Outcome<Self> {
         let mut raw = std::ptr::null_mut();
-        // SAFETY: `raw` is a valid place for the answer.
+        // SAFETY: `raw` is valid for writes.
         runtime.check("cudaStreamCreate", unsafe { (runtime.stream_create)(&raw mut raw) })?;
         Ok(Self { raw, runtime: Arc::clone(runtime) })
     }
@@ -222,7 +222,7 @@ impl RuntimeMemory<'_> {
 
 impl Drop for RuntimeStream {
     fn drop(&mut self) {
-        // SAFETY: the stream is live, and nobody uses it any more.
+        // SAFETY: the stream is live, and no work uses it any more.
         let code = unsafe { (self.runtime.stream_destroy)(self.raw) };
         if let Err(error) = self.runtime.check("cudaStreamDestroy", code) {
             eprintln!("error: {error}");

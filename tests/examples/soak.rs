@@ -1,5 +1,5 @@
-//! Runs the soak: ten million operations, or as many as the first argument says, on the simulator or, with `CURIUM_TEST_DRIVER=cuda`, on
-//! this machine's driver. Fails if anything is left or the process has grown.
+//! Runs the soak test: ten million operations, or the number in the first argument, on the simulator or, with
+//! `CURIUM_TEST_DRIVER=cuda`, on this machine's driver. Fails if anything is leaked or the process has grown.
 #![expect(clippy::print_stdout, reason = "it reports")]
 
 use std::error::Error;
@@ -9,7 +9,7 @@ use curium_driver::Driver;
 use curium_sim::{Config, Simulator};
 use curium_tests::{Soak, uses_cuda};
 
-/// What the process may grow by after the first tenth of the operations.
+/// The number of bytes by which the process may grow after the first tenth of the operations.
 const SLACK: u64 = 8 << 20;
 
 fn main() -> Result<(), Box<dyn Error>> {

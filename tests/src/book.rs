@@ -1,4 +1,5 @@
-//! The chapters of the book, so that their code is compiled and run: on the simulator, where it runs at all.
+//! The chapters of the book as doc tests: their code is compiled, and runs on the simulator unless it is marked
+//! `no_run`.
 
 macro_rules! chapters {
     ($($name:ident = $file:literal;)*) => {
@@ -24,6 +25,7 @@ chapters! {
     limits = "limits.md";
     found_bugs = "found-bugs.md";
     graphs = "graphs.md";
+    blas = "blas.md";
     asynchronous = "async.md";
     errors = "errors.md";
     testing = "testing.md";

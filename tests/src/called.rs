@@ -1,4 +1,4 @@
-//! The functions that tests have called on this machine's driver, for the page that says what was tested on a GPU.
+//! Records the driver functions that tests called on this machine's driver, for the list of functions tested on a GPU.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -9,15 +9,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 use curium_driver::{Call, Function, observe_calls};
 use curium_sys::CUresult;
 
-/// Names the file that the names of the functions are added to, one a line.
+/// The environment variable with the path of the file to which function names are appended, one per line.
 const VARIABLE: &str = "CURIUM_CALLED";
 
-/// Runs `test`, and adds the functions that it called to the file that the environment names, if it does. What the machine does not
-/// support does not count.
+/// Runs `test`, and appends the functions that it called to the file that the environment variable names, if set. Calls
+/// that the machine does not support are not recorded.
 ///
 /// # Panics
 ///
-/// If the test fails, or the file cannot be written.
+/// Panics if the test fails or the file cannot be written.
 pub(crate) fn noting_calls(test: impl FnOnce()) {
     let Some(path) = std::env::var_os(VARIABLE) else { return test() };
     let called = Arc::new(Mutex::new(BTreeSet::new()));
@@ -33,7 +33,7 @@ pub(crate) fn noting_calls(test: impl FnOnce()) {
     append(&path, &called).expect("the file that CURIUM_CALLED names can be written");
 }
 
-/// Writes all names at once, so that those of several processes do not mix.
+/// Writes all names in one call, so that the lines of several processes do not mix.
 fn append(path: &OsStr, called: &BTreeSet<Function>) -> io::Result<()> {
     let lines: String = called.iter().map(|function| format!("{function}\n")).collect();
     File::options().append(true).create(true).open(path)?.write_all(lines.as_bytes())

@@ -5,24 +5,24 @@ use std::ptr;
 use curium_driver::{Device, Driver, Result, call};
 use curium_sys::CUcontext;
 
-/// Contexts that a test made current on its thread, to see that an operation leaves them so.
+/// Contexts that a test made current on its thread, to check that an operation does not change the stack.
 pub struct ContextStack<'a> {
     driver: &'a Driver,
     pushed: Vec<CUcontext>,
 }
 
-/// A context made by `cuCtxCreate_v2`: one that is not a device's primary context.
+/// A context created by `cuCtxCreate_v2`, which is not a device's primary context.
 pub struct CreatedContext {
     driver: Driver,
     raw: CUcontext,
 }
 
 impl<'a> ContextStack<'a> {
-    /// Makes `contexts` current one after the other on a thread where none is; the last is the current one then.
+    /// Makes `contexts` current one after the other on a thread without a current context; the last becomes current.
     ///
     /// # Panics
     ///
-    /// If one is current already, or the driver refuses.
+    /// Panics if a context is already current, or if the driver call fails.
     #[must_use]
     pub fn push(driver: &'a Driver, contexts: &[CUcontext]) -> Self {
         assert!(current(driver).is_null(), "a context is current on this thread already");
@@ -33,21 +33,21 @@ impl<'a> ContextStack<'a> {
         Self { driver, pushed: contexts.to_vec() }
     }
 
-    /// Takes the contexts off again.
+    /// Pops the contexts.
     ///
     /// # Panics
     ///
-    /// If the stack is not as it was when they were pushed.
+    /// Panics if the stack differs from the one that was pushed.
     #[track_caller]
     pub fn assert_unchanged(self) {
         self.assert_unchanged_by("the operation");
     }
 
-    /// As [`assert_unchanged`](ContextStack::assert_unchanged), and says who would have changed it.
+    /// Like [`assert_unchanged`](ContextStack::assert_unchanged), with the name of the operation in the message.
     ///
     /// # Panics
     ///
-    /// If the stack is not as it was when they were pushed.
+    /// Panics if the stack differs from the one that was pushed.
     #[track_caller]
     pub fn assert_unchanged_by(self, operation: &str) {
         let Self { driver, pushed } = self;
@@ -59,11 +59,11 @@ impl<'a> ContextStack<'a> {
         assert!(rest.is_null(), "{operation}: a context was left on the stack: {rest:?}");
     }
 
-    /// Takes all contexts off, whatever they are.
+    /// Pops all contexts.
     ///
     /// # Panics
     ///
-    /// If the driver refuses.
+    /// Panics if the driver call fails.
     pub fn clear(self) {
         while !current(self.driver).is_null() {
             pop(self.driver);
@@ -72,16 +72,16 @@ impl<'a> ContextStack<'a> {
 }
 
 impl CreatedContext {
-    /// Creates a context on `device` that is current nowhere.
+    /// Creates a context on `device` without making it current.
     ///
     /// # Panics
     ///
-    /// If the driver refuses.
+    /// Panics if the driver call fails.
     #[must_use]
     pub fn new(device: &Device) -> Self {
         let driver = device.driver().clone();
         let mut raw = ptr::null_mut();
-        // SAFETY: `raw` is a valid place for the answer, and the device belongs to this driver.
+        // SAFETY: `raw` is valid for writes, and the device belongs to this driver.
         unsafe { call!(&driver, cuCtxCreate_v2(&raw mut raw, 0, device.as_raw())) }.expect("a context can be created");
         pop(&driver);
         Self { driver, raw }
@@ -96,7 +96,7 @@ impl CreatedContext {
 
 impl Drop for CreatedContext {
     fn drop(&mut self) {
-        // SAFETY: the context is live, and nothing was made in it.
+        // SAFETY: the context is live, and owns no objects.
         let destroyed = unsafe { call!(&self.driver, cuCtxDestroy_v2(self.raw)) };
         if !std::thread::panicking() {
             destroyed.expect("a created context can be destroyed");
@@ -106,7 +106,7 @@ impl Drop for CreatedContext {
 
 fn current(driver: &Driver) -> CUcontext {
     let mut context = ptr::null_mut();
-    // SAFETY: `context` is a valid place for the answer.
+    // SAFETY: `context` is valid for writes.
     unsafe { call!(driver, cuCtxGetCurrent(&raw mut context)) }.expect("the current context can be asked for");
     context
 }
@@ -114,7 +114,7 @@ fn current(driver: &Driver) -> CUcontext {
 fn pop(driver: &Driver) {
     let popped: Result<()> = {
         let mut context = ptr::null_mut();
-        // SAFETY: `context` is a valid place for the answer.
+        // SAFETY: `context` is valid for writes.
         unsafe { call!(driver, cuCtxPopCurrent_v2(&raw mut context)) }
     };
     popped.expect("the current context can be popped");

@@ -1,11 +1,11 @@
-//! Code of users that runs in the middle of an operation.
+//! Runs user code in the middle of an operation.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, ThreadId};
 
 use curium_driver::{Call, CallObserver, Function, Result};
 
-/// A call observer that runs `action` once, on the thread that made this, when a call of `function` begins.
+/// A call observer that runs `action` once, on the thread that created the observer, when a call of `function` begins.
 pub struct During<F> {
     function: Function,
     thread: ThreadId,
@@ -14,7 +14,7 @@ pub struct During<F> {
 }
 
 impl<F: Fn() + Send + Sync> During<F> {
-    /// Returns an observer that runs `action` in the first call of `function`.
+    /// Returns an observer that runs `action` during the first call of `function`.
     pub fn call_of(function: Function, action: F) -> Self {
         Self { function, thread: thread::current().id(), has_run: AtomicBool::new(false), action }
     }
@@ -31,7 +31,7 @@ impl<F: Fn() + Send + Sync> CallObserver for During<F> {
     fn after(&self, _call: &Call<'_>) {}
 }
 
-/// Panics unless the operation was an error because it would have waited for its own thread.
+/// Panics unless the operation failed because it would have waited for its own thread.
 pub fn assert_reentrant<T>(result: Result<T>) {
     let Err(error) = result else { panic!("it would wait for its own thread") };
     assert!(error.function().is_none() && error.to_string().contains("re-entrant"), "{error}");

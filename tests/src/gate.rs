@@ -1,4 +1,4 @@
-//! A point in a stream that the test lets the work pass.
+//! A gate in a stream: later work waits until the test opens it.
 
 use std::env;
 use std::ffi::c_void;
@@ -7,16 +7,15 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
 use curium_driver::{Stream, call};
 
-/// Holds up a stream until it is opened, so that a test decides when the work behind it runs. It opens when it is dropped.
+/// Blocks a stream until it is opened, so that a test decides when the later work runs. Dropping it opens it.
 ///
-/// A driver may run the host functions of all streams on one thread: while one gate is closed, another may hold up more than
-/// its own stream.
+/// A driver may run the host functions of all streams on one thread, so a closed gate may block other streams too.
 #[must_use = "a gate opens when it is dropped"]
 pub struct Gate {
     state: Arc<State>,
 }
 
-/// What a test ends with that needs work to be held up, where that cannot be.
+/// The panic payload of a test that needs blocked work on a machine where launches wait.
 pub(crate) struct HeldUp;
 
 #[derive(Default)]
@@ -26,12 +25,12 @@ struct State {
 }
 
 impl Gate {
-    /// Puts a closed gate on `stream`: work put there later runs when the gate is open.
+    /// Enqueues a closed gate on `stream`: work enqueued later runs once the gate is open.
     ///
     /// # Panics
     ///
-    /// If the driver refuses. Where each launch waits for its end, as under a sanitizer, the gate would never open: the test
-    /// ends here.
+    /// Panics if the driver call fails. If every launch waits for its completion, as under a sanitizer, the gate would
+    /// never open: the test ends here.
     pub fn on(stream: &Stream) -> Self {
         if launches_wait() {
             resume_unwind(Box::new(HeldUp));
@@ -44,7 +43,7 @@ impl Gate {
         Self { state }
     }
 
-    /// Lets the work behind the gate run.
+    /// Lets the work after the gate run.
     pub fn open(self) {
         drop(self);
     }
@@ -57,7 +56,8 @@ impl Drop for Gate {
     }
 }
 
-/// Returns `true` if whoever runs the tests says that a launch returns only when it is done (`CURIUM_TEST_LAUNCHES_WAIT=1`).
+/// Returns `true` if the environment declares that launches return only when they are complete
+/// (`CURIUM_TEST_LAUNCHES_WAIT=1`).
 fn launches_wait() -> bool {
     env::var_os("CURIUM_TEST_LAUNCHES_WAIT").is_some_and(|value| value == "1")
 }
@@ -66,9 +66,9 @@ fn launches_wait() -> bool {
 ///
 /// # Safety
 ///
-/// `data` came from `Arc::into_raw`, and this is the only call with it.
+/// `data` was returned by `Arc::into_raw`, and this is the only call with it.
 unsafe extern "C" fn wait(data: *mut c_void) {
-    // SAFETY: the caller vouches for `data`.
+    // SAFETY: `data` is guaranteed by the caller.
     let state = unsafe { Arc::from_raw(data.cast_const().cast::<State>()) };
     let open = state.open.lock().unwrap_or_else(PoisonError::into_inner);
     drop(state.opened.wait_while(open, |open| !*open).unwrap_or_else(PoisonError::into_inner));

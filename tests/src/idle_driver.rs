@@ -1,4 +1,4 @@
-//! A driver whose launches and updates do nothing, so that only the way to them is measured.
+//! A driver whose launches and updates do nothing, so that a benchmark measures only the code around them.
 
 use std::ffi::{c_uint, c_void};
 
@@ -6,15 +6,15 @@ use curium_driver::Driver;
 use curium_driver::sys::{CUDA_KERNEL_NODE_PARAMS, CUevent, CUfunction, CUgraphExec, CUgraphNode, CUresult, CUstream};
 use curium_sim::{Config, Simulator};
 
-/// As many bytes as the simulated device has: valgrind does not give the addresses of a whole device.
+/// The device memory in bytes: valgrind cannot reserve the address range of a whole device.
 const MEMORY: u64 = 1 << 24;
 
-/// Returns a simulator of its own, with `cuLaunchKernel`, `cuGraphLaunch`, `cuGraphExecKernelNodeSetParams_v2`, and what has one stream
-/// wait for another, replaced by functions that succeed at once.
+/// Returns a new simulator with `cuLaunchKernel`, `cuGraphLaunch`, `cuGraphExecKernelNodeSetParams_v2` and the
+/// functions for stream waits replaced by functions that return success.
 ///
 /// # Panics
 ///
-/// If there is no simulator left.
+/// Panics if no further simulator can be created.
 #[must_use]
 pub fn idle_driver() -> Driver {
     let simulator = Simulator::new(Config::new().with_memory_budget(MEMORY)).expect("a simulator can be made");
@@ -24,7 +24,7 @@ pub fn idle_driver() -> Driver {
     api.cuGraphExecKernelNodeSetParams_v2 = Some(update_nothing);
     api.cuEventRecord = Some(record_nothing);
     api.cuStreamWaitEvent = Some(wait_for_nothing);
-    // SAFETY: the functions are the simulator's, which the driver keeps, but for some that do nothing, which harms nobody.
+    // SAFETY: the functions are the simulator's, which the driver keeps loaded, except for some that do nothing.
     unsafe { Driver::from_api_with_owner(api, simulator) }.expect("the simulator initialises")
 }
 

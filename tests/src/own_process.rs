@@ -1,25 +1,26 @@
-//! Tests that make the rest of their process useless, or are about its end.
+//! Runs tests that make their process unusable, or that test its end, in a process of their own.
 
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::uses_cuda;
 
-/// Names the test that a process was started for.
+/// The environment variable with the name of the test that a process was started for.
 const CHILD: &str = "CURIUM_TEST_CHILD";
 /// The input of a child.
 const INPUT: &str = "CURIUM_TEST_INPUT";
-/// What a child prints when its test has run: a filter that matches no test succeeds too.
+/// The line that a child prints when its test has run: a filter that matches no test succeeds too.
 const MARK: &str = "the test ran in its own process";
-/// How long a process may take: one that hangs has failed.
+/// The time limit of a process: a process that hangs fails the test.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// Runs `test`, which is the whole body of the test called `name` (its path in the binary), in a process of its own if it runs on
-/// this machine's driver, since no context of a process survives what such a test does. A simulator does.
+/// Runs `test`, the whole body of the test called `name` (its path in the binary), in a process of its own if it runs
+/// on this machine's driver, because such a test makes every context of the process unusable. A simulated context is
+/// not affected.
 ///
 /// # Panics
 ///
-/// If the test fails in its process, or is not found there.
+/// Panics if the test fails in its process or is not found there.
 pub fn in_own_process(name: &str, test: impl FnOnce()) {
     if uses_cuda() {
         in_new_process(name, test);
@@ -28,22 +29,22 @@ pub fn in_own_process(name: &str, test: impl FnOnce()) {
     }
 }
 
-/// Runs `test`, which is the whole body of the test called `name` (its path in the binary), in a process of its own, which ends with
-/// whatever the test leaves behind.
+/// Runs `test`, the whole body of the test called `name` (its path in the binary), in a new process, which ends with
+/// whatever the test does not free.
 ///
 /// # Panics
 ///
-/// If the test fails in its process, which includes that the process does not end well, or is not found there.
+/// Panics if the test fails in its process, the process exits with an error, or the test is not found there.
 pub fn in_new_process(name: &str, test: impl FnOnce()) {
     if OtherProcess::is_this(name) { test() } else { drop(OtherProcess::start(name, Stdio::null()).expect_success()) }
 }
 
-/// Runs `test`, which writes, in a process of its own as [`in_new_process`] does, and gives what it wrote to the standard output and the
-/// standard error to `check`, in this process. The output has the lines of the test harness too.
+/// Runs `test` in a new process as [`in_new_process`] does, and passes its standard output and standard error to
+/// `check`, in this process. The output includes the lines of the test harness.
 ///
 /// # Panics
 ///
-/// If the test fails in its process, or is not found there.
+/// Panics if the test fails in its process or is not found there.
 pub fn with_output_of_new_process(name: &str, test: impl FnOnce(), check: impl FnOnce(&str, &str)) {
     if OtherProcess::is_this(name) {
         return test();
@@ -52,17 +53,16 @@ pub fn with_output_of_new_process(name: &str, test: impl FnOnce(), check: impl F
     check(&output, &error);
 }
 
-/// Runs `test` with `input`, a part of the test called `name`, in a process of its own, which ends with `test`. Returns what the process
-/// wrote
-/// to the standard output.
+/// Runs `test` with `input`, a part of the test called `name`, in a new process that ends with `test`. Returns the
+/// standard output of that process.
 ///
 /// # Errors
 ///
-/// Returns what the process wrote if it died or hung.
+/// Returns the standard output if the process died or hung.
 ///
 /// # Panics
 ///
-/// If no process can be started.
+/// Panics if no process can be started.
 pub fn outcome_of_new_process(name: &str, input: &str, test: impl FnOnce(&str)) -> Result<String, String> {
     if OtherProcess::is_this(name) {
         test(&std::env::var(INPUT).expect("the process was given an input"));
@@ -75,12 +75,13 @@ pub fn outcome_of_new_process(name: &str, input: &str, test: impl FnOnce(&str)) 
     if ended && output.status.success() { Ok(written) } else { Err(written) }
 }
 
-/// Runs `this`, a part of the test called `name`, while `other` runs in a process of its own, which is killed when `this` has ended: at
-/// whatever point it is. The other process finds this one's number in [`std::os::unix::process::parent_id`].
+/// Runs `this`, a part of the test called `name`, while `other` runs in a new process, which is killed at an arbitrary
+/// point when `this` has returned. The other process finds the identifier of this one in
+/// [`std::os::unix::process::parent_id`].
 ///
 /// # Panics
 ///
-/// If `this` does. The process is killed all the same.
+/// Panics if `this` panics. The process is killed in that case too.
 #[cfg(unix)]
 pub fn beside_a_process_that_is_killed<T>(
     name: &str,
@@ -128,7 +129,7 @@ pub(crate) struct OtherProcess {
 }
 
 impl OtherProcess {
-    /// `true` if this process was started for the test called `name`, which says so then.
+    /// Prints the mark and returns `true` if this process was started for the test called `name`.
     #[expect(
         clippy::print_stderr,
         reason = "the test harness captures what a test prints, which the other process reads"
@@ -136,13 +137,13 @@ impl OtherProcess {
     pub(crate) fn is_this(name: &str) -> bool {
         let is_this = std::env::var(CHILD).is_ok_and(|child| child == name);
         if is_this {
-            // Before the test, which may end the process itself.
+            // Printed before the test, which may end the process itself.
             eprintln!("{MARK}");
         }
         is_this
     }
 
-    /// Starts a process for the test called `name`, which finds `stdin` as its standard input.
+    /// Starts a process for the test called `name` with `stdin` as its standard input.
     pub(crate) fn start(name: &str, stdin: Stdio) -> Self {
         Self::start_with(name, stdin, &[])
     }
@@ -157,7 +158,7 @@ impl OtherProcess {
         Self { child: child.expect("the test binary can be started again"), name: name.to_owned() }
     }
 
-    /// Waits until the process ends, and returns `true`. A process that hangs is killed.
+    /// Waits until the process ends, and returns `true`. Kills a process that hangs and returns `false`.
     fn wait(&mut self) -> bool {
         let deadline = Instant::now() + PATIENCE;
         while self.child.try_wait().expect("a child can be waited for").is_none() {
@@ -170,7 +171,8 @@ impl OtherProcess {
         true
     }
 
-    /// Waits until the process ends, asserts that its test ran and succeeded, and gives what it wrote to its output and its errors.
+    /// Waits until the process ends, asserts that its test ran and succeeded, and returns its standard output and
+    /// standard error.
     pub(crate) fn expect_success(mut self) -> [String; 2] {
         assert!(self.wait(), "{} hangs in its own process", self.name);
         let output = self.child.wait_with_output().expect("a child that has ended can be waited for");

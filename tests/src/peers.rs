@@ -1,16 +1,16 @@
-//! Two devices that reach each other's memory.
+//! Two devices with peer access.
 
 use curium_driver::Context;
 use curium_sim::Config;
 
 use crate::{TestDriver, on_driver, on_simulator, uses_cuda};
 
-/// Runs a test with the primary contexts of two devices that reach each other's memory: of simulated ones, or of the first two of this
-/// machine's driver. A machine without them runs nothing, and says so.
+/// Runs a test with the primary contexts of two devices that can access each other's memory: simulated devices, or the
+/// first two of this machine's driver. Skips the test with a message on a machine without them.
 ///
 /// # Panics
 ///
-/// If the test fails.
+/// Panics if the test fails.
 #[expect(clippy::print_stderr, reason = "a test that did not run must not look like one that did")]
 pub fn on_peers(test: impl Fn(&TestDriver, &Context, &Context)) {
     let run = |driver: &TestDriver| {

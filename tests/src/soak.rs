@@ -1,41 +1,41 @@
-//! Millions of allocations, frees and uses at random, after which nothing must be left.
+//! Millions of random allocations, deallocations and accesses, after which nothing may be leaked.
 
 use curium_driver::{Context, DevicePointer, Error, Result, Stream};
 use curium_memory::{CachingOptions, CachingResource, DeviceBuffer, LimitedResource, Reclaiming, Resource};
 
-/// What a soak does.
+/// The configuration of a soak test.
 #[derive(Clone, Copy, Debug)]
 pub struct Soak {
-    /// The number of operations, of all threads together.
+    /// The total number of operations of all threads.
     pub operations: u64,
     /// The number of threads.
     pub threads: u64,
-    /// Decides what they do.
+    /// The seed of the random operations.
     pub seed: u64,
 }
 
-/// What a soak did.
+/// The statistics of a soak test.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Soaked {
     /// Allocations from the cache.
     pub allocations: u64,
-    /// Allocations that were refused, as some are meant to be.
+    /// Allocations that failed, as some are meant to.
     pub refused: u64,
-    /// Buffers that were made, written and read back.
+    /// Buffers that were created, written and read back.
     pub buffers: u64,
-    /// Streams that were made and dropped.
+    /// Streams that were created and dropped.
     pub streams: u64,
-    /// The bytes of its own memory that the process had in use after a tenth of the operations, if the system tells.
+    /// The private resident memory of the process in bytes after a tenth of the operations, if the system reports it.
     pub resident_early: Option<u64>,
-    /// The same at the end.
+    /// The private resident memory in bytes at the end.
     pub resident_late: Option<u64>,
 }
 
 type Pool = Reclaiming<LimitedResource<CachingResource>>;
 
-/// The bytes that may be in use at once: beyond that, allocations are refused.
+/// The limit of allocated bytes: an allocation beyond it fails.
 const LIMIT: usize = 128 << 20;
-/// The number of blocks a thread holds at most.
+/// The maximum number of blocks that a thread holds.
 const MOST: usize = 400;
 
 struct Worker<'a> {
@@ -54,15 +54,15 @@ struct Block {
 }
 
 impl Soak {
-    /// Runs the soak in `context`, and leaves nothing behind.
+    /// Runs the soak test in `context`, and frees everything.
     ///
     /// # Errors
     ///
-    /// Whatever goes wrong that is not meant to.
+    /// Returns the first unexpected error.
     ///
     /// # Panics
     ///
-    /// If bytes are not what was written, or the resource has lost or kept something.
+    /// Panics if memory has unexpected content, or if the resource has lost or leaked memory.
     pub fn run(&self, context: &Context) -> Result<Soaked> {
         let options = CachingOptions::new().with_cache(true).with_segment_bytes(4 << 20);
         let pool = Reclaiming::new(LimitedResource::new(CachingResource::with_options(context, &options)?, LIMIT));
@@ -155,11 +155,11 @@ impl Worker<'_> {
         }
         let index = self.below(self.blocks.len() as u64) as usize;
         let block = self.blocks.swap_remove(index);
-        // SAFETY: the block came from this resource with these figures, and nothing uses it.
+        // SAFETY: the block was allocated from this resource with this size and alignment, and is not in use.
         unsafe { self.pool.deallocate(&block.stream, block.pointer, block.bytes, 256) }
     }
 
-    /// Makes a buffer, and reads it on another stream than it was written on.
+    /// Creates a buffer, writes it on one stream and reads it on another.
     fn use_buffer(&mut self) -> Result<()> {
         let values = [self.below(1 << 40); 100];
         let source = DeviceBuffer::from_slice(&self.any_stream(), &values)?;
@@ -190,7 +190,7 @@ impl Worker<'_> {
     }
 }
 
-/// Gives all memory back, of which nothing is in use.
+/// Returns all memory, none of which is in use, to the driver.
 fn give_back(context: &Context, pool: &Pool) -> Result<()> {
     let stream = context.stream()?;
     pool.synchronize(&stream)?;
@@ -200,8 +200,8 @@ fn give_back(context: &Context, pool: &Pool) -> Result<()> {
     Ok(())
 }
 
-/// Returns the bytes of memory that the process has in use, if the system tells: its own, without the pages of files in memory that the
-/// simulator keeps where small blocks of device memory lay.
+/// Returns the private resident memory of the process in bytes, if the system reports it, without the file-backed pages
+/// that the simulator uses for small blocks of device memory.
 fn resident() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = text.lines().find_map(|line| line.strip_prefix("RssAnon:"))?;

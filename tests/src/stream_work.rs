@@ -1,4 +1,5 @@
-//! Work on buffers as a kernel does it, without a kernel: on any stream, tracked like an argument of a launch.
+//! Work on buffers like that of a kernel, without a kernel: on any stream, with its accesses recorded like those of a
+//! launch argument.
 
 use std::thread;
 use std::time::Duration;
@@ -11,64 +12,64 @@ use curium_memory::DeviceBuffer;
 ///
 /// # Errors
 ///
-/// Whatever the driver returns.
+/// An error returned by the driver.
 pub fn fill(stream: &Stream, mut buffer: &mut DeviceBuffer<u32>, value: u32) -> Result<()> {
     let (len, mut guard) = (buffer.len(), AccessGuard::new(stream)?);
-    // SAFETY: the work below is noted by `launched`, and the buffer is not used in between.
+    // SAFETY: `launched` records the access below, and the buffer is not used in between.
     let pointer = unsafe { Argument::<&mut [u32]>::bind(&mut buffer, &mut guard) }?;
-    // SAFETY: the buffer is live with this many words, and `bind` had the stream wait for whatever uses it.
+    // SAFETY: the buffer is live with this many words, and `bind` made the stream wait for its earlier accesses.
     unsafe { call!(stream.driver(), cuMemsetD32Async(pointer, value, len, stream.as_raw())) }?;
-    // SAFETY: the buffer was bound to this stream above, and not used since.
+    // SAFETY: the buffer was bound to this stream above and has not been used since.
     unsafe { Argument::<&mut [u32]>::launched(&mut buffer, &mut guard) };
     Ok(())
 }
 
-/// Returns the accesses of an operation on `stream`.
+/// Returns the access guard of an operation on `stream`.
 ///
 /// # Panics
 ///
-/// If the stream belongs to a capture, and this thread is in the middle of an access.
+/// Panics if the stream is capturing, or this thread is in the middle of another access.
 #[must_use]
 pub fn guard(stream: &Stream) -> AccessGuard<'_> {
     AccessGuard::new(stream).expect("this thread orders no access")
 }
 
-/// Copies `source` to `target`, which is as long, on `stream`.
+/// Copies `source` to `target`, which has the same length, on `stream`.
 ///
 /// # Errors
 ///
-/// Whatever the driver returns.
+/// An error returned by the driver.
 ///
 /// # Panics
 ///
-/// If the lengths differ.
+/// Panics if the lengths differ.
 pub fn copy(stream: &Stream, mut target: &mut DeviceBuffer<u32>, mut source: &DeviceBuffer<u32>) -> Result<()> {
     let bytes = source.byte_len();
     assert_eq!(target.byte_len(), bytes, "both sides of a copy are of one length");
     let mut guard = AccessGuard::new(stream)?;
-    // SAFETY: the work below is noted by `launched`, and the buffer is not used in between.
+    // SAFETY: `launched` records the access below, and the buffer is not used in between.
     let to = unsafe { Argument::<&mut [u32]>::bind(&mut target, &mut guard) }?;
-    // SAFETY: the work below is noted by `launched`, and the buffer is not used in between.
+    // SAFETY: `launched` records the access below, and the buffer is not used in between.
     let from = unsafe { Argument::<&[u32]>::bind(&mut source, &mut guard) }?;
-    // SAFETY: both buffers are live with this many bytes, and `bind` had the stream wait for whatever uses them.
+    // SAFETY: both buffers are live with this many bytes, and `bind` made the stream wait for their earlier accesses.
     unsafe { call!(stream.driver(), cuMemcpyDtoDAsync_v2(to, from, bytes, stream.as_raw())) }?;
-    // SAFETY: the buffer was bound to this stream above, and not used since.
+    // SAFETY: the buffer was bound to this stream above and has not been used since.
     unsafe { Argument::<&mut [u32]>::launched(&mut target, &mut guard) };
-    // SAFETY: the buffer was bound to this stream above, and not used since.
+    // SAFETY: the buffer was bound to this stream above and has not been used since.
     unsafe { Argument::<&[u32]>::launched(&mut source, &mut guard) };
     Ok(())
 }
 
-/// Copies `source` to `target`, which is as long, on `stream`, and waits for nothing: what a program does that passes raw
-/// addresses and forgets to synchronize.
+/// Copies `source` to `target`, which has the same length, on `stream` without any wait, like a program that passes raw
+/// addresses and does not synchronize.
 ///
 /// # Safety
 ///
-/// Both buffers outlive the work on `stream`. What the copy reads is not determined.
+/// Both buffers outlive the work on `stream`. The copied values are unspecified.
 ///
 /// # Errors
 ///
-/// Whatever the driver returns.
+/// An error returned by the driver.
 pub unsafe fn copy_without_waiting(
     stream: &Stream,
     target: &DeviceBuffer<u32>,
@@ -80,11 +81,11 @@ pub unsafe fn copy_without_waiting(
     unsafe { call!(stream.driver(), cuMemcpyDtoDAsync_v2(to, from, bytes, stream.as_raw())) }
 }
 
-/// Returns `true` if the work on `stream` waits for something, given that it would be done at once if it did not.
+/// Returns `true` if the work on `stream` waits for other work, given that it would complete immediately otherwise.
 ///
 /// # Panics
 ///
-/// If the driver refuses to say.
+/// Panics if the driver call fails.
 #[must_use]
 pub fn is_held_up(stream: &Stream) -> bool {
     thread::sleep(Duration::from_millis(10));

@@ -17,14 +17,14 @@ pub struct TestDriver {
     simulator: Option<Simulator>,
 }
 
-/// How long work that nobody waited for may take to end before what it holds counts as leaked.
+/// The time limit for work that was not waited for, after which the objects it holds count as leaked.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Returns `true` if the tests run on this machine's driver, as `CURIUM_TEST_DRIVER=cuda` asks.
+/// Returns `true` if the tests run on this machine's driver (`CURIUM_TEST_DRIVER=cuda`).
 ///
 /// # Panics
 ///
-/// If the variable names another driver.
+/// Panics if the variable names another driver.
 #[must_use]
 pub fn uses_cuda() -> bool {
     match std::env::var("CURIUM_TEST_DRIVER").as_deref() {
@@ -34,27 +34,27 @@ pub fn uses_cuda() -> bool {
     }
 }
 
-/// Returns the kinds of handles by which the simulator shares memory: file descriptors on Linux, and none elsewhere.
+/// Returns the handle types that the simulator supports for sharing memory: file descriptors on Linux, and none elsewhere.
 #[must_use]
 pub fn shared_handle_types() -> MemoryHandleTypes {
     if cfg!(target_os = "linux") { MemoryHandleTypes::POSIX_FILE_DESCRIPTOR } else { MemoryHandleTypes::empty() }
 }
 
-/// Returns `true` if the simulators of all tests look for races, as `CURIUM_TEST_RACES=1` asks.
+/// Returns `true` if the simulators of all tests detect races (`CURIUM_TEST_RACES=1`).
 #[must_use]
 pub fn looks_for_races() -> bool {
     std::env::var_os("CURIUM_TEST_RACES").is_some_and(|value| value == "1")
 }
 
-/// Runs a test that holds on every driver.
+/// Runs a test that applies to every driver.
 ///
-/// On this machine's driver the tests take turns: they share its context, where a call of one test that waits for the device keeps
-/// the others out of the driver, and those may hold up what it waits for. A test that holds up work ends at its first
-/// [`Gate`](crate::Gate) where launches wait.
+/// On this machine's driver the tests run one at a time: they share its context, and a call of one test that waits for
+/// the device blocks the calls of the others, which may include the one it waits for. A test that blocks work ends at
+/// its first [`Gate`](crate::Gate) if launches wait.
 ///
 /// # Panics
 ///
-/// If the test fails, or leaves something behind on its simulator.
+/// Panics if the test fails, or leaks an object of its simulator.
 #[expect(clippy::print_stdout, reason = "whoever reads the output of the tests is told which were left out")]
 pub fn on_driver(test: impl FnOnce(&TestDriver)) {
     static TURN: Mutex<()> = Mutex::new(());
@@ -75,7 +75,7 @@ pub fn on_driver(test: impl FnOnce(&TestDriver)) {
     }
 }
 
-/// Runs a test that needs a driver set up in a certain way, or its faults and counts: on the simulator only.
+/// Runs a test that requires a certain configuration, injected faults or call counts: on the simulator only.
 pub fn on_simulator(config: Config, test: impl FnOnce(&TestDriver, &Simulator)) {
     if uses_cuda() {
         return;
@@ -83,7 +83,7 @@ pub fn on_simulator(config: Config, test: impl FnOnce(&TestDriver, &Simulator)) 
     simulate(config, |driver| test(driver, driver.simulator().expect("this driver is a simulator")));
 }
 
-/// Runs a test that calls what the simulator may not support yet: on the simulator only.
+/// Runs a test that calls functions the simulator may not support yet: on the simulator only.
 pub fn on_incomplete_simulator(config: Config, test: impl FnOnce(&TestDriver)) {
     if !uses_cuda() {
         let driver = simulated(config);
@@ -102,7 +102,7 @@ fn simulated(mut config: Config) -> TestDriver {
     config.race_checks |= looks_for_races();
     config.unwritten_checks |= std::env::var_os("CURIUM_TEST_UNWRITTEN").is_some_and(|value| value == "1");
     let simulator = Simulator::new(config).expect("a simulator can be made");
-    // SAFETY: the simulator implements the driver's functions; it ends after the test, which keeps nothing.
+    // SAFETY: the simulator implements the driver's functions; it ends after the test, which keeps no reference to it.
     let driver = unsafe { Driver::from_api(simulator.api()) }.expect("the simulator initialises");
     TestDriver { driver, simulator: Some(simulator) }
 }
@@ -124,7 +124,7 @@ impl TestDriver {
     ///
     /// # Panics
     ///
-    /// If there is none.
+    /// Panics if there is no device.
     #[must_use]
     pub fn device(&self) -> Device {
         self.driver.device(0).expect("there is a device")
@@ -134,7 +134,7 @@ impl TestDriver {
     ///
     /// # Panics
     ///
-    /// If the driver refuses.
+    /// Panics if the driver call fails.
     #[must_use]
     pub fn context(&self) -> Context {
         self.device().primary_context().expect("the device has a primary context")
@@ -144,17 +144,17 @@ impl TestDriver {
     ///
     /// # Panics
     ///
-    /// If the driver refuses.
+    /// Panics if the driver call fails.
     #[must_use]
     pub fn stream(&self) -> Stream {
         self.context().stream().expect("the context gives a stream")
     }
 
-    /// Asserts how often `operation` calls `function`, where the driver counts calls.
+    /// Asserts the number of calls of `function` that `operation` makes, if the driver counts calls.
     ///
     /// # Panics
     ///
-    /// If the count is another.
+    /// Panics if the number differs.
     #[track_caller]
     pub fn assert_calls<T>(&self, function: Function, expected: u64, operation: impl FnOnce() -> T) -> T {
         let count = || self.simulator().map(|simulator| simulator.calls(function));
@@ -166,7 +166,7 @@ impl TestDriver {
         value
     }
 
-    /// Asserts that nothing is live on the simulator and that it supported every call.
+    /// Asserts that the simulator has no live objects and supported every call.
     fn assert_clean(&self) {
         self.assert_nothing_leaks();
         let unsupported = self.simulator().map(Simulator::unsupported_calls).unwrap_or_default();

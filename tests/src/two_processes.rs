@@ -1,4 +1,4 @@
-//! Two processes that talk to each other.
+//! Two processes that exchange messages.
 
 use std::ffi::{c_int, c_void};
 use std::io::{Read, Write, stdin};
@@ -15,7 +15,7 @@ pub struct Peer {
     socket: UnixStream,
 }
 
-/// How long a process may keep the other waiting.
+/// The time limit of each wait for the other process.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Runs a test in two processes: `first` in this one, and `second` in a new one. The call is the whole body of the test called `name`
@@ -23,7 +23,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 ///
 /// # Panics
 ///
-/// If either fails, or the test is not found in the new process.
+/// Panics if either process fails, or the test is not found in the new process.
 pub fn in_two_processes(name: &str, first: impl FnOnce(&mut Peer), second: impl FnOnce(&mut Peer)) {
     if OtherProcess::is_this(name) {
         let socket = stdin().as_fd().try_clone_to_owned().expect("the other process has passed a socket");
@@ -32,7 +32,7 @@ pub fn in_two_processes(name: &str, first: impl FnOnce(&mut Peer), second: impl 
     let (ours, theirs) = UnixStream::pair().expect("there are sockets");
     let other = OtherProcess::start(name, Stdio::from(OwnedFd::from(theirs)));
     let result = catch_unwind(AssertUnwindSafe(|| first(&mut Peer::new(ours))));
-    // The end of the socket ends the other process as well, which says why it failed.
+    // The end of the socket ends the other process too, which reports the failure.
     let ended = catch_unwind(AssertUnwindSafe(|| other.expect_success()));
     ended.and(result).unwrap_or_else(|payload| resume_unwind(payload));
 }
@@ -43,20 +43,20 @@ impl Peer {
         Self { socket }
     }
 
-    /// Sends bytes, as many as the other process is about to receive.
+    /// Sends bytes; the other process receives the same number.
     ///
     /// # Panics
     ///
-    /// If the other process has ended.
+    /// Panics if the other process has ended.
     pub fn send(&mut self, bytes: &[u8]) {
         self.socket.write_all(bytes).expect("the other process listens");
     }
 
-    /// Returns the next `N` bytes that the other process sends.
+    /// Receives the next `N` bytes from the other process.
     ///
     /// # Panics
     ///
-    /// If the other process has ended, or sends nothing for long.
+    /// Panics if the other process has ended, or sends nothing within the time limit.
     #[must_use]
     pub fn receive<const N: usize>(&mut self) -> [u8; N] {
         let mut bytes = [0; N];
@@ -64,21 +64,21 @@ impl Peer {
         bytes
     }
 
-    /// Waits until the other process is here as well.
+    /// Waits until the other process calls `meet` too.
     ///
     /// # Panics
     ///
-    /// If it does not come.
+    /// Panics if it does not call it within the time limit.
     pub fn meet(&mut self) {
         self.send(b"here");
         assert_eq!(&self.receive(), b"here", "the two processes are at the same point");
     }
 
-    /// Sends a descriptor, which stays open here.
+    /// Sends a file descriptor, which stays open in this process.
     ///
     /// # Panics
     ///
-    /// If the system refuses.
+    /// Panics if the system call fails.
     pub fn send_descriptor(&mut self, descriptor: BorrowedFd<'_>) {
         let mut passed = Passed { descriptor: descriptor.as_raw_fd(), ..Passed::EMPTY };
         let sent = passed.exchange(|message| {
@@ -88,11 +88,11 @@ impl Peer {
         assert_eq!(sent, 1, "a descriptor can be sent");
     }
 
-    /// Returns the descriptor that the other process sends.
+    /// Receives a file descriptor from the other process.
     ///
     /// # Panics
     ///
-    /// If there comes none.
+    /// Panics if no descriptor is received.
     #[must_use]
     pub fn receive_descriptor(&mut self) -> OwnedFd {
         let mut passed = Passed::EMPTY;
@@ -101,12 +101,12 @@ impl Peer {
             unsafe { recvmsg(self.socket.as_raw_fd(), message, CLOSE_ON_EXEC) }
         });
         assert!(received == 1 && passed.descriptor >= 0, "the other process sends a descriptor");
-        // SAFETY: the system has just opened the descriptor for this process.
+        // SAFETY: the system has just opened the descriptor in this process.
         unsafe { OwnedFd::from_raw_fd(passed.descriptor) }
     }
 }
 
-/// A message beside the bytes of a socket that carries one descriptor, as Linux has it (`cmsghdr`).
+/// A control message of a socket that carries one descriptor (`cmsghdr` of Linux).
 #[repr(C)]
 struct Passed {
     length: usize,
@@ -115,14 +115,14 @@ struct Passed {
     descriptor: c_int,
 }
 
-/// A place for bytes, as C has it.
+/// A buffer as C describes it (`iovec`).
 #[repr(C)]
 struct Bytes {
     start: *mut c_void,
     length: usize,
 }
 
-/// A message of a socket, as Linux has it on systems of 64 bits.
+/// A message of a socket (`msghdr` of 64-bit Linux).
 #[repr(C)]
 struct Message {
     name: *mut c_void,
@@ -142,7 +142,7 @@ const RIGHTS: c_int = 1;
 impl Passed {
     const EMPTY: Self = Self { length: 20, level: SOCKET_LEVEL, kind: RIGHTS, descriptor: -1 };
 
-    /// Has `call` send or receive this beside one byte, and returns what it did.
+    /// Passes this message together with one byte to `call`, and returns its result.
     fn exchange(&mut self, call: impl FnOnce(*mut Message) -> isize) -> isize {
         let mut byte = 0_u8;
         let mut bytes = Bytes { start: (&raw mut byte).cast(), length: 1 };

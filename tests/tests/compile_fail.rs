@@ -1,4 +1,4 @@
-//! What must not compile: each file in `ui/` is a program that a safe interface refuses, with what the compiler says of it.
+//! Programs that must not compile: each file in `ui/` violates a safe interface, next to the compiler's message.
 
 use curium_tests::uses_cuda;
 

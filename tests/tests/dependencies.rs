@@ -1,4 +1,5 @@
-//! The direction of dependencies: which of our packages may use which, and how little the libraries pull in.
+//! The dependency graph: the allowed dependencies between the packages of the workspace, and the external dependencies
+//! of the libraries.
 
 #[path = "dependencies/modules.rs"]
 mod modules;
@@ -8,7 +9,7 @@ use std::process::Command;
 
 use curium_tests::uses_cuda;
 
-/// Returns the packages that `package` depends on by `edges` on `targets`, directly or through others as deep as `depth`, without itself.
+/// Returns the packages that `package` depends on by `edges` on `targets`, directly or up to `depth`, without itself.
 fn dependencies(package: &str, edges: &str, depth: &str, targets: &[&str]) -> BTreeSet<String> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let arguments = ["tree", "--locked", "--package", package, "--edges", edges, "--depth", depth, "--prefix", "none"];
@@ -25,13 +26,13 @@ fn dependencies(package: &str, edges: &str, depth: &str, targets: &[&str]) -> BT
     names.filter(|name| name != package).collect()
 }
 
-/// Those of `names` that are ours.
+/// Returns the `names` that belong to the workspace.
 fn ours(names: BTreeSet<String>) -> Vec<String> {
     names.into_iter().filter(|name| name == "curium" || name.starts_with("curium-")).collect()
 }
 
-/// The arrows that the design allows, each package with those that it may use directly.
-const ARROWS: [(&str, &[&str]); 13] = [
+/// The allowed dependencies: each package with the packages that it may use directly.
+const ARROWS: [(&str, &[&str]); 17] = [
     ("curium-sys", &[]),
     ("curium-sim", &["curium-sys"]),
     ("curium-cudart", &["curium-sys"]),
@@ -39,8 +40,23 @@ const ARROWS: [(&str, &[&str]); 13] = [
     ("curium-driver", &["curium-sys"]),
     ("curium-memory", &["curium-driver"]),
     ("curium-nvrtc", &["curium-driver"]),
+    ("curium-blas", &["curium-driver", "curium-memory"]),
+    ("curium-sim-libraries", &["curium-blas", "curium-sim", "curium-sys"]),
+    ("curium-fft", &["curium-driver", "curium-memory"]),
+    ("curium-rand", &["curium-driver", "curium-memory"]),
     ("curium-nccl", &[]),
-    ("curium", &["curium-derive", "curium-driver", "curium-memory", "curium-nvrtc"]),
+    (
+        "curium",
+        &[
+            "curium-blas",
+            "curium-derive",
+            "curium-driver",
+            "curium-fft",
+            "curium-memory",
+            "curium-nvrtc",
+            "curium-rand",
+        ],
+    ),
     ("curium-bench", &["curium-driver", "curium-memory"]),
     ("curium-cli", &["curium", "curium-bench", "curium-sim"]),
     (
@@ -83,7 +99,16 @@ fn libraries_use_the_simulator_in_tests_only() {
     if uses_cuda() {
         return;
     }
-    for package in ["curium-sys", "curium-driver", "curium-memory", "curium-nvrtc", "curium"] {
+    for package in [
+        "curium-sys",
+        "curium-driver",
+        "curium-memory",
+        "curium-nvrtc",
+        "curium-blas",
+        "curium-rand",
+        "curium-fft",
+        "curium",
+    ] {
         let all = dependencies(package, "normal,build", "255", &[]);
         assert!(!all.contains("curium-sim"), "{package} depends on the simulator");
     }
@@ -125,7 +150,7 @@ fn libraries_pull_in_no_more_packages_than_counted() {
         "quote",
         "syn",
         "unicode-ident",
-        // `half`, on request only.
+        // `half` is optional.
         "half",
         "bytemuck_derive",
         "crunchy",

@@ -1,8 +1,8 @@
-//! The rules of `driver/src/hazard.rs` against a model, for every program up to a size.
+//! Checks the rules of `driver/src/hazard.rs` against a model, for every program up to a size.
 //!
-//! The driver is a table of functions that do nothing but note what is recorded and who waits. From those notes follows which work
-//! comes before which, whatever a device does with it, and the rules are held against that: every conflicting use is ordered, and
-//! nobody waits who need not.
+//! The driver is a table of functions that only record events and waits. From these records follows which work is
+//! ordered before which, on any device, and the rules are checked against that: every conflicting access is ordered,
+//! and no unnecessary wait is inserted.
 #![cfg(not(miri))]
 
 mod hazard_model {
@@ -73,7 +73,7 @@ fn uses_of_one_stream_make_no_call() {
 
 #[test]
 fn model_finds_programs_that_forget_a_use() {
-    // The model would not see what it is there for if it took these for right.
+    // Negative control: the model must reject these programs.
     let notes = Notes::new();
     let mut found = 0;
     Program::each(3, |program| found += u32::from(program.run_forgetting(&notes, Use::Read).is_err()));

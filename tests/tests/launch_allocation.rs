@@ -1,4 +1,4 @@
-//! What a launch and an update allocate: nothing.
+//! A launch and a graph update allocate no memory.
 #![cfg(not(miri))]
 
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -10,7 +10,7 @@ use curium_driver::{
 use curium_memory::DeviceBuffer;
 use curium_tests::{idle_driver, kernels, uses_cuda};
 
-/// The system's allocator, which counts what each thread asks of it.
+/// The system allocator, with a counter of the requests of each thread.
 struct Counting;
 
 thread_local! {
@@ -20,27 +20,28 @@ thread_local! {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-// SAFETY: every request goes to the system's allocator as it is.
+// SAFETY: every request is forwarded unchanged to the system allocator.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         ALLOCATIONS.set(ALLOCATIONS.get() + 1);
-        // SAFETY: the caller vouches for the layout.
+        // SAFETY: the layout is guaranteed by the caller.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        // SAFETY: the pointer came from `alloc`, which is the system's.
+        // SAFETY: the pointer was returned by `alloc`, and thus by the system allocator.
         unsafe { System.dealloc(pointer, layout) }
     }
 
     unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         ALLOCATIONS.set(ALLOCATIONS.get() + 1);
-        // SAFETY: the pointer came from `alloc`, which is the system's, and the caller vouches for the rest.
+        // SAFETY: the pointer was returned by `alloc`, and thus by the system allocator; the caller guarantees the
+        // rest.
         unsafe { System.realloc(pointer, layout, size) }
     }
 }
 
-/// Returns the number of times that this thread allocates in `operation`.
+/// Returns the number of allocations of this thread during `operation`.
 fn allocations(operation: impl FnOnce()) -> u64 {
     let before = ALLOCATIONS.get();
     operation();
@@ -81,7 +82,7 @@ fn launch_of_a_graph_allocates_nothing() {
     let mut graph = Graph::new(&context).expect("a graph can be made");
     let fill = GraphFill::new(buffer.as_pointer().cast(), FillValue::U32(2), 256);
     for _ in 0..20 {
-        // SAFETY: the buffer is as long, and outlives the launches, which are waited for.
+        // SAFETY: the buffer has this length and outlives the launches, which are waited for.
         unsafe { graph.add_fill(&[], fill) }.expect("it fits");
     }
     let mut exec = graph.instantiate().expect("the graph is sound");
@@ -122,7 +123,7 @@ fn update_of_a_node_allocates_nothing() {
     let fill = fill.kernel::<(&mut [u32], u32, u32)>("fill").expect("the kernel is there");
     let mut graph = Graph::new(&context).expect("a graph can be made");
     let arguments = |value: u32| (DevicePointer::from_raw(0), value, 0);
-    // SAFETY: the kernel writes as many words as it is told, which is none.
+    // SAFETY: the kernel writes the number of words in its argument, which is zero.
     let node = unsafe { graph.add_kernel(&[], &fill, LaunchConfig::new(1, 32), arguments(0)) }.expect("it fits");
     let mut exec = graph.instantiate().expect("the graph is sound");
     let mut update = |value| {

@@ -1,4 +1,5 @@
-//! Resources and a program in C: the header against the layout here, a resource of Curium used by C, and one of C used here.
+//! Resources in C: the header matches the layout of the Rust type, a Curium resource is used by C, and a C resource is
+//! used here.
 
 use std::ffi::{CStr, c_int};
 use std::path::PathBuf;
@@ -16,7 +17,7 @@ use libloading::{Library, Symbol};
 type Use = unsafe extern "C" fn(*const ResourceTable, CUstream, usize) -> c_int;
 type Make = unsafe extern "C" fn(*const ResourceTable, *const AtomicIsize, *mut ResourceTable) -> c_int;
 
-/// Returns the program, built by the system's compiler for C; nothing where there is none.
+/// Returns the program, built by the system's C compiler, or `None` without one.
 #[expect(clippy::print_stderr, reason = "a test says what it leaves out")]
 fn program(name: &str) -> Option<Library> {
     let root = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
@@ -33,14 +34,14 @@ fn program(name: &str) -> Option<Library> {
         return None;
     };
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    // SAFETY: the library has no code that runs when it is loaded.
+    // SAFETY: the library has no initializers.
     let library = unsafe { Library::new(&target) }.expect("the library was built");
     std::fs::remove_file(&target).expect("it was built there");
     Some(library)
 }
 
 fn symbol<'a, T>(library: &'a Library, name: &CStr) -> Symbol<'a, T> {
-    // SAFETY: the callers name the types of the program's symbols.
+    // SAFETY: the callers pass the types of the program's symbols.
     unsafe { library.get(name) }.expect("the program has it")
 }
 
@@ -69,16 +70,16 @@ fn resources_go_between_rust_and_c_in_one_layout() {
         let options = CachingOptions::new().with_cache(true);
         let cache = CachingResource::with_options(&context, &options).expect("a resource can be made");
         let table = ResourceTable::export(cache.clone(), &context);
-        // SAFETY: the table was not released, and the stream lives.
+        // SAFETY: the table was not released, and the stream is live.
         assert_eq!(unsafe { use_resource(&raw const table, stream.as_raw(), 5000) }, 0);
         let statistics = cache.statistics();
         assert_eq!((statistics.allocations, statistics.live_allocations()), (5000, 0));
-        // The table, in C's hands, is a resource of Rust again.
+        // The table from C becomes a Rust resource again.
         let (make, left): (Symbol<'_, Make>, _) = (symbol(&library, c"make_counting"), AtomicIsize::new(-1));
         let mut made = ResourceTable { context: std::ptr::null_mut(), allocate: None, deallocate: None, release: None };
-        // SAFETY: both tables and the counter are valid places; the first is taken over.
+        // SAFETY: both tables and the counter are valid; the function takes ownership of the first.
         assert_eq!(unsafe { make(&raw const table, &raw const left, &raw mut made) }, 0);
-        // SAFETY: the functions of C pass on to those of the cache, from any thread, and nobody else uses the table.
+        // SAFETY: the C functions forward to those of the cache, from any thread, and the table has no other owner.
         let resource = unsafe { ExternalResource::from_table(made) }.expect("the table is whole");
         let buffer = DeviceBuffer::from_slice_in(&stream, &[1, 2, 3], &resource).expect("memory suffices");
         assert_eq!(buffer.to_vec().expect("the buffer can be read"), [1, 2, 3]);
@@ -97,10 +98,10 @@ fn refusal_is_a_code_in_c_and_leaves_nothing() {
         let (context, stream) = (test.context(), test.stream());
         let use_resource: Symbol<'_, Use> = symbol(&library, c"use_resource");
         let table = ResourceTable::export(Statistics::new(LimitedResource::new(StreamOrdered, 200_000)), &context);
-        // SAFETY: the table was not released, and the stream lives.
+        // SAFETY: the table was not released, and the stream is live.
         let code = unsafe { use_resource(&raw const table, stream.as_raw(), 5000) };
         assert_eq!(code, CUresult::CUDA_ERROR_OUT_OF_MEMORY.0.cast_signed());
-        // SAFETY: nobody uses the table from now on.
+        // SAFETY: the table is not used from here on.
         unsafe { table.release.expect("the table is whole")(table.context) };
     });
 }

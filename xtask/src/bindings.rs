@@ -2,11 +2,11 @@
 
 mod allowed;
 mod check;
-mod compilers;
 mod difference;
 mod generate;
 mod header;
 mod layout;
+mod libraries;
 mod matrix;
 mod names;
 mod removed;
@@ -25,7 +25,7 @@ use crate::version::Version;
 
 #[derive(Subcommand)]
 pub(crate) enum Command {
-    /// Write the generated folders of `crates/sys` and `crates/nvrtc` from the pinned headers.
+    /// Write the `generated` folders of `crates` from the pinned headers.
     Generate,
     /// Compare every CUDA version with the generated files.
     Check(check::Options),
@@ -46,7 +46,8 @@ pub(crate) fn run(command: Command) -> Result<()> {
 
 /// Returns the functions of the generated list, with the version that introduced it.
 pub(crate) fn functions() -> Result<BTreeMap<String, Version>> {
-    Ok(surface::Surface::read_generated(&generate::folder())?.1)
+    let versions = surface::Surface::read_generated(&generate::folder())?.1;
+    Ok(versions.into_iter().map(|(name, versions)| (name, versions.since)).collect())
 }
 
 fn print_header(version: Option<Version>) -> Result<()> {

@@ -8,39 +8,79 @@ use anyhow::{Context as _, Result, ensure};
 
 use crate::cargo;
 
-/// The counted program: the same calls as in C and through Curium.
-const BUILD: &[&str] = &["build", "--profile", "cost", "-p", "curium-tests", "--example", "call_cost"];
+/// The counted programs: the same calls as in C and through Curium, and allocations from memory that is kept.
+const EXAMPLES: [&str; 2] = ["call_cost", "allocation_cost"];
 
 /// The number of calls. One-time costs become negligible in the division.
 const CALLS: u64 = 10_000;
 
-/// A call, and the maximum number of instructions beyond those in C.
+/// A call, and the maximum number of instructions beyond those in C, or beyond those of a simpler call.
 struct Cost {
     what: &'static str,
-    c: &'static str,
-    curium: &'static str,
+    example: &'static str,
+    base: &'static str,
+    counted: &'static str,
     bound: u64,
 }
 
 const COSTS: &[Cost] = &[
-    Cost { what: "launch with 4 arguments", c: "c_launches", curium: "curium_launches", bound: 58 },
     Cost {
-        what: "launch with 4 arguments, two of them leased by a graph",
-        c: "c_launches",
-        curium: "leased_launches",
+        what: "launch with 4 arguments, beyond C's",
+        example: EXAMPLES[0],
+        base: "c_launches",
+        counted: "curium_launches",
+        bound: 58,
+    },
+    Cost {
+        what: "launch with 4 arguments, two of them leased by a graph, beyond C's",
+        example: EXAMPLES[0],
+        base: "c_launches",
+        counted: "leased_launches",
         bound: 270,
     },
-    Cost { what: "update of a node with 4 arguments", c: "c_updates", curium: "curium_updates", bound: 45 },
+    Cost {
+        what: "update of a node with 4 arguments, beyond C's",
+        example: EXAMPLES[0],
+        base: "c_updates",
+        counted: "curium_updates",
+        bound: 45,
+    },
+    Cost {
+        what: "launch of a graph that leases nothing, beyond C's",
+        example: EXAMPLES[0],
+        base: "c_graph_launches",
+        counted: "curium_graph_launches",
+        bound: 45,
+    },
+    Cost {
+        what: "allocation and deallocation of the caching resource",
+        example: EXAMPLES[1],
+        base: "no_allocations",
+        counted: "cache_allocations",
+        bound: 200,
+    },
+    Cost {
+        what: "buffer from the caching resource, and its drop, beyond the resource's",
+        example: EXAMPLES[1],
+        base: "cache_allocations",
+        counted: "buffer_allocations",
+        bound: 200,
+    },
 ];
 
 /// Counts both and fails above a bound.
 pub(crate) fn run() -> Result<()> {
     ensure!(can_count(), "valgrind is needed, and cannot be run");
-    let built = cargo::build(BUILD, &[])?;
-    let program = built.iter().find(|artifact| artifact.kind == "example").context("cargo built no example")?;
+    let mut build = vec!["build", "--profile", "cost", "-p", "curium-tests"];
+    EXAMPLES.iter().for_each(|example| build.extend(["--example", example]));
+    let built = cargo::build(&build, &[])?;
     let folder = cargo::target_folder()?.join("cost");
     fs::create_dir_all(&folder)?;
-    COSTS.iter().try_for_each(|cost| cost.check(&program.file, &folder))
+    COSTS.iter().try_for_each(|cost| {
+        let is_it = |artifact: &&cargo::Artifact| artifact.kind == "example" && artifact.file.ends_with(cost.example);
+        let program = built.iter().find(is_it).with_context(|| format!("cargo built no {}", cost.example))?;
+        cost.check(&program.file, &folder)
+    })
 }
 
 /// Returns `true` if valgrind is installed.
@@ -50,19 +90,20 @@ pub(crate) fn can_count() -> bool {
 
 impl Cost {
     fn check(&self, program: &Path, folder: &Path) -> Result<()> {
-        let (c, curium) = (count(program, self.c, folder)?, count(program, self.curium, folder)?);
-        let Self { what, bound, .. } = self;
-        println!("instructions per {what}: C {c}, Curium {curium}, at most {bound} more are allowed");
-        ensure!(curium <= c + bound, "one {what} takes {} instructions more than C's", curium - c);
+        let Self { what, bound, example, base, counted } = *self;
+        let of = |mode| count(program, (example, mode), folder);
+        let (base, counted) = (of(base)?, of(counted)?);
+        println!("instructions per {what}: {counted} - {base}, at most {bound} are allowed");
+        ensure!(counted <= base + bound, "one {what}: {} instructions", counted - base);
         Ok(())
     }
 }
 
-/// Returns the number of instructions per call in `mode`, which names the calling function.
-fn count(program: &Path, mode: &str, folder: &Path) -> Result<u64> {
+/// Returns the number of instructions per call in `mode` of an example, which names the calling function.
+fn count(program: &Path, (example, mode): (&str, &str), folder: &Path) -> Result<u64> {
     let counts = folder.join(format!("callgrind.{mode}"));
     let mut valgrind = Command::new("valgrind");
-    valgrind.arg("--tool=callgrind").arg(format!("--toggle-collect=call_cost::{mode}*"));
+    valgrind.arg("--tool=callgrind").arg(format!("--toggle-collect={example}::{mode}*"));
     valgrind.arg(format!("--callgrind-out-file={}", counts.display()));
     let output = valgrind.arg(program).args([mode, &CALLS.to_string()]).output()?;
     ensure!(output.status.success(), "valgrind failed:\n{}", String::from_utf8_lossy(&output.stderr));

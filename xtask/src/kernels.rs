@@ -1,4 +1,4 @@
-//! `cargo xtask kernels`: compiles every CUDA C++ file of the repository to PTX beside it.
+//! `cargo xtask kernels`: compiles every CUDA C++ file of the repository to PTX next to it.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -13,16 +13,16 @@ use crate::stale;
 /// The folders whose `.cu` files are compiled.
 const FOLDERS: &[&str] = &["crates/curium/examples/kernels", "tests/kernels"];
 
-/// Kernels that a crate embeds, with the folder of that crate: a published crate holds only its own files.
+/// Kernels that a crate embeds, with the folder of that crate: a published crate contains only its own files.
 const COPIES: &[(&str, &str)] = &[("tests/kernels/mandelbrot.cu", "crates/cli/kernels")];
 
-/// The oldest architecture that every toolkit from 11.8 to 13 knows; newer GPUs compile its PTX too.
+/// The oldest architecture that every toolkit from 11.8 to 13 supports; newer GPUs run its PTX too.
 const ARCHITECTURE: &str = "--gpu-architecture=compute_75";
 
 /// A kernel that needs a newer architecture names it among its options.
 const ARCHITECTURE_OPTION: &str = "--gpu-architecture=";
 
-/// Starts the line of a kernel that adds options of NVRTC.
+/// The prefix of the line in a kernel that adds NVRTC options.
 const OPTIONS_LINE: &str = "// nvrtc: ";
 
 #[derive(clap::Args)]

@@ -115,7 +115,8 @@ impl Drop for OwnedProgram<'_> {
 fn open(folder: &Path, name: &str) -> Result<Library> {
     let path = package::find(folder, |file| file.starts_with(name))
         .with_context(|| format!("{} holds no {name}", folder.display()))?;
-    // SAFETY: the file is the pinned package's, verified by its checksum; its constructors only set up its own state.
+    // SAFETY: the file belongs to the pinned package, verified by its checksum; its initializers only set up its own
+    // state.
     let library = unsafe { Library::open(Some(&path), RTLD_LAZY | RTLD_GLOBAL) };
     library.with_context(|| path.display().to_string())
 }

@@ -16,6 +16,8 @@ pub(crate) struct Package {
     pub(crate) package: String,
     pub(crate) release: String,
     pub(crate) sha256: String,
+    /// The sha256 of the text of [`Package::headers`], for packages of which only these are fetched.
+    pub(crate) headers: Option<String>,
 }
 
 /// The package of one CUDA version.
@@ -35,6 +37,12 @@ pub(crate) struct Pins {
     pub(crate) nvrtc: Vec<CudaVersion>,
     /// nvJitLink of each version, the oldest first.
     pub(crate) nvjitlink: Vec<CudaVersion>,
+    /// cuBLAS and cuBLASLt of each version, the oldest first.
+    pub(crate) cublas: Vec<CudaVersion>,
+    /// cuRAND of each version, the oldest first.
+    pub(crate) curand: Vec<CudaVersion>,
+    /// cuFFT of each version, the oldest first.
+    pub(crate) cufft: Vec<CudaVersion>,
     /// The assemblers with which the simulator is compared.
     pub(crate) ptxas: Vec<CudaVersion>,
 }
@@ -86,6 +94,48 @@ impl Package {
         let whole = self.folder("")?;
         let folder = if whole.is_dir() { whole } else { self.kept("-header", |unpacked| only(unpacked, name))? };
         find(&folder, |file| file == name).with_context(|| format!("{} holds no {name}", folder.display()))
+    }
+
+    /// Returns the folder of the package's headers; reads and verifies them on first use. The rest of the package, hundreds of
+    /// megabytes, stays where it is.
+    pub(crate) fn headers(&self) -> Result<PathBuf> {
+        let folder = self.folder("-headers")?;
+        if folder.is_dir() {
+            return Ok(folder);
+        }
+        let work = cache().join(format!("{}-{}.{}", self.package, self.release, std::process::id()));
+        self.read_headers(&work)?;
+        self.verify_headers(&work)?;
+        let moved = fs::rename(&work, &folder);
+        ensure!(moved.is_ok() || folder.is_dir(), "{} cannot be made: {moved:?}", folder.display());
+        Ok(folder)
+    }
+
+    /// Copies the headers into the folder `into`, with a program that reads parts of a wheel through pip.
+    fn read_headers(&self, into: &Path) -> Result<()> {
+        let mut python = Command::new("python3");
+        python.args(["-c", include_str!("package/read_headers.py"), &self.package, &self.release, &self.sha256]);
+        let output = python.arg(into).output().context("python3 with pip is needed to fetch packages")?;
+        ensure!(
+            output.status.success(),
+            "the headers of {}=={} are not in the cache {} and could not be read with pip (offline?):\n{}",
+            self.package,
+            self.release,
+            cache().display(),
+            String::from_utf8_lossy(&output.stderr).trim()
+        );
+        Ok(())
+    }
+
+    fn verify_headers(&self, folder: &Path) -> Result<()> {
+        let pinned = self.headers.as_deref().context("cuda-versions.toml pins no headers of the package")?;
+        let mut files = fs::read_dir(folder)?.collect::<std::io::Result<Vec<_>>>()?;
+        files.sort_by_key(fs::DirEntry::file_name);
+        let mut all = Sha256::new();
+        for file in files {
+            all.update(fs::read(file.path())?);
+        }
+        self.expect_digest("headers with sha256", &hexadecimal(&all.finalize()), pinned)
     }
 
     /// Returns the folder of the unpacked package; fetches and verifies it on first use.
@@ -147,25 +197,26 @@ impl Package {
     }
 
     fn verify(&self, wheel: &Path) -> Result<()> {
-        let digest = Sha256::digest(fs::read(wheel)?);
-        let found: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
-        ensure!(
-            found == self.sha256,
-            "{} {} has sha256 {found}, but cuda-versions.toml pins {}",
-            self.package,
-            self.release,
-            self.sha256
-        );
+        self.expect_digest("sha256", &hexadecimal(&Sha256::digest(fs::read(wheel)?)), &self.sha256)
+    }
+
+    fn expect_digest(&self, what: &str, found: &str, pinned: &str) -> Result<()> {
+        let Self { package, release, .. } = self;
+        ensure!(found == pinned, "{package} {release} has {what} {found}, but cuda-versions.toml pins {pinned}");
         Ok(())
     }
 }
 
-/// Returns the package cache: `CURIUM_CUDA_CACHE`, else `.cuda` in the workspace.
+fn hexadecimal(digest: &[u8]) -> String {
+    digest.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Returns the package cache: `CURIUM_CUDA_CACHE`, or `.cuda` in the workspace if it is not set.
 fn cache() -> PathBuf {
     std::env::var_os("CURIUM_CUDA_CACHE").map_or_else(|| crate::root().join(".cuda"), PathBuf::from)
 }
 
-/// Returns a folder beside `unpacked` with its file `name` alone.
+/// Returns a folder next to `unpacked` that contains only its file `name`.
 fn only(unpacked: &Path, name: &str) -> Result<PathBuf> {
     let file = find(unpacked, |file| file == name).with_context(|| format!("the package holds no {name}"))?;
     let folder = unpacked.with_file_name("only");
@@ -193,36 +244,51 @@ pub(crate) fn find(folder: &Path, wanted: impl Fn(&str) -> bool + Copy) -> Optio
 mod tests {
     use super::*;
 
+    fn package() -> Package {
+        Package { package: "a".to_owned(), release: "1".to_owned(), sha256: String::new(), headers: None }
+    }
+
     #[test]
     fn pins_name_each_version_once_and_in_order() {
         let pins = Pins::read().expect("the pins are valid");
-        for list in [&pins.cuda, &pins.nvrtc, &pins.nvjitlink] {
+        for list in [&pins.cuda, &pins.nvrtc, &pins.nvjitlink, &pins.cublas, &pins.curand, &pins.cufft] {
             let versions: Vec<_> = list.iter().map(|cuda| cuda.version).collect();
             assert!(versions.is_sorted_by(|earlier, later| earlier < later), "{versions:?}");
         }
     }
 
     #[test]
-    fn compilers_are_pinned_for_every_version_that_has_them() {
+    fn libraries_are_pinned_for_every_version_that_has_them() {
         let pins = Pins::read().expect("the pins are valid");
         let versions = |list: &[CudaVersion]| list.iter().map(|cuda| cuda.version).collect::<Vec<_>>();
         let cuda = versions(&pins.cuda);
-        assert_eq!(versions(&pins.nvrtc), cuda);
+        for list in [&pins.nvrtc, &pins.cublas, &pins.curand, &pins.cufft] {
+            assert_eq!(versions(list), cuda);
+        }
         assert_eq!(versions(&pins.nvjitlink), cuda[1..], "nvJitLink came with CUDA 12.0");
     }
 
     #[test]
     fn package_with_another_checksum_is_refused() {
         let wheel = tempfile::NamedTempFile::new().expect("a file can be made");
-        let package = Package { package: "a".to_owned(), release: "1".to_owned(), sha256: "0".repeat(64) };
+        let package = Package { sha256: "0".repeat(64), ..package() };
         let message = package.verify(wheel.path()).expect_err("no file has this checksum").to_string();
         assert!(message.contains("has sha256 e3b0c44298fc1c14"), "{message}");
     }
 
     #[test]
     fn package_without_a_checksum_is_an_error() {
-        let package = Package { package: "a".to_owned(), release: "1".to_owned(), sha256: String::new() };
+        let package = package();
         let message = package.unpacked().expect_err("there is no checksum").to_string();
         assert!(message.contains("not 64 digits long"), "{message}");
+    }
+
+    #[test]
+    fn headers_with_another_checksum_are_refused() {
+        let folder = tempfile::tempdir().expect("a folder can be made");
+        let package = Package { headers: Some("0".repeat(64)), ..package() };
+        fs::write(folder.path().join("a.h"), "").expect("the folder is writable");
+        let message = package.verify_headers(folder.path()).expect_err("no file has this checksum").to_string();
+        assert!(message.contains("headers with sha256 e3b0c44298fc1c14"), "{message}");
     }
 }

@@ -1,4 +1,4 @@
-//! `cargo xtask bindings check` against headers and generated files with one thing wrong.
+//! `cargo xtask bindings check` with headers and generated files that have one fault each.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,19 +15,19 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// The path of the newest pinned `cuda.h`.
+/// Returns the path of the newest pinned `cuda.h`.
 fn newest_path() -> PathBuf {
     let output = xtask(&["bindings", "header"]);
     assert!(output.status.success(), "{}", text(&output.stderr));
     PathBuf::from(text(&output.stdout).trim())
 }
 
-/// The newest pinned `cuda.h`.
+/// Returns the newest pinned `cuda.h`.
 fn newest_header() -> String {
     fs::read_to_string(newest_path()).expect("the header is readable")
 }
 
-/// A folder with a `cuda.h` of this text, beside the driver's other headers.
+/// Creates a folder with this `cuda.h` and the driver's other headers.
 fn folder_with(header: &str) -> (TempDir, PathBuf) {
     let folder = tempfile::tempdir().expect("a folder can be made");
     let newest = newest_path();
@@ -43,7 +43,7 @@ fn folder_with(header: &str) -> (TempDir, PathBuf) {
     (folder, path)
 }
 
-/// What `check` says about the newest header with `from`, which occurs in it, made `to`.
+/// Returns the output of `check` for the newest header with `from`, which occurs in it, replaced by `to`.
 fn check_changed(from: &str, to: &str) -> Output {
     let header = newest_header();
     assert!(header.contains(from), "the header has `{from}`");
@@ -51,14 +51,14 @@ fn check_changed(from: &str, to: &str) -> Output {
     xtask(&["bindings", "check", "--header", path.to_str().expect("the path is UTF-8")])
 }
 
-/// `check` fails, and names the difference.
+/// Asserts that `check` fails and names the difference.
 fn assert_names(output: &Output, difference: &str) {
     let message = text(&output.stderr);
     assert!(!output.status.success(), "{}", text(&output.stdout));
     assert!(message.contains(difference), "`{difference}` is not in:\n{message}");
 }
 
-/// A copy of the generated files, with `from` in `file` made `to`.
+/// Copies the generated files, with `from` in `file` replaced by `to`.
 fn changed_files(file: &str, from: &str, to: &str) -> TempDir {
     let generated = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/sys/src/generated");
     let folder = tempfile::tempdir().expect("a folder can be made");
@@ -182,7 +182,7 @@ fn empty_cache_without_a_network_is_a_clear_error() {
     let cache = tempfile::tempdir().expect("a folder can be made");
     let mut command = Command::new(env!("CARGO_BIN_EXE_xtask"));
     command.args(["bindings", "header"]).env("CURIUM_CUDA_CACHE", cache.path());
-    // No index and no folder of packages: pip is offline.
+    // Without an index or a folder of packages, pip works offline.
     let output = command.env("PIP_NO_INDEX", "1").env("PIP_FIND_LINKS", "").output().expect("the program runs");
     assert_names(&output, "is not in the cache");
 }

@@ -1,7 +1,7 @@
-//! What `curium bench` measures, as benchmarks of criterion under the same ids: on this machine's driver with
-//! `CURIUM_TEST_DRIVER=cuda`, else on the simulator, whose times say nothing of hardware.
+//! The measurements of `curium bench` as criterion benchmarks with the same ids. They run on this machine's driver with
+//! `CURIUM_TEST_DRIVER=cuda`, otherwise on the simulator, whose times are not representative of hardware.
 //!
-//! Criterion compares one way with itself in an earlier run; for the two ways in turns, see `curium bench`.
+//! Criterion compares each implementation with its own earlier run. `curium bench` alternates the two implementations.
 
 use std::error::Error;
 use std::time::Duration;
@@ -29,7 +29,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Both ways of one measurement.
+/// Benchmarks both implementations of one measurement.
 fn bench(criterion: &mut Criterion, measurement: &mut Measurement<'_>) {
     let mut group = criterion.benchmark_group(measurement.id());
     if let Some(bytes) = measurement.bytes() {

@@ -1,4 +1,4 @@
-//! Counts the driver calls of a buffer that is used on one stream, and compares them with C's.
+//! Counts the driver calls for a buffer that is used on one stream, and compares them with those of a C program.
 
 use std::ffi::c_void;
 use std::ptr;
@@ -78,7 +78,7 @@ impl Bench {
         Ok(Self { kernel: Library::from_ptx(context.driver(), NOTHING)?.kernel("nothing")?, stream, source })
     }
 
-    /// Allocates a buffer, fills it, writes it with a kernel and copies it `uses` times, and frees it.
+    /// Allocates a buffer, fills it, writes it with a kernel, copies it `uses` times, and frees it.
     fn run(&self, uses: usize) -> Result<()> {
         let mut buffer = DeviceBuffer::<u32>::uninit(&self.stream, COUNT)?;
         for _ in 0..uses {
@@ -105,7 +105,7 @@ impl Twin<'_> {
         }
         let function = Function::cuMemFreeAsync;
         let free = api.cuMemFreeAsync.ok_or(Error::Missing(function))?;
-        // SAFETY: the memory is live, and all its uses are on the stream.
+        // SAFETY: the memory is live, and all accesses to it are on the stream.
         self.call(function, || unsafe { free(address, stream) })?;
         Ok(self.calls)
     }
@@ -121,7 +121,7 @@ impl Twin<'_> {
         let (mut x, mut n) = (address, COUNT as u32);
         let mut places = [(&raw mut x).cast(), (&raw mut n).cast::<c_void>()];
         let (kernel, places) = (self.bench.kernel.as_raw(), places.as_mut_ptr());
-        // SAFETY: the kernel has parameters of these sizes, which it does not use.
+        // SAFETY: the kernel has parameters of these sizes, which it does not access.
         self.call(function, || unsafe { launch(kernel, 1, 1, 1, 32, 1, 1, 0, stream, places, ptr::null_mut()) })?;
         let (source, bytes) = (self.bench.source.as_pointer().as_raw(), size_of::<u32>() * COUNT);
         let function = Function::cuMemcpyDtoDAsync_v2;

@@ -1,20 +1,20 @@
-//! The comparison of both ways.
+//! The comparison of the two implementations.
 
 use crate::{Result, Samples, Way};
 
-/// The samples of Curium and of its twin.
+/// The samples of Curium and of C.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Comparison {
-    /// Returns the id, such as `launch/threads/2`.
+    /// The id, such as `launch/threads/2`.
     pub id: String,
     /// The unit of the samples.
     pub unit: Unit,
     /// The samples of C.
     pub c: Samples,
-    /// Curium.
+    /// The samples of Curium.
     pub curium: Samples,
-    /// The ratio of Curium to C, round by round.
+    /// The ratio of Curium to C, for each round.
     pub ratio: Samples,
     /// A note.
     pub note: Option<String>,
@@ -33,8 +33,8 @@ pub enum Unit {
 }
 
 impl Comparison {
-    /// Measures both ways in turns, each first in every other round. The first round is a warm-up, since it loads and
-    /// allocates.
+    /// Measures both implementations alternately, each first in every other round. The first round is a warm-up, which
+    /// loads code and allocates memory.
     pub(crate) fn measure(
         id: String,
         unit: Unit,

@@ -1,5 +1,5 @@
-//! What graphs cost on the host: launches of a chain of small kernels, a graph of many nodes from launch to end, and new arguments for a
-//! node.
+//! The host cost of graphs: launching a chain of small kernels, running a graph of many nodes, and updating the
+//! arguments of a node.
 
 use std::ffi::c_void;
 use std::hint::black_box;
@@ -31,7 +31,8 @@ const LEASED: [(&str, usize); 3] = [("graph/leased/1", 1), ("graph/leased/8", 8)
 /// The minimum number of kernels in the captured chain.
 const LEASED_KERNELS: usize = 20;
 
-/// The number of planned launches for which one launch of a chain counts: it runs as long as its kernels together.
+/// The number of kernel launches that count as one launch of a chain, which runs as long as all of its kernels
+/// together.
 const KERNELS_PER_LAUNCH: usize = 10;
 
 /// An executable graph with a chain of empty kernels.

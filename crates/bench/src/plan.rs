@@ -1,6 +1,6 @@
 //! The plan of a run.
 
-/// Names for several subjects.
+/// Filters that select several subjects.
 const SUBJECTS: [(&str, &[&str]); 1] = [("memory", &["copy/", "allocate/", "calls/"])];
 
 /// The measurements of a run, and their repetitions.
@@ -76,7 +76,7 @@ impl Plan {
         }
     }
 
-    /// Returns a plan of seconds on the simulator. Its times say nothing about hardware.
+    /// Returns a plan that takes seconds on the simulator. Its times are not representative of hardware.
     #[must_use]
     pub fn simulator() -> Self {
         Self {

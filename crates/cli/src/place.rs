@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_prepared_on_the_simulator_is_an_error() {
+    fn unsupported_set_up_on_the_simulator_is_an_error() {
         let opened = Place::open(DeviceChoice::Sim, |driver| Ok(driver.device(1_000).map(|_| ())?));
         assert!(opened.is_err());
     }

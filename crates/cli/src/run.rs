@@ -19,9 +19,9 @@ use crate::{program, simulator};
 
 /// Start the ranks of a multi-GPU job on this machine
 ///
-/// Every rank is a process of the program with RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE, MASTER_ADDR and MASTER_PORT, as torchrun sets
-/// them, and a random CURIUM_TOKEN. Lines of output begin with the rank. Standard input goes to rank 0. When a rank fails, the others
-/// are terminated.
+/// Every rank is a process of the program with RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE, MASTER_ADDR and
+/// MASTER_PORT, as torchrun sets them, and a random CURIUM_TOKEN. Lines of output begin with the rank. Standard input
+/// goes to rank 0. When a rank fails, the others are terminated.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Exit codes:

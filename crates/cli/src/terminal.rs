@@ -31,7 +31,7 @@ pub(crate) enum Color {
 }
 
 impl ColorChoice {
-    /// Decides for `stream`.
+    /// Decides whether to color the output on `stream`.
     pub(crate) fn on(self, stream: &impl IsTerminal) -> Colors {
         self.decide(env::var_os("NO_COLOR").as_deref(), stream.is_terminal())
     }

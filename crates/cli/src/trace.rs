@@ -1,8 +1,8 @@
 //! `curium trace`: runs a program and records its CUDA calls for trace viewers.
 //!
-//! A program that uses Curium with the feature `trace` writes its calls to the file that `CURIUM_TRACE` names, on any driver. Any other
-//! program runs on the simulator's library, which writes its calls to the file that `CURIUM_SIM_TRACE` names. Both append events to one
-//! file, which is completed here.
+//! A program that uses Curium with the feature `diagnostics` writes its calls to the file named by `CURIUM_TRACE`, on
+//! any driver. Any other program runs on the simulator's library, which writes its calls to the file named by
+//! `CURIUM_SIM_TRACE`. Both append events to one file, which is completed here.
 
 mod events;
 
@@ -21,13 +21,14 @@ use crate::{program, simulator};
 
 /// Run a program and record its CUDA calls for trace viewers
 ///
-/// Perfetto and `chrome://tracing` open the file. On a GPU, the program must use Curium with its feature `trace`. On the simulator, any
-/// program that loads libcuda.so.1 is traced, in any language; the simulator's library is built if it is missing.
+/// Perfetto and `chrome://tracing` open the file. On a GPU, the program must use Curium with its feature `diagnostics`.
+/// On the simulator, any program that loads libcuda.so.1 is traced, in any language; the simulator's library is built
+/// if it is missing.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Exit codes:
   the exit code of the program, if it made calls
-  1  the program could not be started, or made no call that could be traced
+  1  the program could not be started, or made no traceable call
   2  the command line is wrong")]
 pub(crate) struct Options {
     /// Device for the program; `auto` falls back to the simulator
@@ -91,7 +92,7 @@ fn nothing(program: &OsString, simulated: bool, status: ExitStatus) -> String {
     let why = if simulated {
         "it did not load libcuda.so.1 through the system's loader, or contains a simulator of its own"
     } else {
-        "it does not use CUDA, or not through Curium with the feature `trace`; `--device sim` traces any program"
+        "it does not use CUDA, or not through Curium with the feature `diagnostics`; `--device sim` traces any program"
     };
-    format!("{} made no call that could be traced ({status}): {why}", program.display())
+    format!("{} made no traceable call ({status}): {why}", program.display())
 }

@@ -1,4 +1,4 @@
-//! `curium bench` as its user sees it.
+//! `curium bench`, run as a program.
 
 use std::fs;
 use std::process::{Command, Output};
@@ -12,7 +12,7 @@ fn bench(arguments: &[&str]) -> (Option<i32>, String, String) {
 }
 
 #[test]
-fn table_says_that_a_simulator_says_nothing_of_hardware() {
+fn table_notes_that_simulated_times_are_not_those_of_hardware() {
     let (code, stdout, stderr) = bench(&["launch/", "--rounds", "2"]);
     assert_eq!(code, Some(0), "{stderr}");
     for said in ["say nothing of hardware", "launch/threads/1", "launch/current/1", "Curium / C"] {
@@ -59,7 +59,7 @@ fn memory_is_measured_as_a_whole_and_written_as_tables() {
     ] {
         assert!(tables.contains(said), "{said}: {tables}");
     }
-    // A use on the buffer's own stream costs no call that C does not make.
+    // An access on the buffer's own stream makes no call that the C program does not make.
     assert!(tables.contains("| 10 | 32 [32 32] | 32 [32 32] | 1.000 [1.000 1.000] |"), "{tables}");
 }
 

@@ -1,4 +1,4 @@
-//! `curium cache` as its user sees it.
+//! `curium cache`, run as a program.
 #![cfg(unix)]
 
 use std::fs;
@@ -44,5 +44,5 @@ fn cache_that_others_may_use_is_an_error_with_what_to_do() {
     fs::set_permissions(&folder, fs::Permissions::from_mode(0o755)).expect("it is ours");
     let output = cache(&folder, "show");
     assert!(!output.status.success());
-    assert!(text(&output.stderr).contains("its mode is 755"), "{}", text(&output.stderr));
+    assert!(text(&output.stderr).contains("mode 755"), "{}", text(&output.stderr));
 }

@@ -1,4 +1,4 @@
-//! The program as its user sees it: what it prints, what it writes and how it exits.
+//! `curium demo`, run as a program: its output, its files and its exit codes.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -8,7 +8,7 @@ use std::process::{Command, Output};
 
 use tempfile::TempDir;
 
-/// A folder that the program runs in, and that holds no driver.
+/// A directory in which the program runs, without a driver.
 struct Place {
     folder: TempDir,
 }
@@ -24,7 +24,7 @@ impl Place {
         Self { folder: tempfile::tempdir().expect("a folder can be made") }
     }
 
-    /// Where the program is told that the driver is.
+    /// Returns the path of a driver that does not exist.
     fn absent_driver(&self) -> PathBuf {
         self.folder.path().join("absent").join("libcuda.so.1")
     }
@@ -44,7 +44,7 @@ impl Place {
     }
 }
 
-/// The colours of a picture row by row, and its width.
+/// Returns the colors of a picture, row by row, and its width.
 fn decoded(path: &Path) -> (Vec<[u8; 3]>, usize) {
     let file = BufReader::new(File::open(path).expect("the picture was written"));
     let mut reader = png::Decoder::new(file).read_info().expect("it is a PNG");
@@ -55,7 +55,7 @@ fn decoded(path: &Path) -> (Vec<[u8; 3]>, usize) {
     (colors.collect(), info.width as usize)
 }
 
-/// The textbook's count, computed apart from the program.
+/// Returns the iteration count of the textbook algorithm, computed independently of the program.
 fn escape_time((c_x, c_y): (f64, f64), limit: u32) -> u32 {
     let (mut x, mut y, mut count) = (0.0_f64, 0.0_f64, 0);
     while count < limit && x * x + y * y <= 4.0 {
@@ -68,7 +68,7 @@ fn escape_time((c_x, c_y): (f64, f64), limit: u32) -> u32 {
 #[test]
 fn simulated_picture_in_several_launches_shows_the_set() {
     let place = Place::new();
-    // A pixel is a power of two wide, so that every coordinate is exact, however it is computed.
+    // The width of a pixel is a power of two, so every coordinate is exact.
     let region = ["--center-x", "-0.5", "--center-y", "0", "--scale", "4", "--iterations", "60"];
     let outcome = place.demo(&[&["--device", "sim", "--width", "512", "--height", "256"], &region[..]].concat());
     assert_eq!(outcome.code, Some(0), "{}", outcome.stderr);
@@ -100,7 +100,7 @@ fn gpu_without_a_driver_is_an_error_that_names_each_path_once() {
 }
 
 #[test]
-fn auto_without_a_driver_falls_back_and_says_why() {
+fn auto_without_a_driver_falls_back_and_reports_the_reason() {
     let place = Place::new();
     let small = ["--width", "64", "--height", "48", "--iterations", "100"];
     let outcome = place.demo(&small);
@@ -116,7 +116,7 @@ fn auto_without_a_driver_falls_back_and_says_why() {
 }
 
 #[test]
-fn picture_without_a_check_says_so() {
+fn picture_without_a_check_is_marked_unchecked() {
     let place = Place::new();
     let outcome = place.demo(&["--device", "sim", "--width", "5", "--height", "3", "--no-check", "-o", "small.png"]);
     assert_eq!(outcome.code, Some(0), "{}", outcome.stderr);

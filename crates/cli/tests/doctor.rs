@@ -10,7 +10,7 @@ struct Outcome {
     stderr: String,
 }
 
-/// Runs the program where no driver is.
+/// Runs the program without a driver.
 fn curium(folder: &Path, arguments: &[&str], variables: &[(&str, &str)]) -> Outcome {
     let mut command = Command::new(env!("CARGO_BIN_EXE_curium"));
     command.args(arguments).current_dir(folder).env_remove("NO_COLOR");
@@ -26,7 +26,7 @@ fn folder() -> tempfile::TempDir {
 }
 
 #[test]
-fn doctor_of_a_machine_without_a_driver_says_why_and_exits_with_3() {
+fn doctor_of_a_machine_without_a_driver_explains_it_and_exits_with_3() {
     let folder = folder();
     let outcome = curium(folder.path(), &["doctor"], &[]);
     assert_eq!((outcome.code, outcome.stderr.as_str()), (Some(3), ""));

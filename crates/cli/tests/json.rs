@@ -1,4 +1,4 @@
-//! What the program writes for machines, beside the schemas that it documents it with.
+//! The JSON output of the program, validated against its schemas.
 
 use std::process::Command;
 
@@ -12,7 +12,8 @@ fn curium(arguments: &[&str]) -> (Option<i32>, Value) {
     (output.status.code(), value)
 }
 
-/// The places where `value` is not as `schema` has it. The words of schemas that are not known here are counted too.
+/// Returns the differences between `value` and `schema`. Schema keywords that are not implemented here count as
+/// differences.
 fn faults(schema: &Value, value: &Value, path: &str) -> Vec<String> {
     let Some(words) = schema.as_object() else { return vec![format!("{path}: the schema is no object")] };
     let fault = |what: String| vec![format!("{path}: {what}")];
@@ -68,7 +69,7 @@ fn properties(expected: &Value, value: &Value, path: &str) -> Vec<String> {
         .collect()
 }
 
-/// The properties that the schema does not name: none may be, or each is as `expected` says.
+/// Checks properties that the schema does not name: they are either forbidden or must match `expected`.
 fn additional(schema: &Value, expected: &Value, value: &Value, path: &str) -> Vec<String> {
     let named = schema.get("properties").and_then(Value::as_object);
     let is_named = |name: &str| named.is_some_and(|named| named.contains_key(name));
@@ -85,7 +86,7 @@ fn elements(value: &Value) -> impl Iterator<Item = (usize, &Value)> {
 }
 
 #[test]
-fn info_writes_what_its_schema_says() {
+fn info_output_matches_its_schema() {
     let (code, info) = curium(&["info", "--device", "sim", "--json"]);
     assert_eq!(code, Some(0));
     let (_, schema) = curium(&["info", "--schema"]);
@@ -97,7 +98,7 @@ fn info_writes_what_its_schema_says() {
 }
 
 #[test]
-fn doctor_writes_what_its_schema_says() {
+fn doctor_output_matches_its_schema() {
     let (code, doctor) = curium(&["doctor", "--device", "sim", "--json"]);
     assert_eq!(code, Some(0));
     let (_, schema) = curium(&["doctor", "--schema"]);
@@ -108,7 +109,7 @@ fn doctor_writes_what_its_schema_says() {
 }
 
 #[test]
-fn value_that_is_not_as_the_schema_says_is_found() {
+fn value_that_violates_the_schema_is_found() {
     let (_, schema) = curium(&["info", "--schema"]);
     let (_, right) = curium(&["info", "--device", "sim", "--json"]);
     let alterations: [fn(&mut Value); 5] = [

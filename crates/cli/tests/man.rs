@@ -1,4 +1,4 @@
-//! `curium man` as its user sees it.
+//! `curium man`, run as a program.
 
 use std::process::{Command, Output};
 

@@ -1,4 +1,4 @@
-//! `curium mem` as its user sees it.
+//! `curium mem`, run as a program.
 
 use std::fs;
 use std::path::Path;
@@ -12,7 +12,7 @@ fn mem(folder: &Path, arguments: &[&str]) -> (Option<i32>, String, String) {
     (status.code(), text(stdout), text(stderr))
 }
 
-/// A log that rises to 8 MiB in 8 blocks and falls to 1 MiB.
+/// Returns a log of memory that rises to 8 MiB in 8 blocks and falls to 1 MiB.
 fn log() -> String {
     let mut text = String::from("curium allocation log 1\n");
     for block in 0..8 {
@@ -47,7 +47,7 @@ fn log_is_drawn_and_summed_up() {
 }
 
 #[test]
-fn what_is_no_log_is_refused_with_the_line() {
+fn invalid_log_is_an_error_with_the_line() {
     let folder = tempfile::tempdir().expect("a folder can be made");
     fs::write(folder.path().join("bad.log"), "curium allocation log 1\n1 allocate here 1 1 1\n").expect("a file");
     fs::write(folder.path().join("empty.log"), "curium allocation log 1\n").expect("a file");

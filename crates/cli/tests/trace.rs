@@ -34,11 +34,11 @@ fn program_that_uses_curium_is_traced_with_its_exit_code() {
 }
 
 #[test]
-fn program_without_a_call_is_an_error_that_says_what_may_be_missing() {
+fn program_without_a_call_is_an_error_with_a_hint() {
     let folder = tempfile::tempdir().expect("a folder can be made");
     let (code, stderr) = trace(folder.path(), &["--device", "gpu", "--", CURIUM, "demo", "--help"]);
     assert_eq!(code, Some(1));
-    assert!(stderr.contains("made no call that could be traced") && stderr.contains("--device sim"), "{stderr}");
+    assert!(stderr.contains("made no traceable call") && stderr.contains("--device sim"), "{stderr}");
     assert!(!folder.path().join("curium-trace.json").exists(), "no empty trace is left behind");
 }
 
@@ -61,7 +61,7 @@ fn simulator_that_is_not_beside_the_program_is_built() {
     let program = target.join("debug/curium");
     fs::create_dir_all(target.join("debug")).expect("the folder is writable");
     fs::copy(CURIUM, &program).expect("the program can be copied");
-    // Stands in for cargo, which would compile for minutes.
+    // A stand-in for cargo, which would compile for minutes.
     let cargo = folder.path().join("cargo");
     let script = "#!/bin/sh\nwhile [ \"$1\" != --target-dir ]; do shift; done\nmkdir \"$2/release\"\n: >\"$2/release/libcurium_sim.so\"\n";
     fs::write(&cargo, script).expect("the folder is writable");
@@ -71,6 +71,6 @@ fn simulator_that_is_not_beside_the_program_is_built() {
     let output = command.output().expect("the program can be started");
     let stderr = String::from_utf8(output.stderr).expect("the program writes UTF-8");
     assert!(stderr.contains("building the simulator's libcuda.so.1"), "{stderr}");
-    assert!(stderr.contains("made no call that could be traced"), "the built library is used: {stderr}");
+    assert!(stderr.contains("made no traceable call"), "the built library is used: {stderr}");
     assert!(target.join("sim/libcuda.so.1").is_file());
 }

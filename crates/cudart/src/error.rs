@@ -19,7 +19,7 @@ const OWN: [(Code, &CStr, &CStr); 8] = [
     (98, c"cudaErrorInvalidDeviceFunction", c"invalid device function"),
 ];
 
-/// The names that do not follow from those of the driver's codes.
+/// The names that cannot be derived from the driver's names.
 const RENAMED: [(Code, &CStr); 14] = [
     (0, c"cudaSuccess"),
     (2, c"cudaErrorMemoryAllocation"),
@@ -37,7 +37,7 @@ const RENAMED: [(Code, &CStr); 14] = [
     (999, c"cudaErrorUnknown"),
 ];
 
-/// Returns the last error of the thread and forgets it.
+/// Returns the last error of the thread and clears it.
 // SAFETY: as for the other functions.
 #[unsafe(no_mangle)]
 extern "C" fn cudaGetLastError() -> Code {
@@ -76,7 +76,7 @@ enum Text {
     Description,
 }
 
-/// Returns the name or the description that the driver has for a code.
+/// Returns the driver's name or description of a code.
 fn of_driver(code: Code, which: Text) -> *const c_char {
     let unknown = c"unrecognized error code".as_ptr();
     let Ok(api) = state::api() else { return unknown };

@@ -1,4 +1,4 @@
-//! Graphs that are built from nodes.
+//! Graphs built from nodes.
 
 use std::ffi::{c_char, c_int, c_uint, c_void};
 use std::ptr;
@@ -25,7 +25,7 @@ struct KernelNodeParams {
     extra: *mut *mut c_void,
 }
 
-/// Returns the driver's description of a copy of bytes.
+/// Returns the driver's parameters of a linear copy.
 fn bytes(to: *mut c_void, from: *const c_void, size: usize) -> CUDA_MEMCPY3D {
     CUDA_MEMCPY3D {
         srcMemoryType: CUmemorytype::CU_MEMORYTYPE_UNIFIED,

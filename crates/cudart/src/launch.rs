@@ -28,7 +28,7 @@ impl Dim3 {
     }
 }
 
-/// The launch configuration between `<<<` and `>>>`.
+/// The launch configuration in `<<<…>>>`.
 #[derive(Clone, Copy)]
 struct Configuration {
     grid: Dim3,
@@ -59,7 +59,7 @@ thread_local! {
     static CONFIGURATIONS: RefCell<Vec<Configuration>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Keeps the configuration of the launch that follows.
+/// Stores the configuration of the following launch.
 // SAFETY: as for the other functions.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn __cudaPushCallConfiguration(grid: Dim3, block: Dim3, shared: usize, stream: CUstream) -> c_uint {
@@ -68,7 +68,7 @@ unsafe extern "C" fn __cudaPushCallConfiguration(grid: Dim3, block: Dim3, shared
     0
 }
 
-/// Returns the kernel of a host function, and its handle as that of a function.
+/// Returns the kernel of a host function as a function handle.
 pub(crate) fn function(host: *const c_void) -> Result<CUfunction> {
     enter()?;
     Ok(registry::kernel(host)?.cast())
@@ -104,7 +104,7 @@ fn exceeds_shared_memory(function: CUfunction, shared: c_uint) -> Result<bool> {
     Ok(i64::from(shared) > i64::from(limit))
 }
 
-/// The runtime says more exactly than the driver which value is invalid.
+/// Refines the driver's invalid-value error: the runtime distinguishes an invalid configuration.
 fn configured(launched: Result<()>) -> Result<()> {
     launched.map_err(|code| if code == INVALID_VALUE { INVALID_CONFIGURATION } else { code })
 }
@@ -113,13 +113,13 @@ runtime! {
     fn __cudaPopCallConfiguration(grid: *mut Dim3, block: *mut Dim3, shared: *mut usize, stream: *mut c_void) {
         const MISSING: c_int = 52;
         let popped = CONFIGURATIONS.with_borrow_mut(Vec::pop).ok_or(MISSING)?;
-        // SAFETY: the compiler passes four places.
+        // SAFETY: the compiler passes four pointers that are valid for reads.
         unsafe { put(grid, popped.grid) }?;
         // SAFETY: as above.
         unsafe { put(block, popped.block) }?;
         // SAFETY: as above.
         unsafe { put(shared, popped.shared) }?;
-        // SAFETY: as above; the last is that of a stream.
+        // SAFETY: as above; the last points to a stream.
         unsafe { put(stream.cast::<usize>(), popped.stream) }
     }
 
@@ -136,7 +136,7 @@ runtime! {
     }
 
     fn __cudaGetKernel(place: *mut CUkernel, host: *const c_void) {
-        // SAFETY: the compiler passes a place.
+        // SAFETY: the compiler passes a pointer that is valid for writes.
         unsafe { put(place, function(host)?.cast()) }
     }
 
@@ -246,7 +246,7 @@ runtime! {
                 get(Attribute::CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT)?,
             ],
         };
-        // SAFETY: the caller passes a place for attributes, which begin like this.
+        // SAFETY: the caller passes a pointer to attributes, which start with these fields.
         unsafe { put(place, attributes) }
     }
 

@@ -1,17 +1,19 @@
 //! The CUDA runtime over the public driver API.
 //!
-//! NVIDIA's `libcudart` requires the private tables of NVIDIA's driver and checks that the driver is NVIDIA's, which the
-//! simulator does not claim to be. This library exports the runtime's functions under their C names and calls only documented functions
-//! of the driver, so that a program of the runtime runs on any driver. `cargo xtask sim` builds it beside `libcuda.so.1`, as a shared
-//! library under the names of CUDA 11, 12 and 13 and as a static one.
+//! NVIDIA's `libcudart` requires private tables of NVIDIA's driver and checks that the driver is NVIDIA's, which the
+//! simulator does not claim to be. This library exports the runtime's functions under their C names and calls
+//! documented driver functions only, so a program of the runtime runs on any driver. `cargo xtask sim` builds it beside
+//! `libcuda.so.1`, as a shared library under the names of CUDA 11, 12 and 13 and as a static library.
 //!
-//! It contains the most common functions: devices, memory, copies, streams, events, launches, graphs, textures, occupancy, symbols.
-//! A program that requires another one does not start or does not link, and the loader or linker names the function.
+//! It implements the most common functions: devices, memory, copies, streams, events, launches, graphs, textures,
+//! occupancy, symbols. A program that requires another function does not start or does not link, and the loader or
+//! linker names the function.
 //!
 //! # Structure
 //!
-//! `state` has the driver, the device and context of each thread, and the last error. `registry` records the kernels and variables
-//! that compiled programs register when they start. The other modules contain the functions, by object.
+//! `state` contains the driver, the device and context of each thread, and the last error. `registry` records the
+//! kernels and variables that compiled programs register at startup. The other modules contain the functions, by
+//! object.
 
 mod device;
 mod error;
@@ -44,7 +46,7 @@ macro_rules! runtime {
     };
 }
 
-/// Defines functions of the runtime that pass their arguments to a function of the driver.
+/// Defines functions of the runtime that pass their arguments to a driver function.
 macro_rules! forward {
     ($(fn $name:ident($($parameter:ident: $ty:ty),* $(,)?) = $driver:ident;)*) => {
         $crate::runtime! {
@@ -56,11 +58,12 @@ macro_rules! forward {
     };
 }
 
-/// Calls a function of the driver.
+/// Calls a driver function.
 macro_rules! cu {
     ($name:ident($($argument:expr),* $(,)?)) => {{
         let function = $crate::state::api()?.$name.ok_or($crate::state::NOT_SUPPORTED)?;
-        // SAFETY: the caller of the runtime's function upholds its contract, which is that of the driver's function for these arguments.
+        // SAFETY: the caller of the runtime function upholds its contract, which is that of the driver function for
+        // these arguments.
         $crate::state::check(unsafe { function($($argument),*) })
     }};
 }

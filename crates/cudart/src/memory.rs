@@ -35,7 +35,7 @@ pub(crate) fn begin_copy(direction: c_int) -> Result<()> {
     if (0..=DEFAULT_DIRECTION).contains(&direction) { Ok(()) } else { Err(INVALID_DIRECTION) }
 }
 
-/// Returns the description of a copy of rows.
+/// Returns the driver's parameters of a two-dimensional copy.
 fn rows(
     (to, to_pitch): (*mut c_void, usize),
     (from, from_pitch): (*const c_void, usize),
@@ -220,7 +220,7 @@ runtime! {
         cu!(cuMemsetD2D8Async(address(memory), pitch, value as u8, width, height, stream))
     }
 
-    // Up to CUDA 12 a device and a stream follow the size; later a location, flags and a stream do.
+    // Up to CUDA 12, the size is followed by a device and a stream; later by a location, flags and a stream.
     fn cudaMemPrefetchAsync(memory: *const c_void, size: usize, place: u64, flags: usize, stream: CUstream) {
         enter()?;
         let (device, stream) = match crate::properties::MAJOR {
@@ -268,7 +268,7 @@ runtime! {
     }
 }
 
-/// Returns the device of a location: the kind is in the low half, the number in the high one.
+/// Returns the device of a location: the type is in the lower half, the identifier in the upper half.
 fn device_of_location(location: u64) -> c_int {
     const DEVICE: u32 = 1;
     const HOST: c_int = -1;

@@ -39,11 +39,11 @@ impl Layout {
     }
 }
 
-/// Fields in a row.
+/// A sequence of fields.
 enum Fields {
     /// An `int` for each attribute.
     Ints(&'static [Attribute]),
-    /// An `int` that the third layout does not have.
+    /// An `int` that the third layout lacks.
     Gone(Attribute),
     /// A `size_t`.
     Size(Attribute),
@@ -229,7 +229,7 @@ pub(crate) fn properties(device: c_int, layout: Layout) -> Result<Vec<u8>> {
     };
     let mut writer = Writer(name.map(c_char::cast_unsigned).to_vec());
     writer.0.extend(uuid.bytes.map(c_char::cast_unsigned));
-    // The identifier of the device on Windows, and its mask.
+    // The LUID of the device on Windows, and its node mask.
     writer.0.extend([0; 12]);
     writer.size(memory);
     write_figures(&mut writer, layout, |attribute| figure(attribute).unwrap_or(0));

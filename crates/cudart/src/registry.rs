@@ -145,7 +145,8 @@ unsafe extern "C" fn __cudaRegisterFatBinary(record: *mut c_void) -> *mut *mut c
 #[unsafe(no_mangle)]
 unsafe extern "C" fn __cudaRegisterFatBinaryEnd(_handle: *mut *mut c_void) {}
 
-/// Ends the use of the code of a translation unit. Nothing is unloaded: the driver may have ended before the program's destructors run.
+/// Unregisters the code of a translation unit. Nothing is unloaded: the driver may have shut down before the program's
+/// destructors run.
 // SAFETY: as for the other functions.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn __cudaUnregisterFatBinary(_handle: *mut *mut c_void) {}
@@ -188,7 +189,7 @@ unsafe extern "C" fn __cudaRegisterVar(
     with(|registry| registry.variables.insert(host.addr(), symbol));
 }
 
-/// Registers a managed variable, which the host reaches by a pointer.
+/// Registers a managed variable, which the host accesses through a pointer.
 // SAFETY: as for the other functions.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn __cudaRegisterManagedVar(

@@ -34,7 +34,7 @@ static CONTEXTS: Mutex<BTreeMap<c_int, usize>> = Mutex::new(BTreeMap::new());
 
 static API: OnceLock<Option<Api>> = OnceLock::new();
 
-/// Uses these functions instead of the system's driver, if no function was called yet.
+/// Uses these functions instead of the system's driver, if no function was called before.
 #[cfg(test)]
 pub(crate) fn install(api: Api) {
     API.get_or_init(|| initialized(api));

@@ -1,4 +1,4 @@
-//! Streams, and graphs that are captured from them.
+//! Streams, and graphs captured from them.
 
 use std::ffi::{c_int, c_uint, c_void};
 

@@ -1,4 +1,4 @@
-//! Variables of the device by their names in the program.
+//! Device variables, identified by their host symbols.
 
 use std::ffi::{c_int, c_void};
 use std::ptr;
@@ -9,7 +9,7 @@ use crate::memory::{address, begin_copy};
 use crate::state::{INVALID_VALUE, Result, enter, put};
 use crate::{cu, registry, runtime};
 
-/// Returns the address of some bytes of a variable.
+/// Returns the address of a byte range of a variable.
 fn within(host: *const c_void, offset: usize, size: usize) -> Result<CUdeviceptr> {
     let (start, whole) = registry::variable(host)?;
     match offset.checked_add(size) {

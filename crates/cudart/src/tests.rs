@@ -1,4 +1,4 @@
-//! A program of the runtime as a compiler makes it, on the simulator.
+//! A program of the runtime, as a compiler would generate it, on the simulator.
 
 use std::ffi::{c_char, c_int, c_void};
 use std::ptr;
@@ -8,7 +8,7 @@ use curium_sim::{Config, Simulator};
 use crate::launch::Dim3;
 use crate::state;
 
-/// The runtime's functions as a program declares them.
+/// The runtime's functions as declared by a program.
 mod program {
     use std::ffi::{c_char, c_int, c_uint, c_void};
 
@@ -58,7 +58,7 @@ mod program {
     }
 }
 
-/// The structures that the compiler puts into the data of a program.
+/// The structures that the compiler puts into a program's data.
 #[repr(C)]
 struct Record {
     magic: u32,
@@ -67,7 +67,7 @@ struct Record {
     unused: *const c_void,
 }
 
-/// Made by nvcc of CUDA 13.5 from a kernel `add(int* x, int y)`.
+/// A fatbin produced by nvcc of CUDA 13.5 from a kernel `add(int* x, int y)`.
 const BINARY: &[u8] = include_bytes!("../../sim/tests/images/zstd.fatbin");
 
 fn text(code: c_int) -> String {

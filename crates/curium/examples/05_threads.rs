@@ -34,7 +34,7 @@ fn main() -> device::Outcome {
 fn sum_of_squares(context: &Context, square: &Kernel<(&'static mut [f32], u32)>, number: f32) -> Result<f32> {
     let stream = context.stream()?;
     let mut numbers = DeviceBuffer::filled(&stream, ELEMENTS as usize, number)?;
-    // SAFETY: `square` changes the first ELEMENTS elements, which there are.
+    // SAFETY: `square` accesses the first ELEMENTS elements, which exist.
     unsafe { square.launch(&stream, LaunchConfig::for_elements(ELEMENTS), (&mut numbers, ELEMENTS)) }?;
     Ok(numbers.to_vec()?.iter().sum())
 }

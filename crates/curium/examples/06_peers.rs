@@ -1,4 +1,4 @@
-//! Copies from one device to another, directly where the devices can reach each other's memory.
+//! Copies from one device to another, directly if the devices support peer access.
 #![expect(clippy::print_stdout, reason = "an example says what it did")]
 
 mod device;

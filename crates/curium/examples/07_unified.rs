@@ -20,7 +20,7 @@ fn main() -> device::Outcome {
     }
     // Optional: migrates the pages before the kernel accesses them.
     numbers.prefetch(&stream, .., MemoryLocation::Device(device.as_raw()))?;
-    // SAFETY: `square` changes the first ELEMENTS elements, which there are.
+    // SAFETY: `square` accesses the first ELEMENTS elements, which exist.
     unsafe { square.launch(&stream, LaunchConfig::for_elements(ELEMENTS), (&mut numbers, ELEMENTS)) }?;
 
     let view = numbers.host_view()?; // waits for the kernel

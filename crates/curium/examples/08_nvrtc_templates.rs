@@ -1,5 +1,5 @@
-//! Compiles a CUDA C++ template at run time for the types that it is used with. It needs NVRTC, which is found like the
-//! driver; `pip install nvidia-cuda-nvrtc-cu12` brings it.
+//! Compiles a CUDA C++ template at run time for the types that it is used with. Requires NVRTC, which is found like the
+//! driver; install it with `pip install nvidia-cuda-nvrtc-cu12`.
 #![expect(clippy::print_stdout, reason = "an example says what it did")]
 
 mod device;
@@ -35,7 +35,7 @@ fn main() -> device::Outcome {
     let mut floats = DeviceBuffer::from_slice(&stream, &[1.5_f32, 2.5, 3.5])?;
     let mut integers = DeviceBuffer::from_slice(&stream, &[1, 2, 3])?;
     let config = LaunchConfig::for_elements(3);
-    // SAFETY: `scale` changes the first three elements, which there are.
+    // SAFETY: `scale` accesses the first three elements, which exist.
     unsafe { of_floats.launch(&stream, config, (&mut floats, 2.0, 3)) }?;
     // SAFETY: as above.
     unsafe { of_integers.launch(&stream, config, (&mut integers, -1, 3)) }?;

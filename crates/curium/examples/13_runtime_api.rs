@@ -47,7 +47,7 @@ fn main() -> device::Outcome {
     stream.synchronize()?;
     // SAFETY: both sides have this many bytes.
     checked("cudaMemcpy", unsafe { memcpy(numbers.as_mut_ptr().cast(), memory, bytes, TO_HOST) })?;
-    // SAFETY: the memory is live, and nothing uses it any more.
+    // SAFETY: the memory is live and not used any more.
     checked("cudaFree", unsafe { free(memory) })?;
     assert_eq!(numbers, [1.0, 4.0, 9.0]);
     println!("memory of the runtime API holds {numbers:?}");

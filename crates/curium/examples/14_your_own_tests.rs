@@ -1,5 +1,5 @@
-//! Tests your own code on the simulator, without a GPU: with many orders of independent work, an older driver, and all checks
-//! on. In a program, the calls in `main` are `#[test]` functions.
+//! Tests your own code on the simulator, without a GPU: with several seeds, with an older driver, and with all checks
+//! enabled. In a program, the calls in `main` are `#[test]` functions.
 #![expect(clippy::print_stdout, reason = "an example prints its result")]
 
 use curium::driver::{CudaVersion, Result};
@@ -26,7 +26,7 @@ fn main() -> Result<()> {
         assert_eq!(sums(&device, &[1.0, 2.0], &[10.0, 20.0])?, [11.0, 22.0]);
         Ok(())
     };
-    // A missing wait that happens to work in one order fails in another.
+    // A missing wait that is harmless in one order fails in another.
     for seed in 0..20 {
         curium_sim::test_with(Config::new().with_seed(seed), test)?;
     }

@@ -49,7 +49,7 @@ fn blur(image: &Image) -> device::Outcome<Image> {
     let mut target = DeviceBuffer::uninit(&stream, image.bytes.len())?;
     let (width, height) = (image.width, image.height);
     let config = LaunchConfig::new((width.div_ceil(16), height.div_ceil(16)), (16, 16));
-    // SAFETY: `blur` reads and writes three bytes for each of the pixels, and both buffers have as many.
+    // SAFETY: `blur` reads and writes three bytes per pixel, which both buffers have.
     unsafe { kernel.launch(&stream, config, (&source, &mut target, width, height, RADIUS)) }?;
     Ok(Image { width, height, bytes: target.to_vec()? })
 }

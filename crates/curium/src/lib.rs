@@ -1,33 +1,41 @@
 //! The CUDA foundation for Rust.
 //!
-//! This crate re-exports the layers, each of which can be used by itself:
+//! This crate re-exports the layers, which can also be used separately:
 //!
-//! | module | crate | what it is |
+//! | module | crate | contents |
 //! |---|---|---|
 //! | [`sys`] | `curium-sys` | the C ABI, the table of functions, the loader |
 //! | [`driver`] | `curium-driver` | devices, contexts, streams, events, modules, libraries, kernels |
-//! | [`memory`] | `curium-memory` | device and pinned buffers, copies, and resources that memory comes from |
+//! | [`memory`] | `curium-memory` | device and pinned buffers, copies, and memory resources |
 //! | `nvrtc` (feature) | `curium-nvrtc` | CUDA C++ compiled and linked at run time |
-//! | `ByValue` (feature `derive`) | `curium-derive` | a derive for structs that are passed to kernels by value |
+//! | `blas` (feature `blas`) | `curium-blas` | linear algebra on the device with cuBLAS |
+//! | `rand` (feature `rand`) | `curium-rand` | the functions of cuRAND |
+//! | `fft` (feature `fft`) | `curium-fft` | the functions of cuFFT |
+//! | `ByValue` (feature `derive`) | `curium-derive` | a derive macro for structs that are passed to kernels by value |
 //!
-//! No CUDA installation is needed to compile or start a program: the driver is loaded when [`Device::first`](driver::Device::first) or
-//! [`Driver::load`](driver::Driver::load) is called, and one program works with every driver from CUDA 11.8 on.
+//! No CUDA installation is needed to compile or start a program: the driver is loaded by
+//! [`Device::first`](driver::Device::first) or [`Driver::load`](driver::Driver::load). One program works with every
+//! driver from CUDA 11.8 on.
 //!
 //! # Features
 //!
-//! The feature `full` is on by default. To compile less, turn off the default features and name those that the program uses.
+//! The feature `full` is on by default. To reduce compile time, disable the default features and enable those that the
+//! program uses.
 //!
 //! - `full`: every feature of the driver and memory layers.
-//! - `diagnostics`: core dumps, checkpoints, timelines, NVTX ranges, allocation logs and memory snapshots. A program with it
-//!   writes a timeline if the environment variable `CURIUM_TRACE` names a file.
+//! - `diagnostics`: core dumps, checkpoints, timelines, NVTX ranges, allocation logs and memory snapshots. With it, a
+//!   program writes a timeline if the environment variable `CURIUM_TRACE` names a file.
 //! - `graphs`: CUDA graphs.
-//! - `green-contexts`: contexts that run on a part of a device's multiprocessors and work queues.
-//! - `interop`: OpenGL, EGL, VDPAU and Vulkan, and events and memory that processes share.
+//! - `green-contexts`: contexts that use a subset of a device's multiprocessors and work queues.
+//! - `interop`: OpenGL, EGL, VDPAU and Vulkan interoperability, and events and memory shared between processes.
 //! - `textures`: CUDA arrays, textures, surfaces and tensor maps.
 //! - `virtual-memory`: virtual memory management, growable vectors and multicast objects.
 //! - `derive`: `#[derive(ByValue)]` for structs that are passed to kernels by value.
-//! - `half`: `half::f16` and `half::bf16` in buffers, arrays and textures, and as parameters of kernels.
+//! - `half`: `half::f16` and `half::bf16` in buffers, arrays and textures, and as kernel parameters.
 //! - `nvrtc`: CUDA C++ compiled and linked at run time, as `curium::nvrtc`.
+//! - `blas`: linear algebra on the device with cuBLAS, as `curium::blas`.
+//! - `rand`: the functions of cuRAND, as `curium::rand`.
+//! - `fft`: the functions of cuFFT, as `curium::fft`.
 //!
 //! # Example
 //!
@@ -82,20 +90,26 @@
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
+#[cfg(feature = "blas")]
+pub use curium_blas as blas;
 #[cfg(feature = "derive")]
 pub use curium_derive::ByValue;
 pub use curium_driver as driver;
 #[cfg(not(feature = "nvrtc"))]
 pub use curium_driver::kernels;
+#[cfg(feature = "fft")]
+pub use curium_fft as fft;
 pub use curium_memory as memory;
 #[cfg(feature = "nvrtc")]
 pub use curium_nvrtc as nvrtc;
 #[cfg(feature = "nvrtc")]
 pub use curium_nvrtc::kernels;
+#[cfg(feature = "rand")]
+pub use curium_rand as rand;
 pub use driver::{Error, Result, sys};
 
 pub mod prelude {
-    //! The items that most programs use.
+    //! The most commonly used items.
 
     #[cfg(feature = "derive")]
     pub use curium_derive::ByValue;

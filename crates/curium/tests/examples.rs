@@ -25,14 +25,14 @@ const SAID: [(&str, &str); 16] = [
     ("16_image_filter", "blurred as on the host"),
 ];
 
-/// Returns the folder that cargo builds examples into, beside this test's.
+/// Returns the directory into which cargo builds examples, beside this test's.
 fn built() -> PathBuf {
     let test = std::env::current_exe().expect("a program knows its own path");
     test.parent().and_then(Path::parent).expect("tests lie in a folder of their profile").join("examples")
 }
 
 #[test]
-fn each_example_runs_on_the_simulator_and_says_what_it_did() {
+fn each_example_runs_on_the_simulator_and_prints_its_result() {
     for (name, said) in SAID {
         let program = built().join(name);
         let is_off = match name {

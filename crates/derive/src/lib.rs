@@ -6,14 +6,16 @@ use syn::punctuated::Punctuated;
 use syn::spanned::Spanned as _;
 use syn::{Data, DataStruct, DeriveInput, Error, Meta, Path, Result, Token, Type, parse_macro_input, parse_quote};
 
-/// Implements `ByValue` for a struct with the layout of the same struct in CUDA C++. The requirements are checked at compile time:
+/// Implements `ByValue` for a struct with the layout of the corresponding struct in CUDA C++. The requirements are
+/// checked at compile time:
 ///
 /// - The struct is `repr(C)` or `repr(transparent)`. It has fields, and no type parameters or lifetimes.
-/// - Each field is `ByValue` itself: a number, an array of numbers, a device pointer, another such struct.
-/// - The struct has no padding, because padding bytes have no value. Declare a field in place of a hole, in both languages.
+/// - Each field implements `ByValue`: a scalar, an array of scalars, a device pointer, or another such struct.
+/// - The struct has no padding, because padding bytes have no value. Declare a field in place of padding, in both
+///   languages.
 ///
-/// The struct must also be `Copy`. The macro finds the trait through the crate `curium`; `#[by_value(crate = curium_driver)]` names another
-/// crate.
+/// The struct must also be `Copy`. The trait is looked up in the crate `curium`; `#[by_value(crate = curium_driver)]`
+/// names another crate.
 ///
 /// ```
 /// # // The crates that this would use depend on this one.
@@ -47,7 +49,8 @@ fn implementation(item: &DeriveInput) -> Result<TokenStream> {
     let fields = fields(item)?;
     let driver = driver(item)?;
     let sizes = fields.iter().map(|field| {
-        // The span makes the compiler report a field that is not `ByValue` at the field itself, as an error in a macro expansion.
+        // The span makes the compiler report a field that is not `ByValue` at the field, like an error in a macro
+        // expansion.
         let span = Span::call_site().located_at(field.span());
         let driver = placed(&driver, span);
         quote_spanned!(span=> <#field as #driver::ByValue>::SIZE)
@@ -63,7 +66,7 @@ fn implementation(item: &DeriveInput) -> Result<TokenStream> {
                 ::core::mem::size_of::<Self>()
             };
         }
-        // A constant of a trait is evaluated only where it is used.
+        // An associated constant is evaluated only where it is used.
         const _: usize = <#name as #driver::ByValue>::SIZE;
     })
 }
@@ -103,7 +106,7 @@ fn fields(item: &DeriveInput) -> Result<Vec<&Type>> {
     Ok(fields.iter().map(|field| &field.ty).collect())
 }
 
-/// Returns `true` if `item` is `repr(C)` or `repr(transparent)`, whatever else the attribute lists.
+/// Returns `true` if `item` is `repr(C)` or `repr(transparent)`, in any combination with other representations.
 fn has_layout_of_c(item: &DeriveInput) -> Result<bool> {
     let mut is_c = false;
     for attribute in item.attrs.iter().filter(|attribute| attribute.path().is_ident("repr")) {

@@ -1,6 +1,6 @@
-//! The parts that every object uses: calls into the driver, errors, the current context, and dropping.
+//! The foundation of every object: driver calls, errors, the current context, and teardown.
 //!
-//! The [`Driver`](crate::Driver) is the only object that these modules import.
+//! Of the objects, these modules import [`Driver`](crate::Driver) only.
 
 pub(crate) mod c_string;
 pub(crate) mod call;

@@ -13,12 +13,13 @@ use curium_sys::{
 use crate::call;
 use crate::{Driver, Error, Result};
 
-/// A process that uses CUDA, in the state `S`: [`Running`], [`Locked`] or [`Checkpointed`]. Each step has a state that it is
-/// possible in, and leads to the next. Where a step failed, [`ProcessState::of`] tells where the process is.
+/// A process that uses CUDA, in the state `S`: [`Running`], [`Locked`] or [`Checkpointed`]. Each operation is available
+/// in one state and returns the process in the next. If an operation fails, [`ProcessState::of`] returns the state of
+/// the process.
 ///
-/// A process that is locked makes no more progress in calls of the driver; one that is checkpointed has its device memory in memory of
-/// the host and holds no device, so that tools such as CRIU can save it. Needs a driver for CUDA 12.8, on Linux. The simulator knows
-/// no other processes.
+/// The driver calls of a locked process block. A checkpointed process has its device memory in host memory and uses no
+/// device, so tools such as CRIU can save it. Requires Linux and a driver for CUDA 12.8. The simulator does not
+/// implement checkpoints of other processes.
 ///
 /// ```no_run
 /// use std::time::Duration;
@@ -38,46 +39,46 @@ pub struct CheckpointProcess<S> {
     _state: PhantomData<S>,
 }
 
-/// The state of a process that works.
+/// The state of a running process.
 #[derive(Clone, Copy, Debug)]
 pub enum Running {}
 
-/// The state of a process whose calls of the driver wait.
+/// The state of a process whose driver calls block.
 #[derive(Clone, Copy, Debug)]
 pub enum Locked {}
 
-/// The state of a process that holds no device.
+/// The state of a process that uses no device.
 #[derive(Clone, Copy, Debug)]
 pub enum Checkpointed {}
 
-/// The state of a process, as the driver sees it.
+/// The state of a process as reported by the driver.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub enum ProcessState {
-    /// It works.
+    /// Running.
     Running,
-    /// Its calls of the driver wait.
+    /// Locked: driver calls of the process block.
     Locked,
-    /// It holds no device.
+    /// Checkpointed: the process uses no device.
     Checkpointed,
-    /// An earlier step failed, and the process cannot go on.
+    /// Failed: an earlier operation failed, and the process cannot continue.
     Failed,
     /// It is being checkpointed.
     Checkpointing,
     /// It is being restored.
     Restoring,
-    /// A state of a newer driver.
+    /// A state defined by a newer driver.
     Unknown(u32),
 }
 
 impl CheckpointProcess<Running> {
-    /// Returns the process `pid`, which must work.
+    /// Returns the process `pid`, which must be running.
     ///
     /// CUDA: `cuCheckpointProcessGetState`, since 12.8.
     ///
     /// # Errors
     ///
-    /// An argument error if it is in another state.
+    /// An argument error if the process is in another state.
     #[inline]
     pub fn running(driver: &Driver, pid: i32) -> Result<Self> {
         Self::in_state(driver, pid, ProcessState::Running)
@@ -89,7 +90,7 @@ impl CheckpointProcess<Running> {
     ///
     /// # Errors
     ///
-    /// `CUDA_ERROR_NOT_READY` if the time was too short; the process works on then.
+    /// `CUDA_ERROR_NOT_READY` if the timeout passed; the process keeps running.
     #[doc(alias = "cuCheckpointProcessLock")]
     #[inline]
     pub fn lock(self, timeout: Option<Duration>) -> Result<CheckpointProcess<Locked>> {
@@ -107,19 +108,19 @@ impl CheckpointProcess<Locked> {
     ///
     /// # Errors
     ///
-    /// An argument error if it is in another state.
+    /// An argument error if the process is in another state.
     #[inline]
     pub fn locked(driver: &Driver, pid: i32) -> Result<Self> {
         Self::in_state(driver, pid, ProcessState::Locked)
     }
 
-    /// Moves the process's device memory to the host and takes it off its devices. Waits until that is done.
+    /// Copies the device memory of the process to the host and releases its devices. Waits until this is complete.
     ///
     /// CUDA: `cuCheckpointProcessCheckpoint`, since 12.8.
     ///
     /// # Errors
     ///
-    /// An error of the driver.
+    /// An error returned by the driver.
     #[doc(alias = "cuCheckpointProcessCheckpoint")]
     #[inline]
     pub fn checkpoint(self) -> Result<CheckpointProcess<Checkpointed>> {
@@ -134,7 +135,7 @@ impl CheckpointProcess<Locked> {
     ///
     /// # Errors
     ///
-    /// An error of the driver.
+    /// An error returned by the driver.
     #[doc(alias = "cuCheckpointProcessUnlock")]
     #[inline]
     pub fn unlock(self) -> Result<CheckpointProcess<Running>> {
@@ -151,20 +152,21 @@ impl CheckpointProcess<Checkpointed> {
     ///
     /// # Errors
     ///
-    /// An argument error if it is in another state.
+    /// An argument error if the process is in another state.
     #[inline]
     pub fn checkpointed(driver: &Driver, pid: i32) -> Result<Self> {
         Self::in_state(driver, pid, ProcessState::Checkpointed)
     }
 
-    /// Puts the process back on devices: each on the second of the pair that has its identifier first, and on its own where there are no
-    /// pairs. Waits until that is done.
+    /// Restores the process on its devices, and waits until this is complete. `devices` contains pairs of device UUIDs:
+    /// the process continues on the second device of a pair instead of the first. If it is empty, each device is
+    /// restored on itself.
     ///
     /// CUDA: `cuCheckpointProcessRestore`, since 12.8; with pairs since 13.0.
     ///
     /// # Errors
     ///
-    /// An error of the driver.
+    /// An error returned by the driver.
     #[doc(alias = "cuCheckpointProcessRestore")]
     #[inline]
     pub fn restore(self, devices: &[([u8; 16], [u8; 16])]) -> Result<CheckpointProcess<Locked>> {
@@ -174,17 +176,19 @@ impl CheckpointProcess<Checkpointed> {
             arguments.gpuPairs = pairs.as_mut_ptr();
             arguments.gpuPairsCount = u32::try_from(pairs.len()).unwrap_or(u32::MAX);
         }
-        // SAFETY: `arguments` and the pairs behind it are live during the call, and the driver checks the process.
+        // SAFETY: `arguments` and the pairs that it points to are live during the call, and the driver checks the
+        // process.
         self.step(unsafe { call!(&self.driver, cuCheckpointProcessRestore(self.pid, &raw mut arguments)) })
     }
 
-    /// Returns the thread of the process that [`CheckpointProcess::restore`] runs on, for tools that let only that one run.
+    /// Returns the thread of the process that [`CheckpointProcess::restore`] runs on. Tools that resume a process must
+    /// let this thread run.
     ///
     /// CUDA: `cuCheckpointProcessGetRestoreThreadId`, since 12.8.
     ///
     /// # Errors
     ///
-    /// An error of the driver.
+    /// An error returned by the driver.
     #[doc(alias = "cuCheckpointProcessGetRestoreThreadId")]
     #[inline]
     pub fn restore_thread(&self) -> Result<i32> {
@@ -196,7 +200,7 @@ impl CheckpointProcess<Checkpointed> {
 }
 
 impl<S> CheckpointProcess<S> {
-    /// Returns the number of the process.
+    /// Returns the process identifier.
     #[must_use]
     #[inline]
     pub fn pid(&self) -> i32 {
@@ -213,7 +217,7 @@ impl<S> CheckpointProcess<S> {
         Ok(Self { driver: driver.clone(), pid, _state: PhantomData })
     }
 
-    /// Returns the process in its next state, if the step succeeded.
+    /// Returns the process in its next state if the operation succeeded.
     #[inline]
     fn step<N>(&self, result: Result<()>) -> Result<CheckpointProcess<N>> {
         let (driver, pid) = (self.driver.clone(), self.pid);
@@ -229,7 +233,7 @@ impl ProcessState {
     ///
     /// # Errors
     ///
-    /// `CUDA_ERROR_INVALID_VALUE` if there is no such process or it does not use CUDA.
+    /// `CUDA_ERROR_INVALID_VALUE` if the process does not exist or does not use CUDA.
     #[doc(alias = "cuCheckpointProcessGetState")]
     #[inline]
     pub fn of(driver: &Driver, pid: i32) -> Result<Self> {
@@ -284,7 +288,7 @@ mod tests {
     use super::*;
     use crate::base::stub_api;
 
-    /// The only process of a driver made by hand, and the identifiers of the last restore.
+    /// The only process of the stub driver, and the UUIDs passed to the last restore.
     static STATE: AtomicU32 = AtomicU32::new(0);
     static RESTORED_TO: AtomicU32 = AtomicU32::new(0);
     const PID: i32 = 77;
@@ -299,7 +303,7 @@ mod tests {
             if pid != PID {
                 return CUresult::CUDA_ERROR_INVALID_VALUE;
             }
-            // SAFETY: the caller passes a valid place.
+            // SAFETY: the caller passes a pointer that is valid for writes.
             unsafe { place.write(CUprocessState(STATE.load(Ordering::Acquire))) };
             CUresult::CUDA_SUCCESS
         }
@@ -318,7 +322,7 @@ mod tests {
             // SAFETY: the caller passes valid arguments.
             let arguments = unsafe { *arguments };
             if arguments.gpuPairsCount == 1 {
-                // SAFETY: the caller passes as many pairs as it says.
+                // SAFETY: the caller passes an array of that many pairs.
                 let pair = unsafe { *arguments.gpuPairs };
                 RESTORED_TO.store(u32::from(pair.newUuid.bytes[15].to_ne_bytes()[0]), Ordering::Release);
             }

@@ -1,4 +1,4 @@
-//! The future of a point in a stream.
+//! Futures that resolve when a stream reaches a point.
 
 pub(crate) mod watch;
 
@@ -16,11 +16,11 @@ use crate::base::capture_guard::NOT_WHILE_CAPTURING;
 use crate::base::capture_mode::with_relaxed_capture_mode;
 use crate::{Error, Event, PooledEvent, Result, Stream};
 
-/// Becomes ready when a point in a stream has been reached, or with the error of the context if that will never be. Made by
+/// A future that resolves when a stream has reached a point, or with the context's error if it never will. Created by
 /// [`Stream::completion`] and [`Event::completion`].
 ///
-/// Any executor can await it. No thread is blocked meanwhile: one thread, which all futures of the process share, looks after them.
-/// Dropping it is cheap and ends nothing but the wait.
+/// Any executor can poll it. It blocks no thread: one background thread serves all futures of the process. Dropping it
+/// is cheap and does not affect the work.
 ///
 /// ```
 /// # let driver = curium_sim::Simulator::new(curium_sim::Config::new())?.driver::<curium_driver::Driver>()?;
@@ -47,18 +47,18 @@ pub struct Completion {
 }
 
 enum State {
-    /// The answer is there already; `None` once it was given.
+    /// The result is already known; `None` once it has been returned.
     Known(Option<Result<()>>),
     Watched(Identity, Arc<Point>),
 }
 
-/// A point that the shared thread looks after.
+/// A point that the background thread watches.
 struct Point {
     event: Mark,
     progress: Mutex<Progress>,
 }
 
-/// The event after the work.
+/// The event recorded after the work.
 enum Mark {
     Shared(Event),
     Own(PooledEvent),
@@ -66,16 +66,17 @@ enum Mark {
 
 enum Progress {
     Pending(Option<Waker>),
-    /// The answer, until it was given.
+    /// The result, until it has been returned.
     Ended(Option<Result<()>>),
 }
 
 impl Event {
-    /// Becomes ready when the point marked last has been reached, or with the error of the context if that will never be. If the
-    /// event is recorded anew meanwhile, the new point counts. Nothing is enqueued on the stream.
+    /// Returns a future that resolves when the event's most recent record has completed, or with the context's error if
+    /// it never will. If the event is recorded again in the meantime, the future waits for the new record. Nothing is
+    /// enqueued on the stream.
     ///
-    /// Until then the event is looked at now and then, so that the answer comes late by up to a sixteenth of the time that it
-    /// took, and never by more than some milliseconds; [`Stream::completion`] is quicker. See [`Completion`] for what awaits it.
+    /// The background thread polls the event. The result is late by at most one sixteenth of the time that the work
+    /// took, and never by more than a few milliseconds; [`Stream::completion`] is quicker. See [`Completion`].
     ///
     /// CUDA: `cuEventQuery`, `cuThreadExchangeStreamCaptureMode`.
     #[doc(alias = "cuEventQuery")]
@@ -86,12 +87,14 @@ impl Event {
 }
 
 impl Stream {
-    /// Becomes ready when all work that is on this stream now is done, or with the error of the context if that will never be.
+    /// Returns a future that resolves when all work currently enqueued on this stream is complete, or with the
+    /// context's error if it never will.
     ///
-    /// An event and a small host function are enqueued on the stream, so that the answer comes at once; later work of the stream waits for
-    /// the host function, some microseconds. [`Event::completion`] spares that. See [`Completion`] for what awaits it.
+    /// Enqueues an event and a small host function on the stream, so that the result is available immediately. Later
+    /// work on the stream waits a few microseconds for the host function; [`Event::completion`] avoids that. See
+    /// [`Completion`].
     ///
-    /// On a stream that is being captured the answer is an argument error.
+    /// On a stream that is being captured, the future resolves to an argument error.
     ///
     /// CUDA: `cuStreamIsCapturing`, `cuStreamQuery`, `cuEventRecord`, `cuLaunchHostFunc`, `cuThreadExchangeStreamCaptureMode`.
     #[doc(alias = "cuStreamQuery")]
@@ -128,7 +131,7 @@ impl Completion {
         })
     }
 
-    /// Converts the result of `watch`: a future, a known answer, or an error.
+    /// Converts the result of `watch` to a future, a known result or an error.
     #[inline]
     fn known_or(watch: impl FnOnce() -> Result<Option<Self>>) -> Self {
         match watch() {
@@ -146,7 +149,7 @@ impl Completion {
         Ok(Self { state: State::Watched(identity, point) })
     }
 
-    /// Requests a callback of the driver when `stream` reaches this point.
+    /// Requests a callback from the driver when `stream` reaches this point.
     #[inline]
     fn call_after(&self, stream: &Stream) -> Result<()> {
         match self.state {
@@ -159,7 +162,7 @@ impl Completion {
 impl Point {
     #[inline]
     fn poll(&self, context: &Context<'_>) -> Poll<Result<()>> {
-        // Cloning a waker may run the executor's code.
+        // Cloning a waker may run user code.
         let own = context.waker().clone();
         let mut progress = self.progress.lock();
         let replaced = match &mut *progress {
@@ -167,7 +170,7 @@ impl Point {
             Progress::Pending(waker) => waker.replace(own),
         };
         drop(progress);
-        // Dropping a waker may run the executor's code.
+        // Dropping a waker may run user code.
         drop(replaced);
         Poll::Pending
     }
@@ -236,13 +239,13 @@ impl Drop for Completion {
     }
 }
 
-/// Takes the answer; an error if it was taken before.
+/// Takes the result; an error if it was already taken.
 #[inline]
 fn given(answer: &mut Option<Result<()>>) -> Result<()> {
     answer.take().unwrap_or_else(|| Err(Error::argument("Completion::poll", "polled after completion")))
 }
 
-/// A value that is dropped when the work before its event is done.
+/// A value that is dropped once its event has completed.
 struct Kept<T>(T);
 
 impl<T: AsRef<Event> + Send + Sync> Waiter for Kept<T> {
@@ -253,17 +256,17 @@ impl<T: AsRef<Event> + Send + Sync> Waiter for Kept<T> {
 
     #[inline]
     fn queried(&self, answer: Result<bool>) -> bool {
-        // Dropping the value waits for the event, and reports an error.
+        // Dropping the value waits for the event and reports an error.
         !matches!(answer, Ok(false))
     }
 }
 
 /// Drops `value` on a background thread when its event has completed.
 ///
-/// Drops it at once if the thread cannot be started.
+/// Drops the value immediately if the thread cannot be started.
 #[inline]
 pub fn drop_on_completion<T: AsRef<Event> + Send + Sync + 'static>(value: T) {
-    // Without a thread, the value is dropped with the waiter.
+    // Without a thread, dropping the waiter drops the value.
     let _ = watch::add("Pending::detach", Arc::new(Kept(value)), Pace::Polled);
 }
 

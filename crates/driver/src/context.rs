@@ -1,4 +1,4 @@
-//! A context: a device's address space and the objects in it.
+//! Contexts: the state of a device in a process.
 
 mod attachment;
 mod config;
@@ -29,18 +29,18 @@ use crate::base::release::release;
 use crate::call;
 use crate::{Device, Driver, Error, Result, Returned};
 
-/// A context of a device. Clones are cheap and stand for the same context.
+/// A CUDA context. Clones are cheap and refer to the same context.
 ///
-/// There is one type for every kind: the [primary](Device::primary_context) context, which is the one to use unless there is a
-/// reason for another, [created](Device::create_context) and [green](Device::green_context) contexts, and those that
-/// [other code](Context::from_raw) made. Everything can be made from any of them.
+/// One type represents every kind of context: the [primary](Device::primary_context) context, which is the default
+/// choice, [created](Device::create_context) and [green](Device::green_context) contexts, and those that [other
+/// code](Context::from_raw) created. Every object can be created in any of them.
 ///
-/// Streams, events, modules and memory keep their context alive. No operation of this crate changes the calling thread's current
-/// context, except for those whose purpose that is: a context need not be current to be used.
+/// Streams, events, modules and memory keep their context alive. A context need not be current to be used, and no
+/// operation changes the calling thread's current context, except those whose purpose it is.
 ///
 /// # Threads
 ///
-/// One context serves any number of threads, each with a stream of its own:
+/// One context serves any number of threads, each with its own stream:
 ///
 /// ```
 /// # let simulator = curium_sim::Simulator::new(curium_sim::Config::new().with_devices(2))?;
@@ -54,7 +54,7 @@ use crate::{Device, Driver, Error, Result, Returned};
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// One thread serves any number of devices, each with a context of its own. None need be current:
+/// One thread can use any number of devices, each with its own context. None of them need be current:
 ///
 /// ```
 /// # let simulator = curium_sim::Simulator::new(curium_sim::Config::new().with_devices(2))?;
@@ -65,7 +65,7 @@ use crate::{Device, Driver, Error, Result, Returned};
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// A context that is given to threads ends with the last of them, whoever made it:
+/// A context that is shared with threads ends when the last owner drops it:
 ///
 /// ```
 /// # let driver = curium_sim::Simulator::new(curium_sim::Config::new())?.driver::<curium_driver::Driver>()?;
@@ -83,27 +83,27 @@ pub struct Context {
     shared: Arc<Shared>,
 }
 
-/// The kind of a [`Context`]. It decides how the context ends.
+/// The kind of a [`Context`]. It determines what happens when the context ends.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub enum ContextKind {
-    /// The device's own context, which all code of the process shares. It is released.
+    /// The primary context of the device, shared by all code in the process. Its retention is released.
     Primary,
-    /// One that was created beside it. It is destroyed.
+    /// A context created in addition to the primary one. It is destroyed.
     Created,
-    /// A part of the device's multiprocessors that runs in the primary context. It is destroyed.
+    /// A green context: a subset of the device's resources, used through the primary context. It is destroyed.
     Green,
-    /// One that belongs to other code. Nothing is done.
+    /// A context owned by other code. Nothing is done.
     Borrowed,
 }
 
-/// The memory of a device, in bytes.
+/// The free and the total memory of a device.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct MemoryInfo {
-    /// The free bytes.
+    /// The free memory in bytes.
     pub free: usize,
-    /// The total bytes.
+    /// The total memory in bytes.
     pub total: usize,
 }
 
@@ -120,7 +120,7 @@ pub(crate) enum Owned {
     Primary,
     Created,
     Green(Handle<CUgreenCtx_st>),
-    /// Nothing; but the owner, if there is one, keeps the context alive.
+    /// Nothing, except that the owner, if any, keeps the context alive.
     Borrowed {
         _owner: Option<Box<dyn Any + Send + Sync>>,
     },
@@ -133,14 +133,14 @@ impl Context {
         Self { shared: Arc::new(Shared { raw, device, owned, attachments: Attachments::default() }) }
     }
 
-    /// Returns the device that this context is on.
+    /// Returns the device of this context.
     #[must_use]
     #[inline]
     pub fn device(&self) -> &Device {
         &self.shared.device
     }
 
-    /// Returns the driver that this context belongs to.
+    /// Returns the driver of this context.
     #[inline]
     #[must_use]
     pub fn driver(&self) -> &Driver {
@@ -164,7 +164,7 @@ impl Context {
         }
     }
 
-    /// Returns the driver's handle of this context as a green one, if it is. It is valid for as long as [`Context::as_raw`] is.
+    /// Returns the green-context handle if this is a green context. It is valid for as long as [`Context::as_raw`] is.
     #[must_use]
     #[inline]
     pub fn green_raw(&self) -> Option<CUgreenCtx> {
@@ -174,8 +174,8 @@ impl Context {
         }
     }
 
-    /// Returns `true` if what lives in `other` is at home in this context as well: both are the same, or parts of one device's primary
-    /// context, which green contexts live in. Nothing is asked of the driver.
+    /// Returns `true` if objects of `other` can be used in this context: both are the same context, or belong to the
+    /// primary context of the same device, as green contexts do. Makes no driver call.
     #[must_use]
     #[inline]
     pub fn shares_objects_with(&self, other: &Self) -> bool {
@@ -186,20 +186,20 @@ impl Context {
         self.driver().is_same(other.driver()) && (is_one() || is_one_home())
     }
 
-    /// Returns the raw handle. It is valid for as long as this context, or any object made from it, exists.
+    /// Returns the raw handle. It is valid for as long as this context, or any object created from it, exists.
     #[must_use]
     #[inline]
     pub fn as_raw(&self) -> CUcontext {
         self.shared.raw.raw()
     }
 
-    /// Returns a number that no other context of this process has, also after this one is gone.
+    /// Returns an identifier that is unique in this process, even after the context is destroyed.
     ///
-    /// Needs CUDA 12.0. CUDA: `cuCtxGetId`.
+    /// Requires CUDA 12.0. CUDA: `cuCtxGetId`.
     ///
     /// # Errors
     ///
-    /// An error of the driver.
+    /// An error returned by the driver.
     #[doc(alias = "cuCtxGetId")]
     #[inline]
     pub fn id(&self) -> Result<u64> {
@@ -209,14 +209,14 @@ impl Context {
         Ok(id)
     }
 
-    /// Returns the version of the interface that the context was made by, such as 3020. It changes only when contexts of old and new
-    /// cannot be used alike, and so it is not the version of the driver.
+    /// Returns the API version that the context was created with, such as 3020. It is not the driver version: it
+    /// changes only when contexts become incompatible.
     ///
     /// CUDA: `cuCtxGetApiVersion`.
     ///
     /// # Errors
     ///
-    /// An error of the driver.
+    /// An error returned by the driver.
     #[doc(alias = "cuCtxGetApiVersion")]
     #[inline]
     pub fn api_version(&self) -> Result<u32> {
@@ -226,14 +226,15 @@ impl Context {
         Ok(version)
     }
 
-    /// Waits until all work of this context is done. For a primary context, this includes the work of its green contexts.
+    /// Waits until all work in this context has completed. For a primary context, this includes the work of its green
+    /// contexts.
     ///
     /// CUDA: `cuCtxSynchronize_v2`, and `cuCtxSynchronize` before CUDA 13.0.
     ///
     /// # Errors
     ///
-    /// The error of any work that failed before; the call waits even then. An argument error, without a wait, while a
-    /// [capture scope](crate::Graph::capture) of the context is open.
+    /// The error of earlier work in the context, after the wait. An argument error, without a wait, while a [capture
+    /// scope](crate::Graph::capture) of the context is open.
     #[doc(alias = "cuCtxSynchronize")]
     #[inline]
     pub fn synchronize(&self) -> Result<()> {
@@ -250,13 +251,13 @@ impl Context {
         })
     }
 
-    /// Returns the memory of the device that is free, and all of it, in bytes.
+    /// Returns the free and the total memory of the device, in bytes.
     ///
     /// CUDA: `cuMemGetInfo_v2`.
     ///
     /// # Errors
     ///
-    /// An error of the driver.
+    /// An error returned by the driver.
     #[doc(alias = "cuMemGetInfo")]
     #[inline]
     pub fn memory_info(&self) -> Result<MemoryInfo> {
@@ -270,28 +271,30 @@ impl Context {
 
     /// Runs `operation` with this context current on the calling thread.
     ///
-    /// The context that was current before is current again afterwards, also after a panic. Nothing is pushed if this context is current.
+    /// The previously current context is restored when `operation` returns or panics. Nothing is pushed if this context
+    /// is already current.
     ///
     /// CUDA: `cuCtxGetCurrent`, `cuCtxPushCurrent_v2`, `cuCtxPopCurrent_v2`.
     ///
     /// # Errors
     ///
-    /// The error of `operation`, or an error of the driver if the context cannot be made current.
+    /// The error of `operation`, or an error returned by the driver if the context cannot be made current.
     #[inline]
     pub fn entered<T>(&self, operation: impl FnOnce(&Driver) -> Result<T>) -> Result<T> {
         let _entered = Entered::new(self.driver(), self.as_raw())?;
         operation(self.driver())
     }
 
-    /// Ends this hold on the context and returns its error, which [`Drop`] only reports: the primary context is released,
-    /// a created or green one is destroyed, a borrowed one is left alone. Destroying waits for all work of the context, and a
-    /// created context that is current on the calling thread is taken off its stack.
+    /// Ends this context and returns any error, instead of only reporting it as [`Drop`] does. A primary context is
+    /// released, a created or green context is destroyed, and a borrowed context is left alone. Destroying a context
+    /// waits for all of its work, and pops a created context that is current on the calling thread.
     ///
     /// CUDA: `cuDevicePrimaryCtxRelease_v2`, `cuCtxDestroy_v2` or `cuGreenCtxDestroy`.
     ///
     /// # Errors
     ///
-    /// Gives the context back if clones of it, or things made from it, still exist, or if the driver refuses.
+    /// Returns the context to the caller if clones of it or objects created from it still exist, or if the driver call
+    /// fails.
     #[doc(alias = "cuCtxDestroy")]
     #[doc(alias = "cuDevicePrimaryCtxRelease")]
     #[doc(alias = "cuGreenCtxDestroy")]
@@ -313,11 +316,11 @@ impl Shared {
         self.attachments.clear();
         let driver = self.device.driver();
         match &self.owned {
-            // SAFETY: this value stands for one retention, which ends here once.
+            // SAFETY: this value owns one retention, which is released here once.
             Owned::Primary => unsafe { call!(driver, cuDevicePrimaryCtxRelease_v2(self.device.as_raw())) },
-            // SAFETY: the context is live and ours, and it is forgotten once it is destroyed.
+            // SAFETY: the context is live and owned by this value, which does not use it again once it is destroyed.
             Owned::Created => unsafe { call!(driver, cuCtxDestroy_v2(self.raw.raw())) },
-            // SAFETY: the context is live and ours, and it is forgotten once it is destroyed.
+            // SAFETY: the context is live and owned by this value, which does not use it again once it is destroyed.
             Owned::Green(green) => unsafe { call!(driver, cuGreenCtxDestroy(green.raw())) },
             Owned::Borrowed { .. } => Ok(()),
         }
@@ -334,7 +337,7 @@ impl AsRef<Driver> for Context {
     }
 }
 
-/// Returns an argument error of `operation`, which would end the capture, if one is open in `context`.
+/// Returns an argument error of `operation`, which would invalidate captures, if one is in progress in `context`.
 #[inline]
 fn refuse_captures(context: &Context, operation: &'static str) -> Result<()> {
     if !context.driver().open_captures().lock().contains(&context.as_raw().addr()) {

@@ -1,4 +1,4 @@
-//! Core dumps of the device.
+//! GPU core dumps.
 
 mod listener;
 
@@ -13,10 +13,10 @@ pub use self::listener::{CoreDumpListener, CoreDumpNotice};
 use crate::call;
 use crate::{Context, Driver, Error, Result};
 
-/// The settings of core dumps of the GPU: those of one context, or those that new contexts begin with.
+/// The settings of GPU core dumps: those of one context, or the global ones, which apply to new contexts.
 ///
-/// Most settings are fixed once a context exists, or once the first dump was written; the driver says so. Needs a driver for CUDA 12.1.
-/// The simulator writes no core dumps.
+/// Most settings cannot be changed once a context exists or the first dump was written; the driver then returns an
+/// error. Requires a driver for CUDA 12.1. The simulator writes no core dumps.
 ///
 /// ```no_run
 /// use curium_driver::{CoreDump, CoreDumpFlags, Driver};
@@ -34,7 +34,7 @@ pub struct CoreDump {
 }
 
 bitflags! {
-    /// The contents of a core dump, and the behavior after it.
+    /// Flags for the contents of a core dump and the behavior after it.
     #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
     pub struct CoreDumpFlags: u32 {
         /// Leaves out code that was not relocated.
@@ -56,7 +56,7 @@ bitflags! {
         const FAULTED_CONTEXTS_ONLY = CUCoredumpGenerationFlags::CU_COREDUMP_FAULTED_CONTEXTS_ONLY.0.cast_unsigned();
         /// Leaves out tensor memory.
         const SKIP_TENSOR_MEMORY = CUCoredumpGenerationFlags::CU_COREDUMP_SKIP_TENSOR_MEMORY.0.cast_unsigned();
-        /// Flags of newer drivers.
+        /// Flags defined by newer drivers.
         const _ = !0;
     }
 }
@@ -71,7 +71,7 @@ enum Scope {
 const MAX_PATH: usize = 1024;
 
 impl CoreDump {
-    /// Returns the settings that new contexts begin with.
+    /// Returns the global settings, which apply to new contexts.
     #[must_use]
     #[inline]
     pub fn global(driver: &Driver) -> Self {
@@ -85,13 +85,13 @@ impl CoreDump {
         Self { scope: Scope::Context(context.clone()) }
     }
 
-    /// Returns `true` if a dump is written when a kernel fails.
+    /// Returns `true` if a GPU exception triggers a core dump.
     ///
     /// CUDA: `cuCoredumpGetAttribute`, `cuCoredumpGetAttributeGlobal`, since 12.1.
     ///
     /// # Errors
     ///
-    /// An error of the driver.
+    /// An error returned by the driver.
     #[doc(alias = "cuCoredumpGetAttribute")]
     #[doc(alias = "cuCoredumpGetAttributeGlobal")]
     #[inline]
@@ -99,13 +99,13 @@ impl CoreDump {
         self.flag(CUcoredumpSettings::CU_COREDUMP_ENABLE_ON_EXCEPTION)
     }
 
-    /// Enables or disables the core dump of a failed kernel.
+    /// Enables or disables a core dump on a GPU exception.
     ///
     /// CUDA: `cuCoredumpSetAttribute`, `cuCoredumpSetAttributeGlobal`, since 12.1.
     ///
     /// # Errors
     ///
-    /// An error of the driver.
+    /// An error returned by the driver.
     #[doc(alias = "cuCoredumpSetAttribute")]
     #[doc(alias = "cuCoredumpSetAttributeGlobal")]
     #[inline]
@@ -113,13 +113,13 @@ impl CoreDump {
         self.set(CUcoredumpSettings::CU_COREDUMP_ENABLE_ON_EXCEPTION, &mut [u8::from(is_enabled)])
     }
 
-    /// Returns `true` if the host writes its core dump too.
+    /// Returns `true` if the host writes a core dump too.
     ///
     /// CUDA: `cuCoredumpGetAttribute`, `cuCoredumpGetAttributeGlobal`, since 12.1.
     ///
     /// # Errors
     ///
-    /// An error of the driver.
+    /// An error returned by the driver.
     #[inline]
     pub fn triggers_host(&self) -> Result<bool> {
         self.flag(CUcoredumpSettings::CU_COREDUMP_TRIGGER_HOST)
@@ -131,19 +131,19 @@ impl CoreDump {
     ///
     /// # Errors
     ///
-    /// An error of the driver.
+    /// An error returned by the driver.
     #[inline]
     pub fn set_triggers_host(&self, triggers_host: bool) -> Result<()> {
         self.set(CUcoredumpSettings::CU_COREDUMP_TRIGGER_HOST, &mut [u8::from(triggers_host)])
     }
 
-    /// Returns `true` if a dump is written when somebody writes to [`CoreDump::pipe`].
+    /// Returns `true` if a write to [`CoreDump::pipe`] triggers a core dump.
     ///
     /// CUDA: `cuCoredumpGetAttributeGlobal`, since 12.1.
     ///
     /// # Errors
     ///
-    /// An error of the driver.
+    /// An error returned by the driver.
     #[inline]
     pub fn is_user_triggered(&self) -> Result<bool> {
         self.flag(CUcoredumpSettings::CU_COREDUMP_ENABLE_USER_TRIGGER)
@@ -155,69 +155,70 @@ impl CoreDump {
     ///
     /// # Errors
     ///
-    /// `CUDA_ERROR_NOT_PERMITTED` for one context: this is a global setting.
+    /// `CUDA_ERROR_NOT_PERMITTED` for a single context: this is a global setting.
     #[inline]
     pub fn set_user_triggered(&self, is_triggered: bool) -> Result<()> {
         self.set(CUcoredumpSettings::CU_COREDUMP_ENABLE_USER_TRIGGER, &mut [u8::from(is_triggered)])
     }
 
-    /// Returns the file that a dump is written to.
+    /// Returns the path of the core dump file.
     ///
     /// CUDA: `cuCoredumpGetAttribute`, `cuCoredumpGetAttributeGlobal`, since 12.1.
     ///
     /// # Errors
     ///
-    /// An error of the driver.
+    /// An error returned by the driver.
     #[inline]
     pub fn file(&self) -> Result<PathBuf> {
         self.path(CUcoredumpSettings::CU_COREDUMP_FILE)
     }
 
-    /// Sets the file that a dump is written to. `%h`, `%p` and `%t` in its name stand for the host, the process and the time.
+    /// Sets the path of the core dump file. `%h`, `%p` and `%t` in the path are replaced with the host name, the
+    /// process identifier and the time.
     ///
-    /// The global settings tell it with these in their place.
+    /// The global settings return the path with these already replaced.
     ///
     /// CUDA: `cuCoredumpSetAttribute`, `cuCoredumpSetAttributeGlobal`, since 12.1.
     ///
     /// # Errors
     ///
-    /// An argument error for a path with a NUL or of more than 1,023 bytes.
+    /// An argument error if the path contains a NUL or is longer than 1,023 bytes.
     #[inline]
     pub fn set_file(&self, path: impl AsRef<Path>) -> Result<()> {
         self.set_path("CoreDump::set_file", CUcoredumpSettings::CU_COREDUMP_FILE, path.as_ref())
     }
 
-    /// Returns the pipe through which a dump is asked for.
+    /// Returns the pipe that triggers a core dump.
     ///
     /// CUDA: `cuCoredumpGetAttributeGlobal`, since 12.1.
     ///
     /// # Errors
     ///
-    /// An error of the driver.
+    /// An error returned by the driver.
     #[inline]
     pub fn pipe(&self) -> Result<PathBuf> {
         self.path(CUcoredumpSettings::CU_COREDUMP_PIPE)
     }
 
-    /// Sets the pipe through which a dump is asked for.
+    /// Sets the pipe that triggers a core dump.
     ///
     /// CUDA: `cuCoredumpSetAttributeGlobal`, since 12.1.
     ///
     /// # Errors
     ///
-    /// As for [`CoreDump::set_file`]; `CUDA_ERROR_NOT_PERMITTED` for one context: this is a global setting.
+    /// As for [`CoreDump::set_file`]; `CUDA_ERROR_NOT_PERMITTED` for a single context: this is a global setting.
     #[inline]
     pub fn set_pipe(&self, path: impl AsRef<Path>) -> Result<()> {
         self.set_path("CoreDump::set_pipe", CUcoredumpSettings::CU_COREDUMP_PIPE, path.as_ref())
     }
 
-    /// Returns the contents of a dump.
+    /// Returns the flags that select the contents of a core dump.
     ///
-    /// CUDA: `cuCoredumpGetAttribute`, `cuCoredumpGetAttributeGlobal`, since 12.1, for this setting since 12.5.
+    /// CUDA: `cuCoredumpGetAttribute`, `cuCoredumpGetAttributeGlobal`; this attribute exists since 12.5.
     ///
     /// # Errors
     ///
-    /// `CUDA_ERROR_INVALID_VALUE` on a driver that does not know the setting.
+    /// `CUDA_ERROR_INVALID_VALUE` if the driver does not support the attribute.
     #[inline]
     pub fn flags(&self) -> Result<CoreDumpFlags> {
         let mut bytes = [0; 4];
@@ -225,13 +226,13 @@ impl CoreDump {
         Ok(CoreDumpFlags::from_bits_retain(u32::from_ne_bytes(bytes)))
     }
 
-    /// Sets what a dump holds.
+    /// Sets the flags that select the contents of a core dump.
     ///
-    /// CUDA: `cuCoredumpSetAttribute`, `cuCoredumpSetAttributeGlobal`, since 12.1, for this setting since 12.5.
+    /// CUDA: `cuCoredumpSetAttribute`, `cuCoredumpSetAttributeGlobal`; this attribute exists since 12.5.
     ///
     /// # Errors
     ///
-    /// `CUDA_ERROR_INVALID_VALUE` on a driver that does not know the setting or a flag.
+    /// `CUDA_ERROR_INVALID_VALUE` if the driver does not support the attribute or a flag.
     #[inline]
     pub fn set_flags(&self, flags: CoreDumpFlags) -> Result<()> {
         self.set(CUcoredumpSettings::CU_COREDUMP_GENERATION_FLAGS, &mut flags.bits().to_ne_bytes())
@@ -269,10 +270,10 @@ impl CoreDump {
         let (place, mut size) = (value.as_mut_ptr().cast::<c_void>(), value.len());
         let size = &raw mut size;
         let result = match &self.scope {
-            // SAFETY: `place` has room for the number of bytes behind `size`.
+            // SAFETY: `place` has room for the number of bytes stored in `size`.
             Scope::Global(driver) => unsafe { call!(driver, cuCoredumpGetAttributeGlobal(setting, place, size)) },
             Scope::Context(context) => context.entered(|driver| {
-                // SAFETY: `place` has room for the number of bytes behind `size`, and the context is current.
+                // SAFETY: `place` has room for the number of bytes stored in `size`, and the context is current.
                 unsafe { call!(driver, cuCoredumpGetAttribute(setting, place, size)) }
             }),
         };
@@ -284,7 +285,8 @@ impl CoreDump {
         let (place, mut size) = (value.as_mut_ptr().cast::<c_void>(), value.len());
         let size = &raw mut size;
         let result = match &self.scope {
-            // SAFETY: `place` holds the number of bytes behind `size`, in the form that CUDA documents for the setting.
+            // SAFETY: `place` holds the number of bytes stored in `size`, in the form that CUDA documents for the
+            // attribute.
             Scope::Global(driver) => unsafe { call!(driver, cuCoredumpSetAttributeGlobal(setting, place, size)) },
             Scope::Context(context) => context.entered(|driver| {
                 // SAFETY: as above, and the context is current.
@@ -305,7 +307,7 @@ mod tests {
     use super::*;
     use crate::base::stub_api;
 
-    /// The settings that the driver received.
+    /// The settings that the stub driver received.
     static SETTINGS: Mutex<BTreeMap<u32, Vec<u8>>> = Mutex::new(BTreeMap::new());
 
     fn driver() -> Driver {

@@ -1,4 +1,4 @@
-//! A device: one GPU, or a part of one.
+//! Devices: a GPU, or a partition of one.
 
 mod atomics;
 mod attribute;
@@ -27,26 +27,27 @@ pub use self::topology::{Topology, TopologyDevice};
 use crate::call;
 use crate::{Driver, Error, Result};
 
-/// A device that this process may use.
+/// A CUDA device.
 ///
-/// A device is only a number with its driver: it is cheap to clone and holds nothing on the GPU. Work needs a [`Context`](crate::Context).
+/// A device consists of its handle and its driver. It is cheap to clone and holds no resources on the GPU. Work
+/// requires a [`Context`](crate::Context).
 #[derive(Clone)]
 pub struct Device {
     driver: Driver,
     raw: CUdevice,
 }
 
-/// The version of a device's architecture, such as 9.0.
+/// The compute capability of a device, such as 9.0.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct ComputeCapability {
-    /// The generation.
+    /// The major version.
     pub major: u32,
-    /// The variant within the generation.
+    /// The minor version.
     pub minor: u32,
 }
 
 impl Device {
-    /// Returns the first device of this machine's driver, which is loaded on first use.
+    /// Returns the device with ordinal 0. Loads the driver on first use.
     ///
     /// # Errors
     ///
@@ -69,35 +70,35 @@ impl Device {
         Ok(Self { driver: driver.clone(), raw })
     }
 
-    /// Returns the device with a handle that the driver gave out elsewhere. A number that no device has is an error of every call that it
-    /// is used in.
+    /// Creates a device from a handle obtained elsewhere. The handle is not checked: if it is invalid, calls that use
+    /// the device fail.
     #[must_use]
     #[inline]
     pub fn from_raw(driver: &Driver, raw: CUdevice) -> Self {
         Self { driver: driver.clone(), raw }
     }
 
-    /// Returns the driver that this device belongs to.
+    /// Returns the driver of this device.
     #[must_use]
     #[inline]
     pub fn driver(&self) -> &Driver {
         &self.driver
     }
 
-    /// Returns the driver's handle of this device.
+    /// Returns the raw handle.
     #[must_use]
     #[inline]
     pub fn as_raw(&self) -> CUdevice {
         self.raw
     }
 
-    /// Returns the name, such as `NVIDIA H100 80GB HBM3`.
+    /// Returns the name of the device, such as `NVIDIA H100 80GB HBM3`.
     ///
     /// CUDA: `cuDeviceGetName`.
     ///
     /// # Errors
     ///
-    /// An error of the driver.
+    /// An error returned by the driver.
     #[doc(alias = "cuDeviceGetName")]
     #[inline]
     pub fn name(&self) -> Result<String> {
@@ -107,13 +108,13 @@ impl Device {
         Ok(text(&name))
     }
 
-    /// Returns the identifier that no other device has.
+    /// Returns the UUID of the device.
     ///
     /// CUDA: `cuDeviceGetUuid_v2`.
     ///
     /// # Errors
     ///
-    /// An error of the driver.
+    /// An error returned by the driver.
     #[doc(alias = "cuDeviceGetUuid")]
     #[inline]
     pub fn uuid(&self) -> Result<[u8; 16]> {
@@ -123,13 +124,13 @@ impl Device {
         Ok(uuid.bytes.map(|byte| byte.to_ne_bytes()[0]))
     }
 
-    /// Returns the PCI bus identifier: `domain:bus:device.function` in hexadecimal.
+    /// Returns the PCI bus identifier, in the form `domain:bus:device.function` in hexadecimal.
     ///
     /// CUDA: `cuDeviceGetPCIBusId`.
     ///
     /// # Errors
     ///
-    /// An error of the driver.
+    /// An error returned by the driver.
     #[doc(alias = "cuDeviceGetPCIBusId")]
     #[inline]
     pub fn pci_bus_id(&self) -> Result<String> {
@@ -139,13 +140,13 @@ impl Device {
         Ok(text(&id))
     }
 
-    /// Returns the memory of the device in bytes.
+    /// Returns the total memory of the device in bytes.
     ///
     /// CUDA: `cuDeviceTotalMem_v2`.
     ///
     /// # Errors
     ///
-    /// An error of the driver.
+    /// An error returned by the driver.
     #[doc(alias = "cuDeviceTotalMem")]
     #[inline]
     pub fn total_memory(&self) -> Result<usize> {
@@ -155,14 +156,14 @@ impl Device {
         Ok(bytes)
     }
 
-    /// One attribute, with its type if it is a [`DeviceAttribute`], or as the driver's number if it is a
-    /// [`CUdevice_attribute`](curium_sys::CUdevice_attribute).
+    /// Returns an attribute of the device. The value has a specific type if `attribute` is a [`DeviceAttribute`], and
+    /// is an `i32` if it is a [`CUdevice_attribute`](curium_sys::CUdevice_attribute).
     ///
     /// CUDA: `cuDeviceGetAttribute`.
     ///
     /// # Errors
     ///
-    /// `CUDA_ERROR_INVALID_VALUE` for an attribute that this driver does not know.
+    /// `CUDA_ERROR_INVALID_VALUE` for an attribute that this driver does not support.
     #[doc(alias = "cuDeviceGetAttribute")]
     #[inline]
     pub fn attribute<A: AttributeKey>(&self, attribute: A) -> Result<A::Value> {
@@ -176,13 +177,13 @@ impl Device {
         Ok(attribute.value(value))
     }
 
-    /// Returns the version of the architecture.
+    /// Returns the compute capability of the device.
     ///
     /// CUDA: `cuDeviceGetAttribute`.
     ///
     /// # Errors
     ///
-    /// An error of the driver.
+    /// An error returned by the driver.
     #[doc(alias = "cuDeviceComputeCapability")]
     #[inline]
     pub fn compute_capability(&self) -> Result<ComputeCapability> {
@@ -192,14 +193,14 @@ impl Device {
         })
     }
 
-    /// Returns `true` if a context can be confined to a number of this device's multiprocessors, as the multi-process service allows:
-    /// [`ContextOptions::with_multiprocessors`](crate::ContextOptions::with_multiprocessors).
+    /// Returns `true` if a context can be limited to a number of multiprocessors, as the Multi-Process Service (MPS)
+    /// allows. See [`ContextOptions::with_multiprocessors`](crate::ContextOptions::with_multiprocessors).
     ///
     /// CUDA: `cuDeviceGetExecAffinitySupport`.
     ///
     /// # Errors
     ///
-    /// An error of the driver.
+    /// An error returned by the driver.
     #[doc(alias = "cuDeviceGetExecAffinitySupport")]
     #[inline]
     pub fn supports_affinity(&self) -> Result<bool> {
@@ -210,13 +211,13 @@ impl Device {
         Ok(answer != 0)
     }
 
-    /// Returns the widest 1D texture over linear memory, in elements of `channels` numbers of `format`.
+    /// Returns the maximum width of a 1D texture over linear memory, in elements with `channels` channels of `format`.
     ///
     /// CUDA: `cuDeviceGetTexture1DLinearMaxWidth`.
     ///
     /// # Errors
     ///
-    /// `CUDA_ERROR_INVALID_VALUE` for a format that textures do not have, or for a number of channels that the format does not.
+    /// `CUDA_ERROR_INVALID_VALUE` for a format, or a number of channels, that textures do not support.
     #[doc(alias = "cuDeviceGetTexture1DLinearMaxWidth")]
     #[inline]
     pub fn linear_texture_width(&self, format: CUarray_format, channels: u32) -> Result<usize> {
@@ -230,7 +231,7 @@ impl Device {
     }
 }
 
-/// The device of ordinal 0.
+/// The device with ordinal 0.
 impl<P: ApiProvider> FromProvider<P> for Device {
     type Error = Error;
 

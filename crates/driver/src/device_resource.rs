@@ -12,25 +12,25 @@ pub use self::work_queue::{WorkQueue, WorkQueueConfig, WorkQueueScope};
 use crate::call;
 use crate::{Context, Device, Result, Stream};
 
-/// The driver's description of a resource: plain data that the driver wrote and reads.
+/// The driver's description of a resource: plain data that only the driver interprets.
 #[derive(Clone, Copy)]
 pub(crate) struct Description(CUdevResource);
 
-// SAFETY: the one pointer in a description is the driver's own, which nobody else follows; the functions that read descriptions
-// may be called from any thread.
+// SAFETY: the only pointer in a description is dereferenced by the driver alone, and the functions that read
+// descriptions may be called from any thread.
 unsafe impl Send for Description {}
-// SAFETY: as for `Send`; nothing changes a description behind a shared reference.
+// SAFETY: as for `Send`; a description is never modified through a shared reference.
 unsafe impl Sync for Description {}
 
 impl Description {
-    /// Queries the description of a resource of this type.
+    /// Queries a resource of this type.
     #[inline]
     fn query(
         kind: CUdevResourceType,
-        ask: impl FnOnce(*mut CUdevResource, CUdevResourceType) -> Result<()>,
+        query: impl FnOnce(*mut CUdevResource, CUdevResourceType) -> Result<()>,
     ) -> Result<Self> {
         let mut raw = CUdevResource::default();
-        ask(&raw mut raw, kind)?;
+        query(&raw mut raw, kind)?;
         Ok(Self(raw))
     }
 

@@ -1,15 +1,17 @@
-//! A cache in a folder on disk.
+//! A cache in a directory on disk.
 //!
-//! The rules:
+//! Rules:
 //!
-//! 1. An entry is found by its whole key, which it holds: two keys whose digests are equal cannot be taken for each other.
-//! 2. An entry is used only if its length and its checksum are right. One that is broken is removed, as if it had never been.
-//! 3. An entry appears at once and whole: it is written under another name, brought to the disk, and renamed. A process that dies in
-//!    between leaves a file that nobody reads and that is removed later. So any number of processes may share a folder.
-//! 4. The folder is private, since code that is read from it is run. A folder that other users can reach is refused, and so is a file that
-//!    another user owns or may write. A program of the same user could as well write into this process.
-//! 5. Code has keys of its own. Entries that a program puts under its keys are never loaded as code.
-//! 6. Entries are removed, those first that were not used for longest, when all together are larger than the limit.
+//! 1. An entry is looked up by its whole key, which it contains, so equal digests of different keys cannot be confused.
+//! 2. An entry is used only if its length and checksum are valid. A damaged entry is removed and treated as missing.
+//! 3. An entry appears atomically: it is written under another name, synced to disk, and renamed. A process that dies
+//!    in between leaves a file that is never read and is removed later. Any number of processes may therefore share a
+//!    directory.
+//! 4. The directory is private, since code read from it is executed. A directory that other users can access is
+//!    refused, and so is a file that another user owns or may write. Programs of the same user could write into this
+//!    process anyway.
+//! 5. Code has keys of its own. Entries that a program stores under its own keys are never loaded as code.
+//! 6. If the total size exceeds the limit, the least recently used entries are removed.
 
 pub(crate) mod compile;
 mod entry;
@@ -23,16 +25,17 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
-use curium_sys::load::has_raised_privileges;
+use curium_sys::has_raised_privileges;
 
 pub use self::key::CacheKey;
 
 use crate::{Error, Result};
 
-/// A folder of entries that were expensive to make, such as compiled code, for this and later runs of any program.
+/// A directory of results that are expensive to compute, such as compiled code, for later runs of any program.
 ///
-/// Nothing is kept unless a program asks for it: [`Library::from_ptx_cached`](crate::Library::from_ptx_cached) does. Reading and
-/// writing entries never fails an operation that can do without them.
+/// Nothing is cached unless a program requests it, for example with
+/// [`Library::from_ptx_cached`](crate::Library::from_ptx_cached). A failure to read or write an entry does not fail an
+/// operation that can proceed without it.
 ///
 /// ```
 /// use curium_driver::{CacheKey, DiskCache};
@@ -57,35 +60,36 @@ pub struct DiskCache {
 pub struct CacheUsage {
     /// The number of entries.
     pub entries: u64,
-    /// Their size in bytes.
+    /// Their total size in bytes.
     pub bytes: u64,
 }
 
-/// A file of the folder.
+/// A file in the directory.
 struct Found {
     path: PathBuf,
     bytes: u64,
     used: SystemTime,
 }
 
-/// Names the folder of [`DiskCache::of_user`].
+/// The environment variable with the directory of [`DiskCache::of_user`].
 const VARIABLE: &str = "CURIUM_CACHE_PATH";
-/// Ends the names of entries.
+/// The extension of entries.
 const EXTENSION: &str = "entry";
-/// Ends the names of entries that are being written.
+/// The extension of entries that are being written.
 const UNFINISHED: &str = "unfinished";
-/// The age at which an unfinished entry counts as abandoned.
+/// The age at which an unfinished entry is considered abandoned.
 const ABANDONED: Duration = Duration::from_secs(3600);
 
 impl DiskCache {
-    /// The most that a cache holds unless [`DiskCache::with_limit`] says otherwise: 1 GiB.
+    /// The default size limit of a cache: 1 GiB. See [`DiskCache::with_limit`].
     pub const DEFAULT_LIMIT: u64 = 1 << 30;
 
-    /// Returns the cache in `folder`, which is made if it is not there, for this user alone.
+    /// Opens the cache in `folder`, creating the directory for this user alone if it does not exist.
     ///
     /// # Errors
     ///
-    /// An argument error with the path if the folder cannot be made or read, belongs to another user, or can be reached by others.
+    /// An argument error with the path if the directory cannot be created or read, belongs to another user, or is
+    /// accessible to other users.
     #[inline]
     pub fn open(folder: impl AsRef<Path>) -> Result<Self> {
         let folder = folder.as_ref();
@@ -93,27 +97,28 @@ impl DiskCache {
         Ok(Self { folder: folder.to_path_buf(), limit: Self::DEFAULT_LIMIT })
     }
 
-    /// Returns the cache that programs of this user share: in `CURIUM_CACHE_PATH`, else in `curium` in the folder for caches.
+    /// Opens the cache shared by this user's programs: in `CURIUM_CACHE_PATH` if set, otherwise in `curium` in the
+    /// user's cache directory.
     ///
     /// # Errors
     ///
-    /// As for [`DiskCache::open`]. An argument error if the system names no folder for caches, and in a set-uid program, whose environment
-    /// is chosen by its user.
+    /// As for [`DiskCache::open`]. An argument error if the system has no cache directory. An argument error in a
+    /// set-uid program, because the user that runs it controls its environment.
     #[inline]
     pub fn of_user() -> Result<Self> {
         if has_raised_privileges() {
-            let problem = "a set-uid program does not follow the environment; name a folder with `DiskCache::open`";
+            let problem = "set-uid programs ignore the environment; use `DiskCache::open`";
             return Err(Error::argument("DiskCache::of_user", problem));
         }
         let named = std::env::var_os(VARIABLE).filter(|path| !path.is_empty()).map(PathBuf::from);
         let folder = named.or_else(|| Some(folder::for_caches()?.join("curium")));
         let folder = folder.ok_or_else(|| {
-            Error::argument("DiskCache::of_user", format!("the system names no folder for caches; set {VARIABLE}"))
+            Error::argument("DiskCache::of_user", format!("the system has no cache directory; set {VARIABLE}"))
         })?;
         Self::open(folder)
     }
 
-    /// Sets the limit in bytes.
+    /// Sets the size limit in bytes.
     #[must_use]
     #[inline]
     pub const fn with_limit(mut self, bytes: u64) -> Self {
@@ -121,7 +126,7 @@ impl DiskCache {
         self
     }
 
-    /// Returns the folder.
+    /// Returns the directory.
     #[must_use]
     #[inline]
     pub fn folder(&self) -> &Path {
@@ -132,7 +137,7 @@ impl DiskCache {
     ///
     /// # Errors
     ///
-    /// An argument error with the path if there is an entry that cannot be read.
+    /// An argument error with the path if the entry exists and cannot be read.
     #[inline]
     pub fn get(&self, key: &CacheKey) -> Result<Option<Vec<u8>>> {
         const OPERATION: &str = "DiskCache::get";
@@ -144,23 +149,23 @@ impl DiskCache {
                 note_use(&path);
                 Ok(Some(contents.to_vec()))
             }
-            // Another key has this digest: its entry is whole, and is not ours to remove.
+            // An entry of another key with the same digest. It is valid and must not be removed.
             Err(entry::Fault::OtherKey) => Ok(None),
             Err(entry::Fault::Broken) => {
-                tracing::warn!(path = %path.display(), "an entry of a cache is broken and is removed");
+                tracing::warn!(path = %path.display(), "removed a damaged cache entry");
                 remove(&path).map_err(|error| refuse(OPERATION, &path, &error))?;
                 Ok(None)
             }
         }
     }
 
-    /// Keeps `contents` under `key`, in place of what was there. Contents that are larger than the limit are not kept.
+    /// Stores `contents` under `key`, replacing the previous contents. Contents larger than the limit are not stored.
     ///
-    /// Waits until they are on the disk.
+    /// Waits until they are on disk.
     ///
     /// # Errors
     ///
-    /// An argument error with the path if the entry cannot be written; nothing of it is left then.
+    /// An argument error with the path if the entry cannot be written; no partial entry remains.
     #[inline]
     pub fn put(&self, key: &CacheKey, contents: &[u8]) -> Result<()> {
         let entry = entry::new(key.as_bytes(), contents);
@@ -172,7 +177,7 @@ impl DiskCache {
         self.shrink().map_err(|error| refuse("DiskCache::put", &self.folder, &error))
     }
 
-    /// Removes what was put under `key`.
+    /// Removes the entry of `key`.
     ///
     /// # Errors
     ///
@@ -183,11 +188,12 @@ impl DiskCache {
         remove(&path).map_err(|error| refuse("DiskCache::remove", &path, &error))
     }
 
-    /// Removes all entries and what processes that have died left of theirs, and nothing else that may be in the folder.
+    /// Removes all entries, and unfinished files of processes that have died. Other files in the directory are left
+    /// alone.
     ///
     /// # Errors
     ///
-    /// An argument error with the path if one cannot be removed.
+    /// An argument error with the path if an entry cannot be removed.
     #[inline]
     pub fn clear(&self) -> Result<()> {
         let remove_all = || {
@@ -201,7 +207,7 @@ impl DiskCache {
     ///
     /// # Errors
     ///
-    /// An argument error with the path if the folder cannot be read.
+    /// An argument error with the path if the directory cannot be read.
     #[inline]
     pub fn usage(&self) -> Result<CacheUsage> {
         let files = self.files(EXTENSION).map_err(|error| refuse("DiskCache::usage", &self.folder, &error))?;
@@ -213,7 +219,7 @@ impl DiskCache {
         self.folder.join(format!("{:032x}.{EXTENSION}", key.digest()))
     }
 
-    /// Creates the file at `path` with these bytes atomically.
+    /// Atomically creates the file at `path` with these contents.
     #[inline]
     fn write(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
         let (unfinished, file) = self.unfinished_file()?;
@@ -222,8 +228,8 @@ impl DiskCache {
         folder::sync(&self.folder)
     }
 
-    /// Creates a file for a new entry. An existing file belongs to another writer, which may be alive or not: each container numbers
-    /// its processes by itself, so that a name of theirs is no one's alone.
+    /// Creates a file for a new entry. An existing file belongs to another writer, dead or alive: process identifiers
+    /// are unique only within a container, so a name that contains one may be taken.
     #[inline]
     fn unfinished_file(&self) -> io::Result<(PathBuf, File)> {
         static LAST: AtomicU64 = AtomicU64::new(0);
@@ -236,7 +242,7 @@ impl DiskCache {
         }
     }
 
-    /// Removes what other processes have left behind.
+    /// Removes abandoned files of other processes.
     #[inline]
     fn remove_abandoned(&self) -> io::Result<()> {
         let now = SystemTime::now();
@@ -244,7 +250,7 @@ impl DiskCache {
         self.files(UNFINISHED)?.iter().filter(|file| age(file) > ABANDONED).try_for_each(|file| remove(&file.path))
     }
 
-    /// Removes entries until the rest is within the limit, and what other processes have left behind.
+    /// Removes entries until the total size is within the limit, and abandoned files of other processes.
     #[inline]
     fn shrink(&self) -> io::Result<()> {
         self.remove_abandoned()?;
@@ -260,7 +266,7 @@ impl DiskCache {
         Ok(())
     }
 
-    /// Returns the files of the folder whose names end so. One that goes meanwhile is none.
+    /// Returns the files in the directory with this extension. A file that disappears in the meantime is skipped.
     #[inline]
     fn files(&self, extension: &str) -> io::Result<Vec<Found>> {
         let mut files = Vec::new();
@@ -289,7 +295,7 @@ fn write_to_disk(mut file: File, bytes: &[u8]) -> io::Result<()> {
     file.sync_all()
 }
 
-/// Removes the file at `path`, unless another process was quicker.
+/// Removes the file at `path`, unless another process has already removed it.
 #[inline]
 fn remove(path: &Path) -> io::Result<()> {
     match fs::remove_file(path) {

@@ -1,4 +1,4 @@
-//! The CUDA driver, the entry point.
+//! The CUDA driver: the entry point.
 
 use std::any::Any;
 use std::fmt;
@@ -14,10 +14,10 @@ use crate::base::{fork, release};
 use crate::call;
 use crate::{Error, Result};
 
-/// The CUDA driver, loaded and initialized. Clones are cheap and stand for the same driver.
+/// The CUDA driver, loaded and initialized. Clones are cheap and refer to the same driver.
 ///
-/// Every handle keeps the driver that it came from. Loading happens at run time: neither compiling nor starting a program
-/// needs CUDA.
+/// Every object keeps its driver alive. The driver library is loaded at run time: neither compiling nor starting a
+/// program requires CUDA.
 ///
 /// ```no_run
 /// use curium_driver::Driver;
@@ -37,22 +37,22 @@ struct Shared {
     /// The position up to which errors have read the driver's log.
     log: Mark,
     leaks: LeakCounter,
-    /// The contexts of the captures that are open, by their handles: what would invalidate a capture is refused.
+    /// The contexts with a capture in progress, by handle. Operations that would invalidate a capture are refused.
     open_captures: Mutex<Vec<usize>>,
     /// Keeps the functions in `api` callable.
     _owner: Option<Box<dyn Any + Send + Sync>>,
 }
 
 impl Driver {
-    /// Loads and initializes the driver of this machine; later calls give the same driver. See [`Api::load`] for where it is
-    /// looked for.
+    /// Loads and initializes the driver of this machine. Later calls return the same driver. See [`Api::load`] for the
+    /// search order.
     ///
     /// CUDA: `cuInit`.
     ///
     /// # Errors
     ///
-    /// [`Error::Load`] lists the paths tried; an error of `cuInit` says why the driver does not work here,
-    /// such as `CUDA_ERROR_NO_DEVICE`. A failure is not remembered: the next call tries again.
+    /// [`Error::Load`] lists the paths that were tried. The error of `cuInit` reports why the driver does not work,
+    /// such as `CUDA_ERROR_NO_DEVICE`. The next call after a failure tries again.
     #[doc(alias = "cuInit")]
     #[inline]
     pub fn load() -> Result<Self> {
@@ -65,11 +65,11 @@ impl Driver {
         Ok(LOADED.get_or_init(|| driver).clone())
     }
 
-    /// Loads and initializes the driver library at `path`, and no other.
+    /// Loads and initializes the driver library at `path`.
     ///
     /// # Safety
     ///
-    /// As for [`Api::load_from`]: the library, if it exports the driver's names, is a CUDA driver.
+    /// As for [`Api::load_from`]: if the library exports the driver's symbols, it is a CUDA driver.
     ///
     /// # Errors
     ///
@@ -81,7 +81,8 @@ impl Driver {
         Self::initialised(api, None)
     }
 
-    /// Initializes a driver of this process, such as a simulator, and keeps it until the last handle of this driver is gone.
+    /// Initializes a driver provided by this process, such as the simulator, which is kept until the last handle of
+    /// this driver is dropped.
     ///
     /// ```
     /// use curium_driver::Driver;
@@ -100,12 +101,12 @@ impl Driver {
         Self::initialised(provider.api(), Some(Box::new(provider)))
     }
 
-    /// Initializes a driver whose functions were found elsewhere, such as the simulator's.
+    /// Initializes a driver from a function table, such as the simulator's.
     ///
     /// # Safety
     ///
-    /// The functions of `api` have the meaning that CUDA gives to their names, and stay callable for as long as this driver, a
-    /// clone of it or anything made from it exists.
+    /// The functions in `api` implement the CUDA functions that they are named after, and stay callable for as long as
+    /// this driver, a clone of it or any object created from it exists.
     ///
     /// # Errors
     ///
@@ -115,11 +116,13 @@ impl Driver {
         Self::initialised(api, None)
     }
 
-    /// Does the same as [`Driver::from_api`], and keeps `owner` until the last handle of this driver is gone.
+    /// Initializes a driver like [`Driver::from_api`], and keeps `owner` until the last handle of this driver is
+    /// dropped.
     ///
     /// # Safety
     ///
-    /// The functions of `api` have the meaning that CUDA gives to their names, and stay callable for as long as `owner` exists.
+    /// The functions in `api` implement the CUDA functions that they are named after, and stay callable for as long as
+    /// `owner` exists.
     ///
     /// # Errors
     ///
@@ -129,14 +132,14 @@ impl Driver {
         Self::initialised(api, Some(Box::new(owner)))
     }
 
-    /// Returns the table of functions.
+    /// Returns the function table.
     #[inline]
     #[must_use]
     pub fn api(&self) -> &Api {
         &self.shared.api
     }
 
-    /// Returns the newest CUDA version that this driver supports.
+    /// Returns the latest CUDA version that this driver supports.
     ///
     /// CUDA: `cuDriverGetVersion`.
     #[doc(alias = "cuDriverGetVersion")]
@@ -146,32 +149,32 @@ impl Driver {
         self.shared.version
     }
 
-    /// Returns the contexts of the captures that are open, by their handles.
+    /// Returns the contexts with a capture in progress, by handle.
     #[inline]
     pub(crate) fn open_captures(&self) -> &Mutex<Vec<usize>> {
         &self.shared.open_captures
     }
 
-    /// Returns the lines of the driver's log that add to the `description` of the `code` that `function` returned.
+    /// Returns the new lines of the driver's log that add to the `description` of the `code` that `function` returned.
     #[cold]
     pub(crate) fn logged(&self, function: Function, code: CUresult, description: &str) -> Option<Box<str>> {
         self.shared.log.read(self.api(), function, code, description)
     }
 
-    /// Returns `true` if the driver has `function`.
+    /// Returns `true` if the driver exports `function`.
     #[must_use]
     #[inline]
     pub fn has(&self, function: Function) -> bool {
         self.api().has(function)
     }
 
-    /// Returns the number of devices this process may use.
+    /// Returns the number of devices visible to this process.
     ///
     /// CUDA: `cuDeviceGetCount`.
     ///
     /// # Errors
     ///
-    /// An error of the driver.
+    /// An error returned by the driver.
     #[doc(alias = "cuDeviceGetCount")]
     #[inline]
     pub fn device_count(&self) -> Result<usize> {
@@ -181,7 +184,7 @@ impl Driver {
         Ok(usize::try_from(count).unwrap_or_default())
     }
 
-    /// Returns how much memory was leaked because it could not be freed safely. See [`LeakedMemory`].
+    /// Returns the amount of memory that was leaked because it could not be freed safely. See [`LeakedMemory`].
     #[must_use]
     #[inline]
     pub fn leaked_memory(&self) -> LeakedMemory {
@@ -199,7 +202,7 @@ impl Driver {
         Arc::as_ptr(&self.shared).addr()
     }
 
-    /// Returns an error of `operation` unless `other` is this driver. A handle of one driver means nothing to another.
+    /// Returns an error of `operation` unless `other` is this driver. A handle of one driver is meaningless to another.
     ///
     /// # Errors
     ///

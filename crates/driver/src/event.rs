@@ -1,4 +1,4 @@
-//! An event: a point in a stream.
+//! Events: points in a stream.
 
 mod context;
 mod explain;
@@ -27,7 +27,7 @@ use crate::hazard::{AccessGuard, Key};
 use crate::stream::finished;
 use crate::{Context, Driver, Error, Result, Returned, Stream};
 
-/// A point in a stream that a stream or the host can wait for, and that carries a time.
+/// A CUDA event: a point in a stream that streams and the host can wait for, with a timestamp.
 ///
 /// ```no_run
 /// # fn example(stream: &curium_driver::Stream) -> Result<(), curium_driver::Error> {
@@ -51,32 +51,33 @@ pub struct Event {
 struct Shared {
     raw: Handle<CUevent_st>,
     context: Context,
-    /// The capture scope that it was recorded in last; 0 is none.
+    /// The capture scope of the last record; 0 outside a capture.
     scope: AtomicU64,
 }
 
 bitflags! {
-    /// Flags of an event.
+    /// Event flags.
     #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
     pub struct EventFlags: u32 {
-        /// A host thread that waits sleeps instead of spinning.
+        /// A host thread that waits for the event blocks instead of spinning.
         const BLOCKING_SYNC = CUevent_flags::CU_EVENT_BLOCKING_SYNC.0;
-        /// The event carries no time, which makes it cheaper.
+        /// The event records no timestamp, which makes it cheaper.
         const DISABLE_TIMING = CUevent_flags::CU_EVENT_DISABLE_TIMING.0;
-        /// Other processes may [open](Event::open_ipc) the event. Needs [`EventFlags::DISABLE_TIMING`].
+        /// Other processes may [open](Event::open_ipc) the event. Requires [`EventFlags::DISABLE_TIMING`].
         const INTERPROCESS = CUevent_flags::CU_EVENT_INTERPROCESS.0;
-        /// Flags of newer drivers.
+        /// Flags defined by newer drivers.
         const _ = !0;
     }
 }
 
 bitflags! {
-    /// Flags of recording an event.
+    /// Flags for recording an event.
     #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
     pub struct RecordFlags: u32 {
-        /// In a capture, the graph records the event as one that others outside wait for, instead of as a dependency inside.
+        /// In a capture, the event is recorded by the graph for work outside the graph, instead of becoming a
+        /// dependency inside it.
         const EXTERNAL = CUevent_record_flags::CU_EVENT_RECORD_EXTERNAL.0;
-        /// Flags of newer drivers.
+        /// Flags defined by newer drivers.
         const _ = !0;
     }
 }
@@ -91,7 +92,7 @@ fn refused(error: Error, flags: EventFlags) -> Error {
 }
 
 impl Event {
-    /// Creates an event in `context`. It counts as done until it is recorded.
+    /// Creates an event in `context`. It is considered complete until it is recorded.
     ///
     /// CUDA: `cuEventCreate`.
     ///
@@ -111,23 +112,23 @@ impl Event {
         Ok(Self::owning(context, raw))
     }
 
-    /// Takes over the event `raw` of `context`, which is destroyed with the result.
+    /// Takes ownership of the event `raw` of `context`.
     ///
     /// # Safety
     ///
-    /// - `raw` is a live event of this context, in this driver.
-    /// - Nobody else destroys it or uses it once the result is gone.
+    /// - `raw` is a live event of this context and driver.
+    /// - No other code destroys it, or uses it after the result is dropped.
     #[must_use]
     #[inline]
     pub unsafe fn from_raw(context: &Context, raw: CUevent) -> Self {
         Self::owning(context, raw)
     }
 
-    /// Returns the driver's handle of this event, which is the caller's to destroy from now on.
+    /// Returns the raw handle and transfers ownership to the caller.
     ///
     /// # Errors
     ///
-    /// Gives the event back if a future of it still exists.
+    /// Returns the event to the caller if a future of it still exists.
     #[inline]
     pub fn into_raw(self) -> Result<CUevent, Returned<Self>> {
         let mut shared = self.unshare("Event::into_raw")?;
@@ -136,14 +137,14 @@ impl Event {
         Ok(raw)
     }
 
-    /// Returns the context that this event belongs to.
+    /// Returns the context of this event.
     #[must_use]
     #[inline]
     pub fn context(&self) -> &Context {
         &self.shared.context
     }
 
-    /// Returns the driver's handle of this event. It is valid for as long as this event exists.
+    /// Returns the raw handle. It is valid for as long as this event exists.
     #[must_use]
     #[inline]
     pub fn as_raw(&self) -> CUevent {
@@ -156,7 +157,8 @@ impl Event {
     ///
     /// # Errors
     ///
-    /// `CUDA_ERROR_INVALID_HANDLE` if the stream is of another context; an argument error if it is of another driver.
+    /// `CUDA_ERROR_INVALID_HANDLE` if the stream belongs to another context; an argument error if it belongs to another
+    /// driver.
     #[doc(alias = "cuEventRecord")]
     #[inline]
     pub fn record(&self, stream: &Stream) -> Result<()> {
@@ -168,14 +170,15 @@ impl Event {
         Ok(())
     }
 
-    /// Records an event that nobody else waits for by its handle, on a stream of this driver whose capture cannot end meanwhile.
+    /// Records an internal event, whose handle no other code waits on, on a stream of this driver whose capture cannot
+    /// end in the meantime.
     #[inline]
     pub(crate) fn record_unguarded(&self, stream: &Stream) -> Result<()> {
         // SAFETY: the event and the stream are live and belong to this driver.
         unsafe { call!(self.driver(), cuEventRecord(self.as_raw(), stream.as_raw())) }
     }
 
-    /// Does the same as [`Event::record`] with flags.
+    /// Records the event like [`Event::record`], with flags.
     ///
     /// CUDA: `cuEventRecordWithFlags`.
     ///
@@ -188,7 +191,7 @@ impl Event {
         self.driver().expect_same(stream.driver(), "Event::record_with_flags")?;
         stream.expect_captured("Event::record_with_flags", PASS_THE_SCOPE)?;
         let guard = AccessGuard::new(stream)?;
-        // The graph records an external event whenever it runs, for others outside.
+        // The graph records an external event at every launch, for work outside the graph.
         let keeping = guard.scope().filter(|_| flags.contains(RecordFlags::EXTERNAL));
         if let Some(scope) = keeping {
             scope.keep(Key::Event(self.as_raw().addr()), || Arc::new(self.share()));
@@ -203,13 +206,13 @@ impl Event {
         Ok(())
     }
 
-    /// Returns `true` if the point marked last has been reached. Does not wait.
+    /// Returns `true` if the most recent record has completed. Does not wait.
     ///
     /// CUDA: `cuEventQuery`.
     ///
     /// # Errors
     ///
-    /// The error of any work of the context that failed before.
+    /// The error of earlier asynchronous work in the context.
     #[doc(alias = "cuEventQuery")]
     #[inline]
     pub fn is_finished(&self) -> Result<bool> {
@@ -218,14 +221,15 @@ impl Event {
         finished(unsafe { call!(self.driver(), cuEventQuery(self.as_raw())) })
     }
 
-    /// Waits until the last recorded point has been reached.
+    /// Waits until the most recent record has completed.
     ///
     /// CUDA: `cuEventSynchronize`.
     ///
     /// # Errors
     ///
-    /// The error of any work of the context that failed before; the call waits even then. An argument error if the event was
-    /// recorded in a [capture scope](crate::Graph::capture) last: it stands for no point in time then; and within the closure of a capture.
+    /// The error of earlier asynchronous work in the context, after the wait. An argument error if the event was last
+    /// recorded in a [capture scope](crate::Graph::capture), where it is a point in a graph and not in time, and within
+    /// a capture closure.
     #[doc(alias = "cuEventSynchronize")]
     #[inline]
     pub fn synchronize(&self) -> Result<()> {
@@ -235,15 +239,15 @@ impl Event {
         unsafe { call!(self.driver(), cuEventSynchronize(self.as_raw())) }
     }
 
-    /// Returns the time from `begin` to this event, in milliseconds; negative if this event came first. Both must have been reached.
-    /// The resolution is about half a microsecond.
+    /// Returns the time from `begin` to this event in milliseconds; negative if this event completed first. Both must
+    /// have completed. The resolution is about 0.5 µs.
     ///
     /// CUDA: `cuEventElapsedTime_v2`, and `cuEventElapsedTime` before CUDA 12.8.
     ///
     /// # Errors
     ///
-    /// `CUDA_ERROR_NOT_READY` if one has not been reached, `CUDA_ERROR_INVALID_HANDLE` if one was never recorded, carries no time
-    /// or is of another context.
+    /// `CUDA_ERROR_NOT_READY` if an event has not completed; `CUDA_ERROR_INVALID_HANDLE` if an event was never
+    /// recorded, has timing disabled or belongs to another context.
     #[doc(alias = "cuEventElapsedTime")]
     #[inline]
     pub fn milliseconds_since(&self, begin: &Self) -> Result<f32> {
@@ -261,7 +265,7 @@ impl Event {
         Ok(milliseconds)
     }
 
-    /// Returns the time from `begin` to this event; zero if this event came first. Both must have been reached.
+    /// Returns the time from `begin` to this event; zero if this event completed first. Both must have completed.
     ///
     /// CUDA: `cuEventElapsedTime_v2`, and `cuEventElapsedTime` before CUDA 12.8.
     ///
@@ -274,13 +278,14 @@ impl Event {
         Ok(Duration::try_from_secs_f64(milliseconds / 1e3).unwrap_or_default())
     }
 
-    /// Destroys the event and returns its error, which [`Drop`] only reports. A record that is pending completes.
+    /// Destroys the event and returns any error, instead of only reporting it as [`Drop`] does. A pending record still
+    /// completes.
     ///
     /// CUDA: `cuEventDestroy_v2`.
     ///
     /// # Errors
     ///
-    /// Gives the event back if a future of it still exists, or if the driver refuses.
+    /// Returns the event to the caller if a future of it still exists, or if the driver call fails.
     #[doc(alias = "cuEventDestroy")]
     #[inline]
     pub fn close(self) -> Result<(), Returned<Self>> {
@@ -291,7 +296,7 @@ impl Event {
         }
     }
 
-    /// Returns the driver that this event belongs to.
+    /// Returns the driver of this event.
     #[must_use]
     #[inline]
     pub fn driver(&self) -> &Driver {
@@ -304,7 +309,7 @@ impl Event {
         Self { shared: Arc::new(shared) }
     }
 
-    /// Another value for the same event.
+    /// Returns another owner of the same event.
     #[inline]
     pub(crate) fn share(&self) -> Self {
         Self { shared: Arc::clone(&self.shared) }
@@ -321,7 +326,7 @@ impl Event {
 impl Shared {
     #[inline]
     fn destroy(&mut self) -> Result<()> {
-        // SAFETY: the event is live, nobody else has its handle, and it is forgotten once it is destroyed.
+        // SAFETY: the event is live, no other owner has its handle, and it is not used again once it is destroyed.
         unsafe { call!(self.context.driver(), cuEventDestroy_v2(self.raw.raw())) }
             .map_err(|error| error.about_handle("event", self.raw.raw(), self.context.device().as_raw()))?;
         self.raw.clear();

@@ -1,16 +1,17 @@
 //! Building blocks for crates that extend this one.
 //!
-//! `curium-memory` and `curium-nvrtc` call the driver, create errors and release handles with the items of this module and with these
-//! methods:
+//! `curium-memory` and `curium-nvrtc` use the items of this module and the following methods to call the driver, create
+//! errors and release handles:
 //!
-//! - Calls: [`call!`](crate::call) calls one driver function. [`Context::entered`](crate::Context::entered) makes a context current for it.
-//! - Errors: [`Error::argument`](crate::Error::argument) refuses an argument. [`Error::about`](crate::Error::about),
-//!   [`Error::advised`](crate::Error::advised) and [`Error::during`](crate::Error::during) add facts to an error.
-//! - Ownership: [`Driver::expect_same`](crate::Driver::expect_same) refuses a handle of another driver.
+//! - Calls: [`call!`](crate::call) calls a driver function. [`Context::entered`](crate::Context::entered) makes a
+//!   context current for the call.
+//! - Errors: [`Error::argument`](crate::Error::argument) rejects an argument. [`Error::about`](crate::Error::about),
+//!   [`Error::advised`](crate::Error::advised) and [`Error::during`](crate::Error::during) add details to an error.
+//! - Ownership: [`Driver::expect_same`](crate::Driver::expect_same) rejects a handle of another driver.
 //!   [`Context::attached`](crate::Context::attached) keeps a value for as long as a context lives.
 //! - Streams: [`Stream::record_pooled_event`](crate::Stream::record_pooled_event) marks a point in a stream, and
-//!   [`Stream::downgrade`](crate::Stream::downgrade) observes a stream without keeping it alive.
-//! - Memory: [`hazard`](crate::hazard) orders the accesses of streams to an allocation.
+//!   [`Stream::downgrade`](crate::Stream::downgrade) refers to a stream without keeping it alive.
+//! - Memory: [`hazard`](crate::hazard) orders accesses to an allocation across streams.
 //!
 //! # Rules
 //!
@@ -18,8 +19,9 @@
 //!    operation that no graph can contain calls [`Stream::expect_running`](crate::Stream::expect_running) or
 //!    [`Stream::refuse_capture`](crate::Stream::refuse_capture) with [`NOT_WHILE_CAPTURING`]. A wait on the host calls [`refuse_wait`].
 //! 2. A `Drop` that calls the driver does so within [`release`] or [`dropping`].
-//! 3. Memory is freed only after a wait for the work that uses it has succeeded. Otherwise it is passed to [`leak`].
-//! 4. Code of users, such as callbacks, runs within [`contain`], and never while a lock is held, except for an [`Exclusive`].
+//! 3. Memory is freed only after a successful wait for the work that uses it. Otherwise it is passed to [`leak`].
+//! 4. User code, such as a callback, runs within [`contain`], and never while a lock is held, except for an
+//!    [`Exclusive`].
 
 pub use crate::base::capture_guard::{NOT_WHILE_CAPTURING, PASS_THE_SCOPE, refuse_wait};
 pub use crate::base::capture_mode::{with_relaxed_capture_mode, with_relaxed_capture_mode_if_possible};

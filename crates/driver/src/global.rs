@@ -1,4 +1,4 @@
-//! A global variable of loaded code.
+//! Global variables of loaded code.
 
 use std::ffi::c_void;
 use std::fmt;
@@ -9,9 +9,9 @@ use crate::call;
 use crate::kernel::Owner;
 use crate::{DevicePointer, Driver, Error, Result, Stream};
 
-/// A variable that code declares with `__device__`, `__constant__` or `__managed__`: one value of `T`, or several in a row.
+/// A `__device__`, `__constant__` or `__managed__` variable of loaded code: one `T`, or an array of `T`.
 ///
-/// It keeps the code loaded. Kernels use it at any time, so that reading and writing it here is `unsafe`.
+/// It keeps the code loaded. Kernels may use the variable at any time, so reading and writing it is `unsafe`.
 ///
 /// ```no_run
 /// # fn example(module: curium_driver::Module, stream: curium_driver::Stream) -> Result<(), curium_driver::Error> {
@@ -28,7 +28,7 @@ pub struct Global<T> {
 }
 
 impl<T> Global<T> {
-    /// Returns the variable `name` of `owner` at `address` with a size in bytes, if that is a size of values of `T`.
+    /// Creates the variable `name` of `owner` at `address`, if its size in bytes is a multiple of the size of `T`.
     #[inline]
     pub(crate) fn checked(
         operation: &'static str,
@@ -39,31 +39,33 @@ impl<T> Global<T> {
         let size = size_of::<T>();
         if size == 0 || bytes == 0 || !bytes.is_multiple_of(size) {
             let ty = std::any::type_name::<T>();
-            let reason = format!("variable `{name}` has {bytes} bytes, which is no number of `{ty}` of {size} bytes");
+            let reason = format!(
+                "size mismatch (variable `{name}` has {bytes} bytes, not a multiple of the {size} bytes of `{ty}`)"
+            );
             return Err(Error::argument(operation, reason));
         }
         if !address.is_multiple_of(align_of::<T>() as u64) {
-            let reason = format!("variable `{name}` is at {address:#x}, which is not aligned for its type");
+            let reason = format!("misaligned variable (`{name}` at {address:#x})");
             return Err(Error::argument(operation, reason));
         }
         Ok(Self { pointer: DevicePointer::from_raw(address), len: bytes / size, owner })
     }
 
-    /// Returns the address of the first value. It is valid for as long as the code is loaded.
+    /// Returns the address of the first element. It is valid for as long as the code is loaded.
     #[must_use]
     #[inline]
     pub fn as_pointer(&self) -> DevicePointer<T> {
         self.pointer
     }
 
-    /// Returns the number of values.
+    /// Returns the number of elements.
     #[must_use]
     #[inline]
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Returns `false`: a variable has at least one value.
+    /// Returns `false`: a variable has at least one element.
     #[must_use]
     #[inline]
     pub fn is_empty(&self) -> bool {
@@ -77,20 +79,22 @@ impl<T> Global<T> {
         self.len * size_of::<T>()
     }
 
-    /// Returns the driver that the variable belongs to.
+    /// Returns the driver of the variable.
     #[must_use]
     #[inline]
     pub fn driver(&self) -> &Driver {
         self.owner.driver()
     }
 
-    /// Copies `source`, which has as many values, to the variable on `stream`. Waits until the copy is done.
+    /// Copies `source`, which must have the same number of elements, to the variable on `stream`, and waits until the
+    /// copy has completed.
     ///
     /// CUDA: `cuMemcpyHtoDAsync_v2`, `cuStreamSynchronize`.
     ///
     /// # Safety
     ///
-    /// No work that is not ordered with this stream uses the variable meanwhile, and the code takes any values of `T` for it.
+    /// - Work that is not ordered with this stream does not use the variable during the copy.
+    /// - The code accepts any value of `T` in the variable.
     ///
     /// # Errors
     ///
@@ -102,24 +106,26 @@ impl<T> Global<T> {
     {
         self.check("Global::write", stream, source.len())?;
         let (to, from, bytes) = (self.pointer.as_raw(), source.as_ptr().cast::<c_void>(), self.byte_len());
-        // SAFETY: both sides have this many bytes; the variable stays loaded and `source` borrowed until the stream has been waited
-        // for below, and the caller guarantees that nobody else uses the variable.
+        // SAFETY: both sides have this many bytes; the variable stays loaded and `source` borrowed until the stream has
+        // been synchronized below, and the caller guarantees that no other code uses the variable.
         let result = unsafe { call!(stream.driver(), cuMemcpyHtoDAsync_v2(to, from, bytes, stream.as_raw())) };
         result.map_err(|error| error.about(format!("{bytes} bytes")))?;
         stream.synchronize()
     }
 
-    /// Copies the variable on `stream` to `target`, which has as many values. Waits until the copy is done.
+    /// Copies the variable on `stream` to `target`, which must have the same number of elements, and waits until the
+    /// copy has completed.
     ///
     /// CUDA: `cuMemcpyDtoHAsync_v2`, `cuStreamSynchronize`.
     ///
     /// # Safety
     ///
-    /// No work that is not ordered with this stream writes the variable meanwhile, and what it holds then are values of `T`.
+    /// - Work that is not ordered with this stream does not write the variable during the copy.
+    /// - The variable contains valid values of `T`.
     ///
     /// # Errors
     ///
-    /// An argument error if the lengths differ; the error of any work of the context that failed before.
+    /// An argument error if the lengths differ; the error of earlier asynchronous work in the context.
     #[inline]
     pub unsafe fn read(&self, stream: &Stream, target: &mut [T]) -> Result<()>
     where
@@ -127,8 +133,8 @@ impl<T> Global<T> {
     {
         self.check("Global::read", stream, target.len())?;
         let (to, from, bytes) = (target.as_mut_ptr().cast::<c_void>(), self.pointer.as_raw(), self.byte_len());
-        // SAFETY: both sides have this many bytes; the variable stays loaded and `target` borrowed until the stream has been waited
-        // for below, and the caller is responsible for the values.
+        // SAFETY: both sides have this many bytes; the variable stays loaded and `target` borrowed until the stream has
+        // been synchronized below, and the caller is responsible for the values.
         let result = unsafe { call!(stream.driver(), cuMemcpyDtoHAsync_v2(to, from, bytes, stream.as_raw())) };
         result.map_err(|error| error.about(format!("{bytes} bytes")))?;
         stream.synchronize()
@@ -141,7 +147,10 @@ impl<T> Global<T> {
         if self.len == len {
             return Ok(());
         }
-        Err(Error::argument(operation, format!("the variable has {} values, and the slice {len}", self.len)))
+        Err(Error::argument(
+            operation,
+            format!("length mismatch (the variable has {} elements, the slice has {len})", self.len),
+        ))
     }
 }
 

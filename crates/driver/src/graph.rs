@@ -1,4 +1,4 @@
-//! A CUDA graph.
+//! CUDA graphs.
 
 mod capture;
 mod capture_into;
@@ -60,10 +60,12 @@ pub use self::user_object::UserObject;
 use crate::call;
 use crate::{Context, Driver, Error, Result, Returned};
 
-/// Work in nodes, each of which may come after others. [`Graph::instantiate`] makes something of it that can be launched.
+/// A CUDA graph: nodes of work and the dependencies between them. [`Graph::instantiate`] creates an executable graph
+/// from it.
 ///
-/// A graph keeps what its nodes use: kernels with their code, events, closures. An executable keeps what the graph kept when it was made,
-/// so that it can be launched when everything else is gone. Memory is not kept: whoever adds a node that uses some is responsible for it.
+/// A graph keeps the objects that its nodes use alive: kernels with their code, events and closures. An executable
+/// graph keeps those of the graph that it was instantiated from, so it can be launched after the graph is dropped.
+/// Memory is not kept alive: the caller that adds a node is responsible for the memory it uses.
 ///
 /// ```
 /// # let driver = curium_sim::Simulator::new(curium_sim::Config::new())?.driver::<curium_driver::Driver>()?;
@@ -89,7 +91,7 @@ use crate::{Context, Driver, Error, Result, Returned};
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// A graph can be sent to another thread, and not shared between threads: the driver's functions on graphs allow no two calls at once.
+/// A graph is `Send` but not `Sync`, since the driver's graph functions are not thread-safe.
 pub struct Graph {
     tree: Arc<Tree>,
     /// The number of the graph in the tree.
@@ -97,7 +99,7 @@ pub struct Graph {
     _not_sync: PhantomData<Cell<()>>,
 }
 
-/// The graph and the dependencies of a new node, as C reads them.
+/// The graph and the dependencies of a new node, as arguments of a driver call.
 #[derive(Clone, Copy)]
 struct Spot {
     node: *mut CUgraphNode,
@@ -107,22 +109,22 @@ struct Spot {
 }
 
 impl Spot {
-    /// The node that was added, or null.
+    /// Returns the node that was added, or null.
     #[inline]
     fn created(&self) -> CUgraphNode {
-        // SAFETY: `Tree::add_with` lends the place to the closure that receives this.
+        // SAFETY: `Tree::add_with` passes this value, with its output pointer, to the closure that calls this.
         unsafe { *self.node }
     }
 }
 
 impl Graph {
-    /// Creates a graph without nodes, whose work is to run in `context`.
+    /// Creates an empty graph whose work runs in `context`.
     ///
     /// CUDA: `cuGraphCreate`.
     ///
     /// # Errors
     ///
-    /// An error of the driver.
+    /// An error returned by the driver.
     #[doc(alias = "cuGraphCreate")]
     #[inline]
     pub fn new(context: &Context) -> Result<Self> {
@@ -132,79 +134,81 @@ impl Graph {
         Ok(Self::owning(context, raw, Kept::default()))
     }
 
-    /// Takes over the graph `raw`, which is destroyed with the result.
+    /// Takes ownership of the graph `raw`.
     ///
     /// # Safety
     ///
-    /// - `raw` is a live graph of this context's driver, and no part of another.
-    /// - What its nodes use outlives everything that is made of the result.
-    /// - Nobody else destroys it, or uses it while the result exists.
+    /// - `raw` is a live graph of this context's driver, and not a child of another graph.
+    /// - The resources that its nodes use outlive everything created from the result.
+    /// - No other code destroys it, or uses it while the result exists.
     #[must_use]
     #[inline]
     pub unsafe fn from_raw(context: &Context, raw: CUgraph) -> Self {
         Self::owning(context, raw, Kept::default())
     }
 
-    /// Returns the driver's handle of this graph, which is the caller's to destroy from now on. The objects that its nodes use are no
-    /// longer kept alive.
+    /// Returns the raw handle and transfers ownership to the caller. The objects that the nodes use are no longer kept
+    /// alive.
     ///
     /// # Errors
     ///
-    /// Gives the graph back if it is a part of another, or if executables or parts of it still exist.
+    /// Returns the graph to the caller if it is a child of another graph, or if executable graphs or child graphs of it
+    /// still exist.
     #[inline]
     pub fn into_raw(self) -> Result<CUgraph, Returned<Self>> {
         self.unshare("Graph::into_raw").map(|mut tree| tree.give_up())
     }
 
-    /// Returns the driver's handle of this graph. It is valid for as long as this graph exists; a part of a graph is gone with its node.
+    /// Returns the raw handle. It is valid for as long as this graph exists; a child graph is destroyed with its node.
     ///
     /// # Errors
     ///
-    /// An argument error if the node that this graph is a part of was removed.
+    /// An argument error if this is a child graph whose node was removed.
     #[inline]
     pub fn as_raw(&self) -> Result<CUgraph> {
         self.tree.lock()?.graph("Graph::as_raw", self.number)
     }
 
-    /// Returns the context that this graph's work runs in.
+    /// Returns the context of this graph.
     #[must_use]
     #[inline]
     pub fn context(&self) -> &Context {
         self.tree.context()
     }
 
-    /// Returns the driver that this graph belongs to.
+    /// Returns the driver of this graph.
     #[must_use]
     #[inline]
     pub fn driver(&self) -> &Driver {
         self.tree.context().driver()
     }
 
-    /// Adds a node that does nothing behind `after`: one thing for others to come after.
+    /// Adds an empty node that depends on the nodes in `after`. It serves as a dependency of further nodes.
     ///
     /// CUDA: `cuGraphAddEmptyNode`.
     ///
     /// # Errors
     ///
-    /// An argument error if a node of `after` is in another graph or was removed.
+    /// An argument error if a node in `after` belongs to another graph or was removed.
     #[doc(alias = "cuGraphAddEmptyNode")]
     #[inline]
     pub fn add_empty(&mut self, after: &[Node]) -> Result<Node> {
         self.add("Graph::add_empty", after, None, |driver, spot| {
-            // SAFETY: the graph and the nodes are live, and the places are valid.
+            // SAFETY: the graph and the nodes are live, and the pointers are valid.
             unsafe {
                 call!(driver, cuGraphAddEmptyNode(spot.node, spot.graph, spot.after, spot.count) creates spot.created())
             }
         })
     }
 
-    /// Destroys the graph and returns its error, which [`Drop`] only reports.
+    /// Destroys the graph and returns any error, instead of only reporting it as [`Drop`] does.
     ///
     /// CUDA: `cuGraphDestroy`.
     ///
     /// # Errors
     ///
-    /// Gives the graph back if it is a part of another, if executables or parts of it still exist, or if the driver refuses.
+    /// Returns the graph to the caller if it is a child of another graph, if executable graphs or child graphs of it
+    /// still exist, or if the driver call fails.
     #[doc(alias = "cuGraphDestroy")]
     #[inline]
     pub fn close(self) -> Result<(), Returned<Self>> {
@@ -215,7 +219,7 @@ impl Graph {
         }
     }
 
-    /// Returns a graph of `context` that is ours, and whose nodes need what `kept` keeps.
+    /// Creates an owned graph of `context` whose nodes use the objects in `kept`.
     #[inline]
     pub(crate) fn owning(context: &Context, raw: CUgraph, kept: Kept) -> Self {
         Self::of(Arc::new(Tree::new(context, raw, kept)), ROOT)
@@ -226,7 +230,7 @@ impl Graph {
         Self { tree, number, _not_sync: PhantomData }
     }
 
-    /// Adds the node that `call` makes, which needs what is `kept`.
+    /// Adds the node that `call` creates, which uses the objects in `kept`.
     #[inline]
     fn add(
         &mut self,
@@ -238,7 +242,7 @@ impl Graph {
         self.tree.lock()?.add_node(self.driver(), self.number, operation, after, kept, call)
     }
 
-    /// Returns the tree, if nobody else has it.
+    /// Returns the tree if this is its only owner.
     #[inline]
     fn unshare(self, operation: &'static str) -> Result<Tree, Returned<Self>> {
         let number = self.number;
@@ -267,7 +271,7 @@ impl fmt::Debug for Graph {
     }
 }
 
-/// Compiles if a graph can be sent to another thread.
+/// Fails to compile unless a graph is `Send`.
 const _: fn() = || {
     #[inline]
     fn sendable<T: Send>() {}

@@ -18,28 +18,28 @@ use crate::base::release::release;
 use crate::call;
 use crate::{Context, Driver, Result, Returned};
 
-/// A buffer or an image of a graphics interface that is registered with CUDA. Dropping it ends the registration.
+/// A buffer or image of a graphics API, registered with CUDA. Dropping it unregisters the resource.
 ///
-/// While it is [mapped](GraphicsResource::map), CUDA may use its memory and the graphics interface may not. Memory of Vulkan is shared
-/// as external memory instead. The simulator has no graphics.
+/// While it is [mapped](GraphicsResource::map), CUDA may access its memory and the graphics API must not. Vulkan memory
+/// is shared as external memory instead. The simulator does not implement graphics interoperability.
 pub struct GraphicsResource {
     raw: Handle<CUgraphicsResource_st>,
     context: Context,
 }
 
 bitflags! {
-    /// Flags of a registered resource.
+    /// Flags for registering a resource.
     #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
     pub struct GraphicsFlags: u32 {
-        /// CUDA only reads it.
+        /// CUDA only reads the resource.
         const READ_ONLY = CUgraphicsRegisterFlags::CU_GRAPHICS_REGISTER_FLAGS_READ_ONLY.0;
-        /// CUDA overwrites all of it, and reads nothing.
+        /// CUDA overwrites the whole resource and reads nothing.
         const WRITE_DISCARD = CUgraphicsRegisterFlags::CU_GRAPHICS_REGISTER_FLAGS_WRITE_DISCARD.0;
-        /// CUDA binds it to surfaces.
+        /// CUDA binds the resource to surface references.
         const SURFACE_LOAD_STORE = CUgraphicsRegisterFlags::CU_GRAPHICS_REGISTER_FLAGS_SURFACE_LDST.0;
-        /// CUDA gathers from it as a texture.
+        /// CUDA performs texture gather operations on the resource.
         const TEXTURE_GATHER = CUgraphicsRegisterFlags::CU_GRAPHICS_REGISTER_FLAGS_TEXTURE_GATHER.0;
-        /// Flags of newer drivers.
+        /// Flags defined by newer drivers.
         const _ = !0;
     }
 }
@@ -48,17 +48,17 @@ bitflags! {
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub enum GraphicsAccess {
-    /// It reads and writes.
+    /// CUDA reads and writes.
     #[default]
     ReadWrite,
-    /// It only reads.
+    /// CUDA only reads.
     ReadOnly,
-    /// It overwrites everything, and reads nothing.
+    /// CUDA overwrites the whole resource and reads nothing.
     WriteDiscard,
 }
 
 impl GraphicsResource {
-    /// Returns the driver's handle. It is valid for as long as this value exists.
+    /// Returns the raw handle. It is valid for as long as this value exists.
     #[must_use]
     #[inline]
     pub fn as_raw(&self) -> CUgraphicsResource {
@@ -72,13 +72,13 @@ impl GraphicsResource {
         &self.context
     }
 
-    /// Says how CUDA uses the resource when it is mapped next.
+    /// Sets how CUDA accesses the resource the next time that it is mapped.
     ///
     /// CUDA: `cuGraphicsResourceSetMapFlags_v2`.
     ///
     /// # Errors
     ///
-    /// `CUDA_ERROR_ALREADY_MAPPED` if it is mapped.
+    /// `CUDA_ERROR_ALREADY_MAPPED` if the resource is mapped.
     #[doc(alias = "cuGraphicsResourceSetMapFlags")]
     #[inline]
     pub fn set_access(&self, access: GraphicsAccess) -> Result<()> {
@@ -88,13 +88,13 @@ impl GraphicsResource {
         })
     }
 
-    /// Ends the registration and returns its error, which [`Drop`] only reports.
+    /// Unregisters the resource and returns any error, instead of only reporting it as [`Drop`] does.
     ///
     /// CUDA: `cuGraphicsUnregisterResource`.
     ///
     /// # Errors
     ///
-    /// Gives the resource back if the driver refuses.
+    /// Returns the resource to the caller if the driver call fails.
     #[doc(alias = "cuGraphicsUnregisterResource")]
     #[inline]
     pub fn close(mut self) -> Result<(), Returned<Self>> {
@@ -115,8 +115,8 @@ impl GraphicsResource {
     #[inline]
     fn unregister(&mut self) -> Result<()> {
         self.context.entered(|driver| {
-            // SAFETY: the resource is live, nobody else has its handle, its context is current, and it is forgotten once it is
-            // unregistered.
+            // SAFETY: the resource is live, no other code has its handle, its context is current, and it is not used
+            // again once it is unregistered.
             unsafe { call!(driver, cuGraphicsUnregisterResource(self.raw.raw())) }
         })?;
         self.raw.clear();

@@ -1,4 +1,4 @@
-//! Green contexts, which run on a part of a device's multiprocessors.
+//! Green contexts, which use a subset of a device's multiprocessors.
 
 use std::ptr;
 
@@ -18,9 +18,9 @@ use crate::{Context, Device, Driver, Error, Multiprocessors, Result, Stream, Wor
 pub struct GreenContextOptions {
     /// Flags of the context; the default is [`GreenContextFlags::DEFAULT_STREAM`].
     pub flags: GreenContextFlags,
-    /// Each with the device that it is of.
+    /// The resources, each with its device.
     resources: Vec<(Description, Device)>,
-    /// Those whose queues are used, which must live until the driver has taken the queues over.
+    /// The contexts whose work queues are used. They must live until the green context is created.
     lenders: Vec<Context>,
 }
 
@@ -28,15 +28,15 @@ bitflags! {
     /// Flags of a green context.
     #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
     pub struct GreenContextFlags: u32 {
-        /// The context has a default stream of its own. Drivers before CUDA 13.1 insist on it.
+        /// The context has its own default stream. Required by drivers before CUDA 13.1.
         const DEFAULT_STREAM = CUgreenCtxCreate_flags::CU_GREEN_CTX_DEFAULT_STREAM.0;
-        /// Flags of newer drivers.
+        /// Flags defined by newer drivers.
         const _ = !0;
     }
 }
 
 impl GreenContextOptions {
-    /// Returns options for a context that runs on these multiprocessors.
+    /// Returns options for a context that uses these multiprocessors.
     #[must_use]
     #[inline]
     pub fn new(multiprocessors: Multiprocessors) -> Self {
@@ -52,7 +52,7 @@ impl GreenContextOptions {
         self
     }
 
-    /// Adds work queues of this configuration. Needs CUDA 13.1.
+    /// Adds work queues with this configuration. Requires CUDA 13.1.
     #[must_use]
     #[inline]
     pub fn with_work_queue_config(mut self, config: &WorkQueueConfig) -> Self {
@@ -60,7 +60,7 @@ impl GreenContextOptions {
         self
     }
 
-    /// Adds the work queues of another context. Needs CUDA 13.1.
+    /// Adds the work queues of another context. Requires CUDA 13.1.
     #[must_use]
     #[inline]
     pub fn with_work_queue(mut self, queue: &WorkQueue) -> Self {
@@ -79,11 +79,11 @@ impl GreenContextOptions {
 }
 
 impl Device {
-    /// Creates a green context: one that runs on a part of this device's multiprocessors only. It is current nowhere.
+    /// Creates a green context, which uses a subset of this device's multiprocessors. It is not made current.
     ///
-    /// It lives in the primary context, which it retains, and shares its memory and modules. Streams that are made from it run on its
-    /// multiprocessors. Kernels of two green contexts do not get in each other's way as far as multiprocessors go; nothing promises
-    /// that they run at the same time.
+    /// It is part of the primary context, which it retains, and shares the primary context's memory and modules. Work
+    /// on its streams uses its multiprocessors only. Green contexts with disjoint multiprocessors do not compete for
+    /// multiprocessors, but CUDA does not guarantee that their kernels run concurrently.
     ///
     /// ```no_run
     /// use curium_driver::{Device, GreenContextOptions, SplitFlags};
@@ -99,12 +99,12 @@ impl Device {
     /// # Ok::<(), curium_driver::Error>(())
     /// ```
     ///
-    /// Needs CUDA 12.4. CUDA: `cuDevResourceGenerateDesc`, `cuGreenCtxCreate`, `cuCtxFromGreenCtx`.
+    /// Requires CUDA 12.4. CUDA: `cuDevResourceGenerateDesc`, `cuGreenCtxCreate`, `cuCtxFromGreenCtx`.
     ///
     /// # Errors
     ///
-    /// `CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION` for resources that do not go together, an argument error for those of another
-    /// device or driver.
+    /// `CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION` for resources that cannot be combined, an argument error for those
+    /// of another device or driver.
     #[doc(alias = "cuGreenCtxCreate")]
     #[doc(alias = "cuDevResourceGenerateDesc")]
     #[inline]
@@ -114,7 +114,7 @@ impl Device {
         expect_of(self, &resources)?;
         let description = describe(driver, &resources)?;
         let mut green = ptr::null_mut();
-        // SAFETY: `green` is valid for writes, and the driver made the description.
+        // SAFETY: `green` is valid for writes, and the driver created the descriptor.
         unsafe {
             call!(driver, cuGreenCtxCreate(&raw mut green, description, self.as_raw(), flags.bits()) creates green)
         }
@@ -126,13 +126,14 @@ impl Device {
 }
 
 impl Context {
-    /// Returns a number that no other green context of this process has, also after this one is gone. `None` if this context is not green.
+    /// Returns an identifier that is unique in this process, even after the context is destroyed. `None` if this is not
+    /// a green context.
     ///
-    /// Needs CUDA 12.9. CUDA: `cuGreenCtxGetId`.
+    /// Requires CUDA 12.9. CUDA: `cuGreenCtxGetId`.
     ///
     /// # Errors
     ///
-    /// An error of the driver.
+    /// An error returned by the driver.
     #[doc(alias = "cuGreenCtxGetId")]
     #[inline]
     pub fn green_id(&self) -> Result<Option<u64>> {
@@ -145,13 +146,13 @@ impl Context {
 }
 
 impl Stream {
-    /// Returns the driver's handle of the green context that this stream runs in, null if it runs in none.
+    /// Returns the raw green context of this stream; null if it has none.
     ///
-    /// Needs CUDA 12.4. CUDA: `cuStreamGetGreenCtx`.
+    /// Requires CUDA 12.4. CUDA: `cuStreamGetGreenCtx`.
     ///
     /// # Errors
     ///
-    /// An error of the driver.
+    /// An error returned by the driver.
     #[doc(alias = "cuStreamGetGreenCtx")]
     #[inline]
     pub fn green_context_raw(&self) -> Result<CUgreenCtx> {
@@ -164,11 +165,11 @@ impl Stream {
 
 #[inline]
 fn destroy(driver: &Driver, green: CUgreenCtx) -> Result<()> {
-    // SAFETY: the context is live, ours, and nothing was made from it.
+    // SAFETY: the context is live and owned, and no object was created from it.
     unsafe { call!(driver, cuGreenCtxDestroy(green)) }
 }
 
-/// That all resources are of `device`.
+/// Returns an error unless all resources belong to `device`.
 #[inline]
 fn expect_of(device: &Device, resources: &[(Description, Device)]) -> Result<()> {
     const OPERATION: &str = "Device::green_context";
@@ -176,21 +177,21 @@ fn expect_of(device: &Device, resources: &[(Description, Device)]) -> Result<()>
         device.driver().expect_same(other.driver(), OPERATION)?;
         if other.as_raw() != device.as_raw() {
             let (this, other) = (device.as_raw(), other.as_raw());
-            let reason = format!("a resource is of device {other} and not of device {this}");
+            let reason = format!("device mismatch (a resource of device {other}, expected device {this})");
             return Err(Error::argument(OPERATION, reason));
         }
     }
     Ok(())
 }
 
-/// Returns the driver's name for resources, which is valid until the process ends.
+/// Returns the driver's descriptor of the resources, which is valid until the process ends.
 #[inline]
 fn describe(driver: &Driver, resources: &[(Description, Device)]) -> Result<CUdevResourceDesc> {
     let mut resources: Vec<CUdevResource> = resources.iter().map(|(resource, _)| resource.raw()).collect();
     let count = u32::try_from(resources.len()).unwrap_or(u32::MAX);
     let mut description = ptr::null_mut();
     let (place, first) = (&raw mut description, resources.as_mut_ptr());
-    // SAFETY: `place` is valid for writes, and there are `count` resources, at least one, that outlive the call.
+    // SAFETY: `place` is valid for writes, and there are `count` resources, at least one, which outlive the call.
     unsafe { call!(driver, cuDevResourceGenerateDesc(place, first, count) creates description) }?;
     Ok(description)
 }

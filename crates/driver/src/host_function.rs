@@ -15,26 +15,26 @@ use crate::base::error::PanicError;
 use crate::completion::watch::{self, Pace, Waiter};
 use crate::{Error, Event, PooledEvent, Result, Stream};
 
-/// The result of a [host function](Stream::launch_host_function), as a future that any executor can await.
+/// A future that resolves to the result of a [host function](Stream::launch_host_function). Any executor can poll it.
 ///
-/// Dropping it does not stop the function; its result is dropped then.
+/// Dropping it does not cancel the function; its result is then dropped.
 #[must_use = "the function's panic or failure is seen by whoever awaits this"]
 pub struct HostFunction<T> {
     job: Arc<Job<T>>,
 }
 
-/// The way in which the driver's thread waits for the next [host function](Stream::launch_host_function_with).
+/// The way the driver's thread waits to run a [host function](Stream::launch_host_function_with).
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub enum HostFunctionWait {
-    /// It sleeps.
+    /// It blocks.
     Block,
-    /// It spins, which is quicker and keeps a processor busy.
+    /// It spins, which has lower latency and keeps a CPU core busy.
     Spin,
 }
 
 struct Job<T> {
-    /// Recorded in front of the function: it tells whether the context has failed.
+    /// Recorded before the function, to detect that the context has failed.
     event: PooledEvent,
     state: Mutex<State<T>>,
 }
@@ -52,15 +52,15 @@ enum Stage<T> {
 }
 
 impl Stream {
-    /// Enqueues a host function. It runs after all work currently enqueued, and later work of the stream waits for it.
+    /// Enqueues a host function. It runs after all work currently enqueued, and later work on the stream waits for it.
     ///
-    /// The function runs on a thread of the driver, beside which other host functions wait: it should be short. **It must not use
-    /// this crate, nor own anything of this crate, which it would drop there:** every call of the driver fails there, and one that waits
-    /// never returns. To continue on the device afterwards, `await` the result, or send a message to a
-    /// thread of your own.
+    /// The function runs on a driver thread that serves other host functions too, so it should be short. **It must not
+    /// use this crate, nor own objects of this crate that it would drop:** every driver call in it fails, and a wait
+    /// never returns. To continue on the device afterwards, `await` the result, or send a message to a thread of your
+    /// own.
     ///
-    /// If the context fails before, the function never runs: it is dropped, and the result is the error of the context. A panic
-    /// of the function is caught, reported to `tracing`, and an error of the result.
+    /// If the context fails first, the function never runs: it is dropped, and the future resolves to the error of the
+    /// context. A panic of the function is caught, reported to `tracing`, and returned as an error.
     ///
     /// ```
     /// # let driver = curium_sim::Simulator::new(curium_sim::Config::new())?.driver::<curium_driver::Driver>()?;
@@ -77,8 +77,8 @@ impl Stream {
     ///
     /// # Errors
     ///
-    /// An argument error if the stream is being captured, since a graph could run the function more than once; a capture scope has
-    /// `add_host` for functions that can be. The function is dropped then.
+    /// An argument error if the stream is being captured, since a graph could run the function more than once; use
+    /// `CaptureScope::add_host` for functions that allow it. The function is then dropped.
     #[doc(alias = "cuLaunchHostFunc")]
     #[doc(alias = "cuStreamAddCallback")]
     #[inline]
@@ -90,9 +90,10 @@ impl Stream {
         self.launch_host_function_as("Stream::launch_host_function", function, None)
     }
 
-    /// Does the same as [`Stream::launch_host_function`] with a choice of how the driver's thread waits for such functions.
+    /// Enqueues a host function like [`Stream::launch_host_function`], and selects how the driver's thread waits to run
+    /// it.
     ///
-    /// Needs CUDA 13.1. CUDA: `cuLaunchHostFunc_v2`.
+    /// Requires CUDA 13.1. CUDA: `cuLaunchHostFunc_v2`.
     ///
     /// # Errors
     ///
@@ -155,12 +156,12 @@ impl<T> Job<T> {
             waker => waker.replace(context.waker().clone()),
         };
         drop(state);
-        // Dropping a waker may run the executor's code.
+        // Dropping a waker may run user code.
         drop(replaced);
         Poll::Pending
     }
 
-    /// Sets what became of the function, unless it runs or has run.
+    /// Sets the error in place of the result, unless the function runs or has run.
     #[inline]
     fn abandon(&self, error: Error) {
         let mut state = self.state.lock();
@@ -228,7 +229,7 @@ impl<T> fmt::Debug for HostFunction<T> {
     }
 }
 
-/// Reports the panic of a function, and makes it an error.
+/// Reports the panic of a function and converts it to an error.
 #[cold]
 fn panicked(payload: Box<dyn Any + Send>) -> Error {
     let error = PanicError::new(payload);

@@ -1,7 +1,8 @@
-//! An image: code in a form that the driver loads.
+//! Images: code in a form that the driver loads.
 //!
-//! PTX is text, which the driver parses: it is safe to load. The driver trusts the tables in binary code, and crashes if they are wrong.
-//! No check here can exclude that, so an image of binary code comes from a compiler in this process or from `unsafe` code.
+//! PTX is text, which the driver parses: it is safe to load. Binary code is not: the driver trusts its tables and
+//! crashes if they are wrong, and no check here can exclude that. An image of binary code is therefore produced by a
+//! compiler in this process or by `unsafe` code.
 
 pub(crate) mod declared;
 mod elf;
@@ -18,15 +19,17 @@ pub use self::ptx::KernelParameter;
 use crate::base::c_string::c_path;
 use crate::{Error, Result};
 
-/// Code that can be loaded: PTX text, a cubin, a fat binary or Tile IR.
+/// Code that can be loaded: PTX text, a cubin, a fatbin or Tile IR.
 ///
-/// A [`Module`](crate::Module), a [`Library`](crate::Library) and, except for Tile IR, a [`Linker`](crate::Linker) take one.
+/// It is loaded as a [`Module`](crate::Module) or a [`Library`](crate::Library), or, except for Tile IR, linked with a
+/// [`Linker`](crate::Linker).
 ///
-/// PTX text is safe to load. Binary code is not: the driver trusts its tables, and a damaged cubin crashes the process. Images of binary
-/// code are therefore made
+/// PTX text is safe to load. Binary code is not: the driver trusts its tables, and a damaged cubin crashes the process.
+/// Images of binary code are therefore created
 ///
-/// - safely by the compilers and linkers in this process, from their own output, which a [`DiskCache`](crate::DiskCache) may keep,
-/// - by `unsafe` code from other bytes. For a file that is part of the program, one `static` does:
+/// - safely by the compilers and linkers in this process, from their own output, which a
+///   [`DiskCache`](crate::DiskCache) may store,
+/// - by `unsafe` code from other bytes. For a file that is embedded in the program, a `static` is convenient:
 ///
 /// ```
 /// use curium_driver::{Image, ImageKind};
@@ -42,7 +45,7 @@ use crate::{Error, Result};
 #[derive(Clone)]
 pub struct Image<'a> {
     kind: ImageKind,
-    /// For PTX with the NUL at its end.
+    /// PTX includes the terminating NUL.
     bytes: Cow<'a, [u8]>,
 }
 
@@ -52,56 +55,56 @@ pub struct Image<'a> {
 pub enum ImageKind {
     /// PTX text, which the driver compiles.
     Ptx,
-    /// Machine code for one architecture, in an ELF file.
+    /// A cubin: machine code for one architecture, as an ELF file.
     Cubin,
-    /// Several of both, of which the driver takes the best.
+    /// A fatbin: several cubins and PTX texts, of which the driver selects the best match.
     FatBinary,
-    /// Tile IR: bytecode for tile kernels, which the driver compiles. Cannot be linked. Needs CUDA 13.1.
+    /// Tile IR: bytecode for tile kernels, which the driver compiles. Cannot be linked. Requires CUDA 13.1.
     #[doc(alias = "cuda_tile")]
     TileIr,
 }
 
 impl<'a> Image<'a> {
-    /// PTX text. It is copied, to end in a NUL as C reads it.
+    /// Creates an image of PTX text, which is copied and NUL-terminated.
     ///
     /// # Errors
     ///
-    /// An argument error if the text does not begin like PTX, or has an interior NUL.
+    /// An argument error if the text does not start like PTX, or contains a NUL.
     #[inline]
     pub fn from_ptx(ptx: &str) -> Result<Self> {
         Self::ptx("Image::from_ptx", ptx)
     }
 
-    /// Returns an image of the kind that `bytes` begin like. PTX may end in a NUL.
+    /// Creates an image of the kind that the first bytes indicate. PTX may end in a NUL.
     ///
     /// # Safety
     ///
-    /// - A cubin, a fat binary or Tile IR is the complete and unmodified output of NVIDIA's tools. The driver may access any memory
-    ///   otherwise.
+    /// - A cubin, fatbin or Tile IR is the complete and unmodified output of NVIDIA's tools. Otherwise the driver may
+    ///   access arbitrary memory.
     ///
     /// # Errors
     ///
-    /// Returns an argument error if the bytes are no image, or are fewer than their headers require.
+    /// An argument error if the bytes are not an image, or are fewer than their headers require.
     #[inline]
     pub unsafe fn from_bytes(bytes: &'a [u8]) -> Result<Self> {
         Self::checked("Image::from_bytes", Cow::Borrowed(bytes))
     }
 
-    /// Reads the image in the file at `path`, as [`Image::from_bytes`].
+    /// Reads an image from the file at `path`, like [`Image::from_bytes`].
     ///
     /// # Safety
     ///
-    /// - A cubin, a fat binary or Tile IR is the complete and unmodified output of NVIDIA's tools. The driver may access any memory
-    ///   otherwise.
+    /// - A cubin, fatbin or Tile IR is the complete and unmodified output of NVIDIA's tools. Otherwise the driver may
+    ///   access arbitrary memory.
     ///
     /// # Errors
     ///
-    /// Returns an argument error with the path if it has a NUL, or the file cannot be read or holds no image.
+    /// An argument error with the path if the path contains a NUL, or if the file cannot be read or is not an image.
     #[inline]
     pub unsafe fn from_file(path: impl AsRef<Path>) -> Result<Image<'static>> {
         const OPERATION: &str = "Image::from_file";
         let path = path.as_ref();
-        // An error that shows the path must not contain a NUL.
+        // The error contains the path, which must not contain a NUL.
         c_path(OPERATION, path)?;
         let named = |reason: &dyn fmt::Display| Error::argument(OPERATION, format!("{}: {reason}", path.display()));
         let bytes = std::fs::read(path).map_err(|error| named(&error))?;
@@ -111,12 +114,12 @@ impl<'a> Image<'a> {
         })
     }
 
-    /// Returns an image of the given kind without a check of its headers, also in a `const` or a `static`.
+    /// Creates an image of the given kind without checking its headers, also in a `const` or a `static`.
     ///
     /// # Safety
     ///
-    /// - A cubin, a fat binary or Tile IR is the complete and unmodified output of NVIDIA's tools.
-    /// - PTX is UTF-8, and has one NUL, which ends it.
+    /// - A cubin, fatbin or Tile IR is the complete and unmodified output of NVIDIA's tools.
+    /// - PTX is UTF-8 and contains exactly one NUL, at its end.
     #[must_use]
     #[inline]
     pub const unsafe fn from_bytes_unchecked(kind: ImageKind, bytes: &'a [u8]) -> Self {
@@ -130,14 +133,14 @@ impl<'a> Image<'a> {
         self.kind
     }
 
-    /// Returns the bytes as the driver gets them: PTX ends in a NUL.
+    /// Returns the bytes passed to the driver. PTX ends in a NUL.
     #[must_use]
     #[inline]
     pub fn as_bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// Returns an image that owns its bytes.
+    /// Converts the image to one that owns its bytes.
     #[must_use]
     #[inline]
     pub fn into_owned(self) -> Image<'static> {
@@ -171,8 +174,7 @@ impl<'a> Image<'a> {
             binary if fat_binary::is_fat_binary(binary) => fat_binary::check(binary).map(|()| ImageKind::FatBinary),
             binary if tile_ir::is_tile_ir(binary) => tile_ir::check(binary).map(|()| ImageKind::TileIr),
             wrapper if fat_binary::is_wrapper(wrapper) => {
-                Err("this is the record that points to a fat binary, which means nothing outside its program"
-                    .to_owned())
+                Err("a fat binary record is not valid outside its program".to_owned())
             }
             text => return Self::text(operation, text),
         }
@@ -180,13 +182,16 @@ impl<'a> Image<'a> {
         Ok(Self { kind, bytes })
     }
 
-    /// PTX in bytes that are no binary.
+    /// Creates an image of PTX text from bytes that are not a binary format.
     #[inline]
     fn text(operation: &'static str, bytes: &[u8]) -> Result<Self> {
         let text = std::str::from_utf8(bytes.strip_suffix(&[0]).unwrap_or(bytes));
         let refuse = || {
             let start = &bytes[..bytes.len().min(8)];
-            Error::argument(operation, format!("{} bytes beginning with {start:02x?} are no image", bytes.len()))
+            Error::argument(
+                operation,
+                format!("unknown image format ({} bytes, starting with {start:02x?})", bytes.len()),
+            )
         };
         Self::ptx(operation, text.map_err(|_| refuse())?)
     }
@@ -198,21 +203,21 @@ impl fmt::Debug for Image<'_> {
     }
 }
 
-/// Why `text` is not PTX as C reads it. Other text would be taken for a binary by the driver, which may crash on it.
+/// Returns an error unless `text` is PTX. The driver would treat other text as binary code, and may crash on it.
 #[inline]
 fn check_ptx(text: &str) -> Result<(), String> {
     let start = text.trim_start();
     if !start.starts_with('.') && !start.starts_with('/') {
         let found: String = start.chars().take(12).collect();
-        return Err(format!("PTX begins with a directive or a comment, not with {found:?}"));
+        return Err(format!("invalid PTX (expected a directive or a comment, not {found:?})"));
     }
     match text.find('\0') {
         None => Ok(()),
-        Some(position) => Err(format!("the PTX has a NUL at byte {position} of {}", text.len())),
+        Some(position) => Err(format!("invalid PTX (NUL at byte {position} of {})", text.len())),
     }
 }
 
-/// Returns the little-endian number of `N` bytes at `offset`, if they are there.
+/// Returns the little-endian integer of `N` bytes at `offset`, if in bounds.
 #[inline]
 fn number<const N: usize>(bytes: &[u8], offset: usize) -> Option<u64> {
     let bytes = bytes.get(offset..offset.checked_add(N)?)?;
@@ -227,7 +232,7 @@ mod tests {
     const NEWER_CUBIN: &[u8] = include_bytes!("../tests/images/bump.sm_100.cubin");
     const FAT_BINARY: &[u8] = include_bytes!("../tests/images/bump.fatbin");
     const COMPRESSED: &[u8] = include_bytes!("../tests/images/bump.compressed.fatbin");
-    /// An empty module of version 13.1.
+    /// An empty Tile IR module of version 13.1.
     const TILE_IR: &[u8] = b"\x7fTileIR\0\x0d\x01\0\0\0";
 
     fn from_bytes(bytes: &[u8]) -> Result<Image<'_>> {
@@ -266,7 +271,7 @@ mod tests {
                 let mut damaged = binary.to_vec();
                 for value in [0, 0x7f, 0xff] {
                     damaged[position] = value;
-                    // Code may be changed without notice; only a panic would be wrong here.
+                    // The checks need not detect modified code; they must only not panic.
                     drop(from_bytes(&damaged));
                 }
             }
@@ -280,9 +285,9 @@ mod tests {
             assert!(from_bytes(text.as_bytes()).is_err(), "{text:?}");
         }
         let error = Image::from_ptx(".version 7.8\0.target").expect_err("there is a NUL");
-        assert!(error.to_string().contains("a NUL at byte 12 of 20"), "{error}");
+        assert!(error.to_string().contains("NUL at byte 12 of 20"), "{error}");
         let error = from_bytes(&[0xfe, 0xed, 0xfa]).expect_err("this is no image");
-        assert!(error.to_string().contains("3 bytes beginning with [fe, ed, fa] are no image"), "{error}");
+        assert!(error.to_string().contains("unknown image format (3 bytes, starting with [fe, ed, fa])"), "{error}");
     }
 
     #[test]
@@ -299,7 +304,7 @@ mod tests {
         let mut wrapper = 0x4662_43b1_u32.to_le_bytes().to_vec();
         wrapper.resize(24, 0);
         let error = from_bytes(&wrapper).expect_err("the record holds a pointer");
-        assert!(error.to_string().contains("points to a fat binary"), "{error}");
+        assert!(error.to_string().contains("a fat binary record is not valid outside its program"), "{error}");
     }
 
     #[test]
@@ -310,6 +315,6 @@ mod tests {
         let manifest = concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml");
         // SAFETY: as above.
         let error = unsafe { Image::from_file(manifest) }.expect_err("a manifest is no image");
-        assert!(error.to_string().contains("Cargo.toml: PTX begins with"), "{error}");
+        assert!(error.to_string().contains("Cargo.toml: invalid PTX (expected a directive"), "{error}");
     }
 }

@@ -1,4 +1,4 @@
-//! Options and logs of the driver's compiler and linker.
+//! Options and logs of the driver's JIT compiler and linker.
 
 mod log;
 mod lto;

@@ -1,4 +1,4 @@
-//! A kernel: a function that runs on the device, with its signature.
+//! Kernels: functions that run on the device, with their signatures.
 
 mod argument_list;
 mod attribute;
@@ -35,10 +35,10 @@ use crate::{Context, Driver, Library, Module, Result, Stream};
 
 /// A kernel with the parameters that `S` declares. Clones are cheap.
 ///
-/// `S` is a tuple with one type for each parameter: a number or another [`ByValue`](crate::ByValue) type for itself, `&[T]` for a
-/// pointer that the kernel reads through, `&mut [T]` for one that it writes through. The number and the sizes of the parameters
-/// are compared with the loaded image when the kernel is looked up. A driver before CUDA 12.4 cannot tell them: there they are
-/// read from the PTX, and from an image of machine code they are not compared.
+/// `S` is a tuple with one type per parameter: a scalar or another [`ByValue`](crate::ByValue) type, `&[T]` for a
+/// pointer that the kernel reads through, and `&mut [T]` for a pointer that it writes through. Looking up a kernel
+/// compares the number and the sizes of the parameters with the loaded image. Drivers before CUDA 12.4 cannot report
+/// them: the parameters of PTX are then read from its text, and those of machine code are not compared.
 ///
 /// A `Kernel` without `S` is [`Untyped`].
 ///
@@ -53,15 +53,15 @@ pub struct Kernel<S = Untyped> {
     _signature: PhantomData<fn(S)>,
 }
 
-/// A [`Kernel`] that safe code may launch, because somebody has vouched for it.
+/// A [`Kernel`] that was declared safe to launch from safe code. See [`Kernel::declare_safe`].
 pub struct SafeKernel<S>(Kernel<S>);
 
-/// In place of a signature: the parameters of the kernel are not declared. [`Kernel::typed`] declares them. A kernel without declared
-/// parameters is launched with an [`ArgumentList`].
+/// The signature of a kernel whose parameters are not declared. [`Kernel::typed`] declares them. An untyped kernel is
+/// launched with an [`ArgumentList`].
 #[derive(Clone, Copy, Debug)]
 pub struct Untyped;
 
-/// A kernel, whatever its parameters are.
+/// A kernel with any parameters.
 #[derive(Clone)]
 pub(crate) struct Inner {
     pub(crate) raw: Handle<CUfunc_st>,
@@ -71,32 +71,34 @@ pub(crate) struct Inner {
     parameters: Arc<parameter::Cached>,
 }
 
-/// The object that keeps code loaded.
+/// The object that keeps the code loaded.
 #[derive(Clone)]
 pub(crate) enum Owner {
     Library(Library),
     Module(Module),
-    /// A library's code as it is in one context.
+    /// A library's code, loaded in one context.
     LibraryIn(Library, Context),
 }
 
 impl<S> Kernel<S> {
-    /// Launches the kernel on `stream`. Returns before it has run.
+    /// Launches the kernel on `stream`. Returns without waiting for it to run.
     ///
-    /// This is one call of the driver, and nothing is allocated; no context needs to be current. The accesses that the arguments have to
-    /// wait for on other streams is waited for by `stream`, not by the host, which takes a call or two more the first time.
+    /// This is a single driver call without an allocation, and no context needs to be current. `stream` waits on the
+    /// device for conflicting accesses to the arguments on other streams, which takes one or two more driver calls the
+    /// first time. The host does not wait.
     ///
     /// CUDA: `cuLaunchKernel`.
     ///
     /// # Safety
     ///
-    /// With these arguments and this configuration the kernel stays within the memory that it is given, as its signature says: it
-    /// reads through `&[T]`, reads and writes through `&mut [T]`, only in bounds, and leaves valid values of `T` behind.
+    /// - With these arguments and this configuration, the kernel accesses only the memory passed to it, within bounds:
+    ///   it reads through `&[T]`, and reads and writes through `&mut [T]`.
+    /// - The memory that it writes contains valid values of `T` afterwards.
     ///
     /// # Errors
     ///
-    /// An argument error if a dimension is zero; `CUDA_ERROR_INVALID_VALUE` if a limit of the device is exceeded. An error of the
-    /// kernel itself is reported by a later call.
+    /// An argument error if a dimension is zero; `CUDA_ERROR_INVALID_VALUE` if a device limit is exceeded. Errors of
+    /// the kernel itself are reported by a later call.
     #[doc(alias = "cuLaunchKernel")]
     #[inline]
     pub unsafe fn launch(&self, stream: &Stream, config: LaunchConfig, arguments: impl Arguments<S>) -> Result<()> {
@@ -104,28 +106,28 @@ impl<S> Kernel<S> {
         let mut guard = AccessGuard::outside_captures(stream);
         self.inner.begin(&mut guard)?;
         arguments.launch_with(&mut guard, |values| {
-            // SAFETY: `values` holds the address of one value of the right size for each parameter, and the caller is responsible for what
-            // the kernel does with them.
+            // SAFETY: `values` holds the address of one value of the right size for each parameter, and the caller is
+            // responsible for what the kernel does with them.
             unsafe { self.inner.enqueue(stream, &config, values) }
         })
     }
 
-    /// Launches the kernel on `stream` with more than a size: in clusters, overlapping the kernel before, and so on. Returns before it
-    /// has run.
+    /// Launches the kernel on `stream` with launch attributes, such as a cluster size or programmatic dependent launch.
+    /// Returns without waiting for it to run.
     ///
-    /// Nothing is allocated. Without attributes this is [`Kernel::launch`].
+    /// Allocates no memory. Without attributes this is [`Kernel::launch`].
     ///
     /// CUDA: `cuLaunchKernelEx`.
     ///
     /// # Safety
     ///
     /// - As for [`Kernel::launch`].
-    /// - If `attributes` let the kernel begin before earlier work has ended, or let later work begin before the kernel has, the kernels
-    ///   themselves wait for what they read and write.
+    /// - If `attributes` allow the kernel to start before earlier work has completed, or later work to start before the
+    ///   kernel has completed, the kernels themselves synchronize their conflicting accesses.
     ///
     /// # Errors
     ///
-    /// As for [`Kernel::launch`], and an argument error if an event of `attributes` is of another driver.
+    /// As for [`Kernel::launch`], and an argument error if an event in `attributes` belongs to another driver.
     #[doc(alias = "cuLaunchKernelEx")]
     #[inline]
     pub unsafe fn launch_with(
@@ -139,14 +141,15 @@ impl<S> Kernel<S> {
         let mut guard = AccessGuard::outside_captures(stream);
         self.inner.begin(&mut guard)?;
         arguments.launch_with(&mut guard, |values| {
-            // SAFETY: `values` holds the address of one value of the right size for each parameter, and the caller is responsible for what
-            // the kernel does with them.
+            // SAFETY: `values` holds the address of one value of the right size for each parameter, and the caller is
+            // responsible for what the kernel does with them.
             unsafe { self.inner.enqueue_with(stream, &config, attributes, values) }
         })
     }
 
-    /// Launches the kernel on `stream` with all its blocks at once, so that they can wait for each other. Returns before it has run.
-    /// [`Kernel::active_blocks`] tells how many blocks fit.
+    /// Launches the kernel on `stream` as a cooperative launch: all blocks are resident at the same time and can
+    /// synchronize with each other. Returns without waiting for it to run. [`Kernel::active_blocks`] returns the
+    /// maximum number of blocks per multiprocessor.
     ///
     /// CUDA: `cuLaunchCooperativeKernel`.
     ///
@@ -156,7 +159,7 @@ impl<S> Kernel<S> {
     ///
     /// # Errors
     ///
-    /// As for [`Kernel::launch`], and `CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE` if the blocks do not fit.
+    /// As for [`Kernel::launch`], and `CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE` if the blocks cannot all be resident.
     #[doc(alias = "cuLaunchCooperativeKernel")]
     #[inline]
     pub unsafe fn launch_cooperative(
@@ -169,21 +172,21 @@ impl<S> Kernel<S> {
         let mut guard = AccessGuard::outside_captures(stream);
         self.inner.begin(&mut guard)?;
         arguments.launch_with(&mut guard, |values| {
-            // SAFETY: `values` holds the address of one value of the right size for each parameter, and the caller is responsible for what
-            // the kernel does with them.
+            // SAFETY: `values` holds the address of one value of the right size for each parameter, and the caller is
+            // responsible for what the kernel does with them.
             unsafe { self.inner.enqueue_cooperative(stream, &config, values) }
         })
     }
 }
 
 impl<S: Signature> Kernel<S> {
-    /// Vouches for the kernel once, so that safe code may launch it.
+    /// Declares the kernel safe to launch from safe code.
     ///
     /// # Safety
     ///
-    /// With *any* arguments that safe code can pass, and any configuration, the kernel stays within the memory that it is given, as
-    /// its signature says: it reads through `&[T]`, reads and writes through `&mut [T]`, only in bounds, and leaves valid values of
-    /// `T` behind.
+    /// - With *any* arguments that safe code can pass and any configuration, the kernel accesses only the memory passed
+    ///   to it, within bounds: it reads through `&[T]`, and reads and writes through `&mut [T]`.
+    /// - The memory that it writes contains valid values of `T` afterwards.
     #[must_use]
     #[inline]
     pub unsafe fn declare_safe(self) -> SafeKernel<S> {
@@ -198,23 +201,24 @@ impl Kernel<Untyped> {
     ///
     /// # Errors
     ///
-    /// An argument error if the parameters are not those of `S`.
+    /// An argument error if the parameters do not match `S`.
     #[inline]
     pub fn typed<S: Signature>(self) -> Result<Kernel<S>> {
         self.inner.check_signature(S::SIZES, S::type_names)?;
         Ok(Kernel { inner: self.inner, _signature: PhantomData })
     }
 
-    /// Launches the kernel on `stream` with the values that `arguments` point to, one for each parameter. Returns before it has run;
-    /// the values are copied before that.
+    /// Launches the kernel on `stream` with arguments given by address, one for each parameter. The values are copied
+    /// before the call returns. Does not wait for the kernel to run.
     ///
     /// CUDA: `cuLaunchKernel` or `cuLaunchKernelEx`.
     ///
     /// # Safety
     ///
-    /// - `arguments` holds the address of a value of the right size for each parameter, and the kernel may run with them.
-    /// - Whatever it reads and writes is ordered with other work by the caller.
-    /// - As for [`Kernel::launch_with`] where `attributes` are set.
+    /// - `arguments` contains the address of a value of the right size for each parameter, and the kernel may run with
+    ///   them.
+    /// - The caller orders the accesses of the kernel with other work.
+    /// - The requirements of [`Kernel::launch_with`] hold if `attributes` are set.
     ///
     /// # Errors
     ///
@@ -233,8 +237,8 @@ impl Kernel<Untyped> {
         unsafe { self.inner.enqueue_with(stream, &config, attributes, arguments.as_mut_ptr()) }
     }
 
-    /// Launches the kernel on a stream that is captured, as a node of the graph that kernels can change, and gives the node as they
-    /// name it.
+    /// Launches the kernel on a stream that is being captured, as a device-updatable graph node. Returns the
+    /// device-side handle of the node.
     ///
     /// CUDA: `cuLaunchKernelEx`, since 12.4.
     ///
@@ -278,22 +282,22 @@ impl Kernel<Untyped> {
 }
 
 impl<S> Kernel<S> {
-    /// Returns the name under which the kernel was looked up.
+    /// Returns the name with which the kernel was looked up.
     #[must_use]
     #[inline]
     pub fn name(&self) -> &str {
         &self.inner.name
     }
 
-    /// Returns the driver's handle of this kernel: a `CUkernel` of a library or a `CUfunction` of a module or a context, either of which
-    /// `cuLaunchKernel` takes. It is valid for as long as a clone of this kernel exists.
+    /// Returns the raw handle, which `cuLaunchKernel` accepts: a `CUkernel` of a library, or a `CUfunction` of a module
+    /// or context. It is valid for as long as a clone of this kernel exists.
     #[must_use]
     #[inline]
     pub fn as_raw(&self) -> CUfunction {
         self.inner.raw.raw()
     }
 
-    /// Returns the driver that this kernel belongs to.
+    /// Returns the driver of this kernel.
     #[must_use]
     #[inline]
     pub fn driver(&self) -> &Driver {
@@ -315,7 +319,8 @@ impl<S> Kernel<S> {
 
 #[cfg(feature = "graphs")]
 impl Inner {
-    /// Returns `true` if both are of one look-up, so that all of them is the same: each look-up has its name at a place of its own.
+    /// Returns `true` if both come from the same look-up and are therefore identical. Each look-up allocates its name
+    /// separately.
     #[inline]
     pub(crate) fn is_clone_of(&self, other: &Self) -> bool {
         self.name.as_ptr() == other.name.as_ptr()
@@ -342,14 +347,14 @@ impl Owner {
 }
 
 impl<S: Signature> SafeKernel<S> {
-    /// Launches the kernel on `stream`. Returns before it has run. See [`Kernel::launch`].
+    /// Launches the kernel on `stream`. Returns without waiting for it to run. See [`Kernel::launch`].
     ///
     /// # Errors
     ///
     /// As for [`Kernel::launch`].
     #[inline]
     pub fn launch(&self, stream: &Stream, config: LaunchConfig, arguments: impl Arguments<S>) -> Result<()> {
-        // SAFETY: `Kernel::declare_safe` is responsible for any arguments and any configuration.
+        // SAFETY: the caller of `Kernel::declare_safe` guarantees that any arguments and any configuration are safe.
         unsafe { self.0.launch(stream, config, arguments) }
     }
 }

@@ -1,6 +1,6 @@
 //! The macro `kernels!`, which declares a struct of kernels.
 
-/// Declares a struct of kernels with the parameters of each, which are compared with the code when it is loaded.
+/// Declares a struct of kernels with their signatures, which are compared with the loaded code.
 ///
 /// ```
 /// curium_driver::kernels! {
@@ -22,22 +22,22 @@
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// The struct is `Clone` and `Debug`. Each function becomes a field: a [`Kernel`](crate::Kernel) with a [signature](crate::Signature) of
-/// the types of its parameters. The kernel is looked up under the name of the function, or under the name after `=`. The code comes from
-/// one of these places, which follow the name of the struct:
+/// The struct implements `Clone` and `Debug`. Each function becomes a field: a [`Kernel`](crate::Kernel) whose
+/// [signature](crate::Signature) consists of the parameter types. The kernel is looked up by the name of the function,
+/// or by the name after `=`. The name of the struct is followed by the source of the code:
 ///
-/// - `from "file"`: PTX text, which becomes part of the program. The path is relative to the source file.
-/// - `include "file"`: PTX text in `OUT_DIR`, where a build script wrote it.
-/// - `from IMAGE`: an [`Image`](crate::Image), named by a `static` or a `const`. Machine code is declared so, since only `unsafe` code
-///   makes
-///   an image of it.
-/// - none: the struct has no `load`, and is made from a [`Library`](crate::Library) with `from_library`.
+/// - `from "file"`: PTX text, which is embedded in the program. The path is relative to the source file.
+/// - `include "file"`: PTX text that a build script wrote to `OUT_DIR`.
+/// - `from IMAGE`: an [`Image`](crate::Image), named by a `static` or a `const`. Use this form for machine code, since
+///   only `unsafe` code can create an image of it.
+/// - none: the struct has no `load`, and is created from a [`Library`](crate::Library) with `from_library`.
 ///
 /// # Kernels that safe code may launch
 ///
-/// In `unsafe { … }` in place of `{ … }`, functions may be `safe fn`: they become [`SafeKernel`](crate::SafeKernel)s, which safe code may
-/// launch. The author of the declaration guarantees what [`Kernel::declare_safe`](crate::Kernel::declare_safe) requires, for the code that
-/// the declaration names: `load` is safe, and `from_library`, which takes any code, is an `unsafe fn`.
+/// With `unsafe { … }` instead of `{ … }`, functions may be declared as `safe fn`. They become
+/// [`SafeKernel`](crate::SafeKernel)s. The author of the declaration guarantees the requirements of
+/// [`Kernel::declare_safe`](crate::Kernel::declare_safe) for the code that the declaration names. `load` is therefore
+/// safe, and `from_library`, which accepts any code, is an `unsafe fn`.
 ///
 /// ```
 /// curium_driver::kernels! {
@@ -51,7 +51,7 @@
 /// CUDA: `cuLibraryLoadData`, `cuLibraryGetKernel`, since 12.0; `cuKernelGetParamInfo`.
 #[macro_export]
 macro_rules! kernels {
-    // The places that the code comes from, in brackets before the struct.
+    // The source of the code, in brackets before the struct.
     ($(#[$attribute:meta])* $vis:vis struct $name:ident $origin:ident $path:literal $($rest:tt)*) => {
         $crate::kernels! { @from [$origin $path] $(#[$attribute])* $vis struct $name $($rest)* }
     };
@@ -70,8 +70,8 @@ macro_rules! kernels {
     };
     (@expect_unsafe unsafe) => {};
 
-    // The functions, one after the other, become [attributes] [visibility] name kind [proof] [parameters] (symbol). A proof consists of
-    // two tokens of the caller: `unsafe`, and the semicolon of a `safe fn`.
+    // Each function is rewritten as [attributes] [visibility] name kind [proof] [parameters] (symbol). A proof consists
+    // of two tokens of the caller: `unsafe`, and the semicolon of a `safe fn`.
     (@collect $head:tt $unsafe:tt $proof:tt [$($done:tt)*]
         $(#[$attribute:meta])* $vis:vis fn $kernel:ident($($parameters:tt)*) = $symbol:literal; $($rest:tt)*
     ) => {
@@ -121,7 +121,7 @@ macro_rules! kernels {
         }
 
         impl $name {
-            /// The names under which the kernels are looked up, in the order of their declaration.
+            /// The names with which the kernels are looked up, in the order of their declaration.
             $vis const KERNEL_NAMES: &'static [&'static str] = &[$($symbol),*];
         }
 
@@ -135,13 +135,13 @@ macro_rules! kernels {
             ///
             /// # Errors
             ///
-            /// Returns `CUDA_ERROR_NOT_FOUND` with the nearest names if one of them is missing, and an argument error if its parameters
-            /// are not the declared ones.
+            /// Returns `CUDA_ERROR_NOT_FOUND` with the nearest names if a kernel is missing, and an argument error if
+            /// its parameters differ from the declared ones.
             $vis fn from_library(library: &$crate::Library) -> $crate::Result<Self> {
                 Self::from_library_by(library, str::to_owned)
             }
 
-            /// Looks up each kernel under the name that `name` returns for its declared name.
+            /// Looks up each kernel with the name that `name` returns for its declared name.
             #[doc(hidden)]
             $vis fn from_library_by(
                 library: &$crate::Library,
@@ -157,18 +157,18 @@ macro_rules! kernels {
             ///
             /// # Safety
             ///
-            /// Every kernel that is declared `safe fn` is safe to launch with any arguments, in the code of `library`.
+            /// Every kernel declared as `safe fn` is safe to launch with any arguments, in the code of `library`.
             ///
             /// # Errors
             ///
-            /// Returns `CUDA_ERROR_NOT_FOUND` with the nearest names if one of them is missing, and an argument error if its parameters
-            /// are not the declared ones.
+            /// Returns `CUDA_ERROR_NOT_FOUND` with the nearest names if a kernel is missing, and an argument error if
+            /// its parameters differ from the declared ones.
             $vis unsafe fn from_library(library: &$crate::Library) -> $crate::Result<Self> {
                 // The caller guarantees what `from_library_by` requires.
                 $crate::kernels!(@proven [$($struct_proof)+] Self::from_library_by(library, str::to_owned))
             }
 
-            /// Looks up each kernel under the name that `name` returns for its declared name.
+            /// Looks up each kernel with the name that `name` returns for its declared name.
             ///
             /// # Safety
             ///
@@ -188,8 +188,8 @@ macro_rules! kernels {
         $crate::kernels!(@proven [$($proof)+] kernel.declare_safe())
     }};
 
-    // The only unsafe block of an expansion; its `unsafe` is the caller's. The lint `unsafe_code` ignores blocks in the macros of other
-    // crates, but reports the method, which begins and ends with tokens of the caller.
+    // The only unsafe block of an expansion; its `unsafe` token comes from the caller. The lint `unsafe_code` ignores
+    // blocks in macros of other crates, but reports the method, which starts and ends with tokens of the caller.
     (@proven [$unsafe:tt $end:tt] $operation:expr) => {{
         #[allow(dead_code)]
         trait Proven {
@@ -200,7 +200,7 @@ macro_rules! kernels {
         $unsafe { $operation }
     }};
 
-    // The types of parameters as those of a signature, where a slice needs a lifetime.
+    // Converts parameter types to signature types, where a slice needs a lifetime.
     (@signature [$($done:tt)*]) => { ($($done)*) };
     (@signature [$($done:tt)*] $parameter:ident: &mut [$element:ty] $(, $($rest:tt)*)?) => {
         $crate::kernels!(@signature [$($done)* &'static mut [$element],] $($($rest)*)?)
@@ -231,7 +231,7 @@ macro_rules! kernels {
     (@load [source $path:literal] $proof:tt [$vis:vis] $name:ident) => {
         compile_error!("`source` needs NVRTC: use `kernels!` of `curium` with its feature `nvrtc`, or of `curium_nvrtc`");
     };
-    // Another crate's macro adds the functions.
+    // A macro of another crate adds the functions.
     (@load [by $other:path, $($origin:tt)*] $proof:tt [$vis:vis] $name:ident) => {
         $other! { @load [$($origin)*] $proof [$vis] $name }
     };
@@ -246,13 +246,13 @@ macro_rules! kernels {
     };
     (@load_image $proof:tt [$vis:vis] $name:ident ($image:expr)) => {
         impl $name {
-            /// Loads the code and looks up the kernels. A driver, a device, a context and a stream all name the driver.
+            /// Loads the code and looks up the kernels. `driver` can be a driver, a device, a context or a stream.
             ///
             /// CUDA: `cuLibraryLoadData`, since 12.0.
             ///
             /// # Errors
             ///
-            /// Returns the error of the driver's compiler with its log, and the errors of `from_library`.
+            /// Returns the error of the JIT compiler with its log, and the errors of `from_library`.
             $vis fn load(driver: &impl AsRef<$crate::Driver>) -> $crate::Result<Self> {
                 let library = $crate::Library::from_image(driver, $image, &$crate::JitOptions::new())?;
                 $crate::kernels!(@made_by $proof Self::from_library(&library))

@@ -14,7 +14,7 @@
 //! | Wait on the host, or `await` | [`Stream::synchronize`], [`Event::synchronize`], [`Stream::completion`] |
 //! | Run host code in stream order | [`Stream::launch_host_function`] |
 //! | Load code | [`Library`], [`Module`], [`Image`], [`JitOptions`] |
-//! | Link code and keep it on disk | [`Linker`], [`DiskCache`] |
+//! | Link code and cache it on disk | [`Linker`], [`DiskCache`] |
 //! | Declare and launch kernels | [`kernels!`], [`Kernel`], [`SafeKernel`], [`LaunchConfig`], [`LaunchAttributes`] |
 //! | Choose a block size | [`Kernel::suggested_config`], [`Kernel::suggested_size`] |
 //! | Read and write `__device__` variables | [`Global`] |
@@ -31,18 +31,18 @@
 //!
 //! # Contracts
 //!
-//! - **Ownership.** An event, a stream or a module keeps its context alive, and a context keeps its driver alive. Handles are `Send` and
-//!   `Sync`.
+//! - **Ownership.** An event, a stream or a module keeps its context alive, and a context keeps its driver alive.
+//!   Handles are `Send` and `Sync`.
 //! - **Current context.** No call changes the calling thread's current context, on success, error or panic. Functions whose purpose is to
 //!   change it are the exception.
-//! - **Asynchronous work.** An operation returns when its work is enqueued, unless its documentation says that it waits. A later call
-//!   reports an error of that work. Synchronizing calls always wait, even when they report an earlier error.
-//! - **Drop.** Dropping never panics. A failure is reported to `tracing` and to [`set_drop_observer`]. The method `close` ends a handle and
-//!   returns the error. Nothing is called once the process exits.
+//! - **Asynchronous work.** An operation returns when its work is enqueued, unless it is documented to wait. A later
+//!   call reports an error of that work. Synchronizing calls always wait, even when they report an earlier error.
+//! - **Drop.** Dropping never panics. A failure is reported to `tracing` and to [`set_drop_observer`]. The method
+//!   `close` destroys a handle and returns the error. Nothing is called once the process is exiting.
 //! - **Fork.** In the child of a process that initialized a driver, every operation returns [`Error::Fork`], and dropping does nothing.
 //!   Start a new program instead, or fork first.
-//! - **Errors** name the driver function, its code, its operands and a remedy. An error for which [`Error::is_sticky`] returns `true`
-//!   ends all use of the device in this process.
+//! - **Errors** contain the driver function, its result code, its operands and a hint. An error for which
+//!   [`Error::is_sticky`] returns `true` ends all use of the device in this process.
 //!
 //! Launching a kernel is `unsafe`, because the compiler cannot check what the kernel does with its arguments. [`Kernel::declare_safe`]
 //! declares a kernel safe to launch from safe code.
@@ -53,9 +53,9 @@
 //!
 //! - `diagnostics`: core dumps, checkpoints, timelines for trace viewers, and NVTX ranges.
 //! - `graphs`: CUDA graphs.
-//! - `green-contexts`: contexts that run on a part of a device's multiprocessors and work queues.
-//! - `half`: `half::f16` and `half::bf16` as parameters of kernels.
-//! - `interop`: OpenGL, EGL and VDPAU resources, and events that processes share.
+//! - `green-contexts`: contexts that use a subset of a device's multiprocessors and work queues.
+//! - `half`: `half::f16` and `half::bf16` as kernel parameters.
+//! - `interop`: OpenGL, EGL and VDPAU resources, and interprocess events.
 //!
 //! # Example
 //!

@@ -1,4 +1,4 @@
-//! A library: code that is not bound to a context.
+//! Libraries: code that is not bound to a context.
 
 mod cached;
 mod load;
@@ -20,9 +20,9 @@ use crate::kernel::signature::Signature;
 use crate::kernel::{Candidates, Owner, kernel_name};
 use crate::{Context, Driver, Error, Global, Image, JitReport, Kernel, Module, Result, Returned, Untyped};
 
-/// Code that is loaded into each context when it is first used there. Clones are cheap and stand for the same library.
+/// Code that the driver loads into each context on first use. Clones are cheap and refer to the same library.
 ///
-/// Needs a driver for CUDA 12.0. On an older one use a [`Module`].
+/// Requires a driver for CUDA 12.0. On older drivers use a [`Module`].
 #[derive(Clone)]
 pub struct Library {
     shared: Arc<Shared>,
@@ -34,50 +34,51 @@ struct Shared {
     is_borrowed: bool,
     declared: Declared,
     report: JitReport,
-    /// The driver may compile when the code is first used: what it may read and write then is kept.
+    /// The driver may compile on first use, so the buffers that it may then read and write are kept.
     _compilation: Option<Compilation>,
     _image: Option<Image<'static>>,
 }
 
 impl Library {
-    /// Returns the driver's handle of this library. It is valid for as long as a clone of this library, or a kernel of it, exists.
+    /// Returns the raw handle. It is valid for as long as a clone of this library, or a kernel of it, exists.
     #[must_use]
     #[inline]
     pub fn as_raw(&self) -> CUlibrary {
         self.shared.raw.raw()
     }
 
-    /// What the driver's compiler said when the library was loaded. It may compile when the code is first used, and then says nothing
-    /// here.
+    /// Returns the JIT compiler's logs of loading the library. If the driver defers compilation to the first use, they
+    /// are empty.
     #[must_use]
     #[inline]
     pub fn report(&self) -> &JitReport {
         &self.shared.report
     }
 
-    /// Returns the kernel called `name`, with the parameters that `S` declares. See [`Kernel`] for how they are checked.
+    /// Returns the kernel `name`, with the parameters that `S` declares. See [`Kernel`] for how they are checked.
     ///
-    /// If no context is current on this thread, a primary context is for the moment, since the driver tells parameters only then.
+    /// If no context is current on this thread, a primary context is made current for the duration of the call, since
+    /// the driver reports parameters only then.
     ///
     /// CUDA: `cuLibraryGetKernel`, `cuKernelGetParamInfo`.
     ///
     /// # Errors
     ///
-    /// `CUDA_ERROR_NOT_FOUND` with the nearest names if there is no kernel of this name; an argument error if its parameters are not
-    /// those of `S`.
+    /// `CUDA_ERROR_NOT_FOUND` with the nearest names if the kernel does not exist; an argument error if its parameters
+    /// do not match `S`.
     #[doc(alias = "cuLibraryGetKernel")]
     #[inline]
     pub fn kernel<S: Signature>(&self, name: &str) -> Result<Kernel<S>> {
         self.untyped_kernel(name)?.typed()
     }
 
-    /// Returns the kernel called `name`, whatever its parameters are.
+    /// Returns the kernel `name` without a signature.
     ///
     /// CUDA: `cuLibraryGetKernel`.
     ///
     /// # Errors
     ///
-    /// `CUDA_ERROR_NOT_FOUND` with the nearest names if there is no kernel of this name.
+    /// `CUDA_ERROR_NOT_FOUND` with the nearest names if the kernel does not exist.
     #[inline]
     pub fn untyped_kernel(&self, name: &str) -> Result<Kernel<Untyped>> {
         let text = c_name("Library::kernel", name)?;
@@ -92,7 +93,7 @@ impl Library {
     ///
     /// # Errors
     ///
-    /// An error of the driver.
+    /// An error returned by the driver.
     #[doc(alias = "cuLibraryEnumerateKernels")]
     #[doc(alias = "cuLibraryGetKernelCount")]
     #[inline]
@@ -110,19 +111,20 @@ impl Library {
     ///
     /// # Errors
     ///
-    /// An error of the driver.
+    /// An error returned by the driver.
     #[inline]
     pub fn kernel_names(&self) -> Result<Vec<String>> {
         self.raw_kernels()?.into_iter().map(|raw| kernel_name(&self.shared.driver, raw)).collect()
     }
 
-    /// Returns the global variable called `name` as it is in `context`, as one or several values of `T`.
+    /// Returns the global variable `name` in `context`, as one or more elements of `T`.
     ///
     /// CUDA: `cuLibraryGetGlobal`.
     ///
     /// # Errors
     ///
-    /// `CUDA_ERROR_NOT_FOUND` if there is no variable of this name; an argument error if its size is not one of values of `T`.
+    /// `CUDA_ERROR_NOT_FOUND` if the variable does not exist; an argument error if its size is not a multiple of the
+    /// size of `T`.
     #[doc(alias = "cuLibraryGetGlobal")]
     #[inline]
     pub fn global<T>(&self, context: &Context, name: &str) -> Result<Global<T>> {
@@ -132,8 +134,8 @@ impl Library {
         let variable = context.entered(|driver| {
             let (mut address, mut bytes) = (0, 0);
             let (address_place, bytes_place, library) = (&raw mut address, &raw mut bytes, self.as_raw());
-            // SAFETY: both places are valid for writes, the library is live, a context of its driver is current, and `text` ends in
-            // NUL.
+            // SAFETY: both pointers are valid for writes, the library is live, a context of its driver is current, and
+            // `text` is NUL-terminated.
             let result =
                 unsafe { call!(driver, cuLibraryGetGlobal(address_place, bytes_place, library, text.as_ptr())) };
             result.map_err(|error| Candidates::variables(self.declared()).explain(error, name))?;
@@ -142,13 +144,14 @@ impl Library {
         Global::checked(OPERATION, Owner::LibraryIn(self.clone(), context.clone()), name, variable)
     }
 
-    /// Returns the managed variable called `name`, which is one for all contexts, as one or several values of `T`.
+    /// Returns the managed variable `name`, which all contexts share, as one or more elements of `T`.
     ///
     /// CUDA: `cuLibraryGetManaged`.
     ///
     /// # Errors
     ///
-    /// `CUDA_ERROR_NOT_FOUND` if there is no managed variable of this name; an argument error if its size is not one of values of `T`.
+    /// `CUDA_ERROR_NOT_FOUND` if the managed variable does not exist; an argument error if its size is not a multiple
+    /// of the size of `T`.
     #[doc(alias = "cuLibraryGetManaged")]
     #[inline]
     pub fn managed<T>(&self, name: &str) -> Result<Global<T>> {
@@ -157,41 +160,41 @@ impl Library {
         let (mut address, mut bytes) = (0, 0);
         let (address_place, bytes_place) = (&raw mut address, &raw mut bytes);
         let (driver, library) = (&self.shared.driver, self.as_raw());
-        // SAFETY: both places are valid for writes, the library is live, and `text` ends in NUL.
+        // SAFETY: both pointers are valid for writes, the library is live, and `text` is NUL-terminated.
         let result = unsafe { call!(driver, cuLibraryGetManaged(address_place, bytes_place, library, text.as_ptr())) };
         result.map_err(|error| Candidates::managed_variables(self.declared()).explain(error, name))?;
         Global::checked(OPERATION, Owner::Library(self.clone()), name, (address, bytes))
     }
 
-    /// Returns the address of the unified function called `name`, which code on the host and on every device may call by it.
+    /// Returns the address of the unified function `name`, which is valid on the host and on every device.
     ///
     /// CUDA: `cuLibraryGetUnifiedFunction`.
     ///
     /// # Errors
     ///
-    /// `CUDA_ERROR_NOT_FOUND` if there is no function of this name, `CUDA_ERROR_NOT_SUPPORTED` if a device has no unified function
-    /// pointers.
+    /// `CUDA_ERROR_NOT_FOUND` if the function does not exist, `CUDA_ERROR_NOT_SUPPORTED` if a device does not support
+    /// unified function pointers.
     #[doc(alias = "cuLibraryGetUnifiedFunction")]
     #[inline]
     pub fn unified_function(&self, name: &str) -> Result<*mut c_void> {
         let text = c_name("Library::unified_function", name)?;
         let mut function = std::ptr::null_mut();
         let (driver, library, place) = (&self.shared.driver, self.as_raw(), &raw mut function);
-        // SAFETY: `place` is valid for writes, the library is live, and `text` ends in NUL.
+        // SAFETY: `place` is valid for writes, the library is live, and `text` is NUL-terminated.
         let result =
             unsafe { call!(driver, cuLibraryGetUnifiedFunction(place, library, text.as_ptr()) creates function) };
         result.map_err(|error| error.about(format!("unified function `{name}`")))?;
         Ok(function)
     }
 
-    /// Returns the library's code as a module of `context`, into which it is loaded if it is not there yet. The module goes with the
-    /// library.
+    /// Returns the library's code as a module of `context`. Loads it into the context if necessary. The module keeps
+    /// the library alive.
     ///
     /// CUDA: `cuLibraryGetModule`.
     ///
     /// # Errors
     ///
-    /// An error of the driver.
+    /// An error returned by the driver.
     #[doc(alias = "cuLibraryGetModule")]
     #[inline]
     pub fn module(&self, context: &Context) -> Result<Module> {
@@ -205,13 +208,13 @@ impl Library {
         Ok(Module::of_library(raw, context, self))
     }
 
-    /// Unloads the library and returns its error, which [`Drop`] only reports.
+    /// Unloads the library and returns any error, instead of only reporting it as [`Drop`] does.
     ///
     /// CUDA: `cuLibraryUnload`.
     ///
     /// # Errors
     ///
-    /// Gives the library back if clones of it, or kernels of it, still exist, or if the driver refuses.
+    /// Returns the library to the caller if clones of it, or kernels of it, still exist, or if the driver call fails.
     #[doc(alias = "cuLibraryUnload")]
     #[inline]
     pub fn close(self) -> Result<(), Returned<Self>> {
@@ -224,7 +227,7 @@ impl Library {
         }
     }
 
-    /// Returns the declarations of the image, as far as the driver cannot report them.
+    /// Returns the declarations of the image that the driver cannot report.
     #[inline]
     pub(crate) fn declared(&self) -> &Declared {
         &self.shared.declared
@@ -233,7 +236,7 @@ impl Library {
     #[inline]
     fn look_up(&self, name: &CStr) -> Result<CUkernel> {
         let mut raw: CUkernel = std::ptr::null_mut();
-        // SAFETY: `raw` is valid for writes, the library is live, and `name` ends in NUL.
+        // SAFETY: `raw` is valid for writes, the library is live, and `name` is NUL-terminated.
         unsafe {
             call!(&self.shared.driver, cuLibraryGetKernel(&raw mut raw, self.as_raw(), name.as_ptr()) creates raw)
         }?;
@@ -257,7 +260,7 @@ impl Shared {
     #[inline]
     fn destroy(&mut self) -> Result<()> {
         if !self.is_borrowed {
-            // SAFETY: the library is live, nobody else has its handle, and it is forgotten once it is unloaded.
+            // SAFETY: the library is live, no other code has its handle, and it is not used again once it is unloaded.
             unsafe { call!(&self.driver, cuLibraryUnload(self.raw.raw())) }
                 .map_err(|error| error.about(format!("library {:?}", self.raw)))?;
         }

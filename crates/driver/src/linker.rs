@@ -1,4 +1,4 @@
-//! A linker: several inputs become one image.
+//! The linker: combines several inputs into one image.
 
 use std::ffi::{CString, c_void};
 use std::fmt;
@@ -15,9 +15,9 @@ use crate::call;
 use crate::jit::Compilation;
 use crate::{Context, Driver, Error, Image, ImageKind, JitOptions, JitReport, Result, Returned};
 
-/// The driver's linker: code and objects are added, and become one image.
+/// The driver's JIT linker, which combines several inputs into one image.
 ///
-/// It links for the device of its context unless [`JitOptions::target`] says otherwise.
+/// The target is the device of the context unless [`JitOptions::target`] is set.
 ///
 /// ```no_run
 /// # fn example(context: curium_driver::Context, a: &str, b: &str) -> Result<(), curium_driver::Error> {
@@ -33,14 +33,15 @@ use crate::{Context, Driver, Error, Image, ImageKind, JitOptions, JitReport, Res
 /// ```
 pub struct Linker<'a> {
     state: State,
-    /// The options of the linker and of its inputs, whose logs the driver writes and whose names it reads until it is done.
+    /// The options of the linker and of its inputs. The driver writes their logs and reads their names until the link
+    /// is destroyed.
     compilations: Vec<Compilation>,
     _names: PhantomData<&'a JitOptions<'a>>,
 }
 
-/// An image that a [`Linker`] made. It owns the linker's memory, where the image is.
+/// An image produced by a [`Linker`]. It owns the link, which owns the memory of the image.
 pub struct LinkedImage {
-    /// Ends before the logs that the driver may write into.
+    /// Dropped before the logs, which the driver may write to.
     state: State,
     bytes: *const u8,
     len: usize,
@@ -54,15 +55,15 @@ pub struct LinkedImage {
 pub enum LinkInput {
     /// A cubin: machine code for one architecture.
     Cubin,
-    /// PTX text, which ends in a NUL.
+    /// PTX text, NUL-terminated.
     Ptx,
-    /// A fat binary.
+    /// A fatbin.
     FatBinary,
-    /// A host object with code for devices in it.
+    /// A host object file with embedded device code.
     Object,
-    /// An archive of such objects.
+    /// An archive of host object files with embedded device code.
     Archive,
-    /// Intermediate code of CUDA 11, for link-time optimization.
+    /// LTO IR of CUDA 11, for link-time optimization.
     Nvvm,
 }
 
@@ -72,19 +73,19 @@ struct State {
     context: Context,
 }
 
-// SAFETY: the image is memory of the link, which nobody writes once it is complete.
+// SAFETY: the image is memory of the link that is not written once the link is complete.
 unsafe impl Send for LinkedImage {}
 // SAFETY: as for `Send`.
 unsafe impl Sync for LinkedImage {}
 
 impl<'a> Linker<'a> {
-    /// Begins a link for the device of `context`.
+    /// Creates a linker for the device of `context`.
     ///
     /// CUDA: `cuLinkCreate_v2`.
     ///
     /// # Errors
     ///
-    /// `CUDA_ERROR_JIT_COMPILER_NOT_FOUND` if the driver's compiler is not installed.
+    /// `CUDA_ERROR_JIT_COMPILER_NOT_FOUND` if the JIT compiler library is not installed.
     #[doc(alias = "cuLinkCreate")]
     #[inline]
     pub fn new(context: &Context, options: &JitOptions<'a>) -> Result<Self> {
@@ -92,8 +93,8 @@ impl<'a> Linker<'a> {
         let (count, options, values) = (compilation.len(), compilation.options(), compilation.values());
         let raw = context.entered(|driver| {
             let mut raw = std::ptr::null_mut();
-            // SAFETY: `raw` is valid for writes, `compilation` holds `count` options with their values and outlives the link,
-            // and the context is current.
+            // SAFETY: `raw` is valid for writes, `compilation` holds `count` options with their values and outlives the
+            // link, and the context is current.
             unsafe { call!(driver, cuLinkCreate_v2(count, options, values, &raw mut raw) creates raw) }?;
             Ok(raw)
         })?;
@@ -101,13 +102,13 @@ impl<'a> Linker<'a> {
         Ok(Self { state, compilations: vec![compilation], _names: PhantomData })
     }
 
-    /// Adds an image, which the log calls `name`, with options of its own.
+    /// Adds an image with its own options. `name` identifies it in the log.
     ///
     /// CUDA: `cuLinkAddData_v2`.
     ///
     /// # Errors
     ///
-    /// What the driver's compiler wrote is part of its error. An argument error for Tile IR.
+    /// A compilation error contains the log of the JIT compiler. An argument error for Tile IR.
     #[doc(alias = "cuLinkAddData")]
     #[inline]
     pub fn add_image(&mut self, name: &str, image: &Image<'_>, options: &JitOptions<'a>) -> Result<()> {
@@ -120,22 +121,22 @@ impl<'a> Linker<'a> {
                 return Err(Error::argument("Linker::add_image", reason));
             }
         };
-        // SAFETY: the image is PTX, the output of a compiler, or what `unsafe` code made an image of.
+        // SAFETY: the image is PTX, the output of a compiler, or was created by `unsafe` code.
         let result = unsafe { self.add_bytes(kind, name, image.as_bytes(), options) };
         result.map_err(|error| self.explain(error, image.as_ptx()))
     }
 
-    /// Adds an input of any kind, which the log calls `name`, with options of its own.
+    /// Adds an input of any kind with its own options. `name` identifies it in the log.
     ///
     /// CUDA: `cuLinkAddData_v2`.
     ///
     /// # Safety
     ///
-    /// - `bytes` are a complete and unmodified input of this kind, from NVIDIA's tools. PTX ends in a NUL.
+    /// - `bytes` are a complete and unmodified input of this kind, produced by NVIDIA's tools. PTX is NUL-terminated.
     ///
     /// # Errors
     ///
-    /// What the driver's compiler wrote is part of its error.
+    /// A compilation error contains the log of the JIT compiler.
     #[inline]
     pub unsafe fn add_bytes(
         &mut self,
@@ -151,24 +152,26 @@ impl<'a> Linker<'a> {
         let (link, kind) = (self.state.raw.raw(), kind.as_raw());
         let result = self.state.context.entered(|driver| {
             let name = text.as_ptr();
-            // SAFETY: the link is live, `name` ends in NUL, `compilation` holds `count` options with their values and outlives the link,
-            // and the caller is responsible for the bytes, which the driver reads during the call.
+            // SAFETY: the link is live, `name` is NUL-terminated, `compilation` holds `count` options with their values
+            // and outlives the link, and the caller is responsible for the bytes, which the driver reads during the
+            // call.
             unsafe { call!(driver, cuLinkAddData_v2(link, kind, data, size, name, count, options, values)) }
         });
         result.map_err(|error| self.explain(error.about(format!("input `{name}`")), None))
     }
 
-    /// Adds the input in the file at `path`, with options of its own.
+    /// Adds the input in the file at `path` with its own options.
     ///
     /// CUDA: `cuLinkAddFile_v2`.
     ///
     /// # Safety
     ///
-    /// - The file is a complete and unmodified input of this kind, from NVIDIA's tools.
+    /// - The file is a complete and unmodified input of this kind, produced by NVIDIA's tools.
     ///
     /// # Errors
     ///
-    /// `CUDA_ERROR_FILE_NOT_FOUND` if there is no such file; what the driver's compiler wrote is part of its error.
+    /// `CUDA_ERROR_FILE_NOT_FOUND` if the file does not exist; a compilation error contains the log of the JIT
+    /// compiler.
     #[doc(alias = "cuLinkAddFile")]
     #[inline]
     pub unsafe fn add_file(&mut self, kind: LinkInput, path: impl AsRef<Path>, options: &JitOptions<'a>) -> Result<()> {
@@ -179,8 +182,8 @@ impl<'a> Linker<'a> {
         let (link, kind) = (self.state.raw.raw(), kind.as_raw());
         let result = self.state.context.entered(|driver| {
             let name = name.as_ptr();
-            // SAFETY: the link is live, `name` ends in NUL, `compilation` holds `count` options with their values and outlives the link,
-            // and the caller is responsible for the file.
+            // SAFETY: the link is live, `name` is NUL-terminated, `compilation` holds `count` options with their values
+            // and outlives the link, and the caller is responsible for the file.
             unsafe { call!(driver, cuLinkAddFile_v2(link, kind, name, count, options, values)) }
         });
         result.map_err(|error| self.explain(error.about(path.display().to_string()), None))
@@ -192,7 +195,7 @@ impl<'a> Linker<'a> {
     ///
     /// # Errors
     ///
-    /// What the driver's linker wrote is part of its error, such as the names that are defined nowhere.
+    /// A link error contains the log of the linker, such as the undefined symbols.
     #[doc(alias = "cuLinkComplete")]
     #[inline]
     pub fn complete(self) -> Result<LinkedImage> {
@@ -208,7 +211,7 @@ impl<'a> Linker<'a> {
         Ok(LinkedImage { state: self.state, bytes, len, report: Box::new(report), _compilations: self.compilations })
     }
 
-    /// Keeps the options of one input. The driver holds on to their values: they are not moved.
+    /// Stores the options of one input. The driver keeps pointers to their values, which do not move.
     #[inline]
     fn add_options(&mut self, options: &JitOptions<'a>) -> &mut Compilation {
         let index = self.compilations.len();
@@ -216,7 +219,7 @@ impl<'a> Linker<'a> {
         &mut self.compilations[index]
     }
 
-    /// Adds to `error` what the linker wrote.
+    /// Adds the log of the linker to `error`.
     #[cold]
     fn explain(&self, error: Error, ptx: Option<&str>) -> Error {
         match self.compilations.first() {
@@ -234,32 +237,33 @@ impl LinkedImage {
         if self.bytes.is_null() {
             return &[];
         }
-        // SAFETY: the driver gave the address and the length of the image, which lives until the link is destroyed with `self`.
+        // SAFETY: the driver returned the address and the length of the image, which lives until the link is destroyed
+        // with `self`.
         unsafe { std::slice::from_raw_parts(self.bytes, self.len) }
     }
 
-    /// Returns the image in a form that modules and libraries take.
+    /// Returns the image in a form that modules and libraries accept.
     #[must_use]
     #[inline]
     pub fn image(&self) -> Image<'_> {
-        // SAFETY: the driver made the image.
+        // SAFETY: the driver produced the image.
         unsafe { Image::from_bytes_unchecked(ImageKind::Cubin, self.as_bytes()) }
     }
 
-    /// Returns the log of the driver's linker.
+    /// Returns the log of the linker.
     #[must_use]
     #[inline]
     pub fn report(&self) -> &JitReport {
         &self.report
     }
 
-    /// Frees the image and returns its error, which [`Drop`] only reports.
+    /// Destroys the link, which frees the image, and returns any error, instead of only reporting it as [`Drop`] does.
     ///
     /// CUDA: `cuLinkDestroy`.
     ///
     /// # Errors
     ///
-    /// Gives the image back if the driver refuses.
+    /// Returns the image to the caller if the driver call fails.
     #[doc(alias = "cuLinkDestroy")]
     #[inline]
     pub fn close(mut self) -> Result<(), Returned<Self>> {
@@ -284,7 +288,7 @@ impl LinkInput {
 impl State {
     #[inline]
     fn destroy(&mut self) -> Result<()> {
-        // SAFETY: the link is live, nobody else has its handle, and it is forgotten once it is destroyed.
+        // SAFETY: the link is live, no other code has its handle, and it is not used again once it is destroyed.
         unsafe { call!(self.context.driver(), cuLinkDestroy(self.raw.raw())) }
             .map_err(|error| error.about_handle("link", self.raw.raw(), self.context.device().as_raw()))?;
         self.raw.clear();

@@ -1,4 +1,4 @@
-//! The log that the driver keeps of failed calls.
+//! The driver's log of failed calls.
 
 mod listener;
 mod reader;

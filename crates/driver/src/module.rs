@@ -1,4 +1,4 @@
-//! A module: code loaded into one context.
+//! Modules: code loaded into one context.
 
 mod loading;
 mod raw;
@@ -23,9 +23,9 @@ use crate::kernel::signature::Signature;
 use crate::kernel::{Candidates, Owner, function_name};
 use crate::{Context, Driver, Error, Global, Image, JitOptions, JitReport, Kernel, Library, Result, Returned, Untyped};
 
-/// Code that was loaded into one context. Clones are cheap and stand for the same module.
+/// Code loaded into one context. Clones are cheap and refer to the same module.
 ///
-/// Modules work with every driver. A [`Library`], which needs a driver for CUDA 12.0, belongs to no context.
+/// Modules work with every driver. A [`Library`], which requires a driver for CUDA 12.0, is not bound to a context.
 #[derive(Clone)]
 pub struct Module {
     shared: Arc<Shared>,
@@ -39,13 +39,13 @@ struct Shared {
     report: JitReport,
 }
 
-/// The origin of a module, which decides who unloads it.
+/// The origin of a module, which determines who unloads it.
 enum Origin {
-    /// This handle does.
+    /// Unloaded by this handle.
     Loaded,
-    /// Other code does.
+    /// Unloaded by other code.
     Borrowed,
-    /// It goes with its library.
+    /// Unloaded with its library.
     Library(#[expect(dead_code, reason = "the library is kept loaded")] Library),
 }
 
@@ -56,7 +56,8 @@ impl Module {
     ///
     /// # Errors
     ///
-    /// An argument error if the text is no PTX or has an interior NUL. The error contains the log of the driver's compiler.
+    /// An argument error if the text is not PTX or contains a NUL. A compilation error contains the log of the JIT
+    /// compiler.
     #[doc(alias = "cuModuleLoadData")]
     #[doc(alias = "cuModuleLoadDataEx")]
     #[inline]
@@ -64,13 +65,14 @@ impl Module {
         Self::from_image(context, &Image::ptx("Module::from_ptx", ptx)?, &JitOptions::new())
     }
 
-    /// Loads an image into `context`, and compiles it first if it is PTX.
+    /// Loads an image into `context`. PTX is compiled first.
     ///
     /// CUDA: `cuModuleLoadDataEx`.
     ///
     /// # Errors
     ///
-    /// What the driver's compiler wrote is part of its error; `CUDA_ERROR_NO_BINARY_FOR_GPU` if a binary has nothing for this device.
+    /// A compilation error contains the log of the JIT compiler; `CUDA_ERROR_NO_BINARY_FOR_GPU` if a binary contains no
+    /// code for this device.
     #[inline]
     pub fn from_image(context: &Context, image: &Image<'_>, options: &JitOptions<'_>) -> Result<Self> {
         let mut compilation = Compilation::new(options);
@@ -78,9 +80,8 @@ impl Module {
             let mut raw = std::ptr::null_mut();
             let (count, options, values) = (compilation.len(), compilation.options(), compilation.values());
             let bytes = image.as_ptr();
-            // SAFETY: `image` is PTX, the output of a compiler, or what `unsafe` code made an image of, `compilation` holds `count`
-            // options with their values and outlives
-            // the call, and the context is current.
+            // SAFETY: `image` is PTX, the output of a compiler, or was created by `unsafe` code; `compilation` holds
+            // `count` options with their values and outlives the call, and the context is current.
             let result =
                 unsafe { call!(driver, cuModuleLoadDataEx(&raw mut raw, bytes, count, options, values) creates raw) };
             result.map_err(|error| compilation.explain(driver, image.as_ptx(), error).about(format!("{image:?}")))?;
@@ -92,20 +93,20 @@ impl Module {
 
     /// Loads the image in the file at `path`, which the driver reads, into `context`.
     ///
-    /// [`Module::from_ptx`] loads PTX safely. [`Image::from_file`] with [`Module::from_image`] takes options, finds files that were cut
-    /// off, and returns the log of the driver's compiler.
+    /// [`Module::from_ptx`] loads PTX safely. [`Image::from_file`] with [`Module::from_image`] accepts options, detects
+    /// truncated files, and returns the log of the JIT compiler.
     ///
     /// CUDA: `cuModuleLoad`.
     ///
     /// # Safety
     ///
-    /// - A cubin, a fat binary or Tile IR is the complete and unmodified output of NVIDIA's tools. The driver may access any memory
-    ///   otherwise.
+    /// - A cubin, fatbin or Tile IR is the complete and unmodified output of NVIDIA's tools. Otherwise the driver may
+    ///   access arbitrary memory.
     ///
     /// # Errors
     ///
-    /// Returns `CUDA_ERROR_FILE_NOT_FOUND` if there is no such file, and an argument error for a path with a NUL. The driver gives few
-    /// facts about a wrong image.
+    /// `CUDA_ERROR_FILE_NOT_FOUND` if the file does not exist, an argument error if the path contains a NUL. The driver
+    /// reports few details about an invalid image.
     #[doc(alias = "cuModuleLoad")]
     #[inline]
     pub unsafe fn from_file(context: &Context, path: impl AsRef<Path>) -> Result<Self> {
@@ -113,8 +114,8 @@ impl Module {
         let name = c_path("Module::from_file", path)?;
         let raw = context.entered(|driver| {
             let mut raw = std::ptr::null_mut();
-            // SAFETY: `raw` is valid for writes, `name` ends in NUL, the context is current, and the caller is responsible for the
-            // file.
+            // SAFETY: `raw` is valid for writes, `name` is NUL-terminated, the context is current, and the caller is
+            // responsible for the file.
             let result = unsafe { call!(driver, cuModuleLoad(&raw mut raw, name.as_ptr()) creates raw) };
             result.map_err(|error| error.about(path.display().to_string()))?;
             Ok(raw)
@@ -122,13 +123,13 @@ impl Module {
         Ok(Self::new(raw, context, Origin::Loaded, Declared::default(), JitReport::default()))
     }
 
-    /// Loads the fat binary that a record in the data of this program points to, as compilers of CUDA C++ put it there.
+    /// Loads the fatbin that a record in this program's data points to. CUDA C++ compilers emit such records.
     ///
     /// CUDA: `cuModuleLoadFatBinary`.
     ///
     /// # Safety
     ///
-    /// `record` points to such a record, or to a whole fat binary.
+    /// `record` points to such a record, or to a complete fatbin.
     ///
     /// # Errors
     ///
@@ -152,47 +153,47 @@ impl Module {
         &self.shared.context
     }
 
-    /// Returns the driver's handle of this module. It is valid for as long as a clone of this module, or a kernel of it, exists.
+    /// Returns the raw handle. It is valid for as long as a clone of this module, or a kernel of it, exists.
     #[must_use]
     #[inline]
     pub fn as_raw(&self) -> CUmodule {
         self.shared.raw.raw()
     }
 
-    /// Returns the log of the driver's compiler for this module.
+    /// Returns the log of the JIT compiler for this module.
     #[must_use]
     #[inline]
     pub fn report(&self) -> &JitReport {
         &self.shared.report
     }
 
-    /// Returns the kernel called `name`, with the parameters that `S` declares. See [`Kernel`] for how they are checked.
+    /// Returns the kernel `name`, with the parameters that `S` declares. See [`Kernel`] for how they are checked.
     ///
     /// CUDA: `cuModuleGetFunction`, `cuFuncGetParamInfo`.
     ///
     /// # Errors
     ///
-    /// `CUDA_ERROR_NOT_FOUND` with the nearest names if there is no kernel of this name; an argument error if its parameters are not
-    /// those of `S`.
+    /// `CUDA_ERROR_NOT_FOUND` with the nearest names if the kernel does not exist; an argument error if its parameters
+    /// do not match `S`.
     #[doc(alias = "cuModuleGetFunction")]
     #[inline]
     pub fn kernel<S: Signature>(&self, name: &str) -> Result<Kernel<S>> {
         self.untyped_kernel(name)?.typed()
     }
 
-    /// Returns the kernel called `name`, whatever its parameters are.
+    /// Returns the kernel `name` without a signature.
     ///
     /// CUDA: `cuModuleGetFunction`.
     ///
     /// # Errors
     ///
-    /// `CUDA_ERROR_NOT_FOUND` with the nearest names if there is no kernel of this name.
+    /// `CUDA_ERROR_NOT_FOUND` with the nearest names if the kernel does not exist.
     #[inline]
     pub fn untyped_kernel(&self, name: &str) -> Result<Kernel<Untyped>> {
         let text = c_name("Module::kernel", name)?;
         let mut raw: CUfunction = std::ptr::null_mut();
         let driver = self.shared.context.driver();
-        // SAFETY: `raw` is valid for writes, the module is live, and `text` ends in NUL.
+        // SAFETY: `raw` is valid for writes, the module is live, and `text` is NUL-terminated.
         let result =
             unsafe { call!(driver, cuModuleGetFunction(&raw mut raw, self.as_raw(), text.as_ptr()) creates raw) };
         result.map_err(|error| Candidates::kernels(self.kernel_names(), self.declared()).explain(error, name))?;
@@ -205,7 +206,7 @@ impl Module {
     ///
     /// # Errors
     ///
-    /// An error of the driver.
+    /// An error returned by the driver.
     #[doc(alias = "cuModuleEnumerateFunctions")]
     #[doc(alias = "cuModuleGetFunctionCount")]
     #[inline]
@@ -221,20 +222,21 @@ impl Module {
     ///
     /// # Errors
     ///
-    /// An error of the driver.
+    /// An error returned by the driver.
     #[inline]
     pub fn kernel_names(&self) -> Result<Vec<String>> {
         let driver = self.shared.context.driver();
         self.functions()?.into_iter().map(|raw| function_name(driver, raw)).collect()
     }
 
-    /// Returns the global variable called `name`, as one or several values of `T`.
+    /// Returns the global variable `name`, as one or more elements of `T`.
     ///
     /// CUDA: `cuModuleGetGlobal_v2`.
     ///
     /// # Errors
     ///
-    /// `CUDA_ERROR_NOT_FOUND` if there is no variable of this name; an argument error if its size is not one of values of `T`.
+    /// `CUDA_ERROR_NOT_FOUND` if the variable does not exist; an argument error if its size is not a multiple of the
+    /// size of `T`.
     #[doc(alias = "cuModuleGetGlobal")]
     #[inline]
     pub fn global<T>(&self, name: &str) -> Result<Global<T>> {
@@ -243,19 +245,20 @@ impl Module {
         let (mut address, mut bytes) = (0, 0);
         let (address_place, bytes_place) = (&raw mut address, &raw mut bytes);
         let (driver, module) = (self.shared.context.driver(), self.as_raw());
-        // SAFETY: both places are valid for writes, the module is live, and `text` ends in NUL.
+        // SAFETY: both pointers are valid for writes, the module is live, and `text` is NUL-terminated.
         let result = unsafe { call!(driver, cuModuleGetGlobal_v2(address_place, bytes_place, module, text.as_ptr())) };
         result.map_err(|error| Candidates::variables(self.declared()).explain(error, name))?;
         Global::checked(OPERATION, Owner::Module(self.clone()), name, (address, bytes))
     }
 
-    /// Unloads the module and returns its error, which [`Drop`] only reports. Waits for the work of the device.
+    /// Unloads the module and returns any error, instead of only reporting it as [`Drop`] does. Waits for the device's
+    /// work.
     ///
     /// CUDA: `cuModuleUnload`.
     ///
     /// # Errors
     ///
-    /// Gives the module back if clones of it, or kernels of it, still exist, or if the driver refuses.
+    /// Returns the module to the caller if clones of it, or kernels of it, still exist, or if the driver call fails.
     #[doc(alias = "cuModuleUnload")]
     #[inline]
     pub fn close(self) -> Result<(), Returned<Self>> {
@@ -275,7 +278,7 @@ impl Module {
         Self::new(raw, context, Origin::Library(library.clone()), declared, JitReport::default())
     }
 
-    /// Returns the declarations of the image, as far as the driver cannot report them.
+    /// Returns the declarations of the image that the driver cannot report.
     #[inline]
     pub(crate) fn declared(&self) -> &Declared {
         &self.shared.declared
@@ -305,7 +308,8 @@ impl Shared {
     fn destroy(&mut self) -> Result<()> {
         if let Origin::Loaded = self.origin {
             self.context.entered(|driver| {
-                // SAFETY: the module is live, nobody else has its handle, and it is forgotten once it is unloaded.
+                // SAFETY: the module is live, no other code has its handle, and it is not used again once it is
+                // unloaded.
                 unsafe { call!(driver, cuModuleUnload(self.raw.raw())) }
                     .map_err(|error| error.about_handle("module", self.raw.raw(), self.context.device().as_raw()))
             })?;

@@ -1,8 +1,8 @@
 //! NVTX ranges and marks.
 //!
-//! A tool that wants them names its library in the environment variable `NVTX_INJECTION64_PATH`. On first use that library is loaded and
-//! given a table of slots, one for each function of the protocol, and it fills in those that it wants called. Without a tool the slots
-//! stay empty, and a range costs a load and a branch.
+//! A tool puts the path of its library into the environment variable `NVTX_INJECTION64_PATH`. On first use, that
+//! library is loaded and receives a table of slots, one for each NVTX function, and fills in those that it implements.
+//! Without a tool the slots stay empty, and a range costs a load and a branch.
 
 mod injection;
 
@@ -12,7 +12,8 @@ use std::marker::PhantomData;
 
 use self::injection::Slot;
 
-/// A part of the work of one thread, under a name in a profiler's timeline, until the value is dropped. Ranges of a thread nest.
+/// A named range of the calling thread in a profiler's timeline, which ends when this value is dropped. Ranges of a
+/// thread nest.
 ///
 /// ```
 /// use curium_driver::NvtxRange;
@@ -23,27 +24,27 @@ use self::injection::Slot;
 /// ```
 #[must_use = "the range ends when the value is dropped"]
 pub struct NvtxRange {
-    /// Ranges belong to the thread that began them.
+    /// A range must end on the thread that started it.
     _thread: PhantomData<*mut ()>,
 }
 
-/// Marks this moment in the timeline of a profiler.
+/// Marks the current time in a profiler's timeline.
 #[inline]
 pub fn nvtx_mark(name: &str) {
     if let Some(mark) = injection::text_function(Slot::Mark) {
         let name = c_text(name);
-        // SAFETY: the tool's function takes text that ends in NUL, for the duration of the call.
+        // SAFETY: the tool's function accepts NUL-terminated text that is valid for the duration of the call.
         unsafe { mark(name.as_ptr()) };
     }
 }
 
 impl NvtxRange {
-    /// Begins a range of the calling thread.
+    /// Starts a range on the calling thread.
     #[inline]
     pub fn new(name: &str) -> Self {
         if let Some(push) = injection::text_function(Slot::RangePush) {
             let name = c_text(name);
-            // SAFETY: the tool's function takes text that ends in NUL, for the duration of the call.
+            // SAFETY: the tool's function accepts NUL-terminated text that is valid for the duration of the call.
             unsafe { push(name.as_ptr()) };
         }
         Self { _thread: PhantomData }
@@ -60,13 +61,13 @@ impl Drop for NvtxRange {
     #[inline]
     fn drop(&mut self) {
         if let Some(pop) = injection::plain_function(Slot::RangePop) {
-            // SAFETY: the tool's function takes nothing, and this thread has begun the range that it ends.
+            // SAFETY: the tool's function takes no argument, and this thread has started the range that it ends.
             unsafe { pop() };
         }
     }
 }
 
-/// Returns a name as C reads it, up to its first NUL.
+/// Converts a name to a C string, up to its first NUL.
 #[inline]
 fn c_text(name: &str) -> CString {
     let end = name.find('\0').unwrap_or(name.len());

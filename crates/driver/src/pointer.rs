@@ -1,32 +1,32 @@
-//! A typed address in device memory.
+//! Typed device pointers.
 
 use std::fmt;
 use std::marker::PhantomData;
 
 use curium_sys::CUdeviceptr;
 
-/// An address of values of type `T` in memory that the device can reach. It is one word and says nothing of how long the memory
-/// lives.
+/// A pointer to elements of type `T` in memory that the device can access. It is one word and does not keep the memory
+/// alive.
 #[repr(transparent)]
 pub struct DevicePointer<T> {
     raw: CUdeviceptr,
     _target: PhantomData<*mut T>,
 }
 
-// SAFETY: an address is a number; nothing can be read or written through it in safe code.
+// SAFETY: the address is a plain number that safe code cannot dereference.
 unsafe impl<T> Send for DevicePointer<T> {}
 // SAFETY: as for `Send`.
 unsafe impl<T> Sync for DevicePointer<T> {}
 
 impl<T> DevicePointer<T> {
-    /// Returns the pointer to the address `raw`, which may be any number.
+    /// Creates a pointer from the address `raw`, which may be any number.
     #[inline]
     #[must_use]
     pub const fn from_raw(raw: CUdeviceptr) -> Self {
         Self { raw, _target: PhantomData }
     }
 
-    /// Returns the null pointer, which is not the address of any memory.
+    /// Returns the null pointer.
     #[inline]
     #[must_use]
     pub const fn null() -> Self {
@@ -47,7 +47,7 @@ impl<T> DevicePointer<T> {
         self.raw
     }
 
-    /// Returns the address `count` elements further on. Wraps around at the end of the address space.
+    /// Returns the pointer `count` elements further on, wrapping around at the end of the address space.
     #[inline]
     #[must_use]
     pub const fn wrapping_add(self, count: usize) -> Self {
@@ -55,7 +55,7 @@ impl<T> DevicePointer<T> {
         Self::from_raw(self.raw.wrapping_add(bytes))
     }
 
-    /// Returns the same address as one of values of another type.
+    /// Casts to a pointer of another type.
     #[inline]
     #[must_use]
     pub const fn cast<U>(self) -> DevicePointer<U> {

@@ -6,10 +6,10 @@ use crate::base::release::release;
 use crate::call;
 use crate::{Context, Result, Returned};
 
-/// A stretch of a program that a profiler records, which ends when this value is dropped.
+/// A profiled region, which ends when this value is dropped.
 ///
-/// NVIDIA's profilers record only such stretches if they are started so (`nsys profile --capture-range=cudaProfilerApi`). Without a
-/// profiler nothing happens.
+/// NVIDIA's profilers restrict recording to such regions on request (`nsys profile --capture-range=cudaProfilerApi`).
+/// Without a profiler this has no effect.
 ///
 /// ```
 /// # let driver = curium_sim::Simulator::new(curium_sim::Config::new())?.driver::<curium_driver::Driver>()?;
@@ -26,13 +26,13 @@ pub struct Profiling {
 }
 
 impl Context {
-    /// Starts profiling of this context until the result is dropped. Does nothing without a profiler.
+    /// Starts profiling this context until the result is dropped. Has no effect without a profiler.
     ///
     /// CUDA: `cuProfilerStart`.
     ///
     /// # Errors
     ///
-    /// An error of the driver.
+    /// An error returned by the driver.
     #[doc(alias = "cuProfilerStart")]
     #[inline]
     pub fn profile(&self) -> Result<Profiling> {
@@ -45,13 +45,13 @@ impl Context {
 }
 
 impl Profiling {
-    /// Stops the profiler and returns its error, which [`Drop`] only reports.
+    /// Stops the profiler and returns any error, instead of only reporting it as [`Drop`] does.
     ///
     /// CUDA: `cuProfilerStop`.
     ///
     /// # Errors
     ///
-    /// Gives the value back if the driver refuses.
+    /// Returns the value to the caller if the driver call fails.
     #[doc(alias = "cuProfilerStop")]
     #[inline]
     pub fn close(mut self) -> Result<(), Returned<Self>> {

@@ -1,4 +1,4 @@
-//! A stream: a queue of work that runs in order.
+//! Streams: queues of work that execute in order.
 
 mod attribute;
 mod foreign;
@@ -34,38 +34,39 @@ use crate::call;
 use crate::hazard::{AccessGuard, Scope, SyncPoints};
 use crate::{Context, Device, Driver, Error, Event, EventFlags, EventPool, PooledEvent, Result, Returned};
 
-/// A queue of work on a device: what is put on one stream runs in order, and streams run beside each other. Clones are cheap
-/// and stand for the same stream.
+/// A CUDA stream: a queue of device work. Work on one stream executes in order, and different streams execute
+/// concurrently. Clones are cheap and refer to the same stream.
 ///
-/// The stream is destroyed with the last clone; work that is still on it completes. Buffers keep the streams that they were
-/// used on.
+/// The stream is destroyed with the last clone; work still enqueued completes. Buffers keep the streams alive that they
+/// were used on.
 #[derive(Clone)]
 pub struct Stream {
     shared: Arc<Shared>,
 }
 
-/// Options of a stream.
+/// Options for creating a stream.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct StreamOptions {
     /// Flags of the stream; the default is [`StreamFlags::NON_BLOCKING`].
     pub flags: StreamFlags,
-    /// Lower numbers go first; the driver clamps the value to the range of the device. The default is 0, the lowest priority.
+    /// The priority. Lower numbers have greater priority, and the driver clamps the value to the range of the device.
+    /// The default is 0, the least priority.
     pub priority: i32,
 }
 
 bitflags! {
-    /// Flags of a stream.
+    /// Stream flags.
     #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
     pub struct StreamFlags: u32 {
         /// The stream does not synchronize with the legacy default stream.
         const NON_BLOCKING = CUstream_flags::CU_STREAM_NON_BLOCKING.0;
-        /// Flags of newer drivers.
+        /// Flags defined by newer drivers.
         const _ = !0;
     }
 }
 
-/// The next identity of a stream. A raw handle is none: drivers reuse them.
+/// The identity of the next stream. Raw handles are no identities, since drivers reuse them.
 static NEXT_IDENTITY: AtomicU64 = AtomicU64::new(1);
 
 struct Shared {
@@ -74,21 +75,21 @@ struct Shared {
     driver: Driver,
     context: Context,
     identity: u64,
-    /// The identity for uses of memory that wait for nothing; none (0) where uses may be those of a graph.
+    /// The identity for accesses that need no wait; 0 if accesses may belong to a graph.
     free_identity: u64,
-    /// Where the driver is, if work enqueued on the stream is run and not captured in a scope; 0 otherwise.
+    /// The address of the driver if work enqueued on the stream is executed; 0 if it is captured.
     running: usize,
     sync_points: SyncPoints,
-    /// The capture that the stream was made for.
+    /// The capture that the stream was created for.
     scope: Option<Arc<Scope>>,
-    /// Events that mark points for those who wait without blocking.
+    /// Events that mark points for waiters that do not block.
     markers: OnceLock<EventPool>,
-    /// The point after all work of the stream, for observers that outlive it.
+    /// The point after all work of the stream, for weak references that outlive it.
     last: OnceLock<Arc<Last>>,
 }
 
 impl StreamOptions {
-    /// Returns a stream that does not synchronize with the legacy default stream, of priority 0.
+    /// Returns the default options: no synchronization with the legacy default stream, and priority 0.
     #[must_use]
     #[inline]
     pub const fn new() -> Self {
@@ -103,7 +104,7 @@ impl StreamOptions {
         self
     }
 
-    /// Returns the same options with another priority. Lower numbers go first.
+    /// Sets the priority. Lower numbers have greater priority.
     #[must_use]
     #[inline]
     pub const fn with_priority(mut self, priority: i32) -> Self {
@@ -120,13 +121,13 @@ impl Default for StreamOptions {
 }
 
 impl Context {
-    /// Returns a stream with the default options: one that does not synchronize with the legacy default stream.
+    /// Creates a stream with the default options, which does not synchronize with the legacy default stream.
     ///
     /// CUDA: `cuStreamCreateWithPriority`.
     ///
     /// # Errors
     ///
-    /// An error of the driver.
+    /// An error returned by the driver.
     #[inline]
     pub fn stream(&self) -> Result<Stream> {
         Stream::new(self, StreamOptions::new())
@@ -179,21 +180,21 @@ impl Stream {
         &self.shared.driver
     }
 
-    /// Returns the driver's handle of this stream. It is valid for as long as a clone of this stream exists.
+    /// Returns the raw handle. It is valid for as long as a clone of this stream exists.
     #[inline]
     #[must_use]
     pub fn as_raw(&self) -> CUstream {
         self.shared.raw.raw()
     }
 
-    /// Waits until all work on this stream is done.
+    /// Waits until all work on this stream has completed.
     ///
     /// CUDA: `cuStreamSynchronize`.
     ///
     /// # Errors
     ///
-    /// The error of any work of the context that failed before; the call waits even then. An argument error, without a wait, on
-    /// a stream of an open [capture scope](crate::Graph::capture), and within the closure of a capture.
+    /// The error of earlier asynchronous work in the context, after the wait. An argument error, without a wait, on a
+    /// stream of an open [capture scope](crate::Graph::capture), and within a capture closure.
     #[doc(alias = "cuStreamSynchronize")]
     #[inline]
     pub fn synchronize(&self) -> Result<()> {
@@ -202,15 +203,16 @@ impl Stream {
         self.drain()
     }
 
-    /// Waits until all work on this stream is done, like [`Stream::synchronize`], and also within the closure of a capture.
+    /// Waits until all work on this stream has completed, like [`Stream::synchronize`], but also within a capture
+    /// closure.
     ///
-    /// It is for code that releases memory or handles there.
+    /// For code that must release memory or handles there.
     ///
     /// CUDA: `cuStreamSynchronize`.
     ///
     /// # Errors
     ///
-    /// As for [`Stream::synchronize`], except within the closure of a capture.
+    /// As for [`Stream::synchronize`], except within a capture closure.
     #[inline]
     pub fn drain(&self) -> Result<()> {
         self.expect_no_scope("Stream::synchronize")?;
@@ -218,13 +220,13 @@ impl Stream {
         unsafe { call!(self.driver(), cuStreamSynchronize(self.as_raw())) }
     }
 
-    /// Returns `true` if all work on this stream is done. Does not wait.
+    /// Returns `true` if all work on this stream has completed. Does not wait.
     ///
     /// CUDA: `cuStreamQuery`.
     ///
     /// # Errors
     ///
-    /// The error of any work of the context that failed before.
+    /// The error of earlier asynchronous work in the context.
     #[doc(alias = "cuStreamQuery")]
     #[inline]
     pub fn is_finished(&self) -> Result<bool> {
@@ -233,14 +235,14 @@ impl Stream {
         finished(unsafe { call!(self.driver(), cuStreamQuery(self.as_raw())) })
     }
 
-    /// Makes all later work on this stream wait for `event`, as it was recorded last. The host does not block.
+    /// Makes all later work on this stream wait for the most recent record of `event`. The host does not block.
     ///
     /// CUDA: `cuStreamWaitEvent`.
     ///
     /// # Errors
     ///
-    /// An argument error if stream and event are of different drivers, or if one is in a [capture scope](crate::Graph::capture) that the
-    /// other is not in.
+    /// An argument error if the stream and the event belong to different drivers, or if only one of them is part of a
+    /// [capture scope](crate::Graph::capture).
     #[doc(alias = "cuStreamWaitEvent")]
     #[inline]
     pub fn wait_event(&self, event: &Event) -> Result<()> {
@@ -251,28 +253,29 @@ impl Stream {
         self.wait_event_unguarded(event)
     }
 
-    /// Returns the same for an event of the same driver and capture, on a stream whose capture cannot end meanwhile.
+    /// Waits for an event of the same driver and capture, on a stream whose capture cannot end in the meantime.
     #[inline]
     pub(crate) fn wait_event_unguarded(&self, event: &Event) -> Result<()> {
         // SAFETY: the stream and the event are live and belong to this driver; 0 is the default of the flags.
         unsafe { call!(self.driver(), cuStreamWaitEvent(self.as_raw(), event.as_raw(), 0)) }
     }
 
-    /// Returns the device that the stream's work runs on.
+    /// Returns the device of this stream.
     #[must_use]
     #[inline]
     pub fn device(&self) -> &Device {
         self.context().device()
     }
 
-    /// Destroys the stream and returns its error, which [`Drop`] only reports. Work that is still on it completes.
+    /// Destroys the stream and returns any error, instead of only reporting it as [`Drop`] does. Work still enqueued
+    /// completes.
     ///
     /// CUDA: `cuStreamDestroy_v2`.
     ///
     /// # Errors
     ///
-    /// Gives the stream back if clones of it or buffers that were used on it still exist, or if the driver refuses. A stream that is
-    /// not ours to destroy is only let go.
+    /// Returns the stream to the caller if clones of it, or buffers that were used on it, still exist, or if the driver
+    /// call fails. A borrowed stream is not destroyed.
     #[doc(alias = "cuStreamDestroy")]
     #[inline]
     pub fn close(self) -> Result<(), Returned<Self>> {
@@ -288,15 +291,15 @@ impl Stream {
         &self.shared.sync_points
     }
 
-    /// Returns the number of times that hazard tracking has made this stream wait for another. Each is a `tracing` event of level `TRACE`
-    /// as well, in the target `curium_driver::hazard`.
+    /// Returns the number of waits that hazard tracking has inserted into this stream. Each is also a `tracing` event
+    /// at level `TRACE` with the target `curium_driver::hazard`.
     #[must_use]
     #[inline]
     pub fn inserted_waits(&self) -> u64 {
         self.sync_points().inserted_waits()
     }
 
-    /// Returns an event without timing from the stream's own pool. It is not recorded yet.
+    /// Returns an event without timing from the stream's own pool. It has not been recorded for this use.
     ///
     /// CUDA: `cuEventCreate`, if no event is idle.
     ///
@@ -333,7 +336,7 @@ impl Stream {
         Self { shared: Arc::new(shared) }
     }
 
-    /// Returns the only share of the stream.
+    /// Returns the shared state if this is the only owner.
     #[inline]
     fn unshare(self, operation: &'static str) -> Result<Shared, Returned<Self>> {
         Arc::try_unwrap(self.shared)
@@ -341,7 +344,7 @@ impl Stream {
     }
 }
 
-/// Returns the answer of a query: `CUDA_ERROR_NOT_READY` means that there is work left.
+/// Converts the result of a query: `CUDA_ERROR_NOT_READY` means that work is pending.
 #[inline]
 pub(crate) fn finished(result: Result<()>) -> Result<bool> {
     match result {
@@ -352,12 +355,12 @@ pub(crate) fn finished(result: Result<()>) -> Result<bool> {
 }
 
 impl Shared {
-    /// Destroys the stream if it is ours, and not destroyed yet.
+    /// Destroys the stream if it is owned and not destroyed yet.
     #[inline]
     fn destroy(&mut self) -> Result<()> {
         self.leave_last();
         if matches!(self.ownership, Ownership::Owned) {
-            // SAFETY: the stream is live, nobody else has its handle, and it is forgotten once it is destroyed.
+            // SAFETY: the stream is live, no other code has its handle, and it is not used again once it is destroyed.
             unsafe { call!(&self.driver, cuStreamDestroy_v2(self.raw.raw())) }
                 .map_err(|error| error.about_handle("stream", self.raw.raw(), self.context.device().as_raw()))?;
             self.ownership = Ownership::Foreign(None);
@@ -377,7 +380,7 @@ impl AsRef<Driver> for Stream {
 impl PartialEq for Stream {
     #[inline]
     fn eq(&self, other: &Self) -> bool {
-        // One share, one identity.
+        // Clones share one allocation, which has one identity.
         Arc::ptr_eq(&self.shared, &other.shared)
     }
 }

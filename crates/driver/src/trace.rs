@@ -1,7 +1,7 @@
 //! A timeline of driver calls and device work, for `chrome://tracing`, Perfetto and similar viewers.
 //!
-//! Host calls come from the call hook. Work of a device is measured by a pair of events around it, and placed on the host's clock
-//! by an event whose time both clocks know (see [`clock`]).
+//! Host calls are observed with the call hook. Device work is measured with a pair of events, and placed on the host's
+//! clock with an event whose time is known on both clocks (see [`clock`]).
 
 mod clock;
 mod file;
@@ -24,7 +24,7 @@ pub(crate) use self::file::begin_from_environment;
 use crate::base::capture_guard::NOT_WHILE_CAPTURING;
 use crate::{Call, CallObserver, CallObserverGuard, PooledEvent, Result, Stream, observe_calls};
 
-/// Records the calls of the driver, and the work of streams that is put into [`Trace::on_stream`], until it is written.
+/// Records driver calls, and the device work enqueued in [`Trace::on_stream`], until it is written.
 ///
 /// ```
 /// # let driver = curium_sim::Simulator::new(curium_sim::Config::new())?.driver::<curium_driver::Driver>()?;
@@ -41,8 +41,9 @@ use crate::{Call, CallObserver, CallObserverGuard, PooledEvent, Result, Stream, 
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// Without a line of code, a program whose environment names a file in `CURIUM_TRACE` appends its calls to that file from its first driver
-/// on; `curium trace` runs programs so. Programs that run with more rights than their caller do not.
+/// The environment variable `CURIUM_TRACE` traces an unmodified program: its driver calls are appended to the named
+/// file, starting with its first driver. `curium trace` runs programs in this way. The variable is ignored in processes
+/// with elevated privileges.
 #[must_use = "the trace ends when it is dropped"]
 pub struct Trace {
     recorder: Arc<Recorder>,
@@ -52,7 +53,7 @@ pub struct Trace {
 /// The recorded calls and work.
 struct Recorder {
     begin: Instant,
-    /// The maximum number of recorded calls, and of recorded pieces of work.
+    /// The maximum number of recorded calls, and of recorded work items.
     capacity: usize,
     calls: Mutex<Calls>,
     work: Mutex<Work>,
@@ -61,7 +62,7 @@ struct Recorder {
 #[derive(Default)]
 struct Calls {
     records: Vec<CallRecord>,
-    /// The names of the threads that made calls, by their number.
+    /// The names of the threads that made calls, by thread number.
     threads: Vec<(u64, String)>,
     dropped: u64,
 }
@@ -69,10 +70,10 @@ struct Calls {
 #[derive(Default)]
 struct Work {
     clock: Clock,
-    /// Work that may not be done yet, in the order in which it was enqueued.
+    /// Work items that may not have completed, in the order in which they were enqueued.
     pending: Vec<PendingWork>,
     records: Vec<WorkRecord>,
-    /// Work whose time is not known, mostly since its context has failed.
+    /// The number of work items whose time is unknown, usually because their context has failed.
     lost: u64,
     dropped: u64,
 }
@@ -88,7 +89,7 @@ struct CallRecord {
 struct PendingWork {
     name: Cow<'static, str>,
     stream: Stream,
-    /// Index of the point in the clock that the times count from.
+    /// The index of the clock point that the times are relative to.
     origin: usize,
     begin: PooledEvent,
     end: PooledEvent,
@@ -102,10 +103,10 @@ struct WorkRecord {
     duration: Duration,
 }
 
-/// The default capacity: some hundred megabytes.
+/// The default capacity, which requires some hundred megabytes.
 const DEFAULT_CAPACITY: usize = 1 << 20;
 
-/// The number of pending pieces of work that triggers a check for completed ones.
+/// The number of pending work items that triggers a check for completed ones.
 const PENDING: usize = 256;
 
 thread_local! {
@@ -115,13 +116,14 @@ thread_local! {
 static LAST_THREAD: AtomicU64 = AtomicU64::new(0);
 
 impl Trace {
-    /// Begins a trace of all calls of the process. It keeps the first million of them, and the first million pieces of work.
+    /// Starts a trace of all driver calls of the process. It keeps the first million calls and the first million work
+    /// items.
     #[inline]
     pub fn start() -> Self {
         Self::with_capacity(DEFAULT_CAPACITY)
     }
 
-    /// Does the same as [`Trace::start`], keeping at most `capacity` calls and as many pieces of work.
+    /// Starts a trace like [`Trace::start`] that keeps at most `capacity` calls and `capacity` work items.
     #[inline]
     pub fn with_capacity(capacity: usize) -> Self {
         let recorder =
@@ -130,15 +132,16 @@ impl Trace {
         Self { recorder, _guard: guard }
     }
 
-    /// Records the work that `enqueue` puts on `stream`, under this name. The host does not block.
+    /// Records the work that `enqueue` enqueues on `stream` as a work item with this name. The host does not block.
     ///
-    /// The first use of a context, and one every ten seconds, waits some microseconds for an idle stream, to compare the clocks.
+    /// The first use of a context, and one every ten seconds, waits a few microseconds for an idle stream to compare
+    /// the clocks.
     ///
     /// CUDA: `cuEventRecord`.
     ///
     /// # Errors
     ///
-    /// Those of `enqueue`; an argument error if the stream is being captured.
+    /// The error of `enqueue`; an argument error if the stream is being captured.
     #[inline]
     pub fn on_stream<T>(
         &self,
@@ -155,14 +158,14 @@ impl Trace {
         Ok(value)
     }
 
-    /// Ends the trace and writes it as JSON in the trace event format. Waits for the work that was recorded.
+    /// Ends the trace and writes it as JSON in the trace event format. Waits for the recorded work.
     ///
-    /// What is missing is part of the trace: the fields `calls_dropped` and `work_dropped` count what did not fit, and `work_lost` work
-    /// whose context has failed.
+    /// The trace reports what is missing: the fields `calls_dropped` and `work_dropped` count records beyond the
+    /// capacity, and `work_lost` counts work items whose context has failed.
     ///
     /// # Errors
     ///
-    /// Those of `writer`.
+    /// An error of `writer`.
     #[inline]
     pub fn write(self, mut writer: impl io::Write) -> io::Result<()> {
         let Self { recorder, _guard } = self;
@@ -213,7 +216,7 @@ impl CallObserver for RecordCalls {
 }
 
 impl PendingWork {
-    /// Returns `true` if the end was reached, or will never be.
+    /// Returns `true` if the end event has completed, or never will.
     #[inline]
     fn is_done(&self) -> bool {
         self.end.is_finished().unwrap_or(true)
@@ -232,7 +235,7 @@ impl PendingWork {
 }
 
 impl Work {
-    /// Asks for the times of the first `count` pieces of work.
+    /// Queries the times of the first `count` work items.
     #[inline]
     fn measure(&mut self, trace_begin: Instant, capacity: usize, count: usize) {
         let count = count.min(self.pending.len());
@@ -252,7 +255,7 @@ impl fmt::Debug for Trace {
     }
 }
 
-/// Returns a number for the calling thread that no other thread has.
+/// Returns a number that identifies the calling thread.
 #[inline]
 fn this_thread() -> u64 {
     if THREAD.get() == 0 {

@@ -15,12 +15,12 @@ pub enum MemoryAccess {
     Read,
     /// Read and write access.
     ReadWrite,
-    /// Rights unknown to this version of the crate.
+    /// Rights defined by a newer driver.
     Unknown(u32),
 }
 
 impl MemoryAccess {
-    /// Converts to the driver's type.
+    /// Returns the raw CUDA value.
     #[must_use]
     pub const fn to_raw(self) -> CUmemAccess_flags {
         match self {
@@ -31,7 +31,7 @@ impl MemoryAccess {
         }
     }
 
-    /// Converts from the driver's type.
+    /// Converts a raw CUDA value.
     #[must_use]
     pub const fn from_raw(raw: CUmemAccess_flags) -> Self {
         match raw {

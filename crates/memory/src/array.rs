@@ -27,11 +27,12 @@ pub use self::shape::{ArrayFlags, ArrayKind, ArrayShape};
 pub use self::sparse::{SparseProperties, TileMapping, TileMemory};
 pub use self::texel::{ArrayFormat, Texel};
 
-/// A CUDA array: elements in device memory with an opaque layout. Kernels access it through [textures](crate::Texture) and
-/// [surfaces](crate::Surface), and copies by coordinates.
+/// A CUDA array: elements in device memory with an opaque layout. Kernels access it through [textures](crate::Texture)
+/// and [surfaces](crate::Surface); copies address it by coordinates.
 ///
-/// Textures and surfaces share the array, so all operations take `&self`. Streams wait for conflicting work on other streams. If two
-/// threads enqueue conflicting work at the same time, the order of the two is unspecified; every bit pattern is a valid element.
+/// Textures and surfaces share the array, so all operations take `&self`. Conflicting accesses on different streams are
+/// ordered on the device. If two threads enqueue conflicting work concurrently, the order of the two is unspecified.
+/// This is sound because every bit pattern is a valid element.
 pub struct Array<T> {
     handle: Arc<ArrayHandle>,
     shape: ArrayShape,
@@ -40,22 +41,22 @@ pub struct Array<T> {
     _elements: PhantomData<fn() -> T>,
 }
 
-/// The accesses to an array, or to all levels of a mipmapped array. Every write counts as a partial write, so concurrent threads need no
-/// lock.
+/// The accesses to an array, or to all levels of a mipmapped array. Every write counts as a partial write, so
+/// concurrent threads need no lock.
 pub(crate) struct Uses {
     stream: Stream,
     accesses: Accesses,
 }
 
-/// The driver's array.
+/// An array of the driver.
 pub(crate) struct ArrayHandle {
     raw: CUarray,
     owner: Owner,
 }
 
-/// The owner of an array.
+/// The owner of an array's handle.
 enum Owner {
-    /// The handle, destroyed after the last use.
+    /// The handle, destroyed after the last access.
     Handle(Arc<Uses>),
     /// The mipmapped array of which this is a level.
     Mipmapped { _parent: Arc<MipmappedHandle> },
@@ -79,14 +80,15 @@ unsafe impl Send for ArrayHandle {}
 unsafe impl Sync for ArrayHandle {}
 
 impl<T: Texel> Array<T> {
-    /// Allocates an array with undefined contents. It copies on `stream`. Dropping it waits on the host for every use.
+    /// Allocates an array with undefined contents. `stream` is the array's stream. Dropping the array waits on the host
+    /// until all accesses have completed.
     ///
     /// CUDA: `cuArray3DCreate_v2`.
     ///
     /// # Errors
     ///
-    /// An argument error if an extent is 0 or a cubemap has an invalid shape; `CUDA_ERROR_INVALID_VALUE` beyond the limits of the device;
-    /// `CUDA_ERROR_OUT_OF_MEMORY`.
+    /// An argument error if an extent is 0 or a cubemap has an invalid shape; `CUDA_ERROR_INVALID_VALUE` if a limit of
+    /// the device is exceeded; `CUDA_ERROR_OUT_OF_MEMORY`.
     #[doc(alias = "cuArrayCreate")]
     #[doc(alias = "cuArray3DCreate")]
     pub fn new(stream: &Stream, shape: ArrayShape, flags: ArrayFlags) -> Result<Self> {
@@ -103,7 +105,7 @@ impl<T: Texel> Array<T> {
         Ok(Self::of(handle, shape, flags, uses))
     }
 
-    /// Allocates an array and copies `source` to it, in the order of [`Array::copy_from_slice`]. Waits until the copy is done.
+    /// Allocates an array and copies `source` to it, in the order of [`Array::copy_from_slice`]. Waits until the copy has completed.
     ///
     /// CUDA: `cuArray3DCreate_v2`, `cuMemcpy3DAsync_v2`, `cuStreamSynchronize`.
     ///
@@ -116,14 +118,14 @@ impl<T: Texel> Array<T> {
         Ok(array)
     }
 
-    /// Wraps an array that other code owns, such as a graphics library.
+    /// Borrows an array that other code owns, such as a graphics library.
     ///
     /// CUDA: `cuArray3DGetDescriptor_v2`.
     ///
     /// # Safety
     ///
     /// - `raw` is an array of the stream's context that outlives the result.
-    /// - Other uses of it are ordered with those through the result.
+    /// - Other accesses to it are ordered with those through the result.
     ///
     /// # Errors
     ///
@@ -165,7 +167,7 @@ impl<T> Array<T> {
         self.len() == 0
     }
 
-    /// Returns the array's stream, on which it copies.
+    /// Returns the array's stream, which operations without a stream argument use.
     #[must_use]
     pub fn stream(&self) -> &Stream {
         &self.uses.stream
@@ -177,7 +179,7 @@ impl<T> Array<T> {
         self.stream().driver()
     }
 
-    /// Returns the driver's handle, which this value keeps owning.
+    /// Returns the raw handle without giving up ownership.
     #[must_use]
     pub fn as_raw(&self) -> CUarray {
         self.handle.raw
@@ -194,12 +196,12 @@ impl<T> Array<T> {
     pub fn memory_requirements(&self, device: &Device) -> Result<ArrayMemoryRequirements> {
         let mut raw = CUDA_ARRAY_MEMORY_REQUIREMENTS::default();
         let array = self.as_raw();
-        // SAFETY: `raw` is a valid pointer, the array is live, and the driver only looks the device up.
+        // SAFETY: `raw` is a valid pointer, the array is live, and the driver only reads the attributes of the device.
         unsafe { call!(self.driver(), cuArrayGetMemoryRequirements(&raw mut raw, array, device.as_raw())) }?;
         Ok(ArrayMemoryRequirements { bytes: raw.size, alignment: raw.alignment })
     }
 
-    /// Destroys the array, as [`Drop`] does, and returns any error. Waits on the host for every use.
+    /// Destroys the array, as [`Drop`] does, and returns any error. Waits on the host until all accesses have completed.
     ///
     /// CUDA: `cuArrayDestroy`.
     ///
@@ -217,7 +219,7 @@ impl<T> Array<T> {
         }
     }
 
-    /// Returns the driver's array.
+    /// Returns the handle of the array.
     pub(crate) fn handle(&self) -> &Arc<ArrayHandle> {
         &self.handle
     }
@@ -232,7 +234,7 @@ impl Uses {
     /// Creates the accesses of an array that graphs can keep.
     pub(crate) fn new(operation: &'static str, stream: &Stream) -> Result<Arc<Self>> {
         if stream.is_created_by_capture() {
-            let reason = "the stream is one of a capture, whose graph cannot own an array: make it on another";
+            let reason = "the stream is being captured, and a graph cannot own an array; create it on another stream";
             return Err(Error::argument(operation, reason));
         }
         Ok(Arc::new(Self { stream: stream.clone(), accesses: Accesses::leasable(stream) }))
@@ -265,7 +267,7 @@ impl Uses {
         Ok(())
     }
 
-    /// Orders the guard's stream after what a read must wait for.
+    /// Makes the guard's stream wait for the accesses that a read must wait for.
     pub(crate) fn before_read(&self, guard: &mut AccessGuard<'_>) -> Result<()> {
         self.accesses.before_read(guard)
     }
@@ -282,7 +284,7 @@ impl Uses {
         self.accesses.after_partial_write(guard);
     }
 
-    /// Waits on the host until every use is done.
+    /// Waits on the host until every access has completed.
     pub(crate) fn synchronize(&self) -> Result<()> {
         self.accesses.synchronize()
     }
@@ -316,7 +318,7 @@ unsafe fn described<T: Texel>(
     unsafe { call!(stream.driver(), cuArray3DGetDescriptor_v2(&raw mut descriptor, raw)) }?;
     let (shape, flags, format) = ArrayShape::from_raw(&descriptor);
     if format != T::FORMAT {
-        let reason = format!("the array has elements of {format}, and not of {}", T::FORMAT);
+        let reason = format!("element type mismatch (the array has elements of {format}, not {})", T::FORMAT);
         return Err(Error::argument(operation, reason));
     }
     Ok((shape, flags))

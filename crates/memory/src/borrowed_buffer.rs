@@ -10,12 +10,14 @@ use curium_driver::{DevicePointer, Error, Result, Returned, Stream};
 
 use crate::device_slice::{WholeMut, argument_as, buffer_views};
 use crate::size;
-use crate::tracked::{Reach, Tracked};
+use crate::tracked::{Accessibility, Tracked};
 
-/// A buffer in device memory that other code owns: a [`Mapping`](crate::Mapping), an [`IpcMemory`](crate::IpcMemory), memory of a graphics
-/// API or of another library. It is sliced, copied and passed to kernels like a [`DeviceBuffer`](crate::DeviceBuffer).
+/// A buffer in device memory that other code owns, such as a [`Mapping`](crate::Mapping), an
+/// [`IpcMemory`](crate::IpcMemory), or memory of a graphics API or another library. It is sliced, copied and passed to
+/// kernels like a [`DeviceBuffer`](crate::DeviceBuffer).
 ///
-/// It holds the owner of the memory. Dropping it waits on the host for every use and then drops the owner.
+/// It keeps the owner of the memory alive. Dropping it waits on the host until all accesses have completed, and then
+/// drops the owner.
 ///
 /// ```
 /// use curium_memory::{AddressRange, BorrowedBuffer, MemoryAccess, PhysicalMemory};
@@ -26,7 +28,7 @@ use crate::tracked::{Reach, Tracked};
 /// let memory = PhysicalMemory::new(&device, 2 << 20)?;
 /// let mapping = AddressRange::reserve(&driver, 2 << 20)?.map(0, &memory)?;
 /// mapping.set_access(&device, MemoryAccess::ReadWrite)?;
-/// // SAFETY: the mapping has as many bytes, is for the device to use, and nobody else uses it.
+/// // SAFETY: the mapping has this many bytes, is accessible to the device, and is not used elsewhere.
 /// let mut words = unsafe { BorrowedBuffer::<u32, _>::new(&stream, mapping.as_pointer().cast(), 1024, mapping) }?;
 /// words.as_slice_mut().fill(7)?;
 /// assert_eq!(words.to_vec()?, [7; 1024]);
@@ -41,18 +43,18 @@ pub struct BorrowedBuffer<T, O: Send + 'static> {
 }
 
 impl<T, O: Send + 'static> BorrowedBuffer<T, O> {
-    /// Creates a buffer of the `len` elements at `pointer`, which `owner` keeps alive. The buffer copies on `stream`.
+    /// Creates a buffer of the `len` elements at `pointer`, which `owner` keeps alive. `stream` is the buffer's stream.
     ///
     /// # Safety
     ///
     /// - `pointer` is the address of `len` elements of `T` in memory that the device of `stream` can read and write until `owner` is
     ///   dropped, even if `owner` is moved.
-    /// - Other uses of the memory are ordered with those through the buffer.
+    /// - Other accesses to the memory are ordered with those through the buffer.
     ///
     /// # Errors
     ///
-    /// An argument error if `len` is 0 or too large, if the pointer is null or misaligned for `T`, or if the stream belongs to a capture.
-    /// The owner is dropped then.
+    /// An argument error if `len` is 0 or too large, if the pointer is null or misaligned for `T`, or if the stream
+    /// belongs to a capture. On error, the owner is dropped.
     pub unsafe fn new(stream: &Stream, pointer: DevicePointer<T>, len: usize, owner: O) -> Result<Self> {
         const OPERATION: &str = "BorrowedBuffer::new";
         size::bytes::<T>(OPERATION, len)?;
@@ -60,8 +62,8 @@ impl<T, O: Send + 'static> BorrowedBuffer<T, O> {
         if pointer.as_raw() == 0 {
             return Err(Error::argument(OPERATION, "null pointer"));
         }
-        let tracked =
-            Tracked::leasable_outside(OPERATION, stream, Reach::Granted)?.at(pointer.as_raw(), len * size_of::<T>());
+        let tracked = Tracked::leasable_outside(OPERATION, stream, Accessibility::Granted)?
+            .at(pointer.as_raw(), len * size_of::<T>());
         Ok(Self { pointer, len, tracked, owner: ManuallyDrop::new(owner), _elements: PhantomData })
     }
 
@@ -92,13 +94,13 @@ impl<T, O: Send + 'static> BorrowedBuffer<T, O> {
         &self.owner
     }
 
-    /// Copies the elements to a vector. Waits until the copy is done.
+    /// Copies the elements to a vector. Waits until the copy has completed.
     ///
     /// CUDA: `cuMemcpyDtoHAsync_v2`, `cuStreamSynchronize`.
     ///
     /// # Errors
     ///
-    /// An error of earlier work of the context.
+    /// An error of earlier asynchronous work in the context.
     pub fn to_vec(&self) -> Result<Vec<T>>
     where
         T: AnyBitPattern,
@@ -106,7 +108,7 @@ impl<T, O: Send + 'static> BorrowedBuffer<T, O> {
         self.as_slice().to_vec()
     }
 
-    /// Like [`BorrowedBuffer::to_vec`], on the given stream.
+    /// Copies like [`BorrowedBuffer::to_vec`], on `stream`.
     ///
     /// # Errors
     ///
@@ -118,7 +120,7 @@ impl<T, O: Send + 'static> BorrowedBuffer<T, O> {
         self.as_slice().to_vec_on(stream)
     }
 
-    /// Returns the owner. Waits on the host for every use.
+    /// Returns the owner. Waits on the host until all accesses have completed.
     ///
     /// CUDA: `cuStreamSynchronize`.
     ///
@@ -163,7 +165,7 @@ impl<T, O: Send + 'static> Drop for BorrowedBuffer<T, O> {
         }
         let owner = ManuallyDrop::new(owner);
         release(|| {
-            // Memory that may still be in use is never released. A lost context uses none.
+            // Memory that may still be in use is never released. A lost context accesses no memory.
             let waited = self.tracked.exclusive().synchronize();
             if waited.is_ok() || waited.as_ref().is_err_and(Error::is_sticky) {
                 drop(ManuallyDrop::into_inner(owner));

@@ -1,4 +1,4 @@
-//! Hints of errors inside a capture.
+//! Hints for errors inside a capture.
 
 /// The hint for copies to host memory.
 pub(crate) const READ_LATER: &str =
@@ -8,12 +8,12 @@ pub(crate) const READ_LATER: &str =
 pub(crate) const UPLOAD: &str = "use `copy_from_slice_on(scope, …)`, of which the graph keeps a copy, or copy from a `MappedBuffer` \
                                  with `copy_from_device_on(scope, …)`, which `host_view_mut` writes between launches";
 
-/// The hint for memory that a graph cannot own and whose contents are set by work.
+/// The hint for memory that a graph cannot own and whose contents are written by work.
 pub(crate) const ALLOCATE_BEFORE: &str = "allocate it before the capture";
 
 /// The hint for memory that a graph can own.
 pub(crate) const ALLOCATE: &str = "allocate it before the capture, or on the capture scope if only the graph uses it";
 
-/// The hint for vectors, which grow once instead of at each launch.
+/// The hint for vectors, which would grow at capture time and not at each launch.
 #[cfg(feature = "virtual-memory")]
 pub(crate) const GROW_BEFORE: &str = "grow the vector before the capture; a graph can only write its elements";

@@ -1,22 +1,22 @@
-//! Copies between host and devices.
+//! Copies between host and device memory.
 //!
-//! | from and to | what to call | the host waits |
+//! | operands | operation | the host waits |
 //! |---|---|---|
-//! | ordinary slices | [`DeviceSliceMut::copy_from_slice`](crate::DeviceSliceMut::copy_from_slice), [`DeviceSlice::copy_to_slice`](crate::DeviceSlice::copy_to_slice) | until it is done |
-//! | pinned buffers | [`upload`], [`download`]: the buffer moves in and comes back | when it wants to: [`Pending`] |
+//! | slices | [`DeviceSliceMut::copy_from_slice`](crate::DeviceSliceMut::copy_from_slice), [`DeviceSlice::copy_to_slice`](crate::DeviceSlice::copy_to_slice) | until the copy has completed |
+//! | pinned buffers | [`upload`], [`download`], which take and return the buffer | on request: [`Pending`] |
 //! | borrowed slices | [`CopyScope`] | at the end of the scope |
-//! | device memory, also of two devices | [`DeviceSliceMut::copy_from_device`](crate::DeviceSliceMut::copy_from_device) | no |
-//! | rows and layers | [`PitchedSliceMut`](crate::PitchedSliceMut) | as its methods say |
-//! | many at once | [`CopyBatch`] | no |
+//! | device memory, on the same or different devices | [`DeviceSliceMut::copy_from_device`](crate::DeviceSliceMut::copy_from_device) | no |
+//! | pitched memory | [`PitchedSliceMut`](crate::PitchedSliceMut) | as documented by the method |
+//! | several copies at once | [`CopyBatch`] | no |
 //!
-//! # When a wait fails
+//! # Failed waits
 //!
-//! A copy from or to a borrowed slice synchronizes its stream before it returns, because the device must not access the slice afterwards.
-//! If the driver fails to synchronize, for instance because other code captures the stream, the call is retried for ten seconds. If no
-//! retry succeeds, the function can neither return nor leak the memory: it writes the reason to standard error and to `tracing`, and aborts
-//! the process. The environment variable `CURIUM_ABORT_AFTER` sets another number of seconds, or `never`. A lost context runs no work, so
-//! its error is returned at once. Memory that a value owns is leaked instead, see
-//! [`Driver::leaked_memory`](curium_driver::Driver::leaked_memory).
+//! A copy from or to a borrowed slice synchronizes its stream before it returns, because the device must not access the
+//! slice afterwards. If synchronization fails, for instance because other code is capturing the stream, it is retried
+//! for ten seconds. If no retry succeeds, the function can neither return nor leak the memory: it writes the reason to
+//! standard error and to `tracing`, and aborts the process. The environment variable `CURIUM_ABORT_AFTER` sets another
+//! number of seconds, or `never`. A lost context runs no work, so its error is returned immediately. Memory that a
+//! value owns is leaked instead; see [`Driver::leaked_memory`](curium_driver::Driver::leaked_memory).
 
 mod batch;
 pub(crate) mod device;
@@ -41,7 +41,7 @@ use curium_driver::{Error, Result, Stream};
 use crate::PointerInfo;
 use crate::tracked::Tracked;
 
-/// One operand of a copy: memory that the device accesses.
+/// An operand of a copy: memory that the device accesses.
 #[derive(Clone, Copy)]
 pub(crate) struct End<'a> {
     pub(crate) address: CUdeviceptr,
@@ -62,20 +62,20 @@ impl End<'_> {
         self.tracked.reach().is_everywhere()
     }
 
-    /// Returns `true` if both operands are on one device, or one of them is accessible to every device.
+    /// Returns `true` if both operands are on the same device, or if one of them is accessible to every device.
     pub(crate) fn is_near(&self, other: &End<'_>) -> bool {
         let is_same_device = self.stream().device().as_raw() == other.stream().device().as_raw();
         is_same_device || self.is_everywhere() || other.is_everywhere()
     }
 
-    /// Returns `true` if a batch on `stream` can access the memory. For memory of another device this depends on the access rights of its
-    /// pool, which other copies do not need.
+    /// Returns `true` if a batch on `stream` can access the memory. For memory of another device, this requires access
+    /// rights of its pool, which other copies do not need.
     #[inline]
     pub(crate) fn is_at(&self, stream: &Stream) -> bool {
         self.is_everywhere() || self.stream().device().as_raw() == stream.device().as_raw()
     }
 
-    /// Adds the size of the access to an error, and reports memory that was freed by other code.
+    /// Adds the size of the copy to an error, and reports memory that other code has freed.
     #[cold]
     pub(crate) fn explain(&self, error: Error) -> Error {
         let (bytes, address, device) = (self.bytes, self.address, self.stream().device().as_raw());
@@ -83,7 +83,7 @@ impl End<'_> {
         error.advised(|_| self.is_gone().then(|| gone(self.address).into()))
     }
 
-    /// Returns `true` if nothing is allocated at the address any more, as far as the driver reports.
+    /// Returns `true` if the driver reports no allocation at the address any more.
     #[inline]
     fn is_gone(&self) -> bool {
         PointerInfo::of_address(self.stream().driver(), self.address).is_ok_and(|info| info.is_none())

@@ -21,10 +21,10 @@ pub enum Compression {
     Lz4,
 }
 
-/// A batch of decompressions that run on the device's decompression engine. They have no order among each other.
+/// A batch of decompressions, which run on the device's decompression engine. Their order is unspecified.
 ///
-/// [`DeviceAttribute::MEM_DECOMPRESS_ALGORITHM_MASK`] reports which formats a device supports. The memory must be allocated for
-/// decompression, as memory of the driver's pools is.
+/// [`DeviceAttribute::MEM_DECOMPRESS_ALGORITHM_MASK`] reports the formats that a device supports. The memory must be
+/// allocated with the usage flag for decompression, as the driver's pools are.
 ///
 /// [`DeviceAttribute::MEM_DECOMPRESS_ALGORITHM_MASK`]: curium_driver::DeviceAttribute::MEM_DECOMPRESS_ALGORITHM_MASK
 #[must_use = "nothing is decompressed until the batch is enqueued"]
@@ -46,7 +46,8 @@ impl<'a> DecompressBatch<'a> {
         Self::default()
     }
 
-    /// Adds the decompression of `source` to `target`. The engine writes the number of bytes to the first element of `written`.
+    /// Adds the decompression of `source` to `target`. The engine writes the number of decompressed bytes to the first
+    /// element of `written`.
     ///
     /// # Errors
     ///
@@ -89,7 +90,7 @@ impl<'a> DecompressBatch<'a> {
     ///
     /// # Errors
     ///
-    /// `CUDA_ERROR_NOT_SUPPORTED` if the device has no decompression engine; any error of the driver.
+    /// `CUDA_ERROR_NOT_SUPPORTED` if the device has no decompression engine; any error returned by the driver.
     #[doc(alias = "cuMemBatchDecompressAsync")]
     pub fn enqueue(self, stream: &Stream) -> Result<()> {
         const OPERATION: &str = "DecompressBatch::enqueue";
@@ -106,8 +107,8 @@ impl<'a> DecompressBatch<'a> {
         let mut pieces: Vec<_> = self.pieces.iter().map(Piece::to_raw).collect();
         let (count, first, mut failed) = (pieces.len(), pieces.as_mut_ptr(), usize::MAX);
         let place = &raw mut failed;
-        // SAFETY: the list has `count` entries, all memory is live on this stream, which has waited for its uses, and `place` is a valid
-        // pointer.
+        // SAFETY: the array has `count` entries, all memory is live on this stream, which has waited for conflicting
+        // accesses, and `place` is a valid pointer.
         let result =
             unsafe { call!(stream.driver(), cuMemBatchDecompressAsync(first, count, 0, place, stream.as_raw())) };
         for piece in &self.pieces {

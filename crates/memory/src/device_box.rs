@@ -11,19 +11,19 @@ use crate::device_slice::argument_as;
 use crate::resource::{Resource, StreamOrdered};
 use crate::{AsDeviceSlice, AsDeviceSliceMut, DeviceBuffer, DeviceSlice, DeviceSliceMut};
 
-/// A single value in device memory: a [`DeviceBuffer`] with one element. Kernels take it for a `&[T]` or a `&mut [T]`.
+/// A single value in device memory: a [`DeviceBuffer`] with one element. Kernels accept it for `&[T]` and `&mut [T]`.
 pub struct DeviceBox<T, R: Resource = StreamOrdered> {
     buffer: DeviceBuffer<T, R>,
 }
 
 impl<T> DeviceBox<T> {
-    /// Allocates a value on `stream` and copies `value` to it. Waits until the copy is done.
+    /// Allocates a value on `stream` and copies `value` to it. Waits until the copy has completed.
     ///
     /// CUDA: `cuMemAllocAsync`, `cuMemcpyHtoDAsync_v2`, `cuStreamSynchronize`.
     ///
     /// # Errors
     ///
-    /// An argument error if `T` is zero-sized; `CUDA_ERROR_OUT_OF_MEMORY`, with the amounts of free and total memory.
+    /// An argument error if `T` is zero-sized; `CUDA_ERROR_OUT_OF_MEMORY` with the free and the total memory.
     #[track_caller]
     pub fn new(stream: &Stream, value: T) -> Result<Self>
     where
@@ -49,7 +49,7 @@ impl<T> DeviceBox<T> {
 }
 
 impl<T, R: Resource> DeviceBox<T, R> {
-    /// Like [`DeviceBox::new`], with memory from `resource`.
+    /// Allocates like [`DeviceBox::new`], with memory from `resource`.
     ///
     /// # Errors
     ///
@@ -62,13 +62,13 @@ impl<T, R: Resource> DeviceBox<T, R> {
         Ok(Self { buffer: DeviceBuffer::from_slice_in(stream, &[value], resource)? })
     }
 
-    /// Copies the value to the host. Waits until the copy is done.
+    /// Copies the value to the host. Waits until the copy has completed.
     ///
     /// CUDA: `cuMemcpyDtoHAsync_v2`, `cuStreamSynchronize`.
     ///
     /// # Errors
     ///
-    /// An error of earlier work of the context.
+    /// An error of earlier asynchronous work in the context.
     pub fn get(&self) -> Result<T>
     where
         T: AnyBitPattern,
@@ -77,7 +77,7 @@ impl<T, R: Resource> DeviceBox<T, R> {
         self.get_on(self.stream())
     }
 
-    /// Like [`DeviceBox::get`], on the given stream.
+    /// Copies like [`DeviceBox::get`], on `stream`.
     ///
     /// # Errors
     ///
@@ -91,13 +91,13 @@ impl<T, R: Resource> DeviceBox<T, R> {
         Ok(value)
     }
 
-    /// Replaces the value. Waits until the copy is done.
+    /// Replaces the value. Waits until the copy has completed.
     ///
     /// CUDA: `cuMemcpyHtoDAsync_v2`, `cuStreamSynchronize`.
     ///
     /// # Errors
     ///
-    /// Any error of the driver.
+    /// An error returned by the driver.
     pub fn set(&mut self, value: T) -> Result<()>
     where
         T: NoUninit,
@@ -107,11 +107,11 @@ impl<T, R: Resource> DeviceBox<T, R> {
         host::upload("DeviceBox::set", target.stream(), target, &[value])
     }
 
-    /// Like [`DeviceBox::set`], on the given stream. In a capture, each launch of the graph sets the value.
+    /// Replaces the value like [`DeviceBox::set`], on `stream`. In a capture, each launch of the graph sets the value.
     ///
     /// # Errors
     ///
-    /// Any error of the driver.
+    /// An error returned by the driver.
     pub fn set_on(&mut self, stream: &Stream, value: T) -> Result<()>
     where
         T: NoUninit,
@@ -119,7 +119,7 @@ impl<T, R: Resource> DeviceBox<T, R> {
         host::upload("DeviceBox::set", stream, self.buffer.as_slice_mut(), &[value])
     }
 
-    /// Returns the stream on which the value was allocated, and on which it is copied and freed.
+    /// Returns the stream on which the value was allocated and will be freed. Copies use it by default.
     #[must_use]
     #[inline]
     pub fn stream(&self) -> &Stream {
@@ -133,7 +133,7 @@ impl<T, R: Resource> DeviceBox<T, R> {
         self.buffer.as_pointer()
     }
 
-    /// Converts into the buffer of one element.
+    /// Converts the value into a buffer of one element.
     #[must_use]
     pub fn into_buffer(self) -> DeviceBuffer<T, R> {
         self.buffer

@@ -1,4 +1,4 @@
-//! A buffer in device memory.
+//! Buffers in device memory.
 
 mod argument;
 mod copy;
@@ -18,12 +18,12 @@ use crate::tracked::Tracked;
 
 /// A stream-ordered buffer in device memory with a fixed number of elements.
 ///
-/// The buffer is allocated and freed in the order of its own stream, and may be used on any stream: where streams have to wait for each
-/// other, they wait on the device. It has at least one element.
+/// The buffer is allocated and freed on its own stream, and may be used on any stream: conflicting accesses on
+/// different streams are ordered on the device. It has at least one element.
 ///
 /// The memory comes from a [`Resource`]; the default is the device's current memory pool.
 pub struct DeviceBuffer<T, R: Resource = StreamOrdered> {
-    /// 0 after the memory was freed.
+    /// Null once the memory was freed.
     pointer: DevicePointer<T>,
     len: usize,
     tracked: Tracked,
@@ -60,8 +60,8 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
         self.pointer
     }
 
-    /// Frees the buffer, as [`Drop`] does, and returns any error. The memory is free once every use on every stream is done. The host does
-    /// not wait, unless the resource does.
+    /// Frees the buffer, as [`Drop`] does, and returns any error. The memory becomes available once every access on
+    /// every stream has completed. The host does not wait, unless the resource documents it.
     ///
     /// CUDA: `cuMemFreeAsync`.
     ///
@@ -76,14 +76,14 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
         self.free().map_err(|error| Returned::new(self, error))
     }
 
-    /// Waits on the host until every use of the buffer is done.
+    /// Waits on the host until every access to the buffer has completed.
     #[cfg(feature = "textures")]
     pub(crate) fn wait_for_uses(&self) -> Result<()> {
         let (_, accesses) = self.tracked.stream_and_accesses();
         accesses.synchronize()
     }
 
-    /// The alignment that is requested from the resource.
+    /// The alignment requested from the resource.
     const ALIGNMENT: usize = if align_of::<T>() > 256 { align_of::<T>() } else { 256 };
 
     #[inline]
@@ -92,14 +92,14 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
             return self.leave();
         }
         let (stream, accesses) = self.tracked.stream_and_accesses();
-        // If the stream cannot wait for the uses, the host waits. A refusal without a driver call means that the wait would break a
-        // capture.
+        // If the stream cannot wait for the accesses, the host waits. An error without a driver call means that the
+        // wait would invalidate a capture.
         accesses
             .before_free(stream)
             .or_else(|error| if error.function().is_some() { accesses.synchronize() } else { Err(error) })?;
         let (pointer, bytes) = (self.pointer.cast(), self.byte_len());
-        // SAFETY: the memory is live and came from this resource with this size and alignment, its stream has waited for every use, and it
-        // is not used after this call.
+        // SAFETY: the memory is live and came from this resource with this size and alignment, its stream has waited
+        // for every access, and it is not used after this call.
         unsafe { self.resource.deallocate(stream, pointer, bytes, Self::ALIGNMENT) }
             .map_err(|error| self.as_slice().end().explain(error))?;
         self.pointer = DevicePointer::from_raw(0);

@@ -22,11 +22,11 @@ use crate::copy::{self, host};
 use crate::size;
 use crate::tracked::Tracked;
 
-/// A shared view of consecutive elements in device-accessible memory: of a [`DeviceBuffer`](crate::DeviceBuffer) or another kind of buffer,
-/// or of a part of it.
+/// A shared view of consecutive elements in device-accessible memory: of a whole [`DeviceBuffer`](crate::DeviceBuffer)
+/// or other buffer, or of a part of it.
 ///
-/// It may be empty. Accesses through a view count as accesses to the whole buffer: work on several streams is ordered even if the views do
-/// not overlap. Use separate buffers for work that must run concurrently.
+/// A view may be empty. An access through a view counts as an access to the whole buffer: work on several streams is
+/// ordered even if the views do not overlap. Use separate buffers for work that must run concurrently.
 pub struct DeviceSlice<'a, T> {
     pointer: DevicePointer<T>,
     len: usize,
@@ -63,7 +63,7 @@ impl<'a, T> DeviceSlice<'a, T> {
         self.len
     }
 
-    /// Returns `true` if there is no element.
+    /// Returns `true` if the view is empty.
     #[must_use]
     #[inline]
     pub fn is_empty(&self) -> bool {
@@ -77,7 +77,7 @@ impl<'a, T> DeviceSlice<'a, T> {
         self.len * size_of::<T>()
     }
 
-    /// Returns the stream of the viewed memory, on which the view copies.
+    /// Returns the stream of the viewed memory, which operations without a stream argument use.
     #[must_use]
     #[inline]
     pub fn stream(&self) -> &'a Stream {
@@ -91,7 +91,7 @@ impl<'a, T> DeviceSlice<'a, T> {
         self.pointer
     }
 
-    /// Returns the elements in `range`.
+    /// Returns the subslice in `range`.
     ///
     /// # Errors
     ///
@@ -105,7 +105,7 @@ impl<'a, T> DeviceSlice<'a, T> {
     ///
     /// # Errors
     ///
-    /// An argument error if the view has fewer elements.
+    /// An argument error if `middle` is greater than the length.
     pub fn split_at(self, middle: usize) -> Result<(Self, Self)> {
         size::split("DeviceSlice::split_at", self.len, middle)?;
         let rest = Self { pointer: self.pointer.wrapping_add(middle), len: self.len - middle, ..self };
@@ -122,13 +122,13 @@ impl<'a, T> DeviceSlice<'a, T> {
         DeviceChunks::new(self, len)
     }
 
-    /// Copies the elements to `target`, which has the same length. Waits until the copy is done.
+    /// Copies the elements to `target`, which must have the same length. Waits until the copy has completed.
     ///
     /// CUDA: `cuMemcpyDtoHAsync_v2`, `cuStreamSynchronize`.
     ///
     /// # Errors
     ///
-    /// An argument error if the lengths differ; an error of earlier work of the context.
+    /// An argument error if the lengths differ; an error of earlier asynchronous work in the context.
     #[doc(alias = "cuMemcpyDtoH")]
     pub fn copy_to_slice(self, target: &mut [T]) -> Result<()>
     where
@@ -139,7 +139,7 @@ impl<'a, T> DeviceSlice<'a, T> {
         self.copy_to_slice_on(stream, target)
     }
 
-    /// Like [`DeviceSlice::copy_to_slice`], on the given stream.
+    /// Copies like [`DeviceSlice::copy_to_slice`], on `stream`.
     ///
     /// # Errors
     ///
@@ -152,13 +152,13 @@ impl<'a, T> DeviceSlice<'a, T> {
         host::download("DeviceSlice::copy_to_slice", stream, self, target)
     }
 
-    /// Copies the elements to a vector. Waits until the copy is done.
+    /// Copies the elements to a vector. Waits until the copy has completed.
     ///
     /// CUDA: `cuMemcpyDtoHAsync_v2`, `cuStreamSynchronize`.
     ///
     /// # Errors
     ///
-    /// An error of earlier work of the context.
+    /// An error of earlier asynchronous work in the context.
     pub fn to_vec(self) -> Result<Vec<T>>
     where
         T: AnyBitPattern,
@@ -168,7 +168,7 @@ impl<'a, T> DeviceSlice<'a, T> {
         self.to_vec_on(stream)
     }
 
-    /// Like [`DeviceSlice::to_vec`], on the given stream.
+    /// Copies like [`DeviceSlice::to_vec`], on `stream`.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! A growable vector in device memory.
+//! Growable vectors in device memory.
 
 mod access;
 mod copy;
@@ -15,16 +15,17 @@ use curium_driver::{DevicePointer, Error, Result, Returned, Stream};
 use self::segments::Segments;
 use crate::capture_advice::GROW_BEFORE;
 use crate::device_slice::{WholeMut, argument_as, buffer_views};
-use crate::tracked::{Reach, Tracked};
+use crate::tracked::{Accessibility, Tracked};
 use crate::{DeviceSliceMut, size};
 
-/// A growable vector in device memory that never moves its elements: addresses are reserved once for the maximum length, and physical
-/// memory is mapped as needed. A pointer to an element stays valid for as long as the element exists.
+/// A growable vector in device memory that never moves its elements: virtual addresses are reserved once for the
+/// maximum length, and physical memory is mapped as needed. A pointer to an element stays valid for as long as the
+/// element exists.
 ///
-/// The vector belongs to a stream, on which it copies, and may be used on any stream; on streams of another device after
-/// [`DeviceVec::enable_access`]. Its views are those of buffers. Growing maps memory in units of the granularity (2 MiB or more) without
-/// waiting for the device. Operations that release memory wait on the host for every use of the vector: [`DeviceVec::shrink_to`],
-/// [`DeviceVec::shrink_to_fit`] and dropping it.
+/// The vector may be used on any stream; streams of other devices require [`DeviceVec::enable_access`]. Its views are
+/// those of buffers. Growing maps memory in units of the granularity (at least 2 MiB) and does not wait for the device.
+/// Releasing memory waits on the host until all accesses to the vector have completed: [`DeviceVec::shrink_to`],
+/// [`DeviceVec::shrink_to_fit`] and dropping do this.
 pub struct DeviceVec<T> {
     len: usize,
     tracked: Tracked,
@@ -33,7 +34,7 @@ pub struct DeviceVec<T> {
 }
 
 impl<T> DeviceVec<T> {
-    /// Creates an empty vector that can grow to the size of the device's memory.
+    /// Creates an empty vector that can grow to the size of the device's memory. `stream` is the vector's stream.
     ///
     /// CUDA: `cuMemAddressReserve`.
     ///
@@ -46,7 +47,8 @@ impl<T> DeviceVec<T> {
         Self::with_max_len(stream, (total / size_of::<T>()).max(1))
     }
 
-    /// Creates an empty vector that can grow to `max_len` elements. Only addresses are reserved, no memory.
+    /// Creates an empty vector that can grow to `max_len` elements. Only virtual addresses are reserved. `stream` is
+    /// the vector's stream.
     ///
     /// CUDA: `cuMemAddressReserve`.
     ///
@@ -57,13 +59,13 @@ impl<T> DeviceVec<T> {
     #[doc(alias = "cuMemAddressReserve")]
     pub fn with_max_len(stream: &Stream, max_len: usize) -> Result<Self> {
         let bytes = size::bytes::<T>("DeviceVec::with_max_len", max_len)?;
-        let tracked = Tracked::leasable_outside("DeviceVec::with_max_len", stream, Reach::Granted)?;
+        let tracked = Tracked::leasable_outside("DeviceVec::with_max_len", stream, Accessibility::Granted)?;
         let segments = Segments::reserve(stream.context().device(), bytes)?;
         let tracked = tracked.at(segments.address(), bytes);
         Ok(Self { len: 0, tracked, segments: ManuallyDrop::new(Box::new(segments)), _elements: PhantomData })
     }
 
-    /// Creates a vector with the elements of `source`. Waits until the copy is done.
+    /// Creates a vector with the elements of `source`. Waits until the copy has completed.
     ///
     /// # Errors
     ///
@@ -77,7 +79,8 @@ impl<T> DeviceVec<T> {
         Ok(vector)
     }
 
-    /// Creates a vector with the same elements and maximum length on the same stream. Returns once the copy is enqueued.
+    /// Creates a vector with the same contents and maximum length on the same stream. Returns once the copy is
+    /// enqueued.
     ///
     /// CUDA: `cuMemAddressReserve`, `cuMemCreate`, `cuMemMap`, `cuMemSetAccess`, `cuMemcpyDtoDAsync_v2`.
     ///
@@ -100,20 +103,20 @@ impl<T> DeviceVec<T> {
         self.len
     }
 
-    /// Returns `true` if there is no element.
+    /// Returns `true` if the vector is empty.
     #[must_use]
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Returns the number of elements that fit the mapped memory.
+    /// Returns the number of elements that fit into the mapped memory.
     #[must_use]
     pub fn capacity(&self) -> usize {
         self.segments.mapped() / size_of::<T>()
     }
 
-    /// Returns the number of elements that fit the reserved addresses.
+    /// Returns the number of elements that fit into the reserved address range.
     #[must_use]
     pub fn max_len(&self) -> usize {
         self.segments.reserved() / size_of::<T>()
@@ -128,22 +131,23 @@ impl<T> DeviceVec<T> {
 
     /// Reserves memory for at least `additional` more elements.
     ///
-    /// CUDA: `cuMemCreate`, `cuMemMap`, `cuMemSetAccess`, if there is not enough.
+    /// CUDA: `cuMemCreate`, `cuMemMap`, `cuMemSetAccess`, if the capacity is insufficient.
     ///
     /// # Errors
     ///
-    /// An argument error beyond [`DeviceVec::max_len`]; `CUDA_ERROR_OUT_OF_MEMORY`. The vector is unchanged then.
+    /// An argument error if [`DeviceVec::max_len`] would be exceeded; `CUDA_ERROR_OUT_OF_MEMORY`. On error, the vector
+    /// is unchanged.
     pub fn reserve(&mut self, additional: usize) -> Result<()> {
         self.make_room("DeviceVec::reserve", additional).map(|_| ())
     }
 
-    /// Appends an element. Waits until the copy is done: appending many at once is much faster.
+    /// Appends an element. Waits until the copy has completed. Appending many elements at once is much faster.
     ///
     /// CUDA: `cuMemcpyHtoDAsync_v2`, `cuStreamSynchronize`.
     ///
     /// # Errors
     ///
-    /// As for [`DeviceVec::reserve`]. The vector is unchanged then.
+    /// As for [`DeviceVec::reserve`]. On error, the vector is unchanged.
     pub fn push(&mut self, value: T) -> Result<()>
     where
         T: NoUninit,
@@ -154,7 +158,7 @@ impl<T> DeviceVec<T> {
         Ok(())
     }
 
-    /// Like [`DeviceVec::push`], on the given stream.
+    /// Appends like [`DeviceVec::push`], on `stream`.
     ///
     /// # Errors
     ///
@@ -169,13 +173,13 @@ impl<T> DeviceVec<T> {
         Ok(())
     }
 
-    /// Appends the elements of `source`. Waits until the copy is done.
+    /// Appends the elements of `source`. Waits until the copy has completed.
     ///
     /// CUDA: `cuMemcpyHtoDAsync_v2`, `cuStreamSynchronize`.
     ///
     /// # Errors
     ///
-    /// As for [`DeviceVec::reserve`]. The vector is unchanged then.
+    /// As for [`DeviceVec::reserve`]. On error, the vector is unchanged.
     pub fn extend_from_slice(&mut self, source: &[T]) -> Result<()>
     where
         T: NoUninit,
@@ -186,7 +190,7 @@ impl<T> DeviceVec<T> {
         Ok(())
     }
 
-    /// Like [`DeviceVec::extend_from_slice`], on the given stream.
+    /// Appends like [`DeviceVec::extend_from_slice`], on `stream`.
     ///
     /// # Errors
     ///
@@ -201,7 +205,7 @@ impl<T> DeviceVec<T> {
         Ok(())
     }
 
-    /// Resizes the vector to `len` elements. New elements are set to `value`; memory beyond the last element is kept.
+    /// Resizes the vector to `len` elements. New elements are set to `value`. When shrinking, the memory is kept.
     ///
     /// Returns once the work is enqueued on this vector's stream.
     ///
@@ -209,7 +213,7 @@ impl<T> DeviceVec<T> {
     ///
     /// # Errors
     ///
-    /// As for [`DeviceVec::reserve`]. The vector is unchanged then.
+    /// As for [`DeviceVec::reserve`]. On error, the vector is unchanged.
     pub fn resize(&mut self, len: usize, value: T) -> Result<()>
     where
         T: NoUninit,
@@ -222,7 +226,7 @@ impl<T> DeviceVec<T> {
         Ok(())
     }
 
-    /// Like [`DeviceVec::resize`], on the given stream.
+    /// Resizes like [`DeviceVec::resize`], on `stream`.
     ///
     /// # Errors
     ///
@@ -249,7 +253,7 @@ impl<T> DeviceVec<T> {
         self.len = 0;
     }
 
-    /// Releases memory beyond the elements. Waits on the host for every use of the vector if there is such memory.
+    /// Releases unused memory. If there is any, waits on the host until all accesses to the vector have completed.
     ///
     /// CUDA: `cuMemUnmap`, `cuMemRelease`.
     ///
@@ -260,14 +264,15 @@ impl<T> DeviceVec<T> {
         self.shrink_to(0)
     }
 
-    /// Releases memory beyond the elements and `min_capacity`, in the units in which it was mapped. Waits on the host for every use of the
-    /// vector if there is such memory.
+    /// Releases unused memory beyond `min_capacity` elements, in the units in which it was mapped. If there is any,
+    /// waits on the host until all accesses to the vector have completed.
     ///
     /// CUDA: `cuMemUnmap`, `cuMemRelease`.
     ///
     /// # Errors
     ///
-    /// An error of earlier work of the context; an argument error if a graph that can be launched uses the vector. The memory is kept then.
+    /// An error of earlier asynchronous work in the context; an argument error if a graph that can be launched uses the
+    /// vector. On error, the memory is kept.
     pub fn shrink_to(&mut self, min_capacity: usize) -> Result<()> {
         let keep = self.len.max(min_capacity).saturating_mul(size_of::<T>());
         if self.segments.can_shrink_to(keep) {
@@ -281,14 +286,15 @@ impl<T> DeviceVec<T> {
         Ok(())
     }
 
-    /// Releases all memory and addresses, as [`Drop`] does, and returns any error. Waits on the host for every use. If graphs use the
-    /// vector, the last of them releases it.
+    /// Releases all memory and addresses, as [`Drop`] does, and returns any error. Waits on the host until all accesses
+    /// have completed. If graphs lease the vector, the last of them releases it instead.
     ///
     /// CUDA: `cuMemUnmap`, `cuMemAddressFree`.
     ///
     /// # Errors
     ///
-    /// Returns the vector together with the error if the driver fails. It may have lost memory at its end.
+    /// Returns the vector together with the error if the driver call fails. Memory at its end may already have been
+    /// released.
     #[doc(alias = "cuMemAddressFree")]
     #[expect(clippy::result_large_err, reason = "the error gives back what it is about, and is rare")]
     pub fn close(mut self) -> Result<(), Returned<Self>> {
@@ -304,7 +310,7 @@ impl<T> DeviceVec<T> {
         let len = self.len.checked_add(additional).filter(|len| *len <= self.max_len());
         let Some(len) = len else {
             let (len, most) = (self.len, self.max_len());
-            let reason = format!("{len} elements and {additional} more are over the maximum of {most}");
+            let reason = format!("maximum length exceeded ({len} elements and {additional} more, at most {most})");
             return Err(Error::argument(operation, reason));
         };
         let device = self.tracked.stream().device();
@@ -312,14 +318,14 @@ impl<T> DeviceVec<T> {
         Ok(len)
     }
 
-    /// Like [`DeviceVec::make_room`], for elements that are written on the vector's own stream.
+    /// Makes room like [`DeviceVec::make_room`], for elements that are written on the vector's own stream.
     fn make_room_on_own(&mut self, operation: &'static str, additional: usize) -> Result<usize> {
         self.stream().expect_captured(operation, GROW_BEFORE)?;
         self.make_room(operation, additional)
     }
 
-    /// Like [`DeviceVec::make_room`], for elements that are written on `stream`. A graph cannot write them, because they exist before it is
-    /// launched.
+    /// Makes room like [`DeviceVec::make_room`], for elements that are written on `stream`. A graph cannot write them,
+    /// because they exist before it is launched.
     fn make_room_on(&mut self, operation: &'static str, stream: &Stream, additional: usize) -> Result<usize> {
         stream.refuse_capture(operation, GROW_BEFORE)?;
         stream.driver().expect_same(self.stream().driver(), operation)?;

@@ -1,7 +1,7 @@
-//! Diagnostics: recording allocations, replaying them, and memory snapshots.
+//! Diagnostics: allocation logs, their replay, and memory snapshots.
 //!
 //! - [`AllocationRecorder`] is a [`Resource`](crate::Resource) that records every allocation.
-//! - [`AllocationLog`] parses, analyzes and replays what it has recorded.
+//! - [`AllocationLog`] parses, analyzes and replays such a log.
 //! - [`Snapshot`] writes a file for PyTorch's memory viewer.
 
 mod allocation_log;

@@ -1,15 +1,16 @@
-//! Export of device memory as dma-buf.
+//! Export of device memory as a dma-buf.
 
 use std::os::fd::{FromRawFd, OwnedFd};
 
 use curium_driver::sys::CUmemRangeHandleType;
 use curium_driver::{Context, DevicePointer, Error, Result, call};
 
-/// Exports `bytes` bytes of device memory at `pointer` as a Linux dma-buf, through which network adapters and storage devices access the
-/// memory. Address and size are multiples of the host's page size; mapped memory must be exported as a whole.
+/// Exports `bytes` bytes of device memory at `pointer` as a Linux dma-buf, which network adapters and storage devices
+/// can import. The address and the size must be multiples of the host's page size, and mapped memory must be exported
+/// as a whole.
 ///
-/// The memory must outlive the descriptor and every import of it. Accesses by other devices are not ordered with work of the device:
-/// synchronize before they start, and wait for them before new work starts.
+/// The memory must outlive the descriptor and every import of it. Accesses by other devices are not ordered with CUDA
+/// work: synchronize before they start, and wait for them before enqueuing new work.
 ///
 /// CUDA: `cuMemGetHandleForAddressRange`. Requires a driver for CUDA 11.7.
 ///
@@ -25,8 +26,8 @@ pub fn export_dma_buf<T>(context: &Context, pointer: DevicePointer<T>, bytes: us
     let (mut descriptor, kind) = (-1_i32, CUmemRangeHandleType::CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD);
     let (place, address) = ((&raw mut descriptor).cast(), pointer.as_raw());
     let result = context.entered(|driver| {
-        // SAFETY: for this handle type the driver writes an `int`, for which `descriptor` has room. The driver looks the range up, and a
-        // context is current.
+        // SAFETY: for this handle type the driver writes an `int`, for which `descriptor` has room. The driver
+        // validates the range, and a context is current.
         unsafe { call!(driver, cuMemGetHandleForAddressRange(place, address, bytes, kind, 0)) }
     });
     result.map_err(|error| error.about(format!("{bytes} bytes at {pointer:?}")))?;

@@ -1,4 +1,4 @@
-//! Filling memory with a value (`cuMemset…`).
+//! Fills of memory with a value (`cuMemset…`).
 
 use curium_driver::hazard::AccessGuard;
 use curium_driver::sys::CUdeviceptr;
@@ -6,7 +6,7 @@ use curium_driver::{Result, Stream, call};
 
 use crate::copy::{End, spanning};
 
-/// A value that the driver fills memory with.
+/// A word that the driver fills memory with.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Word {
     Byte(u8),
@@ -14,11 +14,11 @@ enum Word {
     Full(u32),
 }
 
-/// Rows of words at a distance of `pitch` bytes.
+/// Rows of words with a distance of `pitch` bytes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Rows {
     pub(crate) pitch: usize,
-    /// In bytes.
+    /// The width of a row in bytes.
     pub(crate) width: usize,
     pub(crate) height: usize,
 }
@@ -37,7 +37,7 @@ pub(crate) fn fill(operation: &'static str, stream: &Stream, target: &End<'_>, r
     let mut guard = AccessGuard::new(stream)?;
     target.tracked.before_write(operation, &mut guard)?;
     let filled = enqueue(stream, target.address, rows, value);
-    // A failure may come after some work was enqueued.
+    // On failure, some work may have been enqueued.
     target.tracked.after_partial_write(&mut guard);
     filled.map_err(|error| target.explain(error))
 }
@@ -55,7 +55,7 @@ fn enqueue(stream: &Stream, address: CUdeviceptr, rows: Rows, value: &[u8]) -> R
     }
     for row in 0..rows.height {
         let start = address + (row * rows.pitch) as u64;
-        // Each word of the value fills one column of a table with one element per row.
+        // Each word of the value fills one column of a matrix that has one element per row.
         let table = Rows { pitch: value.len(), width: 1, height: rows.width / value.len() };
         for (column, word) in words.iter().enumerate() {
             block(stream, start + (column * size) as u64, *word, table)?;
@@ -90,7 +90,7 @@ impl Word {
 fn line(stream: &Stream, at: CUdeviceptr, word: Word, count: usize) -> Result<()> {
     let (driver, raw) = (stream.driver(), stream.as_raw());
     spanning::enqueue(stream, || match word {
-        // SAFETY: the words are in memory that is live on this stream, which has waited for its uses.
+        // SAFETY: the words are in memory that is live on this stream, which has waited for conflicting accesses.
         Word::Byte(value) => unsafe { call!(driver, cuMemsetD8Async(at, value, count, raw)) },
         // SAFETY: as above, and the address is a multiple of 2.
         Word::Half(value) => unsafe { call!(driver, cuMemsetD16Async(at, value, count, raw)) },
@@ -104,7 +104,7 @@ fn block(stream: &Stream, at: CUdeviceptr, word: Word, rows: Rows) -> Result<()>
     let (driver, raw) = (stream.driver(), stream.as_raw());
     let Rows { pitch, width, height } = rows;
     spanning::enqueue(stream, || match word {
-        // SAFETY: the words are in memory that is live on this stream, which has waited for its uses.
+        // SAFETY: the words are in memory that is live on this stream, which has waited for conflicting accesses.
         Word::Byte(value) => unsafe { call!(driver, cuMemsetD2D8Async(at, pitch, value, width, height, raw)) },
         // SAFETY: as above, and the address and the pitch are multiples of 2.
         Word::Half(value) => unsafe { call!(driver, cuMemsetD2D16Async(at, pitch, value, width, height, raw)) },

@@ -1,4 +1,4 @@
-//! Views of device-accessible memory for the host.
+//! Host views of device-accessible memory.
 
 use std::fmt;
 use std::ops::{Deref, DerefMut};
@@ -17,7 +17,8 @@ pub struct HostView<'a, T> {
     _access: HostAccess,
 }
 
-/// A view of elements for the host to read and write. While it exists, launching a graph that uses them is an error.
+/// A view of elements for the host to read and write. While it exists, launching a graph that accesses them is an
+/// error.
 ///
 /// Returned by [`MappedBuffer::host_view_mut`](crate::MappedBuffer::host_view_mut) and
 /// [`UnifiedBuffer::host_view_mut`](crate::UnifiedBuffer::host_view_mut).
@@ -30,14 +31,14 @@ pub struct HostViewMut<'a, T> {
 }
 
 impl<'a, T> HostView<'a, T> {
-    /// Creates a view. The caller has waited for the writes after it took `access`.
+    /// Creates a view. The caller acquired `access` first and then waited for all writes.
     pub(crate) fn new(elements: &'a [T], access: HostAccess) -> Self {
         Self { elements, _access: access }
     }
 }
 
 impl<'a, T> HostViewMut<'a, T> {
-    /// Creates a view. The caller has waited for all uses after it took `access`.
+    /// Creates a view. The caller acquired `access` first and then waited for all accesses.
     pub(crate) fn new(elements: &'a mut [T], access: HostAccess) -> Self {
         Self::attached(elements, access, None)
     }

@@ -8,14 +8,15 @@ use curium_driver::sys::{CUdeviceptr, CUipcMem_flags, CUipcMemHandle, CUipcMemHa
 use curium_driver::{Context, DevicePointer, Result, Returned, call};
 
 curium_driver::shared_handle! {
-    /// An IPC handle of device memory, for another process on the same machine. It is plain bytes, and any channel can carry it.
+    /// An IPC handle of device memory, for another process on the same machine: plain bytes that any channel can carry.
     ///
-    /// Only memory from `cuMemAlloc` has such handles. Stream-ordered memory is shared through its [pool](crate::MemoryPool::export_fd).
+    /// Only memory allocated with `cuMemAlloc` has such handles. Stream-ordered memory is shared through its
+    /// [pool](crate::MemoryPool::export_fd).
     pub struct IpcMemoryHandle of CUipcMemHandle;
 }
 
-/// Device memory of another process. Close it before that process frees the memory. Wrap it in a [`BorrowedBuffer`](crate::BorrowedBuffer)
-/// to use it like a buffer.
+/// Device memory of another process. Close it before that process frees the memory. Wrap it in a
+/// [`BorrowedBuffer`](crate::BorrowedBuffer) to use it like a buffer.
 pub struct IpcMemory {
     address: CUdeviceptr,
     context: Context,
@@ -29,12 +30,12 @@ impl IpcMemoryHandle {
     ///
     /// # Errors
     ///
-    /// `CUDA_ERROR_INVALID_VALUE` if `pointer` does not point into such memory.
+    /// `CUDA_ERROR_INVALID_VALUE` if `pointer` does not point into memory allocated with `cuMemAlloc`.
     #[doc(alias = "cuIpcGetMemHandle")]
     pub fn of<T>(context: &Context, pointer: DevicePointer<T>) -> Result<Self> {
         let mut handle = CUipcMemHandle::default();
         context.entered(|driver| {
-            // SAFETY: `handle` is a valid pointer, the context is current, and the driver looks the address up.
+            // SAFETY: `handle` is a valid pointer, the context is current, and the driver validates the address.
             unsafe { call!(driver, cuIpcGetMemHandle(&raw mut handle, pointer.as_raw())) }
                 .map_err(|error| error.about(format!("address {pointer:?}")))
         })?;

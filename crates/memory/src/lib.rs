@@ -5,7 +5,7 @@
 //! | Device memory, allocated and freed in stream order | [`DeviceBuffer`], [`DeviceBox`], [`PitchedBuffer`] |
 //! | A device vector that grows without moving | [`DeviceVec`] |
 //! | A part of a buffer, for kernels and copies | [`DeviceSlice`], [`DeviceSliceMut`], [`PitchedSlice`] |
-//! | Host memory that the device copies at full speed | [`PinnedBuffer`], [`Registered`] |
+//! | Host memory that is copied at full speed | [`PinnedBuffer`], [`Registered`] |
 //! | Memory that host and devices both access | [`MappedBuffer`], [`UnifiedBuffer`] |
 //! | Memory that other code owns | [`BorrowedBuffer`], [`external`] |
 //! | Copies: blocking, asynchronous, scoped, batched | methods of the buffers, [`copy`] |
@@ -15,9 +15,9 @@
 //! | Textures, surfaces and tensor maps | [`Texture`], [`Surface`], [`TensorMap`] |
 //! | Recording and replaying allocations, snapshots | [`diagnostics`] |
 //!
-//! Buffers [track their accesses](curium_driver::hazard) across streams, so safe code may use a buffer on any stream. A use on the buffer's
-//! own stream costs no driver call, and readers run concurrently. Writers, and the deallocation, wait for earlier accesses on the device,
-//! not on the host.
+//! Buffers [track their accesses](curium_driver::hazard) across streams, so safe code may use a buffer on any stream.
+//! An access on the buffer's own stream costs no driver call, and reads on different streams run concurrently. Writes,
+//! and the deallocation, wait for conflicting accesses on the device, not on the host.
 //!
 //! # Element types
 //!
@@ -28,22 +28,23 @@
 //!   kernel may write any bytes;
 //! - [`Zeroable`] for zeroed buffers.
 //!
-//! `bool`, `char`, enums and `NonZero` are not valid for every bit pattern. Such elements can be copied to the device, but not back: read
-//! them as integers ([`DeviceSlice::cast`]) and convert them with `bytemuck::checked`, which reports invalid values.
+//! `bool`, `char`, enums and `NonZero` are not valid for every bit pattern. Such elements can be copied to the device,
+//! but not back. Read them as integers ([`DeviceSlice::cast`]) and convert them with `bytemuck::checked`, which reports
+//! invalid values.
 //!
 //! # Constructors
 //!
-//! Arguments come in one order: the stream or the context, then the length or the contents, then flags and options. A constructor with the
-//! suffix `_in` takes a [`Resource`] as its last argument, as in `std`.
+//! Arguments have a fixed order: the stream or the context, then the length or the contents, then flags and options. A
+//! constructor with the suffix `_in` takes a [`Resource`] as its last argument, similar to `Vec::new_in` in `std`.
 //!
 //! # Features
 //!
 //! None is on by default. The crate `curium` enables all of them.
 //!
-//! - `diagnostics`: allocation logs that can be replayed, and memory snapshots for viewers.
+//! - `diagnostics`: allocation logs, their replay, and memory snapshots for viewers.
 //! - `graphs`: external semaphores as nodes of CUDA graphs.
-//! - `half`: `half::f16` and `half::bf16` in buffers, arrays and textures, and as parameters of kernels.
-//! - `interop`: external memory and semaphores, such as those of Vulkan, and memory that processes share.
+//! - `half`: `half::f16` and `half::bf16` in buffers, arrays and textures, and as kernel parameters.
+//! - `interop`: external memory and semaphores, such as those of Vulkan, and memory shared between processes.
 //! - `textures`: CUDA arrays, textures, surfaces and tensor maps.
 //! - `virtual-memory`: virtual memory management, growable vectors and multicast objects.
 //!

@@ -5,24 +5,24 @@ use std::fmt;
 use curium_driver::Device;
 use curium_driver::sys::{CUmemLocation, CUmemLocationType};
 
-/// A location of memory, or of an accessor of memory (`CUmemLocation`).
+/// A location of memory, or of a processor that accesses memory (`CUmemLocation`).
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub enum MemoryLocation {
-    /// The device with this number: [`Device::as_raw`], which may differ from its index in a list.
+    /// A device, by its raw handle: [`Device::as_raw`].
     Device(i32),
     /// The host.
     Host,
-    /// A NUMA node of the host, with its number in the operating system.
+    /// A host NUMA node, by the number that the operating system uses.
     HostNuma(i32),
-    /// The NUMA node of the host that the calling thread runs on.
+    /// The host NUMA node closest to the calling thread's CPU.
     HostNumaCurrent,
-    /// A location unknown to this version of the crate: its type and number.
+    /// A location defined by a newer driver: its type and identifier.
     Unknown(u32, i32),
 }
 
 impl MemoryLocation {
-    /// Converts to the driver's type.
+    /// Returns the raw CUDA value.
     #[must_use]
     pub fn to_raw(self) -> CUmemLocation {
         let (type_, id) = match self {
@@ -37,10 +37,11 @@ impl MemoryLocation {
         raw
     }
 
-    /// Converts from the driver's type.
+    /// Converts a raw CUDA value.
     #[must_use]
     pub fn from_raw(raw: &CUmemLocation) -> Self {
-        // SAFETY: the first member of the union is a number that covers all its bytes, which the driver or `Default` has initialized.
+        // SAFETY: the first member of the union is an integer that covers all of its bytes, which the driver or
+        // `Default` has initialized.
         let id = unsafe { raw.__bindgen_anon_1.id };
         match raw.type_ {
             CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE => Self::Device(id),

@@ -1,4 +1,4 @@
-//! A buffer in mapped host memory.
+//! Buffers in mapped host memory.
 
 use std::fmt;
 use std::mem::ManuallyDrop;
@@ -9,14 +9,15 @@ use curium_driver::sys::CUdeviceptr;
 use curium_driver::{DevicePointer, Result, Stream, call};
 
 use crate::device_slice::{WholeMut, argument_as, buffer_views};
-use crate::tracked::{Reach, Tracked};
+use crate::tracked::{Accessibility, Tracked};
 use crate::{HostView, HostViewMut, PinnedBuffer, PinnedFlags};
 
-/// A buffer in mapped (zero-copy) pinned host memory with a fixed number of elements. Kernels of every device access it in place, over the
-/// bus.
+/// A buffer in mapped (zero-copy) pinned host memory with a fixed number of elements. Kernels on every device access it
+/// in place, over PCIe or NVLink.
 ///
-/// Kernels take it as they take a [`DeviceBuffer`](crate::DeviceBuffer). The host accesses it through [`MappedBuffer::host_view`] and
-/// [`MappedBuffer::host_view_mut`], which wait for the work that uses it. While a view exists, no conflicting work can start.
+/// Kernels accept it like a [`DeviceBuffer`](crate::DeviceBuffer). The host accesses it through
+/// [`MappedBuffer::host_view`] and [`MappedBuffer::host_view_mut`], which wait for conflicting work. While a view
+/// exists, no conflicting work can start.
 ///
 /// ```
 /// # let driver = curium_sim::Simulator::new(curium_sim::Config::new())?.driver::<curium_driver::Driver>()?;
@@ -31,7 +32,7 @@ use crate::{HostView, HostViewMut, PinnedBuffer, PinnedFlags};
 /// ```
 pub struct MappedBuffer<T> {
     tracked: Tracked,
-    /// The address for the device.
+    /// The device address.
     pointer: DevicePointer<T>,
     memory: ManuallyDrop<PinnedBuffer<T>>,
 }
@@ -101,7 +102,7 @@ impl<T> MappedBuffer<T> {
         self.pointer
     }
 
-    /// Returns a view of the elements for the host to read. Waits for the work that writes them.
+    /// Returns a host view for reading. Waits for the work that writes the elements.
     ///
     /// While the view exists, launching a graph that writes the memory is an error.
     ///
@@ -109,8 +110,8 @@ impl<T> MappedBuffer<T> {
     ///
     /// # Errors
     ///
-    /// - An argument error inside the closure of a capture, whose work has not run.
-    /// - The error of earlier work of the context.
+    /// - An argument error within a capture closure, because the captured work has not run.
+    /// - The error of earlier asynchronous work in the context.
     pub fn host_view(&self) -> Result<HostView<'_, T>>
     where
         T: AnyBitPattern,
@@ -120,9 +121,9 @@ impl<T> MappedBuffer<T> {
         Ok(HostView::new(&self.memory, access))
     }
 
-    /// Returns a view of the elements for the host to write. Waits for the work that uses them.
+    /// Returns a host view for reading and writing. Waits for the work that accesses the elements.
     ///
-    /// While the view exists, launching a graph that uses the memory is an error.
+    /// While the view exists, launching a graph that accesses the memory is an error.
     ///
     /// CUDA: `cuStreamSynchronize` or `cuEventSynchronize`, if such work is pending.
     ///
@@ -138,7 +139,7 @@ impl<T> MappedBuffer<T> {
         Ok(HostViewMut::new(&mut self.memory, access))
     }
 
-    /// Mapped and pinned in every context.
+    /// Pinned in every context, and mapped.
     const FLAGS: PinnedFlags = PinnedFlags::DEVICE_MAP.union(PinnedFlags::PORTABLE);
 
     fn map(stream: &Stream, mut memory: PinnedBuffer<T>) -> Result<Self> {
@@ -149,8 +150,8 @@ impl<T> MappedBuffer<T> {
             unsafe { call!(driver, cuMemHostGetDevicePointer_v2(&raw mut raw, host.cast(), 0) creates raw) }?;
             Ok(DevicePointer::from_raw(raw))
         })?;
-        let tracked =
-            Tracked::leasable_outside("MappedBuffer", stream, Reach::Mapped)?.at(pointer.as_raw(), memory.byte_len());
+        let tracked = Tracked::leasable_outside("MappedBuffer", stream, Accessibility::Mapped)?
+            .at(pointer.as_raw(), memory.byte_len());
         Ok(Self { tracked, pointer, memory: ManuallyDrop::new(memory) })
     }
 }

@@ -20,10 +20,11 @@ pub use self::sharing::{PoolMemory, PoolPointerHandle};
 pub use self::statistics::PoolStatistics;
 use crate::{MemoryAccess, MemoryLocation};
 
-/// A memory pool of the driver, from which memory is allocated in stream order. It is a [`Resource`](crate::Resource): buffers can be
+/// A memory pool of the driver, for stream-ordered allocation. It is a [`Resource`](crate::Resource), so buffers can be
 /// allocated from it.
 ///
-/// Cloning is cheap; all clones refer to the same pool. The driver keeps a dropped pool until all memory allocated from it is freed.
+/// Clones are cheap and refer to the same pool. The driver keeps a dropped pool until all memory allocated from it is
+/// freed.
 #[derive(Clone)]
 pub struct MemoryPool {
     shared: Arc<Shared>,
@@ -55,7 +56,8 @@ impl MemoryPool {
 
     /// Creates a pool with options.
     ///
-    /// CUDA: `cuMemPoolCreate`, `cuMemPoolSetAttribute`. Pools of the host need a driver for CUDA 12.2, and managed pools one for 13.0.
+    /// CUDA: `cuMemPoolCreate`, `cuMemPoolSetAttribute`. Host pools require a driver for CUDA 12.2, managed pools one
+    /// for CUDA 13.0.
     ///
     /// # Errors
     ///
@@ -103,8 +105,8 @@ impl MemoryPool {
         })
     }
 
-    /// Makes this pool the current pool of `device`, from which [`StreamOrdered`](crate::StreamOrdered) memory comes, for the whole
-    /// process. When the pool is destroyed, the device returns to its default pool.
+    /// Makes this pool the current pool of `device` for the whole process; [`StreamOrdered`](crate::StreamOrdered)
+    /// memory is allocated from it. When the pool is destroyed, the device returns to its default pool.
     ///
     /// CUDA: `cuDeviceSetMemPool`.
     ///
@@ -118,13 +120,13 @@ impl MemoryPool {
         unsafe { call!(self.driver(), cuDeviceSetMemPool(device.as_raw(), self.as_raw())) }
     }
 
-    /// Returns the default pool of a location and kind. `None` stands for managed memory without a preferred location.
+    /// Returns the default pool of a location and kind. `None` selects managed memory without a preferred location.
     ///
     /// CUDA: `cuMemGetDefaultMemPool`. Requires a driver for CUDA 13.0.
     ///
     /// # Errors
     ///
-    /// `CUDA_ERROR_INVALID_VALUE` if the location has no such memory.
+    /// `CUDA_ERROR_INVALID_VALUE` if the location does not support this kind of memory.
     #[doc(alias = "cuMemGetDefaultMemPool")]
     pub fn default_for_location(driver: &Driver, location: Option<MemoryLocation>, kind: PoolKind) -> Result<Self> {
         let mut place = options::raw_location(location);
@@ -140,7 +142,7 @@ impl MemoryPool {
     ///
     /// # Errors
     ///
-    /// `CUDA_ERROR_INVALID_VALUE` if the location has no such memory.
+    /// `CUDA_ERROR_INVALID_VALUE` if the location does not support this kind of memory.
     #[doc(alias = "cuMemGetMemPool")]
     pub fn current_for_location(driver: &Driver, location: Option<MemoryLocation>, kind: PoolKind) -> Result<Self> {
         let mut place = options::raw_location(location);
@@ -164,7 +166,7 @@ impl MemoryPool {
         unsafe { call!(self.driver(), cuMemSetMemPool(&raw mut place, kind.to_raw(), self.as_raw())) }
     }
 
-    /// Wraps a pool that other code owns.
+    /// Borrows a pool that other code owns.
     ///
     /// # Safety
     ///
@@ -174,17 +176,17 @@ impl MemoryPool {
         Self::from_parts(driver, raw, false)
     }
 
-    /// Takes ownership of a pool. Dropping the last clone of the result destroys it.
+    /// Takes ownership of a pool. It is destroyed with the last clone of the result.
     ///
     /// # Safety
     ///
-    /// `raw` is a live pool of this driver that nobody else destroys.
+    /// `raw` is a live pool of this driver that no other code destroys.
     #[must_use]
     pub unsafe fn from_raw(driver: &Driver, raw: CUmemoryPool) -> Self {
         Self::from_parts(driver, raw, true)
     }
 
-    /// Returns the driver's handle, which this value keeps owning.
+    /// Returns the raw handle without giving up ownership.
     #[must_use]
     pub fn as_raw(&self) -> CUmemoryPool {
         self.shared.raw
@@ -196,14 +198,14 @@ impl MemoryPool {
         &self.shared.driver
     }
 
-    /// Releases unused memory to the system until at most `keep_bytes` bytes are left, used memory included. Memory whose free is still
-    /// pending is kept.
+    /// Releases unused memory to the system until the pool holds at most `keep_bytes` bytes, including used memory.
+    /// Memory whose free is still pending is kept.
     ///
     /// CUDA: `cuMemPoolTrimTo`.
     ///
     /// # Errors
     ///
-    /// Any error of the driver.
+    /// An error returned by the driver.
     #[doc(alias = "cuMemPoolTrimTo")]
     pub fn trim_to(&self, keep_bytes: usize) -> Result<()> {
         // SAFETY: the pool is live.
@@ -222,7 +224,7 @@ impl MemoryPool {
     pub fn set_access(&self, location: impl Into<MemoryLocation>, access: MemoryAccess) -> Result<()> {
         let location = location.into();
         let raw = CUmemAccessDesc { location: location.to_raw(), flags: access.to_raw() };
-        // SAFETY: the pool is live, and `raw` is the one descriptor that is passed.
+        // SAFETY: the pool is live, and `raw` is the only descriptor passed.
         let result = unsafe { call!(self.driver(), cuMemPoolSetAccess(self.as_raw(), &raw const raw, 1)) };
         result.map_err(|error| error.about(format!("{access} by {location}")))
     }
@@ -248,7 +250,7 @@ impl MemoryPool {
 
     /// Destroys the pool, as [`Drop`] does, and returns any error. Memory that was allocated from it stays valid.
     ///
-    /// CUDA: `cuMemPoolDestroy`, unless the pool is somebody else's.
+    /// CUDA: `cuMemPoolDestroy`, unless the pool is borrowed.
     ///
     /// # Errors
     ///
@@ -263,7 +265,7 @@ impl MemoryPool {
         shared.destroy().map_err(|error| Returned::new(Self { shared: Arc::new(shared) }, error))
     }
 
-    /// Returns the pool that `find` stores, which may create it.
+    /// Returns the pool that `find` looks up or creates.
     fn found(driver: &Driver, find: impl FnOnce(&Driver, &mut CUmemoryPool) -> Result<()>) -> Result<Self> {
         let mut raw = std::ptr::null_mut();
         with_relaxed_capture_mode(driver, || find(driver, &mut raw))?;

@@ -20,19 +20,19 @@ pub struct MulticastOptions {
     pub handle_types: MemoryHandleTypes,
 }
 
-/// A multicast object: writes go to the memory of several devices at once, and reads can be reduced over them. First
-/// [add](MulticastObject::add_device) the devices, then [bind](MulticastObject::bind) memory of each. Kernels access the object where it is
-/// mapped [as memory](MulticastObject::as_memory).
+/// A multicast object: a write goes to the memory of several devices, and a read can reduce over them.
+/// [Add](MulticastObject::add_device) the devices first, then [bind](MulticastObject::bind) memory of each device.
+/// Kernels access the object through a mapping of [its memory](MulticastObject::as_memory).
 ///
-/// Requires devices that are connected by NVSwitch and a driver for CUDA 12.1; elsewhere, creating an object is an error.
+/// Requires devices connected by NVSwitch and a driver for CUDA 12.1. Otherwise creating an object is an error.
 #[derive(Clone)]
 pub struct MulticastObject {
-    /// The driver counts references to objects and memory alike, and maps and exports both with the same calls.
+    /// The driver manages objects and memory alike: the same calls retain, map and export both.
     memory: PhysicalMemory,
 }
 
-/// Memory of one device that is bound to a multicast object until this value is dropped. Dropping it waits for nothing: work that still
-/// uses the object then fails, and the context is lost.
+/// Memory of one device, bound to a multicast object until this value is dropped. Dropping it does not wait: work that
+/// still uses the object then fails, and the context is lost.
 pub struct MulticastBinding {
     object: MulticastObject,
     device: Device,
@@ -85,7 +85,7 @@ impl MulticastOptions {
 }
 
 impl MulticastObject {
-    /// Creates an object without devices.
+    /// Creates a multicast object without devices.
     ///
     /// CUDA: `cuMulticastCreate`.
     ///
@@ -106,14 +106,14 @@ impl MulticastObject {
         Ok(Self { memory: PhysicalMemory::owning(driver, raw, bytes) })
     }
 
-    /// Converts from memory that was imported from another process and is a multicast object. For other memory, every operation is an
-    /// error.
+    /// Converts imported memory that is a multicast object. If it is not, every operation fails.
     #[must_use]
     pub const fn from_memory(memory: PhysicalMemory) -> Self {
         Self { memory }
     }
 
-    /// Returns the object as memory to [map](crate::AddressRange::map) and export. Writes where it is mapped go to all bound memory.
+    /// Returns the object as memory that can be [mapped](crate::AddressRange::map) and exported. Writes to the mapping
+    /// go to all bound memory.
     #[must_use]
     pub const fn as_memory(&self) -> &PhysicalMemory {
         &self.memory
@@ -125,21 +125,22 @@ impl MulticastObject {
     ///
     /// # Errors
     ///
-    /// Any error of the driver.
+    /// An error returned by the driver.
     #[doc(alias = "cuMulticastAddDevice")]
     pub fn add_device(&self, device: &Device) -> Result<()> {
         self.driver().expect_same(device.driver(), "MulticastObject::add_device")?;
-        // SAFETY: the object is live, and the driver only looks the device up.
+        // SAFETY: the object is live, and the driver validates the device.
         unsafe { call!(self.driver(), cuMulticastAddDevice(self.as_raw(), device.as_raw())) }
     }
 
-    /// Binds all of `memory`, which is on `device`, at `offset` bytes of the object.
+    /// Binds all of `memory`, which must be on `device`, at `offset` bytes of the object.
     ///
     /// CUDA: `cuMulticastBindMem_v2` (since 13.1), before that `cuMulticastBindMem`.
     ///
     /// # Errors
     ///
-    /// An argument error if the memory does not fit at `offset`, or for a device or memory of another driver; any error of the driver.
+    /// An argument error if the memory does not fit at `offset`, or for a device or memory of another driver; any error
+    /// returned by the driver.
     #[doc(alias = "cuMulticastBindMem")]
     pub fn bind(&self, device: &Device, offset: usize, memory: &PhysicalMemory) -> Result<MulticastBinding> {
         self.driver().expect_same(memory.driver(), "MulticastObject::bind")?;
@@ -174,7 +175,7 @@ impl MulticastObject {
         self.memory.driver()
     }
 
-    /// Returns the driver's handle, which this value keeps owning.
+    /// Returns the raw handle without giving up ownership.
     #[must_use]
     pub fn as_raw(&self) -> CUmemGenericAllocationHandle {
         self.memory.as_raw()

@@ -1,4 +1,4 @@
-//! A buffer in pinned host memory.
+//! Buffers in pinned host memory.
 
 #[cfg(feature = "virtual-memory")]
 mod node;
@@ -20,7 +20,8 @@ use crate::size;
 
 /// A buffer in pinned host memory.
 ///
-/// Copies that take a slice wait until they are done, so the device never accesses the memory while it is borrowed elsewhere.
+/// Copies that take a slice wait until they have completed, so the device never accesses the memory while other code
+/// borrows it.
 pub struct PinnedBuffer<T> {
     pointer: NonNull<T>,
     len: usize,
@@ -48,14 +49,14 @@ bitflags::bitflags! {
         const DEVICE_MAP = sys::CU_MEMHOSTALLOC_DEVICEMAP;
         /// Write-combined memory: fast to write and very slow to read on the host.
         const WRITE_COMBINED = sys::CU_MEMHOSTALLOC_WRITECOMBINED;
-        /// Flags of newer drivers.
+        /// Flags defined by newer drivers.
         const _ = !0;
     }
 }
 
 // SAFETY: the buffer owns its elements like a `Box<[T]>`, and any thread may free the memory.
 unsafe impl<T: Send> Send for PinnedBuffer<T> {}
-// SAFETY: a shared buffer only gives out shared references to its elements.
+// SAFETY: a shared buffer only provides shared references to its elements.
 unsafe impl<T: Sync> Sync for PinnedBuffer<T> {}
 
 impl<T> PinnedBuffer<T> {
@@ -155,7 +156,7 @@ impl<T> PinnedBuffer<T> {
         self.free().map_err(|error| Returned::new(self, error))
     }
 
-    /// Allocates uninitialized elements. They are freed without being dropped, so callers require plain data.
+    /// Allocates uninitialized elements. They are freed without running destructors, so callers require plain data.
     fn allocate(operation: &'static str, context: &Context, len: usize, flags: PinnedFlags) -> Result<Self> {
         let bytes = size::bytes::<T>(operation, len)?;
         let raw = context.entered(|driver| {
@@ -176,7 +177,7 @@ impl<T> PinnedBuffer<T> {
         Ok(buffer)
     }
 
-    /// Converts into a buffer of bytes.
+    /// Converts the buffer to bytes.
     pub(crate) fn into_bytes(self) -> PinnedBuffer<u8> {
         let buffer = ManuallyDrop::new(self);
         // SAFETY: the field is moved out of a value that is not used or dropped afterwards.
@@ -191,7 +192,7 @@ impl<T> PinnedBuffer<T> {
             return Ok(());
         }
         match &mut self.source {
-            // SAFETY: the memory is live, no copy of this crate uses it, and it is not used after this call.
+            // SAFETY: the memory is live, no copy of this crate is using it, and it is not used after this call.
             Source::Allocation => unsafe { call!(self.context.driver(), cuMemFreeHost(self.pointer.as_ptr().cast())) }
                 .map_err(|error| error.about_handle("pinned memory", self.pointer, self.context.device().as_raw()))?,
             #[cfg(feature = "virtual-memory")]

@@ -1,4 +1,4 @@
-//! A two-dimensional buffer in device memory.
+//! Two-dimensional buffers in device memory.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -11,12 +11,13 @@ use curium_driver::{DevicePointer, Driver, Error, LeakedMemory, Result, Returned
 use crate::capture_advice::ALLOCATE_BEFORE;
 use crate::copy::pitched::Place;
 use crate::device_slice::{WholeMut, argument_as};
-use crate::tracked::{Reach, Tracked};
+use crate::tracked::{Accessibility, Tracked};
 use crate::{DeviceSlice, DeviceSliceMut, Extent, HostPitchedSlice, Pitch, PitchedSlice, PitchedSliceMut, fill, size};
 
 /// A two-dimensional buffer in pitched device memory: each row starts at an aligned address, and rows may be separated by padding.
 ///
-/// Kernels take it for a `&[T]` or a `&mut [T]` that starts with the first row. Row `n` starts at byte `n * pitch_bytes()`.
+/// Kernels accept it for `&[T]` and `&mut [T]`, starting with the first row. Row `n` starts at byte `n *
+/// pitch_bytes()`.
 ///
 /// ```
 /// # let driver = curium_sim::Simulator::new(curium_sim::Config::new())?.driver::<curium_driver::Driver>()?;
@@ -28,7 +29,7 @@ use crate::{DeviceSlice, DeviceSliceMut, Extent, HostPitchedSlice, Pitch, Pitche
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct PitchedBuffer<T> {
-    /// 0 after the memory was freed.
+    /// Null once the memory was freed.
     pointer: DevicePointer<T>,
     width: usize,
     height: usize,
@@ -58,7 +59,7 @@ impl<T> PitchedBuffer<T> {
         Ok(buffer)
     }
 
-    /// Allocates `height` rows of `width` elements with unspecified values.
+    /// Allocates `height` rows of `width` elements with unspecified values. `stream` is the buffer's stream.
     ///
     /// CUDA: `cuMemAllocPitch_v2`.
     ///
@@ -72,7 +73,8 @@ impl<T> PitchedBuffer<T> {
         Self::allocate("PitchedBuffer::uninit", stream, width, height)
     }
 
-    /// Allocates `height` rows of `width` elements and sets every byte to zero on `stream`, which is the buffer's stream.
+    /// Allocates `height` rows of `width` elements and sets each element to `value` on `stream`, which is the buffer's
+    /// stream.
     ///
     /// CUDA: `cuMemAllocPitch_v2`, `cuMemsetD2D8Async` and its variants.
     ///
@@ -89,7 +91,8 @@ impl<T> PitchedBuffer<T> {
         Ok(buffer)
     }
 
-    /// Allocates `height` rows of `width` elements and copies `source`, which holds the rows without padding. Waits until the copy is done.
+    /// Allocates `height` rows of `width` elements and copies `source`, which contains the rows without padding. Waits
+    /// until the copy has completed.
     ///
     /// CUDA: `cuMemAllocPitch_v2`, `cuMemcpy2DAsync_v2`, `cuStreamSynchronize`.
     ///
@@ -109,7 +112,7 @@ impl<T> PitchedBuffer<T> {
         Ok(buffer)
     }
 
-    /// Allocates a buffer with the same rows on the same stream. Returns once the copy is enqueued.
+    /// Allocates a buffer with the same contents on the same stream. Returns once the copy is enqueued.
     ///
     /// CUDA: `cuMemAllocPitch_v2`, `cuMemcpy2DAsync_v2`.
     ///
@@ -138,13 +141,13 @@ impl<T> PitchedBuffer<T> {
         self.height
     }
 
-    /// Returns the pitch: the distance between the starts of two rows in bytes.
+    /// Returns the pitch in bytes: the distance between the starts of consecutive rows.
     #[must_use]
     pub fn pitch_bytes(&self) -> usize {
         self.pitch
     }
 
-    /// Returns the buffer's stream, on which it copies.
+    /// Returns the buffer's stream, which operations without a stream argument use.
     #[must_use]
     #[inline]
     pub fn stream(&self) -> &Stream {
@@ -202,7 +205,7 @@ impl<T> PitchedBuffer<T> {
         )
     }
 
-    /// Frees the buffer, as [`Drop`] does, and returns any error. Waits for the work that uses it.
+    /// Frees the buffer, as [`Drop`] does, and returns any error. Waits for the work that accesses it.
     ///
     /// CUDA: `cuMemFree_v2`, `cuStreamSynchronize`.
     ///
@@ -220,7 +223,7 @@ impl<T> PitchedBuffer<T> {
             let reason = format!("there cannot be {height} rows of {row} bytes");
             return Err(Error::argument(operation, reason));
         }
-        let tracked = Tracked::leasable_outside(operation, stream, Reach::Device)?;
+        let tracked = Tracked::leasable_outside(operation, stream, Accessibility::Device)?;
         let (pointer, pitch) = stream.context().entered(|driver| {
             let (mut raw, mut pitch): (CUdeviceptr, usize) = (0, 0);
             let (place, pitch_place, element) = (&raw mut raw, &raw mut pitch, access_size::<T>());
@@ -235,7 +238,7 @@ impl<T> PitchedBuffer<T> {
         size::aligned::<T>(operation, pointer.as_raw() | pitch as u64).map(|()| buffer)
     }
 
-    /// Returns a view from the first element to the end of the last row, padding included.
+    /// Returns a view from the first element to the end of the last row, including padding.
     fn whole(&self) -> DeviceSlice<'_, T> {
         DeviceSlice::new(self.pointer, self.span() / size_of::<T>(), &self.tracked)
     }
@@ -262,12 +265,13 @@ impl<T> PitchedBuffer<T> {
 
     fn free(&mut self) -> Result<()> {
         if self.tracked.exclusive().is_leased() {
-            self.tracked.leave_plain_memory(self.pointer.as_raw());
+            self.tracked.leave_sync_allocation(self.pointer.as_raw());
             self.pointer = DevicePointer::from_raw(0);
             return Ok(());
         }
         self.tracked.wait_for_uses()?;
-        // SAFETY: the memory is live, all work that uses it has been waited for, and it is not used after this call.
+        // SAFETY: the memory is live, all work that accesses it has been waited for, and it is not used after this
+        // call.
         unsafe { call!(self.tracked.stream().driver(), cuMemFree_v2(self.pointer.as_raw())) }
             .map_err(|error| self.whole().end().explain(error))?;
         self.pointer = DevicePointer::from_raw(0);
@@ -301,7 +305,7 @@ impl<T> Drop for PitchedBuffer<T> {
     }
 }
 
-/// Returns the access size of a thread: the driver supports three.
+/// Returns the access size of a thread in bytes, one of the three that the driver supports.
 const fn access_size<T>() -> u32 {
     match size_of::<T>() {
         size if size.is_multiple_of(16) => 16,

@@ -18,24 +18,24 @@ use crate::{DeviceSlice, wait};
 /// A two- or three-dimensional extent in elements.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub struct Extent {
-    /// Elements per row.
+    /// The number of elements per row.
     pub width: usize,
-    /// Rows per layer.
+    /// The number of rows per layer.
     pub height: usize,
-    /// Layers.
+    /// The number of layers.
     pub depth: usize,
 }
 
 /// The distances between rows and between layers.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub struct Pitch {
-    /// The distance between the starts of two rows in bytes.
+    /// The distance between the starts of consecutive rows, in bytes.
     pub row_bytes: usize,
-    /// The distance between the starts of two layers in rows.
+    /// The distance between the starts of consecutive layers, in rows.
     pub layer_rows: usize,
 }
 
-/// A shared two- or three-dimensional view of device-accessible memory. Its first element is the first element of the slice.
+/// A shared two- or three-dimensional view of device-accessible memory. It starts at the first element of its slice.
 ///
 /// ```
 /// # let driver = curium_sim::Simulator::new(curium_sim::Config::new())?.driver::<curium_driver::Driver>()?;
@@ -71,7 +71,7 @@ impl Extent {
 }
 
 impl Pitch {
-    /// Creates a two-dimensional pitch of `elements` elements of type `T` per row, padding included.
+    /// Creates a two-dimensional pitch of `elements` elements of type `T` per row, including padding.
     #[must_use]
     pub const fn from_row_len<T>(elements: usize) -> Self {
         Self { row_bytes: elements.saturating_mul(size_of::<T>()), layer_rows: 0 }
@@ -90,7 +90,7 @@ impl Pitch {
         Self::from_row_len::<T>(extent.width).with_layer_rows(extent.height)
     }
 
-    /// Returns the byte layout of an extent of `T` at this pitch, within `bytes` bytes.
+    /// Returns the byte layout of an extent of `T` with this pitch, within `bytes` bytes.
     fn place<T>(self, operation: &'static str, extent: Extent, bytes: usize) -> Result<Place> {
         let Extent { width, height, depth } = extent;
         let refuse = |reason: String| Err(Error::argument(operation, reason));
@@ -133,7 +133,7 @@ impl<'a, T> DeviceSlice<'a, T> {
 }
 
 impl<'a, T> PitchedSlice<'a, T> {
-    /// Creates a view from `start` on. The layout must be in bounds.
+    /// Creates a view that starts at `start`. The layout must be in bounds.
     pub(crate) fn new(start: DeviceSlice<'a, T>, place: Place) -> Self {
         Self { start, place }
     }
@@ -157,7 +157,7 @@ impl<'a, T> PitchedSlice<'a, T> {
         self.start.as_pointer()
     }
 
-    /// Returns the stream of the viewed memory, on which the view copies.
+    /// Returns the stream of the viewed memory, which operations without a stream argument use.
     #[must_use]
     #[inline]
     pub fn stream(&self) -> &'a Stream {
@@ -175,13 +175,13 @@ impl<'a, T> PitchedSlice<'a, T> {
         Ok(Self { start: DeviceSlice::new(pointer, self.start.len(), self.start.tracked()), place })
     }
 
-    /// Copies the elements to `target`, which has the same extent. Waits until the copy is done.
+    /// Copies the elements to `target`, which must have the same extent. Waits until the copy has completed.
     ///
     /// CUDA: `cuMemcpy2DAsync_v2` or `cuMemcpy3DAsync_v2`, `cuStreamSynchronize`.
     ///
     /// # Errors
     ///
-    /// An argument error if the extents differ; an error of earlier work of the context.
+    /// An argument error if the extents differ; an error of earlier asynchronous work in the context.
     #[doc(alias = "cuMemcpy2D")]
     #[doc(alias = "cuMemcpy3D")]
     pub fn copy_to_host(&self, target: &mut HostPitchedSliceMut<'_, T>) -> Result<()>
@@ -192,7 +192,7 @@ impl<'a, T> PitchedSlice<'a, T> {
         self.copy_to_host_on(self.stream(), target)
     }
 
-    /// Like [`PitchedSlice::copy_to_host`], on the given stream.
+    /// Copies like [`PitchedSlice::copy_to_host`], on `stream`.
     ///
     /// # Errors
     ///
@@ -211,15 +211,15 @@ impl<'a, T> PitchedSlice<'a, T> {
         let mut guard = AccessGuard::blocking(stream)?;
         end.end.tracked.before_read(OPERATION, &mut guard)?;
         let to = target.as_mut_ptr().cast();
-        // SAFETY: the host operand has this layout, every bit pattern is a valid element, and it is borrowed until the stream has been
-        // waited for below.
+        // SAFETY: the host operand has this layout, every bit pattern is a valid element, and it is borrowed until the
+        // stream has been synchronized below.
         unsafe { copies::to_host(stream, to, target.place(), &end) }?;
         end.end.tracked.after_read(&mut guard);
         drop(guard);
         wait::until_done(stream)
     }
 
-    /// Returns the view as an operand of a copy.
+    /// Returns the view as a copy operand.
     pub(crate) fn end(&self) -> copies::End<'a> {
         copies::End { end: self.start.end(), place: self.place }
     }
@@ -243,7 +243,7 @@ fn extent<T>(place: &Place) -> Extent {
     Extent { width: place.width / size_of::<T>().max(1), height: place.height, depth: place.depth }
 }
 
-/// Returns a subregion: its offset in bytes, and its layout.
+/// Returns the offset of a subregion in bytes, and its layout.
 fn part<T>(operation: &'static str, place: &Place, origin: [usize; 3], inner: Extent) -> Result<(usize, Place)> {
     let outer = extent::<T>(place);
     let sizes = [(inner.width, outer.width), (inner.height, outer.height), (inner.depth, outer.depth)];

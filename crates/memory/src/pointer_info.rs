@@ -19,11 +19,11 @@ pub struct PointerInfo {
     pub kind: MemoryType,
     /// The address range of the allocation.
     pub range: Range<u64>,
-    /// The number of the device that the memory is on, or was allocated for.
+    /// The raw handle of the device on which the memory is located, or for which it was allocated.
     pub device: i32,
-    /// The address for the device.
+    /// The device address.
     pub device_pointer: DevicePointer<u8>,
-    /// The address for the host, if the host can access the memory.
+    /// The host address, if the host can access the memory.
     pub host_address: Option<u64>,
     /// The buffer ID, which is unique within the process.
     pub buffer_id: u64,
@@ -47,11 +47,11 @@ pub enum MemoryType {
     Array,
     /// Managed memory, for drivers that report it separately.
     Unified,
-    /// A type unknown to this version of the crate.
+    /// A type defined by a newer driver.
     Unknown(u32),
 }
 
-/// The results of one call, as the driver's types.
+/// The results of one call as raw values.
 #[derive(Default)]
 struct Answers {
     kind: u32,
@@ -66,13 +66,14 @@ struct Answers {
 }
 
 impl PointerInfo {
-    /// Queries the attributes of `pointer`. Returns `None` for an address that is unknown to the driver, such as pageable host memory.
+    /// Queries the attributes of `pointer`. Returns `None` for an address that is unknown to the driver, such as
+    /// pageable host memory.
     ///
     /// CUDA: `cuPointerGetAttributes`.
     ///
     /// # Errors
     ///
-    /// Any error of the driver.
+    /// An error returned by the driver.
     #[doc(alias = "cuPointerGetAttribute")]
     #[doc(alias = "cuPointerGetAttributes")]
     pub fn of<T>(driver: &Driver, pointer: DevicePointer<T>) -> Result<Option<Self>> {
@@ -81,7 +82,7 @@ impl PointerInfo {
 
     pub(crate) fn of_address(driver: &Driver, address: CUdeviceptr) -> Result<Option<Self>> {
         let mut answers = Answers::default();
-        answers.ask(driver, address)?;
+        answers.query(driver, address)?;
         if answers.kind == 0 {
             return Ok(None);
         }
@@ -91,7 +92,7 @@ impl PointerInfo {
 }
 
 impl Answers {
-    fn ask(&mut self, driver: &Driver, address: CUdeviceptr) -> Result<()> {
+    fn query(&mut self, driver: &Driver, address: CUdeviceptr) -> Result<()> {
         use CUpointer_attribute as Attribute;
 
         let places: [(CUpointer_attribute, *mut c_void); 9] = [
@@ -108,7 +109,7 @@ impl Answers {
         let mut attributes = places.map(|(attribute, _)| attribute);
         let mut places = places.map(|(_, place)| place);
         // SAFETY: each pointer is valid for the type of its attribute.
-        unsafe { ask(driver, address, &mut attributes, &mut places) }
+        unsafe { query(driver, address, &mut attributes, &mut places) }
     }
 
     fn into_info(self, is_pooled: bool) -> PointerInfo {
@@ -144,7 +145,7 @@ impl MemoryType {
 ///
 /// # Errors
 ///
-/// Any error of the driver.
+/// An error returned by the driver.
 #[doc(alias = "cuMemGetAddressRange")]
 pub fn address_range<T>(context: &Context, pointer: DevicePointer<T>) -> Result<Option<Range<u64>>> {
     let result = context.entered(|driver| {
@@ -160,30 +161,30 @@ pub fn address_range<T>(context: &Context, pointer: DevicePointer<T>) -> Result<
     }
 }
 
-/// Sets the attribute `SYNC_MEMOPS` of the allocation that contains `pointer`: if `true`, synchronous memory operations on it always
-/// synchronize. GPUDirect RDMA needs this; it makes asynchronous copies slow.
+/// Sets the attribute `SYNC_MEMOPS` of the allocation that contains `pointer`. If `true`, memory operations on it always
+/// synchronize, which GPUDirect RDMA requires. This makes asynchronous copies slow.
 ///
 /// CUDA: `cuPointerSetAttribute`.
 ///
 /// # Errors
 ///
-/// `CUDA_ERROR_INVALID_VALUE` if nothing is allocated there, or the memory comes from a pool.
+/// `CUDA_ERROR_INVALID_VALUE` if there is no allocation at the address, or the memory belongs to a pool.
 #[doc(alias = "cuPointerSetAttribute")]
 pub fn set_sync_memops<T>(driver: &Driver, pointer: DevicePointer<T>, synchronous: bool) -> Result<()> {
     let (value, address) = (i32::from(synchronous), pointer.as_raw());
     let attribute = CUpointer_attribute::CU_POINTER_ATTRIBUTE_SYNC_MEMOPS;
-    // SAFETY: the value has the attribute's type, and the driver looks the address up.
+    // SAFETY: the value has the attribute's type, and the driver validates the address.
     let result = unsafe { call!(driver, cuPointerSetAttribute((&raw const value).cast(), attribute, address)) };
     result.map_err(|error| error.about(format!("{pointer:?}")))
 }
 
-/// Returns the pool that the memory was allocated from, or null.
+/// Returns the pool from which the memory was allocated, or null.
 pub(crate) fn pool_at(driver: &Driver, address: CUdeviceptr) -> Result<CUmemoryPool> {
     let mut pool: CUmemoryPool = ptr::null_mut();
     let mut attribute = CUpointer_attribute::CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE;
     let mut place: *mut c_void = (&raw mut pool).cast();
     // SAFETY: the pointer is valid for the type of the attribute.
-    unsafe { ask(driver, address, slice::from_mut(&mut attribute), slice::from_mut(&mut place)) }?;
+    unsafe { query(driver, address, slice::from_mut(&mut attribute), slice::from_mut(&mut place)) }?;
     Ok(pool)
 }
 
@@ -191,15 +192,15 @@ pub(crate) fn pool_at(driver: &Driver, address: CUdeviceptr) -> Result<CUmemoryP
 ///
 /// # Safety
 ///
-/// There are as many pointers as attributes, each valid for the type of its attribute.
-unsafe fn ask(
+/// There are as many pointers as attributes, each valid for writes of the type of its attribute.
+unsafe fn query(
     driver: &Driver,
     address: CUdeviceptr,
     attributes: &mut [CUpointer_attribute],
     places: &mut [*mut c_void],
 ) -> Result<()> {
     let (count, attributes, places) = (places.len() as u32, attributes.as_mut_ptr(), places.as_mut_ptr());
-    // SAFETY: both lists have this many entries, and the caller guarantees that the pointers are valid.
+    // SAFETY: both arrays have this many entries, and the caller guarantees that the pointers are valid.
     let result = unsafe { call!(driver, cuPointerGetAttributes(count, attributes, places, address)) };
     result.map_err(|error| error.about(format!("{address:#x}")))
 }

@@ -8,11 +8,12 @@ use curium_driver::extend::release;
 use curium_driver::sys::{CUdeviceptr, CUresult};
 use curium_driver::{Context, DevicePointer, Error, Result, Returned, call, sys};
 
-/// A mutable slice whose memory is page-locked for as long as this value exists. Copies from and to it run at full speed, and
-/// asynchronously in a [`copy_scope`](crate::copy::copy_scope). It dereferences to the slice.
+/// A mutable slice whose memory is page-locked for as long as this value exists. Copies from and to it run at full
+/// speed, and asynchronously in a [`copy_scope`](crate::copy::copy_scope). It dereferences to the slice.
 ///
-/// [`Registered::scope`] pins a slice while a closure runs, and is safe. Pinning takes tens of microseconds per megabyte, which pays for
-/// memory that is copied often. Whole pages are pinned; other data on the same pages stays usable.
+/// [`Registered::scope`] pins a slice while a closure runs, and is safe. Pinning takes tens of microseconds per
+/// megabyte, so it pays off for memory that is copied repeatedly. Whole pages are pinned; other data on the same pages
+/// remains usable.
 ///
 /// ```
 /// # let driver = curium_sim::Simulator::new(curium_sim::Config::new())?.driver::<curium_driver::Driver>()?;
@@ -53,7 +54,7 @@ bitflags::bitflags! {
         const IO_MEMORY = sys::CU_MEMHOSTREGISTER_IOMEMORY;
         /// The device only reads the memory, whose pages may be read-only. Not supported on every system.
         const READ_ONLY = sys::CU_MEMHOSTREGISTER_READ_ONLY;
-        /// Flags of newer drivers.
+        /// Flags defined by newer drivers.
         const _ = !0;
     }
 }
@@ -61,10 +62,10 @@ bitflags::bitflags! {
 const SCOPE: &str = "Registered::scope";
 const SCOPE_OF_REF: &str = "RegisteredRef::scope";
 
-/// Pinned pages that other code owns.
+/// Pinned pages owned by other code.
 struct Registration {
     context: Context,
-    /// Their address; 0 after they were unregistered.
+    /// Their address; 0 once they were unregistered.
     address: usize,
     _memory: PhantomData<*mut u8>,
 }
@@ -104,13 +105,14 @@ impl<'a, T> Registered<'a, T> {
     ///
     /// # Safety
     ///
-    /// The result is dropped or [closed](Registered::close) before the memory of `elements` is freed. It is not forgotten
-    /// ([`mem::forget`](std::mem::forget)) unless the memory lives as long as the process: the driver would mistake other memory at this
-    /// address for the pinned pages, and copies would miss it.
+    /// The result is dropped or [closed](Registered::close) before the memory of `elements` is freed. It is not
+    /// forgotten ([`mem::forget`](std::mem::forget)) unless the memory lives until the process exits: otherwise the
+    /// driver would treat other memory at this address as the pinned pages, and copies would access the wrong pages.
     ///
     /// # Errors
     ///
-    /// An argument error if the slice has no bytes; `CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED` if a part of it is already pinned.
+    /// An argument error if the slice has no bytes; `CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED` if a part of it is
+    /// already pinned.
     #[doc(alias = "cuMemHostRegister")]
     pub unsafe fn new(context: &Context, elements: &'a mut [T], flags: RegisterFlags) -> Result<Self> {
         let bytes = size_of_val(elements);
@@ -125,7 +127,7 @@ impl<'a, T> Registered<'a, T> {
     ///
     /// # Errors
     ///
-    /// Any error of the driver.
+    /// An error returned by the driver.
     pub fn device_pointer(&mut self) -> Result<DevicePointer<T>> {
         let host = self.elements.as_mut_ptr();
         self.registration.context.entered(|driver| {
@@ -212,7 +214,8 @@ impl Registration {
             return Err(Error::argument(operation, "slice of zero bytes"));
         }
         context.entered(|driver| {
-            // SAFETY: the memory is borrowed by the caller, who guarantees that the registration ends first. The context is current.
+            // SAFETY: the memory is borrowed by the caller, who guarantees that the registration ends first. The
+            // context is current.
             let result = unsafe { call!(driver, cuMemHostRegister_v2(start.cast(), bytes, flags.bits())) };
             result.map_err(|error| error.about(format!("{bytes} bytes at {start:p}")))
         })?;
@@ -225,8 +228,8 @@ impl Registration {
         }
         let start = std::ptr::with_exposed_provenance_mut(self.address);
         let result = self.context.entered(|driver| {
-            // SAFETY: the memory was registered at this address, all copies of this crate have been waited for, and the registration is not
-            // used after this call. The context is current.
+            // SAFETY: the memory was registered at this address, all copies of this crate have completed, and the
+            // registration is not used after this call. The context is current.
             unsafe { call!(driver, cuMemHostUnregister(start)) }
         });
         result.map_err(explain)?;

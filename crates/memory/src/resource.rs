@@ -43,23 +43,25 @@ use curium_driver::{DevicePointer, Result, Stream};
 
 /// A source of device memory.
 ///
-/// Sources allocate from the driver; adaptors wrap another resource at no cost, because they are composed by type. `&R`, `Box<R>` and
-/// `Arc<R>` are resources too, and `Arc<dyn Resource>` is one that is chosen at run time.
+/// Sources allocate from the driver. Adaptors wrap another resource without run-time cost, because they are composed by
+/// type. `&R`, `Box<R>` and `Arc<R>` are resources too; use `Arc<dyn Resource>` to select a resource at run time.
 ///
-/// Memory is allocated and deallocated in the order of a stream. Neither waits for the device unless a resource documents it.
+/// Memory is allocated and deallocated in stream order. Neither operation waits for the device unless the resource
+/// documents it.
 ///
 /// # Safety
 ///
-/// An implementation guarantees, for memory that [`Resource::allocate`] returned until it is deallocated without an error:
+/// An implementation guarantees the following for memory returned by [`Resource::allocate`], until it is deallocated
+/// successfully:
 ///
 /// - It has `bytes` bytes at an address that is a multiple of `alignment`, and the stream's device can access it.
-/// - Work enqueued on the stream afterwards may use it, and nobody else does: earlier users have finished with it in the order of that
-///   stream.
+/// - Work enqueued on the stream afterwards may access it, and no other work does: earlier accesses have completed in
+///   stream order.
 /// - It stays valid when the resource is moved, and for as long as the resource or a clone that shares its state exists.
 ///
-/// It supports calls from any thread, including concurrent ones.
+/// Its methods can be called from any thread, including concurrently.
 pub unsafe trait Resource: Send + Sync {
-    /// Allocates `bytes` bytes aligned to `alignment` for use in the order of `stream`. The contents are undefined.
+    /// Allocates `bytes` bytes aligned to `alignment`, for use in the order of `stream`. The contents are undefined.
     ///
     /// `bytes` must not be 0, and `alignment` must be a power of two; 256 is always supported.
     ///
@@ -69,19 +71,21 @@ pub unsafe trait Resource: Send + Sync {
     #[track_caller]
     fn allocate(&self, stream: &Stream, bytes: usize, alignment: usize) -> Result<DevicePointer<u8>>;
 
-    /// Deallocates memory once the work currently enqueued on `stream` is done. The host only waits for that if the resource documents it.
+    /// Deallocates memory once the work currently enqueued on `stream` has completed. The host waits for that only if
+    /// the resource documents it.
     ///
     /// # Safety
     ///
     /// - `pointer` was returned by [`Resource::allocate`] of this resource for these `bytes` and this `alignment`, and was not deallocated
     ///   since.
-    /// - `stream` belongs to the context that the memory was allocated in. It may be another stream than for the allocation, if it has
-    ///   waited for the allocation and every use.
-    /// - No work that uses the memory is enqueued afterwards.
+    /// - `stream` belongs to the context in which the memory was allocated. It may differ from the stream of the
+    ///   allocation, if it has waited for the allocation and for every access.
+    /// - No work that accesses the memory is enqueued afterwards.
     ///
     /// # Errors
     ///
-    /// Any error of the driver, including a failed wait. The memory is still allocated then, and the call may be repeated.
+    /// An error returned by the driver, including a failed wait. The memory is then still allocated, and the call may
+    /// be repeated.
     unsafe fn deallocate(
         &self,
         stream: &Stream,
@@ -90,52 +94,53 @@ pub unsafe trait Resource: Send + Sync {
         alignment: usize,
     ) -> Result<()>;
 
-    /// Returns an owned resource that can deallocate memory of this one. Graphs keep it for buffers that they outlive. `None`, the default,
-    /// means that memory is freed with its buffer, and graphs that use it can no longer be launched.
+    /// Returns an owned resource that can deallocate memory of this one, for graphs that outlive a buffer. `None`, the
+    /// default, means that memory is freed with its buffer, after which graphs that lease it can no longer be launched.
     #[inline]
     fn detached(&self) -> Option<Arc<dyn Resource>> {
         None
     }
 
-    /// Returns `true` if an allocation on a capturing stream becomes a memory allocation node of the graph.
+    /// Returns `true` if an allocation on a stream that is being captured becomes a memory allocation node of the
+    /// graph.
     #[inline]
     fn allocates_in_graphs(&self) -> bool {
         false
     }
 
-    /// Returns free memory from thread caches to the shared heap and coalesces adjacent blocks. Does not wait.
+    /// Returns free memory from thread caches to the central heap and coalesces it. Does not wait.
     ///
     /// # Errors
     ///
-    /// Any error of the driver.
+    /// An error returned by the driver.
     #[inline]
     fn purge(&self) -> Result<()> {
         Ok(())
     }
 
-    /// Waits until all work of the stream's context is done. All free memory can be reused by every stream then.
+    /// Waits until all work in the stream's context has completed. All free memory can then be reused by every stream.
     ///
     /// # Errors
     ///
-    /// The error of earlier work; the wait takes place nevertheless.
+    /// The error of earlier asynchronous work, after the wait.
     #[inline]
     fn synchronize(&self, stream: &Stream) -> Result<()> {
         stream.context().synchronize()
     }
 
-    /// Releases free memory upstream until at most `keep` bytes are left. The stream selects the device for stateless resources and those
-    /// shared by devices.
+    /// Releases free memory upstream until at most `keep` bytes are left. The stream selects the device for resources
+    /// that serve several devices.
     ///
     /// # Errors
     ///
-    /// Any error of the driver.
+    /// An error returned by the driver.
     fn trim(&self, stream: &Stream, keep: usize) -> Result<()> {
         let _ = (stream, keep);
         Ok(())
     }
 
-    /// Returns the segments that were taken or released since the change with this number, inclusive, oldest first; none for resources
-    /// without segments. An [`AllocationRecorder`](crate::diagnostics::AllocationRecorder) queries this for each event.
+    /// Returns the segment changes from the given number on, inclusive, oldest first; empty for resources without
+    /// segments. An [`AllocationRecorder`](crate::diagnostics::AllocationRecorder) queries this for each event.
     #[cfg(feature = "diagnostics")]
     fn segment_changes(&self, since: u64) -> Vec<SegmentChange> {
         let _ = since;

@@ -4,7 +4,7 @@ use std::ops::{Bound, Range, RangeBounds};
 
 use curium_driver::{Error, Result};
 
-/// Returns the size of `len` elements of type `T` in bytes. It must not be 0 and must fit the address space.
+/// Returns the size of `len` elements of type `T` in bytes, or an error if it is 0 or exceeds the address space.
 pub(crate) fn bytes<T>(operation: &'static str, len: usize) -> Result<usize> {
     let size = size_of::<T>();
     if len == 0 {
@@ -31,7 +31,7 @@ pub(crate) fn same_len(operation: &'static str, buffer: usize, other: usize) -> 
     ))
 }
 
-/// Returns the range if it is within `len` elements.
+/// Returns the resolved range if it is within `len` elements.
 pub(crate) fn range(operation: &'static str, len: usize, range: impl RangeBounds<usize>) -> Result<Range<usize>> {
     let start = match range.start_bound() {
         Bound::Included(start) => Some(*start),

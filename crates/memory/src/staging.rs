@@ -1,16 +1,16 @@
-//! Copies of large pageable memory at the speed of pinned memory.
+//! Staged copies: copies of large pageable memory at the speed of pinned memory.
 //!
-//! The driver copies from and to an ordinary slice through one small pinned block and one thread. Here several threads do the same,
-//! each over a lane of its own: a stream, and two pinned blocks that take turns, so that one is copied by the processor while the
-//! other is copied by the device.
+//! The driver copies a slice through a small pinned block with one thread. Here several threads do the same, each with
+//! its own lane: a stream and two pinned blocks. While the CPU copies one block, the device copies the other.
 //!
-//! - The lanes belong to the context. They are made when they are needed first, there are never more than
-//!   [`StagingOptions::lanes`] of them, and copies that run at the same time share them.
-//! - The calling thread serves one lane. The threads for the others belong to the context, and sleep between copies: to start threads takes
-//!   as long as to copy some megabytes.
-//! - The parts of a copy are short at first and grow ([`job`]), so that the device does not wait for a whole block.
-//! - The driver copies by itself where that is faster or staging is impossible: small copies, memory that is pinned already, streams that
-//!   are being captured, copies in the middle of another access, and copies that find no lane free or no pinned memory left.
+//! - The lanes belong to the context. They are created on demand, at most [`StagingOptions::lanes`] of them, and
+//!   concurrent copies share them.
+//! - The calling thread serves one lane. The threads of the others belong to the context and sleep between copies,
+//!   since starting a thread takes as long as copying several megabytes.
+//! - The parts of a copy are short at first and grow ([`job`]), so that the device starts early.
+//! - The driver's own copy is used where it is faster or staging is impossible: for small copies, pinned memory,
+//!   streams that are being captured, copies within another access, and copies that find no free lane or no pinned
+//!   memory.
 
 mod direction;
 mod job;
@@ -36,11 +36,12 @@ use self::job::{Job, Lengths, Split};
 use self::lane::Lane;
 pub use self::options::StagingOptions;
 
-/// The staging lanes of one [`Context`] and its clones. Another retention of the same primary context has its own lanes and options.
+/// The staging lanes of one [`Context`] and its clones. Another retention of the same primary context has its own lanes
+/// and options.
 pub struct Staging {
     /// A weak reference, because the context owns this value.
     context: Context,
-    /// The threshold of the options, stored separately so that small copies read it without a lock.
+    /// The threshold from the options, stored separately so that small copies read it without a lock.
     threshold: AtomicUsize,
     pool: Mutex<Pool>,
 }
@@ -48,15 +49,15 @@ pub struct Staging {
 struct Pool {
     options: StagingOptions,
     idle: Vec<Lane>,
-    /// The threads; `None` until a copy needs them.
+    /// The threads; `None` until a copy requires them.
     threads: Option<Arc<ThreadPool>>,
-    /// The number of lanes, in use or not.
+    /// The number of lanes, including those in use.
     lanes: usize,
-    /// Incremented when the options change: lanes of earlier options are not reused.
+    /// Incremented when the options change. Lanes of an older generation are not reused.
     generation: u64,
 }
 
-/// The lanes of one copy, which are returned to the pool when it ends.
+/// The lanes of one copy, which return to the pool when it ends.
 struct Lanes {
     staging: Arc<Staging>,
     lanes: Vec<Lane>,
@@ -65,13 +66,13 @@ struct Lanes {
     lengths: Lengths,
 }
 
-/// Enqueues a part of a copy on the stream of a lane as an access to the device's memory.
+/// Enqueues a part of a copy on the stream of a lane, as an access to the device memory.
 pub(crate) trait Access: Fn(&Stream, &mut dyn FnMut() -> Result<()>) -> Result<()> + Sync {}
 
 impl<F: Fn(&Stream, &mut dyn FnMut() -> Result<()>) -> Result<()> + Sync> Access for F {}
 
-/// The maximum number of lanes of a context: more exceed the memory bandwidth. There are as many threads, so that copies which an
-/// observer makes within others never wait for a thread that waits for them.
+/// The maximum number of lanes of a context: more exceed the memory bandwidth. There are as many threads, so that a
+/// copy that an observer makes within another copy never waits for a thread that waits for it.
 const MOST_LANES: usize = 64;
 
 impl Staging {
@@ -82,15 +83,15 @@ impl Staging {
         Self::of(context).pool.lock().options
     }
 
-    /// Changes the options of a context. Running copies keep their options.
+    /// Sets the options of a context. Copies in progress keep their options.
     ///
     /// # Errors
     ///
-    /// An argument error if a block has no bytes.
+    /// An argument error if the block size is 0.
     #[inline]
     pub fn set_options(context: &Context, options: StagingOptions) -> Result<()> {
         if options.block_bytes == 0 {
-            return Err(Error::argument("Staging::set_options", "a block of 0 bytes holds nothing"));
+            return Err(Error::argument("Staging::set_options", "zero block size"));
         }
         let staging = Self::of(context);
         let mut pool = staging.pool.lock();
@@ -118,7 +119,7 @@ impl Staging {
         drop(idle);
     }
 
-    /// Returns the pinned memory that a context holds for staging, in bytes.
+    /// Returns the size of the pinned memory that a context holds for staging, in bytes.
     #[must_use]
     #[inline]
     pub fn byte_len(context: &Context) -> usize {
@@ -132,18 +133,19 @@ impl Staging {
             let pool = Pool { options, idle: Vec::new(), threads: None, lanes: 0, generation: 0 };
             Self { context, threshold: AtomicUsize::new(options.threshold), pool: Mutex::new(pool) }
         };
-        // SAFETY: lanes, which hold what is made from the context, are in the pool or in a `Lanes`, which borrows nothing but is dropped
-        // by copies before they return, as is this value by every caller; all of them borrow the context meanwhile.
+        // SAFETY: lanes, which hold the objects created from the context, are in the pool or in a `Lanes`. A `Lanes` is
+        // dropped by the copy before it returns, as is this value by every caller, and all of them borrow the context
+        // in the meantime.
         unsafe { context.attached(make) }
     }
 
-    /// Returns a free lane, or a new one if there may be one more and there is memory for it. Without a lane the driver's own way is left,
-    /// which reports what is wrong if that fails as well.
+    /// Returns a free lane, or a new one if the maximum is not reached and there is enough memory. Without a lane, the
+    /// driver's own copy is used, which reports the problem if it fails too.
     #[inline]
     fn lane(&self) -> Option<Lane> {
         let (generation, block_bytes) = {
             let mut pool = self.pool.lock();
-            // Lanes of earlier options are dropped when the options change or when they are put back.
+            // Lanes of an older generation are dropped when the options change or when they are put back.
             let generation = pool.generation;
             if let Some(index) = pool.idle.iter().rposition(|lane| lane.generation() == generation) {
                 return Some(pool.idle.swap_remove(index));
@@ -174,7 +176,7 @@ impl Staging {
         pool.threads.clone()
     }
 
-    /// Returns lanes to the pool. Lanes that failed, and lanes of earlier options, are dropped.
+    /// Returns lanes to the pool. Failed lanes and lanes of an older generation are dropped.
     #[inline]
     fn put_back(&self, lanes: Vec<Lane>) {
         let mut pool = self.pool.lock();
@@ -187,12 +189,12 @@ impl Staging {
     }
 }
 
-/// Copies `source` to the device in place of a copy on `stream` that is waited for, if that is faster; `None` if it is not, and
-/// nothing was done. Each part of the copy is enqueued by `access`, which orders a lane's stream first.
+/// Copies `source` to the device in place of a synchronous copy on `stream`. Returns `None`, without copying, if that
+/// is not faster. `access` enqueues each part, after ordering the lane's stream.
 ///
 /// # Safety
 ///
-/// `target` is the address of as many live bytes, which may be written by streams that `access` has ordered.
+/// `target` is the address of live memory of the same size, which streams ordered by `access` may write.
 #[inline]
 pub(crate) unsafe fn upload(
     stream: &Stream,
@@ -205,13 +207,13 @@ pub(crate) unsafe fn upload(
     Some(unsafe { lanes.upload(target, source, &access) })
 }
 
-/// Copies from the device to `target` in place of a copy on `stream` that is waited for, if that is faster; `None` if it is not, and
-/// nothing was done. Each part of the copy is enqueued by `access`, which orders a lane's stream first. If it succeeds, all of `target` is
+/// Copies from the device to `target` in place of a synchronous copy on `stream`. Returns `None`, without copying, if
+/// that is not faster. `access` enqueues each part, after ordering the lane's stream. On success, all of `target` is
 /// initialized.
 ///
 /// # Safety
 ///
-/// `source` is the address of as many live bytes, which may be read by streams that `access` has ordered.
+/// `source` is the address of live memory of the same size, which streams ordered by `access` may read.
 #[inline]
 pub(crate) unsafe fn download(
     stream: &Stream,
@@ -225,15 +227,15 @@ pub(crate) unsafe fn download(
 }
 
 impl Lanes {
-    /// Lanes for a copy of `bytes` bytes between the device and `host`, in place of one on `stream`; none if that is better left to the
-    /// driver.
+    /// Takes lanes for a copy of `bytes` bytes between the device and `host`, in place of a copy on `stream`. Returns
+    /// `None` if the driver's own copy is preferable.
     #[inline]
     fn take(stream: &Stream, host: *const c_void, bytes: usize, direction: Direction) -> Option<Self> {
         let staging = Staging::of(stream.context());
         if bytes < staging.threshold.load(Ordering::Relaxed) {
             return None;
         }
-        // The worker threads would wait for a launch that waits for the access around this copy.
+        // The worker threads could wait for a launch that waits for the enclosing access.
         if is_nested() {
             return None;
         }
@@ -247,7 +249,7 @@ impl Lanes {
             return None;
         }
         let make = || Ok((0..lanes).map_while(|_| staging.lane()).collect::<Vec<_>>());
-        // Creating a lane must not invalidate the captures of other threads.
+        // Creating a lane must not invalidate captures on other threads.
         let lanes = with_relaxed_capture_mode(stream.driver(), make).ok()?;
         // The options may have changed since they were read.
         let longest = lanes.iter().map(Lane::block_bytes).fold(options.block_bytes, usize::min);
@@ -260,11 +262,11 @@ impl Lanes {
         taken.threads.is_some().then_some(taken)
     }
 
-    /// Copies `source` to the device. Waits until the copy is done.
+    /// Copies `source` to the device. Waits until the copy has completed.
     ///
     /// # Safety
     ///
-    /// `target` is the address of as many live bytes, which the lanes' streams may write under `access`.
+    /// `target` is the address of live memory of the same size, which the lanes' streams may write under `access`.
     #[inline]
     unsafe fn upload(mut self, target: CUdeviceptr, source: &[u8], access: &impl Access) -> Result<()> {
         let job = self.job(source);
@@ -272,11 +274,12 @@ impl Lanes {
         self.run(|lane| unsafe { lane.upload(target, &job, access) })
     }
 
-    /// Copies from the device to `target`. Waits until the copy is done; all of `target` is initialized if it succeeds.
+    /// Copies from the device to `target`. Waits until the copy has completed. On success, all of `target` is
+    /// initialized.
     ///
     /// # Safety
     ///
-    /// `source` is the address of as many live bytes, which the lanes' streams may read under `access`.
+    /// `source` is the address of live memory of the same size, which the lanes' streams may read under `access`.
     #[inline]
     unsafe fn download(
         mut self,
@@ -294,14 +297,15 @@ impl Lanes {
         Job::new(slice, self.lanes.len(), self.lengths)
     }
 
-    /// Runs `work` with every lane: one on the calling thread, the others on worker threads. A lane that gets no thread in
-    /// time finds nothing left to do: the others copy its parts.
+    /// Runs `work` with every lane: one on the calling thread, the others on worker threads. A lane whose thread starts
+    /// late finds no part left, because the other lanes have copied them.
     #[inline]
     fn run(&mut self, work: impl Fn(&mut Lane) -> Result<()> + Sync) -> Result<()> {
         let Some((own, others)) = self.lanes.split_first_mut() else { return Ok(()) };
         let Some(threads) = &self.threads else { return work(own) };
         if rayon_core::current_thread_index().is_some() {
-            // A thread of the caller's own pool would run other jobs of that pool while it waits.
+            // If the caller is itself a worker of a thread pool, that thread would run other jobs of its pool while it
+            // waits.
             return thread::scope(|scope| {
                 let serve = || serve(threads, own, others, &work);
                 scope.spawn(serve).join().unwrap_or_else(|payload| resume_unwind(payload))
@@ -311,7 +315,7 @@ impl Lanes {
     }
 }
 
-/// Runs `work` with all lanes: the calling thread serves its `own`.
+/// Runs `work` with all lanes. The calling thread serves its `own` lane.
 fn serve(
     threads: &ThreadPool,
     own: &mut Lane,
@@ -339,29 +343,31 @@ impl Drop for Lanes {
     }
 }
 
-/// Returns `true` if work on `stream` is captured instead of run, or if the driver fails to report it: the driver's own copy reports why.
+/// Returns `true` if work on `stream` is captured instead of executed, or if the query fails, in which case the
+/// driver's own copy reports the error.
 #[inline]
 fn is_capturing(stream: &Stream) -> bool {
     let mut status = CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE;
-    // SAFETY: `status` is a valid place for the answer, and the stream is live.
+    // SAFETY: `status` is valid for writes, and the stream is live.
     let asked = unsafe { call!(stream.driver(), cuStreamIsCapturing(stream.as_raw(), &raw mut status)) };
     asked.is_err() || status != CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE
 }
 
-/// Returns `true` if the driver knows neither end of this host memory. Memory that it knows is pinned or managed, and copied directly.
+/// Returns `true` if both ends of this host memory are unknown to the driver. Other memory is pinned or managed, and is
+/// copied directly.
 #[inline]
 fn is_pageable(driver: &Driver, host: *const c_void, bytes: usize) -> bool {
     let ends = [host.addr(), host.addr() + bytes - 1];
     ends.into_iter().all(|address| memory_type(driver, address as CUdeviceptr).is_ok_and(|kind| kind == 0))
 }
 
-/// Returns the kind of memory at an address: 0 if the driver does not know it.
+/// Returns the type of memory at an address; 0 if it is unknown to the driver.
 #[inline]
 fn memory_type(driver: &Driver, address: CUdeviceptr) -> Result<u32> {
     let mut kind = 0_u32;
     let mut attribute = CUpointer_attribute::CU_POINTER_ATTRIBUTE_MEMORY_TYPE;
     let mut place: *mut c_void = (&raw mut kind).cast();
-    // SAFETY: there is one attribute and one valid place for its value, and any address may be asked for.
+    // SAFETY: there is one attribute with an output pointer that is valid for writes, and any address may be queried.
     unsafe { call!(driver, cuPointerGetAttributes(1, &raw mut attribute, &raw mut place, address)) }?;
     Ok(kind)
 }

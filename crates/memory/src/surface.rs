@@ -12,19 +12,20 @@ use crate::array::{ArrayHandle, Uses};
 use crate::texture::{empty, expect_known};
 use crate::{Array, ArrayFlags};
 
-/// The kernel argument for a surface: `cudaSurfaceObject_t` in CUDA C++. Pass a `&`[`Surface`] for it.
+/// The kernel parameter type of a surface: `cudaSurfaceObject_t` in CUDA C++. Pass a `&`[`Surface`] for it.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[repr(transparent)]
 pub struct SurfaceObject(CUsurfObject);
 
-/// A surface object, through which kernels read and write an array by coordinates. It keeps the array alive. Kernels take a `&Surface` for
-/// a [`SurfaceObject`]; the access counts as a write. A graph that uses the surface keeps it too.
+/// A surface object, through which kernels read and write an array by coordinates. It keeps the array alive. Kernels
+/// accept a `&Surface` for a [`SurfaceObject`]; the access counts as a write. A graph that uses the surface keeps it
+/// alive too.
 pub struct Surface<T> {
     handle: Arc<SurfaceHandle>,
     array: Arc<Array<T>>,
 }
 
-/// The driver's surface.
+/// A surface of the driver.
 struct SurfaceHandle {
     raw: CUsurfObject,
     uses: Arc<Uses>,
@@ -32,7 +33,7 @@ struct SurfaceHandle {
     _array: Arc<ArrayHandle>,
 }
 
-// SAFETY: it is a number for the device, and `Surface` keeps the object alive.
+// SAFETY: it is a plain number for the device, and `Surface` keeps the object alive.
 unsafe impl ByValue for SurfaceObject {}
 
 impl<T> Surface<T> {
@@ -66,13 +67,13 @@ impl<T> Surface<T> {
         &self.array
     }
 
-    /// Returns the driver's handle, which this value keeps owning.
+    /// Returns the raw handle without giving up ownership.
     #[must_use]
     pub fn as_raw(&self) -> CUsurfObject {
         self.handle.raw
     }
 
-    /// Destroys the surface, as [`Drop`] does, and returns any error. Waits on the host for every use of its array.
+    /// Destroys the surface, as [`Drop`] does, and returns any error. Waits on the host until all accesses to its array have completed.
     ///
     /// CUDA: `cuSurfObjectDestroy`.
     ///
@@ -105,8 +106,9 @@ impl SurfaceHandle {
     }
 }
 
-// SAFETY: `bind` makes the stream wait for every use of the array, and later uses wait for this one, which `launched` records. The surface
-// is borrowed, and it is only destroyed after every use, including those of graphs that keep it.
+// SAFETY: `bind` makes the stream wait for every access to the array, and later accesses wait for this one, which
+// `launched` records. The surface is borrowed, and it is destroyed only after every access, including those of graphs
+// that keep it.
 unsafe impl<T> Argument<SurfaceObject> for &Surface<T> {
     unsafe fn bind(&mut self, guard: &mut AccessGuard<'_>) -> Result<SurfaceObject> {
         expect_known("surface", self.array.stream().context(), guard.stream())?;

@@ -15,11 +15,11 @@ pub use self::im2col::{Im2col, Im2colWide, Im2colWideMode};
 pub use self::layout::{TensorDataType, TensorFill, TensorInterleave, TensorL2Promotion, TensorLayout, TensorSwizzle};
 pub use self::view::{TensorRead, TensorView, TensorViewMut, TensorWrite};
 
-/// A tensor map (`CUtensorMap`): describes a tensor in device memory and the box of it that one TMA copy transfers. Kernels take its 128
-/// bytes by value.
+/// A tensor map (`CUtensorMap`): describes a tensor in device memory, and the box of it that one TMA copy transfers.
+/// Kernels receive its 128 bytes by value.
 ///
-/// Requires compute capability 9.0. The map contains the address of the tensor but does not keep the memory alive: the contract of the
-/// launch covers that. A [`TensorView`] keeps it alive, as an argument of a kernel.
+/// Requires compute capability 9.0. The map contains the address of the tensor but does not keep the memory alive; the
+/// safety contract of the launch covers that. Pass a [`TensorView`] instead to keep the memory alive.
 ///
 /// ```
 /// use curium_memory::{DeviceBuffer, TensorDataType, TensorLayout, TensorMap, TensorSwizzle};
@@ -37,7 +37,7 @@ pub use self::view::{TensorRead, TensorView, TensorViewMut, TensorWrite};
 #[repr(transparent)]
 pub struct TensorMap(CUtensorMap);
 
-/// The allocation class: how far the accelerator may prefetch beyond a tensor.
+/// The allocation class: how far TMA may prefetch beyond a tensor.
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub enum TensorAllocationClass {
@@ -50,7 +50,7 @@ pub enum TensorAllocationClass {
     Large,
 }
 
-// SAFETY: it is `repr(transparent)` over the type that kernels declare, and holds no reference to host memory.
+// SAFETY: it is `repr(transparent)` over the type that kernels declare, and contains no reference to host memory.
 unsafe impl ByValue for TensorMap {}
 
 impl TensorMap {
@@ -60,8 +60,9 @@ impl TensorMap {
     ///
     /// # Errors
     ///
-    /// An argument error for a layout that the accelerator does not support, see [`TensorLayout`]. A box has 1 to 256 elements per
-    /// dimension and a multiple of 16 bytes in the innermost one, which must fit the swizzle span unless the layout is interleaved.
+    /// An argument error for a layout that TMA does not support; see [`TensorLayout`]. A box has 1 to 256 elements per
+    /// dimension, and a multiple of 16 bytes in the innermost one, which must fit the swizzle span unless the layout is
+    /// interleaved.
     #[doc(alias = "cuTensorMapEncodeTiled")]
     pub fn tiled(context: &Context, layout: &TensorLayout, elements: &[u32]) -> Result<Self> {
         check::layout("TensorMap::tiled", layout, 1)?;
@@ -90,13 +91,13 @@ impl TensorMap {
         })
     }
 
-    /// Creates a map of im2col columns: pixels of images, as convolutions use them.
+    /// Creates a map of im2col columns: pixels of images, as used by convolutions.
     ///
     /// CUDA: `cuTensorMapEncodeIm2col`. Requires a driver for CUDA 12.0.
     ///
     /// # Errors
     ///
-    /// An argument error for a layout that the accelerator does not support, see [`TensorLayout`] and [`Im2col`].
+    /// An argument error for a layout that TMA does not support; see [`TensorLayout`] and [`Im2col`].
     #[doc(alias = "cuTensorMapEncodeIm2col")]
     pub fn im2col(context: &Context, layout: &TensorLayout, pixels: &Im2col<'_>) -> Result<Self> {
         check::layout("TensorMap::im2col", layout, 3)?;
@@ -134,7 +135,7 @@ impl TensorMap {
     ///
     /// # Errors
     ///
-    /// An argument error for a layout that the accelerator does not support, see [`TensorLayout`] and [`Im2colWide`].
+    /// An argument error for a layout that TMA does not support; see [`TensorLayout`] and [`Im2colWide`].
     #[doc(alias = "cuTensorMapEncodeIm2colWide")]
     pub fn im2col_wide(context: &Context, layout: &TensorLayout, pixels: &Im2colWide) -> Result<Self> {
         check::layout("TensorMap::im2col_wide", layout, 3)?;
@@ -190,12 +191,14 @@ impl TensorMap {
     ///
     /// # Safety
     ///
-    /// For [`TensorAllocationClass::Large`], the memory from the start of the tensor's allocation is accessible up to the size that the
-    /// device attribute reports, for as long as the map is used.
+    /// For [`TensorAllocationClass::Large`], the memory from the start of the tensor's allocation is accessible up to
+    /// the size that the device attribute
+    /// [`TENSOR_MAP_LARGE_TENSOR_MIN_SIZE`](curium_driver::DeviceAttribute::TENSOR_MAP_LARGE_TENSOR_MIN_SIZE) reports,
+    /// for as long as the map is used.
     ///
     /// # Errors
     ///
-    /// Any error of the driver.
+    /// An error returned by the driver.
     #[doc(alias = "cuTensorMapSetAllocationClass")]
     pub unsafe fn set_allocation_class(
         &mut self,
@@ -220,7 +223,7 @@ impl TensorMap {
     ///
     /// # Safety
     ///
-    /// `words` came from [`TensorMap::to_words`].
+    /// `words` was returned by [`TensorMap::to_words`].
     #[must_use]
     pub const unsafe fn from_words(words: [u64; 16]) -> Self {
         Self(CUtensorMap { opaque: words })

@@ -16,29 +16,29 @@ pub use self::view::TextureView;
 use crate::array::{ArrayHandle, MipmappedHandle, Uses};
 use crate::{Array, DeviceBuffer, MipmappedArray, Texel};
 
-/// The kernel argument for a texture: `cudaTextureObject_t` in CUDA C++. Pass a `&`[`Texture`] for it.
+/// The kernel parameter type of a texture: `cudaTextureObject_t` in CUDA C++. Pass a `&`[`Texture`] for it.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[repr(transparent)]
 pub struct TextureObject(CUtexObject);
 
-/// A texture object, through which kernels read an array or a buffer by coordinates, with filtering. It keeps the memory alive. Kernels
-/// take a `&Texture` for a [`TextureObject`]. A graph that uses the texture keeps it too.
+/// A texture object, through which kernels read an array or a buffer by coordinates, with filtering. It keeps the
+/// memory alive. Kernels accept a `&Texture` for a [`TextureObject`]. A graph that uses the texture keeps it alive too.
 pub struct Texture<T> {
     handle: Arc<TextureHandle>,
     source: Source<T>,
 }
 
-/// The driver's texture.
+/// A texture of the driver.
 struct TextureHandle {
     raw: CUtexObject,
     context: Context,
-    /// The array of the surface.
+    /// The memory that the texture reads.
     source: Arc<dyn Kept>,
 }
 
-/// The memory that the texture reads.
+/// Memory that a texture reads and keeps alive.
 trait Kept: Send + Sync {
-    /// Waits on the host until every use is done.
+    /// Waits on the host until every access has completed.
     fn synchronize(&self) -> Result<()>;
 }
 
@@ -52,15 +52,16 @@ enum Source<T> {
 /// A two-dimensional region of a buffer (`CU_RESOURCE_TYPE_PITCH2D`).
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub struct Pitch2d {
-    /// Elements per row.
+    /// The number of elements per row.
     pub width: usize,
-    /// Rows.
+    /// The number of rows.
     pub height: usize,
-    /// The distance between the starts of two rows in bytes: a multiple of the device attribute `TEXTURE_PITCH_ALIGNMENT`.
+    /// The distance between the starts of consecutive rows in bytes: a multiple of the device attribute
+    /// `TEXTURE_PITCH_ALIGNMENT`.
     pub pitch_bytes: usize,
 }
 
-// SAFETY: it is a number for the device, and `Texture` keeps the object alive.
+// SAFETY: it is a plain number for the device, and `Texture` keeps the object alive.
 unsafe impl ByValue for TextureObject {}
 
 impl<T: Texel> Texture<T> {
@@ -70,19 +71,20 @@ impl<T: Texel> Texture<T> {
     ///
     /// # Errors
     ///
-    /// `CUDA_ERROR_INVALID_VALUE` if the options do not fit the array.
+    /// `CUDA_ERROR_INVALID_VALUE` if the options are not compatible with the array.
     #[doc(alias = "cuTexObjectCreate")]
     pub fn from_array(array: &Arc<Array<T>>, options: &TextureOptions) -> Result<Self> {
         Self::from_array_with_view(array, options, None)
     }
 
-    /// Creates a texture of an array with another format, or of some of its layers.
+    /// Creates a texture of a part of an array, or with another element format, as described by `view`.
     ///
     /// CUDA: `cuTexObjectCreate`.
     ///
     /// # Errors
     ///
-    /// An argument error for a view without levels or layers; `CUDA_ERROR_INVALID_VALUE` if the options or the view do not fit the array.
+    /// An argument error for a view without levels or layers; `CUDA_ERROR_INVALID_VALUE` if the options or the view are
+    /// not compatible with the array.
     pub fn from_array_with_view(
         array: &Arc<Array<T>>,
         options: &TextureOptions,
@@ -94,14 +96,14 @@ impl<T: Texel> Texture<T> {
         Self::create(array.stream().context(), &resource, &options, view, Source::Array(Arc::clone(array)))
     }
 
-    /// Creates a texture of all levels of a mipmapped array, or of those of a view.
+    /// Creates a texture of all levels of a mipmapped array, or of those of a view. Requires normalized coordinates.
     ///
     /// CUDA: `cuTexObjectCreate`.
     ///
     /// # Errors
     ///
-    /// An argument error for a view without levels or layers; `CUDA_ERROR_INVALID_VALUE` if the options or the view do not fit the array.
-    /// It requires normalized coordinates.
+    /// An argument error for a view without levels or layers; `CUDA_ERROR_INVALID_VALUE` if the options or the view are
+    /// not compatible with the array.
     pub fn from_mipmapped_array(
         array: &Arc<MipmappedArray<T>>,
         options: &TextureOptions,
@@ -113,13 +115,13 @@ impl<T: Texel> Texture<T> {
         Self::create(array.stream().context(), &resource, &options, view, Source::Mipmapped(Arc::clone(array)))
     }
 
-    /// Creates a texture of a buffer, which is read by index.
+    /// Creates a one-dimensional texture of a buffer, which kernels read by integer index.
     ///
     /// CUDA: `cuTexObjectCreate`.
     ///
     /// # Errors
     ///
-    /// `CUDA_ERROR_INVALID_VALUE` if the buffer is too long for the device, or misaligned.
+    /// `CUDA_ERROR_INVALID_VALUE` if the buffer exceeds the maximum width of the device, or is misaligned.
     pub fn from_buffer(buffer: &Arc<DeviceBuffer<T>>, options: &TextureOptions) -> Result<Self> {
         let mut resource = empty(CUresourcetype::CU_RESOURCE_TYPE_LINEAR);
         resource.res.linear.devPtr = buffer.as_pointer().as_raw();
@@ -160,7 +162,7 @@ impl<T: Texel> Texture<T> {
 }
 
 impl<T> Texture<T> {
-    /// Returns the driver's handle, which this value keeps owning.
+    /// Returns the raw handle without giving up ownership.
     #[must_use]
     pub fn as_raw(&self) -> CUtexObject {
         self.handle.raw
@@ -178,7 +180,7 @@ impl<T> Texture<T> {
     ///
     /// # Errors
     ///
-    /// Any error of the driver.
+    /// An error returned by the driver.
     #[doc(alias = "cuTexObjectGetTextureDesc")]
     pub fn options(&self) -> Result<TextureOptions> {
         let mut raw = CUDA_TEXTURE_DESC::default();
@@ -189,7 +191,7 @@ impl<T> Texture<T> {
         Ok(TextureOptions::from_raw(&raw))
     }
 
-    /// Destroys the texture, as [`Drop`] does, and returns any error. Waits on the host for every use of its memory.
+    /// Destroys the texture, as [`Drop`] does, and returns any error. Waits on the host until all accesses to its memory have completed.
     ///
     /// CUDA: `cuTexObjectDestroy`.
     ///
@@ -262,7 +264,7 @@ impl<T: Texel> Kept for DeviceBuffer<T> {
 }
 
 impl<T: Texel> Source<T> {
-    /// Requirements of the driver's texture.
+    /// Returns the memory for the texture to keep alive.
     fn kept(&self) -> Arc<dyn Kept> {
         match self {
             Self::Array(array) => Arc::new((Arc::clone(array.uses()), Arc::clone(array.handle()))) as _,
@@ -282,8 +284,9 @@ impl<T> Source<T> {
     }
 }
 
-// SAFETY: `bind` makes the stream wait for the last write of the memory, and later writers wait for this use, which `launched` records. The
-// texture is borrowed, and it is only destroyed after every use, including those of graphs that keep it.
+// SAFETY: `bind` makes the stream wait for the last write of the memory, and later writers wait for this access, which
+// `launched` records. The texture is borrowed, and it is destroyed only after every access, including those of graphs
+// that keep it.
 unsafe impl<T> Argument<TextureObject> for &Texture<T> {
     unsafe fn bind(&mut self, guard: &mut AccessGuard<'_>) -> Result<TextureObject> {
         expect_known("texture", &self.handle.context, guard.stream())?;
@@ -291,7 +294,7 @@ unsafe impl<T> Argument<TextureObject> for &Texture<T> {
         match &self.source {
             Source::Buffer(buffer) => {
                 let mut buffer: &DeviceBuffer<T> = buffer;
-                // SAFETY: `launched` records the use, and the buffer is not used in between.
+                // SAFETY: `launched` records the access, and the buffer is not used in between.
                 unsafe { Argument::<&[T]>::bind(&mut buffer, guard) }?;
             }
             source => source.uses().map_or(Ok(()), |uses| uses.before_read(guard))?,
@@ -331,7 +334,8 @@ impl Drop for TextureHandle {
     }
 }
 
-/// Returns an error if a texture or surface of `context` is invalid for kernels on `stream`: objects belong to a context.
+/// Returns an error if a texture or surface of `context` cannot be used by kernels on `stream`: texture and surface
+/// objects belong to a context.
 pub(crate) fn expect_known(what: &str, context: &Context, stream: &Stream) -> Result<()> {
     const OPERATION: &str = "kernel argument";
     stream.driver().expect_same(context.driver(), OPERATION)?;
@@ -342,7 +346,7 @@ pub(crate) fn expect_known(what: &str, context: &Context, stream: &Stream) -> Re
     Err(Error::argument(OPERATION, reason))
 }
 
-/// Returns a resource descriptor of a type, to be filled in.
+/// Returns an empty resource descriptor of a type.
 pub(crate) fn empty(kind: CUresourcetype) -> CUDA_RESOURCE_DESC {
     CUDA_RESOURCE_DESC { resType: kind, ..CUDA_RESOURCE_DESC::default() }
 }

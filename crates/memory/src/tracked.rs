@@ -1,30 +1,34 @@
-//! Memory that the device accesses: its stream, and the accesses to it.
+//! Device-accessible memory: its stream, and the accesses to it.
 
 use std::mem::ManuallyDrop;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use curium_driver::extend::refuse_wait;
 use curium_driver::hazard::{AccessGuard, Accesses, HostAccess};
-use curium_driver::sys::CUdeviceptr;
+use curium_driver::sys::{CUdeviceptr, CUmemAttach_flags};
 use curium_driver::{Device, Error, Result, Stream, call};
 
 use crate::copy::peer;
 
-/// The stream of an allocation, and the accesses that a later one may have to wait for.
+/// The stream of an allocation, and the accesses that a later access may have to wait for.
 #[derive(Debug)]
 pub(crate) struct Tracked {
     accesses: Accesses,
-    reach: Reach,
-    /// The devices with access to the memory, one bit for each of the first 64.
+    reach: Accessibility,
+    /// The devices with access to the memory, as a bit set of the first 64. For managed memory, which all devices can access: the address of
+    /// the allocation while it is attached to the host for a view, and 0 otherwise.
     reached: AtomicU64,
 }
 
+/// The name of the operation in errors of kernel arguments.
+const KERNEL_ARGUMENT: &str = "kernel argument";
+
 /// The devices that can access memory.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Reach {
-    /// The device that holds it, and others, which are granted access on demand.
+pub(crate) enum Accessibility {
+    /// The memory's own device, and others, which are granted access on demand.
     Device,
-    /// The device that holds it, and others to which its owner has granted access.
+    /// The memory's own device, and others to which its owner has granted access.
     Granted,
     /// Every device: mapped host memory.
     Mapped,
@@ -35,7 +39,7 @@ pub(crate) enum Reach {
 impl Tracked {
     /// Creates the tracking for memory allocated on `stream`, which graphs may lease.
     #[inline]
-    pub(crate) fn leasable(stream: &Stream, reach: Reach) -> Self {
+    pub(crate) fn leasable(stream: &Stream, reach: Accessibility) -> Self {
         Self { accesses: Accesses::leasable(stream), reach, reached: AtomicU64::new(0) }
     }
 
@@ -46,13 +50,13 @@ impl Tracked {
         self
     }
 
-    /// Creates the tracking for memory that no capture can allocate.
+    /// Creates the tracking for memory that cannot be allocated in a capture.
     #[inline]
-    pub(crate) fn leasable_outside(operation: &'static str, stream: &Stream, reach: Reach) -> Result<Self> {
+    pub(crate) fn leasable_outside(operation: &'static str, stream: &Stream, reach: Accessibility) -> Result<Self> {
         if stream.is_created_by_capture() {
             return Err(Error::argument(
                 operation,
-                "the stream is one of a capture, whose graph cannot own such memory",
+                "the stream is being captured, and a graph cannot own this kind of memory",
             ));
         }
         Ok(Self::leasable(stream, reach))
@@ -67,7 +71,7 @@ impl Tracked {
 
     /// Transfers memory from `cuMemAlloc` to the graphs that lease it.
     #[cold]
-    pub(crate) fn leave_plain_memory(&mut self, address: CUdeviceptr) {
+    pub(crate) fn leave_sync_allocation(&mut self, address: CUdeviceptr) {
         let driver = self.stream().driver().clone();
         self.accesses.leave(move |accesses| {
             accesses.synchronize().or_else(|_| accesses.synchronize())?;
@@ -94,29 +98,35 @@ impl Tracked {
     }
 
     #[inline]
-    pub(crate) fn reach(&self) -> Reach {
+    pub(crate) fn reach(&self) -> Accessibility {
         self.reach
     }
 
-    /// Orders the guard's stream after the accesses that a read must wait for.
+    /// Makes the guard's stream wait for the accesses that a read must wait for.
     #[inline]
     pub(crate) fn before_read(&self, operation: &'static str, guard: &mut AccessGuard<'_>) -> Result<()> {
+        if !self.accesses.reads_freely_on(guard.stream()) {
+            self.end_host_attachment(operation)?;
+        }
         self.accesses.before_read(guard).map_err(|error| error.during(operation))
     }
 
-    /// Orders the guard's stream after the accesses that a write must wait for.
+    /// Makes the guard's stream wait for the accesses that a write must wait for.
     #[inline]
     pub(crate) fn before_write(&self, operation: &'static str, guard: &mut AccessGuard<'_>) -> Result<()> {
+        if !self.accesses.writes_freely_on(guard.stream()) {
+            self.end_host_attachment(operation)?;
+        }
         self.accesses.before_write(guard).map_err(|error| error.during(operation))
     }
 
-    /// Records a read that was enqueued.
+    /// Records an enqueued read.
     #[inline]
     pub(crate) fn after_read(&self, guard: &mut AccessGuard<'_>) {
         self.accesses.after_read(guard);
     }
 
-    /// Records a write of a part that was enqueued.
+    /// Records an enqueued write of a part.
     #[inline]
     pub(crate) fn after_partial_write(&self, guard: &mut AccessGuard<'_>) {
         self.accesses.after_partial_write(guard);
@@ -128,7 +138,7 @@ impl Tracked {
         (self.stream(), &self.accesses)
     }
 
-    /// Returns the accesses, for a caller that has borrowed all of the memory exclusively.
+    /// Returns the accesses, for a caller that has exclusively borrowed the whole memory.
     #[inline]
     pub(crate) fn exclusive(&mut self) -> &mut Accesses {
         &mut self.accesses
@@ -140,31 +150,33 @@ impl Tracked {
         self.accesses.synchronize_writes()
     }
 
-    /// Waits on the host until every access has completed. Then the host may write the memory, or free it.
+    /// Waits on the host until every access has completed. The host may then write or free the memory.
     #[inline]
     pub(crate) fn wait_for_uses(&mut self) -> Result<()> {
         self.accesses.synchronize()
     }
 
-    /// Orders the guard's stream after the accesses that a kernel which reads the memory must wait for. Gives the stream's device access if
-    /// the memory, whose address is `address`, is on another one.
+    /// Makes the guard's stream wait for the accesses that conflict with a kernel that reads the memory. Grants the
+    /// stream's device access if the memory at `address` is on another device.
     #[inline]
     pub(crate) fn before_kernel_read(&self, guard: &mut AccessGuard<'_>, address: CUdeviceptr) -> Result<()> {
-        // Only the stream of the last write of the whole reads freely. Its device has access already: the memory is on it, or the kernel
-        // that wrote there was given access.
+        // Only the stream of the last write of the whole reads without a wait. Its device already has access: the
+        // memory is on it, or the writing kernel was granted access.
         if self.accesses.reads_freely_on(guard.stream()) { Ok(()) } else { self.admit(guard, address, false) }
     }
 
-    /// The same for a kernel that writes the memory.
+    /// Makes the guard's stream wait for the accesses that conflict with a kernel that writes the memory, and grants
+    /// access like [`Tracked::before_kernel_read`].
     #[inline]
     pub(crate) fn before_kernel_write(&self, guard: &mut AccessGuard<'_>, address: CUdeviceptr) -> Result<()> {
         // As for reads.
         if self.accesses.writes_freely_on(guard.stream()) { Ok(()) } else { self.admit(guard, address, true) }
     }
 
-    /// Orders the guard's stream, and grants its device access.
+    /// Makes the guard's stream wait, and grants its device access.
     #[inline(never)]
     fn admit(&self, guard: &mut AccessGuard<'_>, address: CUdeviceptr, is_write: bool) -> Result<()> {
+        self.end_host_attachment(KERNEL_ARGUMENT)?;
         // The home stream made the last write of the whole buffer, so its device has access.
         if self.accesses.begin_home(guard, is_write) { Ok(()) } else { self.admit_other(guard, address, is_write) }
     }
@@ -172,13 +184,40 @@ impl Tracked {
     #[cold]
     #[inline(never)]
     fn admit_other(&self, guard: &mut AccessGuard<'_>, address: CUdeviceptr, is_write: bool) -> Result<()> {
-        const OPERATION: &str = "kernel argument";
-        if is_write { self.before_write(OPERATION, guard) } else { self.before_read(OPERATION, guard) }?;
+        if is_write { self.before_write(KERNEL_ARGUMENT, guard) } else { self.before_read(KERNEL_ARGUMENT, guard) }?;
         let stream = guard.stream();
         if self.reach.is_everywhere() || stream.device().as_raw() == self.stream().device().as_raw() {
             return Ok(());
         }
-        self.let_in_peer(OPERATION, stream, address)
+        self.let_in_peer(KERNEL_ARGUMENT, stream, address)
+    }
+
+    /// Records that managed memory, whose address is `address`, is attached to the host. The next access of a device ends that.
+    pub(crate) fn begin_host_attachment(&self, address: CUdeviceptr) {
+        self.reached.store(address, Ordering::Release);
+        self.accesses.order_next();
+    }
+
+    /// Attaches managed memory to all streams if it is attached to the host for a view. The view is at its end, was forgotten, or could not
+    /// end the attachment.
+    #[inline]
+    pub(crate) fn end_host_attachment(&self, operation: &'static str) -> Result<()> {
+        let is_attached = self.reach == Accessibility::Managed && self.reached.load(Ordering::Acquire) != 0;
+        if is_attached { self.attach_to_streams(operation) } else { Ok(()) }
+    }
+
+    #[cold]
+    fn attach_to_streams(&self, operation: &'static str) -> Result<()> {
+        let (stream, address) = (self.stream(), self.reached.load(Ordering::Acquire));
+        let everywhere = CUmemAttach_flags::CU_MEM_ATTACH_GLOBAL.0;
+        // SAFETY: the address is that of a whole live allocation of managed memory; the stream is live and belongs to this driver.
+        unsafe { call!(stream.driver(), cuStreamAttachMemAsync(stream.as_raw(), address, 0, everywhere)) }
+            .map_err(|error| error.during(operation))?;
+        // Another thread may enqueue an access on any stream as soon as it finds the memory attached. The wait is short: no device has
+        // used the memory since the view.
+        stream.drain()?;
+        self.reached.store(0, Ordering::Release);
+        Ok(())
     }
 
     #[cold]
@@ -186,24 +225,24 @@ impl Tracked {
         if self.reached.load(Ordering::Acquire) & bit(stream.device()) != 0 {
             return Ok(());
         }
-        if self.reach == Reach::Granted {
+        if self.reach == Accessibility::Granted {
             let (device, own) = (stream.device().as_raw(), self.stream().device().as_raw());
             let reason = format!("device {device} has no access to memory at {address:#x}, which is on device {own}");
             return Err(Error::argument(operation, reason));
         }
         peer::give_access(operation, stream, self.stream(), address)?;
-        self.let_in(stream.device());
+        self.grant_access(stream.device());
         Ok(())
     }
 
     /// Records that a device has access.
     #[inline]
-    pub(crate) fn let_in(&self, device: &Device) {
+    pub(crate) fn grant_access(&self, device: &Device) {
         self.reached.fetch_or(bit(device), Ordering::Release);
     }
 }
 
-impl Reach {
+impl Accessibility {
     /// Returns `true` if every device can access the memory.
     #[inline]
     pub(crate) fn is_everywhere(self) -> bool {

@@ -1,4 +1,4 @@
-//! A buffer in managed (unified) memory.
+//! Buffers in managed (unified) memory.
 
 mod advice;
 mod batch;
@@ -21,19 +21,21 @@ use crate::capture_advice::ALLOCATE_BEFORE;
 use crate::copy::host;
 use crate::device_slice::{WholeMut, argument_as, buffer_views};
 use crate::size;
-use crate::tracked::{Reach, Tracked};
+use crate::tracked::{Accessibility, Tracked};
 
 /// A buffer in managed (unified) memory.
 ///
-/// Kernels take it as they take a [`DeviceBuffer`](crate::DeviceBuffer). The host accesses it through [`UnifiedBuffer::host_view`] and
-/// [`UnifiedBuffer::host_view_mut`], which wait for the work that uses it. While a view exists, no conflicting work can start.
+/// Kernels accept it like a [`DeviceBuffer`](crate::DeviceBuffer). The host accesses it through
+/// [`UnifiedBuffer::host_view`] and [`UnifiedBuffer::host_view_mut`], which wait for conflicting work. While a view
+/// exists, no conflicting work can start.
 ///
 /// # Concurrent managed access
 ///
-/// On Linux with most GPUs, the host may access managed memory at any time. Elsewhere (Windows, WSL, Jetson, some virtual GPUs) the device
-/// attribute `CONCURRENT_MANAGED_ACCESS` is 0, and the host must not access a managed buffer while a device works, unless the buffer is
-/// attached to the host. [`UnifiedBuffer::host_view_mut`] works on every system: it attaches the buffer to the host for as long as the view
-/// exists. [`UnifiedBuffer::host_view`] needs [`UnifiedBuffer::attach`] there, because a shared buffer may be read by kernels meanwhile.
+/// On Linux with most GPUs, the host may access managed memory at any time. Elsewhere (Windows, WSL, Jetson, some
+/// virtual GPUs) the device attribute `CONCURRENT_MANAGED_ACCESS` is 0, and the host must not access a managed buffer
+/// while a device works, unless the buffer is attached to the host. [`UnifiedBuffer::host_view_mut`] works on every
+/// system: it attaches the buffer to the host for as long as the view exists. [`UnifiedBuffer::host_view`] requires
+/// [`UnifiedBuffer::attach`] there, because kernels may read a shared buffer in the meantime.
 ///
 /// ```
 /// # let driver = curium_sim::Simulator::new(curium_sim::Config::new())?.driver::<curium_driver::Driver>()?;
@@ -49,7 +51,7 @@ use crate::tracked::{Reach, Tracked};
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct UnifiedBuffer<T> {
-    /// 0 after the memory was freed.
+    /// Null once the memory was freed.
     pointer: DevicePointer<T>,
     len: usize,
     tracked: Tracked,
@@ -79,7 +81,7 @@ impl<T> UnifiedBuffer<T> {
         Ok(buffer)
     }
 
-    /// Allocates `len` elements with unspecified values.
+    /// Allocates `len` elements with unspecified values. `stream` is the buffer's stream.
     ///
     /// CUDA: `cuMemAllocManaged`.
     ///
@@ -94,7 +96,8 @@ impl<T> UnifiedBuffer<T> {
         Self::allocate("UnifiedBuffer::uninit", stream, len)
     }
 
-    /// Allocates a buffer and copies `source` to it. Waits until the copy is done.
+    /// Allocates a buffer and copies `source` to it on `stream`, which is the buffer's stream. Waits until the copy has
+    /// completed.
     ///
     /// CUDA: `cuMemAllocManaged`, `cuMemcpyHtoDAsync_v2`, `cuStreamSynchronize`.
     ///
@@ -129,7 +132,7 @@ impl<T> UnifiedBuffer<T> {
         Ok(buffer)
     }
 
-    /// Allocates a buffer with the same elements on the same stream. Returns once the copy is enqueued.
+    /// Allocates a buffer with the same contents on the same stream. Returns once the copy is enqueued.
     ///
     /// CUDA: `cuMemAllocManaged`, `cuMemcpyDtoDAsync_v2`.
     ///
@@ -167,7 +170,7 @@ impl<T> UnifiedBuffer<T> {
         self.pointer
     }
 
-    /// Frees the buffer, as [`Drop`] does, and returns any error. Waits for the work that uses it.
+    /// Frees the buffer, as [`Drop`] does, and returns any error. Waits for the work that accesses it.
     ///
     /// CUDA: `cuMemFree_v2`, `cuStreamSynchronize`.
     ///
@@ -183,7 +186,7 @@ impl<T> UnifiedBuffer<T> {
     #[inline]
     fn allocate(operation: &'static str, stream: &Stream, len: usize) -> Result<Self> {
         let bytes = size::bytes::<T>(operation, len)?;
-        let tracked = Tracked::leasable_outside(operation, stream, Reach::Managed)?;
+        let tracked = Tracked::leasable_outside(operation, stream, Accessibility::Managed)?;
         let is_concurrent = is_concurrent(stream.driver())?;
         let pointer = stream.context().entered(|driver| {
             let (mut raw, flags): (CUdeviceptr, u32) = (0, CUmemAttach_flags::CU_MEM_ATTACH_GLOBAL.0);
@@ -201,12 +204,12 @@ impl<T> UnifiedBuffer<T> {
     #[inline]
     fn free(&mut self) -> Result<()> {
         if self.tracked.exclusive().is_leased() {
-            self.tracked.leave_plain_memory(self.pointer.as_raw());
+            self.tracked.leave_sync_allocation(self.pointer.as_raw());
             self.pointer = DevicePointer::from_raw(0);
             return Ok(());
         }
         self.tracked.wait_for_uses()?;
-        // SAFETY: the memory is live, all work that uses it has been waited for, and it is not used after this call.
+        // SAFETY: the memory is live, all work that accesses it has completed, and it is not used after this call.
         unsafe { call!(self.tracked.stream().driver(), cuMemFree_v2(self.pointer.as_raw())) }
             .map_err(|error| self.as_slice().end().explain(error))?;
         self.pointer = DevicePointer::from_raw(0);
@@ -214,7 +217,8 @@ impl<T> UnifiedBuffer<T> {
     }
 }
 
-/// Returns `true` if the host may access managed memory while any device of the system works. All devices can use a buffer, so all count.
+/// Returns `true` if the host may access managed memory while any device of the system works. Every device can access a
+/// buffer, so all are considered.
 fn is_concurrent(driver: &Driver) -> Result<bool> {
     let attribute = DeviceAttribute::CONCURRENT_MANAGED_ACCESS;
     driver.devices()?.iter().try_fold(true, |all, device| Ok(all && device.attribute(attribute)?))

@@ -1,7 +1,7 @@
 //! Virtual memory management (VMM).
 //!
-//! An [`AddressRange`] is a range of reserved virtual addresses, a [`PhysicalMemory`] is a physical allocation, and a [`Mapping`] maps the
-//! one at the other. A mapping owns both, so handles may be dropped in any order.
+//! An [`AddressRange`] is a reserved range of virtual addresses, a [`PhysicalMemory`] is a physical allocation, and a
+//! [`Mapping`] maps physical memory into a range. A mapping keeps both alive, so handles may be dropped in any order.
 //!
 //! A new mapping is inaccessible until [`Mapping::set_access`] grants access.
 

@@ -1,4 +1,4 @@
-//! Waiting for work before its memory is released.
+//! Waits for work before its memory is released.
 
 use std::ffi::OsStr;
 use std::io::{self, Write as _};
@@ -11,23 +11,23 @@ use curium_driver::{Error, Result, Stream};
 
 /// The number of retries before memory is leaked: the first error may come from earlier work.
 const RETRIES: u32 = 2;
-/// The time for which a failed wait is retried, and the pause between two attempts.
+/// The time for which a failed wait is retried, and the interval between two attempts.
 const PATIENCE: Duration = Duration::from_secs(10);
 const PAUSE: Duration = Duration::from_millis(10);
 /// The environment variable that replaces [`PATIENCE`]: a number of seconds, or `never`.
 const ABORT_AFTER: &str = "CURIUM_ABORT_AFTER";
 
-/// Waits until all work on `stream` is done. If this fails, the memory that the work uses must be leaked.
+/// Waits until all work on `stream` has completed. If this fails, the memory that the work accesses must be leaked.
 ///
 /// # Errors
 ///
 /// The error of the last attempt.
 pub(crate) fn before_free(stream: &Stream) -> Result<()> {
-    // The common case is an idle stream, which needs no wait.
+    // In the common case the stream is idle and needs no wait.
     if stream.is_finished().unwrap_or(false) { Ok(()) } else { repeated(|| stream.synchronize()) }
 }
 
-/// Like [`before_free`], for the work before an event.
+/// Waits like [`before_free`], for the work before an event.
 ///
 /// # Errors
 ///
@@ -36,7 +36,7 @@ pub(crate) fn before_free_event(event: &Event) -> Result<()> {
     repeated(|| event.synchronize())
 }
 
-/// Like [`before_free`], for all work of a context. Fails while a stream of the context is being captured.
+/// Waits like [`before_free`], for all work in a context. Fails while a stream of the context is being captured.
 ///
 /// # Errors
 ///
@@ -45,21 +45,22 @@ pub(crate) fn before_free_context(context: &Context) -> Result<()> {
     repeated(|| context.synchronize())
 }
 
-/// Waits, and retries if that fails.
+/// Waits, and retries on failure.
 fn repeated(wait: impl Fn() -> Result<()>) -> Result<()> {
     let again = |result: Result<()>, _| result.or_else(|_: Error| wait());
     (0..RETRIES).fold(wait(), again)
 }
 
-/// Waits until all work on `stream` is done. Afterwards the device does not use memory that the caller has lent to the work.
+/// Waits until all work on `stream` has completed. Afterwards the device no longer accesses memory that the work
+/// borrowed.
 ///
-/// Retries a failed wait for ten seconds, or for the time that `CURIUM_ABORT_AFTER` sets. If no attempt succeeds, it writes the reason to
-/// standard error and aborts the process: the caller would reuse memory that the device may still write to, and there is nothing to leak
-/// instead. See the documentation of [`copy`](crate::copy).
+/// Retries a failed wait for ten seconds, or for the time that `CURIUM_ABORT_AFTER` sets. If no attempt succeeds,
+/// writes the reason to standard error and aborts the process: the caller would reuse memory that the device may still
+/// write, and leaking it is not possible. See the documentation of [`copy`](crate::copy).
 ///
 /// # Errors
 ///
-/// The error of earlier work, or of the wait.
+/// The error of earlier asynchronous work, or of the wait.
 pub(crate) fn until_done(stream: &Stream) -> Result<()> {
     stream.synchronize().inspect_err(|error| wait_or_abort(stream, error))
 }
@@ -92,7 +93,8 @@ fn patience(value: Option<&OsStr>) -> Option<Duration> {
     }
 }
 
-/// Waits in relaxed capture mode, so captures of other threads do not interfere. Returns `true` if the work is done.
+/// Waits in the relaxed capture mode, so that captures on other threads do not interfere. Returns `true` if the work
+/// has completed.
 fn is_done(stream: &Stream) -> bool {
     match with_relaxed_capture_mode(stream.driver(), || stream.synchronize()) {
         Ok(()) => true,

@@ -1,4 +1,4 @@
-//! The one form in which the functions of a library are called.
+//! The macro that calls library functions.
 
 /// Calls one function of a library: `call!(api, nvrtcVersion(major, minor))` is a `Result<(), Error>`. Returns an error if the library
 /// lacks the function.

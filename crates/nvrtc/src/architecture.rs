@@ -1,4 +1,4 @@
-//! Architectures, the targets of compilations.
+//! Target architectures of compilations.
 
 use std::fmt;
 
@@ -6,8 +6,8 @@ use curium_driver::{ComputeCapability, Device};
 
 use crate::Result;
 
-/// An architecture: a virtual one such as `compute_75`, the minimum compute capability for the PTX, or a real
-/// one such as `sm_90`, for which machine code is generated.
+/// A virtual architecture such as `compute_75`, which is the minimum compute capability of the PTX, or a real
+/// architecture such as `sm_90`, for which NVRTC generates machine code.
 ///
 /// ```
 /// use curium_nvrtc::Architecture;

@@ -25,9 +25,9 @@ use std::path::{Path, PathBuf};
 
 use crate::{CompileOptions, Error, Nvrtc, Program, Result};
 
-/// Compiles the CUDA C++ file `path`, which is relative to the package, to a `.ptx` file of the same name, or a `.cubin` file if the
-/// architecture is real, in `OUT_DIR`, and returns its path. Cargo prints the warnings, and runs the script again when the source
-/// or the NVRTC changes. Kernels require `extern "C"` to keep their names.
+/// Compiles the CUDA C++ file `path`, relative to the package, to a file of the same name in `OUT_DIR`, and returns its
+/// path. The file is a `.ptx` file, or a `.cubin` file if the architecture is real. Cargo prints the warnings, and
+/// reruns the script when the source or the NVRTC changes. Kernels require `extern "C"` to keep their names.
 ///
 /// # Panics
 ///
@@ -58,7 +58,7 @@ fn compile_into(nvrtc: &Nvrtc, path: &Path, options: &CompileOptions, folder: &O
     {
         println!("cargo::warning={line}");
     }
-    let name = path.file_stem().ok_or_else(|| file_error(&path.display().to_string(), "this names no file"))?;
+    let name = path.file_stem().ok_or_else(|| file_error(&path.display().to_string(), "it does not name a file"))?;
     let (extension, bytes) = match compiled.cubin() {
         Ok(cubin) => ("cubin", cubin),
         Err(_) => ("ptx", compiled.ptx()?.as_bytes()),

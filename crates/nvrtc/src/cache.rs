@@ -1,9 +1,8 @@
 //! The disk cache of compiled programs.
 //!
-//! A cached program is used if source, headers, options, name expressions and the
-//! build of NVRTC are the same. Files that the source includes from disk are compared, too. Programs are compiled each time if
-//! an `#include` is computed, or if options read or write other files (precompiled headers, times, bundled
-//! headers).
+//! A cached program is used if source, headers, options, name expressions and the build of NVRTC are the same. Files
+//! that the source includes from disk are compared too. Programs are not cached if an `#include` is computed, or if
+//! options read or write other files (precompiled headers, times, bundled headers).
 
 mod fingerprint;
 mod includes;

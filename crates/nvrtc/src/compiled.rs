@@ -6,8 +6,8 @@ use crate::{Diagnostic, Error, Result};
 
 /// The outputs of a compilation and the compiler's log: plain data, independent of NVRTC.
 ///
-/// The [options](crate::CompileOptions) determine the forms: PTX by default, a cubin for a
-/// [real](crate::Architecture::real) architecture, LTO IR, OptiX IR or Tile IR on request.
+/// The [options](crate::CompileOptions) determine the output formats: PTX by default, a cubin for a
+/// [real](crate::Architecture::real) architecture, and LTO IR, OptiX IR or Tile IR on request.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct CompiledProgram {
     pub(crate) name: String,
@@ -46,7 +46,7 @@ impl CompiledProgram {
         Self { name: name.to_owned(), log, diagnostics, ..Self::default() }
     }
 
-    /// The name of the program.
+    /// Returns the name of the program.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
@@ -56,7 +56,7 @@ impl CompiledProgram {
     ///
     /// # Errors
     ///
-    /// [`Error::NoOutput`] if the options request another form.
+    /// [`Error::NoOutput`] if the options request another format.
     #[doc(alias = "nvrtcGetPTX")]
     pub fn ptx(&self) -> Result<&str> {
         self.some(self.ptx.as_deref(), "PTX", "options for LTO IR, OptiX IR or a check alone make none")
@@ -80,7 +80,7 @@ impl CompiledProgram {
     ///
     /// # Errors
     ///
-    /// [`Error::NoOutput`] without that option.
+    /// [`Error::NoOutput`] if the options do not request LTO IR.
     #[doc(alias = "nvrtcGetLTOIR")]
     #[doc(alias = "nvrtcGetNVVM")]
     pub fn lto_ir(&self) -> Result<&[u8]> {
@@ -91,7 +91,7 @@ impl CompiledProgram {
     ///
     /// # Errors
     ///
-    /// [`Error::NoOutput`] without that option.
+    /// [`Error::NoOutput`] if the options do not request OptiX IR.
     #[doc(alias = "nvrtcGetOptiXIR")]
     pub fn optix_ir(&self) -> Result<&[u8]> {
         self.some(self.optix_ir.as_deref(), "OptiX IR", "use `CompileOptions::with_optix_ir`")
@@ -101,7 +101,7 @@ impl CompiledProgram {
     ///
     /// # Errors
     ///
-    /// [`Error::NoOutput`] without that option.
+    /// [`Error::NoOutput`] if the options do not request Tile IR.
     #[doc(alias = "nvrtcGetTileIR")]
     pub fn tile_ir(&self) -> Result<&[u8]> {
         self.some(self.tile_ir.as_deref(), "Tile IR", "use `CompileOptions::with_tile` and Tile code")
@@ -119,7 +119,8 @@ impl CompiledProgram {
         found.map(|(_, lowered)| lowered.as_str()).ok_or_else(unknown)
     }
 
-    /// Returns the image to load: the cubin if there is one, otherwise the PTX, and the Tile IR of a program that has nothing else.
+    /// Returns the image to load: the cubin if present, otherwise the PTX, or the Tile IR of a program that contains
+    /// nothing else.
     ///
     /// # Errors
     ///
@@ -133,7 +134,8 @@ impl CompiledProgram {
         }
     }
 
-    /// Returns the Tile IR as an image to load, which holds the tile kernels of a program that has [both](crate::TileMode::Both).
+    /// Returns the Tile IR as an image to load. It contains the tile kernels of a program that was compiled to
+    /// [both](crate::TileMode::Both) formats.
     ///
     /// # Errors
     ///
@@ -143,7 +145,7 @@ impl CompiledProgram {
         Ok(unsafe { Image::from_bytes(self.tile_ir()?) }?)
     }
 
-    /// Loads the program. A driver, a device, a context and a stream all name the driver.
+    /// Loads the program as a library. `driver` can be a driver, a device, a context or a stream.
     ///
     /// CUDA: `cuLibraryLoadData`, since 12.0.
     ///
@@ -154,7 +156,7 @@ impl CompiledProgram {
         Ok(Library::from_image(driver, &self.image()?, options)?)
     }
 
-    /// Loads the program into one context. Needs no driver for CUDA 12.0.
+    /// Loads the program into one context. Does not require a driver for CUDA 12.0.
     ///
     /// CUDA: `cuModuleLoadDataEx`.
     ///

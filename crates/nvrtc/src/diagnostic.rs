@@ -6,7 +6,7 @@ use std::fmt;
 
 pub(crate) use self::parse::parse;
 
-/// A diagnostic of the compiler. The text shows the source line with a mark below the location.
+/// A diagnostic of the compiler. Its text shows the source line with a mark below the location.
 ///
 /// ```text
 /// error: identifier "nonsense" is undefined
@@ -20,7 +20,7 @@ pub(crate) use self::parse::parse;
 pub struct Diagnostic {
     /// The severity.
     pub severity: Severity,
-    /// The number of the warning, such as `177-D`, with which it can be suppressed.
+    /// The number of the warning, such as `177-D`, with which it can be disabled.
     pub number: Option<String>,
     /// The message.
     pub message: String,
@@ -81,7 +81,7 @@ impl fmt::Display for Diagnostic {
 }
 
 impl Place {
-    /// Writes the line with a mark below the word at the column. `margin` is the width of the line number.
+    /// Writes the source line with a mark below the word at the column. `margin` is the width of the line number.
     fn show_source(&self, formatter: &mut fmt::Formatter<'_>, margin: usize) -> fmt::Result {
         let Some(source) = &self.source else { return Ok(()) };
         let shown = source.trim_end().replace('\t', TAB);
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn column_behind_the_end_of_the_line_is_marked_there() {
+    fn column_after_the_end_of_the_line_is_marked_there() {
         let error = diagnostic(Severity::Error, "missing", place(1, Some(5), Some("ab\u{e9}")));
         assert!(error.to_string().ends_with("1 | ab\u{e9}\n  |    ^"), "{error}");
     }

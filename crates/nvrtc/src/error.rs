@@ -1,4 +1,4 @@
-//! Errors: which operation failed, why, and what to do about it.
+//! Errors: the operation that failed, the reason, and a hint.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -12,7 +12,7 @@ use crate::{Diagnostic, Severity};
 /// A `Result` of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// The reason why an operation failed. `Debug` is the text of `Display`, with hints and sources on lines of their own.
+/// The reason for a failed operation. `Debug` writes the text of `Display` with hints and sources on their own lines.
 #[derive(ThisError)]
 #[non_exhaustive]
 pub enum Error {
@@ -34,7 +34,7 @@ pub enum Error {
     /// An operation of the driver failed.
     #[error(transparent)]
     Driver(#[from] curium_driver::Error),
-    /// A text for the compiler contains a NUL, which would end it there.
+    /// A text for the compiler contains a NUL.
     #[error("{what}: NUL character (byte {position})")]
     Nul {
         /// The text, such as `the source`.
@@ -99,7 +99,7 @@ pub enum Error {
     },
 }
 
-/// A program could not be compiled. The text has every diagnostic with the line of the source that it is about.
+/// A program that could not be compiled. The text contains every diagnostic with its source line.
 #[derive(Clone, Eq, PartialEq, ThisError)]
 #[non_exhaustive]
 pub struct CompileError {
@@ -113,7 +113,7 @@ pub struct CompileError {
     pub diagnostics: Vec<Diagnostic>,
 }
 
-/// A program could not be linked. The text has the linker's log.
+/// A program that could not be linked. The text contains the linker's log.
 #[derive(Clone, Eq, PartialEq, ThisError)]
 #[non_exhaustive]
 pub struct LinkError {
@@ -147,7 +147,7 @@ pub struct MissingFunction {
     pub library: &'static str,
     /// The function.
     pub function: &'static str,
-    /// The CUDA version that introduced it; 11.8 for what is older.
+    /// The CUDA version that introduced it; 11.8 for older functions.
     pub since: CudaVersion,
 }
 
@@ -193,13 +193,13 @@ impl fmt::Debug for Error {
     }
 }
 
-/// Folders with commas between them.
+/// Joins folders with commas.
 fn list(folders: &[PathBuf]) -> String {
     let folders: Vec<_> = folders.iter().map(|folder| folder.display().to_string()).collect();
     if folders.is_empty() { "no folder".to_owned() } else { folders.join(", ") }
 }
 
-/// Writes the text of `error` with its hint on a line of its own.
+/// Writes the text of `error` with its hint on its own line.
 fn write_lines(formatter: &mut fmt::Formatter<'_>, error: &impl fmt::Display) -> fmt::Result {
     let text = error.to_string();
     match text.split_once("; ") {

@@ -1,7 +1,8 @@
 //! The form of `kernels!` that compiles CUDA C++ at run time.
 //!
-//! `curium::kernels!` is the one macro that users see: this one with the feature `nvrtc`, the driver's without it. They are two because the
-//! `source` form names `Nvrtc` and `Program`, on which `curium-driver` does not depend. Every other form is passed to the driver's macro.
+//! Users see a single macro, `curium::kernels!`: this one with the feature `nvrtc`, the driver's without it. There are
+//! two because the `source` form refers to `Nvrtc` and `Program`, on which `curium-driver` does not depend. Every other
+//! form is passed to the driver's macro.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +10,8 @@ use curium_driver::{Device, Library};
 
 use crate::{CompileOptions, LoadedProgram, Nvrtc, Program, Result};
 
-/// Declares a struct of kernels as [`curium_driver::kernels!`] does, and can compile their source when the program runs.
+/// Declares a struct of kernels like [`curium_driver::kernels!`], optionally with source code that is compiled at run
+/// time.
 ///
 /// ```no_run
 /// curium_nvrtc::kernels! {
@@ -24,16 +26,17 @@ use crate::{CompileOptions, LoadedProgram, Nvrtc, Program, Result};
 /// # Ok::<(), curium_nvrtc::Error>(())
 /// ```
 ///
-/// `source "file"` makes the text of the file part of the program; its path is relative to the source file. The names of the kernels are
-/// name expressions: a kernel need not be `extern "C"`, and a name after `=` may be the instance of a template, such as
-/// `fn scale(x: &mut [f32]) = "scale<float>";`. In place of `load` the struct has:
+/// `source "file"` embeds the text of the file in the program; its path is relative to the source file. The names of
+/// the kernels are name expressions: a kernel need not be `extern "C"`, and a name after `=` may be a template
+/// instance, such as `fn scale(x: &mut [f32]) = "scale<float>";`. Instead of `load` the struct has:
 ///
 /// - `program()`: the [`Program`], to which headers can be added,
 /// - `compile(nvrtc, device)`: compiles that program for the device and loads it,
-/// - `from_program(program, nvrtc, device, options)`: the same with options, or of a program that was made from `program()`. It is an
-///   `unsafe fn` if a kernel is declared `safe fn`: macros, headers and options change what the kernel does.
+/// - `from_program(program, nvrtc, device, options)`: compiles and loads a program created from `program()`, with
+///   options. It is an `unsafe fn` if a kernel is declared `safe fn`, because macros, headers and options change what
+///   the kernel does.
 ///
-/// The other forms are those of [`curium_driver::kernels!`].
+/// For the other forms see [`curium_driver::kernels!`].
 ///
 /// ```compile_fail,E0133
 /// curium_nvrtc::kernels! {
@@ -69,8 +72,8 @@ macro_rules! kernels {
             ///
             /// # Errors
             ///
-            /// Returns `Error::Compile` if the source is wrong, and an argument error if the parameters of a kernel are not the declared
-            /// ones.
+            /// `Error::Compile` for a compilation error, and an argument error if the parameters of a kernel differ
+            /// from the declared ones.
             $vis fn compile(nvrtc: &$crate::Nvrtc, device: &$crate::__driver::Device) -> $crate::Result<Self> {
                 let (program, options) = (Self::program(), $crate::CompileOptions::new());
                 $crate::__driver::kernels!(@made_by $proof Self::from_program(&program, nvrtc, device, &options))
@@ -80,13 +83,13 @@ macro_rules! kernels {
     };
     (@from_program [] [$vis:vis] $name:ident) => {
         impl $name {
-            /// Compiles a program that was made from `program()`, for `device` unless `options` name an architecture, loads it and looks up
-            /// the kernels.
+            /// Compiles a program created from `program()`, for `device` unless `options` set an architecture, loads it
+            /// and looks up the kernels.
             ///
             /// # Errors
             ///
-            /// Returns `Error::Compile` if the source or an option is wrong, and an argument error if the parameters of a kernel are not
-            /// the declared ones.
+            /// `Error::Compile` for a compilation error or an invalid option, and an argument error if the parameters
+            /// of a kernel differ from the declared ones.
             $vis fn from_program(
                 program: &$crate::Program,
                 nvrtc: &$crate::Nvrtc,
@@ -100,8 +103,8 @@ macro_rules! kernels {
     };
     (@from_program [$($proof:tt)+] [$vis:vis] $name:ident) => {
         impl $name {
-            /// Compiles a program that was made from `program()`, for `device` unless `options` name an architecture, loads it and looks up
-            /// the kernels.
+            /// Compiles a program created from `program()`, for `device` unless `options` set an architecture, loads it
+            /// and looks up the kernels.
             ///
             /// # Safety
             ///
@@ -109,8 +112,8 @@ macro_rules! kernels {
             ///
             /// # Errors
             ///
-            /// Returns `Error::Compile` if the source or an option is wrong, and an argument error if the parameters of a kernel are not
-            /// the declared ones.
+            /// `Error::Compile` for a compilation error or an invalid option, and an argument error if the parameters
+            /// of a kernel differ from the declared ones.
             $vis unsafe fn from_program(
                 program: &$crate::Program,
                 nvrtc: &$crate::Nvrtc,
@@ -127,14 +130,15 @@ macro_rules! kernels {
     };
 }
 
-/// The program of a struct of kernels.
+/// Creates the program of a struct of kernels.
 #[doc(hidden)]
 #[must_use]
 pub fn __program(path: &str, source: &str, names: &[&str]) -> Program {
     names.iter().fold(Program::new(path, source), |program, name| program.with_name_expression(*name))
 }
 
-/// Compiles a program for a device and loads it. Returns the names of its kernels in the image, too, as a function of their expressions.
+/// Compiles a program for a device and loads it. Also returns a function that maps name expressions to the names of
+/// kernels in the image.
 #[doc(hidden)]
 pub fn __load(
     program: &Program,

@@ -1,8 +1,8 @@
 //! CUDA C++ compiled and linked at run time, through NVRTC and nvJitLink.
 //!
-//! [`Nvrtc`] is NVIDIA's run-time compiler, and [`NvJitLink`] its linker. They require no GPU and no driver. Neither is required to
-//! compile or start a program: `load` finds them at run time. Every version since CUDA 11.8 (nvJitLink: 12.0)
-//! is supported. An error names the function or option that an older version lacks.
+//! [`Nvrtc`] is NVIDIA's run-time compiler, and [`NvJitLink`] is its linker. They require neither a GPU nor a driver,
+//! and neither is required to compile or start a program: `load` finds them at run time. Every version since CUDA 11.8
+//! (nvJitLink: 12.0) is supported. An error names the function or option that an older version lacks.
 //!
 //! NVRTC generates PTX of its own version, and an older driver rejects it. To support older drivers, use an NVRTC
 //! that is no newer than the oldest driver, or compile to a cubin.
@@ -20,8 +20,8 @@
 //! # Ok::<(), curium_nvrtc::Error>(())
 //! ```
 //!
-//! A compilation failure is an [`Error::Compile`]: its [`Diagnostic`]s have file, line, column, message and notes, and their
-//! text shows the source.
+//! A failed compilation is an [`Error::Compile`]. Its [`Diagnostic`]s contain file, line, column, message and notes,
+//! and their text shows the source line.
 //!
 //! ```no_run
 //! # use curium_nvrtc::{CompileOptions, Error, Nvrtc, Program};

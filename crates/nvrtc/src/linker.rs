@@ -64,7 +64,8 @@ impl Linker {
     pub(crate) fn new(library: &NvJitLink, options: &LinkOptions) -> Result<Self> {
         let arguments = Texts::new(options.to_arguments().iter(), "an option")?;
         let (count, pointers, mut raw) = (arguments.count::<u32>(), arguments.as_ptr(), ptr::null_mut());
-        // SAFETY: `raw` is a valid place for the answer, and `pointers` is an array of `count` texts that end in NUL and are alive here.
+        // SAFETY: `raw` is valid for writes, and `pointers` is an array of `count` NUL-terminated texts that are live
+        // here.
         let result = unsafe { call!(library.api(), nvJitLinkCreate(&raw mut raw, count, pointers)) };
         let (library, is_optimizing) = (library.clone(), options.is_optimizing());
         let linker = Self { raw, library, is_optimizing, inputs: Vec::new() };
@@ -80,11 +81,11 @@ impl Linker {
     /// [`Error::NoOutput`] if the program has none of these. [`Error::Link`] contains the linker's log.
     pub fn add_program(&mut self, program: &CompiledProgram) -> Result<()> {
         if let (Ok(lto_ir), true) = (program.lto_ir(), self.is_optimizing) {
-            // SAFETY: NVRTC made it.
+            // SAFETY: NVRTC produced it.
             return unsafe { self.add_bytes(LinkInput::LtoIr, program.name(), lto_ir) };
         }
         if let Ok(cubin) = program.cubin() {
-            // SAFETY: NVRTC made it.
+            // SAFETY: NVRTC produced it.
             return unsafe { self.add_bytes(LinkInput::Cubin, program.name(), cubin) };
         }
         self.add_ptx(program.name(), program.ptx()?)
@@ -122,7 +123,7 @@ impl Linker {
     ///
     /// # Safety
     ///
-    /// - `bytes` are a complete and unmodified input of this kind, from NVIDIA's tools. PTX ends in a NUL.
+    /// - `bytes` are a complete and unmodified input of this kind, produced by NVIDIA's tools. PTX is NUL-terminated.
     ///
     /// # Errors
     ///
@@ -133,7 +134,7 @@ impl Linker {
         let bytes = Box::<[u8]>::from(bytes);
         let (data, size, file) = (bytes.as_ptr().cast::<c_void>(), bytes.len(), text.as_ptr());
         self.inputs.push((text, bytes));
-        // SAFETY: the link is live, the name ends in NUL, the caller guarantees the bytes, and both outlive the link.
+        // SAFETY: the link is live, the name is NUL-terminated, the caller guarantees the bytes, and both outlive the link.
         let result = unsafe { call!(self.api(), nvJitLinkAddData(self.raw, kind.as_raw(), data, size, file)) };
         result.map_err(|error| self.explain(error, format!("input `{name}`")))
     }
@@ -142,7 +143,7 @@ impl Linker {
     ///
     /// # Safety
     ///
-    /// - The file is a complete and unmodified input of this kind, from NVIDIA's tools.
+    /// - The file is a complete and unmodified input of this kind, produced by NVIDIA's tools.
     ///
     /// # Errors
     ///
@@ -155,7 +156,7 @@ impl Linker {
         let text = c_text(&path, || "the path of an input".to_owned())?;
         let file = text.as_ptr();
         self.inputs.push((text, Box::default()));
-        // SAFETY: the link is live, the path ends in NUL and outlives the link, and the caller guarantees the file.
+        // SAFETY: the link is live, the path is NUL-terminated and outlives the link, and the caller guarantees the file.
         let result = unsafe { call!(self.api(), nvJitLinkAddFile(self.raw, kind.as_raw(), file)) };
         result.map_err(|error| self.explain(error, format!("file {path}")))
     }

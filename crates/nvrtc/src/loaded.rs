@@ -1,12 +1,13 @@
-//! From source to kernels in one call.
+//! Compilation and loading in one call.
 
 use curium_driver::{Device, JitOptions, Kernel, Library, Signature};
 
 use crate::{CompileOptions, CompiledProgram, Nvrtc, Program, Result};
 
-/// Compiles CUDA C++ for a device and loads it.
+/// Compiles CUDA C++ for a device and loads it. Implemented by [`Device`].
 pub trait Compile {
-    /// Compiles `program`, which may be the text of a source, for this device, and loads it, with the NVRTC of this machine.
+    /// Compiles `program`, for example the text of a source, for this device with the NVRTC of this machine, and loads
+    /// it.
     ///
     /// ```no_run
     /// use curium_driver::Device;
@@ -22,11 +23,12 @@ pub trait Compile {
     ///
     /// # Errors
     ///
-    /// [`Error::Load`](crate::Error::Load) if there is no NVRTC, [`Error::Compile`](crate::Error::Compile) with the compiler's
-    /// diagnostics if the source is wrong, and the errors of [`CompiledProgram::library`].
+    /// [`Error::Load`](crate::Error::Load) if NVRTC is not found, [`Error::Compile`](crate::Error::Compile) with the
+    /// compiler's diagnostics for a compilation error, and the errors of [`CompiledProgram::library`].
     fn compile(&self, program: impl Into<Program>) -> Result<LoadedProgram>;
 
-    /// As [`Compile::compile`], with another NVRTC and with options. Options without an architecture are for this device.
+    /// Compiles and loads like [`Compile::compile`], with another NVRTC and with options. The default architecture is
+    /// that of this device.
     ///
     /// # Errors
     ///
@@ -39,7 +41,7 @@ pub trait Compile {
     ) -> Result<LoadedProgram>;
 }
 
-/// A compiled program, and the library that it was loaded as.
+/// A compiled program, loaded as a library.
 #[derive(Clone, Debug)]
 pub struct LoadedProgram {
     program: CompiledProgram,
@@ -62,7 +64,7 @@ impl Compile for Device {
 }
 
 impl LoadedProgram {
-    /// Compiles `program` for `device` unless `options` name an architecture, and loads it.
+    /// Compiles `program`, for `device` unless `options` set an architecture, and loads it.
     pub(crate) fn new(nvrtc: &Nvrtc, device: &Device, program: &Program, options: &CompileOptions) -> Result<Self> {
         let mut options = options.clone();
         if !options.has_architecture() {
@@ -73,7 +75,7 @@ impl LoadedProgram {
         Ok(Self { program, library })
     }
 
-    /// Looks up a kernel: the instance of a template by a name expression of the program, or a function by its name in the image.
+    /// Looks up a kernel by a name expression of the program, such as a template instance, or by its name in the image.
     ///
     /// # Errors
     ///
@@ -82,13 +84,13 @@ impl LoadedProgram {
         self.program.kernel(&self.library, expression)
     }
 
-    /// The library.
+    /// Returns the library.
     #[must_use]
     pub fn library(&self) -> &Library {
         &self.library
     }
 
-    /// The compiled program, with the compiler's log.
+    /// Returns the compiled program, with the compiler's log.
     #[must_use]
     pub fn program(&self) -> &CompiledProgram {
         &self.program

@@ -59,8 +59,8 @@ static PRECOMPILED_HEADERS: RwLock<()> = RwLock::new(());
 impl Nvrtc {
     /// Loads the NVRTC of this machine. Later calls return the same library.
     ///
-    /// If the environment variable `CURIUM_NVRTC_PATH` names a file, or a folder that holds one, nothing else is tried. Otherwise
-    /// the system's loader searches for each name, the newest version first, and then these folders are searched:
+    /// If the environment variable `CURIUM_NVRTC_PATH` names a file, or a folder that contains one, no other path is
+    /// tried. Otherwise the system's loader searches for each name, newest version first, followed by these folders:
     ///
     /// - the `lib64` and `lib` folders of `CUDA_HOME`, `CUDA_PATH` and `CONDA_PREFIX`,
     /// - the packages `nvidia-cuda-nvrtc`, `-cu12` and `-cu11` in the active Python environments: those of `VIRTUAL_ENV`,
@@ -85,16 +85,16 @@ impl Nvrtc {
         Ok(LOADED.get_or_init(|| nvrtc).clone())
     }
 
-    /// Loads the NVRTC at `path`, and no other.
+    /// Loads the NVRTC at `path`.
     ///
     /// # Safety
     ///
-    /// If the library at `path` exports the names of NVRTC's functions, it is NVRTC: its initializers may run in this process, and
-    /// its functions have the signatures and the meaning that NVRTC gives to their names.
+    /// A library at `path` that exports the names of NVRTC's functions implements these functions, and its initializers
+    /// may run in this process.
     ///
     /// # Errors
     ///
-    /// [`Error::Load`] has the reason for the rejection.
+    /// [`Error::Load`] contains the reason for the rejection.
     pub unsafe fn load_from(path: impl AsRef<Path>) -> Result<Self> {
         // SAFETY: the caller upholds the same conditions.
         let library = unsafe { NVRTC.load_from(path.as_ref()) }.map_err(Box::new)?;
@@ -102,11 +102,11 @@ impl Nvrtc {
         unsafe { Self::from_library(&library) }
     }
 
-    /// Returns the same compiler with a disk cache, which it reads before and writes after each compilation.
+    /// Adds a disk cache. Each compilation first looks the program up in it, and otherwise stores its result.
     ///
-    /// An entry is used if source, headers, options, name expressions, this build of NVRTC and the files that the source may
-    /// include are the same. A program is compiled each time if an `#include` is computed, or if its options
-    /// use other files (precompiled headers, times, NVRTC's own headers). Failures of the cache are not errors.
+    /// An entry is used if source, headers, options, name expressions, this build of NVRTC and the files that the
+    /// source may include are the same. A program is not cached if an `#include` is computed, or if its options use
+    /// other files (precompiled headers, times, NVRTC's bundled headers). Failures of the cache are not errors.
     ///
     /// ```no_run
     /// use curium_driver::DiskCache;
@@ -130,7 +130,7 @@ impl Nvrtc {
         self.version
     }
 
-    /// Returns the compute capabilities that this NVRTC compiles for, the oldest first.
+    /// Returns the compute capabilities supported by this NVRTC, in ascending order.
     ///
     /// # Errors
     ///
@@ -151,12 +151,12 @@ impl Nvrtc {
         Ok(capabilities)
     }
 
-    /// Returns the newest architecture that this NVRTC compiles for and `device` runs: the device's own, or an older one if the device
-    /// is newer than this NVRTC.
+    /// Returns the newest architecture that both this NVRTC and `device` support: that of the device, or an older one
+    /// if the device is newer than this NVRTC.
     ///
     /// # Errors
     ///
-    /// [`Error::TooOldDevice`] if this NVRTC no longer compiles for such a device.
+    /// [`Error::TooOldDevice`] if this NVRTC no longer supports such a device.
     pub fn architecture_for(&self, device: ComputeCapability) -> Result<Architecture> {
         newest_for(&self.supported_architectures()?, device)
     }
@@ -165,8 +165,8 @@ impl Nvrtc {
     ///
     /// # Errors
     ///
-    /// [`Error::Compile`] with the compiler's log and the diagnostics in it if the source or an option is wrong; [`Error::Nul`] if
-    /// a text has a NUL in it.
+    /// [`Error::Compile`] with the compiler's log and diagnostics for a compilation error or an invalid option;
+    /// [`Error::Nul`] if a text contains a NUL.
     #[doc(alias = "nvrtcCompileProgram")]
     pub fn compile(&self, program: &Program, options: &CompileOptions) -> Result<CompiledProgram> {
         match &self.cache {
@@ -181,14 +181,14 @@ impl Nvrtc {
         Unit::new(&self.api, program)?.compile(options)
     }
 
-    /// Compiles a program unless `is_cancelled` returns `true` before the end. NVRTC calls it repeatedly, on any thread; it
-    /// must not call NVRTC. The cache is not used.
+    /// Compiles a program, unless `is_cancelled` returns `true` before the compilation ends. NVRTC calls it repeatedly,
+    /// on any thread. It must not call NVRTC. The cache is not used.
     ///
     /// Requires NVRTC of CUDA 12.8.
     ///
     /// # Errors
     ///
-    /// [`Error::Cancelled`] if it was cancelled, and the errors of [`Nvrtc::compile`].
+    /// [`Error::Cancelled`] if the compilation was cancelled, and the errors of [`Nvrtc::compile`].
     ///
     /// # Panics
     ///
@@ -234,7 +234,7 @@ impl Nvrtc {
         unsafe { call!(&self.api, nvrtcSetPCHHeapSize(bytes)) }
     }
 
-    /// Returns the build number, which distinguishes releases of one version; 0 if it is unknown.
+    /// Returns the build number, which distinguishes releases of the same version; 0 if unknown.
     pub(crate) fn build(&self) -> u32 {
         *self.build.get_or_init(|| {
             let program = Program::new("build", "__device__ int build_is = __CUDACC_VER_BUILD__;");
@@ -275,7 +275,7 @@ fn initial_value(ptx: &str) -> Option<u32> {
     behind.split_once(';')?.0.trim().parse().ok()
 }
 
-/// Returns the newest of the ascending `supported` that `device` runs.
+/// Returns the newest architecture in `supported`, which is in ascending order, that `device` supports.
 fn newest_for(supported: &[ComputeCapability], device: ComputeCapability) -> Result<Architecture> {
     match supported.iter().rfind(|capability| **capability <= device) {
         Some(capability) => Ok(Architecture::from(*capability)),

@@ -1,4 +1,4 @@
-//! Options of compilations.
+//! Compilation options.
 
 mod code;
 mod cuda_headers;
@@ -11,10 +11,10 @@ pub use self::diagnostics::WarningKind;
 pub use self::language::LanguageStandard;
 use crate::Architecture;
 
-/// Options of a compilation. The default is NVRTC's: PTX for the oldest architecture that it supports.
+/// Compilation options. The defaults are NVRTC's: PTX for the oldest architecture that it supports.
 ///
-/// The last value of an option counts, except that folders, macros and similar lists accumulate. If NVRTC is too old for an option,
-/// the error of the compilation names the option.
+/// The last value of an option takes precedence, except that lists such as folders and macros accumulate. If NVRTC is
+/// too old for an option, the compilation error names the option.
 ///
 /// ```
 /// use curium_nvrtc::{Architecture, CompileOptions, LanguageStandard};
@@ -31,22 +31,23 @@ pub struct CompileOptions {
     arguments: Vec<Argument>,
 }
 
-/// One option as NVRTC takes it.
+/// An option for NVRTC.
 #[derive(Clone, Debug, Eq, PartialEq)]
 struct Argument {
     name: String,
-    /// Behind an `=`.
+    /// The value after `=`.
     value: Option<String>,
 }
 
 impl CompileOptions {
-    /// NVRTC's own defaults.
+    /// Returns NVRTC's default options.
     #[must_use]
     pub const fn new() -> Self {
         Self { arguments: Vec::new() }
     }
 
-    /// The same for another architecture: PTX for a virtual one, a cubin for a [real](Architecture::real) one.
+    /// Sets the architecture. The output is PTX for a virtual architecture, and a cubin for a
+    /// [real](Architecture::real) one.
     ///
     /// NVRTC: `--gpu-architecture`.
     #[doc(alias = "gpu-architecture")]
@@ -55,20 +56,21 @@ impl CompileOptions {
         self.set("--gpu-architecture", &architecture.into().to_string())
     }
 
-    /// The same with one more option as NVRTC takes it, such as `--std=c++17`. It is neither checked nor compared with the others.
+    /// Adds an option in NVRTC's spelling, such as `--std=c++17`. It is neither checked nor compared with other
+    /// options.
     #[must_use]
     pub fn with_option(mut self, option: impl Into<String>) -> Self {
         self.arguments.push(Argument { name: option.into(), value: None });
         self
     }
 
-    /// Returns `true` if an architecture is set, by type or as a plain option.
+    /// Returns `true` if an architecture is set, by [`with_architecture`](Self::with_architecture) or as a raw option.
     pub(crate) fn has_architecture(&self) -> bool {
         let is_architecture = |name: &str| name.starts_with("--gpu-architecture") || name.starts_with("-arch");
         self.arguments.iter().any(|argument| is_architecture(&argument.name))
     }
 
-    /// All options as NVRTC takes them.
+    /// Returns all options in NVRTC's spelling.
     pub(crate) fn to_arguments(&self) -> Vec<String> {
         let text = |argument: &Argument| match &argument.value {
             Some(value) => format!("{}={value}", argument.name),
@@ -77,19 +79,19 @@ impl CompileOptions {
         self.arguments.iter().map(text).collect()
     }
 
-    /// The option `name`, which has no value, once.
+    /// Adds the option `name`, which has no value, once.
     fn flag(mut self, name: &str) -> Self {
         self.arguments.retain(|argument| argument.name != name);
         self.with_option(name)
     }
 
-    /// The option `name` with this value alone.
+    /// Sets the option `name` to this value, replacing others.
     fn set(mut self, name: &str, value: &str) -> Self {
         self.arguments.retain(|argument| argument.name != name);
         self.add(name, value)
     }
 
-    /// The option `name` with this value too.
+    /// Adds a value of the option `name`.
     fn add(mut self, name: &str, value: &str) -> Self {
         self.arguments.push(Argument { name: name.to_owned(), value: Some(value.to_owned()) });
         self

@@ -1,4 +1,4 @@
-//! A program: what is compiled.
+//! Programs: the input of a compilation.
 
 use std::path::Path;
 
@@ -23,13 +23,14 @@ pub struct Program {
 }
 
 impl Program {
-    /// A program of one source, which diagnostics call `name`.
+    /// Creates a program from a source, which diagnostics call `name`.
     #[must_use]
     pub fn new(name: impl Into<String>, source: impl Into<String>) -> Self {
         Self { name: name.into(), source: source.into(), headers: Vec::new(), expressions: Vec::new() }
     }
 
-    /// A program from the file at `path`, under that name: what the source includes is looked for beside it.
+    /// Creates a program from the file at `path`, which also becomes its name. Includes are searched for in the file's
+    /// folder.
     ///
     /// # Errors
     ///
@@ -43,16 +44,16 @@ impl Program {
         }
     }
 
-    /// The same with a header: `#include "name"` and `#include <name>` give `source`.
+    /// Adds a header, which `#include "name"` and `#include <name>` replace with `source`.
     #[must_use]
     pub fn with_header(mut self, name: impl Into<String>, source: impl Into<String>) -> Self {
         self.headers.push((name.into(), source.into()));
         self
     }
 
-    /// The same with a name to ask for: the instance of a template such as `scale<float>`, an overload, or a variable such as
+    /// Adds a name expression: a template instance such as `scale<float>`, an overload, or a variable such as
     /// `&ns::table`. It is compiled even if nothing uses it, and
-    /// [`CompiledProgram::lowered_name`](crate::CompiledProgram::lowered_name) tells what it is called in the image.
+    /// [`CompiledProgram::lowered_name`](crate::CompiledProgram::lowered_name) returns its name in the image.
     #[doc(alias = "nvrtcAddNameExpression")]
     #[must_use]
     pub fn with_name_expression(mut self, expression: impl Into<String>) -> Self {
@@ -66,13 +67,13 @@ impl Program {
         &self.name
     }
 
-    /// The source.
+    /// Returns the source.
     #[must_use]
     pub fn source(&self) -> &str {
         &self.source
     }
 
-    /// The text of the source or of a header by its name.
+    /// Returns the text of the source or of a header, by name.
     pub(crate) fn text(&self, file: &str) -> Option<&str> {
         if file == self.name {
             return Some(&self.source);
@@ -82,14 +83,14 @@ impl Program {
 }
 
 impl From<&str> for Program {
-    /// A program of one source, which diagnostics call `source.cu`.
+    /// Creates a program from a source, which diagnostics call `source.cu`.
     fn from(source: &str) -> Self {
         Self::new("source.cu", source)
     }
 }
 
 impl From<String> for Program {
-    /// A program of one source, which diagnostics call `source.cu`.
+    /// Creates a program from a source, which diagnostics call `source.cu`.
     fn from(source: String) -> Self {
         Self::new("source.cu", source)
     }

@@ -1,17 +1,17 @@
-//! Texts on their way to C and back.
+//! Conversion of texts to and from C.
 
 use std::ffi::{CString, c_char};
 
 use crate::{Error, Result};
 
-/// Texts as C reads them, with their addresses in an array.
+/// C strings, with an array of their addresses.
 pub(crate) struct Texts {
     pointers: Vec<*const c_char>,
     _texts: Vec<CString>,
 }
 
 impl Texts {
-    /// `what` is what each of `texts` is, for the error if one has a NUL.
+    /// Converts `texts` to C strings. `what` describes one of them, for the error if it contains a NUL.
     pub(crate) fn new<'a>(texts: impl Iterator<Item = &'a String>, what: &str) -> Result<Self> {
         let texts = texts.map(|text| c_text(text, || format!("{what} ({:?})", first_line(text))));
         let texts = texts.collect::<Result<Vec<_>>>()?;
@@ -22,26 +22,26 @@ impl Texts {
         self.pointers.as_ptr()
     }
 
-    /// How many texts there are. There is no memory for more than C can count.
+    /// Returns the number of texts, which always fits.
     pub(crate) fn count<N: TryFrom<usize>>(&self) -> N {
         let count = N::try_from(self.pointers.len());
-        count.unwrap_or_else(|_| panic!("{} texts are too many", self.pointers.len()))
+        count.unwrap_or_else(|_| panic!("too many sources ({})", self.pointers.len()))
     }
 }
 
-/// A text as C reads it; `what` is what it is, for the error if it has a NUL.
+/// Converts a text to a C string. `what` describes it, for the error if it contains a NUL.
 pub(crate) fn c_text(text: &str, what: impl FnOnce() -> String) -> Result<CString> {
     CString::new(text).map_err(|error| Error::Nul { what: what().into(), position: error.nul_position() })
 }
 
-/// The bytes that `write` puts into a buffer of `size` bytes.
+/// Returns the bytes that `write` stores in a buffer of `size` bytes.
 pub(crate) fn bytes(size: usize, write: impl FnOnce(*mut c_char) -> Result<()>) -> Result<Vec<u8>> {
     let mut buffer = vec![0_u8; size];
     write(buffer.as_mut_ptr().cast())?;
     Ok(buffer)
 }
 
-/// The text that `write` puts into a buffer of `size` bytes, its NUL included.
+/// Returns the text that `write` stores in a buffer of `size` bytes, including its NUL.
 pub(crate) fn text(size: usize, write: impl FnOnce(*mut c_char) -> Result<()>) -> Result<String> {
     let mut buffer = bytes(size.max(1), write)?;
     let end = buffer.iter().position(|byte| *byte == 0).unwrap_or(buffer.len());

@@ -26,10 +26,10 @@ pub(crate) struct Cancellation<'a> {
     answer: Mutex<Answer>,
 }
 
-/// The last answer.
+/// The last result of the callback.
 #[derive(Default)]
 struct Answer {
-    /// `true` once the compilation is cancelled: NVRTC requires the same answer from then on.
+    /// `true` once the compilation is cancelled: NVRTC requires the same result from then on.
     is_yes: bool,
     panic: Option<Box<dyn Any + Send>>,
 }
@@ -72,8 +72,8 @@ impl<'a> Unit<'a> {
         cancellation: &Cancellation<'_>,
     ) -> Result<CompiledProgram> {
         let payload = ptr::from_ref(cancellation).cast_mut().cast::<c_void>();
-        // SAFETY: the program is live; `is_cancelled` takes this payload, which outlives the compilation below, the only one of this
-        // program.
+        // SAFETY: the program is live; `is_cancelled` accepts this payload, which outlives the compilation below, the
+        // only one of this program.
         unsafe { call!(self.api, nvrtcSetFlowCallback(self.raw, Some(is_cancelled), payload)) }?;
         let result = self.compile(options);
         let panic = cancellation.answer.lock().unwrap_or_else(PoisonError::into_inner).panic.take();
@@ -166,8 +166,8 @@ impl<'a> Unit<'a> {
 
     fn destroy(&mut self) {
         if let Some(function) = self.api.nvrtcDestroyProgram {
-            // SAFETY: the program is live, we own it, and this is the last use of it. The only failure is an invalid handle, which ours
-            // is not, and there is nobody to tell.
+            // SAFETY: the program is live, owned by this value, and not used afterwards. The only failure is an invalid
+            // handle, which this is not.
             unsafe { function(&raw mut self.raw) };
         }
     }
@@ -229,8 +229,8 @@ impl<'a> Cancellation<'a> {
         Self { is_cancelled, answer: Mutex::default() }
     }
 
-    /// Returns `true` to cancel. A panic of the callback cancels, too, and is resumed later.
-    fn ask(&self) -> bool {
+    /// Returns `true` to cancel. A panic of the callback also cancels, and is resumed later.
+    fn query(&self) -> bool {
         let mut answer = self.answer.lock().unwrap_or_else(PoisonError::into_inner);
         if !answer.is_yes {
             let asked = catch_unwind(AssertUnwindSafe(self.is_cancelled));
@@ -247,7 +247,7 @@ impl<'a> Cancellation<'a> {
 ///
 /// `payload` is the address of a live [`Cancellation`].
 unsafe extern "C" fn is_cancelled(payload: *mut c_void, _reserved: *mut c_void) -> c_int {
-    // SAFETY: the caller vouches for the payload.
+    // SAFETY: the caller guarantees the payload.
     let cancellation = unsafe { &*payload.cast::<Cancellation<'_>>() };
-    c_int::from(cancellation.ask())
+    c_int::from(cancellation.query())
 }

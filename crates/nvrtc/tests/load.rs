@@ -9,7 +9,7 @@ use curium_driver::sys::load::{Attempt, LoadError, Rejection};
 use curium_nvrtc::{Error, NvJitLink, Nvrtc};
 
 fn load_error(path: &Path) -> Box<LoadError> {
-    // SAFETY: none of the files that these tests name exports a function of NVRTC.
+    // SAFETY: none of the files named in these tests exports a function of NVRTC.
     match unsafe { Nvrtc::load_from(path) } {
         Err(Error::Load(error)) => error,
         other => panic!("{} must not load: {other:?}", path.display()),
@@ -49,7 +49,7 @@ fn other_library_is_rejected_by_the_function_that_it_lacks() {
 
 #[test]
 fn chosen_folder_is_the_only_place_that_is_tried() {
-    // The environment of a process is not to be changed while other threads run, so this test runs itself in another one.
+    // The environment must not be changed while other threads run, so this test runs itself in a child process.
     const ROLE: &str = "CURIUM_TEST_NVRTC_ROLE";
     if std::env::var_os(ROLE).is_some() {
         let Err(Error::Load(error)) = Nvrtc::load() else { panic!("an empty folder holds no NVRTC") };
@@ -92,7 +92,7 @@ fn packages_of_the_active_python_environment_are_searched() {
 #[test]
 fn missing_linker_is_named_with_its_own_variable() {
     let path = Path::new("/nowhere/libnvJitLink.so.12");
-    // SAFETY: there is no such file.
+    // SAFETY: the file does not exist.
     let error = unsafe { NvJitLink::load_from(path) }.expect_err("there is no such file").to_string();
     assert!(error.contains("no nvJitLink could be loaded") && error.contains("CURIUM_NVJITLINK_PATH"), "{error}");
 }

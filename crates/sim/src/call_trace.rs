@@ -2,7 +2,7 @@
 //!
 //! `CURIUM_SIM_TRACE` names the file. Each call is appended as an event of the trace event format when it ends, by a single write. The file
 //! therefore survives a crash of the program, and child processes share one file. The list of events is not closed, which the format
-//! allows.
+//! allows. A set-uid program ignores the variable.
 
 use std::cell::Cell;
 use std::env;
@@ -14,7 +14,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
-use curium_sys::{CUresult, Function};
+use curium_sys::{CUresult, Function, has_raised_privileges};
 
 const VARIABLE: &str = "CURIUM_SIM_TRACE";
 
@@ -48,7 +48,7 @@ pub(crate) fn traced(function: Function, call: impl FnOnce() -> CUresult) -> CUr
 impl CallTrace {
     #[expect(clippy::print_stderr, reason = "a C program has no other channel for it")]
     fn from_environment() -> Option<Self> {
-        let path = env::var_os(VARIABLE).filter(|path| !path.is_empty())?;
+        let path = env::var_os(VARIABLE).filter(|path| !path.is_empty() && !has_raised_privileges())?;
         match Self::open(Path::new(&path)) {
             Ok(trace) => Some(trace),
             Err(error) => {

@@ -22,6 +22,7 @@ mod ipc_event;
 mod kernel;
 mod launch;
 mod library;
+mod library_operation;
 mod link;
 mod live;
 mod log;

@@ -2,12 +2,15 @@
 //!
 //! The driver starts with the first call, with the settings of the environment. When the process exits, its functions return
 //! `CUDA_ERROR_DEINITIALIZED`, and nothing waits for its threads. If `CURIUM_SIM_TRACE` names a file, every call is appended to it as an
-//! event for trace viewers; if `CURIUM_SIM_SUMMARY` names one, the summary of the program is written to it at the exit.
+//! event for trace viewers; if `CURIUM_SIM_SUMMARY` names one, the summary of the program is written to it at the exit. Set-uid
+//! programs ignore both.
 
 use std::ffi::c_void;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+#[cfg(target_os = "linux")]
+use curium_sys::has_raised_privileges;
 use curium_sys::{Api, CUresult, Function};
 
 use crate::config::Config;
@@ -137,7 +140,8 @@ fn follow_process() {
     }
     extern "C" fn end() {
         let driver = slot::empty(slot::EXPORTED);
-        if let (Some(driver), Some(path)) = (&driver, std::env::var_os(SUMMARY)) {
+        let path = std::env::var_os(SUMMARY).filter(|_| !has_raised_privileges());
+        if let (Some(driver), Some(path)) = (&driver, path) {
             summarize(driver, &path);
         }
         // Threads may still be in the driver, so it is leaked; the process exits anyway.

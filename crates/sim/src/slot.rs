@@ -29,6 +29,11 @@ pub(crate) fn driver(slot: usize) -> Option<Arc<Driver>> {
     DRIVERS[slot].read().unwrap_or_else(PoisonError::into_inner).clone()
 }
 
+/// Returns every driver.
+pub(crate) fn drivers() -> impl Iterator<Item = Arc<Driver>> {
+    (0..COUNT).filter_map(driver)
+}
+
 /// Takes a free slot, and waits for one if there is none.
 pub(crate) fn take() -> Option<usize> {
     let deadline = Instant::now() + PATIENCE;

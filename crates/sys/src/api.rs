@@ -15,8 +15,8 @@ crate::for_each_function!(crate::declare_api);
 ///
 /// # Safety
 ///
-/// The functions of [`api`](Self::api) have the meaning that CUDA gives to their names. They stay callable for as long as the value
-/// exists, even if it is moved.
+/// The functions of [`api`](Self::api) implement the CUDA functions that they are named after. They stay callable for
+/// as long as the value exists, even if it is moved.
 pub unsafe trait ApiProvider: Send + Sync + 'static {
     /// Returns the functions.
     fn api(&self) -> Api;
@@ -52,13 +52,14 @@ impl Api {
         Self::EMPTY
     }
 
-    /// Returns a table of the functions that `resolve` finds by the names of their symbols. A null address stands for a missing
-    /// function.
+    /// Returns a table of the functions that `resolve` finds by symbol name. A null address means that the function is
+    /// missing.
     ///
     /// # Safety
     ///
-    /// - Each address that `resolve` returns is a function with the signature and the meaning that CUDA gives to the symbol.
-    /// - The functions stay callable for as long as the table, a copy of it or anything made from it is used.
+    /// - Each address that `resolve` returns is a function with the signature and the contract that CUDA defines for
+    ///   the symbol.
+    /// - The functions stay callable for as long as the table, a copy of it or any object created from it is used.
     pub unsafe fn from_resolver(resolve: impl FnMut(&CStr) -> *const c_void) -> Self {
         // SAFETY: the caller upholds the same conditions.
         unsafe { FunctionTable::from_resolver(resolve) }
@@ -70,7 +71,7 @@ impl Api {
         !self.address(function).is_null()
     }
 
-    /// Returns the address of `function`, null if the driver lacks it.
+    /// Returns the address of `function`; null if the driver lacks it.
     #[must_use]
     pub fn address(&self, function: Function) -> *const c_void {
         table::address(self, function.index())
@@ -86,7 +87,7 @@ impl Api {
         Function::all().filter(|function| !self.has(*function))
     }
 
-    /// Returns the error for a call of `function` on a driver of version `driver` that lacks it.
+    /// Returns the error of a call of `function`, which a driver of version `driver` lacks.
     #[must_use]
     pub fn missing(&self, function: Function, driver: Option<CudaVersion>) -> MissingFunction {
         MissingFunction { function, driver }
@@ -106,7 +107,7 @@ impl fmt::Debug for Api {
 pub struct MissingFunction {
     /// The function.
     pub function: Function,
-    /// The CUDA version of the driver, if it is known.
+    /// The CUDA version of the driver, if known.
     pub driver: Option<CudaVersion>,
 }
 

@@ -7,10 +7,10 @@ use crate::{CUdevice, CUstream};
 
 /// The legacy default stream, which synchronizes with every blocking stream of its context.
 pub const CU_STREAM_LEGACY: CUstream = ptr::without_provenance_mut(1);
-/// The default stream of the calling thread.
+/// The per-thread default stream of the calling thread.
 pub const CU_STREAM_PER_THREAD: CUstream = ptr::without_provenance_mut(2);
 
-/// The host processor, in place of a device.
+/// The CPU, in place of a device.
 pub const CU_DEVICE_CPU: CUdevice = -1;
 /// No device.
 pub const CU_DEVICE_INVALID: CUdevice = -2;

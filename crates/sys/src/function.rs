@@ -1,4 +1,4 @@
-//! One function of the driver, by name.
+//! Driver functions, by name.
 
 use core::ffi::CStr;
 use core::fmt;
@@ -10,7 +10,7 @@ use crate::{Api, CudaVersion, ExportedFunction, FunctionTable as _};
 
 macro_rules! declare {
     ($(fn $name:ident($($parameter:tt)*) -> $result:ty = $since:literal;)*) => {
-        /// One function that `libcuda` exports, under its ABI name.
+        /// A function that `libcuda` exports, identified by its ABI name.
         ///
         /// ```
         /// use curium_sys::{CudaVersion, Function};
@@ -105,7 +105,7 @@ impl fmt::Display for Function {
     }
 }
 
-/// The name of no function of the driver.
+/// The error for a name that is not a driver function.
 #[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
 #[error("the CUDA driver API has no function of this name up to CUDA {}", CudaVersion::NEWEST_KNOWN)]
 pub struct UnknownFunction;

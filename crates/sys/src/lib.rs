@@ -8,11 +8,11 @@
 //! - **Functions** form one generated list, [`for_each_function!`]. [`Function`] is the name of one of them, and [`Api`] is the table of
 //!   their addresses. [`Function::since`] returns the [`CudaVersion`] that introduced it.
 //! - **Loading** has three entry points: [`Api::load`] searches the machine, [`Api::load_from`] opens one file, and
-//!   [`Api::from_resolver`] takes addresses from any source, such as a simulator. None of them calls `cuInit`. The module `load` has
-//!   the generic loader for NVIDIA's other libraries.
+//!   [`Api::from_resolver`] takes addresses from any source, such as a simulator. None of them calls `cuInit`. The
+//!   module `load` contains the generic loader for NVIDIA's other libraries.
 //!
-//! Names are C's: NVIDIA's driver API reference applies to them. All calls are `unsafe`, with the preconditions of C. `curium-driver` is
-//! the safe layer.
+//! Names are those of C, so NVIDIA's driver API reference applies to them. All calls are `unsafe`, with the
+//! preconditions of C. `curium-driver` is the safe layer.
 //!
 //! # Features
 //!
@@ -43,6 +43,7 @@ mod function;
 mod generated;
 #[cfg(feature = "load")]
 pub mod load;
+mod privileges;
 mod table;
 mod version;
 
@@ -50,5 +51,6 @@ pub use self::api::{Api, ApiProvider, FromProvider, MissingFunction};
 pub use self::constants::*;
 pub use self::function::{Function, UnknownFunction};
 pub use self::generated::types::*;
+pub use self::privileges::has_raised_privileges;
 pub use self::table::{ExportedFunction, FunctionTable};
 pub use self::version::CudaVersion;

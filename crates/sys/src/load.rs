@@ -1,7 +1,8 @@
 //! The loader of NVIDIA's libraries: finds one on this machine, checks it, and resolves its functions.
 //!
-//! A [`LibraryDescription`] states how a library is named and packaged. [`LibraryDescription::load`] tries the candidates in order,
-//! and a [`LoadError`] lists each of them with the reason for its rejection. The driver, NVRTC and nvJitLink are loaded this way.
+//! A [`LibraryDescription`] contains the names and packages of a library. [`LibraryDescription::load`] tries the
+//! candidates in order, and a [`LoadError`] lists each of them with the reason for its rejection. The driver, NVRTC and
+//! nvJitLink are loaded in this way.
 //!
 //! A binding for another library consists of a generated list of functions for [`declare_api!`](crate::declare_api), a description, and
 //! the call that fills the table:
@@ -41,7 +42,6 @@
 mod candidates;
 mod driver;
 mod error;
-mod privileges;
 mod python;
 mod symbols;
 
@@ -61,7 +61,6 @@ use libloading::Library;
 pub use self::candidates::include_folders;
 use self::candidates::{Candidates, Machine};
 pub use self::error::{Attempt, LoadError, Rejection};
-pub use self::privileges::has_raised_privileges;
 use self::symbols::Symbols;
 use crate::FunctionTable;
 
@@ -70,17 +69,18 @@ use crate::FunctionTable;
 pub struct LibraryDescription {
     /// The name in error messages, such as `NVRTC`.
     pub name: &'static str,
-    /// The environment variable that overrides the search: it names the library or its folder. Set-uid programs ignore it.
+    /// The environment variable that overrides the search: the path of the library or of its folder. Ignored in set-uid
+    /// programs.
     pub variable: &'static str,
-    /// The file names (sonames), the preferred first.
+    /// The file names (sonames), in order of preference.
     pub files: &'static [&'static str],
     /// The origin of the library, which determines where it is searched for and what to install.
     pub origin: Origin,
-    /// Prefixes of the names of files beside the library that it opens by name.
+    /// Name prefixes of files in the same folder that the library opens by name.
     pub companions: &'static [&'static str],
     /// Functions that every version exports.
     pub required: &'static [&'static CStr],
-    /// Suffixes of symbols that older versions export instead of the plain name: `_12_0` stands for `__name_12_0`.
+    /// Suffixes of symbols that older versions export instead of the plain name: `_12_0` means `__name_12_0`.
     pub symbol_versions: &'static [&'static str],
     /// Rejects stub libraries and unsupported versions.
     pub check: fn(&LoadedLibrary) -> Result<(), Rejection>,
@@ -114,13 +114,14 @@ pub struct LoadedLibrary {
 impl LibraryDescription {
     /// Loads the library of this machine.
     ///
-    /// If the environment variable [`variable`](Self::variable) names a file, or a folder that contains one, nothing else is tried.
-    /// Otherwise the system's loader searches for each of the [`files`](Self::files), except on Windows, and then the folders in which
-    /// the [`origin`](Self::origin) installs the library are searched.
+    /// If the environment variable [`variable`](Self::variable) names a file, or a folder that contains one, no other
+    /// path is tried. Otherwise the system's loader searches for each of the [`files`](Self::files), except on Windows,
+    /// followed by the folders in which the [`origin`](Self::origin) installs the library.
     ///
     /// # Safety
     ///
-    /// The description is true: a library of one of these names is the described one, so that its initializers may run in this process.
+    /// The description is correct: a library with one of these names is the described one, and its initializers may run
+    /// in this process.
     ///
     /// # Errors
     ///
@@ -138,7 +139,7 @@ impl LibraryDescription {
         Err(LoadError::new(self, attempts, folders))
     }
 
-    /// Loads the library at `path`, and no other.
+    /// Loads the library at `path`.
     ///
     /// # Safety
     ///
@@ -146,7 +147,7 @@ impl LibraryDescription {
     ///
     /// # Errors
     ///
-    /// [`LoadError`] has the reason for the rejection.
+    /// [`LoadError`] contains the reason for the rejection.
     pub unsafe fn load_from(&'static self, path: &Path) -> Result<LoadedLibrary, LoadError> {
         // SAFETY: the caller upholds the same conditions.
         unsafe { self.open(path) }.map_err(|rejection| {
@@ -155,14 +156,14 @@ impl LibraryDescription {
         })
     }
 
-    /// Opens one library, and closes it again unless it is the described one.
+    /// Opens a library, and closes it again unless it is the described one.
     ///
     /// # Safety
     ///
     /// As for [`load_from`](Self::load_from).
     unsafe fn open(&self, path: &Path) -> Result<LoadedLibrary, Rejection> {
         for companion in self.companions {
-            // SAFETY: the caller guarantees the library and its parts.
+            // SAFETY: the caller guarantees the library and its companions.
             unsafe { open_companion(path, companion) };
         }
         // SAFETY: the caller guarantees that the initializers may run.
@@ -189,7 +190,7 @@ impl LibraryDescription {
 }
 
 impl LoadedLibrary {
-    /// Returns the address of `function`, null if the library does not export it.
+    /// Returns the address of `function`; null if the library does not export it.
     #[must_use]
     pub fn address(&self, function: &CStr) -> *const c_void {
         let address = self.symbols.address(function);
@@ -202,11 +203,11 @@ impl LoadedLibrary {
         addresses.into_iter().find(|address| !address.is_null()).unwrap_or(core::ptr::null())
     }
 
-    /// Returns the table of the functions that the library exports.
+    /// Returns a table of the functions that the library exports.
     ///
     /// # Safety
     ///
-    /// The table declares the signatures that this library gives to the symbols.
+    /// The table declares the signatures that this library defines for the symbols.
     #[must_use]
     pub unsafe fn table<T: FunctionTable>(&self) -> T {
         // SAFETY: the caller guarantees the signatures, and the library is never closed.
@@ -225,8 +226,8 @@ unsafe fn open(path: &Path, _origin: Origin) -> Result<Library, libloading::Erro
     unsafe { Library::new(path) }
 }
 
-/// Opens a library. The bare name of a driver is searched for in the system folder only, and dependencies in the folder of the library and
-/// in the default folders: neither the current folder nor those of `PATH` can provide another.
+/// Opens a library. The bare name of a driver is searched for only in the system folder. Dependencies are searched for in the folder of
+/// the library and in the default folders, but neither in the current folder nor in those of `PATH`.
 ///
 /// # Safety
 ///
@@ -249,8 +250,8 @@ unsafe fn open(path: &Path, origin: Origin) -> Result<Library, libloading::Error
     unsafe { Library::load_with_flags(path, flags) }.map(Into::into)
 }
 
-/// Opens the file beside `library` whose name begins with `prefix`, if there is one, and keeps it open: not every release of a library
-/// has a search path for the files that it opens by name.
+/// Opens the file beside `library` whose name starts with `prefix`, if any, and keeps it open: not every release of a
+/// library has a search path for the files that it opens by name.
 ///
 /// # Safety
 ///
@@ -265,7 +266,7 @@ unsafe fn open_companion(library: &Path, prefix: &str) {
     }
 }
 
-/// Returns the message of the system's loader, or of libloading where the system has none.
+/// Returns the message of the system's loader, or of libloading if the system provides none.
 fn reason(error: &libloading::Error) -> Box<str> {
     error.source().map_or_else(|| error.to_string(), ToString::to_string).into_boxed_str()
 }

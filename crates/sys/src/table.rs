@@ -40,10 +40,16 @@ pub unsafe trait FunctionTable: Sized {
         table
     }
 
+    /// Returns the function of this name, if the table has one.
+    #[must_use]
+    fn function(name: &str) -> Option<&'static ExportedFunction> {
+        Self::FUNCTIONS.iter().find(|function| function.name() == name)
+    }
+
     /// Returns the CUDA version that introduced the function of this name, if the table has such a function.
     #[must_use]
     fn since(name: &str) -> Option<CudaVersion> {
-        Self::FUNCTIONS.iter().find(|function| function.name() == name).map(ExportedFunction::since)
+        Self::function(name).map(ExportedFunction::since)
     }
 }
 
@@ -53,14 +59,19 @@ pub struct ExportedFunction {
     /// Ends with the NUL that C requires.
     name: &'static str,
     since: CudaVersion,
+    last: Option<CudaVersion>,
 }
 
 impl ExportedFunction {
-    /// Describes the function whose name is `name` without the NUL at its end.
+    /// Describes the function whose name is `name` without the NUL at its end. `last` has the last version with it, if newer ones lack it.
     #[doc(hidden)]
     #[must_use]
-    pub const fn __new(name: &'static str, since: u32) -> Self {
-        Self { name, since: CudaVersion::from_raw(since) }
+    pub const fn __new(name: &'static str, since: u32, last: &[u32]) -> Self {
+        let last = match last {
+            [last] => Some(CudaVersion::from_raw(*last)),
+            _ => None,
+        };
+        Self { name, since: CudaVersion::from_raw(since), last }
     }
 
     /// Returns the name of the symbol.
@@ -79,6 +90,12 @@ impl ExportedFunction {
     #[must_use]
     pub fn since(&self) -> CudaVersion {
         self.since
+    }
+
+    /// Returns the last CUDA version that has the symbol; `None` if the newest known does.
+    #[must_use]
+    pub fn last(&self) -> Option<CudaVersion> {
+        self.last
     }
 }
 
@@ -115,14 +132,17 @@ fn slot_mut<T: FunctionTable>(table: &mut T, index: usize) -> &mut Option<AnyFun
 /// curium_sys::declare_api! {
 ///     fn exampleCreate(handle: *mut usize) -> i32 = 12000;
 ///     fn exampleDestroy(handle: usize) -> i32 = 12040;
+///     fn exampleReset(handle: usize) -> i32 = 12000 ..= 12090;
 /// }
 ///
 /// assert!(Api::EMPTY.exampleCreate.is_none());
 /// assert_eq!(Api::since("exampleDestroy"), Some(curium_sys::CudaVersion::new(12, 4)));
+/// let reset = Api::function("exampleReset").expect("it is declared");
+/// assert_eq!(reset.last(), Some(curium_sys::CudaVersion::new(12, 9)));
 /// ```
 #[macro_export]
 macro_rules! declare_api {
-    ($(fn $name:ident($($parameter:ident: $ty:ty),* $(,)?) -> $result:ty = $since:literal;)*) => {
+    ($(fn $name:ident($($parameter:ident: $ty:ty),* $(,)?) -> $result:ty = $since:literal $(..= $last:literal)?;)*) => {
         /// The functions of one library, each under the name of its symbol; `None` where the library lacks it.
         ///
         /// The table is plain data: its creator guarantees that the functions stay callable for as long as the table is used.
@@ -130,7 +150,10 @@ macro_rules! declare_api {
         #[repr(C)]
         pub struct Api {
             $(
-                #[doc = concat!("`", stringify!($name), "`, since version ", stringify!($since), " (1000 × major + 10 × minor).")]
+                #[doc = concat!(
+                    "`", stringify!($name), "`, since version ", stringify!($since), $(" up to ", stringify!($last),)?
+                    " (1000 × major + 10 × minor).",
+                )]
                 pub $name: ::core::option::Option<unsafe extern "C" fn($($parameter: $ty),*) -> $result>,
             )*
         }
@@ -138,7 +161,9 @@ macro_rules! declare_api {
         // SAFETY: the struct above is `repr(C)`, and both lists come from one repetition.
         unsafe impl $crate::FunctionTable for Api {
             const FUNCTIONS: &'static [$crate::ExportedFunction] =
-                &[$($crate::ExportedFunction::__new(::core::concat!(::core::stringify!($name), "\0"), $since),)*];
+                &[$($crate::ExportedFunction::__new(
+                    ::core::concat!(::core::stringify!($name), "\0"), $since, [$($last)?].as_slice(),
+                ),)*];
             const EMPTY: Self = Self { $($name: ::core::option::Option::None,)* };
         }
     };

@@ -1,4 +1,4 @@
-//! Test kernels as Miri loads them: it takes long for each byte and each instruction, so they are written by hand.
+//! Test kernels for Miri, written by hand because Miri's time grows with each byte and instruction.
 
 /// `fill(&mut [u32], u32, u32)`, `fill_index(&mut [u32], u32)`.
 pub(super) const FILL: &str = "\

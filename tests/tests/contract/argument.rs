@@ -1,4 +1,4 @@
-//! [`Argument`](curium_driver::Argument): `bool`, numbers of 16 bits, optional pointers, and lists of arguments.
+//! [`Argument`](curium_driver::Argument): `bool`, 16-bit numbers, optional pointers, and argument lists.
 
 use curium_driver::{
     ArgumentList, CudaVersion, DevicePointer, Error, Function, Kernel, LaunchConfig, Library, Signature, Stream,
@@ -146,7 +146,7 @@ fn optional_buffer_is_tracked() {
         let (first, second, kernels) = (test.stream(), test.stream(), optional(test));
         let mut x = DeviceBuffer::from_slice(&first, &[3_u32]).expect("memory suffices");
         let mut out = DeviceBuffer::from_slice(&second, &[0_u32]).expect("memory suffices");
-        // The first launch loads the code, which waits on hardware for the work that a gate holds up.
+        // The first launch loads the code, which on hardware waits for the work that a gate blocks.
         kernels
             .optional
             .launch(&second, ONE(), (None::<&DeviceBuffer<u32>>, None::<&mut DeviceBuffer<u32>>))
@@ -185,13 +185,13 @@ fn argument_list_launches_a_kernel_whose_signature_is_not_declared() {
         arguments = arguments.value(2.0_f32).read(&x).write(&mut y).value(2_u32);
         assert_eq!(arguments.len(), 4);
         assert_eq!(format!("{arguments:?}"), "ArgumentList(f32, &[f32], &mut [f32], u32)");
-        // SAFETY: `saxpy` reads 2 elements of x, and writes as many of y.
+        // SAFETY: `saxpy` reads 2 elements of x and writes 2 of y.
         unsafe { kernel.launch(&stream, LaunchConfig::new(1, 32), arguments) }.expect("it launches");
         assert_eq!(y.to_vec().expect("the buffer can be read"), [12.0, 24.0]);
 
         let null = DevicePointer::<f32>::null();
         let arguments = ArgumentList::new().value(2.0_f32).value(null).write(&mut y).value(0_u32);
-        // SAFETY: `saxpy` accesses no element.
+        // SAFETY: `saxpy` accesses no elements.
         unsafe { kernel.launch(&stream, LaunchConfig::new(1, 32), arguments) }.expect("it launches");
         assert_eq!(y.to_vec().expect("the buffer can be read"), [12.0, 24.0]);
     });
@@ -207,7 +207,7 @@ fn argument_list_is_tracked() {
             // SAFETY: `saxpy` reads 1 element of x, and writes one of y.
             unsafe { kernel.launch(stream, LaunchConfig::new(1, 32), arguments) }.expect("it launches");
         };
-        // The first launch loads the code, which waits on hardware for the work that a gate holds up.
+        // The first launch loads the code, which on hardware waits for the work that a gate blocks.
         launch(&second, &mut y);
         let gate = Gate::on(&first);
         launch(&first, &mut y);
@@ -224,7 +224,7 @@ fn argument_list_of_another_signature_is_an_error_that_names_the_argument() {
         let (stream, kernel) = (test.stream(), saxpy(test));
         let x = buffer(&stream, &[1.0]);
         let refused = |arguments: ArgumentList<'_>, facts: &str| {
-            // SAFETY: the launch is refused.
+            // SAFETY: the driver rejects the launch.
             let error = unsafe { kernel.launch(&stream, LaunchConfig::new(1, 32), arguments) }.expect_err(facts);
             assert!(matches!(error, Error::Argument(_)), "{error}");
             assert_eq!(error.to_string(), format!("Kernel::launch: signature mismatch ({facts})"));
@@ -267,7 +267,7 @@ fn parameters_of_a_kernel_are_queried_by_the_first_list_only() {
 fn argument_list_is_compared_with_the_ptx_on_older_drivers() {
     on_simulator(Config::new().with_driver_version(CudaVersion::new(12, 3)), |test, _| {
         let (stream, kernel) = (test.stream(), saxpy(test));
-        // SAFETY: the launch is refused.
+        // SAFETY: the driver rejects the launch.
         let error = unsafe { kernel.launch(&stream, ONE(), ArgumentList::new().value(1_u32)) };
         let error = error.expect_err("there are four parameters");
         assert!(error.to_string().contains("has 4 parameters"), "{error}");

@@ -1,4 +1,4 @@
-//! [`Array`] and [`MipmappedArray`]: shapes, copies, and how they end.
+//! [`Array`] and [`MipmappedArray`]: shapes, copies and destruction.
 
 mod sparse;
 
@@ -11,7 +11,7 @@ use curium_sim::{Config, Fault};
 use curium_sys::{CUresult, CudaVersion};
 use curium_tests::{Gate, TestDriver, on_driver, on_simulator};
 
-/// Numbers in order.
+/// Returns consecutive numbers.
 fn numbers(count: usize) -> Vec<u32> {
     (0..count as u32).collect()
 }
@@ -128,7 +128,8 @@ fn batch_copies_regions_of_arrays_both_ways() {
     on_driver(batch_with_arrays);
 }
 
-/// Copies a region of one array to memory and rows in memory to another array, in one batch that waits for another stream.
+/// Copies a region of an array to linear memory and pitched rows to another array, in one batch that waits for another
+/// stream.
 fn batch_with_arrays(test: &TestDriver) {
     let (stream, other) = (test.stream(), test.stream());
     let shape = ArrayShape::new_2d(8, 4);
@@ -206,11 +207,11 @@ fn levels_halve_and_keep_the_array_alive() {
 }
 
 #[test]
-fn borrowed_arrays_are_those_of_others_and_stay_theirs() {
+fn borrowed_arrays_are_not_destroyed() {
     on_driver(|test| {
         let (stream, shape) = (test.stream(), ArrayShape::new_2d(16, 8));
         let owner = MipmappedArray::<u32>::new(&stream, shape, 3, ArrayFlags::SURFACE).expect("memory suffices");
-        // SAFETY: the array lives longer than what borrows it, and one stream has all uses.
+        // SAFETY: the array outlives the borrowed objects, and all accesses are on one stream.
         let borrowed = unsafe { MipmappedArray::<u32>::from_raw_borrowed(&stream, owner.as_raw(), 3) };
         let borrowed = borrowed.expect("the elements are words");
         assert_eq!((borrowed.shape(), borrowed.levels(), borrowed.flags()), (shape, 3, ArrayFlags::SURFACE));
@@ -225,9 +226,9 @@ fn borrowed_arrays_are_those_of_others_and_stay_theirs() {
         // SAFETY: as above.
         let error = unsafe { MipmappedArray::<u8>::from_raw_borrowed(&stream, owner.as_raw(), 3) };
         let error = error.expect_err("the elements are words").to_string();
-        assert!(error.contains("elements of 1 × u32, and not of 1 × u8"), "{error}");
+        assert!(error.contains("elements of 1 × u32, not 1 × u8"), "{error}");
         for levels in [0, 6] {
-            // SAFETY: as above; the number of levels is looked at.
+            // SAFETY: as above; the call checks the number of levels.
             let error = unsafe { MipmappedArray::<u32>::from_raw_borrowed(&stream, owner.as_raw(), levels) };
             let error = error.expect_err("there are 1 to 5").to_string();
             assert!(error.contains(&format!("invalid number of levels ({levels} for a 2D array of 16 × 8")), "{error}");

@@ -6,7 +6,7 @@ use curium_sys::{CUresult, CudaVersion};
 use curium_tests::{on_driver, on_simulator, shared_handle_types};
 
 #[test]
-fn attribute_is_known_to_a_driver_or_refused_by_name() {
+fn attribute_is_supported_by_the_driver_or_rejected_by_name() {
     on_driver(|test| {
         let device = test.device();
         let mut known = 0;
@@ -19,7 +19,7 @@ fn attribute_is_known_to_a_driver_or_refused_by_name() {
                 }
             }
         }
-        // CUDA 11.8 had 120 of them.
+        // CUDA 11.8 has 120 attributes.
         assert!(known >= 120, "the driver knows {known} attributes only");
     });
 }

@@ -1,10 +1,11 @@
-//! Codes and effects that the driver's documentation leaves open, read off an H100 by direct calls. They hold the simulator to the
-//! hardware.
+//! Error codes and effects that the driver's documentation does not specify, observed on an H100 with direct calls. The
+//! simulator must match them.
 
-/// The code that a call of the driver returned.
+/// The code that a driver call returned.
 macro_rules! returned {
     ($driver:expr, $function:ident($($argument:expr),* $(,)?)) => {
-        // SAFETY: places are valid; handles and addresses are live, or such that the driver says that they are not.
+        // SAFETY: output pointers are valid; handles and addresses are live, or such that the driver reports that they
+        // are not.
         crate::behaviour::code(unsafe { curium_driver::call!($driver, $function($($argument),*)) })
     };
 }
@@ -53,7 +54,7 @@ fn current(driver: &Driver) -> CUcontext {
     context
 }
 
-/// Returns a module with a kernel, in the current context.
+/// Returns a module and its kernel, loaded in the current context.
 fn loaded(driver: &Driver) -> (CUmodule, CUfunction) {
     let image = std::ffi::CString::new(curium_tests::kernels::FILL).expect("PTX has no NUL");
     let (mut module, mut function) = (ptr::null_mut(), ptr::null_mut());
@@ -62,7 +63,7 @@ fn loaded(driver: &Driver) -> (CUmodule, CUfunction) {
     (module, function)
 }
 
-/// Runs `body` with a context current that is not the primary one.
+/// Runs `body` with a context current that is not the primary context.
 fn in_created_context(test: &TestDriver, body: impl FnOnce(&Driver, CUcontext)) {
     let context = CreatedContext::new(&test.device());
     let stack = ContextStack::push(test.driver(), &[context.as_raw()]);

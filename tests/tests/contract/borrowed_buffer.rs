@@ -1,4 +1,4 @@
-//! [`BorrowedBuffer`]: memory that something else owns is used like a buffer, and its owner ends behind every use.
+//! [`BorrowedBuffer`]: memory of an external owner is used like a buffer, and the owner is dropped after every access.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,7 +10,7 @@ use curium_tests::{Gate, TestDriver, kernels, on_driver};
 const LEN: usize = 1024;
 const BYTES: usize = 2 << 20;
 
-/// A mapping that says when it has ended.
+/// A mapping that records its drop.
 #[derive(Debug)]
 struct Owner {
     _mapping: Mapping,
@@ -31,12 +31,12 @@ fn mapping(test: &TestDriver) -> Mapping {
     mapping
 }
 
-/// Returns a buffer in a mapping, and whether that has ended.
+/// Returns a buffer in a mapping, and a flag that is set when the mapping is dropped.
 fn buffer(test: &TestDriver) -> (BorrowedBuffer<u32, Owner>, Arc<AtomicBool>) {
     let (mapping, has_ended) = (mapping(test), Arc::default());
     let pointer = mapping.as_pointer().cast();
     let owner = Owner { _mapping: mapping, has_ended: Arc::clone(&has_ended) };
-    // SAFETY: the mapping has as many bytes, is for the device to use, and nobody else uses it.
+    // SAFETY: the mapping has this many bytes, is accessible to the device, and is not used elsewhere.
     let buffer = unsafe { BorrowedBuffer::new(&test.stream(), pointer, LEN, owner) };
     (buffer.expect("the pointer is aligned"), has_ended)
 }
@@ -54,14 +54,14 @@ fn borrowed_buffer_is_copied_filled_and_passed_to_kernels() {
         let library = Library::from_ptx(test.driver(), kernels::FILL).expect("the kernels load");
         let fill = library.kernel::<(&mut [u32], u32, u32)>("fill").expect("there is such a kernel");
         let config = LaunchConfig::for_elements(LEN as u32);
-        // SAFETY: `fill` writes as many words as the buffer has.
+        // SAFETY: `fill` writes exactly the words of the buffer.
         unsafe { fill.launch(&stream, config, (&mut buffer, 9, LEN as u32)) }.expect("it can be launched");
         assert_eq!(buffer.slice(1000..).and_then(DeviceSlice::to_vec).expect("it can be read"), [9; 24]);
     });
 }
 
 #[test]
-fn owner_of_a_buffer_that_is_dropped_while_pending_ends_behind_the_work() {
+fn owner_of_a_buffer_dropped_while_pending_is_dropped_after_the_work() {
     on_driver(|test| {
         let (other, (mut buffer, has_ended)) = (test.stream(), buffer(test));
         let gate = Gate::on(&other);
@@ -110,11 +110,11 @@ fn graph_keeps_the_owner_of_the_memory_that_it_uses() {
 #[test]
 fn pointers_that_are_null_or_not_aligned_make_no_buffer() {
     on_driver(|test| {
-        let (stream, scope_error) = (test.stream(), "the stream is one of a capture");
+        let (stream, scope_error) = (test.stream(), "the stream is being captured");
         for (address, len, expected) in
             [(0, 4, "null pointer"), (2, 4, "misaligned address (0x2, alignment 4)"), (256, 0, "zero length")]
         {
-            // SAFETY: nothing is made of the pointer.
+            // SAFETY: the pointer is not used.
             let buffer = unsafe { BorrowedBuffer::<u32, _>::new(&stream, DevicePointer::from_raw(address), len, ()) };
             let error = buffer.expect_err("there is no such memory");
             assert!(matches!(error, Error::Argument(_)) && error.to_string().contains(expected), "{error}");

@@ -1,4 +1,4 @@
-//! Constructors that every kind of buffer shares, and clones.
+//! Constructors and `clone` of every kind of buffer.
 
 use curium_driver::{Error, Function};
 use curium_memory::{

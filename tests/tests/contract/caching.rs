@@ -1,6 +1,7 @@
-//! [`CachingResource`]: memory that is kept and handed out again.
+//! [`CachingResource`]: a caching suballocator.
 
 mod block;
+mod deferral;
 mod graph;
 mod shortage;
 
@@ -22,7 +23,7 @@ fn caching(test: &TestDriver) -> CachingResource {
 }
 
 #[test]
-fn freed_block_is_handed_out_again_without_a_call_of_the_driver() {
+fn freed_block_is_reused_without_a_driver_call() {
     on_driver(|test| {
         let (resource, stream) = (caching(test), test.stream());
         let first = Block::new(&resource, &stream, 1 << 20).address();
@@ -132,7 +133,7 @@ fn memory_of_a_stream_that_is_gone_is_used_again() {
 }
 
 #[test]
-fn stream_that_is_gone_is_known_to_every_resource_that_watched_it() {
+fn destroyed_stream_is_reported_to_every_resource_that_watches_it() {
     on_driver(|test| {
         let (first, second, context) = (caching(test), caching(test), test.context());
         let stream = test.stream();
@@ -197,7 +198,8 @@ fn statistics_while_threads_end_count_no_block_twice() {
                 is_over.store(true, Ordering::Relaxed);
             });
             while !is_over.load(Ordering::Relaxed) {
-                // Whoever looks all the time keeps the others from the lock; a thread gives its blocks back at its end.
+                // Constant polling would keep the other threads from the lock; a thread returns its blocks when it
+                // ends.
                 std::thread::sleep(Duration::from_micros(20));
                 let statistics = resource.statistics();
                 assert!(statistics.free_bytes <= statistics.reserved_bytes, "{statistics:?}");
@@ -219,7 +221,7 @@ fn block_freed_by_another_thread_is_found_by_the_first() {
 }
 
 #[test]
-fn trim_gives_back_what_nobody_uses() {
+fn trim_releases_unused_memory() {
     on_driver(|test| {
         let (resource, stream) = (caching(test), test.stream());
         let free = || test.context().memory_info().expect("a context reports memory").free;
@@ -318,7 +320,7 @@ fn driver_without_virtual_memory_lends_segments_of_its_pool() {
 }
 
 #[test]
-fn private_pool_asks_no_stream_and_keeps_its_memory() {
+fn private_pool_queries_no_stream_and_keeps_its_memory() {
     on_driver(|test| {
         let (resource, stream, other) = (caching(test), test.stream(), test.stream());
         let pool = resource.private_pool().expect("a pool can be made");
@@ -330,7 +332,7 @@ fn private_pool_asks_no_stream_and_keeps_its_memory() {
         }
         assert_eq!(Block::new(&pool, &stream, 24 << 20).address(), address);
         assert_eq!(resource.statistics().allocations, 0);
-        // A graph may run again and use what it freed: waiting and trimming change nothing.
+        // A graph may run again and use the memory it freed: waiting and trimming have no effect.
         pool.synchronize(&stream).expect("the context works");
         pool.trim(&stream, 0).expect("trimming makes no error");
         let third = test.stream();
@@ -341,7 +343,7 @@ fn private_pool_asks_no_stream_and_keeps_its_memory() {
 }
 
 #[test]
-fn growth_that_fails_leaves_nothing_behind() {
+fn growth_that_fails_leaks_nothing() {
     for function in [Function::cuMemCreate, Function::cuMemMap, Function::cuMemSetAccess] {
         on_simulator(Config::new(), |test, simulator| {
             let (resource, stream) = (caching(test), test.stream());

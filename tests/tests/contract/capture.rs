@@ -1,14 +1,16 @@
-//! Stream capture as the driver's functions have it: what becomes a node, how streams join, and what is lost by what.
+//! Stream capture through the driver's functions: captured nodes, joined streams, and invalidated captures.
 
 mod calls;
 mod rules;
 mod shape;
 
 use std::ffi::c_void;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use curium_driver::{Event, EventFlags, LaunchConfig, Library, Result, Stream, call};
+use curium_driver::extend::{with_relaxed_capture_mode, with_relaxed_capture_mode_if_possible};
+use curium_driver::{Driver, Event, EventFlags, LaunchConfig, Library, Result, Stream, call};
 use curium_memory::{DeviceBuffer, PinnedBuffer, PinnedFlags};
 use curium_sys::{
     CUdeviceptr, CUgraph, CUgraphExec, CUresult, CUstreamCaptureMode, CUstreamCaptureMode_enum as Mode,
@@ -21,15 +23,15 @@ fn begin(stream: &Stream, mode: CUstreamCaptureMode) -> Result<()> {
     unsafe { call!(stream.driver(), cuStreamBeginCapture_v2(stream.as_raw(), mode)) }
 }
 
-/// Ends a capture; the graph is null if the driver gave none.
+/// Ends a capture; the graph is null if the driver returned none.
 fn end(stream: &Stream) -> (CUgraph, Result<()>) {
     let mut graph = ptr::null_mut();
-    // SAFETY: the stream is live, and the graph is a place for one.
+    // SAFETY: the stream is live, and the address is valid for writes of a graph handle.
     let result = unsafe { call!(stream.driver(), cuStreamEndCapture(stream.as_raw(), &raw mut graph)) };
     (graph, result)
 }
 
-/// Returns the graph of what `work` puts on a stream.
+/// Returns the graph of the work that `work` enqueues on a stream.
 fn captured(stream: &Stream, work: impl FnOnce()) -> CUgraph {
     begin(stream, Mode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL).expect("a capture can begin");
     work();
@@ -41,7 +43,7 @@ fn captured(stream: &Stream, work: impl FnOnce()) -> CUgraph {
 fn instantiated(stream: &Stream, graph: CUgraph) -> CUgraphExec {
     let mut executable = ptr::null_mut();
     let instantiate = || {
-        // SAFETY: the graph is live, the executable is a place for one, and the context is current.
+        // SAFETY: the graph is live, the address is valid for writes of an executable graph handle, and the context is current.
         unsafe { call!(stream.driver(), cuGraphInstantiateWithFlags(&raw mut executable, graph, 0)) }
     };
     let result = stream.context().scoped(instantiate).expect("the context can be current");
@@ -49,12 +51,12 @@ fn instantiated(stream: &Stream, graph: CUgraph) -> CUgraphExec {
     executable
 }
 
-/// Runs a graph some times, waits, and destroys it.
+/// Launches a graph `times` times, waits, and destroys it.
 fn run(stream: &Stream, graph: CUgraph, times: usize) {
     let executable = instantiated(stream, graph);
     destroy(stream, graph);
     for _ in 0..times {
-        // SAFETY: the executable is live; what its nodes use is the tests' own.
+        // SAFETY: the executable is live; its nodes use only the test's own memory.
         unsafe { call!(stream.driver(), cuGraphLaunch(executable, stream.as_raw())) }.expect("a graph can be launched");
     }
     stream.synchronize().expect("a stream can be waited for");
@@ -69,19 +71,19 @@ fn destroy(stream: &Stream, graph: CUgraph) {
 
 fn status(stream: &Stream) -> CUstreamCaptureStatus {
     let mut status = CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE;
-    // SAFETY: the stream is live, and the status is a place for one.
+    // SAFETY: the stream is live, and the status is valid for writes.
     unsafe { call!(stream.driver(), cuStreamIsCapturing(stream.as_raw(), &raw mut status)) }
         .expect("a stream can be asked");
     status
 }
 
 fn fill(stream: &Stream, address: CUdeviceptr, value: u32, count: usize) -> Result<()> {
-    // SAFETY: the tests pass memory that has as many words.
+    // SAFETY: the tests pass memory with this many words.
     unsafe { call!(stream.driver(), cuMemsetD32Async(address, value, count, stream.as_raw())) }
 }
 
 fn copy(stream: &Stream, to: CUdeviceptr, from: CUdeviceptr, bytes: usize) -> Result<()> {
-    // SAFETY: the tests pass memory that has as many bytes.
+    // SAFETY: the tests pass memory with this many bytes.
     unsafe { call!(stream.driver(), cuMemcpyDtoDAsync_v2(to, from, bytes, stream.as_raw())) }
 }
 
@@ -90,7 +92,7 @@ fn event(test: &TestDriver) -> Event {
 }
 
 fn record(event: &Event, stream: &Stream) -> Result<()> {
-    // SAFETY: both are live and of one context.
+    // SAFETY: both are live and belong to one context.
     unsafe { call!(stream.driver(), cuEventRecord(event.as_raw(), stream.as_raw())) }
 }
 
@@ -99,7 +101,7 @@ fn wait(stream: &Stream, event: &Event) -> Result<()> {
     unsafe { call!(stream.driver(), cuStreamWaitEvent(stream.as_raw(), event.as_raw(), 0)) }
 }
 
-/// Four words on the device that nothing but the test's raw calls uses.
+/// Allocates four words on the device that only the test's raw calls access.
 fn words(test: &TestDriver) -> DeviceBuffer<u32> {
     let buffer = DeviceBuffer::from_slice(&test.stream(), &[0_u32; 4]).expect("memory suffices");
     assert_eq!(buffer.to_vec().expect("the buffer can be read"), [0; 4], "the memory is ready");
@@ -209,12 +211,12 @@ fn memory_allocated_in_a_capture_is_the_graph_s() {
         let (stream, result) = (test.stream(), words(test));
         let graph = captured(&stream, || {
             let mut memory = 0;
-            // SAFETY: the address is a place for one.
+            // SAFETY: the address is valid for writes.
             unsafe { call!(stream.driver(), cuMemAllocAsync(&raw mut memory, 16, stream.as_raw())) }
                 .expect("an allocation can be captured");
             fill(&stream, memory, 6, 4).expect("a fill can be captured");
             copy(&stream, address(&result), memory, 16).expect("a copy can be captured");
-            // SAFETY: the memory was allocated above, and what uses it comes before.
+            // SAFETY: the memory was allocated above, and every access comes before.
             unsafe { call!(stream.driver(), cuMemFreeAsync(memory, stream.as_raw())) }.expect("a free can be captured");
         });
         run(&stream, graph, 2);
@@ -233,7 +235,7 @@ fn graph_launched_in_a_capture_is_refused() {
         // SAFETY: the executable is live; the memory of its node is the test's own.
         let launched = unsafe { call!(stream.driver(), cuGraphLaunch(executable, stream.as_raw())) };
         assert_eq!(code(launched), Some(CUresult::CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED));
-        // Whether the capture is lost with that, the documentation leaves open.
+        // The documentation does not specify whether this invalidates the capture.
         let (graph, _) = end(&stream);
         if !graph.is_null() {
             destroy(&stream, graph);
@@ -263,5 +265,37 @@ fn captured_value_operations_are_done_in_their_order() {
         assert_eq!(buffer[..], [0, 0]);
         run(&stream, graph, 1);
         assert_eq!(buffer[..], [3, 4]);
+    });
+}
+
+/// Returns the capture mode of this thread.
+fn mode_set(driver: &Driver) -> CUstreamCaptureMode {
+    let mut mode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED;
+    let mut exchange = || {
+        // SAFETY: the place holds a mode and takes the one before.
+        unsafe { call!(driver, cuThreadExchangeStreamCaptureMode(&raw mut mode)) }.expect("the mode can be set");
+        mode
+    };
+    let found = exchange();
+    exchange();
+    found
+}
+
+#[test]
+fn capture_mode_of_the_thread_is_as_before_after_a_relaxed_operation_that_panics() {
+    on_driver(|test| {
+        let driver = test.driver();
+        let panics = || -> Result<()> {
+            assert_eq!(mode_set(driver), CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED);
+            panic!("this panic is part of the test")
+        };
+        let before = mode_set(driver);
+        assert_eq!(before, CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_GLOBAL);
+        let relaxed = [
+            catch_unwind(AssertUnwindSafe(|| with_relaxed_capture_mode(driver, panics))),
+            catch_unwind(AssertUnwindSafe(|| with_relaxed_capture_mode_if_possible(driver, panics))),
+        ];
+        assert!(relaxed.iter().all(std::result::Result::is_err), "the panic goes on");
+        assert_eq!(mode_set(driver), before);
     });
 }

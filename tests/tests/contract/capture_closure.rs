@@ -1,4 +1,5 @@
-//! What a thread may do within the closure of a capture: enqueue work on the scope or its forks, and nothing that the graph would miss.
+//! Operations within the closure of a capture: a thread may enqueue work on the scope or its forks, and nothing that
+//! the graph would miss.
 
 mod twins;
 
@@ -34,11 +35,11 @@ fn double(test: &TestDriver) -> Double {
 }
 
 fn launch(kernel: &Double, stream: &Stream, buffer: &mut DeviceBuffer<f32>) -> Result<(), Error> {
-    // SAFETY: the kernel changes the elements below the length that is passed, which is the buffer's.
+    // SAFETY: the kernel writes only elements below the length argument, which is the length of the buffer.
     unsafe { kernel.launch(stream, LaunchConfig::new(1, LEN as u32), (buffer, LEN as u32)) }
 }
 
-/// Refused by this crate, with a reason, before the driver is called.
+/// Asserts that this crate returns an error with this reason before it calls the driver.
 fn assert_refused<T>(result: Result<T, Error>, reason: &str) {
     let error = result.err().expect("the graph would miss it");
     assert!(error.function().is_none() && error.to_string().contains(reason), "{error}");
@@ -53,7 +54,7 @@ fn fill_that_the_graph_would_miss_is_refused_and_the_one_that_is_captured_gives_
             x.as_slice_mut().fill(1.0)?;
             launch(&double, scope, &mut x)
         });
-        // Once it ran at once, and three launches gave 8.
+        // A regression test: the operation ran immediately instead, and three launches gave 8.
         assert_refused(refused, "fill_on(scope, …)");
         let graph = Graph::capture(&context, |scope| {
             x.as_slice_mut().fill_on(scope, 1.0)?;
@@ -189,8 +190,8 @@ fn closure_may_return_any_error_that_an_error_of_this_crate_becomes() {
     });
 }
 
-/// Functions that enqueue work, or wait on the host, by the beginnings of their names. What ends memory may free it in stream order, and
-/// wait for a stream.
+/// Functions that enqueue work or wait on the host, by prefix. A deallocation may free in stream order and wait for a
+/// stream.
 #[cfg(not(miri))]
 const ENQUEUING: &[&str] = &[
     "cuMemcpy",
@@ -218,7 +219,7 @@ const ENQUEUING: &[&str] = &[
     "cuWaitExternal",
 ];
 
-/// Returns the functions that this thread called which enqueue or wait, outside of captures within the one that is open.
+/// Returns the enqueuing or waiting functions that this thread called outside of captures nested in the current one.
 #[cfg(not(miri))]
 fn enqueued_by<T>(operation: impl FnOnce() -> T) -> (T, Vec<&'static str>) {
     use std::sync::{Arc, Mutex};
@@ -241,8 +242,8 @@ fn enqueued_by<T>(operation: impl FnOnce() -> T) -> (T, Vec<&'static str>) {
     (value, calls)
 }
 
-/// Every operation that there is, on streams that are not of the capture: none enqueues anything, and an error that names a twin of the
-/// operation names one that exists.
+/// No operation on a stream outside the capture enqueues work, and an error that names an alternative names an existing
+/// function.
 #[test]
 #[cfg(not(miri))]
 fn no_operation_enqueues_work_that_the_graph_would_miss() {
@@ -254,11 +255,11 @@ fn no_operation_enqueues_work_that_the_graph_would_miss() {
     on_driver(|test| {
         let (mut refused, mut named, mut wrong) = (0, 0, Vec::new());
         for (name, operation) in operations::all() {
-            // Parts of an operation, which has been checked before it binds its arguments.
+            // Parts of an operation that is checked before it binds its arguments.
             if name.starts_with("Accesses::") || name.contains("::bind") {
                 continue;
             }
-            // It begins with what another process does, which is not allowed to fail.
+            // It begins with the work of another process, which must not fail.
             if name.starts_with("MemoryPool::import") || name.starts_with("PoolMemory::") {
                 continue;
             }

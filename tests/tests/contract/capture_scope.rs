@@ -1,4 +1,4 @@
-//! Capture scopes: what becomes a graph, what is refused, and how a scope ends.
+//! Capture scopes: captured work, rejected operations, and the end of a scope.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -18,7 +18,7 @@ type Fill = SafeKernel<(&'static mut [u32], u32, u32)>;
 fn fill(test: &TestDriver) -> Fill {
     let library = Library::from_ptx(test.driver(), kernels::FILL).expect("the PTX is right");
     let kernel = library.kernel("fill").expect("the kernel is there");
-    // SAFETY: the kernel writes elements below the length that is passed, which is the buffer's here.
+    // SAFETY: the kernel writes only elements below the length argument, which is the length of the buffer.
     unsafe { kernel.declare_safe() }
 }
 
@@ -34,7 +34,7 @@ fn values(buffer: &DeviceBuffer<u32>) -> Vec<u32> {
     buffer.to_vec().expect("the buffer can be read")
 }
 
-/// Refused by this crate, with a reason, before the driver is called.
+/// Asserts that this crate returns an error with this reason before it calls the driver.
 fn assert_refused<T>(result: Result<T, Error>, reason: &str) {
     let error = result.err().expect("the operation would break the capture");
     assert!(error.function().is_none() && error.to_string().contains(reason), "{error}");
@@ -62,7 +62,7 @@ fn captured_work_runs_with_each_launch_and_not_before() {
 }
 
 #[test]
-fn scope_that_ends_with_an_error_or_a_panic_leaves_no_capture_behind() {
+fn scope_that_ends_with_an_error_or_a_panic_ends_its_capture() {
     on_driver(|test| {
         let (context, fill) = (test.context(), fill(test));
         let mut x = buffer(&test.stream(), 1);
@@ -113,12 +113,15 @@ fn operation_that_would_end_the_capture_is_refused_and_the_capture_goes_on() {
             assert_refused(inside.is_finished(), "was recorded in a capture");
             assert_refused(inside.synchronize(), "was recorded in a capture");
             assert_refused(DeviceBuffer::<u32, SyncAlloc>::uninit_in(scope, LEN, SyncAlloc), "use `StreamOrdered`");
-            assert_refused(MappedBuffer::<u32>::zeroed(scope, LEN), "one of a capture");
+            assert_refused(MappedBuffer::<u32>::zeroed(scope, LEN), "the stream is being captured");
             assert_refused(DeviceBuffer::<u32>::zeroed(scope, LEN)?.to_vec(), "is being captured");
-            assert_refused(DeviceVec::<u32>::new(scope), "one of a capture");
-            assert_refused(PitchedBuffer::<u32>::zeroed(scope, LEN, 1), "one of a capture");
-            assert_refused(UnifiedBuffer::<u32>::zeroed(scope, LEN), "one of a capture");
-            assert_refused(Array::<u32>::new(scope, ArrayShape::new_1d(LEN), ArrayFlags::empty()), "one of a capture");
+            assert_refused(DeviceVec::<u32>::new(scope), "the stream is being captured");
+            assert_refused(PitchedBuffer::<u32>::zeroed(scope, LEN, 1), "the stream is being captured");
+            assert_refused(UnifiedBuffer::<u32>::zeroed(scope, LEN), "the stream is being captured");
+            assert_refused(
+                Array::<u32>::new(scope, ArrayShape::new_1d(LEN), ArrayFlags::empty()),
+                "the stream is being captured",
+            );
             assert_refused(context.synchronize(), "cannot be captured");
             assert_refused(scope.launch_host_function(|| ()), "is being captured");
             scope.wait_event(&inside)?;
@@ -146,7 +149,7 @@ fn forked_work_that_shares_buffers_is_ordered_and_joined() {
             fill.launch(&one, config(), (&mut x, 6, LEN as u32))?;
             scope.join(&one)?;
             z.as_slice_mut().copy_from_device_on(scope, &x)?;
-            assert_refused(scope.join(&stream), "no stream of the capture");
+            assert_refused(scope.join(&stream), "does not belong to the capture");
             Ok(())
         });
         let mut executable = graph.and_then(|graph| graph.instantiate()).expect("the branches are joined");
@@ -158,7 +161,7 @@ fn forked_work_that_shares_buffers_is_ordered_and_joined() {
 }
 
 #[test]
-fn streams_tell_which_capture_they_are_in() {
+fn streams_return_the_capture_they_belong_to() {
     on_driver(|test| {
         let (context, stream) = (test.context(), test.stream());
         let number = |stream: &Stream| stream.capture_number().expect("the stream is live");
@@ -206,7 +209,7 @@ fn memory_allocated_in_a_capture_exists_while_the_graph_runs_only() {
 }
 
 #[test]
-fn replay_does_the_cheapest_thing_that_has_the_effect_and_says_which() {
+fn graph_cache_uses_the_cheapest_operation_and_returns_which() {
     on_driver(|test| {
         let (stream, fill) = (test.stream(), fill(test));
         let mut x = buffer(&stream, 0);

@@ -1,4 +1,4 @@
-//! What the simulator says of a kernel that does what it must not: who did it, where, and what lies near.
+//! Reports of the simulator about faulty kernels: the kernel, the thread, the address, and the nearby allocations.
 #![cfg(not(miri))]
 
 use curium_driver::{DevicePointer, Event, EventFlags, Kernel, LaunchConfig, Library, Signature, Stream};
@@ -6,7 +6,7 @@ use curium_memory::DeviceBuffer;
 use curium_sim::{Checks, Config, Report, ReportKind, Severity, Simulator};
 use curium_tests::{TestDriver, kernels, looks_for_races, on_simulator, uses_cuda};
 
-/// Two warps that exchange words through shared memory, with what `BARRIER` stands for in between.
+/// Two warps that exchange words through shared memory, with `BARRIER` replaced by the code in between.
 pub(crate) const EXCHANGE: &str = ".version 8.0
 .target sm_75
 .address_size 64
@@ -37,7 +37,7 @@ fn checking() -> Config {
     Config::new().with_checks(Checks::Quiet).with_race_checks(true)
 }
 
-/// Launches a kernel that fails, and returns what the simulator says of it.
+/// Launches a kernel that fails, and returns the simulator's report.
 fn fault_of<S: Signature>(
     (test, simulator): (&TestDriver, &Simulator),
     name: &str,
@@ -53,13 +53,13 @@ fn fault_of<S: Signature>(
 }
 
 #[test]
-fn write_behind_an_allocation_names_kernel_thread_line_and_the_distance() {
+fn write_past_an_allocation_names_kernel_thread_line_and_the_distance() {
     on_simulator(checking(), |test, simulator| {
         let stream = test.stream();
         let mut buffer = DeviceBuffer::<u32>::zeroed(&stream, 25).expect("memory suffices");
         let address = buffer.as_pointer().as_raw();
         let fault = fault_of::<(&mut [u32], u64, u32)>((test, simulator), "write_at", |write_at| {
-            // SAFETY: the simulator stops the write, which is out of bounds.
+            // SAFETY: the simulator detects the out-of-bounds write and does not perform it.
             unsafe { write_at.launch(&stream, LaunchConfig::new(1, 1), (&mut buffer, 27, 1)) }.expect("it launches");
         });
         assert_eq!((fault.kind, fault.block, fault.thread), (ReportKind::IllegalAddress, [0; 3], [0; 3]));
@@ -85,7 +85,7 @@ fn read_of_freed_memory_says_that_it_was_freed() {
         let mut result = DeviceBuffer::<u32>::zeroed(&stream, 1).expect("memory suffices");
         let fault = fault_of::<(DevicePointer<u32>, u64, &mut [u32])>((test, simulator), "read_at", |read_at| {
             let pointer = DevicePointer::from_raw(address);
-            // SAFETY: the simulator stops the read, whose memory was freed.
+            // SAFETY: the simulator detects the read of freed memory and does not perform it.
             unsafe { read_at.launch(&stream, LaunchConfig::new(1, 1), (pointer, 5, &mut result)) }
                 .expect("it launches");
         });
@@ -94,7 +94,7 @@ fn read_of_freed_memory_says_that_it_was_freed() {
     });
 }
 
-/// Runs [`EXCHANGE`]; the code of its error, and what the simulator says.
+/// Runs [`EXCHANGE`]; returns the simulator's reports.
 fn exchange(config: Config, barrier: &str) -> Vec<Report> {
     let mut faults = Vec::new();
     on_simulator(config, |test, simulator| {
@@ -172,7 +172,7 @@ fn race_within_a_warp_is_found_unless_its_threads_do_something_together_in_betwe
     );
 }
 
-/// Work that two streams do to one buffer behind the back of its hazard rules: nothing orders the launches.
+/// Work of two streams on one buffer without hazard tracking: nothing orders the launches.
 fn unordered_streams(order: impl Fn(&Stream, &Stream)) -> Vec<Report> {
     let mut faults = Vec::new();
     on_simulator(checking(), |test, simulator| {
@@ -185,10 +185,10 @@ fn unordered_streams(order: impl Fn(&Stream, &Stream)) -> Vec<Report> {
         let read =
             library.kernel::<(DevicePointer<u32>, u64, &mut [u32])>("read_at").expect("the library has the kernel");
         let pointer = DevicePointer::from_raw(buffer.as_pointer().as_raw());
-        // SAFETY: the kernel writes within the buffer, which outlives the test's last wait.
+        // SAFETY: the kernel writes within the buffer, which outlives the test's last synchronization.
         unsafe { write.launch(&writer, LaunchConfig::new(1, 1), (pointer, 5, 7)) }.expect("it launches");
         order(&writer, &reader);
-        // SAFETY: the kernel reads within the buffer; the simulator finds that it races.
+        // SAFETY: the kernel reads within the buffer; the simulator detects the race.
         unsafe { read.launch(&reader, LaunchConfig::new(1, 1), (pointer, 5, &mut result)) }.expect("it launches");
         faults = if test.context().synchronize().is_err() { simulator.reports() } else { Vec::new() };
         simulator.reset_errors();
@@ -231,7 +231,7 @@ fn exchange_that_is_ordered_is_no_race() {
             assert_eq!(exchange(checking().with_seed(seed), barrier), [], "{barrier}, seed {seed}");
         }
     }
-    // Nobody looks unless it is asked for.
+    // Race detection is off by default.
     if !looks_for_races() {
         assert_eq!(exchange(Config::new(), ""), []);
     }
@@ -246,7 +246,8 @@ fn body(body: &str) -> String {
     )
 }
 
-/// Launches a kernel with this body on so many blocks of 64 threads. Returns whether it succeeds, and the severities of the reports.
+/// Launches a kernel with this body on `blocks` blocks of 64 threads. Returns whether it succeeded, and the severities
+/// of the reports.
 fn severities(seed: u64, blocks: u32, text: &str) -> (bool, Vec<Severity>) {
     let mut found = (true, Vec::new());
     on_simulator(checking().with_seed(seed), |test, simulator| {
@@ -267,7 +268,7 @@ fn severities(seed: u64, blocks: u32, text: &str) -> (bool, Vec<Severity>) {
     found
 }
 
-/// Each of two blocks stores a word of its own, and the last to add to a counter loads that of the other.
+/// Each of two blocks stores a word of its own, and the last one to increment a counter loads the word of the other.
 const LAST_BLOCK_LOADS: &str = "setp.ne.u32 %p, %thread, 0;
     @%p bra END;
     mad.wide.u32 %own, %block, 4, %out;

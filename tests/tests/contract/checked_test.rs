@@ -1,4 +1,4 @@
-//! `curium_sim::test`: a test fails on leaks and on everything that the simulator reports.
+//! `curium_sim::test`: a test fails on leaks and on every report of the simulator.
 #![cfg(not(miri))]
 
 use std::panic::{AssertUnwindSafe, catch_unwind, panic_any};
@@ -10,7 +10,7 @@ use curium_tests::{kernels, uses_cuda};
 
 use crate::check::EXCHANGE;
 
-/// Returns the message with which a test of `body` fails; `None` on this machine's driver, where nothing simulates.
+/// Returns the panic message of a failing test of `body`, or `None` on this machine's driver.
 fn failure<R>(body: impl FnOnce(Device) -> R) -> Option<String> {
     if uses_cuda() {
         return None;
@@ -20,7 +20,7 @@ fn failure<R>(body: impl FnOnce(Device) -> R) -> Option<String> {
     Some(panic.downcast_ref::<String>().expect("the panic has a message").clone())
 }
 
-/// Asserts that a test of `body` fails with a message that has all `parts`.
+/// Asserts that a test of `body` fails with a message that contains all `parts`.
 #[track_caller]
 fn assert_fails<R>(body: impl FnOnce(Device) -> R, parts: &[&str]) {
     let Some(message) = failure(body) else { return };
@@ -56,7 +56,7 @@ fn access_out_of_bounds_fails_the_test_with_kernel_thread_and_line() {
         let stream = device.primary_context()?.stream()?;
         let kernel = Library::from_ptx(&device, kernels::FAULTS)?.kernel::<(&mut [u32], u64, u32)>("write_at")?;
         let mut buffer = DeviceBuffer::<u32>::zeroed(&stream, 25)?;
-        // SAFETY: the simulator stops the write, which is out of bounds.
+        // SAFETY: the simulator detects the out-of-bounds write and does not perform it.
         unsafe { kernel.launch(&stream, LaunchConfig::new(1, 1), (&mut buffer, 27, 1)) }
     };
     assert_fails(write, &["`write_at`", "thread (0, 0, 0)", "PTX line", "100-byte allocation"]);

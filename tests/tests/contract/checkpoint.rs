@@ -1,4 +1,4 @@
-//! [`CheckpointProcess`]: another process, taken off its devices and put back. No simulator brings a process so far.
+//! [`CheckpointProcess`]: suspends another process and restores it. The simulator cannot checkpoint a process.
 #![cfg(all(target_os = "linux", not(miri)))]
 
 use std::time::Duration;
@@ -8,11 +8,11 @@ use curium_memory::DeviceBuffer;
 use curium_tests::{Peer, in_two_processes, on_driver, uses_cuda};
 
 #[test]
-fn process_that_was_checkpointed_goes_on_where_it_was() {
+fn restored_process_continues() {
     if !uses_cuda() {
         return;
     }
-    let name = "checkpoint::process_that_was_checkpointed_goes_on_where_it_was";
+    let name = "checkpoint::restored_process_continues";
     in_two_processes(name, checkpoints, is_checkpointed);
 }
 

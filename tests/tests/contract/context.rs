@@ -1,4 +1,4 @@
-//! [`Context`](curium_driver::Context): the primary context, and how it ends.
+//! [`Context`](curium_driver::Context): the primary context and its release.
 
 use curium_driver::{Error, Event, EventFlags, Function};
 use curium_memory::DeviceBuffer;

@@ -1,4 +1,4 @@
-//! The public operations of devices and contexts that call the driver, beside those of the primary context.
+//! The public operations of devices and contexts that call the driver, except those of the primary context.
 
 use curium_driver::{
     AtomicOperation, CacheConfig, Context, ContextFlags, ContextOptions, DeviceAttribute, Event, EventFlags,
@@ -8,7 +8,7 @@ use curium_sys::CUarray_format;
 
 use crate::operations::{Fixture, Operation, boxed, made};
 
-/// The operations that work on every driver from CUDA 13.0 on, with one device.
+/// The operations supported by every driver from CUDA 13.0 on, with one device.
 pub(crate) const OPERATIONS: &[Operation] = &[
     ("Driver::device_by_pci_bus_id", |fixture| {
         made(fixture.driver.device_by_pci_bus_id(&fixture.device.pci_bus_id()?)?)
@@ -71,7 +71,7 @@ pub(crate) const OPERATIONS: &[Operation] = &[
     ("Context::is_current", |fixture| made(fixture.context.is_current()?)),
     ("Context::current_raw", |fixture| made(Context::current_raw(&fixture.driver)?)),
     ("Context::current", |fixture| {
-        // SAFETY: whatever is current outlives the operation.
+        // SAFETY: the current context outlives the operation.
         made(unsafe { Context::current(&fixture.driver) }?)
     }),
     ("Context::scoped", |fixture| made(fixture.context.scoped(|| ())?)),
@@ -82,10 +82,10 @@ pub(crate) const OPERATIONS: &[Operation] = &[
     }),
     ("Context::into_raw", |fixture| {
         let raw = fixture.device.create_context(ContextOptions::new())?.into_raw().expect("nobody else has it");
-        // SAFETY: the context was given away, and nobody else has it.
+        // SAFETY: `into_raw` released ownership of the context, and it has no other owner.
         let taken = unsafe { Context::from_raw(&fixture.driver, raw) };
         if taken.is_err() {
-            // SAFETY: the attempt that failed left the context as it was.
+            // SAFETY: the failed attempt did not change the context.
             drop(unsafe { Context::from_raw(&fixture.driver, raw) });
         }
         made(taken?)

@@ -1,4 +1,4 @@
-//! The calling thread's stack of contexts: the only operations that change it.
+//! The calling thread's context stack, and the only operations that change it.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex};
@@ -53,7 +53,7 @@ fn current_context_is_borrowed() {
         assert!(unsafe { Context::current(test.driver()) }.expect("it can be asked").is_none());
         first
             .scoped(|| {
-                // SAFETY: `first` lives longer.
+                // SAFETY: `first` outlives the scope.
                 let current = unsafe { Context::current(test.driver()) }.expect("it can be asked");
                 let current = current.expect("a context is current");
                 assert_eq!((current.as_raw(), current.kind()), (first.as_raw(), ContextKind::Borrowed));
@@ -92,11 +92,11 @@ fn scope_restores_the_stack_when_it_panics() {
 }
 
 #[test]
-fn scope_takes_off_what_foreign_code_put_in_its_place() {
+fn scope_pops_the_contexts_that_other_code_pushed() {
     on_driver(|test| {
         let (first, second) = contexts(test);
         first.push().expect("a context can be pushed");
-        // The same context is current already, and yet what takes its place within the scope ends with it.
+        // The same context is already current, and the context pushed within the scope is popped at its end.
         first
             .scoped(|| {
                 // SAFETY: the context is live.

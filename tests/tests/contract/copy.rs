@@ -1,4 +1,4 @@
-//! Copies that own or borrow memory of the host, batches, rows and layers, and copies between devices.
+//! Copies with owned or borrowed host memory, batches, pitched and layered copies, and peer copies.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -158,9 +158,9 @@ fn captured<T>(stream: &Stream, operation: impl FnOnce() -> T) -> T {
     unsafe { call!(stream.driver(), cuStreamBeginCapture_v2(stream.as_raw(), mode)) }.expect("a capture can begin");
     let value = operation();
     let mut graph = std::ptr::null_mut();
-    // SAFETY: the stream is live, and `graph` is a valid place for the answer.
+    // SAFETY: the stream is live, and `graph` is valid for writes.
     unsafe { call!(stream.driver(), cuStreamEndCapture(stream.as_raw(), &raw mut graph)) }.expect("a capture can end");
-    // SAFETY: the graph is ours and not used.
+    // SAFETY: the graph is owned here and not used.
     unsafe { call!(stream.driver(), cuGraphDestroy(graph)) }.expect("a graph can be destroyed");
     value
 }
@@ -252,7 +252,7 @@ fn grid_with_options_is_copied_on_every_driver() {
     on_driver(grid_with_options);
 }
 
-/// Copies a box with hints and asserts that nothing around it changes.
+/// Copies a box with hints and asserts that the elements around it do not change.
 fn grid_with_options(test: &TestDriver) {
     let stream = test.stream();
     let (source, mut target) = (buffer(&stream, 6), buffer(&stream, 0));
@@ -270,7 +270,7 @@ fn grid_with_options(test: &TestDriver) {
 fn box_is_copied_from_the_host_on_the_device_and_back() {
     on_driver(|test| {
         let stream = test.stream();
-        // 3 layers of 4 rows of 5 elements, of which a box of 2 layers of 2 rows of 3 elements is copied.
+        // 3 layers of 4 rows of 5 elements, from which a box of 2 layers of 2 rows of 3 elements is copied.
         let (whole, inner) = (Extent::new_3d(5, 4, 3), Extent::new_3d(3, 2, 2));
         let numbers: Vec<u16> = (0..60).collect();
         let source = HostPitchedSlice::new(&numbers, whole, Pitch::tight::<u16>(whole)).expect("it fits");
@@ -306,7 +306,7 @@ fn grid_is_filled_and_nothing_between_its_rows() {
 }
 
 #[test]
-fn grid_that_does_not_fit_is_an_error_with_the_figures() {
+fn grid_beyond_the_limit_is_an_error_with_the_sizes() {
     on_driver(|test| {
         let buffer = DeviceBuffer::<u32>::zeroed(&test.stream(), 12).expect("it fits");
         let grid = |extent, pitch| buffer.as_slice().pitched(extent, pitch).map(drop).expect_err("it does not fit");
@@ -377,7 +377,7 @@ fn kernel_argument_on_another_device_is_given_access_once() {
         let buffer = DeviceBuffer::from_slice_in(&first, &[1_u32; 4], SyncAlloc).expect("it fits");
         for calls in [1, 0] {
             test.assert_calls(Function::cuCtxEnablePeerAccess, calls, || {
-                // SAFETY: nothing is launched with it.
+                // SAFETY: no launch uses it.
                 unsafe { Argument::<&[u32]>::bind(&mut &buffer, &mut guard(&second)) }.expect("peers");
             });
         }

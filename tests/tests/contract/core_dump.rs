@@ -1,4 +1,4 @@
-//! [`CoreDump`]: what the driver writes when a kernel fails. The simulator writes no dumps.
+//! [`CoreDump`]: the files that the driver writes when a kernel fails. The simulator writes none.
 #![cfg(not(miri))]
 
 use std::path::Path;
@@ -52,7 +52,7 @@ fn kernel_that_fails_leaves_a_dump() {
             let stream = context.stream().expect("the context gives a stream");
             let library = Library::from_ptx(test.driver(), kernels::FAULTS).expect("the kernels compile");
             let trap: Kernel<(u32,)> = library.kernel("trap").expect("it is there");
-            // SAFETY: the kernel traps, and touches no memory.
+            // SAFETY: the kernel traps and accesses no memory.
             unsafe { trap.launch(&stream, LaunchConfig::new(1, 1), (1,)) }.expect("it begins");
             stream.synchronize().expect_err("it fails");
             let bytes = std::fs::read(&file).expect("there is a dump");

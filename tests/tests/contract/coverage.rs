@@ -1,6 +1,5 @@
-//! Every public function of the driver and the memory layer that may call the driver is an operation in `operations`, so that the tests
-//! that
-//! hold for all operations hold for it. Exceptions are listed here, each with its reason.
+//! Every public function of the driver and memory crates that may call the driver is in the list `operations`, so that
+//! the tests over all operations include it. Exceptions are listed here with their reasons.
 #![cfg(not(miri))]
 
 mod interface;
@@ -13,13 +12,13 @@ use curium_tests::uses_cuda;
 use self::interface::Interface;
 use crate::operations;
 
-/// The reason why a function may call the driver that only its result shows.
+/// The reason used for a function whose result type is the only sign of a driver call.
 const FALLIBLE: &str = "it returns a `Result`";
 
-/// Methods that check their arguments and call no driver, whatever type they belong to.
+/// Methods that check their arguments and make no driver call, on any type.
 const CHECKS: &[&str] = &["cast", "chunks", "pitched", "region", "row", "row_mut", "slice", "slice_mut", "split_at"];
 
-/// Functions that are no operations, or that cannot be tried here, each with its reason.
+/// Functions that are not operations or cannot be tested here, each with its reason.
 const EXEMPT: &[(&str, &str)] = &[
     ("CopyBatch::copy", "collects a copy; `CopyBatch::enqueue` calls the driver"),
     ("CopyBatch::copy_pitched", "as for `CopyBatch::copy`"),
@@ -160,19 +159,19 @@ const EXEMPT: &[(&str, &str)] = &[
     ("MappedGraphics::pointer", "as for `gl_devices`"),
 ];
 
-/// Returns the names of all operations, without what tells operations on one function apart.
+/// Returns the names of all operations, without the suffix that distinguishes variants of one function.
 fn operations() -> BTreeSet<&'static str> {
     let all = operations::all().into_iter().chain(operations::solitary());
     all.flat_map(|(name, _)| name.split(',').next().unwrap_or(name).split(" and ")).collect()
 }
 
-/// Returns the public functions of the driver and the memory layer.
+/// Returns the public functions of the driver and memory crates.
 fn interface() -> Interface {
     let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates");
     Interface::of(&[&crates.join("driver"), &crates.join("memory")])
 }
 
-/// Returns `true` if the reason of `name` is its result alone, and its name says that it only checks its arguments.
+/// Returns `true` if the result type of `name` is its only reason, and its name marks a check of arguments.
 fn is_check(name: &str, reason: &str) -> bool {
     reason == FALLIBLE && name.split("::").last().is_some_and(|method| CHECKS.contains(&method))
 }

@@ -1,4 +1,4 @@
-//! Contexts beside the primary one: created, handed over and borrowed, with their settings.
+//! Created contexts: creation, transfer of ownership, borrowing, and settings.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ fn created(test: &TestDriver) -> Context {
     test.device().create_context(ContextOptions::new()).expect("a context can be created")
 }
 
-/// Uses everything that a context can make.
+/// Uses an object of every kind that a context can create.
 fn use_all_of(context: &Context) {
     let stream = context.stream().expect("a context gives a stream");
     let event = Event::new(context, EventFlags::empty()).expect("an event can be made");
@@ -29,7 +29,7 @@ fn use_all_of(context: &Context) {
 
 #[test]
 fn kernel_in_one_context_uses_memory_of_another_of_the_device() {
-    // A device that did not let it would lose the context.
+    // Without peer access the launch would corrupt the context.
     in_own_process("created_context::kernel_in_one_context_uses_memory_of_another_of_the_device", || {
         on_driver(|test| {
             let (stream, context) = (test.stream(), created(test));
@@ -39,7 +39,7 @@ fn kernel_in_one_context_uses_memory_of_another_of_the_device() {
             let mut pooled = DeviceBuffer::<u32>::zeroed(&stream, 64).expect("memory suffices");
             let mut plain = DeviceBuffer::<u32, _>::zeroed_in(&stream, 64, SyncAlloc).expect("memory suffices");
             let config = LaunchConfig::for_elements(64);
-            // SAFETY: `fill` writes as many words as the buffer has.
+            // SAFETY: `fill` writes exactly the words of the buffer.
             unsafe { fill.launch(&other, config, (&mut pooled, 5, 64)) }.expect("it can be launched");
             // SAFETY: as above.
             unsafe { fill.launch(&other, config, (&mut plain, 6, 64)) }.expect("it can be launched");
@@ -228,13 +228,13 @@ fn context_goes_to_other_code_and_back() {
         drop(stream);
         let raw = context.into_raw().expect("nothing keeps the context");
         assert!(matches!(raw, RawContext::Created(_)), "{raw:?}");
-        // SAFETY: the handle came from `into_raw`, and nobody else has it.
+        // SAFETY: the handle was returned by `into_raw`, and has no other owner.
         let context = unsafe { Context::from_raw(test.driver(), raw) }.expect("the context is live");
         assert_eq!(context.kind(), ContextKind::Created);
         use_all_of(&context);
 
         let raw = test.context().into_raw().expect("nothing keeps the context");
-        // SAFETY: the handle came from `into_raw`, and nobody else has this retention.
+        // SAFETY: the handle was returned by `into_raw`, and this retention has no other owner.
         let primary = unsafe { Context::from_raw(test.driver(), raw) }.expect("the context is live");
         assert_eq!(primary.kind(), ContextKind::Primary);
         use_all_of(&primary);
@@ -242,7 +242,7 @@ fn context_goes_to_other_code_and_back() {
 }
 
 #[test]
-fn borrowed_context_is_left_alone() {
+fn borrowed_context_is_not_destroyed() {
     on_driver(|test| {
         let owner = CreatedContext::new(&test.device());
         let borrow = || {
@@ -289,7 +289,7 @@ fn handle_that_is_no_context_is_refused() {
 fn wishes_that_exclude_each_other_are_refused_before_the_driver_is_called() {
     on_simulator(Config::new(), |test, simulator| {
         let queue = curium_driver::GraphicsQueue::Vulkan(std::ptr::without_provenance_mut(8));
-        // SAFETY: the options are refused before anybody follows the pointer.
+        // SAFETY: the driver rejects the options before it dereferences the pointer.
         let options = unsafe { ContextOptions::new().with_multiprocessors(8).with_graphics(queue) };
         let error = test.device().create_context(options).expect_err("they exclude each other");
         assert!(matches!(error, Error::Argument(_)), "{error}");

@@ -1,11 +1,11 @@
-//! [`Device`](curium_driver::Device): its names and figures.
+//! [`Device`](curium_driver::Device): names, properties and limits.
 
 use curium_driver::ComputeCapability;
 use curium_sys::{CUdevice_attribute, CUresult};
 use curium_tests::{on_driver, uses_cuda};
 
 #[test]
-fn device_has_a_name_that_says_whether_it_is_simulated() {
+fn name_of_a_simulated_device_identifies_it() {
     on_driver(|test| {
         let name = test.device().name().expect("a device has a name");
         assert!(!name.is_empty() && !name.contains('\0'), "{name:?}");

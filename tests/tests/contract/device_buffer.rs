@@ -1,4 +1,4 @@
-//! [`DeviceBuffer`]: allocation, copies, and how a buffer ends.
+//! [`DeviceBuffer`]: allocation, copies and deallocation.
 
 use curium_driver::{Error, Event, EventFlags, Function};
 use curium_memory::DeviceBuffer;
@@ -138,7 +138,7 @@ fn different_lengths_are_an_error_that_names_both() {
 }
 
 #[test]
-fn out_of_memory_reports_what_was_asked_for_and_what_there_is() {
+fn out_of_memory_reports_the_requested_and_the_available_bytes() {
     on_simulator(Config::new().with_memory_budget(1 << 24), |test, _| {
         let stream = test.stream();
         let held = DeviceBuffer::<u8>::zeroed(&stream, 1 << 20).expect("memory suffices");

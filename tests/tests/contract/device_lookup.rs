@@ -1,4 +1,4 @@
-//! Finding a device by what it is called elsewhere, and what it is called on Windows.
+//! Devices by PCI bus ID and UUID, and the LUID on Windows.
 
 use curium_driver::{Device, Error};
 use curium_sim::Config;
@@ -33,7 +33,7 @@ fn devices_of_different_places_or_drivers_are_different() {
 }
 
 #[test]
-fn device_that_is_not_there_is_an_error_that_names_what_was_asked_for() {
+fn missing_device_is_an_error_with_the_ordinal() {
     on_driver(|test| {
         let driver = test.driver();
         let error = driver.device_by_pci_bus_id("ff:1f.0").expect_err("nothing is there");

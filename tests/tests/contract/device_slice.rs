@@ -24,7 +24,7 @@ fn range_of_a_buffer_is_read_and_written_alone() {
 }
 
 #[test]
-fn range_beyond_a_buffer_is_an_error_with_the_figures() {
+fn range_beyond_a_buffer_is_an_error_with_the_lengths() {
     on_driver(|test| {
         let mut buffer = counting(test, 8);
         #[expect(clippy::reversed_empty_ranges, reason = "it is one of the ranges that are refused")]
@@ -117,7 +117,7 @@ fn parts_written_on_two_streams_by_two_threads_are_both_waited_for() {
     });
 }
 
-/// Two binds, each before the other's note: the order that two threads can have.
+/// Two binds before either access is recorded, as two threads may do.
 #[test]
 fn note_of_one_part_does_not_forget_the_use_of_another() {
     use curium_driver::{Argument, call};
@@ -126,17 +126,17 @@ fn note_of_one_part_does_not_forget_the_use_of_another() {
         let mut buffer = counting(test, 64);
         let gate = Gate::on(&first);
         let (mut low, mut high) = buffer.as_slice_mut().split_at(32).expect("there are enough");
-        // SAFETY: both launches are noted below, and the parts are not used in between.
+        // SAFETY: both launches are recorded below, and the parts are not used in between.
         let low_address =
             unsafe { Argument::<&mut [u32]>::bind(&mut low, &mut guard(&first)) }.expect("the part can be bound");
         // SAFETY: as above.
         let high_address =
             unsafe { Argument::<&mut [u32]>::bind(&mut high, &mut guard(&second)) }.expect("the part can be bound");
         for (stream, address) in [(&first, low_address), (&second, high_address)] {
-            // SAFETY: the part is live with this many words, and its stream has waited for its uses.
+            // SAFETY: the part is live with this many words, and its stream has waited for its earlier accesses.
             unsafe { call!(stream.driver(), cuMemsetD32Async(address, 7, 32, stream.as_raw())) }.expect("it is filled");
         }
-        // SAFETY: the part was bound to this stream above, and not used since.
+        // SAFETY: the part was bound to this stream above and has not been used since.
         unsafe { Argument::<&mut [u32]>::launched(&mut low, &mut guard(&first)) };
         // SAFETY: as above.
         unsafe { Argument::<&mut [u32]>::launched(&mut high, &mut guard(&second)) };
@@ -165,7 +165,7 @@ fn view_is_seen_as_elements_of_another_type() {
 }
 
 #[test]
-fn view_that_does_not_fit_another_type_is_an_error_with_the_figures() {
+fn view_that_does_not_fit_another_type_is_an_error_with_the_sizes() {
     on_driver(|test| {
         let mut buffer = DeviceBuffer::<u8>::zeroed(&test.stream(), 10).expect("memory suffices");
         let error = buffer.as_slice().cast::<u32>().expect_err("10 is no multiple of 4");
@@ -192,7 +192,7 @@ fn kernel_reads_one_part_and_writes_another_of_one_buffer() {
         let config = LaunchConfig::for_elements(2);
         // SAFETY: the kernel reads two elements of `x` and writes two of `y`.
         unsafe { saxpy.launch(&stream, config, (3.0, &x, &mut y, 2)) }.expect("the kernel is launched");
-        // SAFETY: as above; both views are of their own.
+        // SAFETY: as above; the two views do not overlap.
         unsafe { saxpy.launch(&test.stream(), config, (1.0, x.as_slice(), y, 2)) }.expect("the kernel is launched");
         assert_eq!(buffer.to_vec().expect("the buffer can be read"), [1.0, 2.0, 14.0, 28.0]);
     });
@@ -221,7 +221,7 @@ fn fill_sets_elements_of_every_size_and_nothing_beside() {
 }
 
 mod bytemuck_traits {
-    //! What the elements of a test need to be.
+    //! The bounds that the element types of a test must satisfy.
 
     use std::fmt::Debug;
 
@@ -252,9 +252,9 @@ fn plain_memory_takes_two_calls_beyond_those_of_c_where_its_context_is_current()
             drop(DeviceBuffer::<u8, _>::uninit_in(&stream, 1 << 20, SyncAlloc).expect("memory suffices"));
             calls() - before
         };
-        // Which context is current is asked, and whether the stream is idle.
+        // These calls query the current context and whether the stream is idle.
         assert_eq!(stream.context().scoped(allocate).expect("the context can be entered"), 4);
-        // Elsewhere the context is entered and left.
+        // In the other cases the context is pushed and popped.
         assert_eq!(allocate(), 6);
     });
 }
@@ -279,18 +279,18 @@ fn buffer_in_a_resource_allocates_and_frees_there() {
 }
 
 #[test]
-fn buffer_taken_apart_and_put_together_is_freed_once() {
+fn buffer_from_its_raw_parts_is_freed_once() {
     on_driver(|test| {
         let stream = test.stream();
         let buffer = counting(test, 4);
         let (owner, len) = (buffer.stream().clone(), buffer.len());
         let (pointer, resource) =
             test.assert_calls(Function::cuMemFreeAsync, 0, || buffer.into_raw().expect("nothing is to be waited for"));
-        // SAFETY: the memory came from this resource with this length, and nobody else has it.
+        // SAFETY: the memory was allocated from this resource with this length, and has no other owner.
         let buffer = unsafe { DeviceBuffer::from_raw(&owner, pointer, len, resource) }.expect("the length is not 0");
         assert_eq!(buffer.to_vec().expect("the buffer can be read"), [0, 1, 2, 3]);
         test.assert_calls(Function::cuMemFreeAsync, 1, || drop(buffer));
-        // SAFETY: nothing is made of a null pointer.
+        // SAFETY: the null pointer is not dereferenced.
         let error = unsafe { DeviceBuffer::<u32>::from_raw(&stream, pointer.cast(), 0, StreamOrdered) };
         assert!(error.map(drop).expect_err("no length").to_string().contains("zero length"));
     });
@@ -301,7 +301,7 @@ fn places_become_values_once_they_are_written() {
     on_driver(|test| {
         let stream = test.stream();
         let places = DeviceBuffer::<u32>::maybe_uninit_in(&stream, 4, StreamOrdered).expect("memory suffices");
-        // SAFETY: any bytes are numbers.
+        // SAFETY: numbers are valid for every bit pattern.
         let mut buffer = unsafe { places.assume_init() };
         buffer.as_slice_mut().fill(3).expect("the buffer can be filled");
         assert_eq!(buffer.to_vec().expect("the buffer can be read"), [3; 4]);
@@ -329,7 +329,7 @@ fn memory_that_foreign_code_has_freed_is_named_by_the_error() {
     on_simulator(Config::new(), |test, _| {
         let buffer = DeviceBuffer::from_slice_in(&test.stream(), &[1_u32; 8], SyncAlloc).expect("memory suffices");
         let address = buffer.as_pointer().as_raw();
-        // SAFETY: that this is wrong is what the test is about.
+        // SAFETY: the violated precondition is the subject of the test.
         unsafe { curium_driver::call!(test.driver(), cuMemFree_v2(address)) }.expect("the memory is live");
         for error in [
             buffer.to_vec().map(drop).expect_err("the memory is gone"),

@@ -1,4 +1,4 @@
-//! [`DeviceVec`]: growth in place, copies, and what gives memory back.
+//! [`DeviceVec`]: growth in place, copies, and the release of memory.
 
 use curium_driver::{Error, Function, LaunchConfig, Library};
 use curium_memory::copy::{self, CopyBatch, copy_scope};
@@ -7,7 +7,7 @@ use curium_sim::{Config, Fault};
 use curium_sys::CUresult;
 use curium_tests::{Gate, kernels, on_driver, on_peers, on_simulator};
 
-/// Elements of 4 bytes in the least memory that is ever mapped, on the simulator and on the GPUs of today.
+/// The number of 4-byte elements in the mapping granularity of the simulator and of current GPUs.
 const STEP: usize = (2 << 20) / 4;
 
 #[test]
@@ -87,7 +87,7 @@ fn shrunk_vector_gives_memory_back_and_keeps_its_elements() {
 fn vector_whose_work_cannot_be_waited_for_does_not_shrink() {
     on_simulator(Config::new(), |test, simulator| {
         let mut vector = DeviceVec::<u32>::with_max_len(&test.stream(), 8 * STEP).expect("there are addresses");
-        // Memory comes and goes in the steps in which the vector grew.
+        // Memory is mapped and unmapped in the steps in which the vector grew.
         vector.resize(STEP, 5).expect("memory suffices");
         vector.resize(2 * STEP, 5).expect("memory suffices");
         vector.truncate(1);
@@ -113,7 +113,7 @@ fn kernel_on_another_stream_is_waited_for_before_memory_goes_back() {
         vector.resize(1000, 1).expect("memory suffices");
         let gate = Gate::on(&other);
         let config = LaunchConfig::for_elements(1000);
-        // SAFETY: `fill` writes as many words as the vector has.
+        // SAFETY: `fill` writes exactly the words of the vector.
         unsafe { fill.launch(&other, config, (&mut vector, 8, 1000)) }.expect("the kernel can be launched");
         std::thread::scope(|scope| {
             let reader = scope.spawn(|| {
@@ -145,7 +145,7 @@ fn vector_extended_from_a_buffer_holds_its_elements() {
 }
 
 #[test]
-fn growth_beyond_the_maximum_is_an_error_with_the_figures() {
+fn growth_beyond_the_maximum_is_an_error_with_the_lengths() {
     on_driver(|test| {
         let stream = test.stream();
         let mut vector = DeviceVec::<u32>::with_max_len(&stream, STEP).expect("there are addresses");
@@ -156,7 +156,7 @@ fn growth_beyond_the_maximum_is_an_error_with_the_figures() {
             let text = error.to_string();
             assert!(matches!(error, Error::Argument(_)), "{text}");
             assert!(text.contains(&format!("1 elements and {additional} more")), "{text}");
-            assert!(text.contains(&format!("maximum of {most}")), "{text}");
+            assert!(text.contains(&format!("at most {most}")), "{text}");
         }
         assert_eq!(vector.to_vec().expect("the vector is as it was"), [1]);
         for error in [
@@ -170,11 +170,11 @@ fn growth_beyond_the_maximum_is_an_error_with_the_figures() {
 }
 
 #[test]
-fn vector_that_cannot_grow_is_as_it_was() {
+fn vector_that_cannot_grow_is_unchanged() {
     on_simulator(Config::new().with_memory_budget(8 << 20), |test, simulator| {
         let mut vector = DeviceVec::<u32>::with_max_len(&test.stream(), 8 * STEP).expect("there are addresses");
         vector.extend_from_slice(&[3; 2 * STEP]).expect("memory suffices");
-        // Half as much again would not fit, but what is asked for does.
+        // Growth by a half would exceed the memory, but the requested size fits.
         vector.extend_from_slice(&[3; 2 * STEP]).expect("memory suffices exactly");
         let error = vector.push(1).expect_err("the budget is used up");
         assert!(error.is_out_of_memory(), "{error}");
@@ -201,7 +201,7 @@ fn vector_that_the_driver_does_not_unmap_is_given_back() {
 }
 
 #[test]
-fn views_of_a_vector_are_taken_by_every_form_of_copy() {
+fn views_of_a_vector_are_accepted_by_every_form_of_copy() {
     on_driver(|test| {
         let (stream, other) = (test.stream(), test.stream());
         let mut vector = DeviceVec::from_slice(&stream, &[0_u32, 1, 2, 3, 4, 5, 6, 7]).expect("memory suffices");
@@ -262,7 +262,7 @@ fn large_vector_is_copied_from_and_to_slices_across_its_mappings() {
 }
 
 #[test]
-fn vector_on_a_device_that_was_not_let_in_is_an_error_that_says_so() {
+fn vector_on_a_device_without_access_is_an_error() {
     on_peers(|_, first, second| {
         let [stream, there] = [first, second].map(|context| context.stream().expect("a stream can be made"));
         let library = Library::from_ptx(second, kernels::FILL).expect("the kernels load");
@@ -270,7 +270,7 @@ fn vector_on_a_device_that_was_not_let_in_is_an_error_that_says_so() {
         let mut vector = DeviceVec::<u32>::with_max_len(&stream, 4 * STEP).expect("there are addresses");
         vector.resize(1000, 1).expect("memory suffices");
         let config = LaunchConfig::for_elements(1000);
-        // SAFETY: `fill` writes as many words as the vector has.
+        // SAFETY: `fill` writes exactly the words of the vector.
         let error = unsafe { fill.launch(&there, config, (&mut vector, 8, 1000)) }.expect_err("nobody let it in");
         assert!(error.to_string().contains("device 1 has no access to memory at"), "{error}");
         vector.enable_access(second.device()).expect("the devices reach each other");
@@ -278,7 +278,7 @@ fn vector_on_a_device_that_was_not_let_in_is_an_error_that_says_so() {
         vector.enable_access(first.device()).expect("it is its own device");
         vector.resize(3 * STEP, 1).expect("memory suffices");
         let (len, config) = (3 * STEP as u32, LaunchConfig::for_elements(3 * STEP as u32));
-        // SAFETY: `fill` writes as many words as the vector has.
+        // SAFETY: `fill` writes exactly the words of the vector.
         unsafe { fill.launch(&there, config, (&mut vector, 8, len)) }
             .expect("memory that came later is shared as well");
         assert!(vector.to_vec().expect("the vector can be read").iter().all(|value| *value == 8));

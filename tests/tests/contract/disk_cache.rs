@@ -15,7 +15,7 @@ use curium_tests::{TestDriver, kernels, on_driver, on_simulator};
 
 type Fill = (&'static mut [u32], u32, u32);
 
-/// A cache in a folder of the test's own, which is removed in the end.
+/// A cache in a temporary directory, which is removed on drop.
 struct Scratch(DiskCache);
 
 impl Scratch {
@@ -41,12 +41,12 @@ fn load(test: &TestDriver, cache: &DiskCache) -> Library {
     loaded.expect("the kernel compiles")
 }
 
-/// Asserts that the library's code does what its PTX says.
+/// Asserts that the kernel of the library works.
 fn assert_fills(test: &TestDriver, library: &Library) {
     let stream = test.stream();
     let fill = library.kernel::<Fill>("fill").expect("the library has the kernel");
     let mut buffer = DeviceBuffer::zeroed(&stream, 40).expect("memory suffices");
-    // SAFETY: `fill` writes as many words as the buffer has.
+    // SAFETY: `fill` writes exactly the words of the buffer.
     unsafe { fill.launch(&stream, LaunchConfig::for_elements(40), (&mut buffer, 9, 40)) }.expect("it launches");
     assert_eq!(buffer.to_vec().expect("it can be read"), [9; 40]);
 }
@@ -81,7 +81,7 @@ fn other_options_are_other_code() {
 }
 
 #[test]
-fn broken_entry_is_compiled_anew() {
+fn damaged_entry_is_compiled_again() {
     on_driver(|test| {
         let scratch = Scratch::new("damaged");
         drop(load(test, &scratch.0));
@@ -102,7 +102,7 @@ fn entry_that_a_program_put_under_a_key_of_its_own_is_never_loaded_as_code() {
         let scratch = Scratch::new("forged");
         let release = fs::read_to_string("/sys/module/nvidia/version").unwrap_or_default();
         let capability = test.device().compute_capability().expect("the device has one");
-        // The parts of the key of compiled code, as far as a program can spell them.
+        // The parts of the cache key that a program can reconstruct.
         let key = CacheKey::new("ptx")
             .with("driver", test.driver().version().to_string().as_bytes())
             .with("release", release.trim().as_bytes())
@@ -110,7 +110,7 @@ fn entry_that_a_program_put_under_a_key_of_its_own_is_never_loaded_as_code() {
             .with("options", &[])
             .with("ptx", &[kernels::FILL.as_bytes(), &[0]].concat());
         scratch.0.put(&key, CUBIN).expect("the entry is written");
-        // Code that is found and refused would be loaded twice.
+        // A cached image that the driver rejected would be loaded twice.
         let library = test.assert_calls(Function::cuLibraryLoadData, 1, || load(test, &scratch.0));
         assert_fills(test, &library);
         assert_eq!(scratch.0.get(&key).expect("it can be read").as_deref(), Some(CUBIN), "the program's entry stays");
@@ -130,7 +130,7 @@ fn folder_that_went_away_costs_a_compilation_and_no_more() {
 }
 
 #[test]
-fn kept_code_that_the_driver_refuses_is_made_anew() {
+fn cached_code_that_the_driver_rejects_is_compiled_again() {
     on_simulator(Config::new(), |test, simulator| {
         let scratch = Scratch::new("refused");
         drop(load(test, &scratch.0));
@@ -154,7 +154,7 @@ fn ptx_that_does_not_compile_is_an_error_with_the_log_and_leaves_no_entry() {
     });
 }
 
-/// What process and test agree on: an entry is `LENGTH` times the same byte.
+/// The test and its child processes agree on the content: an entry is the same byte, `LENGTH` times.
 #[cfg(all(target_os = "linux", not(miri)))]
 const LENGTH: usize = 200_000;
 

@@ -1,4 +1,4 @@
-//! [`Driver`]: opening it, and what it says of itself.
+//! [`Driver`]: loading, and the information it returns.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -52,7 +52,7 @@ fn devices_are_as_many_as_counted() {
 }
 
 #[test]
-fn several_devices_are_told_apart() {
+fn several_devices_are_distinguished() {
     on_simulator(Config::new().with_devices(3), |test, _| {
         let devices = test.driver().devices().expect("devices can be listed");
         let ordinals: Vec<_> = devices.iter().map(curium_driver::Device::as_raw).collect();
@@ -76,7 +76,7 @@ fn device_past_the_last_is_an_error_that_names_both() {
 }
 
 #[test]
-fn driver_without_device_fails_to_open_and_says_what_to_look_at() {
+fn driver_without_device_fails_to_open_with_a_hint() {
     let simulator = Simulator::new(Config::new().with_devices(0)).expect("a simulator can be made");
     let error = simulator.driver::<Driver>().expect_err("there is no device");
     assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_NO_DEVICE));
@@ -97,7 +97,7 @@ fn driver_that_fails_to_initialise_is_an_error() {
 
 #[test]
 fn empty_table_is_an_error_that_names_the_function_missing() {
-    // SAFETY: there is no function in the table that could mean something else.
+    // SAFETY: the table contains no function with a different signature.
     let error = unsafe { Driver::from_api(Api::empty()) }.expect_err("a driver needs functions");
     assert!(matches!(error, Error::Missing(_)), "{error}");
     assert_eq!(error.function(), Some(Function::cuDriverGetVersion));
@@ -117,7 +117,7 @@ fn owner_is_kept_until_the_last_handle_is_gone() {
     let simulator = Simulator::new(Config::new()).expect("a simulator can be made");
     let api = simulator.api();
     let owner = Owner(Arc::clone(&gone), simulator);
-    // SAFETY: the functions stay callable for as long as the simulator, which the driver owns.
+    // SAFETY: the functions stay callable as long as the simulator, which the driver owns.
     let driver = unsafe { Driver::from_api_with_owner(api, owner) }.expect("the simulator initialises");
     let stream = driver.device(0).and_then(|device| device.primary_context()?.stream()).expect("a stream can be made");
     drop(driver);

@@ -1,4 +1,4 @@
-//! [`Error`]: what an error says.
+//! [`Error`]: messages and fields.
 
 use curium_driver::{CallError, Error, ErrorClass, Function};
 use curium_memory::DeviceBuffer;
@@ -46,7 +46,7 @@ fn debug_of_codes_is_their_name() {
     assert_eq!(format!("{:?}", Some(CUresult(123_456))), "Some(CUresult(123456))");
 }
 
-/// What a program prints whose `main` returns the error of loading a driver, and one that unwraps it.
+/// The output of a program whose `main` returns the error of loading a driver, and of one that unwraps it.
 #[cfg(not(miri))]
 #[test]
 #[expect(clippy::unwrap_used, reason = "the test is about what it prints")]
@@ -56,12 +56,12 @@ fn programs_print_errors_as_text_when_main_returns_them_and_when_they_unwrap() {
 
     const NAME: &str = "error::programs_print_errors_as_text_when_main_returns_them_and_when_they_unwrap";
     let load = || {
-        // SAFETY: there is no such library, whose code could run.
+        // SAFETY: the library does not exist, so none of its code runs.
         unsafe { Driver::load_from("/nowhere/libcuda.so.1") }
     };
     let run = || {
         let main = || -> Result<(), Box<dyn std::error::Error>> { Ok(load().map(drop)?) };
-        // What the runtime does with the result of `main`.
+        // The output of the runtime for a returned error.
         main().report();
         std::panic::catch_unwind(|| load().map(drop).unwrap()).expect_err("there is no such library");
     };
@@ -100,7 +100,7 @@ fn invalid_ptx_is_a_usage_error() {
 }
 
 #[test]
-fn error_of_an_allocation_names_what_was_asked_for() {
+fn error_of_an_allocation_contains_the_requested_size() {
     on_simulator(Config::new(), |test, simulator| {
         let stream = test.stream();
         simulator.inject(Fault::on(Function::cuMemAllocAsync).returns(CUresult::CUDA_ERROR_NOT_SUPPORTED));

@@ -1,4 +1,4 @@
-//! [`Event`]: points in streams, their times, and how an event ends.
+//! [`Event`]: recording, timing and destruction.
 
 use std::time::Duration;
 
@@ -39,7 +39,7 @@ fn event_is_finished_when_the_work_before_it_is_done() {
 }
 
 #[test]
-fn event_recorded_again_stands_for_the_later_point() {
+fn event_recorded_again_marks_the_later_point() {
     on_driver(|test| {
         let (stream, event) = (test.stream(), event(test, EventFlags::DISABLE_TIMING));
         event.record(&stream).expect("an event can be recorded");
@@ -194,11 +194,11 @@ fn event_that_the_driver_does_not_destroy_is_given_back_by_close() {
 }
 
 #[test]
-fn raw_event_is_taken_over_and_given_away() {
+fn ownership_of_a_raw_event_is_taken_and_released() {
     on_driver(|test| {
         let (context, first) = (test.context(), event(test, EventFlags::DISABLE_TIMING));
         let raw = test.assert_calls(Function::cuEventDestroy_v2, 0, || first.into_raw().expect("no future exists"));
-        // SAFETY: the handle is live and now nobody's.
+        // SAFETY: the handle is live and has no other owner.
         let second = unsafe { Event::from_raw(&context, raw) };
         second.record_with_flags(&test.stream(), RecordFlags::empty()).expect("an event can be recorded");
         test.assert_calls(Function::cuEventDestroy_v2, 1, || drop(second));

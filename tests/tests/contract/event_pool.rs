@@ -1,4 +1,4 @@
-//! [`EventPool`]: events that are used again.
+//! [`EventPool`]: reuse of events.
 
 use curium_driver::{EventFlags, EventPool, Function};
 use curium_tests::{Gate, on_driver};

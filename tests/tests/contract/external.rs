@@ -1,4 +1,5 @@
-//! Memory and semaphores of other interfaces, and multicast: what is refused without them. Nothing here needs a graphics library.
+//! External memory, external semaphores and multicast objects: the errors without them. Nothing here needs a graphics
+//! library.
 
 #[cfg(unix)]
 mod image;
@@ -61,7 +62,7 @@ fn nothing_is_imported_or_bound_without_bytes() {
 
 #[cfg(unix)]
 #[test]
-fn what_needs_other_hardware_is_not_supported_on_the_simulator_and_says_so() {
+fn operations_for_other_hardware_are_not_supported_on_the_simulator() {
     if uses_cuda() {
         return;
     }
@@ -99,7 +100,7 @@ fn device_memory_is_exported_for_other_devices_where_the_device_can() {
                 assert!(error.to_string().contains(&format!("{bytes} bytes at {pointer:?}")), "{error}");
             }
         }
-        // SAFETY: the memory came from this resource with these figures, and nobody uses it.
+        // SAFETY: the memory was allocated from this resource with this size and alignment, and is not in use.
         unsafe { SyncAlloc.deallocate(&stream, pointer, bytes, 256) }.expect("the memory can be freed");
     };
     if uses_cuda() {

@@ -13,7 +13,7 @@ use curium_memory::{
 use curium_sim::Config;
 use curium_tests::{kernels, on_driver, on_simulator};
 
-/// Lengths around every limit: of addresses, of sizes in bytes, of 32 bits.
+/// Lengths around the limits of addresses, of sizes in bytes, and of 32 bits.
 const LENGTHS: [usize; 12] = [
     0,
     1,
@@ -29,7 +29,7 @@ const LENGTHS: [usize; 12] = [
     usize::MAX,
 ];
 
-/// Lengths that no device has as elements of 8 bytes.
+/// Lengths in 8-byte elements that exceed the memory of every device.
 fn too_long() -> impl Iterator<Item = usize> {
     LENGTHS.into_iter().filter(|len| *len == 0 || *len >= 1 << 48)
 }
@@ -197,7 +197,7 @@ fn addresses_physical_memory_and_pools_of_impossible_sizes_are_errors() {
 }
 
 #[test]
-fn managed_memory_is_asked_about_in_steps_of_any_length() {
+fn managed_memory_ranges_of_any_length_are_queried() {
     on_simulator(Config::new(), |test, _| {
         let buffer = UnifiedBuffer::<u64>::zeroed(&test.stream(), 8).expect("there is memory");
         for step in [1, 3, usize::MAX] {
@@ -232,7 +232,7 @@ fn launches_of_impossible_dimensions_are_errors() {
 }
 
 fn launch(fill: &Kernel<Fill>, stream: &Stream, config: LaunchConfig, buffer: &mut DeviceBuffer<u32>) -> Result<()> {
-    // SAFETY: the kernel writes no element.
+    // SAFETY: the kernel writes no elements.
     unsafe { fill.launch(stream, config, (buffer, 7, 0)) }
 }
 

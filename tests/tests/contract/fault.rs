@@ -1,5 +1,5 @@
-//! Whichever call of the driver fails, and with whichever code: the error names it, nothing leaks, nothing is freed twice, nothing
-//! panics, the context stack is as it was, and the same operation works afterwards.
+//! Injects a failure into every driver call of every operation. For every code, the error names the call, nothing leaks
+//! or is freed twice, nothing panics, the context stack is unchanged, and the same operation succeeds afterwards.
 
 use std::collections::BTreeSet;
 use std::io::Write as _;
@@ -17,7 +17,7 @@ use curium_tests::{ContextStack, CreatedContext, TestDriver, on_simulator};
 use crate::neutrality::{STACKS, stacks};
 use crate::operations::{self, Fixture, Made, Operation};
 
-/// What a call may fail with: what drivers say most often, what ends a context, what ends a process, and a code that no header has.
+/// The injected codes: the most frequent ones, those that corrupt the context or the process, and an undefined one.
 const CODES: &[CUresult] = &[
     CUresult::CUDA_ERROR_INVALID_VALUE,
     CUresult::CUDA_ERROR_OUT_OF_MEMORY,
@@ -33,19 +33,19 @@ const CODES: &[CUresult] = &[
     CUresult(65_000),
 ];
 
-/// A failed call that an operation makes sense of, by itself or as part of what it is told.
+/// A failed call that an operation handles instead of returning its error.
 struct Meaning {
     function: Function,
-    /// Any code if there is none.
+    /// The code it handles, or `None` for any.
     code: Option<CUresult>,
-    /// The only operation of which it is true; any if there is none.
+    /// The only operation that handles it, or `None` for all.
     operation: Option<&'static str>,
 }
 
 const MEANINGS: &[Meaning] = &[
-    // The operation has done what it is there for; that the context could not be left is reported, see `release`.
+    // The operation has completed; the failure to pop the context is reported, see `release`.
     Meaning { function: Function::cuCtxPopCurrent_v2, code: None, operation: None },
-    // The copy or fill is tried once more with a context current: see `memory/src/copy/spanning.rs`.
+    // The copy or fill is retried with a context current: see `memory/src/copy/spanning.rs`.
     Meaning {
         function: Function::cuMemcpyHtoDAsync_v2,
         code: Some(CUresult::CUDA_ERROR_INVALID_VALUE),
@@ -75,20 +75,20 @@ const MEANINGS: &[Meaning] = &[
         code: Some(CUresult::CUDA_ERROR_INVALID_VALUE),
         operation: None,
     },
-    // There are no more parameters.
+    // The kernel has no more parameters.
     Meaning { function: Function::cuFuncGetParamInfo, code: Some(CUresult::CUDA_ERROR_INVALID_VALUE), operation: None },
     Meaning {
         function: Function::cuKernelGetParamInfo,
         code: Some(CUresult::CUDA_ERROR_INVALID_VALUE),
         operation: None,
     },
-    // The driver does not know the attribute yet, so there is nothing to say.
+    // The driver does not support the attribute yet.
     Meaning {
         function: Function::cuDeviceGetAttribute,
         code: Some(CUresult::CUDA_ERROR_INVALID_VALUE),
         operation: Some("Driver::topology"),
     },
-    // An error of the stream's work, which says nothing of the memory that is freed.
+    // An error of earlier work on the stream, unrelated to the freed memory.
     Meaning {
         function: Function::cuStreamSynchronize,
         code: None,
@@ -106,7 +106,7 @@ const MEANINGS: &[Meaning] = &[
     },
     Meaning { function: Function::cuStreamSynchronize, code: None, operation: Some("Arena::deallocate") },
     Meaning { function: Function::cuStreamSynchronize, code: None, operation: Some("Arena::trim") },
-    // A stream that cannot be asked whether it is idle is waited for.
+    // A stream that cannot be queried is synchronized.
     Meaning {
         function: Function::cuStreamQuery,
         code: None,
@@ -124,7 +124,13 @@ const MEANINGS: &[Meaning] = &[
     },
     Meaning { function: Function::cuStreamQuery, code: None, operation: Some("Arena::deallocate") },
     Meaning { function: Function::cuStreamQuery, code: None, operation: Some("Arena::trim") },
-    // How many waits are needed depends on what the streams have waited for in the runs before.
+    // The memory of other streams stays with them, see `CachingStatistics::deferrals`.
+    Meaning {
+        function: Function::cuThreadExchangeStreamCaptureMode,
+        code: None,
+        operation: Some("CachingResource::allocate"),
+    },
+    // The number of waits depends on those of earlier runs on the streams.
     Meaning { function: Function::cuEventRecord, code: None, operation: Some("GraphExec::launch, of leased memory") },
     Meaning {
         function: Function::cuStreamIsCapturing,
@@ -138,7 +144,7 @@ const MEANINGS: &[Meaning] = &[
     },
 ];
 
-/// A call that fails: the `call`-th of `function`.
+/// The failing call: the `call`-th of `function`.
 #[derive(Clone, Copy, Debug)]
 struct Failing {
     function: Function,
@@ -146,28 +152,28 @@ struct Failing {
     code: CUresult,
 }
 
-/// What an operation calls when nothing is made to fail.
+/// The calls of an operation without injected failures.
 struct Calls {
-    /// Each function with how often it is called.
+    /// Each function with its number of calls.
     calls: Vec<(Function, u64)>,
-    /// The calls that fail all the same, since an operation asks for what may not be there.
+    /// The calls that fail without injection, because the operation queries optional state.
     failed: Vec<(Function, CUresult)>,
 }
 
-/// What one operation was put through.
+/// The result of the failures injected into one operation.
 #[derive(Default)]
 struct Tally {
     pairs: BTreeSet<(Function, u32)>,
     runs: usize,
-    /// The operations for which something did not hold.
+    /// The operations for which an assertion failed.
     failed: Vec<&'static str>,
 }
 
-/// The driver of a sweep, with what failed on this thread.
+/// The driver of a sweep, with the calls that failed on this thread.
 struct Sweep<'a> {
     test: &'a TestDriver,
     simulator: &'a Simulator,
-    /// A context that is not the fixture's.
+    /// A context other than the fixture's.
     other: CUcontext,
     failed: &'a Mutex<Vec<(Function, CUresult)>>,
 }
@@ -181,7 +187,7 @@ impl Meaning {
 }
 
 impl Sweep<'_> {
-    /// Lets each call that `operation` makes fail with each code, with each stack of contexts.
+    /// Makes each call of `operation` fail with each code, for each context stack.
     fn run(&self, operation: Operation, tally: &mut Tally) {
         for stack in 0..STACKS {
             let mut fixture = Fixture::new(self.test);
@@ -192,7 +198,7 @@ impl Sweep<'_> {
                 for (call, code) in failures(count) {
                     let failing = Failing { function, call, code };
                     self.leaving_nothing(failing, || {
-                        // Only the first use of what a fixture has makes such a call, and may leave something in it.
+                        // Only the first use of a fixture makes such a call, and may leave an object in it.
                         let mut new = (call > again).then(|| Fixture::new(self.test));
                         let fixture = new.as_mut().unwrap_or(&mut fixture);
                         self.fail(operation, fixture, failing, (stack, &cold.failed));
@@ -205,7 +211,7 @@ impl Sweep<'_> {
         }
     }
 
-    /// Asserts that as much is live after `run` as before, once frees that it put on streams have run.
+    /// Asserts that `run` leaves the number of live objects unchanged once its stream-ordered deallocations have run.
     fn leaving_nothing(&self, failing: Failing, run: impl FnOnce()) {
         let before = self.simulator.live_handles();
         run();
@@ -216,7 +222,8 @@ impl Sweep<'_> {
         assert_eq!(self.simulator.live_handles(), before, "{failing:?}");
     }
 
-    /// Returns the functions that `operation` calls, each with how often, without those that end what it made.
+    /// Returns the functions that `operation` calls, each with its number of calls, without those that destroy its
+    /// result.
     fn calls_of(&self, (name, operation): Operation, fixture: &mut Fixture, stack: usize) -> Calls {
         let (current, contexts) = &stacks(fixture.context.as_raw(), self.other)[stack];
         let stack = ContextStack::push(self.test.driver(), contexts);
@@ -231,7 +238,7 @@ impl Sweep<'_> {
         Calls { calls, failed: take(self.failed) }
     }
 
-    /// Lets one call fail during `operation`, and checks what comes of it.
+    /// Makes one call fail during `operation`, and checks the effects.
     fn fail(
         &self,
         (name, operation): Operation,
@@ -258,7 +265,8 @@ impl Sweep<'_> {
     }
 }
 
-/// The error names what failed, and no other call failed: nothing was freed twice, and nothing was used that is not there.
+/// Asserts that the error names the failed call and that no other call failed: nothing was freed twice or used after
+/// its destruction.
 fn assert_told(subject: &str, name: &str, failing: Failing, result: Result<Made>, failed: &[(Function, CUresult)]) {
     let Failing { function, code, .. } = failing;
     if MEANINGS.iter().any(|meaning| meaning.is_of(name, failing)) {
@@ -273,14 +281,14 @@ fn assert_told(subject: &str, name: &str, failing: Failing, result: Result<Made>
     assert!(text.contains(function.name()) && text.contains(&code.0.to_string()), "{subject}: {error}");
 }
 
-/// Which calls of `count` to let fail, with which codes: all calls if they are few, or else the first two and the last.
+/// Returns the calls of `count` that fail, with their codes: all of a few, otherwise the first two and the last.
 fn failures(count: u64) -> impl Iterator<Item = (u64, CUresult)> {
     let calls = if count <= 4 { (1..=count).collect() } else { vec![1, 2, count] };
     calls.into_iter().flat_map(|call| CODES.iter().map(move |code| (call, *code)))
 }
 
-/// Returns `true` if somebody is told that `function` failed during `operation`: not if it only gives an error its words, and not if it
-/// ends a handle that the operation drops, which is reported where drops are, see `release`.
+/// Returns `true` if a failure of `function` is reported during `operation`: not if it only formats an error message,
+/// and not if it destroys a handle that the operation drops, which is reported with the drop, see `release`.
 fn is_told(operation: &str, function: Function) -> bool {
     let ends = [
         Function::cuCtxDestroy_v2,
@@ -314,7 +322,7 @@ fn is_told(operation: &str, function: Function) -> bool {
     let log = [Function::cuLogsCurrent, Function::cuLogsDumpToMemory];
     let reads_log = log.contains(&function) && !operation.contains("Log") && !operation.contains("::log");
     let names = [Function::cuGetErrorName, Function::cuGetErrorString];
-    // The handle of a vector's memory is dropped as soon as the memory is mapped, the graph of an executable behind it.
+    // The handle of a vector's memory is released once the memory is mapped; likewise the graph of an executable.
     let dropped = [("DeviceVec::close", Function::cuMemRelease), ("GraphExec::close", Function::cuGraphDestroy)];
     let is_dropped = dropped.contains(&(operation, function));
     let is_close = operation.ends_with("::close") && !is_dropped;
@@ -368,7 +376,7 @@ fn every_call_that_fails_is_reported_and_nothing_leaks() {
     thread::scope(|scope| [(); 2].map(|()| scope.spawn(worker)).map(|thread| thread.join().expect("the sweep passes")));
     let Tally { pairs, runs, failed } = tally.into_inner().unwrap_or_else(PoisonError::into_inner);
     let functions = pairs.iter().map(|pair| pair.0).collect::<BTreeSet<_>>().len();
-    // Past the harness, which keeps what a test prints unless it fails.
+    // Written directly to standard error, because the harness captures the output of tests that pass.
     let line = format!(
         "fault sweep: {} pairs of a function and an error ({functions} functions, {} errors) in {runs} runs of {} operations, {:.1} s\n",
         pairs.len(),

@@ -1,4 +1,4 @@
-//! Modules, libraries and kernels that other code owns, or takes over.
+//! Modules, libraries and kernels owned by other code, or transferred to it.
 
 use curium_driver::{Function, Kernel, Library, Module};
 use curium_tests::{kernels, on_driver};
@@ -12,13 +12,13 @@ fn borrowed_code_is_not_unloaded() {
         let module = Module::from_ptx(&context, kernels::FILL).expect("the PTX is right");
         let library = Library::from_ptx(&context, kernels::FILL).expect("the PTX is right");
         test.assert_calls(Function::cuModuleUnload, 0, || {
-            // SAFETY: `module` outlives what is made from it here.
+            // SAFETY: `module` outlives every object created from it here.
             let borrowed = unsafe { Module::borrow_raw(&context, module.as_raw()) };
             borrowed.kernel::<Fill>("fill").expect("the module has the kernel");
             borrowed.into_raw().map(drop).expect_err("it is not this handle that unloads the module");
         });
         test.assert_calls(Function::cuLibraryUnload, 0, || {
-            // SAFETY: `library` outlives what is made from it here.
+            // SAFETY: `library` outlives every object created from it here.
             let borrowed = unsafe { Library::borrow_raw(&context, library.as_raw()) };
             borrowed.kernel::<Fill>("fill").expect("the library has the kernel");
         });
@@ -26,7 +26,7 @@ fn borrowed_code_is_not_unloaded() {
 }
 
 #[test]
-fn code_is_given_away_and_taken_over() {
+fn ownership_of_code_is_released_and_taken() {
     on_driver(|test| {
         let context = test.context();
         let module = Module::from_ptx(&context, kernels::FILL).expect("the PTX is right");
@@ -34,12 +34,12 @@ fn code_is_given_away_and_taken_over() {
         let module = module.into_raw().expect_err("the clone keeps it");
         drop(clone);
         let raw = test.assert_calls(Function::cuModuleUnload, 0, || module.into_raw()).expect("nothing keeps it");
-        // SAFETY: the module was given away, and nobody else has it.
+        // SAFETY: `into_raw` released ownership of the module, and it has no other owner.
         let module = unsafe { Module::from_raw(&context, raw) };
         test.assert_calls(Function::cuModuleUnload, 1, || drop(module));
         let library = Library::from_ptx(&context, kernels::FILL).expect("the PTX is right");
         let raw = test.assert_calls(Function::cuLibraryUnload, 0, || library.into_raw()).expect("nothing keeps it");
-        // SAFETY: the library was given away, and nobody else has it.
+        // SAFETY: `into_raw` released ownership of the library, and it has no other owner.
         let library = unsafe { Library::from_raw(&context, raw) };
         test.assert_calls(Function::cuLibraryUnload, 1, || drop(library));
     });
@@ -53,7 +53,7 @@ fn kernels_of_other_code_have_their_names_and_parameters() {
         let library = Library::from_ptx(&context, kernels::FILL).expect("the PTX is right");
         let function = module.kernel::<Fill>("fill").expect("the module has the kernel");
         let kernel = library.kernel::<Fill>("fill").expect("the library has the kernel");
-        // SAFETY: `function` outlives what is made from it here.
+        // SAFETY: `function` outlives every object created from it here.
         let foreign = unsafe { Kernel::from_raw_function(&context, function.as_raw()) };
         let foreign = foreign.expect("the driver knows the function");
         assert_eq!(foreign.name(), "fill");
@@ -61,7 +61,7 @@ fn kernels_of_other_code_have_their_names_and_parameters() {
         if !test.driver().has(Function::cuKernelGetLibrary) {
             return;
         }
-        // SAFETY: `kernel` outlives what is made from it here.
+        // SAFETY: `kernel` outlives every object created from it here.
         let foreign = unsafe { Kernel::from_raw_kernel(test.driver(), kernel.as_raw().cast()) };
         let foreign = foreign.expect("the driver knows the kernel");
         assert_eq!(foreign.name(), "fill");

@@ -1,4 +1,4 @@
-//! [`Completion`]: points in streams that any executor can await.
+//! [`Completion`]: futures that resolve when a stream has completed its work, on any executor.
 
 use std::future::Future;
 use std::pin::pin;
@@ -17,10 +17,10 @@ use curium_tests::{Gate, TestDriver, on_driver, on_simulator};
 #[cfg(not(miri))]
 use curium_tests::{in_own_process, kernels};
 
-/// How long something that must happen may take on a busy machine.
+/// The time limit of an expected event on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// An executor made by hand: it parks the thread, and counts how often it is woken.
+/// A minimal executor that parks the thread and counts its wake-ups.
 struct Parker {
     thread: Thread,
     woken: AtomicBool,
@@ -35,7 +35,7 @@ impl Wake for Parker {
     }
 }
 
-/// Runs `future` with an executor made by hand, and says how often it was woken.
+/// Runs `future` with the minimal executor, and returns its output and the number of wake-ups.
 fn block_on<F: Future>(future: F) -> (F::Output, usize) {
     let parker =
         Arc::new(Parker { thread: thread::current(), woken: AtomicBool::new(false), wakes: AtomicUsize::new(0) });
@@ -53,7 +53,7 @@ fn block_on<F: Future>(future: F) -> (F::Output, usize) {
     }
 }
 
-/// Opens `gate` a little later on another thread.
+/// Opens `gate` on another thread after a short delay.
 fn open_later(gate: Gate) -> thread::JoinHandle<()> {
     thread::spawn(move || {
         thread::sleep(Duration::from_millis(5));
@@ -116,7 +116,7 @@ fn future_of_an_event_is_ready_when_the_point_is_reached_and_is_woken_once() {
 }
 
 #[test]
-fn future_covers_the_work_before_it_and_not_the_work_behind() {
+fn future_covers_earlier_work_and_not_later_work() {
     on_driver(|test| {
         let stream = test.stream();
         let first = Gate::on(&stream);
@@ -191,7 +191,7 @@ fn executor_thread_is_free_while_a_future_waits() {
         tokio.expect("tokio starts").block_on(async {
             let gate = Gate::on(&stream);
             let waiting = tokio::spawn(stream.completion());
-            // Runs on the only worker, beside the task that waits.
+            // Runs on the only worker, concurrently with the waiting task.
             let other = tokio::spawn(async move { gate.open() });
             other.await.expect("the other task runs");
             waiting.await.expect("the task runs").expect("the work succeeds");
@@ -200,7 +200,7 @@ fn executor_thread_is_free_while_a_future_waits() {
 }
 
 #[test]
-fn dropped_future_leaves_the_stream_as_it_was() {
+fn dropped_future_does_not_change_the_stream() {
     on_driver(|test| {
         let stream = test.stream();
         let gate = Gate::on(&stream);
@@ -218,14 +218,14 @@ fn dropped_future_leaves_the_stream_as_it_was() {
 }
 
 #[test]
-fn dropped_future_lets_go_of_its_event_while_the_work_is_pending() {
+fn dropped_future_releases_its_event_while_the_work_is_pending() {
     on_driver(|test| {
         let (stream, mut event) = (test.stream(), event(test));
         let gate = Gate::on(&stream);
         event.record(&stream).expect("an event can be recorded");
         drop(event.completion());
         let begin = Instant::now();
-        // The thread that looks after futures may be looking at this one.
+        // The thread that polls futures may be polling this one.
         while let Err(Returned { value: back, error }) = event.close() {
             assert!(begin.elapsed() < PATIENCE, "{error}");
             event = back;
@@ -236,7 +236,7 @@ fn dropped_future_lets_go_of_its_event_while_the_work_is_pending() {
 }
 
 #[test]
-fn leaked_future_harms_nobody() {
+fn leaked_future_is_sound() {
     on_driver(|test| {
         let (stream, event) = (test.stream(), event(test));
         let gate = Gate::on(&stream);
@@ -247,13 +247,13 @@ fn leaked_future_harms_nobody() {
         drop(event);
         gate.open();
         stream.synchronize().expect("a stream can be waited for");
-        // What the future held is freed with it, for the sake of the test.
+        // Frees the value that the future held, so that the test itself leaks nothing.
         let begin = Instant::now();
         while poll_once(future).is_pending() {
             assert!(begin.elapsed() < PATIENCE, "the point is never seen");
             thread::yield_now();
         }
-        // SAFETY: the reference came from a box, and nobody else has one.
+        // SAFETY: the reference came from `Box::leak`, and no other reference exists.
         drop(unsafe { Box::from_raw(future) });
     });
 }
@@ -292,7 +292,7 @@ fn waker_of_the_last_poll_is_the_one_that_is_woken() {
 }
 
 #[test]
-fn future_of_a_failed_context_ends_with_its_error_though_nobody_calls_back() {
+fn future_of_a_failed_context_resolves_to_its_error_without_a_callback() {
     on_simulator(Config::new(), |test, simulator| {
         let stream = test.stream();
         let gate = Gate::on(&stream);
@@ -363,7 +363,7 @@ fn future_that_cannot_be_set_up_ends_with_the_error() {
 }
 
 #[test]
-fn future_asks_in_the_relaxed_mode_and_restores_the_mode() {
+fn future_queries_in_the_relaxed_mode_and_restores_the_mode() {
     on_simulator(Config::new(), |test, simulator| {
         let stream = test.stream();
         let calls = || simulator.calls(Function::cuThreadExchangeStreamCaptureMode);

@@ -36,7 +36,7 @@ fn variable_is_read_and_written_as_values_of_its_type() {
             let (step, take) = (step.expect("there is such a variable"), take.expect("there is such a kernel"));
             assert_eq!((step.len(), step.byte_len(), step.is_empty()), (1, 4, false));
             let mut value = [0];
-            // SAFETY: no kernel uses the variable, and any bytes are a number.
+            // SAFETY: no kernel uses the variable, and numbers are valid for every bit pattern.
             unsafe { step.read(&stream, &mut value) }.expect("the variable can be read");
             assert_eq!(value, [3]);
             // SAFETY: no kernel uses the variable.
@@ -56,12 +56,12 @@ fn variable_of_several_values_has_their_number() {
         let module = Module::from_ptx(stream.context(), COUNTER).expect("the PTX is right");
         let table: Global<u64> = module.global("table").expect("there is such a variable");
         let mut values = [0; 4];
-        // SAFETY: no kernel uses the variable, and any bytes are numbers.
+        // SAFETY: no kernel uses the variable, and numbers are valid for every bit pattern.
         unsafe { table.read(&stream, &mut values) }.expect("the variable can be read");
         assert_eq!(values, [1, 2, 3, 4]);
         // SAFETY: as above.
         let error = unsafe { table.read(&stream, &mut [0; 3]) }.expect_err("the slice is too short");
-        assert!(error.to_string().contains("the variable has 4 values, and the slice 3"), "{error}");
+        assert!(error.to_string().contains("the variable has 4 elements, the slice has 3"), "{error}");
         // SAFETY: as above.
         unsafe { table.write(&stream, &[0; 5]) }.expect_err("the slice is too long");
     });
@@ -114,7 +114,7 @@ fn managed_variable_of_a_library_is_one_for_kernels_and_the_host() {
         let take = library.kernel::<(&mut [u32],)>("take").expect("there is such a kernel");
         let step = library.managed::<u32>("step").expect("there is such a variable");
         let mut value = [0];
-        // SAFETY: no kernel uses the variable now, and any bytes are a number.
+        // SAFETY: no kernel uses the variable any more, and numbers are valid for every bit pattern.
         unsafe { step.read(&stream, &mut value) }.expect("the variable can be read");
         assert_eq!(value, [3]);
         // SAFETY: as above.

@@ -1,4 +1,4 @@
-//! Graphs, their nodes and executables.
+//! Graphs, their nodes and executable graphs.
 
 mod capturing;
 mod changing;
@@ -29,14 +29,14 @@ fn graph(test: &TestDriver) -> Graph {
     Graph::new(&test.context()).expect("a graph can be made")
 }
 
-/// Zeroes that are there: nothing is pending on them.
+/// Allocates a zeroed buffer, and waits until it is zeroed.
 fn zeroes(test: &TestDriver) -> DeviceBuffer<u32> {
     let buffer = DeviceBuffer::zeroed(&test.stream(), LEN).expect("memory suffices");
     buffer.stream().synchronize().expect("a stream can be waited for");
     buffer
 }
 
-/// Returns a node that fills the whole buffer by the kernel.
+/// Adds a node with a kernel that fills the whole buffer.
 fn add_kernel(
     graph: &mut Graph,
     after: &[Node],
@@ -45,7 +45,7 @@ fn add_kernel(
     value: u32,
 ) -> KernelNode<Fill> {
     let (config, arguments) = (LaunchConfig::for_elements(LEN as u32), (buffer.as_pointer(), value, LEN as u32));
-    // SAFETY: `fill` writes as many words as the buffer has; the tests keep the buffer and wait for what they launch.
+    // SAFETY: `fill` writes exactly the words of the buffer; the tests keep the buffer and wait for their launches.
     unsafe { graph.add_kernel(after, kernel, config, arguments) }.expect("the node can be added")
 }
 
@@ -54,7 +54,7 @@ fn fill_of(buffer: &DeviceBuffer<u32>, value: u32) -> GraphFill {
 }
 
 fn add_fill(graph: &mut Graph, after: &[Node], buffer: &DeviceBuffer<u32>, value: u32) -> curium_driver::FillNode {
-    // SAFETY: the buffer is as long; the tests keep it and wait for what they launch.
+    // SAFETY: the buffers have the same length; the tests keep them and wait for their launches.
     unsafe { graph.add_fill(after, fill_of(buffer, value)) }.expect("the node can be added")
 }
 
@@ -80,7 +80,7 @@ fn nodes_run_after_those_that_they_come_after_in_each_launch() {
         let mut graph = graph(test);
         let filled = add_kernel(&mut graph, &[], &kernel, &first, 7);
         let copy = GraphCopy::new(CopyPlace::device(bytes_of(&first)), CopyPlace::device(bytes_of(&second)), LEN * 4);
-        // SAFETY: both buffers are as long, and outlive the launches, which the test waits for.
+        // SAFETY: both buffers have the same length and outlive the launches, which the test waits for.
         let copied = unsafe { graph.add_copy(&[*filled], copy) }.expect("the node can be added");
         add_fill(&mut graph, &[*copied], &first, 9);
         let mut exec = graph.instantiate().expect("the graph is sound");
@@ -167,18 +167,18 @@ fn raw_handles_go_out_and_come_back() {
         let node = graph.add_empty(&[]).expect("the node can be added");
         let raw = graph.as_raw_node(node).expect("the node is there");
         let handle = graph.into_raw().expect("nobody else has the graph");
-        // SAFETY: the graph is nobody's.
+        // SAFETY: the graph has no other owner.
         let mut graph = unsafe { Graph::from_raw(&test.context(), handle) };
         assert_eq!(graph.as_raw().expect("the graph is there"), handle);
         assert_eq!(graph.nodes().expect("the graph can be read").len(), 1);
-        // SAFETY: the node is in the graph.
+        // SAFETY: the node belongs to the graph.
         let same = unsafe { graph.node_from_raw(raw) }.expect("the graph is there");
         assert_eq!(graph.nodes().expect("the graph can be read"), [same]);
         let exec = graph.instantiate().expect("the graph is sound").into_raw();
-        // SAFETY: the executable is nobody's, and its node uses nothing.
+        // SAFETY: the executable has no other owner, and its node accesses no memory.
         let mut exec = unsafe { curium_driver::GraphExec::from_raw(&test.context(), exec) };
         run(test, &mut exec);
         let error = exec.set_enabled(same, false).expect_err("the graph is not known");
-        assert!(error.to_string().contains("taken over"), "{error}");
+        assert!(error.to_string().contains("source graph is unknown"), "{error}");
     });
 }

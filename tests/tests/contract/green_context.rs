@@ -58,7 +58,7 @@ fn smaller_parts_are_had_by_giving_up_clusters() {
 }
 
 #[test]
-fn split_that_cannot_be_is_an_error_that_says_what_of_how_many() {
+fn impossible_split_is_an_error_with_the_counts() {
     on_driver(|test| {
         let total = all(test).count();
         let error = all(test).split(1, total + 1, SplitFlags::empty()).expect_err("there are not that many");
@@ -146,7 +146,7 @@ fn events_go_between_a_green_context_and_its_primary_one() {
 }
 
 #[test]
-fn stream_tells_its_green_and_its_primary_context() {
+fn stream_returns_its_green_and_its_primary_context() {
     on_driver(|test| {
         let (primary, context) = (test.context(), green(&test.device()));
         let inside = test
@@ -220,7 +220,7 @@ fn green_context_needs_multiprocessors_of_its_device() {
         let other = test.driver().device(1).expect("there are two devices");
         let options = GreenContextOptions::new(other.multiprocessors().expect("a device has multiprocessors"));
         let error = test.device().green_context(options).expect_err("they are of another device");
-        assert!(error.to_string().contains("of device 1 and not of device 0"), "{error}");
+        assert!(error.to_string().contains("of device 1, expected device 0"), "{error}");
         assert_eq!(simulator.calls(Function::cuGreenCtxCreate), 0);
     });
 }
@@ -242,7 +242,7 @@ fn green_context_goes_to_other_code_and_back() {
     on_driver(|test| {
         let raw = green(&test.device()).into_raw().expect("nothing keeps the context");
         assert!(matches!(raw, RawContext::Green(_)), "{raw:?}");
-        // SAFETY: the handle came from `into_raw`, and nobody else has it.
+        // SAFETY: the handle was returned by `into_raw`, and has no other owner.
         let context = unsafe { Context::from_raw(test.driver(), raw) }.expect("the context is live");
         assert_eq!(context.kind(), ContextKind::Green);
         context.close().expect("nothing keeps the context");
@@ -286,7 +286,7 @@ fn parts_of_different_wishes_are_served_in_order() {
 }
 
 #[test]
-fn resources_of_another_device_or_driver_are_an_error_that_says_so() {
+fn resources_of_another_device_or_driver_are_an_error() {
     on_simulator(Config::new().with_devices(2).with_driver_version(CudaVersion::new(13, 1)), |test, _| {
         let other = test.driver().device(1).expect("there are two devices");
         let theirs = || other.multiprocessors().expect("a device has multiprocessors");

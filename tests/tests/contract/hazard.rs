@@ -1,4 +1,4 @@
-//! Buffers on several streams: nobody waits by hand, and nobody waits needlessly.
+//! Buffers on several streams: all required waits are inserted, and no others.
 
 mod accesses;
 mod parts;
@@ -11,7 +11,7 @@ use curium_tests::{Gate, TestDriver, looks_for_races, on_driver, on_simulator};
 
 const LEN: usize = if cfg!(miri) { 8 } else { 256 };
 
-/// The number of schedules that are tried; Miri is too slow for many.
+/// The number of schedules to try; Miri is too slow for many.
 const SEEDS: u64 = if cfg!(miri) { 2 } else { 60 };
 
 fn streams<const N: usize>(test: &TestDriver) -> [Stream; N] {
@@ -26,7 +26,7 @@ fn values(buffer: &DeviceBuffer<u32>) -> Vec<u32> {
     buffer.to_vec().expect("the buffer can be read")
 }
 
-/// A small generator of numbers, the same for the same seed.
+/// A small seeded random number generator.
 struct Dice(u64);
 
 impl Dice {
@@ -128,7 +128,7 @@ fn writer_waits_for_each_reading_stream_once() {
         }
         let waits = simulator.calls(Function::cuStreamWaitEvent);
         fill(&writer, &mut source, 2).expect("the buffer can be filled");
-        // The three readers, and the owner, which wrote last.
+        // The three readers, and the owner's stream with the last write.
         assert_eq!(simulator.calls(Function::cuStreamWaitEvent) - waits, 4);
         fill(&writer, &mut source, 3).expect("the buffer can be filled");
         assert_eq!(simulator.calls(Function::cuStreamWaitEvent) - waits, 4, "the second write has nothing to wait for");
@@ -260,7 +260,7 @@ fn buffer_is_read_by_many_threads_at_once() {
     });
 }
 
-/// Runs a program of random copies and fills of a few buffers on a few streams, and the same on the host.
+/// Runs a random program of copies and fills on a few buffers and streams, and the same program on the host.
 fn run_random_program(test: &TestDriver, seed: u64) {
     let mut dice = Dice(seed);
     let streams: [Stream; 4] = streams(test);
@@ -299,7 +299,7 @@ fn buffers_used_on_several_streams_without_waits_by_hand_hold_what_one_stream_wo
     }
 }
 
-/// Returns `true` if a copy on another stream, which waits for nothing, misses what was written before it.
+/// Returns `true` if an unsynchronized copy on another stream reads the content from before the write.
 fn unordered_copy_misses_the_write(test: &TestDriver, _: &Simulator) -> bool {
     let [first, second, third] = streams(test);
     let (mut source, target) = (buffer(&first, 1), buffer(&second, 0));
@@ -307,7 +307,7 @@ fn unordered_copy_misses_the_write(test: &TestDriver, _: &Simulator) -> bool {
     for value in 2..20 {
         fill(&first, &mut source, value).expect("the buffer can be filled");
     }
-    // SAFETY: all buffers outlive the work, which is waited for below; what the copy reads is what the test is about.
+    // SAFETY: all buffers outlive the work, which is waited for below; the race is the subject of the test.
     unsafe { copy_without_waiting(&third, &middle, &source) }.expect("the buffer can be copied");
     // SAFETY: as above.
     unsafe { copy_without_waiting(&second, &target, &middle) }.expect("the buffer can be copied");
@@ -315,7 +315,7 @@ fn unordered_copy_misses_the_write(test: &TestDriver, _: &Simulator) -> bool {
     values(&target) != [19; LEN]
 }
 
-/// What shows that the tests of this file can fail: the simulator runs streams in an order in which a missing wait shows.
+/// Proves that the tests of this file can fail: the simulator runs streams in an order that exposes a missing wait.
 #[test]
 fn missing_wait_between_streams_shows_for_some_seed() {
     if looks_for_races() {
@@ -361,7 +361,7 @@ fn tail_event_does_not_stand_in_the_way_of_the_stream_it_is_recorded_on() {
     });
 }
 
-/// Returns the number of waits for events that `operation` enqueues.
+/// Returns the number of event waits that `operation` enqueues.
 fn waits(simulator: &Simulator, operation: impl FnOnce()) -> u64 {
     let before = simulator.calls(Function::cuStreamWaitEvent);
     operation();

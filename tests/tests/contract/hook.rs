@@ -1,4 +1,4 @@
-//! [`observe_calls`]: who watches the calls of the driver.
+//! [`observe_calls`]: observers of driver calls.
 
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -12,7 +12,7 @@ use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Metadata, Subscriber};
 
 #[test]
-fn observer_is_told_every_call_of_an_operation_in_order() {
+fn observer_receives_every_call_of_an_operation_in_order() {
     on_driver(|test| {
         let stream = test.stream();
         let calls = Arc::new(Mutex::new(Vec::new()));
@@ -37,7 +37,7 @@ fn observer_is_told_every_call_of_an_operation_in_order() {
     });
 }
 
-/// Notes spans as lines.
+/// Records spans as lines of text.
 #[derive(Clone, Default)]
 struct Notes(Arc<Mutex<Vec<String>>>);
 
@@ -99,14 +99,14 @@ fn call_is_a_span_with_its_function_and_code() {
             let total = lines.iter().position(|line| line == "cuda function=\"cuDeviceTotalMem_v2\"")?;
             Some(lines[total..].to_vec())
         };
-        // `tracing` misses a span whose place in the code another thread meets for the first time just now, until there is a new
-        // subscriber.
+        // `tracing` misses a span whose call site another thread registers at the same moment, until a new subscriber
+        // is set.
         let lines = (0..10).find_map(|_| spans_of_a_call()).expect("the call is a span");
         assert_eq!(lines, ["cuda function=\"cuDeviceTotalMem_v2\"", "enter", "record code=0", "exit"]);
     });
 }
 
-/// Notes the events of hazard tracking as lines.
+/// Records the events of hazard tracking as lines of text.
 #[derive(Clone, Default)]
 struct Waits(Arc<Mutex<Vec<String>>>);
 
@@ -157,7 +157,7 @@ fn inserted_wait_is_an_event_with_the_buffer_both_streams_and_the_hazard() {
             let lines = waits.0.lock().expect("nobody panics").clone();
             (lines, expected.map(line))
         };
-        // As above: the first event of a place in the code may be missed.
+        // As above: the first event of a call site may be missed.
         let rounds: Vec<_> = (0..10).map(|_| events_of_a_round()).collect();
         assert!(rounds.iter().any(|(lines, expected)| lines == expected), "{:#?}", rounds.last());
     });

@@ -1,4 +1,4 @@
-//! [`HostFunction`]: functions of the host in stream order.
+//! [`HostFunction`]: host functions in stream order.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -10,7 +10,7 @@ use curium_sim::{Config, Fault};
 use curium_sys::CUresult;
 use curium_tests::{Gate, on_driver, on_simulator};
 
-/// How long something that must happen may take on a busy machine.
+/// The time limit of an expected event on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Sends a message when it is dropped.
@@ -107,7 +107,7 @@ fn panic_of_a_host_function_is_an_error_of_its_result_and_the_stream_goes_on() {
 fn driver_calls_within_a_host_function_fail() {
     on_driver(|test| {
         let (stream, device) = (test.stream(), test.device());
-        // The device holds nothing on the GPU, so that dropping it makes no call.
+        // The device owns no object of the driver, so dropping it makes no call.
         let function = stream.launch_host_function(move || device.total_memory().map_err(|error| error.code()));
         let result = pollster::block_on(function.expect("it is launched")).expect("it runs");
         assert_eq!(result, Err(Some(CUresult::CUDA_ERROR_NOT_PERMITTED)));
@@ -127,7 +127,7 @@ fn host_function_of_a_failed_context_is_dropped_and_its_result_is_the_error() {
         let error = pollster::block_on(function).expect_err("the function never runs");
         assert!(error.is_sticky(), "{error}");
         simulator.clear_faults();
-        // The callback that comes all the same does nothing.
+        // A late callback has no effect.
         gate.open();
         stream.synchronize().expect("a stream can be waited for");
     });

@@ -1,4 +1,4 @@
-//! Memory of the host that the device uses in place, managed memory, pitched memory, and how it is copied.
+//! Mapped host memory, managed memory and pitched memory, and copies between them.
 
 use std::num::NonZero;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -47,7 +47,7 @@ fn host_view_waits_for_work_that_writes_and_not_for_work_that_reads() {
 }
 
 #[test]
-fn mapped_buffer_dropped_while_in_use_is_freed_behind_it() {
+fn mapped_buffer_dropped_while_in_use_is_freed_after_the_work() {
     on_driver(|test| {
         let (stream, other) = (test.stream(), test.stream());
         let mapped = MappedBuffer::from_slice(&stream, &[3_u32; 64]).expect("memory suffices");
@@ -166,7 +166,7 @@ fn length_of_zero_or_beyond_the_address_space_is_an_error_of_mapped_pitched_and_
 }
 
 #[test]
-fn unified_buffer_dropped_while_in_use_is_freed_behind_it() {
+fn unified_buffer_dropped_while_in_use_is_freed_after_the_work() {
     on_driver(|test| {
         let (stream, other) = (test.stream(), test.stream());
         let buffer = UnifiedBuffer::from_slice(&stream, &[3_u32; 64]).expect("memory suffices");
@@ -226,7 +226,7 @@ fn advice_and_prefetch_are_remembered_for_their_pages() {
 }
 
 #[test]
-fn advice_on_an_older_driver_knows_devices_and_the_host() {
+fn advice_on_an_older_driver_supports_devices_and_the_host() {
     on_simulator(Config::new().with_driver_version(CudaVersion::new(12, 0)), |test, _| {
         let stream = test.stream();
         let device = MemoryLocation::from(&test.device());
@@ -248,11 +248,11 @@ fn attached_buffer_is_used_on_its_stream_and_then_on_all() {
     on_driver(|test| {
         let (stream, other) = (test.stream(), test.stream());
         let mut buffer = UnifiedBuffer::<u32>::zeroed(&stream, 4096).expect("memory suffices");
-        // SAFETY: work on this stream alone uses the buffer until it is attached to all.
+        // SAFETY: only work on this stream uses the buffer until it is attached to all streams.
         unsafe { buffer.attach(&stream, AttachMode::Stream) }.expect("the memory is managed");
         buffer.as_slice_mut().fill(3).expect("memory can be filled");
         assert_eq!(buffer.host_view().expect("the work ends")[..], [3; 4096]);
-        // SAFETY: everybody may use it from now on.
+        // SAFETY: every stream may use it from here on.
         unsafe { buffer.attach(&stream, AttachMode::Global) }.expect("the memory is managed");
         let gate = Gate::on(&other);
         buffer.as_slice_mut().fill_on(&other, 4).expect("memory can be filled");
@@ -346,7 +346,7 @@ fn decompression_without_an_engine_is_an_error_of_the_driver() {
 }
 
 #[test]
-fn pages_are_where_they_were_asked_to_be_and_those_of_nobody_are_nowhere() {
+fn pages_are_at_the_requested_location_and_unmapped_pages_have_none() {
     on_simulator(Config::new().with_driver_version(CudaVersion::new(13, 4)), |test, _| {
         let (stream, page) = (test.stream(), 1 << 16);
         let step = NonZero::new(page).expect("a page has bytes");

@@ -1,4 +1,4 @@
-//! [`Image`](curium_driver::Image): what modules and libraries are loaded from.
+//! [`Image`](curium_driver::Image): the inputs from which modules and libraries are loaded.
 
 use curium_driver::{Error, Function, Image, ImageKind, JitOptions, LaunchConfig, Library, Linker, Module};
 use curium_memory::DeviceBuffer;
@@ -37,7 +37,7 @@ fn module_and_library_from_a_file_have_its_kernels() {
         let path = std::env::temp_dir().join(format!("curium-image-{}.ptx", std::process::id()));
         std::fs::write(&path, kernels::FILL).expect("the temporary folder can be written");
         let (context, options) = (test.context(), JitOptions::new());
-        // SAFETY: the file holds PTX, here and below.
+        // SAFETY: the file contains PTX, here and below.
         let read_here = unsafe { Image::from_file(&path) }.expect("the file is PTX");
         let read_here = Library::from_image(&context, &read_here, &options).expect("the PTX is right");
         // SAFETY: as above.
@@ -48,7 +48,7 @@ fn module_and_library_from_a_file_have_its_kernels() {
         for kernel in [read_here.kernel::<Fill>("fill"), module.kernel("fill"), library.kernel("fill")] {
             kernel.expect("the code has the kernel");
         }
-        // SAFETY: there is no file, here and below.
+        // SAFETY: the file does not exist, here and below.
         let error = unsafe { Image::from_file(&path) }.expect_err("the file is gone");
         assert!(error.to_string().contains(&path.display().to_string()), "{error}");
         // SAFETY: as above.
@@ -63,7 +63,7 @@ fn cut_cubin_is_an_error_before_the_driver_is_called() {
     on_driver(|test| {
         test.assert_calls(Function::cuModuleLoadDataEx, 0, || {
             for length in [0, 1, 16, 63, 64, CUBIN.len() / 2, CUBIN.len() - 1] {
-                // SAFETY: the cubin is cut where the checks find it, and so is not loaded.
+                // SAFETY: the cubin is truncated where the checks detect it, so it is not loaded.
                 let error = unsafe { Image::from_bytes(&CUBIN[..length]) }
                     .map(|image| Module::from_image(&test.context(), &image, &JitOptions::new()).map(drop));
                 let error = error.expect_err("bytes are missing");
@@ -74,7 +74,7 @@ fn cut_cubin_is_an_error_before_the_driver_is_called() {
 }
 
 #[test]
-fn bytes_that_are_no_image_are_an_error_that_says_so() {
+fn bytes_without_an_image_are_an_error() {
     for bytes in [&[0xff_u8; 100][..], b"not code", &[0; 16]] {
         // SAFETY: no driver loads the image.
         let error = unsafe { Image::from_bytes(bytes) }.map(drop).expect_err("these are no image");
@@ -84,9 +84,9 @@ fn bytes_that_are_no_image_are_an_error_that_says_so() {
 }
 
 #[test]
-fn cubin_on_the_simulator_is_an_error_that_says_why() {
+fn cubin_on_the_simulator_is_an_error_with_the_reason() {
     on_simulator(Config::new(), |test, _| {
-        // SAFETY: the compiler made the cubin.
+        // SAFETY: the compiler produced the cubin.
         let image = unsafe { Image::from_bytes(CUBIN) }.expect("the cubin is whole");
         let error = Module::from_image(&test.context(), &image, &JitOptions::new()).expect_err("there is no hardware");
         assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_NO_BINARY_FOR_GPU));
@@ -99,7 +99,7 @@ fn cubin_on_the_simulator_is_an_error_that_says_why() {
 fn path_with_a_nul_is_an_error_that_shows_it() {
     on_driver(|test| {
         let (context, path) = (test.context(), "a\0b.ptx");
-        // SAFETY: no file has such a path.
+        // SAFETY: no file has this path.
         let image = unsafe { Image::from_file(path) }.map(drop);
         // SAFETY: as above.
         let module = unsafe { Module::from_file(&context, path) }.map(drop);
@@ -108,7 +108,7 @@ fn path_with_a_nul_is_an_error_that_shows_it() {
         for result in [image, module, library] {
             let error = result.expect_err("no file has such a path");
             assert!(matches!(error, Error::Argument(_)), "{error}");
-            assert!(error.to_string().contains(r#"the path "a\0b.ptx" has a NUL in it"#), "{error}");
+            assert!(error.to_string().contains(r#"path contains a NUL ("a\0b.ptx")"#), "{error}");
         }
     });
 }
@@ -136,7 +136,7 @@ fn tile_ir_on_the_simulator_is_an_error_that_names_it() {
 #[test]
 fn tile_ir_is_not_linked() {
     on_driver(|test| {
-        // SAFETY: the linker refuses the image before the driver gets it.
+        // SAFETY: the linker rejects the image before it is passed to the driver.
         let image = unsafe { Image::from_bytes(TILE_IR) }.expect("the bytecode is whole");
         let options = JitOptions::new();
         let mut linker = Linker::new(&test.context(), &options).expect("a link can begin");

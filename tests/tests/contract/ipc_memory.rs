@@ -1,4 +1,4 @@
-//! [`IpcMemory`]: device memory of one process in another. On the simulator, each simulator stands for a process.
+//! [`IpcMemory`]: device memory shared between processes. On the simulator, each simulator represents a process.
 
 use curium_driver::Function;
 #[cfg(target_os = "linux")]
@@ -31,7 +31,7 @@ fn memory_of_another_process_is_opened_by_its_name_and_closed_once() {
             let memory = IpcMemory::open(&other.context(), name).expect("the memory can be opened");
             let (mut bytes, there) = ([0_u8; 256], other.stream());
             let (to, from) = (bytes.as_mut_ptr().cast(), memory.as_pointer().as_raw());
-            // SAFETY: both sides have these bytes, and the stream is waited for.
+            // SAFETY: both sides have these bytes, and the stream is synchronized.
             unsafe { call!(other.driver(), cuMemcpyDtoHAsync_v2(to, from, 256, there.as_raw())) }
                 .expect("the memory can be read");
             there.synchronize().expect("the stream works");
@@ -40,7 +40,7 @@ fn memory_of_another_process_is_opened_by_its_name_and_closed_once() {
             let (memory, error) = memory.close().expect_err("the driver refuses once").into_parts();
             assert_eq!(error.function(), Some(Function::cuIpcCloseMemHandle));
             other.assert_calls(Function::cuIpcCloseMemHandle, 1, || drop(memory));
-            // SAFETY: the memory came from this resource with these figures, and nobody uses it.
+            // SAFETY: the memory was allocated from this resource with this size and alignment, and is not in use.
             unsafe { SyncAlloc.deallocate(&stream, pointer, 256, 256) }.expect("the memory can be freed");
         });
     });
@@ -55,7 +55,7 @@ fn memory_of_the_same_process_is_not_opened() {
         let name = IpcMemoryHandle::of(&context, pointer).expect("the memory has a name");
         let error = IpcMemory::open(&context, name).expect_err("the memory is this process's own");
         assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_INVALID_CONTEXT));
-        // SAFETY: the memory came from this resource with these figures, and nobody uses it.
+        // SAFETY: the memory was allocated from this resource with this size and alignment, and is not in use.
         unsafe { SyncAlloc.deallocate(&stream, pointer, 256, 256) }.expect("the memory can be freed");
     });
 }

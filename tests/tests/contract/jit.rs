@@ -1,4 +1,4 @@
-//! [`JitOptions`](curium_driver::JitOptions) and what the driver's compiler says.
+//! [`JitOptions`](curium_driver::JitOptions) and the logs of the JIT compiler.
 
 use std::time::Duration;
 
@@ -34,7 +34,7 @@ fn symbols_are_refused_for_libraries_which_would_outlive_them() {
     on_driver(|test| {
         let image = Image::from_ptx(kernels::FILL).expect("this is PTX");
         let mut word = 0_u32;
-        // SAFETY: nothing is loaded with this symbol.
+        // SAFETY: no loaded code refers to this symbol.
         let symbols = [unsafe { HostSymbol::new(c"word", (&raw mut word).cast()) }];
         let names = [c"fill"];
         let lto = LtoOptions::new().with_referenced_kernels(&names);

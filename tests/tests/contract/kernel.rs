@@ -58,7 +58,7 @@ fn kernel_with_parameter_of_wrong_size_is_an_error_at_look_up() {
 }
 
 #[test]
-fn kernel_without_parameters_is_told_from_one_with_some() {
+fn kernel_without_parameters_is_distinguished_from_one_with_some() {
     on_driver(|test| {
         let ptx = ".version 7.8\n.target sm_75\n.address_size 64\n.visible .entry nothing() { ret; }\n";
         let library = library(test, ptx);
@@ -138,7 +138,7 @@ fn launch_with_a_dimension_of_zero_is_an_argument_error_and_leaves_the_stream_us
 }
 
 #[test]
-fn launch_beyond_a_limit_is_an_error_that_names_the_limit_and_what_was_asked_for() {
+fn launch_beyond_a_limit_is_an_error_with_the_limit_and_the_request() {
     on_driver(|test| {
         let stream = test.stream();
         let fill = library(test, kernels::FILL).kernel::<Fill>("fill").expect("the library has the kernel");
@@ -148,9 +148,9 @@ fn launch_beyond_a_limit_is_an_error_that_names_the_limit_and_what_was_asked_for
         let shared = limit(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK);
         let rows = limit(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y);
         for (config, text) in [
-            (LaunchConfig::new(1, threads + 1), format!("{threads} threads in a block, and {} are", threads + 1)),
-            (LaunchConfig::new(1, (threads, 2)), format!("{threads} threads in a block, and {} are", threads * 2)),
-            (LaunchConfig::new((1, rows + 1), 1), format!("{rows} blocks along y, and {} are", rows + 1)),
+            (LaunchConfig::new(1, threads + 1), format!("{threads} threads in a block, but {} were", threads + 1)),
+            (LaunchConfig::new(1, (threads, 2)), format!("{threads} threads in a block, but {} were", threads * 2)),
+            (LaunchConfig::new((1, rows + 1), 1), format!("{rows} blocks along y, but {} were", rows + 1)),
             (LaunchConfig::new(1, 1).with_shared_bytes(shared + 1), format!("{shared} bytes of shared memory")),
         ] {
             // SAFETY: `fill` writes one word, which the buffer has.

@@ -21,7 +21,7 @@ fn limit(device: &Device, attribute: CUdevice_attribute) -> usize {
 }
 
 #[test]
-fn attributes_tell_what_the_kernel_takes() {
+fn attributes_report_the_resources_of_a_kernel() {
     on_driver(|test| {
         let device = test.device();
         let capability = device.compute_capability().expect("the device has one");
@@ -49,7 +49,7 @@ const TEN_WORDS: &str = ".version 7.0\n.target sm_52\n.address_size 64\n.visible
     ld.volatile.shared.u32 %r2, [words+36];\n st.global.u32 [%rd2], %r2;\n ret;\n}\n";
 
 #[test]
-fn static_shared_memory_is_known_to_the_byte() {
+fn static_shared_memory_is_exact_to_the_byte() {
     on_driver(|test| {
         let library = Library::from_ptx(&test.context(), TEN_WORDS).expect("the PTX is right");
         let kernel = library.untyped_kernel("ten_words").expect("the library has the kernel");
@@ -57,8 +57,8 @@ fn static_shared_memory_is_known_to_the_byte() {
     });
 }
 
-/// A kernel that calls two functions, each with a word of shared memory of its own: it gives one 7 and the other 9, and writes what the
-/// first has then.
+/// A kernel that calls two functions, each with a shared word of its own: it passes 7 to one and 9 to the other, and
+/// then writes the word of the first.
 const TWO_WORDS: &str = "
 .version 7.0
 .target sm_52
@@ -124,7 +124,7 @@ fn shared_memory_of_functions_is_their_own_and_counts_for_the_kernel() {
         let kernel = library.kernel::<(&mut [u32],)>("two_words").expect("the library has the kernel");
         assert_eq!(kernel.static_shared_bytes(&test.device()).expect("it is known"), 8);
         let mut place = DeviceBuffer::zeroed(&stream, 1).expect("memory suffices");
-        // SAFETY: the kernel writes the one word that the buffer has.
+        // SAFETY: the kernel writes one word, which the buffer has.
         unsafe { kernel.launch(&stream, LaunchConfig::new(1, 1), (&mut place,)) }.expect("it launches");
         assert_eq!(place.to_vec().expect("the buffer can be read"), [7]);
     });

@@ -1,4 +1,4 @@
-//! The kernels that code has, their parameters and their state in a context.
+//! The kernels of loaded code, their parameters, and their loading state in a context.
 
 use std::ffi::{CStr, c_char, c_void};
 
@@ -67,7 +67,8 @@ fn untyped_kernel_runs_with_addresses_of_values() {
         let arguments: &mut [*mut c_void] =
             &mut [(&raw mut pointer).cast(), (&raw mut value).cast(), (&raw mut count).cast()];
         let config = LaunchConfig::for_elements(10);
-        // SAFETY: these are values for the parameters of `fill`, which writes the 10 words that the buffer has on its own stream.
+        // SAFETY: these are the arguments of `fill`, which writes the 10 words of the buffer on the buffer's own
+        // stream.
         unsafe { fill.launch_raw(&stream, config, &LaunchAttributes::new(), arguments) }.expect("it launches");
         assert_eq!(buffer.to_vec().expect("the buffer can be read"), [6; 10]);
     });
@@ -98,7 +99,7 @@ fn function_of_one_context_is_refused_in_another() {
         let module = Module::from_ptx(&test.context(), kernels::FILL).expect("the PTX is right");
         let fill = module.kernel::<Fill>("fill").expect("the module has the kernel");
         let error = fill.in_context(&other).map(drop).expect_err("the module is in the first context");
-        assert!(error.to_string().contains("kernel `fill` is one of another context"), "{error}");
+        assert!(error.to_string().contains("kernel `fill` belongs to another context"), "{error}");
         fill.load_state(&other).expect_err("as above");
     });
 }
@@ -131,14 +132,14 @@ fn unified_function_that_is_absent_is_an_error_that_names_it() {
 
 #[test]
 fn unified_function_is_the_one_that_the_driver_has_under_the_name() {
-    /// Knows one function.
+    /// Resolves one function by name.
     unsafe extern "C" fn known(place: *mut *mut c_void, library: CUlibrary, name: *const c_char) -> CUresult {
         assert!(!library.is_null());
-        // SAFETY: the caller passes a text.
+        // SAFETY: the caller passes a NUL-terminated string.
         if unsafe { CStr::from_ptr(name) } != c"half" {
             return CUresult::CUDA_ERROR_NOT_FOUND;
         }
-        // SAFETY: the caller passes a valid place.
+        // SAFETY: the caller passes a pointer that is valid for writes.
         unsafe { place.write(std::ptr::without_provenance_mut(0x700)) };
         CUresult::CUDA_SUCCESS
     }

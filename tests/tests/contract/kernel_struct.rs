@@ -1,4 +1,4 @@
-//! Structs of kernels that are declared once, and structs that are passed to them by value.
+//! Kernel sets declared as structs, and structs passed to kernels by value.
 
 use curium_driver::{ByValue, Image, ImageKind, LaunchConfig, Library, Signature};
 use curium_memory::DeviceBuffer;
@@ -15,13 +15,13 @@ curium_driver::kernels! {
 
 curium_driver::kernels! {
     struct SafeFill from "../../kernels/fill.ptx" unsafe {
-        // SAFETY: the tests below pass no more than the length of the buffer.
+        // SAFETY: the tests below pass at most the length of the buffer.
         safe fn fill_index(out: &mut [u32], n: u32);
         fn fill(out: &mut [u32], value: u32, n: u32);
     }
 }
 
-/// An image that the program vouches for, as machine code would be.
+/// An image with a safety contract, as machine code requires.
 // SAFETY: this is PTX that ends in a NUL.
 static VOUCHED: Image<'static> = unsafe {
     Image::from_bytes_unchecked(ImageKind::Ptx, concat!(include_str!("../../kernels/fill.ptx"), "\0").as_bytes())
@@ -58,7 +58,7 @@ curium_driver::kernels! {
     }
 }
 
-/// As `uint3` of CUDA C++, three words of twelve bytes.
+/// Like `uint3` of CUDA C++: three words, twelve bytes.
 #[derive(Clone, Copy, Debug, PartialEq, curium::ByValue)]
 #[repr(C)]
 struct Triple {
@@ -77,7 +77,7 @@ fn declared_kernels_are_loaded_and_run() {
         let stream = driver.stream();
         let kernels = Fill::load(&stream).expect("the PTX has both");
         let mut out = DeviceBuffer::from_slice(&stream, &[0_u32; 4]).expect("there is memory");
-        // SAFETY: the kernel writes as many elements as it is told, which is as many as there are.
+        // SAFETY: the kernel writes as many elements as its argument requires, which is the length of the buffer.
         unsafe { kernels.fill.launch(&stream, LaunchConfig::for_elements(4), (&mut out, 7, 4)) }.expect("it runs");
         assert_eq!(out.to_vec().expect("it can be read"), [7; 4]);
         // SAFETY: as above.
@@ -88,7 +88,7 @@ fn declared_kernels_are_loaded_and_run() {
 }
 
 #[test]
-fn kernel_that_was_vouched_for_is_launched_by_safe_code() {
+fn kernel_declared_safe_is_launched_by_safe_code() {
     on_driver(|driver| {
         let stream = driver.stream();
         let kernels = SafeFill::load(&stream).expect("the PTX has both");
@@ -108,7 +108,7 @@ fn kernels_that_a_build_script_made_are_loaded() {
 }
 
 #[test]
-fn kernels_of_an_image_that_the_program_vouches_for_are_loaded() {
+fn kernels_of_an_image_with_a_safety_contract_are_loaded() {
     on_driver(|driver| {
         let kernels = Vouched::load(&driver.stream()).expect("the image has the kernel");
         assert_eq!(kernels.fill_index.name(), "fill_index");
@@ -119,7 +119,7 @@ fn kernels_of_an_image_that_the_program_vouches_for_are_loaded() {
 fn kernels_of_another_library_are_safe_by_the_word_of_the_caller_only() {
     on_driver(|driver| {
         let library = Library::from_ptx(&driver.stream(), kernels::PRINT).expect("the PTX is right");
-        // SAFETY: the library holds the code that the declaration names.
+        // SAFETY: the library contains the code that the declaration names.
         let kernels = unsafe { Printing::from_library(&library) }.expect("the kernel is there");
         assert_eq!(kernels.print_threads.name(), "print_threads");
     });
@@ -152,7 +152,7 @@ fn struct_by_value_reaches_the_kernel_as_it_is() {
         let mut out = DeviceBuffer::from_slice(&stream, &[0_u64; 10]).expect("there is memory");
         let triple = Triple { first: 11, rest: [12, 13] };
         let arguments = (1_u8, 2_u16, Count(3), 4_u64, 5.0_f32, 6.0_f64, &mut out, triple);
-        // SAFETY: the kernel writes each parameter into an element of its own.
+        // SAFETY: the kernel writes each parameter to an element of its own.
         unsafe { kernels.params.launch(&stream, LaunchConfig::new(1, 1), arguments) }.expect("it runs");
         let words = out.to_vec().expect("it can be read");
         assert_eq!(words[..6], [1, 2, 3, 4, u64::from(5.0_f32.to_bits()), 6.0_f64.to_bits()]);
@@ -160,7 +160,7 @@ fn struct_by_value_reaches_the_kernel_as_it_is() {
     });
 }
 
-/// Types with the names that a macro is likely to use for its own.
+/// Types with names that a macro might use internally.
 mod names_of_macros {
     use curium_driver::{ByValue, DevicePointer};
 

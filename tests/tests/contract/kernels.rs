@@ -1,4 +1,4 @@
-//! The test kernels: what the device computes is what the CPU does.
+//! The test kernels: the results of the device are compared to those of the CPU.
 #![cfg(not(miri))]
 
 mod attention;
@@ -41,7 +41,7 @@ fn bits(values: &[f32]) -> Vec<u32> {
     values.iter().map(|value| value.to_bits()).collect()
 }
 
-/// Numbers of both signs and many magnitudes, the same for the same seed.
+/// Returns random numbers of both signs and many magnitudes.
 fn floats(seed: u32, count: usize) -> Vec<f32> {
     let mut state = seed.wrapping_mul(2).wrapping_add(1);
     let next = move || {
@@ -51,17 +51,18 @@ fn floats(seed: u32, count: usize) -> Vec<f32> {
     std::iter::repeat_with(next).take(count).collect()
 }
 
-/// Launches a kernel of a module. What it does with its arguments is safe as the test says.
+/// Launches a kernel of a module with the given arguments.
 macro_rules! launch {
     ($test:expr, $stream:expr, $ptx:ident :: $name:literal, $signature:ty, $config:expr, $arguments:expr) => {{
         let kernel = super::kernel::<$signature>($test, curium_tests::kernels::$ptx, $name);
-        // SAFETY: the test passes buffers as long as the kernel's comment asks for, and the counts that it guards its indices with.
+        // SAFETY: the test passes buffers as long as the kernel's comment requires, and the counts that the kernel
+        // compares its indices with.
         unsafe { kernel.launch($stream, $config, $arguments) }.expect("it launches");
     }};
 }
 use launch;
 
-/// Whole numbers of all magnitudes, the same for the same seed.
+/// Returns random integers of all magnitudes.
 fn integers(seed: u32, count: usize) -> Vec<u32> {
     let mut state = seed.wrapping_mul(2).wrapping_add(1);
     let next = move || {
@@ -71,7 +72,7 @@ fn integers(seed: u32, count: usize) -> Vec<u32> {
     std::iter::repeat_with(next).take(count).collect()
 }
 
-/// That two lists of numbers agree to within a relative and an absolute error.
+/// Asserts that two lists of numbers agree within a relative and an absolute error.
 #[track_caller]
 fn assert_near(found: &[f32], expected: &[f64], relative: f64, absolute: f64, what: &str) {
     assert_eq!(found.len(), expected.len());
@@ -194,7 +195,7 @@ fn sum_of_floats_is_near_that_of_the_cpu() {
         // SAFETY: the kernel guards its index with the length of the input and writes one word.
         unsafe { sum.launch(&stream, LaunchConfig::new(4, 256), (&source, &mut result, 5000)) }.expect("it launches");
         let expected: f64 = input.iter().copied().map(f64::from).sum();
-        // The order of the atomic additions is not determined: each may be off by half a unit in the last place.
+        // The order of the atomic additions is unspecified: each may be off by half a unit in the last place.
         let bound: f64 = input.iter().map(|value| f64::from(value.abs())).sum::<f64>() * f64::from(f32::EPSILON) * 16.0;
         let found = f64::from(values(&result)[0]);
         assert!((found - expected).abs() <= bound, "{found} {expected}");

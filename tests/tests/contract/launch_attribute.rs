@@ -54,7 +54,7 @@ fn launch_with_attributes_runs_and_makes_one_call() {
             let value = index as u32 + 1;
             test.assert_calls(Function::cuLaunchKernelEx, 1, || {
                 let arguments = (&mut buffer, value, 64);
-                // SAFETY: `fill` writes the first 64 words, which the buffer has, and nothing else is on the stream.
+                // SAFETY: `fill` writes the first 64 words, which the buffer has, and the stream has no other work.
                 unsafe { fill.launch_with(&stream, LaunchConfig::for_elements(64), &attributes, arguments) }
             })
             .unwrap_or_else(|error| panic!("{attributes:?}: {error}"));
@@ -78,7 +78,7 @@ fn events_of_a_launch_are_recorded() {
             LaunchAttributes::new().with_programmatic_event(&programmatic, EventTrigger::BlockStart),
         ] {
             let arguments = (&mut buffer, 5, 64);
-            // SAFETY: `fill` writes the first 64 words, which the buffer has, and nothing waits for the events but the host.
+            // SAFETY: `fill` writes the first 64 words, which the buffer has, and only the host waits for the events.
             unsafe { fill.launch_with(&stream, LaunchConfig::for_elements(64), &attributes, arguments) }
                 .expect("it launches");
         }
@@ -124,7 +124,7 @@ fn cooperative_launch_that_fits_runs_and_a_larger_one_is_an_error_with_advice() 
 }
 
 #[test]
-fn launch_that_asks_for_opt_in_shared_memory_says_how_to_get_it() {
+fn launch_with_opt_in_shared_memory_is_an_error_with_a_hint() {
     on_driver(|test| {
         let (fill, stream) = (fill(test), test.stream());
         let mut buffer = DeviceBuffer::zeroed(&stream, 64).expect("memory suffices");

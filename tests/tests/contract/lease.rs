@@ -1,4 +1,4 @@
-//! Leases: what a graph uses lives as long as the graph, and each launch is a use among the others.
+//! Leases: memory leased by a graph lives as long as the graph, and each launch is a tracked access.
 
 #[cfg(not(miri))]
 mod concurrent;
@@ -39,7 +39,7 @@ fn replay_after_everything_that_it_touches_was_dropped_does_the_work() {
             let kernel = library.kernel::<(&mut [u32], u32, u32)>("fill").expect("the kernel is there");
             let mut filled = buffer(&stream, 0);
             captured(test, |scope| {
-                // SAFETY: the kernel writes elements below the length that is passed, which is the buffer's.
+                // SAFETY: the kernel writes only elements below the length argument, which is the length of the buffer.
                 unsafe { kernel.launch(scope, LaunchConfig::for_elements(LEN as u32), (&mut filled, 9, LEN as u32)) }?;
                 y.as_slice_mut().copy_from_device_on(scope, &x)?;
                 result.slice_mut(..LEN / 2)?.copy_from_device_on(scope, &y.slice(..LEN / 2)?)?;
@@ -47,7 +47,7 @@ fn replay_after_everything_that_it_touches_was_dropped_does_the_work() {
                 result.slice_mut(LEN - 1..)?.copy_from_device_on(scope, &plain.slice(LEN - 1..)?)
             })
         };
-        // What was freed would be handed out again here.
+        // Freed memory would be reused here.
         let others: Vec<_> = (0..16).map(|value| buffer(&own, 100 + value)).collect();
         for _ in 0..2 {
             executable.launch(&own).expect("everything is still there");
@@ -177,7 +177,7 @@ fn memory_of_a_borrowed_resource_ends_with_its_buffer_and_its_graph_is_refused()
 }
 
 #[test]
-fn leased_buffer_cannot_be_taken_apart_until_the_graph_is_gone() {
+fn leased_buffer_cannot_become_raw_parts_while_the_graph_exists() {
     on_driver(|test| {
         let own = test.stream();
         let mut x = buffer(&own, 1);
@@ -186,12 +186,12 @@ fn leased_buffer_cannot_be_taken_apart_until_the_graph_is_gone() {
         assert!(error.function().is_none(), "{error}");
         drop(graph);
         let (pointer, resource) = x.into_raw().expect("nobody else uses it");
-        // SAFETY: the memory is that of the buffer, and nothing uses it.
+        // SAFETY: the memory is that of the buffer, and no work uses it.
         drop(unsafe { DeviceBuffer::<u32>::from_raw(&own, pointer, LEN, resource) }.expect("it is a buffer"));
     });
 }
 
-/// A generator of numbers that a seed repeats.
+/// A seeded random number generator.
 struct Dice(u64);
 
 impl Dice {
@@ -201,7 +201,7 @@ impl Dice {
     }
 }
 
-/// One step of captured work: a fill, or a copy of one buffer to another.
+/// One operation of captured work: a fill, or a copy between buffers.
 #[derive(Clone, Copy)]
 enum Step {
     Fill(usize, u32),

@@ -1,4 +1,4 @@
-//! [`Library`]: loading code that belongs to no context.
+//! [`Library`]: code that is loaded without a context.
 
 use curium_driver::{CudaVersion, Error, Function, LaunchConfig, Library, Module};
 use curium_memory::DeviceBuffer;
@@ -49,7 +49,7 @@ fn broken_ptx_is_an_error_with_the_compilers_log() {
         assert_ne!(broken, kernels::FILL, "the test breaks the PTX");
         let error = Library::from_ptx(test.driver(), &broken).expect_err("the PTX is broken");
         assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_INVALID_PTX));
-        // Drivers tell at the one call or the other.
+        // Some drivers report the error at the first call, others at the second.
         let functions = [Some(Function::cuLibraryLoadData), Some(Function::cuLibraryGetKernel)];
         assert!(functions.contains(&error.function()), "{error}");
         let Error::Call(error) = error else { panic!("{error}") };
@@ -80,9 +80,9 @@ fn text_that_is_no_ptx_is_an_error_before_the_driver_is_called() {
     on_driver(|test| {
         test.assert_calls(Function::cuLibraryLoadData, 0, || {
             for (text, reason) in [
-                ("", "not with \"\""),
-                ("\u{7f}ELF\u{2}\u{1}", "PTX begins with a directive or a comment"),
-                ("__global__ void f() {}", "not with \"__global__ v\""),
+                ("", "not \"\""),
+                ("\u{7f}ELF\u{2}\u{1}", "expected a directive or a comment"),
+                ("__global__ void f() {}", "not \"__global__ v\""),
                 (".version 7.8\0.target sm_75", "NUL at byte 12"),
                 (".version 7.8\n\0", "NUL at byte 13 of 14"),
             ] {
@@ -132,7 +132,7 @@ fn library_that_the_driver_does_not_unload_is_given_back_by_close() {
 
 #[test]
 fn code_dropped_while_its_kernel_is_queued_stays_until_the_kernel_has_run() {
-    // Hardware loads code lazily, and waits for the work that the gate holds up.
+    // Hardware loads code lazily, and waits for the work that the gate blocks.
     on_simulator(Config::new(), |test, _| {
         type Fill = (&'static mut [u32], u32, u32);
         let (context, stream) = (test.context(), test.stream());
@@ -143,7 +143,7 @@ fn code_dropped_while_its_kernel_is_queued_stays_until_the_kernel_has_run() {
             let code: Box<dyn std::any::Any + Send> = if from_library {
                 let library = Library::from_ptx(test.driver(), kernels::FILL).expect("the PTX is right");
                 let kernel = library.kernel::<Fill>("fill").expect("the library has the kernel");
-                // SAFETY: the kernel writes elements below the length that is passed, which is the buffer's.
+                // SAFETY: the kernel writes only elements below the length argument, which is the length of the buffer.
                 unsafe { kernel.launch(&stream, config, (&mut buffer, 7, 64)) }.expect("it can be launched");
                 Box::new((kernel, library))
             } else {

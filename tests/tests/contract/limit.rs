@@ -27,13 +27,13 @@ fn limit_is_what_it_was_set_to_or_what_the_hardware_can_do() {
 }
 
 #[test]
-fn limit_out_of_range_is_an_error_that_says_what_to_do() {
+fn limit_out_of_range_is_an_error_with_a_hint() {
     on_driver(|test| {
         let context = test.context();
         let error = context.set_limit(Limit::L2FetchGranularity, 129).expect_err("that is too much");
         assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_INVALID_VALUE));
         let text = error.to_string();
-        assert!(text.contains("L2FetchGranularity of 129") && text.contains("at most 128 bytes"), "{text}");
+        assert!(text.contains("L2FetchGranularity of 129") && text.contains("the maximum is 128 bytes"), "{text}");
         let error = context.set_limit(Limit::PersistingL2, usize::MAX).expect_err("that is too much");
         assert!(error.to_string().contains("MAX_PERSISTING_L2_CACHE_SIZE"), "{error}");
     });
@@ -45,9 +45,9 @@ fn limit_that_can_only_be_read_is_not_set() {
         let context = test.context();
         let shared = context.limit(Limit::SharedMemory).expect("the limit is known");
         assert!(shared >= 48 << 10, "{shared}");
-        let error = context.set_limit(Limit::SharedMemory, 1024).expect_err("it can only be read");
+        let error = context.set_limit(Limit::SharedMemory, 1024).expect_err("the limit is read-only");
         assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_NOT_PERMITTED));
-        assert!(error.to_string().contains("it can only be read"), "{error}");
+        assert!(error.to_string().contains("the limit is read-only"), "{error}");
     });
 }
 
@@ -80,7 +80,7 @@ fn sync_depth_exists_below_compute_capability_9() {
             assert_eq!(context.limit(Limit::SyncDepth).expect("the device has the limit"), 4);
             let error = context.set_limit(Limit::SyncDepth, 25).expect_err("that is too deep");
             assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_INVALID_VALUE));
-            assert!(error.to_string().contains("at most 24"), "{error}");
+            assert!(error.to_string().contains("the maximum is 24"), "{error}");
         });
     }
 }
@@ -133,7 +133,7 @@ fn printf_buffer_and_heap_are_fixed_by_the_launch_of_a_kernel_that_uses_them() {
         context.set_limit(Limit::MallocHeap, 32 << 20).expect("no kernel allocated");
 
         let keep = allocating.kernel::<(&mut [u64], u32)>("heap_keep").expect("the module has the kernel");
-        // SAFETY: the kernel keeps no row.
+        // SAFETY: the kernel keeps no allocation.
         unsafe { keep.launch(&stream, LaunchConfig::new(1, 1), (&mut rows, 0)) }.expect("it launches");
         assert_fixed(&context, Limit::MallocHeap);
         stream.synchronize().expect("the kernels are right");

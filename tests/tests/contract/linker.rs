@@ -1,4 +1,4 @@
-//! [`Linker`](curium_driver::Linker): several inputs become one image.
+//! [`Linker`](curium_driver::Linker): links several inputs into one image.
 #![cfg(not(miri))]
 
 use curium_driver::{Error, Function, Image, ImageKind, JitOptions, LaunchConfig, Library, LinkInput, Linker, Module};
@@ -55,7 +55,7 @@ fn code_of_several_texts_calls_each_other() {
         linker.add_image("caller", &ptx(CALLER), &options).expect("the PTX is right");
         linker.add_image("callee", &ptx(CALLEE), &options).expect("the PTX is right");
         let linked = linker.complete().expect("every name is defined");
-        // SAFETY: the linker made the image.
+        // SAFETY: the linker produced the image.
         let image = unsafe { Image::from_bytes(linked.as_bytes()) }.expect("the linker makes whole images");
         assert_eq!(image.kind(), ImageKind::Cubin);
         let module = Module::from_image(stream.context(), &linked.image(), &options).expect("the image loads");
@@ -79,10 +79,10 @@ fn input_from_a_file_is_linked() {
         std::fs::write(&path, CALLEE).expect("the temporary folder can be written");
         let mut linker = Linker::new(&test.context(), &options).expect("a link can begin");
         linker.add_image("caller", &ptx(CALLER), &options).expect("the PTX is right");
-        // SAFETY: the file holds whole PTX.
+        // SAFETY: the file contains complete PTX.
         unsafe { linker.add_file(LinkInput::Ptx, &path, &options) }.expect("the file is PTX");
         std::fs::remove_file(&path).expect("the file is there");
-        // SAFETY: there is no file.
+        // SAFETY: the file does not exist.
         let error = unsafe { linker.add_file(LinkInput::Ptx, &path, &options) }.expect_err("the file is gone");
         assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_FILE_NOT_FOUND));
         assert!(error.to_string().contains(&path.display().to_string()), "{error}");
@@ -91,7 +91,7 @@ fn input_from_a_file_is_linked() {
 }
 
 #[test]
-fn name_that_nobody_defines_is_an_error_with_the_log() {
+fn undefined_name_is_an_error_with_the_log() {
     on_driver(|test| {
         let options = JitOptions::new();
         let mut linker = Linker::new(&test.context(), &options).expect("a link can begin");

@@ -1,4 +1,4 @@
-//! The driver's own log: [`LogReader`](curium_driver::LogReader), listeners, and what errors take along.
+//! The driver's error log: [`LogReader`](curium_driver::LogReader), listeners, and log lines in errors.
 
 use std::ffi::{c_char, c_uint};
 use std::sync::{Arc, Mutex};
@@ -20,16 +20,16 @@ fn driver_log(error: &Error) -> Option<&str> {
     }
 }
 
-/// A line that says more than the code of the error.
+/// A log line with more information than the error code.
 const TELLING: &str = "[11:07:41.060][77][CUDA][E] the ordinal is for later";
 
-/// Returns the driver of a test, with a log that always ends with [`TELLING`] and what the code says.
+/// Returns the driver of a test, with a log that always ends with [`TELLING`] and the description of the code.
 fn driver_with_a_telling_log(test: &TestDriver) -> Driver {
     unsafe extern "C" fn dump(_: *mut CUlogIterator, text: *mut c_char, size: *mut usize, _: c_uint) -> CUresult {
         let log = format!(
             "{TELLING}\n[11:07:41.060][77][CUDA][E] Returning 101 (CUDA_ERROR_INVALID_DEVICE) from cuDeviceGet\n"
         );
-        // SAFETY: the caller passes room for 4 KiB, and a valid place for the size.
+        // SAFETY: the caller passes a buffer of 4 KiB, and a size that is valid for writes.
         unsafe { std::ptr::copy_nonoverlapping(log.as_ptr(), text.cast(), log.len()) };
         // SAFETY: as above.
         unsafe { size.write(log.len()) };
@@ -37,11 +37,11 @@ fn driver_with_a_telling_log(test: &TestDriver) -> Driver {
     }
     let mut api = test.driver().api().clone();
     api.cuLogsDumpToMemory = Some(dump);
-    // SAFETY: the table is the test's driver's, with another log, and the driver ends with the test.
+    // SAFETY: the table is that of the test's driver with another log, and the driver is dropped with the test.
     unsafe { Driver::from_api(api) }.expect("the simulator initializes")
 }
 
-/// Returns `true` if the driver is new enough to have a log.
+/// Returns `true` if the driver supports the log.
 fn has_log(test: &TestDriver) -> bool {
     test.driver().has(Function::cuLogsCurrent)
 }
@@ -57,7 +57,7 @@ fn error_carries_what_the_driver_logged_about_its_call() {
 }
 
 #[test]
-fn error_leaves_out_lines_that_say_what_it_says_itself() {
+fn error_omits_log_lines_that_repeat_it() {
     on_driver(|test| {
         let error = failure(test);
         let text = error.to_string();
@@ -86,7 +86,7 @@ fn error_takes_no_line_of_another_function() {
     on_simulator(Config::new(), |test, simulator| {
         let get = simulator.api().cuDeviceGet.expect("the simulator has it");
         let mut device = 0;
-        // SAFETY: `device` is a valid place for the answer.
+        // SAFETY: `device` is valid for writes.
         let code = unsafe { get(&raw mut device, 2_000) };
         assert_eq!(code, CUresult::CUDA_ERROR_INVALID_DEVICE);
         simulator.inject(Fault::on(Function::cuDeviceGetCount).returns(CUresult::CUDA_ERROR_SYSTEM_NOT_READY));
@@ -163,7 +163,7 @@ fn reader_writes_a_file_and_names_one_that_it_cannot_write() {
 }
 
 #[test]
-fn listener_hears_of_failures_until_it_is_dropped() {
+fn callback_runs_for_failures_until_the_listener_is_dropped() {
     on_simulator(Config::new(), |test, _| {
         let heard = Arc::new(Mutex::new(Vec::new()));
         let ear = Arc::clone(&heard);
@@ -175,7 +175,7 @@ fn listener_hears_of_failures_until_it_is_dropped() {
         drop(listener);
         drop(failure(test));
         let heard = std::mem::take(&mut *heard.lock().expect("no panic"));
-        // One failure may be told in several lines, of which the last names the function.
+        // One failure may be logged in several lines; the last names the function.
         let named = heard.iter().filter(|(level, text)| *level == LogLevel::Error && text.contains("cuDeviceGet"));
         assert_eq!(named.count(), 1, "{heard:?}");
     });
@@ -211,7 +211,7 @@ fn listener_that_the_driver_keeps_is_given_back_silent() {
     });
 }
 
-/// What a driver logs of a failure, if anything, is its own affair.
+/// The content of the log after a failure is unspecified.
 #[test]
 fn log_of_any_driver_is_read_written_and_listened_to() {
     on_driver(|test| {

@@ -1,4 +1,5 @@
-//! What holds on every driver, one file per object: run on the simulator, and with `CURIUM_TEST_DRIVER=cuda` on this machine's.
+//! Properties of every driver, one file per object: tested on the simulator, or with `CURIUM_TEST_DRIVER=cuda` on this
+//! machine's driver.
 
 #![cfg_attr(not(unix), allow(dead_code, unused_imports, reason = "operations on file descriptors are left out"))]
 
@@ -7,6 +8,7 @@ mod array;
 mod attribute;
 #[cfg(not(miri))]
 mod behaviour;
+mod blas;
 mod borrowed_buffer;
 mod buffer_constructors;
 mod caching;

@@ -1,12 +1,12 @@
-//! Managed memory of several devices, and prefetches of which one fails.
+//! Managed memory of several devices, and batched prefetches of which one fails.
 
 use std::sync::OnceLock;
 
-use curium_driver::{AttachMode, Driver, Function, Graph};
+use curium_driver::{AttachMode, Driver, Function, Graph, LaunchConfig, Library};
 use curium_memory::{MemoryLocation, UnifiedBuffer, unified};
 use curium_sim::{Config, Fault};
 use curium_sys::{Api, CUdevice, CUdevice_attribute, CUresult, CudaVersion};
-use curium_tests::{Gate, TestDriver, on_simulator};
+use curium_tests::{Gate, TestDriver, kernels, on_simulator};
 
 #[test]
 fn range_whose_prefetch_was_enqueued_before_another_failed_is_in_use() {
@@ -18,16 +18,16 @@ fn range_whose_prefetch_was_enqueued_before_another_failed_is_in_use() {
         simulator.inject(fault.returns(CUresult::CUDA_ERROR_OPERATING_SYSTEM));
         let ranges = [(first.as_slice(), MemoryLocation::Host), (second.as_slice(), MemoryLocation::Host)];
         unified::prefetch(&stream, &ranges).expect_err("the second prefetch fails");
-        // Each waits for its own stream, and the first for the one that it is used on.
+        // Each waits for its own stream, and the first for the stream that uses it.
         test.assert_calls(Function::cuStreamSynchronize, 1, || drop(second));
         test.assert_calls(Function::cuStreamSynchronize, 2, || drop(first));
     });
 }
 
-/// The simulator's own function behind [`not_concurrent_on_device_1`].
+/// The simulator's own function, called by [`not_concurrent_on_device_1`].
 static DEVICE_ATTRIBUTE: OnceLock<Api> = OnceLock::new();
 
-/// `cuDeviceGetAttribute` of a system whose second device does not let the host use managed memory meanwhile.
+/// `cuDeviceGetAttribute` of a system whose second device does not support concurrent managed access.
 unsafe extern "C" fn not_concurrent_on_device_1(
     value: *mut i32,
     attribute: CUdevice_attribute,
@@ -38,7 +38,7 @@ unsafe extern "C" fn not_concurrent_on_device_1(
     // SAFETY: the caller's arguments are passed on.
     let code = unsafe { function(value, attribute, device) };
     if attribute == CUdevice_attribute::CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS && device == 1 {
-        // SAFETY: the caller passes a place for the answer.
+        // SAFETY: the caller passes an address that is valid for writes.
         unsafe { value.write(0) };
     }
     code
@@ -50,7 +50,8 @@ fn host_may_use_managed_memory_only_if_every_device_allows_it() {
         let mut api = simulator.api();
         DEVICE_ATTRIBUTE.set(simulator.api()).map_err(drop).expect("one test sets it");
         api.cuDeviceGetAttribute = Some(not_concurrent_on_device_1);
-        // SAFETY: the functions are the simulator's, which outlives the driver, and one that answers as a driver may.
+        // SAFETY: the functions are the simulator's, which outlives the driver, and one that returns values a driver
+        // may return.
         let driver = unsafe { Driver::from_api(api) }.expect("the simulator initializes");
         let stream = driver.device(0).and_then(|device| device.primary_context()?.stream()).expect("there is a device");
         let mut buffer = UnifiedBuffer::<u32>::zeroed(&stream, 4).expect("memory suffices");
@@ -99,18 +100,18 @@ fn host_view_needs_an_attachment_without_concurrent_access() {
         };
         stream.synchronize().expect("the work ends");
         refused(&buffer);
-        // SAFETY: no device uses the buffer until it is attached to all streams.
+        // SAFETY: no device accesses the buffer until it is attached to all streams.
         unsafe { buffer.attach(&other, AttachMode::Host) }.expect("the memory is managed");
         test.assert_calls(Function::cuStreamAttachMemAsync, 0, || {
             assert_eq!(buffer.host_view().expect("the host may read it")[..], [3; 4]);
             buffer.host_view_mut().expect("the host may write it").fill(4);
         });
-        // SAFETY: only this stream uses the buffer, and it is idle while the views exist.
+        // SAFETY: only this stream accesses the buffer, and it is idle while the views exist.
         unsafe { buffer.attach(&other, AttachMode::Stream) }.expect("the memory is managed");
         buffer.as_slice_mut().fill_on(&other, 6).expect("memory can be filled");
         assert_eq!(buffer.host_view().expect("the stream becomes idle")[..], [6; 4]);
         assert_eq!(buffer.host_view_mut().expect("the stream is idle")[..], [6; 4]);
-        // SAFETY: every stream may use it from now on.
+        // SAFETY: every stream may access it from here on.
         unsafe { buffer.attach(&other, AttachMode::Global) }.expect("the memory is managed");
         refused(&buffer);
     });
@@ -134,7 +135,7 @@ fn host_view_of_leased_memory_is_attached_and_given_back_to_the_graph() {
 }
 
 #[test]
-fn host_view_that_cannot_be_attached_or_waited_for_leaves_the_buffer_as_it_was() {
+fn host_view_that_cannot_be_attached_or_waited_for_does_not_change_the_buffer() {
     without_concurrent_access(|test, simulator| {
         let stream = test.stream();
         let mut buffer = UnifiedBuffer::from_slice(&stream, &[1_u32; 4]).expect("memory suffices");
@@ -147,6 +148,65 @@ fn host_view_that_cannot_be_attached_or_waited_for_leaves_the_buffer_as_it_was()
             simulator.clear_faults();
             assert_eq!(buffer.host_view_mut().expect("the next one succeeds")[..], [1; 4]);
         }
+    });
+}
+
+/// Forgets a view of `buffer`, which leaves it attached to the host.
+fn forget_view(test: &TestDriver, buffer: &mut UnifiedBuffer<u32>) {
+    test.assert_calls(Function::cuStreamAttachMemAsync, 1, || {
+        std::mem::forget(buffer.host_view_mut().expect("nothing uses the buffer"));
+    });
+}
+
+#[test]
+fn next_operation_of_a_device_ends_the_attachment_of_a_view_that_was_forgotten() {
+    without_concurrent_access(|test, _| {
+        let (stream, other) = (test.stream(), test.stream());
+        let library = Library::from_ptx(test.driver(), kernels::FILL).expect("the kernel is sound");
+        let fill = library.kernel::<(&mut [u32], u32, u32)>("fill").expect("the library has the kernel");
+        let mut buffer = UnifiedBuffer::<u32>::zeroed(&stream, 4).expect("memory suffices");
+        let mut copy = UnifiedBuffer::<u32>::zeroed(&stream, 4).expect("memory suffices");
+        for stream in [&stream, &other] {
+            // Once, and not again.
+            forget_view(test, &mut buffer);
+            test.assert_calls(Function::cuStreamAttachMemAsync, 1, || {
+                // SAFETY: the kernel writes as many elements as it is told, which the buffer has.
+                unsafe { fill.launch(stream, LaunchConfig::for_elements(4), (&mut buffer, 3, 4)) }.expect("it runs");
+                buffer.as_slice_mut().fill_on(stream, 5).expect("memory can be filled");
+            });
+            forget_view(test, &mut buffer);
+            test.assert_calls(Function::cuStreamAttachMemAsync, 1, || {
+                copy.as_slice_mut().copy_from_device_on(stream, &buffer).expect("memory can be copied");
+                assert_eq!(buffer.as_slice().to_vec().expect("the work ends"), [5; 4]);
+            });
+        }
+        forget_view(test, &mut buffer);
+        test.assert_calls(Function::cuStreamAttachMemAsync, 1, || {
+            let graph = Graph::capture(&test.context(), |scope| buffer.as_slice_mut().fill_on(scope, 8))
+                .expect("it can be captured");
+            let mut graph = graph.instantiate().expect("the graph is sound");
+            graph.launch(&stream).expect("nothing else uses the buffer");
+        });
+        assert_eq!(buffer.host_view_mut().expect("the work ends")[..], [8; 4]);
+    });
+}
+
+#[test]
+fn attachment_that_could_not_end_with_its_view_ends_before_the_next_operation() {
+    without_concurrent_access(|test, simulator| {
+        let stream = test.stream();
+        let mut buffer = UnifiedBuffer::<u32>::zeroed(&stream, 4).expect("memory suffices");
+        let view = buffer.host_view_mut().expect("nothing uses the buffer");
+        let fails = || Fault::on(Function::cuStreamAttachMemAsync).returns(CUresult::CUDA_ERROR_OPERATING_SYSTEM);
+        simulator.inject(fails());
+        drop(view);
+        simulator.inject(fails());
+        let error = buffer.as_slice_mut().fill(1).expect_err("the buffer is still attached to the host");
+        assert_eq!(error.function(), Some(Function::cuStreamAttachMemAsync), "{error}");
+        test.assert_calls(Function::cuStreamAttachMemAsync, 1, || {
+            buffer.as_slice_mut().fill(2).expect("the driver refuses twice");
+        });
+        assert_eq!(buffer.as_slice().to_vec().expect("the work ends"), [2; 4]);
     });
 }
 

@@ -1,4 +1,4 @@
-//! [`MemoryPool`]: properties, attributes, who may use a pool, and what is shared.
+//! [`MemoryPool`]: properties, attributes, access and sharing.
 
 #[cfg(target_os = "linux")]
 use std::os::fd::AsFd;
@@ -15,12 +15,12 @@ use curium_tests::{TestDriver, on_driver, on_simulator, shared_handle_types};
 
 const INVALID: Option<CUresult> = Some(CUresult::CUDA_ERROR_INVALID_VALUE);
 
-/// Allocates from a pool, uses the memory and gives it back.
+/// Allocates from a pool, uses the memory and frees it.
 fn round(pool: &MemoryPool, stream: &Stream, bytes: usize) -> Result<()> {
     let pointer = pool.allocate(stream, bytes, 256)?;
     // SAFETY: the memory has these bytes, for use on this stream.
     unsafe { call!(stream.driver(), cuMemsetD8Async(pointer.as_raw(), 1, bytes, stream.as_raw())) }?;
-    // SAFETY: the memory came from this pool with these figures, and is used on this stream only.
+    // SAFETY: the memory was allocated from this pool with this size and alignment, and is used only on this stream.
     unsafe { pool.deallocate(stream, pointer, bytes, 256) }?;
     stream.synchronize()
 }
@@ -36,7 +36,7 @@ fn pool_gives_memory_counts_it_and_keeps_it_until_it_is_trimmed() {
         let pointer = pool.allocate(&stream, 1 << 20, 256).expect("memory suffices");
         let statistics = pool.statistics().expect("a pool counts");
         assert!(statistics.used >= 1 << 20 && statistics.reserved >= statistics.used, "{statistics:?}");
-        // SAFETY: the memory came from this pool with these figures, and nobody uses it.
+        // SAFETY: the memory was allocated from this pool with this size and alignment, and is not in use.
         unsafe { pool.deallocate(&stream, pointer, 1 << 20, 256) }.expect("the memory can be freed");
         stream.synchronize().expect("the stream works");
         let statistics = pool.statistics().expect("a pool counts");
@@ -69,7 +69,7 @@ fn attributes_are_what_they_were_set_to() {
 }
 
 #[test]
-fn pool_of_a_newer_driver_tells_what_it_was_made_with() {
+fn pool_of_a_newer_driver_returns_its_options() {
     on_simulator(Config::new().with_driver_version(CudaVersion::new(13, 1)), |test, _| {
         let device = test.device();
         let options = PoolOptions::new(&device).with_max_bytes(64 << 20).with_handle_types(shared_handle_types());
@@ -118,7 +118,7 @@ fn current_pool_is_the_default_one_until_it_is_set_and_after_that_pool_ends() {
         stream.synchronize().expect("the stream works");
         before.set_current_for(&device).expect("the pool is of this device");
         assert_eq!(MemoryPool::current_for(&device).expect("the device has pools").as_raw(), default.as_raw());
-        // Pools that are not ours are not ended.
+        // Borrowed pools are not destroyed.
         test.assert_calls(Function::cuMemPoolDestroy, 0, || {
             default.close().expect("there is nothing to do");
             drop(before);
@@ -138,7 +138,7 @@ fn memory_outlives_the_pool_that_it_came_from() {
         test.assert_calls(Function::cuMemPoolDestroy, 1, || {
             pool.close().expect("the pool can end");
         });
-        // SAFETY: the memory is live, and nobody uses it.
+        // SAFETY: the memory is live and not in use.
         unsafe { call!(test.driver(), cuMemFreeAsync(pointer.as_raw(), stream.as_raw())) }.expect("the memory is live");
         stream.synchronize().expect("the stream works");
     });
@@ -182,7 +182,7 @@ fn memory_of_a_shared_pool_is_opened_by_another_process() {
             let memory = imported.import_pointer(name).expect("the memory is of this pool");
             let (mut bytes, there) = ([0_u8; 64], other.stream());
             let to = bytes.as_mut_ptr().cast();
-            // SAFETY: both sides have these bytes, and the stream is waited for.
+            // SAFETY: both sides have these bytes, and the stream is synchronized.
             unsafe {
                 call!(other.driver(), cuMemcpyDtoHAsync_v2(to, memory.as_pointer().as_raw(), 64, there.as_raw()))
             }
@@ -192,7 +192,7 @@ fn memory_of_a_shared_pool_is_opened_by_another_process() {
             memory.close().expect("the memory can be closed");
             let error = imported.allocate(&there, 64, 64).expect_err("the pool is another process's");
             assert_eq!(error.code(), INVALID);
-            // SAFETY: the memory came from this pool with these figures, and nobody uses it.
+            // SAFETY: the memory was allocated from this pool with this size and alignment, and is not in use.
             unsafe { pool.deallocate(&stream, pointer, 64, 64) }.expect("the memory can be freed");
         });
     });
@@ -208,7 +208,7 @@ fn pool_that_was_not_made_to_be_shared_is_not_exported() {
         let pointer = pool.allocate(&stream, 64, 64).expect("memory suffices");
         let error = pool.export_pointer(pointer).expect_err("the pool is this process's own");
         assert!(error.to_string().contains(&format!("{pointer:?}")), "{error}");
-        // SAFETY: the memory came from this pool with these figures, and nobody uses it.
+        // SAFETY: the memory was allocated from this pool with this size and alignment, and is not in use.
         unsafe { pool.deallocate(&stream, pointer, 64, 64) }.expect("the memory can be freed");
     });
 }
@@ -227,7 +227,7 @@ fn memory_of_a_pool_has_a_name_once_the_pool_was_exported() {
         assert!(error.to_string().contains("only memory of an exported device pool"), "{error}");
         let descriptor = pool.export_fd().expect("the pool can be shared");
         pool.export_pointer(pointer).expect("now the memory has a name");
-        // SAFETY: the memory came from this pool with these figures, and nobody uses it.
+        // SAFETY: the memory was allocated from this pool with this size and alignment, and is not in use.
         unsafe { pool.deallocate(&stream, pointer, 64, 64) }.expect("the memory can be freed");
         drop(descriptor);
     });
@@ -251,7 +251,7 @@ fn pool_of_the_host_gives_memory_that_the_host_reads() {
             let bytes: *const [u8; 16] = std::ptr::with_exposed_provenance(pointer.as_raw() as usize);
             // SAFETY: the memory has these bytes at the host's address too, and the device has finished with it.
             assert_eq!(unsafe { bytes.read() }, [6; 16]);
-            // SAFETY: the memory came from this pool with these figures, and nobody uses it.
+            // SAFETY: the memory was allocated from this pool with this size and alignment, and is not in use.
             unsafe { pool.deallocate(&stream, pointer, 16, 16) }.expect("the memory can be freed");
         }
     });

@@ -14,10 +14,10 @@ use curium_tests::{ContextStack, CreatedContext, TestDriver, on_driver};
 
 use crate::operations::{self, Fixture};
 
-/// The number of distinct context stacks that a caller may have.
+/// The number of distinct context stacks of a caller.
 pub(crate) const STACKS: usize = 5;
 
-/// Returns each of those stacks, with words for it: `own` is the context of what is called.
+/// Returns these stacks, each with a description: `own` is the context of the called object.
 pub(crate) fn stacks(own: CUcontext, other: CUcontext) -> [(&'static str, Vec<CUcontext>); STACKS] {
     [
         ("no context", vec![]),
@@ -28,14 +28,14 @@ pub(crate) fn stacks(own: CUcontext, other: CUcontext) -> [(&'static str, Vec<CU
     ]
 }
 
-/// Calls `check` with each stack of contexts that a caller may have.
+/// Calls `check` with each context stack of a caller.
 fn with_each_stack(test: &TestDriver, own: &Context, mut check: impl FnMut(&str, &[CUcontext])) {
     let other = CreatedContext::new(&test.device());
     stacks(own.as_raw(), other.as_raw()).iter().for_each(|(current, contexts)| check(current, contexts));
 }
 
 #[test]
-fn operations_leave_the_context_stack_as_it_was() {
+fn operations_do_not_change_the_context_stack() {
     on_driver(|test| {
         let mut fixture = Fixture::new(test);
         let context = fixture.context.clone();
@@ -54,7 +54,7 @@ fn operations_leave_the_context_stack_as_it_was() {
 
 #[test]
 #[cfg(not(miri))]
-fn operations_that_may_fail_leave_the_context_stack_as_it_was() {
+fn operations_that_may_fail_do_not_change_the_context_stack() {
     for (index, (name, operation)) in operations::solitary().into_iter().flat_map(|it| [it; STACKS]).enumerate() {
         let newest = Config::new().with_devices(2).with_driver_version(CudaVersion::new(13, 5));
         on_incomplete_simulator(newest, |test| {
@@ -69,7 +69,7 @@ fn operations_that_may_fail_leave_the_context_stack_as_it_was() {
 }
 
 #[test]
-fn panic_within_a_context_leaves_the_stack_as_it_was() {
+fn panic_within_a_context_does_not_change_the_stack() {
     on_driver(|test| {
         let context = test.context();
         with_each_stack(test, &context, |_, contexts| {
@@ -84,7 +84,7 @@ fn panic_within_a_context_leaves_the_stack_as_it_was() {
 }
 
 #[test]
-fn dropping_the_fixture_leaves_the_stack_as_it_was() {
+fn dropping_the_fixture_does_not_change_the_context_stack() {
     on_driver(|test| {
         let keep = test.context();
         with_each_stack(test, &keep, |_, contexts| {

@@ -1,4 +1,4 @@
-//! [`NotificationListener`](curium_driver::NotificationListener): what a device tells without being asked.
+//! [`NotificationListener`](curium_driver::NotificationListener): notifications of a device.
 
 use std::sync::{Arc, Mutex};
 
@@ -8,7 +8,7 @@ use curium_sys::CUresult;
 use curium_tests::{on_driver, on_simulator};
 
 #[test]
-fn listener_hears_its_device_until_it_is_dropped() {
+fn callback_runs_for_its_device_until_the_listener_is_dropped() {
     on_simulator(Config::new().with_devices(2), |test, simulator| {
         let heard = Arc::new(Mutex::new(Vec::new()));
         let ear = Arc::clone(&heard);

@@ -13,7 +13,7 @@ use crate::operations::{self, Fixture, Operation};
 const CREATE: &[&str] =
     &["Create", "Alloc", "Instantiate", "Clone", "Load", "Import", "Open", "Retain", "Reserve", "Connect"];
 
-/// Functions of such names that return no handle.
+/// Functions with such names that return no handle.
 const NO_HANDLE: &[&str] = &[
     "cuFuncLoad",
     "cuGraphConditionalHandleCreate",
@@ -26,7 +26,7 @@ const NO_HANDLE: &[&str] = &[
     "cuUserObjectRetain",
 ];
 
-/// Functions that add a node or look up code by name, and have none of those parts.
+/// Functions that add a node or look up code by name, without such a part in their names.
 const OTHERS: &[Function] = &[
     Function::cuGraphAddKernelNode_v2,
     Function::cuGraphAddMemcpyNode,
@@ -53,7 +53,7 @@ fn creates(function: Function) -> bool {
     OTHERS.contains(&function) || !is_query && CREATE.iter().any(|part| name.contains(part))
 }
 
-/// Returns the creating functions that `operation` calls, and of these the ones that may create nothing without an error.
+/// Returns the creating functions that `operation` calls, and those whose null handle it accepted without an error.
 fn unnoticed(test: &TestDriver, simulator: &Simulator, (name, operation): Operation) -> (Vec<Function>, Vec<String>) {
     let mut fixture = Fixture::new(test);
     let before: Vec<_> = Function::all().map(|function| simulator.calls(function)).collect();

@@ -1,4 +1,4 @@
-//! Memory of a NUMA node of the host: pinned buffers, mappings, pools, and where managed memory goes.
+//! Memory of a host NUMA node: pinned buffers, mappings, pools, and the location of managed memory.
 
 #[cfg(target_os = "linux")]
 use curium_driver::Function;
@@ -16,7 +16,7 @@ use curium_sys::CUresult;
 use curium_tests::on_simulator;
 use curium_tests::{TestDriver, on_driver};
 
-/// Runs a test with the node that is closest to the device, if the device says that it can have memory there.
+/// Runs a test with the NUMA node closest to the device, if the device supports memory there.
 fn on_node(can: DeviceAttribute<bool>, test: impl Fn(&TestDriver, u32)) {
     on_driver(|driver| {
         let device = driver.device();
@@ -34,10 +34,10 @@ fn location(node: u32) -> MemoryLocation {
     MemoryLocation::HostNuma(node.try_into().expect("nodes are few"))
 }
 
-/// Sets bytes on the device and waits.
+/// Fills bytes on the device and waits.
 fn fill(test: &TestDriver, pointer: DevicePointer<u8>, value: u8, bytes: usize) -> Result<()> {
     let stream = test.stream();
-    // SAFETY: the memory is live with this size, and the stream is waited for before it ends.
+    // SAFETY: the memory is live with this size, and the stream is synchronized before the memory is freed.
     unsafe { call!(test.driver(), cuMemsetD8Async(pointer.as_raw(), value, bytes, stream.as_raw())) }?;
     stream.synchronize()
 }
@@ -94,7 +94,8 @@ fn memory_of_a_node_is_mapped_for_the_host_and_the_device() {
         mapping.set_accesses(&users.map(|user| (user, MemoryAccess::ReadWrite))).expect("both reach the node");
         fill(test, mapping.as_pointer(), 6, bytes).expect("the device may use it");
         let last: *const u8 = std::ptr::with_exposed_provenance(mapping.as_pointer().as_raw() as usize + bytes - 1);
-        // SAFETY: the host may read the mapping, which ends behind this byte, and the device has finished with it.
+        // SAFETY: the host may read the mapping, which ends after this byte, and the device has completed its work on
+        // it.
         assert_eq!(unsafe { last.read() }, 6);
     });
 }
@@ -112,7 +113,7 @@ fn pool_of_a_node_gives_memory_that_the_host_and_the_device_use() {
         let bytes: *const [u8; 4096] = std::ptr::with_exposed_provenance(pointer.as_raw() as usize);
         // SAFETY: the memory has these bytes at the host's address too, and the device has finished with it.
         assert_eq!(unsafe { bytes.read() }, [5; 4096]);
-        // SAFETY: the memory came from this pool with these figures, and nobody uses it.
+        // SAFETY: the memory was allocated from this pool with this size and alignment, and is not in use.
         unsafe { pool.deallocate(&stream, pointer, 4096, 256) }.expect("the memory can be freed");
         stream.synchronize().expect("the stream works");
     });
@@ -136,7 +137,8 @@ fn managed_memory_goes_to_a_node_and_prefers_it() {
         buffer.prefetch(&stream, .., location(node)).expect("it can be prefetched");
         stream.synchronize().expect("the stream works");
         let attributes = buffer.range_attributes(..).expect("the range exists");
-        // Drivers take the advice, and some for CUDA 13.0 do not tell of a node afterwards: none has told of another place.
+        // Drivers accept the advice, but some of CUDA 13.0 do not report the node afterwards; none reported another
+        // location.
         for told in [attributes.preferred_location, attributes.last_prefetch_location] {
             assert!(told.is_none_or(|told| told == location(node)), "{told:?}");
         }

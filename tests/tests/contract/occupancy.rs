@@ -53,7 +53,7 @@ fn shared_memory_of_a_suggested_size_may_depend_on_the_block() {
     on_driver(|test| {
         let context = test.context();
         for fill in fills(test) {
-            // With 256 bytes for each thread, 192 threads are the most within 48 KiB.
+            // With 256 bytes per thread, 192 threads are the maximum within 48 KiB.
             let size = fill.suggested_size_with(&context, |block| block as usize * 256, 0, OccupancyFlags::empty());
             let size = size.expect("the driver calculates");
             assert!((32..=192).contains(&size.block), "{size:?}");

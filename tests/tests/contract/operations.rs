@@ -1,4 +1,5 @@
-//! Every public operation of the driver and the memory layer that calls the driver, by name, for tests that hold for all of them.
+//! The list of public operations of the driver and memory crates that call the driver, for tests that apply to all of
+//! them.
 
 #[cfg(not(miri))]
 mod arrays;
@@ -37,7 +38,7 @@ use curium_tests::{TestDriver, stream_work};
 
 use crate::context_operations;
 
-/// What operations work on. Everything here is idle: nothing is pending on the streams.
+/// The objects that operations use. All are idle: no stream has pending work.
 pub(crate) struct Fixture {
     pub(crate) driver: Driver,
     pub(crate) device: Device,
@@ -48,18 +49,18 @@ pub(crate) struct Fixture {
     later: Event,
     buffer: DeviceBuffer<u32>,
     target: DeviceBuffer<u32>,
-    /// What value operations work on, since they take no memory that was allocated in stream order.
+    /// The target of stream memory operations, which do not accept memory allocated in stream order.
     values: PinnedBuffer<u32>,
-    /// What has no stream order.
+    /// Memory without stream order.
     kinds: memory::Kinds,
     #[cfg(not(miri))]
     pub(crate) code: code::Code,
 }
 
-/// What an operation made, which is dropped only when the test wants it.
+/// The result of an operation, which the test drops when it is ready.
 pub(crate) type Made = Box<dyn Any>;
 
-/// A name and what is done.
+/// A name and a function.
 pub(crate) type Operation = (&'static str, fn(&mut Fixture) -> Result<Made>);
 
 const LEN: usize = 16;
@@ -99,21 +100,21 @@ impl Fixture {
         })
     }
 
-    /// Returns where the device finds the values, which is where the host finds them.
+    /// Returns the device pointer of the values, which is equal to their host address.
     fn value_address(&self) -> DevicePointer<u32> {
         DevicePointer::from_raw(self.values.as_ptr().expose_provenance() as u64)
     }
 }
 
-/// The operations that need no code.
+/// The operations that need no device code.
 pub(crate) const OPERATIONS: &[Operation] = &[
     ("Driver::from_api", |fixture| {
-        // SAFETY: the table is that of the fixture's driver, which outlives what is made from it here.
+        // SAFETY: the table is that of the fixture's driver, which outlives every object created from it here.
         made(unsafe { Driver::from_api(fixture.driver.api().clone()) }?)
     }),
     ("Driver::from_api_with_owner", |fixture| {
         let owner = fixture.driver.clone();
-        // SAFETY: `owner` keeps the table's functions callable as long as it did.
+        // SAFETY: `owner` keeps the functions of the table callable.
         made(unsafe { Driver::from_api_with_owner(fixture.driver.api().clone(), owner) }?)
     }),
     ("Driver::device_count", |fixture| made(fixture.driver.device_count()?)),
@@ -205,7 +206,7 @@ pub(crate) fn all() -> Vec<Operation> {
     return common();
 }
 
-/// Returns the operations that need a driver for CUDA 13.1 or newer, for simulators of one.
+/// Returns the operations that require a driver of CUDA 13.1 or newer, which the simulator must be configured for.
 pub(crate) fn newer() -> Vec<Operation> {
     #[cfg(not(miri))]
     return pools::NEWER.to_vec();
@@ -213,7 +214,7 @@ pub(crate) fn newer() -> Vec<Operation> {
     return vec![];
 }
 
-/// Returns the operations that need a simulator of their own, and may fail.
+/// Returns the operations that require a simulator of their own, and may fail.
 #[cfg(not(miri))]
 pub(crate) fn solitary() -> Vec<Operation> {
     [
@@ -256,7 +257,7 @@ pub(crate) fn boxed<T: 'static>(value: T) -> Made {
 
 #[cfg(not(miri))]
 mod code {
-    //! The operations on code, which Miri is too slow for.
+    //! The operations on device code, which Miri is too slow for.
 
     use curium_driver::{
         ArgumentList, CacheConfig, Carveout, Context, Global, Image, JitOptions, Kernel, LaunchAttributes,
@@ -305,26 +306,26 @@ mod code {
         ("Kernel::launch", |fixture| {
             let config = LaunchConfig::for_elements(super::LEN as u32);
             let arguments = (&mut fixture.buffer, 6, super::LEN as u32);
-            // SAFETY: `fill` writes as many words as the buffer has.
+            // SAFETY: `fill` writes exactly the words of the buffer.
             made(unsafe { fixture.code.fill.launch(&fixture.other, config, arguments) }?)
         }),
         ("Kernel::launch_with", |fixture| {
             let config = LaunchConfig::for_elements(super::LEN as u32);
             let arguments = (&mut fixture.buffer, 6, super::LEN as u32);
             let attributes = LaunchAttributes::new().with_priority(0);
-            // SAFETY: `fill` writes as many words as the buffer has.
+            // SAFETY: `fill` writes exactly the words of the buffer.
             made(unsafe { fixture.code.fill.launch_with(&fixture.other, config, &attributes, arguments) }?)
         }),
         ("Kernel::launch_cooperative", |fixture| {
             let config = LaunchConfig::new(1, 32);
             let arguments = (&mut fixture.buffer, 6, super::LEN as u32);
-            // SAFETY: `fill` writes as many words as the buffer has.
+            // SAFETY: `fill` writes exactly the words of the buffer.
             made(unsafe { fixture.code.fill.launch_cooperative(&fixture.other, config, arguments) }?)
         }),
         ("ArgumentList::check and ArgumentList::launch_with", |fixture| {
             let kernel = fixture.code.library.untyped_kernel("fill")?;
             let arguments = ArgumentList::new().write(&mut fixture.buffer).value(6_u32).value(super::LEN as u32);
-            // SAFETY: `fill` writes as many words as the buffer has.
+            // SAFETY: `fill` writes exactly the words of the buffer.
             made(unsafe { kernel.launch(&fixture.other, LaunchConfig::for_elements(super::LEN as u32), arguments) }?)
         }),
         ("Kernel::parameters", |fixture| made(fixture.code.fill.parameters()?)),

@@ -1,4 +1,4 @@
-//! What devices can do with each other's memory.
+//! Peer access between devices.
 
 use curium_driver::{AtomicOperation, Error};
 use curium_sim::{Config, Simulator};
@@ -34,7 +34,7 @@ fn peer_access_is_enabled_and_disabled_any_number_of_times() {
 }
 
 #[test]
-fn peer_link_says_what_its_attributes_say() {
+fn peer_link_matches_its_attributes() {
     on_peers(|_, first, second| {
         let link = first.device().peer_link(second.device()).expect("the devices have a link");
         assert!(link.access);

@@ -1,4 +1,4 @@
-//! Copies that own a pinned buffer, after they gave it back.
+//! Pending copies that own a pinned buffer, after they returned it.
 
 use std::future::Future;
 use std::pin::Pin;

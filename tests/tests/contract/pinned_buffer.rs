@@ -1,4 +1,4 @@
-//! [`PinnedBuffer`]: memory of the host that the device reads and writes.
+//! [`PinnedBuffer`]: page-locked host memory.
 
 use curium_driver::{Error, Function};
 use curium_memory::{DeviceBuffer, PinnedBuffer, PinnedFlags};
@@ -72,7 +72,7 @@ fn zero_or_huge_length_is_an_error_before_the_driver_is_called() {
 }
 
 #[test]
-fn failed_allocation_says_how_much_was_asked_for() {
+fn failed_allocation_reports_the_requested_size() {
     on_simulator(Config::new(), |test, simulator| {
         simulator.inject(Fault::on(Function::cuMemHostAlloc).returns(CUresult::CUDA_ERROR_OUT_OF_MEMORY));
         let error = PinnedBuffer::<u64>::zeroed(&test.context(), 8, PinnedFlags::empty());
@@ -119,13 +119,14 @@ fn pinned_buffer_that_the_driver_does_not_free_is_given_back_by_close() {
 #[test]
 fn overaligned_elements_are_refused_and_nothing_leaks() {
     #[derive(Clone, Copy)]
-    // More than a page, and no more than the object files of Windows can express.
+    // More than a page, and within the limit of object files on Windows.
     #[repr(C, align(8192))]
     struct Huge([u8; 8192]);
 
     on_driver(|test| {
         let context = test.context();
-        // Whether the driver's memory happens to be aligned so is not known; either way it must be usable or refused.
+        // The driver's memory may or may not have this alignment; the buffer must be valid or the call must return an
+        // error.
         match PinnedBuffer::from_slice(&context, &[Huge([1; 8192])], PinnedFlags::empty()) {
             Ok(buffer) => assert_eq!(buffer.as_ptr().addr() % 8192, 0),
             Err(error) => assert!(error.to_string().contains("unsupported alignment (8192 bytes)"), "{error}"),

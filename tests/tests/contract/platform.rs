@@ -163,7 +163,7 @@ fn time_limit_of_kernels_is_one_of_windows_and_its_error_advises() {
 }
 
 #[test]
-fn file_descriptors_of_memory_exist_where_the_attribute_says_so() {
+fn file_descriptors_of_memory_exist_if_the_attribute_is_set() {
     for platform in [Platform::Linux, Platform::Windows, Platform::Wsl] {
         on_simulator(config(DeviceModel::H100, platform), |test, _| {
             let can = has(test, DeviceAttribute::HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED);

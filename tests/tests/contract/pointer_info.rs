@@ -1,4 +1,4 @@
-//! What is known of addresses: what kind of memory is there, and with whom it can be shared.
+//! Pointer attributes: the kind of memory at an address, and the ways to share it.
 
 use curium_driver::{DevicePointer, MemoryHandleTypes};
 use curium_memory::virtual_memory::{AddressRange, Granularity, PhysicalMemory, PhysicalOptions};
@@ -11,7 +11,7 @@ use curium_sys::CudaVersion;
 use curium_tests::{on_driver, on_simulator, shared_handle_types};
 
 #[test]
-fn pointer_tells_with_whom_its_memory_can_be_shared() {
+fn pointer_info_reports_the_ways_to_share_its_memory() {
     on_driver(|test| {
         let (stream, driver, device) = (test.stream(), test.driver(), test.device());
         let about = |pointer| {
@@ -47,7 +47,7 @@ fn pointer_tells_with_whom_its_memory_can_be_shared() {
 }
 
 #[test]
-fn sharing_that_an_older_driver_does_not_tell_is_none() {
+fn sharing_that_an_older_driver_does_not_report_is_none() {
     for (version, has_mappings, has_engine) in [((11, 8), false, false), ((12, 0), true, false), ((12, 8), true, true)]
     {
         let version = CudaVersion::new(version.0, version.1);
@@ -63,7 +63,7 @@ fn sharing_that_an_older_driver_does_not_tell_is_none() {
 }
 
 #[test]
-fn pointer_information_tells_kinds_of_memory_apart() {
+fn pointer_information_distinguishes_kinds_of_memory() {
     on_driver(|test| {
         let (stream, driver) = (test.stream(), test.driver());
         let about = |pointer| PointerInfo::of(driver, pointer).expect("it can be asked").expect("it is known");

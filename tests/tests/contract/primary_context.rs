@@ -1,4 +1,4 @@
-//! The primary context of a device: its state, its flags and its end.
+//! The primary context of a device: its state, its flags and its reset.
 
 use curium_driver::{ContextFlags, ContextKind, RawContext};
 use curium_sim::Config;
@@ -46,17 +46,17 @@ fn flags_that_a_primary_context_cannot_have_are_refused_by_name() {
 }
 
 #[test]
-fn reset_ends_the_primary_context_until_it_is_retained_anew() {
-    in_own_process("primary_context::reset_ends_the_primary_context_until_it_is_retained_anew", || {
+fn reset_ends_the_primary_context_until_it_is_retained_again() {
+    in_own_process("primary_context::reset_ends_the_primary_context_until_it_is_retained_again", || {
         on_driver(|test| {
             let context = test.context();
-            // SAFETY: nothing was made from the primary context, and it is only asked, which the driver refuses.
+            // SAFETY: nothing was created in the primary context, and the call is a query, which the driver rejects.
             unsafe { test.device().reset_primary_context() }.expect("it can be reset");
             let error = context.memory_info().expect_err("the context is gone");
             assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_CONTEXT_IS_DESTROYED));
             let again = test.context();
             again.synchronize().expect("a new retention makes it anew");
-            // What it retained went with the reset, so that it must not be released.
+            // The reset released this retention, so it must not be released again.
             let _: RawContext = context.into_raw().expect("nothing was made from it");
         });
     });

@@ -1,5 +1,5 @@
-//! What becomes of handles when their thread, their process or their driver ends, when the process is forked, and when other code ends
-//! them first. Each of these tests has a process of its own.
+//! Handles at the end of their thread, process or driver, after a fork, and after other code destroyed the object. Each
+//! of these tests has a process of its own.
 #![cfg(all(target_os = "linux", not(miri)))]
 
 use std::cell::RefCell;
@@ -20,7 +20,7 @@ use curium_tests::{
 
 use crate::operations::{self, Fixture};
 
-/// One of everything, with work that may be pending.
+/// One handle of every kind, with possibly pending work.
 struct Everything {
     driver: Driver,
     context: Context,
@@ -48,7 +48,7 @@ impl Everything {
         Ok(Self { driver: test.driver().clone(), context, stream, event, buffer, pinned, library })
     }
 
-    /// Returns `true` if every handle still works, which it must until the process ends.
+    /// Returns `true` if every handle is still usable, as it must be until the process ends.
     fn is_live(&self) -> bool {
         self.driver.device_count().is_ok()
             && self.context.synchronize().is_ok()
@@ -60,7 +60,7 @@ impl Everything {
     }
 }
 
-/// The driver of a test whose process ends with the driver live. The simulator is never dropped.
+/// Runs a test whose process ends with a live driver. The simulator is never dropped.
 fn left_behind(test: impl FnOnce(&TestDriver)) {
     on_driver(|driver| {
         test(driver);
@@ -68,7 +68,7 @@ fn left_behind(test: impl FnOnce(&TestDriver)) {
     });
 }
 
-/// Returns what drops and their reports say of handles from now on.
+/// Collects the reports of drops from now on.
 fn reports() -> Arc<Mutex<Vec<String>>> {
     let reports = Arc::new(Mutex::new(Vec::new()));
     let sink = Arc::clone(&reports);
@@ -105,7 +105,7 @@ fn process_exits_well_with_everything_live_in_a_thread_local() {
     });
 }
 
-/// What a handler of the process's exit drops, and how many calls of the driver it saw.
+/// The objects that an exit handler drops, and the number of driver calls it observed.
 static AT_EXIT: Mutex<Option<Everything>> = Mutex::new(None);
 static CALLS_AT_EXIT: AtomicUsize = AtomicUsize::new(0);
 
@@ -127,9 +127,9 @@ unsafe extern "C" {
 }
 
 #[test]
-fn what_is_dropped_after_the_driver_began_to_end_calls_nothing() {
-    in_new_process("process::what_is_dropped_after_the_driver_began_to_end_calls_nothing", || {
-        // Handlers run in the opposite order: this one after the driver's, as a destructor of another library would.
+fn drops_after_the_driver_began_to_exit_make_no_calls() {
+    in_new_process("process::drops_after_the_driver_began_to_exit_make_no_calls", || {
+        // Exit handlers run in reverse order: this one after the driver's, like a destructor of another library.
         assert_eq!(atexit(drop_at_exit), 0);
         left_behind(|test| {
             *AT_EXIT.lock().unwrap_or_else(PoisonError::into_inner) = Some(Everything::new(test));
@@ -148,7 +148,7 @@ fn thread_that_ends_drops_what_its_locals_hold() {
                 let thread = scope.spawn(|| EVERYTHING.set(Some(Everything::new(test))));
                 thread.join().expect("the thread ends well");
             });
-            // The simulator must be left without a live handle.
+            // The simulator must have no live handles at the end.
         });
     });
 }
@@ -173,7 +173,7 @@ fn child_of_a_fork_gets_an_error_from_every_operation_and_drops_in_silence() {
                 drop(fixture);
                 assert_eq!(taken(&reports), [""; 0]);
             });
-            // What the child dropped is still there.
+            // The objects that the child dropped are still live here.
             let mut fixture = Fixture::new(test);
             for (name, operation) in operations::all() {
                 drop(operation(&mut fixture).unwrap_or_else(|error| panic!("{name} in the parent: {error}")));
@@ -197,7 +197,7 @@ fn child_of_a_fork_exits_well_with_everything_live() {
 #[test]
 fn handles_that_other_code_released_are_reported_and_nothing_else_happens() {
     if uses_cuda() {
-        // The driver itself crashes when some handles are destroyed twice.
+        // The driver crashes when some handles are destroyed twice.
         return;
     }
     in_new_process("process::handles_that_other_code_released_are_reported_and_nothing_else_happens", || {
@@ -211,8 +211,8 @@ fn handles_that_other_code_released_are_reported_and_nothing_else_happens() {
             let driver = test.driver();
             stream.synchronize().expect("the stream works");
             let live = "the handle is live";
-            // SAFETY: the handle is live, and what comes of ending it behind the back of its owner is what is tested, on a driver that
-            // checks handles.
+            // SAFETY: the handle is live; the destruction without its owner's knowledge is the subject of the test, on
+            // a driver that validates handles.
             unsafe { call!(driver, cuMemFree_v2(buffer.as_pointer().as_raw())) }.expect(live);
             // SAFETY: as above.
             unsafe { call!(driver, cuEventDestroy_v2(event.as_raw())) }.expect(live);
@@ -241,7 +241,7 @@ fn handles_that_other_code_released_are_reported_and_nothing_else_happens() {
 #[test]
 fn context_that_other_code_destroyed_is_an_error_of_everything_made_in_it() {
     if uses_cuda() {
-        // What a driver does with the streams of such a context is not documented.
+        // The driver's behavior for the streams of such a context is not documented.
         return;
     }
     in_new_process("process::context_that_other_code_destroyed_is_an_error_of_everything_made_in_it", || {
@@ -251,7 +251,7 @@ fn context_that_other_code_destroyed_is_an_error_of_everything_made_in_it() {
             let event = Event::new(&context, EventFlags::empty()).expect("an event can be made");
             let buffer = DeviceBuffer::<u32>::zeroed(&stream, 4).expect("memory suffices");
             stream.synchronize().expect("the stream works");
-            // SAFETY: as above: what comes of it is what is tested.
+            // SAFETY: as above: the effect is the subject of the test.
             unsafe { call!(test.driver(), cuCtxDestroy_v2(context.as_raw())) }.expect("the context is live");
             let errors = [
                 context.synchronize().expect_err("the context is gone"),
@@ -295,7 +295,7 @@ fn driver_that_is_deinitialised_is_an_error_of_every_operation_and_of_no_drop() 
             drop((fixture, everything));
             assert_eq!(taken(&reports), [""; 0], "a driver that is gone is no news");
             set_drop_observer(None);
-            // What could not be freed is no leak of this test: the process ends here.
+            // Memory that could not be freed is no leak of this test: the process ends here.
             std::process::exit(0);
         });
     });

@@ -1,4 +1,4 @@
-//! [`Profiling`](curium_driver::Profiling): what profilers record.
+//! [`Profiling`](curium_driver::Profiling): profiler ranges.
 
 use curium_driver::Function;
 use curium_sim::{Config, Fault};

@@ -1,5 +1,5 @@
-//! Random programs over the safe interface of memory, beside a model of it on the host: whatever is done on whatever streams, the
-//! contents are those of the model, and nothing leaks.
+//! Random programs over the safe memory interface, compared with a model on the host: for every sequence of operations
+//! and streams, the contents equal those of the model, and nothing leaks.
 
 mod copies;
 mod graphs;
@@ -22,10 +22,10 @@ use self::memory::Memory;
 const PROGRAMS: u64 = if cfg!(miri) { 4 } else { 4000 };
 /// The number of steps of a program.
 const STEPS: usize = 24;
-/// The elements of a piece of memory.
+/// The number of elements of an allocation.
 const LEN: usize = 24;
 
-/// A generator of numbers that a seed repeats.
+/// A seeded random number generator.
 struct Dice(u64);
 
 impl Dice {
@@ -50,21 +50,21 @@ impl Dice {
     }
 }
 
-/// Pieces of memory, and what they hold if all is well.
+/// The allocations of a program, each with its expected content.
 struct Program<'a> {
     dice: Dice,
     world: &'a World<'a>,
     pieces: Vec<Piece>,
-    /// Copies that may be under way, and what their buffers hold then.
+    /// Copies that may be pending, each with the expected content of its buffer.
     pending: Vec<(Pending<PinnedBuffer<u32>>, Vec<u32>)>,
-    /// A line of as many elements, and what it holds.
+    /// An array of [`LEN`] elements, and its expected content.
     array: (Array<u32>, Vec<u32>),
     graphs: Graphs,
-    /// The number of pieces so far.
+    /// The number of allocations so far.
     made: u64,
 }
 
-/// What programs have in common.
+/// The state shared by all programs.
 struct World<'a> {
     test: &'a TestDriver,
     streams: Vec<Stream>,
@@ -73,7 +73,7 @@ struct World<'a> {
     read: SafeKernel<(&'static [u32], u64, &'static mut [u32])>,
 }
 
-/// Memory and what it holds.
+/// An allocation and its expected content.
 struct Piece {
     number: u64,
     memory: Memory,
@@ -83,21 +83,22 @@ struct Piece {
 impl<'a> World<'a> {
     fn new(test: &'a TestDriver) -> Self {
         let streams = (0..3).map(|_| test.stream()).collect();
-        // Small segments, so that the cache grows and joins.
+        // Small segments, so that the cache grows and coalesces.
         let options = CachingOptions::new().with_cache(true).with_segment_bytes(2 << 20);
         let cache = CachingResource::with_options(&test.context(), &options).expect("a resource can be made");
         let library = Library::from_ptx(test.driver(), kernels::FILL).expect("the PTX is right");
         let kernel = library.kernel("fill").expect("the kernel is there");
-        // SAFETY: the kernel writes elements below the length that is passed, which is the argument's here.
+        // SAFETY: the kernel writes only elements below the length argument, which is the length of the buffer.
         let fill = unsafe { kernel.declare_safe() };
         let library = Library::from_ptx(test.driver(), kernels::FAULTS).expect("the PTX is right");
         let kernel = library.kernel("read_at").expect("the kernel is there");
-        // SAFETY: the kernel reads the element at the index, which all pieces here have, to the first of the other argument.
+        // SAFETY: the kernel copies the element at the index, which all allocations here have, to the first element of
+        // the other argument.
         let read = unsafe { kernel.declare_safe() };
         Self { test, streams, cache, fill, read }
     }
 
-    /// Runs programs with these seeds. Nothing that a kernel did was reported.
+    /// Runs programs with these seeds, and asserts that the simulator reported nothing.
     fn run(&self, seeds: Range<u64>) -> usize {
         let kinds = seeds.clone().map(|seed| run(self, seed)).sum();
         let faults = self.test.simulator().map(Simulator::reports).unwrap_or_default();
@@ -132,7 +133,7 @@ impl<'a> Program<'a> {
         Piece { number: self.made, memory, model }
     }
 
-    /// Takes one piece out, to be used with the others, and puts it back.
+    /// Removes one allocation from the list, passes it to `operation` together with the others, and puts it back.
     fn with_piece(&mut self, operation: impl FnOnce(&mut Self, &mut Memory, &mut Vec<u32>)) {
         let at = self.dice.below(self.pieces.len());
         let mut piece = self.pieces.swap_remove(at);
@@ -184,7 +185,7 @@ impl<'a> Program<'a> {
     }
 
     fn host(&mut self) {
-        // Graphs may be launched at any time, and disturb what the host sees in place.
+        // Graphs may be launched at any time, and change the memory that the host views.
         let is_used = |piece: &Piece| self.graphs.use_piece(piece.number);
         let Some(at) = self.pieces.iter().position(|piece| !is_used(piece)) else { return };
         let (offset, value, stream) = (self.dice.below(LEN), self.dice.next() as u32, self.stream());
@@ -203,7 +204,7 @@ impl<'a> Program<'a> {
         self.pieces.rotate_left(1);
     }
 
-    /// Two threads write parts of one piece on two streams.
+    /// Two threads write disjoint parts of one allocation on two streams.
     fn threads(&mut self) {
         self.with_piece(|this, memory, model| {
             let (one, other, middle) = (this.stream(), this.stream(), this.dice.below(LEN + 1));
@@ -218,7 +219,7 @@ impl<'a> Program<'a> {
         });
     }
 
-    /// What a launch does with buffers.
+    /// Fills or copies buffers like a launch.
     fn kernel_like(&mut self) {
         self.with_piece(|this, memory, model| {
             let (stream, value) = (this.stream(), this.dice.next() as u32);
@@ -229,7 +230,7 @@ impl<'a> Program<'a> {
         });
     }
 
-    /// A launch with a buffer, or with a part of any memory.
+    /// Launches a kernel on a buffer, or on a part of any memory.
     fn kernel(&mut self) {
         self.with_piece(|this, memory, model| {
             let (stream, value, range) = (this.stream(), this.dice.next() as u32, this.dice.range());
@@ -250,7 +251,7 @@ impl<'a> Program<'a> {
         });
     }
 
-    /// A launch that reads an element of one piece, and writes one of another.
+    /// Launches a kernel that reads an element of one allocation and writes one of another.
     fn read(&mut self) {
         self.with_piece(|this, memory, model| {
             let (stream, from, to) = (this.stream(), this.dice.below(LEN), this.dice.below(LEN));
@@ -266,13 +267,14 @@ impl<'a> Program<'a> {
         let at = self.dice.below(self.pieces.len());
         let count = self.dice.below(100);
         let values = self.dice.values(count);
-        // What a graph uses does not become smaller.
+        // Memory that a graph uses does not shrink.
         if !self.graphs.use_piece(self.pieces[at].number) {
             self.pieces[at].memory.breathe(&values);
         }
     }
 
-    /// A graph that copies a part of one piece to another, and fills it behind that or not. Both may end before it.
+    /// Captures a copy of a part of one allocation to another, optionally followed by a fill. Both may be dropped
+    /// before the graph.
     fn capture(&mut self) {
         let (range, context) = (self.dice.range(), self.world.test.context());
         let then = (self.dice.below(2) == 0).then(|| self.dice.next() as u32);
@@ -305,7 +307,7 @@ impl<'a> Program<'a> {
     }
 }
 
-/// Returns the number of launches of graphs the program had.
+/// Runs the program of a seed, and returns its number of graph launches.
 fn run(world: &World<'_>, seed: u64) -> usize {
     let mut program = Program::new(world, seed);
     (0..STEPS).for_each(|_| program.step());
@@ -319,7 +321,7 @@ fn run(world: &World<'_>, seed: u64) -> usize {
 fn random_programs_hold_what_the_model_holds_and_leak_nothing() {
     let mut launches = 0;
     on_driver(|test| launches += World::new(test).run(0..PROGRAMS / 4));
-    // Simulators whose streams run in an order that the seed decides.
+    // Simulators with a stream schedule derived from the seed.
     const EACH: u64 = 50;
     for seed in (PROGRAMS / 4..PROGRAMS).step_by(EACH as usize) {
         on_simulator(Config::new().with_seed(seed).with_workers(1), |test, _| {

@@ -22,7 +22,7 @@ fn recovering(test: &TestDriver) -> Reclaiming<CachingResource> {
 }
 
 fn free(resource: &dyn Resource, stream: &Stream, pointer: DevicePointer<u8>, bytes: usize) {
-    // SAFETY: the tests pass memory of this resource that nothing uses beyond the stream.
+    // SAFETY: the tests pass memory of this resource that only work on this stream uses.
     unsafe { resource.deallocate(stream, pointer, bytes, 256) }.expect("the memory can be freed");
 }
 
@@ -30,7 +30,7 @@ fn tried(statistics: RecoveryStepStatistics) -> (u64, u64, u64) {
     (statistics.tried, statistics.helped, statistics.failed)
 }
 
-/// Runs `test` where memory is short.
+/// Runs `test` with little device memory.
 fn when_short(test: impl FnOnce(&TestDriver, &Simulator)) {
     on_simulator(Config::new().with_memory_budget(BUDGET), test);
 }
@@ -38,7 +38,7 @@ fn when_short(test: impl FnOnce(&TestDriver, &Simulator)) {
 #[test]
 fn purging_helps_when_the_memory_was_freed_but_not_joined() {
     on_simulator(Config::new(), |test, simulator| {
-        // A source that fails once, as if another thread had freed memory in between.
+        // An upstream resource that fails once, as if another thread freed memory in between.
         simulator.inject(Fault::on(Function::cuMemAllocAsync).returns(CUresult::CUDA_ERROR_OUT_OF_MEMORY));
         let (resource, stream) = (Reclaiming::new(StreamOrdered), test.stream());
         let pointer = resource.allocate(&stream, 100, 256).expect("the second attempt succeeds");
@@ -73,14 +73,14 @@ fn synchronizing_helps_when_other_work_holds_the_memory() {
 fn trimming_helps_when_the_devices_pool_holds_the_memory() {
     when_short(|test, simulator| {
         let stream = test.stream();
-        // A pool that keeps its memory at a synchronization.
+        // A pool that does not release its memory at a synchronization.
         let (device, driver) = (test.device().as_raw(), test.driver());
         let mut pool = std::ptr::null_mut();
         let mut threshold = u64::MAX;
         let attribute = curium_sys::CUmemPool_attribute::CU_MEMPOOL_ATTR_RELEASE_THRESHOLD;
-        // SAFETY: `pool` is a valid place for the answer.
+        // SAFETY: `pool` is valid for writes.
         unsafe { curium_driver::call!(driver, cuDeviceGetMemPool(&raw mut pool, device)) }.expect("there is a pool");
-        // SAFETY: the pool is live, and the attribute is a number of 64 bits.
+        // SAFETY: the pool is live, and the attribute is a 64-bit number.
         unsafe { curium_driver::call!(driver, cuMemPoolSetAttribute(pool, attribute, (&raw mut threshold).cast())) }
             .expect("the attribute can be set");
         let pointer = StreamOrdered.allocate(&stream, MOST, 256).expect("memory suffices");
@@ -99,7 +99,7 @@ fn trimming_helps_when_the_devices_pool_holds_the_memory() {
 }
 
 #[test]
-fn reclaimers_are_asked_by_priority_until_there_is_memory() {
+fn reclaimers_are_called_by_priority_until_the_allocation_succeeds() {
     when_short(|test, _| {
         let (resource, stream) = (Arc::new(recovering(test)), test.stream());
         let asked = Arc::new(Mutex::new(Vec::new()));
@@ -169,7 +169,7 @@ fn failing_step_does_not_keep_the_next_from_helping() {
     });
 }
 
-/// A source that has no memory until one step was tried, and of which one step fails.
+/// An upstream resource that is out of memory until one recovery step was tried, and of which one step fails.
 struct Stubborn {
     helps: RecoveryStep,
     fails: Option<RecoveryStep>,
@@ -184,7 +184,7 @@ impl Stubborn {
         if is_failing { Err(Error::argument("Stubborn", format!("{step:?} fails"))) } else { Ok(()) }
     }
 
-    /// Returns `true` if the last step has begun, which repeats the others once more.
+    /// Returns `true` if the last step has begun, which repeats the others once.
     fn has_begun_to_reclaim(&self) -> bool {
         self.tried.lock().unwrap_or_else(PoisonError::into_inner).len() > 3
     }
@@ -214,7 +214,7 @@ unsafe impl Resource for Stubborn {
         bytes: usize,
         alignment: usize,
     ) -> Result<()> {
-        // SAFETY: the caller's promises are passed on.
+        // SAFETY: the preconditions are the caller's.
         unsafe { StreamOrdered.deallocate(stream, pointer, bytes, alignment) }
     }
 
@@ -241,7 +241,7 @@ fn each_step_helps_whichever_fails_before_it_or_itself() {
             let source = Stubborn { helps: STEPS[helps], fails: STEPS.get(fails).copied(), tried: Mutex::default() };
             let resource = Reclaiming::new(source);
             let _guard = resource.register(0, |bytes| bytes);
-            // The device's pool is trimmed as well, also where trimming the source fails.
+            // The device's pool is trimmed too, even if trimming the upstream resource fails.
             let pointer = test.assert_calls(Function::cuMemPoolTrimTo, [0, 0, 1, 2][helps], || {
                 resource.allocate(&stream, 100, 256).expect("a step helps")
             });
@@ -250,7 +250,7 @@ fn each_step_helps_whichever_fails_before_it_or_itself() {
             let counted = [statistics.purge, statistics.synchronize, statistics.trim, statistics.reclaim].map(tried);
             for (step, counted) in counted.into_iter().enumerate() {
                 let is_reached = step <= helps;
-                // The last step repeats the others, and so fails where they do.
+                // The last step repeats the others, and therefore fails if one of them fails.
                 let has_failed = is_reached && (step == fails || (step == 3 && fails < 3));
                 let expected = (u64::from(is_reached), u64::from(step == helps), u64::from(has_failed));
                 assert_eq!(counted, expected, "{:?} when {:?} helps and {fails} fails", STEPS[step], STEPS[helps]);
@@ -291,7 +291,7 @@ fn lost_context_ends_recovery() {
 }
 
 #[test]
-fn reclaimer_that_allocates_does_not_begin_anew() {
+fn reclaimer_that_allocates_does_not_start_another_recovery() {
     when_short(|test, _| {
         let (resource, stream) = (Arc::new(recovering(test)), test.stream());
         let pointer = resource.allocate(&stream, MOST, 256).expect("memory suffices");

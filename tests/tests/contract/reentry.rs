@@ -1,4 +1,4 @@
-//! Code of users that runs in the middle of an operation and uses the same object: an error, and no deadlock.
+//! User code that runs in the middle of an operation and uses the same object: an error, and no deadlock.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
@@ -12,14 +12,14 @@ use curium_memory::{
 };
 use curium_tests::{During, Gate, TestDriver, assert_reentrant, on_driver};
 
-/// The place where code of users leaves what it received.
+/// The shared cell in which user code stores its result.
 type Seen<T> = Arc<Mutex<Option<T>>>;
 
 fn take<T>(seen: &Seen<T>) -> T {
     seen.lock().unwrap_or_else(PoisonError::into_inner).take().expect("the user's code has run")
 }
 
-/// An upstream resource that allocates from the cache above it, and reads its figures.
+/// An upstream resource that allocates from the cache above it and queries its statistics.
 struct Circular {
     cache: Seen<CachingResource>,
     seen: Seen<(Result<DevicePointer<u8>>, CachingStatistics)>,
@@ -37,13 +37,13 @@ unsafe impl Resource for Circular {
     }
 
     unsafe fn deallocate(&self, stream: &Stream, at: DevicePointer<u8>, bytes: usize, alignment: usize) -> Result<()> {
-        // SAFETY: the caller's promises are those of this resource.
+        // SAFETY: the preconditions are the caller's, as for this resource.
         unsafe { SyncAlloc.deallocate(stream, at, bytes, alignment) }
     }
 }
 
 #[test]
-fn upstream_that_allocates_from_its_cache_gets_an_error_and_the_figures() {
+fn upstream_that_allocates_from_its_cache_gets_an_error_and_the_statistics() {
     on_driver(|test| {
         let (stream, cell, seen) = (test.stream(), Seen::default(), Seen::default());
         let upstream = Circular { cache: Arc::clone(&cell), seen: Arc::clone(&seen) };
@@ -133,7 +133,8 @@ fn staged_copy_runs_no_other_job_of_the_pool_that_it_is_called_from() {
     });
 }
 
-/// Has an observer make a staged copy to one of two leased buffers while the other one is accessed and a launch waits for that access.
+/// Makes an observer perform a staged copy to one of two leased buffers while the other is accessed and a launch waits
+/// for that access.
 fn copy_during_an_access(test: &TestDriver, is_first_accessed: bool) {
     let (own, launching) = (test.stream(), test.stream());
     let options = StagingOptions::new().with_lanes(4).with_block_bytes(1 << 16).with_threshold(1 << 18);
@@ -176,7 +177,7 @@ fn copy_during_an_access(test: &TestDriver, is_first_accessed: bool) {
 #[test]
 fn staged_copy_in_the_middle_of_an_access_does_not_wait_for_a_launch_that_waits_for_it() {
     let (done, is_done) = mpsc::channel();
-    // A thread of its own: two that wait for each other would keep this test from its end.
+    // Runs on its own thread: a deadlock would otherwise prevent the test from ending.
     let copying = thread::spawn(move || {
         on_driver(|test| [true, false].into_iter().for_each(|is_first| copy_during_an_access(test, is_first)));
         done.send(()).unwrap_or_default();

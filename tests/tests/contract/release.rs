@@ -1,5 +1,6 @@
-//! What happens when handles are dropped: nothing panics, and a failure is reported.
+//! Drops of handles: no panic, and failures are reported.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use curium_driver::{ContextOptions, Driver, Event, EventFlags, Function, Graph, Library, Module, set_drop_observer};
@@ -7,17 +8,19 @@ use curium_memory::{DeviceBuffer, PinnedBuffer, PinnedFlags, UnifiedBuffer};
 use curium_sim::{Config, Fault, Simulator};
 use curium_sys::CUresult;
 use curium_tests::{kernels, uses_cuda};
+use tracing::span::{Attributes, Id, Record};
+use tracing::{Level, Metadata, Subscriber};
 
-/// There is one observer in a process: these tests take turns.
+/// Serializes these tests: a process has only one observer.
 static TURN: Mutex<()> = Mutex::new(());
 
-/// Returns what the observer was told of the failures of `function` while `action` ran.
+/// Returns the failures of `function` that were reported while `action` ran.
 fn reported(function: Function, action: impl FnOnce()) -> Vec<String> {
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let errors = Arc::new(Mutex::new(Vec::new()));
     let sink = Arc::clone(&errors);
     set_drop_observer(Some(Arc::new(move |error| {
-        // Tests beside this one may drop handles, too; they fail with other codes.
+        // Concurrent tests may drop handles too; they fail with other codes.
         if error.function() == Some(function) && error.code() == Some(CUresult::CUDA_ERROR_OPERATING_SYSTEM) {
             sink.lock().unwrap_or_else(PoisonError::into_inner).push(error.to_string());
         }
@@ -32,7 +35,7 @@ fn two_devices() -> Config {
     Config::new().with_devices(2)
 }
 
-/// Drops what `make` makes while `function` fails, and gives what the observer was told.
+/// Drops the result of `make` while `function` fails, and returns the reports.
 fn drop_while_failing<T>(function: Function, make: impl FnOnce(&Driver) -> curium_driver::Result<T>) -> Vec<String> {
     let simulator = Simulator::new(two_devices()).expect("a simulator can be made");
     let driver = simulator.driver::<Driver>().expect("the simulator initialises");
@@ -161,17 +164,61 @@ fn observer_that_panics_does_not_make_a_drop_panic() {
     set_drop_observer(None);
 }
 
+/// Panics at each report of a failed drop, and counts them.
+struct Panicking(Arc<AtomicUsize>);
+
+impl Subscriber for Panicking {
+    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
+        *metadata.level() == Level::ERROR
+    }
+
+    fn new_span(&self, _: &Attributes<'_>) -> Id {
+        Id::from_u64(1)
+    }
+
+    fn record(&self, _: &Id, _: &Record<'_>) {}
+
+    fn record_follows_from(&self, _: &Id, _: &Id) {}
+
+    fn event(&self, _: &tracing::Event<'_>) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+        panic!("this panic is part of the test")
+    }
+
+    fn enter(&self, _: &Id) {}
+
+    fn exit(&self, _: &Id) {}
+}
+
+#[test]
+fn subscriber_that_panics_does_not_make_a_drop_panic_and_the_observer_is_still_told() {
+    if uses_cuda() {
+        return;
+    }
+    let panics = Arc::new(AtomicUsize::new(0));
+    // `tracing` misses the first event of a place in the code that another thread meets at the same time.
+    for _ in 0..10 {
+        let report = tracing::subscriber::with_default(Panicking(Arc::clone(&panics)), || {
+            drop_while_failing(Function::cuEventDestroy_v2, |driver| {
+                Event::new(&driver.device(0)?.primary_context()?, EventFlags::empty())
+            })
+        });
+        assert_eq!(report.len(), 1, "{report:?}");
+    }
+    assert!(panics.load(Ordering::Relaxed) > 0, "no subscriber has panicked");
+}
+
 #[test]
 fn drop_after_the_driver_ended_is_silent() {
     if uses_cuda() {
         return;
     }
     let simulator = Simulator::new(Config::new()).expect("a simulator can be made");
-    // SAFETY: the simulator implements the driver's functions; once it has ended, they say so.
+    // SAFETY: the simulator implements the driver's functions; after its end they return an error.
     let driver = unsafe { Driver::from_api(simulator.api()) }.expect("the simulator initialises");
     let stream = driver.device(0).and_then(|device| device.primary_context()?.stream()).expect("a stream can be made");
     let buffer = DeviceBuffer::<u8>::zeroed(&stream, 8).expect("memory suffices");
-    // Taken first, so that no other simulator takes the place of this one meanwhile.
+    // Created first, so that no other simulator reuses the slot of this one.
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     drop(simulator);
     let error = stream.synchronize().expect_err("the driver has ended");

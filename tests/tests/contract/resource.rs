@@ -1,4 +1,4 @@
-//! [`Resource`]: what holds for all of them, and the sources.
+//! [`Resource`]: properties of every resource, and the upstream resources.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use curium_sim::{Config, Fault};
 use curium_sys::CUresult;
 use curium_tests::{Gate, TestDriver, on_driver, on_simulator};
 
-/// Allocates and gives back.
+/// Allocates and deallocates.
 fn round(resource: &impl Resource, stream: &Stream, bytes: usize, alignment: usize) -> Result<()> {
     let pointer = resource.allocate(stream, bytes, alignment)?;
     assert!(pointer.as_raw() != 0 && pointer.as_raw() % alignment as u64 == 0, "{pointer:?}");
@@ -28,18 +28,18 @@ fn free(
     bytes: usize,
     alignment: usize,
 ) -> Result<()> {
-    // SAFETY: the memory came from this resource with these figures, and nobody uses it.
+    // SAFETY: the memory was allocated from this resource with this size and alignment, and is not in use.
     unsafe { resource.deallocate(stream, pointer, bytes, alignment) }
 }
 
-/// Has the device write every byte, and looks at the last.
+/// Writes every byte on the device, and returns the last.
 fn write_and_read(stream: &Stream, pointer: DevicePointer<u8>, bytes: usize) {
     let (driver, address, raw) = (stream.driver(), pointer.as_raw(), stream.as_raw());
-    // SAFETY: the memory is live with this many bytes, and is used on its stream.
+    // SAFETY: the memory is live with this size, and is used on its stream.
     unsafe { call!(driver, cuMemsetD8Async(address, 0xA5, bytes, raw)) }.expect("the memory can be written");
     let mut last = 0_u8;
     let place = (&raw mut last).cast();
-    // SAFETY: the memory has a last byte, `last` is a place for it, and the stream is waited for.
+    // SAFETY: the memory has a last byte, `last` is valid for writes, and the stream is synchronized.
     unsafe { call!(driver, cuMemcpyDtoHAsync_v2(place, address + bytes as u64 - 1, 1, raw)) }
         .expect("the memory can be read");
     stream.synchronize().expect("the stream works");
@@ -51,12 +51,12 @@ fn caching(test: &TestDriver) -> CachingResource {
     CachingResource::with_options(&test.context(), &options).expect("a resource can be made")
 }
 
-/// Returns every resource, alone and composed.
+/// Returns every resource, by itself and composed.
 fn all(test: &TestDriver) -> Vec<(&'static str, Arc<dyn Resource>)> {
     let context = test.context();
     let table = || {
         let table = ResourceTable::export(caching(test), &context);
-        // SAFETY: the table is ours, nobody else uses it, and its functions are those of a resource.
+        // SAFETY: the table is owned here, has no other owner, and its functions are those of a resource.
         unsafe { curium_memory::c_resource::ExternalResource::from_table(table) }.expect("the table is whole")
     };
     vec![
@@ -129,7 +129,7 @@ fn stream_ordered_makes_one_call_each_way() {
 }
 
 #[test]
-fn sizes_and_alignments_that_cannot_be_are_errors_with_the_figures() {
+fn invalid_sizes_and_alignments_are_errors_with_the_values() {
     on_driver(|test| {
         let stream = test.stream();
         let arena = Arena::new(&test.context()).expect("memory can be mapped");
@@ -154,7 +154,7 @@ fn sizes_and_alignments_that_cannot_be_are_errors_with_the_figures() {
 }
 
 #[test]
-fn memory_that_is_short_is_an_error_with_the_figures() {
+fn out_of_memory_is_an_error_with_the_sizes() {
     on_simulator(Config::new().with_memory_budget(64 << 20), |test, _| {
         let stream = test.stream();
         let arena = Arena::new(&test.context()).expect("memory can be mapped");
@@ -226,7 +226,7 @@ fn pinned_memory_without_an_address_on_the_device_is_freed() {
 }
 
 #[test]
-fn arena_grows_in_one_row_and_joins_what_is_free() {
+fn arena_grows_contiguously_and_coalesces_free_blocks() {
     on_driver(|test| {
         let (context, stream) = (test.context(), test.stream());
         let arena = Arena::new(&context).expect("memory can be mapped");

@@ -1,4 +1,4 @@
-//! Resources around resources: what they count, refuse, know and write down.
+//! Resource adaptors: statistics, limits, leak tracking and logging.
 
 use std::panic::Location;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -17,12 +17,12 @@ use curium_tests::{on_driver, on_simulator};
 const OUT_OF_MEMORY: CUresult = CUresult::CUDA_ERROR_OUT_OF_MEMORY;
 
 fn free(resource: &impl Resource, stream: &Stream, pointer: DevicePointer<u8>, bytes: usize) {
-    // SAFETY: the tests pass memory of this resource that nothing uses.
+    // SAFETY: the tests pass memory of this resource that is not in use.
     unsafe { resource.deallocate(stream, pointer, bytes, 256) }.expect("the memory can be freed");
 }
 
 #[test]
-fn limit_refuses_what_is_beyond_it_with_the_figures() {
+fn limit_rejects_allocations_beyond_it_with_the_sizes() {
     on_driver(|test| {
         let (resource, stream) = (LimitedResource::new(StreamOrdered, 1000), test.stream());
         let first = resource.allocate(&stream, 600, 256).expect("memory suffices");
@@ -50,7 +50,7 @@ fn limit_counts_no_allocation_that_failed() {
         assert_eq!(resource.used(), 0);
         let pointer = resource.allocate(&stream, 600, 256).expect("memory suffices");
         simulator.inject(Fault::on(Function::cuMemFreeAsync).returns(CUresult::CUDA_ERROR_SYSTEM_NOT_READY));
-        // SAFETY: the memory came from this resource with these figures, and nothing uses it.
+        // SAFETY: the memory was allocated from this resource with this size and alignment, and is not in use.
         unsafe { resource.deallocate(&stream, pointer, 600, 256) }.expect_err("the driver refuses");
         assert_eq!(resource.used(), 600, "the memory is still in use");
         free(&resource, &stream, pointer, 600);
@@ -78,9 +78,9 @@ fn statistics_count_what_is_in_use_and_what_was_at_most() {
 }
 
 #[test]
-fn tracking_knows_who_asked() {
+fn tracking_records_the_call_site() {
     on_driver(|test| {
-        // Through other adaptors and pointers as well.
+        // Through other adaptors and pointers too.
         let resource = Arc::new(Statistics::new(LeakTracker::new(StreamOrdered)));
         let stream = test.stream();
         let line = Location::caller().line() + 1;
@@ -97,21 +97,21 @@ fn tracking_knows_who_asked() {
 }
 
 #[test]
-fn tracking_refuses_memory_that_is_freed_twice_or_with_other_figures() {
+fn tracking_rejects_double_frees_and_frees_with_another_size() {
     on_driver(|test| {
         let (resource, stream) = (LeakTracker::new(StreamOrdered), test.stream());
         let pointer = resource.allocate(&stream, 100, 256).expect("memory suffices");
         for (pointer, bytes, expected) in [
-            (pointer, 99, "99 bytes aligned to 256 are freed that were allocated as 100 bytes at"),
-            (pointer.wrapping_add(1), 100, "are not in use, or not of this resource"),
+            (pointer, 99, "freed 99 bytes aligned to 256, allocated 100 bytes at"),
+            (pointer.wrapping_add(1), 100, "not a live allocation of this resource"),
         ] {
-            // SAFETY: the resource refuses before anything is freed.
+            // SAFETY: the resource returns an error before it frees anything.
             let error = unsafe { resource.deallocate(&stream, pointer, bytes, 256) }.expect_err("the figures differ");
             assert!(matches!(error, Error::Argument(_)), "{error}");
             assert!(error.to_string().contains(expected), "{error}");
         }
         free(&resource, &stream, pointer, 100);
-        // SAFETY: the resource refuses before anything is freed.
+        // SAFETY: the resource returns an error before it frees anything.
         unsafe { resource.deallocate(&stream, pointer, 100, 256) }.expect_err("it is freed already");
     });
 }
@@ -188,7 +188,7 @@ fn recording_keeps_the_last_events() {
     });
 }
 
-/// A writer whose text the test sees, and that fails when it is full.
+/// A writer that exposes its text to the test, and fails when it is full.
 #[derive(Clone, Default)]
 struct Paper {
     text: Arc<Mutex<Vec<u8>>>,
@@ -293,7 +293,7 @@ fn buffers_are_tracked_and_recorded_with_the_line_that_creates_them() {
     });
 }
 
-/// A writer that does what it is told before it fails, if anything.
+/// A writer that runs a callback before it fails.
 struct Acting<F>(F);
 
 impl<F: FnMut()> std::io::Write for Acting<F> {

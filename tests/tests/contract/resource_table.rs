@@ -1,4 +1,4 @@
-//! [`ResourceTable`]: resources for C and of C.
+//! [`ResourceTable`]: the C interface of resources, in both directions.
 
 use std::ffi::c_void;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use curium_memory::{CachingOptions, CachingResource, LimitedResource, Resource, 
 use curium_sys::{CUdeviceptr, CUresult, CUstream};
 use curium_tests::on_driver;
 
-/// A resource as C would write one: it hands out numbers.
+/// A resource as a C program implements it; its addresses are consecutive numbers.
 struct Counter {
     live: AtomicUsize,
     released: Arc<AtomicUsize>,
@@ -23,7 +23,7 @@ unsafe extern "C" fn allocate(
     alignment: usize,
     address: *mut CUdeviceptr,
 ) -> CUresult {
-    // SAFETY: the context is that of the table.
+    // SAFETY: the context is the one of the table.
     let counter = unsafe { &*context.cast::<Counter>() };
     match bytes {
         1 => CUresult::CUDA_ERROR_OUT_OF_MEMORY,
@@ -31,7 +31,7 @@ unsafe extern "C" fn allocate(
         _ => {
             assert!(!stream.is_null() && alignment == 256);
             counter.live.fetch_add(1, Ordering::Relaxed);
-            // SAFETY: the caller passes a place for the answer.
+            // SAFETY: the caller passes an address that is valid for writes.
             unsafe { address.write(bytes as u64 * 1000) };
             CUresult::CUDA_SUCCESS
         }
@@ -45,7 +45,7 @@ unsafe extern "C" fn deallocate(
     bytes: usize,
     _alignment: usize,
 ) -> CUresult {
-    // SAFETY: the context is that of the table.
+    // SAFETY: the context is the one of the table.
     let counter = unsafe { &*context.cast::<Counter>() };
     assert_eq!(address, bytes as u64 * 1000);
     counter.live.fetch_sub(1, Ordering::Relaxed);
@@ -53,7 +53,7 @@ unsafe extern "C" fn deallocate(
 }
 
 unsafe extern "C" fn release(context: *mut c_void) {
-    // SAFETY: the context came from a box, and this is the only release.
+    // SAFETY: the context was returned by `Box::into_raw`, and this is the only release.
     let counter = unsafe { Box::from_raw(context.cast::<Counter>()) };
     assert_eq!(counter.live.load(Ordering::Relaxed), 0);
     counter.released.fetch_add(1, Ordering::Relaxed);
@@ -70,11 +70,11 @@ fn resource_of_c_is_a_resource_and_is_released_once() {
             deallocate: Some(deallocate),
             release: Some(release),
         };
-        // SAFETY: nobody else uses the table, whose functions may be called from any thread; no memory is used.
+        // SAFETY: the table has no other owner, and its functions may be called from any thread; no memory is accessed.
         let resource = unsafe { ExternalResource::from_table(table) }.expect("the table is whole");
         let pointer = resource.allocate(&stream, 77, 256).expect("the table allocates");
         assert_eq!(pointer.as_raw(), 77_000);
-        // SAFETY: the memory came from this resource with these figures.
+        // SAFETY: the memory was allocated from this resource with this size and alignment.
         unsafe { resource.deallocate(&stream, pointer, 77, 256) }.expect("the table frees");
         assert!(resource.allocate(&stream, 1, 256).expect_err("memory is short").is_out_of_memory());
         let error = resource.allocate(&stream, 2, 256).expect_err("the table refuses");
@@ -88,26 +88,26 @@ fn resource_of_c_is_a_resource_and_is_released_once() {
 #[test]
 fn table_without_a_function_is_refused() {
     let table = ResourceTable { context: std::ptr::null_mut(), allocate: None, deallocate: None, release: None };
-    // SAFETY: the table is refused.
+    // SAFETY: the call rejects the table.
     unsafe { ExternalResource::from_table(table) }.expect_err("there is no function");
 }
 
-/// Returns the table's allocation as C calls it.
+/// Calls the table's allocation function as a C program does.
 fn call(table: &ResourceTable, stream: &Stream, bytes: usize) -> (CUresult, u64) {
     let (function, mut address) = (table.allocate.expect("the table is whole"), 0);
-    // SAFETY: the table was not released, the stream is live, and `address` is a place for the answer.
+    // SAFETY: the table was not released, the stream is live, and `address` is valid for writes.
     let code = unsafe { function(table.context, stream.as_raw(), bytes, 256, &raw mut address) };
     (code, address)
 }
 
 fn give_back(table: &ResourceTable, stream: &Stream, address: u64, bytes: usize) -> CUresult {
     let function = table.deallocate.expect("the table is whole");
-    // SAFETY: the table was not released, and the memory came from it with these figures.
+    // SAFETY: the table was not released, and the memory was allocated from it with this size and alignment.
     unsafe { function(table.context, stream.as_raw(), address, bytes, 256) }
 }
 
 fn end(table: ResourceTable) {
-    // SAFETY: nobody uses the table from now on.
+    // SAFETY: the table is not used from here on.
     unsafe { table.release.expect("the table is whole")(table.context) };
 }
 
@@ -131,10 +131,10 @@ fn exported_resource_serves_c_and_knows_its_streams() {
     });
 }
 
-/// A resource that panics, as the code of a user may.
+/// A resource that panics, as user code may.
 struct Panicking;
 
-// SAFETY: it hands out no memory.
+// SAFETY: it returns no memory.
 unsafe impl Resource for Panicking {
     fn allocate(&self, _: &Stream, _: usize, _: usize) -> Result<DevicePointer<u8>> {
         std::panic::panic_any("this panic is part of the test")
@@ -146,7 +146,7 @@ unsafe impl Resource for Panicking {
 }
 
 #[test]
-fn what_goes_wrong_is_a_code_for_c() {
+fn failures_are_error_codes_in_c() {
     on_driver(|test| {
         let (context, stream) = (test.context(), test.stream());
         let table = ResourceTable::export(Statistics::new(LimitedResource::new(StreamOrdered, 100)), &context);
@@ -154,7 +154,7 @@ fn what_goes_wrong_is_a_code_for_c() {
         assert_eq!(call(&table, &stream, 0).0, CUresult::CUDA_ERROR_INVALID_VALUE);
         let function = table.allocate.expect("the table is whole");
         let mut address = 0;
-        // SAFETY: a default stream and a missing place are refused before anything else.
+        // SAFETY: a default stream and a null output pointer are rejected before any access.
         let code = unsafe { function(table.context, std::ptr::null_mut(), 10, 256, &raw mut address) };
         assert_eq!(code, CUresult::CUDA_ERROR_INVALID_VALUE);
         // SAFETY: as above.

@@ -1,4 +1,4 @@
-//! [`Returned`]: errors that carry the value which an operation consumed.
+//! [`Returned`]: errors that return the value consumed by the failed operation.
 
 use std::error::Error as _;
 

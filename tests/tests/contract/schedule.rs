@@ -1,4 +1,4 @@
-//! Schedules: what a program leaves to chance goes wrong for some seed, and what it orders holds for all.
+//! Schedules: an unsynchronized program fails for some seed, and a synchronized one succeeds for all.
 #![cfg(not(miri))]
 
 use curium_driver::{Event, EventFlags, Stream};
@@ -14,7 +14,7 @@ fn buffer(stream: &Stream) -> DeviceBuffer<u32> {
     DeviceBuffer::from_slice(stream, &[0; LEN]).expect("memory suffices")
 }
 
-/// One stream produces, another consumes; whether the consumer sees all that was produced.
+/// Runs a producer and a consumer on two streams, and returns `true` if the consumer reads the complete product.
 fn consumer_sees_the_product(test: &TestDriver, waits: bool) -> bool {
     let [producer, consumer] = [test.stream(), test.stream()];
     let (mut product, copy) = (buffer(&producer), buffer(&consumer));
@@ -24,7 +24,7 @@ fn consumer_sees_the_product(test: &TestDriver, waits: bool) -> bool {
         produced.record(&producer).expect("an event can be recorded");
         consumer.wait_event(&produced).expect("a stream can wait");
     }
-    // SAFETY: the buffers outlive the copy, which is waited for below; whether it comes too early is what the tests are about.
+    // SAFETY: the buffers outlive the copy, which is waited for below; a possible race is the subject of the test.
     unsafe { copy_without_waiting(&consumer, &copy, &product) }.expect("the buffer can be copied");
     test.context().synchronize().expect("the context works");
     copy.to_vec().expect("the buffer can be read") == [PRODUCED; LEN]

@@ -1,4 +1,4 @@
-//! [`Snapshot`]: the file that PyTorch's memory viewer reads, against what the viewer expects of it.
+//! [`Snapshot`]: memory snapshots for PyTorch's memory viewer, checked against the format that the viewer reads.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -11,7 +11,7 @@ use curium_memory::{CachingOptions, CachingResource, LeakTracker, Resource};
 use curium_tests::on_driver;
 use serde_json::{Map, Value};
 
-/// Reads the part of Python's pickle format that the viewer reads.
+/// Parses the part of Python's pickle format that the viewer uses.
 struct Unpickler<'a> {
     bytes: &'a [u8],
     stack: Vec<Value>,
@@ -39,7 +39,7 @@ impl<'a> Unpickler<'a> {
         taken.iter().take(8).rev().fold(0, |number, byte| (number << 8) | u64::from(*byte))
     }
 
-    /// Does one instruction, and says whether it was the last.
+    /// Executes one instruction, and returns `true` if it was the last.
     fn step(&mut self) -> bool {
         match self.take(1)[0] {
             0x80 => assert_eq!(self.take(1), [2]),
@@ -110,8 +110,8 @@ fn text<'a>(value: &'a Value, key: &str) -> &'a str {
     value[key].as_str().unwrap_or_else(|| panic!("{key} of {value} is no text"))
 }
 
-/// Checks the fields that the viewer uses, and goes back in time as the viewer does: every block must lie in a segment, and every free
-/// must find memory that is free.
+/// Checks the fields that the viewer uses, and replays the trace backwards as the viewer does: every block must lie in
+/// a segment, and every free must refer to free memory.
 fn check(snapshot: &Value, device: usize) {
     let mut segments: BTreeMap<u64, u64> =
         array(snapshot, "segments").iter().map(|s| (number(s, "address"), number(s, "total_size"))).collect();
@@ -168,7 +168,7 @@ fn check(snapshot: &Value, device: usize) {
     }
 }
 
-/// Takes a part of a segment away, and leaves what lies before and behind it.
+/// Removes a part of a segment, and keeps the parts before and after it.
 fn unmap(segments: &mut BTreeMap<u64, u64>, address: u64, bytes: u64) {
     let (start, size) = segments.range(..=address).next_back().map(|(start, size)| (*start, *size)).expect("a segment");
     assert!(address + bytes <= start + size, "what came is not there");
@@ -184,7 +184,7 @@ fn frames(value: &Value) {
     }
 }
 
-/// What Python's own reader makes of a snapshot: the same.
+/// Loads a snapshot with Python's own reader, which must return the same value.
 const SCRIPT: &str = "
 import json, pickle, sys
 snapshot = pickle.load(sys.stdin.buffer)
@@ -203,7 +203,7 @@ for trace in snapshot['device_traces']:
 json.dump(snapshot, sys.stdout)
 ";
 
-/// What PyTorch's own code makes of a snapshot; the file of it is the argument. Pictures of flames need a program from elsewhere.
+/// Renders a snapshot with PyTorch's own code, whose file is the argument. Flame graphs would need another program.
 const VIEWER: &str = "
 import contextlib, importlib.util, json, pickle, sys
 spec = importlib.util.spec_from_file_location('viewer', sys.argv[1])
@@ -225,7 +225,8 @@ for page in (viewer.trace_plot(read()), viewer.trace_plot(read(), plot_segments=
 json.dump({'summary': summary, 'trace': trace}, sys.stdout)
 ";
 
-/// Has PyTorch's memory viewer read a pickle; nothing where `CURIUM_MEMORY_VIZ` does not say where its `_memory_viz.py` is.
+/// Loads a pickle with PyTorch's memory viewer; returns `None` if `CURIUM_MEMORY_VIZ` does not name the file
+/// `_memory_viz.py`.
 #[expect(clippy::print_stderr, reason = "a test says what it leaves out")]
 fn viewer(pickle: &[u8]) -> Option<Value> {
     let Some(path) = std::env::var_os("CURIUM_MEMORY_VIZ") else {
@@ -238,13 +239,13 @@ fn viewer(pickle: &[u8]) -> Option<Value> {
     Some(serde_json::from_slice(&output).expect("the script writes JSON"))
 }
 
-/// Has Python read a pickle; nothing where there is no Python.
+/// Loads a pickle with Python; returns `None` without Python.
 fn python(pickle: &[u8]) -> Option<Value> {
     let output = run_python(SCRIPT, &[], pickle)?;
     Some(serde_json::from_slice(&output).expect("Python writes JSON"))
 }
 
-/// Returns what a script writes; nothing where there is no Python.
+/// Returns the output of a Python script, or `None` without Python.
 fn run_python(script: &str, arguments: &[OsString], input: &[u8]) -> Option<Vec<u8>> {
     let mut command = Command::new("python3");
     command.args(["-c", script]).args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -256,7 +257,7 @@ fn run_python(script: &str, arguments: &[OsString], input: &[u8]) -> Option<Vec<
 }
 
 fn free(resource: &impl Resource, stream: &Stream, pointer: DevicePointer<u8>, bytes: usize) {
-    // SAFETY: the tests pass memory of this resource that nothing uses.
+    // SAFETY: the tests pass memory of this resource that is not in use.
     unsafe { resource.deallocate(stream, pointer, bytes, 256) }.expect("the memory can be freed");
 }
 

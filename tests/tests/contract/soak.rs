@@ -1,5 +1,5 @@
-//! Many allocations, frees and uses at random: nothing is left, and the process does not grow. `cargo run -p curium-tests --release
-//! --example soak` does ten million.
+//! Many random allocations, deallocations and accesses: nothing is leaked, and the process does not grow. `cargo run -p
+//! curium-tests --release --example soak` runs ten million.
 
 use curium_tests::{Soak, on_driver};
 

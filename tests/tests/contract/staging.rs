@@ -1,4 +1,4 @@
-//! Copies of large slices through pinned lanes.
+//! Copies of large slices through pinned staging buffers.
 
 use std::thread;
 
@@ -8,10 +8,10 @@ use curium_sim::{Config, Fault};
 use curium_sys::CUresult;
 use curium_tests::{During, on_driver, on_simulator, stream_work};
 
-/// Bytes of a block in these tests: so small that a copy takes many turns.
+/// The size in bytes of a staging buffer in these tests, so small that a copy uses many.
 const BLOCK: usize = 16 << 10;
 
-/// A number of words that is staged, and no multiple of a block.
+/// The number of words in a staged copy, not a multiple of a staging buffer.
 const LEN: usize = 50_021;
 
 fn stage_small_copies(context: &Context) {
@@ -76,7 +76,7 @@ fn block_without_bytes_is_an_error() {
         let context = test.context();
         let before = Staging::options(&context);
         let error = Staging::set_options(&context, before.with_block_bytes(0)).expect_err("such a block holds nothing");
-        assert!(error.to_string().contains("a block of 0 bytes"), "{error}");
+        assert!(error.to_string().contains("zero block size"), "{error}");
         assert_eq!(Staging::options(&context), before);
     });
 }
@@ -209,7 +209,7 @@ fn copy_without_pinned_memory_is_the_drivers() {
 }
 
 #[test]
-fn staged_copy_that_fails_says_so_and_the_next_one_succeeds() {
+fn staged_copy_that_fails_is_an_error_and_the_next_one_succeeds() {
     on_simulator(Config::new(), |test, simulator| {
         let stream = test.stream();
         stage_small_copies(stream.context());
@@ -265,7 +265,7 @@ fn parts_of_a_copy_fit_the_blocks_of_options_that_change_while_it_begins() {
         let with_change = |copy: &mut dyn FnMut() -> Result<(), Error>| {
             Staging::set_options(stream.context(), large).expect("the options are valid");
             let context = stream.context().clone();
-            // The copy has read the options, and has no lanes yet.
+            // The copy has read the options, and has no staging buffers yet.
             let guard =
                 observe_calls(During::call_of(Function::cuPointerGetAttributes, move || stage_small_copies(&context)));
             copy().expect("the lengths are equal");

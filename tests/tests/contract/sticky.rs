@@ -1,6 +1,7 @@
-//! Errors that end a context: they are reported by the first wait and by everything after it, and nothing hangs or panics.
+//! Sticky errors: the first synchronization and every later call report them, and nothing hangs or panics.
 //!
-//! On a real driver the rest of the process is useless then, so that each of these tests runs in a process of its own.
+//! On a real driver the rest of the process is unusable afterwards, so each of these tests runs in a process of its
+//! own.
 #![cfg(not(miri))]
 
 use curium_driver::{Error, Kernel, LaunchConfig, Library, Signature};
@@ -21,7 +22,7 @@ fn assert_sticky(error: &Error, code: CUresult) {
     assert!(error.to_string().contains("the context is lost"), "{error}");
 }
 
-/// What holds once a kernel of `code` was launched on `stream`, and nobody has waited for it.
+/// Asserts the state after a kernel that fails with `code` was launched on `stream`, before any synchronization.
 fn assert_context_is_lost(test: &TestDriver, buffer: DeviceBuffer<u32>, code: CUresult) {
     let stream = buffer.stream().clone();
     assert_sticky(&stream.synchronize().expect_err("the kernel fails"), code);
@@ -34,7 +35,7 @@ fn assert_context_is_lost(test: &TestDriver, buffer: DeviceBuffer<u32>, code: CU
     let (buffer, error) = buffer.close().expect_err("nothing can be freed any more").into_parts();
     assert_sticky(&error, code);
     test.device().name().expect("what touches no context works");
-    // The simulator can forget the error, and then everything is freed as usual.
+    // The simulator can reset the error, after which everything is freed as usual.
     if let Some(simulator) = test.simulator() {
         simulator.reset_errors();
     }
@@ -48,7 +49,8 @@ fn kernel_that_writes_out_of_bounds_ends_the_context() {
             let stream = test.stream();
             let write_at = faulty::<(&mut [u32], u64, u32)>(test, "write_at");
             let mut buffer = DeviceBuffer::<u32>::zeroed(&stream, 4).expect("memory suffices");
-            // SAFETY: the kernel writes out of bounds, which the device notices at this distance: no memory of ours is changed.
+            // SAFETY: the kernel writes out of bounds at a distance that the device detects: no memory of this program
+            // is changed.
             let launched = unsafe { write_at.launch(&stream, LaunchConfig::new(1, 1), (&mut buffer, 1 << 42, 1)) };
             launched.expect("the launch itself succeeds");
             assert_context_is_lost(test, buffer, CUresult::CUDA_ERROR_ILLEGAL_ADDRESS);
@@ -64,7 +66,7 @@ fn kernel_that_writes_misaligned_ends_the_context() {
             let write = faulty::<(&mut [u8], u32)>(test, "write_misaligned");
             let mut bytes = DeviceBuffer::<u8>::zeroed(&stream, 8).expect("memory suffices");
             let buffer = DeviceBuffer::<u32>::zeroed(&stream, 4).expect("memory suffices");
-            // SAFETY: the kernel writes within the buffer, but misaligned, which the device refuses.
+            // SAFETY: the kernel makes a misaligned write within the buffer, which the device rejects.
             unsafe { write.launch(&stream, LaunchConfig::new(1, 1), (&mut bytes, 1)) }.expect("the launch succeeds");
             assert_sticky(
                 &stream.synchronize().expect_err("the kernel fails"),
@@ -99,7 +101,7 @@ fn kernel_at_fault_is_reported_and_the_program_goes_on_where_it_is_set_so() {
         let write_at = faulty::<(&mut [u32], u64, u32)>(test, "write_at");
         let mut buffer = DeviceBuffer::<u32>::zeroed(&stream, 4).expect("memory suffices");
         for index in [4, 2] {
-            // SAFETY: the kernel writes at most one element out of bounds, where the simulator notices it.
+            // SAFETY: the kernel writes at most one element out of bounds, which the simulator detects.
             unsafe { write_at.launch(&stream, LaunchConfig::new(1, 1), (&mut buffer, index, 7)) }.expect("it launches");
         }
         assert_eq!(buffer.to_vec().expect("the context is whole"), [0, 0, 7, 0]);

@@ -1,4 +1,4 @@
-//! [`Stream`](curium_driver::Stream): order, waiting and the end of a stream.
+//! [`Stream`](curium_driver::Stream): order, synchronization and destruction.
 
 use curium_driver::{Error, Event, EventFlags, Function, Stream, StreamFlags, StreamOptions};
 use curium_memory::DeviceBuffer;

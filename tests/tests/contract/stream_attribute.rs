@@ -9,7 +9,7 @@ use curium_sys::{CUresult, CUstreamAttrID};
 use curium_tests::{on_driver, on_simulator};
 
 #[test]
-fn stream_knows_its_identity_flags_and_device() {
+fn stream_returns_its_id_flags_and_device() {
     on_driver(|test| {
         let context = test.context();
         let (first, second) = (test.stream(), test.stream());

@@ -1,4 +1,4 @@
-//! Streams that somebody else made: default streams, and those of other libraries.
+//! Borrowed streams: default streams, and those of other libraries.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,7 +8,7 @@ use curium_memory::DeviceBuffer;
 use curium_sys::CUresult;
 use curium_tests::{ContextStack, TestDriver, on_driver};
 
-/// Notes that it was dropped.
+/// Records that it was dropped.
 struct Owner(Arc<AtomicBool>);
 
 impl Drop for Owner {
@@ -44,7 +44,7 @@ fn default_streams_work_and_are_not_destroyed() {
 #[test]
 fn default_stream_without_a_current_context_is_an_error() {
     on_driver(|test| {
-        // SAFETY: the stream is used for nothing but this error.
+        // SAFETY: the stream is only used to provoke this error.
         let stream = unsafe { Stream::legacy_default(&test.context()) };
         let error = stream.synchronize().expect_err("no context is current");
         assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_INVALID_CONTEXT));
@@ -57,7 +57,7 @@ fn foreign_stream_keeps_its_owner_and_is_not_destroyed() {
         let (context, theirs) = (test.context(), test.stream());
         let is_dropped = Arc::new(AtomicBool::new(false));
         let owner = Owner(Arc::clone(&is_dropped));
-        // SAFETY: the stream is live, and the test keeps it.
+        // SAFETY: the stream is live, and outlives its uses in the test.
         let ours = unsafe { Stream::from_foreign(&context, theirs.as_raw(), owner) };
         let clone = ours.clone();
         assert_ne!(ours, theirs, "nothing is known of how the two are used");
@@ -71,7 +71,7 @@ fn foreign_stream_keeps_its_owner_and_is_not_destroyed() {
 }
 
 #[test]
-fn raw_stream_is_taken_over_and_given_away() {
+fn ownership_of_a_raw_stream_is_taken_and_released() {
     on_driver(|test| {
         let (context, stream) = (test.context(), test.stream());
         let clone = stream.clone();
@@ -79,7 +79,7 @@ fn raw_stream_is_taken_over_and_given_away() {
         assert!(error.to_string().contains("still in use"), "{error}");
         drop(clone);
         let raw = test.assert_calls(Function::cuStreamDestroy_v2, 0, || stream.into_raw().expect("it is the only one"));
-        // SAFETY: the handle is live and now nobody's.
+        // SAFETY: the handle is live and has no other owner.
         let stream = unsafe { Stream::from_raw(&context, raw) };
         stream.synchronize().expect("the stream works");
         test.assert_calls(Function::cuStreamDestroy_v2, 1, || drop(stream));

@@ -1,4 +1,4 @@
-//! Waiting for and writing single values in stream order.
+//! Stream memory operations: waits for and writes of single values in stream order.
 
 use curium_driver::{CudaVersion, DevicePointer, MemoryOperation, Reduction, WaitCondition};
 use curium_memory::{DeviceBuffer, PinnedBuffer, PinnedFlags, Zeroable};
@@ -6,12 +6,12 @@ use curium_sim::Config;
 use curium_sys::CUresult;
 use curium_tests::{Gate, TestDriver, on_driver, on_simulator};
 
-/// Zeroes that the device writes in place: value operations take no memory that was allocated in stream order.
+/// Allocates zeroed pinned memory: stream memory operations do not accept memory allocated in stream order.
 fn pinned<T: Zeroable>(test: &TestDriver, len: usize) -> PinnedBuffer<T> {
     PinnedBuffer::zeroed(&test.context(), len, PinnedFlags::DEVICE_MAP).expect("memory suffices")
 }
 
-/// Returns where the device finds pinned memory, which is where the host finds it.
+/// Returns the device pointer of pinned memory, which is equal to its host address.
 fn address<T>(buffer: &PinnedBuffer<T>) -> DevicePointer<T> {
     DevicePointer::from_raw(buffer.as_ptr().expose_provenance() as u64)
 }
@@ -74,7 +74,7 @@ fn batch_does_its_operations_in_order() {
             MemoryOperation::WaitU64(wide, WaitCondition::And, 1 << 63),
             MemoryOperation::WriteU32(narrow, 6),
         ];
-        // SAFETY: the addresses are aligned and in the buffer, and each wait is for what was written before it.
+        // SAFETY: the addresses are aligned and in the buffer, and each wait is for a value written before.
         unsafe { stream.batch_memory_operations(&operations) }.expect("the device does all of them");
         stream.synchronize().expect("a stream can be waited for");
         assert_eq!(*buffer, [u64::MAX, 6]);
@@ -82,7 +82,7 @@ fn batch_does_its_operations_in_order() {
 }
 
 #[test]
-fn batch_that_is_too_large_is_an_error_that_says_how_large() {
+fn batch_that_is_too_large_is_an_error_with_the_size() {
     on_driver(|test| {
         let stream = test.stream();
         let buffer = pinned::<u32>(test, 1);
@@ -136,7 +136,7 @@ fn misaligned_address_is_an_error() {
         let stream = test.stream();
         let buffer = pinned::<u32>(test, 2);
         let misaligned = DevicePointer::from_raw(address(&buffer).as_raw() + 2);
-        // SAFETY: the driver refuses the address before it is used.
+        // SAFETY: the driver rejects the address before it accesses it.
         let error = unsafe { stream.write_value_u32(misaligned, 1) }.expect_err("the address is no multiple of 4");
         assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_INVALID_VALUE));
     });

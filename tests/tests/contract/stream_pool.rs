@@ -1,4 +1,4 @@
-//! [`StreamPool`]: streams that are used again.
+//! [`StreamPool`]: reuse of streams.
 
 use curium_driver::{Function, StreamOptions, StreamPool};
 use curium_tests::on_driver;
@@ -20,7 +20,7 @@ fn stream_that_came_back_is_used_again() {
 }
 
 #[test]
-fn streams_are_handed_out_in_the_order_in_which_they_came_back() {
+fn streams_are_reused_in_the_order_of_their_return() {
     on_driver(|test| {
         let pool = StreamPool::new(&test.context(), StreamOptions::new());
         let (first, second) = (pool.take().expect("a stream"), pool.take().expect("another"));

@@ -1,4 +1,5 @@
-//! Teardown of memory: it is returned to the driver after a wait that succeeded, or it is leaked, counted and reported.
+//! Deallocation on failure: memory is returned to the driver after a successful wait, or it is leaked, counted and
+//! reported.
 
 use std::sync::mpsc;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,7 +15,7 @@ use curium_tests::{Gate, TestDriver, on_driver, uses_cuda};
 const SEGMENT: u64 = 32 << 20;
 const CODE: CUresult = CUresult::CUDA_ERROR_SYSTEM_NOT_READY;
 
-/// Runs a test that leaks on purpose, and returns the reports of drops on its thread.
+/// Runs a test that leaks deliberately, and returns the reports of drops on its thread.
 fn leaking(test: impl FnOnce(&Driver, &Simulator)) -> Vec<String> {
     static TURN: Mutex<()> = Mutex::new(());
     if uses_cuda() {
@@ -204,7 +205,7 @@ fn arena_dropped_while_another_thread_captures_unmaps() {
 }
 
 #[test]
-fn block_of_an_arena_that_cannot_be_waited_for_is_not_handed_out_again() {
+fn block_of_an_arena_that_cannot_be_waited_for_is_not_reused() {
     leaking(|driver, simulator| {
         let (stream, other) = (stream(driver), stream(driver));
         let arena = Arena::new(stream.context()).expect("memory can be mapped");

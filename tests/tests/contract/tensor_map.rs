@@ -1,4 +1,4 @@
-//! [`TensorMap`]: what can be described, and what is refused with the figures.
+//! [`TensorMap`]: supported layouts, and the errors for invalid ones.
 
 use curium_driver::{
     Argument, ComputeCapability, Context, DevicePointer, Error, Function, LaunchConfig, Library, Parameter, Result,
@@ -9,7 +9,7 @@ use curium_memory::{
 };
 use curium_tests::{Gate, TestDriver, guard, on_driver, stream_work};
 
-/// Runs a test where the device has the accelerator.
+/// Runs a test if the device has the Tensor Memory Accelerator (TMA).
 fn on_hopper(test: impl FnOnce(&TestDriver)) {
     on_driver(|driver| {
         let capability = driver.device().compute_capability().expect("a device has one");
@@ -72,7 +72,7 @@ fn map_of_another_address_differs_in_nothing_else() {
     });
 }
 
-/// What is refused, and what the error says.
+/// Asserts that the layout is invalid, with this error.
 fn refused(result: Result<TensorMap>, expected: &str) {
     let error = result.expect_err(expected);
     assert!(matches!(error, Error::Argument(_)), "{error}");
@@ -190,7 +190,7 @@ fn view_of_a_tensor_that_its_memory_does_not_hold_is_refused() {
         let pointer = memory.as_pointer();
         let tight = |extents: &[u64]| TensorLayout::new(Type::Float32, pointer, extents);
         TensorView::tiled(memory.as_slice(), &tight(&[32, 32]), &[32, 4]).expect("it fills the buffer");
-        // The last row ends before the next would begin.
+        // The last row ends before the start of the next one.
         let rows = tight(&[16, 32]).with_strides(&[128]);
         TensorView::tiled(memory.as_slice().slice(..1008).expect("it is shorter"), &rows, &[16, 4]).expect("it fits");
         let (bytes, address) = (4096, pointer.as_raw());
@@ -233,7 +233,7 @@ fn view_that_is_written_holds_the_whole_last_row() {
     });
 }
 
-/// Copies the part of a matrix of 32-bit words at `{4, 1}`, 4 rows of 8, to `{8, 2}` of another one.
+/// Copies the tile at `{4, 1}` of a matrix of 32-bit words, 4 rows of 8, to `{8, 2}` of another matrix.
 const COPY_PART: &str = ".version 8.6
 .target sm_90
 .address_size 64
@@ -273,7 +273,7 @@ fn part_of_a_tensor_goes_to_another_by_maps_that_are_arguments() {
             TensorViewMut::tiled(to.as_slice_mut(), &matrix(pointer), &[8, 4]).expect("it fills the buffer");
         let library = Library::from_ptx(&stream, COPY_PART).expect("the kernel loads");
         let kernel = library.kernel::<(TensorRead, TensorWrite)>("copy_part").expect("there is such a kernel");
-        // SAFETY: the kernel reads by the one map, and writes by the other, which hold their memory.
+        // SAFETY: the kernel reads through one map and writes through the other, both of which keep their memory alive.
         unsafe { kernel.launch(&stream, LaunchConfig::new(1, 1), (&read, &mut write)) }.expect("it can be launched");
         let found = to.to_vec().expect("memory can be read");
         for (at, word) in found.iter().enumerate() {
@@ -302,7 +302,7 @@ fn kernels_wait_for_what_others_do_to_the_memory_of_a_tensor() {
         gate.open();
         other.synchronize().expect("the stream works");
         let gate = Gate::on(&other);
-        // SAFETY: the view was bound to this stream above, and not used since.
+        // SAFETY: the view was bound to this stream above and has not been used since.
         unsafe { Argument::<TensorRead>::launched(&mut &view, &mut guard(&other)) };
         let mut view = TensorViewMut::tiled(memory.as_slice_mut(), &layout, &[32, 4]).expect("it fills the buffer");
         // SAFETY: nothing is launched with the value.
@@ -311,7 +311,7 @@ fn kernels_wait_for_what_others_do_to_the_memory_of_a_tensor() {
         gate.open();
         stream.synchronize().expect("the stream works");
         let gate = Gate::on(&stream);
-        // SAFETY: the view was bound to this stream above, and not used since.
+        // SAFETY: the view was bound to this stream above and has not been used since.
         unsafe { Argument::<TensorWrite>::launched(&mut &mut view, &mut guard(&stream)) };
         let view = TensorView::tiled(memory.as_slice(), &layout, &[32, 4]).expect("it fills the buffer");
         // SAFETY: nothing is launched with the value.

@@ -1,4 +1,4 @@
-//! [`Texture`] and [`Surface`]: what they are made of, and what they keep alive.
+//! [`Texture`] and [`Surface`]: their descriptors, and the objects they keep alive.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ fn array(test: &TestDriver, flags: ArrayFlags) -> Arc<Array<f32>> {
 }
 
 #[test]
-fn texture_tells_the_options_that_it_was_made_with() {
+fn texture_returns_its_options() {
     on_driver(|test| {
         let options = TextureOptions::new()
             .with_address_mode(AddressMode::Mirror)
@@ -27,7 +27,7 @@ fn texture_tells_the_options_that_it_was_made_with() {
         let texture =
             Texture::from_array(&array(test, ArrayFlags::empty()), &options).expect("the array can be read so");
         let told = texture.options().expect("a texture tells");
-        // Drivers keep the border's color to themselves.
+        // Drivers do not return the border color.
         assert_eq!(told.with_border_color(options.border_color), options);
         texture.close().expect("the texture can end");
     });
@@ -99,7 +99,7 @@ fn copy_waits_for_the_kernel_that_writes_a_surface() {
         // SAFETY: `launched` is called before the surface is used for anything else.
         let _: SurfaceObject = unsafe { argument.bind(&mut guard(&other)) }.expect("the surface can be used");
         let gate = Gate::on(&other);
-        // SAFETY: the surface was bound to this stream above, and not used since.
+        // SAFETY: the surface was bound to this stream above and has not been used since.
         unsafe { Argument::<SurfaceObject>::launched(&mut argument, &mut guard(&other)) };
         let mut target = DeviceBuffer::<f32>::zeroed(array.stream(), 32).expect("memory suffices");
         array.stream().synchronize().expect("the stream works");
@@ -121,7 +121,7 @@ fn array_that_was_not_made_for_surfaces_has_none() {
 }
 
 #[test]
-fn textures_and_surfaces_are_known_to_streams_of_their_context_and_green_ones_only() {
+fn textures_and_surfaces_are_valid_on_streams_of_their_context_and_green_ones_only() {
     on_driver(|test| {
         let array = array(test, ArrayFlags::SURFACE);
         let texture = Texture::from_array(&array, &TextureOptions::new()).expect("the array can be read");
@@ -172,7 +172,7 @@ fn view_without_levels_or_layers_is_refused() {
 }
 
 #[test]
-fn texture_of_a_buffer_ends_while_a_capture_is_open_and_behind_the_kernels_that_read_it() {
+fn texture_of_a_buffer_dropped_during_a_capture_outlives_the_kernels_that_read_it() {
     on_driver(|test| {
         let (stream, other) = (test.stream(), test.stream());
         let buffer = Arc::new(DeviceBuffer::<u32>::zeroed(&stream, 4096).expect("memory suffices"));
@@ -186,7 +186,7 @@ fn texture_of_a_buffer_ends_while_a_capture_is_open_and_behind_the_kernels_that_
         // SAFETY: `launched` is called before the texture is used for anything else.
         let _: TextureObject = unsafe { (&mut &used).bind(&mut guard(&other)) }.expect("the texture can be used");
         let gate = Gate::on(&other);
-        // SAFETY: the texture was bound to this stream above, and not used since.
+        // SAFETY: the texture was bound to this stream above and has not been used since.
         unsafe { Argument::<TextureObject>::launched(&mut &used, &mut guard(&other)) };
         std::thread::scope(|scope| {
             let dropping = scope.spawn(|| drop(used));

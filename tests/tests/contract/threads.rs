@@ -1,4 +1,4 @@
-//! How contexts and threads go together: one context for many threads, one context for each device, and an end behind all threads.
+//! Contexts and threads: one context for many threads, one context per device, and destruction after all threads.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -18,7 +18,7 @@ const LEN: u32 = 100;
 fn filled(context: &Context, fill: &Kernel<Fill>, value: u32) -> Result<Vec<u32>> {
     let stream = context.stream()?;
     let mut buffer = DeviceBuffer::zeroed(&stream, LEN as usize)?;
-    // SAFETY: `fill` writes as many words as the buffer has.
+    // SAFETY: `fill` writes exactly the words of the buffer.
     unsafe { fill.launch(&stream, LaunchConfig::for_elements(LEN), (&mut buffer, value, LEN)) }?;
     buffer.to_vec()
 }
@@ -64,7 +64,7 @@ fn one_context_for_each_device_serves_one_thread_through_all_of_them() {
 }
 
 #[test]
-fn context_dropped_by_its_maker_ends_behind_the_threads_that_use_it() {
+fn context_ends_after_the_threads_that_use_it() {
     on_simulator(Config::new(), |test, simulator| {
         let context = test.device().create_context(ContextOptions::new()).expect("a context can be created");
         let (fill, sum) = (fill(&context), Arc::new(AtomicU32::new(0)));

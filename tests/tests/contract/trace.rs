@@ -21,7 +21,7 @@ fn events<'a>(trace: &'a Value, category: &str) -> Vec<&'a Value> {
     events.iter().filter(|event| event["ph"] == "X" && event["cat"] == category).collect()
 }
 
-/// Returns the calls that this thread made: other tests run beside this one, in the same process.
+/// Returns the calls of this thread: other tests run concurrently in the same process.
 fn calls_of_this_thread(trace: &Value) -> Vec<&Value> {
     let name = thread::current().name().expect("the harness names its threads").to_owned();
     let rows = trace["traceEvents"].as_array().expect("there are events");
@@ -30,7 +30,7 @@ fn calls_of_this_thread(trace: &Value) -> Vec<&Value> {
     events(trace, "call").into_iter().filter(|call| call["tid"] == *thread).collect()
 }
 
-/// When an event began and ended, in microseconds.
+/// Returns the start and the end of an event in microseconds.
 fn span(event: &Value) -> (f64, f64) {
     let begin = event["ts"].as_f64().expect("an event has a time");
     (begin, begin + event["dur"].as_f64().expect("an event has a duration"))
@@ -64,13 +64,14 @@ fn work_of_a_stream_is_placed_between_its_launch_and_its_end_on_the_host() {
         let [work] = work[..] else { panic!("one piece of work: {work:?}") };
         assert_eq!(work["name"], "a \"gate\"\n");
         let (begin, end) = span(work);
-        // A simulator may hold the first event back for a while, but not the whole time.
+        // A simulator may delay the first event, but not for the whole time.
         assert!(end - begin >= 19_000.0, "the gate was closed for 60 ms: {begin} to {end}");
         let calls = calls_of_this_thread(&trace);
         let last = |name: &str| calls.iter().rev().find(|call| call["name"] == name).map(|call| span(call));
         let (launched, _) = last("cuLaunchHostFunc").expect("the gate was launched");
         let (_, waited) = last("cuStreamSynchronize").expect("the stream was waited for");
-        // The clocks are compared to within the time that an event takes, which is short next to this.
+        // The clocks are correlated with an error of the duration of an event, which is much smaller than this
+        // tolerance.
         assert!(begin > launched - 10_000.0 && end < waited + 10_000.0, "{launched} {begin} {end} {waited}");
     });
 }
@@ -98,7 +99,7 @@ fn each_stream_and_thread_has_a_row_with_a_name() {
 }
 
 #[test]
-fn trace_says_what_did_not_fit() {
+fn trace_reports_the_events_that_did_not_fit() {
     on_driver(|test| {
         let trace = Trace::with_capacity(1);
         for _ in 0..5 {

@@ -1,10 +1,10 @@
-//! A step of training: many kernels on buffers that they share, launched and replayed.
+//! A training step: many kernels on shared buffers, launched and replayed.
 
 use curium_driver::{Error, GraphCache, LaunchConfig, Library, SafeKernel, Stream};
 use curium_memory::DeviceBuffer;
 use curium_tests::{TestDriver, kernels, on_driver};
 
-/// A linear model, 16 values in and out, with batches of 16.
+/// A linear model with 16 inputs and outputs, and batches of 16.
 struct Model {
     matmul: Matmul,
     saxpy: Saxpy,
@@ -32,9 +32,9 @@ impl Model {
             DeviceBuffer::from_slice(stream, &values).expect("memory suffices")
         };
         Self {
-            // SAFETY: the kernel guards its indices with the sizes, which are those of the buffers here.
+            // SAFETY: the kernel compares its indices with the sizes, which are those of the buffers here.
             matmul: unsafe { matmul.expect("the kernel is there").declare_safe() },
-            // SAFETY: the kernel guards its index with the length, which is that of the buffers here.
+            // SAFETY: the kernel compares its index with the length, which is that of the buffers here.
             saxpy: unsafe { saxpy.expect("the kernel is there").declare_safe() },
             inputs: elements(&at),
             transposed: elements(&|row, column| at(column, row)),

@@ -1,4 +1,4 @@
-//! What two devices do with each other's memory: copies of every form, kernels' arguments, and pools that both allocate from. On a
+//! Two devices with peer access: copies of every form, kernel arguments, and pools that both allocate from. On a
 //! machine with one GPU nothing of this runs.
 
 use curium_driver::{Context, DevicePointer, Function, LaunchConfig, Library, Stream};
@@ -27,7 +27,7 @@ fn fill(stream: &Stream, target: &mut DeviceBuffer<u32, impl Resource>, value: u
     let library = Library::from_ptx(stream.context(), kernels::FILL).expect("the kernels load");
     let fill = library.kernel::<(&mut [u32], u32, u32)>("fill").expect("there is such a kernel");
     let len = u32::try_from(target.len()).expect("buffers of tests are short");
-    // SAFETY: `fill` writes as many words as the buffer has.
+    // SAFETY: `fill` writes exactly the words of the buffer.
     unsafe { fill.launch(stream, LaunchConfig::for_elements(len), (target, value, len)) }.expect("it can be launched");
 }
 
@@ -171,7 +171,7 @@ fn arrays_are_copied_between_devices_and_from_and_to_memory_of_the_other() {
         target.as_slice_mut().fill(7).expect("memory can be filled");
         test.assert_calls(PEER, 1, || far.copy_from_device(whole, &target)).expect("the lengths are equal");
         assert_eq!(far.to_vec().expect("the array can be read"), [7; 120]);
-        // By a batch on a stream of the device that neither is of.
+        // As a batch on a stream of a device that owns neither.
         let grid = target.as_slice_mut().pitched(extent, Pitch::tight::<u32>(extent)).expect("the rows lie within");
         let batch = CopyBatch::new().copy_from_array(grid, &near, [0; 3]).expect("the extents are equal");
         test.assert_calls(PEER, 1, || batch.enqueue(there)).expect("it is put there");
@@ -202,7 +202,7 @@ fn kernel_that_uses_plain_memory_of_a_device_without_access_fails() {
             let library = Library::from_ptx(there.context(), kernels::FILL).expect("the kernels load");
             let fill = library.kernel::<(DevicePointer<u32>, u32, u32)>("fill").expect("there is such a kernel");
             let arguments = (plain.as_pointer(), 1, LEN as u32);
-            // SAFETY: the memory has as many words; that the device has no access to it is what is tested.
+            // SAFETY: the memory has this many words; the missing access of the device is the subject of the test.
             unsafe { fill.launch(there, LaunchConfig::for_elements(LEN as u32), arguments) }.expect("it is launched");
             let error = there.synchronize().expect_err("the device does not reach the memory");
             assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_ILLEGAL_ADDRESS), "{error}");
@@ -238,7 +238,7 @@ fn memory_of_the_host_and_managed_memory_are_used_by_both() {
         let library = Library::from_ptx(there.context(), kernels::FILL).expect("the kernels load");
         let fill = library.kernel::<(&mut [u32], u32, u32)>("fill").expect("there is such a kernel");
         let config = LaunchConfig::for_elements(LEN as u32);
-        // SAFETY: `fill` writes as many words as the buffer has.
+        // SAFETY: `fill` writes exactly the words of the buffer.
         unsafe { fill.launch(there, config, (&mut mapped, 4, LEN as u32)) }.expect("it can be launched");
         // SAFETY: as above.
         unsafe { fill.launch(there, config, (&mut unified, 5, LEN as u32)) }.expect("it can be launched");

@@ -1,5 +1,5 @@
-//! Memory, pools and events that two processes share, on two devices where there are two: the first process uses the first device, and
-//! the second process the last.
+//! Memory, pools and events shared by two processes, on two devices if there are two: the first process uses the first
+//! device, and the second process the last.
 #![cfg(all(target_os = "linux", not(miri)))]
 
 use std::os::fd::AsFd;
@@ -14,10 +14,10 @@ use curium_memory::{
 use curium_sim::Config;
 use curium_tests::{Gate, Peer, TestDriver, in_two_processes, on_driver, on_simulator, uses_cuda};
 
-/// How much memory is shared.
+/// The size of the shared memory in bytes.
 const BYTES: usize = 1 << 20;
 
-/// Runs the halves of a test in two processes, each with a driver of its own.
+/// Runs the two halves of a test in two processes, each with its own driver.
 fn with_drivers(
     name: &str,
     first: impl FnOnce(&TestDriver, &Context, &mut Peer),
@@ -48,26 +48,26 @@ fn stream(context: &Context) -> Stream {
     context.stream().expect("the context gives a stream")
 }
 
-/// Puts a fill of shared memory on a stream.
+/// Enqueues a fill of shared memory on a stream.
 fn fill(stream: &Stream, address: CUdeviceptr, value: u8) {
-    // SAFETY: the memory has these bytes in every test, and lives until the stream was waited for.
+    // SAFETY: the memory has these bytes in every test, and lives until the stream is synchronized.
     unsafe { call!(stream.driver(), cuMemsetD8Async(address, value, BYTES, stream.as_raw())) }
         .expect("the memory can be filled");
 }
 
-/// Asserts that all bytes of shared memory have one value, in the order of a stream.
+/// Asserts that all bytes of shared memory have one value, in stream order.
 #[track_caller]
 fn expect(stream: &Stream, address: CUdeviceptr, value: u8) {
     let mut bytes = vec![0_u8; BYTES];
     let target = bytes.as_mut_ptr().cast();
-    // SAFETY: both sides have these bytes, and the stream is waited for.
+    // SAFETY: both sides have these bytes, and the stream is synchronized.
     unsafe { call!(stream.driver(), cuMemcpyDtoHAsync_v2(target, address, BYTES, stream.as_raw())) }
         .expect("the memory can be read");
     stream.synchronize().expect("the stream works");
     assert!(bytes.iter().all(|byte| *byte == value), "{:?}… are not all {value}", &bytes[..8]);
 }
 
-/// Memory of the first process, whose name the second gets.
+/// Allocates memory in the first process, and sends its IPC handle to the second.
 fn plain(stream: &Stream, peer: &mut Peer) -> CUdeviceptr {
     let pointer = SyncAlloc.allocate(stream, BYTES, 256).expect("memory suffices");
     let name = IpcMemoryHandle::of(stream.context(), pointer).expect("the memory has a name");
@@ -76,7 +76,8 @@ fn plain(stream: &Stream, peer: &mut Peer) -> CUdeviceptr {
 }
 
 fn free(stream: &Stream, address: CUdeviceptr) {
-    // SAFETY: the memory came from this resource with these figures, and the other process has closed it.
+    // SAFETY: the memory was allocated from this resource with this size and alignment, and the other process has
+    // closed it.
     unsafe { SyncAlloc.deallocate(stream, curium_driver::DevicePointer::from_raw(address), BYTES, 256) }
         .expect("the memory can be freed");
 }
@@ -122,7 +123,7 @@ fn stream_waits_for_an_event_of_the_other_process() {
         fill(&stream, address, 2);
         event.record(&stream).expect("the event can be recorded");
         peer.meet();
-        // The other process has put its work behind the event.
+        // The other process has enqueued its work after the event.
         peer.meet();
         gate.open();
         stream.synchronize().expect("the stream works");
@@ -138,7 +139,7 @@ fn stream_waits_for_an_event_of_the_other_process() {
         stream.wait_event(&event).expect("the stream can wait");
         let mut seen = curium_memory::DeviceBuffer::<u8>::zeroed(&stream, BYTES).expect("memory suffices");
         let (to, from) = (seen.as_slice_mut().as_pointer().as_raw(), memory.as_pointer().as_raw());
-        // SAFETY: both sides have these bytes and live until the stream was waited for.
+        // SAFETY: both sides have these bytes and live until the stream is synchronized.
         unsafe { call!(stream.driver(), cuMemcpyAsync(to, from, BYTES, stream.as_raw())) }.expect("it can be copied");
         assert!(!stream.is_finished().expect("the stream can be asked"), "the stream waits for the event");
         peer.meet();
@@ -165,7 +166,8 @@ fn pool_is_imported_by_its_descriptor_and_its_memory_by_name() {
         peer.send(&pool.export_pointer(pointer).expect("the memory has a name").to_bytes());
         peer.meet();
         expect(&stream, pointer.as_raw(), 7);
-        // SAFETY: the memory came from this pool with these figures, and the other process has closed it.
+        // SAFETY: the memory was allocated from this pool with this size and alignment, and the other process has
+        // closed it.
         unsafe { pool.deallocate(&stream, pointer, BYTES, 256) }.expect("the memory can be freed");
         stream.synchronize().expect("the stream works");
     };

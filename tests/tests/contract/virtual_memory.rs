@@ -19,7 +19,7 @@ fn granularity(test: &TestDriver) -> usize {
     options.granularity(test.driver(), Granularity::Minimum).expect("the device has a granularity")
 }
 
-/// Memory that is mapped for the device to use.
+/// Returns a mapping that is accessible to the device.
 fn mapped(test: &TestDriver, bytes: usize) -> Mapping {
     let range = AddressRange::reserve(test.driver(), bytes).expect("there are addresses");
     let memory = PhysicalMemory::new(&test.device(), bytes).expect("memory suffices");
@@ -28,21 +28,21 @@ fn mapped(test: &TestDriver, bytes: usize) -> Mapping {
     mapping
 }
 
-/// Sets all bytes of a mapping and waits.
+/// Fills a mapping and waits.
 fn fill(test: &TestDriver, mapping: &Mapping, value: u8) -> Result<()> {
     let stream = test.stream();
     let (address, bytes) = (mapping.as_pointer().as_raw(), mapping.byte_len());
-    // SAFETY: the mapping is live with this size, and the stream is waited for before it ends.
+    // SAFETY: the mapping is live with this size, and the stream is synchronized before it ends.
     unsafe { call!(test.driver(), cuMemsetD8Async(address, value, bytes, stream.as_raw())) }?;
     stream.synchronize()
 }
 
-/// Returns the bytes from `offset` on.
+/// Returns the bytes starting at `offset`.
 fn read(test: &TestDriver, mapping: &Mapping, offset: usize, bytes: usize) -> Vec<u8> {
     let (mut values, stream) = (vec![0_u8; bytes], test.stream());
     assert!(offset + bytes <= mapping.byte_len());
     let (address, target) = (mapping.as_pointer().wrapping_add(offset).as_raw(), values.as_mut_ptr().cast());
-    // SAFETY: both sides have these bytes, and the stream is waited for.
+    // SAFETY: both sides have these bytes, and the stream is synchronized.
     unsafe { call!(test.driver(), cuMemcpyDtoHAsync_v2(target, address, bytes, stream.as_raw())) }
         .expect("the memory can be read");
     stream.synchronize().expect("the stream works");
@@ -61,7 +61,7 @@ fn mapped_memory_is_used_at_its_address_and_outlives_the_other_handles() {
 }
 
 #[test]
-fn options_that_memory_was_made_with_are_those_that_the_driver_tells() {
+fn options_of_memory_are_returned_by_the_driver() {
     on_driver(|test| {
         let device = test.device();
         let options = PhysicalOptions::new(&device).with_handle_types(shared_handle_types());
@@ -134,7 +134,7 @@ fn range_keeps_its_alignment_and_refuses_what_does_not_fit() {
 }
 
 #[test]
-fn size_that_is_no_multiple_is_an_error_that_tells_the_granularity() {
+fn size_that_is_not_a_multiple_is_an_error_with_the_granularity() {
     on_driver(|test| {
         let granularity = granularity(test);
         let error = PhysicalMemory::new(&test.device(), granularity + 1).expect_err("an odd size");
@@ -160,7 +160,7 @@ fn addresses_are_mapped_once_and_again_when_they_are_free() {
 }
 
 #[test]
-fn what_is_still_mapped_is_given_back_by_close() {
+fn close_unmaps_the_remaining_memory() {
     on_driver(|test| {
         let bytes = granularity(test);
         let range = AddressRange::reserve(test.driver(), bytes).expect("there are addresses");

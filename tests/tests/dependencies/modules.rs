@@ -8,9 +8,9 @@ use curium_tests::uses_cuda;
 use syn::visit::{Visit, visit_path};
 use syn::{Attribute, Item, ItemUse, UseTree};
 
-/// The modules from the bottom up. A module may import from its own layer and from those below.
+/// The modules in layers from the bottom up. A module may import from its own layer and from lower layers.
 const LAYERS: &[&[&str]] = &[
-    // Errors and calls need the driver for the texts of its codes; the driver reports errors.
+    // Errors and calls query the driver for the descriptions of its codes; the driver returns errors.
     &["base", "driver", "pointer"],
     &["device"],
     &["checkpoint", "context", "core_dump", "log", "profiler"],
@@ -21,7 +21,7 @@ const LAYERS: &[&[&str]] = &[
     &["jit"],
     &["linker"],
     &["disk_cache"],
-    // A kernel keeps the module or library that it belongs to, and each of those looks up kernels and variables.
+    // A kernel keeps its module or library loaded, and both look up kernels and variables.
     &["global", "kernel", "library", "module"],
     &["extend", "graph", "kernels_macro", "nvtx", "trace"],
 ];
@@ -30,13 +30,13 @@ const LAYERS: &[&[&str]] = &[
 const UPWARDS: &[(&str, &str, &str)] =
     &[("driver", "trace", "an environment variable starts a trace when a driver is loaded")];
 
-/// Returns the folder of the driver's sources.
+/// Returns the source directory of the driver crate.
 fn sources() -> PathBuf {
     let root = env::var_os("CARGO_MANIFEST_DIR").expect("Cargo sets it");
     Path::new(&root).parent().expect("the package lies in the workspace").join("crates/driver/src")
 }
 
-/// Returns the items that `lib.rs` exports, each with the module that it comes from.
+/// Returns the items that `lib.rs` exports, each with its module.
 fn exports(library: &syn::File) -> BTreeMap<String, String> {
     let mut exports = BTreeMap::new();
     for item in &library.items {
@@ -66,7 +66,7 @@ fn paths(tree: &UseTree) -> Vec<Vec<String>> {
     }
 }
 
-/// Collects the names that a file writes after `crate::`, outside of its tests.
+/// Collects the names that a file uses after `crate::`, outside of its tests.
 #[derive(Default)]
 struct Names(BTreeSet<String>);
 
@@ -101,7 +101,7 @@ fn is_test(attributes: &[Attribute]) -> bool {
     })
 }
 
-/// Returns every Rust file below `folder`, apart from those of tests.
+/// Returns every Rust file below `folder`, without test modules.
 fn files(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in fs::read_dir(folder).expect("the folder can be read") {
@@ -115,7 +115,7 @@ fn files(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// Returns the module at the root of the crate that a file belongs to.
+/// Returns the top-level module of the crate that a file belongs to.
 fn module(file: &Path, root: &Path) -> String {
     let first =
         file.strip_prefix(root).expect("the file lies in the crate").components().next().expect("it has a name");
@@ -127,7 +127,7 @@ fn parse(file: &Path) -> syn::File {
     syn::parse_file(&text).unwrap_or_else(|error| panic!("{}: {error}", file.display()))
 }
 
-/// Returns the modules that each module imports, with the first file that does.
+/// Returns the modules that each module imports, with the first file that imports it.
 fn imports() -> BTreeMap<(String, String), PathBuf> {
     let root = sources();
     let exports = exports(&parse(&root.join("lib.rs")));

@@ -1,4 +1,4 @@
-//! Buffers of OpenGL.
+//! OpenGL buffers.
 
 use curium_driver::{
     GlDevices, GraphicsAccess, GraphicsFlags, GraphicsResource, LaunchConfig, Library, MappedGraphics, Stream,
@@ -26,12 +26,12 @@ fn register(test: &TestDriver, buffer: glow::Buffer) -> GraphicsResource {
     resource.expect("OpenGL and CUDA share the device")
 }
 
-/// Returns the numbers of a mapped buffer.
+/// Returns a view of a mapped buffer as numbers.
 fn mapped_numbers(stream: &Stream, mapped: &MappedGraphics<'_>) -> BorrowedBuffer<u32, ()> {
     let (pointer, len) = mapped.pointer(0).expect("it is a buffer");
     assert_eq!(len, LEN * 4);
-    // SAFETY: the memory has as many bytes while it is mapped on the same stream, which is longer than the result is used; OpenGL leaves
-    // it alone.
+    // SAFETY: the memory has this many bytes while it is mapped on the same stream, which outlives the result; OpenGL
+    // does not access it meanwhile.
     unsafe { BorrowedBuffer::new(stream, pointer.cast(), LEN, ()) }.expect("the pointer is aligned")
 }
 
@@ -67,7 +67,7 @@ fn buffer_of_opengl_is_read_and_written_by_kernels_and_copies() {
         let library = Library::from_ptx(test.driver(), kernels::FILL).expect("the kernels load");
         let fill = library.kernel::<(&mut [u32], u32, u32)>("fill").expect("there is such a kernel");
         let config = LaunchConfig::for_elements(LEN as u32);
-        // SAFETY: `fill` writes as many words as the buffer has.
+        // SAFETY: `fill` writes exactly the words of the buffer.
         unsafe { fill.launch(&stream, config, (&mut memory, 9, LEN as u32)) }.expect("it can be launched");
         drop((memory, mapped));
         assert_eq!(gl.contents(buffer, LEN * 4), bytes(&[9; LEN]));
@@ -77,7 +77,7 @@ fn buffer_of_opengl_is_read_and_written_by_kernels_and_copies() {
 #[test]
 fn buffer_that_opengl_does_not_have_is_an_error_that_names_it() {
     on_hardware(OpenGl::open, |test, _| {
-        // SAFETY: there is no such buffer, which the driver is to find.
+        // SAFETY: the buffer does not exist, which the driver must detect.
         let registered = unsafe { GraphicsResource::from_gl_buffer(&test.context(), 4711, GraphicsFlags::empty()) };
         let error = registered.expect_err("there is no such buffer");
         assert!(error.to_string().contains("buffer 4711 of OpenGL"), "{error}");

@@ -1,4 +1,4 @@
-//! EGL on the device that CUDA uses, without a window.
+//! EGL on the CUDA device, without a window.
 
 use std::ffi::c_void;
 use std::ptr;
@@ -7,7 +7,7 @@ use curium_driver::{Device, GlDevices};
 use curium_tests::TestDriver;
 use khronos_egl as egl;
 
-/// A display on a device, with a context of OpenGL that is current on this thread.
+/// An EGL display on a device, with an OpenGL context current on this thread.
 pub(crate) struct Egl {
     pub(crate) instance: egl::DynamicInstance<egl::EGL1_5>,
     pub(crate) display: egl::Display,
@@ -21,7 +21,7 @@ const PLATFORM_DEVICE: egl::Enum = 0x313f;
 const DEVICES: usize = 32;
 
 impl Egl {
-    /// Opens the device of EGL that is the first of CUDA.
+    /// Opens the EGL device that is CUDA's first device.
     pub(crate) fn open(test: &TestDriver) -> Result<Self, String> {
         let mut reasons = String::from("no device of EGL is the first of CUDA");
         for device in devices()? {
@@ -34,7 +34,7 @@ impl Egl {
         Err(reasons)
     }
 
-    /// Returns the address of a function that EGL or OpenGL has, or null.
+    /// Returns the address of a function of EGL or OpenGL, or null.
     pub(crate) fn function(&self, name: &str) -> *const c_void {
         self.instance.get_proc_address(name).map_or(ptr::null(), |function| function as *const c_void)
     }
@@ -47,7 +47,7 @@ impl Egl {
 
     fn on(device: *mut c_void) -> Result<Self, String> {
         let instance = load()?;
-        // SAFETY: the device is one that EGL listed.
+        // SAFETY: EGL returned the device.
         let display = unsafe { instance.get_platform_display(PLATFORM_DEVICE, device, &[egl::ATTRIB_NONE]) };
         let display = display.map_err(|error| format!("no display: {error}"))?;
         instance.initialize(display).map_err(|error| format!("the display does not initialise: {error}"))?;
@@ -75,14 +75,14 @@ fn load() -> Result<egl::DynamicInstance<egl::EGL1_5>, String> {
     instance.map_err(|error| format!("EGL cannot be loaded: {error:?}"))
 }
 
-/// Returns the devices that EGL can use.
+/// Returns the devices that EGL supports.
 fn devices() -> Result<Vec<*mut c_void>, String> {
     let instance = load()?;
     let query = instance.get_proc_address("eglQueryDevicesEXT").ok_or("EGL does not list devices")?;
-    // SAFETY: the function has this name, and so this type.
+    // SAFETY: the function of this name has this type.
     let query = unsafe { std::mem::transmute::<extern "system" fn(), QueryDevices>(query) };
     let (mut devices, mut count) = ([ptr::null_mut(); DEVICES], 0);
-    // SAFETY: there is room for as many devices, and for their number.
+    // SAFETY: the addresses are valid for writes of this many devices and of their number.
     let is_done = unsafe { query(DEVICES as i32, devices.as_mut_ptr(), &raw mut count) };
     if is_done != egl::TRUE {
         return Err(String::from("EGL cannot list devices"));
@@ -90,7 +90,7 @@ fn devices() -> Result<Vec<*mut c_void>, String> {
     Ok(devices[..count as usize].to_vec())
 }
 
-/// Returns a context of OpenGL 4.5 that is current on this thread, without a surface.
+/// Creates an OpenGL 4.5 context without a surface, current on this thread.
 fn current_context(
     instance: &egl::DynamicInstance<egl::EGL1_5>,
     display: egl::Display,

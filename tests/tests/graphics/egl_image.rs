@@ -1,4 +1,4 @@
-//! Images and fences of EGL.
+//! EGL images and fences.
 
 use curium_driver::{Error, Event, EventFlags, GraphicsFlags, GraphicsResource};
 use curium_memory::Array;
@@ -21,14 +21,14 @@ const SYNC_FENCE: egl::Enum = 0x30f9;
 fn image_of_egl_is_read_and_written_as_an_array() {
     on_hardware(OpenGl::open, |test, gl| {
         let (egl, source) = (&gl.egl, gl.texture((64, 32), &[texels(0, 1)]));
-        // SAFETY: the number of a texture stands for a pointer here.
+        // SAFETY: EGL passes the name of the texture as a pointer.
         let client = unsafe { egl::ClientBuffer::from_ptr(std::ptr::without_provenance_mut(source.0.get() as usize)) };
         let image = egl.instance.create_image(egl.display, egl.context, GL_TEXTURE_2D, client, &[egl::ATTRIB_NONE]);
         let image = image.expect("the texture is complete");
         let texture = gl.texture_of_image(image);
         gl.write(texture, (64, 32), &texels(0, 5));
         gl.finish();
-        // SAFETY: the image lives until the resource has ended, and each side waits for the other.
+        // SAFETY: the image outlives the resource, and each side waits for the other.
         let resource =
             unsafe { GraphicsResource::from_egl_image(&test.context(), image.as_ptr(), GraphicsFlags::empty()) };
         let resource = resource.expect("EGL and CUDA share the device");
@@ -48,7 +48,7 @@ fn array(test: &TestDriver, resource: &GraphicsResource) -> Array<[u8; 4]> {
     let frame = resource.egl_frame(0, 0).expect("it is an image of EGL");
     assert_eq!((frame.width, frame.height, frame.planeCount), (64, 32, 1));
     assert_eq!(frame.frameType, CUeglFrameType::CU_EGL_FRAME_TYPE_ARRAY);
-    // SAFETY: the frame is one of arrays.
+    // SAFETY: the frame is made of arrays.
     let [raw, ..] = unsafe { frame.frame.pArray };
     // SAFETY: the array lives as long as the resource, and each side waits for the other.
     unsafe { Array::from_raw_borrowed(&test.stream(), raw) }.expect("four bytes each")
@@ -62,17 +62,17 @@ fn event_of_a_fence_is_reached_when_the_fence_is() {
         let sync = unsafe { egl.instance.create_sync(egl.display, SYNC_FENCE, &[egl::ATTRIB_NONE]) };
         let sync = sync.expect("a fence can be made");
         gl.finish();
-        // SAFETY: the fence lives until the event has been reached.
+        // SAFETY: the fence lives until the event is complete.
         let event = unsafe { Event::from_egl_sync(&test.context(), sync.as_ptr(), EventFlags::empty()) };
         match event {
             Ok(event) => {
                 test.stream().wait_event(&event).and_then(|()| event.synchronize()).expect("OpenGL has finished");
                 assert!(event.is_finished().expect("it can be asked"));
             }
-            // Drivers for graphics cards do not have it.
+            // Drivers for consumer graphics cards do not support it.
             Err(error) => assert!(matches!(error, Error::Missing(_)), "{error}"),
         }
-        // SAFETY: nobody uses the fence any more.
+        // SAFETY: the fence is not in use any more.
         unsafe { egl.instance.destroy_sync(egl.display, sync) }.expect("the fence ends");
     });
 }

@@ -1,4 +1,4 @@
-//! Streams of frames that CUDA puts in and takes out.
+//! EGL streams with CUDA as the producer and the consumer.
 
 use std::ffi::c_void;
 use std::time::Duration;
@@ -16,7 +16,7 @@ use crate::on_hardware;
 type Create = unsafe extern "system" fn(egl::EGLDisplay, *const egl::Int) -> *mut c_void;
 type Destroy = unsafe extern "system" fn(egl::EGLDisplay, *mut c_void) -> egl::Boolean;
 
-/// A stream of EGL.
+/// An EGL stream.
 struct EglStream {
     raw: *mut c_void,
     display: egl::EGLDisplay,
@@ -27,12 +27,12 @@ impl EglStream {
     fn new(egl: &Egl) -> Self {
         let function = |name| egl.instance.get_proc_address(name).expect("EGL has the function");
         let (create, destroy) = (function("eglCreateStreamKHR"), function("eglDestroyStreamKHR"));
-        // SAFETY: the function has this name, and so this type.
+        // SAFETY: the function of this name has this type.
         let create = unsafe { std::mem::transmute::<extern "system" fn(), Create>(create) };
         // SAFETY: as above.
         let destroy = unsafe { std::mem::transmute::<extern "system" fn(), Destroy>(destroy) };
         let display = egl.display.as_ptr();
-        // SAFETY: the display is initialized, and the list ends where it begins.
+        // SAFETY: the display is initialized, and the attribute list is empty.
         let raw = unsafe { create(display, [egl::NONE].as_ptr()) };
         assert!(!raw.is_null(), "a stream of EGL can be made");
         Self { raw, display, destroy }
@@ -41,18 +41,18 @@ impl EglStream {
 
 impl Drop for EglStream {
     fn drop(&mut self) {
-        // SAFETY: the stream is live, and nobody uses it any more.
+        // SAFETY: the stream is live, and no connection uses it any more.
         unsafe { (self.destroy)(self.display, self.raw) };
     }
 }
 
-/// EGL that has streams.
+/// Opens EGL with support for streams.
 fn open(test: &TestDriver) -> Result<Egl, String> {
     let egl = Egl::open(test)?;
     if egl.has("EGL_KHR_stream") { Ok(egl) } else { Err(String::from("the display has no streams")) }
 }
 
-/// Returns a frame of one plane in an array.
+/// Returns a one-plane frame in an array.
 fn frame(array: &Array<[u8; 4]>) -> CUeglFrame {
     let mut frame = CUeglFrame {
         width: 64,
@@ -70,14 +70,14 @@ fn frame(array: &Array<[u8; 4]>) -> CUeglFrame {
 }
 
 #[test]
-fn frames_that_cuda_puts_into_a_stream_of_egl_are_taken_out_by_cuda_and_come_back() {
+fn frames_presented_to_an_egl_stream_are_acquired_and_returned() {
     on_hardware(open, |test, egl| {
         let (stream, frames) = (test.stream(), EglStream::new(egl));
         let location = Some(EglLocation::Video);
-        // SAFETY: the stream has no consumer, and outlives this one.
+        // SAFETY: the stream has no consumer, and outlives the connection.
         let consumer = unsafe { EglConsumer::connect(&test.context(), frames.raw, location) };
         let mut consumer = consumer.expect("CUDA can be connected");
-        // SAFETY: the stream has no producer, and outlives this one.
+        // SAFETY: the stream has no producer, and outlives the connection.
         let producer = unsafe { EglProducer::connect(&test.context(), frames.raw, (64, 32)) };
         let mut producer = producer.expect("CUDA can be connected");
         let error = consumer.acquire(&stream, Some(Duration::from_millis(1))).map(drop).expect_err("there is none yet");
@@ -88,21 +88,21 @@ fn frames_that_cuda_puts_into_a_stream_of_egl_are_taken_out_by_cuda_and_come_bac
             Array::from_slice(&stream, &texels(0, seed), shape, ArrayFlags::empty()).expect("memory suffices")
         });
         for (seed, array) in (5..).zip(&arrays) {
-            // SAFETY: nobody writes the array until the frame has come back.
+            // SAFETY: no code writes the array until the frame is returned.
             unsafe { producer.present(frame(array), &stream) }.expect("the stream takes a frame");
             let taken = consumer.acquire(&stream, Some(Duration::from_secs(5))).expect("there is a frame");
             let planes = taken.planes().expect("the frame is known");
             assert_eq!((planes.width, planes.height, planes.planeCount), (64, 32, 1));
-            // SAFETY: the frame is one of arrays.
+            // SAFETY: the frame is made of arrays.
             let [raw, ..] = unsafe { planes.frame.pArray };
-            // SAFETY: the array lives until the frame is given back, and nobody writes it until then.
+            // SAFETY: the array lives until the frame is released, and no code writes it until then.
             let read = unsafe { Array::<[u8; 4]>::from_raw_borrowed(&stream, raw) }.expect("four bytes each");
             assert_eq!(read.to_vec().expect("it can be read"), texels(0, seed));
             drop(read);
             taken.close().expect("it was taken out");
         }
         let back = producer.take_back(&stream).expect("another frame was taken out since");
-        // SAFETY: the frame is one of arrays.
+        // SAFETY: the frame is made of arrays.
         assert_eq!(unsafe { back.frame.pArray }[0], arrays[0].as_raw());
         let error = producer.take_back(&stream).map(drop).expect_err("the consumer may take the last one again");
         assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_LAUNCH_TIMEOUT), "{error}");

@@ -1,4 +1,4 @@
-//! Images of Vulkan.
+//! Vulkan images.
 
 use ash::vk;
 use curium_memory::external::{ExternalMemory, ExternalMemoryKind};
@@ -16,13 +16,13 @@ fn texels(level: u32, seed: u32) -> Vec<u32> {
     (0..(WIDTH >> level) * (HEIGHT >> level)).map(|index| index | level << 16 | seed << 24).collect()
 }
 
-/// Returns the image of Vulkan as an array of CUDA.
+/// Imports a Vulkan image as a CUDA array.
 fn array(test: &TestDriver, exported: Exported<vk::Image>) -> MipmappedArray<u32> {
     let Exported { descriptor, bytes, .. } = exported;
     let memory = ExternalMemory::import_fd(&test.context(), descriptor, ExternalMemoryKind::Opaque, bytes, true);
     let memory = memory.expect("it is memory of the same device");
     let shape = ArrayShape::new_2d(WIDTH as usize, HEIGHT as usize);
-    // SAFETY: the image has this shape, and the test waits before the other side uses it.
+    // SAFETY: the image has this shape, and the test synchronizes before the other side accesses it.
     unsafe { memory.map_image(&test.stream(), 0, shape, LEVELS, ArrayFlags::empty()) }.expect("the image is there")
 }
 
@@ -33,7 +33,7 @@ fn region(level: u32) -> vk::BufferImageCopy {
     vk::BufferImageCopy::default().image_subresource(part).image_extent(extent)
 }
 
-/// Brings all levels into the layout that everyone may use.
+/// Transitions all levels to the general layout.
 fn lay_out(device: &ash::Device, commands: vk::CommandBuffer, image: vk::Image) {
     let parts = vk::ImageSubresourceRange::default()
         .aspect_mask(vk::ImageAspectFlags::COLOR)
@@ -59,7 +59,7 @@ fn image_of_vulkan_is_read_and_written_as_a_mipmapped_array() {
             lay_out(device, commands, image);
             for (level, (buffer, _)) in (0..).zip(&buffers) {
                 let (layout, region) = (vk::ImageLayout::GENERAL, region(level));
-                // SAFETY: the buffer has as many texels as the level.
+                // SAFETY: the buffer has the number of texels of the level.
                 unsafe { device.cmd_copy_buffer_to_image(commands, *buffer, image, layout, &[region]) };
             }
         });
@@ -77,14 +77,14 @@ fn image_of_vulkan_is_read_and_written_as_a_mipmapped_array() {
         let read = vulkan.submit(None, None, |device, commands| {
             for (level, (buffer, _)) in (0..).zip(&buffers) {
                 let (layout, region) = (vk::ImageLayout::GENERAL, region(level));
-                // SAFETY: the buffer has as many texels as the level.
+                // SAFETY: the buffer has the number of texels of the level.
                 unsafe { device.cmd_copy_image_to_buffer(commands, image, layout, *buffer, &[region]) };
             }
         });
         vulkan.wait(read);
         for (level, (_, place)) in (0..).zip(&buffers) {
             let expected = texels(level, 99);
-            // SAFETY: the buffer has as many texels, and nobody writes them any more.
+            // SAFETY: the buffer has this many texels, and the writes to it are complete.
             let seen = unsafe { std::slice::from_raw_parts(place.cast_const(), expected.len()) };
             assert_eq!(seen, expected, "level {level}");
         }

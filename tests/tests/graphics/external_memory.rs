@@ -1,4 +1,4 @@
-//! Memory of Vulkan.
+//! Vulkan memory.
 
 use std::fs::File;
 
@@ -13,7 +13,7 @@ use crate::vulkan::{Exported, Vulkan};
 const LEN: usize = 1024;
 const BYTES: u64 = 4 * LEN as u64;
 
-/// Returns the first words of memory of Vulkan.
+/// Returns a view of the first words of Vulkan memory.
 fn words(
     test: &TestDriver,
     exported: Exported<vk::Buffer>,
@@ -23,20 +23,21 @@ fn words(
     let memory = ExternalMemory::import_fd(&test.context(), descriptor, kind, bytes, is_dedicated);
     let buffer = memory.and_then(|memory| memory.map(0, BYTES)).expect("it is memory of the same device");
     let pointer = buffer.as_pointer().cast();
-    // SAFETY: the memory has as many bytes for as long as its buffer, and the tests wait before the other side uses it.
+    // SAFETY: the memory has this many bytes as long as its buffer lives, and the tests synchronize before the other
+    // side accesses it.
     unsafe { BorrowedBuffer::new(&test.stream(), pointer, LEN, buffer) }.expect("the pointer is aligned")
 }
 
 fn copy(vulkan: &Vulkan, source: vk::Buffer, target: vk::Buffer) {
     let done = vulkan.submit(None, None, |device, commands| {
         let region = vk::BufferCopy::default().size(BYTES);
-        // SAFETY: both buffers have as many bytes, and live as long as the device.
+        // SAFETY: both buffers have this many bytes, and live as long as the device.
         unsafe { device.cmd_copy_buffer(commands, source, target, &[region]) };
     });
     vulkan.wait(done);
 }
 
-/// Copies numbers to memory of Vulkan, and back what CUDA made of them.
+/// Copies numbers to Vulkan memory, changes them with CUDA, and copies them back.
 fn share(test: &TestDriver, vulkan: &Vulkan, form: (ExternalMemoryKind, bool)) {
     let numbers: Vec<u32> = (0..LEN as u32).collect();
     let (host, place) = vulkan.host_buffer(&numbers);
@@ -49,7 +50,7 @@ fn share(test: &TestDriver, vulkan: &Vulkan, form: (ExternalMemoryKind, bool)) {
     words.as_slice_mut().copy_from_slice(&reversed).expect("the lengths are equal");
     words.stream().synchronize().expect("the stream works");
     copy(vulkan, shared, host);
-    // SAFETY: the buffer has as many words, and nobody writes them any more.
+    // SAFETY: the buffer has this many words, and the writes to it are complete.
     let seen = unsafe { std::slice::from_raw_parts(place.cast_const(), LEN) };
     assert_eq!(seen, reversed, "{form:?}");
 }
@@ -66,7 +67,7 @@ fn memory_of_vulkan_is_read_and_written_by_both_sides() {
 #[test]
 fn memory_of_vulkan_is_shared_as_a_buffer_of_the_system() {
     on_hardware(Vulkan::open, |test, vulkan| {
-        // Not every driver of Vulkan exports these.
+        // Not every Vulkan driver supports this export.
         if vulkan.has_dma_buf {
             share(test, vulkan, (ExternalMemoryKind::DmaBuf, false));
         }

@@ -1,4 +1,4 @@
-//! Semaphores of Vulkan, in streams and in graphs.
+//! Vulkan semaphores, in streams and in graphs.
 
 use std::fs::File;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::vulkan::{At, Vulkan};
 const LEN: usize = 1024;
 const BYTES: u64 = 4 * LEN as u64;
 
-/// Words in memory that both sides have.
+/// Words in shared memory of both interfaces.
 struct Shared {
     words: BorrowedBuffer<u32, curium_memory::external::ExternalBuffer>,
     of_vulkan: vk::Buffer,
@@ -30,7 +30,8 @@ fn shared(stream: &Stream, vulkan: &Vulkan) -> Shared {
     let memory = ExternalMemory::import_fd(stream.context(), exported.descriptor, kind, exported.bytes, false);
     let buffer = memory.and_then(|memory| memory.map(0, BYTES)).expect("it is memory of the same device");
     let pointer = buffer.as_pointer().cast();
-    // SAFETY: the memory has as many bytes for as long as its buffer, and semaphores order the uses of both sides.
+    // SAFETY: the memory has this many bytes as long as its buffer lives, and semaphores order the accesses of both
+    // sides.
     let words = unsafe { BorrowedBuffer::new(stream, pointer, LEN, buffer) };
     Shared { words: words.expect("the pointer is aligned"), of_vulkan }
 }
@@ -45,7 +46,7 @@ fn semaphore(
     (semaphore, Arc::new(imported.expect("it is a semaphore of the same device")))
 }
 
-/// Has Vulkan copy the shared words to `host`, and then fill them with `value`.
+/// Makes Vulkan copy the shared words to `host`, and then fill them with `value`.
 fn copy_and_fill(
     vulkan: &Vulkan,
     (wait, signal): (At, At),
@@ -55,7 +56,7 @@ fn copy_and_fill(
 ) -> vk::Fence {
     vulkan.submit(Some(wait), Some(signal), |device, commands| {
         let region = vk::BufferCopy::default().size(BYTES);
-        // SAFETY: both buffers have as many bytes, and live as long as the device.
+        // SAFETY: both buffers have this many bytes, and live as long as the device.
         unsafe { device.cmd_copy_buffer(commands, shared.of_vulkan, host, &[region]) };
         let (all, none) = (vk::PipelineStageFlags::ALL_COMMANDS, vk::DependencyFlags::empty());
         let barrier = vk::MemoryBarrier::default()
@@ -63,14 +64,14 @@ fn copy_and_fill(
             .dst_access_mask(vk::AccessFlags::MEMORY_WRITE);
         // SAFETY: the commands are being recorded.
         unsafe { device.cmd_pipeline_barrier(commands, all, all, none, &[barrier], &[], &[]) };
-        // SAFETY: the buffer has as many bytes.
+        // SAFETY: the buffer has this many bytes.
         unsafe { device.cmd_fill_buffer(commands, shared.of_vulkan, 0, BYTES, value) };
     })
 }
 
-/// Returns the words that the host has at `place`.
+/// Returns the words at a host address.
 fn seen(place: *mut u32) -> Vec<u32> {
-    // SAFETY: the buffer has as many words, and nobody writes them any more.
+    // SAFETY: the buffer has this many words, and the writes to it are complete.
     unsafe { std::slice::from_raw_parts(place.cast_const(), LEN) }.to_vec()
 }
 

@@ -1,4 +1,4 @@
-//! Textures of OpenGL.
+//! OpenGL textures.
 
 use curium_driver::{GraphicsFlags, GraphicsResource};
 use curium_memory::{Array, ArrayShape, MipmappedArray};
@@ -11,7 +11,7 @@ use crate::opengl::OpenGl;
 const WIDTH: usize = 64;
 const HEIGHT: usize = 32;
 
-/// Returns the texels of a level, each another.
+/// Returns distinct texels for a level.
 pub(crate) fn texels(level: usize, seed: u8) -> Vec<[u8; 4]> {
     let (width, height) = (WIDTH >> level, HEIGHT >> level);
     let at = |index: usize| [(index % width) as u8, (index / width) as u8, level as u8, seed];
@@ -35,7 +35,7 @@ fn texture_of_opengl_is_read_and_written_as_an_array_of_each_level() {
         let mapped = GraphicsResource::map(&mut resources, &stream).expect("nobody else maps it");
         for (level, expected) in levels.iter().enumerate() {
             let raw = mapped.array(0, 0, level as u32).expect("there is such a level");
-            // SAFETY: the array lives until it is unmapped, and OpenGL leaves it alone until then.
+            // SAFETY: the array lives until it is unmapped, and OpenGL does not access it until then.
             let array = unsafe { Array::<[u8; 4]>::from_raw_borrowed(&stream, raw) }.expect("texels of four bytes");
             assert_eq!(array.shape(), ArrayShape::new_2d(WIDTH >> level, HEIGHT >> level));
             assert_eq!(&array.to_vec().expect("it can be read"), expected, "level {level}");
@@ -60,7 +60,7 @@ fn texture_of_opengl_is_a_mipmapped_array() {
         let stream = test.stream();
         let mapped = GraphicsResource::map(&mut resources, &stream).expect("nobody else maps it");
         let raw = mapped.mipmapped_array(0).expect("it is an image");
-        // SAFETY: the array has three levels and lives until it is unmapped, and OpenGL leaves it alone until then.
+        // SAFETY: the array has three levels and lives until it is unmapped, and OpenGL does not access it until then.
         let array = unsafe { MipmappedArray::<[u8; 4]>::from_raw_borrowed(&stream, raw, 3) };
         let array = array.expect("texels of four bytes");
         assert_eq!((array.shape(), array.levels()), (ArrayShape::new_2d(WIDTH, HEIGHT), 3));
@@ -78,7 +78,7 @@ fn texture_of_opengl_is_a_mipmapped_array() {
 fn image_that_opengl_does_not_have_is_an_error_that_names_it() {
     on_hardware(OpenGl::open, |test, _| {
         let (target, flags) = (glow::TEXTURE_2D, GraphicsFlags::READ_ONLY);
-        // SAFETY: there is no such texture, which the driver is to find.
+        // SAFETY: the texture does not exist, which the driver must detect.
         let registered = unsafe { GraphicsResource::from_gl_image(&test.context(), 4711, target, flags) };
         let error = registered.expect_err("there is no such texture");
         assert!(error.to_string().contains("image 4711 of OpenGL, target 0xde1"), "{error}");

@@ -1,6 +1,7 @@
-//! Memory, images and semaphores that OpenGL, EGL and Vulkan share with CUDA, on a machine that has them beside a GPU.
+//! Memory, images and semaphores shared between CUDA and OpenGL, EGL or Vulkan, on a machine with a GPU that supports
+//! them.
 //!
-//! `CURIUM_TEST_DRIVER=cuda` runs them. An interface that cannot be opened leaves its tests out, and fails them with
+//! They run with `CURIUM_TEST_DRIVER=cuda`. If an interface cannot be opened its tests are skipped, or fail with
 //! `CURIUM_TEST_GRAPHICS=required`.
 #![cfg(all(target_os = "linux", not(miri)))]
 
@@ -17,7 +18,7 @@ mod vulkan;
 
 use curium_tests::{TestDriver, on_driver, uses_cuda};
 
-/// Runs a test on this machine's driver, beside an interface that `open` opens.
+/// Runs a test on this machine's driver with the interface that `open` opens.
 #[expect(clippy::print_stdout, reason = "whoever reads the output of the tests is told which were left out")]
 fn on_hardware<I>(open: impl FnOnce(&TestDriver) -> Result<I, String>, test: impl FnOnce(&TestDriver, &I)) {
     if !uses_cuda() {

@@ -1,4 +1,4 @@
-//! What the tests do with Vulkan: memory, images and semaphores that it exports, and work on one queue.
+//! Vulkan support for the tests: exportable memory, images and semaphores, and work on one queue.
 
 use std::cell::RefCell;
 use std::ffi::CStr;
@@ -8,7 +8,7 @@ use ash::{ext, khr, vk};
 use curium_memory::external::ExternalMemoryKind;
 use curium_tests::TestDriver;
 
-/// Vulkan on the device that CUDA uses. All that is made lives as long as this does.
+/// Vulkan on the CUDA device. Every object lives as long as this value.
 pub(crate) struct Vulkan {
     device: ash::Device,
     memory_fd: khr::external_memory_fd::Device,
@@ -16,23 +16,23 @@ pub(crate) struct Vulkan {
     queue: vk::Queue,
     pool: vk::CommandPool,
     memory_types: vk::PhysicalDeviceMemoryProperties,
-    /// `true` if memory can be exported as a buffer of the system.
+    /// `true` if memory can be exported as a DMA buffer.
     pub(crate) has_dma_buf: bool,
     owned: RefCell<Vec<Owned>>,
     instance: ash::Instance,
-    /// Has the functions, and ends behind all that has them.
+    /// Loads the functions; dropped after every object that uses them.
     _entry: ash::Entry,
 }
 
-/// A buffer or an image in memory of its own, which another interface can import.
+/// A buffer or an image in memory of its own that another interface can import.
 pub(crate) struct Exported<T> {
     pub(crate) object: T,
     pub(crate) descriptor: OwnedFd,
-    /// Of the memory.
+    /// The size of the memory.
     pub(crate) bytes: u64,
 }
 
-/// A semaphore, and the value that it is waited for or signaled with, which matters if it counts.
+/// A semaphore, and the value to wait for or signal if it is a timeline semaphore.
 pub(crate) type At = (vk::Semaphore, u64);
 
 enum Owned {
@@ -43,29 +43,29 @@ enum Owned {
     Semaphore(vk::Semaphore),
 }
 
-/// Work is done after this many nanoseconds, or never.
+/// The time limit of work in nanoseconds.
 const PATIENCE: u64 = 10_000_000_000;
 
 impl Vulkan {
-    /// Opens the device whose identifier CUDA's first device has.
+    /// Opens the device with the UUID of CUDA's first device.
     pub(crate) fn open(test: &TestDriver) -> Result<Self, String> {
         let uuid = test.device().uuid().expect("a device has one");
         // SAFETY: the library is Vulkan.
         let entry = unsafe { ash::Entry::load() }.map_err(|error| format!("Vulkan cannot be loaded: {error}"))?;
         let application = vk::ApplicationInfo::default().api_version(vk::API_VERSION_1_2);
         let info = vk::InstanceCreateInfo::default().application_info(&application);
-        // SAFETY: the description is complete.
+        // SAFETY: the create info is valid.
         let instance =
             unsafe { entry.create_instance(&info, None) }.map_err(|error| format!("no instance: {error}"))?;
         let physical = physical_device(&instance, uuid)?;
         let has_dma_buf = has_extension(&instance, physical, ext::external_memory_dma_buf::NAME);
         let device = logical_device(&instance, physical, has_dma_buf)?;
-        // SAFETY: there is a queue of family 0, which the device was made with.
+        // SAFETY: the device was created with a queue of family 0.
         let queue = unsafe { device.get_device_queue(0, 0) };
-        // SAFETY: family 0 is one of the device.
+        // SAFETY: family 0 belongs to the device.
         let pool = unsafe { device.create_command_pool(&vk::CommandPoolCreateInfo::default(), None) };
         let pool = pool.map_err(|error| format!("no pool: {error}"))?;
-        // SAFETY: the device is one of this instance.
+        // SAFETY: the device belongs to this instance.
         let memory_types = unsafe { instance.get_physical_device_memory_properties(physical) };
         let memory_fd = khr::external_memory_fd::Device::new(&instance, &device);
         let semaphore_fd = khr::external_semaphore_fd::Device::new(&instance, &device);
@@ -84,7 +84,8 @@ impl Vulkan {
         })
     }
 
-    /// Returns a buffer in memory of the device, for copies, that can be imported; `is_dedicated` if its memory is for it alone.
+    /// Returns a buffer for copies in device memory that can be imported; `is_dedicated` if it has a dedicated
+    /// allocation.
     pub(crate) fn exported_buffer(
         &self,
         bytes: u64,
@@ -95,19 +96,19 @@ impl Vulkan {
         let mut external = vk::ExternalMemoryBufferCreateInfo::default().handle_types(kind);
         let usage = vk::BufferUsageFlags::TRANSFER_SRC | vk::BufferUsageFlags::TRANSFER_DST;
         let info = vk::BufferCreateInfo::default().size(bytes).usage(usage).push_next(&mut external);
-        // SAFETY: the description is complete.
+        // SAFETY: the create info is valid.
         let buffer = unsafe { self.device.create_buffer(&info, None) }.expect("a buffer can be made");
         self.own(Owned::Buffer(buffer));
-        // SAFETY: the buffer is of this device.
+        // SAFETY: the buffer belongs to this device.
         let needs = unsafe { self.device.get_buffer_memory_requirements(buffer) };
         let dedicated = vk::MemoryDedicatedAllocateInfo::default().buffer(buffer);
         let (memory, descriptor) = self.exported_memory(needs, kind, is_dedicated.then_some(dedicated));
-        // SAFETY: the memory is as the buffer needs it, and neither is bound.
+        // SAFETY: the memory satisfies the requirements of the buffer, and neither is bound.
         unsafe { self.device.bind_buffer_memory(buffer, memory, 0) }.expect("the memory is for the buffer");
         Exported { object: buffer, descriptor, bytes: needs.size }
     }
 
-    /// Returns a plane of words of 32 bits with this many levels, in memory of its own, that can be imported.
+    /// Returns a 2D image of 32-bit words with this many levels, in memory of its own, that can be imported.
     pub(crate) fn exported_image(&self, (width, height): (u32, u32), levels: u32) -> Exported<vk::Image> {
         let kind = vk::ExternalMemoryHandleTypeFlags::OPAQUE_FD;
         let mut external = vk::ExternalMemoryImageCreateInfo::default().handle_types(kind);
@@ -121,44 +122,44 @@ impl Vulkan {
             .tiling(vk::ImageTiling::OPTIMAL)
             .usage(vk::ImageUsageFlags::TRANSFER_SRC | vk::ImageUsageFlags::TRANSFER_DST)
             .push_next(&mut external);
-        // SAFETY: the description is complete.
+        // SAFETY: the create info is valid.
         let image = unsafe { self.device.create_image(&info, None) }.expect("an image can be made");
         self.own(Owned::Image(image));
-        // SAFETY: the image is of this device.
+        // SAFETY: the image belongs to this device.
         let needs = unsafe { self.device.get_image_memory_requirements(image) };
         let dedicated = vk::MemoryDedicatedAllocateInfo::default().image(image);
         let (memory, descriptor) = self.exported_memory(needs, kind, Some(dedicated));
-        // SAFETY: the memory is as the image needs it, and neither is bound.
+        // SAFETY: the memory satisfies the requirements of the image, and neither is bound.
         unsafe { self.device.bind_image_memory(image, memory, 0) }.expect("the memory is for the image");
         Exported { object: image, descriptor, bytes: needs.size }
     }
 
-    /// Returns a buffer that the host reads, and where its words are.
+    /// Returns a host-visible buffer, and the address of its words.
     pub(crate) fn host_buffer(&self, words: &[u32]) -> (vk::Buffer, *mut u32) {
         let usage = vk::BufferUsageFlags::TRANSFER_SRC | vk::BufferUsageFlags::TRANSFER_DST;
         let info = vk::BufferCreateInfo::default().size(size_of_val(words) as u64).usage(usage);
-        // SAFETY: the description is complete.
+        // SAFETY: the create info is valid.
         let buffer = unsafe { self.device.create_buffer(&info, None) }.expect("a buffer can be made");
         self.own(Owned::Buffer(buffer));
-        // SAFETY: the buffer is of this device.
+        // SAFETY: the buffer belongs to this device.
         let needs = unsafe { self.device.get_buffer_memory_requirements(buffer) };
         let wanted = vk::MemoryPropertyFlags::HOST_VISIBLE | vk::MemoryPropertyFlags::HOST_COHERENT;
         let info = vk::MemoryAllocateInfo::default().allocation_size(needs.size);
         let info = info.memory_type_index(self.memory_type(needs, wanted));
-        // SAFETY: the description is complete.
+        // SAFETY: the create info is valid.
         let memory = unsafe { self.device.allocate_memory(&info, None) }.expect("memory suffices");
         self.own(Owned::Memory(memory));
-        // SAFETY: the memory is as the buffer needs it, and neither is bound.
+        // SAFETY: the memory satisfies the requirements of the buffer, and neither is bound.
         unsafe { self.device.bind_buffer_memory(buffer, memory, 0) }.expect("the memory is for the buffer");
-        // SAFETY: the memory is the host's to see, and is mapped once.
+        // SAFETY: the memory is host-visible and is mapped once.
         let place = unsafe { self.device.map_memory(memory, 0, vk::WHOLE_SIZE, vk::MemoryMapFlags::empty()) };
         let place = place.expect("the host can have it").cast::<u32>();
-        // SAFETY: the memory has room for the words.
+        // SAFETY: the memory has the size of the words.
         unsafe { place.copy_from_nonoverlapping(words.as_ptr(), words.len()) };
         (buffer, place)
     }
 
-    /// Returns a semaphore that can be imported: one that counts from 0, or one that is signaled or not.
+    /// Returns a semaphore that can be imported: a timeline semaphore that starts at 0, or a binary one.
     pub(crate) fn exported_semaphore(&self, is_timeline: bool) -> (vk::Semaphore, OwnedFd) {
         let kind = vk::ExternalSemaphoreHandleTypeFlags::OPAQUE_FD;
         let mut export = vk::ExportSemaphoreCreateInfo::default().handle_types(kind);
@@ -167,23 +168,24 @@ impl Vulkan {
         if is_timeline {
             info = info.push_next(&mut timeline);
         }
-        // SAFETY: the description is complete.
+        // SAFETY: the create info is valid.
         let semaphore = unsafe { self.device.create_semaphore(&info, None) }.expect("a semaphore can be made");
         self.own(Owned::Semaphore(semaphore));
         let info = vk::SemaphoreGetFdInfoKHR::default().semaphore(semaphore).handle_type(kind);
-        // SAFETY: the semaphore is of this device, and was made to be exported.
+        // SAFETY: the semaphore belongs to this device, and was created for export.
         let raw = unsafe { self.semaphore_fd.get_semaphore_fd(&info) }.expect("the semaphore can be exported");
-        // SAFETY: Vulkan has given the descriptor away.
+        // SAFETY: Vulkan transferred ownership of the file descriptor.
         (semaphore, unsafe { OwnedFd::from_raw_fd(raw) })
     }
 
-    /// Returns the value of a semaphore that counts.
+    /// Returns the value of a timeline semaphore.
     pub(crate) fn value(&self, semaphore: vk::Semaphore) -> u64 {
-        // SAFETY: the semaphore is of this device, and counts.
+        // SAFETY: the semaphore belongs to this device, and is a timeline semaphore.
         unsafe { self.device.get_semaphore_counter_value(semaphore) }.expect("the device works")
     }
 
-    /// Puts what `record` records on the queue, behind one semaphore and before another; the fence is reached when it is done.
+    /// Submits the commands of `record` to the queue, after one semaphore and before another; the fence is signaled
+    /// when they are complete.
     pub(crate) fn submit(
         &self,
         wait: Option<At>,
@@ -204,30 +206,30 @@ impl Vulkan {
             .signal_semaphores(&signals)
             .command_buffers(std::slice::from_ref(&commands))
             .push_next(&mut values);
-        // SAFETY: the description is complete.
+        // SAFETY: the create info is valid.
         let fence = unsafe { self.device.create_fence(&vk::FenceCreateInfo::default(), None) };
         let fence = fence.expect("a fence can be made");
         self.own(Owned::Fence(fence));
-        // SAFETY: all that is named is of this device, and lives until that has ended.
+        // SAFETY: all objects belong to this device, and live until the work is complete.
         unsafe { self.device.queue_submit(self.queue, &[submission], fence) }.expect("the queue takes it");
         fence
     }
 
-    /// Returns `true` if the work of a fence is done.
+    /// Returns `true` if the work of a fence is complete.
     pub(crate) fn is_done(&self, fence: vk::Fence) -> bool {
-        // SAFETY: the fence is of this device.
+        // SAFETY: the fence belongs to this device.
         unsafe { self.device.get_fence_status(fence) }.expect("the device works")
     }
 
     /// Waits for the work of a fence.
     pub(crate) fn wait(&self, fence: vk::Fence) {
-        // SAFETY: the fence is of this device.
+        // SAFETY: the fence belongs to this device.
         unsafe { self.device.wait_for_fences(&[fence], true, PATIENCE) }.expect("the work ends");
     }
 
     fn commands(&self, record: impl FnOnce(&ash::Device, vk::CommandBuffer)) -> vk::CommandBuffer {
         let info = vk::CommandBufferAllocateInfo::default().command_pool(self.pool).command_buffer_count(1);
-        // SAFETY: the pool is of this device.
+        // SAFETY: the pool belongs to this device.
         let commands = unsafe { self.device.allocate_command_buffers(&info) }.expect("memory suffices")[0];
         let begin = vk::CommandBufferBeginInfo::default();
         // SAFETY: nothing was recorded yet.
@@ -252,13 +254,13 @@ impl Vulkan {
         if let Some(dedicated) = &mut dedicated {
             info = info.push_next(dedicated);
         }
-        // SAFETY: the description is complete.
+        // SAFETY: the create info is valid.
         let memory = unsafe { self.device.allocate_memory(&info, None) }.expect("memory suffices");
         self.own(Owned::Memory(memory));
         let info = vk::MemoryGetFdInfoKHR::default().memory(memory).handle_type(kind);
-        // SAFETY: the memory is of this device, and was made to be exported.
+        // SAFETY: the memory belongs to this device, and was created for export.
         let raw = unsafe { self.memory_fd.get_memory_fd(&info) }.expect("the memory can be exported");
-        // SAFETY: Vulkan has given the descriptor away.
+        // SAFETY: Vulkan transferred ownership of the file descriptor.
         (memory, unsafe { OwnedFd::from_raw_fd(raw) })
     }
 
@@ -278,18 +280,18 @@ impl Vulkan {
 impl Owned {
     /// # Safety
     ///
-    /// Nothing uses the object.
+    /// No work uses the object.
     unsafe fn destroy(self, device: &ash::Device) {
         match self {
-            // SAFETY: the caller vouches for it.
+            // SAFETY: guaranteed by the caller.
             Self::Buffer(buffer) => unsafe { device.destroy_buffer(buffer, None) },
-            // SAFETY: the caller vouches for it.
+            // SAFETY: guaranteed by the caller.
             Self::Fence(fence) => unsafe { device.destroy_fence(fence, None) },
-            // SAFETY: the caller vouches for it.
+            // SAFETY: guaranteed by the caller.
             Self::Image(image) => unsafe { device.destroy_image(image, None) },
-            // SAFETY: the caller vouches for it.
+            // SAFETY: guaranteed by the caller.
             Self::Memory(memory) => unsafe { device.free_memory(memory, None) },
-            // SAFETY: the caller vouches for it.
+            // SAFETY: guaranteed by the caller.
             Self::Semaphore(semaphore) => unsafe { device.destroy_semaphore(semaphore, None) },
         }
     }
@@ -297,29 +299,29 @@ impl Owned {
 
 impl Drop for Vulkan {
     fn drop(&mut self) {
-        // SAFETY: nobody else uses the device.
+        // SAFETY: the device has no other user.
         unsafe { self.device.device_wait_idle() }.expect("the device works");
         for object in self.owned.take().into_iter().rev() {
-            // SAFETY: the device does nothing any more, and what uses an object was made behind it.
+            // SAFETY: the device is idle, and objects are destroyed before those they depend on.
             unsafe { object.destroy(&self.device) };
         }
-        // SAFETY: the device does nothing any more.
+        // SAFETY: the device is idle.
         unsafe { self.device.destroy_command_pool(self.pool, None) };
-        // SAFETY: nothing of the device is left.
+        // SAFETY: no object of the device is left.
         unsafe { self.device.destroy_device(None) };
-        // SAFETY: nothing of the instance is left.
+        // SAFETY: no object of the instance is left.
         unsafe { self.instance.destroy_instance(None) };
     }
 }
 
-/// Returns the device with this identifier.
+/// Returns the device with this UUID.
 fn physical_device(instance: &ash::Instance, uuid: [u8; 16]) -> Result<vk::PhysicalDevice, String> {
     // SAFETY: the instance is live.
     let devices = unsafe { instance.enumerate_physical_devices() }.map_err(|error| format!("no devices: {error}"))?;
     let has_identifier = |device: &vk::PhysicalDevice| {
         let mut identifiers = vk::PhysicalDeviceIDProperties::default();
         let mut properties = vk::PhysicalDeviceProperties2::default().push_next(&mut identifiers);
-        // SAFETY: the device is one of this instance.
+        // SAFETY: the device belongs to this instance.
         unsafe { instance.get_physical_device_properties2(*device, &mut properties) };
         identifiers.device_uuid == uuid
     };
@@ -329,7 +331,7 @@ fn physical_device(instance: &ash::Instance, uuid: [u8; 16]) -> Result<vk::Physi
 }
 
 fn has_extension(instance: &ash::Instance, physical: vk::PhysicalDevice, name: &CStr) -> bool {
-    // SAFETY: the device is one of this instance.
+    // SAFETY: the device belongs to this instance.
     let extensions = unsafe { instance.enumerate_device_extension_properties(physical) };
     extensions
         .is_ok_and(|extensions| extensions.iter().any(|extension| extension.extension_name_as_c_str() == Ok(name)))
@@ -356,7 +358,7 @@ fn logical_device(
         .queue_create_infos(&queues)
         .enabled_extension_names(&extensions)
         .push_next(&mut features);
-    // SAFETY: the physical device is one of this instance, and the description is complete.
+    // SAFETY: the physical device belongs to this instance, and the create info is valid.
     let device = unsafe { instance.create_device(physical, &info, None) };
     device.map_err(|error| format!("no device with external memory and semaphores: {error}"))
 }

@@ -1,4 +1,4 @@
-//! What the rules make of captures: an event that one of the two sides captures and the other does not breaks the capture.
+//! Hazard tracking and captures: an event that only one of the two sides captures would invalidate the capture.
 
 use curium_driver::Stream;
 use curium_driver::hazard::Accesses;
@@ -6,7 +6,7 @@ use curium_tests::guard;
 
 use super::driver::{Notes, index};
 
-/// Memory that was written on one stream, and another stream that is about to read it.
+/// Returns memory that was written on one stream, and another stream that is about to read it.
 fn written(notes: &Notes) -> (Accesses, Stream, Stream) {
     notes.clear();
     let (writer, reader) = (notes.stream(), notes.stream());

@@ -1,4 +1,4 @@
-//! A driver that does nothing but note what comes before what.
+//! A driver that only records the order of work.
 
 use std::cell::RefCell;
 use std::ptr;
@@ -9,31 +9,31 @@ use curium_sys::{
     CUstream, CUstreamCaptureMode, CUstreamCaptureStatus,
 };
 
-/// A set of pieces of work, by their numbers.
+/// A set of work items, by number.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(crate) struct Works(u64);
 
-/// A driver of this thread, and what it notes.
+/// The driver of this thread, and its records.
 pub(crate) struct Notes {
     context: Context,
 }
 
 #[derive(Default)]
 struct State {
-    /// What comes before the next work of each stream, and before each event. The place is the handle.
+    /// The work ordered before the next item of each stream, and before each event. The index is the handle.
     past: Vec<Works>,
-    /// The stream that each event was recorded on last, by its handle.
+    /// The stream on which each event was last recorded, by event handle.
     recorded: Vec<usize>,
-    /// Which stream was made to wait for which.
+    /// The inserted waits: the waiting stream, and the stream it waits for.
     waits: Vec<(usize, usize)>,
-    /// The number of events that were recorded.
+    /// The number of recorded events.
     records: usize,
     calls: u64,
-    /// The capture that each stream is in; 0 is none.
+    /// The capture of each stream; 0 is none.
     captures: Vec<u64>,
-    /// `true` if work that was recorded is not done yet.
+    /// `true` if recorded work is not complete yet.
     is_busy: bool,
-    /// The number of calls until one fails; none fails if it is 0.
+    /// The number of calls until one fails; 0 if none fails.
     fails_in: u64,
 }
 
@@ -61,13 +61,13 @@ impl Works {
 
 impl Notes {
     pub(crate) fn new() -> Self {
-        // SAFETY: the functions do what their names say, as far as a model of streams and events goes.
+        // SAFETY: the functions implement streams and events as far as the model needs.
         let driver = unsafe { Driver::from_api(api()) }.expect("the driver initialises");
         let context = driver.device(0).and_then(|device| device.primary_context()).expect("there is a context");
         Self { context }
     }
 
-    /// Returns the context that everything is in.
+    /// Returns the context of all streams.
     pub(crate) fn context(&self) -> &Context {
         &self.context
     }
@@ -77,32 +77,32 @@ impl Notes {
         self.context.stream().expect("a stream can be made")
     }
 
-    /// Forgets all that was noted of streams that are gone.
+    /// Discards the records of dropped streams.
     pub(crate) fn clear(&self) {
         STATE.with_borrow_mut(|state| *state = State { calls: state.calls, ..State::default() });
     }
 
-    /// Puts a stream into a capture, or with 0 into none.
+    /// Sets the capture of a stream; 0 ends it.
     pub(crate) fn set_capture(&self, stream: &Stream, capture: u64) {
         STATE.with_borrow_mut(|state| state.captures[index(stream.as_raw())] = capture);
     }
 
-    /// Whether events that are asked for are behind work that is not done.
+    /// Sets whether queried events are incomplete.
     pub(crate) fn set_busy(&self, is_busy: bool) {
         STATE.with_borrow_mut(|state| state.is_busy = is_busy);
     }
 
-    /// Has the `call`-th record or wait from now on fail.
+    /// Makes the `call`-th record or wait from now on fail.
     pub(crate) fn fail(&self, call: u64) {
         STATE.with_borrow_mut(|state| state.fails_in = call);
     }
 
-    /// Returns the number of calls that were made at all.
+    /// Returns the total number of calls.
     pub(crate) fn calls(&self) -> u64 {
         STATE.with_borrow(|state| state.calls)
     }
 
-    /// Puts work on a stream, and gives what comes before it.
+    /// Enqueues a work item on a stream, and returns the set of items ordered before it.
     pub(crate) fn work(&self, stream: &Stream, number: usize) -> Works {
         STATE.with_borrow_mut(|state| {
             let past = &mut state.past[index(stream.as_raw())];
@@ -110,13 +110,13 @@ impl Notes {
         })
     }
 
-    /// Returns the waits since the last time that this was asked, and how many events were recorded.
+    /// Returns the waits since the last call of this function, and the number of recorded events.
     pub(crate) fn take_waits(&self) -> (Vec<(usize, usize)>, usize) {
         STATE.with_borrow_mut(|state| (std::mem::take(&mut state.waits), std::mem::take(&mut state.records)))
     }
 }
 
-/// Returns the number of a stream in what was noted.
+/// Returns the index of a stream in the records.
 pub(crate) fn index(stream: CUstream) -> usize {
     stream.addr() - 1
 }
@@ -129,7 +129,7 @@ impl State {
         self.past.len()
     }
 
-    /// Counts a call that can fail, and says how it ends.
+    /// Counts a call that may fail, and returns its result.
     fn admit(&mut self) -> CUresult {
         self.calls += 1;
         if self.fails_in > 0 {
@@ -169,20 +169,20 @@ fn api() -> Api {
     api
 }
 
-/// Writes `value` to where a caller wants an answer.
+/// Writes `value` to an output pointer.
 ///
 /// # Safety
 ///
-/// `place` is valid for a write.
+/// `place` is valid for writes.
 unsafe fn answer<T>(place: *mut T, value: T) -> CUresult {
     STATE.with_borrow_mut(|state| state.calls += 1);
-    // SAFETY: the caller vouches for the place.
+    // SAFETY: the caller guarantees the pointer.
     unsafe { place.write(value) };
     CUresult::CUDA_SUCCESS
 }
 
 unsafe extern "C" fn version(place: *mut i32) -> CUresult {
-    // SAFETY: the caller passes a valid place.
+    // SAFETY: the caller passes a pointer that is valid for writes.
     unsafe { answer(place, 13_000) }
 }
 
@@ -191,12 +191,12 @@ unsafe extern "C" fn init(_: u32) -> CUresult {
 }
 
 unsafe extern "C" fn device(place: *mut CUdevice, ordinal: i32) -> CUresult {
-    // SAFETY: the caller passes a valid place.
+    // SAFETY: the caller passes a pointer that is valid for writes.
     unsafe { answer(place, ordinal) }
 }
 
 unsafe extern "C" fn retain(place: *mut CUcontext, _: CUdevice) -> CUresult {
-    // SAFETY: the caller passes a valid place.
+    // SAFETY: the caller passes a pointer that is valid for writes.
     unsafe { answer(place, ptr::without_provenance_mut(1)) }
 }
 
@@ -204,15 +204,15 @@ unsafe extern "C" fn release(_: CUdevice) -> CUresult {
     CUresult::CUDA_SUCCESS
 }
 
-/// Reports the only context, which is current on every thread.
+/// Returns the only context, which is current on every thread.
 unsafe extern "C" fn current(place: *mut CUcontext) -> CUresult {
-    // SAFETY: the caller passes a valid place.
+    // SAFETY: the caller passes a pointer that is valid for writes.
     unsafe { answer(place, ptr::without_provenance_mut(1)) }
 }
 
 unsafe extern "C" fn create_stream(place: *mut CUstream, _: u32, _: i32) -> CUresult {
     let handle = STATE.with_borrow_mut(State::add);
-    // SAFETY: the caller passes a valid place.
+    // SAFETY: the caller passes a pointer that is valid for writes.
     unsafe { answer(place, ptr::without_provenance_mut(handle)) }
 }
 
@@ -225,7 +225,7 @@ unsafe extern "C" fn is_capturing(stream: CUstream, place: *mut CUstreamCaptureS
         0 => CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE,
         _ => CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_ACTIVE,
     };
-    // SAFETY: the caller passes a valid place.
+    // SAFETY: the caller passes a pointer that is valid for writes.
     unsafe { answer(place, status) }
 }
 
@@ -237,7 +237,7 @@ unsafe extern "C" fn capture_info(
     _: *mut *const CUgraphNode,
     _: *mut usize,
 ) -> CUresult {
-    // SAFETY: the caller passes a valid place.
+    // SAFETY: the caller passes a pointer that is valid for writes.
     unsafe { answer(place, capture_of(stream)) }
 }
 
@@ -253,7 +253,7 @@ unsafe extern "C" fn begin_capture(stream: CUstream, _: CUstreamCaptureMode) -> 
 
 unsafe extern "C" fn end_capture(stream: CUstream, place: *mut CUgraph) -> CUresult {
     STATE.with_borrow_mut(|state| state.captures[index(stream)] = 0);
-    // SAFETY: the caller passes a valid place.
+    // SAFETY: the caller passes a pointer that is valid for writes.
     unsafe { answer(place, ptr::without_provenance_mut(1)) }
 }
 
@@ -266,7 +266,7 @@ unsafe extern "C" fn instantiate(
     _: CUgraph,
     _: *mut CUDA_GRAPH_INSTANTIATE_PARAMS,
 ) -> CUresult {
-    // SAFETY: the caller passes a valid place.
+    // SAFETY: the caller passes a pointer that is valid for writes.
     unsafe { answer(place, ptr::without_provenance_mut(1)) }
 }
 
@@ -290,7 +290,7 @@ unsafe extern "C" fn query(_: CUevent) -> CUresult {
 
 unsafe extern "C" fn create_event(place: *mut CUevent, _: u32) -> CUresult {
     let handle = STATE.with_borrow_mut(State::add);
-    // SAFETY: the caller passes a valid place.
+    // SAFETY: the caller passes a pointer that is valid for writes.
     unsafe { answer(place, ptr::without_provenance_mut(handle)) }
 }
 

@@ -1,7 +1,7 @@
-//! Launches of graphs among the uses of their memory's owner, for every short program.
+//! Graph launches among the accesses of the memory's owner, for every short program.
 //!
-//! One graph reads the memory and one writes it; they are captured before any step of the program. Whatever comes before and after, each
-//! use and each launch comes behind all that it conflicts with.
+//! One graph reads the memory and one writes it; both are captured before any step of the program. In every program,
+//! each access and each launch is ordered after all conflicting ones.
 
 use curium_driver::hazard::Accesses;
 use curium_driver::{Error, Graph, GraphExec, Result, Stream};
@@ -41,9 +41,9 @@ struct Run<'a> {
     streams: [Stream; STREAMS],
     accesses: Accesses,
     graphs: Option<[GraphExec; 2]>,
-    /// The uses so far, the allocation first: whether it writes, and its number.
+    /// The accesses so far, starting with the allocation: whether each writes, and its number.
     done: Vec<(bool, usize)>,
-    /// A use that the model leaves out, so that it has something to find.
+    /// A kind of access that is not recorded, as a negative control.
     forgotten: Option<Kind>,
 }
 
@@ -92,7 +92,7 @@ impl<'a> Run<'a> {
         if missing.is_empty() { Ok(()) } else { Err(format!("{kind:?} does not come behind {missing:?}")) }
     }
 
-    /// Has the stream wait. A launch notes itself at once: the work that follows stands for it.
+    /// Makes the stream wait. A launch records itself immediately: the following work represents it.
     fn before(&mut self, kind: Kind, stream: &Stream) -> Result<()> {
         match (kind, &mut self.graphs) {
             (Kind::Read, _) => self.accesses.before_read(&mut guard(stream)),
@@ -104,7 +104,8 @@ impl<'a> Run<'a> {
     }
 }
 
-/// Runs every program of up to `longest` steps, captured before each of them in turn; gives how many there were and how many were wrong.
+/// Runs every program of up to `longest` steps, captured before each step in turn; returns the number of programs, the
+/// number of failures, and the first failure.
 fn check_all(longest: usize, forgotten: Option<Kind>) -> (u64, u64, Option<String>) {
     let notes = Notes::new();
     let (mut programs, mut wrong, mut first) = (0, 0, None);
@@ -130,7 +131,7 @@ fn check_all(longest: usize, forgotten: Option<Kind>) -> (u64, u64, Option<Strin
     (programs, wrong, first)
 }
 
-/// Calls `check` with every program up to a length, up to the names of streams.
+/// Calls `check` with every program up to a length, up to renaming of streams.
 fn each(steps: &mut Vec<Step>, length: usize, check: &mut impl FnMut(&[Step])) {
     if !steps.is_empty() {
         check(steps);

@@ -1,4 +1,4 @@
-//! Programs that use two pieces of memory on three streams, and what must hold of each of their uses.
+//! Programs that access two allocations on three streams, and the conditions on each access.
 
 use std::fmt;
 
@@ -11,16 +11,16 @@ use super::driver::{Notes, Works, index};
 const STREAMS: usize = 3;
 const PIECES: usize = 2;
 
-/// What is done with a piece of memory.
+/// A kind of access to an allocation.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Use {
     Read,
     Write,
-    /// Its end, which waits as a write does. Another piece takes its place, allocated on the stream.
+    /// The deallocation, which waits like a write. A new allocation on the stream replaces it.
     Free,
 }
 
-/// One use on one stream.
+/// One access on one stream.
 #[derive(Clone, Copy)]
 struct Step {
     what: Use,
@@ -28,17 +28,17 @@ struct Step {
     stream: usize,
 }
 
-/// A sequence of uses.
+/// A sequence of accesses.
 pub(crate) struct Program<'a>(&'a [Step]);
 
-/// A piece of memory with what the model knows of it.
+/// An allocation with the state of the model.
 struct Piece {
     accesses: Accesses,
-    /// The uses since it was allocated, the allocation first.
+    /// The accesses since its allocation, which is the first.
     uses: Vec<Done>,
 }
 
-/// A use that took place.
+/// A performed access.
 struct Done {
     what: Use,
     stream: usize,
@@ -50,22 +50,23 @@ struct Run<'a> {
     notes: &'a Notes,
     streams: [Stream; STREAMS],
     pieces: Vec<Piece>,
-    /// The number of pieces of work.
+    /// The number of work items.
     works: usize,
-    /// What each stream has waited for of each other: work that was on it by then.
+    /// For each pair of streams, the number of items of the second that the first has waited for.
     waited: [[usize; STREAMS]; STREAMS],
-    /// Uses of this kind wait for nothing, so that the model has something to find.
+    /// A kind of access without recorded waits, as a negative control.
     forgotten: Option<Use>,
     calls: u64,
 }
 
 impl Program<'_> {
-    /// Calls `check` with every program of `length` uses, up to the names of streams and pieces.
+    /// Calls `check` with every program of `length` accesses, up to renaming of streams and allocations.
     pub(crate) fn each(length: usize, mut check: impl FnMut(&Program<'_>)) {
         extend(&mut Vec::new(), length, &mut check);
     }
 
-    /// Runs the program, the `failing`-th record or wait of which fails, and gives how many there were, or what is wrong.
+    /// Runs the program with the `failing`-th record or wait failing, and returns the number of calls, or the
+    /// violation.
     pub(crate) fn run(&self, notes: &Notes, failing: Option<u64>) -> Result<u64, String> {
         let mut run = Run::new(notes, None);
         notes.fail(failing.unwrap_or_default());
@@ -75,20 +76,20 @@ impl Program<'_> {
         Ok(run.calls)
     }
 
-    /// Runs the program without what orders the uses of one kind.
+    /// Runs the program without the ordering of one kind of access.
     pub(crate) fn run_forgetting(&self, notes: &Notes, what: Use) -> Result<(), String> {
         let mut run = Run::new(notes, Some(what));
         self.0.iter().try_for_each(|step| run.step(*step, false))
     }
 }
 
-/// Appends steps to `steps` until there are `length` more. A stream or piece may be one that was used or the next one: others differ
-/// by their names only.
+/// Appends `length` steps to `steps`. A stream or allocation is one that was used or the next unused one: others differ
+/// only in their names.
 fn extend(steps: &mut Vec<Step>, length: usize, check: &mut impl FnMut(&Program<'_>)) {
     if length == 0 {
         return check(&Program(steps));
     }
-    // Both pieces are allocated on the first stream.
+    // Both allocations are made on the first stream.
     let streams = steps.iter().map(|step| step.stream).max().unwrap_or(0) + 2;
     let pieces = steps.iter().map(|step| step.piece + 2).max().unwrap_or(1);
     for what in [Use::Read, Use::Write, Use::Free] {
@@ -142,7 +143,7 @@ impl<'a> Run<'a> {
         self.put(step)
     }
 
-    /// Returns the streams with uses that this one must come behind and that its stream has not waited for itself.
+    /// Returns the streams with conflicting accesses for which the stream of this step has not waited.
     fn needed(&self, step: Step) -> Vec<usize> {
         let conflicts = self.pieces[step.piece].conflicts(step.what);
         let mut streams: Vec<_> = conflicts
@@ -154,7 +155,7 @@ impl<'a> Run<'a> {
         streams
     }
 
-    /// Nobody waits but this stream, for streams that it must wait for, and for each once.
+    /// Checks that only this stream waited, only for streams it must wait for, and once for each.
     fn check_waits(&mut self, stream: usize, needed: &[usize], has_failed: bool) -> Result<(), String> {
         let (waits, records) = self.notes.take_waits();
         self.calls += (waits.len() + records) as u64 + u64::from(has_failed);
@@ -175,7 +176,7 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// Puts the work on its stream, which must come behind all that it conflicts with.
+    /// Enqueues the work on its stream, and checks that it is ordered after all conflicting accesses.
     fn put(&mut self, step: Step) -> Result<(), String> {
         let Step { what, piece, stream } = step;
         let (number, past) = self.work(stream);
@@ -197,7 +198,8 @@ impl<'a> Run<'a> {
 }
 
 impl Piece {
-    /// Returns the uses that one like this must come behind: for a read the last write, for others that and all reads since.
+    /// Returns the accesses that conflict with one of this kind: for a read the last write, otherwise the last write
+    /// and all later reads.
     fn conflicts(&self, what: Use) -> impl Iterator<Item = &Done> {
         let last = self.uses.iter().rposition(|done| done.what == Use::Write).unwrap_or_default();
         self.uses[last..].iter().filter(move |done| what != Use::Read || done.what == Use::Write)

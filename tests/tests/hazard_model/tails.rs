@@ -1,44 +1,44 @@
-//! Rule 5 as a state machine: two threads, each step of which is one that the driver or the memory of the process makes at once.
+//! Rule 5 as a state machine: two threads, each step of which is atomic for the driver or the memory of the process.
 //!
-//! One thread puts uses on a stream and notes after each how many tails the stream has. The other makes tails: it counts one, has it
-//! recorded, and remembers that its own stream has waited for it; then it asks of each use that was noted by then whether it must wait
-//! for it, as a later use of the same memory would.
+//! One thread enqueues accesses on a stream and records after each the number of sync points of the stream. The other
+//! creates sync points: it increments the number, records the event, and stores that its own stream has waited for it;
+//! then it decides for each recorded access whether a wait is required, as a later access to the same memory would.
 
-/// In which order the steps are taken.
+/// The order of the steps.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Order {
-    /// As `driver/src/hazard.rs` does.
+    /// The order in `driver/src/hazard.rs`.
     AsWritten,
-    /// A use notes the count of tails before its work is on the stream.
+    /// An access records the number of sync points before its work is enqueued.
     NoteBeforeWork,
-    /// A tail is counted after it was recorded.
+    /// A sync point is counted after it was recorded.
     CountAfterRecord,
 }
 
-/// The number of uses and tails.
+/// The number of accesses and of sync points.
 const USES: usize = 3;
 const TAILS: usize = 3;
 
 #[derive(Clone, Default)]
 struct State {
-    /// The number of steps each thread has taken.
+    /// The number of steps of each thread so far.
     steps: [usize; 2],
-    /// The number of uses that are on the stream.
+    /// The number of enqueued accesses.
     uses: usize,
-    /// The number of tails that are counted.
+    /// The number of counted sync points.
     tails: u64,
-    /// What each use has noted, in the order of the uses.
+    /// The number recorded by each access.
     notes: Vec<u64>,
-    /// Of the last tail that was recorded, how many uses come before it.
+    /// The number of accesses ordered before the last recorded sync point.
     before: usize,
-    /// The number of the tail that is being made, and of the last that was waited for.
+    /// The number of the sync point being created, and of the last one that was waited for.
     current: u64,
     waited: Option<u64>,
-    /// The number of uses that come before what was waited for.
+    /// The number of accesses covered by the wait.
     covered: usize,
 }
 
-/// Tries every interleaving and gives how many there are, or one after which a use is taken for waited for that is not.
+/// Runs every interleaving and returns their number, or one that skips a required wait.
 pub(crate) fn check(order: Order) -> Result<u64, String> {
     explore(&State::default(), order, &mut Vec::new())
 }
@@ -86,7 +86,7 @@ impl State {
         }
     }
 
-    /// Returns a use whose work is on the stream, that was noted, and that is taken for waited for comes before what was waited for.
+    /// Checks that every recorded access for which no wait is inserted is covered by an earlier wait.
     fn assert_safe(&self) -> Result<(), String> {
         for (number, note) in self.notes.iter().enumerate().take(self.uses) {
             let is_waited_for = self.waited.is_some_and(|tail| tail > *note);

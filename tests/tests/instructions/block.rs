@@ -1,5 +1,5 @@
-//! Forms that are about where operands lie, or about more than one thread: each is a kernel of one block, or of a few, which leaves 32
-//! bytes of each thread, beside what its definition gives for the operands of all threads.
+//! Instruction forms that depend on the location of their operands, or on several threads: each is a kernel of one or a
+//! few blocks whose threads each write 32 bytes, which are compared with a definition over the operands of all threads.
 
 mod accepted;
 mod address;
@@ -37,13 +37,13 @@ use crate::form::Sources;
 /// Threads of a block: two warps.
 pub(crate) const THREADS: usize = 64;
 
-/// What a thread leaves.
+/// The result of a thread.
 pub(crate) type Left = [u64; 4];
 
-/// What all threads leave, by the operands of all.
+/// The results of all threads as a function of the operands of all threads.
 type Expected = Box<dyn Fn(&[Sources]) -> Vec<Left>>;
 
-/// What a kernel finds in its parameter `table`, and what must live as long as it runs.
+/// The content of the kernel parameter `table`, and the objects that must outlive the kernel.
 pub(crate) struct Prepared {
     table: [u64; 4],
     _kept: Box<dyn Any>,
@@ -51,12 +51,12 @@ pub(crate) struct Prepared {
 
 type Prepare = Box<dyn Fn(&Stream) -> Result<Prepared>>;
 
-/// The grid of a form's launch, and the size of its clusters; none is a launch without clusters.
+/// The grid of a launch, and its cluster size, if any.
 #[derive(Clone, Copy)]
 pub(crate) struct Extent {
     pub(crate) grid: [u32; 3],
     pub(crate) cluster: Option<[u32; 3]>,
-    /// Threads of a block; more than one block has [`THREADS`].
+    /// The threads per block; a grid of several blocks has [`THREADS`].
     pub(crate) block: usize,
 }
 
@@ -67,29 +67,29 @@ impl Extent {
     }
 }
 
-/// A form, in a kernel of its own.
+/// An instruction form, in a kernel of its own.
 pub(crate) struct BlockForm {
-    /// Unique: the instruction as it is written, and behind a blank what tells it from others with that spelling.
+    /// The unique name: the instruction as written and, after a space, the distinction from others with that spelling.
     pub(crate) name: String,
-    /// PTX, with what the preamble declares.
+    /// PTX that uses the declarations of the preamble.
     pub(crate) code: String,
-    /// What stands before the kernel. `FN` is a prefix that only this form's names have, here and in the code.
+    /// Declarations before the kernel. `FN` is replaced by a prefix unique to this form, here and in the code.
     declared: String,
-    /// The least compute capability that has it.
+    /// The minimum compute capability.
     pub(crate) architecture: u32,
-    /// `true` if it is for that architecture alone, `sm_90a`.
+    /// `true` if only that architecture supports it, such as `sm_90a`.
     is_specific: bool,
     extent: Extent,
     prepare: Option<Prepare>,
-    /// How far a result may be from what is expected: if this is not zero, the words are numbers of single precision.
+    /// The allowed error of a result: if it is not zero, the words are single-precision numbers.
     tolerance: f32,
-    /// Why it does not run on this machine's driver.
+    /// The reason why it does not run on this machine's driver.
     left_out: Option<&'static str>,
     pub(crate) expected: Expected,
 }
 
 impl BlockForm {
-    /// Creates a form whose result in each thread is a function of the operands of all and of the thread's number.
+    /// Creates a form whose result in each thread is a function of the operands of all threads and the thread's number.
     pub(crate) fn new(
         name: impl Into<String>,
         code: impl Into<String>,
@@ -98,7 +98,7 @@ impl BlockForm {
         Self::of_all(name, code, move |all| (0..all.len()).map(|thread| expected(all, thread)).collect())
     }
 
-    /// Creates a form whose results in all threads are a function of the operands of all.
+    /// Creates a form whose results in all threads are a function of the operands of all threads.
     pub(crate) fn of_all(
         name: impl Into<String>,
         code: impl Into<String>,
@@ -118,49 +118,49 @@ impl BlockForm {
         }
     }
 
-    /// Returns the least compute capability that has it.
+    /// Sets the minimum compute capability.
     pub(crate) fn needs(mut self, architecture: u32) -> Self {
         self.architecture = architecture;
         self
     }
 
-    /// Returns the architecture that alone has it.
+    /// Sets the only architecture that supports the form.
     pub(crate) fn needs_only(mut self, architecture: u32) -> Self {
         (self.architecture, self.is_specific) = (architecture, true);
         self
     }
 
-    /// In one block of so many threads.
+    /// Runs the form in one block of `threads` threads.
     pub(crate) fn in_block(mut self, threads: usize) -> Self {
         self.extent.block = threads;
         self
     }
 
-    /// With this before the kernel: functions and variables whose names begin with `FN`.
+    /// Adds declarations before the kernel: functions and variables whose names begin with `FN`.
     pub(crate) fn declaring(mut self, declared: impl Into<String>) -> Self {
         self.declared = declared.into();
         self
     }
 
-    /// In clusters of a size; the results are those of all blocks, one behind the other.
+    /// Runs the form in clusters; the results are those of all blocks in order.
     pub(crate) fn in_clusters(mut self, grid: [u32; 3], cluster: [u32; 3]) -> Self {
         self.extent = Extent { grid, cluster: Some(cluster), ..self.extent };
         self
     }
 
-    /// With what this makes in the kernel's parameter `table`.
+    /// Passes the prepared value in the kernel parameter `table`.
     pub(crate) fn with(mut self, prepare: impl Fn(&Stream) -> Result<Prepared> + 'static) -> Self {
         self.prepare = Some(Box::new(prepare));
         self
     }
 
-    /// With results of single precision that may be so far from what is expected.
+    /// Allows an error in single-precision results.
     pub(crate) fn within(mut self, tolerance: f32) -> Self {
         self.tolerance = tolerance;
         self
     }
 
-    /// Only on simulators, for a reason.
+    /// Runs the form only on simulators, for the given reason.
     pub(crate) fn left_out(mut self, reason: &'static str) -> Self {
         self.left_out = Some(reason);
         self
@@ -172,10 +172,10 @@ impl BlockForm {
     }
 }
 
-/// Makes the forms of a family.
+/// A function that creates the forms of a family.
 type Family = fn() -> Vec<BlockForm>;
 
-/// The families of this folder, by the names of their files.
+/// The families of this folder, by file name.
 pub(crate) const FAMILIES: [(&str, Family); 21] = [
     ("memory", memory::forms),
     ("atomic", atomic::forms),
@@ -205,8 +205,9 @@ pub(crate) fn forms() -> Vec<BlockForm> {
     FAMILIES.iter().flat_map(|(_, forms)| forms()).collect()
 }
 
-/// What kernels find before their code: `%l0` to `%l3` are the operands, `%r0` to `%r3` and `%h0` to `%h3` their low bits; `%thread` is
-/// the thread in its block, and the thread has 64 bytes at `%work` on the device, at `%shared` in shared memory (at `%generic` for generic
+/// The preamble of all kernels: `%l0` to `%l3` are the operands, `%r0` to `%r3` and `%h0` to `%h3` their low bits;
+/// `%thread` is the thread in its block, and each thread has 64 bytes at `%work` in global memory, at `%shared` in
+/// shared memory (at `%generic` as generic addresses) and at `%local` in local memory. The result is written to `%out`.
 /// addresses) and at `%local` in its own memory. It leaves what it writes to `%out`.
 const PREAMBLE: &str = "    .reg .pred %p<8>;
     .reg .b16 %h<32>;
@@ -249,7 +250,7 @@ const PREAMBLE: &str = "    .reg .pred %p<8>;
     cvt.u16.u64 %h3, %l3;
 ";
 
-/// The words of the kernels' parameter `table` and of the constant memory `words`, which all threads read.
+/// The words of the kernel parameter `table` and of the constant memory `words`, which all threads read.
 pub(crate) const TABLE: [u64; 4] =
     [0x8081_8283_8485_8687, 0x0123_4567_89ab_cdef, 0xfedc_ba98_7654_3210, 0x7ff0_1122_3344_55ff];
 

@@ -1,29 +1,29 @@
-//! A form of an instruction: how it is written, what it takes and what it must give.
+//! An instruction form: its spelling, its operands and its expected results.
 
 use crate::reference::real::{BF16, E4M3, E5M2, F16, F32, F64, Format};
 
-/// What an operand is: how many bits, and which values are at its edges.
+/// The kind of an operand, which determines its width and its edge values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Operand {
     B8,
     B16,
     B32,
     B64,
-    /// A number of bits to shift or to extract, or a position.
+    /// A shift count, a field length or a position.
     Count,
-    /// 0 or 1.
+    /// A predicate value, 0 or 1.
     Truth,
     Float(Format),
-    /// Two numbers in one register.
+    /// Two packed numbers.
     Pair(Format),
-    /// Two integers of 16 bits in one register.
+    /// Two packed 16-bit integers.
     Halves,
-    /// Four integers of 8 bits.
+    /// Four packed 8-bit integers.
     Bytes,
 }
 
 impl Operand {
-    /// Bits in memory.
+    /// Returns the number of bits in memory.
     pub(crate) fn bits(self) -> u32 {
         match self {
             Self::B8 => 8,
@@ -35,7 +35,7 @@ impl Operand {
         }
     }
 
-    /// Bits of the register.
+    /// Returns the number of bits of the register.
     pub(crate) fn register(self) -> u32 {
         self.bits().max(16)
     }
@@ -53,10 +53,10 @@ pub(crate) const FIVES: Operand = Operand::Pair(E5M2);
 /// The bits of the sources of one thread.
 pub(crate) type Sources = [u64; 4];
 
-/// How far a result may be from the exact value.
+/// The allowed error of a result.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bound {
-    /// Units in the last place of the value.
+    /// Units in the last place.
     pub(crate) ulps: f64,
     pub(crate) absolute: f64,
 }
@@ -71,24 +71,24 @@ impl Bound {
     }
 }
 
-/// What a form must give.
+/// The expected result of a form.
 pub(crate) enum Expected {
-    /// These bits.
+    /// Exact bits.
     Bits(Box<dyn Fn(Sources) -> u64>),
-    /// A number near this one; where there is a second number in a register, the value of the lower and of the upper.
+    /// A number near this value; for packed numbers, the values of the lower and the upper number.
     Near { format: Format, value: Box<dyn Fn(Sources) -> Vec<f64>>, bound: Bound, flushes: bool },
 }
 
 /// A form of an instruction.
 pub(crate) struct Form {
-    /// Unique: the instruction as it is written, and what tells it from others with that spelling.
+    /// The unique name: the instruction as written, and the distinction from others with that spelling.
     pub(crate) name: String,
     /// PTX with `$d` for the result and `$a` to `$e` for the sources.
     pub(crate) code: String,
     pub(crate) result: Operand,
     pub(crate) sources: Vec<Operand>,
     pub(crate) expected: Expected,
-    /// The least compute capability that has it.
+    /// The minimum compute capability.
     pub(crate) architecture: u32,
 }
 
@@ -103,7 +103,7 @@ impl Form {
         Self::expecting(name.into(), result, &sources, Expected::Bits(Box::new(expected)))
     }
 
-    /// Creates a form that approximates a function of one number, or of each of two in a register.
+    /// Creates a form that approximates a function of one number, or of each of two packed numbers.
     pub(crate) fn near(
         name: impl Into<String>,
         format: Format,
@@ -116,7 +116,7 @@ impl Form {
         let operand = if pairs { Operand::Pair(format) } else { Operand::Float(format) };
         let of_bits = move |bits: u64| {
             let bits = bits & (format.sign() | (format.sign() - 1));
-            // bf16 has the exponents of f32, and flushes what f32 would: nothing but what is smaller.
+            // bf16 has the exponent range of f32, and flushes only what f32 would flush.
             value(format.value(if flushes { format.flush(bits) } else { bits }))
         };
         let values = move |sources: Sources| {
@@ -146,20 +146,20 @@ impl Form {
         Self { name, code, result, sources: sources.to_vec(), expected, architecture: 75 }
     }
 
-    /// Returns what runs in place of the name with its operands. The name gets what the code is not named by.
+    /// Replaces the code generated from the name and its operands.
     pub(crate) fn code(mut self, code: impl Into<String>) -> Self {
         self.code = code.into();
         self
     }
 
-    /// Returns the least compute capability that has it.
+    /// Sets the minimum compute capability.
     pub(crate) fn needs(mut self, architecture: u32) -> Self {
         self.architecture = architecture;
         self
     }
 
-    /// Returns the result, whose bits are those of one NaN if it is any of those between which PTX leaves the choice: NaNs of f64, and what
-    /// conversions make of NaNs.
+    /// Returns the result with every NaN that PTX leaves unspecified replaced by one NaN: NaNs of f64, and NaNs from
+    /// conversions.
     pub(crate) fn canonical(&self, bits: u64) -> u64 {
         let is_free = |format: Format| format == F64 || self.name.starts_with("cvt.");
         match self.result {
@@ -168,7 +168,7 @@ impl Form {
         }
     }
 
-    /// Returns what is wrong with a result, if anything.
+    /// Returns a description of the mismatch of a result, or `None`.
     pub(crate) fn judge(&self, sources: Sources, found: u64) -> Option<String> {
         match &self.expected {
             Expected::Bits(expected) => {
@@ -202,7 +202,7 @@ pub(crate) fn is_near(format: Format, value: f64, found: u64, bound: Bound, flus
         return true;
     }
     let largest = format.value(format.infinity() - 1);
-    // The logarithm of a subnormal double would be wrong; none of the values is one.
+    // The logarithm of a subnormal double would be wrong; no value is one.
     let exponent = (value.abs().log2().floor() as i32).clamp(format.least + format.precision as i32 - 1, 1023);
     let ulp = f64::from(exponent - (format.precision as i32 - 1)).exp2();
     let room = bound.ulps * ulp + bound.absolute;

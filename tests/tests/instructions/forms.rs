@@ -1,4 +1,4 @@
-//! The forms, by family.
+//! The instruction forms, by family.
 
 mod atomic;
 mod bits;
@@ -20,7 +20,7 @@ pub(crate) struct Family {
     pub(crate) forms: Vec<Form>,
 }
 
-/// Returns all of them.
+/// Returns all families.
 pub(crate) fn families() -> Vec<Family> {
     let family = |name, forms| Family { name, forms };
     vec![

@@ -1,10 +1,10 @@
-//! What every form of an arithmetic instruction gives for its edges and for random operands: on a GPU and on the simulator, beside a
-//! reference that was written without the simulator.
+//! Compares every form of arithmetic instructions, for edge-case and random operands, on a GPU and on the simulator,
+//! with a reference that is independent of the simulator.
 //!
-//! With `CURIUM_TEST_DRIVER=cuda` the forms run on this machine's GPU, and with `CURIUM_INSTRUCTION_RECORD=FILE` beside it the test
-//! writes what they gave there, and to `FILE.differences` where that is not what the reference says. On the simulator the results
-//! are also compared with the record of a GPU in the repository. What the driver refuses of the forms of blocks goes to
-//! `FILE.left-out`. `CURIUM_INSTRUCTION_PTX=FOLDER` writes the modules, for `ptxas`.
+//! With `CURIUM_TEST_DRIVER=cuda` the forms run on this machine's GPU; with `CURIUM_INSTRUCTION_RECORD=FILE` the test
+//! also writes the results to that file, and the differences from the reference to `FILE.differences`. On the simulator
+//! the results are also compared with the record of a GPU in the repository. Block forms that the driver rejects are
+//! listed in `FILE.left-out`. `CURIUM_INSTRUCTION_PTX=FOLDER` writes the modules, for `ptxas`.
 #![cfg(not(miri))]
 
 mod block;
@@ -31,16 +31,16 @@ use forms::families;
 use operands::operands;
 use record::Record;
 
-/// Wrong results that are shown of each form.
+/// The number of wrong results printed for each form.
 const SHOWN: usize = 8;
 
-/// What the forms of all families gave: what is wrong with it, and how many forms ran.
+/// The outcome of all families: the mismatches, and the number of forms that ran.
 struct Outcome {
     wrong: String,
     ran: usize,
 }
 
-/// Runs the forms of a range of compute capabilities, and hands each with its results to `also`.
+/// Runs the forms of a range of compute capabilities, and passes each with its results to `also`.
 fn run(test: &TestDriver, wanted: impl Fn(u32) -> bool, mut also: impl FnMut(&Form, &[u64]) -> String) -> Outcome {
     let stream: Stream = test.stream();
     let mut outcome = Outcome { wrong: String::new(), ran: 0 };
@@ -64,7 +64,7 @@ fn run(test: &TestDriver, wanted: impl Fn(u32) -> bool, mut also: impl FnMut(&Fo
     outcome
 }
 
-/// Returns the results of a form that are not what the reference says.
+/// Returns the results of a form that differ from the reference.
 fn disagreements(form: &Form, results: &[u64]) -> String {
     let cases = operands(form).into_iter().zip(results);
     let wrong: Vec<String> = cases
@@ -84,7 +84,7 @@ fn shown(form: &Form, sources: &[u64]) -> String {
     sources.join(", ")
 }
 
-/// Returns where the simulator's results are not those that a GPU gave.
+/// Returns the results of the simulator that differ from those of a GPU.
 fn differences(record: &Record, form: &Form, results: &[u64]) -> String {
     let mut text = String::new();
     if is_emulated(form) {
@@ -103,7 +103,7 @@ fn differences(record: &Record, form: &Form, results: &[u64]) -> String {
         )
         .expect("a text takes all");
     }
-    // An approximation is as far from the exact value as its form allows, on either side.
+    // The error bound of an approximation applies to either side.
     for (sources, found) in operands(form).into_iter().zip(record.values(form).unwrap_or_default()) {
         if let Some(expected) = form.judge(sources, found) {
             let sources = shown(form, &sources);
@@ -114,19 +114,19 @@ fn differences(record: &Record, form: &Form, results: &[u64]) -> String {
     text
 }
 
-/// Returns `true` if a GPU's own results are left aside: video instructions that an H200's driver puts together from others, otherwise than
-/// PTX describes them.
+/// Returns `true` if the GPU's results are ignored: video instructions that an H200's driver emulates differently from
+/// the PTX documentation.
 fn is_emulated(form: &Form) -> bool {
     include_str!("emulated.txt").lines().any(|name| name == form.name)
 }
 
-/// Returns what a GPU gave, if it was recorded already.
+/// Returns the recorded results of a GPU.
 fn recorded() -> Record {
     Record::parse(include_str!("recorded.txt"))
 }
 
 #[test]
-fn every_form_gives_what_the_reference_and_the_gpu_say() {
+fn every_form_matches_the_reference_and_the_gpu() {
     on_driver(|test| {
         let least = program::architecture(&test.device());
         let known = recorded();
@@ -155,7 +155,7 @@ fn origin(test: &TestDriver) -> String {
 }
 
 #[test]
-fn every_form_of_newer_devices_gives_what_the_reference_says() {
+fn every_form_of_newer_devices_matches_the_reference() {
     on_simulator(Config::new().with_device_model(DeviceModel::B200), |test, _| {
         let outcome = run(test, |needs| needs > 90, |_, _| String::new());
         assert!(outcome.wrong.is_empty(), "{}", outcome.wrong);

@@ -1,9 +1,11 @@
-//! Which NaN an instruction gives for NaN operands, as a table: PTX leaves it open, but programs that compare bits see it.
+//! The NaN that an instruction returns for NaN operands, as a table: PTX does not specify it, but programs can observe
+//! it.
 //!
-//! A result is one letter: `A`, `B`, `C` for the quieted NaN of the first, second or third operand, lower case if its sign is
-//! inverted; `1`, `2`, `3` for the operand as it is; `+` and `-` for the NaN of all zeros but the quiet bit, `F` for all ones,
-//! `.` for a number, and the bits in brackets otherwise. With `CURIUM_TEST_DRIVER=cuda` and `CURIUM_NAN_RECORD=FILE` the table of this
-//! machine's GPU is written to `FILE`; put it in place of `nan.txt`, and the simulator is compared with it.
+//! A result is one letter: `A`, `B`, `C` for the quieted NaN of the first, second or third operand, in lower case if
+//! its sign is inverted; `1`, `2`, `3` for the unchanged operand; `+` and `-` for the NaN with only the quiet bit, `F`
+//! for all ones, `.` for a number, and otherwise the bits in brackets. With `CURIUM_TEST_DRIVER=cuda` and
+//! `CURIUM_NAN_RECORD=FILE` the table of this machine's GPU is written to `FILE`; copy it to `nan.txt` to compare the
+//! simulator with it.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -17,10 +19,10 @@ use crate::form::{Form, Operand};
 use crate::program;
 use crate::reference::real::{BF16, F16, F32, F64, Format};
 
-/// Words of the operands of a thread.
+/// The number of operand words of a thread.
 const SOURCES: usize = 4;
 
-/// Instructions, the format of the result, and those of the operands.
+/// The instructions, with the formats of the result and of the operands.
 fn instructions() -> Vec<(String, Format, Vec<Format>)> {
     let mut all = Vec::new();
     let mut add = |name: String, result: Format, sources: &[Format]| all.push((name, result, sources.to_vec()));
@@ -52,10 +54,10 @@ fn instructions() -> Vec<(String, Format, Vec<Format>)> {
     all
 }
 
-/// NaNs, all different, and numbers.
+/// Distinct NaNs, and numbers.
 fn operands(format: Format) -> Vec<u64> {
     let (sign, infinity, quiet) = (format.sign(), format.infinity(), 1 << (format.precision - 2));
-    // Payloads that narrower formats have room for.
+    // Payloads that fit into narrower formats.
     let unit = 1_u64 << (format.precision - 8);
     let nans =
         [quiet | (5 * unit), 9 * unit, sign | quiet | (3 * unit), sign | (6 * unit), quiet].map(|bits| infinity | bits);
@@ -73,7 +75,7 @@ fn letter(result: u64, format: Format, sources: &[(u64, Format)]) -> String {
         if !of.is_nan(*source) {
             continue;
         }
-        // The payload lies at the upper end of the fraction in every format.
+        // The payload is stored in the upper bits of the fraction in every format.
         let fraction = source & (of.infinity() & of.infinity().wrapping_neg()).wrapping_sub(1);
         let (from, to) = (of.precision - 1, format.precision - 1);
         let moved = if from > to { fraction >> (from - to) } else { fraction << (to - from) };
@@ -97,7 +99,7 @@ fn letter(result: u64, format: Format, sources: &[(u64, Format)]) -> String {
     }
 }
 
-/// Returns an operand that is quiet already cannot be told from its quieted self.
+/// Returns the digit of an unchanged operand; for a quiet operand it cannot be distinguished from the letter.
 fn digit(name: &str) -> String {
     match name {
         "A" => "1".into(),
@@ -119,7 +121,7 @@ fn tuples(sources: &[Format]) -> Vec<Vec<u64>> {
     tuples
 }
 
-/// Returns what an instruction gives on the device, a letter for each tuple.
+/// Returns the results of an instruction on the device, one letter for each tuple.
 fn line(stream: &Stream, name: &str, result: Format, sources: &[Format]) -> String {
     let formats: [Operand; 3] = std::array::from_fn(|index| Operand::Float(*sources.get(index).unwrap_or(&F64)));
     let form = match sources.len() {
@@ -140,7 +142,7 @@ fn line(stream: &Stream, name: &str, result: Format, sources: &[Format]) -> Stri
     let words = DeviceBuffer::from_slice(stream, &words).expect("memory suffices");
     let mut results = DeviceBuffer::<u64>::zeroed(stream, threads).expect("memory suffices");
     let kernel = library.kernel::<(&[u64], &mut [u64])>("f0").expect("the module has the kernel");
-    // SAFETY: each of as many threads as there are results reads its own operands and writes its own result.
+    // SAFETY: the launch has one thread per result, each of which reads its own operands and writes its own result.
     unsafe { kernel.launch(stream, LaunchConfig::new(threads as u32 / 32, 32), (&words, &mut results)) }
         .unwrap_or_else(|error| panic!("{name}: {error}"));
     let results = results.to_vec().expect("the kernel has run");

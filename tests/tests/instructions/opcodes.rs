@@ -1,4 +1,4 @@
-//! The table of opcodes and of the tests that hold them: complete, and every test in it exists and speaks of its opcode.
+//! Checks the table of opcodes and their tests: it is complete, and every listed test exists and uses the opcode.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -9,7 +9,7 @@ use curium_tests::uses_cuda;
 use crate::block;
 use crate::forms::families;
 
-/// An opcode in a line, and behind a tab its tests, with spaces between them.
+/// One opcode per line, followed by a tab and its tests, separated by spaces.
 const TABLE: &str = include_str!("opcodes.txt");
 
 fn read(path: impl AsRef<Path>) -> String {
@@ -18,7 +18,7 @@ fn read(path: impl AsRef<Path>) -> String {
     fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// Returns the opcodes that the simulator reads, from the list in its source.
+/// Returns the opcodes that the simulator supports, from the list in its source.
 fn opcodes() -> BTreeSet<String> {
     let source = read("crates/sim/src/ptx/opcode.rs");
     let (_, list) = source.split_once("$callback! {\n").expect("the table begins");
@@ -31,7 +31,7 @@ fn table() -> BTreeMap<&'static str, Vec<&'static str>> {
     rows.map(|(opcode, tests)| (opcode, tests.split(' ').collect())).collect()
 }
 
-/// Returns the file of a test.
+/// Returns the source file of a test.
 fn file(path: &str) -> PathBuf {
     let folder = if path.contains('/') { "tests/tests" } else { "crates/sim/src/exec/tests" };
     Path::new(folder).join(path).with_extension("rs")

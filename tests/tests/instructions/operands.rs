@@ -1,14 +1,14 @@
-//! The operands that every form is tried with: its edges crossed, then random ones, always the same.
+//! The operands of every form: all combinations of its edge values, followed by seeded random ones.
 
 use crate::form::{Form, Operand, Sources};
 use crate::reference::real::{F32, F64, Format};
 
-/// Threads, each with operands of its own.
+/// The number of threads, each with operands of its own.
 pub(crate) const COUNT: usize = 1024;
-/// Of these, so many have only edges.
+/// The number of threads that have only edge values.
 const EDGES: usize = 640;
 
-/// A small generator (splitmix64).
+/// The splitmix64 generator.
 pub(crate) struct Random(pub(crate) u64);
 
 impl Random {
@@ -20,13 +20,13 @@ impl Random {
         z ^ z >> 31
     }
 
-    /// Returns a number below a bound.
+    /// Returns a random number below a bound.
     pub(crate) fn below(&mut self, bound: usize) -> usize {
         (self.next() % bound as u64) as usize
     }
 }
 
-/// Returns a number that says where a text differs from others.
+/// Returns a hash of a text.
 pub(crate) fn hash(bytes: impl IntoIterator<Item = u8>) -> u64 {
     bytes.into_iter().fold(0xCBF2_9CE4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01B3))
 }
@@ -38,7 +38,7 @@ pub(crate) fn operands(form: &Form) -> Vec<Sources> {
     let crossed: usize = edges.iter().map(Vec::len).product();
     let mut tuples = Vec::with_capacity(COUNT);
     for index in 0..crossed.min(EDGES) {
-        // All of them if there is room, else some.
+        // All combinations if there is room, otherwise some of them.
         let mut place = if crossed <= EDGES { index } else { random.below(crossed) };
         let mut sources = [0; 4];
         for (source, edges) in sources.iter_mut().zip(&edges) {
@@ -58,7 +58,7 @@ pub(crate) fn operands(form: &Form) -> Vec<Sources> {
     tuples
 }
 
-/// Words for the threads of a block, of which a fourth are edges; always the same for a name.
+/// Returns words for the threads of a block, a quarter of which are edge values, seeded with a name.
 pub(crate) fn words(name: &str, threads: usize) -> Vec<Sources> {
     let mut random = Random(hash(name.bytes()));
     let edges = [integer_edges(64), integer_edges(32), float_edges(F32), float_edges(F64)].concat();
@@ -114,7 +114,7 @@ fn edges(operand: Operand) -> Vec<u64> {
     }
 }
 
-/// Returns each edge with one from the other end of the list, as two halves of a register.
+/// Pairs each edge value with one from the other end of the list, packed in a register.
 fn pairs(edges: &[u64], width: u32) -> Vec<u64> {
     edges.iter().zip(edges.iter().rev()).map(|(low, high)| low | high << width).collect()
 }
@@ -140,7 +140,7 @@ fn float_edges(format: Format) -> Vec<u64> {
     let one = (infinity >> 1) & !(unit - 1);
     let mut edges = vec![0, 1, 2, normal / 2, normal - 1, normal, normal + 1, 2 * normal];
     edges.extend([one - unit, one - 1, one, one + 1, one + unit / 2, one + unit, one + unit + unit / 2]);
-    // Powers of two around the sizes of integers, where there are such.
+    // Powers of two around the sizes of integers, if the format has them.
     for exponent in [3, 7, 8, 15, 16, 23, 24, 31, 32, 52, 53, 63, 64] {
         let power = one + exponent * unit;
         if power + 1 < infinity {
@@ -166,13 +166,14 @@ fn value(operand: Operand, random: &mut Random) -> u64 {
     }
 }
 
-/// Returns an integer of any magnitude and either sign.
+/// Returns a random integer of any magnitude and sign.
 fn integer(bits: u32, random: &mut Random) -> u64 {
     let value = random.next() >> random.below(64) & mask(bits);
     if random.next() & 1 == 0 { value } else { value.wrapping_neg() & mask(bits) }
 }
 
-/// Returns a number of any magnitude, or, of two, one near 1, so that sums have something to do.
+/// Returns a random number of any magnitude, or with probability one half a number near 1, so that sums do not
+/// degenerate.
 fn float(format: Format, random: &mut Random) -> u64 {
     let bits = random.next() & mask(format.width);
     if random.next() & 1 == 0 {

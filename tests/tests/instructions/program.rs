@@ -1,4 +1,4 @@
-//! Modules of many forms, and what their kernels give.
+//! Modules of many forms, and the results of their kernels.
 
 use curium_driver::{Device, Error, LaunchConfig, Library, Stream};
 use curium_memory::DeviceBuffer;
@@ -6,9 +6,9 @@ use curium_memory::DeviceBuffer;
 use crate::form::{Form, Operand};
 use crate::operands::{COUNT, operands};
 
-/// Kernels of a module.
+/// The number of kernels in a module.
 const PER_MODULE: usize = 100;
-/// Words of the operands of a thread.
+/// The number of operand words of a thread.
 const SOURCES: usize = 4;
 
 /// Returns a module with a kernel `f0`, `f1` … for each form.
@@ -18,7 +18,7 @@ pub(crate) fn module(forms: &[&Form]) -> String {
     format!(".version 8.8\n.target sm_{architecture}\n.address_size 64\n{kernels}")
 }
 
-/// Returns a register of a class: `%ra` has 32 bits, `%ha` 16 and `%la` 64.
+/// Returns the register name for an operand: `%ra` has 32 bits, `%ha` 16 and `%la` 64.
 fn register(operand: Operand, letter: char) -> String {
     let class = match operand.register() {
         16 => 'h',
@@ -71,7 +71,7 @@ fn kernel(index: usize, form: &Form) -> String {
     )
 }
 
-/// Calls `found` with each form and its results, or what the driver says of a form that it does not load.
+/// Calls `found` with each form and its results, or with the driver's error if it does not load.
 pub(crate) fn run(stream: &Stream, forms: &[&Form], mut found: impl FnMut(&Form, Result<Vec<u64>, Error>)) {
     for forms in forms.chunks(PER_MODULE) {
         if let Ok(library) = Library::from_ptx(stream, &module(forms)) {
@@ -80,7 +80,7 @@ pub(crate) fn run(stream: &Stream, forms: &[&Form], mut found: impl FnMut(&Form,
             }
             continue;
         }
-        // One of them is refused; which, each alone tells.
+        // One of them is rejected; loading each by itself finds it.
         for form in forms {
             let library = Library::from_ptx(stream, &module(&[form]));
             found(form, library.map(|library| results(stream, &library, 0, form)));
@@ -94,13 +94,13 @@ fn results(stream: &Stream, library: &Library, index: usize, form: &Form) -> Vec
     let sources = DeviceBuffer::from_slice(stream, &sources).expect("memory suffices");
     let mut results = DeviceBuffer::<u64>::zeroed(stream, COUNT).expect("memory suffices");
     let kernel = library.kernel::<(&[u64], &mut [u64])>(&format!("f{index}")).expect("the module has the kernel");
-    // SAFETY: each of as many threads as there are results reads its own operands and writes its own result.
+    // SAFETY: the launch has one thread per result, each of which reads its own operands and writes its own result.
     unsafe { kernel.launch(stream, LaunchConfig::new(COUNT as u32 / 128, 128), (&sources, &mut results)) }
         .unwrap_or_else(|error| panic!("{}: {error}", form.name));
     results.to_vec().unwrap_or_else(|error| panic!("{}: {error}", form.name))
 }
 
-/// Returns the compute capability of a device, as targets are numbered.
+/// Returns the compute capability of a device as a target number.
 pub(crate) fn architecture(device: &Device) -> u32 {
     let capability = device.compute_capability().expect("the device tells");
     capability.major * 10 + capability.minor

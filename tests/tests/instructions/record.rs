@@ -1,7 +1,7 @@
-//! What a GPU gave, in a text: a line for each form.
+//! The results of a GPU as text: one line for each form.
 //!
-//! A form that is exact has the hash of every 32 results, so that a difference is found with its operands; of one that is
-//! approximate, all results stand there, because no other computes the same.
+//! The line of an exact form has a hash of every 32 results, so that a difference can be traced to its operands; the
+//! line of an approximate form has all results, because no reference computes the same ones.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -9,10 +9,10 @@ use std::fmt::Write as _;
 use crate::form::{Expected, Form};
 use crate::operands::{COUNT, hash};
 
-/// Results of a hash.
+/// The number of results in a hash.
 pub(crate) const PART: usize = 32;
 
-/// The results of forms by their names.
+/// The results of forms by name.
 pub(crate) struct Record {
     /// The device and the driver.
     pub(crate) origin: String,
@@ -24,7 +24,7 @@ impl Record {
         Self { origin, lines: BTreeMap::new() }
     }
 
-    /// Reads what [`Record::text`] wrote.
+    /// Parses the output of [`Record::text`].
     pub(crate) fn parse(text: &str) -> Self {
         let mut lines = text.lines();
         let origin = lines.next().unwrap_or_default().trim_start_matches("# ").to_owned();
@@ -53,8 +53,8 @@ impl Record {
         assert!(before.is_none(), "two forms are called {}", form.name);
     }
 
-    /// Returns the parts of the results that are others than those of the record, each by its first result. A form that is not in
-    /// the record, or is approximate, has none.
+    /// Returns the parts that differ from the record, each as the index of its first result. Forms that are not in the
+    /// record, or are approximate, have none.
     pub(crate) fn differing_parts(&self, form: &Form, results: &[u64]) -> Vec<usize> {
         let (Some(line), Expected::Bits(_)) = (self.lines.get(&form.name), &form.expected) else { return Vec::new() };
         let parts = results.chunks(PART).enumerate();
@@ -63,7 +63,7 @@ impl Record {
         parts.filter(|(index, part)| differs(*index, part)).map(|(index, _)| index * PART).collect()
     }
 
-    /// Returns the results themselves, of a form that is approximate.
+    /// Returns the recorded results of an approximate form.
     pub(crate) fn values(&self, form: &Form) -> Option<Vec<u64>> {
         let Expected::Near { .. } = form.expected else { return None };
         let digits = (form.result.bits() / 4) as usize;
@@ -73,7 +73,7 @@ impl Record {
     }
 }
 
-/// 16 bits of a hash.
+/// Returns 16 bits of a hash.
 fn digest(form: &Form, results: &[u64]) -> String {
     let hash = hash(results.iter().flat_map(|bits| form.canonical(*bits).to_le_bytes()));
     format!("{:04x}", (hash ^ hash >> 16 ^ hash >> 32 ^ hash >> 48) as u16)

@@ -1,4 +1,4 @@
-//! What instructions must give, computed without the simulator.
+//! Reference results of instructions, computed independently of the simulator.
 
 pub(crate) mod integer;
 pub(crate) mod real;

@@ -1,4 +1,4 @@
-//! The generic loader, on a library that Curium does not bind.
+//! The generic loader, with a library that Curium does not bind.
 
 use std::ffi::{c_int, c_void};
 use std::path::Path;
@@ -24,10 +24,10 @@ static EXAMPLE: LibraryDescription = LibraryDescription {
     check,
 };
 
-/// Rejects version 0, as a binding rejects a stub.
+/// Rejects version 0, as a binding rejects a stub library.
 fn check(library: &LoadedLibrary) -> Result<(), Rejection> {
     let address = library.address(c"exampleVersion");
-    // SAFETY: the function is required, and the libraries of these tests give it this signature.
+    // SAFETY: the function is required, and the libraries of these tests export it with this signature.
     let version = unsafe { std::mem::transmute::<*const c_void, extern "C" fn() -> c_int>(address) };
     if version() == 0 { Err(Rejection::Stub) } else { Ok(()) }
 }

@@ -1,11 +1,12 @@
-//! What the environment tells the simulator's library: faults, devices, and where it leaves a trace and a summary.
+//! The environment variables of the simulator library: faults, devices, and the files for the trace and the summary.
 
 use std::path::Path;
 use std::process::{Command, Output};
 
 use super::{REPORT, SIMULATOR, assert_reports_error, assert_reports_saxpy, folder, report};
 
-/// Returns what the program says with the simulator as its driver, and the summary that it leaves, with these variables.
+/// Returns the output of the program with the simulator as its driver and these variables, and the summary that it
+/// writes.
 fn summary(test: &str, variables: &[(&str, &str)]) -> (Output, String) {
     let path = folder("summary").join(test);
     let _ = std::fs::remove_file(&path);
@@ -17,7 +18,7 @@ fn summary(test: &str, variables: &[(&str, &str)]) -> (Output, String) {
 }
 
 #[test]
-fn program_leaves_a_summary_where_the_environment_says() {
+fn program_writes_a_summary_to_the_file_in_the_environment() {
     let (output, text) = summary("right", &[]);
     assert_reports_saxpy(&output);
     assert!(text.contains("\ncalled cuLaunchKernel: 1\n"), "{text}");
@@ -58,12 +59,12 @@ fn variable_that_makes_no_sense_is_named_on_stderr() {
 }
 
 #[test]
-fn program_leaves_a_trace_of_its_calls_where_the_environment_says() {
+fn program_writes_a_trace_to_the_file_in_the_environment() {
     let folder = folder("trace");
     for variable in ["CURIUM_SIM_TRACE", "CURIUM_TRACE"] {
         let path = folder.join(variable);
         let _ = std::fs::remove_file(&path);
-        // The second program adds to the file of the first.
+        // The second program appends to the file of the first.
         for _ in 0..2 {
             assert_reports_saxpy(&report(&[("CURIUM_DRIVER_PATH", &SIMULATOR), (variable, &path)]));
         }
@@ -78,7 +79,7 @@ fn program_leaves_a_trace_of_its_calls_where_the_environment_says() {
     }
 }
 
-/// Returns what the program says on the simulator whose kernel writes out of bounds, with this value of `CURIUM_SIM_CHECKS`.
+/// Returns the output of a program whose kernel writes out of bounds, with this value of `CURIUM_SIM_CHECKS`.
 fn report_fault(checks: &str) -> (Output, String, String) {
     let mut command = Command::new(&*REPORT);
     command.arg("fault").env_remove("LD_LIBRARY_PATH").env("CURIUM_DRIVER_PATH", &*SIMULATOR);

@@ -1,9 +1,10 @@
-//! The loader, on the simulator's `libcuda.so.1` and on libraries that it must reject.
+//! The loader, with the simulator's `libcuda.so.1` and with libraries that it must reject.
 #![cfg(all(target_os = "linux", not(miri)))]
 
 mod cudarc;
 mod described;
 mod environment;
+mod privileges;
 
 use std::ffi::c_void;
 use std::path::{Path, PathBuf};
@@ -15,7 +16,7 @@ use curium_sys::load::{LoadError, Rejection};
 use curium_sys::{Api, CUdriverProcAddressQueryResult, CUresult};
 use curium_tests::{in_fork, uses_cuda};
 
-/// The place where these tests build what they load.
+/// The directory in which these tests build their libraries.
 const FOLDER: &str = concat!(env!("CARGO_TARGET_TMPDIR"), "/load");
 
 /// The simulator as a shared library, built once.
@@ -49,7 +50,7 @@ static OLD_SIMULATOR: LazyLock<PathBuf> = LazyLock::new(|| {
 /// The example that reports on its driver.
 static REPORT: LazyLock<PathBuf> = LazyLock::new(|| example("report"));
 
-/// Returns the path of an example, which lies beside these tests unless they alone were built.
+/// Returns the path of an example, which is built next to these tests unless only they were built.
 fn example(name: &str) -> PathBuf {
     let test = std::env::current_exe().expect("a program knows its own path");
     let profile = test.parent().and_then(Path::parent).expect("tests lie in a folder of their profile");
@@ -63,7 +64,7 @@ fn example(name: &str) -> PathBuf {
     program
 }
 
-/// Cargo, without what it sets for a test, which would have it build everything again.
+/// Returns a Cargo command without the variables that Cargo sets for a test, which would rebuild everything.
 fn cargo() -> Command {
     let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     for (name, _) in std::env::vars_os().filter(|(name, _)| is_cargos_own(&name.to_string_lossy())) {
@@ -82,14 +83,14 @@ fn run(command: &mut Command) {
     assert!(output.status.success(), "{command:?} failed:\n{}", String::from_utf8_lossy(&output.stderr));
 }
 
-/// Returns a folder of its own for one test.
+/// Returns a new directory for one test.
 fn folder(test: &str) -> PathBuf {
     let folder = Path::new(FOLDER).join(test);
     std::fs::create_dir_all(&folder).expect("a folder can be made");
     folder
 }
 
-/// A shared library at `path` with this source.
+/// Builds a shared library at `path` from this source.
 fn build(path: &Path, source: &str) {
     let text = path.with_extension("rs");
     std::fs::write(&text, source).expect("a file can be written");
@@ -99,7 +100,7 @@ fn build(path: &Path, source: &str) {
         .args([path, &text]));
 }
 
-/// A library that says to be the driver of `version` unless `code` is an error, and has no function but `cuInit`.
+/// Builds a library that reports the driver version `version`, or the error `code`, and exports only `cuInit` besides.
 fn build_driver(path: &Path, code: u32, version: i32) {
     let source = format!(
         "#[unsafe(no_mangle)] pub extern \"C\" fn cuInit(_: u32) -> u32 {{ {code} }}
@@ -116,7 +117,7 @@ fn load(path: &Path) -> Result<Api, LoadError> {
     unsafe { Api::load_from(path) }
 }
 
-/// Why `path` does not load, and the text of the error, which names the path and what to do.
+/// Returns the reason why `path` does not load, and the message, which contains the path and a hint.
 fn rejection(path: &Path) -> (Rejection, String) {
     let error = load(path).expect_err("this does not serve as a driver");
     let text = error.to_string();
@@ -129,7 +130,7 @@ fn rejection(path: &Path) -> (Rejection, String) {
     (attempt.rejection, text)
 }
 
-/// Returns what the program that reports on its driver says, with these variables set and no others that name a driver.
+/// Returns the output of the program that reports on its driver, with only these variables that name a driver.
 fn report(variables: &[(&str, &Path)]) -> Output {
     let mut command = Command::new(&*REPORT);
     command.env_remove("CURIUM_DRIVER_PATH").env_remove("LD_LIBRARY_PATH");
@@ -161,7 +162,7 @@ fn absent_file_is_an_error_that_names_path_reason_and_remedy() {
 }
 
 #[test]
-fn file_that_is_no_library_is_an_error_that_says_so() {
+fn file_without_a_library_is_an_error() {
     let folder = folder("no_library");
     for (name, bytes) in [("text", b"hello".as_slice()), ("empty", b""), ("header", b"\x7fELF\x02\x01\x01")] {
         let path = folder.join(name);
@@ -173,7 +174,7 @@ fn file_that_is_no_library_is_an_error_that_says_so() {
 }
 
 #[test]
-fn library_without_the_drivers_functions_is_an_error_that_says_so() {
+fn library_without_the_drivers_functions_is_an_error() {
     let path = folder("no_symbols").join("libcuda.so.1");
     build(&path, "#[unsafe(no_mangle)] pub extern \"C\" fn nothing() {}");
     let (rejection, text) = rejection(&path);
@@ -182,7 +183,7 @@ fn library_without_the_drivers_functions_is_an_error_that_says_so() {
 }
 
 #[test]
-fn stub_is_an_error_that_says_what_a_stub_is_and_where_it_comes_from() {
+fn stub_is_an_error_with_its_origin_and_a_hint() {
     let path = folder("stub").join("libcuda.so");
     build_driver(&path, 34, 0);
     let (rejection, text) = rejection(&path);
@@ -216,7 +217,7 @@ fn driver_without_some_functions_loads_and_names_them_when_they_are_needed() {
     let api = load(&path).expect("the library has what a driver needs");
     assert!(api.has(Function::cuInit) && !api.has(Function::cuDeviceGetCount));
     assert_eq!(api.absent().count(), Function::COUNT - 2);
-    // SAFETY: the library's two functions are as CUDA has them.
+    // SAFETY: the two functions of the library have CUDA's signatures.
     let driver = unsafe { Driver::load_from(&path) }.expect("the library initialises");
     let error = driver.device_count().expect_err("the library lacks the function");
     assert!(matches!(error, Error::Missing(_)), "{error}");
@@ -324,11 +325,11 @@ fn simulator_of_an_older_driver_lacks_the_functions_of_newer_ones() {
     assert_eq!(out.matches("missing: ").count(), newer.len(), "nothing else is missing: {out}");
 }
 
-/// Returns the address of `cuInit` as programs find it that ask the driver and not the system's loader.
+/// Returns the address of `cuInit` from `cuGetProcAddress` instead of the dynamic linker.
 fn found_init(api: &Api) -> *mut c_void {
     let look_up = api.cuGetProcAddress_v2.expect("the library has every function");
     let (mut address, mut status) = (std::ptr::null_mut(), CUdriverProcAddressQueryResult(u32::MAX));
-    // SAFETY: the name is text, and both places are valid ones for the answers.
+    // SAFETY: the name is NUL-terminated, and both addresses are valid for writes.
     let code = unsafe { look_up(c"cuInit".as_ptr(), &raw mut address, 12_000, 0, &raw mut status) };
     assert_eq!(code, CUresult::CUDA_SUCCESS);
     assert_eq!(status, CUdriverProcAddressQueryResult::CU_GET_PROC_ADDRESS_SUCCESS);
@@ -344,10 +345,10 @@ fn function_that_the_library_finds_by_name_is_the_one_that_it_exports() {
 #[test]
 fn child_of_a_process_that_initialised_the_library_finds_it_uninitialised() {
     let init = load(&SIMULATOR).expect("it is a driver").cuInit.expect("every driver has `cuInit`");
-    // SAFETY: 0 is the argument that `cuInit` wants.
+    // SAFETY: `cuInit` accepts 0.
     assert_eq!(unsafe { init(0) }, CUresult::CUDA_SUCCESS);
     in_fork(|| {
-        // SAFETY: as above; the library says so itself if it is of no use to a child.
+        // SAFETY: as above; the library returns an error if it is unusable in a child.
         assert_eq!(unsafe { init(0) }, CUresult::CUDA_ERROR_NOT_INITIALIZED);
     });
 }
@@ -361,15 +362,15 @@ fn functions_that_a_program_asked_for_refuse_in_a_child_of_a_fork_as_symbols_do(
     let code = unsafe { api.cuInit.expect("a driver has it")(0) };
     assert_eq!(code, CUresult::CUDA_SUCCESS);
     let (find, mut address) = (api.cuGetProcAddress_v2.expect("the simulator has it"), std::ptr::null_mut());
-    // SAFETY: the name ends in NUL, the place is valid, and no status is asked for.
+    // SAFETY: the name is NUL-terminated, the address is valid for writes, and the status is optional.
     let code = unsafe { find(c"cuDeviceGetCount".as_ptr(), &raw mut address, 12000, 0, std::ptr::null_mut()) };
     assert_eq!(code, CUresult::CUDA_SUCCESS);
-    // SAFETY: the function that was asked for has this signature.
+    // SAFETY: the returned function has this signature.
     let asked_for = unsafe { std::mem::transmute::<*mut c_void, Count>(address) };
     let symbol = api.cuDeviceGetCount.expect("a driver has it");
     let count = |function: Count| {
         let mut count = -1;
-        // SAFETY: the place is valid.
+        // SAFETY: the address is valid for writes.
         (unsafe { function(&raw mut count) }, count)
     };
     assert_eq!([count(asked_for), count(symbol)], [(CUresult::CUDA_SUCCESS, 1); 2]);

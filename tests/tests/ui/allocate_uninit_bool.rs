@@ -1,4 +1,4 @@
-//! Memory that nobody wrote holds any bytes, and most are no `bool`.
+//! Uninitialized memory has arbitrary bytes, most of which are not a valid `bool`.
 
 use curium_driver::Stream;
 use curium_memory::DeviceBuffer;

@@ -1,4 +1,4 @@
-//! A list of arguments borrows the memory in it.
+//! An argument list borrows its buffers.
 
 use curium_driver::{ArgumentList, Kernel, LaunchConfig, Stream, Untyped};
 use curium_memory::DeviceBuffer;

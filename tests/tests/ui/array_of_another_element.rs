@@ -1,4 +1,4 @@
-//! An array holds texels.
+//! The elements of an array are texels.
 
 use curium_driver::Stream;
 use curium_memory::{Array, ArrayFlags, ArrayShape};

@@ -1,4 +1,4 @@
-//! What a batch will copy is not freed before the batch is put on a stream.
+//! The operands of a batch are not freed before the batch is enqueued.
 
 use curium_driver::{Result, Stream};
 use curium_memory::{DeviceBuffer, copy::CopyBatch};

@@ -1,4 +1,4 @@
-//! A buffer is not freed while it is an argument of something.
+//! A buffer is not freed while it is borrowed as an argument.
 
 use curium_driver::{LaunchConfig, SafeKernel, Stream};
 use curium_memory::DeviceBuffer;

@@ -1,4 +1,4 @@
-//! A buffer goes to another thread only if its elements may.
+//! A buffer is `Send` only if its elements are.
 
 use std::rc::Rc;
 

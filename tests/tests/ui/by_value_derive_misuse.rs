@@ -1,4 +1,4 @@
-//! A derived struct has the layout of C, no padding, and fields that are values.
+//! A struct with `derive(ByValue)` has the C layout, no padding, and only fields that are `ByValue`.
 
 use curium::ByValue;
 
@@ -44,7 +44,7 @@ struct NotCopy {
 }
 
 mod placeholders {
-    //! Types with names that the macro once replaced.
+    //! Types with names that the macro might replace.
 
     use curium::ByValue;
 

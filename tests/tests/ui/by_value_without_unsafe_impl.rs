@@ -1,4 +1,4 @@
-//! Somebody vouches that a struct has the layout that the kernel expects.
+//! The layout of a struct passed by value is guaranteed by an `unsafe impl`.
 
 use curium_driver::{Kernel, Library};
 

@@ -1,4 +1,4 @@
-//! The stream of a capture is borrowed for the capture only.
+//! The stream of a capture is borrowed only for the capture.
 
 use curium_driver::{CaptureScope, Context, Error, Graph, Result};
 

@@ -1,4 +1,4 @@
-//! The padding of a struct is not initialized, and copying it to the device would read it.
+//! The padding of a struct is uninitialized, and a copy to the device would read it.
 
 use curium_driver::Stream;
 use curium_memory::DeviceBuffer;

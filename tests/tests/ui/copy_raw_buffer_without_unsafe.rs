@@ -1,4 +1,4 @@
-//! A buffer is not made of any address without a promise.
+//! A buffer is not created from an address without `unsafe`.
 
 use curium_driver::{DevicePointer, Result, Stream};
 use curium_memory::{DeviceBuffer, StreamOrdered};

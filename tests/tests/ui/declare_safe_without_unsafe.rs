@@ -1,4 +1,4 @@
-//! Vouching for a kernel is what makes launching it safe.
+//! Declaring a kernel safe requires `unsafe`.
 
 use curium_driver::{Kernel, SafeKernel};
 

@@ -1,4 +1,4 @@
-//! Only who adds a kernel to a graph knows what memory it uses, and for how long that lives.
+//! The caller guarantees which memory a kernel node accesses, and that the memory lives long enough.
 
 use curium_driver::{Graph, Kernel, LaunchConfig};
 

@@ -1,4 +1,4 @@
-//! A launch takes the executable for itself.
+//! A launch borrows the executable graph exclusively.
 
 use curium_driver::{GraphExec, Stream};
 

@@ -1,4 +1,4 @@
-//! A node takes the arguments of its kernel, and no others.
+//! A kernel node accepts only the arguments of its kernel.
 
 use curium_driver::{DevicePointer, GraphExec, KernelNode};
 

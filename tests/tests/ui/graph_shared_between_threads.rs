@@ -1,4 +1,4 @@
-//! The driver allows no two calls on one graph at once.
+//! The driver does not allow concurrent calls on one graph.
 
 use std::sync::Arc;
 

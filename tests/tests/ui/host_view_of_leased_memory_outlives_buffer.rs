@@ -1,4 +1,4 @@
-//! A view of memory that a graph uses borrows the buffer, whatever keeps the memory.
+//! A host view of leased memory borrows the buffer, even if a graph keeps the memory alive.
 
 use curium_driver::Result;
 use curium_memory::MappedBuffer;

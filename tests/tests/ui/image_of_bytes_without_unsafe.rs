@@ -1,4 +1,4 @@
-//! Machine code from bytes or files is loaded by `unsafe` code only.
+//! Loading machine code from bytes or files requires `unsafe`.
 
 use curium_driver::{CacheKey, Context, Image, ImageKind, JitOptions, Library, Module, Result};
 

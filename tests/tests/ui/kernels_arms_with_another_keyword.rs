@@ -1,4 +1,4 @@
-//! No arm of the macro takes another keyword for the caller's `unsafe`.
+//! No arm of the macro accepts another keyword instead of the caller's `unsafe`.
 
 use curium_driver::{Library, Result, SafeKernel};
 

@@ -1,4 +1,4 @@
-//! No arm of the macro makes a kernel safe without the caller's `unsafe`.
+//! No arm of the macro declares a kernel safe without the caller's `unsafe`.
 
 use curium_driver::{Library, Result, SafeKernel};
 

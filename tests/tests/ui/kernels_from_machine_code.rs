@@ -1,4 +1,4 @@
-//! Machine code is an image that `unsafe` code made, not a file.
+//! Machine code is an image created by `unsafe` code, not a file.
 
 curium_driver::kernels! {
     struct Kernels from "../../../crates/driver/tests/images/bump.sm_75.cubin" {

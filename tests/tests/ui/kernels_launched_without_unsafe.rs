@@ -1,4 +1,4 @@
-//! A kernel that nobody vouched for is not launched by safe code.
+//! A kernel that was not declared safe is not launched by safe code.
 
 use curium_driver::{LaunchConfig, Stream};
 

@@ -1,4 +1,4 @@
-//! A declared kernel takes all its arguments.
+//! A declared kernel requires all its arguments.
 
 use curium_driver::{LaunchConfig, Stream};
 

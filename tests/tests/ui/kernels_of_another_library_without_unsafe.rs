@@ -1,4 +1,4 @@
-//! A declaration covers the code that it names. Another library may have an unsafe kernel of the same name.
+//! A declaration covers the code it names. Another library may have an unsafe kernel of the same name.
 
 use curium_driver::Library;
 

@@ -1,4 +1,4 @@
-//! `forbid(unsafe_code)` rejects a declaration that makes kernels safe, and every arm of the macro that could.
+//! `forbid(unsafe_code)` rejects a declaration of safe kernels, and every arm of the macro that could create one.
 
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! Only `unsafe` vouches for a kernel.
+//! Only `unsafe` declares a kernel safe.
 
 curium_driver::kernels! {
     struct Kernels {

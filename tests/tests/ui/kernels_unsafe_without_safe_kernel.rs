@@ -1,4 +1,4 @@
-//! `unsafe` guarantees something about a `safe fn`.
+//! `unsafe` requires at least one `safe fn`.
 
 curium_driver::kernels! {
     struct Kernels unsafe {

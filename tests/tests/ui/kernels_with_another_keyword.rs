@@ -1,4 +1,4 @@
-//! Only `unsafe` stands before kernels that are safe.
+//! Only the keyword `unsafe` declares kernels safe.
 
 curium_driver::kernels! {
     struct Kernels extern {

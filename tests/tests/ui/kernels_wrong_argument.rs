@@ -1,4 +1,4 @@
-//! A declared kernel takes arguments of its types, in its order.
+//! A declared kernel requires arguments of its types, in its order.
 
 use curium_driver::{LaunchConfig, Stream};
 use curium_memory::DeviceBuffer;

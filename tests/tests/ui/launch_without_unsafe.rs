@@ -1,4 +1,4 @@
-//! Only the author of a kernel knows what it does with its arguments.
+//! The caller of a kernel guarantees that its accesses are valid.
 
 use curium_driver::{Kernel, LaunchConfig, Stream};
 

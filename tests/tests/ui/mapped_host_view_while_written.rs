@@ -1,4 +1,4 @@
-//! The host does not write mapped memory while a view of it is copied to.
+//! The host does not write mapped memory while a copy writes a view of it.
 
 use curium_memory::MappedBuffer;
 

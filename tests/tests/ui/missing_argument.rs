@@ -1,4 +1,4 @@
-//! A kernel gets a value for every parameter.
+//! A kernel requires a value for every parameter.
 
 use curium_driver::{Kernel, LaunchConfig, SafeKernel, Stream};
 

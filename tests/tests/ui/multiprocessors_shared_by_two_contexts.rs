@@ -1,4 +1,4 @@
-//! A set of multiprocessors is taken by what runs on it, so that two green contexts cannot be made of one.
+//! A green context consumes its set of multiprocessors, so that two contexts cannot be created from one set.
 
 use curium_driver::{Context, GreenContextOptions, Multiprocessors, Result};
 

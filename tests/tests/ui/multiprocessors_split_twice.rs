@@ -1,4 +1,4 @@
-//! A set of multiprocessors is taken by its split, so that two splits of one set cannot overlap.
+//! A split consumes its set of multiprocessors, so that two splits of one set cannot overlap.
 
 use curium_driver::{Multiprocessors, Partitioning, Result, SplitFlags};
 

@@ -1,4 +1,4 @@
-//! A kernel is not given one buffer to read and to write.
+//! A kernel does not receive one buffer both for reading and for writing.
 
 use curium_driver::{LaunchConfig, SafeKernel, Stream};
 use curium_memory::DeviceBuffer;

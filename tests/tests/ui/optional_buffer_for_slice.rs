@@ -1,4 +1,4 @@
-//! A pointer that a kernel does not declare as optional is never null.
+//! A pointer parameter that is not declared optional is never null.
 
 use curium_driver::{LaunchConfig, SafeKernel, Stream};
 use curium_memory::DeviceBuffer;

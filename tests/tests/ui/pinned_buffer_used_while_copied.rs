@@ -1,4 +1,4 @@
-//! A pinned buffer that a copy owns is not read before the copy gives it back.
+//! A pinned buffer owned by a copy is not read before the copy returns it.
 
 use curium_driver::Stream;
 use curium_memory::{DeviceBuffer, PinnedBuffer, copy};

@@ -1,4 +1,4 @@
-//! A pinned buffer is not copied to while a slice of it is in use.
+//! A copy does not write a pinned buffer while a slice of it is in use.
 
 use curium_memory::{DeviceBuffer, PinnedBuffer};
 

@@ -1,4 +1,4 @@
-//! A kernel may leave any byte behind, and most are no `bool`.
+//! A kernel may write any byte, most of which are not a valid `bool`.
 
 use curium_memory::DeviceBuffer;
 

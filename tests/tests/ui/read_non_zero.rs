@@ -1,4 +1,4 @@
-//! A kernel may leave a zero behind.
+//! A kernel may write a zero.
 
 use std::num::NonZeroU32;
 

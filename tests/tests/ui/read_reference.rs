@@ -1,4 +1,4 @@
-//! Any bytes are no reference.
+//! Arbitrary bytes are not a valid reference.
 
 use curium_memory::DeviceBuffer;
 

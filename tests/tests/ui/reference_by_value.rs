@@ -1,4 +1,4 @@
-//! A kernel is not given the address of a value on the host.
+//! A kernel does not receive a host address by value.
 
 use curium_driver::{LaunchConfig, SafeKernel, Stream};
 

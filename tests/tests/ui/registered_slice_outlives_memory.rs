@@ -1,4 +1,4 @@
-//! A slice is not freed while it is registered.
+//! Registered memory is not freed before its registration.
 
 use curium_driver::Context;
 use curium_memory::{RegisterFlags, Registered};

@@ -1,4 +1,4 @@
-//! A registration that could be forgotten is unsafe to make.
+//! Creating a registration that can be forgotten requires `unsafe`.
 
 use curium_driver::{Context, Result};
 use curium_memory::{RegisterFlags, Registered};

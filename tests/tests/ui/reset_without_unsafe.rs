@@ -1,4 +1,4 @@
-//! Resetting the primary context ends what safe code still holds.
+//! Resetting the primary context destroys objects that safe code still holds.
 
 use curium_driver::{Device, Result};
 

@@ -1,4 +1,4 @@
-//! A scope is one thread's.
+//! A scope is bound to one thread.
 
 use curium_driver::{Result, Stream};
 use curium_memory::copy;

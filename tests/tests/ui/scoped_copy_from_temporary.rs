@@ -1,4 +1,4 @@
-//! A scope that waits at its end does not copy from what ends before.
+//! The source of a scoped copy lives until the end of the scope.
 
 use curium_driver::{Result, Stream};
 use curium_memory::{DeviceBuffer, copy};

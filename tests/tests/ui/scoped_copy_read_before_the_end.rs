@@ -1,4 +1,4 @@
-//! What a scope copies to is not read before the scope has waited.
+//! The destination of a scoped copy is not read before the end of the scope.
 
 use curium_driver::{Result, Stream};
 use curium_memory::{DeviceBuffer, copy};

@@ -1,4 +1,4 @@
-//! A kernel that writes through a pointer needs the buffer for itself.
+//! A kernel that writes through a pointer requires exclusive access to the buffer.
 
 use curium_driver::{Kernel, LaunchConfig, Stream};
 use curium_memory::DeviceBuffer;

@@ -1,4 +1,4 @@
-//! A struct that is passed by value is `ByValue`, a signature is a tuple, and a tuple is no argument list.
+//! A struct passed by value implements `ByValue`, a signature is a tuple, and a tuple is not an argument list.
 
 use curium_driver::{ArgumentList, Kernel, LaunchConfig, Library, Stream, Untyped};
 

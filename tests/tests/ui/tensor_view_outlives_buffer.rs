@@ -1,4 +1,4 @@
-//! A view of a tensor ends before the buffer does, and is not made of a bare map.
+//! A tensor view does not outlive the buffer, and is not created from a map alone.
 
 use curium_driver::{LaunchConfig, SafeKernel, Stream};
 use curium_memory::{DeviceBuffer, TensorLayout, TensorMap, TensorRead, TensorView};

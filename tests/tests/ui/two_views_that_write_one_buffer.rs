@@ -1,4 +1,4 @@
-//! Elements are not borrowed twice to be written.
+//! Elements are not mutably borrowed twice.
 
 use curium_memory::DeviceBuffer;
 

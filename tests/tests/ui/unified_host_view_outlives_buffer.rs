@@ -1,4 +1,4 @@
-//! What the host sees of managed memory does not outlive the buffer.
+//! A host view of managed memory does not outlive the buffer.
 
 use curium_memory::{HostView, UnifiedBuffer};
 

@@ -1,4 +1,4 @@
-//! The host does not look at managed memory while a kernel is given it to write.
+//! The host does not access managed memory while it is the mutable argument of a kernel.
 
 use curium_driver::{LaunchConfig, SafeKernel, Stream};
 use curium_memory::UnifiedBuffer;

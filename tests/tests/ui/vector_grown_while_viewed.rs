@@ -1,4 +1,4 @@
-//! A vector neither grows nor gives memory back while there is a view of it.
+//! A vector neither grows nor shrinks while a view of it exists.
 
 use curium_memory::DeviceVec;
 

@@ -1,4 +1,4 @@
-//! Bytes are not seen as values that not any byte is.
+//! Bytes are not viewed as a type that is not valid for every bit pattern.
 
 use curium_driver::Result;
 use curium_memory::{DeviceBuffer, DeviceSlice};

@@ -1,4 +1,4 @@
-//! A view of elements that belong to their thread stays there.
+//! A view is `Send` only if its elements are.
 
 use std::marker::PhantomData;
 

@@ -1,4 +1,4 @@
-//! A view of a vector ends before the vector does.
+//! A view of a vector does not outlive the vector.
 
 use curium_memory::{DeviceSlice, DeviceVec};
 

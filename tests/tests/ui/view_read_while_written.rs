@@ -1,4 +1,4 @@
-//! A view that is read does not overlap one that is written.
+//! A shared view does not overlap a mutable one.
 
 use curium_memory::DeviceBuffer;
 

@@ -1,4 +1,4 @@
-//! A kernel that reads floats is not given integers.
+//! A kernel that reads floats does not accept integers.
 
 use curium_driver::{Kernel, LaunchConfig, Stream};
 use curium_memory::DeviceBuffer;

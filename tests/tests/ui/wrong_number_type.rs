@@ -1,4 +1,4 @@
-//! A parameter of 32 bits is not given 64.
+//! A 32-bit parameter does not accept a 64-bit number.
 
 use curium_driver::{Kernel, LaunchConfig, Stream};
 

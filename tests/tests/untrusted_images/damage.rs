@@ -1,17 +1,17 @@
-//! Cubins and fat binaries that are damaged in ways that a driver does not expect.
+//! Cubins and fat binaries with damage that a driver does not expect.
 
-/// The size of an ELF header, and of a section header.
+/// The size of an ELF header, and of a section header, in bytes.
 const HEADER: usize = 64;
-/// The size of a symbol.
+/// The size of a symbol in bytes.
 const SYMBOL: usize = 24;
-/// The type of a section of symbols.
+/// The type of a symbol table section.
 const SYMBOLS: u64 = 2;
-/// A fat binary that the compiler made: a header, and then entries with a header each.
+/// A fat binary from the compiler: a header, followed by entries with a header each.
 const FAT_BINARY: &[u8] = include_bytes!("../../../crates/driver/tests/images/bump.fatbin");
 const FAT_HEADER: usize = 16;
 const ENTRY_HEADER: usize = 64;
 
-/// Numbers that differ from seed to seed, and are the same in each run.
+/// A seeded random number generator.
 struct Numbers(u64);
 
 impl Numbers {
@@ -27,14 +27,15 @@ impl Numbers {
         (self.next() % end.max(1) as u64) as usize
     }
 
-    /// Returns a number that a field is unlikely to expect.
+    /// Returns a number that is unlikely to be valid in a field.
     fn odd(&mut self) -> u64 {
         let any = self.next();
         [0, 1, any & 0xff, any & 0xffff, any, u64::MAX, u64::MAX >> 1, 1 << 63, 0xfff1, 1 << 32][self.below(10)]
     }
 }
 
-/// Returns one of `cubins` with the damage of number `index`; every other one in a fat binary for an architecture such as 90.
+/// Returns one of `cubins` with the damage of number `index`; every second one is wrapped in a fat binary for an
+/// architecture such as 90.
 pub(crate) fn damaged(cubins: &[Vec<u8>], architecture: u32, index: u64) -> Vec<u8> {
     let mut numbers = Numbers(index);
     let mut image = cubins[numbers.below(cubins.len())].clone();
@@ -78,13 +79,13 @@ fn damage_bytes(image: &mut [u8], numbers: &mut Numbers) {
     }
 }
 
-/// Overwrites a word at an address that is a multiple of four.
+/// Overwrites an aligned 4-byte word.
 fn damage_word(image: &mut [u8], numbers: &mut Numbers) {
     let at = numbers.below(image.len() / 4) * 4;
     write(image, at, 4, numbers.odd());
 }
 
-/// Returns where the symbols of an ELF file are: the offset and the size of their section.
+/// Returns the offset and the size of the symbol table of an ELF file.
 fn symbols(image: &[u8]) -> Option<(usize, usize)> {
     let (table, count) = (number(image, 0x28, 8) as usize, number(image, 0x3c, 2) as usize);
     let mut sections = (0..count).map(|index| table + HEADER * index);
@@ -92,7 +93,7 @@ fn symbols(image: &[u8]) -> Option<(usize, usize)> {
     Some((number(image, section + 0x18, 8) as usize, number(image, section + 0x20, 8) as usize))
 }
 
-/// Returns a fat binary with `cubin` alone in it.
+/// Returns a fat binary that contains only `cubin`.
 pub(crate) fn fat_binary(cubin: &[u8], architecture: u32) -> Vec<u8> {
     let padded = cubin.len().next_multiple_of(8);
     let mut image = FAT_BINARY[..FAT_HEADER + ENTRY_HEADER].to_vec();
@@ -108,7 +109,7 @@ pub(crate) fn fat_binary(cubin: &[u8], architecture: u32) -> Vec<u8> {
     image
 }
 
-/// Returns the little-endian number of `size` bytes at `at`, or 0 where the image has none.
+/// Returns the little-endian number of `size` bytes at `at`, or 0 past the end of the image.
 fn number(image: &[u8], at: usize, size: usize) -> u64 {
     let bytes = image.get(at..at + size).unwrap_or_default();
     bytes.iter().rev().fold(0, |value, byte| value << 8 | u64::from(*byte))

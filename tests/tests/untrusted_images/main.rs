@@ -1,4 +1,4 @@
-//! Damaged machine code: 1,000 cubins and fat binaries, which crash nothing through safe code.
+//! Damaged machine code: 1,000 cubins and fat binaries, none of which crashes the process through safe code.
 #![cfg(not(miri))]
 
 mod damage;
@@ -13,12 +13,12 @@ use std::time::{Duration, Instant};
 use curium_driver::{CacheKey, DiskCache, Image, ImageKind, JitOptions, Library, Linker, Module, Result};
 use curium_tests::{TestDriver, kernels, on_driver, outcome_of_new_process, uses_cuda};
 
-/// The number of images, and how many of them one process takes.
+/// The number of images, and the number that one process loads.
 const IMAGES: u64 = 1000;
 const PORTION: u64 = 100;
-/// How long processes that crash are started again.
+/// The time limit for restarting crashed processes.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// How long the driver may take for one image before it counts as hanging.
+/// The time after which loading one image counts as a hang.
 const LOAD_TIMEOUT: Duration = Duration::from_secs(2);
 
 type Fill = (&'static mut [u32], u32, u32);
@@ -35,7 +35,7 @@ fn damaged_images_crash_nothing_through_safe_code() {
     }
 }
 
-/// Shows that the images are such that loading them needs `unsafe`: some of them end the process.
+/// Demonstrates that loading such images requires `unsafe`: some of them crash the process.
 #[test]
 fn damaged_images_may_crash_the_driver_through_unsafe_code() {
     let name = "damaged_images_may_crash_the_driver_through_unsafe_code";
@@ -52,7 +52,7 @@ fn damaged_images_may_crash_the_driver_through_unsafe_code() {
             next = IMAGES;
             break;
         };
-        // The harness begins the line of the first.
+        // The harness starts the line of the first.
         let number = |line: &str| line.rsplit_once("image ")?.1.parse::<u64>().ok();
         let last = written.lines().filter_map(number).next_back();
         let last = last.unwrap_or_else(|| panic!("the process died before the first image:\n{written}"));
@@ -63,12 +63,12 @@ fn damaged_images_may_crash_the_driver_through_unsafe_code() {
     tell(&format!("{count} of {next} damaged images crashed or hung the driver through unsafe code: {crashed:?}"));
 }
 
-/// Straight to the stream: what goes through the macros is not shown for tests that pass.
+/// Written directly to the stream, because the harness captures the output of macros in tests that pass.
 fn tell(text: &str) {
     writeln!(std::io::stderr(), "{text}").expect("standard error is open");
 }
 
-/// Returns machine code for the device of `test`, as its driver makes it.
+/// Returns machine code for the device of `test`, compiled by its driver.
 fn cubins(test: &TestDriver) -> Vec<Vec<u8>> {
     let cubin = |ptx: &&str| -> Result<Vec<u8>> {
         let mut linker = Linker::new(&test.context(), &JitOptions::new())?;
@@ -85,7 +85,7 @@ fn damaged_images(test: &TestDriver, range: Range<u64>) -> impl Iterator<Item = 
     range.map(move |index| (index, damage::damaged(&cubins, architecture, index)))
 }
 
-/// A cache in a folder of this process, which is removed in the end.
+/// A cache in a temporary directory, which is removed on drop.
 struct Scratch(DiskCache);
 
 impl Scratch {
@@ -107,7 +107,7 @@ impl Drop for Scratch {
     }
 }
 
-/// Takes each image through everything in safe code that could bring it to the driver.
+/// Passes each image to every safe function that could load it.
 fn load_by_safe_code(test: &TestDriver, range: Range<u64>) {
     let (context, options, scratch) = (test.context(), JitOptions::new(), Scratch::new());
     let library = |cache: &DiskCache| Library::from_ptx_cached(&context, kernels::FILL, &options, cache);
@@ -121,7 +121,7 @@ fn load_by_safe_code(test: &TestDriver, range: Range<u64>) {
         let own = CacheKey::new("ptx").with("ptx", kernels::FILL.as_bytes());
         scratch.0.put(&own, &image).expect("the entry is written");
         scratch.0.remove(&own).expect("the entry is removed");
-        // The file of an entry, and one with the head of a whole entry.
+        // The file of an entry, and one with the header of a valid entry.
         let file = if index % 2 == 0 { image } else { [head, &image].concat() };
         fs::write(&entry, file).expect("the folder is ours");
         let kernel = match index / 2 % 2 {
@@ -134,7 +134,7 @@ fn load_by_safe_code(test: &TestDriver, range: Range<u64>) {
     }
 }
 
-/// Has the driver load each image. It may end the process.
+/// Loads each image with the driver. It may crash the process.
 fn load_by_unsafe_code(test: &TestDriver, range: Range<u64>) {
     static LOADED: AtomicU64 = AtomicU64::new(0);
     let context = test.context();
@@ -143,16 +143,17 @@ fn load_by_unsafe_code(test: &TestDriver, range: Range<u64>) {
         tell_parent(index);
         LOADED.fetch_add(1, Ordering::Relaxed);
         let kind = if image.starts_with(b"\x7fELF") { ImageKind::Cubin } else { ImageKind::FatBinary };
-        // The driver reads on where an image was cut off.
+        // The driver reads past the end of a truncated image.
         let image = [image.as_slice(), &[0; 4096]].concat();
-        // SAFETY: the image is not what a compiler made. That is what is tested, in a process that may die.
+        // SAFETY: the image is not valid compiler output; its effect is the subject of the test, in a process that may
+        // crash.
         let image = unsafe { Image::from_bytes_unchecked(kind, &image) };
         drop(Module::from_image(&context, &image, &JitOptions::new()));
         drop(Library::from_image(&context, &image, &JitOptions::new()));
     }
 }
 
-/// Ends this process if `count` stays as it is for [`LOAD_TIMEOUT`].
+/// Ends this process if `count` does not change for [`LOAD_TIMEOUT`].
 fn end_when_stuck(count: &AtomicU64) -> ! {
     let mut last = count.load(Ordering::Relaxed);
     loop {
@@ -165,7 +166,7 @@ fn end_when_stuck(count: &AtomicU64) -> ! {
     }
 }
 
-/// Writes which image is next, at once.
+/// Writes the index of the next image and flushes it.
 fn tell_parent(index: u64) {
     let mut output = std::io::stdout();
     writeln!(output, "image {index}").and_then(|()| output.flush()).expect("the parent reads");

@@ -1,4 +1,4 @@
-//! `cargo xtask bindings check`: compares every CUDA version with the generated part of `curium-sys`.
+//! `cargo xtask bindings check`: compares every CUDA version with the generated parts of `crates`.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use super::allowed::{Allowed, Verdict};
 use super::difference::compare;
 use super::header::{Clang, Header};
 use super::surface::Surface;
-use super::{compilers, generate, matrix};
+use super::{generate, libraries, matrix};
 use crate::package::Pins;
 use crate::stale;
 use crate::version::Version;
@@ -57,7 +57,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         reasons.push(error.to_string());
     }
     if options.header.is_none() && options.generated.is_none() {
-        reasons.extend(compilers::check(&clang, &pins, &options.cuda, REPAIR)?);
+        reasons.extend(libraries::check(&clang, &pins, &options.cuda, REPAIR)?);
     }
     if reasons.is_empty() {
         return Ok(());
@@ -66,7 +66,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
 }
 
 fn compare_all(headers: &BTreeMap<Version, Header>, folder: &Path) -> Result<Vec<Row>> {
-    let (ours, since) = Surface::read_generated(folder)?;
+    let (ours, versions) = Surface::read_generated(folder)?;
     let allowed = Allowed::read(&crate::root().join("xtask/allowed-differences.toml"))?;
     let rows = headers.iter().map(|(version, header)| {
         let theirs = &header.surface;
@@ -75,7 +75,7 @@ fn compare_all(headers: &BTreeMap<Version, Header>, folder: &Path) -> Result<Vec
             functions: theirs.functions.len(),
             records: theirs.records.len(),
             constants: theirs.constants.len(),
-            verdict: allowed.judge(*version, compare(*version, theirs, &ours, &since)),
+            verdict: allowed.judge(*version, compare(*version, theirs, &ours, &versions)),
         }
     });
     Ok(rows.collect())

@@ -7,7 +7,7 @@ use quote::ToTokens;
 use serde::Deserialize;
 
 use super::structure::Structure;
-use super::surface::{Record, Surface};
+use super::surface::{Record, Surface, Versions};
 use crate::version::Version;
 
 /// The kind of difference.
@@ -26,7 +26,7 @@ pub(crate) enum Kind {
     Field,
     /// A constant is missing or has another value.
     Constant,
-    /// The version that introduced a function.
+    /// The version that introduced a function, or the last one that has it.
     Since,
 }
 
@@ -53,13 +53,13 @@ pub(crate) fn compare(
     version: Version,
     theirs: &Surface,
     ours: &Surface,
-    since: &BTreeMap<String, Version>,
+    versions: &BTreeMap<String, Versions>,
 ) -> Vec<Difference> {
     let mut comparison = Comparison { version, theirs, ours, found: Vec::new() };
     comparison.functions();
     comparison.records();
     comparison.constants();
-    comparison.dates(since);
+    comparison.dates(versions);
     comparison.found
 }
 
@@ -121,14 +121,14 @@ impl Comparison<'_> {
         }
     }
 
-    fn dates(&mut self, since: &BTreeMap<String, Version>) {
-        for (name, since) in since {
+    fn dates(&mut self, versions: &BTreeMap<String, Versions>) {
+        for (name, dated) in versions {
             let present = self.theirs.functions.contains_key(name);
-            if present && *since > self.version {
-                self.report(Kind::Since, name, format!("dated to {since}, but CUDA {} has it", self.version));
+            if present && !dated.contain(self.version) {
+                self.report(Kind::Since, name, format!("dated to {dated}, but CUDA {} has it", self.version));
             }
-            if !present && *since <= self.version {
-                self.report(Kind::Since, name, format!("dated to {since}, but CUDA {} lacks it", self.version));
+            if !present && dated.contain(self.version) {
+                self.report(Kind::Since, name, format!("dated to {dated}, but CUDA {} lacks it", self.version));
             }
         }
     }

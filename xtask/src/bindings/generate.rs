@@ -1,4 +1,4 @@
-//! `cargo xtask bindings generate`: writes `crates/sys/src/generated`.
+//! `cargo xtask bindings generate`: writes the `generated` folders, and renders that of `crates/sys`.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -12,7 +12,7 @@ use quote::ToTokens as _;
 use super::header::{Clang, Header};
 use super::since::{self, Since};
 use super::structure::argument;
-use super::{compilers, layout, matrix, names, removed};
+use super::{layout, libraries, matrix, names, removed};
 use crate::package::Pins;
 use crate::stale;
 use crate::version::Version;
@@ -25,7 +25,7 @@ pub(crate) fn run() -> Result<()> {
     let pins = Pins::read()?;
     let headers = matrix::parse(&clang, &pins, &[])?;
     let mut files = render(&pins, &headers, &folder())?;
-    files.extend(compilers::render(&compilers::parse(&clang, &pins, &[])?)?);
+    files.extend(libraries::render(&libraries::parse(&clang, &pins, &[])?)?);
     stale::write(&files)
 }
 
@@ -81,7 +81,8 @@ fn render_default(ty: &syn::Type) -> syn::ItemImpl {
     syn::parse_quote! {
         impl Default for #ty {
             fn default() -> Self {
-                // SAFETY: a C struct consists of numbers, pointers, arrays, unions and `Option`s of functions, for which zeros are valid.
+                // SAFETY: a C struct consists of numbers, pointers, arrays, unions and `Option`s of functions, all of
+                // which are valid as zeros.
                 unsafe { ::core::mem::zeroed() }
             }
         }
@@ -143,6 +144,7 @@ fn render_type(ty: &syn::Type) -> Result<String> {
             let syn::ReturnType::Type(_, result) = &callback.output else { bail!("a callback returns nothing") };
             Ok(format!("unsafe extern \"C\" fn({}) -> {}", inputs.join(", "), render_type(result)?))
         }
+        syn::Type::Tuple(nothing) if nothing.elems.is_empty() => Ok("()".to_owned()),
         other => bail!("unexpected type {}", other.to_token_stream()),
     }
 }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, ensure};
-use bindgen::{EnumVariation, Formatter, RustEdition, RustTarget};
+use bindgen::{Builder, EnumVariation, Formatter, RustEdition, RustTarget};
 
 use super::surface::Surface;
 use crate::package::Pins;
@@ -55,12 +55,14 @@ pub(crate) fn declarations(clang: &Clang, path: &Path) -> Result<String> {
     ensure!(path.is_file(), "{}: there is no such file", path.display());
     let folder = path.parent().and_then(Path::to_str).context("the header's path is not UTF-8")?;
     let all = ours().join("driver_api.h");
-    declared(clang, &all, vec![format!("-isystem{folder}")], "(cu|CU|CUDA)[A-Za-z_0-9]*")
+    finished(builder(clang, &all, vec![format!("-isystem{folder}")], "(cu|CU|CUDA)[A-Za-z_0-9]*")?)
 }
 
-/// Returns the items of the header at `path` whose names match `items`, in Rust. The few headers of the system are replaced by ours.
-pub(crate) fn declarations_of(clang: &Clang, path: &Path, items: &str) -> Result<String> {
-    declared(clang, path, Vec::new(), items)
+/// Returns the items of the header at `path` whose names match `items`, in Rust. Headers that it includes come from `folders`, or from
+/// our headers, which replace the system's. The library's own version is not part of its interface.
+pub(crate) fn declarations_of(clang: &Clang, path: &Path, folders: &[PathBuf], items: &str) -> Result<String> {
+    let arguments = folders.iter().map(|folder| format!("-isystem{}", folder.display())).collect();
+    finished(builder(clang, path, arguments, items)?.blocklist_var("CU[A-Z]+_VER(SION|_[A-Z]+)"))
 }
 
 /// Returns the include folder that replaces the system's headers.
@@ -68,8 +70,8 @@ fn ours() -> PathBuf {
     crate::root().join("xtask/include")
 }
 
-fn declared(_clang: &Clang, header: &Path, arguments: Vec<String>, items: &str) -> Result<String> {
-    let bindings = bindgen::Builder::default()
+fn builder(_clang: &Clang, header: &Path, arguments: Vec<String>, items: &str) -> Result<Builder> {
+    let builder = Builder::default()
         .header(header.to_str().context("the header's path is not UTF-8")?)
         .clang_args(["-nostdinc", "-D__CUDA_API_VERSION_INTERNAL", "--target=x86_64-unknown-linux-gnu"])
         .clang_args(arguments)
@@ -86,8 +88,10 @@ fn declared(_clang: &Clang, header: &Path, arguments: Vec<String>, items: &str) 
         .rust_target(RustTarget::stable(85, 0).map_err(|error| anyhow::anyhow!("{error}"))?)
         .rust_edition(RustEdition::Edition2024)
         .disable_header_comment()
-        .formatter(Formatter::None)
-        .generate()
-        .with_context(|| header.display().to_string())?;
-    Ok(bindings.to_string())
+        .formatter(Formatter::None);
+    Ok(builder)
+}
+
+fn finished(builder: Builder) -> Result<String> {
+    Ok(builder.generate().context("the headers could not be parsed")?.to_string())
 }

@@ -38,7 +38,7 @@ pub(super) fn render(assertions: &[Assertion]) -> syn::ItemConst {
     )
 }
 
-/// `["…"][size_of::<X>() - 8usize];`
+/// Parses `["…"][size_of::<X>() - 8usize];`.
 fn read_statement(statement: &syn::Stmt) -> Result<Assertion> {
     let unexpected = || format!("unexpected assertion {}", statement.to_token_stream());
     let syn::Stmt::Expr(syn::Expr::Index(indexed), _) = statement else { bail!(unexpected()) };
@@ -46,7 +46,7 @@ fn read_statement(statement: &syn::Stmt) -> Result<Assertion> {
     Assertion::new(&difference.left, &difference.right)
 }
 
-/// `(size_of::<X>() == 8usize) & …`
+/// Parses `(size_of::<X>() == 8usize) & …`.
 fn read_conditions(condition: &syn::Expr) -> Result<Vec<Assertion>> {
     match condition {
         syn::Expr::Paren(inner) => read_conditions(&inner.expr),
@@ -73,7 +73,7 @@ impl Assertion {
 }
 
 impl Measure {
-    /// `size_of::<X>()`, `align_of::<X>()` or `offset_of!(X, field)`, with any path before the name.
+    /// Parses `size_of::<X>()`, `align_of::<X>()` or `offset_of!(X, field)`, with any path before the name.
     fn read(expression: &syn::Expr) -> Result<Self> {
         let text: String = expression.to_token_stream().to_string().split_whitespace().collect();
         let measure = text.rsplit_once("::mem::").map_or(text.as_str(), |(_, measure)| measure);
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn what_measures_no_layout_is_an_error() {
+    fn assertion_without_a_layout_is_an_error() {
         for text in [
             r#"const _: () = { ["Colour of X"][colour_of::<X>() - 1usize]; };"#,
             "const _: () = assert!(colour_of::<X>() == 1usize);",

@@ -1,4 +1,4 @@
-//! `Debug` of the open newtypes: the name of a value, or the number of one that has no name.
+//! `Debug` of the open newtypes: the name of the value, or its number if it has no name.
 
 use std::collections::{BTreeMap, HashSet};
 

@@ -12,7 +12,7 @@ pub(crate) type Since = BTreeMap<String, u32>;
 const TYPEDEFS: [&str; 5] =
     ["cudaTypedefs.h", "cudaEGLTypedefs.h", "cudaGLTypedefs.h", "cudaProfilerTypedefs.h", "cudaVDPAUTypedefs.h"];
 
-/// Dates every one of `functions` by the headers in `folder`.
+/// Determines the version of each of `functions` from the headers in `folder`.
 ///
 /// `cudaTypedefs.h` names a function pointer type per *base* name and version (`PFN_cuCtxCreate_v11040`). The symbols of a
 /// base name in order of their suffix (`cuCtxCreate`, `_v2`, `_v3`, …) take the versions in ascending order.
@@ -59,7 +59,7 @@ fn by_base<'a>(functions: impl Iterator<Item = &'a str>) -> BTreeMap<&'a str, BT
     bases
 }
 
-/// `cuCtxCreate_v2` is `("cuCtxCreate", 2)`; a name without a suffix is number 1.
+/// Splits `cuCtxCreate_v2` into `("cuCtxCreate", 2)`; a name without a suffix has the number 1.
 pub(crate) fn split_suffix(name: &str) -> (&str, u32) {
     let split = name.rsplit_once("_v").and_then(|(base, suffix)| Some((base, suffix.parse().ok()?)));
     split.unwrap_or((name, 1))

@@ -33,7 +33,7 @@ impl<'a> Structure<'a> {
         self.same(theirs, ours, &mut Vec::new())
     }
 
-    /// `open` holds the pairs of records being compared, so that a record that points to itself ends.
+    /// Compares two types; `open` holds the pairs of records being compared, so that recursive records terminate.
     fn same(&self, theirs: &Type, ours: &Type, open: &mut Vec<(String, String)>) -> bool {
         match (follow(theirs, self.theirs), follow(ours, self.ours)) {
             (Type::Ptr(theirs), Type::Ptr(ours)) => {
@@ -96,7 +96,7 @@ impl<'a> Structure<'a> {
     }
 }
 
-/// Returns the type that `ty` stands for after all aliases.
+/// Returns the type that `ty` refers to after all aliases.
 fn follow<'a>(mut ty: &'a Type, surface: &'a Surface) -> &'a Type {
     while let Type::Path(path) = ty
         && let Some(target) = path.path.get_ident().and_then(|name| surface.aliases.get(&name.to_string()))
@@ -115,7 +115,7 @@ pub(super) fn argument(path: &syn::TypePath) -> Option<&Type> {
     }
 }
 
-/// Returns the name behind the last `::`.
+/// Returns the name after the last `::`.
 fn last(path: &syn::TypePath) -> String {
     path.path.segments.last().map(|segment| segment.ident.to_string()).unwrap_or_default()
 }

@@ -1,7 +1,8 @@
 //! The ABI surface of a set of declarations: functions, layouts of structs and unions, constants.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::fmt;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, ensure};
 use quote::ToTokens as _;
@@ -22,6 +23,15 @@ pub(crate) struct Surface {
     pub(crate) enums: BTreeMap<String, syn::Type>,
     /// The target of each type alias.
     pub(crate) aliases: BTreeMap<String, syn::Type>,
+}
+
+/// The CUDA versions that have a function. The text is that of the generated lists.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) struct Versions {
+    /// The version that introduced it.
+    pub(crate) since: Version,
+    /// The last version that has it; `None` if the newest does.
+    pub(crate) last: Option<Version>,
 }
 
 /// The layout of a struct or union.
@@ -48,8 +58,21 @@ pub(crate) struct Constant {
     pub(crate) ty: String,
 }
 
+impl Versions {
+    pub(crate) fn contain(self, version: Version) -> bool {
+        self.since <= version && self.last.is_none_or(|last| version <= last)
+    }
+}
+
+impl fmt::Display for Versions {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}", self.since.raw())?;
+        self.last.map_or(Ok(()), |last| write!(formatter, " ..= {}", last.raw()))
+    }
+}
+
 impl Surface {
-    /// Reads declarations in the form that bindgen writes.
+    /// Parses declarations in the form that bindgen writes.
     pub(crate) fn read(file: &syn::File) -> Result<Self> {
         let mut surface = Self::default();
         let mut fields = BTreeMap::new();
@@ -76,10 +99,10 @@ impl Surface {
         Ok(surface)
     }
 
-    /// Reads our generated files in `folder`, with the version that each function is dated to.
-    pub(crate) fn read_generated(folder: &Path) -> Result<(Self, BTreeMap<String, Version>)> {
+    /// Parses the generated files in `folder`, with the versions that have each function.
+    pub(crate) fn read_generated(folder: &Path) -> Result<(Self, BTreeMap<String, Versions>)> {
         let mut surface = Self::default();
-        let mut since = BTreeMap::new();
+        let mut versions = BTreeMap::new();
         for name in ["types.rs", "removed.rs"] {
             let path = folder.join(name);
             if name == "removed.rs" && !path.exists() {
@@ -93,18 +116,19 @@ impl Surface {
             surface.enums.extend(part.enums);
             surface.aliases.extend(part.aliases);
         }
-        let path = folder.join("functions.rs");
-        let text = std::fs::read_to_string(&path).with_context(|| path.display().to_string())?;
-        for line in text.lines().map(str::trim).filter(|line| line.starts_with("fn ")) {
-            let (signature, version) = read_function(line).with_context(|| format!("{}: {line}", path.display()))?;
-            since.insert(signature.ident.to_string(), version);
-            surface.functions.insert(signature.ident.to_string(), signature);
+        for path in function_lists(folder)? {
+            let text = std::fs::read_to_string(&path).with_context(|| path.display().to_string())?;
+            for line in text.lines().map(str::trim).filter(|line| line.starts_with("fn ")) {
+                let (signature, dated) = read_function(line).with_context(|| format!("{}: {line}", path.display()))?;
+                versions.insert(signature.ident.to_string(), dated);
+                surface.functions.insert(signature.ident.to_string(), signature);
+            }
         }
-        ensure!(!since.is_empty(), "{} lists no function", path.display());
-        Ok((surface, since))
+        ensure!(!versions.is_empty(), "{} lists no function", folder.display());
+        Ok((surface, versions))
     }
 
-    /// Returns the version that the header gives itself.
+    /// Returns the CUDA version declared by the header.
     pub(crate) fn version(&self) -> Result<Version> {
         let constant = self.constants.get("CUDA_VERSION").context("the header does not define CUDA_VERSION")?;
         Ok(Version::from_raw(constant.value.parse().context("CUDA_VERSION is no number")?))
@@ -113,7 +137,11 @@ impl Surface {
     fn add_functions(&mut self, block: &syn::ItemForeignMod) {
         for item in &block.items {
             if let syn::ForeignItem::Fn(function) = item {
-                self.functions.insert(function.sig.ident.to_string(), function.sig.clone());
+                let mut signature = function.sig.clone();
+                if matches!(signature.output, syn::ReturnType::Default) {
+                    signature.output = syn::parse_quote!(-> ());
+                }
+                self.functions.insert(signature.ident.to_string(), signature);
             }
         }
     }
@@ -147,7 +175,7 @@ impl Surface {
         self.constants.insert(item.ident.to_string(), Constant { value, ty });
     }
 
-    /// Reads what is asserted of the layout of one type.
+    /// Records the layout assertions of one type.
     fn add_layout(&mut self, item: &syn::ItemConst, fields: &BTreeMap<String, syn::Type>) -> Result<()> {
         for Assertion { of, value, .. } in layout::read(item)? {
             match of {
@@ -172,11 +200,20 @@ fn add_fields(name: &syn::Ident, named: &syn::FieldsNamed, fields: &mut BTreeMap
     }
 }
 
-/// One line of the function list: `fn name(parameters) -> Type = since;`.
-fn read_function(line: &str) -> Result<(syn::Signature, Version)> {
-    let (signature, since) = line.trim_end_matches(';').rsplit_once(" = ").context("the line has no version")?;
+/// Returns the files in `folder` that list functions.
+fn function_lists(folder: &Path) -> Result<Vec<PathBuf>> {
+    let entries = std::fs::read_dir(folder).with_context(|| folder.display().to_string())?;
+    let paths = entries.map(|entry| Ok(entry?.path())).collect::<std::io::Result<Vec<_>>>()?;
+    Ok(paths.into_iter().filter(|path| path.to_str().is_some_and(|path| path.ends_with("functions.rs"))).collect())
+}
+
+/// Parses one line of a function list: `fn name(parameters) -> Type = since;` or `= since ..= last;`.
+fn read_function(line: &str) -> Result<(syn::Signature, Versions)> {
+    let (signature, versions) = line.trim_end_matches(';').rsplit_once(" = ").context("the line has no version")?;
     let signature = syn::parse_str(&signature.replace("$crate::", ""))?;
-    Ok((signature, Version::from_raw(since.parse()?)))
+    let (since, last) = versions.split_once(" ..= ").map_or((versions, None), |(since, last)| (since, Some(last)));
+    let last = last.map(str::parse).transpose()?.map(Version::from_raw);
+    Ok((signature, Versions { since: Version::from_raw(since.parse()?), last }))
 }
 
 #[cfg(test)]
@@ -223,8 +260,15 @@ mod tests {
     #[test]
     fn function_of_the_list_is_read_with_its_version() {
         let line = "fn cuPairGet(pair: *mut $crate::CUpair_st) -> $crate::CUkind = 12040;";
-        let (signature, since) = read_function(line).expect("it is a line of the list");
-        assert_eq!(since, Version::from_raw(12040));
+        let (signature, versions) = read_function(line).expect("it is a line of the list");
+        assert_eq!(versions, Versions { since: Version::from_raw(12040), last: None });
         assert_eq!(signature.to_token_stream().to_string(), "fn cuPairGet (pair : * mut CUpair_st) -> CUkind");
+    }
+
+    #[test]
+    fn function_that_newer_versions_lack_is_read_with_the_last_that_has_it() {
+        let versions = read_function("fn cuOld() -> CUkind = 11080 ..= 12040;").expect("it is a line of the list").1;
+        let contained = [11070, 11080, 12040, 12050].map(|raw| versions.contain(Version::from_raw(raw)));
+        assert_eq!(contained, [false, true, true, false]);
     }
 }

@@ -13,8 +13,8 @@ const PACKAGES: &[&str] =
 /// The loader accesses files, and the simulated driver returns addresses as integers, as a real one does.
 const FLAGS: &str = "-Zmiri-disable-isolation -Zmiri-permissive-provenance";
 
-/// Tests that Miri cannot profit from: safe code over every pair of functions or thousands of images, which takes minutes, and files and
-/// their owners, which Miri emulates.
+/// Tests that are slow and irrelevant under Miri: safe code over every pair of functions or thousands of images, and
+/// files, which Miri emulates.
 const TOO_LONG: &[&str] = &[
     "function::tests::every_function_is_found_by_its_own_name_and_index",
     "function::tests::later_abi_versions_of_a_function_are_newer",
@@ -22,8 +22,7 @@ const TOO_LONG: &[&str] = &[
     "disk_cache::tests::",
 ];
 
-/// The contract tests that are always interpreted, on the simulator, by the beginnings of their names: objects whose tests take seconds
-/// each.
+/// The contract tests that are always interpreted, on the simulator, by prefix: objects whose tests take seconds each.
 const CONTRACT: &[&str] = &[
     "context_stack::",
     "device_buffer::buffer_from_slice",

@@ -8,7 +8,7 @@ use super::manifest::Manifest;
 use super::{Options, Outcome};
 use crate::cargo::cargo;
 
-/// The keys that a manifest must have in addition to cargo's requirements.
+/// The keys that a manifest requires in addition to cargo's requirements.
 const SAID: [&[&str]; 8] = [
     &["package", "description"],
     &["package", "license"],
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn manifest_that_says_nothing_lacks_everything() {
+    fn empty_manifest_lacks_every_key() {
         assert_eq!(unsaid(&manifest("[package]\nname = \"a\"\n")).len(), SAID.len());
         let said = "[package]\nname = \"a\"\ndescription = \"d\"\nlicense.workspace = true\n";
         assert_eq!(unsaid(&manifest(said)).len(), SAID.len() - 2);

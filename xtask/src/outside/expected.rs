@@ -51,13 +51,13 @@ pub(super) fn of<'a>(list: &'a [Expected], name: &str) -> Result<&'a Expected> {
 }
 
 impl Outcomes {
-    /// Reads lines such as `test NAME ... ok`, in the form that Rust's tests write and that our plugin of pytest copies. A test that has
-    /// begun and has no other outcome ended the process, or was ended: it failed.
+    /// Parses lines such as `test NAME ... ok`, written by Rust's tests and by our pytest plugin. A test that has
+    /// started and has no outcome crashed or was killed: it failed.
     pub(super) fn read(text: &str) -> Self {
         let mut outcomes = Self::default();
         let tests = text.lines().filter_map(|line| line.strip_prefix("test ")?.rsplit_once(" ... "));
         for (name, outcome) in tests {
-            // Tests that should panic say so behind their names.
+            // The name of a test that should panic is followed by a remark.
             let name = name.split(" - ").next().unwrap_or(name).to_owned();
             let outcome = outcome.split(',').next().unwrap_or_default();
             outcomes.failed.remove(&name);

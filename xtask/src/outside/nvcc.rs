@@ -12,9 +12,9 @@ use anyhow::{Context as _, Result, ensure};
 use super::expected::{Expected, Outcomes};
 use super::{Folder, python, with_driver};
 
-/// The programs of the quick form: cooperative groups, captured graphs and printf.
+/// The programs of the quick form: cooperative groups, captured graphs and `printf`.
 const QUICK: [&str; 3] = ["tiles", "graph_capture", "print"];
-/// The time after which a program that has not ended is ended.
+/// The time limit of a program.
 const LIMIT: Duration = Duration::from_secs(120);
 
 /// Runs a few of the programs.
@@ -86,7 +86,7 @@ fn toolkit(folder: &Folder) -> Result<PathBuf> {
     Ok(nvcc.parent().and_then(Path::parent).context("nvcc lies in a folder of the toolkit")?.to_path_buf())
 }
 
-/// Returns the status of a program that ended within the limit.
+/// Returns the exit status of a program, or `None` after the time limit.
 fn ended(command: &mut Command) -> Result<Option<ExitStatus>> {
     let mut child = command.spawn().with_context(|| format!("{command:?} cannot be run"))?;
     let start = Instant::now();

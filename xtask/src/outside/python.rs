@@ -9,14 +9,16 @@ use anyhow::{Context as _, Result, ensure};
 use super::expected::{Expected, Outcomes};
 use super::{Folder, run_all, with_driver};
 
-/// The interpreters that the packages are pinned for, the best first.
+/// The supported interpreters in order of preference.
 const INTERPRETERS: [&str; 4] = ["python3.11", "python3.12", "python3.13", "python3"];
-/// The number of processes for numba-cuda's tests, among which the files are distributed.
+/// The number of processes that run numba-cuda's test files.
 const PARTS: usize = 2;
-/// Seconds after which a test that has not ended is ended, with its process. Those that compile much take a minute on a busy machine.
+/// The time limit of a test in seconds, after which its process is killed. Tests that compile much take a minute on a
+/// busy machine.
 const LIMIT: u32 = 400;
 
-/// Makes the environment if the one that is there is of other packages. Returns why that is not possible on this machine.
+/// Creates the environment unless it exists with the pinned packages. Returns the reason if this machine does not
+/// support it.
 pub(super) fn prepare(folder: &Folder) -> Result<Option<String>> {
     let requirements = folder.sources.join("requirements.txt");
     let wanted = fs::read_to_string(&requirements).with_context(|| requirements.display().to_string())?;
@@ -34,7 +36,7 @@ pub(super) fn prepare(folder: &Folder) -> Result<Option<String>> {
     pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"]);
     pip.args(["--only-binary=:all:", "--require-hashes", "-r"]).arg(&requirements);
     if let Some(reason) = failure(&mut pip)? {
-        // A package that is not the pinned one is no missing network.
+        // A package with another version is an error, unlike a missing network.
         ensure!(!reason.contains("HASHES"), "{reason}");
         return Ok(Some(format!("pip cannot install the packages (offline?): {reason}")));
     }
@@ -42,19 +44,19 @@ pub(super) fn prepare(folder: &Folder) -> Result<Option<String>> {
     Ok(None)
 }
 
-/// Runs one of our programs.
+/// Runs one of the Python programs of this repository.
 pub(super) fn run(folder: &Folder, program: &str) -> Result<()> {
     run_all(&mut command(folder, program)?)
 }
 
-/// Returns the command that runs one of our programs.
+/// Returns the command that runs one of the Python programs of this repository.
 pub(super) fn command(folder: &Folder, program: &str) -> Result<Command> {
     let mut python = interpreter_of(folder)?;
     python.args(["-W", "ignore"]).arg(folder.sources.join("python").join(program));
     Ok(python)
 }
 
-/// Runs the tests that the package of numba-cuda carries.
+/// Runs the tests in the numba-cuda package.
 pub(super) fn test_numba(folder: &Folder, expected: &Expected) -> Result<Outcomes> {
     let parts = std::thread::scope(|scope| {
         let run = |part| move || test_part(folder, expected, part);
@@ -64,13 +66,14 @@ pub(super) fn test_numba(folder: &Folder, expected: &Expected) -> Result<Outcome
     Ok(Outcomes::read(&parts.concat()))
 }
 
-/// Runs the tests of one part, and returns the lines of their outcomes. The next process goes on behind a test that ended the one before.
+/// Runs the tests of one part, and returns the lines of their outcomes. After a test that crashes its process, the next
+/// process continues with the following test.
 fn test_part(folder: &Folder, expected: &Expected, part: usize) -> Result<String> {
     let path = folder.made.join(format!("numba-cuda.{part}"));
     fs::write(&path, "")?;
     loop {
         let before = fs::read_to_string(&path)?.len();
-        // The status tells only that some test failed.
+        // The exit status only reports that some test failed.
         pytest(folder, expected, part)?.env("OUTSIDE_OUTCOMES", &path).status().context("pytest cannot be run")?;
         let text = fs::read_to_string(&path)?;
         let last = text.lines().last().context("pytest ran no test")?;
@@ -88,7 +91,7 @@ fn pytest(folder: &Folder, expected: &Expected, part: usize) -> Result<Command> 
     let tests = package.with_file_name("numba_cuda").join("numba/cuda/tests");
     let mut python = interpreter_of(folder)?;
     python.args(["-m", "pytest", "--quiet", "--tb=short", "-p", "no:cacheprovider", "-p", "outcomes", "--rootdir"]);
-    // Names are those of pytest, below the folder of the tests.
+    // Names are those of pytest, relative to the folder of the tests.
     python.arg(&tests).args(expected.left_out.keys().map(|name| format!("--deselect={name}")));
     for option in [
         "consider_namespace_packages=true",
@@ -116,7 +119,7 @@ pub(super) fn environment(folder: &Folder) -> PathBuf {
 /// Returns the environment's interpreter, with the simulator as the driver.
 fn interpreter_of(folder: &Folder) -> Result<Command> {
     let mut python = Command::new(environment(folder).join("bin/python"));
-    // The sources stay as they are in the repository.
+    // Prevents Python from writing bytecode next to the sources.
     python.env("PYTHONDONTWRITEBYTECODE", "1");
     with_driver(&mut python, folder, &[])?;
     Ok(python)

@@ -1,4 +1,5 @@
-//! The programs on other Rust crates: a package of ours uses them, and their own unit tests run in a copy of their published sources.
+//! Programs that use other Rust crates: a package of this repository uses each crate, and the crate's own unit tests
+//! run in a copy of its published sources.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,7 +11,7 @@ use super::expected::{Expected, Outcomes};
 use super::{Folder, python, run_all, with_driver};
 use crate::cargo;
 
-/// Runs the program of ours on this crate.
+/// Runs this repository's program for the crate.
 pub(super) fn run(folder: &Folder, name: &str) -> Result<()> {
     let ptx = folder.ptx()?;
     let mut cargo = cargo_with_driver(folder, &folder.sources.join("rust"))?;
@@ -18,7 +19,7 @@ pub(super) fn run(folder: &Folder, name: &str) -> Result<()> {
     run_all(&mut cargo)
 }
 
-/// Runs the unit tests of cudarc that are about the driver and NVRTC.
+/// Runs the unit tests of cudarc for the driver and NVRTC.
 pub(super) fn test_cudarc(folder: &Folder, expected: &Expected) -> Result<Outcomes> {
     let features = "std,driver,nvrtc,f16,cuda-13000,dynamic-loading";
     test(folder, expected, "cudarc", &["--no-default-features", "--features", features])
@@ -33,7 +34,7 @@ fn test(folder: &Folder, expected: &Expected, name: &str, options: &[&str]) -> R
     let sources = copied(folder, name, &expected.version)?;
     let mut cargo = cargo_with_driver(folder, &sources)?;
     cargo.args(["test", "--quiet", "--lib", "--no-fail-fast"]).args(options);
-    // Without `--quiet`, each test has its line.
+    // Without `--quiet`, each test prints a line.
     cargo.args(["--", "--test-threads", "2", "--format", "pretty"]);
     cargo.args(expected.left_out.keys().flat_map(|test| ["--skip", test]));
     let output = cargo.stderr(std::process::Stdio::inherit()).output().context("cargo cannot be run")?;
@@ -43,7 +44,7 @@ fn test(folder: &Folder, expected: &Expected, name: &str, options: &[&str]) -> R
     Ok(Outcomes::read(&text))
 }
 
-/// Returns a copy of a crate's sources, which cargo has fetched and verified: in the registry, tests cannot be built.
+/// Copies the sources of a crate, which cargo has fetched and verified, because tests cannot be built in the registry.
 fn copied(folder: &Folder, name: &str, version: &str) -> Result<PathBuf> {
     let to = folder.made.join(format!("{name}-{version}"));
     if to.is_dir() {
@@ -60,7 +61,7 @@ fn copied(folder: &Folder, name: &str, version: &str) -> Result<PathBuf> {
     let from = Path::new(&text[start..end + manifest.len() - 1]).with_file_name("");
     let work = folder.made.join(format!("{name}-{version}.{}", std::process::id()));
     copy_folder(&from, &work)?;
-    // A workspace of its own, since one is around it.
+    // Makes the copy a workspace of its own, separate from the enclosing one.
     let manifest = work.join("Cargo.toml");
     let text = fs::read_to_string(&manifest)?;
     fs::write(manifest, format!("{text}\n[workspace]\n"))?;
@@ -82,7 +83,7 @@ fn copy_folder(from: &Path, to: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Cargo in a folder, which finds the driver when it links and when it runs what it built.
+/// Returns a cargo command in a folder that finds the driver at link time and at run time.
 fn cargo_with_driver(folder: &Folder, place: &Path) -> Result<Command> {
     let toolkit = folder.made.join("toolkit");
     let library = toolkit.join("lib64/libcuda.so");

@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn functions_are_told_apart_by_their_names() {
+    fn functions_are_distinguished_by_name() {
         for (name, area) in [
             ("cuGraphLaunch", Area::Graph),
             ("cuStreamBeginCapture_v2", Area::Graph),

@@ -53,7 +53,7 @@ impl Source {
         match (way, self.twin) {
             (Way::Curium, _) => {
                 let pointer = DevicePointer::from_raw(address);
-                // SAFETY: the memory came from this resource with these figures, and nothing uses it.
+                // SAFETY: the memory was allocated from this resource with this size and alignment, and is not in use.
                 Ok(unsafe { self.cache.deallocate(stream, pointer, bytes, ALIGN) }?)
             }
             (Way::C, Twin::Pool) => free_in_pool(stream, address),

@@ -1,4 +1,4 @@
-//! The step as a C program launches it: direct driver calls on device addresses.
+//! The step as a C program launches it: direct driver calls with device addresses.
 
 use std::ffi::c_void;
 use std::ptr;
@@ -11,7 +11,7 @@ use super::network::{LAYERS, Network, RATE, WIDTH};
 use crate::error::checked;
 use crate::{Error, Result};
 
-/// The network in C's terms.
+/// The network as device addresses.
 pub(super) struct Twin<'a> {
     network: &'a Network,
     api: &'a Api,
@@ -70,7 +70,8 @@ impl<'a> Twin<'a> {
         let function = Function::cuLaunchKernel;
         let launch = self.api.cuLaunchKernel.ok_or(Error::Missing(function))?;
         let (values, extra) = (values.as_mut_ptr(), ptr::null_mut());
-        // SAFETY: the kernel has parameters of these sizes; the buffers are as long as it is told, and are used on this stream only.
+        // SAFETY: the kernel has parameters of these sizes; the buffers have the length passed to it, and are used on
+        // this stream only.
         checked(function, unsafe { launch(kernel, 1, 1, 1, WIDTH, 1, 1, 0, self.stream, values, extra) })
     }
 }

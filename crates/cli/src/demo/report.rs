@@ -17,7 +17,7 @@ pub(super) struct Report<'a> {
     pub(super) view: &'a View,
     pub(super) stage: &'a Stage,
     pub(super) rendering: &'a Rendering,
-    /// From opening the driver to the picture on the host.
+    /// The time from opening the driver until the picture is on the host.
     pub(super) total: Duration,
     pub(super) check: Option<&'a Check>,
     pub(super) picture: Written,

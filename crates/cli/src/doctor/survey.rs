@@ -134,7 +134,7 @@ fn names(path: &str) -> Option<Vec<String>> {
     Some(names)
 }
 
-/// The modules of the kernel that drive NVIDIA's GPUs.
+/// Returns the kernel modules that drive NVIDIA GPUs.
 fn modules() -> Option<Entry> {
     let modules = fs::read_to_string("/proc/modules").ok()?;
     let names = modules.lines().filter_map(|line| line.split(' ').next());

@@ -3,8 +3,11 @@
 use std::collections::BTreeMap;
 
 use anyhow::Result;
-use curium::driver::{CudaVersion, Device, DeviceAttribute, Driver, Error, Function, PeerLink};
+use curium::blas::CuBlas;
+use curium::driver::{Device, DeviceAttribute, Driver, Error, Function, PeerLink};
+use curium::fft::CuFft;
 use curium::nvrtc::{NvJitLink, Nvrtc};
+use curium::rand::CuRand;
 use curium::sys::CUresult;
 use serde::Serialize;
 
@@ -24,7 +27,8 @@ pub(super) struct Report {
     pub(super) driver: DriverReport,
     pub(super) devices: Vec<DeviceReport>,
     pub(super) links: Vec<LinkReport>,
-    pub(super) compilers: [CompilerReport; 2],
+    pub(super) compilers: [LibraryReport; 2],
+    pub(super) libraries: [LibraryReport; 3],
 }
 
 #[derive(Serialize)]
@@ -68,9 +72,9 @@ pub(super) struct LinkReport {
     pub(super) arrays: bool,
 }
 
-/// A compiler that is loaded at run time.
+/// A library that is loaded at run time.
 #[derive(Serialize)]
-pub(super) struct CompilerReport {
+pub(super) struct LibraryReport {
     pub(super) name: &'static str,
     pub(super) version: Option<String>,
     /// The reason why it is missing.
@@ -90,6 +94,7 @@ impl Report {
             links: links(&devices)?,
             devices: devices.iter().enumerate().map(DeviceReport::of).collect::<Result<_>>()?,
             compilers: compilers(),
+            libraries: libraries(),
         })
     }
 }
@@ -162,16 +167,26 @@ fn atomics(link: &PeerLink) -> &'static str {
     }
 }
 
-fn compilers() -> [CompilerReport; 2] {
-    let compiler = |name, found: curium::nvrtc::Result<CudaVersion>| CompilerReport {
-        name,
-        version: found.as_ref().ok().map(CudaVersion::to_string),
-        reason: found.err().map(|error| error.to_string()),
-    };
+fn compilers() -> [LibraryReport; 2] {
     [
-        compiler("NVRTC", Nvrtc::load().map(|nvrtc| nvrtc.version())),
-        compiler("nvJitLink", NvJitLink::load().map(|linker| linker.version())),
+        library("NVRTC", Nvrtc::load().map(|nvrtc| nvrtc.version())),
+        library("nvJitLink", NvJitLink::load().map(|linker| linker.version())),
     ]
+}
+
+fn libraries() -> [LibraryReport; 3] {
+    [
+        library("cuBLAS", CuBlas::load().map(|library| library.version())),
+        library("cuRAND", CuRand::load().map(|library| library.version())),
+        library("cuFFT", CuFft::load().map(|library| library.version())),
+    ]
+}
+
+fn library(name: &'static str, found: Result<impl ToString, impl ToString>) -> LibraryReport {
+    match found {
+        Ok(version) => LibraryReport { name, version: Some(version.to_string()), reason: None },
+        Err(error) => LibraryReport { name, version: None, reason: Some(error.to_string()) },
+    }
 }
 
 /// Formats a UUID as NVIDIA's programs do, such as `GPU-3d1b…`.

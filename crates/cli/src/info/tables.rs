@@ -6,7 +6,7 @@ use std::fmt;
 use comfy_table::{Table, presets};
 
 use crate::bytes::size;
-use crate::info::report::{CompilerReport, DeviceReport, LinkReport, Report};
+use crate::info::report::{DeviceReport, LibraryReport, LinkReport, Report};
 
 /// The report for people.
 pub(super) struct Tables<'a> {
@@ -39,7 +39,7 @@ impl fmt::Display for Tables<'_> {
 
 impl Tables<'_> {
     fn overview(&self) -> Table {
-        let Report { simulated, driver, compilers, .. } = self.report;
+        let Report { simulated, driver, compilers, libraries, .. } = self.report;
         let mut table = framed();
         table.add_row(["driver", &format!("CUDA {}", driver.version)]);
         if let Some(reason) = simulated {
@@ -51,7 +51,10 @@ impl Tables<'_> {
         let present = driver.functions - driver.missing.len();
         table.add_row(["functions", &format!("{present} of {}", driver.functions)]);
         for compiler in compilers {
-            table.add_row([compiler.name, &compiler_text(compiler)]);
+            table.add_row([compiler.name, &version_text(compiler, "CUDA ")]);
+        }
+        for library in libraries {
+            table.add_row([library.name, &version_text(library, "")]);
         }
         table
     }
@@ -88,9 +91,9 @@ fn order(version: &str) -> (u32, u32) {
     (major.parse().unwrap_or_default(), minor.parse().unwrap_or_default())
 }
 
-fn compiler_text(compiler: &CompilerReport) -> String {
-    match (&compiler.version, &compiler.reason) {
-        (Some(version), _) => format!("CUDA {version}"),
+fn version_text(library: &LibraryReport, of: &str) -> String {
+    match (&library.version, &library.reason) {
+        (Some(version), _) => format!("{of}{version}"),
         (None, Some(_)) => "not found (--json says where it was looked for)".to_owned(),
         (None, None) => String::new(),
     }

@@ -125,7 +125,7 @@ impl Ranks {
 
 impl Drop for Ranks {
     fn drop(&mut self) {
-        // There is nobody left to report to.
+        // No receiver is left for the report.
         let _ = self.kill();
     }
 }

@@ -1,19 +1,19 @@
-//! Names and paths as C reads them.
+//! Conversion of names and paths to C strings.
 
 use std::ffi::CString;
 use std::path::Path;
 
 use crate::{Error, Result};
 
-/// Returns a name as C reads it.
+/// Converts a name to a C string.
 #[inline]
 pub(crate) fn c_name(operation: &'static str, name: &str) -> Result<CString> {
-    CString::new(name).map_err(|_| Error::argument(operation, format!("name with a NUL ({name:?})")))
+    CString::new(name).map_err(|_| Error::argument(operation, format!("name contains a NUL ({name:?})")))
 }
 
-/// Returns a path as C reads it.
+/// Converts a path to a C string.
 #[inline]
 pub(crate) fn c_path(operation: &'static str, path: &Path) -> Result<CString> {
     let bytes = path.as_os_str().as_encoded_bytes();
-    CString::new(bytes).map_err(|_| Error::argument(operation, format!("the path {path:?} has a NUL in it")))
+    CString::new(bytes).map_err(|_| Error::argument(operation, format!("path contains a NUL ({path:?})")))
 }

@@ -1,4 +1,4 @@
-//! Calls of driver functions.
+//! Driver calls.
 
 use curium_sys::{CUresult, Function};
 
@@ -7,12 +7,14 @@ use crate::base::error::{CallError, Error};
 use crate::base::fork::ForkError;
 use crate::base::hook::Observation;
 
-/// Calls one driver function and converts its code: `call!(driver, cuEventSynchronize(raw))` is a `Result<(), Error>`.
+/// Calls a driver function and converts its result code: `call!(driver, cuEventSynchronize(raw))` is a `Result<(),
+/// Error>`.
 ///
-/// The call is `unsafe`: the block around it states why it is sound. A function that the driver lacks is an error and is not called.
-/// [Observers](crate::observe_calls) receive the call.
+/// The call is `unsafe`: the block around it states why it is sound. A function that the driver lacks is not called; it
+/// is an error. [Observers](crate::observe_calls) receive the call.
 ///
-/// `call!(driver, cuEventCreate(&raw mut raw, flags) creates raw)` is an error too if the function succeeds and `raw` is null.
+/// `call!(driver, cuEventCreate(&raw mut raw, flags) creates raw)` also fails if the function succeeds but `raw` is
+/// null.
 #[macro_export]
 macro_rules! call {
     ($driver:expr, $function:ident($($argument:expr),* $(,)?)) => {{
@@ -37,10 +39,10 @@ macro_rules! call {
     }};
 }
 
-/// The name of something that the driver creates: a handle, or an address.
+/// A handle or an address that the driver creates.
 #[doc(hidden)]
 pub trait RawHandle: Copy {
-    /// Returns `true` if it names nothing.
+    /// Returns `true` if the handle is null.
     fn is_null(self) -> bool;
 }
 
@@ -59,28 +61,28 @@ impl RawHandle for u64 {
 }
 
 impl Driver {
-    /// Tells the observers of calls, if there are any, that `function` is about to be called.
+    /// Notifies the call observers, if any, that `function` is about to be called.
     #[doc(hidden)]
     #[inline]
     pub fn begin(&self, function: Function) -> Option<Box<Observation>> {
         Observation::begin(function)
     }
 
-    /// Turns what a function returned into a result.
+    /// Converts the result code of a function.
     #[doc(hidden)]
     #[inline]
     pub fn check(&self, function: Function, code: CUresult) -> Result<(), Error> {
         if code == CUresult::CUDA_SUCCESS { Ok(()) } else { Err(self.failed(function, code)) }
     }
 
-    /// Returns an error if a call of `function` that succeeded created nothing.
+    /// Returns an error if a successful call of `function` returned a null handle.
     #[doc(hidden)]
     #[inline]
     pub fn expect_handle(&self, function: Function, handle: impl RawHandle) -> Result<(), Error> {
         if handle.is_null() { Err(self.created_nothing(function)) } else { Ok(()) }
     }
 
-    /// Tells the observers of a call that it ended, and turns what the function returned into a result.
+    /// Notifies the call observers that a call has returned, and converts its result code.
     #[doc(hidden)]
     #[cold]
     #[expect(clippy::boxed_local, reason = "the observation is boxed so that a call without one costs a null pointer")]
@@ -90,7 +92,7 @@ impl Driver {
         self.check(function, code)
     }
 
-    /// Returns the error for a call in a process that the driver does not work in.
+    /// Returns the error of a call in a process where the driver does not work, such as a forked child.
     #[doc(hidden)]
     #[cold]
     #[inline(never)]
@@ -104,7 +106,7 @@ impl Driver {
     #[inline(never)]
     pub fn missing(&self, function: Function) -> Error {
         let version = self.version();
-        // The version is 0 until the driver has said it.
+        // The version is 0 until it has been queried.
         self.api().missing(function, (version.as_raw() != 0).then_some(version)).into()
     }
 

@@ -9,16 +9,16 @@ use tracing::{Level, span};
 
 use crate::{Call, CallObserver};
 
-/// Makes every call of the driver a span of `tracing`, inside the span that is entered on the calling thread.
+/// Records every driver call as a `tracing` span, inside the span entered on the calling thread.
 ///
-/// The spans are called `cuda`, have the target `curium::call` and the level `TRACE`, and carry the fields `function` and, when
-/// they close, `code`, the number that the driver returned.
+/// The spans are named `cuda` and have the target `curium::call` and the level `TRACE`. Their field `function` names
+/// the driver function. When a span closes, its field `code` receives the result code.
 ///
 /// ```
 /// use curium_driver::{CallSpans, observe_calls};
 ///
 /// let guard = observe_calls(CallSpans::new());
-/// // … every call of the driver is a span …
+/// // … every driver call is a span …
 /// drop(guard);
 /// ```
 #[derive(Clone, Copy, Debug, Default)]
@@ -27,7 +27,7 @@ pub struct CallSpans {
 }
 
 thread_local! {
-    /// The spans of the calls that this thread is in.
+    /// The spans of the calls in progress on this thread.
     static ENTERED: RefCell<Vec<EnteredSpan>> = const { RefCell::new(Vec::new()) };
 }
 
@@ -45,7 +45,7 @@ impl CallObserver for CallSpans {
     fn before(&self, function: Function) {
         let span = span!(target: "curium::call", Level::TRACE, "cuda", function = function.name(), code = Empty);
         let entered = span.entered();
-        // A thread that is ending may have no list any more; its calls have no spans then.
+        // The list may already be destroyed on a thread that is exiting. Its calls have no spans.
         let _ = ENTERED.try_with(|spans| spans.borrow_mut().push(entered));
     }
 

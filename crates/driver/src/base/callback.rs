@@ -1,7 +1,8 @@
 //! Closures that the driver calls back.
 //!
-//! The driver calls back with a number and not with an address. Nothing says that no call is under way when a callback has been
-//! unregistered, so closures live in a table: a call takes its share of the closure there, and finds none when it comes too late.
+//! The driver receives a number instead of an address. CUDA does not guarantee that no callback is in progress when
+//! unregistering returns, so closures are kept in a table. A callback clones the `Arc` of its closure from the table,
+//! and does nothing if it comes too late.
 
 use std::collections::BTreeMap;
 use std::ffi::c_void;
@@ -13,7 +14,7 @@ use parking_lot::Mutex;
 
 use crate::base::release::{contain, is_exiting};
 
-/// The closures of one kind that the driver may call, by their numbers.
+/// The registered closures of one kind, by number.
 pub(crate) struct Callbacks<F: ?Sized> {
     closures: Mutex<BTreeMap<usize, Arc<F>>>,
     next: AtomicUsize,
@@ -36,15 +37,15 @@ impl<F: ?Sized> Callbacks<F> {
         Number(number)
     }
 
-    /// Takes a closure out of the table. It is dropped where no lock is held, since it may own anything.
+    /// Removes a closure from the table. The closure is dropped without a lock held, since it may own anything.
     #[inline]
     pub(crate) fn forget(&self, number: Number) {
         let closure = self.closures.lock().remove(&number.0);
         drop(closure);
     }
 
-    /// Calls the closure that the driver's argument stands for, if it is still there and the process does not exit. Its panic ends
-    /// here, after the panic hook has printed it, and is reported with the name of `what` was called.
+    /// Calls the closure that `data` identifies, if it is still registered and the process is not exiting. A panic of
+    /// the closure is caught, after the panic hook has printed it, and reported with the name of `what` was called.
     #[inline]
     pub(crate) fn call(&self, data: *mut c_void, what: &'static str, call: impl FnOnce(&F)) {
         if is_exiting() {
@@ -59,7 +60,7 @@ impl<F: ?Sized> Callbacks<F> {
 }
 
 impl Number {
-    /// Returns the argument that the driver passes back.
+    /// Returns the argument that the driver passes to the callback.
     #[inline]
     pub(crate) fn as_data(self) -> *mut c_void {
         ptr::without_provenance_mut(self.0)

@@ -1,34 +1,35 @@
-//! The capture that the closure on this thread records. Work that would be missing from it is refused.
+//! The stream capture that the calling thread records. Operations that the capture would miss are refused.
 //!
-//! 1. While the closure of [`Graph::capture`](crate::Graph::capture) runs, its thread enqueues work on the streams of that capture
-//!    only. All else is an argument error before the driver is called, since it would run now and be missing from the graph.
-//! 2. Closures nest; the innermost one counts. Its end, also by a panic, restores the one around it.
+//! 1. While the closure of [`Graph::capture`](crate::Graph::capture) runs, its thread may enqueue work on the streams
+//!    of that capture only. Any other work is an argument error, before the driver is called, since it would run
+//!    immediately and be missing from the graph.
+//! 2. Closures nest; the innermost one applies. When it returns or panics, the enclosing one applies again.
 //! 3. Other threads are not restricted: they neither record nor disturb the capture.
-//! 4. Dropping is not restricted either: it cannot fail, and what it enqueues is no work of the graph.
+//! 4. Dropping is not restricted either: it cannot fail, and the work that it enqueues does not belong to the graph.
 //!
-//! The state is one word without a destructor. Launches compare it with what they compare anyway.
+//! The state is one word without a destructor. Launches compare it together with a value that they compare anyway.
 
 use std::cell::Cell;
 use std::marker::PhantomData;
 
 use crate::{Error, Result};
 
-/// The advice of [`Stream::expect_captured`](crate::Stream::expect_captured) for an operation that takes a stream.
+/// The hint of [`Stream::expect_captured`](crate::Stream::expect_captured) for an operation that takes a stream.
 pub const PASS_THE_SCOPE: &str = "pass the capture scope or one of its forks";
-/// The advice of [`Stream::refuse_capture`](crate::Stream::refuse_capture) for an operation that no graph can contain.
+/// The hint of [`Stream::refuse_capture`](crate::Stream::refuse_capture) for an operation that no graph can contain.
 pub const NOT_WHILE_CAPTURING: &str =
     "no graph can contain it: do it before or after the capture, or on another thread";
 
 thread_local! {
-    /// The key of the capture that this thread records; 0 outside of every closure.
+    /// The key of the capture that this thread records; 0 outside a capture closure.
     static KEY: Cell<usize> = const { Cell::new(0) };
 }
 
-/// A change of what this thread records, which ends with this value.
+/// A change of the recorded capture, which is undone when this value is dropped.
 #[must_use]
 pub(crate) struct Recording {
     outer: usize,
-    /// It ends on the thread that it began on.
+    /// Must be dropped on the thread that created it.
     _thread: PhantomData<*const ()>,
 }
 
@@ -38,7 +39,7 @@ fn key_of(identity: u64) -> usize {
     (identity as usize) << 1 | 1
 }
 
-/// Returns the key of the capture that this thread records; 0 outside of every closure.
+/// Returns the key of the capture that this thread records; 0 outside a capture closure.
 #[inline]
 pub(crate) fn key() -> usize {
     KEY.get()
@@ -50,20 +51,20 @@ pub(crate) fn is_recording(identity: u64) -> bool {
     key() == key_of(identity)
 }
 
-/// Begins the closure that records the capture that has `identity`.
+/// Makes the capture with this `identity` the one that this thread records.
 #[cfg_attr(not(feature = "graphs"), expect(dead_code, reason = "captures enter closures"))]
 #[inline]
 pub(crate) fn enter(identity: u64) -> Recording {
     Recording { outer: KEY.replace(key_of(identity)), _thread: PhantomData }
 }
 
-/// Lifts the restriction for what a drop does.
+/// Lifts the restriction while a value is dropped.
 #[inline]
 pub(crate) fn suspend() -> Recording {
     Recording { outer: KEY.replace(0), _thread: PhantomData }
 }
 
-/// Returns an error of `operation`, which waits on the host, within the closure of a capture.
+/// Returns an error if the calling thread is in a capture closure. For an `operation` that waits on the host.
 ///
 /// # Errors
 ///
@@ -73,7 +74,8 @@ pub fn refuse_wait(operation: &'static str) -> Result<()> {
     if key() == 0 { Ok(()) } else { Err(refused_wait(operation)) }
 }
 
-/// Returns an argument error of `operation`, which enqueues work on every stream of a context, in the closure of a capture.
+/// Returns an argument error if the calling thread is in a capture closure. For an `operation` that enqueues work on
+/// every stream of a context.
 #[inline]
 pub(crate) fn refuse(operation: &'static str) -> Result<()> {
     if key() == 0 { Ok(()) } else { Err(refused(operation)) }

@@ -5,16 +5,16 @@ use curium_sys::CUstreamCaptureMode;
 use crate::call;
 use crate::{Driver, Result};
 
-/// Runs `operation` in the relaxed capture mode of the calling thread.
+/// Runs `operation` with the calling thread in the relaxed capture mode.
 ///
-/// In the other modes, queries such as `cuEventQuery` invalidate the captures that other threads have begun. A capture that the calling
-/// thread records itself is not protected.
+/// In the other modes, a query such as `cuEventQuery` invalidates captures in progress on other threads. A capture on
+/// the calling thread is not protected.
 ///
 /// CUDA: `cuThreadExchangeStreamCaptureMode`.
 ///
 /// # Errors
 ///
-/// The error of `operation`, or an error of the driver if the mode cannot be set.
+/// The error of `operation`, or an error returned by the driver if the mode cannot be set.
 #[inline]
 pub fn with_relaxed_capture_mode<T>(driver: &Driver, operation: impl FnOnce() -> Result<T>) -> Result<T> {
     let before = exchange(driver, CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED)?;
@@ -24,20 +24,21 @@ pub fn with_relaxed_capture_mode<T>(driver: &Driver, operation: impl FnOnce() ->
     result.and_then(|value| restored.map(|()| value))
 }
 
-/// Runs `operation` in the relaxed capture mode, or in the thread's own mode if the driver refuses to change it.
+/// Runs `operation` with the calling thread in the relaxed capture mode, or in its current mode if the driver cannot
+/// change it.
 ///
-/// It is for teardown, which takes place in any case.
+/// Used for teardown, which must take place in any case.
 ///
 /// CUDA: `cuThreadExchangeStreamCaptureMode`.
 #[inline]
 pub fn with_relaxed_capture_mode_if_possible<T>(driver: &Driver, operation: impl FnOnce() -> T) -> T {
     let before = exchange(driver, CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED);
-    // The thread stays in the relaxed mode if this fails, which forbids nothing.
+    // If this fails, the thread stays in the relaxed mode, which forbids nothing.
     let _restore = before.ok().map(|before| RestoreMode { driver, before });
     operation()
 }
 
-/// Restores the mode of this thread when it is dropped, also if the operation panics.
+/// Restores the thread's mode when dropped, including on panic.
 struct RestoreMode<'a> {
     driver: &'a Driver,
     before: CUstreamCaptureMode,
@@ -57,10 +58,10 @@ impl Drop for RestoreMode<'_> {
     }
 }
 
-/// Sets the mode of this thread and returns the one before.
+/// Sets the mode of this thread and returns the previous one.
 #[inline]
 fn exchange(driver: &Driver, mut mode: CUstreamCaptureMode) -> Result<CUstreamCaptureMode> {
-    // SAFETY: `mode` is a valid place that holds a mode and takes the one before.
+    // SAFETY: `mode` is valid for reads and writes; the driver reads the new mode and writes the previous one.
     unsafe { call!(driver, cuThreadExchangeStreamCaptureMode(&raw mut mode)) }?;
     Ok(mode)
 }

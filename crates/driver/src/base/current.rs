@@ -8,7 +8,7 @@ use crate::base::release::release;
 use crate::call;
 use crate::{Driver, Result};
 
-/// A context that is current on this thread until the value ends.
+/// A context that is current on this thread until this value is dropped.
 pub(crate) struct Entered<'a> {
     driver: &'a Driver,
     pushed: bool,
@@ -17,7 +17,8 @@ pub(crate) struct Entered<'a> {
 }
 
 impl<'a> Entered<'a> {
-    /// Makes `context`, which is live for `'a`, current. If it is so already, nothing is pushed: the common case costs one query.
+    /// Makes `context`, which is live for `'a`, current. Pushes nothing if it is already current, so the common case
+    /// costs one query.
     #[inline]
     pub(crate) fn new(driver: &'a Driver, context: CUcontext) -> Result<Self> {
         if get(driver)? == context {
@@ -26,7 +27,8 @@ impl<'a> Entered<'a> {
         Self::pushed(driver, context)
     }
 
-    /// Pushes `context`, which is live for `'a`, even if it is current: whatever takes its place ends with this value.
+    /// Pushes `context`, which is live for `'a`, even if it is already current, so that a context set in its place is
+    /// also popped.
     #[inline]
     pub(crate) fn pushed(driver: &'a Driver, context: CUcontext) -> Result<Self> {
         // SAFETY: `context` is a live context of this driver.
@@ -34,16 +36,16 @@ impl<'a> Entered<'a> {
         Ok(Self { driver, pushed: true, _thread: PhantomData })
     }
 
-    /// Takes this context off the stack again.
+    /// Pops this context from the stack.
     #[inline]
     fn pop(&self) -> Result<()> {
         let mut popped = std::ptr::null_mut();
-        // SAFETY: `popped` is valid for writes, and the top of the stack is what was pushed.
+        // SAFETY: `popped` is valid for writes, and the context pushed by this value is on top of the stack.
         unsafe { call!(self.driver, cuCtxPopCurrent_v2(&raw mut popped)) }
     }
 }
 
-/// Returns the handle of the calling thread's current context, null if there is none.
+/// Returns the handle of the calling thread's current context; null if none is current.
 #[inline]
 pub(crate) fn get(driver: &Driver) -> Result<CUcontext> {
     let mut current = std::ptr::null_mut();

@@ -1,9 +1,9 @@
-//! The driver's own log: its messages about calls that failed.
+//! The driver's own log: its messages about failed calls.
 //!
-//! An error carries the lines about its call that say more than the code does. Only a call that failed reads the log, and it does so
-//! directly: reading is not observed, and a failure to read is ignored. Each line is read once. With several threads that fail at once,
-//! lines go to the error whose function they name. Once a context is lost, the driver may log the same lines for every call: errors
-//! carry them once.
+//! An error carries the log lines about its call that add to its code. Only a failed call reads the log. Reading is not
+//! observed, and a failure to read is ignored. Each line is read once. If several threads fail at the same time, a line
+//! goes to the error whose function it names. Once a context is lost, the driver may log the same lines for every call;
+//! only the first error carries them.
 
 use std::ffi::c_char;
 
@@ -12,20 +12,20 @@ use parking_lot::Mutex;
 
 use crate::base::error::ErrorClass;
 
-/// The most that an error takes along, in bytes.
+/// The maximum number of bytes that an error carries.
 const LIMIT: usize = 4096;
 
-/// The position up to which errors have read the driver's log.
+/// The position up to which the driver's log has been read.
 pub(crate) struct Mark {
     position: Mutex<Option<CUlogIterator>>,
-    /// The messages that the last error of a lost context carried.
+    /// The messages carried by the last error of a lost context.
     lost: Mutex<Box<str>>,
-    /// The process that set the mark. A lock of the driver may be held for ever in one that was forked from it.
+    /// The process that set the mark. In a forked child, a lock of the driver may be held forever.
     process: u32,
 }
 
 impl Mark {
-    /// Returns the end of the log as it is now, if the driver has one.
+    /// Returns the current end of the log, if the driver has one.
     #[inline]
     pub(crate) fn now(api: &Api) -> Self {
         let mut position = 0;
@@ -37,13 +37,13 @@ impl Mark {
         Self { position: Mutex::new(position), lost: Mutex::new(Box::default()), process: std::process::id() }
     }
 
-    /// No place in any log.
+    /// Returns a position in no log.
     #[inline]
     pub(crate) fn nowhere() -> Self {
         Self { position: Mutex::new(None), lost: Mutex::new(Box::default()), process: 0 }
     }
 
-    /// Reads the new lines of the log that add to the `description` of the `code` that `function` returned.
+    /// Reads the new log lines that add to the `description` of the `code` that `function` returned.
     #[cold]
     pub(crate) fn read(&self, api: &Api, function: Function, code: CUresult, description: &str) -> Option<Box<str>> {
         if is_silent(code) || self.process != std::process::id() {
@@ -57,7 +57,7 @@ impl Mark {
         Some(lines.join("\n").into())
     }
 
-    /// Returns the text that the driver has logged since the last time.
+    /// Returns the text logged since the last read.
     #[inline]
     fn new_text(&self, api: &Api) -> Option<String> {
         let dump = api.cuLogsDumpToMemory?;
@@ -66,13 +66,13 @@ impl Mark {
         let mut position = self.position.lock();
         let (place, text, size_place) =
             (&raw mut *position.as_mut()?, buffer.as_mut_ptr().cast::<c_char>(), &raw mut size);
-        // SAFETY: `text` has room for as many bytes as `size_place` says, and the iterator is one of this driver.
+        // SAFETY: `text` has room for the number of bytes in `size_place`, and the iterator belongs to this driver.
         let result = unsafe { dump(place, text, size_place, 0) };
         drop(position);
         (result == CUresult::CUDA_SUCCESS).then(|| String::from_utf8_lossy(&buffer[..size.min(LIMIT)]).into_owned())
     }
 
-    /// Returns `true` unless the last error of a lost context carried the same messages, and notes them.
+    /// Returns `true` unless the last error of a lost context carried the same messages. Stores the messages.
     #[inline]
     fn is_new(&self, lines: &[&str]) -> bool {
         let messages: Box<str> = lines.iter().map(|line| message(line)).collect::<Vec<_>>().join("\n").into();
@@ -81,8 +81,8 @@ impl Mark {
     }
 }
 
-/// Returns the lines that say more than an error with this `description` does: not the line that names its function and code, and no
-/// message twice.
+/// Returns the lines that add to an error with this `description`: without the line that only repeats function and
+/// code, and without duplicates.
 #[inline]
 fn telling<'a>(lines: Vec<&'a str>, description: &str) -> Vec<&'a str> {
     let mut telling: Vec<&str> = Vec::new();
@@ -106,7 +106,7 @@ fn message(line: &str) -> &str {
     rest
 }
 
-/// Returns `true` if `code` says of the driver that it is not to be asked, or is no failure of anything.
+/// Returns `true` if `code` means that the driver cannot be called, or is no failure.
 #[inline]
 fn is_silent(code: CUresult) -> bool {
     [
@@ -118,8 +118,8 @@ fn is_silent(code: CUresult) -> bool {
     .contains(&code)
 }
 
-/// Returns the lines of a text that may concern a call of `function`: drivers write about a call line by line, each with its thread, and
-/// last what it returned. Messages of another call, which failed unseen, do not belong to this one.
+/// Returns the lines that may concern a call of `function`. For each call, a driver logs lines with the thread in
+/// brackets and ends with the result. Messages of another call, whose failure was not reported, are left out.
 #[inline]
 fn concerning(text: &str, function: Function) -> Vec<&str> {
     let mut lines: Vec<&str> = Vec::new();
@@ -140,7 +140,7 @@ fn thread(line: &str) -> Option<&str> {
     line.split(['[', ']']).nth(3)
 }
 
-/// Returns the function that has returned an error, if that is what a line says.
+/// Returns the function named by a line that reports a returned error.
 #[inline]
 fn returned(line: &str) -> Option<&str> {
     let (_, message) = line.rsplit_once(']')?;
@@ -148,7 +148,7 @@ fn returned(line: &str) -> Option<&str> {
     Some(function.trim())
 }
 
-/// Returns `true` if a line of the log, which says in brackets what function it is about, says none other than `function`.
+/// Returns `true` unless the line names, in brackets, a function other than `function`.
 #[inline]
 fn may_concern(line: &str, function: Function) -> bool {
     let named = line.split(['[', ']']).find(|field| {
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_that_say_what_the_error_says_are_left_out() {
+    fn lines_that_repeat_the_error_are_left_out() {
         let lines = vec![
             "[11:07:41.060][77][CUDA][E] [pool] cannot do that",
             "[11:07:41.061][77][CUDA][E] [pool] cannot do that",

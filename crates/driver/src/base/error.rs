@@ -25,11 +25,11 @@ use crate::base::release::discard;
 /// A `Result` of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// The reason why an operation failed.
+/// The reason for a failed operation.
 ///
-/// The text reads `operation: problem (facts); hint`. `Debug`, which `unwrap` and a `main` that returns an error print, is the same text
-/// with each hint and each log on lines of its own. [`Error::code`], [`Error::function`], [`Error::call`], [`Error::hint`] and the fields
-/// of the variants give its parts.
+/// The text has the form `operation: problem (facts); hint`. `Debug`, which `unwrap` and a `main` that returns an error
+/// print, writes the same text with each hint and each log on its own line. [`Error::code`], [`Error::function`],
+/// [`Error::call`], [`Error::hint`] and the fields of the variants give access to the parts.
 #[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -39,19 +39,19 @@ pub enum Error {
     /// A driver function returned an error code.
     #[error(transparent)]
     Call(Box<CallError>),
-    /// An allocation failed: the error of the call with the figures of the device and of the resource.
+    /// An allocation failed. Contains the error of the call and the memory usage of the device and the resource.
     #[error(transparent)]
     OutOfMemory(Box<OutOfMemoryError>),
     /// The driver lacks a function, usually because it is too old.
     #[error(transparent)]
     Missing(Box<MissingFunction>),
-    /// An argument was refused before the driver was called.
+    /// An argument was rejected before the driver was called.
     #[error(transparent)]
     Argument(Box<ArgumentError>),
     /// A callback panicked.
     #[error(transparent)]
     Panic(Box<PanicError>),
-    /// The process was forked after CUDA was initialized.
+    /// The process was forked after CUDA was initialized; the driver does not work in the child.
     #[error(transparent)]
     Fork(Box<ForkError>),
 }
@@ -61,12 +61,12 @@ pub enum Error {
 #[error("{}", OneLine(self))]
 #[non_exhaustive]
 pub struct PanicError {
-    /// The panic's message; empty if its payload is not text.
+    /// The panic message; empty if the payload is not a string.
     pub message: Box<str>,
 }
 
 impl PanicError {
-    /// Takes the message from the payload of a panic.
+    /// Extracts the message from a panic payload.
     #[cold]
     pub(crate) fn new(payload: Box<dyn Any + Send>) -> Self {
         let text = payload.downcast_ref::<&str>().copied().or_else(|| payload.downcast_ref().map(String::as_str));
@@ -76,19 +76,19 @@ impl PanicError {
     }
 }
 
-/// An argument was refused before the driver was called.
+/// An argument that was rejected before the driver was called.
 #[derive(thiserror::Error)]
 #[error("{}", OneLine(self))]
 #[non_exhaustive]
 pub struct ArgumentError {
     /// The operation, such as `Kernel::launch`.
     pub operation: &'static str,
-    /// The problem with its facts, and after `; ` advice, if any.
+    /// The problem with its facts, followed by `; ` and a hint, if any.
     pub reason: Cow<'static, str>,
 }
 
 impl ArgumentError {
-    /// Returns the advice that the reason ends with.
+    /// Returns the hint, if any.
     #[must_use]
     #[inline]
     pub fn hint(&self) -> Option<&str> {
@@ -100,13 +100,14 @@ impl ArgumentError {
 const _: () = assert!(size_of::<Error>() == 2 * size_of::<usize>(), "a variant is no pointer");
 
 impl Error {
-    /// Creates the error of an `operation` that refuses an argument. `reason` reads `problem (facts); hint`, the last two optional.
+    /// Creates the error of an `operation` that rejects an argument. `reason` has the form `problem (facts); hint`,
+    /// where facts and hint are optional.
     #[cold]
     pub fn argument(operation: &'static str, reason: impl Into<Cow<'static, str>>) -> Self {
         Self::Argument(Box::new(ArgumentError { operation, reason: reason.into() }))
     }
 
-    /// Returns the code that the driver returned, if it was called.
+    /// Returns the driver's result code, if the driver was called.
     #[must_use]
     #[inline]
     pub fn code(&self) -> Option<CUresult> {
@@ -126,7 +127,7 @@ impl Error {
         }
     }
 
-    /// Returns the kind of failure.
+    /// Returns the class of the failure.
     #[must_use]
     #[inline]
     pub fn class(&self) -> ErrorClass {
@@ -138,28 +139,29 @@ impl Error {
         }
     }
 
-    /// Returns `true` if the context is lost: every later call that uses it returns this error too, until the process ends.
+    /// Returns `true` if the context is lost. Every later call that uses the context returns this error too, until the
+    /// process ends.
     #[must_use]
     #[inline]
     pub fn is_sticky(&self) -> bool {
         self.class() == ErrorClass::Sticky
     }
 
-    /// Returns `true` if earlier asynchronous work failed, such as a kernel, and the call only reported it.
+    /// Returns `true` if earlier asynchronous work, such as a kernel, failed and this call only reported the failure.
     #[must_use]
     #[inline]
     pub fn is_from_earlier_work(&self) -> bool {
         self.call().is_some_and(CallError::is_from_earlier_work)
     }
 
-    /// Returns `true` if an allocation failed, on the device or the host.
+    /// Returns `true` if a device or host allocation failed.
     #[must_use]
     #[inline]
     pub fn is_out_of_memory(&self) -> bool {
         matches!(self, Self::OutOfMemory(_)) || self.code() == Some(CUresult::CUDA_ERROR_OUT_OF_MEMORY)
     }
 
-    /// Adds the operands of the call: bytes, the name of a kernel, a stream.
+    /// Adds the operands of the call, such as a size in bytes, a kernel name or a stream.
     #[cold]
     #[must_use]
     pub fn about(mut self, subject: impl Into<Cow<'static, str>>) -> Self {
@@ -169,7 +171,7 @@ impl Error {
         self
     }
 
-    /// Names the object of the call, by its handle and its device.
+    /// Adds the handle and the device of the object that the call operated on.
     #[doc(hidden)]
     #[cold]
     #[must_use]
@@ -178,7 +180,7 @@ impl Error {
         self.about(format!("{kind} {handle:?} of device {device}"))
     }
 
-    /// Names the operation of an argument error, which was noticed deeper down.
+    /// Sets the operation of an argument error that was detected in a lower layer.
     #[cold]
     #[must_use]
     pub fn during(mut self, operation: &'static str) -> Self {
@@ -188,7 +190,7 @@ impl Error {
         self
     }
 
-    /// Replaces the general advice for the code.
+    /// Replaces the default hint of the code.
     #[cold]
     #[must_use]
     pub fn advised(mut self, hint: impl FnOnce(&CallError) -> Option<Cow<'static, str>>) -> Self {
@@ -200,7 +202,7 @@ impl Error {
         self
     }
 
-    /// Returns the driver call that failed.
+    /// Returns the failed driver call.
     #[must_use]
     #[inline]
     pub fn call(&self) -> Option<&CallError> {
@@ -211,7 +213,7 @@ impl Error {
         }
     }
 
-    /// Returns the advice that goes with this error.
+    /// Returns the hint, if any.
     #[must_use]
     #[inline]
     pub fn hint(&self) -> Option<&str> {
@@ -230,7 +232,7 @@ impl Error {
         }
     }
 
-    /// Adds the log of the driver's compiler.
+    /// Adds the log of the driver's JIT compiler.
     #[cold]
     pub(crate) fn with_log(mut self, log: &str) -> Self {
         if let Some(error) = self.call_mut() {

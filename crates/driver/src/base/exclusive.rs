@@ -1,4 +1,4 @@
-//! A mutex that may stay locked over driver calls and code of users.
+//! A mutex that may be held across driver calls and user code.
 
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -8,13 +8,14 @@ use parking_lot::{Mutex, MutexGuard, RawThreadId};
 
 use crate::{Error, Result};
 
-/// A mutex that may stay locked over driver calls and code of users.
+/// A mutex that may be held across driver calls and user code.
 ///
-/// Locking it again on the thread that holds it is an error instead of a deadlock. Call observers and resources of users can do so.
+/// Locking it twice on the same thread is an error instead of a deadlock. A user-defined call observer or memory
+/// resource may cause this.
 #[derive(Debug, Default)]
 pub struct Exclusive<T> {
     state: Mutex<T>,
-    /// The identity of the thread that holds the lock; 0 for none.
+    /// The identity of the thread that holds the lock; 0 if unlocked.
     owner: AtomicUsize,
 }
 
@@ -32,7 +33,7 @@ impl<T> Exclusive<T> {
         Self { state: Mutex::new(state), owner: AtomicUsize::new(0) }
     }
 
-    /// Locks the mutex, and waits until it is free.
+    /// Locks the mutex, blocking until it is available.
     ///
     /// # Errors
     ///
@@ -40,7 +41,7 @@ impl<T> Exclusive<T> {
     #[inline]
     pub fn acquire(&self, operation: &'static str) -> Result<ExclusiveGuard<'_, T>> {
         let thread = usize::from(RawThreadId::INIT.nonzero_thread_id());
-        // Only this thread writes its own identity.
+        // Only this thread stores its own identity.
         if self.owner.load(Ordering::Relaxed) == thread {
             return Err(reentrant(operation));
         }
@@ -49,7 +50,7 @@ impl<T> Exclusive<T> {
         Ok(ExclusiveGuard { state, owner: &self.owner })
     }
 
-    /// Returns the state without locking: the borrow shows that no other thread has it.
+    /// Returns the state without locking: the mutable borrow guarantees exclusive access.
     #[inline]
     pub fn get_mut(&mut self) -> &mut T {
         self.state.get_mut()

@@ -1,10 +1,10 @@
-//! Processes that were forked after CUDA was initialized.
+//! Detection of processes that were forked after CUDA was initialized.
 //!
-//! `fork` copies neither the driver's threads nor its connection to the device. In the child every call is an error, and every drop does
-//! nothing.
+//! `fork` copies neither the driver's threads nor its connection to the device. In the child, every call returns an
+//! error, and every drop does nothing.
 //!
-//! A handler that runs within `fork` stores two flags in the child. One is the hook's, which every call reads anyway, so that no call pays
-//! for this.
+//! A `pthread_atfork` handler sets two flags in the child. One of them is the flag of the call hook, which every call
+//! reads anyway, so detection adds no cost to a call.
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,7 +15,7 @@ use crate::base::error::report::{Note, OneLine, Report, debug_as_report};
 
 static IS_CHILD: AtomicBool = AtomicBool::new(false);
 
-/// A driver call in a process that was forked after CUDA was initialized, where the driver does not work.
+/// A driver call in a process that was forked after CUDA was initialized. The driver does not work there.
 #[derive(Clone, Copy, Eq, PartialEq, thiserror::Error)]
 #[error("{}", OneLine(self))]
 #[non_exhaustive]
@@ -44,7 +44,7 @@ impl Report for ForkError {
 
 debug_as_report!(ForkError);
 
-/// Returns `true` in the child of a process that had initialized a driver.
+/// Returns `true` in a child forked from a process that had initialized a driver.
 #[inline]
 pub(crate) fn is_child() -> bool {
     IS_CHILD.load(Ordering::Relaxed)
@@ -62,7 +62,7 @@ pub(crate) fn watch_for_forks() {
     }
 }
 
-/// Runs on the only thread of the child. It takes no lock and allocates nothing.
+/// Runs on the only thread of the child. Takes no lock and allocates nothing.
 #[cfg(all(unix, not(miri)))]
 extern "C" fn in_child() {
     IS_CHILD.store(true, Ordering::Relaxed);

@@ -1,14 +1,14 @@
-//! A raw handle of the driver.
+//! Raw driver handles.
 
 use std::fmt;
 
-/// A pointer that the driver gave out as the name of an object. It is never dereferenced.
+/// A driver handle: a pointer that identifies an object and is never dereferenced.
 pub(crate) struct Handle<T>(*mut T);
 
-// SAFETY: the pointer is a name, not a place: only the driver looks behind it, and NVIDIA documents the driver's functions as
-// callable from any thread.
+// SAFETY: the pointer is only an identifier. The driver alone dereferences it, and NVIDIA documents the driver's
+// functions as callable from any thread.
 unsafe impl<T> Send for Handle<T> {}
-// SAFETY: as for `Send`; sharing the name shares no memory of this process.
+// SAFETY: as for `Send`; sharing the identifier shares no memory of this process.
 unsafe impl<T> Sync for Handle<T> {}
 
 impl<T> Handle<T> {
@@ -22,7 +22,7 @@ impl<T> Handle<T> {
         self.0
     }
 
-    /// Forgets the object, so that its owner does not destroy it.
+    /// Clears the handle, so that its owner does not destroy the object.
     #[inline]
     pub(crate) fn clear(&mut self) {
         self.0 = std::ptr::null_mut();

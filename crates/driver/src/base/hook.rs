@@ -1,14 +1,15 @@
 //! The call hook: observers of driver calls.
 //!
-//! The rules:
+//! Rules:
 //!
 //! 1. Without observers, a call costs one relaxed load and one predicted branch.
-//! 2. An observer runs on the calling thread. Its own driver calls are not observed, so that it cannot recurse.
-//! 3. Observers are called without any lock of this module: they may install and remove observers, and several threads may be
-//!    in one at a time.
-//! 4. An observer that panics harms nobody: the panic ends there, after the panic hook has printed it.
-//! 5. An observer that received the start of a call also receives its end, even if it was removed in between.
-//! 6. A child of a fork watches itself: its calls are not made, and nobody is told of them.
+//! 2. An observer runs on the calling thread. Its own driver calls are not observed, so it cannot recurse.
+//! 3. Observers are called without a lock of this module: they may install and remove observers, and several threads
+//!    may run the same observer concurrently.
+//! 4. A panic of an observer is caught, after the panic hook has printed it.
+//! 5. An observer that receives the start of a call also receives its end, even if it is removed in between.
+//! 6. In a forked child, calls are neither made nor observed.
+//! 6. A child of a fork detects itself: its calls are not made, and no observer receives them.
 
 use std::cell::Cell;
 use std::fmt;
@@ -23,7 +24,7 @@ use crate::base::fork;
 use crate::base::release::contain;
 use crate::{Driver, Error, Result};
 
-/// A call of the driver that has ended.
+/// A completed driver call.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct Call<'a> {
@@ -31,19 +32,19 @@ pub struct Call<'a> {
     pub driver: &'a Driver,
     /// The function.
     pub function: Function,
-    /// The code that it returned.
+    /// The result code.
     pub code: CUresult,
-    /// The start of the call.
+    /// The time at which the call started.
     pub started: Instant,
     /// The duration of the call.
     pub duration: Duration,
 }
 
-/// Is told of the calls of the driver. See [`observe_calls`].
+/// An observer of driver calls. See [`observe_calls`].
 ///
-/// A closure that takes a [`Call`] is an observer.
+/// Every closure that takes a [`Call`] is an observer.
 pub trait CallObserver: Send + Sync {
-    /// `function` is about to be called on this thread.
+    /// Called before `function` is called on this thread.
     #[inline]
     fn before(&self, function: Function) {
         let _ = function;
@@ -53,16 +54,16 @@ pub trait CallObserver: Send + Sync {
     fn after(&self, call: &Call<'_>);
 }
 
-/// An observer of calls, which is told of them until this value is dropped. See [`observe_calls`].
+/// A guard that removes its observer when dropped. See [`observe_calls`].
 #[must_use = "the observer is removed when the guard is dropped"]
 pub struct CallObserverGuard {
     identity: u64,
 }
 
-/// The record of a call before it is made.
+/// An observed call in progress.
 #[doc(hidden)]
 pub struct Observation {
-    /// None in the child of a fork, where the call must not be made.
+    /// `None` in a forked child, where the call must not be made.
     observers: Option<Arc<[Installed]>>,
     started: Instant,
 }
@@ -73,7 +74,7 @@ struct Installed {
     observer: Arc<dyn CallObserver>,
 }
 
-/// `true` if a call must look at more than this: there are observers, or this is the child of a fork.
+/// `true` if a call must take the slow path: an observer is installed, or this process is a forked child.
 static INSTALLED: AtomicBool = AtomicBool::new(false);
 static OBSERVERS: RwLock<Option<Arc<[Installed]>>> = RwLock::new(None);
 static NEXT_IDENTITY: AtomicU64 = AtomicU64::new(0);
@@ -84,11 +85,10 @@ thread_local! {
 
 /// Registers an observer for every driver call of this process, in addition to existing ones.
 ///
-/// An observer must be quick, and must not wait for other threads: the call that it is told of may have been made under a lock.
-/// Its own calls of the driver are not observed, and a panic in it ends there. It cannot change the current context of its thread, except
-/// within [`Context::scoped`](crate::Context::scoped), because the observed call may need that. A call that is under way on another thread
-/// when the
-/// guard is dropped may still be told.
+/// An observer must be quick and must not wait for other threads, since the observed call may be made with a lock held.
+/// Its own driver calls are not observed, and its panics are caught. It cannot change the current context of its
+/// thread, except within [`Context::scoped`](crate::Context::scoped), because the observed call may depend on it. A
+/// call in progress on another thread when the guard is dropped may still be reported.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -125,7 +125,7 @@ impl<F: Fn(&Call<'_>) + Send + Sync> CallObserver for F {
 }
 
 impl Observation {
-    /// Tells the observers, if there are any, that `function` is about to be called.
+    /// Notifies the observers, if any, that `function` is about to be called.
     #[inline]
     pub(crate) fn begin(function: Function) -> Option<Box<Self>> {
         if INSTALLED.load(Ordering::Relaxed) { Self::begin_observed(function) } else { None }
@@ -140,7 +140,7 @@ impl Observation {
             return None;
         }
         let observers = OBSERVERS.read().clone()?;
-        tell(&observers, |observer| observer.before(function));
+        notify(&observers, |observer| observer.before(function));
         Some(Box::new(Self { observers: Some(observers), started: Instant::now() }))
     }
 
@@ -152,13 +152,13 @@ impl Observation {
         self.observers.is_some()
     }
 
-    /// Tells the same observers that the call has ended.
+    /// Notifies the same observers that the call has returned.
     #[inline]
     pub(crate) fn end(self, driver: &Driver, function: Function, code: CUresult) {
         let Self { observers: Some(observers), started } = self else { return };
         let call = Call { driver, function, code, started, duration: started.elapsed() };
-        tell(&observers, |observer| observer.after(&call));
-        // The last share of an observer that was removed meanwhile: dropping it runs the user's code.
+        notify(&observers, |observer| observer.after(&call));
+        // This may drop the last reference to an observer removed in the meantime, which runs user code.
         quietly(|| drop(observers));
     }
 }
@@ -177,23 +177,23 @@ impl Drop for CallObserverGuard {
     }
 }
 
-/// Returns an argument error of `operation` on a thread that is in an observer: the call that is observed needs the current context.
+/// Returns an argument error if the calling thread is in an observer: the observed call depends on the current context.
 #[inline]
 pub(crate) fn refuse_in_observer(operation: &'static str) -> Result<()> {
     if !IS_OBSERVING.get() {
         return Ok(());
     }
-    Err(Error::argument(operation, "an observer of calls must not change the current context"))
+    Err(Error::argument(operation, "call observers must not change the current context"))
 }
 
-/// Makes every later call check whether it is allowed.
+/// Makes every later call take the slow path.
 #[cfg(all(unix, not(miri)))]
 #[inline]
 pub(crate) fn attend() {
     INSTALLED.store(true, Ordering::Relaxed);
 }
 
-/// Replaces the list of observers by a changed copy: those who are reading the old one keep it.
+/// Replaces the list of observers with a modified copy. Threads that read the old list keep it.
 #[inline]
 fn change(edit: impl FnOnce(&mut Vec<Installed>)) {
     let mut shared = OBSERVERS.write();
@@ -202,18 +202,18 @@ fn change(edit: impl FnOnce(&mut Vec<Installed>)) {
     INSTALLED.store(!observers.is_empty() || fork::is_child(), Ordering::Relaxed);
     let old = std::mem::replace(&mut *shared, (!observers.is_empty()).then(|| observers.into()));
     drop(shared);
-    // Dropping an observer runs the user's code, which may come back here.
+    // Dropping an observer runs user code, which may call back into this module.
     drop(old);
 }
 
 #[inline]
-fn tell(observers: &[Installed], tell: impl Fn(&dyn CallObserver)) {
+fn notify(observers: &[Installed], call: impl Fn(&dyn CallObserver)) {
     for Installed { observer, .. } in observers {
-        quietly(|| tell(&**observer));
+        quietly(|| call(&**observer));
     }
 }
 
-/// Runs the user's code such that its calls are not observed and its panics end here.
+/// Runs user code without observing its driver calls, and catches its panics.
 #[inline]
 fn quietly(operation: impl FnOnce()) {
     let outer = IS_OBSERVING.replace(true);
@@ -237,14 +237,15 @@ mod tests {
         stub_api::driver(api)
     }
 
-    /// Tests of this process run side by side, and each sees the calls of all: an observer counts those of its own thread.
+    /// Tests of this process run in parallel, and each observes the calls of all. A test counts the calls of its own
+    /// thread only.
     fn on_this_thread() -> impl Fn() -> bool + Send + Sync {
         let thread = std::thread::current().id();
         move || std::thread::current().id() == thread
     }
 
     #[test]
-    fn observer_is_told_function_code_and_driver_until_its_guard_ends() {
+    fn observer_receives_function_code_and_driver_until_its_guard_ends() {
         let driver = driver();
         let (calls, is_mine) = (Arc::new(AtomicUsize::new(0)), on_this_thread());
         let counted = Arc::clone(&calls);
@@ -262,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn every_observer_is_told_before_and_after() {
+    fn every_observer_is_called_before_and_after() {
         struct Pair(Arc<[AtomicUsize; 2]>, Box<dyn Fn() -> bool + Send + Sync>);
         impl CallObserver for Pair {
             fn before(&self, _: Function) {
@@ -313,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn observer_that_removes_itself_is_told_the_end_of_its_last_call() {
+    fn observer_that_removes_itself_receives_the_end_of_its_last_call() {
         let driver = driver();
         let slot = Arc::new(parking_lot::Mutex::new(None::<CallObserverGuard>));
         let (calls, is_mine, own) = (Arc::new(AtomicUsize::new(0)), on_this_thread(), Arc::clone(&slot));

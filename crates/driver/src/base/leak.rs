@@ -7,19 +7,20 @@ use crate::{Driver, Error};
 
 /// Memory that was leaked instead of freed. See [`Driver::leaked_memory`].
 ///
-/// Memory is returned to the driver after a wait for the work that uses it has succeeded. If every such wait fails, or if a value that uses
-/// the memory was forgotten ([`mem::forget`](std::mem::forget)), the memory is leaked: the device may still access it. Each leak is
-/// counted here, and reported to `tracing` and to [`set_drop_observer`](crate::set_drop_observer).
+/// Memory is freed only after a successful wait for the work that uses it. If every such wait fails, or if a value that
+/// uses the memory was passed to [`mem::forget`](std::mem::forget), the memory is leaked, because the device may still
+/// access it. Each leak is counted here, and reported to `tracing` and to
+/// [`set_drop_observer`](crate::set_drop_observer).
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct LeakedMemory {
-    /// The number of allocations of the driver.
+    /// The number of driver allocations.
     pub allocations: u64,
-    /// Their size in bytes.
+    /// Their total size in bytes.
     pub bytes: u64,
 }
 
-/// Counts the memory of one driver that was leaked.
+/// Counts the leaked memory of one driver.
 #[derive(Debug, Default)]
 pub(crate) struct LeakCounter {
     allocations: AtomicU64,
@@ -27,7 +28,7 @@ pub(crate) struct LeakCounter {
 }
 
 impl LeakedMemory {
-    /// Returns the sum of `allocations` allocations of `bytes` bytes in all.
+    /// Creates a count of `allocations` allocations with a total size of `bytes` bytes.
     #[must_use]
     #[inline]
     pub const fn new(allocations: u64, bytes: u64) -> Self {
@@ -48,9 +49,9 @@ impl LeakCounter {
     }
 }
 
-/// Counts memory of `driver` that is leaked because of `error`, and reports the error.
+/// Counts leaked memory of `driver` and reports `error`, the reason for the leak.
 ///
-/// The caller forgets the memory: it is never freed. See [`Driver::leaked_memory`].
+/// The caller must not free the memory. See [`Driver::leaked_memory`].
 #[cold]
 pub fn leak(driver: &Driver, leaked: LeakedMemory, error: &Error) {
     driver.leaks().add(leaked);

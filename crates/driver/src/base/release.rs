@@ -1,4 +1,4 @@
-//! Dropping of handles: it never panics, and failures are reported in one place.
+//! Teardown of handles. It never panics, and failures are reported in one place.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -18,28 +18,28 @@ pub type DropObserver = Arc<dyn Fn(&Error) + Send + Sync>;
 
 static OBSERVER: RwLock<Option<DropObserver>> = RwLock::new(None);
 static EXITING: AtomicBool = AtomicBool::new(false);
-/// Held by threads of this crate while they call the driver.
+/// Held by background threads of this crate while they call the driver.
 static BACKGROUND: Mutex<()> = Mutex::new(());
 
-/// The longest time that the exit of the process waits for a driver call of a background thread.
+/// The maximum time that process exit waits for a driver call of a background thread.
 #[cfg(not(miri))]
 const EXIT_PATIENCE: Duration = Duration::from_secs(1);
 
 /// Registers a callback for failures in `Drop`, replacing the previous one. `None` removes it.
 ///
-/// A failure in `Drop` has no caller to return to. It is also a `tracing` event at the level `ERROR`. To handle a failure, end the handle
-/// with its `close` method.
+/// A failure in `Drop` cannot be returned to a caller. It is also recorded as a `tracing` event at level `ERROR`. To
+/// handle a failure, call the `close` method of the handle instead of dropping it.
 #[inline]
 pub fn set_drop_observer(observer: Option<DropObserver>) {
     *OBSERVER.write() = observer;
 }
 
-/// Runs `destroy` for a handle that is dropped, and reports its error.
+/// Runs `destroy` for a handle that is being dropped, and reports its error.
 ///
-/// Does nothing once the process exits: the driver may be unloaded already, and the end of the process frees everything. Does nothing in
-/// the child of a fork either: the handles belong to the parent. `CUDA_ERROR_DEINITIALIZED` is not reported.
+/// Does nothing once the process is exiting: the driver may already be unloaded, and process exit frees everything.
+/// Does nothing in a forked child either: the handles belong to the parent. `CUDA_ERROR_DEINITIALIZED` is not reported.
 ///
-/// Work that `destroy` enqueues does not belong to a graph that this thread captures.
+/// Work that `destroy` enqueues is not added to a graph that this thread captures.
 #[inline]
 pub fn release(destroy: impl FnOnce() -> Result<()>) {
     if let Some(Err(error)) = dropping(destroy) {
@@ -63,7 +63,7 @@ pub fn report(error: &Error) {
     if error.code() == Some(CUresult::CUDA_ERROR_DEINITIALIZED) {
         return;
     }
-    // `Drop` must not panic. The panic hook has printed the panic of a subscriber or of the observer.
+    // `Drop` must not panic. The panic hook has already printed a panic of a subscriber or of the observer.
     contain(|| tracing::error!(%error, "a handle could not be released"));
     let observer = OBSERVER.read().clone();
     if let Some(observer) = observer {
@@ -71,7 +71,7 @@ pub fn report(error: &Error) {
     }
 }
 
-/// Runs code of a user and catches its panic. Returns `true` if it did not panic.
+/// Runs user code and catches its panic. Returns `true` if it did not panic.
 #[inline]
 pub fn contain(operation: impl FnOnce()) -> bool {
     match catch_unwind(AssertUnwindSafe(operation)) {
@@ -83,7 +83,7 @@ pub fn contain(operation: impl FnOnce()) -> bool {
     }
 }
 
-/// Drops the payload of a panic. It belongs to the user, and dropping it may panic again.
+/// Drops a panic payload. It is a user's value, and dropping it may panic again.
 #[inline]
 pub(crate) fn discard(payload: Box<dyn Any + Send>) {
     if let Err(payload) = catch_unwind(AssertUnwindSafe(|| drop(payload))) {
@@ -91,14 +91,15 @@ pub(crate) fn discard(payload: Box<dyn Any + Send>) {
     }
 }
 
-/// Returns `true` once the process has begun to exit. The driver must not be called then.
+/// Returns `true` once the process has started to exit. The driver must not be called after that.
 #[must_use]
 #[inline]
 pub fn is_exiting() -> bool {
     EXITING.load(Ordering::Acquire)
 }
 
-/// Runs `operation` on a thread of this crate unless the process exits. The exit waits until it returns.
+/// Runs `operation` on a background thread of this crate unless the process is exiting. Process exit waits until it
+/// returns.
 #[inline]
 pub(crate) fn unless_exiting<T>(operation: impl FnOnce() -> T) -> Option<T> {
     let _guard = BACKGROUND.lock();
@@ -123,10 +124,10 @@ pub(crate) fn watch_for_exit() {
 extern "C" fn on_exit() {
     EXITING.store(true, Ordering::Release);
     if fork::is_child() {
-        // The thread that held the lock at the fork does not exist in this process.
+        // The thread that held the lock at the time of the fork does not exist in this process.
         return;
     }
-    // A thread that holds the lock is in the driver, which must stay loaded until it returns.
+    // The thread that holds the lock is calling the driver, which must stay loaded until the call returns.
     let deadline = Instant::now() + EXIT_PATIENCE;
     while BACKGROUND.try_lock().is_none() && Instant::now() < deadline {
         std::thread::sleep(Duration::from_millis(1));

@@ -1,6 +1,6 @@
 //! Handles that other processes can open.
 
-/// Declares a type of such names: plain bytes, as many as the driver's type has.
+/// Declares a shareable handle type: plain bytes, with the size of the driver's type.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! shared_handle {
@@ -11,7 +11,7 @@ macro_rules! shared_handle {
         pub struct $name([u8; Self::SIZE]);
 
         impl $name {
-            /// The number of bytes.
+            /// The size of the handle in bytes.
             pub const SIZE: usize = size_of::<$raw>();
 
             #[doc = concat!(

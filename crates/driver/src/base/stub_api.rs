@@ -1,13 +1,13 @@
-//! A function table that can only initialize a driver. Tests add the functions that they need.
+//! A function table that can only initialize a driver. Tests add the functions that they call.
 
 use curium_sys::{Api, CUresult};
 
 use crate::Driver;
 
-/// Returns a table with which a driver initializes.
+/// Returns the table.
 pub(crate) fn api() -> Api {
     unsafe extern "C" fn version(place: *mut i32) -> CUresult {
-        // SAFETY: the caller passes a valid place.
+        // SAFETY: the caller passes a pointer that is valid for writes.
         unsafe { place.write(13_000) };
         CUresult::CUDA_SUCCESS
     }
@@ -20,8 +20,8 @@ pub(crate) fn api() -> Api {
     api
 }
 
-/// Returns the driver of a table that a test has made.
+/// Creates a driver from a table made by a test.
 pub(crate) fn driver(api: Api) -> Driver {
-    // SAFETY: the functions do what their names say, as far as the tests call them.
+    // SAFETY: the functions implement their CUDA contract as far as the tests call them.
     unsafe { Driver::from_api(api) }.expect("the driver initialises")
 }

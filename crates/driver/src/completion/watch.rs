@@ -1,25 +1,26 @@
 //! The background thread that watches pending work.
 //!
-//! A stream tells the host that it has come to a point by calling a host function, quickly and without anybody asking. That alone
-//! is not enough, and the rules below follow from why:
+//! A host function enqueued on a stream notifies the host quickly and without polling. It is not sufficient, for the
+//! following reasons:
 //!
-//! 1. **The driver never calls back once the context has failed.** So each point is marked by an event as well, and this thread
-//!    queries the event now and then. A query answers with the context's error. The pause grows with the age of the work, so that
-//!    work of any length costs a number of queries that is logarithmic in its length, and then one per longest pause.
-//! 2. **A host function must not call the driver**, and whatever belongs to a user may do so: waking a task may run it, or drop
-//!    the last share of it with all its buffers. So a callback runs no waker and drops nothing; it rings a bell, and this thread,
-//!    which may call the driver, does the rest. (The closure of a host function is the exception: to run there is its purpose.)
-//! 3. **A callback may come late or never**, after whoever asked for it is gone. So the driver is given a number and no pointer.
-//!    The number is never used twice, and a callback for a number that is not known any more does nothing.
-//! 4. **A query can spoil the capture of another thread**, and a query of a stream its own capture. So only events are queried here,
-//!    which were recorded outside of captures, and in the relaxed mode.
-//! 5. **The driver must not be called while the process exits.** So each query happens under a lock that the exit handler takes.
-//! 6. **No wake-up is lost:** an entry is in the table before its callback is asked for, and the bell is rung under the table's lock,
-//!    which this thread holds from looking at the bell until it sleeps. A bell that comes early finds the entry, and the query
-//!    that follows finds the work done, since the event was recorded in front of the callback.
+//! 1. **The driver does not run host functions after the context has failed.** Each point is therefore also marked by
+//!    an event, which this thread polls; a query returns the context's error. The polling interval grows with the age
+//!    of the work, so the number of queries is logarithmic in the run time, plus one per maximum interval.
+//! 2. **A host function must not call the driver**, and user code may: waking a task may run it, or drop its last
+//!    reference together with its buffers. The callback therefore runs no waker and drops nothing. It signals this
+//!    thread, which may call the driver. (The closure of a host function itself runs in the callback.)
+//! 3. **A callback may run late or never**, after its requester is gone. The driver is therefore given a number and no
+//!    pointer. Numbers are never reused, and a callback with an unknown number does nothing.
+//! 4. **A query can invalidate another thread's capture**, and querying a stream invalidates its own capture. This
+//!    thread therefore queries only events, recorded outside captures, and in the relaxed capture mode.
+//! 5. **The driver must not be called while the process exits.** Each query therefore holds a lock that the exit
+//!    handler acquires.
+//! 6. **No wake-up is lost.** An entry is in the table before its callback is requested. The signal is set under the
+//!    table's lock, which this thread holds from checking the signal until it sleeps. If the signal comes early, the
+//!    entry is found, and its query reports completion, because the event was recorded before the callback.
 //!
-//! The lock of the table is held for a few instructions at a time and never across a call of the driver or of a user. The thread
-//! starts with the first entry and ends some time after the last.
+//! The table's lock is held for a few instructions at a time, never across a driver call or user code. The thread
+//! starts with the first entry and ends some time after the last one.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -34,30 +35,31 @@ use crate::base::capture_mode::with_relaxed_capture_mode;
 use crate::base::release::{contain, unless_exiting};
 use crate::{Error, Event, HostFunctionWait, Result, Stream, call};
 
-/// Pending work, and what is to be done when it ends.
+/// Pending work, and the action to take on completion.
 pub(crate) trait Waiter: Send + Sync {
     /// Returns the event that is recorded after the work.
     fn event(&self) -> &Event;
 
-    /// The driver has come to the point, and calls from a thread of its own. Must not call the driver, nor drop what may.
+    /// Called on a driver thread when the stream reaches the point. Must not call the driver, nor drop a value whose
+    /// destructor does.
     #[inline]
     fn called(&self) {}
 
-    /// Returns the event was queried: whether the point has been reached, or the error of the context. Returns whether nothing more is to
-    /// be waited for.
+    /// Receives the result of querying the event: `true` if it has completed, or the context's error. Returns `true` if
+    /// the entry is finished.
     fn queried(&self, answer: Result<bool>) -> bool;
 }
 
-/// The rate at which work is queried.
+/// The method of detecting completion.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Pace {
-    /// The driver calls back unless the context fails.
+    /// By a callback of the driver, with polling as a fallback in case the context fails.
     Called,
-    /// Nobody calls.
+    /// By polling only.
     Polled,
 }
 
-/// A number that stands for an entry and never for another.
+/// A unique identifier of an entry. Identifiers are never reused.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub(crate) struct Identity(usize);
 
@@ -71,9 +73,9 @@ struct Entry {
 
 struct Table {
     entries: BTreeMap<Identity, Entry>,
-    /// The times at which entries are due. Items that do not match their entry are stale.
+    /// The deadlines of the entries. An item that does not match its entry is stale.
     agenda: BinaryHeap<Reverse<(Instant, Identity)>>,
-    /// Entries that the driver has called for. Their waiters are dropped by the thread and not by the callback.
+    /// Entries whose callback has run. Their waiters are dropped by the background thread, not by the callback.
     rung: Vec<(Identity, Arc<dyn Waiter>)>,
     last: usize,
     is_running: bool,
@@ -89,7 +91,7 @@ static WATCH: Watch = Watch::new();
 /// The time that the thread stays alive without entries.
 const LINGER: Duration = if cfg!(miri) { Duration::ZERO } else { Duration::from_secs(5) };
 
-/// Looks after `waiter` until it says that it is done, or until [`remove`].
+/// Watches `waiter` until it is finished or [`remove`]d.
 #[inline]
 pub(crate) fn add(operation: &'static str, waiter: Arc<dyn Waiter>, pace: Pace) -> Result<Identity> {
     let since = Instant::now();
@@ -104,7 +106,7 @@ pub(crate) fn add(operation: &'static str, waiter: Arc<dyn Waiter>, pace: Pace) 
     Ok(identity)
 }
 
-/// Forgets an entry. A callback that comes later does nothing.
+/// Removes an entry. A later callback does nothing.
 #[inline]
 pub(crate) fn remove(identity: Identity) {
     let entry = WATCH.table.lock().entries.remove(&identity);
@@ -130,7 +132,7 @@ extern "C" fn on_call(number: *mut c_void) {
 }
 
 impl Pace {
-    /// Returns the pause before work of this age is queried again.
+    /// Returns the interval until work of this age is queried again.
     #[inline]
     fn pause(self, age: Duration) -> Duration {
         let (share, shortest, longest) = match self {
@@ -148,7 +150,7 @@ impl Watch {
         Self { table: Mutex::new(table), changed: Condvar::new() }
     }
 
-    /// Queries an entry now, before it is due.
+    /// Schedules an immediate query of an entry.
     #[inline]
     fn ring(&self, identity: Identity) {
         let waiter = self.table.lock().entries.get(&identity).map(|entry| Arc::clone(&entry.waiter));
@@ -160,7 +162,7 @@ impl Watch {
 }
 
 impl Table {
-    /// Starts the thread unless it runs.
+    /// Starts the thread unless it is running.
     #[inline]
     fn start(&mut self, operation: &'static str) -> Result<()> {
         if !self.is_running {
@@ -173,7 +175,7 @@ impl Table {
         Ok(())
     }
 
-    /// Takes the entries that the driver has called for and those that are due.
+    /// Takes the entries whose callback has run and those that are due.
     #[inline]
     fn take_due(&mut self, now: Instant) -> Vec<(Identity, Arc<dyn Waiter>)> {
         let mut due = std::mem::take(&mut self.rung);
@@ -191,7 +193,7 @@ impl Table {
         self.entries.is_empty() && self.agenda.is_empty() && self.rung.is_empty()
     }
 
-    /// Notes when an entry is to be looked at again.
+    /// Schedules the next query of an entry.
     #[inline]
     fn postpone(&mut self, identity: Identity, now: Instant) {
         if let Some(entry) = self.entries.get_mut(&identity) {
@@ -224,16 +226,17 @@ fn run() {
     }
 }
 
-/// Queries one entry, and removes it if it has completed. Code and values of users run and are dropped here, and may panic.
+/// Queries one entry and removes it if it is finished. User code may run and panic here, and user values may be
+/// dropped.
 #[inline]
 fn look_after(identity: Identity, waiter: Arc<dyn Waiter>) {
     let event = waiter.event();
     let Some(answer) = unless_exiting(|| with_relaxed_capture_mode(event.driver(), || event.is_finished())) else {
-        // The process exits: nothing is called, and nothing is dropped, any more.
+        // The process is exiting: nothing is called or dropped any more.
         std::mem::forget(waiter);
         return;
     };
-    // A waiter that panics has done all that it will ever do.
+    // A waiter that panics is finished.
     let mut is_done = true;
     contain(|| is_done = waiter.queried(answer));
     if is_done {
@@ -248,7 +251,7 @@ fn look_after(identity: Identity, waiter: Arc<dyn Waiter>) {
 mod tests {
     use super::*;
 
-    /// Is in a table and never queried.
+    /// A waiter that is never queried.
     struct Idle;
 
     impl Waiter for Idle {
@@ -261,7 +264,7 @@ mod tests {
         }
     }
 
-    /// One entry, which is due in an hour.
+    /// Creates an entry that is due in an hour.
     fn watch(identity: Identity, now: Instant) -> Watch {
         let (watch, due) = (Watch::new(), now + Duration::from_secs(3600));
         let mut table = watch.table.lock();

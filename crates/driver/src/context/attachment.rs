@@ -1,4 +1,4 @@
-//! Values of other layers that live as long as a context.
+//! Values of higher layers that live as long as a context.
 
 use std::any::Any;
 use std::sync::{Arc, OnceLock};
@@ -7,15 +7,15 @@ use parking_lot::Mutex;
 
 use super::{Context, Owned};
 
-/// Values by their type, at most one of each. They are found without a lock.
+/// Values by type, at most one of each. Lookup takes no lock.
 #[derive(Default)]
 pub(super) struct Attachments {
     first: Link,
-    /// Held while a value is added.
+    /// Locked while a value is added.
     adding: Mutex<()>,
 }
 
-/// The next value; values are only added as long as the context lives.
+/// The next value of the list, which only grows while the context lives.
 type Link = OnceLock<Box<Attachment>>;
 
 struct Attachment {
@@ -24,15 +24,15 @@ struct Attachment {
 }
 
 impl Context {
-    /// Returns the value of type `T` that is kept with this context, and creates it with `make` on first use.
+    /// Returns the value of type `T` attached to this context, creating it with `make` on first use.
     ///
-    /// The value is dropped just before the context ends. `make` receives a context that does not keep this one alive, so that objects made
-    /// from it can be part of the value.
+    /// The value is dropped just before the context ends. `make` receives a context that does not keep this one alive,
+    /// so the value may contain objects created from it.
     ///
     /// # Safety
     ///
-    /// - Nothing that is made from the context given to `make` outlives the value.
-    /// - The result is dropped before the last clone of this context is.
+    /// - Nothing created from the context passed to `make` outlives the value.
+    /// - The result is dropped before the last clone of this context.
     #[inline]
     pub unsafe fn attached<T: Any + Send + Sync>(&self, make: impl FnOnce(Self) -> T) -> Arc<T> {
         let attachments = &self.shared.attachments;
@@ -61,7 +61,7 @@ impl Attachments {
         None
     }
 
-    /// Adds a value unless another thread has done so meanwhile.
+    /// Adds a value, unless another thread has added one in the meantime.
     #[cold]
     fn add<T: Any + Send + Sync>(&self, make: impl FnOnce() -> T) -> Arc<T> {
         let _adding = self.adding.lock();

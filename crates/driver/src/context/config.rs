@@ -1,4 +1,4 @@
-//! Settings of a context.
+//! Context settings.
 
 use std::ops::RangeInclusive;
 
@@ -11,54 +11,54 @@ use super::{Context, ContextFlags};
 use crate::Result;
 use crate::call;
 
-/// What the memory that L1 cache and shared memory have in common is preferred for. Only a hint, and without effect where each has
-/// its own.
+/// The preferred split of on-chip memory between L1 cache and shared memory. Only a hint; it has no effect on devices
+/// where the sizes are fixed.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub enum CacheConfig {
     /// No preference.
     NoPreference,
-    /// More shared memory.
+    /// Prefer a larger shared memory.
     PreferShared,
-    /// More L1 cache.
+    /// Prefer a larger L1 cache.
     PreferL1,
-    /// As much of the one as of the other.
+    /// Prefer L1 cache and shared memory of equal size.
     PreferEqual,
-    /// A preference of a newer driver.
+    /// A preference defined by a newer driver.
     Unknown(u32),
 }
 
-/// The bank width of shared memory. Current devices have one width, and the setting has no effect.
+/// The bank width of shared memory. Current devices have a fixed width, and the setting has no effect.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub enum SharedMemoryConfig {
     /// The device's default.
     Default,
-    /// Four bytes.
+    /// Banks of four bytes.
     FourByteBanks,
-    /// Eight bytes.
+    /// Banks of eight bytes.
     EightByteBanks,
-    /// A width of a newer driver.
+    /// A width defined by a newer driver.
     Unknown(u32),
 }
 
-/// The priorities that streams can have. Lower numbers go first; 0 is the default.
+/// The range of stream priorities. Lower numbers have greater priority; 0 is the default.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub struct PriorityRange {
-    /// The priority that comes last: the highest number.
+    /// The least priority: the highest number.
     pub least: i32,
-    /// The priority that goes first: the lowest number.
+    /// The greatest priority: the lowest number.
     pub greatest: i32,
 }
 
-/// The observers that see GPUDirect RDMA writes after a flush.
+/// The scope in which GPUDirect RDMA writes become visible after a flush.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub enum RdmaScope {
-    /// The device that was written to.
+    /// The device that owns the memory.
     Owner,
-    /// Every device of the machine.
+    /// All devices.
     AllDevices,
 }
 
@@ -69,7 +69,7 @@ impl Context {
     ///
     /// # Errors
     ///
-    /// An error of the driver.
+    /// An error returned by the driver.
     #[doc(alias = "cuCtxGetFlags")]
     #[inline]
     pub fn flags(&self) -> Result<ContextFlags> {
@@ -81,13 +81,13 @@ impl Context {
         })
     }
 
-    /// Sets the flags of this context, in place of those before.
+    /// Sets the flags of this context, replacing the previous ones.
     ///
-    /// Needs CUDA 12.1. CUDA: `cuCtxSetFlags`.
+    /// Requires CUDA 12.1. CUDA: `cuCtxSetFlags`.
     ///
     /// # Errors
     ///
-    /// `CUDA_ERROR_INVALID_VALUE` for flags that exclude each other.
+    /// `CUDA_ERROR_INVALID_VALUE` for mutually exclusive flags.
     #[doc(alias = "cuCtxSetFlags")]
     #[inline]
     pub fn set_flags(&self, flags: ContextFlags) -> Result<()> {
@@ -97,13 +97,13 @@ impl Context {
         })
     }
 
-    /// Returns the preferred division between L1 cache and shared memory.
+    /// Returns the preferred split between L1 cache and shared memory.
     ///
     /// CUDA: `cuCtxGetCacheConfig`.
     ///
     /// # Errors
     ///
-    /// An error of the driver.
+    /// An error returned by the driver.
     #[doc(alias = "cuCtxGetCacheConfig")]
     #[inline]
     pub fn cache_config(&self) -> Result<CacheConfig> {
@@ -115,13 +115,13 @@ impl Context {
         })
     }
 
-    /// Sets what the memory of L1 cache and shared memory is preferred for, where a kernel has no preference of its own.
+    /// Sets the preferred split between L1 cache and shared memory, for kernels without a preference of their own.
     ///
     /// CUDA: `cuCtxSetCacheConfig`.
     ///
     /// # Errors
     ///
-    /// `CUDA_ERROR_INVALID_VALUE` for a preference that this driver does not know.
+    /// `CUDA_ERROR_INVALID_VALUE` for a preference that this driver does not support.
     #[doc(alias = "cuCtxSetCacheConfig")]
     #[inline]
     pub fn set_cache_config(&self, config: CacheConfig) -> Result<()> {
@@ -134,11 +134,11 @@ impl Context {
 
     /// Returns the bank width of shared memory.
     ///
-    /// CUDA: `cuCtxGetSharedMemConfig`, which CUDA has deprecated.
+    /// Deprecated by CUDA. CUDA: `cuCtxGetSharedMemConfig`.
     ///
     /// # Errors
     ///
-    /// An error of the driver.
+    /// An error returned by the driver.
     #[doc(alias = "cuCtxGetSharedMemConfig")]
     #[inline]
     pub fn shared_memory_config(&self) -> Result<SharedMemoryConfig> {
@@ -150,13 +150,13 @@ impl Context {
         })
     }
 
-    /// Sets how wide the banks of shared memory are, where the device gives the choice.
+    /// Sets the bank width of shared memory, on devices where it is configurable.
     ///
-    /// CUDA: `cuCtxSetSharedMemConfig`, which CUDA has deprecated.
+    /// Deprecated by CUDA. CUDA: `cuCtxSetSharedMemConfig`.
     ///
     /// # Errors
     ///
-    /// `CUDA_ERROR_INVALID_VALUE` for a width that this driver does not know.
+    /// `CUDA_ERROR_INVALID_VALUE` for a width that this driver does not support.
     #[doc(alias = "cuCtxSetSharedMemConfig")]
     #[inline]
     pub fn set_shared_memory_config(&self, config: SharedMemoryConfig) -> Result<()> {
@@ -167,13 +167,13 @@ impl Context {
         })
     }
 
-    /// Returns the priorities that streams of this context can have.
+    /// Returns the range of priorities that streams of this context can have.
     ///
     /// CUDA: `cuCtxGetStreamPriorityRange`.
     ///
     /// # Errors
     ///
-    /// An error of the driver.
+    /// An error returned by the driver.
     #[doc(alias = "cuCtxGetStreamPriorityRange")]
     #[inline]
     pub fn stream_priorities(&self) -> Result<PriorityRange> {
@@ -185,13 +185,14 @@ impl Context {
         })
     }
 
-    /// Returns the number of multiprocessors this context may use: all of the device's, unless the multi-process service confines it.
+    /// Returns the number of multiprocessors that this context may use. It is less than the device's total only if the
+    /// Multi-Process Service (MPS) limits it.
     ///
     /// CUDA: `cuCtxGetExecAffinity`.
     ///
     /// # Errors
     ///
-    /// An error of the driver.
+    /// An error returned by the driver.
     #[doc(alias = "cuCtxGetExecAffinity")]
     #[inline]
     pub fn affinity(&self) -> Result<u32> {
@@ -200,18 +201,18 @@ impl Context {
             let mut affinity = CUexecAffinityParam { type_: kind, ..Default::default() };
             // SAFETY: `affinity` is valid for writes, and the context is current.
             unsafe { call!(driver, cuCtxGetExecAffinity(&raw mut affinity, kind)) }?;
-            // SAFETY: the driver has filled in the only field that there is, which is a plain number.
+            // SAFETY: the driver has initialized the only field of the union, a plain integer.
             Ok(unsafe { affinity.param.smCount.val })
         })
     }
 
-    /// Makes all lines of the L2 cache that were set aside for persisting accesses ordinary ones.
+    /// Resets all persisting lines in the L2 cache to normal.
     ///
     /// CUDA: `cuCtxResetPersistingL2Cache`.
     ///
     /// # Errors
     ///
-    /// An error of the driver.
+    /// An error returned by the driver.
     #[doc(alias = "cuCtxResetPersistingL2Cache")]
     #[inline]
     pub fn reset_persisting_l2(&self) -> Result<()> {
@@ -221,14 +222,15 @@ impl Context {
         })
     }
 
-    /// Waits until writes to this context's memory by GPUDirect RDMA are seen in `scope`. The attribute
-    /// [`GPU_DIRECT_RDMA_WRITES_ORDERING`](crate::DeviceAttribute::GPU_DIRECT_RDMA_WRITES_ORDERING) says where that is needless.
+    /// Waits until GPUDirect RDMA writes to this context's memory are visible in `scope`. The attribute
+    /// [`GPU_DIRECT_RDMA_WRITES_ORDERING`](crate::DeviceAttribute::GPU_DIRECT_RDMA_WRITES_ORDERING) reports where no
+    /// flush is needed.
     ///
     /// CUDA: `cuFlushGPUDirectRDMAWrites`.
     ///
     /// # Errors
     ///
-    /// `CUDA_ERROR_NOT_SUPPORTED` where the host cannot do it.
+    /// `CUDA_ERROR_NOT_SUPPORTED` if the host does not support it.
     #[doc(alias = "cuFlushGPUDirectRDMAWrites")]
     #[inline]
     pub fn flush_rdma_writes(&self, scope: RdmaScope) -> Result<()> {
@@ -241,14 +243,14 @@ impl Context {
 }
 
 impl PriorityRange {
-    /// Returns the priority in the range that is closest to `priority`: what a stream gets that is made with it.
+    /// Clamps `priority` to the range, as the driver does when it creates a stream.
     #[must_use]
     #[inline]
     pub fn clamp(self, priority: i32) -> i32 {
         priority.max(self.greatest).min(self.least)
     }
 
-    /// Returns the priorities, from the one that goes first.
+    /// Returns the priorities, from the greatest to the least.
     #[must_use]
     #[inline]
     pub const fn numbers(self) -> RangeInclusive<i32> {
@@ -257,7 +259,7 @@ impl PriorityRange {
 }
 
 impl CacheConfig {
-    /// Returns the preference of a number of the driver.
+    /// Converts a raw CUDA value.
     #[must_use]
     #[inline]
     pub const fn from_raw(raw: CUfunc_cache) -> Self {
@@ -270,7 +272,7 @@ impl CacheConfig {
         }
     }
 
-    /// Returns the driver's number.
+    /// Returns the raw CUDA value.
     #[must_use]
     #[inline]
     pub const fn as_raw(self) -> CUfunc_cache {
@@ -285,7 +287,7 @@ impl CacheConfig {
 }
 
 impl SharedMemoryConfig {
-    /// Returns the width of a number of the driver.
+    /// Converts a raw CUDA value.
     #[must_use]
     #[inline]
     pub const fn from_raw(raw: CUsharedconfig) -> Self {
@@ -297,7 +299,7 @@ impl SharedMemoryConfig {
         }
     }
 
-    /// Returns the driver's number.
+    /// Returns the raw CUDA value.
     #[must_use]
     #[inline]
     pub const fn as_raw(self) -> CUsharedconfig {

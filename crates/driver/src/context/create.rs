@@ -14,63 +14,65 @@ use crate::call;
 use crate::{Device, Error, Result};
 
 bitflags! {
-    /// Flags of a context. Of `SPIN`, `YIELD` and `BLOCKING_SYNC` there can be one; without any, which is
-    /// [`AUTO`](ContextFlags::AUTO), the driver chooses.
+    /// Context flags. At most one of `SPIN`, `YIELD` and `BLOCKING_SYNC` can be set; without any
+    /// ([`AUTO`](ContextFlags::AUTO)), the driver chooses.
     #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
     pub struct ContextFlags: u32 {
-        /// A host thread that waits spins: it learns of the end soonest and keeps a core busy.
+        /// A host thread that waits spins: this has the lowest latency and keeps a CPU core busy.
         const SPIN = CUctx_flags::CU_CTX_SCHED_SPIN.0;
-        /// A host thread that waits spins and lets other threads go first.
+        /// A host thread that waits spins and yields to other threads.
         const YIELD = CUctx_flags::CU_CTX_SCHED_YIELD.0;
-        /// A host thread that waits sleeps.
+        /// A host thread that waits blocks on a synchronization primitive.
         const BLOCKING_SYNC = CUctx_flags::CU_CTX_SCHED_BLOCKING_SYNC.0;
-        /// Pinned host memory can be mapped. Newer drivers always set it.
+        /// Pinned host memory can be mapped. Newer drivers always set this flag.
         const MAP_HOST = CUctx_flags::CU_CTX_MAP_HOST.0;
-        /// Local memory that a kernel needed is kept for later ones. Newer drivers always do.
+        /// Local memory that was resized for a kernel is not reduced afterwards. Newer drivers always set this flag.
         const LMEM_RESIZE_TO_MAX = CUctx_flags::CU_CTX_LMEM_RESIZE_TO_MAX.0;
-        /// A failure on the device writes a core dump.
+        /// A GPU exception triggers a core dump.
         const COREDUMP = CUctx_flags::CU_CTX_COREDUMP_ENABLE.0;
-        /// A user can ask for a core dump through a pipe, whose name must be set beforehand. Some drivers answer with `COREDUMP`,
-        /// which it implies.
+        /// Writing to a pipe, whose name must be set beforehand, triggers a core dump. Implies `COREDUMP`, which some
+        /// drivers report in its place.
         const USER_COREDUMP = CUctx_flags::CU_CTX_USER_COREDUMP_ENABLE.0;
-        /// Synchronous memory operations always wait until they are done.
+        /// Synchronous memory operations always synchronize.
         const SYNC_MEMOPS = CUctx_flags::CU_CTX_SYNC_MEMOPS.0;
-        /// Flags of newer drivers.
+        /// Flags defined by newer drivers.
         const _ = !0;
     }
 }
 
 impl ContextFlags {
-    /// No scheduling flag: a host thread that waits spins if the process has no more contexts than the host has processors, and yields
-    /// otherwise. This is the empty set, and the default.
+    /// No scheduling flag: a waiting host thread spins if the process has no more contexts than the host has
+    /// processors, and yields otherwise. This is the empty set, and the default.
     #[doc(alias = "SCHED_AUTO")]
     #[doc(alias = "CU_CTX_SCHED_AUTO")]
     pub const AUTO: Self = Self::empty();
 }
 
-/// Options of a context.
+/// Options for creating a context.
 #[derive(Clone, Copy, Debug, Default)]
 #[non_exhaustive]
 pub struct ContextOptions {
     /// Flags of the context.
     pub flags: ContextFlags,
-    /// The number of multiprocessors it may use, rounded up to what the hardware can do; all of them by default.
+    /// The number of multiprocessors that the context may use, rounded up to what the hardware supports; all by
+    /// default.
     pub multiprocessors: Option<u32>,
     graphics: Option<GraphicsQueue>,
 }
 
-/// A queue of a graphics interface that a context shares the device with, so that work of both runs side by side.
+/// A command queue of a graphics API that shares the device with a context (CUDA in graphics, CIG), so that work of
+/// both runs concurrently.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub enum GraphicsQueue {
-    /// A command queue of Direct3D 12.
+    /// A Direct3D 12 command queue.
     Direct3D12(*mut c_void),
-    /// The data that NVIDIA's Vulkan extension gives for a queue.
+    /// The queue data that NVIDIA's Vulkan extension provides.
     Vulkan(*mut c_void),
 }
 
 impl ContextOptions {
-    /// Returns options without flags for a context that may use the whole device.
+    /// Returns options without flags, for a context that may use the whole device.
     #[must_use]
     #[inline]
     pub const fn new() -> Self {
@@ -85,7 +87,7 @@ impl ContextOptions {
         self
     }
 
-    /// Limits the number of multiprocessors. Only clients of the multi-process service can do so:
+    /// Limits the number of multiprocessors. Only a client of the Multi-Process Service (MPS) can do this; see
     /// [`Device::supports_affinity`].
     #[must_use]
     #[inline]
@@ -94,11 +96,11 @@ impl ContextOptions {
         self
     }
 
-    /// Shares the device with the queue of a graphics API. Needs CUDA 12.5.
+    /// Shares the device with the queue of a graphics API. Requires CUDA 12.5.
     ///
     /// # Safety
     ///
-    /// The queue is of the kind that it is said to be, and stays valid for as long as a context made with these options exists.
+    /// The queue is of the given kind, and stays valid for as long as a context created with these options exists.
     #[must_use]
     #[inline]
     pub const unsafe fn with_graphics(mut self, queue: GraphicsQueue) -> Self {
@@ -109,14 +111,14 @@ impl ContextOptions {
     #[inline]
     fn check(&self) -> Result<()> {
         if self.multiprocessors.is_some() && self.graphics.is_some() {
-            let reason = "a context beside a graphics queue cannot be confined to a number of multiprocessors";
+            let reason = "a graphics (CIG) context cannot be limited to a number of multiprocessors";
             return Err(Error::argument("Device::create_context", reason));
         }
         Ok(())
     }
 
-    /// Creates the context by the newest function that the driver has, and the one before where that is enough. All of them make it
-    /// current.
+    /// Creates the context with the newest function that the driver has, or with an older one if it is sufficient. All
+    /// of them make it current.
     #[inline]
     fn create(&self, device: &Device) -> Result<CUcontext> {
         let (driver, flags, number) = (device.driver(), self.flags.bits(), device.as_raw());
@@ -128,8 +130,8 @@ impl ContextOptions {
             let graphics = graphics.as_mut().map_or(ptr::null_mut(), |graphics| &raw mut *graphics);
             let mut parameters =
                 CUctxCreateParams { execAffinityParams: affinities, numExecAffinityParams: count, cigParams: graphics };
-            // SAFETY: `raw` is valid for writes; the parameters outlive the call, and not both of them are there; the
-            // queue is valid, as the options' maker vouched.
+            // SAFETY: `raw` is valid for writes; the parameters outlive the call, and at most one of the two is set;
+            // the queue is valid, as the caller of `with_graphics` guaranteed.
             unsafe { call!(driver, cuCtxCreate_v4(&raw mut raw, &raw mut parameters, flags, number) creates raw) }
         } else if count > 0 {
             // SAFETY: `raw` is valid for writes, and `affinities` has `count` entries that outlive the call.
@@ -155,23 +157,23 @@ impl GraphicsQueue {
 }
 
 impl Device {
-    /// Creates a context beside the primary one. It is current nowhere.
+    /// Creates a context in addition to the primary one. It is not made current.
     ///
-    /// Each context has its own memory, streams and modules, and work of one waits for that of others. Use
-    /// [`Device::primary_context`] unless something has to be kept apart.
+    /// Each context has its own memory, streams and modules, and work of different contexts is time-sliced. Use
+    /// [`Device::primary_context`] unless isolation is required.
     ///
-    /// CUDA: `cuCtxCreate_v4`, or `_v3` or `_v2` where the driver is older, then `cuCtxPopCurrent_v2`.
+    /// CUDA: `cuCtxCreate_v4`, or `_v3` or `_v2` on older drivers, then `cuCtxPopCurrent_v2`.
     ///
     /// # Errors
     ///
-    /// `CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY` if the device cannot confine a context, `CUDA_ERROR_INVALID_VALUE` for flags that
-    /// exclude each other, an argument error for options that exclude each other.
+    /// `CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY` if the device cannot limit the multiprocessors of a context,
+    /// `CUDA_ERROR_INVALID_VALUE` for mutually exclusive flags, an argument error for mutually exclusive options.
     #[doc(alias = "cuCtxCreate")]
     #[inline]
     pub fn create_context(&self, options: ContextOptions) -> Result<Context> {
         options.check()?;
         let raw = options.create(self)?;
-        // From here on the context ends with the value, which takes it off the stack as well.
+        // From here on, dropping the value destroys the context, which also pops it from the stack.
         let context = Context::new(raw, self, Owned::Created);
         Context::pop(self.driver())?;
         Ok(context)

@@ -1,4 +1,4 @@
-//! Pools of events and of streams.
+//! Pools of events and streams.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -10,37 +10,38 @@ use parking_lot::Mutex;
 
 use crate::{Context, Result};
 
-/// Hands out handles of one context, all made alike, and takes them back: an [`EventPool`](crate::EventPool) or a
-/// [`StreamPool`](crate::StreamPool). Clones are cheap and stand for the same pool.
+/// A pool of handles in one context with the same options: an [`EventPool`](crate::EventPool) or a
+/// [`StreamPool`](crate::StreamPool). Clones are cheap and refer to the same pool.
 pub struct HandlePool<T: Poolable> {
     shared: Arc<Shared<T>>,
 }
 
-/// A handle of a [`HandlePool`], which goes back there when it is dropped, unless something else still uses it then or the pool is full.
+/// A handle of a [`HandlePool`]. When dropped, it returns to the pool, unless the handle is still in use elsewhere or
+/// the pool is full.
 pub struct PooledHandle<T: Poolable> {
     handle: ManuallyDrop<T>,
     pool: HandlePool<T>,
 }
 
-/// A handle that pools can hand out again: an [`Event`](crate::Event) or a [`Stream`](crate::Stream).
+/// A handle that can be pooled: an [`Event`](crate::Event) or a [`Stream`](crate::Stream).
 pub trait Poolable: fmt::Debug + Sized {
-    /// The options of a new handle.
+    /// The options for creating a handle.
     type Options: Copy;
 
     /// The name of the pool in `Debug`.
     const POOL: &str;
 
-    /// The default number of idle handles that a pool keeps.
+    /// The default maximum number of idle handles in a pool.
     const CAPACITY: usize;
 
     /// Creates a handle in `context`.
     ///
     /// # Errors
     ///
-    /// An error of the driver.
+    /// An error returned by the driver.
     fn create(context: &Context, options: Self::Options) -> Result<Self>;
 
-    /// Returns `true` if no other value stands for this handle.
+    /// Returns `true` if no other value shares this handle.
     fn is_unshared(&self) -> bool;
 }
 
@@ -48,20 +49,20 @@ struct Shared<T: Poolable> {
     context: Context,
     options: T::Options,
     capacity: usize,
-    /// The one that came back first is handed out first: its work is most likely to be done.
+    /// First in, first out: the work of the handle returned earliest is most likely complete.
     idle: Mutex<VecDeque<T>>,
 }
 
 impl<T: Poolable> HandlePool<T> {
-    /// Returns an empty pool of handles of `context`, made with these options. It keeps up to 64 events, or 32 streams, while they are
-    /// idle.
+    /// Creates an empty pool of handles in `context` with these options. It keeps up to 64 idle events or 32 idle
+    /// streams.
     #[must_use]
     #[inline]
     pub fn new(context: &Context, options: T::Options) -> Self {
         Self::with_capacity(context, options, T::CAPACITY)
     }
 
-    /// Does the same as [`HandlePool::new`], keeping up to `capacity` idle handles.
+    /// Creates a pool like [`HandlePool::new`] that keeps up to `capacity` idle handles.
     #[must_use]
     #[inline]
     pub fn with_capacity(context: &Context, options: T::Options, capacity: usize) -> Self {
@@ -69,10 +70,10 @@ impl<T: Poolable> HandlePool<T> {
         Self { shared: Arc::new(shared) }
     }
 
-    /// Returns a handle of the pool; a new one is made if none is idle.
+    /// Takes an idle handle from the pool, or creates one if none is idle.
     ///
-    /// An event is to be recorded before it is waited for: what it marks until then is an earlier user's point. On a stream there may
-    /// still be work of an earlier user, which is done first, and it has the attributes that the earlier user set.
+    /// Record an event before waiting on it: until then it marks work of its previous user. A stream may still have
+    /// work of its previous user enqueued, which runs first, and it keeps the attributes that the previous user set.
     ///
     /// CUDA: `cuEventCreate` or `cuStreamCreateWithPriority`, if none is idle.
     ///
@@ -86,14 +87,14 @@ impl<T: Poolable> HandlePool<T> {
         Ok(PooledHandle { handle: ManuallyDrop::new(handle), pool: self.clone() })
     }
 
-    /// Returns the number of handles are idle.
+    /// Returns the number of idle handles.
     #[must_use]
     #[inline]
     pub fn idle(&self) -> usize {
         self.shared.idle.lock().len()
     }
 
-    /// Destroys the handles that are idle. Work that is still on a stream completes.
+    /// Destroys the idle handles. Work still enqueued on an idle stream completes.
     #[inline]
     pub fn trim(&self) {
         let idle = std::mem::take(&mut *self.shared.idle.lock());
@@ -139,7 +140,7 @@ impl<T: Poolable> fmt::Debug for PooledHandle<T> {
 impl<T: Poolable> Drop for PooledHandle<T> {
     #[inline]
     fn drop(&mut self) {
-        // SAFETY: this value is being dropped, so that nobody uses the field again.
+        // SAFETY: this value is being dropped, so the field is not used again.
         let handle = unsafe { ManuallyDrop::take(&mut self.handle) };
         let mut idle = self.pool.shared.idle.lock();
         if handle.is_unshared() && idle.len() < self.pool.shared.capacity {

@@ -6,38 +6,39 @@ use super::Context;
 use crate::call;
 use crate::{Error, Result};
 
-/// A limit of a context, each with its own unit and rules.
+/// A limit of a context. Each limit has its own unit and rules.
 ///
-/// Most drivers round a value, or raise it to the least that they can do; [`Context::limit`] says what became of it.
+/// Most drivers round a value, or raise it to a minimum. [`Context::limit`] returns the value in effect.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub enum Limit {
-    /// The stack of each thread of a kernel, in bytes; rounded up to a multiple of 16. The driver raises it where a kernel is known
-    /// to need more. Setting it waits for all work of the device that was submitted before.
+    /// The stack size of each thread, in bytes; rounded up to a multiple of 16. The driver raises it for a kernel that
+    /// is known to need more. Setting it waits for all work submitted to the device.
     StackSize,
-    /// The buffer that kernels' `printf` writes to, in bytes. It is fixed by the first launch of a kernel that calls `printf`: setting it
-    /// later returns `CUDA_ERROR_INVALID_VALUE`, even to the same value.
+    /// The size of the device-side `printf` FIFO, in bytes. It is fixed by the first launch of a kernel that calls
+    /// `printf`: setting it later returns `CUDA_ERROR_INVALID_VALUE`, even for the same value.
     PrintfBuffer,
-    /// The heap that kernels' `malloc` allocates from, in bytes. It is fixed by the first launch of a kernel that calls `malloc` or `free`:
-    /// setting it later returns `CUDA_ERROR_INVALID_VALUE`, even to the same value.
+    /// The size of the device-side `malloc` heap, in bytes. It is fixed by the first launch of a kernel that calls
+    /// `malloc` or `free`: setting it later returns `CUDA_ERROR_INVALID_VALUE`, even for the same value.
     MallocHeap,
-    /// The maximum nesting depth at which kernels wait for the kernels that they launched, up to 24. Exists below compute capability 9.0.
+    /// The maximum nesting depth at which kernels can synchronize with the kernels that they launched, up to 24. Exists
+    /// below compute capability 9.0.
     SyncDepth,
-    /// The number of launches by kernels may be outstanding. More of them take memory from the device.
+    /// The maximum number of outstanding launches from the device. A higher limit reserves more device memory.
     PendingLaunches,
-    /// The L2 fetch granularity, from 0 to 128 bytes. Only a hint.
+    /// The maximum L2 fetch granularity, from 0 to 128 bytes. Only a hint.
     L2FetchGranularity,
-    /// The L2 cache that is set aside for persisting accesses, in bytes, up to
-    /// [`MAX_PERSISTING_L2_CACHE_SIZE`](crate::DeviceAttribute::MAX_PERSISTING_L2_CACHE_SIZE). Setting it waits for submitted work with
-    /// the driver of CUDA 13.0, which no driver documents.
+    /// The size of the L2 cache set aside for persisting accesses, in bytes, up to
+    /// [`MAX_PERSISTING_L2_CACHE_SIZE`](crate::DeviceAttribute::MAX_PERSISTING_L2_CACHE_SIZE). With the driver of CUDA
+    /// 13.0, setting it waits for submitted work, which CUDA does not document.
     PersistingL2,
-    /// The most shared memory of a block, in bytes. It can only be read.
+    /// The maximum shared memory per block, in bytes. Read-only.
     SharedMemory,
-    /// `true` if the context runs beside a graphics queue: 1 or 0. It can only be read.
+    /// 1 if the context runs in graphics (CIG) mode, 0 otherwise. Read-only.
     BesideGraphics,
-    /// `true` if a kernel that needs more shared memory than there is beside a graphics queue runs even so: 1 or 0.
+    /// 1 if a kernel that needs more shared memory than is available in graphics (CIG) mode runs anyway, 0 if it fails.
     BesideGraphicsFallback,
-    /// Memory for each block, in bytes. Needs CUDA 13.4.
+    /// The memory per block, in bytes. Requires CUDA 13.4.
     BlockMemory,
 }
 
@@ -57,7 +58,7 @@ impl Limit {
         Self::BlockMemory,
     ];
 
-    /// Returns the driver's number.
+    /// Returns the raw CUDA value.
     #[must_use]
     #[inline]
     pub const fn as_raw(self) -> CUlimit {
@@ -76,7 +77,7 @@ impl Limit {
         }
     }
 
-    /// Returns a hint for a value that the driver refused in `context`.
+    /// Returns a hint for a value that the driver rejected in `context`.
     #[cold]
     fn advice(self, code: CUresult, context: &Context) -> Option<&'static str> {
         let lacks_sync_depth = || context.device().compute_capability().is_ok_and(|found| found.major >= 9);
@@ -84,16 +85,16 @@ impl Limit {
             (Self::PrintfBuffer | Self::MallocHeap, CUresult::CUDA_ERROR_INVALID_VALUE) => {
                 Some("set it before the first launch of a kernel that uses it")
             }
-            (Self::L2FetchGranularity, CUresult::CUDA_ERROR_INVALID_VALUE) => Some("it is at most 128 bytes"),
+            (Self::L2FetchGranularity, CUresult::CUDA_ERROR_INVALID_VALUE) => Some("the maximum is 128 bytes"),
             (Self::PersistingL2, CUresult::CUDA_ERROR_INVALID_VALUE) => {
-                Some("the device's attribute MAX_PERSISTING_L2_CACHE_SIZE is the most")
+                Some("the maximum is the device attribute MAX_PERSISTING_L2_CACHE_SIZE")
             }
-            (Self::SyncDepth, CUresult::CUDA_ERROR_INVALID_VALUE) => Some("it is at most 24"),
+            (Self::SyncDepth, CUresult::CUDA_ERROR_INVALID_VALUE) => Some("the maximum is 24"),
             (Self::SyncDepth, CUresult::CUDA_ERROR_UNSUPPORTED_LIMIT) if lacks_sync_depth() => {
                 Some("devices of compute capability 9.0 and later have no such limit")
             }
             (Self::SharedMemory | Self::BesideGraphics, CUresult::CUDA_ERROR_NOT_PERMITTED) => {
-                Some("it can only be read")
+                Some("the limit is read-only")
             }
             _ => None,
         }
@@ -101,13 +102,14 @@ impl Limit {
 }
 
 impl Context {
-    /// Returns the value of a limit, in its unit.
+    /// Returns the value of a limit, in the unit of that limit.
     ///
     /// CUDA: `cuCtxGetLimit`.
     ///
     /// # Errors
     ///
-    /// `CUDA_ERROR_UNSUPPORTED_LIMIT` if the device does not have it, `CUDA_ERROR_INVALID_VALUE` if the driver does not know it.
+    /// `CUDA_ERROR_UNSUPPORTED_LIMIT` if the device does not support the limit, `CUDA_ERROR_INVALID_VALUE` if the
+    /// driver does not.
     #[doc(alias = "cuCtxGetLimit")]
     #[inline]
     pub fn limit(&self, limit: Limit) -> Result<usize> {
@@ -120,7 +122,7 @@ impl Context {
         })
     }
 
-    /// Sets a limit, in its unit, for the work that comes after.
+    /// Sets a limit, in the unit of that limit, for subsequent work.
     ///
     /// CUDA documents a wait for submitted work for [`Limit::StackSize`] only.
     ///
@@ -128,9 +130,9 @@ impl Context {
     ///
     /// # Errors
     ///
-    /// `CUDA_ERROR_UNSUPPORTED_LIMIT` if the device does not have it, `CUDA_ERROR_INVALID_VALUE` for a value that is out of range or
-    /// comes too late, `CUDA_ERROR_NOT_PERMITTED` if it can only be read, `CUDA_ERROR_OUT_OF_MEMORY` if it takes more memory than
-    /// there is.
+    /// `CUDA_ERROR_UNSUPPORTED_LIMIT` if the device does not support the limit, `CUDA_ERROR_INVALID_VALUE` if the value
+    /// is out of range or set too late, `CUDA_ERROR_NOT_PERMITTED` if the limit is read-only,
+    /// `CUDA_ERROR_OUT_OF_MEMORY` if there is not enough memory.
     #[doc(alias = "cuCtxSetLimit")]
     #[inline]
     pub fn set_limit(&self, limit: Limit, value: usize) -> Result<()> {

@@ -7,50 +7,51 @@ use crate::call;
 use crate::{Error, Result};
 
 impl Context {
-    /// Lets kernels of this context access memory of `peer`, a context of another device. It is enough to do it once, and does no harm
-    /// to do it again. The other direction is enabled apart.
+    /// Enables kernels of this context to access memory of `peer`, a context of another device. Enabling it again has
+    /// no effect. Access in the other direction must be enabled separately.
     ///
-    /// Memory of a pool has its own access, and so has memory that is mapped by hand.
+    /// Does not apply to memory pools and to memory mapped with the virtual memory management API, whose access is set
+    /// separately.
     ///
     /// CUDA: `cuCtxEnablePeerAccess`.
     ///
     /// # Errors
     ///
-    /// `CUDA_ERROR_PEER_ACCESS_UNSUPPORTED` if the devices cannot, as [`Device::can_access_peer`](crate::Device::can_access_peer)
-    /// says, or are the same; `CUDA_ERROR_TOO_MANY_PEERS` if the hardware has no room for another; an argument error if the
-    /// contexts are of different drivers.
+    /// `CUDA_ERROR_PEER_ACCESS_UNSUPPORTED` if [`Device::can_access_peer`](crate::Device::can_access_peer) returns
+    /// `false` or the devices are the same; `CUDA_ERROR_TOO_MANY_PEERS` if the hardware supports no more peers; an
+    /// argument error if the contexts belong to different drivers.
     #[doc(alias = "cuCtxEnablePeerAccess")]
     #[inline]
     pub fn enable_peer_access(&self, peer: &Self) -> Result<()> {
         self.driver().expect_same(peer.driver(), "Context::enable_peer_access")?;
         let result = self.entered(|driver| {
-            // SAFETY: `peer` is live and of this driver, and this context is current; 0 is all that the flags may be.
+            // SAFETY: `peer` is live and belongs to this driver, this context is current, and the flags must be 0.
             unsafe { call!(driver, cuCtxEnablePeerAccess(peer.as_raw(), 0)) }
         });
         unless(result, CUresult::CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED).map_err(|error| about_peers(error, self, peer))
     }
 
-    /// Ends what [`Context::enable_peer_access`] has begun; does no harm if nothing has. A kernel that still accesses the other's memory
-    /// fails, and with it the context.
+    /// Disables access to the memory of `peer`. Has no effect if it is not enabled. A kernel that still accesses that
+    /// memory fails, and its context is lost.
     ///
     /// CUDA: `cuCtxDisablePeerAccess`.
     ///
     /// # Errors
     ///
-    /// An argument error if the contexts are of different drivers, and an error of the driver.
+    /// An argument error if the contexts belong to different drivers, and any error returned by the driver.
     #[doc(alias = "cuCtxDisablePeerAccess")]
     #[inline]
     pub fn disable_peer_access(&self, peer: &Self) -> Result<()> {
         self.driver().expect_same(peer.driver(), "Context::disable_peer_access")?;
         let result = self.entered(|driver| {
-            // SAFETY: `peer` is live and of this driver, and this context is current.
+            // SAFETY: `peer` is live and belongs to this driver, and this context is current.
             unsafe { call!(driver, cuCtxDisablePeerAccess(peer.as_raw())) }
         });
         unless(result, CUresult::CUDA_ERROR_PEER_ACCESS_NOT_ENABLED).map_err(|error| about_peers(error, self, peer))
     }
 }
 
-/// Returns the result, if it is not that things are as asked for already.
+/// Treats the code `already` as success: the requested state is in effect.
 #[inline]
 fn unless(result: Result<()>, already: CUresult) -> Result<()> {
     match result {

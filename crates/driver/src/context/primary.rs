@@ -8,21 +8,21 @@ use crate::{Device, Result};
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct PrimaryState {
-    /// The flags that it has, or will have when it is retained.
+    /// The flags that are in effect, or will be when the context is retained.
     pub flags: ContextFlags,
-    /// `true` if any code of this process retains it.
+    /// `true` if the context is retained by any code of this process.
     pub is_active: bool,
 }
 
 impl Device {
-    /// Retains the primary context: the one that the runtime API and most libraries use. It stays for as long as a clone of the
-    /// result, or anything made from it, exists.
+    /// Retains the primary context, which the runtime API and most libraries use. It is released when the last clone of
+    /// the result, and the last object created from it, is dropped.
     ///
     /// CUDA: `cuDevicePrimaryCtxRetain`.
     ///
     /// # Errors
     ///
-    /// An error of the driver.
+    /// An error returned by the driver.
     #[doc(alias = "cuDevicePrimaryCtxRetain")]
     #[inline]
     pub fn primary_context(&self) -> Result<Context> {
@@ -39,7 +39,7 @@ impl Device {
     ///
     /// # Errors
     ///
-    /// An error of the driver.
+    /// An error returned by the driver.
     #[doc(alias = "cuDevicePrimaryCtxGetState")]
     #[inline]
     pub fn primary_state(&self) -> Result<PrimaryState> {
@@ -49,14 +49,14 @@ impl Device {
         Ok(PrimaryState { flags: ContextFlags::from_bits_retain(flags), is_active: active != 0 })
     }
 
-    /// Sets the flags of the primary context, in place of those before, for all code of this process.
+    /// Sets the flags of the primary context for all code of this process, replacing the previous ones.
     ///
     /// CUDA: `cuDevicePrimaryCtxSetFlags_v2`.
     ///
     /// # Errors
     ///
-    /// `CUDA_ERROR_INVALID_VALUE` for flags that exclude each other or that a primary context cannot have, such as
-    /// [`ContextFlags::MAP_HOST`], which it has anyway.
+    /// `CUDA_ERROR_INVALID_VALUE` for mutually exclusive flags, or for flags that cannot be set on a primary context,
+    /// such as [`ContextFlags::MAP_HOST`], which is always in effect.
     #[doc(alias = "cuDevicePrimaryCtxSetFlags")]
     #[inline]
     pub fn set_primary_flags(&self, flags: ContextFlags) -> Result<()> {
@@ -65,21 +65,22 @@ impl Device {
         result.map_err(|error| error.about(format!("{flags:?}")))
     }
 
-    /// Destroys the primary context and everything in it, whoever made it, and leaves the retentions as they are.
+    /// Destroys the primary context and everything in it, and leaves the number of retentions unchanged.
     ///
-    /// This does not undo an error that is sticky.
+    /// A sticky error remains.
     ///
     /// CUDA: `cuDevicePrimaryCtxReset_v2`.
     ///
     /// # Safety
     ///
-    /// - No code of this process uses anything of the primary context after this: contexts, streams, events, memory, modules, on
-    ///   any thread.
-    /// - That includes dropping: every handle of this crate that was made from the primary context is gone or forgotten.
+    /// - No code of this process uses any object of the primary context afterwards: contexts, streams, events, memory
+    ///   or modules, on any thread.
+    /// - This includes dropping: every handle of this crate created from the primary context has been dropped or
+    ///   forgotten.
     ///
     /// # Errors
     ///
-    /// An error of the driver.
+    /// An error returned by the driver.
     #[doc(alias = "cuDevicePrimaryCtxReset")]
     #[inline]
     pub unsafe fn reset_primary_context(&self) -> Result<()> {

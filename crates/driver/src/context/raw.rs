@@ -1,4 +1,4 @@
-//! Contexts from and for other code.
+//! Conversion of contexts to and from raw handles.
 
 use std::any::Any;
 use std::ptr;
@@ -12,33 +12,34 @@ use crate::base::handle::Handle;
 use crate::call;
 use crate::{Device, Driver, Result};
 
-/// The handle of a context with what its holder owns.
+/// A context handle, with the ownership that comes with it.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum RawContext {
-    /// One retention of a primary context, made by `cuDevicePrimaryCtxRetain` and to be ended by `cuDevicePrimaryCtxRelease`.
+    /// One retention of a primary context, obtained from `cuDevicePrimaryCtxRetain`, to be released with
+    /// `cuDevicePrimaryCtxRelease`.
     Primary(CUcontext),
-    /// A context made by `cuCtxCreate` and to be ended by `cuCtxDestroy`.
+    /// A context created by `cuCtxCreate`, to be destroyed with `cuCtxDestroy`.
     Created(CUcontext),
-    /// A context made by `cuGreenCtxCreate` and to be ended by `cuGreenCtxDestroy`.
+    /// A context created by `cuGreenCtxCreate`, to be destroyed with `cuGreenCtxDestroy`.
     Green(CUgreenCtx),
-    /// A context that belongs to somebody else.
+    /// A context owned by other code.
     Borrowed(CUcontext),
 }
 
 impl Context {
-    /// Takes over a context that other code made: from now on it ends with this value, unless it is borrowed.
+    /// Takes ownership of a context that other code created, unless it is borrowed.
     ///
     /// CUDA: `cuCtxGetDevice`, and `cuCtxFromGreenCtx` for a green context.
     ///
     /// # Safety
     ///
-    /// - The handle is that of a live context of `driver`, of the kind that it is said to be.
-    /// - Unless it is borrowed, nobody else ends what is taken over.
-    /// - If it is borrowed, it stays live for as long as the result, or anything made from it, exists.
+    /// - The handle refers to a live context of `driver`, of the given kind.
+    /// - Unless it is borrowed, no other code releases or destroys it.
+    /// - If it is borrowed, it stays live for as long as the result, or any object created from it, exists.
     ///
     /// # Errors
     ///
-    /// An error of the driver. The context is left as it is then.
+    /// An error returned by the driver. The context is not affected.
     #[inline]
     pub unsafe fn from_raw(driver: &Driver, raw: RawContext) -> Result<Self> {
         let (context, owned) = match raw {
@@ -51,28 +52,29 @@ impl Context {
         Ok(Self::new(context, &device, owned))
     }
 
-    /// Borrows a context that `owner` keeps alive, and keeps `owner` until nothing is left of the result.
+    /// Borrows a context that `owner` keeps alive. `owner` is dropped after the last clone of the result and the last
+    /// object created from it.
     ///
     /// CUDA: `cuCtxGetDevice`.
     ///
     /// # Safety
     ///
-    /// The handle is that of a context of `driver` that is live for as long as `owner` exists.
+    /// The handle refers to a context of `driver` that is live for as long as `owner` exists.
     ///
     /// # Errors
     ///
-    /// An error of the driver.
+    /// An error returned by the driver.
     #[inline]
     pub unsafe fn from_raw_with_owner(driver: &Driver, raw: CUcontext, owner: impl Any + Send + Sync) -> Result<Self> {
         let device = Self::device_of(driver, raw)?;
         Ok(Self::new(raw, &device, Owned::Borrowed { _owner: Some(Box::new(owner)) }))
     }
 
-    /// Passes the context to other code, which ends it. The owner of a borrowed context is dropped.
+    /// Transfers ownership of the context to the caller. The owner of a borrowed context is dropped.
     ///
     /// # Errors
     ///
-    /// Gives the context back if clones of it, or things made from it, still exist.
+    /// Returns the context to the caller if clones of it or objects created from it still exist.
     #[inline]
     pub fn into_raw(self) -> Result<RawContext, Self> {
         let mut shared = Arc::try_unwrap(self.shared).map_err(|shared| Self { shared })?;
@@ -88,7 +90,7 @@ impl Context {
         Ok(raw)
     }
 
-    /// Returns the device of a context, which the caller vouches is live.
+    /// Returns the device of a context, which the caller guarantees is live.
     #[inline]
     pub(super) fn device_of(driver: &Driver, context: CUcontext) -> Result<Device> {
         let mut device = 0;
@@ -103,7 +105,7 @@ impl Context {
         Ok(Device::from_raw(driver, device))
     }
 
-    /// Returns the handle by which calls that know no green contexts name one.
+    /// Returns the `CUcontext` of a green context, for calls that do not take green contexts.
     #[inline]
     pub(crate) fn of_green(driver: &Driver, green: CUgreenCtx) -> Result<CUcontext> {
         let mut context = ptr::null_mut();

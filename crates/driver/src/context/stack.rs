@@ -1,7 +1,7 @@
-//! The calling thread's stack of contexts.
+//! The calling thread's context stack.
 //!
-//! Nothing of this crate does. These operations are for calls of other libraries, which work on the context that is on top of the
-//! calling thread's stack, and are the only ones that change it.
+//! Curium itself does not depend on the current context. These operations serve calls to other libraries, which use the
+//! context on top of the calling thread's stack. No other operation changes that stack.
 
 use curium_sys::CUcontext;
 
@@ -12,9 +12,10 @@ use crate::call;
 use crate::{Driver, Result};
 
 impl Context {
-    /// Makes this context the calling thread's current one, in place of the one on top of its stack.
+    /// Makes this context current on the calling thread, replacing the one on top of its stack.
     ///
-    /// It stays so after this value is gone; what needs a current context fails then. [`Context::scoped`] ends by itself.
+    /// The context stays on the stack after this value is dropped; calls that need a current context then fail.
+    /// [`Context::scoped`] restores the stack by itself.
     ///
     /// CUDA: `cuCtxSetCurrent`.
     ///
@@ -29,7 +30,7 @@ impl Context {
         unsafe { call!(self.driver(), cuCtxSetCurrent(self.as_raw())) }
     }
 
-    /// Takes the context on top of the calling thread's stack off, if there is one, so that none is current if it was the only one.
+    /// Pops the context on top of the calling thread's stack, if any.
     ///
     /// CUDA: `cuCtxSetCurrent`.
     ///
@@ -39,11 +40,11 @@ impl Context {
     #[inline]
     pub fn unset_current(driver: &Driver) -> Result<()> {
         refuse_in_observer("Context::unset_current")?;
-        // SAFETY: a null context is how to ask for none.
+        // SAFETY: a null context pops the stack.
         unsafe { call!(driver, cuCtxSetCurrent(std::ptr::null_mut())) }
     }
 
-    /// Puts this context on top of the calling thread's stack, until it is [popped](Context::pop).
+    /// Pushes this context onto the calling thread's stack, until it is [popped](Context::pop).
     ///
     /// CUDA: `cuCtxPushCurrent_v2`.
     ///
@@ -58,7 +59,8 @@ impl Context {
         unsafe { call!(self.driver(), cuCtxPushCurrent_v2(self.as_raw())) }
     }
 
-    /// Takes the context on top of the calling thread's stack off, whoever put it there, and returns its handle.
+    /// Pops the context on top of the calling thread's stack and returns its handle. The context need not have been
+    /// pushed by Curium.
     ///
     /// CUDA: `cuCtxPopCurrent_v2`.
     ///
@@ -81,35 +83,35 @@ impl Context {
     ///
     /// # Errors
     ///
-    /// An error of the driver.
+    /// An error returned by the driver.
     #[inline]
     pub fn is_current(&self) -> Result<bool> {
         Ok(current::get(self.driver())? == self.as_raw())
     }
 
-    /// Returns the handle of the calling thread's current context, null if there is none.
+    /// Returns the handle of the calling thread's current context; null if there is none.
     ///
     /// CUDA: `cuCtxGetCurrent`.
     ///
     /// # Errors
     ///
-    /// An error of the driver.
+    /// An error returned by the driver.
     #[inline]
     pub fn current_raw(driver: &Driver) -> Result<CUcontext> {
         current::get(driver)
     }
 
-    /// Returns the calling thread's current context, borrowed from whoever owns it; `None` if there is none.
+    /// Returns the calling thread's current context as a borrowed context; `None` if there is none.
     ///
     /// CUDA: `cuCtxGetCurrent` and `cuCtxGetDevice`.
     ///
     /// # Safety
     ///
-    /// The context stays live for as long as the result, or anything made from it, exists.
+    /// The context stays live for as long as the result, or any object created from it, exists.
     ///
     /// # Errors
     ///
-    /// An error of the driver.
+    /// An error returned by the driver.
     #[doc(alias = "cuCtxGetCurrent")]
     #[inline]
     pub unsafe fn current(driver: &Driver) -> Result<Option<Self>> {
@@ -121,14 +123,15 @@ impl Context {
         Ok(Some(Self::new(raw, &device, Owned::Borrowed { _owner: None })))
     }
 
-    /// Runs `operation` with this context current on the calling thread, and takes it off the stack again, also on panic.
+    /// Runs `operation` with this context current on the calling thread, and pops it when `operation` returns or
+    /// panics.
     ///
-    /// A context that `operation` sets with `cuCtxSetCurrent`, as the runtime API does, is taken off with it. What it pushes it
-    /// must pop.
+    /// A context that `operation` sets with `cuCtxSetCurrent`, as the runtime API does, is popped too. `operation` must
+    /// pop what it pushes.
     ///
     /// CUDA: `cuCtxPushCurrent_v2`, then `cuCtxPopCurrent_v2`.
     ///
-    /// An `operation` that can fail returns a result of its own inside: the first `?` is for the push, the second for the operation.
+    /// If `operation` returns a `Result`, use `?` twice: once for the push and once for the operation.
     ///
     /// ```
     /// # let driver = curium_sim::Simulator::new(curium_sim::Config::new())?.driver::<curium_driver::Driver>()?;
@@ -140,7 +143,7 @@ impl Context {
     ///
     /// # Errors
     ///
-    /// Whatever the driver returns for the push; `operation` is not run then.
+    /// An error returned by the driver for the push. `operation` is not run in that case.
     #[inline]
     pub fn scoped<T>(&self, operation: impl FnOnce() -> T) -> Result<T> {
         let _entered = Entered::pushed(self.driver(), self.as_raw())?;

@@ -1,4 +1,4 @@
-//! Listeners for core dumps.
+//! Callbacks for core dumps.
 
 use std::ffi::{c_int, c_void};
 use std::fmt;
@@ -13,17 +13,17 @@ use crate::base::release::release;
 use crate::call;
 use crate::{Driver, Result, Returned};
 
-/// A core dump that begins or has ended.
+/// The event passed to a core dump callback.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub struct CoreDumpNotice {
-    /// The process whose kernel failed.
+    /// The identifier of the process that writes the core dump.
     pub process: i32,
-    /// The device that the kernel ran on.
+    /// The device on which the exception occurred.
     pub device: CUdevice,
 }
 
-/// A closure that is called when a core dump begins or has ended. Dropping it ends that.
+/// A registered core dump callback. Dropping it deregisters the callback.
 #[must_use = "the closure is called for as long as this exists"]
 pub struct CoreDumpListener {
     driver: Driver,
@@ -32,52 +32,53 @@ pub struct CoreDumpListener {
     stage: Stage,
 }
 
-/// The stage of a core dump that a listener waits for.
+/// The stage of a core dump at which the callback is called.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Stage {
     Start,
     Completion,
 }
 
-/// The closures of the listeners that exist.
+/// The closures of all registered callbacks.
 static CALLBACKS: Callbacks<dyn Fn(CoreDumpNotice) + Send + Sync> = Callbacks::new();
 
 impl CoreDumpListener {
-    /// Registers a callback for the start of a core dump, before data is collected. The dump waits for it: it should return soon, and
-    /// must not use this crate.
+    /// Registers a callback for the start of a core dump, before data is collected. The dump waits for the callback,
+    /// which should return soon and must not use this crate.
     ///
-    /// Needs CUDA 13.2. CUDA: `cuCoredumpRegisterStartCallback`.
+    /// Requires CUDA 13.2. CUDA: `cuCoredumpRegisterStartCallback`.
     ///
     /// # Errors
     ///
-    /// An error of the driver.
+    /// An error returned by the driver.
     #[doc(alias = "cuCoredumpRegisterStartCallback")]
     #[inline]
     pub fn on_start(driver: &Driver, callback: impl Fn(CoreDumpNotice) + Send + Sync + 'static) -> Result<Self> {
         Self::register(driver, Stage::Start, Arc::new(callback))
     }
 
-    /// Registers a callback for the end of a core dump, with the same restrictions as for [`CoreDumpListener::on_start`].
+    /// Registers a callback for the completion of a core dump, with the same restrictions as for
+    /// [`CoreDumpListener::on_start`].
     ///
-    /// Needs CUDA 13.2. CUDA: `cuCoredumpRegisterCompleteCallback`.
+    /// Requires CUDA 13.2. CUDA: `cuCoredumpRegisterCompleteCallback`.
     ///
     /// # Errors
     ///
-    /// An error of the driver.
+    /// An error returned by the driver.
     #[doc(alias = "cuCoredumpRegisterCompleteCallback")]
     #[inline]
     pub fn on_completion(driver: &Driver, callback: impl Fn(CoreDumpNotice) + Send + Sync + 'static) -> Result<Self> {
         Self::register(driver, Stage::Completion, Arc::new(callback))
     }
 
-    /// Ends the listener and returns its error, which [`Drop`] only reports. The closure is not called any more in
-    /// either case; a call that is under way goes on.
+    /// Deregisters the callback and returns any error, instead of only reporting it as [`Drop`] does. In either case
+    /// the closure is not called any more; a call in progress continues.
     ///
     /// CUDA: `cuCoredumpDeregisterStartCallback`, `cuCoredumpDeregisterCompleteCallback`.
     ///
     /// # Errors
     ///
-    /// Gives the listener, which stays silent, back if the driver refuses.
+    /// Returns the listener, whose closure is no longer called, if the driver call fails.
     #[doc(alias = "cuCoredumpDeregisterStartCallback")]
     #[doc(alias = "cuCoredumpDeregisterCompleteCallback")]
     #[inline]
@@ -91,7 +92,7 @@ impl CoreDumpListener {
         let (mut raw, data) = (ptr::null_mut(), number.as_data());
         let place = &raw mut raw;
         let result = match stage {
-            // SAFETY: `place` is valid for writes; `dumped` takes any number and may be called at any time.
+            // SAFETY: `place` is valid for writes; `dumped` accepts any number and may be called at any time.
             Stage::Start => unsafe {
                 call!(driver, cuCoredumpRegisterStartCallback(Some(dumped), data, place) creates raw)
             },
@@ -109,7 +110,8 @@ impl CoreDumpListener {
         CALLBACKS.forget(self.number);
         let raw = self.raw.raw();
         match self.stage {
-            // SAFETY: `raw` stands for a callback of this kind, and it is forgotten once it is deregistered.
+            // SAFETY: `raw` refers to a registered callback of this kind, and is not used again once it is
+            // deregistered.
             Stage::Start => unsafe { call!(&self.driver, cuCoredumpDeregisterStartCallback(raw)) },
             // SAFETY: as above.
             Stage::Completion => unsafe { call!(&self.driver, cuCoredumpDeregisterCompleteCallback(raw)) },
@@ -134,7 +136,7 @@ impl Drop for CoreDumpListener {
     }
 }
 
-/// The callback that the driver calls. `data` is a number and is never dereferenced.
+/// The callback passed to the driver. `data` is a number and is never dereferenced.
 unsafe extern "C" fn dumped(data: *mut c_void, process: c_int, device: CUdevice) {
     let notice = CoreDumpNotice { process, device };
     CALLBACKS.call(data, "the callback of a core dump", |callback| callback(notice));
@@ -150,7 +152,7 @@ mod tests {
     use crate::base::stub_api;
     use parking_lot::Mutex;
 
-    /// The registrations with a stub driver: the handle and the argument of the callback.
+    /// The callbacks registered with the stub driver: handle and argument.
     static REGISTERED: Mutex<Vec<(usize, usize)>> = Mutex::new(Vec::new());
     static NEXT: AtomicUsize = AtomicUsize::new(0x100);
 
@@ -163,7 +165,7 @@ mod tests {
             assert!(callback.is_some(), "there is a callback to register");
             let handle = NEXT.fetch_add(0x10, Ordering::Relaxed);
             REGISTERED.lock().push((handle, data.addr()));
-            // SAFETY: the caller passes a valid place.
+            // SAFETY: the caller passes a pointer that is valid for writes.
             unsafe { place.write(ptr::without_provenance_mut(handle)) };
             CUresult::CUDA_SUCCESS
         }
@@ -180,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn listener_hears_of_dumps_until_it_is_dropped() {
+    fn callback_runs_for_dumps_until_the_listener_is_dropped() {
         let heard = Arc::new(Mutex::new(Vec::new()));
         let ear = Arc::clone(&heard);
         let driver = driver();

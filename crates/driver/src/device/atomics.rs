@@ -1,4 +1,4 @@
-//! Atomic operations over the links of a device.
+//! Atomic operations across the links of a device.
 
 use bitflags::bitflags;
 use curium_sys::{CUatomicOperation, CUatomicOperationCapability};
@@ -6,63 +6,63 @@ use curium_sys::{CUatomicOperation, CUatomicOperationCapability};
 use crate::call;
 use crate::{Device, Error, Result};
 
-/// An atomic operation on memory.
+/// An atomic operation.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub enum AtomicOperation {
-    /// The sum of integers.
+    /// Integer addition.
     IntegerAdd,
-    /// The lesser of two integers.
+    /// Integer minimum.
     IntegerMin,
-    /// The greater of two integers.
+    /// Integer maximum.
     IntegerMax,
-    /// One more, up to a limit at which it starts at zero again.
+    /// Integer increment, wrapping to zero at a limit.
     IntegerIncrement,
-    /// One less, down to zero, from which it starts at a limit again.
+    /// Integer decrement, wrapping from zero to a limit.
     IntegerDecrement,
-    /// The bits that both have.
+    /// Bitwise AND.
     And,
-    /// The bits that either has.
+    /// Bitwise OR.
     Or,
-    /// The bits that only one has.
+    /// Bitwise XOR.
     Xor,
-    /// The new value in place of the old.
+    /// Exchange.
     Exchange,
-    /// The new value in place of the old if that is as expected.
+    /// Compare and swap.
     CompareAndSwap,
-    /// The sum of floating-point numbers.
+    /// Floating-point addition.
     FloatAdd,
-    /// The lesser of two floating-point numbers.
+    /// Floating-point minimum.
     FloatMin,
-    /// The greater of two floating-point numbers.
+    /// Floating-point maximum.
     FloatMax,
 }
 
 bitflags! {
-    /// In which forms an atomic operation works over a link; empty if it does not.
+    /// The forms in which an atomic operation is supported across a link; empty if it is unsupported.
     #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
     pub struct AtomicForms: u32 {
-        /// On signed values.
+        /// Signed operands.
         const SIGNED = CUatomicOperationCapability::CU_ATOMIC_CAPABILITY_SIGNED.0;
-        /// On unsigned values.
+        /// Unsigned operands.
         const UNSIGNED = CUatomicOperationCapability::CU_ATOMIC_CAPABILITY_UNSIGNED.0;
-        /// As a reduction, which does not return the old value.
+        /// Reductions, which do not return the old value.
         const REDUCTION = CUatomicOperationCapability::CU_ATOMIC_CAPABILITY_REDUCTION.0;
-        /// On 32 bits.
+        /// 32-bit operands.
         const BITS_32 = CUatomicOperationCapability::CU_ATOMIC_CAPABILITY_SCALAR_32.0;
-        /// On 64 bits.
+        /// 64-bit operands.
         const BITS_64 = CUatomicOperationCapability::CU_ATOMIC_CAPABILITY_SCALAR_64.0;
-        /// On 128 bits.
+        /// 128-bit operands.
         const BITS_128 = CUatomicOperationCapability::CU_ATOMIC_CAPABILITY_SCALAR_128.0;
-        /// On four values of 32 bits at once.
+        /// Vectors of four 32-bit operands.
         const FOUR_OF_32 = CUatomicOperationCapability::CU_ATOMIC_CAPABILITY_VECTOR_32x4.0;
-        /// Forms of newer drivers.
+        /// Forms defined by newer drivers.
         const _ = !0;
     }
 }
 
 impl AtomicOperation {
-    /// Returns the driver's number.
+    /// Returns the raw CUDA value.
     #[must_use]
     #[inline]
     pub const fn as_raw(self) -> CUatomicOperation {
@@ -85,34 +85,34 @@ impl AtomicOperation {
 }
 
 impl Device {
-    /// In which forms this device can do each of `operations` on memory of the host, in their order.
+    /// Returns, for each of `operations`, the forms in which this device supports it on host memory.
     ///
-    /// Needs CUDA 13.0. CUDA: `cuDeviceGetHostAtomicCapabilities`.
+    /// Requires CUDA 13.0. CUDA: `cuDeviceGetHostAtomicCapabilities`.
     ///
     /// # Errors
     ///
-    /// An argument error without an operation, and an error of the driver.
+    /// An argument error if `operations` is empty, and any error returned by the driver.
     #[doc(alias = "cuDeviceGetHostAtomicCapabilities")]
     #[inline]
     pub fn host_atomics(&self, operations: &[AtomicOperation]) -> Result<Vec<AtomicForms>> {
         let (raw, count) = listed("Device::host_atomics", operations)?;
         let mut forms = vec![0; raw.len()];
         let (asked, answers) = (raw.as_ptr(), forms.as_mut_ptr());
-        // SAFETY: both lists have `count` entries and outlive the call.
+        // SAFETY: both arrays have `count` elements and outlive the call.
         unsafe { call!(self.driver(), cuDeviceGetHostAtomicCapabilities(answers, asked, count, self.as_raw())) }?;
         Ok(forms.into_iter().map(AtomicForms::from_bits_retain).collect())
     }
 
-    /// In which forms this device can do each of `operations` on memory of `peer`, in their order.
+    /// Returns, for each of `operations`, the forms in which this device supports it on memory of `peer`.
     ///
-    /// Driver 580 answers with no form where [`PeerLink::all_atomics`](crate::PeerLink::all_atomics) says that every operation works.
+    /// Driver 580 returns no form even where [`PeerLink::all_atomics`](crate::PeerLink::all_atomics) is `true`.
     ///
-    /// Needs CUDA 13.0. CUDA: `cuDeviceGetP2PAtomicCapabilities`.
+    /// Requires CUDA 13.0. CUDA: `cuDeviceGetP2PAtomicCapabilities`.
     ///
     /// # Errors
     ///
-    /// `CUDA_ERROR_INVALID_DEVICE` if `peer` is the same device; an argument error without an operation, or if the devices are of
-    /// different drivers.
+    /// `CUDA_ERROR_INVALID_DEVICE` if `peer` is the same device; an argument error if `operations` is empty or the
+    /// devices belong to different drivers.
     #[doc(alias = "cuDeviceGetP2PAtomicCapabilities")]
     #[inline]
     pub fn peer_atomics(&self, peer: &Self, operations: &[AtomicOperation]) -> Result<Vec<AtomicForms>> {
@@ -120,19 +120,19 @@ impl Device {
         let (raw, count) = listed("Device::peer_atomics", operations)?;
         let mut forms = vec![0; raw.len()];
         let (asked, answers, from, to) = (raw.as_ptr(), forms.as_mut_ptr(), self.as_raw(), peer.as_raw());
-        // SAFETY: both lists have `count` entries and outlive the call.
+        // SAFETY: both arrays have `count` elements and outlive the call.
         unsafe { call!(self.driver(), cuDeviceGetP2PAtomicCapabilities(answers, asked, count, from, to)) }?;
         Ok(forms.into_iter().map(AtomicForms::from_bits_retain).collect())
     }
 }
 
-/// Returns the operations as the driver wants them, with their number.
+/// Returns the operations as raw values, with their number.
 #[inline]
 fn listed(operation: &'static str, operations: &[AtomicOperation]) -> Result<(Vec<CUatomicOperation>, u32)> {
     if operations.is_empty() {
-        return Err(Error::argument(operation, "no atomic operation is named"));
+        return Err(Error::argument(operation, "no atomic operations"));
     }
     let count = u32::try_from(operations.len())
-        .map_err(|_| Error::argument(operation, format!("{} operations are too many", operations.len())))?;
+        .map_err(|_| Error::argument(operation, format!("too many operations ({})", operations.len())))?;
     Ok((operations.iter().map(|operation| operation.as_raw()).collect(), count))
 }

@@ -1,4 +1,4 @@
-//! The attributes of a device, each with its type.
+//! Device attributes, each with the type of its value.
 
 mod list;
 mod value;
@@ -13,10 +13,10 @@ pub use self::value::{
     RdmaWritesOrdering,
 };
 
-/// An attribute of a device whose value is a `T`: the argument of [`Device::attribute`](crate::Device::attribute).
+/// A device attribute whose value is a `T`: the argument of [`Device::attribute`](crate::Device::attribute).
 ///
-/// The attributes are constants of this type, named as in CUDA without the prefix `CU_DEVICE_ATTRIBUTE_`. An attribute that this
-/// version of Curium does not know is asked for by its number, as a [`CUdevice_attribute`].
+/// The attributes are constants of this type, named as in CUDA without the prefix `CU_DEVICE_ATTRIBUTE_`. Query an
+/// attribute that this version of Curium does not define by its [`CUdevice_attribute`].
 ///
 /// ```no_run
 /// use curium_driver::{Device, DeviceAttribute};
@@ -32,19 +32,19 @@ pub struct DeviceAttribute<T = ()> {
     value: PhantomData<fn() -> T>,
 }
 
-/// What [`Device::attribute`](crate::Device::attribute) can be asked for. It is implemented by [`DeviceAttribute`] and by the
-/// plain number, and by nothing else.
+/// The argument of [`Device::attribute`](crate::Device::attribute): a [`DeviceAttribute`] or a raw
+/// [`CUdevice_attribute`]. It cannot be implemented for other types.
 pub trait AttributeKey: sealed::Sealed + Copy {
     /// The type of the attribute's value.
     type Value;
 
-    /// Returns the number of the attribute.
+    /// Returns the raw attribute.
     fn raw(self) -> CUdevice_attribute;
 
-    /// Returns CUDA's name without its prefix, if it is known.
+    /// Returns CUDA's name of the attribute without its prefix, if it is defined here.
     fn name(self) -> Option<&'static str>;
 
-    /// Converts the number that the driver returned.
+    /// Converts the value that the driver returned.
     fn value(self, raw: i32) -> Self::Value;
 }
 
@@ -52,20 +52,20 @@ mod sealed {
     pub trait Sealed {}
 }
 
-/// The type of an attribute's value: a closed set.
+/// The type of an attribute's value. A closed set.
 pub(crate) trait AttributeValue {
     fn from_raw(raw: i32) -> Self;
 }
 
 impl<T> DeviceAttribute<T> {
-    /// Returns the number of the attribute.
+    /// Returns the raw attribute.
     #[must_use]
     #[inline]
     pub const fn as_raw(self) -> CUdevice_attribute {
         self.raw
     }
 
-    /// CUDA's name without its prefix, such as `WARP_SIZE`.
+    /// Returns CUDA's name of the attribute without its prefix, such as `WARP_SIZE`.
     #[must_use]
     #[inline]
     pub const fn name(self) -> &'static str {
@@ -136,7 +136,7 @@ mod tests {
 
     use super::*;
 
-    /// A newer header moves the end of the numbers, and this test says which attributes the list lacks.
+    /// A newer header extends the range of attributes; this test lists those that are missing here.
     #[test]
     fn list_has_each_number_of_the_header_once() {
         let known: Vec<u32> = DeviceAttribute::ALL.iter().map(|attribute| attribute.as_raw().0).collect();

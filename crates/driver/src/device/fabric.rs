@@ -5,13 +5,13 @@ use curium_sys::{CUcliqueInfo, CUcliqueType, CUuuid};
 use crate::call;
 use crate::{Device, Result};
 
-/// A group of devices of a fabric that can reach each other's memory in one way.
+/// A group of devices in a fabric that can access each other's memory in one way.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub struct Clique {
-    /// In which way.
+    /// The kind of access.
     pub kind: CliqueKind,
-    /// The number of the group; its members have the same.
+    /// The identifier of the clique, equal for all of its members.
     pub id: u32,
 }
 
@@ -19,26 +19,26 @@ pub struct Clique {
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub enum CliqueKind {
-    /// By a pointer to the memory of one device.
+    /// A pointer to memory of one device.
     UnicastPointer,
-    /// By a pointer to the memory of several devices.
+    /// A pointer to a multicast object.
     MulticastPointer,
-    /// By a logical endpoint of one device.
+    /// A unicast logical endpoint.
     UnicastEndpoint,
-    /// By a logical endpoint of several devices.
+    /// A multicast logical endpoint.
     MulticastEndpoint,
-    /// A way of a newer driver.
+    /// A kind defined by a newer driver.
     Unknown(u32),
 }
 
 impl Device {
-    /// Returns the identifier of the fabric that this device belongs to, the same for all its members.
+    /// Returns the UUID of the fabric cluster that this device belongs to, equal for all of its members.
     ///
-    /// Needs CUDA 13.4. CUDA: `cuDeviceGetFabricClusterUuid`.
+    /// Requires CUDA 13.4. CUDA: `cuDeviceGetFabricClusterUuid`.
     ///
     /// # Errors
     ///
-    /// Whatever the driver returns, `CUDA_ERROR_NOT_SUPPORTED` without a fabric.
+    /// `CUDA_ERROR_NOT_SUPPORTED` without a fabric, and any other error returned by the driver.
     #[doc(alias = "cuDeviceGetFabricClusterUuid")]
     #[inline]
     pub fn fabric_cluster_uuid(&self) -> Result<[u8; 16]> {
@@ -48,32 +48,32 @@ impl Device {
         Ok(uuid.bytes.map(|byte| byte.to_ne_bytes()[0]))
     }
 
-    /// Returns the groups of its fabric that this device belongs to.
+    /// Returns the cliques that this device belongs to.
     ///
-    /// Needs CUDA 13.4. CUDA: `cuDeviceGetCliqueCount`, then `cuDeviceGetCliqueInfo`.
+    /// Requires CUDA 13.4. CUDA: `cuDeviceGetCliqueCount`, then `cuDeviceGetCliqueInfo`.
     ///
     /// # Errors
     ///
-    /// Whatever the driver returns, `CUDA_ERROR_NOT_SUPPORTED` without a fabric.
+    /// `CUDA_ERROR_NOT_SUPPORTED` without a fabric, and any other error returned by the driver.
     #[doc(alias = "cuDeviceGetCliqueInfo")]
     #[inline]
     pub fn cliques(&self) -> Result<Vec<Clique>> {
         let mut cliques = vec![CUcliqueInfo::default(); self.clique_count()?];
         let mut count = cliques.len();
         let place = cliques.as_mut_ptr();
-        // SAFETY: `place` has room for `count` entries, and `count` is a valid place for how many were written.
+        // SAFETY: `place` has room for `count` entries, and `count` is valid for reads and writes.
         unsafe { call!(self.driver(), cuDeviceGetCliqueInfo(place, &raw mut count, self.as_raw())) }?;
         cliques.truncate(count);
         Ok(cliques.into_iter().map(|info| Clique { kind: CliqueKind::from_raw(info.type_), id: info.id }).collect())
     }
 
-    /// Returns the number of groups of its fabric this device belongs to.
+    /// Returns the number of cliques that this device belongs to.
     ///
-    /// Needs CUDA 13.4. CUDA: `cuDeviceGetCliqueCount`.
+    /// Requires CUDA 13.4. CUDA: `cuDeviceGetCliqueCount`.
     ///
     /// # Errors
     ///
-    /// Whatever the driver returns, `CUDA_ERROR_NOT_SUPPORTED` without a fabric.
+    /// `CUDA_ERROR_NOT_SUPPORTED` without a fabric, and any other error returned by the driver.
     #[doc(alias = "cuDeviceGetCliqueCount")]
     #[inline]
     pub fn clique_count(&self) -> Result<usize> {

@@ -8,54 +8,55 @@ use crate::call;
 use crate::{Device, Driver, Error, Result};
 
 impl Driver {
-    /// Returns the device number `ordinal`, counted from 0.
+    /// Returns the device with this ordinal. The first device has ordinal 0.
     ///
     /// # Errors
     ///
-    /// `CUDA_ERROR_INVALID_DEVICE` if there are not that many.
+    /// `CUDA_ERROR_INVALID_DEVICE` if there is no device with this ordinal.
     #[inline]
     pub fn device(&self, ordinal: usize) -> Result<Device> {
         Device::new(self, ordinal)
     }
 
-    /// Returns every device that this process may use.
+    /// Returns all devices visible to this process.
     ///
     /// # Errors
     ///
-    /// An error of the driver.
+    /// An error returned by the driver.
     #[inline]
     pub fn devices(&self) -> Result<Vec<Device>> {
         (0..self.device_count()?).map(|ordinal| self.device(ordinal)).collect()
     }
 
-    /// Returns the device at a place on the PCI bus: `domain:bus:device.function`, `domain:bus:device` or `bus:device.function`, in
-    /// hexadecimal.
+    /// Returns the device with this PCI bus identifier: `domain:bus:device.function`, `domain:bus:device` or
+    /// `bus:device.function`, in hexadecimal.
     ///
     /// CUDA: `cuDeviceGetByPCIBusId`.
     ///
     /// # Errors
     ///
-    /// `CUDA_ERROR_INVALID_DEVICE` if none of this process's devices is there, `CUDA_ERROR_INVALID_VALUE` if the text has another
-    /// form, an argument error if it has a NUL in it.
+    /// `CUDA_ERROR_INVALID_DEVICE` if no visible device has this identifier, `CUDA_ERROR_INVALID_VALUE` if the
+    /// identifier is malformed, an argument error if it contains a NUL.
     #[doc(alias = "cuDeviceGetByPCIBusId")]
     #[inline]
     pub fn device_by_pci_bus_id(&self, id: &str) -> Result<Device> {
-        let text = CString::new(id)
-            .map_err(|_| Error::argument("Driver::device_by_pci_bus_id", format!("there is a NUL in {id:?}")))?;
+        let text = CString::new(id).map_err(|_| {
+            Error::argument("Driver::device_by_pci_bus_id", format!("identifier contains a NUL ({id:?})"))
+        })?;
         let mut raw: CUdevice = 0;
-        // SAFETY: `raw` is valid for writes, and `text` ends in NUL and outlives the call.
+        // SAFETY: `raw` is valid for writes, and `text` is NUL-terminated and outlives the call.
         let result = unsafe { call!(self, cuDeviceGetByPCIBusId(&raw mut raw, text.as_ptr())) };
         result.map_err(|error| error.about(format!("the device at {id:?}")))?;
         Ok(Device::from_raw(self, raw))
     }
 
-    /// Returns the device with an identifier that [`Device::uuid`] gave, in this process or another.
+    /// Returns the device with the UUID that [`Device::uuid`] returned, in this process or another.
     ///
-    /// CUDA: `cuDeviceGetUuid_v2` of one device after the other.
+    /// CUDA: `cuDeviceGetUuid_v2` for each device.
     ///
     /// # Errors
     ///
-    /// An argument error if none of this process's devices has it, and an error of the driver.
+    /// An argument error if no visible device has this UUID, and any error returned by the driver.
     #[inline]
     pub fn device_by_uuid(&self, uuid: [u8; 16]) -> Result<Device> {
         for device in self.devices()? {

@@ -1,4 +1,4 @@
-//! Asynchronous notifications of a device.
+//! Asynchronous notifications from a device.
 
 use std::ffi::c_void;
 use std::fmt;
@@ -13,20 +13,20 @@ use crate::base::release::release;
 use crate::call;
 use crate::{Device, Result, Returned};
 
-/// Something that a device tells a process.
+/// A notification from a device.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub enum Notification {
-    /// The process holds more of the device's memory than the system wants it to.
+    /// The process uses more device memory than its budget.
     OverBudget {
-        /// The additional bytes.
+        /// The number of bytes over budget.
         bytes: u64,
     },
-    /// A kind of a newer driver.
+    /// A kind defined by a newer driver.
     Unknown(u32),
 }
 
-/// A closure that is called with what a device tells. Dropping it ends that.
+/// A registered notification callback. Dropping it unregisters the callback.
 #[must_use = "the closure is called for as long as this exists"]
 pub struct NotificationListener {
     device: Device,
@@ -34,20 +34,21 @@ pub struct NotificationListener {
     number: Number,
 }
 
-/// The closures of the listeners that exist.
+/// The closures of all registered callbacks.
 static CALLBACKS: Callbacks<dyn Fn(Notification) + Send + Sync> = Callbacks::new();
 
 impl Device {
-    /// Registers a callback for notifications of this device. It runs on a thread of the driver for as long as the listener exists.
+    /// Registers a callback for notifications from this device. It runs on a driver thread until the listener is
+    /// dropped.
     ///
-    /// The closure should return soon, and it must not make or drop a listener: the driver refuses that then. If it panics, that
-    /// is the end of the call and nothing else.
+    /// The closure should return soon. It must not create or drop a listener, which the driver would refuse. Its panics
+    /// are caught.
     ///
-    /// Needs CUDA 12.4. CUDA: `cuDeviceRegisterAsyncNotification`.
+    /// Requires CUDA 12.4. CUDA: `cuDeviceRegisterAsyncNotification`.
     ///
     /// # Errors
     ///
-    /// An error of the driver.
+    /// An error returned by the driver.
     #[doc(alias = "cuDeviceRegisterAsyncNotification")]
     #[inline]
     pub fn on_notification(
@@ -57,7 +58,7 @@ impl Device {
         let number = CALLBACKS.add(Arc::new(callback));
         let data = number.as_data();
         let mut raw = ptr::null_mut();
-        // SAFETY: `raw` is valid for writes; `notified` takes any number and may be called at any time.
+        // SAFETY: `raw` is valid for writes; `notified` accepts any number and may be called at any time.
         unsafe {
             call!(self.driver(), cuDeviceRegisterAsyncNotification(self.as_raw(), Some(notified), data, &raw mut raw) creates raw)
         }
@@ -67,14 +68,14 @@ impl Device {
 }
 
 impl NotificationListener {
-    /// Ends the listener and returns its error, which [`Drop`] only reports. The closure is not called any more in
-    /// either case; a call that is under way goes on.
+    /// Unregisters the callback and returns any error, instead of only reporting it as [`Drop`] does. In either case
+    /// the closure is not called any more; a call in progress continues.
     ///
     /// CUDA: `cuDeviceUnregisterAsyncNotification`.
     ///
     /// # Errors
     ///
-    /// Gives the listener, which stays silent, back if the driver refuses.
+    /// Returns the listener, whose closure is no longer called, if the driver call fails.
     #[doc(alias = "cuDeviceUnregisterAsyncNotification")]
     #[inline]
     pub fn close(mut self) -> Result<(), Returned<Self>> {
@@ -85,7 +86,7 @@ impl NotificationListener {
     fn unregister(&mut self) -> Result<()> {
         CALLBACKS.forget(self.number);
         let (device, raw) = (self.device.as_raw(), self.raw.raw());
-        // SAFETY: `raw` stands for a callback of this device, and it is forgotten once it is unregistered.
+        // SAFETY: `raw` refers to a registered callback of this device, and is not used again once it is unregistered.
         unsafe { call!(self.device.driver(), cuDeviceUnregisterAsyncNotification(device, raw)) }?;
         self.raw.clear();
         Ok(())
@@ -95,12 +96,12 @@ impl NotificationListener {
 impl Notification {
     /// # Safety
     ///
-    /// `info` is what the driver passes to a callback.
+    /// `info` is the argument that the driver passed to a callback.
     #[inline]
     unsafe fn from_raw(info: &CUasyncNotificationInfo) -> Self {
         match info.type_ {
             CUasyncNotificationType::CU_ASYNC_NOTIFICATION_TYPE_OVER_BUDGET => {
-                // SAFETY: the type says which field of the union the driver has filled in.
+                // SAFETY: the type selects the union field that the driver has initialized.
                 let over_budget = unsafe { info.info.overBudget };
                 Self::OverBudget { bytes: over_budget.bytesOverBudget }
             }
@@ -125,7 +126,7 @@ impl Drop for NotificationListener {
     }
 }
 
-/// The callback that the driver calls.
+/// The callback passed to the driver.
 ///
 /// # Safety
 ///

@@ -5,32 +5,34 @@ use curium_sys::{CUdevice_P2PAttribute, CUresult};
 use crate::call;
 use crate::{Device, Result};
 
-/// The access of one device to the memory of another over the link between them.
+/// The properties of a device's access to the memory of a peer device.
 ///
-/// Access has to be enabled before it is used: [`Context::enable_peer_access`](crate::Context::enable_peer_access).
+/// Access must be enabled before it is used: [`Context::enable_peer_access`](crate::Context::enable_peer_access).
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct PeerLink {
-    /// `true` if kernels of the one can access memory of the other.
+    /// `true` if kernels on the device can access memory of the peer.
     pub access: bool,
-    /// The performance rank of the link among those of the machine: 0 is the fastest.
+    /// The relative performance rank of the link; 0 is the fastest.
     pub performance_rank: u32,
-    /// `true` if every atomic operation works over the link.
+    /// `true` if all atomic operations are supported across the link.
     pub all_atomics: bool,
-    /// `true` if only some atomic operations do; [`Device::peer_atomics`] says which. Never set by drivers before CUDA 13.0.
+    /// `true` if only some atomic operations are supported. [`Device::peer_atomics`] returns them. Always `false`
+    /// before CUDA 13.0.
     pub some_atomics: bool,
-    /// `true` if arrays of the other can be accessed.
+    /// `true` if arrays of the peer can be accessed.
     pub arrays: bool,
 }
 
 impl Device {
-    /// Returns `true` if kernels on this device can access memory of `peer`, once that is enabled. A device is no peer of itself.
+    /// Returns `true` if kernels on this device can access memory of `peer` once access is enabled. A device is not its
+    /// own peer.
     ///
     /// CUDA: `cuDeviceCanAccessPeer`.
     ///
     /// # Errors
     ///
-    /// An argument error if the devices are of different drivers.
+    /// An argument error if the devices belong to different drivers.
     #[doc(alias = "cuDeviceCanAccessPeer")]
     #[inline]
     pub fn can_access_peer(&self, peer: &Self) -> Result<bool> {
@@ -41,14 +43,15 @@ impl Device {
         Ok(answer != 0)
     }
 
-    /// One attribute of the link to `peer`, as the number that the driver gives. [`Device::peer_link`] has all of them with types.
+    /// Returns an attribute of the link to `peer` as a raw value. [`Device::peer_link`] returns all of them with their
+    /// types.
     ///
     /// CUDA: `cuDeviceGetP2PAttribute`.
     ///
     /// # Errors
     ///
-    /// `CUDA_ERROR_INVALID_DEVICE` if `peer` is the same device, `CUDA_ERROR_INVALID_VALUE` for an attribute that this driver does
-    /// not know, an argument error if the devices are of different drivers.
+    /// `CUDA_ERROR_INVALID_DEVICE` if `peer` is the same device, `CUDA_ERROR_INVALID_VALUE` for an attribute that the
+    /// driver does not support, an argument error if the devices belong to different drivers.
     #[doc(alias = "cuDeviceGetP2PAttribute")]
     #[inline]
     pub fn peer_attribute(&self, peer: &Self, attribute: CUdevice_P2PAttribute) -> Result<i32> {
@@ -60,13 +63,14 @@ impl Device {
         Ok(value)
     }
 
-    /// Returns the access of this device to the memory of `peer`.
+    /// Returns the properties of this device's access to the memory of `peer`.
     ///
     /// CUDA: `cuDeviceGetP2PAttribute`, once for each field.
     ///
     /// # Errors
     ///
-    /// `CUDA_ERROR_INVALID_DEVICE` if `peer` is the same device, an argument error if the devices are of different drivers.
+    /// `CUDA_ERROR_INVALID_DEVICE` if `peer` is the same device, an argument error if the devices belong to different
+    /// drivers.
     #[inline]
     pub fn peer_link(&self, peer: &Self) -> Result<PeerLink> {
         use CUdevice_P2PAttribute as P2P;
@@ -81,7 +85,7 @@ impl Device {
     }
 }
 
-/// Returns the answer about an attribute that older drivers do not know: then it is `false`.
+/// Returns `false` for an attribute that the driver does not support.
 #[inline]
 fn known(answer: Result<bool>) -> Result<bool> {
     match answer {

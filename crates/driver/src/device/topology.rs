@@ -6,13 +6,13 @@ use curium_sys::CUresult;
 
 use crate::{Device, DeviceAttribute, Driver, PeerLink, Result};
 
-/// A snapshot of the links between all devices of this process.
+/// A snapshot of the links between all visible devices.
 ///
-/// Printed, it is a table with a row for each device that accesses and a column for each that is accessed.
+/// `Display` writes a table with a row for each accessing device and a column for each accessed device.
 #[derive(Clone, Debug)]
 pub struct Topology {
     devices: Vec<TopologyDevice>,
-    /// A row for each device, and in it the link to each.
+    /// The links, by accessing device and then by accessed device.
     links: Vec<Option<PeerLink>>,
 }
 
@@ -24,18 +24,18 @@ pub struct TopologyDevice {
     pub name: String,
     /// The PCI bus identifier.
     pub pci_bus_id: String,
-    /// The NUMA node of the host that is closest, where the driver tells.
+    /// The closest host NUMA node, if the driver reports it.
     pub numa_node: Option<u32>,
 }
 
 impl Driver {
-    /// Returns a snapshot of the links between all devices of this process.
+    /// Returns a snapshot of the links between all visible devices.
     ///
-    /// CUDA: `cuDeviceGetP2PAttribute` for each pair, and what the devices are.
+    /// CUDA: `cuDeviceGetP2PAttribute` for each pair, and the attributes of each device.
     ///
     /// # Errors
     ///
-    /// An error of the driver.
+    /// An error returned by the driver.
     #[inline]
     pub fn topology(&self) -> Result<Topology> {
         let devices = self.devices()?;
@@ -54,8 +54,8 @@ impl Topology {
         &self.devices
     }
 
-    /// What the device number `from` can do with the memory of the device number `to`; `None` if they are the same, or if there is
-    /// no such device.
+    /// Returns the access of the device with ordinal `from` to the memory of the device with ordinal `to`; `None` if
+    /// they are equal or do not exist.
     #[must_use]
     #[inline]
     pub fn link(&self, from: usize, to: usize) -> Option<&PeerLink> {
@@ -66,7 +66,7 @@ impl Topology {
         self.links.get(from * count + to)?.as_ref()
     }
 
-    /// Returns the cells of the table that this prints as, row by row.
+    /// Returns the cells of the table that `Display` writes, row by row.
     #[inline]
     fn cells(&self) -> Vec<Vec<String>> {
         let count = self.devices.len();
@@ -91,7 +91,7 @@ impl TopologyDevice {
             name: device.name()?,
             pci_bus_id: device.pci_bus_id()?,
             numa_node: match device.attribute(DeviceAttribute::HOST_NUMA_ID) {
-                // Older drivers do not know the attribute.
+                // Older drivers do not support the attribute.
                 Err(error) if error.code() == Some(CUresult::CUDA_ERROR_INVALID_VALUE) => None,
                 answer => answer?,
             },
@@ -99,7 +99,7 @@ impl TopologyDevice {
     }
 }
 
-/// Returns the link between two devices, which a device does not have to itself.
+/// Returns the link between two devices; `None` if they are the same device.
 #[inline]
 fn link(from: &Device, to: &Device) -> Result<Option<PeerLink>> {
     if from.as_raw() == to.as_raw() {
@@ -123,7 +123,7 @@ impl fmt::Display for Topology {
     }
 }
 
-/// Such as `rank 0 + atomics`, or `none` without access.
+/// For example, `rank 0 + atomics`, or `none` without access.
 impl fmt::Display for PeerLink {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         if !self.access {
@@ -164,11 +164,11 @@ from  to 0  to 1              NUMA  PCI           name
     }
 
     #[test]
-    fn device_that_there_cannot_be_has_no_link() {
+    fn invalid_device_has_no_link() {
         let devices = ["A", "B", "C"].map(|name| device(name, None)).to_vec();
         let topology = Topology { devices, links: vec![Some(PeerLink::default()); 9] };
         assert!(topology.link(2, 2).is_some());
-        // The place in the table would be beyond all numbers.
+        // Without the check, the index would overflow.
         assert_eq!(topology.link(usize::MAX / 3, 1), None);
         assert_eq!(topology.link(3, 0), None);
     }

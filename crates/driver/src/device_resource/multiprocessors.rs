@@ -1,4 +1,4 @@
-//! Sets of multiprocessors, and their splitting.
+//! Sets of multiprocessors (SM resources), and how to split them.
 
 use std::fmt;
 use std::ptr;
@@ -13,41 +13,42 @@ use super::Description;
 use crate::call;
 use crate::{Context, Device, Error, Result, Stream};
 
-/// A set of a device's multiprocessors.
+/// A set of multiprocessors of a device.
 ///
-/// Splitting a set takes it and gives disjoint sets, and a [green context](Device::green_context) takes the sets that it runs on: so
-/// green contexts that come from one set share no multiprocessor. Asking the device for its multiprocessors once more gives a set that
-/// overlaps all others.
+/// Splitting consumes a set and returns disjoint sets, and a [green context](Device::green_context) consumes the sets
+/// that it uses. Green contexts made from the same set therefore share no multiprocessor. A set obtained from the
+/// device again overlaps all others.
 pub struct Multiprocessors {
     description: Description,
     device: Device,
 }
 
-/// The result of a split of multiprocessors: disjoint sets.
+/// The result of a split: disjoint sets.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Partitioning {
-    /// The sets that were asked for.
+    /// The requested sets.
     pub parts: Vec<Multiprocessors>,
     /// The remaining multiprocessors, if any. Blocks of one cluster may not fit on them.
     pub rest: Option<Multiprocessors>,
 }
 
-/// The requirements of one part in [`Multiprocessors::split_into`].
+/// The requirements of one set in [`Multiprocessors::split_into`].
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct Partition {
-    /// The number of multiprocessors, a multiple of 2 and of `coscheduled`. With 0, as many as there are.
+    /// The number of multiprocessors, a multiple of 2 and of `coscheduled`. 0 selects as many as are available.
     pub count: u32,
-    /// The number of of them must be able to run the blocks of one cluster together. With 0, what the device does by itself.
+    /// The number of multiprocessors that must be able to run one cluster together. 0 selects the device's default.
     pub coscheduled: u32,
-    /// The number of of them should, if that can be had. With 0, as many as must.
+    /// The preferred number of multiprocessors that can run one cluster together. 0 selects `coscheduled`.
     pub preferred_coscheduled: u32,
-    /// `true` if other multiprocessors may make up for those that fit.
+    /// `true` if multiprocessors that do not meet the co-scheduling requirement may fill up the set.
     pub backfill: bool,
-    /// The part of the device that the multiprocessors are to be in.
+    /// The locality domain that contains the multiprocessors.
     pub locality: Option<u32>,
-    /// `true` if those of that part are taken that go beyond what each part is said to have.
+    /// `true` if the multiprocessors are taken from those of the domain beyond
+    /// [`LOCALITY_DOMAIN_MULTIPROCESSOR_COUNT`](crate::DeviceAttribute::LOCALITY_DOMAIN_MULTIPROCESSOR_COUNT).
     pub supplemental: bool,
 }
 
@@ -55,11 +56,11 @@ bitflags! {
     /// Flags of [`Multiprocessors::split`]. At most one may be set.
     #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
     pub struct SplitFlags: u32 {
-        /// Parts may be smaller, and blocks of large clusters may not fit.
+        /// Sets may be smaller than the co-scheduling granularity, so large clusters may not fit.
         const IGNORE_COSCHEDULING = CUdevSmResourceSplitByCount_flags::CU_DEV_SM_RESOURCE_SPLIT_IGNORE_SM_COSCHEDULING.0;
-        /// Parts are made for the largest clusters. Needs compute capability 9.0.
+        /// Sets are sized for the largest clusters. Requires compute capability 9.0.
         const MAX_CLUSTER_SIZE = CUdevSmResourceSplitByCount_flags::CU_DEV_SM_RESOURCE_SPLIT_MAX_POTENTIAL_CLUSTER_SIZE.0;
-        /// Flags of newer drivers.
+        /// Flags defined by newer drivers.
         const _ = !0;
     }
 }
@@ -69,11 +70,11 @@ const KIND: CUdevResourceType = CUdevResourceType::CU_DEV_RESOURCE_TYPE_SM;
 impl Device {
     /// Returns all multiprocessors of this device.
     ///
-    /// Needs CUDA 12.4. CUDA: `cuDeviceGetDevResource`.
+    /// Requires CUDA 12.4. CUDA: `cuDeviceGetDevResource`.
     ///
     /// # Errors
     ///
-    /// An error of the driver.
+    /// An error returned by the driver.
     #[doc(alias = "cuDeviceGetDevResource")]
     #[inline]
     pub fn multiprocessors(&self) -> Result<Multiprocessors> {
@@ -82,13 +83,13 @@ impl Device {
 }
 
 impl Context {
-    /// Returns the multiprocessors that this context runs on: those of the device, unless it is green.
+    /// Returns the multiprocessors that this context uses: all of the device's, unless it is a green context.
     ///
-    /// Needs CUDA 12.4. CUDA: `cuCtxGetDevResource`, `cuGreenCtxGetDevResource`.
+    /// Requires CUDA 12.4. CUDA: `cuCtxGetDevResource`, `cuGreenCtxGetDevResource`.
     ///
     /// # Errors
     ///
-    /// An error of the driver.
+    /// An error returned by the driver.
     #[doc(alias = "cuCtxGetDevResource")]
     #[doc(alias = "cuGreenCtxGetDevResource")]
     #[inline]
@@ -98,13 +99,13 @@ impl Context {
 }
 
 impl Stream {
-    /// Returns the multiprocessors that work on this stream runs on.
+    /// Returns the multiprocessors that work on this stream uses.
     ///
-    /// Needs CUDA 13.1. CUDA: `cuStreamGetDevResource`.
+    /// Requires CUDA 13.1. CUDA: `cuStreamGetDevResource`.
     ///
     /// # Errors
     ///
-    /// An error of the driver.
+    /// An error returned by the driver.
     #[doc(alias = "cuStreamGetDevResource")]
     #[inline]
     pub fn multiprocessors(&self) -> Result<Multiprocessors> {
@@ -121,22 +122,23 @@ impl Multiprocessors {
         self.sm().smCount
     }
 
-    /// Returns the fewest that a part of this set can have; 0 if the set was split off and is in no context yet, and before CUDA 13.0.
+    /// Returns the minimum size of a set split from this one; 0 if this set was itself split off and is not in a
+    /// context yet, and before CUDA 13.0.
     #[must_use]
     #[inline]
     pub fn least_part(&self) -> u32 {
         self.sm().minSmPartitionSize
     }
 
-    /// What the size of a part is a multiple of, and how many are sure to run the blocks of one cluster together; 0 if the set was
-    /// split off and is in no context yet, and before CUDA 13.0.
+    /// Returns the granularity of set sizes, which is also the number of multiprocessors guaranteed to run one cluster
+    /// together; 0 if this set was itself split off and is not in a context yet, and before CUDA 13.0.
     #[must_use]
     #[inline]
     pub fn alignment(&self) -> u32 {
         self.sm().smCoscheduledAlignment
     }
 
-    /// Returns the device that the multiprocessors are of.
+    /// Returns the device of the multiprocessors.
     #[must_use]
     #[inline]
     pub fn device(&self) -> &Device {
@@ -148,9 +150,9 @@ impl Multiprocessors {
         (self.description, self.device)
     }
 
-    /// Returns the number of parts of at least `at_least` multiprocessors each there can be.
+    /// Returns the number of sets of at least `at_least` multiprocessors that this set can be split into.
     ///
-    /// Needs CUDA 12.4. CUDA: `cuDevSmResourceSplitByCount`, which splits nothing here.
+    /// Requires CUDA 12.4. CUDA: `cuDevSmResourceSplitByCount`, in its query form.
     ///
     /// # Errors
     ///
@@ -160,7 +162,7 @@ impl Multiprocessors {
         let mut parts = 0;
         let input = self.description.raw();
         let (none, parts_place, flags) = (ptr::null_mut(), &raw mut parts, flags.bits());
-        // SAFETY: without a place for parts the call only counts them, and `parts_place` and `input` outlive it.
+        // SAFETY: without an output array the call only counts the sets, and `parts_place` and `input` outlive it.
         unsafe {
             call!(
                 self.device.driver(),
@@ -171,29 +173,30 @@ impl Multiprocessors {
         Ok(parts)
     }
 
-    /// Splits the set into up to `parts` sets of the same size, at least `at_least` each: the size is rounded up to what the device can
-    /// do, and there are fewer if there is no room for all.
+    /// Splits this set into up to `parts` sets of equal size, with at least `at_least` multiprocessors each. The size
+    /// is rounded up to the device's granularity, and fewer sets are returned if not all fit.
     ///
-    /// A part cannot be split again before it is in a context. An error takes the set along; the device gives another.
+    /// A set cannot be split again before it is in a context. On error, this set is dropped; query it from the device
+    /// again.
     ///
-    /// Needs CUDA 12.4. CUDA: `cuDevSmResourceSplitByCount`.
+    /// Requires CUDA 12.4. CUDA: `cuDevSmResourceSplitByCount`.
     ///
     /// # Errors
     ///
-    /// `CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION` if there is no room for one part or the set was split off itself,
-    /// `CUDA_ERROR_INVALID_VALUE` for flags that exclude each other, an argument error for no parts.
+    /// `CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION` if not even one set fits or this set was itself split off,
+    /// `CUDA_ERROR_INVALID_VALUE` for mutually exclusive flags, an argument error if `parts` is 0.
     #[doc(alias = "cuDevSmResourceSplitByCount")]
     #[inline]
     pub fn split(self, parts: u32, at_least: u32, flags: SplitFlags) -> Result<Partitioning> {
         if parts == 0 {
-            return Err(Error::argument("Multiprocessors::split", "there must be a part"));
+            return Err(Error::argument("Multiprocessors::split", "no parts requested"));
         }
-        // More parts than multiprocessors there cannot be.
+        // There cannot be more sets than multiprocessors.
         let mut count = parts.min(self.count().max(1));
         let mut raw = vec![CUdevResource::default(); count as usize];
         let mut rest = CUdevResource::default();
         let (input, place, count_place) = (self.description.raw(), raw.as_mut_ptr(), &raw mut count);
-        // SAFETY: `place` has room for `count` parts, and all places and `input` outlive the call.
+        // SAFETY: `place` has room for `count` sets, and all pointers and `input` outlive the call.
         unsafe {
             call!(
                 self.device.driver(),
@@ -212,13 +215,14 @@ impl Multiprocessors {
         Ok(self.partitioning(raw, rest))
     }
 
-    /// Splits the set into one set for each of `parts`, which are served in their order.
+    /// Splits this set into one set for each of `parts`, allocated in order.
     ///
-    /// Needs CUDA 13.1. CUDA: `cuDevSmResourceSplit`.
+    /// Requires CUDA 13.1. CUDA: `cuDevSmResourceSplit`.
     ///
     /// # Errors
     ///
-    /// `CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION` if one of them cannot be had, an argument error for no parts.
+    /// `CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION` if a requirement cannot be met, an argument error if `parts` is
+    /// empty.
     #[doc(alias = "cuDevSmResourceSplit")]
     #[inline]
     pub fn split_into(self, parts: &[Partition]) -> Result<Partitioning> {
@@ -230,7 +234,7 @@ impl Multiprocessors {
         let mut raw = vec![CUdevResource::default(); wanted.len()];
         let mut rest = CUdevResource::default();
         let (input, place, wanted_place) = (self.description.raw(), raw.as_mut_ptr(), wanted.as_mut_ptr());
-        // SAFETY: `place` and `wanted_place` have `count` entries each, and all places and `input` outlive the call.
+        // SAFETY: `place` and `wanted_place` have `count` entries each, and all pointers and `input` outlive the call.
         unsafe {
             call!(
                 self.device.driver(),
@@ -251,7 +255,8 @@ impl Multiprocessors {
 
     #[inline]
     fn sm(&self) -> CUdevSmResource {
-        // SAFETY: every description of this type came from the driver as one of multiprocessors, whose fields are plain numbers.
+        // SAFETY: the driver returned every description of this type for an SM resource, whose fields are plain
+        // integers.
         unsafe { self.description.0.__bindgen_anon_1.sm }
     }
 
@@ -262,14 +267,14 @@ impl Multiprocessors {
 }
 
 impl Partition {
-    /// Describes a part of `count` multiprocessors; 0 means as many as there are.
+    /// Creates the requirements of a set of `count` multiprocessors; 0 selects as many as are available.
     #[must_use]
     #[inline]
     pub const fn new(count: u32) -> Self {
         Self { count, coscheduled: 0, preferred_coscheduled: 0, backfill: false, locality: None, supplemental: false }
     }
 
-    /// Sets the number of multiprocessors that must be able to run the blocks of one cluster together.
+    /// Sets the number of multiprocessors that must be able to run one cluster together.
     #[must_use]
     #[inline]
     pub const fn with_coscheduled(mut self, count: u32) -> Self {
@@ -277,7 +282,7 @@ impl Partition {
         self
     }
 
-    /// Sets the preferred number of multiprocessors that run the blocks of one cluster together.
+    /// Sets the preferred number of multiprocessors that can run one cluster together.
     #[must_use]
     #[inline]
     pub const fn with_preferred_coscheduled(mut self, count: u32) -> Self {
@@ -285,7 +290,7 @@ impl Partition {
         self
     }
 
-    /// Allows other multiprocessors to complete the part.
+    /// Allows multiprocessors that do not meet the co-scheduling requirement to fill up the set.
     #[must_use]
     #[inline]
     pub const fn with_backfill(mut self) -> Self {
@@ -293,8 +298,8 @@ impl Partition {
         self
     }
 
-    /// Returns the same value in one part of the device, which [`LOCALITY_DOMAIN_COUNT`](crate::DeviceAttribute::LOCALITY_DOMAIN_COUNT)
-    /// counts.
+    /// Sets the locality domain. [`LOCALITY_DOMAIN_COUNT`](crate::DeviceAttribute::LOCALITY_DOMAIN_COUNT) is the number
+    /// of domains.
     #[must_use]
     #[inline]
     pub const fn with_locality(mut self, domain: u32) -> Self {
@@ -302,7 +307,8 @@ impl Partition {
         self
     }
 
-    /// Returns the same value with those of its part of the device that go beyond what each part is said to have.
+    /// Takes the multiprocessors from those of the domain beyond
+    /// [`LOCALITY_DOMAIN_MULTIPROCESSOR_COUNT`](crate::DeviceAttribute::LOCALITY_DOMAIN_MULTIPROCESSOR_COUNT).
     #[must_use]
     #[inline]
     pub const fn with_supplemental(mut self) -> Self {

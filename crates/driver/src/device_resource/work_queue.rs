@@ -7,40 +7,40 @@ use curium_sys::{CUdevResourceType, CUdevWorkqueueConfigResource, CUdevWorkqueue
 use super::Description;
 use crate::{Context, Device, Result};
 
-/// A work queue configuration: the expected number of concurrent streams, and the sharing of queues.
+/// A work queue configuration: the expected number of concurrent streams, and how queues are shared.
 #[derive(Clone)]
 pub struct WorkQueueConfig {
     description: Description,
     device: Device,
 }
 
-/// The queues of a context, which another context can be made to use as well. It keeps their context alive.
+/// The work queues of a context, which another context can be made to use too. Keeps their context alive.
 #[derive(Clone)]
 pub struct WorkQueue {
     description: Description,
     context: Context,
 }
 
-/// The contexts that share queues.
+/// The set of contexts that share work queues.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub enum WorkQueueScope {
     /// All contexts of the device.
     Device,
-    /// None, as far as that can be had, among the green contexts of this scope.
+    /// Preferably no other green context of this scope.
     Balanced,
-    /// A scope of a newer driver.
+    /// A scope defined by a newer driver.
     Unknown(u32),
 }
 
 impl Device {
-    /// Returns the configuration of the queues that contexts of this device have by default.
+    /// Returns the default work queue configuration of contexts on this device.
     ///
-    /// Needs CUDA 13.1; drivers before return `CUDA_ERROR_INVALID_RESOURCE_TYPE`. CUDA: `cuDeviceGetDevResource`.
+    /// Requires CUDA 13.1; drivers before return `CUDA_ERROR_INVALID_RESOURCE_TYPE`. CUDA: `cuDeviceGetDevResource`.
     ///
     /// # Errors
     ///
-    /// An error of the driver.
+    /// An error returned by the driver.
     #[inline]
     pub fn work_queue_config(&self) -> Result<WorkQueueConfig> {
         let kind = CUdevResourceType::CU_DEV_RESOURCE_TYPE_WORKQUEUE_CONFIG;
@@ -49,28 +49,28 @@ impl Device {
 }
 
 impl Context {
-    /// Returns the configuration of this context's queues.
+    /// Returns the work queue configuration of this context.
     ///
-    /// Needs CUDA 13.1; drivers before return `CUDA_ERROR_INVALID_RESOURCE_TYPE`. CUDA: `cuCtxGetDevResource`,
+    /// Requires CUDA 13.1; drivers before return `CUDA_ERROR_INVALID_RESOURCE_TYPE`. CUDA: `cuCtxGetDevResource`,
     /// `cuGreenCtxGetDevResource`.
     ///
     /// # Errors
     ///
-    /// An error of the driver.
+    /// An error returned by the driver.
     #[inline]
     pub fn work_queue_config(&self) -> Result<WorkQueueConfig> {
         let kind = CUdevResourceType::CU_DEV_RESOURCE_TYPE_WORKQUEUE_CONFIG;
         Ok(WorkQueueConfig { description: Description::of_context(self, kind)?, device: self.device().clone() })
     }
 
-    /// This context's queues, for another context to use as well.
+    /// Returns the work queues of this context, for use by another context too.
     ///
-    /// Needs CUDA 13.1; drivers before return `CUDA_ERROR_INVALID_RESOURCE_TYPE`. CUDA: `cuCtxGetDevResource`,
+    /// Requires CUDA 13.1; drivers before return `CUDA_ERROR_INVALID_RESOURCE_TYPE`. CUDA: `cuCtxGetDevResource`,
     /// `cuGreenCtxGetDevResource`.
     ///
     /// # Errors
     ///
-    /// An error of the driver.
+    /// An error returned by the driver.
     #[inline]
     pub fn work_queue(&self) -> Result<WorkQueue> {
         let kind = CUdevResourceType::CU_DEV_RESOURCE_TYPE_WORKQUEUE;
@@ -79,14 +79,14 @@ impl Context {
 }
 
 impl WorkQueueConfig {
-    /// Returns the number of streams are expected to have work at once.
+    /// Returns the expected number of streams with concurrent work.
     #[must_use]
     #[inline]
     pub fn concurrency(&self) -> u32 {
         self.config().wqConcurrencyLimit
     }
 
-    /// The contexts that share queues.
+    /// Returns the set of contexts that share work queues.
     #[must_use]
     #[inline]
     pub fn scope(&self) -> WorkQueueScope {
@@ -124,7 +124,7 @@ impl WorkQueueConfig {
 
     #[inline]
     fn config(&self) -> CUdevWorkqueueConfigResource {
-        // SAFETY: the description came from the driver as one of this type, whose fields are plain numbers.
+        // SAFETY: the driver returned the description for a resource of this type, whose fields are plain integers.
         unsafe { self.description.0.__bindgen_anon_1.wqConfig }
     }
 

@@ -1,20 +1,22 @@
-//! Compiled PTX that is cached between runs.
+//! Compiled PTX, cached between runs.
 
 use std::sync::OnceLock;
 
 use crate::disk_cache::{CacheKey, DiskCache};
 use crate::{Context, Image, ImageKind, JitOptions, Linker, Result};
 
-/// Where Linux tells the release of the driver, which has another compiler than its neighbours of the same CUDA version.
+/// The file in which Linux reports the driver release. Releases for the same CUDA version have different compilers.
 const RELEASE: &str = "/sys/module/nvidia/version";
 
 impl Image<'static> {
-    /// Returns the machine code of PTX text for the device of `context`: from `cache` if it is there, else compiled and put there.
+    /// Returns the machine code of a PTX text for the device of `context`, from `cache` if present; otherwise compiles
+    /// and caches it.
     ///
-    /// The text, the options, the architecture and the driver must be the same for code to be found. A cache that fails is told of by
-    /// `tracing`, and the code is compiled then. Options that borrow from the program, such as [`JitOptions::symbols`], are not cached.
+    /// Code is found if the text, the options, the architecture and the driver are the same. A failure of the cache is
+    /// reported to `tracing`, and the code is compiled. Options that borrow from the program, such as
+    /// [`JitOptions::symbols`], disable caching.
     ///
-    /// CUDA: `cuLinkCreate_v2`, `cuLinkAddData_v2`, `cuLinkComplete`, if the code is not there.
+    /// CUDA: `cuLinkCreate_v2`, `cuLinkAddData_v2`, `cuLinkComplete`, if the code is not cached.
     ///
     /// # Errors
     ///
@@ -29,11 +31,12 @@ impl Image<'static> {
     }
 }
 
-/// What `load` makes of the machine code of `ptx`, from `cache` if it is there. Kept code that it refuses is removed and made anew.
+/// Calls `load` with the machine code of `ptx`, from `cache` if present. Cached code that `load` rejects is removed and
+/// compiled again.
 ///
 /// # Errors
 ///
-/// Whatever `load` returns for code that was just compiled, or the compiler.
+/// The error of `load` for newly compiled code, or of the compiler.
 #[inline]
 pub(crate) fn load_cached<T>(
     cache: &DiskCache,
@@ -48,15 +51,15 @@ pub(crate) fn load_cached<T>(
     let (code, was_kept) = find_or_compile(cache, &key, context, (ptx, options))?;
     match load(&code) {
         Err(error) if was_kept && !error.is_sticky() => {
-            tracing::warn!(%error, "compiled code that was kept cannot be loaded and is made anew");
-            tell(cache.remove(&key));
+            tracing::warn!(%error, "the cached image cannot be loaded and is compiled again");
+            report(cache.remove(&key));
             load(&find_or_compile(cache, &key, context, (ptx, options))?.0)
         }
         result => result,
     }
 }
 
-/// Returns the code under `key`, compiled and put there if it is not, and whether it was.
+/// Returns the code under `key`, compiling and caching it if it is missing, and `true` if it was cached.
 #[inline]
 fn find_or_compile(
     cache: &DiskCache,
@@ -68,19 +71,20 @@ fn find_or_compile(
         return Ok((kept, true));
     }
     let compiled = compile(context, ptx, options)?;
-    tell(cache.put(key, compiled.as_bytes()));
+    report(cache.put(key, compiled.as_bytes()));
     Ok((compiled, false))
 }
 
-/// Tells of a failure of the cache, which is no failure of the load.
+/// Reports a failure of the cache, which does not fail the load.
 #[inline]
-fn tell(result: Result<()>) {
+fn report(result: Result<()>) {
     if let Err(error) = result {
-        tracing::warn!(%error, "compiled code cannot be kept");
+        tracing::warn!(%error, "the compiled image cannot be cached");
     }
 }
 
-/// Everything that decides what the driver makes of `ptx`. The architecture is the device's also where the options name another.
+/// Returns a key of everything that determines the compiled code of `ptx`. It contains the device's architecture even
+/// if the options name another.
 #[inline]
 fn key(context: &Context, ptx: &Image<'_>, options: &JitOptions<'_>) -> Result<CacheKey> {
     static DRIVER: OnceLock<String> = OnceLock::new();
@@ -91,7 +95,7 @@ fn key(context: &Context, ptx: &Image<'_>, options: &JitOptions<'_>) -> Result<C
         choices.extend(option.0.to_le_bytes());
         choices.extend(value.to_le_bytes());
     }
-    // SAFETY: only what the driver's linker made is kept under the key.
+    // SAFETY: only output of the driver's linker is stored under the key.
     let key = unsafe { CacheKey::of_code("ptx") };
     Ok(key
         .with("driver", context.driver().version().to_string().as_bytes())
@@ -101,18 +105,18 @@ fn key(context: &Context, ptx: &Image<'_>, options: &JitOptions<'_>) -> Result<C
         .with("ptx", ptx.as_bytes()))
 }
 
-/// Returns the code that was kept under `key`.
+/// Returns the code stored under `key`.
 #[inline]
 fn find(cache: &DiskCache, key: &CacheKey) -> Option<Image<'static>> {
     let bytes = match cache.get(key) {
         Ok(bytes) => bytes?,
         Err(error) => {
-            tracing::warn!(%error, "compiled code that was kept cannot be read");
+            tracing::warn!(%error, "the cached image cannot be read");
             return None;
         }
     };
-    // SAFETY: only `find_or_compile` keeps something under such keys, and it keeps what the driver's linker made; the cache returns it
-    // unmodified.
+    // SAFETY: only `find_or_compile` stores entries under such keys, and it stores output of the driver's linker; the
+    // cache returns it unmodified.
     match unsafe { Image::from_bytes(&bytes) } {
         Ok(image) if image.kind() == ImageKind::Cubin => Some(image.into_owned()),
         _ => None,

@@ -1,20 +1,20 @@
 //! The format of an entry: a header, the key, the contents.
 
-/// The first bytes of an entry. The number is the version of the format.
+/// The first bytes of an entry, ending with the format version.
 const MAGIC: [u8; 8] = *b"curium\x001";
-/// The magic, the lengths of key and contents, and the checksum of both.
+/// The magic number, the lengths of key and contents, and a checksum of both.
 const HEADER: usize = 32;
 
-/// Why an entry cannot be used.
+/// The reason why an entry cannot be used.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Fault {
-    /// It is whole, and that of another key.
+    /// The entry is valid but belongs to another key.
     OtherKey,
-    /// It is not whole, or no entry.
+    /// The entry is damaged, or the file is not an entry.
     Broken,
 }
 
-/// Returns the entry of `contents` under `key`.
+/// Encodes an entry with `contents` under `key`.
 #[inline]
 pub(super) fn new(key: &[u8], contents: &[u8]) -> Vec<u8> {
     let (key_len, len) = (key.len() as u64, contents.len() as u64);
@@ -28,7 +28,7 @@ pub(super) fn new(key: &[u8], contents: &[u8]) -> Vec<u8> {
     entry
 }
 
-/// Returns the contents of an entry, if it is whole and that of `key`.
+/// Returns the contents of an entry if it is valid and belongs to `key`.
 #[inline]
 pub(super) fn contents<'a>(entry: &'a [u8], key: &[u8]) -> Result<&'a [u8], Fault> {
     let (header, rest) = entry.split_at_checked(HEADER).ok_or(Fault::Broken)?;

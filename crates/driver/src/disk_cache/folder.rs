@@ -1,14 +1,14 @@
-//! Folders and files that other users cannot access.
+//! Private directories and files.
 
 use std::fs::{self, File};
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
-/// Makes `folder` for this user alone if it is not there.
+/// Creates `folder` for this user alone if it does not exist.
 ///
 /// # Errors
 ///
-/// If it is no folder, belongs to another user, or can be reached by others.
+/// If it is not a directory, belongs to another user, or is accessible to other users.
 #[cfg(unix)]
 #[inline]
 pub(super) fn make_private(folder: &Path) -> io::Result<()> {
@@ -28,7 +28,9 @@ pub(super) fn make_private(folder: &Path) -> io::Result<()> {
     expect_owned("folder", &metadata)?;
     let mode = metadata.mode() & 0o777;
     if mode & 0o077 != 0 {
-        return Err(io::Error::other(format!("others can reach the folder (its mode is {mode:o}); make it 700")));
+        return Err(io::Error::other(format!(
+            "directory accessible to other users (mode {mode:o}); set the mode to 700"
+        )));
     }
     Ok(())
 }
@@ -44,14 +46,14 @@ fn expect_owned(what: &str, metadata: &fs::Metadata) -> io::Result<()> {
     Err(io::Error::other(format!("the {what} belongs to user {owner}, and this is user {user}")))
 }
 
-/// Makes `folder` if it is not there; the folders of a user are private.
+/// Creates `folder` if it does not exist; a user's directories are private on this system.
 #[cfg(not(unix))]
 #[inline]
 pub(super) fn make_private(folder: &Path) -> io::Result<()> {
     fs::create_dir_all(folder)
 }
 
-/// Makes a file for this user alone; nothing if there is one of this name.
+/// Creates a file for this user alone; `None` if it already exists.
 #[inline]
 pub(super) fn create_private(path: &Path) -> io::Result<Option<File>> {
     let mut options = File::options();
@@ -64,8 +66,8 @@ pub(super) fn create_private(path: &Path) -> io::Result<Option<File>> {
     }
 }
 
-/// Reads a file that only this user can have written, since the folder may have been replaced after it was opened; nothing if there is no
-/// such file.
+/// Reads a file after checking that only this user can have written it, since the directory may have been replaced
+/// after it was opened; `None` if it does not exist.
 #[inline]
 pub(super) fn read_private(path: &Path) -> io::Result<Option<Vec<u8>>> {
     let mut file = match File::open(path) {
@@ -87,26 +89,26 @@ fn expect_private(file: &fs::Metadata) -> io::Result<()> {
     expect_owned("file", file)?;
     let mode = std::os::unix::fs::MetadataExt::mode(file) & 0o777;
     if mode & 0o022 != 0 {
-        return Err(io::Error::other(format!("others can write the file (its mode is {mode:o})")));
+        return Err(io::Error::other(format!("file writable by other users (mode {mode:o})")));
     }
     Ok(())
 }
 
-/// Brings the names in `folder` to the disk.
+/// Syncs the names in `folder` to disk.
 #[cfg(unix)]
 #[inline]
 pub(super) fn sync(folder: &Path) -> io::Result<()> {
     File::open(folder)?.sync_all()
 }
 
-/// Names need nothing of the kind here.
+/// Does nothing: names need no separate sync on this system.
 #[cfg(not(unix))]
 #[inline]
 pub(super) fn sync(_: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Returns the cache folder of this user.
+/// Returns the user's cache directory.
 #[inline]
 pub(super) fn for_caches() -> Option<PathBuf> {
     let variable = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());

@@ -2,27 +2,29 @@
 
 use super::entry::checksum;
 
-/// Everything that decides what an entry of a [`DiskCache`](super::DiskCache) holds.
+/// The key of an entry in a [`DiskCache`](super::DiskCache): everything that determines its contents.
 ///
-/// Two keys are one if they have the same kind and the same parts in the same order, whatever the bytes of the parts are.
+/// Two keys are equal if they have the same kind and the same parts in the same order. The bytes of a part are
+/// arbitrary.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub struct CacheKey {
     bytes: Vec<u8>,
 }
 
 impl CacheKey {
-    /// Creates a key of a kind of entries, such as `ptx`, without parts.
+    /// Creates a key without parts. `kind` names the kind of entry, such as `ptx`.
     #[must_use]
     #[inline]
     pub fn new(kind: &str) -> Self {
         Self { bytes: Vec::new() }.with("kind", kind.as_bytes())
     }
 
-    /// Returns a key of a kind of entries that are loaded as code without another check. No key of [`CacheKey::new`] equals it.
+    /// Creates a key for entries that are loaded as code without further checks. No key created with [`CacheKey::new`]
+    /// equals it.
     ///
     /// # Safety
     ///
-    /// - Only the unmodified output of a compiler or a linker is put under the key, and under keys that are made from it.
+    /// - Only unmodified output of a compiler or linker is stored under the key, or under keys derived from it.
     #[must_use]
     #[inline]
     pub unsafe fn of_code(kind: &str) -> Self {
@@ -34,7 +36,7 @@ impl CacheKey {
     #[inline]
     pub fn with(mut self, name: &str, value: &[u8]) -> Self {
         for text in [name.as_bytes(), value] {
-            // The lengths tell where a part ends, so that no two lists of parts have the same bytes.
+            // The length delimits the part, so that different lists of parts have different bytes.
             self.bytes.extend((text.len() as u64).to_le_bytes());
             self.bytes.extend(text);
         }
@@ -46,7 +48,7 @@ impl CacheKey {
         &self.bytes
     }
 
-    /// Returns a number that differs for almost all keys.
+    /// Returns a digest of the key.
     #[inline]
     pub(super) fn digest(&self) -> u128 {
         const SEED: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;

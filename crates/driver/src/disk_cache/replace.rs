@@ -10,8 +10,9 @@ const PAUSE: Duration = Duration::from_millis(2);
 
 /// Renames the file at `from`, which holds `bytes`, to `to`.
 ///
-/// A rename replaces an open file on Unix, and since Windows 10 on NTFS. Other file systems of Windows (FAT, network drives) refuse it while
-/// another process has the entry open. The rename is then repeated, unless the entry already holds the same bytes.
+/// A rename replaces an open file on Unix, and since Windows 10 on NTFS. Other file systems of Windows (FAT, network
+/// drives) refuse it while another process has the entry open. The rename is then repeated, unless the entry already
+/// holds the same bytes.
 #[inline]
 pub(super) fn replace(from: &Path, to: &Path, bytes: &[u8]) -> io::Result<()> {
     let same = || fs::read(to).is_ok_and(|found| found == bytes);

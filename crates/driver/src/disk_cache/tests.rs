@@ -4,7 +4,7 @@ use std::thread;
 
 use super::*;
 
-/// A folder that is removed in the end.
+/// A directory that is removed on drop.
 struct Scratch(PathBuf);
 
 impl Scratch {
@@ -39,7 +39,7 @@ fn key(name: &str) -> CacheKey {
 }
 
 #[test]
-fn what_was_put_is_there_for_the_next_process_under_its_key_alone() {
+fn entry_is_read_by_the_next_process_under_its_key_only() {
     let scratch = Scratch::new("put");
     scratch.cache().put(&key("a"), b"contents").expect("it is written");
     let cache = scratch.cache();
@@ -110,7 +110,7 @@ fn entries_that_were_not_used_for_longest_go_first() {
 }
 
 #[test]
-fn what_a_process_left_behind_is_removed_when_it_is_old() {
+fn old_files_of_dead_processes_are_removed() {
     let scratch = Scratch::new("left");
     let cache = scratch.cache();
     let (old, new) = (scratch.0.join("1-0.unfinished"), scratch.0.join("2-0.unfinished"));
@@ -172,7 +172,7 @@ fn folder_and_entries_are_private_and_a_folder_that_is_not_is_refused() {
     assert_eq!((mode(&scratch.0), mode(&cache.path(&key("a")))), (0o700, 0o600));
     fs::set_permissions(&scratch.0, fs::Permissions::from_mode(0o755)).expect("the folder is ours");
     let error = DiskCache::open(&scratch.0).expect_err("others can read it").to_string();
-    assert!(error.starts_with("DiskCache::open: ") && error.ends_with("(its mode is 755); make it 700"), "{error}");
+    assert!(error.starts_with("DiskCache::open: ") && error.ends_with("(mode 755); set the mode to 700"), "{error}");
 }
 
 #[test]
@@ -188,7 +188,7 @@ fn folder_that_cannot_be_is_an_error_that_names_it() {
 
 #[cfg(unix)]
 #[test]
-fn entry_that_others_could_have_written_is_an_error_and_not_read() {
+fn entry_writable_by_other_users_is_an_error_and_not_read() {
     use std::os::unix::fs::PermissionsExt as _;
 
     let scratch = Scratch::new("written-by-others");
@@ -197,14 +197,14 @@ fn entry_that_others_could_have_written_is_an_error_and_not_read() {
     let file = scratch.files().pop().expect("there is an entry");
     fs::set_permissions(&file, fs::Permissions::from_mode(0o622)).expect("the file is ours");
     let error = cache.get(&key("a")).expect_err("others can write it").to_string();
-    assert!(error.contains("others can write the file (its mode is 622)"), "{error}");
+    assert!(error.contains("file writable by other users (mode 622)"), "{error}");
     fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).expect("the file is ours");
     assert_eq!(cache.get(&key("a")).expect("it is private").as_deref(), Some(b"contents".as_slice()));
 }
 
 #[test]
 fn key_of_code_equals_no_key_of_a_program() {
-    // SAFETY: nothing is put under the key.
+    // SAFETY: nothing is stored under the key.
     let code = unsafe { CacheKey::of_code("ptx") };
     assert!(!code.as_bytes().starts_with(CacheKey::new("ptx").as_bytes()));
     for kind in ["ptx", "code", "", "kind"] {

@@ -1,4 +1,4 @@
-//! Events of a whole context.
+//! Events of all work in a context.
 
 use crate::base::capture_guard;
 use crate::call;
@@ -6,15 +6,15 @@ use crate::context::Owned;
 use crate::{Context, Event, Result};
 
 impl Context {
-    /// Records `event` after all work of this context that is currently enqueued on any stream. For a
-    /// primary context that includes its green contexts, for a green one it does not include the others.
+    /// Records `event` after all work currently enqueued on any stream of this context. A primary context includes its
+    /// green contexts; a green context does not include other green contexts.
     ///
-    /// Needs CUDA 12.5, or 12.4 for a green context. CUDA: `cuCtxRecordEvent`, `cuGreenCtxRecordEvent`.
+    /// Requires CUDA 12.5, or 12.4 for a green context. CUDA: `cuCtxRecordEvent`, `cuGreenCtxRecordEvent`.
     ///
     /// # Errors
     ///
-    /// `CUDA_ERROR_INVALID_HANDLE` if the event is of another context, `CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED` while a stream of the
-    /// context captures, an argument error if the event is of another driver.
+    /// `CUDA_ERROR_INVALID_HANDLE` if the event belongs to another context, `CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED`
+    /// while a stream of the context is being captured, an argument error if the event belongs to another driver.
     #[doc(alias = "cuCtxRecordEvent")]
     #[doc(alias = "cuGreenCtxRecordEvent")]
     #[inline]
@@ -29,15 +29,15 @@ impl Context {
         }
     }
 
-    /// Makes all later work of this context, on whatever stream, wait for `event`, as it was recorded last. The host does not block. The
-    /// event may be of another context.
+    /// Makes all future work on any stream of this context wait for the most recent record of `event`, which may belong
+    /// to another context. The host does not block.
     ///
-    /// Needs CUDA 12.5, or 12.4 for a green context. CUDA: `cuCtxWaitEvent`, `cuGreenCtxWaitEvent`.
+    /// Requires CUDA 12.5, or 12.4 for a green context. CUDA: `cuCtxWaitEvent`, `cuGreenCtxWaitEvent`.
     ///
     /// # Errors
     ///
-    /// `CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED` while a stream of the context captures, an argument error if the event is of another
-    /// driver.
+    /// `CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED` while a stream of the context is being captured, an argument error if
+    /// the event belongs to another driver.
     #[doc(alias = "cuCtxWaitEvent")]
     #[doc(alias = "cuGreenCtxWaitEvent")]
     #[inline]

@@ -1,4 +1,4 @@
-//! Advice for errors of events: the contexts of their operands.
+//! Details for errors of event operations: the operands and their contexts.
 
 use curium_sys::CUresult;
 
@@ -6,7 +6,7 @@ use super::Event;
 use crate::{Context, Error, Stream};
 
 impl Event {
-    /// Adds the operands to the error of recording this event on `stream`, and the contexts if they differ.
+    /// Adds the operands to the error of recording this event on `stream`, and their contexts if they differ.
     #[cold]
     pub(super) fn explain_record(&self, error: Error, stream: &Stream) -> Error {
         let error = error.about(format!("{self:?} on {stream:?}"));
@@ -18,7 +18,8 @@ impl Event {
         }
     }
 
-    /// Adds the operands to the error of the time from `start` to this event, and the contexts if they differ.
+    /// Adds the operands to the error of measuring the time from `start` to this event, and their contexts if they
+    /// differ.
     #[cold]
     pub(super) fn explain_elapsed(&self, error: Error, start: &Self) -> Error {
         let error = error.about(format!("from {start:?} to {self:?}"));
@@ -33,7 +34,7 @@ impl Event {
     }
 }
 
-/// Returns the contexts of two handles, if the driver refused a handle and they differ.
+/// Returns the contexts of two handles if the driver rejected a handle and the contexts differ.
 #[inline]
 fn other_context(error: &Error, first: &Context, second: &Context) -> Option<[String; 2]> {
     let differ = error.code() == Some(CUresult::CUDA_ERROR_INVALID_HANDLE) && first.as_raw() != second.as_raw();

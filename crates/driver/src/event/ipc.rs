@@ -6,19 +6,21 @@ use crate::call;
 use crate::{Context, Event, Result};
 
 crate::shared_handle! {
-    /// Names an event of one process to another. It is plain bytes, which any channel between the two can carry.
+    /// An interprocess handle of an event: plain bytes that any channel between the two processes can carry.
     pub struct IpcEventHandle of CUipcEventHandle;
 }
 
 impl Event {
-    /// Returns the name under which another process can [open](Event::open_ipc) this event, for as long as this value exists.
+    /// Returns a handle with which another process can [open](Event::open_ipc) this event, for as long as this value
+    /// exists.
     ///
     /// CUDA: `cuIpcGetEventHandle`.
     ///
     /// # Errors
     ///
-    /// `CUDA_ERROR_INVALID_HANDLE` if the event was made without [`EventFlags::INTERPROCESS`](crate::EventFlags::INTERPROCESS);
-    /// `CUDA_ERROR_NOT_SUPPORTED` where events cannot be shared.
+    /// `CUDA_ERROR_INVALID_HANDLE` if the event was created without
+    /// [`EventFlags::INTERPROCESS`](crate::EventFlags::INTERPROCESS); `CUDA_ERROR_NOT_SUPPORTED` on systems without
+    /// interprocess events.
     #[doc(alias = "cuIpcGetEventHandle")]
     #[inline]
     pub fn ipc_handle(&self) -> Result<IpcEventHandle> {
@@ -30,14 +32,14 @@ impl Event {
         Ok(IpcEventHandle(handle.reserved.map(|byte| byte.to_ne_bytes()[0])))
     }
 
-    /// Opens an event of another process in `context`. It can be recorded, waited for and queried here as well.
+    /// Opens an event of another process in `context`. It can be recorded, waited for and queried like any other event.
     ///
     /// CUDA: `cuIpcOpenEventHandle`.
     ///
     /// # Errors
     ///
-    /// `CUDA_ERROR_INVALID_CONTEXT` in the process that the event is of; `CUDA_ERROR_NOT_SUPPORTED` where events cannot be shared:
-    /// the simulator opens no events of other processes.
+    /// `CUDA_ERROR_INVALID_CONTEXT` in the process that created the event; `CUDA_ERROR_NOT_SUPPORTED` on systems
+    /// without interprocess events. The simulator does not open events of other processes.
     #[doc(alias = "cuIpcOpenEventHandle")]
     #[inline]
     pub fn open_ipc(context: &Context, handle: IpcEventHandle) -> Result<Self> {

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use crate::context::handle_pool::{HandlePool, Poolable, PooledHandle};
 use crate::{Context, Event, EventFlags, Result};
 
-/// Hands out events of one context and takes them back, so that none is created or destroyed on a hot path. Clones are cheap
-/// and stand for the same pool, which keeps up to 64 idle events unless told otherwise.
+/// A pool of reusable events of one context, so that hot paths neither create nor destroy events. Clones are cheap and
+/// refer to the same pool, which keeps up to 64 idle events by default.
 ///
 /// ```no_run
 /// # fn example(stream: &curium_driver::Stream) -> Result<(), curium_driver::Error> {
@@ -24,7 +24,7 @@ use crate::{Context, Event, EventFlags, Result};
 /// ```
 pub type EventPool = HandlePool<Event>;
 
-/// An event of an [`EventPool`], which goes back there when it is dropped.
+/// An event of an [`EventPool`], which returns to the pool when dropped.
 pub type PooledEvent = PooledHandle<Event>;
 
 impl Poolable for Event {
@@ -38,7 +38,7 @@ impl Poolable for Event {
         Self::new(context, flags)
     }
 
-    /// A future that still looks at the event must not see the next user's point.
+    /// A future that still uses the event must not observe a record of the next user.
     #[inline]
     fn is_unshared(&self) -> bool {
         Arc::strong_count(&self.shared) == 1

@@ -1,4 +1,4 @@
-//! Events that are recorded in a capture: points in a graph, not in time.
+//! Events recorded in a capture: points in a graph, not in time.
 
 use std::sync::atomic::Ordering;
 
@@ -7,30 +7,27 @@ use crate::hazard::AccessGuard;
 use crate::{Error, Result};
 
 impl Event {
-    /// Notes that the event was recorded under `guard`.
+    /// Stores that the event was recorded under `guard`.
     #[inline]
     pub(super) fn recorded_in(&self, guard: &AccessGuard<'_>) {
         self.shared.scope.store(scope_of(guard), Ordering::Release);
     }
 
-    /// Returns an argument error if the event and the guard's stream, which would wait for it, are not in the same capture, if they are in
-    /// any.
+    /// Returns an argument error unless the event and the stream of `guard`, which is about to wait for it, are in the
+    /// same capture or both outside of captures.
     #[inline]
     pub(crate) fn expect_scope_of(&self, guard: &AccessGuard<'_>) -> Result<()> {
         let recorded = self.shared.scope.load(Ordering::Acquire);
         if recorded == scope_of(guard) { Ok(()) } else { self.expect_same_scope(recorded, guard) }
     }
 
-    /// Returns an argument error of `operation` if the event was recorded in a capture scope last.
+    /// Returns an argument error of `operation` if the event was last recorded in a capture.
     #[inline]
     pub(super) fn expect_outside(&self, operation: &'static str) -> Result<()> {
         if self.shared.scope.load(Ordering::Acquire) == 0 {
             return Ok(());
         }
-        Err(Error::argument(
-            operation,
-            format!("{self:?} was recorded in a capture: it is a point in a graph, and none in time"),
-        ))
+        Err(Error::argument(operation, format!("{self:?} was recorded in a capture, so it has no time")))
     }
 
     #[cold]
@@ -45,7 +42,7 @@ impl Event {
     }
 }
 
-/// Returns the capture that work under `guard` goes to; 0 is none.
+/// Returns the capture that receives the work under `guard`; 0 outside a capture.
 #[inline]
 fn scope_of(guard: &AccessGuard<'_>) -> u64 {
     guard.scope().map_or(0, |scope| scope.identity())

@@ -17,57 +17,62 @@ use crate::call;
 use crate::hazard::{AccessGuard, CaptureLog, Key, Ordering, Scope, expect_not_ordering, wait};
 use crate::{Context, Error, Result, Stream};
 
-/// A stream whose work is taken down for a graph, while [`Graph::capture`] or [`Graph::capture_into`] runs.
+/// A stream in capture mode, passed to the closure of [`Graph::capture`] or [`Graph::capture_into`].
 ///
-/// It is a [`Stream`] for everything that takes one. An operation that would end the capture is an argument error before the driver is
-/// called: to wait for the stream, to ask whether its work is done, to wait for events that were not recorded in the capture, and to
-/// launch a graph.
+/// It derefs to [`Stream`]. An operation that would invalidate the capture is an argument error before the driver is
+/// called: synchronizing or querying the stream, waiting for events that were not recorded in the capture, and
+/// launching a graph.
 ///
-/// Memory of the host that nobody could keep for the graph is refused, too: a pinned buffer that comes back when its copy is done, and a
-/// slice that is copied to. A mapped or unified buffer is leased like one of the device. Of a slice that is copied from, the graph keeps a
-/// copy as it is now.
+/// Host memory that the graph cannot keep alive is refused too: a pinned buffer that is returned on completion, and a
+/// slice as the destination of a copy. A mapped or unified buffer is leased like device memory. A slice that is the
+/// source of a copy is copied into the graph at capture time.
 ///
-/// Clones of the stream that outlive the capture are plain streams from then on.
+/// Clones of the stream that outlive the capture become ordinary streams.
 pub struct CaptureScope {
     root: Stream,
     scope: Arc<Scope>,
-    /// The graph that the work is added to, by its tree and its number, if it is not a new one.
+    /// The existing graph that the work is added to, as a tree and a number; `None` for a new graph.
     target: Option<(Arc<Tree>, u32)>,
     is_ended: bool,
 }
 
-/// The result of a capture: its graph, the objects that the graph needs, and the closures that the driver keeps for it.
+/// The result of a capture: its graph, the objects that the graph uses, and the closures that the driver retains for
+/// it.
 pub(super) struct Captured {
     raw: CUgraph,
     pub(super) kept: Kept,
     pub(super) objects: Vec<ObjectReference>,
 }
 
-/// The capture mode. Calls of other threads do not invalidate a capture in this mode.
+/// The capture mode. In this mode, calls on other threads do not invalidate a capture.
 pub(super) const MODE: CUstreamCaptureMode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED;
 
 impl Graph {
-    /// Captures the work that `work` enqueues on the stream that it is given, and returns it as a graph. None of it runs now.
+    /// Captures the work that `work` enqueues on the stream passed to it, and returns it as a graph. The work is not
+    /// executed.
     ///
-    /// The capture ends when `work` does, on error and panic as well, and nothing of it is left then. It is one of its own: other streams
-    /// and threads go on as they like, and neither they nor what is dropped meanwhile can spoil it.
+    /// The capture ends when `work` returns, fails or panics; in the latter two cases the captured work is discarded. A
+    /// capture uses a stream of its own. It does not affect other streams and threads, and they cannot invalidate it.
     ///
-    /// **Within the closure, its thread enqueues work on the scope and its [forks](CaptureScope::fork) only.** Everything else would run at
-    /// once and be missing from the graph, so it is an argument error before the driver is called: copies, fills, launches, events and
-    /// stream-ordered allocation on other streams, and waits of the host. The error names the method that is captured, such as
-    /// `fill_on(scope, …)` for `fill`. Prepare what the work needs before the capture, or on another thread. Not restricted are what
-    /// enqueues nothing, such as queries and the allocation of pinned memory; dropping and closing; and other threads, also those that
-    /// `work` starts. Closures may be nested; the innermost scope counts.
+    /// **Within the closure, its thread may enqueue work on the scope and its [forks](CaptureScope::fork) only.** Any
+    /// other work would run immediately and be missing from the graph. It is therefore an argument error before the
+    /// driver is called: copies, fills, launches, events and stream-ordered allocations on other streams, and host
+    /// synchronization. The error names the method that can be captured, such as `fill_on(scope, …)` for `fill`.
+    /// Prepare what the work needs before the capture, or on another thread. Operations that enqueue nothing, such as
+    /// queries and the allocation of pinned memory, are allowed, and so are dropping and closing. Other threads,
+    /// including those that `work` starts, are not restricted. Closures may be nested; the innermost scope applies.
     ///
-    /// The error of `work` is of any type that an [`Error`] converts into, so that `?` works with errors of your own. A closure that ends
-    /// in `Ok(())` names it: `Ok::<_, Error>(())`, or with a return type, `|scope| -> Result<(), MyError> { … }`.
+    /// The error type of `work` is any type that implements `From<Error>`, so `?` works with your own errors. A closure
+    /// that ends in `Ok(())` must name the type: `Ok::<_, Error>(())`, or as its return type, `|scope| -> Result<(),
+    /// MyError> { … }`.
     ///
-    /// Buffers that the work uses are **leased**: their memory lives until both its owner and everything that was made of the graph are
-    /// gone, and each [launch](crate::GraphExec::launch) is a use of them, which waits for others and which others wait for. Between
-    /// launches the owner may use, move and drop them like any other. Kernels and events are kept as well. Memory that is allocated on the
-    /// stream with the device's pool exists only while the graph runs.
+    /// The graph **leases** the buffers that the work uses: their memory lives until the owner and everything created
+    /// from the graph have been dropped. Each [launch](crate::GraphExec::launch) counts as an access to them, ordered
+    /// with other accesses by hazard tracking. Between launches the owner may use, move and drop them like any other
+    /// buffer. Kernels and events are kept alive as well. Memory allocated on the stream from the device's pool exists
+    /// only while the graph runs.
     ///
-    /// Work on several streams is captured with [`CaptureScope::fork`].
+    /// Use [`CaptureScope::fork`] to capture work on several streams.
     ///
     /// ```
     /// # let driver = curium_sim::Simulator::new(curium_sim::Config::new())?.driver::<curium_driver::Driver>()?;
@@ -93,7 +98,8 @@ impl Graph {
     ///
     /// # Errors
     ///
-    /// The error of `work`; `CUDA_ERROR_STREAM_CAPTURE_INVALIDATED` if other code has ended the capture through a raw handle.
+    /// The error of `work`; `CUDA_ERROR_STREAM_CAPTURE_INVALIDATED` if other code ended the capture through a raw
+    /// handle.
     #[doc(alias = "cuStreamBeginCapture")]
     #[doc(alias = "cuStreamEndCapture")]
     #[inline]
@@ -102,7 +108,7 @@ impl Graph {
         work: impl FnOnce(&CaptureScope) -> Result<(), E>,
     ) -> Result<Self, E> {
         let mut scope = CaptureScope::begin(context, "Graph::capture", None, |root| {
-            // SAFETY: the stream is live, and nobody else has it.
+            // SAFETY: the stream is live, and no other code has its handle.
             unsafe { call!(context.driver(), cuStreamBeginCapture_v2(root.as_raw(), MODE)) }
         })?;
         let recorded = scope.record(work);
@@ -112,16 +118,17 @@ impl Graph {
 }
 
 impl CaptureScope {
-    /// Another stream of the same capture, whose work comes after what is on this one by now, and beside what follows. What is on it
-    /// when the capture ends belongs to the graph; [`CaptureScope::join`] has work come after it.
+    /// Creates another stream in the same capture. Its work depends on the work captured on this stream so far, and
+    /// runs concurrently with later work. It is part of the graph even without a [`CaptureScope::join`], which makes
+    /// later work depend on it.
     ///
-    /// Work on several streams that uses one buffer is ordered as it would be outside of a capture, by edges of the graph.
+    /// Work on several streams that uses the same buffer is ordered as outside a capture, by edges of the graph.
     ///
     /// CUDA: `cuStreamCreateWithPriority`, `cuEventRecord`, `cuStreamWaitEvent`.
     ///
     /// # Errors
     ///
-    /// An error of the driver.
+    /// An error returned by the driver.
     #[inline]
     pub fn fork(&self) -> Result<Stream> {
         let branch = Stream::of_scope(self.root.context(), &self.scope)?;
@@ -131,7 +138,7 @@ impl CaptureScope {
         Ok(branch)
     }
 
-    /// Makes later work on this stream come after what is on `branch`, a [fork](CaptureScope::fork), by now.
+    /// Makes later work on this stream depend on the work captured so far on `branch`, a [fork](CaptureScope::fork).
     ///
     /// CUDA: `cuEventRecord`, `cuStreamWaitEvent`.
     ///
@@ -147,15 +154,15 @@ impl CaptureScope {
         wait(&self.root, branch, branch.sync_points().count(), None).map(drop)
     }
 
-    /// Makes later work on `stream`, the scope itself or one of its [forks](CaptureScope::fork), come after `nodes` as well, which the
-    /// graph had before it was [captured into](Graph::capture_into).
+    /// Makes later work on `stream`, the scope itself or one of its [forks](CaptureScope::fork), also depend on
+    /// `nodes`, which were in the graph before it was [captured into](Graph::capture_into).
     ///
     /// CUDA: `cuStreamUpdateCaptureDependencies_v2`.
     ///
     /// # Errors
     ///
-    /// An argument error if `stream` is not a stream of this capture, if a node is in another graph or was removed, or if the capture
-    /// makes a new graph.
+    /// An argument error if `stream` is not part of this capture, if a node belongs to another graph or was removed, or
+    /// if the capture creates a new graph.
     #[doc(alias = "cuStreamUpdateCaptureDependencies")]
     #[inline]
     pub fn follow(&self, stream: &Stream, nodes: &[Node]) -> Result<()> {
@@ -171,25 +178,27 @@ impl CaptureScope {
         let nodes = nodes.iter().map(|node| state.member_in_use(operation, *graph, *node));
         let mut nodes = nodes.collect::<Result<Vec<_>>>()?;
         let (list, no_data, count) = (nodes.as_mut_ptr(), std::ptr::null(), nodes.len());
-        // Only more order: none that the uses of memory rely on is taken away.
+        // Only adds dependencies: none that hazard tracking relies on is removed.
         let flags = Flags::CU_STREAM_ADD_CAPTURE_DEPENDENCIES.0;
-        // SAFETY: the stream is live and of the capture, the nodes are live and in its graph, and the list is as long as said.
+        // SAFETY: the stream is live and in the capture, the nodes are live and in its graph, and the list has the
+        // given length.
         unsafe {
             call!(stream.driver(), cuStreamUpdateCaptureDependencies_v2(stream.as_raw(), list, no_data, count, flags))
         }
     }
 
-    /// Makes each launch of the graph call `function` on a thread of the driver, behind what is on `stream` by now: the scope itself or one
-    /// of its [forks](CaptureScope::fork). It **must not call the driver**, and what it drops must not either; a panic ends in it.
+    /// Adds a host function to the graph, which depends on the work captured so far on `stream`: the scope itself or
+    /// one of its [forks](CaptureScope::fork). Each launch calls it on a driver thread. It **must not call the
+    /// driver**, and neither must the destructors of the values that it drops. Its panics are caught.
     ///
-    /// The function lives until the graph and everything made of it are gone, and every launch of that has ended, as in
-    /// [`Graph::add_host`].
+    /// The function lives until the graph and everything created from it have been dropped and all of their launches
+    /// have completed, as in [`Graph::add_host`].
     ///
     /// CUDA: `cuLaunchHostFunc`, `cuUserObjectCreate`, `cuGraphRetainUserObject`.
     ///
     /// # Errors
     ///
-    /// An argument error if `stream` is not a stream of this capture. The function is dropped then.
+    /// An argument error if `stream` is not part of this capture. The function is then dropped.
     #[inline]
     pub fn add_host(&self, stream: &Stream, function: impl Fn() + Send + Sync + 'static) -> Result<()> {
         if !self.scope.is_that_of(stream) {
@@ -197,13 +206,14 @@ impl CaptureScope {
         }
         let (object, params) = closure(self.root.driver(), function)?;
         let _guard = AccessGuard::new(stream)?;
-        // The graph keeps it from its end on; until then nothing runs.
+        // The graph retains the closure once the capture ends; nothing runs before.
         self.scope.keep(Key::HostFunction(object.as_raw().addr()), || Arc::new(object.clone()));
-        // SAFETY: the stream is live and of the capture, whose graph retains the closure for as long as it can be called.
+        // SAFETY: the stream is live and in the capture, whose graph retains the closure for as long as it can be
+        // called.
         unsafe { call!(stream.driver(), cuLaunchHostFunc(stream.as_raw(), params.fn_, params.userData)) }
     }
 
-    /// Returns a stream of its own that `begin` has begun to capture.
+    /// Creates a stream on which `begin` has started a capture.
     #[inline]
     pub(super) fn begin(
         context: &Context,
@@ -219,7 +229,7 @@ impl CaptureScope {
         Ok(Self { root, scope, target, is_ended: false })
     }
 
-    /// Runs `work`, whose thread enqueues work on the streams of this capture only.
+    /// Runs `work`, whose thread may enqueue work on the streams of this capture only.
     #[inline]
     pub(super) fn record<E>(&self, work: impl FnOnce(&Self) -> Result<(), E>) -> Result<(), E> {
         let _inside = capture_guard::enter(self.scope.identity());
@@ -233,15 +243,16 @@ impl CaptureScope {
         Graph::owning(self.root.context(), raw, kept).retaining("Graph::capture", &objects)
     }
 
-    /// Ends the capture, whatever happens, and gives what it leaves. A new graph that is not whole is destroyed.
+    /// Ends the capture in any case and returns its result. An incomplete new graph is destroyed.
     #[inline]
     pub(super) fn finish(&mut self) -> Result<Captured> {
         self.is_ended = true;
-        // No other thread enqueues work on the streams meanwhile: what it enqueued before is in the log, and what comes later runs.
+        // No other thread enqueues work on the streams now: earlier work is in the log, and later work runs outside the
+        // capture.
         let closed = self.scope.close(|log| {
             let joined = self.join_all(log);
             let _ordering = Ordering::begin();
-            // Where the first attempt did not, the second leaves no capture behind; there is nothing to be done otherwise.
+            // If the first attempt failed, the second leaves no capture in progress. Nothing else can be done.
             let raw = self.end_capture();
             let left = if raw.is_err() { self.end_capture().ok() } else { None };
             (joined, raw, left)
@@ -263,7 +274,7 @@ impl CaptureScope {
         Ok(raw)
     }
 
-    /// Ends the capture, if it has not ended, for nothing.
+    /// Ends the capture, if it is in progress, and discards it.
     #[inline]
     pub(super) fn abandon(&mut self) {
         if !self.is_ended {
@@ -271,7 +282,7 @@ impl CaptureScope {
         }
     }
 
-    /// Destroys the graph of the capture, if it is a new one.
+    /// Destroys the graph of the capture if it is a new one.
     #[inline]
     fn discard(&self, raw: CUgraph) {
         if self.target.is_none() {
@@ -279,7 +290,7 @@ impl CaptureScope {
         }
     }
 
-    /// Orders the root after every branch, and frees what was allocated in the capture and still is.
+    /// Makes the root stream wait for every branch, and frees the memory allocated in the capture and not yet freed.
     #[inline]
     fn join_all(&self, log: &mut CaptureLog) -> Result<()> {
         let (branches, allocations) = (std::mem::take(log.branches()), std::mem::take(log.allocations()));
@@ -288,13 +299,14 @@ impl CaptureScope {
             .try_for_each(|branch| wait(&self.root, branch, branch.sync_points().count(), None).map(drop))?;
         let _ordering = Ordering::begin();
         allocations.into_iter().try_for_each(|address| {
-            // SAFETY: the memory was allocated in this capture and not freed, and every stream of the capture has been waited for.
+            // SAFETY: the memory was allocated in this capture and not freed, and the root stream waits for every
+            // stream of the capture.
             unsafe { call!(self.root.driver(), cuMemFreeAsync(address, self.root.as_raw())) }
         })
     }
 }
 
-/// Returns the objects that the graph of a capture keeps, and the closures that the driver keeps for it.
+/// Returns the objects that the graph of a capture keeps alive, and the closures that the driver retains for it.
 #[inline]
 fn kept(log: CaptureLog) -> (Kept, Vec<ObjectReference>) {
     let (leases, others) = log.into_parts();
@@ -311,7 +323,7 @@ fn kept(log: CaptureLog) -> (Kept, Vec<ObjectReference>) {
 
 #[cold]
 fn foreign(stream: &Stream, operation: &'static str) -> Error {
-    Error::argument(operation, format!("{stream:?} is no stream of the capture"))
+    Error::argument(operation, format!("{stream:?} does not belong to the capture"))
 }
 
 impl Deref for CaptureScope {
@@ -332,7 +344,7 @@ impl fmt::Debug for CaptureScope {
 impl Drop for CaptureScope {
     #[inline]
     fn drop(&mut self) {
-        // It has ended, unless `work` has panicked.
+        // The capture has ended, unless `work` panicked.
         self.abandon();
     }
 }

@@ -1,7 +1,8 @@
 //! Capture into an existing graph.
 //!
-//! The driver notes nobody's right to such a graph while its capture is open, so all of its tree refuses every other use until then. Nor
-//! does it take anything back: when the work fails, the nodes that are new are destroyed here.
+//! The driver does not track exclusive use of a graph while a capture into it is in progress, so the whole tree refuses
+//! every other use until the capture ends. The driver does not roll back either: if the work fails, the new nodes are
+//! destroyed here.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -15,46 +16,48 @@ use crate::base::release::release;
 use crate::call;
 use crate::{Error, Result, Stream};
 
-/// A capture into a graph in progress. Dropping it removes the captured nodes unless it was completed.
+/// A capture into an existing graph. Dropping it removes the captured nodes, unless the capture was completed.
 struct Addition<'graph> {
     graph: &'graph mut Graph,
     scope: CaptureScope,
-    /// The nodes that were there before.
+    /// The nodes that existed before the capture.
     before: HashSet<Node>,
     is_settled: bool,
 }
 
-/// The nodes of a graph that has been captured into.
+/// The nodes of a graph after a capture into it.
 struct Parts {
-    /// Those that were there before and that none of the others there comes after.
+    /// Existing nodes without a dependent among the existing nodes.
     leaves: Vec<Node>,
-    /// Those that were captured and come after no other that was.
+    /// Captured nodes without a dependency among the captured nodes.
     first: Vec<Node>,
-    /// Those that were captured and that no other comes after.
+    /// Captured nodes without a dependent.
     last: Vec<Node>,
 }
 
 const OPERATION: &str = "Graph::capture_into";
 
-/// The reason in the error of every other use of the graph.
+/// The reason given by the error of every other use of the graph.
 const BUSY: &str = "work is being captured into the graph, or the one that it is a part of";
 const SPOILED: &str =
     "a capture into the graph, or the one that it is a part of, has failed, and what it had added cannot be removed";
 
 impl Graph {
-    /// Adds the work that `work` enqueues on the stream that it is given, behind `after`. None of it runs now. What comes last of it is the
-    /// result, for more to come after: `after` if nothing was captured.
+    /// Captures the work that `work` enqueues on the stream passed to it into this graph, depending on the nodes in
+    /// `after`. The work is not executed. Returns the last captured nodes, for use as dependencies of further nodes, or
+    /// `after` if nothing was captured.
     ///
-    /// All that is said of [`Graph::capture`] holds here as well. So the graphs of a [conditional node](Graph::add_conditional) run work
-    /// of buffers and typed kernels, and captured work stands beside nodes that were added one by one. Until the capture ends nothing else
-    /// can be done with the graph, what contains it and what it contains: every attempt is an argument error.
+    /// The rules of [`Graph::capture`] apply. This method adds work with buffers and typed kernels to the body graphs
+    /// of a [conditional node](Graph::add_conditional), and combines captured work with nodes added explicitly. Until
+    /// the capture ends, any other use of the graph, its parent graphs or its child graphs is an argument error.
     ///
-    /// If the graph has captured work that writes memory which this work uses, or the other way round, this comes after all nodes that
-    /// are there. With work around a graph that is a part of another it is in order where each other node there comes before or after the
-    /// node with this graph, and refused elsewhere. [`CaptureScope::follow`] has a part of the work come after further nodes.
+    /// If captured work of the graph and the new work access the same memory and one of them writes it, the new work
+    /// depends on all existing nodes. If the conflicting work is outside a child graph, the capture is accepted if
+    /// every conflicting node comes before or after the node of the child graph, and refused otherwise.
+    /// [`CaptureScope::follow`] adds dependencies to parts of the work.
     ///
-    /// When `work` fails or panics, the nodes that it added are removed. The driver does not allow that in a graph that allocates memory,
-    /// which is of no use any more then: every use is an argument error that says so.
+    /// If `work` fails or panics, the nodes that it added are removed. The driver cannot remove nodes from a graph that
+    /// allocates memory. Such a graph is unusable afterwards: every use returns an argument error with this reason.
     ///
     /// ```
     /// # let driver = curium_sim::Simulator::new(curium_sim::Config::new())?.driver::<curium_driver::Driver>()?;
@@ -70,13 +73,14 @@ impl Graph {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
-    /// Needs a driver for CUDA 12.3. CUDA: `cuStreamBeginCaptureToGraph`, `cuStreamEndCapture`, `cuStreamCreateWithPriority`,
+    /// Requires a driver for CUDA 12.3. CUDA: `cuStreamBeginCaptureToGraph`, `cuStreamEndCapture`, `cuStreamCreateWithPriority`,
     /// `cuGraphAddDependencies_v2`, `cuGraphDestroyNode`.
     ///
     /// # Errors
     ///
-    /// That of `work`; an argument error if a node of `after` is in another graph or was removed, or if nothing orders the work with such
-    /// work in another part of the graph; `CUDA_ERROR_STREAM_CAPTURE_INVALIDATED` if other code has ended the capture through a raw handle.
+    /// The error of `work`; an argument error if a node in `after` belongs to another graph or was removed, or if the
+    /// work conflicts with unordered work outside this graph; `CUDA_ERROR_STREAM_CAPTURE_INVALIDATED` if other code
+    /// ended the capture through a raw handle.
     #[doc(alias = "cuStreamBeginCaptureToGraph")]
     #[inline]
     pub fn capture_into<E: From<Error>>(
@@ -90,7 +94,7 @@ impl Graph {
         Ok(if last.is_empty() { after.to_vec() } else { last })
     }
 
-    /// Returns the driver's handles of the graph and of nodes of it.
+    /// Returns the raw handles of the graph and of the given nodes.
     #[inline]
     fn raw_with(&self, state: &State, nodes: &[Node]) -> Result<(CUgraph, Vec<CUgraphNode>)> {
         let raw = state.graph(OPERATION, self.number)?;
@@ -98,7 +102,7 @@ impl Graph {
         Ok((raw, nodes.collect::<Result<_>>()?))
     }
 
-    /// Begins to capture `root`, has every other use of the graph refused, and gives the nodes that are there.
+    /// Starts the capture on `root`, blocks every other use of the graph, and returns the existing nodes.
     #[inline]
     fn begin_capture(&self, root: &Stream, after: &[Node]) -> Result<HashSet<Node>> {
         let mut state = self.tree.lock()?;
@@ -106,7 +110,8 @@ impl Graph {
         let (raw, after) = self.raw_with(&state, after)?;
         let (after, no_data, count) = (after.as_ptr(), std::ptr::null(), after.len());
         let (driver, stream) = (self.driver(), root.as_raw());
-        // SAFETY: the stream is live, and nobody else has it; graph and nodes are live, and nobody else uses them until the capture ends.
+        // SAFETY: the stream is live, and no other code has its handle; graph and nodes are live, and not used until
+        // the capture ends.
         unsafe { call!(driver, cuStreamBeginCaptureToGraph(stream, raw, after, no_data, count, MODE)) }?;
         state.refuse(Some(BUSY));
         Ok(before)
@@ -120,7 +125,7 @@ impl<'graph> Addition<'graph> {
         if !graph.driver().has(function) {
             return Err(graph.driver().missing(function));
         }
-        // Nodes that are not there are refused before a stream is made.
+        // Removed nodes are refused before a stream is created.
         graph.raw_with(&*graph.tree.lock()?, after)?;
         let (mut before, target) = (HashSet::new(), (Arc::clone(&graph.tree), graph.number));
         let scope = CaptureScope::begin(graph.context(), OPERATION, Some(target), |root| {
@@ -130,7 +135,7 @@ impl<'graph> Addition<'graph> {
         Ok(Self { graph, scope, before, is_settled: false })
     }
 
-    /// Ends the capture, and gives the nodes that came last.
+    /// Ends the capture and returns the last captured nodes.
     #[inline]
     fn settle(&mut self) -> Result<Vec<Node>> {
         let captured = self.scope.finish()?;
@@ -161,7 +166,7 @@ impl<'graph> Addition<'graph> {
         Ok(parts.last)
     }
 
-    /// Returns the nodes at the seam, and at the end.
+    /// Returns the nodes at the boundary between existing and captured work, and at the end.
     #[inline]
     fn parts(&self, nodes: Vec<Node>, edges: &[Edge]) -> Parts {
         let (old, new): (Vec<_>, Vec<_>) = nodes.into_iter().partition(|node| self.before.contains(node));
@@ -178,14 +183,14 @@ impl<'graph> Addition<'graph> {
         }
     }
 
-    /// Removes what was captured.
+    /// Removes the captured nodes.
     #[inline]
     fn take_back(&self) -> Result<()> {
         let mut state = self.graph.tree.lock()?;
         state.refuse(None);
         let taken = self.graph.nodes_in(&mut state).and_then(|nodes| {
             let mut new = nodes.into_iter().filter(|node| !self.before.contains(node));
-            // Nothing is kept for a node that was captured.
+            // No object is kept alive for a captured node.
             new.try_for_each(|node| self.graph.remove_in(&mut state, node).map(drop))
         });
         state.refuse(taken.is_err().then_some(SPOILED));
@@ -197,7 +202,7 @@ impl Drop for Addition<'_> {
     #[inline]
     fn drop(&mut self) {
         if !self.is_settled {
-            // The work has failed or panicked, or could not be put in order.
+            // The work failed or panicked, or could not be ordered.
             self.scope.abandon();
             release(|| self.take_back());
         }

@@ -10,16 +10,18 @@ use crate::call;
 use crate::{Error, Result};
 
 impl Graph {
-    /// Adds a node behind `after` that runs a copy of `child`, as it is now. If the child holds captured work that writes memory which
-    /// captured work of this graph uses, or the other way round, it comes after all nodes that are there.
+    /// Adds a child graph node with a copy of `child` in its current state, depending on the nodes in `after`. If
+    /// captured work of both graphs accesses the same memory and one of them writes it, the node depends on all
+    /// existing nodes.
     ///
     /// CUDA: `cuGraphAddChildGraphNode`.
     ///
     /// # Errors
     ///
-    /// An argument error if the child is of another context or driver or in the same graph, or a node of `after` in another graph or
-    /// removed, or if nothing orders the child with such work in another part of this graph; `CUDA_ERROR_INVALID_VALUE` if the child
-    /// allocates memory, `CUDA_ERROR_NOT_SUPPORTED` if it has conditional nodes.
+    /// An argument error if the child belongs to another context or driver or to the same graph, if a node in `after`
+    /// belongs to another graph or was removed, or if the child conflicts with unordered work in a parent graph;
+    /// `CUDA_ERROR_INVALID_VALUE` if the child allocates memory, `CUDA_ERROR_NOT_SUPPORTED` if it has conditional
+    /// nodes.
     #[doc(alias = "cuGraphAddChildGraphNode")]
     #[inline]
     pub fn add_child(&mut self, after: &[Node], child: &Self) -> Result<ChildNode> {
@@ -33,7 +35,8 @@ impl Graph {
             behind.extend(after);
             state.add_node(driver, self.number, operation, &behind, Some(Resource::Child(kept)), |driver, spot| {
                 let (node, graph, after, count) = (spot.node, spot.graph, spot.after, spot.count);
-                // SAFETY: both graphs and the nodes are live and belong to this driver, and this thread has both graphs.
+                // SAFETY: both graphs and the nodes are live and belong to this driver, and this thread has exclusive
+                // access to both graphs.
                 unsafe {
                     call!(driver, cuGraphAddChildGraphNode(node, graph, after, count, raw) creates spot.created())
                 }
@@ -42,7 +45,7 @@ impl Graph {
         added.map(ChildNode)
     }
 
-    /// Returns the graph within a child node: nodes can be changed in it, and none added or removed.
+    /// Returns the graph embedded in a child graph node. Its nodes can be modified, but not added or removed.
     ///
     /// CUDA: `cuGraphChildGraphNodeGetGraph`.
     ///
@@ -55,39 +58,40 @@ impl Graph {
         let mut state = self.tree.lock()?;
         let raw = state.member("Graph::child", self.number, *node)?;
         let mut graph = std::ptr::null_mut();
-        // SAFETY: the node is live, and `graph` is a valid place.
+        // SAFETY: the node is live, and `graph` is valid for writes.
         unsafe { call!(self.driver(), cuGraphChildGraphNodeGetGraph(raw, &raw mut graph) creates graph) }?;
         let part = state.add_part(*node, graph);
         Ok(Self::of(Arc::clone(&self.tree), part))
     }
 
-    /// Returns a copy of the graph, whose nodes [`Graph::find`] finds.
+    /// Clones the graph. [`Graph::find`] maps nodes of the original to nodes of the clone.
     ///
     /// CUDA: `cuGraphClone`.
     ///
     /// # Errors
     ///
-    /// Whatever the driver returns, such as for a graph that allocates memory or has conditional nodes.
+    /// An error returned by the driver, for example for a graph that allocates memory or has conditional nodes.
     #[doc(alias = "cuGraphClone")]
     #[inline]
     pub fn try_clone(&self) -> Result<Self> {
         let state = self.tree.lock()?;
         let (graph, mut clone) = (state.graph("Graph::try_clone", self.number)?, std::ptr::null_mut());
-        // SAFETY: the graph is live, `clone` is a valid place, and the lock keeps other threads out of the graph.
+        // SAFETY: the graph is live, `clone` is valid for writes, and the lock gives this thread exclusive access to
+        // the graph.
         unsafe { call!(self.driver(), cuGraphClone(&raw mut clone, graph) creates clone) }?;
         let clone = Self::owning(self.context(), clone, state.kept());
         clone.tree.lock()?.retains(state.objects_of(self.number));
         Ok(clone)
     }
 
-    /// Returns the node of this clone that came from a node of `original`.
+    /// Returns the node of this clone that corresponds to a node of `original`.
     ///
     /// CUDA: `cuGraphNodeFindInClone`.
     ///
     /// # Errors
     ///
-    /// `CUDA_ERROR_INVALID_VALUE` if this is no clone of `original`, or the node came later; an argument error if the node is not in
-    /// `original`.
+    /// `CUDA_ERROR_INVALID_VALUE` if this is not a clone of `original`, or the node was added later; an argument error
+    /// if the node does not belong to `original`.
     #[doc(alias = "cuGraphNodeFindInClone")]
     #[inline]
     pub fn find<N: TypedNode>(&self, original: &Self, node: &N) -> Result<N> {
@@ -95,15 +99,16 @@ impl Graph {
         let found = self.apart(operation, original, |state, other| {
             let raw = other.member(operation, original.number, **node)?;
             let (clone, mut found) = (state.graph(operation, self.number)?, std::ptr::null_mut());
-            // SAFETY: the node and the clone are live, `found` is a valid place, and this thread has both graphs.
+            // SAFETY: the node and the clone are live, `found` is valid for writes, and this thread has exclusive
+            // access to both graphs.
             unsafe { call!(self.driver(), cuGraphNodeFindInClone(&raw mut found, raw, clone) creates found) }?;
             Ok(state.known(self.number, found))
         });
         found.map(|found| node.at(Found(found)))
     }
 
-    /// Runs `use_both` with the states of two graphs of one context that have nothing in common; an error of `operation` if they are no
-    /// such graphs.
+    /// Runs `use_both` with the states of two graphs of one context that are in different trees; otherwise returns an
+    /// error of `operation`.
     #[inline]
     pub(super) fn apart<T>(
         &self,
@@ -113,12 +118,12 @@ impl Graph {
     ) -> Result<T> {
         self.driver().expect_same(other.driver(), operation)?;
         if self.context().as_raw() != other.context().as_raw() {
-            return Err(Error::argument(operation, "the graphs are of different contexts"));
+            return Err(Error::argument(operation, "context mismatch (the graphs belong to different contexts)"));
         }
         if Arc::ptr_eq(&self.tree, &other.tree) {
             return Err(Error::argument(operation, "both graphs are the same, or parts of one graph"));
         }
-        // The older tree first, so that no two threads wait for each other.
+        // Locks the older tree first, to avoid a deadlock.
         if self.tree.identity() < other.tree.identity() {
             let mut state = self.tree.lock()?;
             return use_both(&mut state, &*other.tree.lock()?);

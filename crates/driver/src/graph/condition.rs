@@ -11,40 +11,41 @@ use super::{Graph, Node};
 use crate::call;
 use crate::{ByValue, Error, Result};
 
-/// A value that a conditional node looks at when it runs. Kernels of the graph set it with `cudaGraphSetConditional` of CUDA's device
-/// runtime; they take it as a parameter by value.
+/// A handle of the value that a conditional node evaluates. Kernels of the graph receive it as a by-value parameter and
+/// set it with `cudaGraphSetConditional` of the CUDA device runtime.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[repr(transparent)]
 pub struct Condition(CUgraphConditionalHandle);
 
-// SAFETY: kernels declare the handle as a number of 64 bits, and it holds no reference.
+// SAFETY: kernels declare the handle as a 64-bit integer, and it contains no reference.
 unsafe impl ByValue for Condition {}
 
 /// The kind of a conditional node.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub enum ConditionalKind {
-    /// Runs its graph once unless the value is 0.
+    /// Runs its body once if the value is not 0.
     If,
-    /// Runs its first graph unless the value is 0, and its second if it is. Since 12.8.
+    /// Runs its first body if the value is not 0, and its second body otherwise. Since 12.8.
     IfElse,
-    /// Runs its graph again and again until the value is 0.
+    /// Runs its body repeatedly until the value is 0.
     While,
-    /// Runs the graph with the number that is the value, if it has so many. Since 12.8.
+    /// Runs the body whose index equals the value, and none if the value is out of range. Contains the number of
+    /// bodies. Since 12.8.
     Switch(u32),
 }
 
-/// A conditional node, and the graphs within it.
+/// A conditional node and its body graphs.
 #[derive(Debug)]
 pub struct ConditionalNode {
     node: Node,
-    /// The graphs that it runs, without nodes at first. Their nodes are kernels, copies, fills, host functions, children and conditional
-    /// nodes, or what is [captured](Graph::capture_into) into them; they are gone when the node is removed.
+    /// The body graphs, initially empty. They may contain kernel, copy, fill, host, child graph and conditional nodes,
+    /// and work that is [captured](Graph::capture_into) into them. They are destroyed with the node.
     pub bodies: Vec<Graph>,
 }
 
 impl Condition {
-    /// Returns the driver's handle.
+    /// Returns the raw handle.
     #[must_use]
     #[inline]
     pub fn as_raw(self) -> CUgraphConditionalHandle {
@@ -74,14 +75,14 @@ impl ConditionalNode {
 }
 
 impl Graph {
-    /// Makes a value for one conditional node of this graph to look at. With a `default` it has that whenever a launch begins; without
-    /// one it keeps what kernels set.
+    /// Creates a conditional handle for one conditional node of this graph. The value is set to `default` at the start
+    /// of each launch; without a `default` it keeps the value that kernels set.
     ///
-    /// Needs a driver for CUDA 12.3. CUDA: `cuGraphConditionalHandleCreate`.
+    /// Requires a driver for CUDA 12.3. CUDA: `cuGraphConditionalHandleCreate`.
     ///
     /// # Errors
     ///
-    /// An error of the driver. A graph with a value that no node looks at cannot be instantiated.
+    /// An error returned by the driver. Instantiation fails if no conditional node uses the handle.
     #[doc(alias = "cuGraphConditionalHandleCreate")]
     #[inline]
     pub fn condition(&mut self, default: Option<u32>) -> Result<Condition> {
@@ -90,21 +91,21 @@ impl Graph {
         let (context, place) = (self.context().as_raw(), &raw mut handle);
         let flags = if default.is_some() { CU_GRAPH_COND_ASSIGN_DEFAULT } else { 0 };
         let value = default.unwrap_or_default();
-        // SAFETY: the graph and the context are live, and `place` is valid.
-        unsafe {
-            call!(self.driver(), cuGraphConditionalHandleCreate(place, graph, context, value, flags) creates handle)
-        }?;
+        // The handle is a number that may be 0; only the result marks a failure.
+        // SAFETY: the graph and the context are live, and `place` is valid for writes.
+        unsafe { call!(self.driver(), cuGraphConditionalHandleCreate(place, graph, context, value, flags)) }?;
         Ok(Condition(handle))
     }
 
-    /// Adds a node behind `after` that runs other graphs as `condition` says. They are part of this one, and filled by adding to them.
+    /// Adds a conditional node that depends on the nodes in `after`. Its body graphs are part of this graph; add nodes
+    /// to them to fill them.
     ///
-    /// Needs a driver for CUDA 12.3. CUDA: `cuGraphAddNode_v3`, `cuGraphAddNode_v2`.
+    /// Requires a driver for CUDA 12.3. CUDA: `cuGraphAddNode_v3`, `cuGraphAddNode_v2`.
     ///
     /// # Errors
     ///
-    /// An argument error if a node of `after` is in another graph or was removed; `CUDA_ERROR_INVALID_VALUE` if the condition is of another
-    /// graph or another node looks at it.
+    /// An argument error if a node in `after` belongs to another graph or was removed; `CUDA_ERROR_INVALID_VALUE` if
+    /// the condition belongs to another graph or is used by another node.
     #[doc(alias = "CU_GRAPH_NODE_TYPE_CONDITIONAL")]
     #[inline]
     pub fn add_conditional(
@@ -123,16 +124,17 @@ impl Graph {
         params.__bindgen_anon_1.conditional =
             CUDA_CONDITIONAL_NODE_PARAMS { handle: condition.0, type_, size, phGraph_out: bodies, ctx };
         let after: Vec<_> = after.iter().map(|node| (*node, super::EdgeData::new())).collect();
-        // SAFETY: the description is that of a conditional node, and all that it names is live.
+        // SAFETY: the parameters are those of a conditional node, and everything that they refer to is live.
         let node = unsafe { self.add_described(operation, &after, &mut params) }?;
-        // SAFETY: the description is still that of a conditional node.
+        // SAFETY: the parameters are still those of a conditional node.
         let bodies = unsafe { params.__bindgen_anon_1.conditional }.phGraph_out;
         if bodies.is_null() {
-            return Err(Error::argument(operation, "the driver gave no graphs for the node"));
+            return Err(Error::argument(operation, "the driver returned no body graphs"));
         }
         let mut state = self.tree.lock()?;
         let part = |index| {
-            // SAFETY: the driver has written where it keeps as many graphs as were asked for, which live as long as the node.
+            // SAFETY: the driver has written a pointer to the requested number of graphs, which live as long as the
+            // node.
             let place = unsafe { bodies.add(index) };
             // SAFETY: as above.
             let raw = unsafe { *place };

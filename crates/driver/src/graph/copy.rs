@@ -8,7 +8,7 @@ use super::{CopyNode, Graph, Node};
 use crate::call;
 use crate::{DevicePointer, Result};
 
-/// The operands of a copy node: rows of bytes in layers, from one place to another.
+/// The operands of a memory copy node: a 1D, 2D or 3D copy of `layers` layers of `rows` rows of `bytes` bytes.
 ///
 /// ```
 /// use curium_driver::{CopyPlace, DevicePointer, GraphCopy};
@@ -25,7 +25,7 @@ pub struct GraphCopy {
     pub from: CopyPlace,
     /// The destination.
     pub to: CopyPlace,
-    /// The length of a row in bytes.
+    /// The width of a row in bytes.
     pub bytes: usize,
     /// The number of rows in a layer.
     pub rows: usize,
@@ -33,41 +33,42 @@ pub struct GraphCopy {
     pub layers: usize,
 }
 
-/// One end of a [`GraphCopy`].
+/// The source or the destination of a [`GraphCopy`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct CopyPlace {
     /// The memory.
     pub memory: CopyMemory,
-    /// The bytes from the begin of a row to that of the next; 0 for rows that follow each other at once.
+    /// The distance in bytes between the starts of consecutive rows; 0 if rows are contiguous.
     pub pitch: usize,
-    /// The number of rows from the begin of a layer to that of the next; 0 for layers that follow each other at once.
+    /// The distance in rows between the starts of consecutive layers; 0 if layers are contiguous.
     pub layer_rows: usize,
-    /// Where the copy begins: the byte within its row, the row within its layer, and the layer.
+    /// The start of the copy: byte within the row, row within the layer, and layer.
     pub origin: (usize, usize, usize),
 }
 
-/// Memory that a node copies from or to.
+/// A memory operand of a copy node.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum CopyMemory {
-    /// Memory of a device.
+    /// Device memory.
     Device(DevicePointer<u8>),
-    /// Memory of the host. The address is a number here, and what it points to is used when the node runs.
+    /// Host memory. The address is accessed when the node runs.
     Host(*mut c_void),
-    /// Memory that the driver knows the place of, such as managed memory.
+    /// Memory whose location the driver determines from its address, such as managed memory.
     Unified(DevicePointer<u8>),
-    /// An array, as C names it.
+    /// An array, as a raw handle.
     Array(CUarray),
 }
 
-// SAFETY: an address of the host is a number here: nothing is read or written through it but by nodes, whose author is responsible for it.
+// SAFETY: the host address is never dereferenced here; only nodes access it, and the caller that adds the node is
+// responsible for it.
 unsafe impl Send for CopyMemory {}
 // SAFETY: as for `Send`.
 unsafe impl Sync for CopyMemory {}
 
 impl GraphCopy {
-    /// Describes a copy of `bytes` bytes.
+    /// Creates the operands of a copy of `bytes` bytes.
     #[must_use]
     #[inline]
     pub const fn new(from: CopyPlace, to: CopyPlace, bytes: usize) -> Self {
@@ -90,7 +91,7 @@ impl GraphCopy {
         self
     }
 
-    /// Returns the copy as C describes it.
+    /// Converts the operands to the driver's parameters.
     #[inline]
     pub(super) fn to_raw(self) -> CUDA_MEMCPY3D {
         let mut raw = CUDA_MEMCPY3D {
@@ -139,28 +140,28 @@ impl GraphCopy {
 }
 
 impl CopyPlace {
-    /// Memory of a device from `address` on.
+    /// Device memory starting at `address`.
     #[must_use]
     #[inline]
     pub const fn device(address: DevicePointer<u8>) -> Self {
         Self::new(CopyMemory::Device(address))
     }
 
-    /// Memory of the host from `address` on.
+    /// Host memory starting at `address`.
     #[must_use]
     #[inline]
     pub const fn host(address: *mut c_void) -> Self {
         Self::new(CopyMemory::Host(address))
     }
 
-    /// Returns the begin of some memory, in which rows and layers follow each other at once.
+    /// The start of `memory`, with contiguous rows and layers.
     #[must_use]
     #[inline]
     pub const fn new(memory: CopyMemory) -> Self {
         Self { memory, pitch: 0, layer_rows: 0, origin: (0, 0, 0) }
     }
 
-    /// Sets the row pitch: the bytes from the start of a row to the start of the next.
+    /// Sets the row pitch in bytes: the distance between the starts of consecutive rows.
     #[must_use]
     #[inline]
     pub const fn with_pitch(mut self, pitch: usize) -> Self {
@@ -168,7 +169,7 @@ impl CopyPlace {
         self
     }
 
-    /// Sets the layer height: the rows from the start of a layer to the start of the next.
+    /// Sets the layer height in rows: the distance between the starts of consecutive layers.
     #[must_use]
     #[inline]
     pub const fn with_layer_rows(mut self, rows: usize) -> Self {
@@ -176,7 +177,7 @@ impl CopyPlace {
         self
     }
 
-    /// Sets the origin: the byte within its row, the row within its layer, and the layer.
+    /// Sets the start of the copy: byte within the row, row within the layer, and layer.
     #[must_use]
     #[inline]
     pub const fn with_origin(mut self, byte: usize, row: usize, layer: usize) -> Self {
@@ -218,29 +219,31 @@ impl CopyMemory {
 }
 
 impl Graph {
-    /// Adds a node behind `after` that copies.
+    /// Adds a memory copy node that depends on the nodes in `after`.
     ///
     /// CUDA: `cuGraphAddMemcpyNode`.
     ///
     /// # Safety
     ///
-    /// - Both places are memory of their kind, and outlive every executable that is made of the graph, and its launches.
-    /// - What is copied leaves valid values behind.
-    /// - Whenever an executable is launched, nothing else uses the memory in a way that is not ordered with the launch, on the host
-    ///   neither.
-    /// - Nodes that use the same memory come after each other where one of them writes it, for as long as they are in the graph.
+    /// - Both operands are memory of their kind that outlives every executable graph instantiated from the graph, and
+    ///   its launches.
+    /// - The copy produces valid values in the destination.
+    /// - During each launch, no other work that is not ordered with the launch accesses the memory in a conflicting
+    ///   way, including on the host.
+    /// - Nodes that access the same memory, of which at least one writes it, are ordered by dependencies for as long as
+    ///   they are in the graph.
     ///
     /// # Errors
     ///
-    /// An argument error if a node of `after` is in another graph or was removed; `CUDA_ERROR_INVALID_VALUE` if a place is not within one
-    /// allocation, or a pitch is smaller than a row.
+    /// An argument error if a node in `after` belongs to another graph or was removed; `CUDA_ERROR_INVALID_VALUE` if an
+    /// operand is not within one allocation, or a pitch is smaller than a row.
     #[doc(alias = "cuGraphAddMemcpyNode")]
     #[inline]
     pub unsafe fn add_copy(&mut self, after: &[Node], copy: GraphCopy) -> Result<CopyNode> {
         let (raw, context) = (copy.to_raw(), self.context().as_raw());
         let added = self.add("Graph::add_copy", after, None, |driver, spot| {
             let (node, graph, after, count) = (spot.node, spot.graph, spot.after, spot.count);
-            // SAFETY: the graph, the nodes and the context are live, and the caller is responsible for the places.
+            // SAFETY: the graph, the nodes and the context are live, and the caller is responsible for the operands.
             let added =
                 unsafe { call!(driver, cuGraphAddMemcpyNode(node, graph, after, count, &raw const raw, context) creates spot.created()) };
             added.map_err(|error| error.about(copy.describe()))
@@ -266,7 +269,7 @@ impl Graph {
         let state = self.tree.lock()?;
         let node = state.member("Graph::set_copy", self.number, *node)?;
         let set = self.context().entered(|driver| {
-            // SAFETY: the node is live, the context that the places are looked up in is current, and the caller is responsible for them.
+            // SAFETY: the node is live, the context of the operands is current, and the caller is responsible for them.
             unsafe { call!(driver, cuGraphMemcpyNodeSetParams(node, &raw const raw)) }
         });
         set.map_err(|error| error.about(copy.describe()))
@@ -285,7 +288,7 @@ impl Graph {
         let state = self.tree.lock()?;
         let node = state.member("Graph::copy", self.number, *node)?;
         let mut raw = CUDA_MEMCPY3D::default();
-        // SAFETY: the node is live, and `raw` is a valid place.
+        // SAFETY: the node is live, and `raw` is valid for writes.
         unsafe { call!(self.driver(), cuGraphMemcpyNodeGetParams(node, &raw mut raw)) }?;
         Ok(GraphCopy::from_raw(&raw))
     }

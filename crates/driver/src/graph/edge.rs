@@ -7,25 +7,25 @@ use super::{Graph, Node};
 use crate::call;
 use crate::{Driver, Result};
 
-/// One node that comes after another.
+/// A dependency between two nodes.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub struct Edge {
-    /// The node that comes first.
+    /// The node that `to` depends on.
     pub from: Node,
-    /// The node that comes after it.
+    /// The dependent node.
     pub to: Node,
     /// The ports and the kind of dependency.
     pub data: EdgeData,
 }
 
-/// The data of an edge: the ports, and the kind of dependency.
+/// The data of an edge: the ports and the kind of dependency.
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub struct EdgeData {
-    /// The port of the first node; 0 is its completion.
+    /// The outgoing port of the first node; 0 means its completion.
     pub from_port: u8,
-    /// The port of the second node; 0 is the whole node.
+    /// The incoming port of the dependent node; 0 means the whole node.
     pub to_port: u8,
     /// The kind of dependency.
     pub kind: EdgeKind,
@@ -35,12 +35,13 @@ pub struct EdgeData {
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub enum EdgeKind {
-    /// It begins afterwards.
+    /// The dependent node starts after the first node has completed.
     #[default]
     Full,
-    /// Between kernels: it may begin before, and waits by itself with `griddepcontrol.wait`.
+    /// Between kernels: the dependent kernel may start earlier and waits with `griddepcontrol.wait` (programmatic
+    /// dependent launch).
     Programmatic,
-    /// A kind of a newer driver.
+    /// A kind defined by a newer driver.
     Unknown(u8),
 }
 
@@ -49,21 +50,23 @@ const PROGRAMMATIC_PORT: u8 = curium_sys::CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC
 const LAUNCH_ORDER_PORT: u8 = curium_sys::CU_GRAPH_KERNEL_NODE_PORT_LAUNCH_ORDER as u8;
 
 impl EdgeData {
-    /// The one begins when the other has ended.
+    /// Creates a full dependency: the dependent node starts after the first node has completed.
     #[must_use]
     #[inline]
     pub const fn new() -> Self {
         Self { from_port: 0, to_port: 0, kind: EdgeKind::Full }
     }
 
-    /// Between kernels: the one begins when every block of the other has called for it, and waits for its end by itself.
+    /// Creates a programmatic dependency between kernels. The dependent kernel starts once every block of the first
+    /// kernel has triggered it, and itself waits for the completion of the first kernel.
     #[must_use]
     #[inline]
     pub const fn programmatic() -> Self {
         Self { from_port: PROGRAMMATIC_PORT, to_port: 0, kind: EdgeKind::Programmatic }
     }
 
-    /// Between kernels: the one begins when every block of the other has begun, and waits for its end by itself.
+    /// Creates a programmatic dependency between kernels. The dependent kernel starts once every block of the first
+    /// kernel has started, and itself waits for the completion of the first kernel.
     #[must_use]
     #[inline]
     pub const fn launch_order() -> Self {
@@ -97,44 +100,44 @@ impl EdgeData {
 }
 
 impl Graph {
-    /// Returns all nodes, those of graphs within nodes excepted.
+    /// Returns the nodes of this graph, excluding those of child and body graphs.
     ///
     /// CUDA: `cuGraphGetNodes`.
     ///
     /// # Errors
     ///
-    /// An error of the driver.
+    /// An error returned by the driver.
     #[doc(alias = "cuGraphGetNodes")]
     #[inline]
     pub fn nodes(&self) -> Result<Vec<Node>> {
         self.nodes_in(&mut *self.tree.lock()?)
     }
 
-    /// Does the same on a thread that holds the lock of the tree.
+    /// Returns the nodes, for a thread that holds the lock of the tree.
     #[inline]
     pub(super) fn nodes_in(&self, state: &mut State) -> Result<Vec<Node>> {
         let graph = state.graph("Graph::nodes", self.number)?;
         let nodes = list(std::ptr::null_mut(), |nodes, count| {
-            // SAFETY: the graph is live, and the places are valid for as many nodes as the count says.
+            // SAFETY: the graph is live, and the addresses are valid for writes of `count` nodes.
             unsafe { call!(self.driver(), cuGraphGetNodes(graph, nodes, count)) }
         })?;
         Ok(nodes.into_iter().map(|node| state.known(self.number, node)).collect())
     }
 
-    /// Returns the nodes that come after no other.
+    /// Returns the nodes without dependencies.
     ///
     /// CUDA: `cuGraphGetRootNodes`.
     ///
     /// # Errors
     ///
-    /// An error of the driver.
+    /// An error returned by the driver.
     #[doc(alias = "cuGraphGetRootNodes")]
     #[inline]
     pub fn roots(&self) -> Result<Vec<Node>> {
         let mut state = self.tree.lock()?;
         let graph = state.graph("Graph::roots", self.number)?;
         let nodes = list(std::ptr::null_mut(), |nodes, count| {
-            // SAFETY: the graph is live, and the places are valid for as many nodes as the count says.
+            // SAFETY: the graph is live, and the addresses are valid for writes of `count` nodes.
             unsafe { call!(self.driver(), cuGraphGetRootNodes(graph, nodes, count)) }
         })?;
         Ok(nodes.into_iter().map(|node| state.known(self.number, node)).collect())
@@ -146,14 +149,14 @@ impl Graph {
     ///
     /// # Errors
     ///
-    /// An error of the driver.
+    /// An error returned by the driver.
     #[doc(alias = "cuGraphGetEdges")]
     #[inline]
     pub fn edges(&self) -> Result<Vec<Edge>> {
         self.edges_in(&mut *self.tree.lock()?)
     }
 
-    /// Does the same on a thread that holds the lock of the tree.
+    /// Returns the edges, for a thread that holds the lock of the tree.
     #[inline]
     pub(super) fn edges_in(&self, state: &mut State) -> Result<Vec<Edge>> {
         let graph = state.graph("Graph::edges", self.number)?;
@@ -175,7 +178,7 @@ impl Graph {
             .collect())
     }
 
-    /// Returns the nodes that a node comes after.
+    /// Returns the nodes that a node depends on.
     ///
     /// CUDA: `cuGraphNodeGetDependencies_v2`, and `cuGraphNodeGetDependencies` before 12.3.
     ///
@@ -190,7 +193,7 @@ impl Graph {
         let has_data = self.driver().has(Function::cuGraphNodeGetDependencies_v2);
         let nodes = list_with_data(|nodes, data, count| {
             if has_data {
-                // SAFETY: the node is live, and the places are valid for as many nodes as the count says.
+                // SAFETY: the node is live, and the addresses are valid for writes of `count` nodes.
                 return unsafe { call!(self.driver(), cuGraphNodeGetDependencies_v2(raw, nodes, data, count)) };
             }
             // SAFETY: as above.
@@ -199,7 +202,7 @@ impl Graph {
         Ok(self.known(&mut state, nodes))
     }
 
-    /// Returns the nodes that come after a node.
+    /// Returns the nodes that depend on a node.
     ///
     /// CUDA: `cuGraphNodeGetDependentNodes_v2`, and `cuGraphNodeGetDependentNodes` before 12.3.
     ///
@@ -214,7 +217,7 @@ impl Graph {
         let has_data = self.driver().has(Function::cuGraphNodeGetDependentNodes_v2);
         let nodes = list_with_data(|nodes, data, count| {
             if has_data {
-                // SAFETY: the node is live, and the places are valid for as many nodes as the count says.
+                // SAFETY: the node is live, and the addresses are valid for writes of `count` nodes.
                 return unsafe { call!(self.driver(), cuGraphNodeGetDependentNodes_v2(raw, nodes, data, count)) };
             }
             // SAFETY: as above.
@@ -223,17 +226,18 @@ impl Graph {
         Ok(self.known(&mut state, nodes))
     }
 
-    /// Adds a dependency of `to` on `from`. Instantiation detects cycles.
+    /// Makes `to` depend on `from`. Cycles are detected at instantiation.
     ///
     /// CUDA: `cuGraphAddDependencies_v2`, and `cuGraphAddDependencies` before 12.3.
     ///
     /// # Errors
     ///
-    /// An argument error if a node is in another graph or was removed; `CUDA_ERROR_INVALID_VALUE` if the edge is there.
+    /// An argument error if a node belongs to another graph or was removed; `CUDA_ERROR_INVALID_VALUE` if the edge
+    /// already exists.
     #[doc(alias = "cuGraphAddDependencies")]
     #[inline]
     pub fn add_dependency(&mut self, from: Node, to: Node) -> Result<()> {
-        // SAFETY: the one begins when the other has ended, which nobody has to vouch for.
+        // SAFETY: a full dependency imposes no requirement on the nodes.
         unsafe { self.add_edge(from, to, EdgeData::new()) }
     }
 
@@ -243,11 +247,13 @@ impl Graph {
     ///
     /// # Safety
     ///
-    /// If the one may begin before the other has ended, the kernels themselves wait for what they read and write.
+    /// If the dependent kernel may start before the first one has completed, the kernels themselves synchronize their
+    /// conflicting accesses.
     ///
     /// # Errors
     ///
-    /// As for [`Graph::add_dependency`]; `CUDA_ERROR_INVALID_VALUE` if nodes of these kinds cannot wait like this.
+    /// As for [`Graph::add_dependency`]; `CUDA_ERROR_INVALID_VALUE` if nodes of these kinds do not support such an
+    /// edge.
     #[inline]
     pub unsafe fn add_edge(&mut self, from: Node, to: Node, data: EdgeData) -> Result<()> {
         let (operation, driver) = ("Graph::add_edge", self.driver());
@@ -256,15 +262,16 @@ impl Graph {
         let (start, end) = (state.member(operation, self.number, from)?, state.member(operation, self.number, to)?);
         let (start, end, raw, count) = (&raw const start, &raw const end, data.to_raw(), 1);
         if data.is_plain() && !driver.has(Function::cuGraphAddDependencies_v2) {
-            // SAFETY: the graph and the nodes are live, and there is one edge.
+            // SAFETY: the graph and the nodes are live, and the arrays contain one edge.
             return unsafe { call!(driver, cuGraphAddDependencies(graph, start, end, count)) };
         }
-        // SAFETY: as above; the caller is responsible for the way.
+        // SAFETY: as above; the caller is responsible for the edge data.
         let added = unsafe { call!(driver, cuGraphAddDependencies_v2(graph, start, end, &raw const raw, count)) };
         added.map_err(|error| error.about(format!("{to} after {from}")))
     }
 
-    /// Makes the second of each pair come after the first, in a graph whose tree this thread has. Needs a driver for CUDA 12.3.
+    /// Makes the second node of each pair depend on the first, in a graph whose tree this thread has locked. Requires a
+    /// driver for CUDA 12.3.
     #[inline]
     pub(super) fn add_edges_in(&self, state: &State, operation: &'static str, edges: &[(Node, Node)]) -> Result<()> {
         let graph = state.graph(operation, self.number)?;
@@ -274,7 +281,7 @@ impl Graph {
         let (from, to) =
             (members(&mut edges.iter().map(|edge| edge.0))?, members(&mut edges.iter().map(|edge| edge.1))?);
         let (from, to, no_data, count) = (from.as_ptr(), to.as_ptr(), std::ptr::null(), edges.len());
-        // SAFETY: the graph and the nodes are live, and there are as many of both as edges.
+        // SAFETY: the graph and the nodes are live, and both arrays have the given length.
         unsafe { call!(self.driver(), cuGraphAddDependencies_v2(graph, from, to, no_data, count)) }
     }
 
@@ -284,8 +291,8 @@ impl Graph {
     ///
     /// # Errors
     ///
-    /// An argument error if a node is in another graph or was removed, or if the graph has captured work that writes memory, whose order
-    /// stays; `CUDA_ERROR_INVALID_VALUE` if there is no such edge.
+    /// An argument error if a node belongs to another graph or was removed, or if the graph contains captured work that
+    /// writes memory, whose order must be kept; `CUDA_ERROR_INVALID_VALUE` if the edge does not exist.
     #[doc(alias = "cuGraphRemoveDependencies")]
     #[inline]
     pub fn remove_edge(&mut self, from: Node, to: Node, data: EdgeData) -> Result<()> {
@@ -296,7 +303,7 @@ impl Graph {
         let (start, end) = (state.member(operation, self.number, from)?, state.member(operation, self.number, to)?);
         let (start, end, raw, count) = (&raw const start, &raw const end, data.to_raw(), 1);
         if data.is_plain() && !driver.has(Function::cuGraphRemoveDependencies_v2) {
-            // SAFETY: the graph and the nodes are live, and there is one edge.
+            // SAFETY: the graph and the nodes are live, and the arrays contain one edge.
             return unsafe { call!(driver, cuGraphRemoveDependencies(graph, start, end, count)) };
         }
         // SAFETY: as above.
@@ -320,14 +327,14 @@ fn get_edges(
     count: &mut usize,
 ) -> Result<()> {
     if driver.has(Function::cuGraphGetEdges_v2) {
-        // SAFETY: the graph is live, and the callers pass places for as many edges as the count says, or none.
+        // SAFETY: the graph is live, and the callers pass arrays for the given number of edges, or null.
         return unsafe { call!(driver, cuGraphGetEdges_v2(graph, from, to, data, count)) };
     }
     // SAFETY: as above.
     unsafe { call!(driver, cuGraphGetEdges(graph, from, to, count)) }
 }
 
-/// Calls a driver function twice: for the length of a list, and for the list.
+/// Calls a driver function twice: for the length of a list, and for its contents.
 #[inline]
 fn list<T: Copy>(empty: T, mut call: impl FnMut(*mut T, *mut usize) -> Result<()>) -> Result<Vec<T>> {
     let mut count = 0;
@@ -340,7 +347,7 @@ fn list<T: Copy>(empty: T, mut call: impl FnMut(*mut T, *mut usize) -> Result<()
     Ok(found)
 }
 
-/// Returns the same for nodes with the data of the edges to them.
+/// Calls a driver function twice, for a list of nodes with the data of their edges.
 #[inline]
 fn list_with_data(
     mut call: impl FnMut(*mut CUgraphNode, *mut CUgraphEdgeData, *mut usize) -> Result<()>,

@@ -6,13 +6,14 @@ use crate::call;
 use crate::{Context, Error, Event, Result};
 
 impl Graph {
-    /// Adds a node behind `after` that records `event`, for work outside of the graph to wait for.
+    /// Adds an event record node that depends on the nodes in `after`. Work outside the graph can wait for `event`.
     ///
     /// CUDA: `cuGraphAddEventRecordNode`.
     ///
     /// # Errors
     ///
-    /// An argument error if the event is of another context or driver, or a node of `after` in another graph or removed.
+    /// An argument error if the event belongs to another context or driver, or if a node in `after` belongs to another
+    /// graph or was removed.
     #[doc(alias = "cuGraphAddEventRecordNode")]
     #[inline]
     pub fn add_event_record(&mut self, after: &[Node], event: &Event) -> Result<EventRecordNode> {
@@ -20,19 +21,21 @@ impl Graph {
         let kept = Some(Resource::Event(event.share()));
         let added = self.add("Graph::add_event_record", after, kept, |driver, spot| {
             let (node, graph, after, count) = (spot.node, spot.graph, spot.after, spot.count);
-            // SAFETY: the graph, the nodes and the event are live, and the places are valid.
+            // SAFETY: the graph, the nodes and the event are live, and the pointers are valid.
             unsafe { call!(driver, cuGraphAddEventRecordNode(node, graph, after, count, event.as_raw()) creates spot.created()) }
         });
         added.map(EventRecordNode)
     }
 
-    /// Adds a node behind `after` that waits for `event`, as it was recorded last when the graph is launched.
+    /// Adds an event wait node that depends on the nodes in `after`. It waits for the most recent record of `event` at
+    /// the time of the launch.
     ///
     /// CUDA: `cuGraphAddEventWaitNode`.
     ///
     /// # Errors
     ///
-    /// An argument error if the event is of another context or driver, or a node of `after` in another graph or removed.
+    /// An argument error if the event belongs to another context or driver, or if a node in `after` belongs to another
+    /// graph or was removed.
     #[doc(alias = "cuGraphAddEventWaitNode")]
     #[inline]
     pub fn add_event_wait(&mut self, after: &[Node], event: &Event) -> Result<EventWaitNode> {
@@ -40,7 +43,7 @@ impl Graph {
         let kept = Some(Resource::Event(event.share()));
         let added = self.add("Graph::add_event_wait", after, kept, |driver, spot| {
             let (node, graph, after, count) = (spot.node, spot.graph, spot.after, spot.count);
-            // SAFETY: the graph, the nodes and the event are live, and the places are valid.
+            // SAFETY: the graph, the nodes and the event are live, and the pointers are valid.
             unsafe {
                 call!(driver, cuGraphAddEventWaitNode(node, graph, after, count, event.as_raw()) creates spot.created())
             }
@@ -54,7 +57,8 @@ impl Graph {
     ///
     /// # Errors
     ///
-    /// An argument error if the event is of another context or driver, or the node in another graph or removed.
+    /// An argument error if the event belongs to another context or driver, or if the node belongs to another graph or
+    /// was removed.
     #[doc(alias = "cuGraphEventRecordNodeSetEvent")]
     #[inline]
     pub fn set_event_record(&mut self, node: EventRecordNode, event: &Event) -> Result<()> {
@@ -75,7 +79,8 @@ impl Graph {
     ///
     /// # Errors
     ///
-    /// An argument error if the event is of another context or driver, or the node in another graph or removed.
+    /// An argument error if the event belongs to another context or driver, or if the node belongs to another graph or
+    /// was removed.
     #[doc(alias = "cuGraphEventWaitNodeSetEvent")]
     #[inline]
     pub fn set_event_wait(&mut self, node: EventWaitNode, event: &Event) -> Result<()> {
@@ -90,7 +95,7 @@ impl Graph {
         Ok(())
     }
 
-    /// Returns `true` if it is `event` that a node records.
+    /// Returns `true` if the node records `event`.
     ///
     /// CUDA: `cuGraphEventRecordNodeGetEvent`.
     ///
@@ -103,12 +108,12 @@ impl Graph {
         let state = self.tree.lock()?;
         let node = state.member("Graph::records", self.number, *node)?;
         let mut found = std::ptr::null_mut();
-        // SAFETY: the node is live, and `found` is a valid place.
+        // SAFETY: the node is live, and `found` is valid for writes.
         unsafe { call!(self.driver(), cuGraphEventRecordNodeGetEvent(node, &raw mut found)) }?;
         Ok(found == event.as_raw())
     }
 
-    /// Returns `true` if it is `event` that a node waits for.
+    /// Returns `true` if the node waits for `event`.
     ///
     /// CUDA: `cuGraphEventWaitNodeGetEvent`.
     ///
@@ -121,18 +126,18 @@ impl Graph {
         let state = self.tree.lock()?;
         let node = state.member("Graph::waits_for", self.number, *node)?;
         let mut found = std::ptr::null_mut();
-        // SAFETY: the node is live, and `found` is a valid place.
+        // SAFETY: the node is live, and `found` is valid for writes.
         unsafe { call!(self.driver(), cuGraphEventWaitNodeGetEvent(node, &raw mut found)) }?;
         Ok(found == event.as_raw())
     }
 }
 
-/// Returns an error of `operation` unless nodes of `context` can use `event`.
+/// Returns an error of `operation` unless `event` belongs to `context`.
 #[inline]
 pub(super) fn expect_event(context: &Context, event: &Event, operation: &'static str) -> Result<()> {
     context.driver().expect_same(event.driver(), operation)?;
     if event.context().as_raw() == context.as_raw() {
         return Ok(());
     }
-    Err(Error::argument(operation, format!("{event:?} is of another context than the graph")))
+    Err(Error::argument(operation, format!("context mismatch ({event:?} and the graph)")))
 }

@@ -1,4 +1,4 @@
-//! An executable graph.
+//! Executable graphs.
 
 use std::cell::Cell;
 use std::fmt;
@@ -20,10 +20,10 @@ use crate::base::release::release;
 use crate::call;
 use crate::{Context, Driver, Error, Result, Returned, Stream};
 
-/// A graph that was instantiated: it is launched with one call, however many nodes it has.
+/// An executable graph: an instantiated graph that is launched with one call.
 ///
-/// It keeps what the graph kept when it was instantiated. Launches of one executable run one after the other, on whatever streams they
-/// are; a launch takes the executable exclusively, since the driver allows no two calls at once.
+/// It keeps the objects that its nodes use alive. Launches of one executable graph are serialized, even on different
+/// streams. [`launch`](Self::launch) takes `&mut self`, since the driver's graph functions are not thread-safe.
 pub struct GraphExec {
     raw: Handle<CUgraphExec_st>,
     keeps: Box<Keeps>,
@@ -33,38 +33,38 @@ pub struct GraphExec {
 
 /// The objects that an executable graph keeps alive.
 struct Keeps {
-    /// The graph that was instantiated: updates name its nodes, so the driver must still know them. Others get a share for the length of a
-    /// call only, so that an executable with the only share keeps it.
+    /// The source graph. Updates name its nodes, so it must stay alive. Other owners hold a reference only for the
+    /// duration of a call, so that an executable graph with the only reference keeps it.
     source: Option<Arc<Tree>>,
-    /// The objects that the nodes keep, as they were instantiated or updated all at once.
+    /// The objects that the nodes use, as of instantiation or the last whole-graph update.
     all: Kept,
-    /// The memory and the semaphores among it, which a launch uses.
+    /// The memory and the semaphores among them, which a launch accesses.
     leases: Leases,
-    /// The objects of nodes that were updated one by one, at their numbers in the source.
+    /// The objects of individually updated nodes, indexed by their number in the source graph.
     changed: Vec<Option<Resource>>,
-    /// Their kernels.
+    /// The kernels of individually updated nodes.
     kernels: UpdatedKernels,
-    /// The host functions that were set one by one.
+    /// The host functions of individually updated nodes.
     closures: Option<Box<Closures>>,
 }
 
 impl GraphExec {
-    /// Takes over the executable `raw`, which is destroyed with the result. Its nodes cannot be updated one by one, since the graph that
-    /// it was made of is not known.
+    /// Takes ownership of the executable graph `raw`. Its nodes cannot be updated individually, since its source graph
+    /// is unknown.
     ///
     /// # Safety
     ///
-    /// - `raw` is a live executable of this context's driver.
-    /// - What its nodes use outlives the result and its launches, and may be used by them whenever it is launched.
-    /// - Nobody else destroys it, or uses it while the result exists.
+    /// - `raw` is a live executable graph of this context's driver.
+    /// - The resources that its nodes use outlive the result and its launches, and may be accessed by every launch.
+    /// - No other code destroys it, or uses it while the result exists.
     #[must_use]
     #[inline]
     pub unsafe fn from_raw(context: &Context, raw: CUgraphExec) -> Self {
         Self::new(context, None, raw, Kept::default())
     }
 
-    /// Returns the driver's handle of this executable, which is the caller's to destroy from now on. The objects that its nodes use are
-    /// no longer kept alive.
+    /// Returns the raw handle and transfers ownership to the caller. The objects that the nodes use are no longer kept
+    /// alive.
     #[must_use]
     #[inline]
     pub fn into_raw(mut self) -> CUgraphExec {
@@ -73,42 +73,41 @@ impl GraphExec {
         raw
     }
 
-    /// Returns the driver's handle of this executable. It is valid for as long as this value exists.
+    /// Returns the raw handle. It is valid for as long as this value exists.
     #[must_use]
     #[inline]
     pub fn as_raw(&self) -> CUgraphExec {
         self.raw.raw()
     }
 
-    /// Returns the context that the work runs in.
+    /// Returns the context in which the work runs.
     #[must_use]
     #[inline]
     pub fn context(&self) -> &Context {
         &self.context
     }
 
-    /// Returns the driver that this executable belongs to.
+    /// Returns the driver of this executable graph.
     #[must_use]
     #[inline]
     pub fn driver(&self) -> &Driver {
         self.context.driver()
     }
 
-    /// Puts the whole graph on `stream`, behind the launch before if that has not ended. Returns before it has run.
+    /// Launches the graph on `stream`, after its previous launch. Returns without waiting for it to run.
     ///
-    /// This is one call of the driver, and nothing is allocated. Executables of [captures](crate::Graph::capture) that use buffers take
-    /// turns with uses of these buffers on other threads, and with each other where one writes what the other uses; the first launch on
-    /// another stream than the one before waits there for the buffers, with a call or two for each.
+    /// This is a single driver call without an allocation. A graph [captured](crate::Graph::capture) with buffers is
+    /// ordered with other accesses to these buffers by hazard tracking: launches may briefly wait for other threads
+    /// that use the buffers. The first launch on a different stream makes up to two additional driver calls per buffer.
     ///
     /// CUDA: `cuGraphLaunch`.
     ///
     /// # Errors
     ///
-    /// An argument error if the stream is of another context or driver, or being captured, and within the closure of a capture: a graph
-    /// becomes a part of another with [`Graph::add_child`](crate::Graph::add_child), and work of several captures one graph when it is done
-    /// in one.
-    /// `CUDA_ERROR_INVALID_VALUE` if memory that a launch before has allocated was not freed. An error of the work itself is reported by a
-    /// later call.
+    /// An argument error if the stream belongs to another context or driver or is being captured, and within a capture
+    /// closure. Use [`Graph::add_child`](crate::Graph::add_child) to include a graph in another one, or capture the
+    /// work of several captures in a single one. `CUDA_ERROR_INVALID_VALUE` if memory that an earlier launch allocated
+    /// was not freed. Errors of the work itself are reported by a later call.
     #[doc(alias = "cuGraphLaunch")]
     #[inline]
     pub fn launch(&mut self, stream: &Stream) -> Result<()> {
@@ -119,55 +118,59 @@ impl GraphExec {
         if self.keeps.closures.is_some() { self.launch_with_closures(stream) } else { self.launch_plain(stream) }
     }
 
-    /// Returns a launch on a stream of the context.
+    /// Launches the graph without resolving leases; the stream must belong to the context.
     #[inline]
     pub(super) fn launch_plain(&mut self, stream: &Stream) -> Result<()> {
         let raw = self.raw.raw();
         self.keeps.leases.launch(stream, || {
-            // SAFETY: the executable and the stream are live and belong to this driver, and nobody else uses the executable; whoever added
-            // nodes vouched for what they do, and the leased memory is waited for.
+            // SAFETY: the executable graph and the stream are live and belong to this driver, and no other code uses
+            // the executable graph; the caller that added the nodes is responsible for their accesses, and the stream
+            // waits for the leased memory.
             unsafe { call!(stream.driver(), cuGraphLaunch(raw, stream.as_raw())) }
         })
     }
 
-    /// Takes to the device what the first launch would take there otherwise, in order with other work on `stream`. Returns before it has
-    /// happened.
+    /// Uploads the graph to the device in stream order, which the first launch would otherwise do. Returns without
+    /// waiting.
     ///
     /// CUDA: `cuGraphUpload`.
     ///
     /// # Errors
     ///
-    /// An argument error if the stream is of another context or driver, or being captured, and within the closure of a capture.
+    /// An argument error if the stream belongs to another context or driver or is being captured, and within a capture
+    /// closure.
     #[doc(alias = "cuGraphUpload")]
     #[inline]
     pub fn upload(&self, stream: &Stream) -> Result<()> {
         expect_context(&self.context, stream, "GraphExec::upload")?;
         stream.expect_running("GraphExec::upload")?;
-        // SAFETY: the executable and the stream are live and belong to this driver; this value is on one thread at a time.
+        // SAFETY: the executable graph and the stream are live and belong to this driver, and this value is not `Sync`.
         unsafe { call!(stream.driver(), cuGraphUpload(self.raw.raw(), stream.as_raw())) }
     }
 
-    /// Destroys the executable and returns its error, which [`Drop`] only reports. Launches that are pending complete.
+    /// Destroys the executable graph and returns any error, instead of only reporting it as [`Drop`] does. Pending
+    /// launches complete.
     ///
     /// CUDA: `cuGraphExecDestroy`.
     ///
     /// # Errors
     ///
-    /// Gives the executable back if the driver refuses.
+    /// Returns the executable graph to the caller if the driver call fails.
     #[doc(alias = "cuGraphExecDestroy")]
     #[inline]
     pub fn close(mut self) -> Result<(), Returned<Self>> {
         self.destroy().map_err(|error| Returned::new(self, error))
     }
 
-    /// Returns the instantiated graph.
+    /// Returns the source graph.
     #[inline]
     pub(super) fn source(&self) -> Option<&Arc<Tree>> {
         self.keeps.source.as_ref()
     }
 
-    /// Runs `call` with the driver's handle of a node, while no other thread uses the graph of the node. That takes no lock where nobody
-    /// else has the graph; the result is the handle then, which the node keeps, since nobody can remove it.
+    /// Runs `call` with the raw handle of a node while no other thread uses the node's graph. If this value is the only
+    /// owner of the graph, no lock is taken, and the result is the handle, which stays valid because no other code can
+    /// remove the node.
     #[inline]
     pub(super) fn with_own_node(
         &mut self,
@@ -200,7 +203,7 @@ impl GraphExec {
         &mut self.keeps.closures
     }
 
-    /// Keeps what a node that was changed needs, in place of what it needed after the change before.
+    /// Keeps the object that an updated node uses, replacing the one of the previous update.
     #[inline]
     pub(super) fn keep(&mut self, node: Node, resource: Resource) {
         let is_launched_with = matches!(resource, Resource::Child(_) | Resource::Semaphores(_));
@@ -215,7 +218,7 @@ impl GraphExec {
         }
     }
 
-    /// Keeps what all nodes need that were changed at once, in place of what they needed before.
+    /// Keeps the objects of a whole-graph update, replacing the previous ones.
     #[inline]
     pub(super) fn keep_all(&mut self, kept: Kept) {
         self.keeps.all = kept;
@@ -225,20 +228,20 @@ impl GraphExec {
         self.retire_closures();
     }
 
-    /// Keeps this as well.
+    /// Keeps further objects.
     #[inline]
     pub(super) fn keep_also(&mut self, kept: &Kept) {
         self.keeps.all.extend(kept);
         self.find_leases();
     }
 
-    /// Finds the memory and the semaphores among all that is kept.
+    /// Finds the memory and the semaphores among the kept objects.
     #[inline]
     fn find_leases(&mut self) {
         self.keeps.leases = Leases::of(&self.kept_now());
     }
 
-    /// Returns all that is kept, but for kernels that were changed one by one.
+    /// Returns all kept objects, except the kernels of individually updated nodes.
     #[inline]
     pub(super) fn kept_now(&self) -> Kept {
         let mut all = self.keeps.all.clone();
@@ -246,7 +249,7 @@ impl GraphExec {
         all
     }
 
-    /// Returns the objects kept for a node: as instantiated, and as updated.
+    /// Returns the objects kept for a node: as of instantiation, and as updated.
     #[inline]
     pub(super) fn kept_for(&self, node: Node, source: &State) -> Kept {
         let changed = self.keeps.changed.get(node.number as usize).and_then(Option::as_ref);
@@ -270,7 +273,7 @@ impl GraphExec {
 
     #[inline]
     fn destroy(&mut self) -> Result<()> {
-        // SAFETY: the executable is live, nobody else has its handle, and it is forgotten once it is destroyed.
+        // SAFETY: the executable graph is live, no other code has its handle, and it is not used again once it is destroyed.
         unsafe { call!(self.context.driver(), cuGraphExecDestroy(self.raw.raw())) }
             .map_err(|error| error.about_handle("executable graph", self.raw.raw(), self.context.device().as_raw()))?;
         self.raw.clear();
@@ -278,7 +281,7 @@ impl GraphExec {
     }
 }
 
-/// Refuses a launch on a stream of an open capture, which the driver would end the capture for, and in the closure of a capture.
+/// Refuses a launch on a stream that is being captured, which would invalidate the capture, and in a capture closure.
 #[cold]
 #[inline(never)]
 fn refuse_captured(stream: &Stream) -> Result<()> {

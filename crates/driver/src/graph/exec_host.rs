@@ -1,8 +1,8 @@
-//! Host functions of executable graphs that were updated node by node.
+//! Individually updated host functions of executable graphs.
 //!
-//! The closures of a graph are user objects, which the driver keeps for executables and their launches. An executable cannot be given a
-//! user object, so a closure that is set there is kept here, and outlives the launches that may call it: an event behind each launch
-//! tells when they are over.
+//! The closures of a graph are user objects, which the driver retains for executable graphs and their launches. A user
+//! object cannot be added to an executable graph, so a closure that is set there is kept here. It must outlive the
+//! launches that may call it; an event after each launch shows when they have completed.
 
 use std::any::Any;
 use std::collections::HashMap;
@@ -17,34 +17,35 @@ use crate::call;
 use crate::completion::watch::{self, Pace, Waiter};
 use crate::{Context, Event, EventFlags, Result, Stream};
 
-/// The closures that were set in one executable.
+/// The closures set in one executable graph.
 pub(super) struct Closures {
-    /// Recorded behind each launch.
+    /// Recorded after each launch.
     ended: Event,
-    /// By the numbers of their nodes in the source.
+    /// The current closures, indexed by node number in the source graph.
     current: HashMap<u32, Closure>,
 }
 
 type Closure = Arc<dyn Any + Send + Sync>;
 
-/// Closures that no later launch calls, and the end of the launches before.
+/// Closures that no later launch calls, and the completion of the earlier launches.
 struct Retired {
     ended: Event,
     _closures: Vec<Closure>,
 }
 
 impl GraphExec {
-    /// Makes a node call another function from the next launch on; see [`Graph::add_host`](crate::Graph::add_host) for what it may do. The
-    /// function is dropped when it is replaced, or the executable gone, and no launch is pending.
+    /// Sets the function of a host node for subsequent launches; [`Graph::add_host`](crate::Graph::add_host) lists its
+    /// restrictions. A replaced function is dropped once no pending launch can call it, and the current one when the
+    /// executable graph is dropped and no launch is pending.
     ///
-    /// From then on a launch takes two more calls of the driver, and cannot be captured.
+    /// After this call, each launch makes two additional driver calls and cannot be captured.
     ///
     /// CUDA: `cuGraphExecHostNodeSetParams`, `cuEventCreate`.
     ///
     /// # Errors
     ///
-    /// An argument error if the node is not one of the graph that was instantiated, or was removed from it; `CUDA_ERROR_INVALID_VALUE` if
-    /// the executable does not have the node. The function is dropped then.
+    /// An argument error if the node does not belong to the source graph or was removed from it;
+    /// `CUDA_ERROR_INVALID_VALUE` if the executable graph does not have the node. The function is then dropped.
     #[doc(alias = "cuGraphExecHostNodeSetParams")]
     #[inline]
     pub fn set_host<F: Fn() + Send + Sync + 'static>(&mut self, node: HostNode, function: F) -> Result<()> {
@@ -55,7 +56,7 @@ impl GraphExec {
         let function = Arc::new(function);
         let params = CUDA_HOST_NODE_PARAMS { fn_: Some(run::<F>), userData: Arc::as_ptr(&function).cast_mut().cast() };
         self.with_node("GraphExec::set_host", *node, |driver, exec, raw| {
-            // SAFETY: the executable and the node are live; the closure is kept until no launch can call it.
+            // SAFETY: the executable graph and the node are live; the closure is kept until no launch can call it.
             unsafe { call!(driver, cuGraphExecHostNodeSetParams(exec, raw, &raw const params)) }
         })?;
         if let Some(closures) = self.closures() {
@@ -65,20 +66,21 @@ impl GraphExec {
         Ok(())
     }
 
-    /// Returns a launch that may call closures which are kept here.
+    /// Launches the graph, which may call closures kept here.
     #[cold]
     pub(super) fn launch_with_closures(&mut self, stream: &Stream) -> Result<()> {
-        // A graph that takes this launch over could call the closures at any time.
+        // A graph that captures this launch could call the closures at any time.
         stream.refuse_capture("GraphExec::launch", NOT_WHILE_CAPTURING)?;
         self.launch_plain(stream)?;
         let Some(closures) = self.closures() else { return Ok(()) };
         closures.ended.record(stream).inspect_err(|_| {
-            // Nothing tells of the end of this launch any more; what the wait says is what the caller is told of already.
+            // The completion of this launch cannot be recorded. The error is already returned to the caller, so the
+            // result of the wait is ignored.
             let _ = stream.synchronize();
         })
     }
 
-    /// Lets go of the closures, which no launch calls from now on.
+    /// Retires the closures, which no subsequent launch calls.
     #[inline]
     pub(super) fn retire_closures(&mut self) {
         if let Some(mut closures) = self.closures().take() {
@@ -94,7 +96,7 @@ impl Closures {
         Ok(Self { ended: Event::new(context, EventFlags::DISABLE_TIMING)?, current: HashMap::new() })
     }
 
-    /// Drops closures when the launches by now are over.
+    /// Drops closures once the launches so far have completed.
     #[inline]
     fn retire(&self, closures: Vec<Closure>) {
         if closures.is_empty() {
@@ -103,7 +105,7 @@ impl Closures {
         let retired = Arc::new(Retired { ended: self.ended.share(), _closures: closures });
         let waiter: Arc<dyn Waiter> = Arc::<Retired>::clone(&retired);
         if watch::add("GraphExec::set_host", waiter, Pace::Polled).is_err() {
-            // There is no thread to wait; after a wait that fails nothing runs either.
+            // No thread could be started, so wait here. If the wait fails, no launch is running either.
             let _ = retired.ended.synchronize();
         }
     }
@@ -117,7 +119,7 @@ impl Waiter for Retired {
 
     #[inline]
     fn queried(&self, answer: Result<bool>) -> bool {
-        // Once the context has failed no launch goes on.
+        // Once the context has failed, no launch continues.
         answer.unwrap_or(true)
     }
 }

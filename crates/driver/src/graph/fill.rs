@@ -6,35 +6,35 @@ use super::{FillNode, Graph, Node};
 use crate::call;
 use crate::{DevicePointer, Result};
 
-/// The operands of a memset node: rows of elements and one value.
+/// The operands of a memset node: rows of elements, and a value.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct GraphFill {
     /// The address of the first row.
     pub address: DevicePointer<u8>,
-    /// The value of every element.
+    /// The value written to every element.
     pub value: FillValue,
     /// The number of elements in a row.
     pub elements: usize,
     /// The number of rows.
     pub rows: usize,
-    /// The bytes from the begin of a row to that of the next, for more than one row.
+    /// The distance in bytes between the starts of consecutive rows; ignored for a single row.
     pub pitch: usize,
 }
 
-/// A value to fill memory with. The address is a multiple of its size.
+/// A value to fill memory with. The address must be a multiple of its size.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum FillValue {
-    /// One byte.
+    /// An 8-bit value.
     U8(u8),
-    /// Two bytes.
+    /// A 16-bit value.
     U16(u16),
-    /// Four bytes.
+    /// A 32-bit value.
     U32(u32),
 }
 
 impl GraphFill {
-    /// `elements` elements in one row.
+    /// Creates the operands for one row of `elements` elements.
     #[must_use]
     #[inline]
     pub const fn new(address: DevicePointer<u8>, value: FillValue, elements: usize) -> Self {
@@ -50,7 +50,7 @@ impl GraphFill {
         self
     }
 
-    /// Returns the fill as C describes it.
+    /// Converts the operands to the driver's parameters.
     #[inline]
     pub(super) fn to_raw(self) -> CUDA_MEMSET_NODE_PARAMS {
         let (value, size) = match self.value {
@@ -87,21 +87,22 @@ impl GraphFill {
 }
 
 impl Graph {
-    /// Adds a node behind `after` that fills memory with a value.
+    /// Adds a memset node that depends on the nodes in `after`.
     ///
     /// CUDA: `cuGraphAddMemsetNode`.
     ///
     /// # Safety
     ///
-    /// - The memory outlives every executable that is made of the graph, and its launches.
-    /// - What is written leaves valid values behind.
-    /// - Whenever an executable is launched, nothing else uses the memory in a way that is not ordered with the launch.
-    /// - Nodes that use the same memory come after each other where one of them writes it, for as long as they are in the graph.
+    /// - The memory outlives every executable graph instantiated from the graph, and its launches.
+    /// - The fill produces valid values.
+    /// - During each launch, no other work that is not ordered with the launch accesses the memory.
+    /// - Nodes that access the same memory, of which at least one writes it, are ordered by dependencies for as long as
+    ///   they are in the graph.
     ///
     /// # Errors
     ///
-    /// An argument error if a node of `after` is in another graph or was removed; `CUDA_ERROR_INVALID_VALUE` if the memory is not within
-    /// one allocation, is not aligned to the value, or a pitch is smaller than a row.
+    /// An argument error if a node in `after` belongs to another graph or was removed; `CUDA_ERROR_INVALID_VALUE` if
+    /// the memory is not within one allocation or not aligned to the value, or if the pitch is smaller than a row.
     #[doc(alias = "cuGraphAddMemsetNode")]
     #[inline]
     pub unsafe fn add_fill(&mut self, after: &[Node], fill: GraphFill) -> Result<FillNode> {
@@ -134,7 +135,7 @@ impl Graph {
         let state = self.tree.lock()?;
         let node = state.member("Graph::set_fill", self.number, *node)?;
         let set = self.context().entered(|driver| {
-            // SAFETY: the node is live, the context that the memory is looked up in is current, and the caller is responsible for the
+            // SAFETY: the node is live, the context of the memory is current, and the caller is responsible for the
             // memory.
             unsafe { call!(driver, cuGraphMemsetNodeSetParams(node, &raw const raw)) }
         });
@@ -154,7 +155,7 @@ impl Graph {
         let state = self.tree.lock()?;
         let node = state.member("Graph::fill", self.number, *node)?;
         let mut raw = CUDA_MEMSET_NODE_PARAMS::default();
-        // SAFETY: the node is live, and `raw` is a valid place.
+        // SAFETY: the node is live, and `raw` is valid for writes.
         unsafe { call!(self.driver(), cuGraphMemsetNodeGetParams(node, &raw mut raw)) }?;
         Ok(GraphFill::from_raw(&raw))
     }

@@ -8,11 +8,11 @@ use super::{Graph, GraphExec, GraphUpdate};
 use crate::base::capture_guard::PASS_THE_SCOPE;
 use crate::{Error, Result, Stream};
 
-/// Work that is captured once and replayed from then on: a bounded number of executables, by keys of your own.
+/// A cache of captured graphs: a bounded number of executable graphs, by user-defined keys.
 ///
-/// [`GraphCache::run`] is given the work each time, and does the cheapest thing that has its effect: one launch if it was seen with the
-/// same inputs, an update of the executable if only its arguments changed, a new one if its shape did, and the work itself where it cannot
-/// be captured.
+/// [`GraphCache::run`] takes the work as a closure and executes it in the cheapest way: it launches the executable
+/// graph if the inputs are unchanged, updates it if only kernel arguments changed, instantiates a new one if the
+/// topology changed, and enqueues the work directly if it cannot be captured.
 ///
 /// ```
 /// # let driver = curium_sim::Simulator::new(curium_sim::Config::new())?.driver::<curium_driver::Driver>()?;
@@ -36,7 +36,7 @@ use crate::{Error, Result, Stream};
 pub struct GraphCache<K, I> {
     entries: HashMap<K, Entry<I>>,
     capacity: usize,
-    /// Counts uses, so that the one that was not used for longest is known.
+    /// Counts uses, to find the least recently used entry.
     clock: u64,
     counts: GraphCacheCounts,
 }
@@ -45,39 +45,39 @@ pub struct GraphCache<K, I> {
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum GraphCacheOutcome<E = Error> {
-    /// The key was new: the work was captured, and launched.
+    /// The key was new: the work was captured and launched.
     Captured,
-    /// The inputs were those of the time before: one launch.
+    /// The inputs were unchanged: the executable graph was launched.
     Launched,
-    /// The inputs had changed and the shape had not: the executable was updated, and launched.
+    /// The inputs changed and the topology did not: the executable graph was updated and launched.
     Updated,
-    /// The shape had changed: the work was captured anew, and launched.
+    /// The topology changed: the work was captured again and launched.
     Recaptured,
-    /// The work was enqueued on the stream as it is, since it cannot be captured: why, if that was tried now.
+    /// The work cannot be captured and was enqueued directly. Contains the reason if a capture was tried now.
     Ran(Option<E>),
 }
 
-/// Returns the number of times that each outcome occurred.
+/// The number of times that each outcome occurred.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct GraphCacheCounts {
     /// Captures of a new key.
     pub captured: u64,
-    /// Launches of what was captured with the same inputs.
+    /// Launches with unchanged inputs.
     pub launched: u64,
-    /// Updates of an executable.
+    /// Updates of an executable graph.
     pub updated: u64,
-    /// Captures of a key that had changed its shape.
+    /// Captures of a key whose topology changed.
     pub recaptured: u64,
-    /// Runs without a capture.
+    /// Runs without a graph.
     pub ran: u64,
-    /// Executables that were dropped to make room.
+    /// Executable graphs that were evicted.
     pub evicted: u64,
 }
 
 struct Entry<I> {
     inputs: I,
-    /// Nothing if the work cannot be captured.
+    /// `None` if the work cannot be captured.
     executable: Option<GraphExec>,
     used: u64,
 }
@@ -86,34 +86,35 @@ impl<K: Eq + Hash + Clone, I: PartialEq> GraphCache<K, I> {
     /// The default number of executable graphs.
     pub const CAPACITY: usize = 32;
 
-    /// Nothing captured yet.
+    /// Creates an empty cache with the default capacity.
     #[must_use]
     #[inline]
     pub fn new() -> Self {
         Self::with_capacity(Self::CAPACITY)
     }
 
-    /// Creates an empty cache for this many keys, at least one. The least recently used key is evicted.
+    /// Creates an empty cache for `capacity` keys, at least one. The least recently used key is evicted.
     #[must_use]
     #[inline]
     pub fn with_capacity(capacity: usize) -> Self {
         Self { entries: HashMap::new(), capacity: capacity.max(1), clock: 0, counts: GraphCacheCounts::default() }
     }
 
-    /// Runs the work that `work` enqueues, under the key `key`.
+    /// Executes the work that `work` enqueues on `stream`, cached under `key`.
     ///
-    /// `inputs` is all that the work depends on and that may differ from one time to the next: addresses of buffers, numbers, sizes. While
-    /// it compares equal, `work` is not called. Buffers are leased as in [`Graph::capture`], so that an input that is forgotten gives
-    /// results of old buffers, and nothing worse.
+    /// `inputs` must contain everything that the work depends on and that may change between calls: buffer addresses,
+    /// scalars, sizes. `work` is not called as long as the inputs compare equal. Buffers are leased as in
+    /// [`Graph::capture`], so an omitted input leads to stale results, but not to undefined behavior.
     ///
-    /// `work` is called a second time, for `stream` itself, where it cannot be captured; the key is remembered as such until its inputs
-    /// change. On a stream that is being captured, `work` becomes a part of that capture, and the key is left as it is.
+    /// If the work cannot be captured, `work` is called a second time, for `stream` itself, and the key is not captured
+    /// again until its inputs change. If `stream` is being captured, the work becomes part of that capture, and the
+    /// entry of `key` is not changed.
     ///
     /// CUDA: `cuGraphLaunch`; `cuStreamBeginCapture_v2`, `cuStreamEndCapture`, `cuGraphInstantiateWithParams`, `cuGraphExecUpdate_v2`.
     ///
     /// # Errors
     ///
-    /// That of the launch, or of `work` where it was run as it is.
+    /// The error of the launch, or of `work` if it was enqueued directly.
     #[inline]
     pub fn run<E: From<Error> + fmt::Debug>(
         &mut self,
@@ -147,21 +148,21 @@ impl<K: Eq + Hash + Clone, I: PartialEq> GraphCache<K, I> {
         self.counts
     }
 
-    /// Returns the number of keys are kept.
+    /// Returns the number of cached keys.
     #[must_use]
     #[inline]
     pub fn len(&self) -> usize {
         self.entries.len()
     }
 
-    /// Returns `true` if nothing is kept.
+    /// Returns `true` if no key is cached.
     #[must_use]
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 
-    /// Drops every executable, and with it the leases of the memory that it uses.
+    /// Drops all executable graphs, and with them the leases of their memory.
     #[inline]
     pub fn clear(&mut self) {
         self.entries.clear();
@@ -205,7 +206,7 @@ impl<K: Eq + Hash + Clone, I: PartialEq> GraphCache<K, I> {
     }
 }
 
-/// Returns an executable of the work: the one before if it can be updated, or a new one.
+/// Returns an executable graph of the work: the previous one if it can be updated, otherwise a new one.
 #[inline]
 fn executable<E: From<Error>>(
     stream: &Stream,

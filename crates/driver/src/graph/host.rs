@@ -12,20 +12,20 @@ use crate::call;
 use crate::{Driver, Result};
 
 impl Graph {
-    /// Adds a node behind `after` that calls `function` on the host, in each launch once.
+    /// Adds a host node that depends on the nodes in `after`. Each launch calls `function` once.
     ///
-    /// The function runs on a thread of the driver, beside which other host functions wait: it should be short. **It must not use this
-    /// crate, nor own anything of this crate**: every call of the driver fails there, and one that waits never returns. A panic of the
-    /// function is caught and reported to `tracing`; the launch goes on.
+    /// The function runs on a driver thread that serves other host functions too, so it should be short. **It must not
+    /// use this crate or own objects of this crate**: every driver call in it fails, and a wait never returns. Its
+    /// panics are caught and reported to `tracing`; the launch continues.
     ///
-    /// The function lives until the graph and everything made of it are gone, and every launch of that has ended. Launches of several
-    /// executables may call it from several threads at once.
+    /// The function lives until the graph and everything created from it have been dropped and all of their launches
+    /// have completed. Launches of different executable graphs may call it concurrently.
     ///
     /// CUDA: `cuGraphAddHostNode`, `cuUserObjectCreate`, `cuGraphRetainUserObject`.
     ///
     /// # Errors
     ///
-    /// An argument error if a node of `after` is in another graph or was removed. The function is dropped then.
+    /// An argument error if a node in `after` belongs to another graph or was removed. The function is then dropped.
     #[doc(alias = "cuGraphAddHostNode")]
     #[inline]
     pub fn add_host(&mut self, after: &[Node], function: impl Fn() + Send + Sync + 'static) -> Result<HostNode> {
@@ -51,7 +51,7 @@ impl Graph {
     ///
     /// # Errors
     ///
-    /// An argument error if the node is in another graph or was removed. The function is dropped then.
+    /// An argument error if the node belongs to another graph or was removed. The function is then dropped.
     #[doc(alias = "cuGraphHostNodeSetParams")]
     #[inline]
     pub fn set_host(&mut self, node: HostNode, function: impl Fn() + Send + Sync + 'static) -> Result<()> {
@@ -68,7 +68,8 @@ impl Graph {
         set.and(self.let_go(operation, unused.as_slice()))
     }
 
-    /// What a node calls, as C has it: the function and what it is called with. That is ours, and none of it may be called or changed.
+    /// Returns the function and the argument of a host node as raw values. They belong to Curium and must be neither
+    /// called nor modified.
     ///
     /// CUDA: `cuGraphHostNodeGetParams`.
     ///
@@ -81,13 +82,13 @@ impl Graph {
         let state = self.tree.lock()?;
         let node = state.member("Graph::raw_host", self.number, *node)?;
         let mut params = CUDA_HOST_NODE_PARAMS::default();
-        // SAFETY: the node is live, and `params` is a valid place.
+        // SAFETY: the node is live, and `params` is valid for writes.
         unsafe { call!(self.driver(), cuGraphHostNodeGetParams(node, &raw mut params)) }?;
         Ok(params)
     }
 }
 
-/// Returns a closure that the driver owns, and a node that calls it.
+/// Creates a user object that owns the closure, and the parameters of a node that calls it.
 #[inline]
 pub(super) fn closure<F>(driver: &Driver, function: F) -> Result<(ObjectReference, CUDA_HOST_NODE_PARAMS)>
 where
@@ -101,12 +102,12 @@ where
 ///
 /// # Safety
 ///
-/// `place` is that of an `F` that lives during the call.
+/// `place` points to an `F` that lives for the duration of the call.
 pub(super) unsafe extern "C" fn run<F: Fn() + Sync>(place: *mut c_void) {
     if is_exiting() {
         return;
     }
-    // SAFETY: the caller is responsible for the place.
+    // SAFETY: the caller is responsible for the pointer.
     let function = unsafe { &*place.cast::<F>() };
     if !contain(function) {
         tracing::error!("a host function of a graph panicked");

@@ -1,4 +1,4 @@
-//! Identifiers of graphs and nodes, and DOT pictures.
+//! Identifiers of graphs and nodes, and DOT output.
 
 use std::ffi::CString;
 use std::path::Path;
@@ -12,45 +12,45 @@ use crate::base::c_string::c_path;
 use crate::call;
 
 bitflags! {
-    /// The contents of a DOT picture of a graph.
+    /// The contents of the DOT output.
     #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
     pub struct DotFlags: u32 {
-        /// All that there is to say.
+        /// Everything.
         const VERBOSE = CUgraphDebugDot_flags::CU_GRAPH_DEBUG_DOT_FLAGS_VERBOSE.0;
-        /// Kernels and launch sizes of kernel nodes.
+        /// Kernels and launch configurations of kernel nodes.
         const KERNELS = CUgraphDebugDot_flags::CU_GRAPH_DEBUG_DOT_FLAGS_KERNEL_NODE_PARAMS.0;
-        /// Operands of copy nodes.
+        /// Operands of memory copy nodes.
         const COPIES = CUgraphDebugDot_flags::CU_GRAPH_DEBUG_DOT_FLAGS_MEMCPY_NODE_PARAMS.0;
         /// Operands of memset nodes.
         const FILLS = CUgraphDebugDot_flags::CU_GRAPH_DEBUG_DOT_FLAGS_MEMSET_NODE_PARAMS.0;
-        /// The handles of nodes and kernels.
+        /// Handles of nodes and kernels.
         const HANDLES = CUgraphDebugDot_flags::CU_GRAPH_DEBUG_DOT_FLAGS_HANDLES.0;
-        /// Flags of newer drivers.
+        /// Flags defined by newer drivers.
         const _ = !0;
     }
 }
 
 impl Graph {
-    /// Returns the driver's number of this graph, which no other graph of the process gets.
+    /// Returns the driver's identifier of this graph, which is unique in the process.
     ///
-    /// Needs a driver for CUDA 13.1. CUDA: `cuGraphGetId`.
+    /// Requires a driver for CUDA 13.1. CUDA: `cuGraphGetId`.
     ///
     /// # Errors
     ///
-    /// An error of the driver.
+    /// An error returned by the driver.
     #[doc(alias = "cuGraphGetId")]
     #[inline]
     pub fn id(&self) -> Result<u32> {
         let state = self.tree.lock()?;
         let (graph, mut id) = (state.graph("Graph::id", self.number)?, 0);
-        // SAFETY: the graph is live, and `id` is a valid place.
+        // SAFETY: the graph is live, and `id` is valid for writes.
         unsafe { call!(self.driver(), cuGraphGetId(graph, &raw mut id)) }?;
         Ok(id)
     }
 
-    /// Returns the driver's number of a node within this graph.
+    /// Returns the driver's identifier of a node within this graph.
     ///
-    /// Needs a driver for CUDA 13.1. CUDA: `cuGraphNodeGetLocalId`.
+    /// Requires a driver for CUDA 13.1. CUDA: `cuGraphNodeGetLocalId`.
     ///
     /// # Errors
     ///
@@ -60,14 +60,14 @@ impl Graph {
     pub fn local_id(&self, node: Node) -> Result<u32> {
         let state = self.tree.lock()?;
         let (node, mut id) = (state.member("Graph::local_id", self.number, node)?, 0);
-        // SAFETY: the node is live, and `id` is a valid place.
+        // SAFETY: the node is live, and `id` is valid for writes.
         unsafe { call!(self.driver(), cuGraphNodeGetLocalId(node, &raw mut id)) }?;
         Ok(id)
     }
 
-    /// Returns the number under which profilers show a node.
+    /// Returns the identifier of a node in profilers.
     ///
-    /// Needs a driver for CUDA 13.1. CUDA: `cuGraphNodeGetToolsId`.
+    /// Requires a driver for CUDA 13.1. CUDA: `cuGraphNodeGetToolsId`.
     ///
     /// # Errors
     ///
@@ -77,61 +77,61 @@ impl Graph {
     pub fn tools_id(&self, node: Node) -> Result<u64> {
         let state = self.tree.lock()?;
         let (node, mut id) = (state.member("Graph::tools_id", self.number, node)?, 0);
-        // SAFETY: the node is live, and `id` is a valid place.
+        // SAFETY: the node is live, and `id` is valid for writes.
         unsafe { call!(self.driver(), cuGraphNodeGetToolsId(node, &raw mut id)) }?;
         Ok(id)
     }
 
-    /// Returns `true` if the driver finds a node in this very graph.
+    /// Returns `true` if a node belongs to this graph itself, and not to a child graph.
     ///
-    /// Needs a driver for CUDA 13.1. CUDA: `cuGraphNodeGetContainingGraph`.
+    /// Requires a driver for CUDA 13.1. CUDA: `cuGraphNodeGetContainingGraph`.
     ///
     /// # Errors
     ///
-    /// An argument error if the node has nothing to do with this graph or was removed.
+    /// An argument error if the node belongs neither to this graph nor to a child graph, or was removed.
     #[doc(alias = "cuGraphNodeGetContainingGraph")]
     #[inline]
     pub fn contains(&self, node: Node) -> Result<bool> {
         let state = self.tree.lock()?;
         let own = state.graph("Graph::contains", self.number)?;
         let (node, mut graph) = (state.node("Graph::contains", node)?, std::ptr::null_mut());
-        // SAFETY: the node is live, and `graph` is a valid place.
+        // SAFETY: the node is live, and `graph` is valid for writes.
         unsafe { call!(self.driver(), cuGraphNodeGetContainingGraph(node, &raw mut graph)) }?;
         Ok(graph == own)
     }
 
-    /// Writes a picture of the graph, in the language of Graphviz, into the file at `path`.
+    /// Writes the graph to the file at `path` in the DOT language of Graphviz.
     ///
     /// CUDA: `cuGraphDebugDotPrint`.
     ///
     /// # Errors
     ///
-    /// An argument error for a path that C cannot read; `CUDA_ERROR_OPERATING_SYSTEM` if the file cannot be written.
+    /// An argument error if the path contains a NUL; `CUDA_ERROR_OPERATING_SYSTEM` if the file cannot be written.
     #[doc(alias = "cuGraphDebugDotPrint")]
     #[inline]
     pub fn write_dot(&self, path: impl AsRef<Path>, flags: DotFlags) -> Result<()> {
         let name: CString = c_path("Graph::write_dot", path.as_ref())?;
         let state = self.tree.lock()?;
         let graph = state.graph("Graph::write_dot", self.number)?;
-        // SAFETY: the graph is live, and the name ends in a NUL.
+        // SAFETY: the graph is live, and the name is NUL-terminated.
         let written = unsafe { call!(self.driver(), cuGraphDebugDotPrint(graph, name.as_ptr(), flags.bits())) };
         written.map_err(|error| error.about(path.as_ref().display().to_string()))
     }
 }
 
 impl GraphExec {
-    /// Returns the driver's number of this executable, which no other executable of the process gets.
+    /// Returns the driver's identifier of this executable graph, which is unique in the process.
     ///
-    /// Needs a driver for CUDA 13.1. CUDA: `cuGraphExecGetId`.
+    /// Requires a driver for CUDA 13.1. CUDA: `cuGraphExecGetId`.
     ///
     /// # Errors
     ///
-    /// An error of the driver.
+    /// An error returned by the driver.
     #[doc(alias = "cuGraphExecGetId")]
     #[inline]
     pub fn id(&self) -> Result<u32> {
         let mut id = 0;
-        // SAFETY: the executable is live, and `id` is a valid place.
+        // SAFETY: the executable graph is live, and `id` is valid for writes.
         unsafe { call!(self.driver(), cuGraphExecGetId(self.as_raw(), &raw mut id)) }?;
         Ok(id)
     }

@@ -18,29 +18,30 @@ bitflags! {
     /// Flags of an executable graph.
     #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
     pub struct InstantiateFlags: u64 {
-        /// A launch first frees what the launch before has allocated and not freed.
+        /// Each launch first frees memory that the previous launch allocated and did not free.
         const AUTO_FREE_ON_LAUNCH = CUgraphInstantiate_flags::CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH.0 as u64;
-        /// Kernels can launch it, which needs compute capability 7.0 and restricts the nodes. Since 12.0.
+        /// The graph can be launched from the device. Requires compute capability 7.0 and restricts the nodes. Since
+        /// 12.0.
         const DEVICE_LAUNCH = CUgraphInstantiate_flags::CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH.0 as u64;
-        /// Kernels run with the priority of their node's attribute, and not with that of the stream. Since 12.0.
+        /// Kernels run with the priority attribute of their node instead of the stream's priority. Since 12.0.
         const USE_NODE_PRIORITY = CUgraphInstantiate_flags::CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY.0 as u64;
-        /// Flags of newer drivers.
+        /// Flags defined by newer drivers.
         const _ = !0;
     }
 }
 
-/// Options of an instantiation.
+/// Options for instantiating a graph.
 #[derive(Clone, Copy, Debug, Default)]
 #[non_exhaustive]
 pub struct InstantiateOptions<'a> {
-    /// Flags of the executable graph; the default is no flag.
+    /// Flags of the executable graph; none by default.
     pub flags: InstantiateFlags,
-    /// The stream on which the executable is uploaded to the device, which spares its first launch that; the default is none.
+    /// The stream on which the executable graph is uploaded to the device, ahead of its first launch; none by default.
     pub upload: Option<&'a Stream>,
 }
 
 impl<'a> InstantiateOptions<'a> {
-    /// No flag, and no upload.
+    /// Returns options without flags and without an upload.
     #[must_use]
     #[inline]
     pub const fn new() -> Self {
@@ -71,28 +72,29 @@ struct Fault {
 }
 
 impl Graph {
-    /// Makes something of the graph, as it is now, that can be launched any number of times. Later changes of the graph do not concern
-    /// it.
+    /// Instantiates the graph. Later changes of the graph do not affect the executable graph, which can be launched any
+    /// number of times.
     ///
     /// CUDA: `cuGraphInstantiateWithParams`, and `cuGraphInstantiate_v2` before 12.0.
     ///
     /// # Errors
     ///
-    /// `CUDA_ERROR_INVALID_VALUE` if nodes come after each other in a circle, and whatever else the driver finds wrong; the error names
-    /// the node. `CUDA_ERROR_NOT_SUPPORTED` if the graph has conditional nodes, and an executable of it.
+    /// `CUDA_ERROR_INVALID_VALUE` if the graph contains a cycle, and any other error returned by the driver; the error
+    /// names the node. `CUDA_ERROR_NOT_SUPPORTED` if the graph has conditional nodes and already has an executable
+    /// graph.
     #[doc(alias = "cuGraphInstantiate")]
     #[inline]
     pub fn instantiate(&self) -> Result<GraphExec> {
         self.instantiate_with(InstantiateOptions::new())
     }
 
-    /// Does the same as [`Graph::instantiate`] with options.
+    /// Instantiates the graph like [`Graph::instantiate`], with options.
     ///
     /// CUDA: `cuGraphInstantiateWithParams`; before 12.0 `cuGraphInstantiateWithFlags`, whose errors name no node, and `cuGraphUpload`.
     ///
     /// # Errors
     ///
-    /// As for [`Graph::instantiate`]; an argument error if the stream of the upload is of another context or driver.
+    /// As for [`Graph::instantiate`]; an argument error if the upload stream belongs to another context or driver.
     #[doc(alias = "cuGraphInstantiateWithParams")]
     #[doc(alias = "cuGraphInstantiateWithFlags")]
     #[inline]
@@ -130,7 +132,7 @@ fn with_params(driver: &Driver, state: &State, graph: CUgraph, options: Instanti
         params.hUploadStream = stream.as_raw();
     }
     let mut raw = std::ptr::null_mut();
-    // SAFETY: the graph and the stream are live, and both places are valid.
+    // SAFETY: the graph and the stream are live, and both output pointers are valid.
     let result =
         unsafe { call!(driver, cuGraphInstantiateWithParams(&raw mut raw, graph, &raw mut params) creates raw) };
     let fault = Fault { node: params.hErrNode_out, result: params.result_out };
@@ -141,7 +143,7 @@ fn with_params(driver: &Driver, state: &State, graph: CUgraph, options: Instanti
 fn plain(driver: &Driver, state: &State, graph: CUgraph) -> Result<CUgraphExec> {
     let (mut raw, mut node) = (std::ptr::null_mut(), std::ptr::null_mut());
     let (no_log, no_bytes) = (std::ptr::null_mut(), 0);
-    // SAFETY: the graph is live, the places are valid, and no log is asked for.
+    // SAFETY: the graph is live, the output pointers are valid, and no log is requested.
     let result = unsafe {
         call!(driver, cuGraphInstantiate_v2(&raw mut raw, graph, &raw mut node, no_log, no_bytes) creates raw)
     };
@@ -152,13 +154,13 @@ fn plain(driver: &Driver, state: &State, graph: CUgraph) -> Result<CUgraphExec> 
 #[inline]
 fn with_flags(driver: &Driver, graph: CUgraph, flags: InstantiateFlags) -> Result<CUgraphExec> {
     let mut raw = std::ptr::null_mut();
-    // SAFETY: the graph is live, and the place is valid.
+    // SAFETY: the graph is live, and the output pointer is valid.
     unsafe { call!(driver, cuGraphInstantiateWithFlags(&raw mut raw, graph, flags.bits()) creates raw) }?;
     Ok(raw)
 }
 
 impl Fault {
-    /// Adds to an error which node it is about, and what is wrong.
+    /// Adds the failing node and the problem to an error.
     #[cold]
     fn explain(&self, error: Error, driver: &Driver, state: &State) -> Error {
         let error = match self.node.is_null() {
@@ -176,13 +178,13 @@ impl Fault {
                  exclude each other"
             }
             CUgraphInstantiateResult::CUDA_GRAPH_INSTANTIATE_NODE_OPERATION_NOT_SUPPORTED => {
-                "an executable that kernels launch cannot do what this node does"
+                "device-side launch does not support this node"
             }
             CUgraphInstantiateResult::CUDA_GRAPH_INSTANTIATE_MULTIPLE_CTXS_NOT_SUPPORTED => {
-                "all nodes of an executable that kernels launch are of one context"
+                "device-side launch requires all nodes in one context"
             }
             CUgraphInstantiateResult::CUDA_GRAPH_INSTANTIATE_CONDITIONAL_HANDLE_UNUSED => {
-                "a condition was made, and no conditional node looks at it"
+                "a condition is not used by any conditional node"
             }
             _ => return None,
         })
@@ -193,7 +195,7 @@ impl Fault {
 #[cold]
 pub(super) fn describe(driver: &Driver, state: &State, raw: CUgraphNode) -> String {
     let mut kind = CUgraphNodeType::CU_GRAPH_NODE_TYPE_EMPTY;
-    // SAFETY: the driver has just named this node, and `kind` is a valid place.
+    // SAFETY: the driver has just returned this node, and `kind` is valid for writes.
     let known = unsafe { call!(driver, cuGraphNodeGetType(raw, &raw mut kind)) };
     let kind = known.map_or_else(|_| "unknown kind".to_owned(), |()| NodeKind::from_raw(kind).to_string());
     let Some(node) = state.find(raw) else { return format!("a node of an inner graph: {kind}") };
@@ -203,12 +205,12 @@ pub(super) fn describe(driver: &Driver, state: &State, raw: CUgraphNode) -> Stri
     }
 }
 
-/// Returns an error of `operation` unless `stream` is of `context`.
+/// Returns an error of `operation` unless `stream` belongs to `context`.
 #[inline]
 pub(super) fn expect_context(context: &crate::Context, stream: &Stream, operation: &'static str) -> Result<()> {
     context.driver().expect_same(stream.driver(), operation)?;
     if stream.context().as_raw() == context.as_raw() {
         return Ok(());
     }
-    Err(Error::argument(operation, format!("{stream:?} is of another context than the graph")))
+    Err(Error::argument(operation, format!("context mismatch ({stream:?} and the graph)")))
 }

@@ -11,22 +11,22 @@ use crate::Event;
 use crate::hazard::Lease;
 use crate::kernel::Inner as Kernel;
 
-/// An object that a node needs for as long as it can run.
+/// An object that a node uses for as long as it can run.
 pub(crate) enum Resource {
     Kernel(Kernel),
     Event(Event),
     /// The objects that the nodes of a child graph keep.
     Child(Kept),
-    /// The closure of a host function. The driver keeps it for executables.
+    /// The closure of a host function. The driver retains it for executable graphs.
     Object(ObjectReference),
-    /// Memory that has an owner beside the graph.
+    /// Memory that also has an owner outside the graph.
     Lease(Lease),
     /// The owners of external semaphores.
     Semaphores(Arc<[Arc<dyn SemaphoreOwner>]>),
     Other(Arc<dyn Any + Send + Sync>),
 }
 
-/// The objects that many nodes need, each once.
+/// The objects that a set of nodes uses, without duplicates.
 #[derive(Clone, Default)]
 pub(crate) struct Kept(HashMap<usize, Resource>);
 
@@ -34,7 +34,7 @@ impl Kept {
     #[inline]
     pub(crate) fn add(&mut self, resource: &Resource) {
         match resource {
-            // The driver keeps these for whatever is made of a graph.
+            // The driver retains these for everything created from the graph.
             Resource::Object(_) => {}
             Resource::Child(kept) => self.extend(kept),
             Resource::Lease(lease) => self.add_lease(lease),
@@ -58,7 +58,7 @@ impl Kept {
         }
     }
 
-    /// Each thing.
+    /// Returns the objects.
     #[inline]
     pub(super) fn resources(&self) -> impl Iterator<Item = &Resource> {
         self.0.values()

@@ -16,22 +16,26 @@ use crate::kernel::{Inner, Owner, function_name, kernel_name};
 use crate::{Context, Driver, Error, Kernel, LaunchAttributes, LaunchConfig, Result, Untyped};
 
 impl Graph {
-    /// Adds a node behind `after` that runs `kernel`. The arguments are copied now; a parameter that is a pointer takes a
-    /// [`DevicePointer`](crate::DevicePointer).
+    /// Adds a kernel node that depends on the nodes in `after`. The arguments are copied immediately; pass a
+    /// [`DevicePointer`](crate::DevicePointer) for a pointer parameter.
     ///
     /// CUDA: `cuGraphAddKernelNode_v2`, and `cuGraphAddKernelNode` before 12.0.
     ///
     /// # Safety
     ///
-    /// - The memory that the arguments point to outlives every executable that is made of the graph, and its launches.
-    /// - With these arguments and this configuration the kernel stays within that memory, as its signature says.
-    /// - Whenever an executable is launched, nothing else uses the memory in a way that is not ordered with the launch.
-    /// - Nodes that use the same memory come after each other where one of them writes it, for as long as they are in the graph.
+    /// - The memory that the arguments point to outlives every executable graph instantiated from the graph, and its
+    ///   launches.
+    /// - With these arguments and this configuration, the kernel stays within that memory and accesses it as its
+    ///   signature declares.
+    /// - During each launch, no other work that is not ordered with the launch accesses the memory in a conflicting
+    ///   way.
+    /// - Nodes that access the same memory, of which at least one writes it, are ordered by dependencies for as long as
+    ///   they are in the graph.
     ///
     /// # Errors
     ///
-    /// An argument error if the kernel is of another driver or context, or a node of `after` in another graph or removed;
-    /// `CUDA_ERROR_INVALID_VALUE` if a limit of the device is exceeded.
+    /// An argument error if the kernel belongs to another driver or context, or if a node in `after` belongs to another
+    /// graph or was removed; `CUDA_ERROR_INVALID_VALUE` if a device limit is exceeded.
     #[doc(alias = "cuGraphAddKernelNode")]
     #[inline]
     pub unsafe fn add_kernel<S: Signature>(
@@ -42,13 +46,13 @@ impl Graph {
         arguments: impl NodeArguments<S>,
     ) -> Result<KernelNode<S>> {
         arguments.values_with(|values| {
-            // SAFETY: `values` holds the address of one value of the right size for each parameter, and the caller is responsible for the
-            // rest.
+            // SAFETY: `values` holds the address of one value of the right size for each parameter, and the caller is
+            // responsible for the rest.
             unsafe { self.add_kernel_node("Graph::add_kernel", after, kernel, config, values) }
         })
     }
 
-    /// Does the same as [`Graph::add_kernel`] with more than a size: clusters, a priority and so on.
+    /// Adds a kernel node like [`Graph::add_kernel`], with launch attributes such as a cluster size or a priority.
     ///
     /// CUDA: `cuGraphAddKernelNode_v2`, and `cuGraphKernelNodeSetAttribute` for each attribute.
     ///
@@ -58,7 +62,8 @@ impl Graph {
     ///
     /// # Errors
     ///
-    /// As for [`Graph::add_kernel`], and an argument error for attributes that record an event, which a graph says by nodes and edges.
+    /// As for [`Graph::add_kernel`], and an argument error for attributes that record an event; use nodes and edges
+    /// instead.
     #[inline]
     pub unsafe fn add_kernel_with<S: Signature>(
         &mut self,
@@ -74,14 +79,14 @@ impl Graph {
         self.keep_if(node, |graph, node| graph.set_attributes("Graph::add_kernel_with", **node, attributes))
     }
 
-    /// Adds a node behind `after` that runs `kernel` with the values that `arguments` point to, one for each parameter. They are copied
-    /// now.
+    /// Adds a kernel node that depends on the nodes in `after`. `arguments` contains a pointer to the value of each
+    /// parameter; the values are copied immediately.
     ///
     /// CUDA: `cuGraphAddKernelNode_v2`, and `cuGraphKernelNodeSetAttribute` for each attribute.
     ///
     /// # Safety
     ///
-    /// - `arguments` holds the address of a value of the right size for each parameter.
+    /// - `arguments` contains the address of a value of the right size for each parameter.
     /// - As for [`Graph::add_kernel`].
     ///
     /// # Errors
@@ -103,8 +108,8 @@ impl Graph {
         self.keep_if(node, |graph, node| graph.set_attributes("Graph::add_kernel_raw", **node, attributes))
     }
 
-    /// Sets the kernel, the size and the arguments of a kernel node. Existing executable graphs are not affected:
-    /// [`GraphExec::set_kernel`](crate::GraphExec::set_kernel) changes those.
+    /// Sets the kernel, the launch configuration and the arguments of a kernel node. Existing executable graphs are not
+    /// affected; use [`GraphExec::set_kernel`](crate::GraphExec::set_kernel) for those.
     ///
     /// CUDA: `cuGraphKernelNodeSetParams_v2`, and `cuGraphKernelNodeSetParams` before 12.0.
     ///
@@ -139,7 +144,7 @@ impl Graph {
         Ok(())
     }
 
-    /// With how many threads a kernel node runs.
+    /// Returns the launch configuration of a kernel node.
     ///
     /// CUDA: `cuGraphKernelNodeGetParams_v2`, and `cuGraphKernelNodeGetParams` before 12.0.
     ///
@@ -163,8 +168,9 @@ impl Graph {
     ///
     /// # Errors
     ///
-    /// An argument error if the node is in another graph or was removed, and for attributes that record an event;
-    /// `CUDA_ERROR_INVALID_VALUE` for what kernel nodes cannot have. Attributes before the one that is refused are set.
+    /// An argument error if the node belongs to another graph or was removed, and for attributes that record an event;
+    /// `CUDA_ERROR_INVALID_VALUE` for an attribute that kernel nodes do not support. Attributes before the rejected one
+    /// are set.
     #[doc(alias = "cuGraphKernelNodeSetAttribute")]
     #[inline]
     pub fn set_kernel_attributes<S>(&mut self, node: &KernelNode<S>, attributes: &LaunchAttributes<'_>) -> Result<()> {
@@ -172,13 +178,14 @@ impl Graph {
         self.set_attributes("Graph::set_kernel_attributes", **node, attributes)
     }
 
-    /// One attribute of a kernel node, as C has it.
+    /// Returns an attribute of a kernel node as a raw value.
     ///
     /// CUDA: `cuGraphKernelNodeGetAttribute`.
     ///
     /// # Errors
     ///
-    /// An argument error if the node is in another graph or was removed; `CUDA_ERROR_INVALID_VALUE` for what kernel nodes cannot have.
+    /// An argument error if the node belongs to another graph or was removed; `CUDA_ERROR_INVALID_VALUE` for an
+    /// attribute that kernel nodes do not support.
     #[doc(alias = "cuGraphKernelNodeGetAttribute")]
     #[inline]
     pub fn raw_kernel_attribute<S>(
@@ -189,12 +196,12 @@ impl Graph {
         let state = self.tree.lock()?;
         let raw = state.member("Graph::raw_kernel_attribute", self.number, **node)?;
         let mut value = CUkernelNodeAttrValue::default();
-        // SAFETY: the node is live, and `value` is a valid place for any attribute.
+        // SAFETY: the node is live, and `value` is valid for writes of any attribute.
         unsafe { call!(self.driver(), cuGraphKernelNodeGetAttribute(raw, attribute, &raw mut value)) }?;
         Ok(value)
     }
 
-    /// Copies the attributes of another kernel node of the same graph.
+    /// Copies the launch attributes of another kernel node of the same graph.
     ///
     /// CUDA: `cuGraphKernelNodeCopyAttributes`.
     ///
@@ -207,7 +214,7 @@ impl Graph {
         let operation = "Graph::copy_kernel_attributes";
         let state = self.tree.lock()?;
         let (to, from) = (state.member(operation, self.number, **to)?, state.member(operation, self.number, **from)?);
-        // SAFETY: both nodes are live kernel nodes, and the lock keeps other threads out of the graph.
+        // SAFETY: both nodes are live kernel nodes, and the lock gives this thread exclusive access to the graph.
         unsafe { call!(self.driver(), cuGraphKernelNodeCopyAttributes(to, from)) }
     }
 
@@ -242,7 +249,7 @@ impl Graph {
         check: impl FnOnce(&mut Self, &KernelNode<S>) -> Result<()>,
     ) -> Result<KernelNode<S>> {
         let Err(error) = check(self, &node) else { return Ok(node) };
-        // The first error is the one to tell, and no order depends on the new node.
+        // Returns the first error. No dependency on the new node exists yet.
         let _ = self.remove_if(*node, |_| Ok(()));
         Err(error)
     }
@@ -253,7 +260,7 @@ impl Graph {
         let raw = state.member(operation, self.number, node)?;
         attributes.as_raw().iter().try_for_each(|attribute| {
             let value = &raw const attribute.value;
-            // SAFETY: the node is live, and the value is one of this attribute.
+            // SAFETY: the node is live, and the value belongs to this attribute.
             unsafe { call!(self.driver(), cuGraphKernelNodeSetAttribute(raw, attribute.id, value)) }
         })
     }
@@ -271,7 +278,7 @@ pub(super) fn expect_kernel(context: &Context, kernel: &Inner, operation: &'stat
     if own.as_raw() == context.as_raw() {
         return Ok(());
     }
-    Err(Error::argument(operation, format!("kernel `{}` is of another context than the graph", kernel.name)))
+    Err(Error::argument(operation, format!("context mismatch (kernel `{}` and the graph)", kernel.name)))
 }
 
 #[inline]
@@ -283,7 +290,7 @@ fn refuse_events(attributes: &LaunchAttributes<'_>, operation: &'static str) -> 
     Ok(())
 }
 
-/// Returns a kernel node as C describes it.
+/// Returns the driver's parameters of a kernel node.
 #[inline]
 pub(super) fn params(
     kernel: &Inner,
@@ -310,7 +317,7 @@ pub(super) fn params(
     params
 }
 
-/// Returns the same as drivers before 12.0 read it. They have no libraries, so that the kernel is a function.
+/// Converts the parameters for drivers before 12.0. They have no libraries, so the kernel is a function.
 #[inline]
 pub(super) fn older(params: &CUDA_KERNEL_NODE_PARAMS) -> CUDA_KERNEL_NODE_PARAMS_v1 {
     CUDA_KERNEL_NODE_PARAMS_v1 {
@@ -331,7 +338,8 @@ pub(super) fn older(params: &CUDA_KERNEL_NODE_PARAMS) -> CUDA_KERNEL_NODE_PARAMS
 fn add_params(driver: &Driver, spot: Spot, params: &CUDA_KERNEL_NODE_PARAMS) -> Result<()> {
     let Spot { node, graph, after, count } = spot;
     if driver.has(Function::cuGraphAddKernelNode_v2) {
-        // SAFETY: the graph, the nodes and the kernel are live, and whoever adds the node is responsible for the parameters.
+        // SAFETY: the graph, the nodes and the kernel are live, and the caller that adds the node is responsible for
+        // the parameters.
         return unsafe {
             call!(driver, cuGraphAddKernelNode_v2(node, graph, after, count, params) creates spot.created())
         };
@@ -344,7 +352,7 @@ fn add_params(driver: &Driver, spot: Spot, params: &CUDA_KERNEL_NODE_PARAMS) -> 
 #[inline]
 fn set_params(driver: &Driver, node: CUgraphNode, params: &CUDA_KERNEL_NODE_PARAMS) -> Result<()> {
     if driver.has(Function::cuGraphKernelNodeSetParams_v2) {
-        // SAFETY: the node and the kernel are live, and whoever sets the parameters is responsible for them.
+        // SAFETY: the node and the kernel are live, and the caller that sets the parameters is responsible for them.
         return unsafe { call!(driver, cuGraphKernelNodeSetParams_v2(node, params)) };
     }
     let params = older(params);
@@ -352,7 +360,7 @@ fn set_params(driver: &Driver, node: CUgraphNode, params: &CUDA_KERNEL_NODE_PARA
     unsafe { call!(driver, cuGraphKernelNodeSetParams(node, &raw const params)) }
 }
 
-/// Returns the name of the kernel that a node runs, if the driver can tell: from CUDA 12.3 on.
+/// Returns the name of the kernel of a node, if the driver reports it (since CUDA 12.3).
 #[inline]
 pub(super) fn name_of(driver: &Driver, node: CUgraphNode) -> Result<Option<String>> {
     if !driver.has(Function::cuFuncGetName) {
@@ -370,7 +378,7 @@ pub(super) fn name_of(driver: &Driver, node: CUgraphNode) -> Result<Option<Strin
 fn get_params(driver: &Driver, node: CUgraphNode) -> Result<CUDA_KERNEL_NODE_PARAMS> {
     let mut params = CUDA_KERNEL_NODE_PARAMS::default();
     if driver.has(Function::cuGraphKernelNodeGetParams_v2) {
-        // SAFETY: the node is live, and `params` is a valid place.
+        // SAFETY: the node is live, and `params` is valid for writes.
         unsafe { call!(driver, cuGraphKernelNodeGetParams_v2(node, &raw mut params)) }?;
         return Ok(params);
     }

@@ -1,9 +1,9 @@
-//! Update of kernel nodes in executable graphs.
+//! Individual updates of kernel nodes in executable graphs.
 //!
-//! New arguments for a node are what an executable is given between launches, so the common case is to cost what the call does. What an
-//! update has to find out, whether the kernel is of the executable's driver and context and the node still in its graph, stays true for as
-//! long as the executable keeps the kernel and is the only one that has the graph: it is noted, and the next update only sees that it is
-//! about the same kernel.
+//! Executable graphs are typically updated between launches, so the common case must cost little more than the driver
+//! call. An update checks that the kernel belongs to the driver and context of the executable graph and that the node
+//! still belongs to its source graph. Both stay true for as long as the executable graph keeps the kernel and is the
+//! only owner of the source graph. The result is stored, and the next update only checks that it uses the same kernel.
 
 use std::ffi::c_void;
 
@@ -18,26 +18,27 @@ use crate::kernel::launch::explain;
 use crate::kernel::signature::{NodeArguments, Signature};
 use crate::{Context, Driver, Kernel, LaunchConfig, Result};
 
-/// The operation that errors name.
+/// The operation named in errors.
 const OPERATION: &str = "GraphExec::set_kernel";
 
-/// The kernels of nodes that were updated one by one, at the numbers of the nodes in the source.
+/// The kernels of individually updated nodes, indexed by node number in the source graph.
 #[derive(Default)]
 pub(super) struct UpdatedKernels(Vec<Option<UpdatedKernel>>);
 
 struct UpdatedKernel {
     kernel: Inner,
-    /// The source that the node is of, if `node` is its handle for as long as the executable exists; else 0, which no graph has.
+    /// The identity of the source graph if the node's handle is valid for as long as the executable graph exists;
+    /// otherwise 0, which is no graph's identity.
     settled_in: u64,
     node: Handle<CUgraphNode_st>,
 }
 
 impl GraphExec {
-    /// Makes a node run its kernel with other arguments from the next launch on, with the kernel and the size that the node was added
-    /// with.
+    /// Sets the arguments of a kernel node for subsequent launches. The kernel and the launch configuration remain
+    /// those that the node was added with.
     ///
-    /// This is one call of the driver for a kernel of a [`Library`](crate::Library), and nothing is allocated where the node was updated
-    /// before.
+    /// This is a single driver call for a kernel of a [`Library`](crate::Library), without an allocation from the
+    /// second update of a node on.
     ///
     /// CUDA: `cuGraphExecKernelNodeSetParams_v2`, and `cuGraphExecKernelNodeSetParams` before 12.0.
     ///
@@ -59,7 +60,8 @@ impl GraphExec {
         unsafe { self.set_kernel_with(node, &node.kernel, node.config, arguments) }
     }
 
-    /// Makes a node run `kernel` from the next launch on: the same with other arguments or another size, or another of the same signature.
+    /// Sets the kernel, the launch configuration and the arguments of a kernel node for subsequent launches. The kernel
+    /// must have the same signature.
     ///
     /// CUDA: `cuGraphExecKernelNodeSetParams_v2`, and `cuGraphExecKernelNodeSetParams` before 12.0.
     ///
@@ -69,9 +71,9 @@ impl GraphExec {
     ///
     /// # Errors
     ///
-    /// An argument error if the kernel is of another driver or context, or the node is not one of the graph that was instantiated, or was
-    /// removed from it; `CUDA_ERROR_INVALID_VALUE` if the executable does not have the node, or the kernel cannot take the place of the
-    /// other.
+    /// An argument error if the kernel belongs to another driver or context, or if the node does not belong to the
+    /// source graph or was removed from it; `CUDA_ERROR_INVALID_VALUE` if the executable graph does not have the node,
+    /// or if the kernel cannot replace the previous one.
     #[inline]
     pub unsafe fn set_kernel_with<S: Signature>(
         &mut self,
@@ -82,8 +84,8 @@ impl GraphExec {
     ) -> Result<()> {
         let inner = kernel.inner();
         arguments.values_with(|values| {
-            // SAFETY: `values` holds the address of one value of the right size for each parameter, and the caller is responsible for the
-            // rest.
+            // SAFETY: `values` holds the address of one value of the right size for each parameter, and the caller is
+            // responsible for the rest.
             unsafe { self.set_kernel_values(**node, inner, &config, values) }
         })
     }
@@ -104,13 +106,13 @@ impl GraphExec {
             return unsafe { self.set_other_kernel(node, kernel, config, values) };
         };
         let params = params(kernel, self.context(), config, values);
-        // SAFETY: the executable, the node and the kernel are live, and the caller is responsible for the rest.
+        // SAFETY: the executable graph, the node and the kernel are live, and the caller is responsible for the rest.
         let set =
             unsafe { call!(&kernel.driver, cuGraphExecKernelNodeSetParams_v2(self.as_raw(), raw, &raw const params)) };
         set.map_err(|error| explain(error, kernel, self.context().device(), config).during(OPERATION))
     }
 
-    /// Returns the same for a kernel and a node of which nothing is known.
+    /// Updates a node with a kernel that has not been checked yet.
     ///
     /// # Safety
     ///
@@ -126,7 +128,8 @@ impl GraphExec {
         expect_kernel(self.context(), kernel, OPERATION)?;
         let params = params(kernel, self.context(), config, values);
         let set = self.with_own_node(OPERATION, node, |context, exec, raw| {
-            // SAFETY: the executable, the node and the kernel are live, and the caller is responsible for the rest.
+            // SAFETY: the executable graph, the node and the kernel are live, and the caller is responsible for the
+            // rest.
             unsafe { set_params(context, exec, raw, &params) }
         });
         let set = set.map_err(|error| explain(error, kernel, self.context().device(), config).during(OPERATION))?;
@@ -137,14 +140,14 @@ impl GraphExec {
 }
 
 impl UpdatedKernels {
-    /// Returns the driver's handle of a node, if it runs the same kernel already and nothing has to be found out about it.
+    /// Returns the raw handle of a node if it already runs this kernel and needs no further check.
     #[inline]
     fn settled(&self, node: Node, kernel: &Inner) -> Option<CUgraphNode> {
         let known = self.0.get(node.number as usize)?.as_ref()?;
         (known.settled_in == node.tree && known.kernel.is_clone_of(kernel)).then(|| known.node.raw())
     }
 
-    /// Keeps the kernel that a node runs, in place of the one before. The handle is given if it stays the node's.
+    /// Keeps the kernel of a node, replacing the previous one. `settled` is the node's handle if it stays valid.
     #[inline]
     fn keep(&mut self, node: Node, kernel: &Inner, settled: Option<CUgraphNode>) {
         let index = node.number as usize;
@@ -160,25 +163,26 @@ impl UpdatedKernels {
             Some(UpdatedKernel { kernel, settled_in, node: Handle::new(settled.unwrap_or(std::ptr::null_mut())) });
     }
 
-    /// Forgets all of them.
+    /// Removes all of them.
     #[inline]
     pub(super) fn clear(&mut self) {
         self.0.clear();
     }
 }
 
-/// Returns `true` if the kernel of a node can be described without its context being current: one of a library is put into the context that
-/// the description names; a function is of a context, and drivers before 12.0 ask for that one.
+/// Returns `true` if the parameters of a kernel node can be set without a current context. A library kernel is loaded
+/// into the context named by the parameters; a function belongs to a context, which drivers before 12.0 require to be
+/// current.
 #[inline]
 fn needs_no_context(driver: &Driver, params: &CUDA_KERNEL_NODE_PARAMS) -> bool {
     !params.kern.is_null() && driver.has(Function::cuGraphExecKernelNodeSetParams_v2)
 }
 
-/// Describes a node of an executable anew.
+/// Sets the parameters of a node in an executable graph.
 ///
 /// # Safety
 ///
-/// The executable, the node and the kernel are live, and the node may run as `params` say.
+/// The executable graph, the node and the kernel are live, and the node may run with `params`.
 #[inline]
 unsafe fn set_params(
     context: &Context,

@@ -1,4 +1,4 @@
-//! The memory and the semaphores that an executable uses without borrowing them.
+//! The memory and the semaphores that an executable graph uses without borrowing them.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use super::kept::{Kept, Resource};
 use crate::hazard::LaunchLeases;
 use crate::{Result, Stream};
 
-/// The leases of an executable, and its semaphores.
+/// The leases and the semaphores of an executable graph.
 #[derive(Default)]
 pub(super) struct Leases {
     memory: LaunchLeases,
@@ -23,16 +23,16 @@ impl Leases {
         }
     }
 
-    /// Enqueues `launch` on `stream` as an access to all the memory.
+    /// Enqueues `launch` on `stream` as an access to all leased memory.
     #[inline]
     pub(super) fn launch(&self, stream: &Stream, launch: impl FnOnce() -> Result<()>) -> Result<()> {
-        // Before the launch: if that fails, an owner waits once more for the stream than it has to.
+        // Before the launch: if the launch fails, an owner waits once more than necessary.
         self.semaphores.iter().for_each(|owner| owner.launched(stream));
         if self.memory.is_empty() { launch() } else { self.memory.launch(stream, launch) }
     }
 }
 
-/// Returns the owners of the semaphores that the resource keeps, if it keeps any.
+/// Returns the semaphore owners that the resource keeps, if any.
 #[inline]
 fn owners(resource: &Resource) -> &[Arc<dyn SemaphoreOwner>] {
     if let Resource::Semaphores(owners) = resource { owners } else { &[] }

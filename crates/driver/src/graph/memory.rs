@@ -11,10 +11,11 @@ use super::{Graph, Node, TypedNode};
 use crate::call;
 use crate::{Device, DevicePointer, Result};
 
-/// A node that allocates memory, and where that memory is.
+/// A memory allocation node and the address of its memory.
 ///
-/// The address is known when the node is added, and is the same in every launch. The memory is there from the node on until the node
-/// that frees it, or until the launch after it where the executable frees by itself.
+/// The address is fixed when the node is added, and is the same in every launch. The memory is allocated when the node
+/// runs. It stays allocated until the node that frees it runs, or until the next launch if the graph was instantiated
+/// with [`AUTO_FREE_ON_LAUNCH`](crate::InstantiateFlags::AUTO_FREE_ON_LAUNCH).
 #[derive(Clone, Copy, Debug)]
 pub struct AllocationNode {
     node: Node,
@@ -22,17 +23,17 @@ pub struct AllocationNode {
     bytes: usize,
 }
 
-/// The memory that a device reserves for allocation nodes, in bytes.
+/// The memory that a device uses and reserves for graph allocations, in bytes.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct GraphMemory {
-    /// The allocated bytes.
+    /// The bytes in use by graphs.
     pub used: u64,
-    /// The most that was allocated at once.
+    /// The high-water mark of `used`.
     pub used_high: u64,
-    /// The reserved bytes, allocated or not.
+    /// The bytes reserved for graphs, including those in use.
     pub reserved: u64,
-    /// The most that was kept at once.
+    /// The high-water mark of `reserved`.
     pub reserved_high: u64,
 }
 
@@ -78,15 +79,17 @@ impl From<AllocationNode> for Node {
 }
 
 impl Graph {
-    /// Adds a node behind `after` that allocates `bytes` bytes on the context's device.
+    /// Adds a memory allocation node that depends on the nodes in `after`. It allocates `bytes` bytes on the context's
+    /// device.
     ///
-    /// Such a node cannot be removed, and its graph neither cloned nor added to another.
+    /// Such a node cannot be removed, and its graph can be neither cloned nor added to another graph.
     ///
     /// CUDA: `cuGraphAddMemAllocNode`.
     ///
     /// # Errors
     ///
-    /// An argument error if a node of `after` is in another graph or was removed; `CUDA_ERROR_INVALID_VALUE` for 0 bytes.
+    /// An argument error if a node in `after` belongs to another graph or was removed; `CUDA_ERROR_INVALID_VALUE` for 0
+    /// bytes.
     #[doc(alias = "cuGraphAddMemAllocNode")]
     #[inline]
     pub fn add_allocation(&mut self, after: &[Node], bytes: usize) -> Result<AllocationNode> {
@@ -99,7 +102,7 @@ impl Graph {
         let node = self.add("Graph::add_allocation", after, None, |_, spot| {
             let (node, graph, after, count) = (spot.node, spot.graph, spot.after, spot.count);
             let added = context.entered(|driver| {
-                // SAFETY: the graph and the nodes are live, the context is current, and `place` takes the address.
+                // SAFETY: the graph and the nodes are live, the context is current, and `place` receives the address.
                 unsafe {
                     call!(driver, cuGraphAddMemAllocNode(node, graph, after, count, place) creates spot.created())
                 }
@@ -109,17 +112,19 @@ impl Graph {
         Ok(AllocationNode { node, address: DevicePointer::from_raw(params.dptr), bytes })
     }
 
-    /// Adds a node behind `after` that frees what another node of the graph allocates.
+    /// Adds a memory free node that depends on the nodes in `after`. It frees the memory of an allocation node of the
+    /// same graph.
     ///
     /// CUDA: `cuGraphAddMemFreeNode`.
     ///
     /// # Safety
     ///
-    /// The node comes after every node that uses the memory, and nothing else uses it after a launch.
+    /// The node depends on every node that uses the memory, and no other work uses the memory after a launch.
     ///
     /// # Errors
     ///
-    /// An argument error if a node is in another graph or was removed; `CUDA_ERROR_INVALID_VALUE` if the memory is freed by another node.
+    /// An argument error if a node belongs to another graph or was removed; `CUDA_ERROR_INVALID_VALUE` if another node
+    /// frees the memory.
     #[doc(alias = "cuGraphAddMemFreeNode")]
     #[inline]
     pub unsafe fn add_free(&mut self, after: &[Node], allocation: &AllocationNode) -> Result<Node> {
@@ -132,7 +137,7 @@ impl Graph {
         })
     }
 
-    /// Returns the memory that a node of any graph allocates, as the driver knows it: where it is, and how many bytes there are.
+    /// Returns the address and the size in bytes of the memory that a memory allocation node allocates.
     ///
     /// CUDA: `cuGraphMemAllocNodeGetParams`.
     ///
@@ -145,12 +150,12 @@ impl Graph {
         let state = self.tree.lock()?;
         let raw = state.member("Graph::allocation", self.number, node)?;
         let mut params = CUDA_MEM_ALLOC_NODE_PARAMS::default();
-        // SAFETY: the node is live, and `params` is a valid place.
+        // SAFETY: the node is live, and `params` is valid for writes.
         unsafe { call!(self.driver(), cuGraphMemAllocNodeGetParams(raw, &raw mut params)) }?;
         Ok(AllocationNode { node, address: DevicePointer::from_raw(params.dptr), bytes: params.bytesize })
     }
 
-    /// Returns the address of the memory that a node frees.
+    /// Returns the address of the memory that a memory free node frees.
     ///
     /// CUDA: `cuGraphMemFreeNodeGetParams`.
     ///
@@ -163,27 +168,27 @@ impl Graph {
         let state = self.tree.lock()?;
         let raw = state.member("Graph::freed", self.number, node)?;
         let mut address: CUdeviceptr = 0;
-        // SAFETY: the node is live, and `address` is a valid place.
+        // SAFETY: the node is live, and `address` is valid for writes.
         unsafe { call!(self.driver(), cuGraphMemFreeNodeGetParams(raw, &raw mut address)) }?;
         Ok(DevicePointer::from_raw(address))
     }
 }
 
 impl Device {
-    /// Returns the memory that the device reserves for allocation nodes.
+    /// Returns the memory that the device uses and reserves for graph allocations.
     ///
     /// CUDA: `cuDeviceGetGraphMemAttribute`.
     ///
     /// # Errors
     ///
-    /// An error of the driver.
+    /// An error returned by the driver.
     #[doc(alias = "cuDeviceGetGraphMemAttribute")]
     #[inline]
     pub fn graph_memory(&self) -> Result<GraphMemory> {
         let attribute = |attribute| -> Result<u64> {
             let mut value = 0_u64;
             let place: *mut c_void = (&raw mut value).cast();
-            // SAFETY: `place` is valid for a number of 64 bits, which every attribute is.
+            // SAFETY: `place` is valid for writes of a 64-bit integer, the type of every attribute.
             unsafe { call!(self.driver(), cuDeviceGetGraphMemAttribute(self.as_raw(), attribute, place)) }?;
             Ok(value)
         };
@@ -195,37 +200,37 @@ impl Device {
         })
     }
 
-    /// Begins anew to note the most that graphs have at once.
+    /// Resets the high-water marks of [`GraphMemory`] to the current values.
     ///
     /// CUDA: `cuDeviceSetGraphMemAttribute`.
     ///
     /// # Errors
     ///
-    /// An error of the driver.
+    /// An error returned by the driver.
     #[doc(alias = "cuDeviceSetGraphMemAttribute")]
     #[inline]
     pub fn reset_graph_memory_maxima(&self) -> Result<()> {
         let reset = |attribute| {
             let mut zero = 0_u64;
             let place: *mut c_void = (&raw mut zero).cast();
-            // SAFETY: `place` holds a number of 64 bits, and 0 is the one value that a maximum takes.
+            // SAFETY: `place` holds a 64-bit integer, and 0 is the only value that a high-water mark can be set to.
             unsafe { call!(self.driver(), cuDeviceSetGraphMemAttribute(self.as_raw(), attribute, place)) }
         };
         reset(CUgraphMem_attribute::CU_GRAPH_MEM_ATTR_USED_MEM_HIGH)?;
         reset(CUgraphMem_attribute::CU_GRAPH_MEM_ATTR_RESERVED_MEM_HIGH)
     }
 
-    /// Gives back to the system what is kept for graphs and not allocated.
+    /// Releases memory that is reserved for graph allocations and not in use back to the system.
     ///
     /// CUDA: `cuDeviceGraphMemTrim`.
     ///
     /// # Errors
     ///
-    /// An error of the driver.
+    /// An error returned by the driver.
     #[doc(alias = "cuDeviceGraphMemTrim")]
     #[inline]
     pub fn trim_graph_memory(&self) -> Result<()> {
-        // SAFETY: the device is one of this driver.
+        // SAFETY: the device belongs to this driver.
         unsafe { call!(self.driver(), cuDeviceGraphMemTrim(self.as_raw())) }
     }
 }

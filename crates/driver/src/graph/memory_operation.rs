@@ -8,19 +8,19 @@ use crate::stream::MAX_BATCH;
 use crate::{Context, Error, MemoryOperation, Result};
 
 impl Graph {
-    /// Adds a node behind `after` that does several [`MemoryOperation`]s in order.
+    /// Adds a batch memory operation node that depends on the nodes in `after`. It performs the operations in order.
     ///
     /// CUDA: `cuGraphAddBatchMemOpNode`.
     ///
     /// # Safety
     ///
-    /// - As for each of the operations alone, in [`Stream`](crate::Stream)'s functions for them.
-    /// - The memory outlives every executable that is made of the graph, and its launches.
+    /// - The safety requirements of the corresponding [`Stream`](crate::Stream) method hold for each operation.
+    /// - The memory outlives every executable graph instantiated from the graph, and its launches.
     ///
     /// # Errors
     ///
-    /// An argument error for more than 256 operations, or if a node of `after` is in another graph or was removed;
-    /// `CUDA_ERROR_NOT_SUPPORTED` if the device lacks one of the operations.
+    /// An argument error for more than 256 operations, or if a node in `after` belongs to another graph or was removed;
+    /// `CUDA_ERROR_NOT_SUPPORTED` if the device does not support an operation.
     #[doc(alias = "cuGraphAddBatchMemOpNode")]
     #[inline]
     pub unsafe fn add_memory_operations(
@@ -66,7 +66,7 @@ impl Graph {
         unsafe { call!(self.driver(), cuGraphBatchMemOpNodeSetParams(node, &raw const params)) }
     }
 
-    /// Returns the number of operations a node does.
+    /// Returns the number of operations of a batch memory operation node.
     ///
     /// CUDA: `cuGraphBatchMemOpNodeGetParams`.
     ///
@@ -79,26 +79,26 @@ impl Graph {
         let state = self.tree.lock()?;
         let node = state.member("Graph::memory_operation_count", self.number, *node)?;
         let mut params = CUDA_BATCH_MEM_OP_NODE_PARAMS::default();
-        // SAFETY: the node is live, and `params` is a valid place.
+        // SAFETY: the node is live, and `params` is valid for writes.
         unsafe { call!(self.driver(), cuGraphBatchMemOpNodeGetParams(node, &raw mut params)) }?;
         Ok(params.count as usize)
     }
 }
 
-/// Operations as C describes them.
+/// Converts the operations to raw values.
 #[inline]
 pub(super) fn raw_operations(
     operations: &[MemoryOperation],
     operation: &'static str,
 ) -> Result<Vec<CUstreamBatchMemOpParams>> {
     if operations.len() > MAX_BATCH {
-        let reason = format!("a batch has at most {MAX_BATCH} operations, and {} are given", operations.len());
+        let reason = format!("too many operations ({}, at most {MAX_BATCH})", operations.len());
         return Err(Error::argument(operation, reason));
     }
     Ok(operations.iter().map(|operation| operation.as_raw()).collect())
 }
 
-/// Returns a node that does `operations`, which it borrows.
+/// Returns the driver's parameters of a node that performs `operations`, which they point to.
 #[inline]
 pub(super) fn params(context: &Context, operations: &mut [CUstreamBatchMemOpParams]) -> CUDA_BATCH_MEM_OP_NODE_PARAMS {
     CUDA_BATCH_MEM_OP_NODE_PARAMS {

@@ -11,10 +11,10 @@ use super::tree::State;
 use crate::call;
 use crate::{Kernel, Result};
 
-/// A node of one graph, as a name: it holds nothing, and using it with another graph, or once it was removed, is an error.
+/// A node of a graph, as a plain identifier. Using it with another graph, or after it was removed, is an error.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub struct Node {
-    /// The outermost graph that the node is within.
+    /// The identity of the outermost graph that contains the node.
     pub(super) tree: u64,
     /// The number of the node. Numbers are not reused.
     pub(super) number: u32,
@@ -24,55 +24,55 @@ pub struct Node {
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub enum NodeKind {
-    /// It runs a kernel.
+    /// A kernel node.
     Kernel,
-    /// It copies.
+    /// A memory copy node.
     Copy,
-    /// It fills memory with a value.
+    /// A memset node.
     Fill,
-    /// It calls a function of the host.
+    /// A host node: calls a function on the host.
     Host,
-    /// It runs another graph.
+    /// A child graph node.
     Child,
-    /// Nothing; it stands for the nodes that it comes after.
+    /// An empty node. It does nothing and combines dependencies.
     Empty,
-    /// It waits for an event.
+    /// An event wait node.
     EventWait,
-    /// It records an event.
+    /// An event record node.
     EventRecord,
-    /// It signals semaphores of another interface.
+    /// An external semaphore signal node.
     SemaphoreSignal,
-    /// It waits for semaphores of another interface.
+    /// An external semaphore wait node.
     SemaphoreWait,
-    /// It allocates memory.
+    /// A memory allocation node.
     Allocation,
-    /// It frees memory.
+    /// A memory free node.
     Free,
-    /// It waits for and writes single values.
+    /// A batch memory operation node.
     MemoryOperations,
-    /// It runs other graphs as a value says.
+    /// A conditional node.
     Conditional,
-    /// A kind of a newer driver.
+    /// A kind defined by a newer driver.
     Unknown(u32),
 }
 
-/// A node of a known kind, which records what can be changed about it. Only the nodes of this crate implement it.
+/// A node of a statically known kind, which can be updated. Implemented by the node types of this crate only.
 pub trait TypedNode: Clone + Deref<Target = Node> + Into<Node> + FoundNode {}
 
 /// A node that can be found in a clone of its graph.
 pub trait FoundNode {
-    /// Returns the same node of a clone of the graph.
+    /// Returns the corresponding node of a clone of the graph.
     #[must_use]
     fn at(&self, found: Found) -> Self;
 }
 
-/// The node of a clone that corresponds to a node of its original. Only [`Graph::find`](super::Graph::find) makes one.
+/// The node of a clone that corresponds to a node of the original. Created by [`Graph::find`](super::Graph::find) only.
 #[derive(Debug)]
 pub struct Found(pub(super) Node);
 
-/// A node that runs a kernel with the parameters that `S` declares.
+/// A kernel node with the parameters that `S` declares.
 ///
-/// It remembers the kernel and the size that it was added with, so that new arguments are all that an update needs.
+/// It stores the kernel and the launch configuration that it was added with, so an update needs new arguments only.
 ///
 /// ```no_run
 /// # use curium_driver::{DevicePointer, Graph, Kernel, LaunchConfig, Result, Stream};
@@ -128,23 +128,23 @@ macro_rules! typed_nodes {
 }
 
 typed_nodes! {
-    /// A node that copies.
+    /// A memory copy node.
     CopyNode,
-    /// A node that fills memory with a value.
+    /// A memset node.
     FillNode,
-    /// A node that calls a function of the host.
+    /// A host node.
     HostNode,
-    /// A node that runs another graph.
+    /// A child graph node.
     ChildNode,
-    /// A node that records an event.
+    /// An event record node.
     EventRecordNode,
-    /// A node that waits for an event.
+    /// An event wait node.
     EventWaitNode,
-    /// A node that waits for and writes single values.
+    /// A batch memory operation node.
     MemoryOperationNode,
-    /// A node that signals semaphores of another interface.
+    /// An external semaphore signal node.
     SemaphoreSignalNode,
-    /// A node that waits for semaphores of another interface.
+    /// An external semaphore wait node.
     SemaphoreWaitNode,
 }
 
@@ -179,7 +179,7 @@ impl<S> KernelNode<S> {
         &self.kernel
     }
 
-    /// Returns the size that the node was added with.
+    /// Returns the launch configuration that the node was added with.
     #[must_use]
     #[inline]
     pub fn config(&self) -> crate::LaunchConfig {
@@ -226,21 +226,22 @@ impl<S> fmt::Debug for KernelNode<S> {
 }
 
 impl Graph {
-    /// Removes a node, with the graphs within it. Nodes that came after it no longer come after what it came after.
+    /// Removes a node together with its child or body graphs. Its dependents do not inherit its dependencies.
     ///
     /// CUDA: `cuGraphDestroyNode`.
     ///
     /// # Errors
     ///
-    /// An argument error if the node is in another graph or was removed before, or if the graph has captured work that writes memory,
-    /// whose order stays; `CUDA_ERROR_NOT_PERMITTED` or `CUDA_ERROR_INVALID_VALUE` for nodes that allocate or free memory.
+    /// An argument error if the node belongs to another graph or was removed before, or if the graph contains captured
+    /// work that writes memory, whose order must be kept; `CUDA_ERROR_NOT_PERMITTED` or `CUDA_ERROR_INVALID_VALUE` for
+    /// nodes that allocate or free memory.
     #[doc(alias = "cuGraphDestroyNode")]
     #[inline]
     pub fn remove(&mut self, node: Node) -> Result<()> {
         self.remove_if(node, |state| state.expect_loose("Graph::remove"))
     }
 
-    /// Returns the same if `check` of the tree, which no other thread has meanwhile, succeeds.
+    /// Removes a node if `check` of the locked tree succeeds.
     #[inline]
     pub(super) fn remove_if(&mut self, node: Node, check: impl FnOnce(&State) -> Result<()>) -> Result<()> {
         let mut state = self.tree.lock()?;
@@ -251,16 +252,17 @@ impl Graph {
         self.let_go("Graph::remove", &kept)
     }
 
-    /// Removes a node of a graph whose tree this thread has, and gives what was kept for it, which may be dropped only once that ends.
+    /// Removes a node of a graph whose tree this thread has locked. Returns the objects kept for it, which may be
+    /// dropped only after the lock is released.
     #[inline]
     pub(super) fn remove_in(&self, state: &mut State, node: Node) -> Result<Vec<Resource>> {
         let raw = state.member("Graph::remove", self.number, node)?;
-        // SAFETY: the node is live, and it is forgotten once it is destroyed.
+        // SAFETY: the node is live, and its handle is not used again once it is destroyed.
         unsafe { call!(self.driver(), cuGraphDestroyNode(raw)) }.map_err(|error| error.about(node.to_string()))?;
         Ok(state.remove(node))
     }
 
-    /// The kind of a node.
+    /// Returns the kind of a node.
     ///
     /// CUDA: `cuGraphNodeGetType`.
     ///
@@ -273,12 +275,12 @@ impl Graph {
         let state = self.tree.lock()?;
         let raw = state.member("Graph::kind", self.number, node)?;
         let mut kind = CUgraphNodeType::CU_GRAPH_NODE_TYPE_EMPTY;
-        // SAFETY: the node is live, and `kind` is a valid place.
+        // SAFETY: the node is live, and `kind` is valid for writes.
         unsafe { call!(self.driver(), cuGraphNodeGetType(raw, &raw mut kind)) }?;
         Ok(NodeKind::from_raw(kind))
     }
 
-    /// Returns the driver's handle of a node. It is valid for as long as the graph has the node.
+    /// Returns the raw handle of a node. It is valid until the node is removed.
     ///
     /// # Errors
     ///
@@ -288,7 +290,7 @@ impl Graph {
         self.tree.lock()?.member("Graph::as_raw_node", self.number, node)
     }
 
-    /// Returns the node of this graph that the driver knows by this handle.
+    /// Returns the node of this graph with the given raw handle.
     ///
     /// # Safety
     ///
@@ -296,7 +298,7 @@ impl Graph {
     ///
     /// # Errors
     ///
-    /// An argument error if the node that this graph is a part of was removed.
+    /// An argument error if this is a child graph whose node was removed.
     #[inline]
     pub unsafe fn node_from_raw(&mut self, raw: CUgraphNode) -> Result<Node> {
         let mut state = self.tree.lock()?;

@@ -1,4 +1,4 @@
-//! References to user objects of the driver, which own a value.
+//! References to user objects of the driver.
 
 use std::ffi::c_void;
 use std::fmt;
@@ -11,7 +11,7 @@ use crate::base::release::{contain, is_exiting, release};
 use crate::call;
 use crate::{Driver, Result};
 
-/// One reference to a user object of the driver, shared.
+/// A shared reference to a user object of the driver.
 #[derive(Clone)]
 pub(crate) struct ObjectReference(Arc<Reference>);
 
@@ -21,18 +21,18 @@ struct Reference {
 }
 
 impl ObjectReference {
-    /// Returns a user object of the driver that owns `value`, and where the value is.
+    /// Creates a user object that owns `value`. Also returns the address of the value.
     #[inline]
     pub(super) fn new<T: Send + 'static>(driver: &Driver, value: Box<T>) -> Result<(Self, *mut T)> {
         let place = Box::into_raw(value);
         let flags = CUuserObject_flags::CU_USER_OBJECT_NO_DESTRUCTOR_SYNC.0;
         let (mut raw, destroy) = (std::ptr::null_mut(), end::<T> as unsafe extern "C" fn(*mut c_void));
-        // SAFETY: `raw` is valid for writes; `destroy` is called once, when nobody needs the value.
+        // SAFETY: `raw` is valid for writes; `destroy` is called once, when the value is no longer used.
         let created = unsafe {
             call!(driver, cuUserObjectCreate(&raw mut raw, place.cast(), Some(destroy), 1, flags) creates raw)
         };
         if let Err(error) = created {
-            // SAFETY: the driver has not taken the value over, which came from a box.
+            // SAFETY: the driver did not take ownership of the value, which came from a `Box`.
             drop(unsafe { Box::from_raw(place) });
             return Err(error);
         }
@@ -59,23 +59,23 @@ impl fmt::Debug for ObjectReference {
 impl Drop for Reference {
     #[inline]
     fn drop(&mut self) {
-        // SAFETY: this value stands for one reference, which ends here.
+        // SAFETY: this value owns one reference, which is released here.
         release(|| unsafe { call!(&self.driver, cuUserObjectRelease(self.raw.raw(), 1)) });
     }
 }
 
-/// Drops a value that a user object owned.
+/// Drops the value of a user object.
 ///
 /// # Safety
 ///
-/// `place` came from a `Box<T>`, and this is the only call with it.
+/// `place` was obtained from a `Box<T>`, and this is the only call with it.
 unsafe extern "C" fn end<T>(place: *mut c_void) {
     if is_exiting() {
         return;
     }
-    // SAFETY: the caller is responsible for the place.
+    // SAFETY: the caller is responsible for the pointer.
     let value = unsafe { Box::from_raw(place.cast::<T>()) };
     if !contain(move || drop(value)) {
-        tracing::error!("the drop of what a graph kept panicked");
+        tracing::error!("the drop of a value that a graph retained panicked");
     }
 }

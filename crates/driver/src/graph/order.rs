@@ -1,10 +1,11 @@
-//! The order of nodes that use the same memory without owning it: what captured work leases, which no borrow watches over.
+//! The order of nodes that access leased memory, which no borrow protects.
 //!
-//! A capture has the order that its streams had. What is made of captured graphs later keeps it, and brings those that use the same memory,
-//! one of them to write it, into an order: so work that safe code describes never meets itself.
+//! A capture has the order of its streams. Operations on captured graphs keep that order, and order nodes that access
+//! the same memory if one of them writes it. Work built in safe code is therefore free of races.
 //!
-//! In one graph the later comes after all that is there. Graphs within nodes are in order with what is around them where their node is:
-//! no edge of theirs can bring that about, so that it is looked at, and the work refused where it is not so.
+//! Within one graph, new work depends on all existing nodes. A child graph is ordered with the surrounding graph
+//! through its node. Its own edges cannot express that order, so it is checked, and the work is refused if it is not
+//! ordered.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -16,7 +17,7 @@ use crate::hazard::Lease;
 use crate::{Error, Result};
 
 impl Graph {
-    /// Returns the nodes that no other comes after, of a graph whose tree this thread has.
+    /// Returns the nodes without dependents, of a graph whose tree this thread has locked.
     #[inline]
     pub(super) fn leaves_in(&self, state: &mut State) -> Result<Vec<Node>> {
         let edges = self.edges_in(state)?;
@@ -25,8 +26,8 @@ impl Graph {
         Ok(leaves)
     }
 
-    /// Returns `true` if work that keeps `added`, a child or what was captured, has to come after the nodes of the graph, whose tree this
-    /// thread has.
+    /// Returns `true` if work that uses `added`, a child graph or captured work, must depend on the nodes of the graph,
+    /// whose tree this thread has locked.
     #[inline]
     pub(super) fn must_follow(&self, state: &mut State, operation: &'static str, added: &Kept) -> Result<bool> {
         let met = state.met_by(added);
@@ -42,13 +43,13 @@ impl Graph {
         Ok(!within.is_empty())
     }
 
-    /// Returns `true` if this graph is in order with a part of the tree that is not within it.
+    /// Returns `true` if this graph is ordered with a graph of the tree outside of it.
     #[inline]
     fn is_in_order_with(&self, state: &mut State, part: u32) -> Result<bool> {
         let mut inner = self.number;
         while let Some((node, outer)) = state.around(inner) {
             if state.is_within(part, outer) {
-                // Of the graphs within one node only one runs at a time.
+                // Of the body graphs of one node, only one runs at a time.
                 let is_same_node = state.is_within_node(part, node);
                 return Ok(is_same_node || Self::of(Arc::clone(&self.tree), outer).is_in_line(state, node)?);
             }
@@ -75,7 +76,7 @@ impl Graph {
 }
 
 impl State {
-    /// Returns the graphs with work that uses memory which it or what keeps `added` writes.
+    /// Returns the graphs whose work conflicts with the accesses of `added`.
     #[inline]
     fn met_by(&self, added: &Kept) -> HashSet<u32> {
         if added.leases().next().is_none() {
@@ -85,19 +86,19 @@ impl State {
         self.each_kept().filter(|(_, resource)| met(resource)).map(|(owner, _)| owner).collect()
     }
 
-    /// Returns `true` if a graph is `outer` or a part of it.
+    /// Returns `true` if a graph is `outer` or is contained in it.
     #[inline]
     fn is_within(&self, part: u32, outer: u32) -> bool {
         part == outer || self.around(part).is_some_and(|(_, around)| self.is_within(around, outer))
     }
 
-    /// Returns `true` if a graph is a part of `node`.
+    /// Returns `true` if a graph is contained in `node`.
     #[inline]
     fn is_within_node(&self, part: u32, node: Node) -> bool {
         self.around(part).is_some_and(|(own, around)| own == node || self.is_within_node(around, node))
     }
 
-    /// That the order of nodes may be loosened, which captured work that writes memory depends on.
+    /// Returns an error of `operation` if captured work that writes memory depends on the order of nodes.
     #[inline]
     pub(super) fn expect_loose(&self, operation: &'static str) -> Result<()> {
         if !self.each_kept().any(|(_, resource)| resource.leases().any(Lease::is_write)) {
@@ -122,14 +123,13 @@ impl Resource {
 }
 
 impl Kept {
-    /// Returns `true` if one of the two, a lease and what is kept here, writes memory that the other uses.
+    /// Returns `true` if a lease conflicts with one kept here: one of the two writes the same memory.
     #[inline]
     fn disturbs(&self, lease: &Lease) -> bool {
         self.lease_of(lease).is_some_and(|met| met.is_write() || lease.is_write())
     }
 
-    /// Returns `true` if `self`, in a place that `old` was in, in work that keeps all of `whole`, uses no memory in a way that is new to
-    /// the order there.
+    /// Returns `true` if `self` can replace `old` without a new conflict with the work that uses `whole`.
     #[inline]
     pub(super) fn can_replace(&self, old: &Self, whole: &Self) -> bool {
         self.leases().all(|lease| {

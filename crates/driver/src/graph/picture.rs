@@ -8,16 +8,16 @@ use super::kernel::name_of;
 use super::{Edge, EdgeKind, Graph, Node, NodeKind};
 use crate::Result;
 
-/// The size of a node's box, and the room around it, in units of the picture.
+/// The size of a node's box, and the spacing around it, in SVG units.
 const WIDTH: usize = 160;
 const HEIGHT: usize = 36;
 const ACROSS: usize = 24;
 const DOWN: usize = 36;
 
-/// The columns that a name has room for in its box.
+/// The maximum number of characters of a name in its box.
 const LETTERS: usize = 20;
 
-/// The layout of a picture: the layer of each node and its place in it.
+/// The layout of a picture: the layer of each node, and its position in the layer.
 struct Layout {
     places: HashMap<Node, (usize, usize)>,
     layers: usize,
@@ -26,17 +26,17 @@ struct Layout {
 }
 
 impl Graph {
-    /// Returns a picture of the graph as SVG: each node below those that it comes after, with its kind and its kernel, programmatic edges
-    /// dashed. Graphs within nodes are not shown; each can be drawn by itself.
+    /// Returns a drawing of the graph as SVG. Each node is below its dependencies and shows its kind and kernel;
+    /// programmatic edges are dashed. Child and body graphs are not shown; draw them separately.
     ///
-    /// Drivers before CUDA 12.3 do not tell the names of kernels that were captured: they are called "kernel".
+    /// Drivers before CUDA 12.3 do not report the names of captured kernels, which are labeled "kernel".
     ///
     /// CUDA: `cuGraphGetNodes`, `cuGraphGetEdges_v2`, `cuGraphNodeGetType`; for a captured kernel `cuGraphKernelNodeGetParams_v2` and
     /// `cuFuncGetName` or `cuKernelGetName`.
     ///
     /// # Errors
     ///
-    /// An error of the driver.
+    /// An error returned by the driver.
     #[inline]
     pub fn to_svg(&self) -> Result<String> {
         let (nodes, edges) = (self.nodes()?, self.edges()?);
@@ -56,7 +56,7 @@ impl Graph {
         Ok(svg)
     }
 
-    /// Returns the label of a node in a picture.
+    /// Returns the label of a node.
     #[inline]
     fn label(&self, node: Node) -> Result<String> {
         let kind = self.kind(node)?;
@@ -73,8 +73,8 @@ impl Graph {
 }
 
 impl Layout {
-    /// Puts each node below the lowest of those that it comes after. Nodes of a circle, which no order has, stay where they are found to
-    /// be after as many rounds as there are nodes.
+    /// Puts each node below the lowest of its dependencies. Nodes of a cycle, which have no such layer, stay where they
+    /// are after as many rounds as there are nodes.
     #[inline]
     fn new(nodes: &[Node], edges: &[Edge]) -> Self {
         let mut layer: HashMap<Node, usize> = nodes.iter().map(|node| (*node, 0)).collect();
@@ -120,7 +120,7 @@ impl Layout {
         let _ = writeln!(svg, "<path d=\"{path}\" fill=\"none\" stroke=\"#667\" marker-end=\"url(#end)\"{dashes}/>");
     }
 
-    /// Returns the way of an edge: straight to the next layer, and else down between the columns, since boxes would hide it.
+    /// Returns the path of an edge: straight to the next layer, otherwise between the columns, where no box hides it.
     #[inline]
     fn path(&self, edge: &Edge) -> String {
         let ((from_x, from_y), (to_x, to_y)) = (self.corner(edge.from), self.corner(edge.to));
@@ -154,7 +154,7 @@ impl Layout {
     }
 }
 
-/// Returns the text as XML has it.
+/// Escapes text for XML.
 #[inline]
 fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")

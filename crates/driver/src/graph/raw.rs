@@ -1,4 +1,4 @@
-//! Nodes of any kind, in their C description.
+//! Nodes of any kind, as raw parameters.
 
 use curium_sys::{CUgraphEdgeData, CUgraphNodeParams, Function};
 
@@ -8,30 +8,32 @@ use crate::Result;
 use crate::call;
 
 impl Graph {
-    /// Adds a node of any kind, as C describes it, behind `after`. The driver writes its results into `params`. It is there for kinds
-    /// of nodes that have no function of their own.
+    /// Adds a node of any kind from raw parameters, with the given dependencies. For kinds of nodes without a dedicated
+    /// method. The driver writes its results to `params`.
     ///
-    /// Needs a driver for CUDA 12.2. CUDA: `cuGraphAddNode_v3`, `cuGraphAddNode_v2` before 13.4, `cuGraphAddNode` before 12.3.
+    /// Requires a driver for CUDA 12.2. CUDA: `cuGraphAddNode_v3`, `cuGraphAddNode_v2` before 13.4, `cuGraphAddNode` before 12.3.
     ///
     /// # Safety
     ///
-    /// - Whatever `params` names is live and belongs to this driver, and outlives everything that is made of the graph.
-    /// - As for the function that adds nodes of this kind, such as [`Graph::add_kernel`].
-    /// - Where an edge lets the one begin before the other has ended, the kernels themselves wait for what they read and write.
+    /// - Everything that `params` refers to is live, belongs to this driver, and outlives everything created from the
+    ///   graph.
+    /// - The safety requirements of the method that adds nodes of this kind hold, such as [`Graph::add_kernel`].
+    /// - Kernels that may start before a dependency has completed synchronize their conflicting accesses themselves.
     ///
     /// # Errors
     ///
-    /// An argument error if a node of `after` is in another graph or was removed; an error of the driver for the description.
+    /// An argument error if a node in `after` belongs to another graph or was removed; an error returned by the driver
+    /// for invalid parameters.
     #[doc(alias = "cuGraphAddNode")]
     #[inline]
     pub unsafe fn add_raw(&mut self, after: &[(Node, EdgeData)], params: &mut CUgraphNodeParams) -> Result<Node> {
-        // SAFETY: the caller is responsible for the description and the edges.
+        // SAFETY: the caller is responsible for the parameters and the edges.
         unsafe { self.add_described("Graph::add_raw", after, params) }
     }
 
-    /// Describes a node of any kind anew, as C does. Existing executable graphs are not affected.
+    /// Sets the raw parameters of a node of any kind. Existing executable graphs are not affected.
     ///
-    /// Needs a driver for CUDA 12.2. CUDA: `cuGraphNodeSetParams_v2`, `cuGraphNodeSetParams` before 13.4.
+    /// Requires a driver for CUDA 12.2. CUDA: `cuGraphNodeSetParams_v2`, `cuGraphNodeSetParams` before 13.4.
     ///
     /// # Safety
     ///
@@ -39,7 +41,8 @@ impl Graph {
     ///
     /// # Errors
     ///
-    /// An argument error if the node is in another graph or was removed; `CUDA_ERROR_INVALID_VALUE` for another kind of node.
+    /// An argument error if the node belongs to another graph or was removed; `CUDA_ERROR_INVALID_VALUE` for a node of
+    /// another kind.
     #[doc(alias = "cuGraphNodeSetParams")]
     #[inline]
     pub unsafe fn set_raw(&mut self, node: Node, params: &mut CUgraphNodeParams) -> Result<()> {
@@ -48,7 +51,7 @@ impl Graph {
         let raw = state.member("Graph::set_raw", self.number, node)?;
         self.context().entered(|_| {
             if driver.has(Function::cuGraphNodeSetParams_v2) {
-                // SAFETY: the node is live, and the caller is responsible for the description.
+                // SAFETY: the node is live, and the caller is responsible for the parameters.
                 return unsafe { call!(driver, cuGraphNodeSetParams_v2(raw, params)) };
             }
             // SAFETY: as above.
@@ -56,10 +59,10 @@ impl Graph {
         })
     }
 
-    /// Returns a node of any kind, as C describes it. The memory that the description points to belongs to the node and must not be
-    /// changed.
+    /// Returns the raw parameters of a node of any kind. Memory that they point to belongs to the node and must not be
+    /// modified.
     ///
-    /// Needs a driver for CUDA 13.2. CUDA: `cuGraphNodeGetParams`.
+    /// Requires a driver for CUDA 13.2. CUDA: `cuGraphNodeGetParams`.
     ///
     /// # Errors
     ///
@@ -70,7 +73,7 @@ impl Graph {
         let state = self.tree.lock()?;
         let raw = state.member("Graph::raw_params", self.number, node)?;
         let mut params = CUgraphNodeParams::default();
-        // SAFETY: the node is live, and `params` is a valid place.
+        // SAFETY: the node is live, and `params` is valid for writes.
         unsafe { call!(self.driver(), cuGraphNodeGetParams(raw, &raw mut params)) }?;
         Ok(params)
     }
@@ -93,7 +96,8 @@ impl Graph {
             let (node, graph, after, count) = (spot.node, spot.graph, spot.after, spot.count);
             context.entered(|_| {
                 if driver.has(Function::cuGraphAddNode_v3) {
-                    // SAFETY: the graph and the nodes are live, and the caller is responsible for the description and the edges.
+                    // SAFETY: the graph and the nodes are live, and the caller is responsible for the parameters and
+                    // the edges.
                     return unsafe {
                         call!(driver, cuGraphAddNode_v3(node, graph, after, data, count, params) creates spot.created())
                     };

@@ -12,73 +12,74 @@ use crate::{Driver, Error, Result};
 #[must_use = "an executable that a graph does not fit is not changed"]
 #[non_exhaustive]
 pub enum GraphUpdate {
-    /// The executable does what the graph describes from the next launch on.
+    /// The executable graph was updated; subsequent launches run the work of the graph.
     Done,
-    /// The graph does not fit the executable, and has to be instantiated.
+    /// The graph does not match the executable graph, which must be instantiated again.
     Failed(Box<UpdateFailure>),
 }
 
-/// Why a graph does not fit an executable.
+/// The reason why an update failed.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct UpdateFailure {
-    /// The reason.
+    /// The class of the reason.
     pub reason: UpdateFailureReason,
-    /// The node of the graph that does not fit; none if it is one within a node, or if the driver names none.
+    /// The node that does not match; `None` if it is in a child graph, or if the driver reports none.
     pub node: Option<Node>,
-    /// The driver's error, which names the node in words.
+    /// The driver's error, which describes the node.
     pub error: Error,
 }
 
-/// The reason why a graph does not fit an executable graph.
+/// The class of a failed update.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub enum UpdateFailureReason {
-    /// There are other nodes, or they come after others.
+    /// The topology changed: the nodes or their dependencies differ.
     Topology,
-    /// A node is of another kind.
+    /// The type of a node changed.
     NodeKind,
-    /// A node runs another kernel, and this driver cannot change that.
+    /// The kernel of a node changed, which this driver cannot update.
     Kernel,
-    /// A node runs another kernel that cannot take the place of the one before.
+    /// The kernel of a node changed in an unsupported way.
     UnsupportedKernel,
-    /// A node has parameters that cannot be changed like this.
+    /// The parameters of a node changed in an unsupported way.
     Parameters,
-    /// A node has attributes that cannot be changed.
+    /// The attributes of a node changed in an unsupported way.
     Attributes,
-    /// Something of a node cannot be changed at all.
+    /// A node cannot be updated at all.
     NotSupported,
-    /// The driver does not say, or a newer driver says something else: its number.
+    /// The driver reports no reason, or one that is not defined here. Contains the raw value.
     Unknown(u32),
 }
 
 impl GraphExec {
-    /// Takes over the parameters of every node from `graph`, which has the same nodes in the same order. Pending launches are not
-    /// concerned.
+    /// Updates every node with the parameters in `graph`, which must have the same topology. Pending launches are not
+    /// affected.
     ///
-    /// Nodes that were changed one by one are what they are in `graph` afterwards, and are still changed by the names that they have in the
-    /// graph that was instantiated.
+    /// Nodes that were updated individually get the parameters in `graph` too. They are still identified by the nodes
+    /// of the original source graph.
     ///
     /// CUDA: `cuGraphExecUpdate_v2`, and `cuGraphExecUpdate` before 12.0.
     ///
     /// # Errors
     ///
-    /// An argument error if the graph is of another context or driver; whatever else the driver returns. That the graph does not fit is no
-    /// error.
+    /// An argument error if the graph belongs to another context or driver, and any error returned by the driver. A
+    /// graph that does not match is not an error; see [`GraphUpdate::Failed`].
     #[doc(alias = "cuGraphExecUpdate")]
     #[inline]
     pub fn update(&mut self, graph: &Graph) -> Result<GraphUpdate> {
         let operation = "GraphExec::update";
         self.driver().expect_same(graph.driver(), operation)?;
         if self.context().as_raw() != graph.context().as_raw() {
-            return Err(Error::argument(operation, "the graph is of another context than the executable"));
+            return Err(Error::argument(operation, "context mismatch (the graph and the executable graph)"));
         }
         let state = graph.tree.lock()?;
         let raw = state.graph(operation, graph.number)?;
         let mut info = CUgraphExecUpdateResultInfo::default();
         let updated = self.context().entered(|driver| {
             if driver.has(Function::cuGraphExecUpdate_v2) {
-                // SAFETY: the executable and the graph are live, `info` is a valid place, and this thread has both.
+                // SAFETY: the executable graph and the graph are live, `info` is valid for writes, and this thread has
+                // exclusive access to both.
                 return unsafe { call!(driver, cuGraphExecUpdate_v2(self.as_raw(), raw, &raw mut info)) };
             }
             let (node, result) = (&raw mut info.errorNode, &raw mut info.result);
@@ -96,7 +97,7 @@ impl GraphExec {
                 let node = state.find(info.errorNode);
                 let error = name_node(error, graph.driver(), info.errorNode, &state);
                 drop(state);
-                // The driver does not promise to have changed nothing.
+                // The driver does not guarantee that nothing was updated.
                 self.keep_also(&kept);
                 let reason = UpdateFailureReason::from_raw(info.result);
                 Ok(GraphUpdate::Failed(Box::new(UpdateFailure { reason, node, error })))
@@ -107,7 +108,7 @@ impl GraphExec {
 }
 
 impl GraphUpdate {
-    /// Returns `true` if the executable does what the graph describes.
+    /// Returns `true` if the executable graph was updated.
     #[must_use]
     #[inline]
     pub fn is_done(&self) -> bool {
@@ -131,7 +132,7 @@ impl UpdateFailureReason {
     }
 }
 
-/// Adds to the error of an update which node it is about.
+/// Adds the failing node to the error of an update.
 #[cold]
 fn name_node(error: Error, driver: &Driver, node: CUgraphNode, state: &super::tree::State) -> Error {
     if node.is_null() {

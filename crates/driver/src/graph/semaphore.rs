@@ -14,7 +14,7 @@ use crate::base::handle::Handle;
 use crate::call;
 use crate::{Context, Driver, Error, Result, Stream};
 
-/// A semaphore of another interface that a node signals or waits for, with what keeps it.
+/// An external semaphore that a node signals or waits for, with its owner.
 #[derive(Clone)]
 pub struct GraphSemaphore {
     raw: Handle<curium_sys::CUextSemaphore_st>,
@@ -23,31 +23,32 @@ pub struct GraphSemaphore {
     owner: Arc<dyn SemaphoreOwner>,
 }
 
-/// The owner of a semaphore that graphs use. It may destroy the semaphore only after their launches.
+/// The owner of a semaphore that graphs use. It may destroy the semaphore only after all launches of these graphs have
+/// completed.
 pub trait SemaphoreOwner: Send + Sync {
-    /// An executable with a node of the semaphore is about to be launched on `stream`. This must not launch it in turn.
+    /// Called before an executable graph that uses the semaphore is launched on `stream`. Must not launch that graph.
     fn launched(&self, stream: &Stream);
 }
 
-/// The C description of a signal node.
+/// The driver's parameters of a signal node.
 pub(super) struct Signals {
     semaphores: Vec<CUexternalSemaphore>,
     params: Vec<CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS>,
 }
 
-/// The C description of a wait node.
+/// The driver's parameters of a wait node.
 pub(super) struct Waits {
     semaphores: Vec<CUexternalSemaphore>,
     params: Vec<CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS>,
 }
 
 impl GraphSemaphore {
-    /// Returns the semaphore `raw` of `context`, which `owner` keeps alive, and which is told of each launch. A timeline semaphore is
-    /// signalled with `value`, or waited for until it has reached that; other semaphores have no value.
+    /// Creates an operand from the semaphore `raw` of `context`, which `owner` keeps alive. `owner` is notified of each
+    /// launch. `value` is the value that a timeline semaphore is signaled with or waited for; other kinds ignore it.
     ///
     /// # Safety
     ///
-    /// `raw` is a semaphore of this context, and live for as long as `owner` exists.
+    /// `raw` is a semaphore of this context that is live for as long as `owner` exists.
     #[must_use]
     #[inline]
     pub unsafe fn new(context: &Context, raw: CUexternalSemaphore, value: u64, owner: Arc<dyn SemaphoreOwner>) -> Self {
@@ -56,14 +57,14 @@ impl GraphSemaphore {
 }
 
 impl Graph {
-    /// Adds a node behind `after` that signals semaphores.
+    /// Adds an external semaphore signal node that depends on the nodes in `after`.
     ///
     /// CUDA: `cuGraphAddExternalSemaphoresSignalNode`.
     ///
     /// # Errors
     ///
-    /// An argument error if a semaphore is of another context or driver, or a node of `after` in another graph or removed; whatever
-    /// the driver returns.
+    /// An argument error if a semaphore belongs to another context or driver, or if a node in `after` belongs to
+    /// another graph or was removed; any error returned by the driver.
     #[doc(alias = "cuGraphAddExternalSemaphoresSignalNode")]
     #[inline]
     pub fn add_semaphore_signal(
@@ -83,15 +84,15 @@ impl Graph {
         added.map(SemaphoreSignalNode)
     }
 
-    /// Adds a node behind `after` that waits for semaphores. It must be certain that somebody signals them: the launch never ends
-    /// otherwise.
+    /// Adds an external semaphore wait node that depends on the nodes in `after`. Make sure that the semaphores are
+    /// signaled; otherwise the launch never completes.
     ///
     /// CUDA: `cuGraphAddExternalSemaphoresWaitNode`.
     ///
     /// # Errors
     ///
-    /// An argument error if a semaphore is of another context or driver, or a node of `after` in another graph or removed; whatever
-    /// the driver returns.
+    /// An argument error if a semaphore belongs to another context or driver, or if a node in `after` belongs to
+    /// another graph or was removed; any error returned by the driver.
     #[doc(alias = "cuGraphAddExternalSemaphoresWaitNode")]
     #[inline]
     pub fn add_semaphore_wait(&mut self, after: &[Node], semaphores: &[GraphSemaphore]) -> Result<SemaphoreWaitNode> {
@@ -113,8 +114,8 @@ impl Graph {
     ///
     /// # Errors
     ///
-    /// An argument error if a semaphore is of another context or driver, or the node in another graph or removed; whatever the driver
-    /// returns.
+    /// An argument error if a semaphore belongs to another context or driver, or if the node belongs to another graph
+    /// or was removed; any error returned by the driver.
     #[doc(alias = "cuGraphExternalSemaphoresSignalNodeSetParams")]
     #[inline]
     pub fn set_semaphore_signal(&mut self, node: SemaphoreSignalNode, semaphores: &[GraphSemaphore]) -> Result<()> {
@@ -132,8 +133,8 @@ impl Graph {
     ///
     /// # Errors
     ///
-    /// An argument error if a semaphore is of another context or driver, or the node in another graph or removed; whatever the driver
-    /// returns.
+    /// An argument error if a semaphore belongs to another context or driver, or if the node belongs to another graph
+    /// or was removed; any error returned by the driver.
     #[doc(alias = "cuGraphExternalSemaphoresWaitNodeSetParams")]
     #[inline]
     pub fn set_semaphore_wait(&mut self, node: SemaphoreWaitNode, semaphores: &[GraphSemaphore]) -> Result<()> {
@@ -145,7 +146,7 @@ impl Graph {
         })
     }
 
-    /// Returns the number of semaphores a node signals.
+    /// Returns the number of semaphores that a node signals.
     ///
     /// CUDA: `cuGraphExternalSemaphoresSignalNodeGetParams`.
     ///
@@ -158,12 +159,12 @@ impl Graph {
         let state = self.tree.lock()?;
         let raw = state.member("Graph::semaphore_signal_count", self.number, *node)?;
         let mut params = CUDA_EXT_SEM_SIGNAL_NODE_PARAMS::default();
-        // SAFETY: the node is live, and `params` is a valid place.
+        // SAFETY: the node is live, and `params` is valid for writes.
         unsafe { call!(self.driver(), cuGraphExternalSemaphoresSignalNodeGetParams(raw, &raw mut params)) }?;
         Ok(params.numExtSems as usize)
     }
 
-    /// Returns the number of semaphores a node waits for.
+    /// Returns the number of semaphores that a node waits for.
     ///
     /// CUDA: `cuGraphExternalSemaphoresWaitNodeGetParams`.
     ///
@@ -176,7 +177,7 @@ impl Graph {
         let state = self.tree.lock()?;
         let raw = state.member("Graph::semaphore_wait_count", self.number, *node)?;
         let mut params = CUDA_EXT_SEM_WAIT_NODE_PARAMS::default();
-        // SAFETY: the node is live, and `params` is a valid place.
+        // SAFETY: the node is live, and `params` is valid for writes.
         unsafe { call!(self.driver(), cuGraphExternalSemaphoresWaitNodeGetParams(raw, &raw mut params)) }?;
         Ok(params.numExtSems as usize)
     }
@@ -259,7 +260,7 @@ pub(super) fn expect_semaphores(
         if semaphore.context.as_raw() == context.as_raw() {
             return Ok(());
         }
-        Err(Error::argument(operation, format!("{semaphore:?} is of another context than the graph")))
+        Err(Error::argument(operation, format!("context mismatch ({semaphore:?} and the graph)")))
     })
 }
 

@@ -1,7 +1,8 @@
-//! What a graph shares with the graphs within it: one lock, since the driver has none, and their nodes with what these keep alive.
+//! The state that a graph shares with its child and body graphs: a lock, since the driver's graph functions are not
+//! thread-safe, and the nodes with the objects that they keep alive.
 //!
-//! The driver's nodes are pointers that mean nothing once the node is gone, and may mean another node later. So a [`Node`](super::Node)
-//! is a number, and each use of one finds the pointer here or learns that the node was removed.
+//! A node handle of the driver dangles once the node is destroyed, and may be reused. A [`Node`](super::Node) is
+//! therefore a number. Each use looks up the handle here, or finds that the node was removed.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -17,11 +18,11 @@ use crate::base::release::release;
 use crate::call;
 use crate::{Context, Driver, Error, Result};
 
-/// A graph that no other graph contains, with the graphs within its nodes.
+/// An outermost graph, with the graphs in its nodes.
 pub(crate) struct Tree {
     raw: Handle<CUgraph_st>,
     identity: u64,
-    // Before the context, which what nodes keep may need to end.
+    // Declared before the context, which dropping the kept objects may require.
     state: Exclusive<State>,
     context: Context,
 }
@@ -29,38 +30,39 @@ pub(crate) struct Tree {
 /// The graphs and nodes of a tree.
 pub(super) struct State {
     identity: u64,
-    /// The graphs by their numbers, the outermost first; none for one that was removed with its node.
+    /// The graphs by number, the outermost first; `None` for a graph that was removed with its node.
     graphs: Vec<Option<Handle<CUgraph_st>>>,
-    /// The nodes by their numbers; none for one that was removed.
+    /// The nodes by number; `None` for a removed node.
     nodes: Vec<Option<Entry>>,
     /// The number of the node with this handle.
     numbers: HashMap<usize, u32>,
-    /// The objects kept for nodes that were captured or existed before, by the number of their graph.
+    /// The objects kept for nodes that were captured or already existed, by graph number.
     inherited: HashMap<u32, Kept>,
-    /// How often each graph retains a user object, by their numbers and addresses: drivers let it be released more often.
+    /// The number of references that each graph retains to a user object, by graph number and address. The driver does
+    /// not detect excess releases.
     objects: HashMap<(u32, usize), u32>,
-    /// Why nothing may be done with any of the graphs, if that is so.
+    /// The reason why all graphs of the tree refuse every use, if they do.
     refusal: Option<&'static str>,
 }
 
 /// A node that is in a graph.
 struct Entry {
     raw: Handle<CUgraphNode_st>,
-    /// The graphs that are parts of the node, by their numbers.
+    /// The numbers of the graphs contained in the node.
     parts: Vec<u32>,
     /// The graph that the node is in.
     graph: u32,
     kept: Option<Resource>,
 }
 
-/// The next identity of a tree. A raw handle is none: drivers reuse them.
+/// The identity of the next tree. Raw handles are no identities, since drivers reuse them.
 static NEXT_IDENTITY: AtomicU64 = AtomicU64::new(1);
 
 /// The number of the outermost graph.
 pub(super) const ROOT: u32 = 0;
 
 impl Tree {
-    /// Returns the tree of `raw`, which is ours from now on, and whose nodes need what `inherited` keeps.
+    /// Takes ownership of `raw`, whose nodes use the objects in `inherited`.
     #[inline]
     pub(super) fn new(context: &Context, raw: CUgraph, inherited: Kept) -> Self {
         let identity = NEXT_IDENTITY.fetch_add(1, Ordering::Relaxed);
@@ -81,17 +83,17 @@ impl Tree {
         self.identity
     }
 
-    /// Keeps other threads out of every graph of the tree.
+    /// Locks all graphs of the tree.
     ///
     /// # Errors
     ///
-    /// An argument error in a call observer of an operation on the same tree.
+    /// An argument error if a call observer operates on the tree whose operation it observes.
     #[inline]
     pub(super) fn lock(&self) -> Result<ExclusiveGuard<'_, State>> {
         self.state.acquire("Graph")
     }
 
-    /// Returns the state without locking: the borrow shows that no other thread has it.
+    /// Returns the state without locking: the mutable borrow guarantees exclusive access.
     #[inline]
     pub(super) fn state(&mut self) -> &mut State {
         self.state.get_mut()
@@ -99,14 +101,14 @@ impl Tree {
 
     #[inline]
     pub(super) fn destroy(&mut self) -> Result<()> {
-        // SAFETY: the graph is live, nobody else has its handle, and it is forgotten once it is destroyed.
+        // SAFETY: the graph is live, no other code has its handle, and it is not used again once it is destroyed.
         unsafe { call!(self.context.driver(), cuGraphDestroy(self.raw.raw())) }
             .map_err(|error| error.about_handle("graph", self.raw.raw(), self.context.device().as_raw()))?;
         self.raw.clear();
         Ok(())
     }
 
-    /// Returns the handle, which is somebody else's from now on.
+    /// Returns the raw handle and gives up its ownership.
     #[inline]
     pub(super) fn give_up(&mut self) -> CUgraph {
         let raw = self.raw.raw();
@@ -116,7 +118,7 @@ impl Tree {
 }
 
 impl State {
-    /// Returns the driver's handle of a graph of the tree.
+    /// Returns the raw handle of a graph of the tree.
     #[inline]
     pub(super) fn graph(&self, operation: &'static str, number: u32) -> Result<CUgraph> {
         self.expect_usable(operation)?;
@@ -126,21 +128,21 @@ impl State {
         }
     }
 
-    /// Returns the driver's handle of a node of the tree.
+    /// Returns the raw handle of a node of the tree.
     #[inline]
     pub(super) fn node(&self, operation: &'static str, node: Node) -> Result<CUgraphNode> {
         self.expect_usable(operation)?;
         self.entry(operation, node).map(|entry| entry.raw.raw())
     }
 
-    /// Returns the driver's handle of a node of one graph of the tree.
+    /// Returns the raw handle of a node of one graph of the tree.
     #[inline]
     pub(super) fn member(&self, operation: &'static str, graph: u32, node: Node) -> Result<CUgraphNode> {
         self.expect_usable(operation)?;
         self.member_in_use(operation, graph, node)
     }
 
-    /// Returns the state for the operation that refuses every other use.
+    /// Returns the raw handle of a node, for the operation that blocks every other use.
     #[inline]
     pub(super) fn member_in_use(&self, operation: &'static str, graph: u32, node: Node) -> Result<CUgraphNode> {
         let entry = self.entry(operation, node)?;
@@ -164,7 +166,7 @@ impl State {
         self.refusal.map_or(Ok(()), |reason| Err(Error::argument(operation, reason)))
     }
 
-    /// Refuses every use of a graph of the tree for this reason, or allows it again.
+    /// Refuses every use of the graphs of the tree for this reason, or allows it again.
     #[inline]
     pub(super) fn refuse(&mut self, reason: Option<&'static str>) {
         self.refusal = reason;
@@ -176,20 +178,20 @@ impl State {
         self.objects.entry((graph, address)).or_default()
     }
 
-    /// Returns the user objects that a graph retains, as another tree notes them for its outermost graph.
+    /// Returns the user objects that a graph retains, as entries of an outermost graph.
     #[inline]
     pub(super) fn objects_of(&self, graph: u32) -> HashMap<(u32, usize), u32> {
         let own = self.objects.iter().filter(|((owner, _), _)| *owner == graph);
         own.map(|((_, address), count)| ((ROOT, *address), *count)).collect()
     }
 
-    /// The outermost graph retains these user objects.
+    /// Records that the outermost graph retains these user objects.
     #[inline]
     pub(super) fn retains(&mut self, objects: HashMap<(u32, usize), u32>) {
         self.objects = objects;
     }
 
-    /// Adds the node that `call` makes behind `after`, and that needs what is `kept`.
+    /// Adds the node that `call` creates, which depends on the nodes in `after` and uses the objects in `kept`.
     #[inline]
     pub(super) fn add_node(
         &mut self,
@@ -207,7 +209,7 @@ impl State {
         Ok(self.add(graph, node, kept))
     }
 
-    /// Returns the node that the driver knows by this handle, which is noted if it is new here.
+    /// Returns the node with this raw handle, registering it if it is new.
     #[inline]
     pub(super) fn known(&mut self, graph: u32, raw: CUgraphNode) -> Node {
         match self.numbers.get(&raw.addr()) {
@@ -216,7 +218,7 @@ impl State {
         }
     }
 
-    /// Returns the node that the driver knows by this handle, if it is known here.
+    /// Returns the node with this raw handle, if it is registered.
     #[inline]
     pub(super) fn find(&self, raw: CUgraphNode) -> Option<Node> {
         self.numbers.get(&raw.addr()).map(|number| Node { tree: self.identity, number: *number })
@@ -230,7 +232,8 @@ impl State {
         Node { tree: self.identity, number }
     }
 
-    /// Notes that `raw` is a part of a node, and gives its number; the same number if it is known.
+    /// Registers `raw` as a graph contained in a node and returns its number. Returns the existing number if it is
+    /// registered already.
     #[inline]
     pub(super) fn add_part(&mut self, node: Node, raw: CUgraph) -> u32 {
         let known = self.graphs.iter().position(|graph| graph.as_ref().is_some_and(|graph| graph.raw() == raw));
@@ -245,7 +248,7 @@ impl State {
         number
     }
 
-    /// Returns the node that a graph is a part of, and the graph that has that node.
+    /// Returns the node that contains a graph, and the graph of that node.
     #[inline]
     pub(super) fn around(&self, part: u32) -> Option<(Node, u32)> {
         let mut entries = self.nodes.iter().zip(0..).filter_map(|(entry, number)| Some((entry.as_ref()?, number)));
@@ -259,7 +262,8 @@ impl State {
         self.nodes.get(node.number as usize)?.as_ref()?.kept.as_ref()
     }
 
-    /// Replaces the object that a node keeps, and returns the old one. The old one may be dropped only after the lock is released.
+    /// Replaces the object that a node keeps and returns the old one, which may be dropped only after the lock is
+    /// released.
     #[must_use]
     #[inline]
     pub(super) fn replace(&mut self, node: Node, kept: Option<Resource>) -> Option<Resource> {
@@ -267,7 +271,8 @@ impl State {
         std::mem::replace(&mut entry.kept, kept)
     }
 
-    /// Removes a node with all its parts. The objects that it kept may be dropped only after the lock is released.
+    /// Removes a node with the graphs that it contains. The returned objects may be dropped only after the lock is
+    /// released.
     #[must_use]
     #[inline]
     pub(super) fn remove(&mut self, node: Node) -> Vec<Resource> {
@@ -286,7 +291,7 @@ impl State {
         kept
     }
 
-    /// Returns all that is kept, each with the graph whose nodes need it.
+    /// Returns all kept objects, each with the graph whose nodes use it.
     #[inline]
     pub(super) fn each_kept(&self) -> impl Iterator<Item = (u32, &Resource)> {
         let inherited = self.inherited.iter();
@@ -295,7 +300,7 @@ impl State {
         inherited.chain(own.filter_map(|entry| entry.kept.as_ref().map(|kept| (entry.graph, kept))))
     }
 
-    /// Keeps this for nodes of a graph that were captured.
+    /// Keeps objects for captured nodes of a graph.
     #[inline]
     pub(super) fn keep(&mut self, graph: u32, kept: &Kept) {
         self.inherited.entry(graph).or_default().extend(kept);

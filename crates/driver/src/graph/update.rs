@@ -1,4 +1,4 @@
-//! Update of executable graphs, node by node.
+//! Individual updates of nodes in executable graphs.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use crate::call;
 use crate::{Driver, Error, Event, MemoryOperation, Result};
 
 impl GraphExec {
-    /// Sets the operands of a copy node from the next launch on. The kinds of memory stay the same.
+    /// Sets the operands of a memory copy node for subsequent launches. The kinds of memory must stay the same.
     ///
     /// CUDA: `cuGraphExecMemcpyNodeSetParams`.
     ///
@@ -28,20 +28,21 @@ impl GraphExec {
     ///
     /// # Errors
     ///
-    /// An argument error if the node is not one of the graph that was instantiated, or was removed from it; `CUDA_ERROR_INVALID_VALUE` if
-    /// the executable does not have the node, or the places do not fit it.
+    /// An argument error if the node does not belong to the source graph or was removed from it;
+    /// `CUDA_ERROR_INVALID_VALUE` if the executable graph does not have the node, or if the operands do not match it.
     #[doc(alias = "cuGraphExecMemcpyNodeSetParams")]
     #[inline]
     pub unsafe fn set_copy(&mut self, node: CopyNode, copy: GraphCopy) -> Result<()> {
         let (raw, context) = (copy.to_raw(), self.context().as_raw());
         let set = self.with_node("GraphExec::set_copy", *node, |driver, exec, node| {
-            // SAFETY: the executable, the node and the context are live, and the caller is responsible for the places.
+            // SAFETY: the executable graph, the node and the context are live, and the caller is responsible for the
+            // operands.
             unsafe { call!(driver, cuGraphExecMemcpyNodeSetParams(exec, node, &raw const raw, context)) }
         });
         set.map_err(|error| error.about(copy.describe()))
     }
 
-    /// Sets the operands of a memset node from the next launch on.
+    /// Sets the operands of a memset node for subsequent launches.
     ///
     /// CUDA: `cuGraphExecMemsetNodeSetParams`.
     ///
@@ -57,51 +58,52 @@ impl GraphExec {
     pub unsafe fn set_fill(&mut self, node: FillNode, fill: GraphFill) -> Result<()> {
         let (raw, context) = (fill.to_raw(), self.context().as_raw());
         let set = self.with_node("GraphExec::set_fill", *node, |driver, exec, node| {
-            // SAFETY: the executable, the node and the context are live, and the caller is responsible for the memory.
+            // SAFETY: the executable graph, the node and the context are live, and the caller is responsible for the
+            // memory.
             unsafe { call!(driver, cuGraphExecMemsetNodeSetParams(exec, node, &raw const raw, context)) }
         });
         set.map_err(|error| error.about(fill.describe()))
     }
 
-    /// Sets the event that a node records from the next launch on.
+    /// Sets the event that a node records in subsequent launches.
     ///
     /// CUDA: `cuGraphExecEventRecordNodeSetEvent`.
     ///
     /// # Errors
     ///
-    /// An argument error if the event is of another context or driver; otherwise as for [`GraphExec::set_copy`].
+    /// An argument error if the event belongs to another context or driver; otherwise as for [`GraphExec::set_copy`].
     #[doc(alias = "cuGraphExecEventRecordNodeSetEvent")]
     #[inline]
     pub fn set_event_record(&mut self, node: EventRecordNode, event: &Event) -> Result<()> {
         expect_event(self.context(), event, "GraphExec::set_event_record")?;
         self.with_node("GraphExec::set_event_record", *node, |driver, exec, raw| {
-            // SAFETY: the executable, the node and the event are live and belong to this driver.
+            // SAFETY: the executable graph, the node and the event are live and belong to this driver.
             unsafe { call!(driver, cuGraphExecEventRecordNodeSetEvent(exec, raw, event.as_raw())) }
         })?;
         self.keep(*node, Resource::Event(event.share()));
         Ok(())
     }
 
-    /// Sets the event that a node waits for from the next launch on.
+    /// Sets the event that a node waits for in subsequent launches.
     ///
     /// CUDA: `cuGraphExecEventWaitNodeSetEvent`.
     ///
     /// # Errors
     ///
-    /// An argument error if the event is of another context or driver; otherwise as for [`GraphExec::set_copy`].
+    /// An argument error if the event belongs to another context or driver; otherwise as for [`GraphExec::set_copy`].
     #[doc(alias = "cuGraphExecEventWaitNodeSetEvent")]
     #[inline]
     pub fn set_event_wait(&mut self, node: EventWaitNode, event: &Event) -> Result<()> {
         expect_event(self.context(), event, "GraphExec::set_event_wait")?;
         self.with_node("GraphExec::set_event_wait", *node, |driver, exec, raw| {
-            // SAFETY: the executable, the node and the event are live and belong to this driver.
+            // SAFETY: the executable graph, the node and the event are live and belong to this driver.
             unsafe { call!(driver, cuGraphExecEventWaitNodeSetEvent(exec, raw, event.as_raw())) }
         })?;
         self.keep(*node, Resource::Event(event.share()));
         Ok(())
     }
 
-    /// Sets the semaphores that a node signals from the next launch on.
+    /// Sets the semaphores that a node signals in subsequent launches.
     ///
     /// CUDA: `cuGraphExecExternalSemaphoresSignalNodeSetParams`.
     ///
@@ -115,14 +117,14 @@ impl GraphExec {
         let mut signals = Signals::new(semaphores);
         let params = signals.params();
         self.with_node("GraphExec::set_semaphore_signal", *node, |driver, exec, raw| {
-            // SAFETY: the executable, the node and the semaphores are live.
+            // SAFETY: the executable graph, the node and the semaphores are live.
             unsafe { call!(driver, cuGraphExecExternalSemaphoresSignalNodeSetParams(exec, raw, &raw const params)) }
         })?;
         owners(semaphores).into_iter().for_each(|owners| self.keep(*node, owners));
         Ok(())
     }
 
-    /// Sets the semaphores that a node waits for from the next launch on.
+    /// Sets the semaphores that a node waits for in subsequent launches.
     ///
     /// CUDA: `cuGraphExecExternalSemaphoresWaitNodeSetParams`.
     ///
@@ -136,14 +138,14 @@ impl GraphExec {
         let mut waits = Waits::new(semaphores);
         let params = waits.params();
         self.with_node("GraphExec::set_semaphore_wait", *node, |driver, exec, raw| {
-            // SAFETY: the executable, the node and the semaphores are live.
+            // SAFETY: the executable graph, the node and the semaphores are live.
             unsafe { call!(driver, cuGraphExecExternalSemaphoresWaitNodeSetParams(exec, raw, &raw const params)) }
         })?;
         owners(semaphores).into_iter().for_each(|owners| self.keep(*node, owners));
         Ok(())
     }
 
-    /// Sets the operations of a node from the next launch on.
+    /// Sets the operations of a batch memory operation node for subsequent launches.
     ///
     /// CUDA: `cuGraphExecBatchMemOpNodeSetParams`.
     ///
@@ -164,21 +166,20 @@ impl GraphExec {
         let mut values = memory_operation::raw_operations(operations, "GraphExec::set_memory_operations")?;
         let params = memory_operation::params(self.context(), &mut values);
         self.with_node("GraphExec::set_memory_operations", *node, |driver, exec, raw| {
-            // SAFETY: the executable and the node are live, and the caller is responsible for the addresses.
+            // SAFETY: the executable graph and the node are live, and the caller is responsible for the addresses.
             unsafe { call!(driver, cuGraphExecBatchMemOpNodeSetParams(exec, raw, &raw const params)) }
         })
     }
 
-    /// Makes a child node run what `child` describes now, from the next launch on. It has the same nodes in the same order, with other
-    /// parameters.
+    /// Updates a child graph node with the current parameters in `child` for subsequent launches. `child` must have the
+    /// same topology as before.
     ///
     /// CUDA: `cuGraphExecChildGraphNodeSetParams`.
     ///
     /// # Errors
     ///
-    /// An argument error if the child is of another context or driver, or part of the graph that was instantiated, or if it holds captured
-    /// work that writes memory which other work of the executable uses, or the other way round, and the child before did not; otherwise
-    /// as for [`GraphExec::set_copy`].
+    /// An argument error if the child belongs to another context or driver or to the source graph, or if its captured
+    /// work has a new conflict with other work of the executable graph; otherwise as for [`GraphExec::set_copy`].
     #[doc(alias = "cuGraphExecChildGraphNodeSetParams")]
     #[inline]
     pub fn set_child(&mut self, node: ChildNode, child: &Graph) -> Result<()> {
@@ -193,7 +194,8 @@ impl GraphExec {
                 let reason = format!("the child of {node} uses {what}, and the child before did not");
                 return Err(Error::argument(operation, reason));
             }
-            // SAFETY: the executable, the node and the graph are live, and this thread has all of them.
+            // SAFETY: the executable graph, the node and the graph are live, and this thread has exclusive access to
+            // all of them.
             unsafe { call!(self.driver(), cuGraphExecChildGraphNodeSetParams(self.as_raw(), raw, graph)) }?;
             Ok(kept)
         })?;
@@ -201,9 +203,9 @@ impl GraphExec {
         Ok(())
     }
 
-    /// Describes a node of any kind anew from the next launch on, as C does.
+    /// Sets the raw parameters of a node of any kind for subsequent launches.
     ///
-    /// Needs a driver for CUDA 12.2. CUDA: `cuGraphExecNodeSetParams`.
+    /// Requires a driver for CUDA 12.2. CUDA: `cuGraphExecNodeSetParams`.
     ///
     /// # Safety
     ///
@@ -217,29 +219,29 @@ impl GraphExec {
     pub unsafe fn set_raw(&mut self, node: Node, params: &mut CUgraphNodeParams) -> Result<()> {
         let context = self.context();
         self.with_node("GraphExec::set_raw", node, |driver, exec, raw| {
-            // SAFETY: the executable and the node are live, and the caller is responsible for the description.
+            // SAFETY: the executable graph and the node are live, and the caller is responsible for the parameters.
             context.entered(|_| unsafe { call!(driver, cuGraphExecNodeSetParams(exec, raw, params)) })
         })
     }
 
-    /// Returns `true` if a node does anything in the next launch: kernels, copies and fills can be left out.
+    /// Enables or disables a node in subsequent launches. Only kernel, memory copy and memset nodes can be disabled.
     ///
     /// CUDA: `cuGraphNodeSetEnabled`.
     ///
     /// # Errors
     ///
-    /// An argument error if the node is not one of the graph that was instantiated, or was removed from it; `CUDA_ERROR_INVALID_VALUE` if
-    /// it is of another kind.
+    /// An argument error if the node does not belong to the source graph or was removed from it;
+    /// `CUDA_ERROR_INVALID_VALUE` if it is of another kind.
     #[doc(alias = "cuGraphNodeSetEnabled")]
     #[inline]
     pub fn set_enabled(&mut self, node: Node, is_enabled: bool) -> Result<()> {
         self.with_node("GraphExec::set_enabled", node, |driver, exec, raw| {
-            // SAFETY: the executable and the node are live.
+            // SAFETY: the executable graph and the node are live.
             unsafe { call!(driver, cuGraphNodeSetEnabled(exec, raw, is_enabled.into())) }
         })
     }
 
-    /// Returns `true` if a node does anything in the next launch.
+    /// Returns `true` if a node is enabled.
     ///
     /// CUDA: `cuGraphNodeGetEnabled`.
     ///
@@ -252,29 +254,29 @@ impl GraphExec {
         let mut is_enabled = 0;
         let place = &raw mut is_enabled;
         self.with_node("GraphExec::is_enabled", node, |driver, exec, raw| {
-            // SAFETY: the executable and the node are live, and `place` is valid.
+            // SAFETY: the executable graph and the node are live, and `place` is valid for writes.
             unsafe { call!(driver, cuGraphNodeGetEnabled(exec, raw, place)) }
         })?;
         Ok(is_enabled != 0)
     }
 
-    /// Returns the flags of the instantiation.
+    /// Returns the flags that the graph was instantiated with.
     ///
-    /// Needs a driver for CUDA 12.0. CUDA: `cuGraphExecGetFlags`.
+    /// Requires a driver for CUDA 12.0. CUDA: `cuGraphExecGetFlags`.
     ///
     /// # Errors
     ///
-    /// An error of the driver.
+    /// An error returned by the driver.
     #[doc(alias = "cuGraphExecGetFlags")]
     #[inline]
     pub fn flags(&self) -> Result<InstantiateFlags> {
         let mut flags: cuuint64_t = 0;
-        // SAFETY: the executable is live, and `flags` is a valid place.
+        // SAFETY: the executable graph is live, and `flags` is valid for writes.
         unsafe { call!(self.driver(), cuGraphExecGetFlags(self.as_raw(), &raw mut flags)) }?;
         Ok(InstantiateFlags::from_bits_retain(flags))
     }
 
-    /// Runs `call` with the driver's handle of a node, while no other thread uses the graph of the node.
+    /// Runs `call` with the raw handle of a node while no other thread uses the graph of the node.
     #[inline]
     pub(super) fn with_node(
         &self,
@@ -290,8 +292,5 @@ impl GraphExec {
 
 #[cold]
 pub(super) fn unknown_source(operation: &'static str) -> Error {
-    Error::argument(
-        operation,
-        "the executable was taken over from other code, and the graph that it was made of is not known",
-    )
+    Error::argument(operation, "the source graph is unknown, because the executable graph was created by `from_raw`")
 }

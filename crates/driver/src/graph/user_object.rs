@@ -12,10 +12,10 @@ use crate::base::release::release;
 use crate::call;
 use crate::{Driver, Error, Result};
 
-/// A value that graphs can keep: it is dropped when this handle and its clones are gone, and with them every graph that retains it,
-/// every executable made of such a graph, and every launch of those.
+/// A value that graphs can keep alive. It is dropped when this handle and its clones, every graph that retains it,
+/// every executable graph instantiated from such a graph, and their launches are gone.
 ///
-/// A thread of the driver may drop it. **It must not own anything of this crate**, since no call of the driver works there.
+/// It may be dropped on a driver thread. **It must not own objects of this crate**, since driver calls fail there.
 ///
 /// ```
 /// # let driver = curium_sim::Simulator::new(curium_sim::Config::new())?.driver::<curium_driver::Driver>()?;
@@ -38,27 +38,27 @@ pub struct UserObject {
 }
 
 impl UserObject {
-    /// Hands `value` to the driver, which drops it when nobody needs it any more.
+    /// Transfers ownership of `value` to the driver, which drops it when its last reference is released.
     ///
     /// CUDA: `cuUserObjectCreate`.
     ///
     /// # Errors
     ///
-    /// An error of the driver. The value is dropped then.
+    /// An error returned by the driver. The value is then dropped.
     #[doc(alias = "cuUserObjectCreate")]
     #[inline]
     pub fn new<T: Send + 'static>(driver: &Driver, value: T) -> Result<Self> {
         Ok(Self { reference: ObjectReference::new(driver, Box::new(value))?.0 })
     }
 
-    /// Returns the driver's handle of this object. It is valid for as long as this value exists.
+    /// Returns the raw handle. It is valid for as long as this value exists.
     #[must_use]
     #[inline]
     pub fn as_raw(&self) -> CUuserObject {
         self.reference.as_raw()
     }
 
-    /// Adds `count` references to the object, which are the caller's to release: what code in C needs that keeps it.
+    /// Adds `count` references to the object, for C code that keeps it. The caller must release them.
     ///
     /// CUDA: `cuUserObjectRetain`.
     ///
@@ -73,13 +73,13 @@ impl UserObject {
         Ok(self.as_raw())
     }
 
-    /// Takes away `count` references that [`UserObject::retain_raw`] added.
+    /// Releases `count` references that [`UserObject::retain_raw`] added.
     ///
     /// CUDA: `cuUserObjectRelease`.
     ///
     /// # Safety
     ///
-    /// As many references were added and not taken away, and nobody relies on them.
+    /// This many references were added and not released, and no code relies on them.
     ///
     /// # Errors
     ///
@@ -93,13 +93,13 @@ impl UserObject {
 }
 
 impl Graph {
-    /// Makes the graph, its clones, and what is instantiated of them from now on keep the object alive.
+    /// Makes the graph, its clones, and executable graphs instantiated from now on keep the object alive.
     ///
     /// CUDA: `cuGraphRetainUserObject`.
     ///
     /// # Errors
     ///
-    /// An argument error if the object is of another driver.
+    /// An argument error if the object belongs to another driver.
     #[doc(alias = "cuGraphRetainUserObject")]
     #[inline]
     pub fn retain_object(&mut self, object: &UserObject) -> Result<()> {
@@ -111,14 +111,14 @@ impl Graph {
         Ok(())
     }
 
-    /// Takes back one [`Graph::retain_object`] of this graph, or of the one that it is a clone of. Clones and executables that were made
-    /// before keep the object.
+    /// Undoes one [`Graph::retain_object`] of this graph or of the graph that it was cloned from. Existing clones and
+    /// executable graphs keep the object.
     ///
     /// CUDA: `cuGraphReleaseUserObject`.
     ///
     /// # Errors
     ///
-    /// An argument error if the graph does not retain the object, or if that is of another driver.
+    /// An argument error if the graph does not retain the object, or if the object belongs to another driver.
     #[doc(alias = "cuGraphReleaseUserObject")]
     #[inline]
     pub fn release_object(&mut self, object: &UserObject) -> Result<()> {
@@ -126,7 +126,7 @@ impl Graph {
         self.driver().expect_same(object.reference.driver(), operation)?;
         let mut state = self.tree.lock()?;
         if *state.retained(self.number, object.as_raw().addr()) == 0 {
-            // The driver would succeed, and take away a reference that somebody else relies on.
+            // The driver would succeed and release a reference that other code relies on.
             return Err(Error::argument(operation, format!("the graph does not retain {object:?}")));
         }
         self.release_reference(&state, operation, &object.reference)?;
@@ -134,7 +134,7 @@ impl Graph {
         Ok(())
     }
 
-    /// Returns the graph once it retains these.
+    /// Retains these objects and returns the graph.
     #[inline]
     pub(super) fn retaining(self, operation: &'static str, objects: &[ObjectReference]) -> Result<Self> {
         let retained = self.retain_references(&*self.tree.lock()?, operation, objects);
@@ -170,7 +170,8 @@ impl Graph {
         object: &ObjectReference,
     ) -> Result<()> {
         let (graph, no_flags) = (state.graph(operation, self.number)?, 0);
-        // SAFETY: the graph and the object are live and belong to this driver; the lock keeps other threads out of the graph.
+        // SAFETY: the graph and the object are live and belong to this driver; the lock gives this thread exclusive
+        // access to the graph.
         unsafe { call!(self.driver(), cuGraphRetainUserObject(graph, object.as_raw(), 1, no_flags)) }
     }
 
@@ -182,13 +183,14 @@ impl Graph {
         object: &ObjectReference,
     ) -> Result<()> {
         let graph = state.graph(operation, self.number)?;
-        // SAFETY: the graph and the object are live and belong to this driver; the lock keeps other threads out of the graph.
+        // SAFETY: the graph and the object are live and belong to this driver; the lock gives this thread exclusive
+        // access to the graph.
         unsafe { call!(self.driver(), cuGraphReleaseUserObject(graph, object.as_raw(), 1)) }
     }
 }
 
 impl Graph {
-    /// Ends what the graph keeps for nodes that are gone or changed.
+    /// Releases the objects of removed or updated nodes.
     #[inline]
     pub(super) fn let_go(&mut self, operation: &'static str, unused: &[Resource]) -> Result<()> {
         unused.iter().try_for_each(|resource| match resource {

@@ -7,20 +7,21 @@ use crate::call;
 use crate::{Context, Event, EventFlags, Result};
 
 impl GraphicsResource {
-    /// Registers an image of EGL. It is mapped by the driver for as long as it is registered, and [`GraphicsResource::map`] is not for it.
+    /// Registers an EGL image. It stays mapped for as long as it is registered; do not call [`GraphicsResource::map`]
+    /// for it.
     ///
-    /// What a texture of OpenGL held before the image was made of it need not be shared: a texture that has the image as its target
-    /// (`glEGLImageTargetTexture2DOES`) shares all its texels.
+    /// An OpenGL texture that the image was created from need not share its previous contents. A texture that is
+    /// specified by the image (`glEGLImageTargetTexture2DOES`) shares all texels.
     ///
     /// CUDA: `cuGraphicsEGLRegisterImage`.
     ///
     /// # Safety
     ///
-    /// The image lives for as long as the result, and whoever else uses it is synchronized with CUDA.
+    /// The image outlives the result, and all other uses of it are synchronized with CUDA.
     ///
     /// # Errors
     ///
-    /// `CUDA_ERROR_INVALID_HANDLE` if there is no such image.
+    /// `CUDA_ERROR_INVALID_HANDLE` if the image does not exist.
     #[doc(alias = "cuGraphicsEGLRegisterImage")]
     #[inline]
     pub unsafe fn from_egl_image(context: &Context, image: EGLImageKHR, flags: GraphicsFlags) -> Result<Self> {
@@ -33,18 +34,18 @@ impl GraphicsResource {
 }
 
 impl Event {
-    /// Returns an event that is reached when a fence of EGL is. It can be waited for and queried, and not recorded. Drivers for graphics
-    /// cards of their own do not have it; those of systems on a chip do.
+    /// Creates an event that completes when an EGL fence is signaled. It can be waited for and queried, but not
+    /// recorded. Only drivers for integrated GPUs (SoCs) support it.
     ///
     /// CUDA: `cuEventCreateFromEGLSync`.
     ///
     /// # Safety
     ///
-    /// `sync` is a live fence of EGL, and stays so until this event has been reached.
+    /// `sync` is an EGL fence that is live until this event has completed.
     ///
     /// # Errors
     ///
-    /// [`Error::Missing`](crate::Error::Missing) if the driver does not have it; an error of the driver.
+    /// [`Error::Missing`](crate::Error::Missing) if the driver lacks the function; any error returned by the driver.
     #[doc(alias = "cuEventCreateFromEGLSync")]
     #[inline]
     pub unsafe fn from_egl_sync(context: &Context, sync: EGLSyncKHR, flags: EventFlags) -> Result<Self> {
@@ -54,7 +55,7 @@ impl Event {
             unsafe { call!(driver, cuEventCreateFromEGLSync(&raw mut raw, sync, flags.bits()) creates raw) }?;
             Ok(raw)
         })?;
-        // SAFETY: the driver has just made the event in this context, and nobody else has its handle.
+        // SAFETY: the driver has just created the event in this context, and no other code has its handle.
         Ok(unsafe { Self::from_raw(context, raw) })
     }
 }

@@ -1,4 +1,4 @@
-//! EGL streams of frames.
+//! EGLStreams of frames.
 
 use std::fmt;
 use std::time::Duration;
@@ -14,17 +14,17 @@ use crate::base::release::release;
 use crate::call;
 use crate::{Context, Driver, Result, Returned, Stream};
 
-/// CUDA at the end of a stream of EGL, where frames are taken out. Dropping it ends the connection.
+/// CUDA as the consumer of an EGLStream. Dropping it disconnects.
 pub struct EglConsumer {
     connection: Connection,
 }
 
-/// CUDA at the beginning of a stream of EGL, where frames are put in. Dropping it ends the connection.
+/// CUDA as the producer of an EGLStream. Dropping it disconnects.
 pub struct EglProducer {
     connection: Connection,
 }
 
-/// A frame that was taken out of a stream of EGL. Dropping it gives it back, after the work that is on its stream then.
+/// A frame acquired from an EGLStream. Dropping it releases the frame, after the work currently enqueued on its stream.
 pub struct EglFrame<'a> {
     consumer: &'a mut EglConsumer,
     resource: CUgraphicsResource,
@@ -32,13 +32,13 @@ pub struct EglFrame<'a> {
     is_held: bool,
 }
 
-/// The location of the frames that CUDA acquires.
+/// The location of acquired frames.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub enum EglLocation {
-    /// In memory of the host.
+    /// Host memory.
     System,
-    /// In memory of the device.
+    /// Device memory.
     Video,
 }
 
@@ -50,17 +50,17 @@ struct Connection {
 }
 
 impl EglConsumer {
-    /// Connects CUDA to the end of a stream of EGL.
+    /// Connects CUDA as the consumer of an EGLStream.
     ///
     /// CUDA: `cuEGLStreamConsumerConnect`, `cuEGLStreamConsumerConnectWithFlags`.
     ///
     /// # Safety
     ///
-    /// `stream` is a live stream of EGL without a consumer, and outlives the result.
+    /// `stream` is a live EGLStream without a consumer, and outlives the result.
     ///
     /// # Errors
     ///
-    /// An error of the driver.
+    /// An error returned by the driver.
     #[doc(alias = "cuEGLStreamConsumerConnect")]
     #[doc(alias = "cuEGLStreamConsumerConnectWithFlags")]
     #[inline]
@@ -76,13 +76,15 @@ impl EglConsumer {
         Ok(Self { connection: connection? })
     }
 
-    /// Takes the newest frame out, for work on `stream`; waits until there is one, for ever without a `timeout`.
+    /// Acquires the newest frame for work on `stream`. Blocks until a frame is available, at most for `timeout` if it
+    /// is given.
     ///
     /// CUDA: `cuEGLStreamConsumerAcquireFrame`.
     ///
     /// # Errors
     ///
-    /// `CUDA_ERROR_LAUNCH_TIMEOUT` if the time was too short, which does not end the context; `CUDA_ERROR_UNKNOWN` before the first frame.
+    /// `CUDA_ERROR_LAUNCH_TIMEOUT` if the timeout passed, which does not affect the context; `CUDA_ERROR_UNKNOWN`
+    /// before the first frame.
     #[doc(alias = "cuEGLStreamConsumerAcquireFrame")]
     #[inline]
     pub fn acquire(&mut self, stream: &Stream, timeout: Option<Duration>) -> Result<EglFrame<'_>> {
@@ -98,13 +100,13 @@ impl EglConsumer {
         Ok(EglFrame { consumer: self, resource, stream: stream.clone(), is_held: true })
     }
 
-    /// Ends the connection and returns its error, which [`Drop`] only reports.
+    /// Disconnects and returns any error, instead of only reporting it as [`Drop`] does.
     ///
     /// CUDA: `cuEGLStreamConsumerDisconnect`.
     ///
     /// # Errors
     ///
-    /// Gives the connection back if the driver refuses.
+    /// Returns the connection to the caller if the driver call fails.
     #[doc(alias = "cuEGLStreamConsumerDisconnect")]
     #[inline]
     pub fn close(mut self) -> Result<(), Returned<Self>> {
@@ -113,25 +115,25 @@ impl EglConsumer {
 }
 
 impl EglFrame<'_> {
-    /// Returns the planes of the frame as arrays or memory, and their format.
+    /// Returns the planes of the frame, as arrays or pitched memory, and their format.
     ///
     /// CUDA: `cuGraphicsResourceGetMappedEglFrame`.
     ///
     /// # Errors
     ///
-    /// An error of the driver.
+    /// An error returned by the driver.
     #[inline]
     pub fn planes(&self) -> Result<CUeglFrame> {
         mapped_egl_frame(&self.consumer.connection.context, self.resource, 0, 0)
     }
 
-    /// Gives the frame back and returns its error, which [`Drop`] only reports.
+    /// Releases the frame and returns any error, instead of only reporting it as [`Drop`] does.
     ///
     /// CUDA: `cuEGLStreamConsumerReleaseFrame`.
     ///
     /// # Errors
     ///
-    /// Gives the frame to the caller again if the driver refuses.
+    /// Returns the frame to the caller if the driver call fails.
     #[doc(alias = "cuEGLStreamConsumerReleaseFrame")]
     #[inline]
     pub fn close(mut self) -> Result<(), Returned<Self>> {
@@ -143,7 +145,7 @@ impl EglFrame<'_> {
         let (resource, mut raw) = (self.resource, self.stream.as_raw());
         let stream_place = &raw mut raw;
         self.consumer.connection.with(|driver, connection| {
-            // SAFETY: the connection is live, the frame was taken out of it, and `stream_place` holds a live stream.
+            // SAFETY: the connection is live, the frame was acquired from it, and `stream_place` holds a live stream.
             unsafe { call!(driver, cuEGLStreamConsumerReleaseFrame(connection, resource, stream_place)) }
         })?;
         self.is_held = false;
@@ -152,17 +154,17 @@ impl EglFrame<'_> {
 }
 
 impl EglProducer {
-    /// Connects CUDA to the beginning of a stream of EGL, for frames of this size in pixels.
+    /// Connects CUDA as the producer of an EGLStream, with frames of this size in pixels.
     ///
     /// CUDA: `cuEGLStreamProducerConnect`.
     ///
     /// # Safety
     ///
-    /// `stream` is a live stream of EGL without a producer, and outlives the result.
+    /// `stream` is a live EGLStream without a producer, and outlives the result.
     ///
     /// # Errors
     ///
-    /// An error of the driver.
+    /// An error returned by the driver.
     #[doc(alias = "cuEGLStreamProducerConnect")]
     #[inline]
     pub unsafe fn connect(context: &Context, stream: EGLStreamKHR, (width, height): (i32, i32)) -> Result<Self> {
@@ -173,18 +175,18 @@ impl EglProducer {
         Ok(Self { connection: connection? })
     }
 
-    /// Puts a frame in, after the work that is on `stream`.
+    /// Presents a frame, after the work currently enqueued on `stream`.
     ///
     /// CUDA: `cuEGLStreamProducerPresentFrame`.
     ///
     /// # Safety
     ///
-    /// The planes of the frame are live memory of this context, and nobody writes them until the frame has come
-    /// [back](EglProducer::take_back).
+    /// The planes of the frame are live memory of this context, and are not written until the frame is
+    /// [returned](EglProducer::take_back).
     ///
     /// # Errors
     ///
-    /// An error of the driver.
+    /// An error returned by the driver.
     #[doc(alias = "cuEGLStreamProducerPresentFrame")]
     #[inline]
     pub unsafe fn present(&mut self, frame: CUeglFrame, stream: &Stream) -> Result<()> {
@@ -198,13 +200,14 @@ impl EglProducer {
         })
     }
 
-    /// Returns a frame that nobody uses any more, once the work that this puts on `stream` is done: the consumer has taken another since.
+    /// Returns a presented frame that the consumer has released. Work enqueued on `stream` afterwards may write the
+    /// frame.
     ///
     /// CUDA: `cuEGLStreamProducerReturnFrame`.
     ///
     /// # Errors
     ///
-    /// `CUDA_ERROR_LAUNCH_TIMEOUT` if there is none, which does not end the context.
+    /// `CUDA_ERROR_LAUNCH_TIMEOUT` if no frame is available, which does not affect the context.
     #[doc(alias = "cuEGLStreamProducerReturnFrame")]
     #[inline]
     pub fn take_back(&mut self, stream: &Stream) -> Result<CUeglFrame> {
@@ -219,13 +222,13 @@ impl EglProducer {
         Ok(frame)
     }
 
-    /// Ends the connection and returns its error, which [`Drop`] only reports.
+    /// Disconnects and returns any error, instead of only reporting it as [`Drop`] does.
     ///
     /// CUDA: `cuEGLStreamProducerDisconnect`.
     ///
     /// # Errors
     ///
-    /// Gives the connection back if the driver refuses.
+    /// Returns the connection to the caller if the driver call fails.
     #[doc(alias = "cuEGLStreamProducerDisconnect")]
     #[inline]
     pub fn close(mut self) -> Result<(), Returned<Self>> {
@@ -255,7 +258,7 @@ impl Connection {
         Ok(Self { raw: Handle::new(raw), context: context.clone(), disconnect })
     }
 
-    /// Calls the driver with the address of the connection, as its functions want it, in its context.
+    /// Calls the driver with a pointer to the connection, in its context.
     #[inline]
     fn with<T>(&self, call: impl FnOnce(&Driver, *mut CUeglStreamConnection) -> Result<T>) -> Result<T> {
         let mut raw = self.raw.raw();
@@ -308,12 +311,12 @@ impl Drop for EglFrame<'_> {
 
 #[inline]
 fn disconnect_consumer(driver: &Driver, connection: *mut CUeglStreamConnection) -> Result<()> {
-    // SAFETY: `connection` holds a live connection of a consumer, which is forgotten once it is ended.
+    // SAFETY: `connection` holds a live consumer connection, which is not used again once it is disconnected.
     unsafe { call!(driver, cuEGLStreamConsumerDisconnect(connection)) }
 }
 
 #[inline]
 fn disconnect_producer(driver: &Driver, connection: *mut CUeglStreamConnection) -> Result<()> {
-    // SAFETY: `connection` holds a live connection of a producer, which is forgotten once it is ended.
+    // SAFETY: `connection` holds a live producer connection, which is not used again once it is disconnected.
     unsafe { call!(driver, cuEGLStreamProducerDisconnect(connection)) }
 }

@@ -6,31 +6,33 @@ use super::{GraphicsFlags, GraphicsResource};
 use crate::call;
 use crate::{Context, Device, Driver, Result};
 
-/// The devices of an OpenGL context to list.
+/// The devices of an OpenGL context to return.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub enum GlDevices {
-    /// Those of the context.
+    /// All devices of the context.
     All,
-    /// Those that draw the current frame.
+    /// The devices that render the current frame.
     CurrentFrame,
-    /// Those that draw the next frame.
+    /// The devices that render the next frame.
     NextFrame,
 }
 
 impl GraphicsResource {
-    /// Registers a buffer object of OpenGL.
+    /// Registers an OpenGL buffer object.
     ///
     /// CUDA: `cuGraphicsGLRegisterBuffer`.
     ///
     /// # Safety
     ///
-    /// - An OpenGL context is current on this thread, shares with the one that `buffer` belongs to, and is drawn by this device.
-    /// - The buffer lives for as long as the result, and OpenGL does not use it while it is mapped.
+    /// - An OpenGL context is current on this thread, shares objects with the context of `buffer`, and is rendered by
+    ///   this device.
+    /// - The buffer outlives the result, and OpenGL does not access it while it is mapped.
     ///
     /// # Errors
     ///
-    /// `CUDA_ERROR_INVALID_HANDLE` if there is no such buffer; `CUDA_ERROR_OPERATING_SYSTEM` if OpenGL and CUDA do not meet.
+    /// `CUDA_ERROR_INVALID_HANDLE` if the buffer does not exist; `CUDA_ERROR_OPERATING_SYSTEM` if the OpenGL context
+    /// does not support CUDA interoperability.
     #[doc(alias = "cuGraphicsGLRegisterBuffer")]
     #[inline]
     pub unsafe fn from_gl_buffer(context: &Context, buffer: u32, flags: GraphicsFlags) -> Result<Self> {
@@ -41,7 +43,7 @@ impl GraphicsResource {
         resource.map_err(|error| error.about(format!("buffer {buffer} of OpenGL")))
     }
 
-    /// Registers a texture or a render buffer of OpenGL, of the kind that `target` says, such as `GL_TEXTURE_2D`.
+    /// Registers an OpenGL texture or renderbuffer. `target` is its kind, such as `GL_TEXTURE_2D`.
     ///
     /// CUDA: `cuGraphicsGLRegisterImage`.
     ///
@@ -51,7 +53,7 @@ impl GraphicsResource {
     ///
     /// # Errors
     ///
-    /// As for [`GraphicsResource::from_gl_buffer`]; `CUDA_ERROR_INVALID_VALUE` for a format that CUDA does not know.
+    /// As for [`GraphicsResource::from_gl_buffer`]; `CUDA_ERROR_INVALID_VALUE` for a format that CUDA does not support.
     #[doc(alias = "cuGraphicsGLRegisterImage")]
     #[inline]
     pub unsafe fn from_gl_image(context: &Context, image: u32, target: u32, flags: GraphicsFlags) -> Result<Self> {
@@ -64,20 +66,20 @@ impl GraphicsResource {
 }
 
 impl Driver {
-    /// Returns the devices that draw for the OpenGL context that is current on this thread.
+    /// Returns the CUDA devices of the OpenGL context that is current on this thread.
     ///
     /// CUDA: `cuGLGetDevices_v2`.
     ///
     /// # Errors
     ///
-    /// `CUDA_ERROR_NO_DEVICE` if no CUDA device does; `CUDA_ERROR_INVALID_GRAPHICS_CONTEXT` if no OpenGL context is current.
+    /// `CUDA_ERROR_NO_DEVICE` if there is none; `CUDA_ERROR_INVALID_GRAPHICS_CONTEXT` if no OpenGL context is current.
     #[doc(alias = "cuGLGetDevices")]
     #[inline]
     pub fn gl_devices(&self, which: GlDevices) -> Result<Vec<Device>> {
         let mut devices = vec![0; self.device_count()?];
         let (mut count, room) = (0, devices.len() as u32);
         let (place, first) = (&raw mut count, devices.as_mut_ptr());
-        // SAFETY: `place` is valid for writes, and `first` for as many devices as there are.
+        // SAFETY: `place` is valid for writes, and `first` for writes of as many devices as exist.
         unsafe { call!(self, cuGLGetDevices_v2(place, first, room, which.as_raw())) }?;
         devices.truncate(count as usize);
         Ok(devices.into_iter().map(|raw| Device::from_raw(self, raw)).collect())

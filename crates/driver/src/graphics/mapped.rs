@@ -9,9 +9,9 @@ use crate::base::release::release;
 use crate::call;
 use crate::{DevicePointer, Error, Result, Returned, Stream};
 
-/// Graphics resources that are mapped for CUDA. Dropping it unmaps them, in the order of the stream.
+/// Graphics resources mapped for CUDA. Dropping it unmaps them in stream order.
 ///
-/// What it gives stands for memory that is there until then: work that uses it belongs on the same stream, or is waited for.
+/// Its pointers and arrays are valid until then. Enqueue the work that uses them on the same stream, or wait for it.
 #[must_use = "the resources are unmapped when this is dropped"]
 pub struct MappedGraphics<'a> {
     resources: &'a mut [GraphicsResource],
@@ -20,13 +20,13 @@ pub struct MappedGraphics<'a> {
 }
 
 impl GraphicsResource {
-    /// Maps `resources` for work on `stream`, which comes after what the graphics interface was told to do with them before.
+    /// Maps `resources` for work on `stream`, which is ordered after graphics calls issued before.
     ///
     /// CUDA: `cuGraphicsMapResources`.
     ///
     /// # Errors
     ///
-    /// An argument error if the stream is of another driver; `CUDA_ERROR_ALREADY_MAPPED` if one is mapped.
+    /// An argument error if the stream belongs to another driver; `CUDA_ERROR_ALREADY_MAPPED` if a resource is mapped.
     #[doc(alias = "cuGraphicsMapResources")]
     #[inline]
     pub fn map<'a>(resources: &'a mut [Self], stream: &Stream) -> Result<MappedGraphics<'a>> {
@@ -45,13 +45,13 @@ impl GraphicsResource {
 }
 
 impl MappedGraphics<'_> {
-    /// Returns the memory of the buffer at `index`, and its length in bytes.
+    /// Returns the address of the buffer at `index`, and its size in bytes.
     ///
     /// CUDA: `cuGraphicsResourceGetMappedPointer_v2`.
     ///
     /// # Errors
     ///
-    /// An argument error if there are not that many resources; `CUDA_ERROR_NOT_MAPPED_AS_POINTER` for an image.
+    /// An argument error if `index` is out of range; `CUDA_ERROR_NOT_MAPPED_AS_POINTER` for an image.
     #[doc(alias = "cuGraphicsResourceGetMappedPointer")]
     #[inline]
     pub fn pointer(&self, index: usize) -> Result<(DevicePointer<u8>, usize)> {
@@ -59,19 +59,19 @@ impl MappedGraphics<'_> {
         let (mut address, mut bytes) = (0, 0);
         let (address_place, bytes_place) = (&raw mut address, &raw mut bytes);
         self.stream.context().entered(|driver| {
-            // SAFETY: both places are valid for writes, and the resource is mapped.
+            // SAFETY: both pointers are valid for writes, and the resource is mapped.
             unsafe { call!(driver, cuGraphicsResourceGetMappedPointer_v2(address_place, bytes_place, resource)) }
         })?;
         Ok((DevicePointer::from_raw(address), bytes))
     }
 
-    /// Returns the array of a layer and a mipmap level of the image at `index`.
+    /// Returns the array of one layer and mipmap level of the image at `index`.
     ///
     /// CUDA: `cuGraphicsSubResourceGetMappedArray`.
     ///
     /// # Errors
     ///
-    /// An argument error if there are not that many resources; `CUDA_ERROR_NOT_MAPPED_AS_ARRAY` for a buffer.
+    /// An argument error if `index` is out of range; `CUDA_ERROR_NOT_MAPPED_AS_ARRAY` for a buffer.
     #[doc(alias = "cuGraphicsSubResourceGetMappedArray")]
     #[inline]
     pub fn array(&self, index: usize, layer: u32, level: u32) -> Result<CUarray> {
@@ -105,13 +105,13 @@ impl MappedGraphics<'_> {
         Ok(array)
     }
 
-    /// Unmaps the resources and returns its error, which [`Drop`] only reports.
+    /// Unmaps the resources and returns any error, instead of only reporting it as [`Drop`] does.
     ///
     /// CUDA: `cuGraphicsUnmapResources`.
     ///
     /// # Errors
     ///
-    /// Gives the mapping back if the driver refuses.
+    /// Returns the mapping to the caller if the driver call fails.
     #[doc(alias = "cuGraphicsUnmapResources")]
     #[inline]
     pub fn close(mut self) -> Result<(), Returned<Self>> {
@@ -121,7 +121,7 @@ impl MappedGraphics<'_> {
     #[inline]
     fn raw(&self, operation: &'static str, index: usize) -> Result<CUgraphicsResource> {
         let count = self.resources.len();
-        let refuse = || Error::argument(operation, format!("there are {count} resources, and no number {index}"));
+        let refuse = || Error::argument(operation, format!("resource index out of bounds ({index} of {count})"));
         self.resources.get(index).map(GraphicsResource::as_raw).ok_or_else(refuse)
     }
 
@@ -139,13 +139,13 @@ impl MappedGraphics<'_> {
 }
 
 impl GraphicsResource {
-    /// Returns the frame of an image of EGL, which is mapped for as long as it is registered.
+    /// Returns a frame of an EGL image, which is mapped for as long as it is registered.
     ///
     /// CUDA: `cuGraphicsResourceGetMappedEglFrame`.
     ///
     /// # Errors
     ///
-    /// `CUDA_ERROR_INVALID_VALUE` if the resource is no image of EGL.
+    /// `CUDA_ERROR_INVALID_VALUE` if the resource is not an EGL image.
     #[doc(alias = "cuGraphicsResourceGetMappedEglFrame")]
     #[inline]
     pub fn egl_frame(&self, index: u32, level: u32) -> Result<CUeglFrame> {
@@ -153,7 +153,7 @@ impl GraphicsResource {
     }
 }
 
-/// Returns the frame of a live resource of EGL in `context`.
+/// Returns a frame of a live EGL resource in `context`.
 #[inline]
 pub(super) fn mapped_egl_frame(
     context: &crate::Context,
@@ -164,7 +164,7 @@ pub(super) fn mapped_egl_frame(
     let mut frame = CUeglFrame::default();
     let place = &raw mut frame;
     context.entered(|driver| {
-        // SAFETY: `place` is valid for writes, and the caller's resource is live.
+        // SAFETY: `place` is valid for writes, and the resource is live.
         unsafe { call!(driver, cuGraphicsResourceGetMappedEglFrame(place, resource, index, level)) }
     })?;
     Ok(frame)

@@ -14,7 +14,7 @@ static MAPPED: AtomicUsize = AtomicUsize::new(0);
 static CONNECTED: AtomicUsize = AtomicUsize::new(0);
 static HELD: AtomicUsize = AtomicUsize::new(0);
 
-/// Adds `count` to what is counted; more than is there cannot be taken away.
+/// Adds `count` to a counter, which must not become negative.
 #[inline]
 fn step(counter: &AtomicUsize, count: isize) -> CUresult {
     let next = |before: usize| before.checked_add_signed(count);
@@ -28,7 +28,7 @@ unsafe extern "C" fn register_buffer(place: *mut CUgraphicsResource, buffer: GLu
     if buffer == 0 || flags != GraphicsFlags::READ_ONLY.bits() {
         return CUresult::CUDA_ERROR_INVALID_HANDLE;
     }
-    // SAFETY: the caller passes a valid place.
+    // SAFETY: the caller passes a pointer that is valid for writes.
     unsafe { place.write(ptr::without_provenance_mut(buffer as usize * 0x100)) };
     step(&REGISTERED, 1)
 }
@@ -38,7 +38,7 @@ unsafe extern "C" fn unregister(_: CUgraphicsResource) -> CUresult {
 }
 
 unsafe extern "C" fn map(count: c_uint, first: *mut CUgraphicsResource, _: CUstream) -> CUresult {
-    // SAFETY: the caller passes as many resources as it says.
+    // SAFETY: the caller passes an array of the given length.
     let resources = unsafe { std::slice::from_raw_parts(first, count as usize) };
     assert!(resources.iter().all(|resource| !resource.is_null()));
     step(&MAPPED, count as isize)
@@ -49,7 +49,7 @@ unsafe extern "C" fn unmap(count: c_uint, _: *mut CUgraphicsResource, _: CUstrea
 }
 
 unsafe extern "C" fn pointer(address: *mut CUdeviceptr, size: *mut usize, resource: CUgraphicsResource) -> CUresult {
-    // SAFETY: the caller passes a valid place.
+    // SAFETY: the caller passes a pointer that is valid for writes.
     unsafe { address.write(resource.addr() as u64 * 2) };
     // SAFETY: as above.
     unsafe { size.write(4096) };
@@ -57,7 +57,7 @@ unsafe extern "C" fn pointer(address: *mut CUdeviceptr, size: *mut usize, resour
 }
 
 unsafe extern "C" fn connect(place: *mut CUeglStreamConnection, _: curium_sys::EGLStreamKHR) -> CUresult {
-    // SAFETY: the caller passes a valid place.
+    // SAFETY: the caller passes a pointer that is valid for writes.
     unsafe { place.write(ptr::without_provenance_mut(0x700)) };
     step(&CONNECTED, 1)
 }
@@ -72,12 +72,12 @@ unsafe extern "C" fn acquire(
     _: *mut CUstream,
     timeout: c_uint,
 ) -> CUresult {
-    // SAFETY: the caller passes the place of a connection.
+    // SAFETY: the caller passes a pointer to a connection.
     assert_eq!(unsafe { connection.read() }.addr(), 0x700);
     if timeout == 1_000 {
         return CUresult::CUDA_ERROR_LAUNCH_TIMEOUT;
     }
-    // SAFETY: the caller passes a valid place.
+    // SAFETY: the caller passes a pointer that is valid for writes.
     unsafe { place.write(ptr::without_provenance_mut(0x900)) };
     step(&HELD, 1)
 }
@@ -89,7 +89,7 @@ unsafe extern "C" fn give_back(_: *mut CUeglStreamConnection, frame: CUgraphicsR
 
 unsafe extern "C" fn frame(place: *mut CUeglFrame, _: CUgraphicsResource, _: c_uint, _: c_uint) -> CUresult {
     let frame = CUeglFrame { width: 640, ..CUeglFrame::default() };
-    // SAFETY: the caller passes a valid place.
+    // SAFETY: the caller passes a pointer that is valid for writes.
     unsafe { place.write(frame) };
     CUresult::CUDA_SUCCESS
 }
@@ -108,17 +108,18 @@ fn driver() -> (Driver, Simulator) {
     api.cuEGLStreamConsumerAcquireFrame = Some(acquire);
     api.cuEGLStreamConsumerReleaseFrame = Some(give_back);
     api.cuGraphicsResourceGetMappedEglFrame = Some(frame);
-    // SAFETY: the functions do what their names say, as far as the tests call them, and the simulator outlives the driver.
+    // SAFETY: the functions implement their CUDA contract as far as the tests call them, and the simulator outlives the
+    // driver.
     (unsafe { Driver::from_api(api) }.expect("the driver initialises"), simulator)
 }
 
-/// Both are one test, since the counts are global.
+/// One test, since the counts are global.
 #[test]
 fn resources_and_frames_are_given_back_once_and_in_order() {
     let (driver, simulator) = driver();
     let context = driver.device(0).and_then(|device| device.primary_context()).expect("a context");
     let stream = context.stream().expect("a stream");
-    // SAFETY: the buffers of this test are numbers.
+    // SAFETY: the buffers of this test are plain numbers.
     let register = |buffer| unsafe { GraphicsResource::from_gl_buffer(&context, buffer, GraphicsFlags::READ_ONLY) };
 
     let error = register(0).expect_err("there is no such buffer").to_string();
@@ -128,13 +129,13 @@ fn resources_and_frames_are_given_back_once_and_in_order() {
     assert_eq!(MAPPED.load(Ordering::Acquire), 2);
     assert_eq!(mapped.pointer(1).expect("it is a buffer"), (crate::DevicePointer::from_raw(0x400), 4096));
     let error = mapped.pointer(2).expect_err("there are two").to_string();
-    assert_eq!(error, "MappedGraphics::pointer: there are 2 resources, and no number 2");
+    assert_eq!(error, "MappedGraphics::pointer: resource index out of bounds (2 of 2)");
     drop(mapped);
     assert_eq!(MAPPED.load(Ordering::Acquire), 0);
     drop(resources);
     assert_eq!(REGISTERED.load(Ordering::Acquire), 0);
 
-    // SAFETY: the stream of this test is a number.
+    // SAFETY: the stream of this test is a plain number.
     let mut consumer = unsafe { EglConsumer::connect(&context, ptr::null_mut(), None) }.expect("it connects");
     let timeout = std::time::Duration::from_millis(1);
     let error = consumer.acquire(&stream, Some(timeout)).map(drop).expect_err("the time is too short");

@@ -1,29 +1,29 @@
-//! The gate of a capture, which the threads that enqueue work in it and the thread that ends it share.
+//! The gate of a capture, shared by the threads that enqueue work in it and the thread that ends it.
 //!
-//! Work is enqueued between [`CaptureGate::enter`] and [`CaptureGate::leave`], and what it needs is recorded in between. The end of the
-//! capture waits for all who have entered, and whoever comes during the end waits for it: so the driver captures no work that was not
-//! recorded, and runs none that was. `tests` checks this with loom.
+//! Work is enqueued, and its accesses are recorded, between [`CaptureGate::enter`] and [`CaptureGate::leave`]. The end
+//! of the capture waits for all threads that have entered, and threads that arrive during the end wait for it. The
+//! driver therefore captures no work that was not recorded, and executes none that was. `tests` checks this with loom.
 
 use super::sync::{Condvar, Mutex, MutexGuard};
 
-/// The gate of one capture, with what is recorded for it.
+/// The gate of one capture, with the log of its work.
 pub(crate) struct CaptureGate<T> {
     state: Mutex<State<T>>,
     changed: Condvar,
 }
 
 struct State<T> {
-    /// None before the capture has begun, during its end, and afterwards.
+    /// `None` before the capture has started, while it ends, and afterwards.
     log: Option<T>,
-    /// Threads that have entered.
+    /// The number of threads that have entered.
     entered: usize,
-    /// The end of the capture waits for those who have entered.
+    /// `true` while the end of the capture waits for the threads that have entered.
     is_closing: bool,
-    /// The capture is being ended.
+    /// `true` while the capture is being ended.
     is_ending: bool,
 }
 
-/// The end of a capture, also if it panics.
+/// The end of a capture. Dropping it, including on panic, wakes the waiting threads.
 struct Ending<'a, T>(&'a CaptureGate<T>);
 
 impl<T> CaptureGate<T> {
@@ -39,8 +39,8 @@ impl<T> CaptureGate<T> {
         self.state.lock().log = Some(log);
     }
 
-    /// Enters an open capture; returns `false` if it has ended. A thread that `is_nested` in another access enters while the end of
-    /// the capture waits, since that may wait for this thread.
+    /// Enters an open capture; returns `false` if it has ended. A thread that `is_nested` in another access enters even
+    /// while the end of the capture waits, since that end may wait for this thread.
     #[inline]
     pub(crate) fn enter(&self, is_nested: bool) -> bool {
         let mut state = self.state.lock();
@@ -67,7 +67,8 @@ impl<T> CaptureGate<T> {
         self.state.lock().log.as_mut().map(operation)
     }
 
-    /// Ends the capture by `end`, once nobody is in it, and runs `closed` before anybody else may go on. None if it has ended before.
+    /// Ends the capture with `end` once no thread is in it, and runs `closed` before other threads continue. Returns
+    /// `None` if it had already ended.
     #[inline]
     pub(crate) fn close<R>(&self, end: impl FnOnce(&mut T) -> R, closed: impl FnOnce()) -> Option<(T, R)> {
         let mut log = self.begin_end()?;

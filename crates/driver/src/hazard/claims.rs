@@ -1,27 +1,27 @@
-//! Claims: a launch takes the allocations that its executable lacks.
+//! Claims: a launch acquires the allocations that its executable graph does not hold.
 
 use std::marker::PhantomData;
 use std::sync::Arc;
 
 use super::lease_lock::{LaunchRecord, Launches, LeaseLock, Log};
 
-/// A lease, as launches use it.
+/// A lease as used by a launch.
 pub(crate) trait Leases<L: Log> {
-    /// The lock of the allocation.
+    /// Returns the lock of the allocation.
     fn lock(&self) -> &LeaseLock<L>;
     /// Returns `true` if the graph writes the allocation.
     fn is_write(&self) -> bool;
 }
 
-/// Claims of several allocations, which end with this value.
+/// Claims of several allocations, released on drop.
 struct Claims<'a, L: Log, A: Leases<L>> {
     leases: &'a [A],
     claimed: Vec<usize>,
     log: PhantomData<L>,
 }
 
-/// Claims and holds what the executable of `record` lacks of `leases`, which are in the order of their addresses, and runs `launch` with
-/// the record locked once it holds them all. `order` orders the launch after the accesses in a log.
+/// Claims and holds those of `leases`, sorted by address, that the executable graph of `record` is missing. Runs
+/// `launch` with the record locked once it holds them all. `order` orders the launch after the accesses in a log.
 #[inline]
 pub(crate) fn launch_holding<L: Log, A: Leases<L>, E>(
     record: &Arc<LaunchRecord<L::Launches>>,
@@ -34,7 +34,7 @@ pub(crate) fn launch_holding<L: Log, A: Leases<L>, E>(
         wanted.extend_from_slice(&record.lock().missing);
         wanted.sort_unstable();
         wanted.dedup();
-        // Claims of an earlier round have ended, so that all of them are taken in the order of the addresses.
+        // Claims of an earlier round have been released, so all of them are acquired in address order.
         let mut claims = Claims { leases, claimed: Vec::with_capacity(wanted.len()), log: PhantomData };
         for &index in &wanted {
             let (lock, is_write) = (leases[index].lock(), leases[index].is_write());
@@ -43,7 +43,8 @@ pub(crate) fn launch_holding<L: Log, A: Leases<L>, E>(
             lock.hold(record, index, is_write, &mut order)?;
         }
         let mut launches = record.lock();
-        // A thread in the middle of an access may have recalled one meanwhile: it waits for no claim.
+        // A thread that is enqueuing an access may have recalled an allocation in the meantime: it does not wait for
+        // claims.
         if launches.missing.is_empty() {
             return launch(&mut launches);
         }

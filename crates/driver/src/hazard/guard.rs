@@ -16,23 +16,24 @@ use crate::{Error, Result, Stream};
 
 /// The accesses of one operation that is being enqueued on a stream.
 ///
-/// [`Accesses`](super::Accesses) are ordered and recorded through it. While it exists, graphs that lease the memory are not launched by
-/// other threads, and the capture that the stream belongs to does not end. An access that was ordered and not recorded ends with it.
+/// [`Accesses`](super::Accesses) are ordered and recorded through it. While it exists, other threads cannot launch
+/// graphs that lease the memory, and the capture that the stream belongs to does not end. Dropping it ends an access
+/// that was ordered but not recorded.
 #[derive(Debug)]
 pub struct AccessGuard<'a> {
     stream: &'a Stream,
-    /// [`Drop`] releases it, so that nothing is left to be dropped with the field.
+    /// [`Drop`] releases it, so dropping the field does nothing.
     held: ManuallyDrop<Held>,
-    /// The thread's count of what it holds.
+    /// The thread's number of held items, `HELD`, makes this type `!Send`.
     _not_send: PhantomData<*const ()>,
 }
 
-/// The locks of an operation, which other threads wait for.
+/// The locks of an operation, which other threads may wait for.
 #[derive(Debug)]
 enum Held {
-    /// None: no graph leases the memory, and the stream belongs to no capture.
+    /// No lock: no graph leases the memory, and the stream belongs to no capture.
     Nothing,
-    /// The operation has begun on its stream: its accesses to leased memory need no lock.
+    /// The operation is registered on its stream: its accesses to leased memory need no lock.
     Operation,
     /// Locks of a capture or of leased memory.
     Locks(Locks),
@@ -41,15 +42,16 @@ enum Held {
 #[derive(Debug, Default)]
 struct Locks {
     capture: Option<Arc<Scope>>,
-    /// The driver call may wait for the stream, so that accesses to leased memory are locked one by one.
+    /// `true` if the driver call may wait for the stream, so accesses to leased memory are locked one by one.
     is_blocking: bool,
-    /// As for [`Held::Operation`], for accesses that are not among `leases`.
+    /// As for [`Held::Operation`], for accesses that are not in `leases`.
     is_operation: bool,
-    /// Leased memory that is locked for the access, and whether it is written.
+    /// Leased memory that is locked for the access, and `true` if it is written.
     leases: SmallVec<[(Arc<Leased>, bool); INLINE_LEASES]>,
 }
 
-/// The number of accesses to leased memory that an operation holds without an allocation: more than most kernels have pointers.
+/// The number of leased allocations that an operation locks without a heap allocation: more than most kernels have
+/// pointers.
 const INLINE_LEASES: usize = 6;
 
 thread_local! {
@@ -60,12 +62,12 @@ thread_local! {
 }
 
 impl<'a> AccessGuard<'a> {
-    /// Begins an operation on `stream`.
+    /// Creates the guard of an operation on `stream`.
     ///
     /// # Errors
     ///
-    /// An argument error if the stream belongs to a capture and a [call observer](crate::observe_calls) calls this while its thread
-    /// orders another access.
+    /// An argument error if the stream belongs to a capture and a [call observer](crate::observe_calls) calls this
+    /// while its thread is ordering another access.
     #[inline]
     pub fn new(stream: &'a Stream) -> Result<Self> {
         let mut guard = Self::outside_captures(stream);
@@ -75,8 +77,9 @@ impl<'a> AccessGuard<'a> {
         Ok(guard)
     }
 
-    /// Begins an operation on `stream` whose driver call may block until earlier work of the stream has completed, as that of a copy
-    /// between the device and pageable memory does. Launches of graphs that do not lease the memory do not wait for it.
+    /// Creates the guard of an operation on `stream` whose driver call may block until earlier work on the stream has
+    /// completed, such as a copy between device and pageable memory. Launches of graphs that do not lease the memory do
+    /// not wait for it.
     ///
     /// # Errors
     ///
@@ -88,27 +91,27 @@ impl<'a> AccessGuard<'a> {
         Ok(guard)
     }
 
-    /// An operation on a stream that belongs to no capture.
+    /// Creates the guard of an operation on a stream that belongs to no capture.
     #[inline]
     pub(crate) fn outside_captures(stream: &'a Stream) -> Self {
         Self { stream, held: ManuallyDrop::new(Held::Nothing), _not_send: PhantomData }
     }
 
-    /// The stream that the operation is enqueued on.
+    /// Returns the stream on which the operation is enqueued.
     #[must_use]
     #[inline]
     pub fn stream(&self) -> &'a Stream {
         self.stream
     }
 
-    /// Returns `true` if the operation is captured for a graph instead of run.
+    /// Returns `true` if the operation is being captured into a graph.
     #[must_use]
     #[inline]
     pub fn is_captured(&self) -> bool {
         self.scope().is_some()
     }
 
-    /// Makes the graph of the capture keep `value`. Nothing happens if the operation is not captured.
+    /// Makes the graph of the capture keep `value` alive. Does nothing if the operation is not captured.
     #[inline]
     pub fn keep<T: Any + Send + Sync>(&self, value: &Arc<T>) {
         if let Some(scope) = self.scope() {
@@ -116,19 +119,20 @@ impl<'a> AccessGuard<'a> {
         }
     }
 
-    /// Adds memory that the capture has allocated, and that its graph frees at its end unless it is freed before. Returns `false` if the
-    /// operation is not captured.
+    /// Registers memory that the capture has allocated. Its graph frees the memory at its end, unless it is freed
+    /// before. Returns `false` if the operation is not captured.
     ///
     /// # Safety
     ///
-    /// - The captured work has allocated `address` on a stream of the capture.
-    /// - Nobody frees it without [`AccessGuard::remove_allocation`].
+    /// - The captured work allocated `address` on a stream of the capture.
+    /// - No code frees it without [`AccessGuard::remove_allocation`].
     #[inline]
     pub unsafe fn add_allocation(&self, address: CUdeviceptr) -> bool {
         self.scope().is_some_and(|scope| scope.with(|seen| seen.allocations().push(address)).is_some())
     }
 
-    /// Takes memory back that the graph would free at its end. Returns `false` if it is not an allocation of the capture, or was freed.
+    /// Deregisters memory that the graph would free at its end. Returns `false` if it is not an allocation of the
+    /// capture, or was freed.
     ///
     /// # Safety
     ///
@@ -142,13 +146,13 @@ impl<'a> AccessGuard<'a> {
         self.scope().and_then(|scope| scope.with(|seen| remove(seen.allocations()))).unwrap_or(false)
     }
 
-    /// The capture that the operation goes to.
+    /// Returns the capture that receives the operation.
     #[inline]
     pub(crate) fn scope(&self) -> Option<&Arc<Scope>> {
         if let Held::Locks(locks) = &*self.held { locks.capture.as_ref() } else { None }
     }
 
-    /// Orders an access to leased memory, and locks it.
+    /// Orders an access to leased memory and locks the memory.
     #[inline]
     pub(super) fn hold(&mut self, leased: &Arc<Leased>, is_write: bool) -> Result<()> {
         leased.begin(self.stream, is_write)?;
@@ -157,8 +161,8 @@ impl<'a> AccessGuard<'a> {
         Ok(())
     }
 
-    /// Returns `true` if the operation has begun on the stream. Begins it unless it may block, or a launch waits for the stream's
-    /// operations.
+    /// Returns `true` if the operation is registered on the stream, and registers it unless it may block or a launch
+    /// waits for the operations of the stream.
     #[inline]
     pub(super) fn begin_operation(&mut self) -> bool {
         match &*self.held {
@@ -192,7 +196,7 @@ impl<'a> AccessGuard<'a> {
         has_begun
     }
 
-    /// Returns `true` if the operation has begun on the stream.
+    /// Returns `true` if the operation is registered on the stream.
     #[inline]
     pub(super) fn is_operation(&self) -> bool {
         match &*self.held {
@@ -202,13 +206,13 @@ impl<'a> AccessGuard<'a> {
         }
     }
 
-    /// Returns `true` if the operation has begun on the stream, and holds no lock.
+    /// Returns `true` if the operation is registered on the stream and holds no lock.
     #[inline]
     pub(super) fn holds_no_lock(&self) -> bool {
         matches!(*self.held, Held::Operation)
     }
 
-    /// Takes an access to leased memory out, for its end. Returns `false` if it was ordered before the memory was leased.
+    /// Removes an access to leased memory, to end it. Returns `false` if it was ordered before the memory was leased.
     #[inline]
     pub(super) fn take(&mut self, leased: &Arc<Leased>, is_write: bool) -> bool {
         let Held::Locks(locks) = &mut *self.held else { return false };
@@ -219,14 +223,14 @@ impl<'a> AccessGuard<'a> {
         true
     }
 
-    /// Returns `true` if accesses of this operation are to leased memory.
+    /// Returns `true` if the operation accesses leased memory.
     #[must_use]
     #[inline]
     pub fn holds_leases(&self) -> bool {
         self.is_operation() || matches!(&*self.held, Held::Locks(locks) if !locks.leases.is_empty())
     }
 
-    /// Enters the capture that the stream belongs to, if it is open.
+    /// Enters the capture that the stream belongs to, if it has not ended.
     #[cold]
     #[inline(never)]
     pub(crate) fn enter(&mut self) -> Result<()> {
@@ -240,7 +244,7 @@ impl<'a> AccessGuard<'a> {
         Ok(())
     }
 
-    /// The locks, none of which is taken unless there were some already.
+    /// Returns the locks, creating an empty set if there are none.
     fn locks(&mut self) -> &mut Locks {
         if !matches!(*self.held, Held::Locks(_)) {
             *self.held = Held::Locks(Locks { is_operation: self.is_operation(), ..Locks::default() });
@@ -280,8 +284,8 @@ impl Drop for AccessGuard<'_> {
     }
 }
 
-/// Calls of the driver with locks of this module held, for as long as this exists. What a call observer does meanwhile on the same thread
-/// must not need these locks.
+/// Marks driver calls made with locks of this module held, for as long as it exists. A call observer on the same thread
+/// must not require these locks.
 #[derive(Debug)]
 pub(crate) struct Ordering {
     was_ordering: bool,
@@ -302,21 +306,21 @@ impl Drop for Ordering {
     }
 }
 
-/// Returns `true` if this thread is in the middle of an access that other threads may be waiting for, so that this code runs in a call
-/// observer or a `tracing` subscriber. Such code must not wait for other threads that access memory.
+/// Returns `true` if this thread is enqueuing an access that other threads may wait for, which means that the calling
+/// code is a call observer or a `tracing` subscriber. Such code must not wait for other threads that access memory.
 #[must_use]
 #[inline]
 pub fn is_nested() -> bool {
     HELD.get() > 0
 }
 
-/// Returns `true` if this thread holds locks of this module, so that this code runs in a call observer.
+/// Returns `true` if this thread holds locks of this module, which means that the calling code is a call observer.
 #[inline]
 pub(super) fn is_ordering() -> bool {
     IS_ORDERING.get()
 }
 
-/// An argument error of `operation` if this thread holds locks of this module.
+/// Returns an argument error of `operation` if this thread holds locks of this module.
 #[inline]
 pub(crate) fn expect_not_ordering(operation: &'static str) -> Result<()> {
     if !is_ordering() {
@@ -325,7 +329,8 @@ pub(crate) fn expect_not_ordering(operation: &'static str) -> Result<()> {
     Err(reentrant(operation))
 }
 
-/// An argument error of `operation`, which waits for accesses of other threads, if this thread is in the middle of one.
+/// Returns an argument error of `operation`, which waits for accesses of other threads, if this thread is enqueuing one
+/// itself.
 #[inline]
 pub(crate) fn expect_idle(operation: &'static str) -> Result<()> {
     if is_ordering() || is_nested() { Err(reentrant(operation)) } else { Ok(()) }

@@ -1,5 +1,6 @@
-//! The accesses to one allocation: those of work that runs, or those of work that one capture records.
+//! The accesses to one allocation, either by running work or by the work of one capture.
 
+use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use curium_sys::CUdeviceptr;
@@ -9,29 +10,31 @@ use super::lease_lock::FreeAccesses;
 use super::sync_point::{Hazard, HazardKind, wait};
 use crate::{Result, Stream};
 
-/// The accesses that a later one may have to wait for.
+/// The accesses that a later access may have to wait for.
 #[derive(Debug)]
 pub(crate) struct History {
-    /// The stream of the last write of the whole. The allocation counts as the first.
+    /// The stream of the last write of the whole allocation. Allocating counts as the first write.
     writer: Stream,
-    /// The number of sync points of that stream when the last write, of the whole or a part, was enqueued there.
+    /// The number of sync points of that stream when its last write, of the whole or a part, was enqueued.
     written: AtomicU64,
-    /// The same for the last read there.
+    /// The number of sync points of that stream when its last read was enqueued.
     read: AtomicU64,
-    /// The identity of the stream whose reads wait for nothing: the writer's, or none (0) if parts were written on others.
+    /// The identity of the stream whose reads need no wait: the writer's, or 0 if parts were written on other streams.
     reads_freely: AtomicU64,
-    /// The identity of the stream whose writes wait for nothing: the writer's, or none (0) if there were accesses on others.
+    /// The identity of the stream whose writes need no wait: the writer's, or 0 if there were accesses on other
+    /// streams.
     writes_freely: AtomicU64,
-    /// `true` if the stream of the next write of the whole has waited for all accesses. It has not if that wait is only an edge in a
-    /// capture of other code.
+    /// `true` if the stream of the next write of the whole has waited for all accesses; `false` if that wait is only an
+    /// edge in a capture of other code.
     has_waited: AtomicBool,
-    /// The accesses on other streams since the last write of the whole: the last read and the last write of a part on each.
-    others: Mutex<Vec<Access>>,
+    /// The accesses on other streams since the last write of the whole: the last read and the last partial write on
+    /// each.
+    others: Mutex<AccessList>,
     /// The memory, for reports of waits.
     memory: Memory,
 }
 
-/// Where memory is, for reports. All 0 if it has no address.
+/// The address and size of memory, for reports. All 0 if it has no address.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Memory {
     pub(super) address: CUdeviceptr,
@@ -47,20 +50,27 @@ pub(crate) struct Access {
     sync_points: u64,
 }
 
-/// The accesses on other streams, for the holder of the lock.
-pub(crate) type Others<'a> = MutexGuard<'a, Vec<Access>>;
+/// A list of accesses that is one null pointer until it has an entry. Most memory is used on one stream only.
+#[derive(Debug, Default)]
+pub(crate) struct AccessList {
+    #[expect(clippy::box_collection, reason = "a `Vec` is three words, and takes longer to drop")]
+    entries: Option<Box<Vec<Access>>>,
+}
 
-/// The identity of no stream.
+/// The accesses on other streams, for the holder of the lock.
+pub(crate) type Others<'a> = MutexGuard<'a, AccessList>;
+
+/// The identity that no stream has.
 const NOBODY: u64 = 0;
 
 impl History {
-    /// Memory that was allocated on `stream`.
+    /// Creates the history of memory allocated on `stream`.
     #[inline]
     pub(super) fn allocated(stream: &Stream, memory: Memory) -> Self {
         Self::since(stream, stream.sync_points().count(), stream.free_identity(), memory)
     }
 
-    /// Memory that was written when `stream` had this many sync points.
+    /// Creates the history of memory written when `stream` had this many sync points.
     #[inline]
     fn since(stream: &Stream, sync_points: u64, free: u64, memory: Memory) -> Self {
         Self {
@@ -75,7 +85,8 @@ impl History {
         }
     }
 
-    /// The same memory in a capture whose `root` had this many sync points when it began.
+    /// Creates a history of the same memory for a capture whose `root` had this many sync points when the capture
+    /// started.
     #[inline]
     pub(super) fn captured_since(&self, root: &Stream, sync_points: u64) -> Self {
         Self::since(root, sync_points, NOBODY, self.memory)
@@ -101,19 +112,19 @@ impl History {
         self.writes_freely.load(Ordering::Relaxed) == stream.identity()
     }
 
-    /// Returns `true` if a read that was enqueued on `stream` just now is recorded already.
+    /// Returns `true` if a read just enqueued on `stream` needs no further record.
     #[inline]
     pub(super) fn has_recorded_read(&self, stream: &Stream) -> bool {
         self.writer == *stream && stream.sync_points().count() <= self.read.load(Ordering::Relaxed)
     }
 
-    /// The same for a write.
+    /// Returns `true` if a write just enqueued on `stream` needs no further record.
     #[inline]
     pub(super) fn has_recorded_write(&self, stream: &Stream) -> bool {
         self.writer == *stream && stream.sync_points().count() <= self.written.load(Ordering::Relaxed)
     }
 
-    /// Records a write of the whole, which is borrowed exclusively, on the stream that writes freely.
+    /// Records a write of the whole, which is borrowed exclusively, on the stream whose writes need no wait.
     #[inline]
     pub(super) fn record_free_write(&mut self, stream: &Stream) {
         *self.written.get_mut() = stream.sync_points().count();
@@ -129,7 +140,7 @@ impl History {
         self.others.try_lock()
     }
 
-    /// Orders `stream` after conflicting accesses.
+    /// Makes `stream` wait for conflicting accesses.
     #[inline]
     pub(super) fn order(&mut self, stream: &Stream, is_write: bool) -> Result<()> {
         if self.writer == *stream && self.others.get_mut().is_empty() {
@@ -138,7 +149,7 @@ impl History {
         self.before(&mut self.others(), stream, is_write)
     }
 
-    /// Records a read, or a write, that was enqueued on `stream`.
+    /// Records a read, or a write, enqueued on `stream`.
     #[inline]
     pub(super) fn record(&mut self, stream: &Stream, is_write: bool) {
         if self.writer == *stream {
@@ -147,7 +158,7 @@ impl History {
         self.after(&mut self.others(), stream, is_write);
     }
 
-    /// Records an access that was enqueued when `stream` had this many sync points, and maybe others since.
+    /// Records an access that was enqueued when `stream` had this many sync points. It may have had more since.
     #[inline]
     pub(super) fn record_past(&mut self, stream: &Stream, sync_points: u64, is_write: bool) {
         if self.writer == *stream {
@@ -166,7 +177,14 @@ impl History {
         }
     }
 
-    /// Records accesses on the writer's stream, when it had this many sync points.
+    /// Allows no access without a lock until one has been ordered.
+    #[inline]
+    pub(super) fn order_next(&self) {
+        self.reads_freely.store(NOBODY, Ordering::Relaxed);
+        self.writes_freely.store(NOBODY, Ordering::Relaxed);
+    }
+
+    /// Records accesses on the writer's stream, enqueued when it had these numbers of sync points.
     #[inline]
     pub(super) fn record_home(&mut self, read: u64, written: u64) {
         let (last_read, last_written) = (self.read.get_mut(), self.written.get_mut());
@@ -174,7 +192,7 @@ impl History {
         *last_written = (*last_written).max(written);
     }
 
-    /// The accesses on the writer's stream that wait for nothing.
+    /// Returns the accesses on the writer's stream that need no wait.
     #[inline]
     pub(super) fn free_at_home(&mut self) -> FreeAccesses {
         let identity = self.writer.free_identity();
@@ -189,15 +207,15 @@ impl History {
         }
     }
 
-    /// Orders `stream` after what a read, or a write, must wait for.
+    /// Makes `stream` wait for the accesses that a read, or a write, must wait for.
     #[inline]
-    pub(crate) fn before(&self, others: &mut Vec<Access>, stream: &Stream, is_write: bool) -> Result<()> {
+    pub(crate) fn before(&self, others: &mut AccessList, stream: &Stream, is_write: bool) -> Result<()> {
         if is_write { self.wait_for_all(others, stream) } else { self.wait_for_writes(others, stream) }
     }
 
-    /// Records a read, or a write of a part or the whole, that was enqueued on `stream`.
+    /// Records a read, or a write of a part or the whole, enqueued on `stream`.
     #[inline]
-    pub(crate) fn after(&self, others: &mut Vec<Access>, stream: &Stream, is_write: bool) {
+    pub(crate) fn after(&self, others: &mut AccessList, stream: &Stream, is_write: bool) {
         if is_write { self.record_write(others, stream) } else { self.record_read(others, stream) }
     }
 
@@ -209,16 +227,17 @@ impl History {
             has_waited &= write.wait(stream, hazard)?;
         }
         if self.writer == *stream && has_waited {
-            // The writes stay in the list: readers on other streams wait for them, and not for what is on this one.
+            // The writes stay in the list: readers on other streams must wait for them, but not for the work on this
+            // stream.
             self.reads_freely.store(stream.free_identity(), Ordering::Release);
         }
         Ok(())
     }
 
-    /// Clears the list once the writer's stream has waited for it. The caller holds the lock, so that a thread which finds the list empty
-    /// waits for that stream as it is then.
+    /// Clears the list once the writer's stream has waited for it. The caller holds the lock, so a thread that finds
+    /// the list empty waits for that stream in its current state.
     #[inline]
-    fn wait_for_all(&self, others: &mut Vec<Access>, stream: &Stream) -> Result<()> {
+    fn wait_for_all(&self, others: &mut AccessList, stream: &Stream) -> Result<()> {
         let (written, read) = (self.written.load(Ordering::Relaxed), self.read.load(Ordering::Relaxed));
         let kind = |is_write| if is_write { HazardKind::WriteAfterWrite } else { HazardKind::WriteAfterRead };
         let mut has_waited = wait(stream, &self.writer, written.max(read), self.hazard(kind(written >= read)))?;
@@ -227,7 +246,7 @@ impl History {
         }
         self.has_waited.store(has_waited, Ordering::Relaxed);
         if self.writer == *stream && has_waited {
-            // A stream that waits for this one from now on waits for the others as well.
+            // A stream that waits for this one from now on waits for the others too.
             self.written.fetch_max(stream.sync_points().count(), Ordering::Relaxed);
             others.clear();
             self.reads_freely.store(stream.free_identity(), Ordering::Release);
@@ -237,7 +256,7 @@ impl History {
     }
 
     #[inline]
-    fn record_read(&self, others: &mut Vec<Access>, stream: &Stream) {
+    fn record_read(&self, others: &mut AccessList, stream: &Stream) {
         let sync_points = stream.sync_points().count();
         if self.writer == *stream {
             self.read.fetch_max(sync_points, Ordering::Relaxed);
@@ -251,7 +270,7 @@ impl History {
     }
 
     #[inline]
-    fn record_write(&self, others: &mut Vec<Access>, stream: &Stream) {
+    fn record_write(&self, others: &mut AccessList, stream: &Stream) {
         if self.writer == *stream {
             self.written.fetch_max(stream.sync_points().count(), Ordering::Relaxed);
             return;
@@ -265,12 +284,12 @@ impl History {
         self.writes_freely.store(NOBODY, Ordering::Relaxed);
     }
 
-    /// Records a write of the whole, which is borrowed exclusively, on any stream. Returns the stream that was the writer's if it is no
-    /// longer.
+    /// Records a write of the whole, which is borrowed exclusively, on any stream. Returns the previous writer's stream
+    /// if it changes.
     #[inline]
     pub(super) fn record_whole_write(&mut self, stream: &Stream) -> Option<Stream> {
         if self.writer != *stream && *self.has_waited.get_mut() {
-            // Forgets every access: the stream has waited for them and is the writer's now.
+            // Removes every access: the stream has waited for them and is the new writer's.
             let new = Self::allocated(stream, self.memory);
             Some(std::mem::replace(self, new).writer)
         } else {
@@ -279,7 +298,7 @@ impl History {
         }
     }
 
-    /// The streams of the last accesses, or of the last writes.
+    /// Returns the streams of the last accesses, or of the last writes.
     #[inline]
     pub(super) fn streams(&self, only_writes: bool) -> Vec<Stream> {
         let others = self.others();
@@ -287,11 +306,10 @@ impl History {
         std::iter::once(&self.writer).chain(others).cloned().collect()
     }
 
-    /// Moves the history elsewhere. Here no access is free any more, and none is recorded.
+    /// Moves the history out. The remaining history allows no access without a lock and records none.
     #[inline]
-    pub(super) fn leave(&self, others: &mut Vec<Access>) -> Self {
-        self.reads_freely.store(NOBODY, Ordering::Relaxed);
-        self.writes_freely.store(NOBODY, Ordering::Relaxed);
+    pub(super) fn leave(&self, others: &mut AccessList) -> Self {
+        self.order_next();
         let moved = Self::since(&self.writer, self.written.swap(0, Ordering::Relaxed), NOBODY, self.memory);
         moved.read.store(self.read.swap(0, Ordering::Relaxed), Ordering::Relaxed);
         *moved.others() = std::mem::take(others);
@@ -308,6 +326,41 @@ impl History {
     #[inline]
     fn hazard(&self, kind: HazardKind) -> Option<Hazard> {
         Some(Hazard { kind, memory: self.memory })
+    }
+}
+
+impl AccessList {
+    fn push(&mut self, access: Access) {
+        self.entries.get_or_insert_default().push(access);
+    }
+
+    fn retain(&mut self, is_kept: impl FnMut(&Access) -> bool) {
+        if let Some(entries) = &mut self.entries {
+            entries.retain(is_kept);
+        }
+    }
+
+    #[inline]
+    fn clear(&mut self) {
+        if let Some(entries) = &mut self.entries {
+            entries.clear();
+        }
+    }
+}
+
+impl Deref for AccessList {
+    type Target = [Access];
+
+    #[inline]
+    fn deref(&self) -> &[Access] {
+        self.entries.as_deref().map_or(&[], Vec::as_slice)
+    }
+}
+
+impl DerefMut for AccessList {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut [Access] {
+        self.entries.as_deref_mut().map_or(&mut [], Vec::as_mut_slice)
     }
 }
 

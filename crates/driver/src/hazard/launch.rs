@@ -1,4 +1,4 @@
-//! The memory that an executable graph leases, and the launches that use it.
+//! The memory that an executable graph leases, and its launches.
 
 use std::sync::Arc;
 
@@ -9,14 +9,14 @@ use super::lease_lock::{LaunchRecord, Launches};
 use super::sync_point::wait;
 use crate::{Result, Stream};
 
-/// The leases of an executable, each memory once, and its launches.
+/// The leases of an executable graph, without duplicates, and its launches.
 pub(crate) struct LaunchLeases {
-    /// In the order of the addresses of the allocations' locks.
+    /// Sorted by the address of the allocation's lock.
     leases: Box<[Lease]>,
     record: Arc<LaunchRecord<LatestLaunch>>,
 }
 
-/// The latest launch of an executable, which comes after all launches before.
+/// The latest launch of an executable graph, which is ordered after all earlier ones.
 pub(crate) struct LatestLaunch {
     pub(super) stream: Stream,
     /// The number of sync points of the stream after the launch.
@@ -37,9 +37,15 @@ impl LaunchLeases {
         self.leases.is_empty()
     }
 
-    /// Enqueues `launch` on `stream` as an access to all the memory.
+    /// Enqueues `launch` on `stream` as an access to all leased memory.
     #[inline]
     pub(crate) fn launch(&self, stream: &Stream, launch: impl FnOnce() -> Result<()>) -> Result<()> {
+        // Nothing has to be ordered, and nothing waits for the launch.
+        if self.is_empty() { launch() } else { self.launch_leasing(stream, launch) }
+    }
+
+    #[inline]
+    fn launch_leasing(&self, stream: &Stream, launch: impl FnOnce() -> Result<()>) -> Result<()> {
         expect_idle(OPERATION)?;
         let mut launches = self.record.lock();
         if launches.missing.is_empty() && launches.latest.as_ref().is_some_and(|latest| latest.stream == *stream) {
@@ -49,7 +55,7 @@ impl LaunchLeases {
         self.launch_on_other(stream, launch)
     }
 
-    /// A launch that orders the stream after other accesses first.
+    /// Launches after making the stream wait for other accesses.
     #[cold]
     #[inline(never)]
     fn launch_on_other(&self, stream: &Stream, launch: impl FnOnce() -> Result<()>) -> Result<()> {
@@ -58,7 +64,7 @@ impl LaunchLeases {
         launch_holding(&self.record, &self.leases, order, |launches| enqueue(launches, launch))
     }
 
-    /// Orders `stream` after the launches before, so that one point of it stands for them all.
+    /// Makes `stream` wait for the previous launches, so that one point in it covers them all.
     #[inline]
     fn follow(&self, stream: &Stream) -> Result<()> {
         let mut launches = self.record.lock();
@@ -67,7 +73,8 @@ impl LaunchLeases {
             None => true,
         };
         if !is_ordered {
-            // Both streams are in a capture of other code: only the logs of the allocations can tell the launches apart.
+            // Both streams are in a capture of other code: only the logs of the allocations can distinguish the
+            // launches.
             drop(launches);
             self.let_go();
             launches = self.record.lock();
@@ -126,8 +133,8 @@ impl Drop for LaunchLeases {
             return;
         }
         if is_ordering() {
-            // A call observer drops the executable while its thread holds locks that are needed here. Memory whose launches cannot be
-            // recorded is never freed.
+            // A call observer drops the executable graph while its thread holds locks that are needed here. Memory
+            // whose launches cannot be recorded is never freed.
             std::mem::forget(std::mem::take(&mut self.leases));
             tracing::error!("leaked the memory of a graph that a call observer dropped during another access");
             return;

@@ -1,4 +1,4 @@
-//! Memory that graphs use beside its owner.
+//! Memory that graphs use in addition to its owner.
 
 use std::fmt;
 use std::sync::Arc;
@@ -12,24 +12,24 @@ use super::lease_lock::{FreeAccesses, LeaseLock, Log};
 use crate::base::release::release;
 use crate::{Error, Result, Stream};
 
-/// Memory that its owner and the graphs that lease it share.
+/// Memory shared by its owner and the graphs that lease it.
 ///
-/// It is created when a capture first uses the memory, and dropped with the last of the graphs and the owner.
+/// Created when a capture first uses the memory; dropped with the owner or the last of the graphs, whichever is later.
 pub(crate) struct Leased {
     lock: LeaseLock<Allocation>,
-    /// The numbers of leases of graphs that only read, and of graphs that write.
+    /// The number of leases of graphs that only read, and of graphs that write.
     readers: AtomicUsize,
     writers: AtomicUsize,
 }
 
-/// A leased allocation: the accesses to it, and what becomes of it.
+/// A leased allocation: its accesses and its deallocation.
 pub(crate) struct Allocation {
     history: History,
-    /// Frees the memory, once its owner has left it to the graphs.
+    /// Frees the memory; set once its owner has left it to the graphs.
     end: Option<End>,
-    /// The memory was freed while graphs lease it.
+    /// `true` if the memory was freed while graphs lease it.
     is_gone: bool,
-    /// Host views that only read, and whether there is one that writes.
+    /// The number of read-only host views, and `true` if there is a writing one.
     views: usize,
     is_viewed_to_write: bool,
 }
@@ -48,7 +48,7 @@ pub struct HostAccess {
     is_write: bool,
 }
 
-/// The name of a launch in errors.
+/// The operation named in errors of a launch.
 pub(super) const OPERATION: &str = "GraphExec::launch";
 
 impl Leased {
@@ -60,13 +60,13 @@ impl Leased {
         Self { lock: LeaseLock::new(allocation, home), readers, writers }
     }
 
-    /// A number that no other leased memory has while this exists.
+    /// Returns a key that is unique among all leased memory for as long as this exists.
     #[inline]
     pub(crate) fn key(&self) -> usize {
         std::ptr::from_ref(self).addr()
     }
 
-    /// Returns `true` if an access on `stream` needs no lock. `begin` begins its operation there.
+    /// Returns `true` if an access on `stream` needs no lock. `begin` registers its operation there.
     #[inline]
     pub(super) fn begin_home(&self, stream: &Stream, is_write: bool, begin: impl FnOnce() -> bool) -> bool {
         self.is_home(stream) && self.lock.begin_home(is_write, begin)
@@ -77,20 +77,20 @@ impl Leased {
         self.lock.is_home(stream.sync_points().operations())
     }
 
-    /// Records an access on the home stream, whose operation has not ended.
+    /// Records an access on the home stream whose operation is still registered.
     #[inline]
     pub(super) fn record_home(&self, stream: &Stream, is_write: bool) {
         self.lock.record_home(is_write, stream.sync_points().count());
     }
 
-    /// Begins an access of the owner. It ends with [`Leased::end`] or [`Leased::cancel`].
+    /// Starts an access of the owner. It ends with [`Leased::end`] or [`Leased::cancel`].
     #[inline]
     pub(super) fn begin(&self, stream: &Stream, is_write: bool) -> Result<()> {
         expect_not_ordering(super::OPERATION)?;
         self.lock.begin(is_write, is_nested(), |allocation| allocation.history.order(stream, is_write))
     }
 
-    /// Records an access of the owner, which ends.
+    /// Records an access of the owner and ends it.
     #[inline]
     pub(super) fn end(&self, stream: &Stream, is_write: bool) {
         self.lock.end(is_write, |allocation| allocation.history.record(stream, is_write));
@@ -108,14 +108,14 @@ impl Leased {
         self.lock.peek(|allocation| allocation.history.record(stream, is_write));
     }
 
-    /// The streams of all accesses, or of writes.
+    /// Returns the streams of all accesses, or of writes.
     #[inline]
     pub(super) fn streams(&self, only_writes: bool) -> Vec<Stream> {
         // Only launches that write conflict with a read.
         self.lock.with(!only_writes, is_nested(), |allocation| allocation.history.streams(only_writes))
     }
 
-    /// A history of the same memory for the work of a capture, which begins with a write on `root`.
+    /// Creates a history of the same memory for the work of a capture, starting with a write on `root`.
     #[inline]
     pub(super) fn captured_since(&self, root: &Stream, sync_points: u64) -> History {
         self.lock.peek(|allocation| allocation.history.captured_since(root, sync_points))
@@ -127,13 +127,13 @@ impl Leased {
         self.lock.peek(|allocation| allocation.end = Some(Box::new(end)));
     }
 
-    /// Takes the memory away from the graphs that lease it: they cannot be launched any more.
+    /// Revokes the leases of all graphs: they cannot be launched any more.
     #[inline]
     pub(super) fn revoke(&self) {
         self.lock.with(true, is_nested(), |allocation| allocation.is_gone = true);
     }
 
-    /// Begins a host view, which has yet to wait for the device.
+    /// Starts a host view, which has yet to wait for the device.
     #[inline]
     pub(super) fn view(self: &Arc<Self>, operation: &'static str, is_write: bool) -> Result<HostAccess> {
         expect_not_ordering(operation)?;
@@ -144,7 +144,7 @@ impl Leased {
         }
     }
 
-    /// The history alone, when nobody else has it.
+    /// Returns the history, if this is the only owner.
     #[inline]
     pub(super) fn into_history(mut self) -> History {
         self.take_history()
@@ -162,7 +162,7 @@ impl Leased {
 }
 
 impl Allocation {
-    /// Orders a launch on `stream` after conflicting accesses.
+    /// Makes `stream` wait for the accesses that conflict with a launch.
     #[inline]
     pub(super) fn order_launch(&mut self, stream: &Stream, is_write: bool) -> Result<()> {
         let reason = if self.is_gone {
@@ -175,7 +175,7 @@ impl Allocation {
         Err(Error::argument(OPERATION, reason))
     }
 
-    /// Begins a host view, unless another conflicts.
+    /// Starts a host view, unless another one conflicts.
     #[inline]
     fn begin_view(&mut self, is_write: bool) -> bool {
         let is_free = !self.is_viewed_to_write && (!is_write || self.views == 0);
@@ -231,7 +231,7 @@ impl Lease {
         self.is_write
     }
 
-    /// Makes this a lease to write.
+    /// Makes this a writing lease.
     #[inline]
     pub(crate) fn write_as_well(&mut self) {
         if !self.is_write {
@@ -248,7 +248,7 @@ impl Lease {
 }
 
 impl HostAccess {
-    /// A view of memory that no graph leases.
+    /// Creates a view of memory that no graph leases.
     #[inline]
     pub(super) fn of_owner(is_write: bool) -> Self {
         Self { leased: None, is_write }
@@ -300,7 +300,7 @@ impl Drop for Leased {
     }
 }
 
-/// The error for memory that a graph cannot keep.
+/// Returns the error for memory that a graph cannot keep alive.
 #[cold]
 pub(super) fn not_leasable(stream: &Stream) -> Error {
     let reason = format!("{stream:?} is being captured, and this kind of memory cannot be kept by a graph");

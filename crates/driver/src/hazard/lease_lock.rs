@@ -1,19 +1,21 @@
-//! The lock of one leased allocation, and how accesses of its owner and launches of graphs share it.
+//! The lock of one leased allocation: how accesses of its owner and launches of graphs share it.
 //!
-//! An access of the owner takes three steps: it is ordered after earlier accesses, enqueued, and recorded. A launch takes the same steps
-//! for every allocation that its graph leases. Neither may take place between the first and the last step of the other, or each would
-//! miss the other. The borrow checker orders the accesses of the owner among themselves, so that only launches need care:
+//! An access of the owner takes three steps: it is ordered after earlier accesses, enqueued, and recorded. A launch
+//! takes the same steps for every allocation that its graph leases. Neither may run between the first and the last step
+//! of the other, or they would miss each other. The borrow checker orders the accesses of the owner among themselves,
+//! so only launches need a protocol:
 //!
-//! - An executable **holds** an allocation from its launch until somebody else uses it. Launches of an executable that holds all its
-//!   allocations touch one lock, that of its [`LaunchRecord`], however many there are.
-//! - An access that conflicts with a holder **recalls** the allocation: the holder's launches are recorded in the log, and the executable
-//!   orders its next launch after all that has been recorded by then.
-//! - An executable that lacks allocations **claims** them in the order of their addresses, which keeps new accesses of owners away, and
-//!   waits until accesses that are being enqueued have been recorded. Claims make launches and owners fair to each other.
-//! - Accesses on the **home stream** take no lock while they conflict with no executable that holds or claims the allocation: an operation
-//!   begins and ends once on that stream ([`Operations`]), whatever it accesses. A launch first revokes that, then waits for the operations
-//!   in progress.
-//! - A thread that is in the middle of an access waits for no claim, so that claims never wait for each other in a circle.
+//! - An executable graph **holds** an allocation from its launch until another access needs it. Launches of an
+//!   executable graph that holds all its allocations take one lock, that of its [`LaunchRecord`].
+//! - An access that conflicts with a holder **recalls** the allocation: the holder's launches are recorded in the log,
+//!   and the executable graph orders its next launch after everything recorded by then.
+//! - An executable graph that lacks allocations **claims** them in address order. A claim blocks new accesses of the
+//!   owner and waits until accesses that are being enqueued have been recorded. Claims make access fair: neither owners
+//!   nor launches starve.
+//! - Accesses on the **home stream** take no lock unless they conflict with an executable graph that holds or claims
+//!   the allocation: an operation registers and deregisters once on that stream ([`Operations`]), however many
+//!   allocations it accesses. A launch first revokes this permission, then waits for the registered operations.
+//! - A thread that is enqueuing an access never waits for a claim, so claims cannot deadlock.
 //!
 //! No lock is held while the host waits for the device. `tests` checks the protocol with loom.
 
@@ -23,18 +25,18 @@ use std::sync::Arc;
 use super::operations::Operations;
 use super::sync::{AtomicU64, Condvar, Mutex, MutexGuard, Relaxed, SeqCst, fence_of_model};
 
-/// The accesses to one allocation that later ones may have to wait for.
+/// The accesses to one allocation that later accesses may have to wait for.
 pub(crate) trait Log {
-    /// The launches of an executable that holds allocations, as later accesses wait for them.
+    /// The launches of an executable graph that holds allocations, in the form that later accesses wait for.
     type Launches;
 
-    /// Records launches of an executable that is about to lose the allocation.
+    /// Records launches of an executable graph that is about to lose the allocation.
     fn record_launches(&mut self, launches: &Self::Launches, is_write: bool);
 
-    /// Records accesses on the home stream: how many sync points it had at the last read and at the last write.
+    /// Records accesses on the home stream, given its number of sync points at the last read and at the last write.
     fn record_home(&mut self, read: u64, written: u64);
 
-    /// The accesses on the home stream that wait for nothing.
+    /// Returns the accesses on the home stream that need no wait.
     fn free_at_home(&mut self) -> FreeAccesses;
 }
 
@@ -49,18 +51,19 @@ pub(crate) enum FreeAccesses {
 
 /// The lock of one leased allocation.
 pub(crate) struct LeaseLock<L: Log> {
-    /// The operations of the home stream: that on which the owner wrote the allocation last.
+    /// The operations of the home stream: the stream on which the owner last wrote the allocation.
     home: Arc<Operations>,
-    /// The [`FreeAccesses`]: those that wait for nothing and conflict with no executable that holds or claims the allocation.
+    /// The [`FreeAccesses`]: those that need no wait and conflict with no executable graph that holds or claims the
+    /// allocation.
     free: AtomicU64,
-    /// The last accesses on the home stream without the lock, as [`Log::record_home`] records them.
+    /// The last accesses on the home stream without the lock, as passed to [`Log::record_home`].
     read: AtomicU64,
     written: AtomicU64,
     state: Mutex<State<L>>,
     changed: Condvar,
 }
 
-/// The locked state. Dropping it publishes the accesses that are free now.
+/// The locked state. Dropping it publishes the accesses that are free afterwards.
 struct Locked<'a, L: Log> {
     state: MutexGuard<'a, State<L>>,
     lock: &'a LeaseLock<L>,
@@ -70,36 +73,36 @@ struct State<L: Log> {
     log: L,
     /// Accesses of the owner that are ordered and not yet recorded.
     accesses: Users,
-    /// Launches that are taking the allocation.
+    /// Launches that are claiming the allocation.
     claims: Users,
     holders: Vec<Holder<L>>,
-    /// Threads that wait for a change.
+    /// The number of threads that wait for a change.
     waiting: usize,
 }
 
-/// An executable that may launch without locking the allocation.
+/// An executable graph that may launch without locking the allocation.
 struct Holder<L: Log> {
     record: Arc<LaunchRecord<L::Launches>>,
-    /// The index of the lease in the executable.
+    /// The index of the lease in the executable graph.
     index: usize,
     is_write: bool,
 }
 
-/// The numbers of reads and of writes of an allocation that are in progress.
+/// The numbers of reads and writes of an allocation in progress.
 #[derive(Clone, Copy, Default)]
 struct Users {
     reading: usize,
     writing: usize,
 }
 
-/// The launches of one executable.
+/// The launches of one executable graph.
 pub(crate) struct LaunchRecord<U>(Mutex<Launches<U>>);
 
-/// The launches of one executable since it holds its allocations.
+/// The launches of one executable graph since it acquired its allocations.
 pub(crate) struct Launches<U> {
-    /// The leases, by index, whose allocations the executable does not hold.
+    /// The indices of the leases whose allocations the executable graph does not hold.
     pub(crate) missing: Vec<usize>,
-    /// The latest launches: none before the first.
+    /// The latest launch; `None` before the first.
     pub(crate) latest: Option<U>,
 }
 
@@ -113,21 +116,21 @@ impl<L: Log> LeaseLock<L> {
         Self { home, free, read, written, state: Mutex::new(state), changed: Condvar::new() }
     }
 
-    /// Returns `true` if `operations` are those of the home stream.
+    /// Returns `true` if `operations` belong to the home stream.
     #[inline]
     pub(crate) fn is_home(&self, operations: &Arc<Operations>) -> bool {
         Arc::ptr_eq(&self.home, operations)
     }
 
-    /// Returns `true` if an access on the home stream needs no lock. `begin` begins its operation there unless it has begun, and returns
-    /// `false` if it cannot; the operation ends after [`LeaseLock::record_home`].
+    /// Returns `true` if an access on the home stream needs no lock. `begin` registers its operation there if
+    /// necessary, and returns `false` if it cannot; the operation ends after [`LeaseLock::record_home`].
     #[inline]
     pub(crate) fn begin_home(&self, is_write: bool, begin: impl FnOnce() -> bool) -> bool {
         let needed = if is_write { FreeAccesses::All } else { FreeAccesses::Reads } as u64;
         self.free.load(Relaxed) >= needed && begin() && self.free.load(SeqCst) >= needed
     }
 
-    /// Records an access on the home stream that took no lock, with the number of sync points.
+    /// Records an access on the home stream that took no lock, with the stream's number of sync points.
     #[inline]
     pub(crate) fn record_home(&self, is_write: bool, sync_points: u64) {
         let last = if is_write { &self.written } else { &self.read };
@@ -143,8 +146,8 @@ impl<L: Log> LeaseLock<L> {
         locked
     }
 
-    /// Begins an access of the owner, which `order` orders after earlier ones. It ends with [`LeaseLock::end`] unless `order` fails. A
-    /// thread that `is_nested` in another access does not wait for claims.
+    /// Starts an access of the owner, which `order` orders after earlier ones. It ends with [`LeaseLock::end`] unless
+    /// `order` fails. A thread that `is_nested` in another access does not wait for claims.
     #[inline]
     pub(crate) fn begin<E>(
         &self,
@@ -162,7 +165,7 @@ impl<L: Log> LeaseLock<L> {
         Ok(())
     }
 
-    /// Ends an access of the owner, which `record` records if it was enqueued.
+    /// Ends an access of the owner. `record` records it if it was enqueued.
     #[inline]
     pub(crate) fn end(&self, is_write: bool, record: impl FnOnce(&mut L)) {
         let mut state = self.lock();
@@ -171,7 +174,8 @@ impl<L: Log> LeaseLock<L> {
         self.wake(&state);
     }
 
-    /// Gives the log with all that conflicts with a read, or a write, to `operation`. No launch takes place meanwhile.
+    /// Passes the log, including everything that conflicts with a read or a write, to `operation`. No launch takes
+    /// place in the meantime.
     #[inline]
     pub(crate) fn with<T>(&self, is_write: bool, is_nested: bool, operation: impl FnOnce(&mut L) -> T) -> T {
         let mut state = self.lock();
@@ -182,13 +186,13 @@ impl<L: Log> LeaseLock<L> {
         operation(&mut state.log)
     }
 
-    /// Gives the log to `operation`, without what launches have not recorded yet.
+    /// Passes the log to `operation`, without launches that are not yet recorded.
     #[inline]
     pub(crate) fn peek<T>(&self, operation: impl FnOnce(&mut L) -> T) -> T {
         operation(&mut self.lock().log)
     }
 
-    /// The log of a lock that nobody shares.
+    /// Returns the log of a lock that is not shared.
     #[inline]
     pub(crate) fn log_mut(&mut self) -> &mut L {
         let (read, written) = (self.read.load(Relaxed), self.written.load(Relaxed));
@@ -206,7 +210,8 @@ impl<L: Log> LeaseLock<L> {
         }
         *state.claims.of(is_write) += 1;
         drop(state);
-        // Accesses on the home stream take the lock from now on; those that began without it are recorded when their operations end.
+        // Accesses on the home stream take the lock from now on; those that started without it are recorded when their
+        // operations end.
         self.home.wait();
     }
 
@@ -217,7 +222,7 @@ impl<L: Log> LeaseLock<L> {
         self.wake(&state);
     }
 
-    /// Makes the executable of `record`, which has claimed the allocation, hold it.
+    /// Makes the executable graph of `record`, which has claimed the allocation, its holder.
     #[inline]
     pub(super) fn hold<E>(
         &self,
@@ -240,7 +245,7 @@ impl<L: Log> LeaseLock<L> {
         Ok(())
     }
 
-    /// Records the launches of the executable, which is about to go.
+    /// Records the launches of the executable graph, which is about to be dropped.
     #[inline]
     pub(crate) fn let_go(&self, record: &Arc<LaunchRecord<L::Launches>>) {
         self.lock().recall_if(|holder| Arc::ptr_eq(&holder.record, record));
@@ -272,7 +277,7 @@ impl<L: Log> Locked<'_, L> {
         }
     }
 
-    /// Unlocks the state until it has changed.
+    /// Unlocks the state and waits until it has changed.
     #[cold]
     fn wait(&mut self) {
         self.publish();
@@ -318,7 +323,7 @@ impl<L: Log> State<L> {
         }
     }
 
-    /// Recalls the allocation from executables that conflict with a read, or a write.
+    /// Recalls the allocation from executable graphs that conflict with a read, or a write.
     #[inline]
     fn recall(&mut self, is_write: bool) {
         if !self.holders.is_empty() {
@@ -344,7 +349,7 @@ impl<L: Log> State<L> {
 }
 
 impl Users {
-    /// Returns `true` if one of them conflicts with a read, or a write.
+    /// Returns `true` if a user conflicts with a read, or a write.
     #[inline]
     fn conflict(self, is_write: bool) -> bool {
         self.writing > 0 || is_write && self.reading > 0
@@ -357,7 +362,7 @@ impl Users {
 }
 
 impl<U> LaunchRecord<U> {
-    /// The record of an executable with as many leases, which holds none of them.
+    /// Creates the record of an executable graph with this many leases, none of which it holds.
     #[inline]
     pub(crate) fn new(leases: usize) -> Self {
         Self(Mutex::new(Launches { missing: (0..leases).collect(), latest: None }))

@@ -2,27 +2,28 @@
 
 use super::sync::{AtomicU64, Condvar, Mutex, SeqCst, fence_of_model};
 
-/// The operations in progress on a stream that access leased memory whose lock they do not take.
+/// The operations in progress on a stream that access leased memory without its lock.
 ///
-/// An operation begins here *before* it reads that it needs no lock, and a launch revokes that *before* it waits here. One of them
-/// therefore finds the other.
+/// An operation registers here *before* it reads that it needs no lock, and a launch revokes that *before* it waits
+/// here. One of them therefore observes the other.
 ///
-/// Operations are counted by stream and not by allocation, which keeps them to one locked instruction at each end. The price: while the
-/// stream's launch queue is full, so that the driver blocks in an operation, a launch on another thread waits for that operation even if
-/// it leases other memory. Operations that are known to block lock their memory instead (`AccessGuard::blocking`).
+/// Operations are counted per stream and not per allocation, which limits the cost to one atomic read-modify-write at
+/// each end. The drawback: while the stream's launch queue is full and the driver blocks in an operation, a launch on
+/// another thread waits for that operation even if it leases other memory. Operations that are known to block lock
+/// their memory instead (`AccessGuard::blocking`).
 #[derive(Debug)]
 pub(crate) struct Operations {
-    /// The operations in progress, and [`LAUNCH`] for each launch that waits for them.
+    /// The number of operations in progress, plus [`LAUNCH`] for each launch that waits for them.
     state: AtomicU64,
     lock: Mutex<()>,
     ended: Condvar,
 }
 
-/// One launch that waits.
+/// One waiting launch.
 const LAUNCH: u64 = 1 << 32;
 
 impl Operations {
-    /// Begins an operation. Returns `false` while a launch waits for those in progress: new ones do not keep it waiting.
+    /// Registers an operation. Returns `false` while a launch waits, so that new operations do not delay it.
     #[inline]
     pub(crate) fn begin(&self) -> bool {
         let before = self.state.fetch_add(1, SeqCst);
@@ -33,7 +34,7 @@ impl Operations {
         before < LAUNCH
     }
 
-    /// Ends an operation, which has recorded its accesses.
+    /// Deregisters an operation, which has recorded its accesses.
     #[inline]
     pub(crate) fn end(&self) {
         if self.state.fetch_sub(1, SeqCst) > LAUNCH {

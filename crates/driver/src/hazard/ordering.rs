@@ -1,4 +1,4 @@
-//! Accesses that are not known at once to wait for nothing: those that wait, and those to leased memory.
+//! Accesses that may have to wait, and accesses to leased memory.
 
 use std::sync::{Arc, OnceLock};
 
@@ -9,8 +9,9 @@ use super::{Accesses, OPERATION};
 use crate::{Result, Stream};
 
 impl Accesses {
-    /// Begins a read, or a write, of leased memory if it is known at once to wait for nothing and needs no lock: then it is on the stream
-    /// that wrote the memory last. Returns `false` for every other access. It does not check what this thread captures.
+    /// Starts a read, or a write, of leased memory if it is known to need neither a wait nor a lock, which requires the
+    /// stream that wrote the memory last. Returns `false` for every other access. Does not check the capture of the
+    /// calling thread.
     #[inline]
     pub fn begin_home(&self, guard: &mut AccessGuard<'_>, is_write: bool) -> bool {
         let Some(lease) = self.lease.get() else { return false };
@@ -79,11 +80,12 @@ impl Accesses {
         }
     }
 
-    /// Records an access to memory that no graph leases. Returns the lease if a capture has leased the memory meanwhile.
+    /// Records an access to memory that no graph leased when it was ordered. Returns the lease if a capture has leased
+    /// the memory in the meantime.
     #[inline]
     fn after_of_owner(&self, stream: &Stream, is_write: bool) -> Option<&Arc<Leased>> {
         let mut others = self.history.others();
-        // Under the lock: the first lease takes the history away.
+        // Under the lock: the first lease moves the history.
         let lease = self.lease.get();
         if lease.is_none() {
             self.history.after(&mut others, stream, is_write);
@@ -91,8 +93,9 @@ impl Accesses {
         lease
     }
 
-    /// Records an access that a call observer enqueued while its thread orders another, and holds locks. If one of them is this memory's,
-    /// the access completes instead, so that nobody has to wait for it.
+    /// Records an access that a call observer enqueued while its thread is ordering another one and holds locks. If one
+    /// of them is the lock of this memory, waits until the access has completed, so that no later access has to wait
+    /// for it.
     #[cold]
     fn after_in_observer(&self, stream: &Stream, is_write: bool) {
         match (self.lease.get(), self.history.try_others()) {
@@ -116,7 +119,7 @@ impl Accesses {
         }
     }
 
-    /// Makes the history the owner's alone if no graph shares it any more, and returns `true` if it is.
+    /// Makes the history the owner's alone if no graph shares it any more. Returns `true` if it is.
     #[cold]
     pub(super) fn reclaim(&mut self) -> bool {
         let Some(lease) = self.lease.take() else { return true };

@@ -1,4 +1,4 @@
-//! The log of one capture: the memory that its work uses, and what that work needs.
+//! The log of one capture: the memory that its work accesses, and the objects that its work uses.
 
 use std::any::Any;
 use std::collections::HashMap;
@@ -14,7 +14,7 @@ use super::lease::{Lease, Leased, not_leasable};
 use super::{Accesses, OPERATION};
 use crate::{Error, Result, Stream};
 
-/// A capture, as the streams that were made for it refer to it. It outlives the capture with streams that others hold.
+/// A capture, as referenced by its streams. Streams held elsewhere keep it alive after the capture has ended.
 pub(crate) struct Scope {
     identity: u64,
     is_open: AtomicBool,
@@ -23,12 +23,12 @@ pub(crate) struct Scope {
 
 /// The log of a capture.
 pub(crate) struct CaptureLog {
-    /// The stream that the others were forked from, and how many sync points it had when the capture began.
+    /// The stream that the others were forked from, and its number of sync points when the capture started.
     root: Stream,
     sync_points: u64,
     memory: HashMap<usize, Memory>,
     kept: HashMap<Key, Arc<dyn Any + Send + Sync>>,
-    /// The memory that was allocated in the capture and not freed.
+    /// The memory that was allocated in the capture and not yet freed.
     allocations: Vec<CUdeviceptr>,
     /// The streams that were forked from the root.
     branches: Vec<Stream>,
@@ -43,24 +43,24 @@ pub(crate) enum Key {
     Shared(usize),
 }
 
-/// Memory that the capture uses, and its uses by the captured work.
+/// Memory that the capture uses, and its accesses by captured work.
 struct Memory {
     lease: Lease,
     history: History,
 }
 
-/// The next identity of a capture.
+/// The identity of the next capture.
 static NEXT_IDENTITY: AtomicU64 = AtomicU64::new(1);
 
 impl Scope {
-    /// A capture that has not begun.
+    /// Creates a capture that has not started.
     #[inline]
     pub(crate) fn new() -> Arc<Self> {
         let identity = NEXT_IDENTITY.fetch_add(1, Ordering::Relaxed);
         Arc::new(Self { identity, is_open: AtomicBool::new(false), gate: CaptureGate::new() })
     }
 
-    /// Opens the capture, which has begun on `root`.
+    /// Opens the log of the capture, which has started on `root`.
     #[inline]
     pub(crate) fn open(&self, root: &Stream) {
         let (memory, kept, allocations, branches) = Default::default();
@@ -70,7 +70,8 @@ impl Scope {
         self.is_open.store(true, Ordering::Release);
     }
 
-    /// Ends the capture by `end`, once what other threads are enqueuing has been recorded. What they enqueue later runs.
+    /// Ends the capture with `end`, once the work that other threads are enqueuing has been recorded. Work that they
+    /// enqueue later runs outside of it.
     #[inline]
     pub(crate) fn close<T>(&self, end: impl FnOnce(&mut CaptureLog) -> T) -> Option<(CaptureLog, T)> {
         let closed = self.gate.close(end, || self.is_open.store(false, Ordering::Release));
@@ -83,8 +84,8 @@ impl Scope {
         closed
     }
 
-    /// Enters the capture to enqueue work, which keeps it open until [`Scope::leave`]. Returns `false` if it has ended, so that the work
-    /// would run.
+    /// Enters the capture to enqueue work, which keeps it open until [`Scope::leave`]. Returns `false` if it has ended,
+    /// in which case the work would run immediately.
     #[inline]
     pub(super) fn enter(&self, is_nested: bool) -> bool {
         self.gate.enter(is_nested)
@@ -100,13 +101,13 @@ impl Scope {
         self.is_open.load(Ordering::Acquire)
     }
 
-    /// A number that no other capture has.
+    /// Returns an identifier that no other capture has.
     #[inline]
     pub(crate) fn identity(&self) -> u64 {
         self.identity
     }
 
-    /// Returns `true` if `stream` was made for this capture, too.
+    /// Returns `true` if `stream` was created for this capture.
     #[inline]
     pub(crate) fn is_that_of(&self, stream: &Stream) -> bool {
         stream.scope().is_some_and(|scope| std::ptr::eq(self, &raw const **scope))
@@ -118,7 +119,7 @@ impl Scope {
         self.gate.with(operation)
     }
 
-    /// Keeps what the captured work needs.
+    /// Keeps an object that the captured work uses.
     #[inline]
     pub(crate) fn keep(&self, key: Key, value: impl FnOnce() -> Arc<dyn Any + Send + Sync>) {
         self.with(|log| {
@@ -150,7 +151,7 @@ impl CaptureLog {
         &mut self.allocations
     }
 
-    /// The memory that the captured work uses, and what else it needs.
+    /// Returns the memory that the captured work accesses, and the other objects that it uses.
     #[inline]
     pub(crate) fn into_parts(self) -> (Vec<Lease>, HashMap<Key, Arc<dyn Any + Send + Sync>>) {
         (self.memory.into_values().map(|memory| memory.lease).collect(), self.kept)
@@ -167,7 +168,7 @@ impl CaptureLog {
         self.order(accesses.lease(), stream, is_write)
     }
 
-    /// Orders the captured work on `stream` after accesses to `leased` that conflict.
+    /// Makes the captured work on `stream` depend on conflicting accesses to `leased`.
     #[inline]
     fn order(&mut self, leased: &Arc<Leased>, stream: &Stream, is_write: bool) -> Result<()> {
         let (root, sync_points) = (&self.root, self.sync_points);
@@ -196,7 +197,7 @@ impl fmt::Debug for Scope {
     }
 }
 
-/// The error for memory that was allocated in a capture, outside of it.
+/// Returns the error for a use, outside a capture, of memory that was allocated in it.
 #[cold]
 pub(super) fn in_another_graph() -> Error {
     Error::argument(OPERATION, "the memory was allocated in a capture, and exists only while that graph runs")

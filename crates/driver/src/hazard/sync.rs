@@ -1,4 +1,4 @@
-//! The locks of hazard tracking. Under loom they are its own, which try every interleaving.
+//! The locks of hazard tracking. Under loom they are loom's, which explores every interleaving.
 
 #[cfg(not(all(test, loom)))]
 pub(super) use std::sync::atomic::AtomicU64;
@@ -12,7 +12,7 @@ pub(super) use parking_lot::{Condvar, Mutex, MutexGuard};
 #[cfg(all(test, loom))]
 pub(super) use self::checked::{Condvar, Mutex, MutexGuard};
 
-/// Orders sequentially consistent accesses under loom, which models such an order of fences only.
+/// Orders sequentially consistent accesses under loom, which models that order for fences only.
 #[inline]
 pub(super) fn fence_of_model() {
     #[cfg(all(test, loom))]
@@ -29,7 +29,7 @@ mod checked {
     #[derive(Debug, Default)]
     pub(crate) struct Mutex<T>(sync::Mutex<T>);
 
-    /// None only while its thread waits.
+    /// `None` only while its thread waits.
     pub(crate) struct MutexGuard<'a, T>(Option<sync::MutexGuard<'a, T>>);
 
     #[derive(Debug, Default)]

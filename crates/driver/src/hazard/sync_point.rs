@@ -17,24 +17,24 @@ use crate::{Error, Event, EventFlags, Result, Stream};
 /// The sync points of one stream, and those of other streams that it has waited for.
 #[derive(Debug)]
 pub(crate) struct SyncPoints {
-    /// The number of sync points, plus one: an access that nobody recorded has a lower number.
+    /// The number of sync points, plus one: an access that was not recorded has a lower number.
     count: AtomicU64,
-    /// The event of the latest sync point, recorded anew for each.
+    /// The event of the latest sync point, recorded again for each.
     event: Mutex<Option<Event>>,
     waited: Mutex<Vec<Waited>>,
-    /// The number of waits of this stream that were inserted for hazards.
+    /// The number of waits inserted into this stream by hazard tracking.
     inserted_waits: AtomicU64,
     operations: Arc<Operations>,
 }
 
-/// One stream has waited for another up to a sync point.
+/// A wait of one stream for another, up to a sync point.
 #[derive(Debug)]
 struct Waited {
     stream: u64,
     sync_point: u64,
 }
 
-/// Why one stream waits for another.
+/// The reason why one stream waits for another.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Hazard {
     pub(super) kind: HazardKind,
@@ -48,40 +48,42 @@ pub(super) enum HazardKind {
     WriteAfterWrite,
 }
 
-/// The number of other streams that a stream remembers to have waited for. A stream that is forgotten costs a needless wait.
+/// The maximum number of waited-for streams that a stream remembers. Forgetting one costs a redundant wait.
 const REMEMBERED_STREAMS: usize = 64;
 
 impl SyncPoints {
-    /// The number of sync points, which is never 0. An access that is on the stream already comes before each that is not counted yet.
+    /// Returns the number of sync points, which is never 0. Work already enqueued on the stream comes before every sync
+    /// point that is not yet counted.
     #[inline]
     pub(crate) fn count(&self) -> u64 {
         self.count.load(MemoryOrdering::Acquire)
     }
 
-    /// The number of waits of this stream that were inserted for hazards.
+    /// Returns the number of waits inserted into this stream by hazard tracking.
     #[inline]
     pub(crate) fn inserted_waits(&self) -> u64 {
         self.inserted_waits.load(MemoryOrdering::Relaxed)
     }
 
-    /// The operations in progress on the stream that use leased memory without its lock.
+    /// Returns the operations in progress on the stream that use leased memory without its lock.
     #[inline]
     pub(super) fn operations(&self) -> &Arc<Operations> {
         &self.operations
     }
 
-    /// Returns `true` if the stream is known to have waited for an access on `stream` that was recorded with this count.
+    /// Returns `true` if the stream is known to have waited for an access on `stream` that was recorded with this
+    /// count.
     #[inline]
     pub(super) fn has_waited(&self, stream: &Stream, sync_points: u64) -> bool {
         let waited = self.waited.lock();
         waited.iter().any(|known| known.stream == stream.identity() && known.sync_point > sync_points)
     }
 
-    /// Orders `waiting` after all work that is on `stream`, whose sync points these are, and returns the number of the new one; none if
-    /// both are in a capture of other code, where a wait is one of the graph and not of the streams.
+    /// Makes `waiting` wait for all work enqueued on `stream`, whose sync points these are. Returns the number of the
+    /// new sync point; `None` if both streams are in a capture of other code, where the wait is an edge of that graph.
     #[inline]
     fn pass(&self, stream: &Stream, waiting: &Stream) -> Result<Option<u64>> {
-        // Streams that were made for one capture are never in another, nor run anything while it lasts.
+        // Streams created for a capture are never in another one, and run nothing while it lasts.
         let is_one_scope = stream.scope().is_some_and(|scope| scope.is_that_of(waiting));
         let (source, target) =
             if is_one_scope { (None, None) } else { (stream.capture_number()?, waiting.capture_number()?) };
@@ -93,7 +95,7 @@ impl SyncPoints {
             Some(event) => event,
             none => none.insert(Event::new(stream.context(), sync_point_flags())?),
         };
-        // If the calls below fail, this is the number of a sync point that nobody has waited for.
+        // If the calls below fail, no stream has waited for the sync point with this number.
         let sync_point = self.count.fetch_add(1, MemoryOrdering::AcqRel) + 1;
         event.record_unguarded(stream)?;
         if source == target {
@@ -113,8 +115,8 @@ impl Default for SyncPoints {
     }
 }
 
-/// Orders `waiting` after an access on `stream` that was recorded with this count, unless it is already. Returns `false` if it is so only
-/// in a graph of other code. A `hazard` is reported as an inserted wait.
+/// Makes `waiting` wait for an access on `stream` that was recorded with this count, unless it already has. Returns
+/// `false` if the wait exists only in a graph of other code. A `hazard` is reported as an inserted wait.
 #[inline]
 pub(crate) fn wait(waiting: &Stream, stream: &Stream, sync_points: u64, hazard: Option<Hazard>) -> Result<bool> {
     if waiting == stream {
@@ -184,7 +186,8 @@ fn in_capture(waiting: &Stream, stream: &Stream) -> Error {
     Error::argument(OPERATION, reason)
 }
 
-/// An error unless `event` has completed, which spares `waiting`, a stream that is being captured, the wait.
+/// Returns an error unless `event` has completed, in which case `waiting`, a stream that is being captured, needs no
+/// wait.
 #[inline]
 fn expect_done(event: &Event, waiting: &Stream) -> Result<()> {
     if with_relaxed_capture_mode(event.driver(), || event.is_finished())? {

@@ -1,8 +1,9 @@
 //! The protocols between threads, checked by loom for every interleaving: `RUSTFLAGS="--cfg loom" cargo test -p curium-driver --lib
 //! hazard`.
 //!
-//! Every access takes a number. When it is ordered it notes the accesses that are recorded by then, and when it is enqueued its number
-//! goes to the end of one list. Of two accesses that conflict, the later in that list must have found the earlier one recorded.
+//! Every access has a number. When it is ordered, it stores the accesses recorded so far; when it is enqueued, its
+//! number is appended to one list. Of two conflicting accesses, the later one in the list must have found the earlier
+//! one recorded.
 
 use std::cell::RefCell;
 use std::convert::Infallible;
@@ -16,13 +17,13 @@ use super::claims::{Leases, launch_holding};
 use super::lease_lock::{FreeAccesses, LaunchRecord, Launches, LeaseLock, Log};
 use super::operations::Operations;
 
-/// One allocation's log: the numbers of the accesses. Those on the home stream ascend from `home`.
+/// The log of one allocation: the numbers of the accesses. Those on the home stream ascend from `home`.
 struct Numbers {
     recorded: Vec<usize>,
     home: usize,
-    /// The accesses on the home stream that come after all that they must.
+    /// The accesses on the home stream that are ordered after all conflicting ones.
     free_at_home: FreeAccesses,
-    /// Leaves launches out, so that the model has something to find.
+    /// Omits launches, so that the model must fail.
     is_forgetful: bool,
 }
 
@@ -63,15 +64,15 @@ impl Leases<Numbers> for Lease {
     }
 }
 
-/// An access as it was enqueued.
+/// An enqueued access.
 struct Enqueued {
     number: usize,
     is_write: bool,
-    /// The accesses that it comes after.
+    /// The accesses that it is ordered after.
     after: Vec<usize>,
 }
 
-/// All that was enqueued, in its order.
+/// All enqueued accesses, in order.
 #[derive(Clone)]
 struct Device(Arc<Mutex<Vec<Enqueued>>>);
 
@@ -94,7 +95,7 @@ impl Device {
     }
 }
 
-/// An executable: its leases, in one order for all, and what its stream comes after.
+/// An executable graph: its leases, in the same order for all, and the accesses that its stream is ordered after.
 struct Executable {
     record: Arc<LaunchRecord<Vec<usize>>>,
     leases: Vec<Lease>,
@@ -137,7 +138,7 @@ impl Drop for Executable {
     }
 }
 
-/// The stream of the owner: its operations, and what it comes after.
+/// The stream of the owner: its operations, and the accesses that it is ordered after.
 struct Home {
     operations: Arc<Operations>,
     after: Vec<usize>,
@@ -148,7 +149,7 @@ impl Home {
         Self { operations: Arc::clone(operations), after: Vec::new() }
     }
 
-    /// An access of the owner to all of `allocations` in one operation.
+    /// Performs an access of the owner to all of `allocations` in one operation.
     fn access(&mut self, allocations: &[Arc<LeaseLock<Numbers>>], device: &Device, (number, is_write): (usize, bool)) {
         let (mut is_operation, mut locked) = (false, Vec::new());
         for allocation in allocations {
@@ -184,7 +185,7 @@ impl Home {
     }
 }
 
-/// Allocations whose owner's accesses have numbers from `home`.
+/// Returns allocations on whose home stream the owner's accesses have numbers from `home`.
 fn allocations<const N: usize>(operations: &Arc<Operations>, home: usize) -> [Arc<LeaseLock<Numbers>>; N] {
     let log = || Numbers { recorded: Vec::new(), home, free_at_home: FreeAccesses::None, is_forgetful: false };
     [(); N].map(|()| Arc::new(LeaseLock::new(log(), Arc::clone(operations))))
@@ -194,15 +195,15 @@ fn leases(allocations: &[Arc<LeaseLock<Numbers>>], is_write: bool) -> Vec<Lease>
     allocations.iter().map(|allocation| Lease { allocation: Arc::clone(allocation), is_write }).collect()
 }
 
-/// Runs `model` for every interleaving with up to three switches of threads where none has to wait.
+/// Runs `model` for every interleaving with up to three preemptive context switches.
 fn check(model: impl Fn() + Sync + Send + 'static) {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = builder.preemption_bound.or(Some(3));
     builder.check(model);
 }
 
-/// One thread launches twice, one uses the allocations before and meanwhile. The model is wrong if launches wait for the operations of
-/// another stream, or are forgotten.
+/// One thread launches twice, another uses the allocations before and during the launches. The model must fail if
+/// launches wait for the operations of another stream, or are omitted.
 fn access_against_launch(is_launch_write: bool, is_other_stream: bool, is_forgetful: bool) {
     check(move || {
         let (device, operations) = (Device::new(), Arc::new(Operations::default()));
@@ -244,7 +245,7 @@ fn access_to_several_allocations_neither_misses_a_launch_nor_waits_in_a_circle()
         let (device, operations) = (Device::new(), Arc::new(Operations::default()));
         let (mut home, allocations) = (Home::new(&operations), allocations::<2>(&operations, 3));
         let [first, second] = &allocations;
-        // Of one of the two the owner takes the lock, of the other it does not.
+        // The owner takes the lock of one of the two, but not of the other.
         home.access(&[Arc::clone(second)], &device, (3, true));
         let mut executable = Executable::new(leases(&allocations, true));
         let launching = {
@@ -313,12 +314,13 @@ fn model_finds_operations_that_launches_do_not_wait_for() {
     access_against_launch(true, true, false);
 }
 
-/// Threads enqueue work in a capture while another thread ends it: the log has all that the driver captures, and no more.
+/// Threads enqueue work in a capture while another thread ends it: the log contains exactly the work that the driver
+/// captures.
 fn capture_against_end(enters: bool) {
     check(move || {
         let gate = Arc::new(CaptureGate::new());
         gate.open(Vec::new());
-        // The driver: whether the stream is still captured, and what the graph has.
+        // The driver: whether the stream is still being captured, and the work in the graph.
         let driver = Arc::new(Mutex::new((true, Vec::new())));
         let threads = [1, 2].map(|number| {
             let (gate, driver) = (Arc::clone(&gate), Arc::clone(&driver));

@@ -1,4 +1,4 @@
-//! The declarations of an image that a driver cannot report.
+//! Declarations of an image that the driver cannot report.
 
 use curium_sys::Function;
 
@@ -6,17 +6,17 @@ use super::ptx::{self, Entry};
 use super::{Image, ImageKind, number};
 use crate::Driver;
 
-/// The declarations of an image that the driver cannot report.
+/// Declarations of an image that the driver cannot report.
 #[derive(Clone, Default)]
 pub(crate) struct Declared {
-    /// The kernels of PTX, if the driver lacks the function that reports parameters.
+    /// The kernels of PTX text, if the driver lacks the function that reports parameters.
     pub(crate) entries: Box<[Entry]>,
-    /// The names of global variables, which no driver reports; empty for fat binaries.
+    /// The names of global variables, which no driver reports; empty for a fatbin.
     pub(crate) variables: Box<[Box<str>]>,
 }
 
 impl Declared {
-    /// Reads the declarations of `image`. `function` reports the parameters of its kernels.
+    /// Reads the declarations of `image`. `function` is the driver function that reports the parameters of its kernels.
     #[inline]
     pub(crate) fn by(image: &Image<'_>, driver: &Driver, function: Function) -> Self {
         let entries = match image.as_ptx() {
@@ -32,7 +32,7 @@ impl Declared {
     }
 }
 
-/// Returns the names of the data objects in the symbol table of an ELF file; nothing if the file is damaged.
+/// Returns the names of the data objects in the symbol table of an ELF file; `None` if the file is damaged.
 #[inline]
 fn symbols(file: &[u8]) -> Option<Vec<Box<str>>> {
     const SECTION_SIZE: usize = 64;

@@ -1,11 +1,11 @@
-//! ELF, the format of a cubin: detects truncated files.
+//! ELF, the format of a cubin: detection of truncated files.
 
 use std::ops::Range;
 
 use super::number;
 
 const MAGIC: &[u8] = b"\x7fELF";
-/// The class for 64-bit addresses, and the byte order with the low byte first.
+/// The class of 64-bit addresses, and little-endian byte order.
 const CLASS_64_LITTLE: [u8; 2] = [2, 1];
 /// `EM_CUDA`.
 const MACHINE_CUDA: u64 = 190;
@@ -14,8 +14,8 @@ const HEADER_SIZE: usize = 64;
 const SECTION_SIZE: u64 = 64;
 const SEGMENT_SIZE: u64 = 56;
 
-/// Sections that take room when the code is loaded and none in the file: the general kind, and NVIDIA's for variables without
-/// contents, local memory, shared memory and reserved shared memory.
+/// Types of sections that have no bytes in the file: `SHT_NOBITS`, and NVIDIA's types for uninitialized variables,
+/// local memory, shared memory and reserved shared memory.
 const SECTIONS_WITHOUT_BYTES: [u64; 5] = [8, 0x7000_0007, 0x7000_0009, 0x7000_000a, 0x7000_0015];
 
 #[inline]
@@ -23,18 +23,18 @@ pub(super) fn is_elf(bytes: &[u8]) -> bool {
     bytes.starts_with(MAGIC)
 }
 
-/// Returns why `bytes`, which begin like ELF, are no whole cubin.
+/// Returns an error unless `bytes`, which start like ELF, are a complete cubin.
 #[inline]
 pub(super) fn check(bytes: &[u8]) -> Result<(), String> {
     if bytes.len() < HEADER_SIZE {
-        return Err(format!("the cubin is cut off: it has {} bytes, and its header {HEADER_SIZE}", bytes.len()));
+        return Err(format!("truncated cubin ({} bytes, the header has {HEADER_SIZE})", bytes.len()));
     }
     if bytes[4..6] != CLASS_64_LITTLE {
-        return Err("the ELF file is not one of 64 bits with the low byte first".to_owned());
+        return Err("unsupported ELF file (not 64-bit little-endian)".to_owned());
     }
     let machine = field::<2>(bytes, 0x12)?;
     if machine != MACHINE_CUDA {
-        return Err(format!("the ELF file is for machine {machine}, and a cubin is for {MACHINE_CUDA}"));
+        return Err(format!("unsupported ELF file (machine {machine}, a cubin has {MACHINE_CUDA})"));
     }
     check_segments(bytes)?;
     check_sections(bytes)
@@ -60,7 +60,7 @@ fn check_sections(bytes: &[u8]) -> Result<(), String> {
     Ok(())
 }
 
-/// Returns the entries of a table of headers.
+/// Returns the entries of a header table.
 #[inline]
 fn table<'a>(
     bytes: &'a [u8],
@@ -71,21 +71,21 @@ fn table<'a>(
     expected: u64,
 ) -> Result<std::slice::ChunksExact<'a, u8>, String> {
     if count > 0 && size != expected {
-        return Err(format!("the {what} have {size} bytes each, and ELF's have {expected}"));
+        return Err(format!("damaged cubin ({what} of {size} bytes, expected {expected})"));
     }
     let range = within(bytes, what, offset, count * expected)?;
-    // The sizes of headers are small constants.
+    // The header sizes are small constants.
     Ok(bytes[range].chunks_exact(expected as usize))
 }
 
-/// Returns the `length` bytes at `offset`, if the file has them.
+/// Returns the range of `length` bytes at `offset`, if it is within the file.
 #[inline]
 fn within(bytes: &[u8], what: &str, offset: u64, length: u64) -> Result<Range<usize>, String> {
     let (start, end) = (usize::try_from(offset), offset.checked_add(length).map(usize::try_from));
     match (start, end) {
         (Ok(start), Some(Ok(end))) if end <= bytes.len() => Ok(start..end),
         _ => Err(format!(
-            "the cubin is cut off or damaged: it has {} bytes, and {what} of {length} bytes is to be at {offset}",
+            "truncated or damaged cubin ({} bytes, {what} of {length} bytes at offset {offset})",
             bytes.len()
         )),
     }
@@ -93,7 +93,7 @@ fn within(bytes: &[u8], what: &str, offset: u64, length: u64) -> Result<Range<us
 
 #[inline]
 fn field<const N: usize>(bytes: &[u8], offset: usize) -> Result<u64, String> {
-    number::<N>(bytes, offset).ok_or_else(|| format!("the cubin is cut off in a header of {} bytes", bytes.len()))
+    number::<N>(bytes, offset).ok_or_else(|| format!("truncated cubin (in a header of {} bytes)", bytes.len()))
 }
 
 #[cfg(test)]
@@ -105,9 +105,9 @@ mod tests {
         let mut program = vec![0; 128];
         program[..6].copy_from_slice(b"\x7fELF\x02\x01");
         program[0x12] = 62;
-        assert_eq!(check(&program), Err("the ELF file is for machine 62, and a cubin is for 190".to_owned()));
+        assert_eq!(check(&program), Err("unsupported ELF file (machine 62, a cubin has 190)".to_owned()));
         program[4] = 1;
-        assert_eq!(check(&program), Err("the ELF file is not one of 64 bits with the low byte first".to_owned()));
+        assert_eq!(check(&program), Err("unsupported ELF file (not 64-bit little-endian)".to_owned()));
     }
 
     #[test]

@@ -1,9 +1,9 @@
-//! Fat binaries: a header, and images for several architectures, each with its own header.
+//! Fatbins: a header, followed by images for several architectures, each with its own header.
 
 use super::{elf, number};
 
 const MAGIC: u32 = 0xba55_ed50;
-/// The record that a program's own data holds: it points to the fat binary.
+/// The magic number of the wrapper in a program's data, which points to the fatbin.
 const WRAPPER_MAGIC: u32 = 0x4662_43b1;
 
 const HEADER_SIZE: usize = 16;
@@ -22,20 +22,20 @@ pub(super) fn is_wrapper(bytes: &[u8]) -> bool {
     bytes.starts_with(&WRAPPER_MAGIC.to_le_bytes())
 }
 
-/// Returns why `bytes`, which begin like a fat binary, are no whole one.
+/// Returns an error unless `bytes`, which start like a fatbin, are a complete one.
 #[inline]
 pub(super) fn check(bytes: &[u8]) -> Result<(), String> {
-    let cut = || format!("the fat binary is cut off or damaged: it has only {} bytes", bytes.len());
+    let cut = || format!("truncated or damaged fat binary ({} bytes)", bytes.len());
     let header = number::<2>(bytes, 6).ok_or_else(cut)?;
     let content = number::<8>(bytes, 8).ok_or_else(cut)?;
     if header < HEADER_SIZE as u64 {
-        return Err(format!("the header of the fat binary claims to have {header} bytes, and it has {HEADER_SIZE}"));
+        return Err(format!("damaged fat binary (header of {header} bytes, expected {HEADER_SIZE})"));
     }
     let end = header.checked_add(content).and_then(|end| usize::try_from(end).ok());
     let end = end.filter(|end| *end <= bytes.len()).ok_or_else(|| {
-        format!("the fat binary is cut off: it has {} bytes, and its header says {content} and {header}", bytes.len())
+        format!("truncated fat binary ({} bytes, header of {header} bytes, content of {content} bytes)", bytes.len())
     })?;
-    // The header is no longer than the whole, whose length is a `usize`.
+    // The header is no longer than the file, whose length is a `usize`.
     let mut entries = &bytes[header as usize..end];
     while !entries.is_empty() {
         let size = check_entry(entries)?;
@@ -44,10 +44,10 @@ pub(super) fn check(bytes: &[u8]) -> Result<(), String> {
     Ok(())
 }
 
-/// Returns the size of the first of `entries`, with its header.
+/// Returns the size of the first of `entries`, including its header.
 #[inline]
 fn check_entry(entries: &[u8]) -> Result<usize, String> {
-    let cut = || format!("an image in the fat binary is cut off or damaged, {} bytes before the end", entries.len());
+    let cut = || format!("truncated or damaged image in the fat binary ({} bytes before the end)", entries.len());
     let field = |value: Option<u64>| value.and_then(|value| usize::try_from(value).ok()).ok_or_else(cut);
     let kind = number::<2>(entries, 0).ok_or_else(cut)?;
     let header = field(number::<4>(entries, 4))?;

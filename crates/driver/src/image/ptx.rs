@@ -1,10 +1,10 @@
-//! The kernels that PTX text declares, for drivers that cannot report them.
+//! Kernels declared by PTX text, for drivers that cannot report them.
 
 /// The layout of a kernel parameter.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub struct KernelParameter {
-    /// The offset from the first parameter in bytes.
+    /// The offset from the first parameter, in bytes.
     pub offset: usize,
     /// The size in bytes.
     pub size: usize,
@@ -14,11 +14,11 @@ pub struct KernelParameter {
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct Entry {
     pub(crate) name: Box<str>,
-    /// The parameters in order; `None` if the text declares them in a way that is not understood.
+    /// The parameters in order; `None` if their declaration cannot be parsed.
     pub(crate) parameters: Option<Box<[KernelParameter]>>,
 }
 
-/// Returns the kernels of a PTX text, in its order. Text that is no PTX has none.
+/// Returns the kernels of a PTX text in order. Other text has none.
 #[inline]
 pub(crate) fn entries(text: &str) -> Box<[Entry]> {
     let mut tokens = Tokens { rest: text };
@@ -34,7 +34,7 @@ pub(crate) fn entries(text: &str) -> Box<[Entry]> {
     entries.into()
 }
 
-/// Returns the global variables of a PTX text that other code can look up.
+/// Returns the global variables of a PTX text that can be looked up.
 #[inline]
 pub(crate) fn variables(text: &str) -> Box<[Box<str>]> {
     let mut found: Vec<(usize, &str)> = Vec::new();
@@ -46,7 +46,7 @@ pub(crate) fn variables(text: &str) -> Box<[Box<str>]> {
     found.into_iter().map(|(_, name)| name.into()).collect()
 }
 
-/// Returns the name of the variable whose declaration goes on here, if it is of global or constant memory.
+/// Returns the name of the variable whose declaration continues here, if it is in global or constant memory.
 #[inline]
 fn variable(mut tokens: Tokens<'_>) -> Option<&str> {
     if !matches!(tokens.next()?, ".global" | ".const") {
@@ -60,7 +60,7 @@ fn variable(mut tokens: Tokens<'_>) -> Option<&str> {
     }
 }
 
-/// Returns the version that `.version` declares.
+/// Returns the version in the `.version` directive.
 #[inline]
 pub(crate) fn version(text: &str) -> Option<(u32, u32)> {
     let mut tokens = Tokens { rest: text };
@@ -69,7 +69,7 @@ pub(crate) fn version(text: &str) -> Option<(u32, u32)> {
     Some((major.parse().ok()?, minor.parse().ok()?))
 }
 
-/// Returns the list of parameters that begins here; none if there is no list.
+/// Returns the parameter list that starts here; `None` if there is no list.
 #[inline]
 fn parameters(mut tokens: Tokens<'_>) -> Option<Box<[KernelParameter]>> {
     let mut parameters: Vec<KernelParameter> = Vec::new();
@@ -94,16 +94,16 @@ fn parameters(mut tokens: Tokens<'_>) -> Option<Box<[KernelParameter]>> {
     }
 }
 
-/// One parameter, as far as it was read.
+/// One parameter, as parsed so far.
 #[derive(Default)]
 struct Declaration {
-    /// `true` if anything was read.
+    /// `true` if anything was parsed.
     begun: bool,
     element: Option<usize>,
     vector: Option<usize>,
     count: Option<usize>,
     align: Option<usize>,
-    /// `true` if what follows is of the memory that the parameter points to.
+    /// `true` if the following attributes apply to the memory that the parameter points to.
     is_pointee: bool,
 }
 
@@ -149,7 +149,7 @@ impl Declaration {
     }
 }
 
-/// Returns the size of a fundamental type in bytes: `.f32`, `.b8` and the like.
+/// Returns the size in bytes of a fundamental type such as `.f32` or `.b8`.
 #[inline]
 fn type_size(directive: &str) -> Option<usize> {
     let bits: usize = directive.strip_prefix(['.'])?.strip_prefix(['u', 's', 'b', 'f'])?.parse().ok()?;
@@ -167,7 +167,7 @@ fn integer(token: &str) -> Option<usize> {
     }
 }
 
-/// Words and single characters, without blanks, comments and strings.
+/// A tokenizer: words and single characters, without whitespace, comments and strings.
 #[derive(Clone)]
 struct Tokens<'a> {
     rest: &'a str,
@@ -206,7 +206,7 @@ impl<'a> Iterator for Tokens<'a> {
     }
 }
 
-/// Returns the text after the first `end`, or nothing if there is none.
+/// Returns the text after the first `end`; empty if there is none.
 #[inline]
 fn after<'a>(text: &'a str, end: &str) -> &'a str {
     text.split_once(end).map_or("", |(_, rest)| rest)
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn declarations_that_are_not_understood_are_unknown() {
+    fn declarations_that_cannot_be_parsed_are_unknown() {
         assert_eq!(sizes(".entry k(.param .b8 a[N])"), None);
         assert_eq!(sizes(".entry k(.param .e4m3 a)"), None);
         assert_eq!(sizes(".entry k(.param .u32 a"), None);

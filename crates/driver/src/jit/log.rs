@@ -1,4 +1,4 @@
-//! One run of the driver's compiler: its options in C form, and its logs.
+//! One run of the JIT compiler: its options as driver parameters, and its logs.
 
 use std::borrow::Cow;
 use std::ffi::{c_char, c_uint, c_void};
@@ -11,35 +11,35 @@ use crate::base::error::CallError;
 use crate::image::ptx;
 use crate::{Driver, Error};
 
-/// Room for each of the two logs, in bytes.
+/// The size of each of the two log buffers in bytes.
 const LOG_SIZE: usize = 8 * 1024;
 
-/// The logs of the driver's compiler or linker.
+/// The logs of the JIT compiler or linker.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct JitReport {
-    /// News: what was compiled, and with [`JitOptions::verbose`] what each kernel takes. Empty for machine code, and if the code
-    /// came from the driver's cache.
+    /// The information log: the compiled functions, and with [`JitOptions::verbose`] the resources of each kernel.
+    /// Empty for machine code, and if the code came from the driver's cache.
     pub info: Box<str>,
-    /// Errors and warnings.
+    /// The error log: errors and warnings.
     pub errors: Box<str>,
-    /// The time that it took, if [`JitOptions::measure_time`] asked for it.
+    /// The wall time of the compilation, if [`JitOptions::measure_time`] was set.
     pub wall_time: Option<Duration>,
-    /// The threads of a block that the compiler counted on, if [`JitOptions::threads_per_block`] gave it a number.
+    /// The number of threads per block that the compiler assumed, if [`JitOptions::threads_per_block`] was set.
     pub threads_per_block: Option<u32>,
 }
 
-/// The options of one run with the places for its answers, which must outlive what the driver does with them.
+/// The options of one run, with buffers for its output, which must outlive all uses by the driver.
 pub(crate) struct Compilation {
     names: Vec<CUjit_option>,
     values: Vec<*mut c_void>,
     errors: Vec<u8>,
     info: Vec<u8>,
-    /// Arrays that values point to.
+    /// Arrays that option values point to.
     _pointers: Vec<Vec<*mut c_void>>,
 }
 
-// SAFETY: the pointers are to memory that this value owns, or are borrowed for the call and not used after it.
+// SAFETY: the pointers refer to memory that this value owns, or are borrowed for the duration of the call.
 unsafe impl Send for Compilation {}
 // SAFETY: nothing is written through a shared reference.
 unsafe impl Sync for Compilation {}
@@ -53,7 +53,7 @@ impl Compilation {
         compilation
     }
 
-    /// Returns the options of one input of a linker, which has the logs.
+    /// Returns the options of one linker input. The logs belong to the linker.
     #[inline]
     pub(crate) fn for_input(options: &JitOptions<'_>) -> Self {
         let mut compilation = Self::empty();
@@ -62,7 +62,7 @@ impl Compilation {
     }
     #[inline]
     pub(crate) fn len(&self) -> c_uint {
-        // There are no more options than the driver knows.
+        // The number of options is bounded by a small constant.
         self.names.len() as c_uint
     }
 
@@ -76,10 +76,10 @@ impl Compilation {
         self.values.as_mut_ptr()
     }
 
-    /// Returns the logs, after the driver has written them.
+    /// Returns the logs that the driver has written.
     #[inline]
     pub(crate) fn report(&self) -> JitReport {
-        // The number is in the low half of the value.
+        // The value is in the lower half.
         let answer = |option| self.value(option).map(|value| value.addr() as u32);
         let milliseconds = answer(CUjit_option::CU_JIT_WALL_TIME).map(f32::from_bits);
         JitReport {
@@ -90,7 +90,7 @@ impl Compilation {
         }
     }
 
-    /// Adds to `error` what was written, and advice where the reason is the version of `ptx`.
+    /// Adds the error log to `error`, and a hint if the version of `ptx` is the cause.
     #[cold]
     pub(crate) fn explain(&self, driver: &Driver, ptx: Option<&str>, error: Error) -> Error {
         error.with_log(&text(&self.errors)).advised(|error| version_advice(driver, ptx?, error))
@@ -175,7 +175,7 @@ fn text(bytes: &[u8]) -> Box<str> {
     String::from_utf8_lossy(&bytes[..end]).into()
 }
 
-/// Returns advice about the PTX version, if it caused the failure.
+/// Returns a hint about the PTX version, if it caused the failure.
 #[inline]
 fn version_advice(driver: &Driver, ptx: &str, error: &CallError) -> Option<Cow<'static, str>> {
     if error.code != CUresult::CUDA_ERROR_UNSUPPORTED_PTX_VERSION {
@@ -190,7 +190,7 @@ fn version_advice(driver: &Driver, ptx: &str, error: &CallError) -> Option<Cow<'
     )))
 }
 
-/// Returns the CUDA version that brought a version of PTX.
+/// Returns the CUDA version that introduced a PTX version.
 #[inline]
 fn cuda_of_ptx(major: u32, minor: u32) -> Option<CudaVersion> {
     Some(match (major, minor) {
@@ -218,7 +218,7 @@ mod tests {
     #[test]
     fn arrays_are_passed_with_their_count() {
         let mut target = 0_u32;
-        // SAFETY: nothing is loaded with this symbol.
+        // SAFETY: no code is loaded with this symbol.
         let symbols = [unsafe { HostSymbol::new(c"table", (&raw mut target).cast()) }];
         let compilation = Compilation::new(&JitOptions::new().with_symbols(&symbols));
         let value = |option| compilation.value(option).map(<*mut c_void>::addr);

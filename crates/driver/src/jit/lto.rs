@@ -2,28 +2,28 @@
 
 use std::ffi::CStr;
 
-/// Options for intermediate code that compilers of CUDA 11 made. CUDA 12 moved link-time optimization to nvJitLink.
+/// Options for LTO IR produced by CUDA 11 compilers. CUDA 12 moved link-time optimization to nvJitLink.
 #[derive(Clone, Copy, Debug, Default)]
 #[non_exhaustive]
 pub struct LtoOptions<'a> {
-    /// `true` if `f32` values too small for the normal form are zero.
+    /// `true` to flush denormal `f32` values to zero.
     pub flush_to_zero: Option<bool>,
-    /// `true` if division of `f32` is exact.
+    /// `true` to use IEEE-compliant `f32` division.
     pub precise_division: Option<bool>,
-    /// `true` if the square root of `f32` is exact.
+    /// `true` to use IEEE-compliant `f32` square root.
     pub precise_square_root: Option<bool>,
-    /// `true` if multiplications and additions are contracted.
+    /// `true` to contract multiplications and additions into fused multiply-adds.
     pub fused_multiply_add: Option<bool>,
-    /// The kernels that are used: others may be removed.
+    /// The referenced kernels. Others may be removed.
     pub referenced_kernels: &'a [&'a CStr],
-    /// The variables that are used: others may be removed.
+    /// The referenced variables. Others may be removed.
     pub referenced_variables: &'a [&'a CStr],
-    /// `true` if variables that no code uses are removed.
+    /// `true` to remove unreferenced variables.
     pub remove_unused_variables: bool,
 }
 
 impl<'a> LtoOptions<'a> {
-    /// Every choice is the compiler's.
+    /// Returns options that leave every choice to the compiler.
     #[must_use]
     #[inline]
     pub const fn new() -> Self {
@@ -38,7 +38,7 @@ impl<'a> LtoOptions<'a> {
         }
     }
 
-    /// Names the kernels that are used. The others may be removed.
+    /// Sets the referenced kernels. Others may be removed.
     #[must_use]
     #[inline]
     pub const fn with_referenced_kernels(mut self, names: &'a [&'a CStr]) -> Self {
@@ -46,7 +46,7 @@ impl<'a> LtoOptions<'a> {
         self
     }
 
-    /// Names the variables that are used. The others may be removed.
+    /// Sets the referenced variables. Others may be removed.
     #[must_use]
     #[inline]
     pub const fn with_referenced_variables(mut self, names: &'a [&'a CStr]) -> Self {
@@ -54,7 +54,7 @@ impl<'a> LtoOptions<'a> {
         self
     }
 
-    /// Enables or disables small `f32` values as zero.
+    /// Enables or disables flushing denormal `f32` values to zero.
     #[must_use]
     #[inline]
     pub const fn with_flush_to_zero(mut self, flush_to_zero: bool) -> Self {
@@ -62,7 +62,7 @@ impl<'a> LtoOptions<'a> {
         self
     }
 
-    /// Enables or disables exact division of `f32`.
+    /// Enables or disables IEEE-compliant `f32` division.
     #[must_use]
     #[inline]
     pub const fn with_precise_division(mut self, precise_division: bool) -> Self {
@@ -70,7 +70,7 @@ impl<'a> LtoOptions<'a> {
         self
     }
 
-    /// Enables or disables an exact square root of `f32`.
+    /// Enables or disables IEEE-compliant `f32` square root.
     #[must_use]
     #[inline]
     pub const fn with_precise_square_root(mut self, precise_square_root: bool) -> Self {
@@ -78,7 +78,7 @@ impl<'a> LtoOptions<'a> {
         self
     }
 
-    /// Enables or disables contraction of multiplications and additions.
+    /// Enables or disables contraction into fused multiply-adds.
     #[must_use]
     #[inline]
     pub const fn with_fused_multiply_add(mut self, fused_multiply_add: bool) -> Self {
@@ -86,7 +86,7 @@ impl<'a> LtoOptions<'a> {
         self
     }
 
-    /// Enables or disables removing variables that no code uses.
+    /// Enables or disables removing unreferenced variables.
     #[must_use]
     #[inline]
     pub const fn with_remove_unused_variables(mut self, remove_unused_variables: bool) -> Self {

@@ -1,14 +1,14 @@
-//! Options of the driver's compiler and linker.
+//! Options of the driver's JIT compiler and linker.
 
 use curium_sys::{CUjit_cacheMode, CUjit_fallback, CUjit_option, CUjit_target};
 
 use super::{HostSymbol, LtoOptions};
 use crate::ComputeCapability;
 
-/// Options of the JIT compiler, the linker and the loader. The default leaves every choice to the driver.
+/// Options of the JIT compiler, linker and loader. The default leaves every choice to the driver.
 ///
-/// An option that the driver is too old for is an error of the load. What is set in the PTX itself, such as `.maxntid`, goes
-/// before the option for it unless [`JitOptions::with_override_directives`] says otherwise.
+/// Loading fails if the driver is too old for an option. A directive in the PTX, such as `.maxntid`, takes precedence
+/// over the corresponding option unless [`JitOptions::with_override_directives`] is set.
 ///
 /// ```
 /// use curium_driver::JitOptions;
@@ -19,55 +19,55 @@ use crate::ComputeCapability;
 #[derive(Clone, Copy, Debug, Default)]
 #[non_exhaustive]
 pub struct JitOptions<'a> {
-    /// The registers that a thread may have at most.
+    /// The maximum number of registers per thread.
     pub max_registers: Option<u32>,
-    /// The threads of a block that the compiler counts on at least.
+    /// The minimum number of threads per block to compile for.
     pub threads_per_block: Option<u32>,
-    /// From 0, which is fast to compile, to 4, the driver's default.
+    /// The optimization level, from 0 (fast compilation) to 4 (the driver's default).
     pub optimization_level: Option<u32>,
-    /// The architecture to compile for; the context's if there is none, which is `CU_JIT_TARGET_FROM_CUCONTEXT`.
+    /// The target architecture; `None` selects the architecture of the context (`CU_JIT_TARGET_FROM_CUCONTEXT`).
     pub target: Option<JitTarget>,
-    /// The fallback if an image has no machine code that fits exactly.
+    /// The fallback if an image contains no exactly matching machine code.
     pub fallback: Option<JitFallback>,
-    /// `true` if debug information is made.
+    /// `true` to generate debug information.
     pub debug_info: bool,
-    /// `true` if line numbers are made.
+    /// `true` to generate line number information.
     pub line_info: bool,
-    /// `true` if the log tells more, such as the registers of each kernel.
+    /// `true` for a verbose log, which includes the registers of each kernel.
     pub verbose: bool,
-    /// `true` if the time that the compiler took is measured.
+    /// `true` to measure the compile time.
     pub measure_time: bool,
     /// The caching of loads from global memory.
     pub cache_mode: Option<JitCacheMode>,
-    /// `true` if the code may be placed anywhere.
+    /// `true` to generate position-independent code.
     pub position_independent_code: Option<bool>,
-    /// The blocks that are to fit into a multiprocessor at least. Since 12.3.
+    /// The minimum number of blocks per multiprocessor. Since 12.3.
     pub min_blocks_per_multiprocessor: Option<u32>,
-    /// The threads that a block has at most. Since 12.3.
+    /// The maximum number of threads per block. Since 12.3.
     pub max_threads_per_block: Option<u32>,
-    /// `true` if options go before the directives of the PTX. Since 12.3.
+    /// `true` if options take precedence over PTX directives. Since 12.3.
     pub override_directives: Option<bool>,
-    /// The number of compiler threads: 0 for one per processor, 1 for no splitting. Since 12.4.
+    /// The number of compiler threads: 0 for one per CPU core, 1 to compile without splitting. Since 12.4.
     pub split_compile: Option<u32>,
-    /// The number of loader threads: 0 for one per processor. Since 12.8.
+    /// The number of loader threads: 0 for one per CPU core. Since 12.8.
     pub loader_threads: Option<u32>,
-    /// Addresses for variables that the code leaves open.
+    /// Addresses of external symbols.
     pub symbols: &'a [HostSymbol<'a>],
-    /// Options for intermediate code of CUDA 11, which newer compilers ignore or refuse.
+    /// Options for LTO IR of CUDA 11, which newer compilers ignore or reject.
     pub lto: Option<LtoOptions<'a>>,
 }
 
-/// An architecture to compile for.
+/// A target architecture.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub struct JitTarget(CUjit_target);
 
-/// The fallback if an image has no machine code that fits the device exactly.
+/// The fallback if an image contains no machine code that matches the device exactly.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub enum JitFallback {
-    /// PTX is compiled.
+    /// Compiles PTX.
     PreferPtx,
-    /// Machine code for another device that this one runs is taken, before PTX is.
+    /// Uses compatible machine code for another architecture if available, otherwise compiles PTX.
     PreferBinary,
 }
 
@@ -75,16 +75,16 @@ pub enum JitFallback {
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub enum JitCacheMode {
-    /// As the compiler's default is.
+    /// The compiler's default.
     Default,
     /// In the L2 cache only.
     L2,
-    /// In the L1 and the L2 cache.
+    /// In the L1 and L2 caches.
     L1AndL2,
 }
 
 impl<'a> JitOptions<'a> {
-    /// Every choice is the driver's.
+    /// Returns options that leave every choice to the driver.
     #[must_use]
     #[inline]
     pub const fn new() -> Self {
@@ -142,7 +142,7 @@ impl<'a> JitOptions<'a> {
         self
     }
 
-    /// Sets the fallback for images without exactly fitting machine code.
+    /// Sets the fallback for images without exactly matching machine code.
     #[must_use]
     #[inline]
     pub const fn with_fallback(mut self, fallback: JitFallback) -> Self {
@@ -190,7 +190,7 @@ impl<'a> JitOptions<'a> {
         self
     }
 
-    /// Enables or disables code that may be placed anywhere.
+    /// Enables or disables position-independent code.
     #[must_use]
     #[inline]
     pub const fn with_position_independent_code(mut self, position_independent_code: bool) -> Self {
@@ -214,7 +214,7 @@ impl<'a> JitOptions<'a> {
         self
     }
 
-    /// Enables or disables options before the directives of the PTX. Since 12.3.
+    /// Enables or disables the precedence of options over PTX directives. Since 12.3.
     #[must_use]
     #[inline]
     pub const fn with_override_directives(mut self, override_directives: bool) -> Self {
@@ -222,7 +222,7 @@ impl<'a> JitOptions<'a> {
         self
     }
 
-    /// Sets the number of compiler threads; 0 for one per processor. Since 12.4.
+    /// Sets the number of compiler threads; 0 for one per CPU core. Since 12.4.
     #[must_use]
     #[inline]
     pub const fn with_split_compile(mut self, threads: u32) -> Self {
@@ -230,7 +230,7 @@ impl<'a> JitOptions<'a> {
         self
     }
 
-    /// Sets the number of loader threads; 0 for one per processor. Since 12.8.
+    /// Sets the number of loader threads; 0 for one per CPU core. Since 12.8.
     #[must_use]
     #[inline]
     pub const fn with_loader_threads(mut self, threads: u32) -> Self {
@@ -254,14 +254,14 @@ impl<'a> JitOptions<'a> {
         self
     }
 
-    /// Returns `true` if names or symbols are set, which are borrowed from elsewhere.
+    /// Returns `true` if the options borrow names or symbols.
     #[inline]
     pub(crate) fn borrows(&self) -> bool {
         let lto = self.lto.unwrap_or_default();
         !(self.symbols.is_empty() && lto.referenced_kernels.is_empty() && lto.referenced_variables.is_empty())
     }
 
-    /// Returns the options that are set and whose value is a number.
+    /// Returns the options that are set and have an integer value.
     #[inline]
     pub(crate) fn numbers(&self) -> impl Iterator<Item = (CUjit_option, u32)> {
         let flag = |set: bool| set.then_some(1);
@@ -296,11 +296,11 @@ impl<'a> JitOptions<'a> {
 }
 
 impl JitTarget {
-    /// Returns the architecture of a device, such as `sm_90` for 9.0.
+    /// Returns the target of a compute capability, such as `sm_90` for 9.0.
     #[must_use]
     #[inline]
     pub const fn new(capability: ComputeCapability) -> Self {
-        // A version that is none stays one that the driver refuses.
+        // An invalid version becomes a target that the driver rejects.
         Self(CUjit_target(capability.major.saturating_mul(10).saturating_add(capability.minor)))
     }
 
@@ -318,14 +318,14 @@ impl JitTarget {
         self.with_suffix_of(CUjit_target::CU_TARGET_COMPUTE_100F)
     }
 
-    /// A target has one suffix, which stands above the number of the architecture.
+    /// Sets the suffix of a target, which is encoded above its architecture number.
     #[inline]
     const fn with_suffix_of(self, other: CUjit_target) -> Self {
         const NUMBER: u32 = 0xffff;
         Self(CUjit_target(self.0.0 & NUMBER | other.0 & !NUMBER))
     }
 
-    /// Returns the driver's number for it.
+    /// Returns the raw CUDA value.
     #[must_use]
     #[inline]
     pub const fn as_raw(self) -> CUjit_target {

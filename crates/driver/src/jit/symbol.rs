@@ -1,27 +1,27 @@
-//! External symbols of code.
+//! External symbols, resolved to host-provided addresses.
 
 use std::ffi::{CStr, c_char, c_void};
 use std::fmt;
 
-/// The address of a variable that code declares and does not define.
+/// The address of a variable that code declares but does not define.
 #[derive(Clone, Copy)]
 pub struct HostSymbol<'a> {
     name: &'a CStr,
     address: *mut c_void,
 }
 
-// SAFETY: the address is a number here, which only the driver looks behind.
+// SAFETY: the address is never dereferenced here; only the driver uses it.
 unsafe impl Send for HostSymbol<'_> {}
 // SAFETY: as for `Send`.
 unsafe impl Sync for HostSymbol<'_> {}
 
 impl<'a> HostSymbol<'a> {
-    /// Returns the variable `name` of the code is at `address`.
+    /// Maps the variable `name` of the code to `address`.
     ///
     /// # Safety
     ///
-    /// - The device can reach `address`, and what is there has the size and the type that the code declares for `name`.
-    /// - It stays there for as long as code that was loaded with this symbol may run.
+    /// - The device can access `address`, and the memory there has the size and type that the code declares for `name`.
+    /// - The memory stays valid for as long as code that was loaded with this symbol may run.
     #[must_use]
     #[inline]
     pub const unsafe fn new(name: &'a CStr, address: *mut c_void) -> Self {

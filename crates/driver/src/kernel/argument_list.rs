@@ -1,4 +1,4 @@
-//! Arguments of a kernel whose signature is known at run time only.
+//! Arguments for kernels whose signature is known at run time only.
 
 use std::any::type_name;
 use std::ffi::c_void;
@@ -12,16 +12,16 @@ use super::{Kernel, Untyped};
 use crate::hazard::AccessGuard;
 use crate::{Error, Result};
 
-/// The number of arguments whose addresses are stored without an allocation.
+/// The number of arguments whose addresses are stored without a heap allocation.
 const INLINE_ARGUMENTS: usize = 16;
 
-/// The arguments of a [`Kernel<Untyped>`](Untyped), whose signature is known at run time only.
+/// The arguments of a [`Kernel<Untyped>`](Untyped), for signatures that are known at run time only.
 ///
-/// Accesses to memory are tracked, as for a tuple of arguments. A launch compares the number and the sizes of the arguments with the
-/// parameters of the loaded kernel. The parameters are queried once for each look-up of a kernel. A driver before CUDA 12.4 cannot report
-/// them: there they are read from the PTX, and those of machine code are not compared.
+/// Accesses to memory are tracked, as for a tuple of arguments. A launch compares the number and the sizes of the
+/// arguments with the parameters of the loaded kernel, which are queried once per look-up. Drivers before CUDA 12.4
+/// cannot report them: the parameters of PTX are then read from its text, and those of machine code are not compared.
 ///
-/// Each argument is one allocation. [`Kernel::typed`] takes a tuple, which needs none.
+/// Each argument is a heap allocation. To avoid it, use a tuple with [`Kernel::typed`].
 ///
 /// ```
 /// # use curium_driver::{ArgumentList, Argument, Kernel, LaunchConfig, Stream, Untyped};
@@ -47,7 +47,7 @@ trait Listed {
     /// Returns the Rust type of the parameter, for errors.
     fn type_name(&self) -> &'static str;
 
-    /// Binds the argument, and returns the address of the value to pass.
+    /// Binds the argument and returns the address of the value to pass.
     ///
     /// # Safety
     ///
@@ -62,32 +62,32 @@ trait Listed {
     unsafe fn launched(&mut self, guard: &mut AccessGuard<'_>);
 }
 
-/// An argument, and the value that the kernel sees once the argument is bound.
+/// An argument, and the value passed to the kernel once the argument is bound.
 struct Entry<P: Parameter, A> {
     argument: A,
     value: MaybeUninit<P::Raw>,
 }
 
 impl<'a> ArgumentList<'a> {
-    /// Creates a list without arguments.
+    /// Creates an empty list.
     #[inline]
     pub const fn new() -> Self {
         Self { arguments: Vec::new() }
     }
 
-    /// Appends a number, or another value that is passed as its own bytes. `DevicePointer::null()` is the null pointer.
+    /// Appends a scalar, or another value that is passed by value. Pass `DevicePointer::null()` for a null pointer.
     #[inline]
     pub fn value<T: ByValue + 'a>(self, value: T) -> Self {
         self.argument::<T>(value)
     }
 
-    /// Appends memory that the kernel reads: `&buffer`, or a view.
+    /// Appends memory that the kernel reads: `&buffer` or a view.
     #[inline]
     pub fn read<T: 'a>(self, memory: impl Argument<&'a [T]> + 'a) -> Self {
         self.argument::<&'a [T]>(memory)
     }
 
-    /// Appends memory that the kernel writes: `&mut buffer`, or a mutable view.
+    /// Appends memory that the kernel writes: `&mut buffer` or a mutable view.
     #[inline]
     pub fn write<T: 'a>(self, memory: impl Argument<&'a mut [T]> + 'a) -> Self {
         self.argument::<&'a mut [T]>(memory)
@@ -107,7 +107,7 @@ impl<'a> ArgumentList<'a> {
         self.arguments.len()
     }
 
-    /// Returns `true` if there is no argument.
+    /// Returns `true` if the list is empty.
     #[must_use]
     #[inline]
     pub fn is_empty(&self) -> bool {
@@ -121,8 +121,9 @@ impl<'a> ArgumentList<'a> {
     }
 }
 
-// SAFETY: each argument is bound to the guard's stream, and `launch` receives the addresses of their values in order. The boxes keep the
-// values in place. `check` has compared the number and the sizes of the values with the parameters, as far as they are known.
+// SAFETY: each argument is bound to the guard's stream, and `launch` receives the addresses of their values in order.
+// The boxes keep the values at a fixed address. `check` has compared the number and the sizes of the values with the
+// parameters, if they are known.
 unsafe impl Arguments<Untyped> for ArgumentList<'_> {
     #[inline]
     fn check(&self, kernel: &Kernel<Untyped>) -> Result<()> {
@@ -140,7 +141,7 @@ unsafe impl Arguments<Untyped> for ArgumentList<'_> {
     ) -> Result<()> {
         let mut addresses = SmallVec::<[*mut c_void; INLINE_ARGUMENTS]>::new();
         for argument in &mut self.arguments {
-            // SAFETY: the argument is told of the launch below, and not used in between.
+            // SAFETY: `launched` is called for the argument below, and the argument is not used in between.
             addresses.push(unsafe { argument.bind(guard) }?);
         }
         launch(addresses.as_mut_ptr())?;
@@ -165,14 +166,14 @@ impl<P: Parameter, A: Argument<P>> Listed for Entry<P, A> {
 
     #[inline]
     unsafe fn bind(&mut self, guard: &mut AccessGuard<'_>) -> Result<*mut c_void> {
-        // SAFETY: the caller's promise is the same.
+        // SAFETY: the caller upholds the same contract.
         let value = unsafe { self.argument.bind(guard) }?;
         Ok(std::ptr::from_mut(self.value.write(value)).cast())
     }
 
     #[inline]
     unsafe fn launched(&mut self, guard: &mut AccessGuard<'_>) {
-        // SAFETY: the caller's promise is the same.
+        // SAFETY: the caller upholds the same contract.
         unsafe { self.argument.launched(guard) };
     }
 }

@@ -1,4 +1,4 @@
-//! The attributes of a kernel.
+//! Kernel attributes.
 
 use curium_sys::CUfunction_attribute;
 
@@ -29,48 +29,49 @@ macro_rules! attributes {
 }
 
 attributes! {
-    /// The threads that a block may have at most, given what the kernel takes.
+    /// Returns the maximum number of threads per block, given the resources that the kernel uses.
     max_threads_per_block: u32 = CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK as count;
-    /// The shared memory in bytes that the kernel declares by itself; dynamic shared memory comes on top.
+    /// Returns the statically allocated shared memory per block in bytes, excluding dynamic shared memory.
     static_shared_bytes: usize = CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES as bytes;
-    /// The constant memory in bytes that the kernel declares.
+    /// Returns the size of the user-declared constant memory in bytes.
     constant_bytes: usize = CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES as bytes;
-    /// The local memory in bytes that each thread takes.
+    /// Returns the local memory per thread in bytes.
     local_bytes: usize = CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES as bytes;
-    /// The registers that each thread takes.
+    /// Returns the number of registers per thread.
     registers: u32 = CU_FUNC_ATTRIBUTE_NUM_REGS as count;
-    /// The architecture that the kernel's PTX was compiled for.
+    /// Returns the PTX architecture that the kernel was compiled for.
     ptx_version: ComputeCapability = CU_FUNC_ATTRIBUTE_PTX_VERSION as capability;
-    /// The architecture that the kernel's machine code was compiled for.
+    /// Returns the machine code architecture that the kernel was compiled for.
     binary_version: ComputeCapability = CU_FUNC_ATTRIBUTE_BINARY_VERSION as capability;
-    /// `true` if the kernel was compiled to cache loads of global memory in the L1 cache.
+    /// Returns `true` if the kernel was compiled to cache global loads in the L1 cache.
     caches_loads: bool = CU_FUNC_ATTRIBUTE_CACHE_MODE_CA as flag;
-    /// The dynamic shared memory in bytes that a launch may ask for. [`Kernel::set_max_dynamic_shared_bytes`] raises it.
+    /// Returns the maximum dynamic shared memory of a launch in bytes. [`Kernel::set_max_dynamic_shared_bytes`] raises
+    /// it.
     max_dynamic_shared_bytes: usize = CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES as bytes;
-    /// The division between shared memory and L1 cache while the kernel runs.
+    /// Returns the preferred split between shared memory and L1 cache.
     preferred_carveout: Carveout = CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT as Carveout::from_raw;
-    /// `true` if a launch must say how large its clusters are. Since 11.8.
+    /// Returns `true` if a launch must set the cluster size. Since 11.8.
     cluster_size_must_be_set: bool = CU_FUNC_ATTRIBUTE_CLUSTER_SIZE_MUST_BE_SET as flag;
-    /// `true` if clusters larger than every device can run are allowed. Since 11.8.
+    /// Returns `true` if cluster sizes that are not supported by every device are allowed. Since 11.8.
     non_portable_cluster_size_allowed: bool = CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED as flag;
-    /// The scheduling policy for clusters. Since 11.8.
+    /// Returns the scheduling policy for clusters. Since 11.8.
     cluster_scheduling: ClusterScheduling =
         CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE as ClusterScheduling::from_raw;
-    /// `true` if graph nodes of the kernel can be changed by other kernels.
+    /// Returns `true` if graph nodes of the kernel can be updated from the device.
     device_node_update_supported: bool = CU_FUNC_ATTRIBUTE_DEVICE_NODE_UPDATE_SUPPORTED as flag;
-    /// The limit of a block's shared memory.
+    /// Returns the policy for the maximum shared memory of a block.
     shared_memory_mode: SharedMemoryMode = CU_FUNC_ATTRIBUTE_SHARED_MEMORY_MODE as SharedMemoryMode::from_raw;
 }
 
 impl<S> Kernel<S> {
-    /// One attribute on `device`, in the unit that CUDA documents for it.
+    /// Returns an attribute on `device`, in the unit that CUDA documents.
     ///
     /// CUDA: `cuKernelGetAttribute` or `cuFuncGetAttribute`.
     ///
     /// # Errors
     ///
-    /// `CUDA_ERROR_INVALID_VALUE` for an attribute that this driver does not know; an argument error if the kernel is bound to a
-    /// context on another device.
+    /// `CUDA_ERROR_INVALID_VALUE` for an attribute that this driver does not support; an argument error if the kernel
+    /// is bound to a context on another device.
     #[doc(alias = "cuKernelGetAttribute")]
     #[doc(alias = "cuFuncGetAttribute")]
     #[inline]
@@ -78,14 +79,14 @@ impl<S> Kernel<S> {
         self.inner().attribute(device, attribute)
     }
 
-    /// Sets one attribute on `device`, for all of its contexts if the kernel is one of a library.
+    /// Sets an attribute on `device`. For a library kernel, it applies to all contexts of the device.
     ///
     /// CUDA: `cuKernelSetAttribute` or `cuFuncSetAttribute`.
     ///
     /// # Errors
     ///
-    /// `CUDA_ERROR_INVALID_VALUE` if the attribute cannot be set, or not to this value; an argument error if the kernel is bound to a
-    /// context on another device.
+    /// `CUDA_ERROR_INVALID_VALUE` if the attribute or the value is not allowed; an argument error if the kernel is
+    /// bound to a context on another device.
     #[doc(alias = "cuKernelSetAttribute")]
     #[doc(alias = "cuFuncSetAttribute")]
     #[inline]
@@ -93,13 +94,13 @@ impl<S> Kernel<S> {
         self.inner().set_attribute(device, attribute, value)
     }
 
-    /// Sets how much dynamic shared memory in bytes a launch may ask for. More than 48 KiB must be asked for so.
+    /// Sets the maximum dynamic shared memory of a launch in bytes. Required to opt in to more than 48 KiB.
     ///
     /// CUDA: `cuKernelSetAttribute` or `cuFuncSetAttribute`.
     ///
     /// # Errors
     ///
-    /// As for [`Kernel::set_attribute`], if with the kernel's own shared memory this is more than a block can have.
+    /// As for [`Kernel::set_attribute`], if the sum with the static shared memory exceeds the limit of a block.
     #[inline]
     pub fn set_max_dynamic_shared_bytes(&self, device: &Device, bytes: u32) -> Result<()> {
         let value = i32::try_from(bytes).unwrap_or(i32::MAX);
@@ -107,20 +108,22 @@ impl<S> Kernel<S> {
         self.set_attribute(device, attribute, value)
     }
 
-    /// Sets how shared memory and L1 cache are divided while the kernel runs. The driver may choose another division that it needs.
+    /// Sets the preferred split between shared memory and L1 cache. The driver may choose another split if the kernel
+    /// requires it.
     ///
     /// CUDA: `cuKernelSetAttribute` or `cuFuncSetAttribute`.
     ///
     /// # Errors
     ///
-    /// As for [`Kernel::set_attribute`], if the part is above 100 percent.
+    /// As for [`Kernel::set_attribute`], if the percentage is above 100.
     #[inline]
     pub fn set_preferred_carveout(&self, device: &Device, carveout: Carveout) -> Result<()> {
         let attribute = CUfunction_attribute::CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT;
         self.set_attribute(device, attribute, carveout.as_raw())
     }
 
-    /// Returns the size of clusters in blocks that the kernel was compiled for, or that was set; `None` if there is none. Since 11.8.
+    /// Returns the required cluster size in blocks, set at compile time or with [`Kernel::set_required_cluster`];
+    /// `None` if there is none. Since 11.8.
     ///
     /// CUDA: `cuKernelGetAttribute` or `cuFuncGetAttribute`, three times.
     ///
@@ -139,13 +142,13 @@ impl<S> Kernel<S> {
         Ok((cluster.total() > 0).then_some(cluster))
     }
 
-    /// Sets the size of clusters in blocks that every launch has, if the kernel was not compiled for one. Since 11.8.
+    /// Sets the required cluster size in blocks, if it was not set at compile time. Since 11.8.
     ///
     /// CUDA: `cuKernelSetAttribute` or `cuFuncSetAttribute`, three times.
     ///
     /// # Errors
     ///
-    /// As for [`Kernel::set_attribute`], if the kernel was compiled for another size.
+    /// As for [`Kernel::set_attribute`], if the kernel was compiled for another cluster size.
     #[inline]
     pub fn set_required_cluster(&self, device: &Device, cluster: impl Into<Dimensions>) -> Result<()> {
         let cluster = cluster.into();
@@ -159,7 +162,7 @@ impl<S> Kernel<S> {
         Ok(())
     }
 
-    /// Sets whether clusters larger than every device can run are allowed. Since 11.8.
+    /// Allows or forbids cluster sizes that are not supported by every device. Since 11.8.
     ///
     /// CUDA: `cuKernelSetAttribute` or `cuFuncSetAttribute`.
     ///
@@ -172,7 +175,7 @@ impl<S> Kernel<S> {
         self.set_attribute(device, attribute, i32::from(allowed))
     }
 
-    /// Sets how clusters are spread over the device. Since 11.8.
+    /// Sets the scheduling policy for clusters. Since 11.8.
     ///
     /// CUDA: `cuKernelSetAttribute` or `cuFuncSetAttribute`.
     ///
@@ -185,7 +188,7 @@ impl<S> Kernel<S> {
         self.set_attribute(device, attribute, scheduling.as_raw().0.cast_signed())
     }
 
-    /// Sets what the memory of L1 cache and shared memory is preferred for while the kernel runs on `device`.
+    /// Sets the preferred cache configuration of the kernel on `device`.
     ///
     /// CUDA: `cuKernelSetCacheConfig` or `cuFuncSetCacheConfig`.
     ///
@@ -200,7 +203,7 @@ impl<S> Kernel<S> {
         kernel.expect_device("Kernel::set_cache_config", device)?;
         let (raw, driver, raw_config) = (kernel.raw.raw(), &kernel.driver, config.as_raw());
         match kernel.owner {
-            // SAFETY: the kernel is live and one of a library, and the device is of its driver.
+            // SAFETY: the kernel is live and belongs to a library, and the device belongs to its driver.
             Owner::Library(_) => unsafe {
                 call!(driver, cuKernelSetCacheConfig(raw.cast(), raw_config, device.as_raw()))
             },
@@ -210,13 +213,13 @@ impl<S> Kernel<S> {
         .map_err(|error| error.about(format!("{config:?} of kernel `{}`", kernel.name)))
     }
 
-    /// Sets how much shared memory a block may ask for.
+    /// Sets the policy for the maximum shared memory of a block.
     ///
     /// CUDA: `cuKernelSetAttribute` or `cuFuncSetAttribute`.
     ///
     /// # Errors
     ///
-    /// As for [`Kernel::set_attribute`]; older drivers do not know the attribute.
+    /// As for [`Kernel::set_attribute`]; older drivers do not support the attribute.
     #[inline]
     pub fn set_shared_memory_mode(&self, device: &Device, mode: SharedMemoryMode) -> Result<()> {
         let attribute = CUfunction_attribute::CU_FUNC_ATTRIBUTE_SHARED_MEMORY_MODE;
@@ -231,7 +234,8 @@ impl Inner {
         let mut value = 0;
         let (raw, driver, place) = (self.raw.raw(), &self.driver, &raw mut value);
         match self.owner {
-            // SAFETY: the kernel is live and one of a library, the device is of its driver, and `place` is valid for writes.
+            // SAFETY: the kernel is live and belongs to a library, the device belongs to its driver, and `place` is
+            // valid for writes.
             Owner::Library(_) => unsafe {
                 call!(driver, cuKernelGetAttribute(place, attribute, raw.cast(), device.as_raw()))
             },
@@ -249,7 +253,7 @@ impl Inner {
         self.expect_device("Kernel::set_attribute", device)?;
         let (raw, driver) = (self.raw.raw(), &self.driver);
         match self.owner {
-            // SAFETY: the kernel is live and one of a library, and the device is of its driver.
+            // SAFETY: the kernel is live and belongs to a library, and the device belongs to its driver.
             Owner::Library(_) => unsafe {
                 call!(driver, cuKernelSetAttribute(attribute, value, raw.cast(), device.as_raw()))
             },
@@ -293,7 +297,7 @@ fn flag(value: i32) -> bool {
     value != 0
 }
 
-/// Returns the architecture that the driver writes as ten times the generation and the variant.
+/// Converts an architecture that is encoded as ten times the major version plus the minor version.
 #[inline]
 fn capability(value: i32) -> ComputeCapability {
     ComputeCapability { major: count(value) / 10, minor: count(value) % 10 }

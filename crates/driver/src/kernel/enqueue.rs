@@ -13,13 +13,15 @@ use crate::kernel::launch::{self, LaunchAttributes, LaunchConfig};
 use crate::{Result, Stream};
 
 impl Inner {
-    /// Begins a launch on the guard's stream. A launch without threads is refused by the driver, and recognized by its error.
+    /// Prepares a launch on the guard's stream. The driver rejects a launch without threads, which is recognized by its
+    /// error.
     #[inline]
     pub(super) fn begin(&self, guard: &mut AccessGuard<'_>) -> Result<()> {
         if guard.stream().runs_work_of(&self.driver) { Ok(()) } else { self.begin_captured(guard) }
     }
 
-    /// Returns the same for a stream of another driver, one that is captured (its graph keeps the kernel), or a thread that captures.
+    /// Prepares a launch if the stream belongs to another driver or is being captured (its graph keeps the kernel
+    /// alive), or if this thread is in a capture closure.
     #[cold]
     #[inline(never)]
     fn begin_captured(&self, guard: &mut AccessGuard<'_>) -> Result<()> {
@@ -103,7 +105,8 @@ impl Inner {
         values: *mut *mut c_void,
     ) -> Result<()> {
         let (kernel, extra) = (self.raw.raw(), std::ptr::null_mut());
-        // SAFETY: the kernel and the stream are live and belong to this driver; the caller is responsible for `values` and the attributes.
+        // SAFETY: the kernel and the stream are live and belong to this driver; the caller is responsible for `values`
+        // and the attributes.
         let result = unsafe { call!(stream.driver(), cuLaunchKernelEx(raw_config, kernel, values, extra)) };
         result.map_err(|error| launch::explain(error, self, stream.device(), config))
     }

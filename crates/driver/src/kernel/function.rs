@@ -1,4 +1,4 @@
-//! A kernel in one context.
+//! Kernels bound to one context.
 
 use std::marker::PhantomData;
 
@@ -10,26 +10,26 @@ use crate::base::handle::Handle;
 use crate::call;
 use crate::{Context, Driver, Error, Library, Module, Result};
 
-/// Whether the code of a kernel is on the device.
+/// The load state of a kernel's code.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub enum LoadState {
-    /// It is loaded when the kernel is first used.
+    /// Not loaded yet; loaded on first use.
     Unloaded,
-    /// It is there.
+    /// Loaded.
     Loaded,
-    /// A state that Curium does not know.
+    /// A state defined by a newer driver.
     Unknown(u32),
 }
 
 impl<S> Kernel<S> {
-    /// Returns the kernel as it is in `context`, into which the code is loaded if it is not there yet.
+    /// Returns the kernel bound to `context`. Loads the code into the context if necessary.
     ///
     /// CUDA: `cuKernelGetFunction`.
     ///
     /// # Errors
     ///
-    /// An argument error if the kernel is one of a module of another context, or already one in another context.
+    /// An argument error if the kernel belongs to a module of another context, or is already bound to another context.
     #[doc(alias = "cuKernelGetFunction")]
     #[inline]
     pub fn in_context(&self, context: &Context) -> Result<Self> {
@@ -44,7 +44,7 @@ impl<S> Kernel<S> {
         Ok(Self { inner, _signature: PhantomData })
     }
 
-    /// Returns `true` if the code of the kernel is on the device of `context`.
+    /// Returns the load state of the kernel's code in `context`.
     ///
     /// CUDA: `cuFuncIsLoaded`, since 12.4.
     ///
@@ -67,36 +67,37 @@ impl<S> Kernel<S> {
         })
     }
 
-    /// Loads the code of the kernel onto the device of `context` now, not when it is first launched.
+    /// Loads the code of the kernel into `context` now instead of at its first launch.
     ///
     /// CUDA: `cuFuncLoad`, since 12.4.
     ///
     /// # Errors
     ///
-    /// As for [`Kernel::in_context`]; `CUDA_ERROR_OUT_OF_MEMORY` if there is no room for the code.
+    /// As for [`Kernel::in_context`]; `CUDA_ERROR_OUT_OF_MEMORY` if there is not enough memory for the code.
     #[doc(alias = "cuFuncLoad")]
     #[inline]
     pub fn load(&self, context: &Context) -> Result<()> {
         let function = self.inner.function("Kernel::load", context)?;
         context.entered(|driver| {
-            // SAFETY: the function is live and one of the current context.
+            // SAFETY: the function is live and belongs to the current context.
             unsafe { call!(driver, cuFuncLoad(function)) }
         })
     }
 }
 
 impl Kernel<Untyped> {
-    /// Returns a kernel that other code owns, with the name that the driver has for it.
+    /// Borrows a kernel that other code owns. Its name is queried from the driver.
     ///
     /// CUDA: `cuKernelGetLibrary`, since 12.5, and `cuKernelGetName`.
     ///
     /// # Safety
     ///
-    /// `raw` is a kernel of a library of this driver, and stays one for as long as the result, or anything made from it, exists.
+    /// `raw` is a kernel of a library of this driver, and stays valid for as long as the result, or any object created
+    /// from it, exists.
     ///
     /// # Errors
     ///
-    /// An error of the driver.
+    /// An error returned by the driver.
     #[doc(alias = "cuKernelGetLibrary")]
     #[doc(alias = "cuKernelGetName")]
     #[inline]
@@ -106,22 +107,23 @@ impl Kernel<Untyped> {
         let mut library: CUlibrary = std::ptr::null_mut();
         // SAFETY: `library` is valid for writes, and the caller is responsible for the kernel.
         unsafe { call!(driver, cuKernelGetLibrary(&raw mut library, raw)) }?;
-        // SAFETY: a kernel that stays keeps its library.
+        // SAFETY: the caller guarantees that the kernel stays valid, which implies its library.
         let library = unsafe { Library::borrow_raw(driver, library) };
         Ok(Self::untyped(raw.cast(), Owner::Library(library), &name))
     }
 
-    /// Returns a function that other code owns, with the name that the driver has for it.
+    /// Borrows a function that other code owns. Its name is queried from the driver.
     ///
     /// CUDA: `cuFuncGetModule` and, since 12.3, `cuFuncGetName`.
     ///
     /// # Safety
     ///
-    /// `raw` is a function of a module in `context`, and stays one for as long as the result, or anything made from it, exists.
+    /// `raw` is a function of a module in `context`, and stays valid for as long as the result, or any object created
+    /// from it, exists.
     ///
     /// # Errors
     ///
-    /// An error of the driver.
+    /// An error returned by the driver.
     #[doc(alias = "cuFuncGetModule")]
     #[doc(alias = "cuFuncGetName")]
     #[inline]
@@ -131,14 +133,14 @@ impl Kernel<Untyped> {
         let mut module: CUmodule = std::ptr::null_mut();
         // SAFETY: `module` is valid for writes, and the caller is responsible for the function.
         unsafe { call!(driver, cuFuncGetModule(&raw mut module, raw)) }?;
-        // SAFETY: a function that stays keeps its module.
+        // SAFETY: the caller guarantees that the function stays valid, which implies its module.
         let module = unsafe { Module::borrow_raw(context, module) };
         Ok(Self::untyped(raw, Owner::Module(module), &name))
     }
 }
 
 impl Inner {
-    /// Returns the function that the kernel is in `context`.
+    /// Returns the kernel's function in `context`.
     #[inline]
     pub(super) fn function(&self, operation: &'static str, context: &Context) -> Result<CUfunction> {
         self.expect_context(operation, context)?;
@@ -146,7 +148,8 @@ impl Inner {
             Owner::Module(_) | Owner::LibraryIn(..) => Ok(self.raw.raw()),
             Owner::Library(_) => context.entered(|driver| {
                 let mut function: CUfunction = std::ptr::null_mut();
-                // SAFETY: `function` is valid for writes, the kernel is live and one of a library, and the context is current.
+                // SAFETY: `function` is valid for writes, the kernel is live and belongs to a library, and the context
+                // is current.
                 let result = unsafe {
                     call!(driver, cuKernelGetFunction(&raw mut function, self.raw.raw().cast()) creates function)
                 };
@@ -161,14 +164,15 @@ impl Inner {
     pub(super) fn expect_context(&self, operation: &'static str, context: &Context) -> Result<()> {
         self.driver.expect_same(context.driver(), operation)?;
         match self.context() {
-            Some(own) if own != context.as_raw() => {
-                Err(Error::argument(operation, format!("kernel `{}` is one of another context", self.name)))
-            }
+            Some(own) if own != context.as_raw() => Err(Error::argument(
+                operation,
+                format!("context mismatch (kernel `{}` belongs to another context)", self.name),
+            )),
             _ => Ok(()),
         }
     }
 
-    /// Returns the context that the kernel is bound to, if it is to one.
+    /// Returns the context that the kernel is bound to, if any.
     #[inline]
     fn context(&self) -> Option<CUcontext> {
         match &self.owner {

@@ -1,11 +1,11 @@
-//! Numbers of 16 bits as parameters of kernels.
+//! 16-bit floating-point numbers as kernel parameters.
 
 use half::{bf16, f16};
 
 use super::signature::ByValue;
 
-// SAFETY: it is `repr(transparent)` over `u16`, with the bits of CUDA's `__half`.
+// SAFETY: the type is `repr(transparent)` over `u16` and has the bit layout of CUDA's `__half`.
 unsafe impl ByValue for f16 {}
 
-// SAFETY: it is `repr(transparent)` over `u16`, with the bits of CUDA's `__nv_bfloat16`.
+// SAFETY: the type is `repr(transparent)` over `u16` and has the bit layout of CUDA's `__nv_bfloat16`.
 unsafe impl ByValue for bf16 {}

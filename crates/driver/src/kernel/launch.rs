@@ -1,4 +1,4 @@
-//! The size of a launch.
+//! Launch configurations.
 
 mod attribute;
 mod explain;
@@ -8,34 +8,34 @@ use std::fmt;
 pub use self::attribute::{ClusterPortability, EventTrigger, LaunchAttributes};
 pub(crate) use self::explain::explain;
 
-/// A size in three dimensions. A number stands for `(x, 1, 1)`, a pair for `(x, y, 1)`.
+/// Dimensions of a grid, a block or a cluster. Converts from `x`, `(x, y)` and `(x, y, z)`; omitted dimensions are 1.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub struct Dimensions {
-    /// Along x.
+    /// The x dimension.
     pub x: u32,
-    /// Along y.
+    /// The y dimension.
     pub y: u32,
-    /// Along z.
+    /// The z dimension.
     pub z: u32,
 }
 
-/// The size of a launch: blocks, threads per block, and dynamic shared memory per block.
+/// A launch configuration: grid dimensions, block dimensions, and dynamic shared memory per block.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct LaunchConfig {
-    /// The number of blocks.
+    /// The grid dimensions in blocks.
     pub grid: Dimensions,
-    /// The number of threads in each block.
+    /// The block dimensions in threads.
     pub block: Dimensions,
-    /// The dynamic shared memory of each block in bytes.
+    /// The dynamic shared memory per block in bytes.
     pub shared_bytes: u32,
 }
 
-/// The threads of a block where the caller does not care.
+/// The default number of threads per block.
 const DEFAULT_BLOCK: u32 = 256;
 
 impl Dimensions {
-    /// Returns the product of the three.
+    /// Returns the product of the dimensions.
     #[must_use]
     #[inline]
     pub const fn total(self) -> u128 {
@@ -44,14 +44,15 @@ impl Dimensions {
 }
 
 impl LaunchConfig {
-    /// `grid` blocks of `block` threads, without dynamic shared memory.
+    /// Creates a configuration of `grid` blocks with `block` threads each, without dynamic shared memory.
     #[inline]
     #[must_use]
     pub fn new(grid: impl Into<Dimensions>, block: impl Into<Dimensions>) -> Self {
         Self { grid: grid.into(), block: block.into(), shared_bytes: 0 }
     }
 
-    /// At least one thread for each of `count` elements, in blocks of 256. The kernel guards its index with the count.
+    /// Creates a configuration with at least one thread for each of `count` elements, in blocks of 256 threads. The
+    /// kernel must compare its index with the count.
     #[inline]
     #[must_use]
     pub fn for_elements(count: u32) -> Self {
@@ -66,7 +67,7 @@ impl LaunchConfig {
         self
     }
 
-    /// Returns `true` if there is no thread.
+    /// Returns `true` if the configuration has no threads.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.grid.total() == 0 || self.block.total() == 0

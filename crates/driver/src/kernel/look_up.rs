@@ -9,17 +9,17 @@ use crate::call;
 use crate::image::declared::Declared;
 use crate::{Driver, Error, Result};
 
-/// The number of names that an error lists.
+/// The maximum number of names in an error.
 const LISTED: usize = 5;
 
-/// The names that the image has, for the error of a look-up.
+/// The names in the image, for the error of a look-up.
 pub(crate) struct Candidates {
     kind: &'static str,
     names: Vec<String>,
 }
 
 impl Candidates {
-    /// Returns the kernels, from the driver if it reports them, else from PTX.
+    /// Returns the kernels reported by the driver, or else declared by the PTX.
     #[inline]
     pub(crate) fn kernels(names: Result<Vec<String>>, declared: &Declared) -> Self {
         let of_ptx = |_| declared.entries.iter().map(|entry| entry.name.to_string()).collect();
@@ -32,7 +32,7 @@ impl Candidates {
         Self { kind: "variable", names: declared.variables.iter().map(ToString::to_string).collect() }
     }
 
-    /// Returns the global variables, of which one that is managed is looked up.
+    /// Returns the global variables, for the look-up of a managed variable.
     #[inline]
     pub(crate) fn managed_variables(declared: &Declared) -> Self {
         Self { kind: "managed variable", ..Self::variables(declared) }
@@ -56,35 +56,35 @@ impl Candidates {
     }
 }
 
-/// Returns the name of a library's kernel, from the driver.
+/// Returns the name of a library kernel.
 #[inline]
 pub(crate) fn kernel_name(driver: &Driver, kernel: CUkernel) -> Result<String> {
     let mut name: *const c_char = std::ptr::null();
     // SAFETY: `name` is valid for writes, and the callers pass a live kernel of this driver.
     unsafe { call!(driver, cuKernelGetName(&raw mut name, kernel)) }?;
-    // SAFETY: the driver answered with a name that lives as long as the kernel.
+    // SAFETY: the driver returned a name that lives as long as the kernel.
     Ok(unsafe { owned_text(name) })
 }
 
-/// Returns the name of a module's function, from the driver.
+/// Returns the name of a module's function.
 #[inline]
 pub(crate) fn function_name(driver: &Driver, function: CUfunction) -> Result<String> {
     let mut name: *const c_char = std::ptr::null();
     // SAFETY: `name` is valid for writes, and the callers pass a live function of this driver.
     unsafe { call!(driver, cuFuncGetName(&raw mut name, function)) }?;
-    // SAFETY: the driver answered with a name that lives as long as the function.
+    // SAFETY: the driver returned a name that lives as long as the function.
     Ok(unsafe { owned_text(name) })
 }
 
 /// # Safety
 ///
-/// `text` is null or ends in a NUL, and is live.
+/// `text` is null or NUL-terminated, and is live.
 #[inline]
 unsafe fn owned_text(text: *const c_char) -> String {
     if text.is_null() {
         return String::new();
     }
-    // SAFETY: the caller is responsible for the text, which is copied at once.
+    // SAFETY: the caller is responsible for the text, which is copied immediately.
     unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned()
 }
 
@@ -105,7 +105,7 @@ fn sentence(kind: &str, name: &str, nearest: &[String], count: usize) -> String 
     sentence
 }
 
-/// Returns the number of letters must be changed, put in or taken out; a name within another is near.
+/// Returns the edit distance of two names; a name that contains the other is considered near.
 #[inline]
 fn distance(name: &str, candidate: &str) -> usize {
     if candidate.contains(name) || name.contains(candidate) {

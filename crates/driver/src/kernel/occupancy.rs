@@ -1,4 +1,4 @@
-//! Occupancy, and the launch sizes that it suggests.
+//! Occupancy, and the launch configurations that it suggests.
 
 use std::any::Any;
 use std::cell::Cell;
@@ -14,28 +14,30 @@ use crate::kernel::launch::{LaunchAttributes, LaunchConfig};
 use crate::{Context, Driver, Error, Result};
 
 bitflags! {
-    /// Flags of occupancy calculations.
+    /// Flags for occupancy calculations.
     #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
     pub struct OccupancyFlags: u32 {
-        /// As if caching of global memory were off where it limits occupancy.
+        /// Returns 0 where global caching makes the block too large for a multiprocessor, instead of calculating the
+        /// occupancy as if caching were disabled.
         const DISABLE_CACHING_OVERRIDE = CUoccupancy_flags::CU_OCCUPANCY_DISABLE_CACHING_OVERRIDE.0;
-        /// Flags of newer drivers.
+        /// Flags defined by newer drivers.
         const _ = !0;
     }
 }
 
-/// The size of launch with which a kernel fills a device.
+/// The launch configuration that achieves the maximum occupancy of a device.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub struct SuggestedSize {
-    /// The blocks that it takes at least.
+    /// The minimum number of blocks.
     pub min_grid: u32,
-    /// The threads of each block.
+    /// The number of threads per block.
     pub block: u32,
 }
 
 impl<S> Kernel<S> {
-    /// Returns the number of blocks of `block` threads, each with this much dynamic shared memory in bytes, a multiprocessor runs at once.
+    /// Returns the maximum number of resident blocks per multiprocessor, for blocks of `block` threads with
+    /// `shared_bytes` bytes of dynamic shared memory.
     ///
     /// CUDA: `cuOccupancyMaxActiveBlocksPerMultiprocessor`.
     ///
@@ -54,7 +56,7 @@ impl<S> Kernel<S> {
         })
     }
 
-    /// Does the same as [`Kernel::active_blocks`] with flags.
+    /// Returns the maximum number of resident blocks like [`Kernel::active_blocks`], with flags.
     ///
     /// CUDA: `cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags`.
     ///
@@ -88,13 +90,14 @@ impl<S> Kernel<S> {
         })
     }
 
-    /// Returns the dynamic shared memory in bytes that is left for each block if `blocks` of `block` threads share a multiprocessor.
+    /// Returns the dynamic shared memory per block, in bytes, that is available if `blocks` blocks of `block` threads
+    /// are resident on a multiprocessor.
     ///
     /// CUDA: `cuOccupancyAvailableDynamicSMemPerBlock`.
     ///
     /// # Errors
     ///
-    /// As for [`Kernel::active_blocks`], and `CUDA_ERROR_INVALID_VALUE` if so many blocks do not fit.
+    /// As for [`Kernel::active_blocks`], and `CUDA_ERROR_INVALID_VALUE` if this many blocks do not fit.
     #[doc(alias = "cuOccupancyAvailableDynamicSMemPerBlock")]
     #[inline]
     pub fn available_dynamic_shared_bytes(&self, context: &Context, blocks: u32, block: u32) -> Result<usize> {
@@ -109,8 +112,8 @@ impl<S> Kernel<S> {
         Ok(bytes)
     }
 
-    /// Returns the size of launch with which the kernel fills the device, if each block has this much dynamic shared memory in bytes and,
-    /// unless it is 0, at most `max_block` threads.
+    /// Returns the launch configuration with the maximum occupancy, for blocks with `shared_bytes` bytes of dynamic
+    /// shared memory and at most `max_block` threads. 0 means no maximum.
     ///
     /// CUDA: `cuOccupancyMaxPotentialBlockSize`.
     ///
@@ -130,8 +133,8 @@ impl<S> Kernel<S> {
         })
     }
 
-    /// Does the same as [`Kernel::suggested_size`] with flags, and with dynamic shared memory that depends on the threads of a block:
-    /// `shared_bytes` gives the bytes for a number of threads.
+    /// Returns the launch configuration like [`Kernel::suggested_size`], with flags and a dynamic shared memory size
+    /// that depends on the block size: `shared_bytes` returns the bytes for a number of threads.
     ///
     /// CUDA: `cuOccupancyMaxPotentialBlockSizeWithFlags`.
     ///
@@ -151,8 +154,8 @@ impl<S> Kernel<S> {
         with_block_function(&shared_bytes, |function| {
             self.suggestion("Kernel::suggested_size_with", context, |driver, grid, block| {
                 let max_block = signed(max_block);
-                // SAFETY: `grid` and `block` are valid for writes, the kernel is live, a context of its driver is current, and
-                // `function` may be called on this thread until this returns.
+                // SAFETY: `grid` and `block` are valid for writes, the kernel is live, a context of its driver is
+                // current, and `function` may be called on this thread until this returns.
                 unsafe {
                     call!(
                         driver,
@@ -171,8 +174,8 @@ impl<S> Kernel<S> {
         })
     }
 
-    /// Returns a launch with at least one thread for each of `count` elements, in blocks of the size that fills the device. The kernel
-    /// guards its index with the count.
+    /// Returns a configuration with at least one thread for each of `count` elements, with the block size of maximum
+    /// occupancy. The kernel must compare its index with the count.
     ///
     /// CUDA: `cuOccupancyMaxPotentialBlockSize`.
     ///
@@ -185,13 +188,14 @@ impl<S> Kernel<S> {
         Ok(LaunchConfig::new(count.div_ceil(block).max(1), block))
     }
 
-    /// Returns the number of clusters of a launch run on the device at once. `attributes` say how large they are.
+    /// Returns the maximum number of clusters that can be resident on the device. `attributes` contain the cluster
+    /// size.
     ///
     /// CUDA: `cuOccupancyMaxActiveClusters`, since 11.7.
     ///
     /// # Errors
     ///
-    /// As for [`Kernel::active_blocks`], and `CUDA_ERROR_INVALID_CLUSTER_SIZE` if such clusters cannot be.
+    /// As for [`Kernel::active_blocks`], and `CUDA_ERROR_INVALID_CLUSTER_SIZE` for an unsupported cluster size.
     #[doc(alias = "cuOccupancyMaxActiveClusters")]
     #[inline]
     pub fn active_clusters(
@@ -204,13 +208,13 @@ impl<S> Kernel<S> {
         attributes.check(self.driver())?;
         let config = attributes.launch_config(&config, std::ptr::null_mut());
         self.occupancy("Kernel::active_clusters", context, |driver, place| {
-            // SAFETY: `place` is valid for writes, `config` is live with its attributes, the kernel is live, and a context of
-            // its driver is current.
+            // SAFETY: `place` is valid for writes, `config` is live with its attributes, the kernel is live, and a
+            // context of its driver is current.
             unsafe { call!(driver, cuOccupancyMaxActiveClusters(place, kernel, &raw const config)) }
         })
     }
 
-    /// Returns the largest number of blocks that a cluster of a launch can have.
+    /// Returns the maximum cluster size, in blocks, for a launch configuration.
     ///
     /// CUDA: `cuOccupancyMaxPotentialClusterSize`, since 11.7.
     ///
@@ -229,8 +233,8 @@ impl<S> Kernel<S> {
         attributes.check(self.driver())?;
         let config = attributes.launch_config(&config, std::ptr::null_mut());
         self.occupancy("Kernel::max_cluster_size", context, |driver, place| {
-            // SAFETY: `place` is valid for writes, `config` is live with its attributes, the kernel is live, and a context of
-            // its driver is current.
+            // SAFETY: `place` is valid for writes, `config` is live with its attributes, the kernel is live, and a
+            // context of its driver is current.
             unsafe { call!(driver, cuOccupancyMaxPotentialClusterSize(place, kernel, &raw const config)) }
         })
     }
@@ -241,26 +245,26 @@ impl<S> Kernel<S> {
         &self,
         operation: &'static str,
         context: &Context,
-        ask: impl FnOnce(&Driver, *mut c_int) -> Result<()>,
+        query: impl FnOnce(&Driver, *mut c_int) -> Result<()>,
     ) -> Result<u32> {
         self.inner().expect_context(operation, context)?;
         let mut number = 0;
-        let result = context.entered(|driver| ask(driver, &raw mut number));
+        let result = context.entered(|driver| query(driver, &raw mut number));
         result.map_err(|error| self.named(error))?;
         Ok(number.try_into().unwrap_or_default())
     }
 
-    /// Queries the sizes of a grid and a block with the context current.
+    /// Queries a grid size and a block size with the context current.
     #[inline]
     fn suggestion(
         &self,
         operation: &'static str,
         context: &Context,
-        ask: impl FnOnce(&Driver, *mut c_int, *mut c_int) -> Result<()>,
+        query: impl FnOnce(&Driver, *mut c_int, *mut c_int) -> Result<()>,
     ) -> Result<SuggestedSize> {
         self.inner().expect_context(operation, context)?;
         let (mut grid, mut block) = (0, 0);
-        let result = context.entered(|driver| ask(driver, &raw mut grid, &raw mut block));
+        let result = context.entered(|driver| query(driver, &raw mut grid, &raw mut block));
         result.map_err(|error| self.named(error))?;
         Ok(SuggestedSize { min_grid: grid.try_into().unwrap_or_default(), block: block.try_into().unwrap_or_default() })
     }
@@ -271,24 +275,25 @@ impl<S> Kernel<S> {
     }
 }
 
-/// Bytes of dynamic shared memory for a number of threads, as C calls it.
+/// The type of the C callback: dynamic shared memory in bytes for a number of threads.
 type BlockFunction = unsafe extern "C" fn(c_int) -> usize;
 
 thread_local! {
-    /// The function that C calls on this thread now: C passes no data of ours to it.
+    /// The function that the C callback calls on this thread. CUDA passes no user data to the callback.
     static BLOCK_FUNCTION: Cell<*const BlockState<'static>> = const { Cell::new(std::ptr::null()) };
 }
 
-/// The caller's function, and what it panicked with.
+/// The caller's function, and the payload of its panic.
 struct BlockState<'a> {
     function: &'a dyn Fn(u32) -> usize,
     panic: Cell<Option<Box<dyn Any + Send>>>,
 }
 
-/// Puts back what the thread's function was before.
+/// Restores the previous function of the thread.
 struct Restore(*const BlockState<'static>);
 
-/// Runs `operation` with a C function that calls `function` on this thread. A panic of `function` continues afterwards.
+/// Runs `operation` with a C callback that calls `function` on this thread. A panic of `function` is resumed
+/// afterwards.
 #[inline]
 fn with_block_function<T>(function: &dyn Fn(u32) -> usize, operation: impl FnOnce(BlockFunction) -> T) -> T {
     let state = BlockState { function, panic: Cell::new(None) };
@@ -304,9 +309,9 @@ fn with_block_function<T>(function: &dyn Fn(u32) -> usize, operation: impl FnOnc
 
 /// # Safety
 ///
-/// This is called by `operation` of `with_block_function`, on its thread.
+/// Called by `operation` of `with_block_function`, on its thread.
 unsafe extern "C" fn call_block_function(block: c_int) -> usize {
-    // SAFETY: the state lives until `with_block_function` returns, which waits for the caller of this function.
+    // SAFETY: the state lives until `with_block_function` returns, which is after the caller of this function returns.
     let Some(state) = (unsafe { BLOCK_FUNCTION.get().as_ref() }) else { return 0 };
     let block = block.try_into().unwrap_or_default();
     catch_unwind(AssertUnwindSafe(|| (state.function)(block))).unwrap_or_else(|panic| {
@@ -322,7 +327,7 @@ impl Drop for Restore {
     }
 }
 
-/// Returns a number of C's; one that is too large is one that no device can run.
+/// Converts a number to a C `int`, saturating at a value that no device supports.
 #[inline]
 fn signed(number: u32) -> c_int {
     number.try_into().unwrap_or(c_int::MAX)

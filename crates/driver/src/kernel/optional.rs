@@ -1,4 +1,4 @@
-//! Optional pointers as parameters of kernels.
+//! Optional pointers as kernel parameters.
 
 use curium_sys::CUdeviceptr;
 
@@ -8,24 +8,25 @@ use super::signature::{Argument, Parameter};
 use crate::hazard::AccessGuard;
 use crate::{DevicePointer, Result};
 
-/// The kernel sees a pointer, which is null for `None`.
+/// Passes a pointer, which is null for `None`.
 impl<T> Parameter for Option<&[T]> {
     type Raw = CUdeviceptr;
 }
 
-/// The kernel sees a pointer, which is null for `None`.
+/// Passes a pointer, which is null for `None`.
 impl<T> Parameter for Option<&mut [T]> {
     type Raw = CUdeviceptr;
 }
 
 macro_rules! optional {
     ($($slice:ty),*) => {$(
-        // SAFETY: the argument is bound and recorded if there is one; the kernel declares that the pointer may be null otherwise.
+        // SAFETY: the inner argument, if any, is bound and recorded; otherwise the kernel declares that the pointer may
+        // be null.
         unsafe impl<'a, T, A: Argument<$slice>> Argument<Option<$slice>> for Option<A> {
             #[inline]
             unsafe fn bind(&mut self, guard: &mut AccessGuard<'_>) -> Result<CUdeviceptr> {
                 match self {
-                    // SAFETY: the caller's promise is the same.
+                    // SAFETY: the caller upholds the same contract.
                     Some(argument) => unsafe { argument.bind(guard) },
                     None => Ok(DevicePointer::<T>::null().as_raw()),
                 }
@@ -34,7 +35,7 @@ macro_rules! optional {
             #[inline]
             unsafe fn launched(&mut self, guard: &mut AccessGuard<'_>) {
                 if let Some(argument) = self {
-                    // SAFETY: the caller's promise is the same.
+                    // SAFETY: the caller upholds the same contract.
                     unsafe { argument.launched(guard) };
                 }
             }

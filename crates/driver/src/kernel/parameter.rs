@@ -9,17 +9,17 @@ use crate::base::current;
 use crate::call;
 use crate::{Driver, Error, KernelParameter, Result};
 
-/// The parameters of a kernel once they were queried; `None` if neither the driver nor PTX reports them.
+/// The parameters of a kernel, once queried; `None` if neither the driver nor PTX reports them.
 pub(super) type Cached = OnceLock<Option<Box<[KernelParameter]>>>;
 
 impl<S> Kernel<S> {
-    /// Returns the parameters in order; `None` if neither the driver nor PTX tells them.
+    /// Returns the parameters in order; `None` if neither the driver nor PTX reports them.
     ///
     /// CUDA: `cuKernelGetParamInfo` or `cuFuncGetParamInfo`, since 12.4.
     ///
     /// # Errors
     ///
-    /// An error of the driver.
+    /// An error returned by the driver.
     #[doc(alias = "cuKernelGetParamInfo")]
     #[doc(alias = "cuFuncGetParamInfo")]
     #[inline]
@@ -33,26 +33,26 @@ impl<S> Kernel<S> {
     ///
     /// # Errors
     ///
-    /// A driver before CUDA 13.2 lacks the function; [`Kernel::parameters`] works with older ones.
+    /// [`Error::Missing`](crate::Error::Missing) before CUDA 13.2. [`Kernel::parameters`] works with older drivers.
     #[doc(alias = "cuKernelGetParamCount")]
     #[doc(alias = "cuFuncGetParamCount")]
     #[inline]
     pub fn parameter_count(&self) -> Result<usize> {
         let (kernel, mut count) = (self.inner(), 0);
         let (raw, driver, place) = (kernel.raw.raw(), &kernel.driver, &raw mut count);
-        let ask = || match kernel.owner {
-            // SAFETY: the kernel is live and one of a library, and `place` is valid for writes.
+        let query = || match kernel.owner {
+            // SAFETY: the kernel is live and belongs to a library, and `place` is valid for writes.
             Owner::Library(_) => unsafe { call!(driver, cuKernelGetParamCount(raw.cast(), place)) },
             // SAFETY: the function is live, and `place` is valid for writes.
             Owner::Module(_) | Owner::LibraryIn(..) => unsafe { call!(driver, cuFuncGetParamCount(raw, place)) },
         };
-        kernel.with_context(ask).map_err(|error| error.about(format!("kernel `{}`", kernel.name)))?;
+        kernel.with_context(query).map_err(|error| error.about(format!("kernel `{}`", kernel.name)))?;
         Ok(count)
     }
 }
 
 impl Inner {
-    /// Returns an error unless the parameters, as far as they are known, have the declared sizes.
+    /// Returns an error unless the parameters have the declared sizes. Unknown parameters are not compared.
     #[inline]
     pub(super) fn check_signature(&self, declared: &[usize], types: fn() -> Vec<&'static str>) -> Result<()> {
         match self.parameters()? {
@@ -61,7 +61,7 @@ impl Inner {
         }
     }
 
-    /// Does the same as [`Inner::check_signature`], for a launch, which queries the parameters the first time only.
+    /// Checks the signature like [`Inner::check_signature`] for a launch. Queries the parameters the first time only.
     #[inline]
     pub(super) fn compare_parameters(&self, passed: &[usize], types: impl FnOnce() -> Vec<&'static str>) -> Result<()> {
         let found = match self.parameters.get() {
@@ -80,17 +80,18 @@ impl Inner {
             let entry = self.owner.entries().iter().find(|entry| *entry.name == *self.name);
             return Ok(entry.and_then(|entry| entry.parameters.as_deref()).map(Vec::from));
         }
-        let ask = || {
+        let query = || {
             let mut parameters = Vec::new();
             while let Some(parameter) = self.parameter(parameters.len())? {
                 parameters.push(parameter);
             }
             Ok(Some(parameters))
         };
-        self.with_context(ask)
+        self.with_context(query)
     }
 
-    /// Runs `operation` with a context current if the kernel is one of a library: the driver tells its parameters only then.
+    /// Runs `operation` with a context current if the kernel belongs to a library: the driver reports its parameters
+    /// only then.
     #[inline]
     fn with_context<T>(&self, operation: impl FnOnce() -> Result<T>) -> Result<T> {
         match self.owner {
@@ -107,18 +108,18 @@ impl Inner {
         }
     }
 
-    /// Parameter `index`; `None` past the last.
+    /// Returns the parameter at `index`; `None` past the last one.
     #[inline]
     fn parameter(&self, index: usize) -> Result<Option<KernelParameter>> {
         let (mut offset, mut size) = (0, 0);
         let (raw, driver) = (self.raw.raw(), &self.driver);
         let (offset_place, size_place) = (&raw mut offset, &raw mut size);
         let result = match self.owner {
-            // SAFETY: the kernel is live and one of a library, and both places are valid for writes.
+            // SAFETY: the kernel is live and belongs to a library, and both pointers are valid for writes.
             Owner::Library(_) => unsafe {
                 call!(driver, cuKernelGetParamInfo(raw.cast(), index, offset_place, size_place))
             },
-            // SAFETY: the function is live, and both places are valid for writes.
+            // SAFETY: the function is live, and both pointers are valid for writes.
             Owner::Module(_) | Owner::LibraryIn(..) => unsafe {
                 call!(driver, cuFuncGetParamInfo(raw, index, offset_place, size_place))
             },
@@ -131,8 +132,8 @@ impl Inner {
     }
 }
 
-/// Runs `operation` with a context current, whichever: the one that is current on this thread, or else a primary context for the
-/// moment, if possible one that is in use already, since creating one takes long.
+/// Runs `operation` with any context current: the one that is current on this thread, or else a primary context. An
+/// active primary context is preferred, since creating one is slow.
 #[inline]
 fn in_any_context<T>(driver: &Driver, operation: impl FnOnce() -> Result<T>) -> Result<T> {
     if !current::get(driver)?.is_null() {
@@ -146,7 +147,7 @@ fn in_any_context<T>(driver: &Driver, operation: impl FnOnce() -> Result<T>) -> 
     driver.device(0)?.primary_context()?.entered(|_| operation())
 }
 
-/// Returns an error if the parameters of a kernel are not those that are declared.
+/// Returns an error if the parameters of a kernel differ from the declared ones.
 #[inline]
 fn compare(
     name: &str,

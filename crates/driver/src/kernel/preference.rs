@@ -1,14 +1,14 @@
-//! Preferences of a kernel: shared memory and clusters.
+//! Kernel preferences: shared memory and clusters.
 
 use curium_sys::{CUclusterSchedulingPolicy, CUshared_carveout, CUsharedMemoryMode};
 
-/// The division of a multiprocessor's memory between shared memory and L1 cache.
+/// The preferred split of on-chip memory between shared memory and L1 cache.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub enum Carveout {
-    /// The driver decides.
+    /// Chosen by the driver.
     Default,
-    /// This part of the largest amount of shared memory, in percent: 0 for as much cache as possible, 100 for as little.
+    /// A percentage of the maximum shared memory: 0 for the largest L1 cache, 100 for the smallest.
     Percent(u8),
 }
 
@@ -16,40 +16,40 @@ pub enum Carveout {
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub enum ClusterScheduling {
-    /// As the driver decides.
+    /// Chosen by the driver.
     Default,
     /// The blocks of a cluster are spread over the multiprocessors.
     Spread,
     /// The hardware balances the blocks of a cluster over the multiprocessors.
     LoadBalancing,
-    /// Near the shared memory that the blocks of a cluster share, on devices of the Rubin generation. Since 13.3.
+    /// Blocks are placed near the shared memory of their cluster, on devices of the Rubin generation. Since 13.3.
     RubinSharedMemoryLocality,
-    /// A policy that Curium has no name for.
+    /// A policy that is not defined here.
     Unknown(u32),
 }
 
-/// The limit of a block's shared memory.
+/// The policy for the maximum shared memory of a block.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub enum SharedMemoryMode {
-    /// As much as the kernel's own limit allows.
+    /// As specified by the kernel's attribute.
     Default,
-    /// No more than every device of the family has.
+    /// At most the size that every device of the family supports.
     RequirePortable,
-    /// As much as this device has.
+    /// At most the size that this device supports.
     AllowNonPortable,
-    /// More than one multiprocessor has.
+    /// More than one multiprocessor has (oversized).
     AllowOversized,
-    /// More than one multiprocessor has, rather than less.
+    /// Oversized shared memory if possible.
     PreferOversized,
-    /// A mode that Curium has no name for.
+    /// A mode that is not defined here.
     Unknown(u32),
 }
 
 impl Carveout {
-    /// As much shared memory as possible.
+    /// The maximum shared memory.
     pub const MAX_SHARED: Self = Self::Percent(100);
-    /// As much L1 cache as possible.
+    /// The maximum L1 cache.
     pub const MAX_L1: Self = Self::Percent(0);
 
     #[inline]

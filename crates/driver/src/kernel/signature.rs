@@ -1,4 +1,4 @@
-//! Signatures of kernels, and their arguments.
+//! Kernel signatures and arguments.
 
 use std::ffi::c_void;
 
@@ -7,7 +7,7 @@ use curium_sys::CUdeviceptr;
 use crate::hazard::AccessGuard;
 use crate::{DevicePointer, Kernel, Result};
 
-/// A value that is passed to a kernel as its own bytes: a number, an array of numbers, or a `repr(C)` struct of them.
+/// A value that is passed to a kernel by value: a scalar, an array of scalars, or a `repr(C)` struct of them.
 ///
 /// ```
 /// use curium_driver::ByValue;
@@ -25,8 +25,8 @@ use crate::{DevicePointer, Kernel, Result};
 ///
 /// # Safety
 ///
-/// - The type has the size, the alignment and the layout that the kernel's own type has: `repr(C)` or `repr(transparent)`.
-/// - Every value may be passed to any kernel that declares the type: it holds no reference into the host's memory.
+/// - The type has the size, alignment and layout of the kernel's parameter type: `repr(C)` or `repr(transparent)`.
+/// - Every value may be passed to any kernel that declares the type: it contains no reference to host memory.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be passed to a kernel by value",
     label = "not a `ByValue` type",
@@ -35,20 +35,21 @@ use crate::{DevicePointer, Kernel, Result};
     note = "memory is passed as a buffer or a view: `&buffer` for a parameter `&[T]`, `&mut buffer` for `&mut [T]`"
 )]
 pub unsafe trait ByValue: Copy {
-    /// The size of the type in bytes. The constant of a derived implementation does not compile if the type has padding.
+    /// The size of the type in bytes. For a derived implementation, evaluating this constant fails to compile if the
+    /// type has padding.
     #[doc(hidden)]
     const SIZE: usize = size_of::<Self>();
 }
 
-/// A parameter in a kernel's [`Signature`]: a [`ByValue`] type stands for itself, `&[T]` for a pointer to values that the kernel
-/// reads, and `&mut [T]` for a pointer to values that it writes. In an `Option`, the pointer may be null.
+/// A parameter in a kernel's [`Signature`]: a [`ByValue`] type, `&[T]` for a pointer that the kernel reads through, or
+/// `&mut [T]` for a pointer that it writes through. In an `Option`, the pointer may be null.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a kernel parameter",
     label = "not a parameter type",
     note = "parameters are `ByValue` types, `&[T]`, `&mut [T]`, `Option<&[T]>` and `Option<&mut [T]>`"
 )]
 pub trait Parameter {
-    /// The value that the kernel receives.
+    /// The type of the value that the kernel receives.
     type Raw: Copy;
 }
 
@@ -67,12 +68,13 @@ pub trait Signature {
     fn type_names() -> Vec<&'static str>;
 }
 
-/// A value that may be passed for a parameter.
+/// A value that can be passed for a parameter.
 ///
 /// # Safety
 ///
-/// [`Argument::bind`] returns a value that the kernel may use as the parameter says for as long as it runs on the guard's stream: a pointer
-/// for `&[T]` is to memory that nobody writes meanwhile, and one for `&mut [T]` is to memory that nobody else uses.
+/// [`Argument::bind`] returns a value that the kernel may use as the parameter declares while it runs on the guard's
+/// stream. The memory of a pointer for `&[T]` is not written in the meantime, and the memory of a pointer for `&mut
+/// [T]` is not accessed by other work.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be passed for the kernel parameter `{P}`",
     label = "does not match the parameter `{P}`",
@@ -81,32 +83,33 @@ pub trait Signature {
     note = "for a number, pass exactly that type: `3_u32` for `u32`, `1.0_f32` for `f32`"
 )]
 pub unsafe trait Argument<P: Parameter> {
-    /// Orders the guard's stream after whatever must come before the kernel, and returns the value to pass.
+    /// Makes the guard's stream wait for conflicting accesses, and returns the value to pass.
     ///
     /// # Safety
     ///
-    /// If a kernel is enqueued with the value, [`Argument::launched`] is called before the argument is used for anything else.
+    /// If a kernel is enqueued with the value, [`Argument::launched`] is called before the argument is used in any
+    /// other way.
     ///
     /// # Errors
     ///
-    /// Whatever the wait needs. The kernel is not launched then.
+    /// An error of the wait. The kernel must then not be launched.
     unsafe fn bind(&mut self, guard: &mut AccessGuard<'_>) -> Result<P::Raw>;
 
     /// Records that the kernel was enqueued on the guard's stream.
     ///
     /// # Safety
     ///
-    /// [`Argument::bind`] succeeded with the same guard, and nothing else was done with the argument since.
+    /// [`Argument::bind`] succeeded with the same guard, and the argument was not used since.
     unsafe fn launched(&mut self, guard: &mut AccessGuard<'_>);
 }
 
-/// Values for all parameters of a signature: a tuple of [`Argument`]s, or an [`ArgumentList`](crate::ArgumentList) for
-/// [`Untyped`](crate::Untyped).
+/// The arguments for all parameters of a signature: a tuple of [`Argument`]s, or an
+/// [`ArgumentList`](crate::ArgumentList) for [`Untyped`](crate::Untyped).
 ///
 /// # Safety
 ///
-/// The addresses that `launch_with` hands on are those of one value of type [`Parameter::Raw`] for each parameter of `S`, in order, each
-/// bound to `stream`.
+/// The addresses that `launch_with` passes to `launch` point to one value of type [`Parameter::Raw`] for each parameter
+/// of `S`, in order, each bound to the stream.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be passed to a kernel with the parameters `{S}`",
     label = "does not match the parameters `{S}`",
@@ -130,21 +133,22 @@ pub unsafe trait Arguments<S>: Sized {
     ) -> Result<()>;
 }
 
-/// A value that a node of a graph may pass for a parameter: a [`ByValue`] type for itself, and a [`DevicePointer`] for a pointer.
+/// A value that a graph node can pass for a parameter: a [`ByValue`] value, or a [`DevicePointer`] for a pointer.
 #[cfg(feature = "graphs")]
 pub trait NodeArgument<P: Parameter> {
-    /// The value that the kernel receives.
+    /// Returns the value that the kernel receives.
     fn value(&self) -> P::Raw;
 }
 
-/// Values that a node of a graph may pass for all parameters of a signature: a tuple of [`NodeArgument`]s.
+/// The values that a graph node can pass for all parameters of a signature: a tuple of [`NodeArgument`]s.
 ///
 /// # Safety
 ///
-/// The addresses that `values_with` hands on are those of one value of type [`Parameter::Raw`] for each parameter of `S`, in order.
+/// The addresses that `values_with` passes to `use_values` point to one value of type [`Parameter::Raw`] for each
+/// parameter of `S`, in order.
 #[cfg(feature = "graphs")]
 pub unsafe trait NodeArguments<S: Signature> {
-    /// Runs `use_values` with the address of each value.
+    /// Calls `use_values` with the address of each value.
     #[doc(hidden)]
     fn values_with<T>(self, use_values: impl FnOnce(*mut *mut c_void) -> T) -> T;
 }
@@ -161,7 +165,7 @@ impl<T> Parameter for &mut [T] {
     type Raw = CUdeviceptr;
 }
 
-// SAFETY: the value is passed as it is, and `ByValue` guarantees that it may be.
+// SAFETY: the value is passed unchanged, which `ByValue` allows.
 unsafe impl<T: ByValue> Argument<T> for T {
     #[inline]
     unsafe fn bind(&mut self, _guard: &mut AccessGuard<'_>) -> Result<T> {
@@ -203,13 +207,13 @@ macro_rules! by_value {
     };
 }
 
-// A `bool` is one byte in C++ as well, which is 0 or 1.
+// A `bool` is one byte in C++ too, with the value 0 or 1.
 by_value!(bool u8 u16 u32 u64 usize i8 i16 i32 i64 isize f32 f64);
 
-// SAFETY: an address is a number; what the kernel does with it is the contract of the launch.
+// SAFETY: an address is a plain number; the contract of the launch covers what the kernel does with it.
 unsafe impl<T> ByValue for DevicePointer<T> {}
 
-// SAFETY: an array has the layout of C's, and its elements may be passed.
+// SAFETY: an array has the layout of a C array, and its elements may be passed.
 unsafe impl<T: ByValue, const N: usize> ByValue for [T; N] {}
 
 macro_rules! tuples {
@@ -223,7 +227,7 @@ macro_rules! tuples {
             }
         }
 
-        // SAFETY: the addresses are those of the values that the arguments were bound to, in order.
+        // SAFETY: the addresses point to the values that the arguments were bound to, in order.
         unsafe impl<$($parameter: Parameter, $argument: Argument<$parameter>),*> Arguments<($($parameter,)*)> for ($($argument,)*) {
             #[inline]
             #[allow(unused_mut, unused_variables, clippy::unused_unit, reason = "the empty tuple has nothing to bind")]
@@ -232,7 +236,7 @@ macro_rules! tuples {
                 guard: &mut AccessGuard<'_>,
                 launch: impl FnOnce(*mut *mut c_void) -> Result<()>,
             ) -> Result<()> {
-                // SAFETY: each argument is told of the launch below, and not used in between.
+                // SAFETY: `launched` is called for each argument below, and none is used in between.
                 let mut values = ($(unsafe { self.$index.bind(guard) }?,)*);
                 let addresses: &mut [*mut c_void] = &mut [$((&raw mut values.$index).cast()),*];
                 launch(addresses.as_mut_ptr())?;
@@ -242,7 +246,7 @@ macro_rules! tuples {
             }
         }
 
-        // SAFETY: the addresses are those of the arguments' values, in order.
+        // SAFETY: the addresses point to the arguments' values, in order.
         #[cfg(feature = "graphs")]
         unsafe impl<$($parameter: Parameter, $argument: NodeArgument<$parameter>),*> NodeArguments<($($parameter,)*)> for ($($argument,)*) {
             #[inline]
@@ -256,7 +260,7 @@ macro_rules! tuples {
     };
 }
 
-/// Implements the traits for every beginning of a list of parameters.
+/// Implements the traits for every prefix of a list of parameters.
 macro_rules! prefixes {
     ([$($before:tt)*]) => {
         tuples!($($before)*);

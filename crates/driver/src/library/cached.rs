@@ -10,14 +10,16 @@ use crate::image::declared::Declared;
 use crate::{Context, DiskCache, Image, JitOptions, Result};
 
 impl Library {
-    /// Loads PTX text as machine code for the device of `context`, which is in `cache` or is compiled and put there. The library can
-    /// be used on devices of this architecture only. See [`Image::compile_cached`] for what is found again.
+    /// Loads PTX text as machine code for the device of `context`: from `cache` if present, otherwise compiled and
+    /// cached. The library can be used on devices of this architecture only. See [`Image::compile_cached`] for the
+    /// cache key.
     ///
-    /// CUDA: `cuLibraryLoadData`, since 12.0; `cuLinkCreate_v2`, `cuLinkAddData_v2`, `cuLinkComplete` if the code is not there.
+    /// CUDA: `cuLibraryLoadData`, since 12.0; `cuLinkCreate_v2`, `cuLinkAddData_v2`, `cuLinkComplete` if the code is
+    /// not cached.
     ///
     /// # Errors
     ///
-    /// As for [`Library::from_ptx`] and [`Image::compile_cached`]. That the cache fails is no error.
+    /// As for [`Library::from_ptx`] and [`Image::compile_cached`]. A failure of the cache is not an error.
     #[inline]
     pub fn from_ptx_cached(context: &Context, ptx: &str, options: &JitOptions<'_>, cache: &DiskCache) -> Result<Self> {
         let image = Image::ptx("Library::from_ptx_cached", ptx)?;

@@ -14,34 +14,35 @@ use crate::jit::Compilation;
 use crate::{Driver, Error, Image, JitOptions, Result};
 
 impl Library {
-    /// Compiles and loads PTX text. A driver, a device, a context and a stream all name the driver.
+    /// Compiles and loads PTX text. `driver` can be a driver, a device, a context or a stream.
     ///
     /// CUDA: `cuLibraryLoadData`, since 12.0.
     ///
     /// # Errors
     ///
-    /// An argument error if the text is no PTX or has an interior NUL. The error contains the log of the driver's compiler.
+    /// An argument error if the text is not PTX or contains a NUL. A compilation error contains the log of the JIT
+    /// compiler.
     #[doc(alias = "cuLibraryLoadData")]
     #[inline]
     pub fn from_ptx(driver: &impl AsRef<Driver>, ptx: &str) -> Result<Self> {
         Self::from_image(driver, &Image::ptx("Library::from_ptx", ptx)?, &JitOptions::new())
     }
 
-    /// Loads an image, and compiles it first if it is PTX.
+    /// Loads an image. PTX is compiled first.
     ///
-    /// CUDA: `cuLibraryLoadData`, since 12.0. A driver may tell what its compiler found only when a kernel is looked up, which is why
-    /// `cuLibraryGetKernel` is called if the compiler wrote something.
+    /// CUDA: `cuLibraryLoadData`, since 12.0. Some drivers report compilation errors only when a kernel is looked up,
+    /// so `cuLibraryGetKernel` is called if the compiler wrote to its log.
     ///
     /// # Errors
     ///
-    /// What the driver's compiler wrote is part of its error; an argument error if `options` hold [`JitOptions::symbols`] or names,
-    /// which only modules take.
+    /// A compilation error contains the log of the JIT compiler. An argument error if `options` contain
+    /// [`JitOptions::symbols`] or names, which only modules support.
     #[inline]
     pub fn from_image(driver: &impl AsRef<Driver>, image: &Image<'_>, options: &JitOptions<'_>) -> Result<Self> {
         Self::load(driver.as_ref(), image, options, &mut [])
     }
 
-    /// Does the same as [`Library::from_image`], and the library keeps the image so that the driver needs no copy of its own.
+    /// Loads an image like [`Library::from_image`]. The library keeps the image, so the driver needs no copy.
     ///
     /// CUDA: `cuLibraryLoadData` with `CU_LIBRARY_BINARY_IS_PRESERVED`, since 12.0.
     ///
@@ -63,21 +64,22 @@ impl Library {
         Ok(library)
     }
 
-    /// Loads the image in the file at `path`, which the driver reads, and compiles it first if it is PTX.
+    /// Loads the image in the file at `path`, which the driver reads. PTX is compiled first.
     ///
-    /// [`Library::from_ptx`] loads PTX safely. [`Image::from_file`] with [`Library::from_image`] finds files that were cut off.
+    /// [`Library::from_ptx`] loads PTX safely. [`Image::from_file`] with [`Library::from_image`] detects truncated
+    /// files.
     ///
     /// CUDA: `cuLibraryLoadFromFile`, since 12.0.
     ///
     /// # Safety
     ///
-    /// - A cubin, a fat binary or Tile IR is the complete and unmodified output of NVIDIA's tools. The driver may access any memory
-    ///   otherwise.
+    /// - A cubin, fatbin or Tile IR is the complete and unmodified output of NVIDIA's tools. Otherwise the driver may
+    ///   access arbitrary memory.
     ///
     /// # Errors
     ///
-    /// Returns `CUDA_ERROR_FILE_NOT_FOUND` if there is no such file, an argument error for a path with a NUL, and the errors of
-    /// [`Library::from_image`].
+    /// `CUDA_ERROR_FILE_NOT_FOUND` if the file does not exist, an argument error if the path contains a NUL, and the
+    /// errors of [`Library::from_image`].
     #[doc(alias = "cuLibraryLoadFromFile")]
     #[inline]
     pub unsafe fn from_file(
@@ -91,8 +93,8 @@ impl Library {
         let mut raw = std::ptr::null_mut();
         let (count, options, values) = (compilation.len(), compilation.options(), compilation.values());
         let (name, none, no_values) = (name.as_ptr(), std::ptr::null_mut(), std::ptr::null_mut());
-        // SAFETY: `name` ends in NUL, `compilation` holds `count` options with their values and outlives the library, and the caller
-        // is responsible for the file.
+        // SAFETY: `name` is NUL-terminated, `compilation` holds `count` options with their values and outlives the
+        // library, and the caller is responsible for the file.
         let result = unsafe {
             call!(driver, cuLibraryLoadFromFile(&raw mut raw, name, options, values, count, none, no_values, 0) creates raw)
         };
@@ -111,13 +113,12 @@ impl Library {
         let mut raw = std::ptr::null_mut();
         let bytes = image.as_ptr();
         let (count, options, values) = (compilation.len(), compilation.options(), compilation.values());
-        // None of the options of libraries that are passed has a value.
+        // None of the library options passed here has a value.
         let mut library_values = vec![std::ptr::null_mut(); library_options.len()];
         let (library_count, library_values) = (library_options.len() as u32, library_values.as_mut_ptr());
         let library_options = library_options.as_mut_ptr();
-        // SAFETY: `image` is PTX, the output of a compiler, or what `unsafe` code made an image of, and `compilation` holds `count`
-        // options with their values and outlives
-        // the library, as the image does where the options say so.
+        // SAFETY: `image` is PTX, the output of a compiler, or was created by `unsafe` code; `compilation` holds
+        // `count` options with their values and outlives the library, and so does the image if the options require it.
         let result = unsafe {
             call!(
                 driver,
@@ -140,7 +141,8 @@ impl Library {
         Ok(library)
     }
 
-    /// Returns the compiler's error, if it wrote one. Looking up a kernel that no code has makes the driver compile.
+    /// Returns the compilation error, if the compiler wrote one to its log. Looking up a kernel that does not exist
+    /// makes the driver compile.
     #[inline]
     fn check_compiled(&self, image: &Image<'_>) -> Result<()> {
         let Shared { driver, report, _compilation: Some(compilation), .. } = &*self.shared else { return Ok(()) };
@@ -170,7 +172,8 @@ impl Library {
     }
 }
 
-/// Returns the options as C reads them. A library outlives the names and symbols that options borrow.
+/// Returns the options as driver parameters. A library outlives the names and symbols that options borrow, so these are
+/// rejected.
 #[inline]
 fn compilation(operation: &'static str, options: &JitOptions<'_>) -> Result<Compilation> {
     if options.borrows() {

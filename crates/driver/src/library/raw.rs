@@ -1,4 +1,4 @@
-//! Libraries from and for other code.
+//! Conversion of libraries to and from raw handles.
 
 use std::sync::Arc;
 
@@ -10,33 +10,34 @@ use crate::image::declared::Declared;
 use crate::{Driver, JitReport};
 
 impl Library {
-    /// Takes over a library that other code has loaded: it is unloaded with the last clone of the result.
+    /// Takes ownership of a library that other code loaded. It is unloaded with the last clone of the result.
     ///
     /// # Safety
     ///
-    /// `raw` is a library of this driver, and nobody else unloads it.
+    /// `raw` is a library of this driver, and no other code unloads it.
     #[must_use]
     #[inline]
     pub unsafe fn from_raw(driver: &impl AsRef<Driver>, raw: CUlibrary) -> Self {
         Self::foreign(driver.as_ref(), raw, false)
     }
 
-    /// Uses a library that other code has loaded and unloads.
+    /// Borrows a library that other code owns.
     ///
     /// # Safety
     ///
-    /// `raw` is a library of this driver, and stays one for as long as a clone of the result, or anything made from it, exists.
+    /// `raw` is a library of this driver, and stays loaded for as long as a clone of the result, or any object created
+    /// from it, exists.
     #[must_use]
     #[inline]
     pub unsafe fn borrow_raw(driver: &impl AsRef<Driver>, raw: CUlibrary) -> Self {
         Self::foreign(driver.as_ref(), raw, true)
     }
 
-    /// Passes the library to other code, which unloads it. Memory that the driver may still need stays allocated.
+    /// Returns the raw handle and transfers ownership to the caller. Memory that the driver may still use is leaked.
     ///
     /// # Errors
     ///
-    /// Gives the library back if clones of it, or kernels of it, still exist, or if this handle does not unload it either.
+    /// Returns the library to the caller if clones of it, or kernels of it, still exist, or if it is borrowed.
     #[inline]
     pub fn into_raw(self) -> Result<CUlibrary, Self> {
         let mut library = Arc::try_unwrap(self.shared).map_err(|shared| Self { shared })?;

@@ -1,4 +1,4 @@
-//! Listeners for messages of the driver's log.
+//! Callbacks for messages of the driver's log.
 
 use std::ffi::{c_char, c_void};
 use std::fmt;
@@ -17,15 +17,15 @@ use crate::{Driver, Result, Returned};
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub enum LogLevel {
-    /// A call has failed.
+    /// A call failed.
     Error,
-    /// A call did what it should, but something is not as it should be.
+    /// A call succeeded with a warning.
     Warning,
-    /// A level of a newer driver.
+    /// A level defined by a newer driver.
     Unknown(u32),
 }
 
-/// A closure that is called with what the driver logs. Dropping it ends that.
+/// A registered log callback. Dropping it unregisters the callback.
 #[must_use = "the closure is called for as long as this exists"]
 pub struct LogListener {
     driver: Driver,
@@ -35,27 +35,27 @@ pub struct LogListener {
 
 type Callback = dyn Fn(LogLevel, &str) + Send + Sync;
 
-/// The closures of the listeners that exist.
+/// The closures of all registered callbacks.
 static CALLBACKS: Callbacks<Callback> = Callbacks::new();
 
 impl Driver {
-    /// Registers a callback for each message that the driver logs. It runs on the thread of the call for as long as the listener
-    /// exists.
+    /// Registers a callback for every message that the driver logs. It runs on the thread of the failing call, until
+    /// the listener is dropped.
     ///
-    /// The closure should return soon, and must not use this crate: it is called in the middle of a call. If it panics, that is the end
-    /// of the call of the closure and nothing else.
+    /// The closure should return soon and must not use this crate, since it runs inside a driver call. Its panics are
+    /// caught.
     ///
-    /// Needs CUDA 12.9. CUDA: `cuLogsRegisterCallback`.
+    /// Requires CUDA 12.9. CUDA: `cuLogsRegisterCallback`.
     ///
     /// # Errors
     ///
-    /// An error of the driver.
+    /// An error returned by the driver.
     #[doc(alias = "cuLogsRegisterCallback")]
     #[inline]
     pub fn on_log(&self, callback: impl Fn(LogLevel, &str) + Send + Sync + 'static) -> Result<LogListener> {
         let number = CALLBACKS.add(Arc::new(callback));
         let (mut raw, data) = (ptr::null_mut(), number.as_data());
-        // SAFETY: `raw` is valid for writes; `logged` takes any number and may be called at any time.
+        // SAFETY: `raw` is valid for writes; `logged` accepts any number and may be called at any time.
         unsafe { call!(self, cuLogsRegisterCallback(Some(logged), data, &raw mut raw) creates raw) }
             .inspect_err(|_| CALLBACKS.forget(number))?;
         Ok(LogListener { driver: self.clone(), raw: Handle::new(raw), number })
@@ -63,14 +63,14 @@ impl Driver {
 }
 
 impl LogListener {
-    /// Ends the listener and returns its error, which [`Drop`] only reports. The closure is not called any more in
-    /// either case; a call that is under way goes on.
+    /// Unregisters the callback and returns any error, instead of only reporting it as [`Drop`] does. In either case
+    /// the closure is not called any more; a call in progress continues.
     ///
     /// CUDA: `cuLogsUnregisterCallback`.
     ///
     /// # Errors
     ///
-    /// Gives the listener, which stays silent, back if the driver refuses.
+    /// Returns the listener, whose closure is no longer called, if the driver call fails.
     #[doc(alias = "cuLogsUnregisterCallback")]
     #[inline]
     pub fn close(mut self) -> Result<(), Returned<Self>> {
@@ -80,7 +80,8 @@ impl LogListener {
     #[inline]
     fn unregister(&mut self) -> Result<()> {
         CALLBACKS.forget(self.number);
-        // SAFETY: the handle stands for a callback of this driver, and it is forgotten once it is unregistered.
+        // SAFETY: the handle refers to a registered callback of this driver, and is not used again once it is
+        // unregistered.
         unsafe { call!(&self.driver, cuLogsUnregisterCallback(self.raw.raw())) }?;
         self.raw.clear();
         Ok(())
@@ -113,7 +114,7 @@ impl Drop for LogListener {
     }
 }
 
-/// The callback that the driver calls.
+/// The callback passed to the driver.
 ///
 /// # Safety
 ///
@@ -122,7 +123,7 @@ unsafe extern "C" fn logged(data: *mut c_void, level: CUlogLevel, message: *mut 
     if message.is_null() {
         return;
     }
-    // SAFETY: the driver passes a text of this length that is valid for the duration of the call.
+    // SAFETY: the driver passes text of this length that is valid for the duration of the call.
     let bytes = unsafe { std::slice::from_raw_parts(message.cast::<u8>(), length) };
     let text = String::from_utf8_lossy(bytes);
     let text = text.trim_end_matches(['\0', '\n']);

@@ -8,9 +8,10 @@ use crate::base::c_string::c_path;
 use crate::call;
 use crate::{Driver, Result};
 
-/// A place in the driver's log, which moves on as the log is read.
+/// A position in the driver's log, which advances as the log is read.
 ///
-/// Needs a driver for CUDA 12.9. The driver keeps the last 25,600 bytes; older lines are lost, which the text says then.
+/// Requires a driver for CUDA 12.9. The driver keeps the last 25,600 bytes. If older lines were lost, the text begins
+/// with a notice.
 ///
 /// ```
 /// # let driver = curium_sim::Simulator::new(curium_sim::Config::new())?.driver::<curium_driver::Driver>()?;
@@ -23,21 +24,21 @@ use crate::{Driver, Result};
 #[derive(Clone, Debug)]
 pub struct LogReader {
     driver: Driver,
-    /// None stands for the beginning.
+    /// `None` means the start of the log.
     position: Option<CUlogIterator>,
 }
 
-/// The capacity of the driver's log in bytes, with the terminating NUL.
+/// The capacity of the driver's log in bytes, including the terminating NUL.
 const CAPACITY: usize = 25_601;
 
 impl Driver {
-    /// Returns a reader of what the driver logs from now on.
+    /// Returns a reader positioned at the current end of the log.
     ///
-    /// Needs CUDA 12.9. CUDA: `cuLogsCurrent`.
+    /// Requires CUDA 12.9. CUDA: `cuLogsCurrent`.
     ///
     /// # Errors
     ///
-    /// An error of the driver.
+    /// An error returned by the driver.
     #[doc(alias = "cuLogsCurrent")]
     #[inline]
     pub fn log_reader(&self) -> Result<LogReader> {
@@ -45,9 +46,9 @@ impl Driver {
         Ok(LogReader { driver: self.clone(), position: Some(position) })
     }
 
-    /// Returns a reader of all that the driver has kept in its log, and of what comes.
+    /// Returns a reader positioned at the start of the log.
     ///
-    /// Needs CUDA 12.9.
+    /// Requires CUDA 12.9.
     #[must_use]
     #[inline]
     pub fn log_from_start(&self) -> LogReader {
@@ -56,13 +57,13 @@ impl Driver {
 }
 
 impl LogReader {
-    /// Returns the lines that were logged since the last call, empty if there is none.
+    /// Returns the lines logged since the last call; empty if there are none.
     ///
-    /// Needs CUDA 12.9. CUDA: `cuLogsDumpToMemory`.
+    /// Requires CUDA 12.9. CUDA: `cuLogsDumpToMemory`.
     ///
     /// # Errors
     ///
-    /// An error of the driver.
+    /// An error returned by the driver.
     #[doc(alias = "cuLogsDumpToMemory")]
     #[inline]
     pub fn read(&mut self) -> Result<String> {
@@ -70,20 +71,21 @@ impl LogReader {
         let mut size = buffer.len();
         let (text, size_place) = (buffer.as_mut_ptr().cast(), &raw mut size);
         self.dump(|driver, position| {
-            // SAFETY: `text` has room for as many bytes as `size_place` says, and `position` is null or a place in this driver's log.
+            // SAFETY: `text` has room for the number of bytes in `size_place`, and `position` is null or a position in
+            // this driver's log.
             unsafe { call!(driver, cuLogsDumpToMemory(position, text, size_place, 0)) }
         })?;
         buffer.truncate(size);
         Ok(String::from_utf8_lossy(&buffer).into_owned())
     }
 
-    /// Writes the lines that were logged since the last call into the file at `path`.
+    /// Writes the lines logged since the last call to the file at `path`.
     ///
-    /// Needs CUDA 12.9. CUDA: `cuLogsDumpToFile`.
+    /// Requires CUDA 12.9. CUDA: `cuLogsDumpToFile`.
     ///
     /// # Errors
     ///
-    /// An argument error for a path with a NUL; `CUDA_ERROR_INVALID_VALUE` if the file cannot be written.
+    /// An argument error if the path contains a NUL; `CUDA_ERROR_INVALID_VALUE` if the file cannot be written.
     #[doc(alias = "cuLogsDumpToFile")]
     #[inline]
     pub fn write_to(&mut self, path: impl AsRef<Path>) -> Result<()> {
@@ -91,19 +93,20 @@ impl LogReader {
         let name = c_path("LogReader::write_to", path)?;
         let result = self.dump(|driver, position| {
             let name = name.as_ptr();
-            // SAFETY: `name` ends in NUL, and `position` is null or a place in this driver's log.
+            // SAFETY: `name` is NUL-terminated, and `position` is null or a position in this driver's log.
             unsafe { call!(driver, cuLogsDumpToFile(position, name, 0)) }
         });
         result.map_err(|error| error.about(path.display().to_string()))
     }
 
-    /// Dumps from the reader's place, and moves it behind what was dumped.
+    /// Dumps the log from the reader's position and advances it.
     #[inline]
     fn dump(&mut self, dump: impl FnOnce(&Driver, *mut CUlogIterator) -> Result<()>) -> Result<()> {
         if let Some(position) = &mut self.position {
             return dump(&self.driver, &raw mut *position);
         }
-        // The driver moves no place for whoever begins at the start. Messages in between are read twice rather than never.
+        // The driver does not return the end position of a dump from the start. Messages logged in between are read
+        // twice rather than lost.
         let behind = current(&self.driver)?;
         dump(&self.driver, std::ptr::null_mut())?;
         self.position = Some(behind);
@@ -111,7 +114,7 @@ impl LogReader {
     }
 }
 
-/// Returns the end of the log as it is now.
+/// Returns the current end of the log.
 #[inline]
 fn current(driver: &Driver) -> Result<CUlogIterator> {
     let mut position = 0;

@@ -10,14 +10,14 @@ use crate::image::declared::Declared;
 use crate::{Context, DiskCache, Image, JitOptions, Result};
 
 impl Module {
-    /// Loads PTX text as machine code, which is in `cache` or is compiled and put there. See [`Image::compile_cached`] for what is found
-    /// again.
+    /// Loads PTX text as machine code: from `cache` if present, otherwise compiled and cached. See
+    /// [`Image::compile_cached`] for the cache key.
     ///
-    /// CUDA: `cuModuleLoadDataEx`; `cuLinkCreate_v2`, `cuLinkAddData_v2`, `cuLinkComplete` if the code is not there.
+    /// CUDA: `cuModuleLoadDataEx`; `cuLinkCreate_v2`, `cuLinkAddData_v2`, `cuLinkComplete` if the code is not cached.
     ///
     /// # Errors
     ///
-    /// As for [`Module::from_ptx`] and [`Image::compile_cached`]. That the cache fails is no error.
+    /// As for [`Module::from_ptx`] and [`Image::compile_cached`]. A failure of the cache is not an error.
     #[inline]
     pub fn from_ptx_cached(context: &Context, ptx: &str, options: &JitOptions<'_>, cache: &DiskCache) -> Result<Self> {
         let image = Image::ptx("Module::from_ptx_cached", ptx)?;

@@ -5,28 +5,29 @@ use curium_sys::CUmoduleLoadingMode;
 use crate::call;
 use crate::{Driver, Result};
 
-/// The time at which a driver loads the code of kernels. The environment variable `CUDA_MODULE_LOADING` (`EAGER` or `LAZY`) selects it
-/// before CUDA is initialized. [`Kernel::load`](crate::Kernel::load) loads the code of one kernel in either mode.
+/// The time at which the driver loads the code of kernels. The environment variable `CUDA_MODULE_LOADING` (`EAGER` or
+/// `LAZY`) selects it before CUDA is initialized. [`Kernel::load`](crate::Kernel::load) loads the code of one kernel in
+/// either mode.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub enum LoadingMode {
-    /// With their module.
+    /// When the module is loaded.
     Eager,
-    /// When they are first used.
+    /// On first use of a kernel.
     Lazy,
-    /// A mode that Curium does not know.
+    /// A mode defined by a newer driver.
     Unknown(u32),
 }
 
 impl Driver {
-    /// Returns the time at which this driver loads the code of kernels; lazy by default since CUDA 12.2, and on Windows since 12.3.
-    /// The simulator loads eagerly.
+    /// Returns the module loading mode. The default is lazy since CUDA 12.2, and on Windows since 12.3. The simulator
+    /// loads eagerly.
     ///
     /// CUDA: `cuModuleGetLoadingMode`.
     ///
     /// # Errors
     ///
-    /// An error of the driver.
+    /// An error returned by the driver.
     #[doc(alias = "cuModuleGetLoadingMode")]
     #[inline]
     pub fn loading_mode(&self) -> Result<LoadingMode> {

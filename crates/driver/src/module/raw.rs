@@ -1,4 +1,4 @@
-//! Modules from and for other code.
+//! Conversion of modules to and from raw handles.
 
 use std::sync::Arc;
 
@@ -9,33 +9,34 @@ use crate::image::declared::Declared;
 use crate::{Context, JitReport};
 
 impl Module {
-    /// Takes over a module that other code has loaded: it is unloaded with the last clone of the result.
+    /// Takes ownership of a module that other code loaded. It is unloaded with the last clone of the result.
     ///
     /// # Safety
     ///
-    /// `raw` is a module in `context`, and nobody else unloads it.
+    /// `raw` is a module in `context`, and no other code unloads it.
     #[must_use]
     #[inline]
     pub unsafe fn from_raw(context: &Context, raw: CUmodule) -> Self {
         Self::new(raw, context, Origin::Loaded, Declared::default(), JitReport::default())
     }
 
-    /// Uses a module that other code has loaded and unloads.
+    /// Borrows a module that other code owns.
     ///
     /// # Safety
     ///
-    /// `raw` is a module in `context`, and stays one for as long as a clone of the result, or anything made from it, exists.
+    /// `raw` is a module in `context`, and stays loaded for as long as a clone of the result, or any object created
+    /// from it, exists.
     #[must_use]
     #[inline]
     pub unsafe fn borrow_raw(context: &Context, raw: CUmodule) -> Self {
         Self::new(raw, context, Origin::Borrowed, Declared::default(), JitReport::default())
     }
 
-    /// Passes the module to other code, which unloads it.
+    /// Returns the raw handle and transfers ownership to the caller.
     ///
     /// # Errors
     ///
-    /// Gives the module back if clones of it, or kernels of it, still exist, or if this handle does not unload it either.
+    /// Returns the module to the caller if clones of it, or kernels of it, still exist, or if it is borrowed.
     #[inline]
     pub fn into_raw(self) -> Result<CUmodule, Self> {
         let mut module = Arc::try_unwrap(self.shared).map_err(|shared| Self { shared })?;

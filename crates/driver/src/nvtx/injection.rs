@@ -1,19 +1,19 @@
-//! The injection protocol of NVTX tools.
+//! The NVTX injection protocol.
 
 use std::ffi::{c_char, c_int, c_uint, c_void};
 use std::ptr;
 use std::sync::Once;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-use curium_sys::load::has_raised_privileges;
+use curium_sys::has_raised_privileges;
 use libloading::Library;
 
 /// A function of a tool that takes text.
 pub(super) type TextFunction = unsafe extern "C" fn(*const c_char) -> c_int;
-/// A function of a tool that takes nothing.
+/// A function of a tool without parameters.
 pub(super) type PlainFunction = unsafe extern "C" fn() -> c_int;
 
-/// The functions that are called here, by their number in the core module of the protocol.
+/// The functions that are called here, by index in the core module of the protocol.
 #[derive(Clone, Copy, Debug)]
 #[repr(usize)]
 pub(super) enum Slot {
@@ -22,20 +22,20 @@ pub(super) enum Slot {
     RangePop = 11,
 }
 
-/// The number of functions the core module has, and its number.
+/// The number of functions in the core module, and its identifier.
 const CORE_FUNCTIONS: usize = 16;
 const CORE: c_uint = 1;
 
-/// The numbers of the tables that a tool asks for.
+/// The identifiers of the tables that a tool requests.
 const CALLBACKS: u32 = 1;
 const VERSION_INFO: u32 = 3;
 /// The version of the protocol.
 const VERSION: u32 = 3;
 
-/// The slots that a tool fills.
+/// The slots, which a tool fills in.
 static SLOTS: [AtomicPtr<c_void>; CORE_FUNCTIONS] = [const { AtomicPtr::new(ptr::null_mut()) }; CORE_FUNCTIONS];
 
-/// The table of slots that a tool reads: places for function addresses, terminated by null.
+/// The table of slots passed to a tool: addresses of slots, terminated by null.
 struct Places([*const AtomicPtr<c_void>; CORE_FUNCTIONS + 1]);
 
 // SAFETY: the pointers are to a static of atomics.
@@ -69,25 +69,25 @@ static TABLE: Callbacks = Callbacks { size: size_of::<Callbacks>(), get_module }
 static INFO: VersionInfo =
     VersionInfo { size: size_of::<VersionInfo>(), version: VERSION, reserved: 0, set_tool_version };
 
-/// The name of the function by which a tool's library begins.
+/// The name of the initialization function of a tool's library.
 const BEGIN: &[u8] = b"InitializeInjectionNvtx2\0";
 type Begin = unsafe extern "C" fn(extern "C" fn(u32) -> *const c_void) -> c_int;
 
-/// Returns the tool's function for a slot that takes text.
+/// Returns the tool's function in a slot for functions that take text.
 #[inline]
 pub(super) fn text_function(slot: Slot) -> Option<TextFunction> {
     debug_assert!(matches!(slot, Slot::Mark | Slot::RangePush), "these slots take text");
     let address = address(slot);
-    // SAFETY: the protocol says that the tool puts a function of this type, or null, into these slots.
+    // SAFETY: by the protocol, the tool stores a function of this type, or null, in these slots.
     unsafe { std::mem::transmute::<*mut c_void, Option<TextFunction>>(address) }
 }
 
-/// Returns the tool's function for a slot that takes nothing.
+/// Returns the tool's function in a slot for functions without parameters.
 #[inline]
 pub(super) fn plain_function(slot: Slot) -> Option<PlainFunction> {
     debug_assert!(matches!(slot, Slot::RangePop), "this slot takes nothing");
     let address = address(slot);
-    // SAFETY: the protocol says that the tool puts a function of this type, or null, into this slot.
+    // SAFETY: by the protocol, the tool stores a function of this type, or null, in this slot.
     unsafe { std::mem::transmute::<*mut c_void, Option<PlainFunction>>(address) }
 }
 
@@ -98,27 +98,27 @@ fn address(slot: Slot) -> *mut c_void {
     SLOTS[slot as usize].load(Ordering::Acquire)
 }
 
-/// Loads the tool's library, if there is one, for as long as the process lives. A tool that does not work is none. A process with raised
-/// privileges loads none: its user chose the library.
+/// Loads the tool's library, if any, for the lifetime of the process. A tool that fails to load is ignored. A process
+/// with elevated privileges loads none, since its user controls the environment.
 #[inline]
 fn load() {
     let path = std::env::var_os("NVTX_INJECTION64_PATH").filter(|path| !path.is_empty() && !has_raised_privileges());
     let Some(path) = path else { return };
-    // SAFETY: whoever started the process chose this library to be loaded into it.
+    // SAFETY: the user that started the process chose to load this library into it.
     let Ok(library) = (unsafe { Library::new(path) }) else {
         tracing::warn!("the library in NVTX_INJECTION64_PATH cannot be loaded");
         return;
     };
-    // SAFETY: the protocol says that a function of this name has this type.
+    // SAFETY: by the protocol, a function of this name has this type.
     let begin = unsafe { library.get::<Begin>(BEGIN) }.map(|begin| *begin);
     std::mem::forget(library);
     if let Ok(begin) = begin {
-        // SAFETY: the tool's library stays loaded, and `export_table` is what the protocol says.
+        // SAFETY: the tool's library stays loaded, and `export_table` conforms to the protocol.
         unsafe { begin(export_table) };
     }
 }
 
-/// Gives a tool the tables that it asks for by number.
+/// Returns the table with this identifier to a tool.
 extern "C" fn export_table(number: u32) -> *const c_void {
     match number {
         CALLBACKS => (&raw const TABLE).cast(),
@@ -127,11 +127,11 @@ extern "C" fn export_table(number: u32) -> *const c_void {
     }
 }
 
-/// Gives a tool the places of a module's slots.
+/// Returns the addresses of a module's slots to a tool.
 ///
 /// # Safety
 ///
-/// `places` and `count` are null or valid places for the answers.
+/// `places` and `count` are null or valid for writes.
 unsafe extern "C" fn get_module(
     module: c_uint,
     places: *mut *const *const AtomicPtr<c_void>,
@@ -141,7 +141,7 @@ unsafe extern "C" fn get_module(
         return 0;
     }
     if !places.is_null() {
-        // SAFETY: the place is not null, and the caller is responsible for it.
+        // SAFETY: the pointer is not null, and the caller is responsible for it.
         unsafe { places.write(PLACES.0.as_ptr()) };
     }
     if !count.is_null() {
@@ -151,7 +151,7 @@ unsafe extern "C" fn get_module(
     1
 }
 
-/// A tool says which version of the protocol it has; all have had the core module.
+/// Receives the protocol version of a tool; all versions have the core module.
 extern "C" fn set_tool_version(_: u32) {}
 
 #[cfg(test)]
@@ -164,10 +164,10 @@ mod tests {
 
     static SEEN: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
-    /// What a tool does when it is loaded: it asks for the slots and fills in its functions.
+    /// Acts like a tool that is being loaded: requests the slots and fills in its functions.
     fn inject() {
         unsafe extern "C" fn push(name: *const c_char) -> c_int {
-            // SAFETY: the caller passes text that ends in NUL.
+            // SAFETY: the caller passes NUL-terminated text.
             let name = unsafe { CStr::from_ptr(name) };
             SEEN.lock().expect("nobody panics").push(format!("push {}", name.to_string_lossy()));
             0
@@ -184,13 +184,13 @@ mod tests {
         // SAFETY: both are valid for writes.
         assert_eq!(unsafe { (callbacks.get_module)(CORE, &raw mut places, &raw mut count) }, 1);
         assert_eq!(count, 16);
-        // SAFETY: both answers may be left out.
+        // SAFETY: both output pointers may be null.
         assert_eq!(unsafe { (callbacks.get_module)(7, ptr::null_mut(), ptr::null_mut()) }, 0);
-        // SAFETY: there are as many places as the answer says, and one more.
+        // SAFETY: the table has the reported number of entries, and one more.
         let places = unsafe { std::slice::from_raw_parts(places, count as usize + 1) };
         assert!(places[16].is_null());
         let set = |slot: Slot, function: *mut c_void| {
-            // SAFETY: the places before the last are those of slots.
+            // SAFETY: the entries before the last point to slots.
             unsafe { &*places[slot as usize] }.store(function, Ordering::Release);
         };
         set(Slot::RangePush, push as *mut c_void);
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn tool_is_told_of_ranges_and_may_leave_slots_empty() {
+    fn tool_receives_ranges_and_may_leave_slots_empty() {
         drop(NvtxRange::new("nobody listens yet"));
         inject();
         let outer = NvtxRange::new("outer");

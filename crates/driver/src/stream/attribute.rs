@@ -1,4 +1,4 @@
-//! Attributes of a stream.
+//! Stream attributes.
 
 use std::ffi::c_void;
 
@@ -10,82 +10,82 @@ use curium_sys::{
 use crate::call;
 use crate::{DevicePointer, Result, Stream};
 
-/// An L2 access policy window: the caching of a kernel's accesses to a range of memory.
+/// An access policy window: the L2 caching of accesses to a range of memory.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct AccessPolicyWindow {
     /// The start of the range.
     pub base: DevicePointer<u8>,
-    /// The length of the range in bytes; 0 turns the window off. The device has a limit.
+    /// The size of the range in bytes; 0 disables the window. The device has a limit.
     pub bytes: usize,
-    /// The share of the accesses in the range that count as hits, from 0 to 1.
+    /// The fraction of accesses in the range that are treated as hits, from 0 to 1.
     pub hit_ratio: f32,
-    /// The caching of hits.
+    /// The access property of hits.
     pub hit: AccessProperty,
-    /// The caching of all other accesses in the range: [`AccessProperty::Normal`] or [`AccessProperty::Streaming`].
+    /// The access property of misses: [`AccessProperty::Normal`] or [`AccessProperty::Streaming`].
     pub miss: AccessProperty,
 }
 
-/// The L2 caching hint for an access.
+/// An L2 access property.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub enum AccessProperty {
-    /// As usual.
+    /// Normal caching.
     Normal,
-    /// Less than usual.
+    /// Less likely to persist in the cache.
     Streaming,
-    /// More than usual.
+    /// More likely to persist in the cache.
     Persisting,
-    /// A property of a newer driver.
+    /// A property defined by a newer driver.
     Unknown(u32),
 }
 
-/// The way in which a host thread waits for a stream.
+/// The synchronization policy of a stream: how a host thread waits for it.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub enum SynchronizationPolicy {
-    /// As the context says.
+    /// As specified by the context.
     Auto,
-    /// It spins, which answers soonest.
+    /// Spins, which has the lowest latency.
     Spin,
-    /// It spins and lets other threads run.
+    /// Spins and yields to other threads.
     Yield,
-    /// It sleeps.
+    /// Blocks.
     Block,
-    /// A policy of a newer driver.
+    /// A policy defined by a newer driver.
     Unknown(u32),
 }
 
-/// A memory synchronization domain. A memory fence of a kernel waits for the writes of its own domain.
+/// A memory synchronization domain. A memory fence of a kernel waits for the writes of its own domain only.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub enum MemorySyncDomain {
-    /// The domain of ordinary work.
+    /// The domain of local work.
     Default,
-    /// The domain of work that writes to other devices.
+    /// The domain of work that writes to remote memory.
     Remote,
-    /// A domain of a newer driver.
+    /// A domain defined by a newer driver.
     Unknown(u32),
 }
 
-/// The physical domains that the two logical ones stand for, counted from 0.
+/// A map from the two logical memory synchronization domains to physical ones, counted from 0.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub struct MemorySyncDomainMap {
-    /// The domain of [`MemorySyncDomain::Default`].
+    /// The physical domain of [`MemorySyncDomain::Default`].
     pub default: u8,
-    /// The domain of [`MemorySyncDomain::Remote`].
+    /// The physical domain of [`MemorySyncDomain::Remote`].
     pub remote: u8,
 }
 
 impl AccessPolicyWindow {
-    /// Returns a window in which every access counts as a hit and is likely to be kept.
+    /// Creates a window in which every access is treated as a persisting hit.
     #[must_use]
     #[inline]
     pub const fn persisting(base: DevicePointer<u8>, bytes: usize) -> Self {
         Self { base, bytes, hit_ratio: 1.0, hit: AccessProperty::Persisting, miss: AccessProperty::Streaming }
     }
 
-    /// Returns the same value with another share of hits, from 0 to 1.
+    /// Sets the fraction of accesses that are treated as hits, from 0 to 1.
     #[must_use]
     #[inline]
     pub const fn with_hit_ratio(mut self, hit_ratio: f32) -> Self {
@@ -93,7 +93,7 @@ impl AccessPolicyWindow {
         self
     }
 
-    /// Returns the same value with other properties of hits and misses.
+    /// Sets the properties of hits and misses.
     #[must_use]
     #[inline]
     pub const fn with_properties(mut self, hit: AccessProperty, miss: AccessProperty) -> Self {
@@ -125,7 +125,7 @@ impl AccessPolicyWindow {
     }
 }
 
-/// Translates an open C enum to and from ours.
+/// Converts a C enum to and from a Rust enum.
 macro_rules! translate {
     ($ours:ident, $theirs:ident { $($variant:ident = $constant:ident),* $(,)? }) => {
         impl $ours {
@@ -171,59 +171,59 @@ impl Stream {
     ///
     /// # Errors
     ///
-    /// An error of the driver.
+    /// An error returned by the driver.
     #[inline]
     pub fn access_policy_window(&self) -> Result<AccessPolicyWindow> {
         let value = self.raw_attribute(CUstreamAttrID::CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW)?;
-        // SAFETY: the driver has filled in this field for this attribute, and any bytes are a valid value of it.
+        // SAFETY: the driver has initialized this field for this attribute, and any bytes are a valid value of it.
         let window = unsafe { value.accessPolicyWindow };
         Ok(AccessPolicyWindow::from_raw(&window))
     }
 
-    /// Sets which accesses of the stream's later kernels the L2 cache keeps. It is only a wish.
+    /// Sets the access policy window for later kernels on the stream. Only a hint.
     ///
     /// CUDA: `cuStreamSetAttribute`.
     ///
     /// # Errors
     ///
-    /// `CUDA_ERROR_INVALID_VALUE` if the window is too large for the device, or its values are out of range.
+    /// `CUDA_ERROR_INVALID_VALUE` if the window exceeds the device's limit, or a value is out of range.
     #[inline]
     pub fn set_access_policy_window(&self, window: AccessPolicyWindow) -> Result<()> {
         let value = CUstreamAttrValue { accessPolicyWindow: window.as_raw() };
-        // SAFETY: the value is one of this attribute; what it names is not accessed.
+        // SAFETY: the value belongs to this attribute; its address is not accessed.
         unsafe { self.set_raw_attribute(CUstreamAttrID::CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW, &value) }
     }
 
-    /// Returns the way in which a host thread waits for the stream.
+    /// Returns the synchronization policy of the stream.
     ///
     /// CUDA: `cuStreamGetAttribute`.
     ///
     /// # Errors
     ///
-    /// An error of the driver.
+    /// An error returned by the driver.
     #[inline]
     pub fn synchronization_policy(&self) -> Result<SynchronizationPolicy> {
         let value = self.raw_attribute(CUstreamAttrID::CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY)?;
-        // SAFETY: the driver has filled in this field for this attribute, and any bytes are a valid value of it.
+        // SAFETY: the driver has initialized this field for this attribute, and any bytes are a valid value of it.
         let policy = unsafe { value.syncPolicy };
         Ok(SynchronizationPolicy::from_raw(policy))
     }
 
-    /// Sets how a host thread waits for the stream.
+    /// Sets the synchronization policy of the stream.
     ///
     /// CUDA: `cuStreamSetAttribute`.
     ///
     /// # Errors
     ///
-    /// `CUDA_ERROR_INVALID_VALUE` for a policy that the driver does not know.
+    /// `CUDA_ERROR_INVALID_VALUE` for a policy that the driver does not support.
     #[inline]
     pub fn set_synchronization_policy(&self, policy: SynchronizationPolicy) -> Result<()> {
         let value = CUstreamAttrValue { syncPolicy: policy.as_raw() };
-        // SAFETY: the value is one of this attribute.
+        // SAFETY: the value belongs to this attribute.
         unsafe { self.set_raw_attribute(CUstreamAttrID::CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY, &value) }
     }
 
-    /// Sets the priority of later work. Lower numbers go first.
+    /// Sets the priority of later work. Lower numbers have greater priority.
     ///
     /// CUDA: `cuStreamSetAttribute`.
     ///
@@ -233,55 +233,55 @@ impl Stream {
     #[inline]
     pub fn set_priority(&self, priority: i32) -> Result<()> {
         let value = CUstreamAttrValue { priority };
-        // SAFETY: the value is one of this attribute.
+        // SAFETY: the value belongs to this attribute.
         unsafe { self.set_raw_attribute(CUstreamAttrID::CU_LAUNCH_ATTRIBUTE_PRIORITY, &value) }
     }
 
-    /// Returns the domain of the stream's memory fences.
+    /// Returns the memory synchronization domain of the stream.
     ///
     /// CUDA: `cuStreamGetAttribute`, for this attribute since 12.0.
     ///
     /// # Errors
     ///
-    /// An error of the driver.
+    /// An error returned by the driver.
     #[inline]
     pub fn memory_sync_domain(&self) -> Result<MemorySyncDomain> {
         let value = self.raw_attribute(CUstreamAttrID::CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN)?;
-        // SAFETY: the driver has filled in this field for this attribute, and any bytes are a valid value of it.
+        // SAFETY: the driver has initialized this field for this attribute, and any bytes are a valid value of it.
         let domain = unsafe { value.memSyncDomain };
         Ok(MemorySyncDomain::from_raw(domain))
     }
 
-    /// Sets the domain of the memory fences of later kernels.
+    /// Sets the memory synchronization domain of later kernels.
     ///
     /// CUDA: `cuStreamSetAttribute`, for this attribute since 12.0.
     ///
     /// # Errors
     ///
-    /// `CUDA_ERROR_INVALID_VALUE` for a domain that the driver does not know.
+    /// `CUDA_ERROR_INVALID_VALUE` for a domain that the driver does not support.
     #[inline]
     pub fn set_memory_sync_domain(&self, domain: MemorySyncDomain) -> Result<()> {
         let value = CUstreamAttrValue { memSyncDomain: domain.as_raw() };
-        // SAFETY: the value is one of this attribute.
+        // SAFETY: the value belongs to this attribute.
         unsafe { self.set_raw_attribute(CUstreamAttrID::CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN, &value) }
     }
 
-    /// Returns the physical domains that the logical ones stand for on this stream.
+    /// Returns the stream's map from logical to physical memory synchronization domains.
     ///
     /// CUDA: `cuStreamGetAttribute`, for this attribute since 12.0.
     ///
     /// # Errors
     ///
-    /// An error of the driver.
+    /// An error returned by the driver.
     #[inline]
     pub fn memory_sync_domain_map(&self) -> Result<MemorySyncDomainMap> {
         let value = self.raw_attribute(CUstreamAttrID::CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP)?;
-        // SAFETY: the driver has filled in this field for this attribute, and any bytes are a valid value of it.
+        // SAFETY: the driver has initialized this field for this attribute, and any bytes are a valid value of it.
         let map = unsafe { value.memSyncDomainMap };
         Ok(MemorySyncDomainMap { default: map.default_, remote: map.remote })
     }
 
-    /// Sets the physical domains that the logical ones stand for on this stream.
+    /// Sets the stream's map from logical to physical memory synchronization domains.
     ///
     /// CUDA: `cuStreamSetAttribute`, for this attribute since 12.0.
     ///
@@ -292,17 +292,18 @@ impl Stream {
     pub fn set_memory_sync_domain_map(&self, map: MemorySyncDomainMap) -> Result<()> {
         let map = CUlaunchMemSyncDomainMap { default_: map.default, remote: map.remote };
         let value = CUstreamAttrValue { memSyncDomainMap: map };
-        // SAFETY: the value is one of this attribute.
+        // SAFETY: the value belongs to this attribute.
         unsafe { self.set_raw_attribute(CUstreamAttrID::CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP, &value) }
     }
 
-    /// Gives this stream all attributes of `source`.
+    /// Copies all attributes of `source` to this stream.
     ///
     /// CUDA: `cuStreamCopyAttributes`.
     ///
     /// # Errors
     ///
-    /// An argument error if the streams are of different drivers; `CUDA_ERROR_INVALID_VALUE` if they are of different contexts.
+    /// An argument error if the streams belong to different drivers; `CUDA_ERROR_INVALID_VALUE` if they belong to
+    /// different contexts.
     #[doc(alias = "cuStreamCopyAttributes")]
     #[inline]
     pub fn copy_attributes_from(&self, source: &Self) -> Result<()> {
@@ -311,13 +312,13 @@ impl Stream {
         unsafe { call!(self.driver(), cuStreamCopyAttributes(self.as_raw(), source.as_raw())) }
     }
 
-    /// Returns an attribute as the driver gives it. Fields of the result that do not belong to the attribute are zero.
+    /// Returns an attribute as a raw value. Fields of the union that do not belong to the attribute are zero.
     ///
     /// CUDA: `cuStreamGetAttribute`.
     ///
     /// # Errors
     ///
-    /// `CUDA_ERROR_INVALID_VALUE` for an attribute that streams do not have.
+    /// `CUDA_ERROR_INVALID_VALUE` for an attribute that streams do not support.
     #[doc(alias = "cuStreamGetAttribute")]
     #[inline]
     pub fn raw_attribute(&self, attribute: CUstreamAttrID) -> Result<CUstreamAttrValue> {
@@ -328,17 +329,18 @@ impl Stream {
         Ok(value)
     }
 
-    /// Sets an attribute for which there is no method yet.
+    /// Sets an attribute that has no dedicated method.
     ///
     /// CUDA: `cuStreamSetAttribute`.
     ///
     /// # Safety
     ///
-    /// `value` is one of this attribute, and what it points to, if anything, is what CUDA documents for it.
+    /// `value` is the union field of this attribute, and its pointers, if any, satisfy the requirements that CUDA
+    /// documents for it.
     ///
     /// # Errors
     ///
-    /// `CUDA_ERROR_INVALID_VALUE` for an attribute that streams do not have.
+    /// `CUDA_ERROR_INVALID_VALUE` for an attribute that streams do not support.
     #[doc(alias = "cuStreamSetAttribute")]
     #[inline]
     pub unsafe fn set_raw_attribute(&self, attribute: CUstreamAttrID, value: &CUstreamAttrValue) -> Result<()> {

@@ -1,4 +1,4 @@
-//! The figures of a device's memory in out-of-memory errors.
+//! The memory usage in out-of-memory errors.
 
 use curium_sys::{CUmemPool_attribute, CUmemoryPool, CUresult};
 
@@ -8,7 +8,8 @@ use crate::call;
 use crate::{Device, Driver, Error, MemoryInfo, Result, Stream};
 
 impl Error {
-    /// Adds the bytes requested on `stream` and the figures of its device to an out-of-memory error. Other errors stay as they are.
+    /// Adds the size requested on `stream` and the memory usage of its device to an out-of-memory error. Other errors
+    /// are returned unchanged.
     #[cold]
     #[must_use]
     pub fn with_memory_figures(self, stream: &Stream, requested: usize, largest_free: Option<usize>) -> Self {
@@ -17,7 +18,8 @@ impl Error {
                 let error = OutOfMemoryError::new(*call, stream, requested, largest_free);
                 Self::OutOfMemory(Box::new(error))
             }
-            // An inner resource has filled in the figures, unless it refused without a call; the cache around it adds its own.
+            // An inner resource has already added the figures, unless it rejected the request without a driver call; a
+            // caching resource adds its own.
             Self::OutOfMemory(mut error) => {
                 error.requested = requested;
                 error.largest_free = largest_free.or(error.largest_free);
@@ -39,7 +41,7 @@ impl OutOfMemoryError {
         error
     }
 
-    /// Queries the figures of the device.
+    /// Queries the memory usage of the device.
     #[inline]
     fn look_up(&mut self, stream: &Stream) {
         let memory = with_relaxed_capture_mode(stream.driver(), || stream.context().memory_info()).ok();
@@ -57,12 +59,12 @@ struct PoolFigures {
 }
 
 impl PoolFigures {
-    /// Queries the figures of the device's current pool.
+    /// Queries the memory usage of the device's current memory pool.
     #[inline]
     fn of(device: &Device) -> Result<Self> {
         let driver = device.driver();
         let mut pool: CUmemoryPool = std::ptr::null_mut();
-        // SAFETY: `pool` is valid for writes, and the device is one of this driver.
+        // SAFETY: `pool` is valid for writes, and the device belongs to this driver.
         unsafe { call!(driver, cuDeviceGetMemPool(&raw mut pool, device.as_raw()) creates pool) }?;
         let used = figure(driver, pool, CUmemPool_attribute::CU_MEMPOOL_ATTR_USED_MEM_CURRENT)?;
         let reserved = figure(driver, pool, CUmemPool_attribute::CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT)?;
@@ -74,7 +76,8 @@ impl PoolFigures {
 fn figure(driver: &Driver, pool: CUmemoryPool, attribute: CUmemPool_attribute) -> Result<usize> {
     let mut value: u64 = 0;
     let place = (&raw mut value).cast();
-    // SAFETY: the device's current pool is live, and both attributes are numbers of 64 bits, for which `value` is the place.
+    // SAFETY: the device's current pool is live, and both attributes are 64-bit integers, for which `value` is valid
+    // for writes.
     unsafe { call!(driver, cuMemPoolGetAttribute(pool, attribute, place)) }?;
     Ok(usize::try_from(value).unwrap_or(usize::MAX))
 }

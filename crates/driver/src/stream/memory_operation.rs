@@ -16,29 +16,29 @@ use crate::base::capture_guard::PASS_THE_SCOPE;
 use crate::call;
 use crate::{DevicePointer, Error, Result, Stream};
 
-/// The condition on a value in memory that a stream waits for.
+/// The condition for which a stream waits on a value in memory.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub enum WaitCondition {
-    /// Not before the given value, counting round: the difference is not negative as a signed number.
+    /// Greater than or equal to the given value, in cyclic order: their difference is not negative as a signed integer.
     AtLeast,
-    /// The given value.
+    /// Equal to the given value.
     Equal,
-    /// A bit in common with the given value.
+    /// The bitwise AND with the given value is not 0.
     And,
-    /// A bit that neither has. Not every device can wait for it.
+    /// The bitwise NOR with the given value is not 0. Not supported by every device.
     Nor,
 }
 
-/// The operation that combines a value with the one in memory.
+/// An atomic reduction of a value in memory.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub enum Reduction {
-    /// The sum, wrapping around.
+    /// Addition, wrapping around.
     Add,
-    /// The bits that both have.
+    /// Bitwise AND.
     And,
-    /// The bits that either has.
+    /// Bitwise OR.
     Or,
 }
 
@@ -46,53 +46,54 @@ pub enum Reduction {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub enum MemoryOperation {
-    /// As [`Stream::wait_value_u32`].
+    /// Waits like [`Stream::wait_value_u32`].
     WaitU32(DevicePointer<u32>, WaitCondition, u32),
-    /// As [`Stream::wait_value_u64`].
+    /// Waits like [`Stream::wait_value_u64`].
     WaitU64(DevicePointer<u64>, WaitCondition, u64),
-    /// As [`Stream::write_value_u32`].
+    /// Writes like [`Stream::write_value_u32`].
     WriteU32(DevicePointer<u32>, u32),
-    /// As [`Stream::write_value_u64`].
+    /// Writes like [`Stream::write_value_u64`].
     WriteU64(DevicePointer<u64>, u64),
-    /// Combines a value with the one in memory, as one step that no other device sees half done. Needs CUDA 13.2 and a device with
-    /// `CU_DEVICE_ATTRIBUTE_ATOMIC_REDUCTION_SUPPORTED`.
+    /// Performs an atomic reduction on a value in memory. Requires CUDA 13.2 and a device with
+    /// [`ATOMIC_REDUCTION_SUPPORTED`](crate::DeviceAttribute::ATOMIC_REDUCTION_SUPPORTED).
     ReduceU32(DevicePointer<u32>, Reduction, u32),
-    /// As [`MemoryOperation::ReduceU32`], for 64 bits.
+    /// Performs a 64-bit reduction like [`MemoryOperation::ReduceU32`].
     ReduceU64(DevicePointer<u64>, Reduction, u64),
-    /// Makes what other devices have written before visible to later work.
+    /// Makes earlier remote writes, such as those of other devices, visible to later work.
     FlushRemoteWrites,
-    /// Orders the writes before and behind it for everybody in the system.
+    /// A memory barrier with system scope.
     Barrier,
-    /// Orders the writes before and behind it for this device alone.
+    /// A memory barrier with device scope.
     DeviceBarrier,
 }
 
-/// The processors that may access managed memory while work runs.
+/// The attachment of managed memory: the streams, or the host, that may access it.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub enum AttachMode {
-    /// Every stream.
+    /// Any stream.
     Global,
-    /// The host, and no device.
+    /// The host, but no device.
     Host,
-    /// The stream that it is attached to.
+    /// A single stream, the one that it is attached to.
     Stream,
 }
 
 impl Stream {
-    /// Makes later work wait until the value at `address` fulfils `condition` with `value`. The host does not block.
+    /// Makes later work wait until the value at `address` fulfills `condition` with `value`. The host does not block.
     ///
     /// CUDA: `cuStreamWaitValue32_v2`.
     ///
     /// # Safety
     ///
-    /// - `address` is a multiple of 4, in memory that the device can reach, and stays so until the wait is over.
-    /// - Somebody writes such a value without waiting for this stream.
+    /// - `address` is a multiple of 4, in memory that the device can access, and stays valid until the wait has
+    ///   completed.
+    /// - The value is eventually written by work that does not wait for this stream.
     ///
     /// # Errors
     ///
-    /// `CUDA_ERROR_INVALID_VALUE` if the memory was allocated in stream order, as a `DeviceBuffer` is;
-    /// `CUDA_ERROR_NOT_SUPPORTED` if the device cannot wait for values, or not for this condition.
+    /// `CUDA_ERROR_INVALID_VALUE` if the memory is from a stream-ordered allocation, such as a `DeviceBuffer`;
+    /// `CUDA_ERROR_NOT_SUPPORTED` if the device does not support waits, or not for this condition.
     #[doc(alias = "cuStreamWaitValue32")]
     #[inline]
     pub unsafe fn wait_value_u32(
@@ -107,17 +108,17 @@ impl Stream {
         unsafe { call!(self.driver(), cuStreamWaitValue32_v2(stream, address, value, flags)) }
     }
 
-    /// Does the same as [`Stream::wait_value_u32`], for 64 bits.
+    /// Makes later work wait on a 64-bit value, like [`Stream::wait_value_u32`].
     ///
     /// CUDA: `cuStreamWaitValue64_v2`.
     ///
     /// # Safety
     ///
-    /// As for [`Stream::wait_value_u32`], with a multiple of 8.
+    /// As for [`Stream::wait_value_u32`], with `address` a multiple of 8.
     ///
     /// # Errors
     ///
-    /// As for [`Stream::wait_value_u32`]; `CUDA_ERROR_NOT_SUPPORTED` also if the device waits for 32 bits only.
+    /// As for [`Stream::wait_value_u32`]; `CUDA_ERROR_NOT_SUPPORTED` also if the device does not support 64-bit waits.
     #[doc(alias = "cuStreamWaitValue64")]
     #[inline]
     pub unsafe fn wait_value_u64(
@@ -132,18 +133,19 @@ impl Stream {
         unsafe { call!(self.driver(), cuStreamWaitValue64_v2(stream, address, value, flags)) }
     }
 
-    /// Writes `value` to `address` when all work that is on this stream now is done and visible to the whole system.
+    /// Writes `value` to `address` after all work currently enqueued on this stream has completed and its writes are
+    /// visible system-wide.
     ///
     /// CUDA: `cuStreamWriteValue32_v2`.
     ///
     /// # Safety
     ///
-    /// `address` is a multiple of 4, in memory that the device can write and nobody else uses, other than to wait for it, until this is
-    /// done.
+    /// `address` is a multiple of 4, in memory that the device can write. Until the write has completed, other code
+    /// accesses the value only to wait for it.
     ///
     /// # Errors
     ///
-    /// `CUDA_ERROR_NOT_SUPPORTED` if the device cannot write values.
+    /// `CUDA_ERROR_NOT_SUPPORTED` if the device does not support writes.
     #[doc(alias = "cuStreamWriteValue32")]
     #[inline]
     pub unsafe fn write_value_u32(&self, address: DevicePointer<u32>, value: u32) -> Result<()> {
@@ -153,17 +155,17 @@ impl Stream {
         unsafe { call!(self.driver(), cuStreamWriteValue32_v2(self.as_raw(), address.as_raw(), value, flags)) }
     }
 
-    /// Does the same as [`Stream::write_value_u32`], for 64 bits.
+    /// Writes a 64-bit value, like [`Stream::write_value_u32`].
     ///
     /// CUDA: `cuStreamWriteValue64_v2`.
     ///
     /// # Safety
     ///
-    /// As for [`Stream::write_value_u32`], with a multiple of 8.
+    /// As for [`Stream::write_value_u32`], with `address` a multiple of 8.
     ///
     /// # Errors
     ///
-    /// `CUDA_ERROR_NOT_SUPPORTED` if the device cannot write values of 64 bits.
+    /// `CUDA_ERROR_NOT_SUPPORTED` if the device does not support 64-bit writes.
     #[doc(alias = "cuStreamWriteValue64")]
     #[inline]
     pub unsafe fn write_value_u64(&self, address: DevicePointer<u64>, value: u64) -> Result<()> {
@@ -173,23 +175,24 @@ impl Stream {
         unsafe { call!(self.driver(), cuStreamWriteValue64_v2(self.as_raw(), address.as_raw(), value, flags)) }
     }
 
-    /// Puts several operations on the stream at once, which costs less than one after the other.
+    /// Enqueues several operations at once, which costs less than enqueuing them one by one.
     ///
     /// CUDA: `cuStreamBatchMemOp_v2`.
     ///
     /// # Safety
     ///
-    /// As for each of the operations alone.
+    /// The requirements of each operation hold.
     ///
     /// # Errors
     ///
-    /// An argument error for more than 256 operations, which drivers refuse; `CUDA_ERROR_NOT_SUPPORTED` if the device lacks one of them.
+    /// An argument error for more than 256 operations, which drivers reject; `CUDA_ERROR_NOT_SUPPORTED` if the device
+    /// does not support an operation.
     #[doc(alias = "cuStreamBatchMemOp")]
     #[inline]
     pub unsafe fn batch_memory_operations(&self, operations: &[MemoryOperation]) -> Result<()> {
         self.expect_captured("Stream::batch_memory_operations", PASS_THE_SCOPE)?;
         if operations.len() > MAX_BATCH {
-            let reason = format!("a batch has at most {MAX_BATCH} operations, and {} are given", operations.len());
+            let reason = format!("too many operations ({}, at most {MAX_BATCH})", operations.len());
             return Err(Error::argument("Stream::batch_memory_operations", reason));
         }
         let mut parameters: Vec<_> = operations.iter().map(|operation| operation.as_raw()).collect();
@@ -199,18 +202,19 @@ impl Stream {
         result.map_err(|error| error.about(format!("{count} operations")))
     }
 
-    /// Says who may touch managed memory while later work runs: `bytes` from `address`, or the whole allocation if `bytes` is 0.
+    /// Attaches managed memory to this stream: `bytes` bytes from `address`, or the whole allocation if `bytes` is 0.
+    /// `mode` selects the streams, or the host, that may access it from then on.
     ///
     /// CUDA: `cuStreamAttachMemAsync`.
     ///
     /// # Safety
     ///
-    /// - The range is managed memory, and lives until the stream has come here.
-    /// - From now on nobody touches the memory whom `mode` excludes, on the device or on the host.
+    /// - The range is managed memory, and lives until the stream has executed this operation.
+    /// - From now on, no code that `mode` excludes accesses the memory, on the device or on the host.
     ///
     /// # Errors
     ///
-    /// `CUDA_ERROR_INVALID_VALUE` if the range is no whole allocation on a device that cannot attach parts.
+    /// `CUDA_ERROR_INVALID_VALUE` if the range is not a whole allocation on a device that cannot attach parts.
     #[doc(alias = "cuStreamAttachMemAsync")]
     #[inline]
     pub unsafe fn attach_managed(&self, address: DevicePointer<u8>, bytes: usize, mode: AttachMode) -> Result<()> {
@@ -221,7 +225,7 @@ impl Stream {
     }
 }
 
-/// The maximum number of operations in a batch that CUDA documents.
+/// The maximum number of operations in a batch, as documented by CUDA.
 pub(crate) const MAX_BATCH: usize = 256;
 
 impl WaitCondition {

@@ -6,13 +6,13 @@ use crate::call;
 use crate::{Result, Stream, StreamFlags};
 
 impl Stream {
-    /// Returns the number that the driver gives the stream, which no other stream of the process has.
+    /// Returns the driver's identifier of the stream, which is unique in the process.
     ///
     /// CUDA: `cuStreamGetId`, since 12.0.
     ///
     /// # Errors
     ///
-    /// An error of the driver.
+    /// An error returned by the driver.
     #[doc(alias = "cuStreamGetId")]
     #[inline]
     pub fn id(&self) -> Result<u64> {
@@ -28,7 +28,7 @@ impl Stream {
     ///
     /// # Errors
     ///
-    /// An error of the driver.
+    /// An error returned by the driver.
     #[doc(alias = "cuStreamGetFlags")]
     #[inline]
     pub fn flags(&self) -> Result<StreamFlags> {
@@ -38,13 +38,13 @@ impl Stream {
         Ok(StreamFlags::from_bits_retain(flags))
     }
 
-    /// Returns the priority that the stream got, after clamping. Lower numbers go first.
+    /// Returns the priority of the stream after clamping. Lower numbers have greater priority.
     ///
     /// CUDA: `cuStreamGetPriority`.
     ///
     /// # Errors
     ///
-    /// An error of the driver.
+    /// An error returned by the driver.
     #[doc(alias = "cuStreamGetPriority")]
     #[inline]
     pub fn priority(&self) -> Result<i32> {
@@ -54,8 +54,8 @@ impl Stream {
         Ok(priority)
     }
 
-    /// Returns the driver's handle of the context that this stream belongs to, as the driver sees it: the same as that of
-    /// [`Stream::context`], except for a default stream, whose context is the one that is current.
+    /// Returns the raw context of this stream as reported by the driver. It equals that of [`Stream::context`], except
+    /// for a default stream, whose context is the current one.
     ///
     /// CUDA: `cuStreamGetCtx`.
     ///
@@ -71,10 +71,10 @@ impl Stream {
         Ok(context)
     }
 
-    /// Returns the driver's handles of the regular context that this stream belongs to and of its green context, which is null if it has
-    /// none. The regular context of a stream in a green context is the primary one.
+    /// Returns the raw context and the raw green context of this stream. The latter is null if the stream has none;
+    /// otherwise the former is the primary context.
     ///
-    /// Needs CUDA 12.5. CUDA: `cuStreamGetCtx_v2`.
+    /// Requires CUDA 12.5. CUDA: `cuStreamGetCtx_v2`.
     ///
     /// # Errors
     ///
@@ -83,15 +83,15 @@ impl Stream {
     pub fn contexts_raw(&self) -> Result<(CUcontext, CUgreenCtx)> {
         let (mut context, mut green) = (std::ptr::null_mut(), std::ptr::null_mut());
         let (context_place, green_place) = (&raw mut context, &raw mut green);
-        // SAFETY: both places are valid for writes, and the stream is live.
+        // SAFETY: both pointers are valid for writes, and the stream is live.
         unsafe { call!(self.driver(), cuStreamGetCtx_v2(self.as_raw(), context_place, green_place)) }?;
         Ok((context, green))
     }
 
-    /// Returns the driver's number of the device that this stream's work runs on, as the driver sees it. [`Stream::device`] knows it
-    /// without asking.
+    /// Returns the raw device of this stream as reported by the driver. [`Stream::device`] returns it without a driver
+    /// call.
     ///
-    /// Needs CUDA 12.8. CUDA: `cuStreamGetDevice`.
+    /// Requires CUDA 12.8. CUDA: `cuStreamGetDevice`.
     ///
     /// # Errors
     ///

@@ -14,7 +14,7 @@ use crate::{Driver, Error, Result, Stream, call};
 use super::foreign::Ownership;
 
 impl Stream {
-    /// Returns a stream for a capture in `context`.
+    /// Creates a stream in `context` for a capture.
     #[cfg(feature = "graphs")]
     #[inline]
     pub(crate) fn of_scope(context: &Context, scope: &Arc<Scope>) -> Result<Self> {
@@ -27,33 +27,33 @@ impl Stream {
         Ok(Self::with_scope(context, raw, Ownership::Owned, Some(Arc::clone(scope))))
     }
 
-    /// Returns the capture that the stream was made for, which may have ended.
+    /// Returns the capture that the stream was created for, which may have ended.
     #[inline]
     pub(crate) fn scope(&self) -> Option<&Arc<Scope>> {
         self.shared.scope.as_ref()
     }
 
-    /// Returns the identity for uses of memory that wait for nothing; 0 where uses may be those of a graph.
+    /// Returns the identity for accesses that need no wait; 0 if accesses may belong to a graph.
     #[inline]
     pub(crate) fn free_identity(&self) -> u64 {
         self.shared.free_identity
     }
 
-    /// Returns `true` if work of `driver` can be enqueued on the stream, and is run then: the driver is the stream's, which was made for no
-    /// capture, and this thread captures nothing.
+    /// Returns `true` if the stream belongs to `driver`, work enqueued on it is executed and not captured, and this
+    /// thread is not in a capture closure.
     #[inline]
     pub(crate) fn runs_work_of(&self, driver: &Driver) -> bool {
-        // Outside of captures the key is 0, and in one it is odd, which no address is.
+        // Outside captures the key is 0; in a capture it is odd, which no address is.
         self.shared.running == driver.address() ^ capture_guard::key()
     }
 
-    /// Returns the capture that work enqueued on the stream goes to, if it was made for one that is open.
+    /// Returns the open capture that receives work enqueued on the stream, if any.
     #[inline]
     pub(crate) fn open_scope(&self) -> Option<&Arc<Scope>> {
         self.scope().filter(|scope| scope.is_open())
     }
 
-    /// Returns `true` if the stream belongs to a [capture](crate::Graph::capture) that is open.
+    /// Returns `true` if the stream belongs to a [capture](crate::Graph::capture) in progress.
     #[inline]
     #[must_use]
     pub fn is_capture_active(&self) -> bool {
@@ -67,14 +67,15 @@ impl Stream {
         self.scope().is_some()
     }
 
-    /// Returns an argument error of `operation`, which would end a capture or use what no graph keeps, if the stream is of an open capture
-    /// scope.
+    /// Returns an argument error of `operation`, which would invalidate a capture or use memory that no graph keeps
+    /// alive, if the stream belongs to a capture in progress.
     #[inline]
     pub(crate) fn expect_no_scope(&self, operation: &'static str) -> Result<()> {
         if self.scope().is_none() { Ok(()) } else { self.expect_ended(operation) }
     }
 
-    /// Returns an error of `operation`, whose work no graph can contain, if the stream belongs to an open capture or this thread captures.
+    /// Returns an error if the stream belongs to a capture in progress, or if this thread is in a capture closure. For
+    /// an `operation` that no graph can contain.
     ///
     /// # Errors
     ///
@@ -85,13 +86,13 @@ impl Stream {
         self.expect_captured(operation, NOT_WHILE_CAPTURING)
     }
 
-    /// Returns `true` if work enqueued on the stream is being captured instead of run.
+    /// Returns `true` if work enqueued on the stream is captured instead of executed.
     ///
     /// CUDA: `cuStreamIsCapturing`.
     ///
     /// # Errors
     ///
-    /// An error of the driver.
+    /// An error returned by the driver.
     #[doc(alias = "cuStreamIsCapturing")]
     #[inline]
     pub fn is_capturing(&self) -> Result<bool> {
@@ -101,13 +102,13 @@ impl Stream {
         Ok(status != CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE)
     }
 
-    /// Returns the number of the capture that work enqueued on the stream goes to, if any: no two captures of a process have the same.
+    /// Returns the identifier of the stream's capture, if any. It is unique in the process.
     ///
     /// CUDA: `cuStreamIsCapturing`, `cuStreamGetCaptureInfo_v2`.
     ///
     /// # Errors
     ///
-    /// An error of the driver.
+    /// An error returned by the driver.
     #[doc(alias = "cuStreamGetCaptureInfo")]
     #[inline]
     pub fn capture_number(&self) -> Result<Option<u64>> {
@@ -117,7 +118,7 @@ impl Stream {
         let (mut status, mut capture) = (CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE, 0);
         let (no_graph, no_nodes, no_count) = (std::ptr::null_mut(), std::ptr::null_mut(), std::ptr::null_mut());
         let (status_place, place) = (&raw mut status, &raw mut capture);
-        // SAFETY: `status` and `capture` are valid for writes, and what is null is not asked for.
+        // SAFETY: `status` and `capture` are valid for writes, and the other outputs are null, which the driver allows.
         unsafe {
             call!(
                 self.driver(),
@@ -127,10 +128,10 @@ impl Stream {
         Ok(Some(capture))
     }
 
-    /// Returns an error of `operation` if this thread is capturing a graph that the stream is not part of.
+    /// Returns an error if this thread is in a capture closure that the stream is not part of.
     ///
-    /// Work that it enqueued would run now and be missing from the graph. `instead` names an operation that can be captured. Every
-    /// operation that enqueues work calls this first. It reads one word outside of captures.
+    /// Otherwise the work would run immediately and be missing from the graph. `instead` names an operation that can be
+    /// captured. Every operation that enqueues work calls this first. Outside captures it reads one word.
     ///
     /// # Errors
     ///
@@ -140,7 +141,8 @@ impl Stream {
         if capture_guard::key() == 0 { Ok(()) } else { self.expect_captured_now(operation, instead) }
     }
 
-    /// Returns an error of `operation`, which no graph can contain, if any code captures the stream or this thread captures.
+    /// Returns an error if the stream is being captured by any code, or if this thread is in a capture closure. For an
+    /// `operation` that no graph can contain.
     ///
     /// `instead` names an operation that can be captured.
     ///
@@ -148,7 +150,7 @@ impl Stream {
     ///
     /// # Errors
     ///
-    /// An argument error that names `operation`, or an error of the driver.
+    /// An argument error that names `operation`, or an error returned by the driver.
     #[inline]
     pub fn refuse_capture(&self, operation: &'static str, instead: &str) -> Result<()> {
         self.expect_captured(operation, instead)?;

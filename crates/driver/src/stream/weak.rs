@@ -1,4 +1,4 @@
-//! A reference to a stream that does not keep it alive.
+//! Weak references to streams.
 
 use std::fmt;
 use std::sync::{Arc, Weak};
@@ -9,9 +9,9 @@ use parking_lot::Mutex;
 use super::{Shared, Stream};
 use crate::{Driver, Event, EventFlags, PooledEvent, Result};
 
-/// A stream that is observed without being kept alive, and after its end the point after all of its work.
+/// A weak reference to a stream. After the stream's end it refers to the point after all of its work.
 ///
-/// It may be dropped on any thread at any time: that releases nothing of the stream.
+/// It may be dropped on any thread at any time, and releases no resources of the stream.
 #[derive(Clone)]
 pub struct WeakStream {
     stream: Weak<Shared>,
@@ -19,23 +19,24 @@ pub struct WeakStream {
     identity: u64,
 }
 
-/// The point after all work of a stream that is gone.
+/// The point after all work of a destroyed stream.
 #[derive(Default)]
 pub(super) struct Last {
     event: Mutex<Option<Arc<Event>>>,
 }
 
 impl Stream {
-    /// Returns a number that no other stream of this process has or will have.
+    /// Returns an identifier that no other stream of this process has or will have.
     #[inline]
     #[must_use]
     pub fn identity(&self) -> u64 {
         self.shared.identity
     }
 
-    /// Returns a reference to this stream that does not keep it alive.
+    /// Returns a weak reference to this stream.
     ///
-    /// Returns `None` for the legacy and the per-thread default stream: their handles mean another stream in another context or thread.
+    /// Returns `None` for the legacy and the per-thread default stream, whose handles refer to another stream in
+    /// another context or thread.
     #[must_use]
     #[inline]
     pub fn downgrade(&self) -> Option<WeakStream> {
@@ -63,7 +64,7 @@ impl Stream {
 }
 
 impl WeakStream {
-    /// Returns the number of the stream.
+    /// Returns the identifier of the stream.
     #[must_use]
     #[inline]
     pub fn identity(&self) -> u64 {
@@ -77,7 +78,8 @@ impl WeakStream {
         self.stream.upgrade().map(|shared| Stream { shared })
     }
 
-    /// Of a stream that is gone, the point behind all of its work; nothing if the driver did not give one.
+    /// Returns the point after all work of the destroyed stream; `None` if the stream still exists or the driver failed
+    /// to record it.
     #[must_use]
     #[inline]
     pub fn last(&self) -> Option<Arc<Event>> {
@@ -86,11 +88,12 @@ impl WeakStream {
 }
 
 impl Shared {
-    /// Leaves a point after all work of the stream to those who watch it. The stream is about to end, and is still live.
+    /// Records the point after all work of the stream for its weak references. The stream is about to be destroyed, and
+    /// is still live.
     #[inline]
     pub(super) fn leave_last(&mut self) {
         let Some(last) = self.last.take().filter(|last| Arc::strong_count(last) > 1) else { return };
-        // Without it, whoever waits for the stream waits for its context.
+        // If this fails, waiters wait for the whole context.
         *last.event.lock() = self.last_event().map(Arc::new).ok();
     }
 

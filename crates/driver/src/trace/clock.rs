@@ -1,15 +1,16 @@
 //! Conversion of device times to the host's clock.
 //!
-//! An event is recorded on an idle stream and waited for, so that its time lies between two readings of the host's clock; of a few
-//! attempts the one with the closest readings counts. Later events are measured from it. Their distance is a number of milliseconds
-//! with 24 bits, so that a new event is taken every ten seconds, and a microsecond stays a microsecond.
+//! An event is recorded on an idle stream and waited for, so that its time lies between two readings of the host's
+//! clock; of several attempts, the one with the closest readings is used. Later events are measured from it. The
+//! elapsed time is a number of milliseconds with 24 significant bits, so a new event is recorded every ten seconds,
+//! which keeps the error below a microsecond.
 
 use std::time::{Duration, Instant};
 
 use crate::base::capture_mode::with_relaxed_capture_mode;
 use crate::{Context, Event, EventFlags, EventPool, PooledEvent, Result};
 
-/// The contexts that were seen, and the points whose time both clocks know.
+/// The known contexts, and the points whose time is known on both clocks.
 #[derive(Default)]
 pub(super) struct Clock {
     contexts: Vec<Known>,
@@ -19,7 +20,7 @@ pub(super) struct Clock {
 struct Known {
     context: Context,
     events: EventPool,
-    /// Index of the last point of this context.
+    /// The index of the latest point of this context.
     origin: usize,
 }
 
@@ -31,7 +32,7 @@ struct Origin {
 /// The time for which a measured point is valid.
 const VALIDITY: Duration = Duration::from_secs(10);
 
-/// The number of comparisons of the clocks for one point.
+/// The number of clock comparisons per point.
 const ATTEMPTS: usize = 3;
 
 impl Clock {
@@ -49,7 +50,7 @@ impl Clock {
         Ok((*origin, events.take()?, events.take()?))
     }
 
-    /// Returns the time of an event that was reached, on the host's clock.
+    /// Returns the time of a completed event on the host's clock.
     #[inline]
     pub(super) fn time(&self, origin: usize, event: &Event) -> Result<Instant> {
         let Origin { event: begin, time } = &self.origins[origin];
@@ -87,6 +88,6 @@ impl Origin {
                 best = Some((doubt, Self { event, time: before + doubt / 2 }));
             }
         }
-        best.map(|(_, origin)| origin).ok_or_else(|| crate::Error::argument("Trace", "the clocks were not compared"))
+        best.map(|(_, origin)| origin).ok_or_else(|| crate::Error::argument("Trace", "the clocks were not correlated"))
     }
 }

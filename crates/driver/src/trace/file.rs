@@ -1,7 +1,8 @@
-//! Traces that an environment variable starts, without a change of the program.
+//! Traces enabled by an environment variable, without modifying the program.
 //!
-//! Each call is appended as it ends, by one write, as an event of the trace event format: so a program that dies leaves all it did,
-//! and a program with children one file of all. The list of events is not closed, as that format allows.
+//! Each call is appended as it ends, with a single write, as an event of the trace event format. A program that dies
+//! leaves a complete record, and a program with child processes writes a single file. The list of events is not closed,
+//! which the format allows.
 
 use std::env;
 use std::fs::{File, OpenOptions};
@@ -11,7 +12,7 @@ use std::process;
 use std::sync::Once;
 use std::time::{Duration, Instant, SystemTime};
 
-use curium_sys::load::has_raised_privileges;
+use curium_sys::has_raised_privileges;
 
 use super::json::Microseconds;
 use super::this_thread;
@@ -19,15 +20,15 @@ use crate::{Call, CallObserver, observe_calls};
 
 const VARIABLE: &str = "CURIUM_TRACE";
 
-/// The file, and when this process began to write to it by both clocks.
+/// The file, and the time at which this process started to write to it, on both clocks.
 struct FileTrace {
     file: File,
     begin: Instant,
     since_1970: Duration,
 }
 
-/// Makes every call of this process written to the file that the environment names, if it names one. It is asked once, and not by a
-/// program that runs with more rights than its caller.
+/// Appends every driver call of this process to the file named by the environment variable, if it is set. The variable
+/// is read once, and ignored in a process with elevated privileges.
 #[inline]
 pub(crate) fn begin_from_environment() {
     static ASKED: Once = Once::new();
@@ -36,7 +37,7 @@ pub(crate) fn begin_from_environment() {
             return;
         };
         match FileTrace::open(Path::new(&path)) {
-            // The trace ends with the process.
+            // The observer is never removed: the trace ends with the process.
             Ok(trace) => std::mem::forget(observe_calls(trace)),
             Err(error) => tracing::error!("{VARIABLE} is {path:?}, which cannot be written: {error}"),
         }
@@ -73,7 +74,7 @@ impl FileTrace {
 impl CallObserver for FileTrace {
     #[inline]
     fn after(&self, call: &Call<'_>) {
-        // A trace that cannot be written must not disturb the program.
+        // A failure to write a trace must not disturb the program.
         let _ = (&self.file).write_all(self.event(call).as_bytes());
     }
 }

@@ -6,16 +6,16 @@ use std::time::Duration;
 
 use super::{CallRecord, Calls, Work, WorkRecord};
 
-/// The number under which viewers show the host; devices come after it.
+/// The process number of the host in viewers; devices follow.
 const HOST: i64 = 1;
 
-/// Text between quotation marks.
+/// A quoted string.
 struct Text<'a>(&'a str);
 
-/// A time in the format's unit, the microsecond.
+/// A time in microseconds, the unit of the format.
 pub(super) struct Microseconds(pub(super) Duration);
 
-/// Writes everything as one object.
+/// Writes the trace as one object.
 #[inline]
 pub(super) fn write(writer: &mut impl io::Write, calls: &Calls, work: &Work) -> io::Result<()> {
     write!(writer, "{{\"displayTimeUnit\":\"ns\",\"otherData\":{{")?;
@@ -29,7 +29,7 @@ pub(super) fn write(writer: &mut impl io::Write, calls: &Calls, work: &Work) -> 
     writer.flush()
 }
 
-/// What the rows are called. The host comes first, so that no event needs to know whether it is the first.
+/// Writes the names of the rows. The host comes first, so that every other event is preceded by a comma.
 #[inline]
 fn write_names(writer: &mut impl io::Write, calls: &Calls, work: &Work) -> io::Result<()> {
     write!(writer, "\n{}", Name { kind: "process_name", process: HOST, thread: 0, name: "host" })?;
@@ -68,7 +68,7 @@ fn write_work(writer: &mut impl io::Write, work: &WorkRecord) -> io::Result<()> 
     write!(writer, "\"ts\":{started},\"dur\":{duration}}}")
 }
 
-/// Returns the number under which viewers show a device.
+/// Returns the process number of a device in viewers.
 #[inline]
 fn process(work: &WorkRecord) -> i64 {
     HOST + 1 + i64::from(work.device)
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn time_has_three_digits_behind_the_point() {
+    fn time_has_three_digits_after_the_point() {
         assert_eq!(Microseconds(Duration::from_nanos(1_002_003)).to_string(), "1002.003");
         assert_eq!(Microseconds(Duration::from_nanos(7)).to_string(), "0.007");
     }

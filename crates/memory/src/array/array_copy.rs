@@ -27,7 +27,8 @@ pub(super) struct ArrayCopy<'a> {
 }
 
 impl<'a> ArrayCopy<'a> {
-    /// Creates a copy between the region at `origin` and `memory`, which has the same extent. The region must be in bounds.
+    /// Creates a copy between the region at `origin` and `memory`, which must have the same extent. The region must be
+    /// in bounds.
     pub(super) fn new<T>(
         operation: &'static str,
         (array, origin): (&'a Array<T>, [usize; 3]),
@@ -47,7 +48,7 @@ impl<'a> ArrayCopy<'a> {
         Ok(())
     }
 
-    /// Returns the array operand of a batch; lengths are in its elements.
+    /// Returns the array operand of a batch. Its lengths are in elements of the array.
     fn array_operand(&self) -> CUmemcpy3DOperand {
         let [x, y, z] = self.origin;
         let array =
@@ -128,8 +129,8 @@ impl BoxCopy for ArrayCopy<'_> {
             false if self.is_to_array => Some((own, other)),
             false => Some((other, own)),
         };
-        // SAFETY: the region and the memory are in bounds, belong to these contexts and are live on this stream, which has waited for
-        // everything the copy depends on.
+        // SAFETY: the region and the memory are in bounds, belong to these contexts and are live on this stream, which
+        // has waited for conflicting accesses.
         unsafe { put(stream, &copy, contexts) }
     }
 
@@ -144,12 +145,13 @@ impl BoxCopy for ArrayCopy<'_> {
     }
 }
 
-/// Enqueues a copy on `stream`. The contexts of target and source must be given if one of them is not the stream's.
+/// Enqueues a copy on `stream`. `contexts` are those of target and source; they are required if one of them is not the
+/// stream's.
 ///
 /// # Safety
 ///
-/// Both operands are in bounds, belong to the contexts, and are live until the copy is done. The stream has waited for everything the copy
-/// depends on.
+/// Both operands are in bounds, belong to the contexts, and are live until the copy has completed. The stream has
+/// waited for conflicting accesses.
 pub(super) unsafe fn put(stream: &Stream, copy: &CUDA_MEMCPY3D, contexts: Option<(&Context, &Context)>) -> Result<()> {
     let Some((to, from)) = contexts else {
         // SAFETY: the caller guarantees both operands.
@@ -160,7 +162,7 @@ pub(super) unsafe fn put(stream: &Stream, copy: &CUDA_MEMCPY3D, contexts: Option
     unsafe { call!(stream.driver(), cuMemcpy3DPeerAsync(&raw const copy, stream.as_raw())) }
 }
 
-/// Returns the copy as one between contexts.
+/// Converts the copy to one between contexts.
 fn between(copy: &CUDA_MEMCPY3D, to: &Context, from: &Context) -> CUDA_MEMCPY3D_PEER {
     CUDA_MEMCPY3D_PEER {
         srcXInBytes: copy.srcXInBytes,

@@ -22,7 +22,7 @@ impl<'a> CopyBatch<'a> {
         self.with_array("CopyBatch::copy_to_array", (array, origin), source.end(), true)
     }
 
-    /// Adds a copy of the region of `array` that starts at element, row and layer `origin` to `target`, which has the same extent.
+    /// Adds a copy of the region of `array` that starts at element, row and layer `origin` to `target`, which must have the same extent.
     ///
     /// # Errors
     ///

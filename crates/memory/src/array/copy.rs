@@ -13,16 +13,16 @@ use crate::capture_advice::READ_LATER;
 use crate::copy::{host, peer, pitched};
 use crate::{AsDeviceSlice, AsDeviceSliceMut, wait};
 
-/// One operand of a copy.
+/// An operand of a copy.
 #[derive(Clone, Copy)]
 enum Side<'a, T> {
     Array(&'a Array<T>, [usize; 3]),
-    /// Elements without padding.
+    /// Host elements without padding.
     Host(*mut c_void),
 }
 
 impl<T: Texel> Array<T> {
-    /// Copies `source` to the array, row by row and layer by layer, without padding. Waits until the copy is done.
+    /// Copies `source` to the array, row by row and layer by layer, without padding. Waits until the copy has completed.
     ///
     /// CUDA: `cuMemcpy3DAsync_v2`, `cuStreamSynchronize`.
     ///
@@ -35,7 +35,7 @@ impl<T: Texel> Array<T> {
         self.copy_from_slice_on(self.stream(), source)
     }
 
-    /// Like [`Array::copy_from_slice`], on the given stream. In a capture, the graph keeps a copy of `source` and uploads it at each
+    /// Copies like [`Array::copy_from_slice`], on `stream`. In a capture, the graph keeps a copy of `source` and uploads it at each
     /// launch.
     ///
     /// # Errors
@@ -45,20 +45,20 @@ impl<T: Texel> Array<T> {
         self.copy_region_from_slice_on(stream, ArrayRegion::whole(self.shape()), source)
     }
 
-    /// Copies the array to `target`, row by row and layer by layer, without padding. Waits until the copy is done.
+    /// Copies the array to `target`, row by row and layer by layer, without padding. Waits until the copy has completed.
     ///
     /// CUDA: `cuMemcpy3DAsync_v2`, `cuStreamSynchronize`.
     ///
     /// # Errors
     ///
-    /// An argument error if the number of elements differs; an error of earlier work of the context.
+    /// An argument error if the number of elements differs; an error of earlier asynchronous work in the context.
     #[doc(alias = "cuMemcpyAtoH")]
     pub fn copy_to_slice(&self, target: &mut [T]) -> Result<()> {
         self.stream().expect_captured("Array::copy_to_slice", READ_LATER)?;
         self.copy_to_slice_on(self.stream(), target)
     }
 
-    /// Like [`Array::copy_to_slice`], on the given stream.
+    /// Copies like [`Array::copy_to_slice`], on `stream`.
     ///
     /// # Errors
     ///
@@ -67,19 +67,19 @@ impl<T: Texel> Array<T> {
         self.copy_region_to_slice_on(stream, ArrayRegion::whole(self.shape()), target)
     }
 
-    /// Copies the array to a vector. Waits until the copy is done.
+    /// Copies the array to a vector. Waits until the copy has completed.
     ///
     /// CUDA: `cuMemcpy3DAsync_v2`, `cuStreamSynchronize`.
     ///
     /// # Errors
     ///
-    /// An error of earlier work of the context.
+    /// An error of earlier asynchronous work in the context.
     pub fn to_vec(&self) -> Result<Vec<T>> {
         self.stream().expect_captured("Array::to_vec", READ_LATER)?;
         self.to_vec_on(self.stream())
     }
 
-    /// Like [`Array::to_vec`], on the given stream.
+    /// Copies like [`Array::to_vec`], on `stream`.
     ///
     /// # Errors
     ///
@@ -90,7 +90,7 @@ impl<T: Texel> Array<T> {
         Ok(target)
     }
 
-    /// Copies `source` to a region of the array. Waits until the copy is done.
+    /// Copies `source` to a region of the array. Waits until the copy has completed.
     ///
     /// CUDA: `cuMemcpy3DAsync_v2`, `cuStreamSynchronize`.
     ///
@@ -103,7 +103,7 @@ impl<T: Texel> Array<T> {
         self.copy_region_from_slice_on(self.stream(), region, source)
     }
 
-    /// Like [`Array::copy_region_from_slice`], on the given stream. In a capture, the graph keeps a copy of `source` and uploads it at each
+    /// Copies like [`Array::copy_region_from_slice`], on `stream`. In a capture, the graph keeps a copy of `source` and uploads it at each
     /// launch.
     ///
     /// # Errors
@@ -119,13 +119,13 @@ impl<T: Texel> Array<T> {
         stream.refuse_capture(OPERATION, PASS_THE_SCOPE)?;
         let from = Side::Host(source.as_ptr().cast_mut().cast());
         self.uses().write(stream, || {
-            // SAFETY: the slice has as many elements as the region and is borrowed until the stream has been waited for below.
+            // SAFETY: the slice has as many elements as the region and is borrowed until the stream has been synchronized below.
             unsafe { copy(stream, Side::Array(self, region.origin), from, region.extent, None) }
         })?;
         wait::until_done(stream)
     }
 
-    /// Copies a region of the array to `target`. Waits until the copy is done.
+    /// Copies a region of the array to `target`. Waits until the copy has completed.
     ///
     /// CUDA: `cuMemcpy3DAsync_v2`, `cuStreamSynchronize`.
     ///
@@ -137,7 +137,7 @@ impl<T: Texel> Array<T> {
         self.copy_region_to_slice_on(self.stream(), region, target)
     }
 
-    /// Like [`Array::copy_region_to_slice`], on the given stream.
+    /// Copies like [`Array::copy_region_to_slice`], on `stream`.
     ///
     /// # Errors
     ///
@@ -149,14 +149,14 @@ impl<T: Texel> Array<T> {
         stream.refuse_capture(OPERATION, READ_LATER)?;
         let to = Side::Host(target.as_mut_ptr().cast());
         self.uses().read(stream, || {
-            // SAFETY: the slice has as many elements as the region and is borrowed until the stream has been waited for below.
+            // SAFETY: the slice has as many elements as the region and is borrowed until the stream has been synchronized below.
             unsafe { copy(stream, to, Side::Array(self, region.origin), region.extent, None) }
         })?;
         wait::until_done(stream)
     }
 
-    /// Copies `source`, which has as many elements and may be on another device, to a region of the array. Returns once the copy is
-    /// enqueued on the array's stream.
+    /// Copies `source`, which must have the same number of elements and may be on another device, to a region of the
+    /// array. Returns once the copy is enqueued on the array's stream.
     ///
     /// CUDA: `cuMemcpy3DAsync_v2`, `cuMemcpy3DPeerAsync`.
     ///
@@ -169,7 +169,7 @@ impl<T: Texel> Array<T> {
         self.copy_from_device_on(self.stream(), region, source)
     }
 
-    /// Like [`Array::copy_from_device`], on the given stream.
+    /// Copies like [`Array::copy_from_device`], on `stream`.
     ///
     /// CUDA: `cuMemcpy3DAsync_v2`, `cuMemcpy3DPeerAsync`.
     ///
@@ -191,8 +191,8 @@ impl<T: Texel> Array<T> {
         ArrayCopy::new(OPERATION, (self, region.origin), memory, true).run(stream)
     }
 
-    /// Copies a region of the array to `target`, which has as many elements and may be on another device. Returns once the copy is enqueued
-    /// on the array's stream.
+    /// Copies a region of the array to `target`, which must have the same number of elements and may be on another
+    /// device. Returns once the copy is enqueued on the array's stream.
     ///
     /// CUDA: `cuMemcpy3DAsync_v2`, `cuMemcpy3DPeerAsync`.
     ///
@@ -205,7 +205,7 @@ impl<T: Texel> Array<T> {
         self.copy_to_device_on(self.stream(), region, target)
     }
 
-    /// Like [`Array::copy_to_device`], on the given stream.
+    /// Copies like [`Array::copy_to_device`], on `stream`.
     ///
     /// CUDA: `cuMemcpy3DAsync_v2`, `cuMemcpy3DPeerAsync`.
     ///
@@ -227,8 +227,8 @@ impl<T: Texel> Array<T> {
         ArrayCopy::new(OPERATION, (self, region.origin), memory, false).run(stream)
     }
 
-    /// Copies a region of another array, which may be on another device, to the region of this one that starts at `origin`. Returns once
-    /// the copy is enqueued on this array's stream.
+    /// Copies `region` of another array, which may be on another device, to the region of this array that starts at
+    /// `origin`. Returns once the copy is enqueued on this array's stream.
     ///
     /// CUDA: `cuMemcpy3DAsync_v2`, `cuMemcpy3DPeerAsync`.
     ///
@@ -241,7 +241,7 @@ impl<T: Texel> Array<T> {
         self.copy_from_array_on(self.stream(), origin, source, region)
     }
 
-    /// Like [`Array::copy_from_array`], on the given stream.
+    /// Copies like [`Array::copy_from_array`], on `stream`.
     ///
     /// CUDA: `cuMemcpy3DAsync_v2`, `cuMemcpy3DPeerAsync`.
     ///
@@ -267,7 +267,8 @@ impl<T: Texel> Array<T> {
         if is_apart && self.stream().device().as_raw() != source.stream().device().as_raw() {
             peer::connect(contexts.0, contexts.1)?;
         }
-        // SAFETY: both regions are in bounds, the arrays belong to these contexts, and the stream has waited for everything both depend on.
+        // SAFETY: both regions are in bounds, the arrays belong to these contexts, and the stream has waited for
+        // conflicting accesses.
         let enqueue = || unsafe { copy(stream, to, from, region.extent, is_apart.then_some(contexts)) };
         let mut guard = AccessGuard::new(stream)?;
         guard.keep(&self.handle);
@@ -341,7 +342,7 @@ impl<T: Texel> Side<'_, T> {
     }
 }
 
-/// Elements without padding.
+/// Returns the layout of elements without padding.
 const fn tight<T>([width, height, depth]: [usize; 3]) -> pitched::Place {
     let width = width * size_of::<T>();
     pitched::Place { width, height, depth, pitch: width, layer: height }
@@ -351,8 +352,8 @@ const fn tight<T>([width, height, depth]: [usize; 3]) -> pitched::Place {
 ///
 /// # Safety
 ///
-/// Both operands are in bounds, belong to the contexts, and are live until the copy is done. The stream has waited for everything the copy
-/// depends on.
+/// Both operands are in bounds, belong to the contexts, and are live until the copy has completed. The stream has
+/// waited for conflicting accesses.
 unsafe fn copy<T: Texel>(
     stream: &Stream,
     to: Side<'_, T>,

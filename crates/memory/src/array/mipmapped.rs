@@ -10,7 +10,7 @@ use curium_driver::{Device, Driver, Error, Result, Returned, Stream, call};
 
 use super::{Array, ArrayFlags, ArrayHandle, ArrayMemoryRequirements, ArrayShape, Owner, Texel, Uses, described};
 
-/// A mipmapped array: each level has half the extents of the previous one. Textures read it at the level that fits.
+/// A mipmapped array: each level has half the extents of the previous one. Texture fetches select a level of detail.
 pub struct MipmappedArray<T> {
     handle: Arc<MipmappedHandle>,
     shape: ArrayShape,
@@ -19,14 +19,14 @@ pub struct MipmappedArray<T> {
     _elements: PhantomData<fn() -> T>,
 }
 
-/// The driver's mipmapped array.
+/// A mipmapped array of the driver.
 pub(crate) struct MipmappedHandle {
     raw: CUmipmappedArray,
     uses: Arc<Uses>,
     owner: MipmappedOwner,
 }
 
-/// The owner of a mipmapped array.
+/// The owner of a mipmapped array's handle.
 enum MipmappedOwner {
     /// The handle.
     Handle,
@@ -43,7 +43,7 @@ unsafe impl Send for MipmappedHandle {}
 unsafe impl Sync for MipmappedHandle {}
 
 impl<T: Texel> MipmappedArray<T> {
-    /// Allocates an array with `levels` levels and undefined contents. Level 0 has the whole shape.
+    /// Allocates a mipmapped array with `levels` levels and undefined contents. `shape` is the shape of level 0.
     ///
     /// CUDA: `cuMipmappedArrayCreate`.
     ///
@@ -65,14 +65,14 @@ impl<T: Texel> MipmappedArray<T> {
         Ok(Self::of(MipmappedHandle { raw, uses, owner: MipmappedOwner::Handle }, (shape, levels, flags)))
     }
 
-    /// Wraps a mipmapped array of `levels` levels that other code owns, such as a graphics library.
+    /// Borrows a mipmapped array of `levels` levels that other code owns, such as a graphics library.
     ///
     /// CUDA: `cuMipmappedArrayGetLevel`, `cuArray3DGetDescriptor_v2`.
     ///
     /// # Safety
     ///
     /// - `raw` is a mipmapped array of the stream's context with `levels` levels that outlives the result and its levels.
-    /// - Other uses of it are ordered with those through the result.
+    /// - Other accesses to it are ordered with those through the result.
     ///
     /// # Errors
     ///
@@ -88,7 +88,7 @@ impl<T: Texel> MipmappedArray<T> {
         Ok(Self::of(handle, (shape, levels, flags)))
     }
 
-    /// Takes ownership of the array `raw` of `levels` levels in `memory`.
+    /// Takes ownership of the mipmapped array `raw` with `levels` levels in `memory`.
     #[cfg(feature = "interop")]
     pub(crate) fn in_external(
         stream: &Stream,
@@ -104,7 +104,7 @@ impl<T: Texel> MipmappedArray<T> {
         Self { handle: Arc::new(handle), shape, flags, levels, _elements: PhantomData }
     }
 
-    /// Returns a level; level 0 has the whole shape. The level keeps the mipmapped array alive.
+    /// Returns a level, which keeps the mipmapped array alive. Level 0 has the whole shape.
     ///
     /// CUDA: `cuMipmappedArrayGetLevel`.
     ///
@@ -144,7 +144,7 @@ impl<T> MipmappedArray<T> {
         self.levels
     }
 
-    /// Returns the stream on which the levels copy.
+    /// Returns the stream of the levels.
     #[must_use]
     pub fn stream(&self) -> &Stream {
         self.handle.uses.stream()
@@ -156,7 +156,7 @@ impl<T> MipmappedArray<T> {
         self.stream().driver()
     }
 
-    /// Returns the driver's handle, which this value keeps owning.
+    /// Returns the raw handle without giving up ownership.
     #[must_use]
     pub fn as_raw(&self) -> CUmipmappedArray {
         self.handle.raw
@@ -173,18 +173,18 @@ impl<T> MipmappedArray<T> {
     pub fn memory_requirements(&self, device: &Device) -> Result<ArrayMemoryRequirements> {
         let mut raw = CUDA_ARRAY_MEMORY_REQUIREMENTS::default();
         let array = self.as_raw();
-        // SAFETY: `raw` is a valid pointer, the array is live, and the driver only looks the device up.
+        // SAFETY: `raw` is a valid pointer, the array is live, and the driver only reads the attributes of the device.
         unsafe { call!(self.driver(), cuMipmappedArrayGetMemoryRequirements(&raw mut raw, array, device.as_raw())) }?;
         Ok(ArrayMemoryRequirements { bytes: raw.size, alignment: raw.alignment })
     }
 
-    /// Destroys the array, as [`Drop`] does, and returns any error. Waits on the host for every use.
+    /// Destroys the array, as [`Drop`] does, and returns any error. Waits on the host until all accesses have completed.
     ///
     /// CUDA: `cuMipmappedArrayDestroy`.
     ///
     /// # Errors
     ///
-    /// Returns the array together with the error if a level or a texture of it exists, or the driver fails.
+    /// Returns the array together with the error if a level or a texture of it still exists, or the driver call fails.
     #[doc(alias = "cuMipmappedArrayDestroy")]
     pub fn close(mut self) -> Result<(), Returned<Self>> {
         let Some(handle) = Arc::get_mut(&mut self.handle) else {

@@ -9,7 +9,7 @@ use super::ArrayShape;
 pub struct ArrayRegion {
     /// The first element, row and layer.
     pub origin: [usize; 3],
-    /// The elements per row, the rows, and the layers.
+    /// The number of elements per row, rows, and layers.
     pub extent: [usize; 3],
 }
 
@@ -27,7 +27,7 @@ impl ArrayRegion {
         width.saturating_mul(rows).saturating_mul(layers)
     }
 
-    /// Returns `true` if there is no element.
+    /// Returns `true` if the region is empty.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.len() == 0

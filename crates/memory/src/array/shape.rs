@@ -37,21 +37,21 @@ bitflags! {
     /// Flags of an array (`CUDA_ARRAY3D_…`).
     #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
     pub struct ArrayFlags: u32 {
-        /// Surfaces can be bound to it.
+        /// Surfaces can be bound to the array.
         const SURFACE = sys::CUDA_ARRAY3D_SURFACE_LDST;
-        /// Textures of it support gather; two-dimensional arrays only.
+        /// Textures of the array support gather. Two-dimensional arrays only.
         const GATHER = sys::CUDA_ARRAY3D_TEXTURE_GATHER;
         /// A depth texture.
         const DEPTH = sys::CUDA_ARRAY3D_DEPTH_TEXTURE;
         /// A color attachment of a graphics API.
         const COLOR_ATTACHMENT = sys::CUDA_ARRAY3D_COLOR_ATTACHMENT;
-        /// A sparse array: memory is mapped per tile, as needed.
+        /// A sparse array: memory is mapped to individual tiles.
         const SPARSE = sys::CUDA_ARRAY3D_SPARSE;
-        /// Memory is mapped later, for the whole array.
+        /// A deferred mapping: memory is mapped later, for the whole array.
         const DEFERRED_MAPPING = sys::CUDA_ARRAY3D_DEFERRED_MAPPING;
         /// For the video encoder and decoder. Requires a driver for CUDA 13.0.
         const VIDEO = sys::CUDA_ARRAY3D_VIDEO_ENCODE_DECODE;
-        /// Flags of newer drivers.
+        /// Flags defined by newer drivers.
         const _ = !(sys::CUDA_ARRAY3D_LAYERED | sys::CUDA_ARRAY3D_CUBEMAP);
     }
 }
@@ -87,19 +87,19 @@ impl ArrayShape {
         Self { width, height, depth: layers, kind: ArrayKind::Layered }
     }
 
-    /// Returns a cubemap of six faces.
+    /// Creates a cubemap of six faces.
     #[must_use]
     pub const fn cubemap(width: usize) -> Self {
         Self { width, height: width, depth: 6, kind: ArrayKind::Cubemap }
     }
 
-    /// Returns a layered cubemap.
+    /// Creates a layered cubemap.
     #[must_use]
     pub const fn layered_cubemap(width: usize, cubemaps: usize) -> Self {
         Self { width, height: width, depth: cubemaps.saturating_mul(6), kind: ArrayKind::LayeredCubemap }
     }
 
-    /// Elements per row.
+    /// Returns the number of elements per row.
     #[must_use]
     pub const fn width(&self) -> usize {
         self.width
@@ -137,7 +137,7 @@ impl ArrayShape {
         self.width.saturating_mul(self.rows()).saturating_mul(self.layers())
     }
 
-    /// Returns `true` if there is no element.
+    /// Returns `true` if the shape is empty.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.len() == 0
@@ -173,7 +173,7 @@ impl ArrayShape {
         }
     }
 
-    /// Converts from the driver's type.
+    /// Converts a raw CUDA descriptor.
     pub(super) fn from_raw(raw: &CUDA_ARRAY3D_DESCRIPTOR) -> (Self, ArrayFlags, ArrayFormat) {
         let (layered, cube) = (sys::CUDA_ARRAY3D_LAYERED, sys::CUDA_ARRAY3D_CUBEMAP);
         let kind = match (raw.Flags & cube != 0, raw.Flags & layered != 0) {

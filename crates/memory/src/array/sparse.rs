@@ -13,7 +13,7 @@ use crate::virtual_memory::PhysicalMemory;
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct SparseProperties {
-    /// The elements per row, the rows, and the layers of a tile.
+    /// The extent of a tile: elements per row, rows, and layers.
     pub tile: [u32; 3],
     /// The first level of the mip tail, whose levels share their memory.
     pub tail_first_level: u32,
@@ -23,12 +23,12 @@ pub struct SparseProperties {
     pub has_single_tail: bool,
 }
 
-/// Memory for a tile; `None` in its place unmaps the tile.
+/// Memory for a tile. `None` in its place unmaps the tile.
 #[derive(Clone, Copy, Debug)]
 pub struct TileMemory<'a> {
-    /// Allocated with [`PhysicalUsage::TILE_POOL`](crate::virtual_memory::PhysicalUsage::TILE_POOL).
+    /// Memory allocated with [`PhysicalUsage::TILE_POOL`](crate::virtual_memory::PhysicalUsage::TILE_POOL).
     pub memory: &'a PhysicalMemory,
-    /// The offset of the tile in bytes.
+    /// The offset of the tile in `memory`, in bytes.
     pub offset: u64,
 }
 
@@ -41,9 +41,9 @@ pub struct TileMapping<'a> {
     pub layer: u32,
     /// The first element, row and layer: multiples of the tile extent.
     pub origin: [u32; 3],
-    /// The elements, rows and layers: multiples of the tile extent, or up to the end of the level.
+    /// The extent in elements, rows and layers: multiples of the tile extent, or up to the end of the level.
     pub extent: [u32; 3],
-    /// The memory.
+    /// The memory to map; `None` to unmap.
     pub memory: Option<TileMemory<'a>>,
 }
 
@@ -63,7 +63,7 @@ impl<T> Array<T> {
         Ok(SparseProperties::from_raw(&raw))
     }
 
-    /// Maps or unmaps memory of tiles, in the order of `stream`.
+    /// Maps or unmaps memory of tiles, in stream order.
     ///
     /// CUDA: `cuMemMapArrayAsync`.
     ///
@@ -74,7 +74,7 @@ impl<T> Array<T> {
     ///
     /// # Errors
     ///
-    /// An argument error if `tiles` is empty; any error of the driver.
+    /// An argument error if `tiles` is empty; any error returned by the driver.
     #[doc(alias = "cuMemMapArrayAsync")]
     pub unsafe fn map_tiles(&self, stream: &Stream, tiles: &[TileMapping<'_>]) -> Result<()> {
         let resource = |info: &mut CUarrayMapInfo| {
@@ -104,7 +104,7 @@ impl<T> MipmappedArray<T> {
         Ok(SparseProperties::from_raw(&raw))
     }
 
-    /// Maps or unmaps memory of tiles, in the order of `stream`.
+    /// Maps or unmaps memory of tiles, in stream order.
     ///
     /// CUDA: `cuMemMapArrayAsync`.
     ///
@@ -115,7 +115,7 @@ impl<T> MipmappedArray<T> {
     ///
     /// # Errors
     ///
-    /// An argument error if `tiles` is empty; any error of the driver.
+    /// An argument error if `tiles` is empty; any error returned by the driver.
     pub unsafe fn map_tiles(&self, stream: &Stream, tiles: &[TileMapping<'_>]) -> Result<()> {
         let resource = |info: &mut CUarrayMapInfo| {
             info.resourceType = CUresourcetype::CU_RESOURCE_TYPE_MIPMAPPED_ARRAY;
@@ -166,7 +166,7 @@ impl TileMapping<'_> {
     }
 }
 
-/// Maps tiles of the array that `resource` stores.
+/// Maps tiles of the array that `resource` writes to the driver's parameters.
 ///
 /// # Safety
 ///
@@ -176,7 +176,7 @@ unsafe fn map(stream: &Stream, tiles: &[TileMapping<'_>], resource: impl Fn(&mut
     let count = u32::try_from(tiles.len()).ok().filter(|count| *count != 0);
     let count = count.ok_or_else(|| Error::argument("Array::map_tiles", format!("{} tiles", tiles.len())))?;
     let mut infos: Vec<CUarrayMapInfo> = tiles.iter().map(|tile| tile.to_raw()).collect();
-    // A device mask for the stream's own device.
+    // The mask of the stream's own device.
     let mask = 1_u32.checked_shl(stream.device().as_raw().cast_unsigned()).unwrap_or(1);
     for info in &mut infos {
         info.deviceBitMask = mask;

@@ -14,7 +14,8 @@ pub struct ArrayFormat {
     pub channels: u32,
 }
 
-/// An array element (texel): a number, or a vector of two or four numbers. With the feature `half`, `half::f16` is one of the numbers.
+/// An array element (texel): a scalar, or a vector of two or four scalars. With the feature `half`, `half::f16` is a
+/// scalar.
 ///
 /// # Safety
 ///
@@ -31,15 +32,15 @@ pub unsafe trait Texel: AnyBitPattern + NoUninit + Send + Sync {
 
 macro_rules! texels {
     ($($ty:ty: $component:ident),*) => {$(
-        // SAFETY: the component has this type.
+        // SAFETY: the scalar has this type.
         unsafe impl Texel for $ty {
             const FORMAT: ArrayFormat = ArrayFormat { component: CUarray_format::$component, channels: 1 };
         }
-        // SAFETY: two adjacent components.
+        // SAFETY: two adjacent scalars.
         unsafe impl Texel for [$ty; 2] {
             const FORMAT: ArrayFormat = ArrayFormat { component: CUarray_format::$component, channels: 2 };
         }
-        // SAFETY: four adjacent components.
+        // SAFETY: four adjacent scalars.
         unsafe impl Texel for [$ty; 4] {
             const FORMAT: ArrayFormat = ArrayFormat { component: CUarray_format::$component, channels: 4 };
         }

@@ -9,8 +9,8 @@ use super::local::LocalCache;
 use super::size_class::{BlockSize, GRANULE, SizeClass};
 use super::thread_cache::ThreadCache;
 
-/// The free memory of a resource, with the caches of all threads. It calls no driver. A thread that exits can therefore return its blocks
-/// at any time, even after the resource or the driver is gone.
+/// The free memory of a resource, and the caches of all threads. It makes no driver calls. A thread that exits can
+/// therefore return its blocks at any time, even after the resource or the driver has been dropped.
 #[derive(Debug)]
 pub(crate) struct CentralHeap {
     state: Mutex<State>,
@@ -21,22 +21,22 @@ struct State {
     heap: Heap,
     /// The caches of every thread and stream.
     caches: Vec<Arc<LocalCache>>,
-    /// The allocations and deallocations that no cache served, or a cache of a thread that has exited.
+    /// The allocations and deallocations that bypassed the thread caches, and those of threads that have exited.
     counts: Counts,
 }
 
-/// The number and size of allocations and deallocations.
+/// The number and total size of allocations and deallocations.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(crate) struct Counts {
     pub(crate) allocations: u64,
     pub(crate) frees: u64,
     pub(crate) allocated_bytes: u64,
     pub(crate) freed_bytes: u64,
-    /// The allocations that a thread cache served.
+    /// The number of allocations served by a thread cache.
     pub(crate) hits: u64,
 }
 
-/// The use of the memory at one moment.
+/// The memory usage at one point in time.
 pub(crate) struct Usage {
     pub(crate) counts: Counts,
     pub(crate) reserved_bytes: u64,
@@ -74,18 +74,18 @@ impl Counts {
 }
 
 impl CentralHeap {
-    /// Creates a heap without memory. `is_contiguous` states whether free memory coalesces across segments.
+    /// Creates an empty heap. `is_contiguous` is `true` if free memory coalesces across segments.
     pub(crate) fn new(is_contiguous: bool) -> Self {
         let (heap, counts) = (Heap::new(is_contiguous), Counts::default());
         Self { state: Mutex::new(State { heap, caches: Vec::new(), counts }) }
     }
 
-    /// Locks the heap for `operation`, which calls no other code.
+    /// Locks the heap for `operation`, which must not call user code or the driver.
     pub(crate) fn with<T>(&self, operation: impl FnOnce(&mut Heap) -> T) -> T {
         operation(&mut self.state.lock().heap)
     }
 
-    /// Takes free memory for `stream`. `cache`, which is the calling thread's, is refilled with blocks of the same class.
+    /// Takes free memory for `stream`. `cache`, the calling thread's cache, is refilled with blocks of the same class.
     pub(crate) fn take(
         &self,
         stream: StreamId,
@@ -122,15 +122,17 @@ impl CentralHeap {
         cache
     }
 
-    /// Unregisters a cache, and takes its blocks.
+    /// Unregisters a cache and takes its blocks.
     pub(super) fn remove_cache(&self, cache: &Arc<LocalCache>) {
-        // In the child of a fork nobody unlocks what another thread had locked. `flush_caches` takes the blocks then.
+        // In a forked child, a lock held by another thread at the time of the fork is never unlocked. `flush_caches`
+        // takes the blocks later.
         let Some(mut state) = self.state.try_lock() else { return };
         state.caches.retain(|other| !Arc::ptr_eq(other, cache));
         state.retire(cache);
     }
 
-    /// Forgets a stream that frees no more memory, with its thread caches. Returns `false` if memory is available to it alone.
+    /// Removes a stream that frees no more memory, and its thread caches. Returns `false` if memory is available to
+    /// this stream only.
     pub(crate) fn forget(&self, stream: StreamId) -> bool {
         let mut state = self.state.lock();
         let caches: Vec<_> = state.caches.extract_if(.., |cache| cache.stream == stream).collect();
@@ -141,18 +143,18 @@ impl CentralHeap {
     /// Takes the blocks of all thread caches.
     pub(crate) fn flush_caches(&self) {
         let mut state = self.state.lock();
-        // The caches of threads that have exited while the heap was locked.
+        // The caches of threads that exited while the heap was locked.
         let left: Vec<_> = state.caches.extract_if(.., |cache| Arc::strong_count(cache) == 1).collect();
         left.iter().for_each(|cache| state.retire(cache));
         let caches = state.caches.clone();
         caches.iter().for_each(|cache| state.empty(&mut cache.lock(), cache.stream));
     }
 
-    /// Returns the use of the memory. A thread that exits meanwhile is counted once.
+    /// Returns the memory usage. A thread that exits in the meantime is counted once.
     pub(crate) fn usage(&self) -> Usage {
         let state = self.state.lock();
         let (mut counts, mut free_bytes) = (state.counts, state.heap.free_bytes());
-        // All at once, so that no block is counted in two caches.
+        // All caches are locked at the same time, so that no block is counted twice.
         let caches: Vec<_> = state.caches.iter().map(|cache| cache.lock()).collect();
         for cache in &caches {
             counts.add(cache.counts);
@@ -162,7 +164,7 @@ impl CentralHeap {
         Usage { counts, reserved_bytes, free_bytes, longest_free_bytes: state.heap.longest(StreamId::ANY) }
     }
 
-    /// Coalesces all free memory, that of thread caches included. Threads forget their caches from now on.
+    /// Coalesces all free memory, including that in thread caches. Threads discard their caches from now on.
     pub(crate) fn close(&self) {
         self.flush_caches();
         let mut state = self.state.lock();
@@ -175,7 +177,7 @@ impl CentralHeap {
         let most = if cache.is_some() { ThreadCache::capacity(class).div_ceil(2) } else { 1 };
         self.with(|heap| heap.take_blocks(stream, class, most, &mut blocks));
         let address = blocks.pop()?;
-        // Locked after the heap is unlocked: the holder of the heap waits for caches.
+        // Locked after the heap is unlocked, because the holder of the heap's lock waits for caches.
         let surplus = cache.map_or_else(Vec::new, |cache| cache.refill(class, blocks));
         if !surplus.is_empty() {
             self.give(stream, BlockSize::Class(class), surplus);

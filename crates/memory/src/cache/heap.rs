@@ -5,15 +5,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::free_lists::FreeLists;
 use super::size_class::{BlockSize, GRANULE, SizeClass};
 
-/// A stream, by its identity.
+/// The identity of a stream.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub(crate) struct StreamId(pub(crate) u64);
 
-/// A point in the order in which a stream frees memory. Memory that is freed later has a later epoch.
+/// A point in the order in which a stream frees memory. Memory freed later has a later epoch.
 #[derive(Clone, Copy, Debug, Default, Eq, Ord, PartialEq, PartialOrd)]
 pub(crate) struct Epoch(pub(crate) u64);
 
-/// A range of memory that the heap obtained at once.
+/// A range of memory obtained in one piece.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct Segment {
     pub(crate) start: u64,
@@ -25,21 +25,21 @@ pub(crate) struct Segment {
 pub(crate) struct FreeRange {
     pub(crate) start: u64,
     pub(crate) length: u64,
-    /// The stream that it is available to.
+    /// The stream to which it is available.
     pub(crate) stream: StreamId,
-    /// The latest epoch of the memory in it. Meaningless if it is available to every stream.
+    /// The latest epoch of memory in the range. Unused if the range is available to every stream.
     pub(crate) epoch: Epoch,
 }
 
-/// The free memory of some segments, by stream.
+/// The free memory of a set of segments, by stream.
 ///
-/// Deallocated blocks wait in lists by size class until memory is short. Then they become ranges, which coalesce with their neighbors of
-/// the same stream, and from which the smallest range that fits is taken.
+/// Freed blocks are kept in lists by size class until an allocation fails. Then they become ranges, which coalesce with
+/// adjacent ranges of the same stream. Allocations use the best fit: the smallest sufficient range.
 #[derive(Debug, Default)]
 pub(crate) struct Heap {
-    /// Whether ranges coalesce across segments, as those in one reserved virtual address range do.
+    /// `true` if ranges coalesce across segments, as in one reserved virtual address range.
     is_contiguous: bool,
-    /// The length of each segment, by its start.
+    /// The length of each segment, by start address.
     segments: BTreeMap<u64, u64>,
     /// The free ranges by address.
     ranges: BTreeMap<u64, FreeRange>,
@@ -50,19 +50,19 @@ pub(crate) struct Heap {
 #[derive(Debug, Default)]
 struct StreamHeap {
     blocks: FreeLists,
-    /// The free ranges by length and address.
+    /// The free ranges, by length and address.
     ranges: BTreeSet<(u64, u64)>,
     /// The epoch of memory that is freed now.
     epoch: Epoch,
-    /// Whether memory was freed in this epoch.
+    /// `true` if memory was freed in this epoch.
     has_freed: bool,
 }
 
-/// Small blocks are cut from ranges of this many bytes, so that they are adjacent.
+/// The size in bytes of the ranges that small blocks are cut from, so that they are adjacent.
 const SPAN: u64 = 64 << 10;
 
 impl StreamId {
-    /// Every stream: the work that used the memory has completed.
+    /// Every stream: work that used the memory has completed.
     pub(crate) const ANY: Self = Self(0);
 }
 
@@ -84,7 +84,7 @@ impl FreeRange {
 }
 
 impl Heap {
-    /// Creates a heap without memory.
+    /// Creates an empty heap.
     pub(crate) fn new(is_contiguous: bool) -> Self {
         Self { is_contiguous, ..Self::default() }
     }
@@ -116,7 +116,7 @@ impl Heap {
         self.segments.values().sum()
     }
 
-    /// Takes up to `most` blocks of a class for `stream`, and appends them to `blocks`.
+    /// Takes up to `most` blocks of a class for `stream` and appends them to `blocks`.
     pub(crate) fn take_blocks(&mut self, stream: StreamId, class: SizeClass, most: usize, blocks: &mut Vec<u64>) {
         let list = self.streams.get_mut(&stream).map(|heap| heap.blocks.of(class)).filter(|list| !list.is_empty());
         if let Some(list) = list {
@@ -126,15 +126,15 @@ impl Heap {
         let bytes = class.bytes();
         let count = (SPAN / bytes).clamp(1, most.max(1) as u64);
         if let Some(start) = self.take_range(stream, bytes * count, GRANULE) {
-            // In this order the lowest address is used first.
+            // In this order, the lowest address is allocated first.
             blocks.extend((0..count).rev().map(|block| start + block * bytes));
         } else if count > 1 {
             blocks.extend(self.take_range(stream, bytes, GRANULE));
         }
     }
 
-    /// Takes `length` bytes for `stream` at a multiple of `alignment` from the shortest range that fits: one of the stream, otherwise one
-    /// that is available to every stream.
+    /// Takes `length` bytes for `stream`, aligned to `alignment`, from the smallest sufficient range: one of the stream
+    /// if possible, otherwise one available to every stream.
     pub(crate) fn take_range(&mut self, stream: StreamId, length: u64, alignment: u64) -> Option<u64> {
         let take = |heap: &mut Self, stream| heap.take_range_of(stream, length, alignment.max(GRANULE));
         take(self, stream).or_else(|| take(self, StreamId::ANY))
@@ -160,7 +160,7 @@ impl Heap {
         self.coalesce(FreeRange { start, length, stream, epoch });
     }
 
-    /// Coalesces the blocks that a stream freed.
+    /// Coalesces the blocks freed on a stream.
     pub(crate) fn coalesce_blocks(&mut self, stream: StreamId) {
         let Some(heap) = self.streams.get_mut(&stream) else { return };
         let (mut blocks, epoch) = (Vec::new(), heap.epoch);
@@ -168,13 +168,13 @@ impl Heap {
         blocks.into_iter().for_each(|block| self.coalesce(block));
     }
 
-    /// Coalesces the blocks of every stream.
+    /// Coalesces the blocks of all streams.
     pub(crate) fn coalesce_all(&mut self) {
         self.streams().into_iter().for_each(|stream| self.coalesce_blocks(stream));
     }
 
-    /// Begins a new epoch of a stream if the stream freed memory in the current one, which is returned. Once the stream has passed a point
-    /// that it reaches after this call, the returned epoch may be [released](Heap::release).
+    /// Begins a new epoch of a stream if the stream freed memory in the current one, which is returned. Once the stream
+    /// has passed a point recorded after this call, the returned epoch may be [released](Heap::release).
     pub(crate) fn begin_epoch(&mut self, stream: StreamId) -> Option<Epoch> {
         self.coalesce_blocks(stream);
         let heap = self.streams.get_mut(&stream).filter(|heap| heap.has_freed)?;
@@ -183,7 +183,7 @@ impl Heap {
         Some(epoch)
     }
 
-    /// Begins a new epoch of every stream, and returns the epochs up to which all of their memory was freed.
+    /// Begins a new epoch of every stream. Returns the epochs that cover all memory freed so far.
     pub(crate) fn begin_epochs(&mut self) -> Vec<(StreamId, Epoch)> {
         let streams = self.streams().into_iter().filter(|stream| *stream != StreamId::ANY);
         let begin = |stream| {
@@ -206,7 +206,7 @@ impl Heap {
         }
     }
 
-    /// Forgets a stream that frees no more memory. Returns `false` if memory is available to it alone.
+    /// Removes a stream that frees no more memory. Returns `false` if memory is available to this stream only.
     pub(crate) fn forget(&mut self, stream: StreamId) -> bool {
         let is_empty = self.streams.get(&stream).is_none_or(|heap| heap.blocks.is_empty() && heap.ranges.is_empty());
         if is_empty {
@@ -215,7 +215,7 @@ impl Heap {
         is_empty
     }
 
-    /// Returns `true` if a coalesced range is available to `stream` alone.
+    /// Returns `true` if a coalesced range is available to `stream` only.
     pub(crate) fn has_ranges(&self, stream: StreamId) -> bool {
         self.streams.get(&stream).is_some_and(|heap| !heap.ranges.is_empty())
     }
@@ -226,19 +226,19 @@ impl Heap {
         blocks + self.ranges.values().map(|range| range.length).sum::<u64>()
     }
 
-    /// Returns the length of the longest range that is available to `stream`.
+    /// Returns the length of the longest range available to `stream`.
     pub(crate) fn longest(&self, stream: StreamId) -> u64 {
         let longest = |stream| Some(self.streams.get(&stream)?.ranges.last()?.0);
         longest(stream).max(longest(StreamId::ANY)).unwrap_or_default()
     }
 
-    /// Returns the length of the range before `end` that is available to every stream.
+    /// Returns the length of the range that ends at `end` and is available to every stream.
     pub(crate) fn free_before(&self, end: u64) -> u64 {
         let before = self.before(end).filter(|range| range.end() == end && range.stream == StreamId::ANY);
         before.map_or(0, |range| range.length)
     }
 
-    /// Returns the free ranges by address, blocks included.
+    /// Returns the free ranges by address, including blocks.
     #[cfg(test)]
     pub(crate) fn free_ranges(&self) -> Vec<FreeRange> {
         let blocks = self.streams.iter().flat_map(|(stream, heap)| {
@@ -267,7 +267,7 @@ impl Heap {
         Some(aligned)
     }
 
-    /// Takes a part out of a range, and leaves the rest.
+    /// Splits a part out of a range and keeps the rest.
     fn carve(&mut self, range: FreeRange, start: u64, length: u64) {
         self.remove(range);
         let (before, after) = (start - range.start, range.end() - (start + length));
@@ -279,7 +279,7 @@ impl Heap {
         }
     }
 
-    /// Inserts a range, joined with its neighbors.
+    /// Inserts a range, coalescing it with adjacent ranges.
     fn coalesce(&mut self, mut range: FreeRange) {
         debug_assert!(!self.overlaps(&range), "{:#x} is freed twice", range.start);
         if let Some(before) = self.before(range.start).filter(|before| self.are_adjacent(before, &range)) {
@@ -366,7 +366,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_of_another_stream_is_not_taken() {
+    fn memory_of_another_stream_is_not_reused() {
         let mut heap = heap();
         let all = heap.take_range(A, 0x1000, 0x200).expect("there is room");
         heap.free_range(A, all, 0x1000);

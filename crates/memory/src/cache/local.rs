@@ -16,7 +16,7 @@ thread_local! {
     static ENTRIES: RefCell<Vec<Entry>> = const { RefCell::new(Vec::new()) };
 }
 
-/// The cache of one thread and one stream. It has cache lines of its own, so that threads do not slow each other down.
+/// The cache of one thread and one stream. It occupies its own cache lines, to avoid false sharing.
 #[derive(Debug)]
 #[repr(align(128))]
 pub(crate) struct LocalCache {
@@ -24,7 +24,8 @@ pub(crate) struct LocalCache {
     cache: OwnerLock<ThreadCache>,
 }
 
-/// A cache of the calling thread. When the thread exits, the blocks return to the heap. This calls no driver, which may be gone by then.
+/// A cache of the calling thread. When the thread exits, the blocks return to the heap, without driver calls, since the
+/// driver may already be gone.
 struct Entry {
     stream: StreamId,
     heap: Arc<CentralHeap>,
@@ -50,7 +51,7 @@ impl LocalCache {
         })
     }
 
-    /// Frees a block into the calling thread's cache. Returns `None` if the cache did not take it.
+    /// Frees a block into the calling thread's cache. Returns `None` if the cache did not accept it.
     #[inline]
     pub(crate) fn free(heap: &CentralHeap, stream: StreamId, address: u64, bytes: usize) -> Option<()> {
         let size = BlockSize::of(bytes);
@@ -69,11 +70,11 @@ impl LocalCache {
         with(heap, stream, |entry| Some(Arc::clone(&entry.cache)))
     }
 
-    /// Creates a cache of the calling thread, which has none. Returns `None` if the thread is exiting.
+    /// Creates a cache for the calling thread, which has none. Returns `None` if the thread is exiting.
     pub(crate) fn add(heap: &Arc<CentralHeap>, stream: StreamId) -> Option<Arc<Self>> {
         let add = |entries: &RefCell<Vec<Entry>>| {
             let mut entries = entries.try_borrow_mut().ok()?;
-            // The heap has dropped the caches of streams that are gone, and all of them if the resource is gone.
+            // The heap has dropped the caches of destroyed streams, and all caches if the resource has been dropped.
             entries.retain(|entry| Arc::strong_count(&entry.cache) > 1);
             let cache = heap.add_cache(stream);
             entries.push(Entry { stream, heap: Arc::clone(heap), cache: Arc::clone(&cache) });
@@ -86,7 +87,7 @@ impl LocalCache {
         self.cache.lock()
     }
 
-    /// Adds blocks that were taken in advance. Returns those that found no room.
+    /// Adds blocks that were taken in advance. Returns those that did not fit.
     pub(super) fn refill(&self, class: SizeClass, blocks: Vec<u64>) -> Vec<u64> {
         let Some(mut cache) = self.cache.try_lock() else { return blocks };
         let mut rest = blocks.into_iter();
@@ -101,7 +102,7 @@ impl Entry {
         self.stream == stream && ptr::eq(Arc::as_ptr(&self.heap), heap)
     }
 
-    /// Makes room by returning older blocks to the heap. Large blocks stay, so that there may be no room.
+    /// Makes room by returning older blocks to the heap. Large blocks are not returned, so there may still be no room.
     #[cold]
     fn free_into_full_cache(
         &self,
@@ -113,19 +114,19 @@ impl Entry {
             return None;
         }
         cache.counts.add_free(bytes);
-        // Unlocked before the heap is locked: the holder of the heap waits for caches.
+        // Unlocked before the heap is locked, because the holder of the heap's lock waits for caches.
         drop(cache);
         self.heap.give(self.stream, size, surplus);
         Some(())
     }
 }
 
-/// Has `operation` use the calling thread's entry.
+/// Calls `operation` with the calling thread's entry.
 #[inline]
 fn with<T>(heap: &CentralHeap, stream: StreamId, operation: impl FnOnce(&Entry) -> Option<T>) -> Option<T> {
     let find = |entries: &RefCell<Vec<Entry>>| {
         let mut entries = entries.try_borrow_mut().ok()?;
-        // The entry used last is the first.
+        // The most recently used entry is the first.
         if !entries.first()?.is_of(heap, stream) && !bring_to_front(&mut entries, heap, stream) {
             return None;
         }
@@ -134,7 +135,7 @@ fn with<T>(heap: &CentralHeap, stream: StreamId, operation: impl FnOnce(&Entry) 
     ENTRIES.try_with(find).ok().flatten()
 }
 
-/// Makes an entry the first. Returns `false` if there is none.
+/// Moves an entry to the front. Returns `false` if it does not exist.
 #[cold]
 fn bring_to_front(entries: &mut [Entry], heap: &CentralHeap, stream: StreamId) -> bool {
     let found = entries.iter().position(|entry| entry.is_of(heap, stream));
@@ -144,5 +145,79 @@ fn bring_to_front(entries: &mut [Entry], heap: &CentralHeap, stream: StreamId) -
 impl Drop for Entry {
     fn drop(&mut self) {
         self.heap.remove_cache(&self.cache);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::channel;
+    use std::thread;
+    use std::time::{Duration, Instant};
+
+    use super::*;
+    use crate::cache::Segment;
+
+    const STREAM: StreamId = StreamId(1);
+    const BYTES: usize = 4096;
+    /// The longest wait for another thread.
+    const PATIENCE: Duration = Duration::from_secs(30);
+
+    /// Returns a heap of one block, and the block.
+    fn heap_of_one_block() -> (Arc<CentralHeap>, u64) {
+        let heap = Arc::new(CentralHeap::new(true));
+        heap.with(|heap| heap.add_segment(Segment { start: 1 << 20, length: BYTES as u64 }));
+        let block = heap.take(STREAM, BlockSize::of(BYTES), 1, None).expect("there is one block");
+        (heap, block)
+    }
+
+    #[test]
+    fn usage_holds_every_cache_while_it_counts_so_that_no_block_moves_meanwhile() {
+        let (heap, block) = heap_of_one_block();
+        let first = LocalCache::add(&heap, STREAM).expect("the thread does not exit");
+        LocalCache::free(&heap, STREAM, block, BYTES).expect("the cache has room");
+        let second = heap.add_cache(STREAM);
+        let held = second.lock();
+        thread::scope(|scope| {
+            let counting = scope.spawn(|| heap.usage().free_bytes);
+            let deadline = Instant::now() + PATIENCE;
+            let is_held = || {
+                (0..20).all(|_| {
+                    thread::sleep(Duration::from_millis(1));
+                    first.cache.try_lock().is_none()
+                })
+            };
+            while !is_held() {
+                assert!(Instant::now() < deadline, "the first cache is not held while the second is waited for");
+            }
+            drop(held);
+            assert_eq!(counting.join().expect("counting does not panic"), BYTES as u64);
+        });
+    }
+
+    #[test]
+    fn thread_exits_while_the_heap_is_locked_for_ever_and_its_blocks_are_found_later() {
+        let (heap, block) = heap_of_one_block();
+        let ((exit, may_exit), (added, has_added)) = (channel::<()>(), channel());
+        let shared = Arc::clone(&heap);
+        let other = thread::spawn(move || {
+            LocalCache::add(&shared, STREAM).expect("the thread does not exit yet");
+            LocalCache::free(&shared, STREAM, block, BYTES).expect("the cache has room");
+            added.send(()).expect("the test waits");
+            may_exit.recv().expect("the test does not panic");
+        });
+        has_added.recv().expect("the thread does not panic");
+        let ((over, is_over), shared) = (channel(), Arc::clone(&heap));
+        // As in the child of a fork, where the thread that had locked the heap does not exist.
+        let locking = thread::spawn(move || {
+            shared.with(|_| {
+                exit.send(()).expect("the thread waits");
+                over.send(other.join().is_ok()).expect("the test waits");
+            });
+        });
+        assert!(is_over.recv_timeout(PATIENCE).expect("the thread does not wait for the heap"));
+        locking.join().expect("nothing panics with the heap locked");
+        heap.flush_caches();
+        assert_eq!(heap.usage().free_bytes, BYTES as u64);
+        assert_eq!(heap.take(STREAM, BlockSize::of(BYTES), 1, None), Some(block));
     }
 }

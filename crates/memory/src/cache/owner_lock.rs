@@ -1,11 +1,11 @@
-//! A lock for a value that one thread uses all the time, and others now and then.
+//! A lock for a value that one thread uses frequently, and other threads rarely.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::lock_api::{GuardSend, Mutex, RawMutex};
 
-/// A mutex that is unlocked by a plain store, and therefore costs a single atomic read-modify-write. It is held briefly, over no driver
-/// call and no user code, and spins.
+/// A spin lock that is unlocked by a plain store and therefore costs a single atomic read-modify-write. It is held
+/// briefly, never across driver calls or user code.
 pub(super) type OwnerLock<T> = Mutex<RawOwnerLock, T>;
 
 /// The state of an [`OwnerLock`].
@@ -14,7 +14,8 @@ pub(super) struct RawOwnerLock {
     is_locked: AtomicBool,
 }
 
-// SAFETY: the exchange in `try_lock` returns `false` to one thread at a time until `unlock`, and orders it after the last `unlock`.
+// SAFETY: the exchange in `try_lock` succeeds for one thread at a time until `unlock`, and is ordered after the last
+// `unlock`.
 unsafe impl RawMutex for RawOwnerLock {
     type GuardMarker = GuardSend;
 

@@ -1,13 +1,13 @@
 //! Size classes: eight per power of two.
 
-/// The granularity of sizes and addresses, in bytes. The driver's pools align to the same.
+/// The granularity of sizes and addresses in bytes, which equals the alignment of the driver's pools.
 pub(crate) const GRANULE: u64 = 512;
 
-/// The number of classes per power of two. Rounding up wastes at most an eighth.
+/// The number of classes per power of two. Rounding up wastes at most one eighth.
 const STEPS: u64 = 8;
 const STEPS_LOG: u32 = STEPS.ilog2();
 
-/// The largest size that has a class. Larger sizes are rounded up to a multiple of [`LARGE_GRANULE`].
+/// The largest size with a class. Larger sizes are rounded up to a multiple of [`LARGE_GRANULE`].
 const LARGEST: u64 = 32 << 20;
 /// The granularity of sizes without a class.
 const LARGE_GRANULE: u64 = 2 << 20;
@@ -19,9 +19,9 @@ pub(crate) struct SizeClass(u8);
 /// The size of a block: a requested size, rounded up.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum BlockSize {
-    /// The size of a class.
+    /// A size class.
     Class(SizeClass),
-    /// A size in bytes that has no class.
+    /// A size in bytes without a class.
     Large(u64),
 }
 

@@ -2,28 +2,28 @@
 
 use super::{BlockSize, Epoch, GRANULE, Heap, Segment, SizeClass, StreamId, ThreadCache};
 
-/// What the model knows of a granule.
+/// The expected state of a granule.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Granule {
     InUse,
     Free(StreamId, Epoch),
 }
 
-/// A small generator of numbers: splitmix64.
+/// A small pseudorandom number generator: splitmix64.
 struct Numbers(u64);
 
-/// A heap, its expected content, and the blocks in use.
+/// A heap, its expected contents, and the blocks in use.
 struct Model {
     heap: Heap,
     granules: Vec<Granule>,
     live: Vec<(u64, BlockSize)>,
     marked: Vec<(StreamId, Epoch)>,
-    /// The epoch in which each stream frees, by the stream's number.
+    /// The current epoch of each stream, by stream number.
     epochs: Vec<Epoch>,
 }
 
 const BASE: u64 = 1 << 40;
-/// Two regions of this many granules, side by side.
+/// The number of granules in each of two adjacent regions.
 const REGION: usize = if cfg!(miri) { 2048 } else { 40_960 };
 const STREAMS: u64 = 3;
 
@@ -41,7 +41,7 @@ impl Numbers {
         self.next() % end
     }
 
-    /// A size whose order of magnitude is even.
+    /// Returns a size whose logarithm is uniformly distributed.
     #[inline]
     fn size(&mut self) -> usize {
         let log = self.below(23);
@@ -76,7 +76,7 @@ impl Model {
         first..last
     }
 
-    /// Records that the heap returned a block.
+    /// Records that the heap allocated a block.
     #[inline]
     fn took(&mut self, stream: StreamId, address: u64, size: BlockSize) {
         for granule in self.range(address, size) {
@@ -147,7 +147,8 @@ impl Model {
         self.assert_free_ranges();
     }
 
-    /// Asserts that the heap's free ranges are the model's free granules. Joined ranges may be newer than their granules.
+    /// Asserts that the heap's free ranges match the model's free granules. A coalesced range may have a later epoch
+    /// than its granules.
     #[inline]
     fn assert_free_ranges(&self) {
         let mut seen = 0;
@@ -156,7 +157,7 @@ impl Model {
                 let Granule::Free(stream, epoch) = self.granules[granule] else {
                     panic!("granule {granule} is in use and free");
                 };
-                // What is joined with newer memory is promoted with it.
+                // Memory that was coalesced with newer memory is released with it.
                 assert!(
                     stream == range.stream || range.stream != StreamId::ANY,
                     "granule {granule}: {stream:?}, {range:?}"
@@ -169,7 +170,7 @@ impl Model {
         assert_eq!(seen, free, "free granules");
     }
 
-    /// Frees everything, and sees it become what it was.
+    /// Frees everything and asserts that the heap returns to its initial state.
     #[inline]
     fn end(mut self, numbers: &mut Numbers) {
         while !self.live.is_empty() {

@@ -4,27 +4,27 @@ use super::central_heap::Counts;
 use super::free_lists::FreeLists;
 use super::size_class::{BlockSize, SizeClass};
 
-/// The free blocks that one thread keeps of one stream.
+/// The free blocks of one stream that one thread keeps.
 #[derive(Debug, Default)]
 pub(crate) struct ThreadCache {
-    /// The allocations and deallocations that this cache served.
+    /// The allocations and deallocations served by this cache.
     pub(super) counts: Counts,
     lists: FreeLists,
-    /// Blocks without a class, each with its size.
+    /// Blocks without a class, with their sizes.
     large: Vec<(u64, u64)>,
 }
 
-/// A cache keeps about this many bytes of a class,
+/// The approximate number of bytes that a cache keeps per class.
 const CLASS_BYTES: u64 = 16 << 20;
-/// but at least this many blocks,
+/// The minimum number of blocks per class.
 const MIN_BLOCKS: u64 = 2;
-/// and at most this many.
+/// The maximum number of blocks per class.
 const MAX_BLOCKS: u64 = 64;
-/// The number of blocks without a class that a cache keeps.
+/// The maximum number of blocks without a class.
 const MAX_LARGE_BLOCKS: usize = 4;
 
 impl ThreadCache {
-    /// Returns the number of blocks of `class` that a cache keeps.
+    /// Returns the maximum number of blocks of `class`.
     pub(crate) fn capacity(class: SizeClass) -> usize {
         (CLASS_BYTES / class.bytes()).clamp(MIN_BLOCKS, MAX_BLOCKS) as usize
     }
@@ -38,7 +38,7 @@ impl ThreadCache {
         }
     }
 
-    /// Keeps a free block. Returns `false` if there is no room.
+    /// Adds a free block. Returns `false` if there is no room.
     #[inline]
     pub(crate) fn put(&mut self, size: BlockSize, address: u64) -> bool {
         match size {
@@ -69,7 +69,7 @@ impl ThreadCache {
         has_room
     }
 
-    /// Takes the older half of the blocks of a class, to make room. Large blocks stay.
+    /// Takes the older half of the blocks of a class, to make room. Large blocks are kept.
     #[cold]
     pub(crate) fn take_older_half(&mut self, size: BlockSize) -> Vec<u64> {
         let BlockSize::Class(class) = size else { return Vec::new() };
@@ -89,7 +89,7 @@ impl ThreadCache {
     }
 }
 
-/// Reserves memory for all blocks that a cache keeps of a class. Returns `false` if this has been done.
+/// Reserves memory for the maximum number of blocks of a class. Returns `false` if it was already reserved.
 #[cold]
 fn reserve(list: &mut Vec<u64>, class: SizeClass) -> bool {
     let capacity = ThreadCache::capacity(class);
@@ -105,7 +105,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn block_freed_last_is_taken_first() {
+    fn block_freed_last_is_reused_first() {
         let mut cache = ThreadCache::default();
         let size = BlockSize::of(4096);
         assert_eq!(cache.take(size), None);

@@ -9,7 +9,7 @@ use curium_driver::{Function, Result, Stream, call};
 use super::{CopyOptions, End, device, peer, pitched};
 use crate::{DeviceSlice, DeviceSliceMut, PitchedSlice, PitchedSliceMut, size};
 
-/// A batch of copies, which costs less to enqueue than single copies. The copies have no order among each other.
+/// A batch of copies, which costs less to enqueue than individual copies. The order of the copies is unspecified.
 ///
 /// ```
 /// # let driver = curium_sim::Simulator::new(curium_sim::Config::new())?.driver::<curium_driver::Driver>()?;
@@ -36,16 +36,16 @@ pub struct CopyBatch<'a> {
 
 /// A pitched copy in a batch.
 pub(crate) trait BoxCopy {
-    /// Orders the guard's stream after the work that the copy depends on.
+    /// Makes the guard's stream wait for conflicting accesses.
     fn prepare(&self, guard: &mut AccessGuard<'_>) -> Result<()>;
 
     /// Returns `true` if a batch on `stream` can access both operands.
     fn is_at(&self, stream: &Stream) -> bool;
 
-    /// Returns the copy for the driver.
+    /// Returns the copy as a driver parameter.
     fn operation(&self, options: CopyOptions) -> CUDA_MEMCPY3D_BATCH_OP;
 
-    /// Enqueues the copy on `stream` alone.
+    /// Enqueues the copy on `stream` individually.
     fn enqueue(&self, stream: &Stream) -> Result<()>;
 
     /// Records the accesses of the copy, which may have been enqueued.
@@ -64,13 +64,13 @@ impl<'a> CopyBatch<'a> {
         Self::default()
     }
 
-    /// Sets hints for all copies, for drivers that support them.
+    /// Sets hints for all copies, which drivers without support ignore.
     pub fn with_options(mut self, options: CopyOptions) -> Self {
         self.options = options;
         self
     }
 
-    /// Adds a copy of `source` to `target`, which has the same length. Both may be on any device.
+    /// Adds a copy of `source` to `target`, which must have the same length. Both may be on any device.
     ///
     /// # Errors
     ///
@@ -84,7 +84,7 @@ impl<'a> CopyBatch<'a> {
         Ok(self)
     }
 
-    /// Adds a copy of `source` to `target`, which has the same length. Both may be on any device.
+    /// Adds a copy of `source` to `target`, which must have the same extent. Both may be on any device.
     ///
     /// # Errors
     ///
@@ -125,14 +125,14 @@ impl<'a> CopyBatch<'a> {
 
     /// Enqueues the copies on `stream` and returns immediately.
     ///
-    /// The copies are enqueued one by one with drivers before CUDA 12.8 (13.0 for pitched copies), on the legacy default stream, on a
-    /// capturing stream, and if an operand is on another device than the stream's.
+    /// The copies are enqueued individually on drivers before CUDA 12.8 (13.0 for pitched copies), on the legacy
+    /// default stream, on a stream that is being captured, and if an operand is on another device than the stream's.
     ///
-    /// CUDA: `cuMemcpyBatchAsync_v2` or `cuMemcpyBatchAsync`; `cuMemcpy3DBatchAsync_v2` for rows and layers.
+    /// CUDA: `cuMemcpyBatchAsync_v2` or `cuMemcpyBatchAsync`; `cuMemcpy3DBatchAsync_v2` for pitched copies.
     ///
     /// # Errors
     ///
-    /// Any error of the driver. Some of the copies may have been enqueued then.
+    /// An error returned by the driver. Some of the copies may then have been enqueued.
     #[doc(alias = "cuMemcpyBatchAsync")]
     #[doc(alias = "cuMemcpy3DBatchAsync")]
     pub fn enqueue(self, stream: &Stream) -> Result<()> {
@@ -142,7 +142,7 @@ impl<'a> CopyBatch<'a> {
         }
         self.boxes.iter().try_for_each(|copy| copy.prepare(&mut guard))?;
         let result = self.enqueue_lines(stream).and_then(|()| self.enqueue_boxes(stream));
-        // A failure may come after some copies were enqueued.
+        // On failure, some copies may have been enqueued.
         self.lines.iter().for_each(|(to, from)| record(&mut guard, to, from));
         self.boxes.iter().for_each(|copy| copy.record(&mut guard));
         result.map_err(|error| error.about(format!("{} copies", self.len())))
@@ -170,8 +170,8 @@ impl<'a> CopyBatch<'a> {
                 together.into_iter().map(|copy| copy.operation(self.options)).collect();
             let (count, operations) = (operations.len(), operations.as_mut_ptr());
             stream.context().entered(|driver| {
-                // SAFETY: the list has this many entries, all operands are live on this stream, which has waited for the work they depend
-                // on, and a context is current.
+                // SAFETY: the list has this many entries, all operands are live on this stream, which has waited for
+                // conflicting accesses, and a context is current.
                 unsafe { call!(driver, cuMemcpy3DBatchAsync_v2(count, operations, 0, stream.as_raw())) }
             })?;
         }
@@ -182,7 +182,7 @@ impl<'a> CopyBatch<'a> {
 /// A copy and its index in the batch.
 type Numbered<'l, 'a> = (usize, &'l (End<'a>, End<'a>));
 
-/// Copies as the driver's lists.
+/// Linear copies as the driver's arrays.
 struct Lines {
     numbers: Vec<usize>,
     targets: Vec<CUdeviceptr>,
@@ -207,13 +207,13 @@ impl Lines {
         let (to, from, sizes) = (self.targets.as_mut_ptr(), self.sources.as_mut_ptr(), self.sizes.as_mut_ptr());
         let (attributes, first) = (&raw mut attributes, &raw mut first);
         stream.context().entered(|driver| {
-            // SAFETY: the lists have `count` entries, the first attributes apply to all of them, all operands are live on this stream,
-            // which has waited for the work they depend on, and a context is current.
+            // SAFETY: the arrays have `count` entries, the first attributes apply to all of them, all operands are live
+            // on this stream, which has waited for conflicting accesses, and a context is current.
             unsafe { call!(driver, cuMemcpyBatchAsync_v2(to, from, sizes, count, attributes, first, 1, raw)) }
         })
     }
 
-    /// Returns the signature with the index of the failed copy, of CUDA 12.8 and 12.9.
+    /// Enqueues the copies with the function of CUDA 12.8 and 12.9, which reports the index of the failed copy.
     fn call_of_12_8(&mut self, stream: &Stream) -> Result<()> {
         let (mut attributes, mut first, count, raw) = (self.options.to_raw(), 0, self.sizes.len(), stream.as_raw());
         let (to, from, sizes) = (self.targets.as_mut_ptr(), self.sources.as_mut_ptr(), self.sizes.as_mut_ptr());
@@ -226,7 +226,7 @@ impl Lines {
         });
         result.map_err(|error| match self.numbers.get(failed) {
             None => error,
-            Some(number) => error.advised(|_| Some(format!("the driver refused the copy at index {number}").into())),
+            Some(number) => error.advised(|_| Some(format!("the driver rejected the copy at index {number}").into())),
         })
     }
 }
@@ -253,7 +253,7 @@ impl BoxCopy for Between<'_> {
     }
 }
 
-/// Enqueues one copy on `stream`, which has waited for the work that both operands depend on.
+/// Enqueues one copy on `stream`, which has waited for conflicting accesses.
 fn enqueue_line(stream: &Stream, to: &End<'_>, from: &End<'_>) -> Result<()> {
     if to.is_everywhere() || from.is_everywhere() || to.is_at(stream) && from.is_at(stream) {
         return device::any(stream, to, from);
@@ -267,7 +267,7 @@ fn record(guard: &mut AccessGuard<'_>, to: &End<'_>, from: &End<'_>) {
     to.tracked.after_partial_write(guard);
 }
 
-/// Orders the guard's stream after the work that a copy depends on.
+/// Makes the guard's stream wait for the accesses that conflict with a copy.
 fn prepare(guard: &mut AccessGuard<'_>, to: &End<'_>, from: &End<'_>) -> Result<()> {
     if !to.is_near(from) {
         peer::connect(to.stream().context(), from.stream().context())?;

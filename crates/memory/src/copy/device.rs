@@ -5,13 +5,13 @@ use curium_driver::{Function, Result, Stream, call};
 
 use super::{CopyOptions, End, peer, spanning, transfer};
 
-/// Enqueues a copy of `from` to `to`, which has the same size, on `stream`.
+/// Enqueues a copy of `from` to `to`, which must have the same size, on `stream`.
 #[inline]
 pub(crate) fn copy(operation: &'static str, stream: &Stream, to: End<'_>, from: End<'_>) -> Result<()> {
     if to.bytes == 0 {
         return Ok(());
     }
-    // A plain copy cannot access memory of another device, even if both operands are there.
+    // `cuMemcpyDtoDAsync` cannot access memory of another device, even if both operands are on it.
     let is_reached = to.is_at(stream) && from.is_at(stream) || to.is_everywhere() || from.is_everywhere();
     if !is_reached {
         return peer::copy(operation, stream, to, from);
@@ -22,21 +22,23 @@ pub(crate) fn copy(operation: &'static str, stream: &Stream, to: End<'_>, from: 
         }
         let (driver, raw, bytes) = (stream.driver(), stream.as_raw(), to.bytes);
         spanning::enqueue(stream, || {
-            // SAFETY: both operands have this many bytes and are live on this stream, which has waited for the work they depend on.
+            // SAFETY: both operands have this many bytes and are live on this stream, which has waited for conflicting
+            // accesses.
             unsafe { call!(driver, cuMemcpyDtoDAsync_v2(to.address, from.address, bytes, raw)) }
         })
     })
 }
 
-/// Enqueues a copy on `stream`, which has waited for the work that both operands depend on, for operands on any device.
+/// Enqueues a copy between operands on any device on `stream`, which has waited for conflicting accesses.
 pub(crate) fn any(stream: &Stream, to: &End<'_>, from: &End<'_>) -> Result<()> {
     spanning::enqueue(stream, || {
-        // SAFETY: both operands have this many bytes and are live on this stream, which has waited for the work they depend on.
+        // SAFETY: both operands have this many bytes and are live on this stream, which has waited for conflicting
+        // accesses.
         unsafe { call!(stream.driver(), cuMemcpyAsync(to.address, from.address, to.bytes, stream.as_raw())) }
     })
 }
 
-/// Like [`copy`], with hints if the driver supports them and both operands are on the stream's device.
+/// Copies like [`copy`], with hints if the driver supports them and both operands are on the stream's device.
 pub(crate) fn copy_with(
     operation: &'static str,
     stream: &Stream,
@@ -65,7 +67,7 @@ pub(crate) fn copy_with(
 
 /// # Safety
 ///
-/// Both operands are live on `stream`, which has waited for the work they depend on, and the attributes are readable.
+/// Both operands are live on `stream`, which has waited for conflicting accesses, and the attributes are readable.
 unsafe fn with_attributes(
     stream: &Stream,
     to: &End<'_>,
@@ -89,7 +91,8 @@ unsafe fn batch_of_one(
     let (mut to, mut from, mut bytes, mut first, raw) = (to.address, from.address, to.bytes, 0, stream.as_raw());
     let (to, from, bytes, first) = (&raw mut to, &raw mut from, &raw mut bytes, &raw mut first);
     stream.context().entered(|driver| {
-        // SAFETY: the caller guarantees the operands and the attributes, each list has one entry, and a context is current.
+        // SAFETY: the caller guarantees the operands and the attributes, each array has one entry, and a context is
+        // current.
         unsafe { call!(driver, cuMemcpyBatchAsync_v2(to, from, bytes, 1, attributes, first, 1, raw)) }
     })
 }

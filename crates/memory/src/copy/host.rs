@@ -1,4 +1,4 @@
-//! Blocking copies from and to slices.
+//! Synchronous copies from and to slices.
 
 use std::ffi::c_void;
 use std::mem::MaybeUninit;
@@ -13,7 +13,7 @@ use super::spanning;
 use crate::capture_advice::READ_LATER;
 use crate::{DeviceSlice, DeviceSliceMut, MappedBuffer, staging, wait};
 
-/// Copies `source` to `target`, which has the same length, on `stream`, and waits until the copy is done.
+/// Copies `source` to `target`, which must have the same length, on `stream`. Waits until the copy has completed.
 pub(crate) fn upload<T: NoUninit>(
     operation: &'static str,
     stream: &Stream,
@@ -33,27 +33,27 @@ pub(crate) fn upload<T: NoUninit>(
         let mut guard = AccessGuard::new(lane)?;
         end.tracked.before_write(operation, &mut guard)?;
         copy()?;
-        // Memory that no graph leases is not accessed by others before this function returns.
+        // No other code accesses memory without leases before this function returns.
         if guard.holds_leases() {
             end.tracked.after_partial_write(&mut guard);
         }
         Ok(())
     };
-    // SAFETY: the memory is live, has this many bytes, and is borrowed exclusively until the copy is done.
+    // SAFETY: the memory is live, has this many bytes, and is borrowed exclusively until the copy has completed.
     if let Some(result) = unsafe { staging::upload(stream, end.address, source, access) } {
         return result;
     }
     let mut guard = AccessGuard::blocking(stream)?;
     end.tracked.before_write(operation, &mut guard)?;
-    // SAFETY: both operands have this many bytes, the device's is live on this stream, and `source` is borrowed until the stream has been
-    // waited for below.
+    // SAFETY: both operands have this many bytes, the device operand is live on this stream, and `source` is borrowed
+    // until the stream has been synchronized below.
     unsafe { to_device(stream, end.address, source.as_ptr().cast(), end.bytes) }.map_err(|error| end.explain(error))?;
     end.tracked.after_partial_write(&mut guard);
     drop(guard);
     wait::until_done(stream)
 }
 
-/// Returns the graph leases pinned host memory with a copy of `source`, so it needs no staging.
+/// Copies `source` to pinned host memory, which the graph leases, so no staging is needed.
 #[cold]
 fn upload_captured<T: NoUninit>(stream: &Stream, mut target: DeviceSliceMut<'_, T>, source: &[T]) -> Result<()> {
     if source.is_empty() {
@@ -62,13 +62,13 @@ fn upload_captured<T: NoUninit>(stream: &Stream, mut target: DeviceSliceMut<'_, 
     target.copy_from_device_on(stream, &kept(stream, source)?)
 }
 
-/// Returns host memory with a copy of `source`, for the graph of the capture of `stream` to lease.
+/// Returns mapped host memory with a copy of `source`, which the graph of the capture of `stream` can lease.
 #[cold]
 pub(crate) fn kept<T: NoUninit>(stream: &Stream, source: &[T]) -> Result<MappedBuffer<T>> {
     MappedBuffer::from_slice(&stream.context().stream()?, source)
 }
 
-/// Copies `source` to `target`, which has the same length, on `stream`, and waits until the copy is done.
+/// Copies `source` to `target`, which must have the same length, on `stream`. Waits until the copy has completed.
 pub(crate) fn download<T: AnyBitPattern>(
     operation: &'static str,
     stream: &Stream,
@@ -87,20 +87,20 @@ pub(crate) fn download<T: AnyBitPattern>(
         let mut guard = AccessGuard::new(lane)?;
         end.tracked.before_read(operation, &mut guard)?;
         copy()?;
-        // As above.
+        // SAFETY: as above.
         if guard.holds_leases() {
             end.tracked.after_read(&mut guard);
         }
         Ok(())
     };
-    // SAFETY: the memory is live, has this many bytes, and nobody writes it while it is borrowed.
+    // SAFETY: the memory is live, has this many bytes, and is not written while it is borrowed.
     if let Some(result) = unsafe { staging::download(stream, places, end.address, access) } {
         return result;
     }
     let mut guard = AccessGuard::blocking(stream)?;
     end.tracked.before_read(operation, &mut guard)?;
-    // SAFETY: both operands have this many bytes, the device's is live on this stream, every bit pattern is a valid element, and `target`
-    // is borrowed until the stream has been waited for below.
+    // SAFETY: both operands have this many bytes, the device operand is live on this stream, every bit pattern is a
+    // valid element, and `target` is borrowed until the stream has been synchronized below.
     unsafe { to_host(stream, to.cast(), end.address, end.bytes) }.map_err(|error| end.explain(error))?;
     end.tracked.after_read(&mut guard);
     drop(guard);
@@ -111,7 +111,8 @@ pub(crate) fn download<T: AnyBitPattern>(
 ///
 /// # Safety
 ///
-/// Both operands have `bytes` bytes, the device's is live in the order of `stream`, and nobody writes the host's before the copy is done.
+/// Both operands have `bytes` bytes, the device operand is live in the order of `stream`, and the host operand is not
+/// written before the copy has completed.
 pub(crate) unsafe fn to_device(stream: &Stream, to: CUdeviceptr, from: *const c_void, bytes: usize) -> Result<()> {
     spanning::enqueue(stream, || {
         // SAFETY: the caller guarantees both operands, and the stream is live.
@@ -123,7 +124,8 @@ pub(crate) unsafe fn to_device(stream: &Stream, to: CUdeviceptr, from: *const c_
 ///
 /// # Safety
 ///
-/// Both operands have `bytes` bytes, the device's is live in the order of `stream`, and nobody uses the host's before the copy is done.
+/// Both operands have `bytes` bytes, the device operand is live in the order of `stream`, and the host operand is not
+/// accessed before the copy has completed.
 pub(crate) unsafe fn to_host(stream: &Stream, to: *mut c_void, from: CUdeviceptr, bytes: usize) -> Result<()> {
     spanning::enqueue(stream, || {
         // SAFETY: the caller guarantees both operands, and the stream is live.

@@ -4,11 +4,11 @@ use curium_driver::sys::{CUmemLocation, CUmemcpyAttributes, CUmemcpyFlags, CUmem
 
 use crate::MemoryLocation;
 
-/// Hints for a copy (`CUmemcpyAttributes`). They affect its speed only.
+/// Hints for a copy (`CUmemcpyAttributes`). They affect its performance only.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct CopyOptions {
-    /// `true` to prefer copy engines over multiprocessors, so the copy overlaps with kernels.
+    /// `true` to prefer copy engines over multiprocessors, so that the copy overlaps with kernels.
     pub prefer_overlap: bool,
     /// The expected location of managed source memory.
     pub source_location: Option<MemoryLocation>,
@@ -44,7 +44,7 @@ impl CopyOptions {
         self
     }
 
-    /// Converts to the driver's type. The source access order is always that of the stream, as the tracking of accesses requires.
+    /// Returns the raw CUDA value. The source access order is always stream order, which access tracking requires.
     pub(crate) fn to_raw(self) -> CUmemcpyAttributes {
         let location =
             |place: Option<MemoryLocation>| place.map_or_else(CUmemLocation::default, MemoryLocation::to_raw);

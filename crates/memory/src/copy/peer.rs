@@ -14,16 +14,16 @@ pub(crate) fn copy(operation: &'static str, stream: &Stream, to: End<'_>, from: 
     transfer(operation, stream, &to, &from, || enqueue(stream, &to, &from))
 }
 
-/// Enqueues a copy on `stream`, which has waited for the work that both operands depend on, for operands on any device.
+/// Enqueues a copy between operands on any device on `stream`, which has waited for conflicting accesses.
 pub(super) fn enqueue(stream: &Stream, to: &End<'_>, from: &End<'_>) -> Result<()> {
     let (to_context, from_context) = (to.stream().context().as_raw(), from.stream().context().as_raw());
     let (to, from, bytes, raw) = (to.address, from.address, to.bytes, stream.as_raw());
-    // SAFETY: both operands have this many bytes, belong to the given contexts, and are live on this stream, which has waited for the work
-    // they depend on.
+    // SAFETY: both operands have this many bytes, belong to the given contexts, and are live on this stream, which has
+    // waited for conflicting accesses.
     unsafe { call!(stream.driver(), cuMemcpyPeerAsync(to, to_context, from, from_context, bytes, raw)) }
 }
 
-/// Enables peer access between two contexts if their devices support it, so copies between them are direct.
+/// Enables peer access between two contexts if their devices support it, so that copies between them are direct.
 pub(crate) fn connect(one: &Context, other: &Context) -> Result<()> {
     for (from, to) in [(one, other), (other, one)] {
         if from.device().can_access_peer(to.device())? {
@@ -33,7 +33,7 @@ pub(crate) fn connect(one: &Context, other: &Context) -> Result<()> {
     Ok(())
 }
 
-/// Enables access by kernels on `stream` to memory at `address` that belongs to `owner`, a stream of another device.
+/// Grants kernels on `stream` access to memory at `address` that belongs to `owner`, a stream of another device.
 pub(crate) fn give_access(
     operation: &'static str,
     stream: &Stream,
@@ -52,11 +52,11 @@ pub(crate) fn give_access(
     }
     let location = MemoryLocation::from(from).to_raw();
     let access = CUmemAccessDesc { location, flags: CUmemAccess_flags::CU_MEM_ACCESS_FLAGS_PROT_READWRITE };
-    // SAFETY: the pool exists as long as memory is allocated from it, and there is one entry.
+    // SAFETY: the pool exists for as long as memory is allocated from it, and there is one entry.
     unsafe { call!(owner.driver(), cuMemPoolSetAccess(pool, &raw const access, 1)) }
 }
 
-/// Copies are staged if peer access is not possible.
+/// Ignores an error that peer access is impossible; copies are then staged.
 fn unless_impossible(result: Result<()>) -> Result<()> {
     const IMPOSSIBLE: [CUresult; 2] =
         [CUresult::CUDA_ERROR_PEER_ACCESS_UNSUPPORTED, CUresult::CUDA_ERROR_TOO_MANY_PEERS];

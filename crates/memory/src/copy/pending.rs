@@ -14,24 +14,25 @@ use super::host;
 use crate::capture_advice::{READ_LATER, UPLOAD};
 use crate::{AsDeviceSlice, AsDeviceSliceMut, PinnedBuffer, size};
 
-/// An asynchronous copy in progress, and the host memory that it reads or writes.
+/// An asynchronous copy in progress that owns its host memory.
 ///
-/// [`Pending::wait`] waits and returns the memory; so does `await`, on any executor. Dropping the value blocks the calling thread until the
-/// copy is done; [`Pending::detach`] does not. Forgetting it leaks the memory, which is sound.
+/// [`Pending::wait`] waits and returns the memory, and so does `await` on any executor. Dropping the value blocks the
+/// calling thread until the copy has completed; [`Pending::detach`] does not block. Forgetting the value leaks the
+/// memory, which is sound.
 ///
-/// The device memory is not borrowed: later uses of it wait for the copy on the device.
+/// The device memory is not borrowed: later accesses to it wait for the copy on the device.
 #[must_use = "dropping it blocks until the copy is done"]
 pub struct Pending<B> {
-    /// `None` after it was returned.
+    /// `None` once it has been returned.
     host: Option<B>,
-    /// Dropped before the event, whose handle is only reused when nobody polls it.
+    /// Dropped before the event, which must not be reused while the future polls it.
     finished: Option<Completion>,
     /// Recorded after the copy.
     event: PooledEvent,
 }
 
-/// Enqueues a copy of a pinned buffer to device memory of the same length on `stream`. Returns immediately; the [`Pending`] returns the
-/// buffer.
+/// Enqueues a copy of a pinned buffer to device memory of the same length on `stream`. Returns immediately. The
+/// [`Pending`] returns the buffer.
 ///
 /// ```
 /// # let driver = curium_sim::Simulator::new(curium_sim::Config::new())?.driver::<curium_driver::Driver>()?;
@@ -52,8 +53,8 @@ pub struct Pending<B> {
 ///
 /// # Errors
 ///
-/// Returns the buffer together with the error; an argument error if the lengths differ, or if the stream is being captured, because a graph
-/// would outlive the buffer.
+/// Returns the buffer together with the error. An argument error if the lengths differ, or if the stream is being
+/// captured, because a graph would outlive the buffer.
 #[doc(alias = "cuMemcpyHtoDAsync")]
 pub fn upload<T: NoUninit>(
     stream: &Stream,
@@ -64,16 +65,16 @@ pub fn upload<T: NoUninit>(
     let (end, from, bytes) = (target.end(), source.as_ptr().cast(), source.byte_len());
     Pending::begin(("copy::upload", UPLOAD), stream, (source.len(), target.len()), source, |guard| {
         end.tracked.before_write("copy::upload", guard)?;
-        // SAFETY: both operands have this many bytes, the device's is live on this stream, and the returned value keeps the host's until
-        // the copy is done.
+        // SAFETY: both operands have this many bytes, the device operand is live on this stream, and the returned value
+        // keeps the host operand until the copy has completed.
         unsafe { host::to_device(stream, end.address, from, bytes) }.map_err(|error| end.explain(error))?;
         end.tracked.after_partial_write(guard);
         Ok(())
     })
 }
 
-/// Enqueues a copy of device memory to a pinned buffer of the same length on `stream`. Returns immediately; the [`Pending`] returns the
-/// buffer.
+/// Enqueues a copy of device memory to a pinned buffer of the same length on `stream`. Returns immediately. The
+/// [`Pending`] returns the buffer.
 ///
 /// CUDA: `cuMemcpyDtoHAsync_v2`, `cuEventRecord`, `cuStreamIsCapturing`.
 ///
@@ -90,8 +91,8 @@ pub fn download<T: AnyBitPattern>(
     let (end, to, bytes) = (source.end(), target.as_mut_ptr().cast(), target.byte_len());
     Pending::begin(("copy::download", READ_LATER), stream, (target.len(), source.len()), target, |guard| {
         end.tracked.before_read("copy::download", guard)?;
-        // SAFETY: both operands have this many bytes, the device's is live on this stream, every bit pattern is a valid element, and the
-        // returned value keeps the host's until the copy is done.
+        // SAFETY: both operands have this many bytes, the device operand is live on this stream, every bit pattern is a
+        // valid element, and the returned value keeps the host operand until the copy has completed.
         unsafe { host::to_host(stream, to, end.address, bytes) }.map_err(|error| end.explain(error))?;
         end.tracked.after_read(guard);
         Ok(())
@@ -99,14 +100,15 @@ pub fn download<T: AnyBitPattern>(
 }
 
 impl<B> Pending<B> {
-    /// Waits until the copy is done and returns the memory.
+    /// Waits until the copy has completed and returns the memory.
     ///
     /// CUDA: `cuEventSynchronize`.
     ///
     /// # Errors
     ///
-    /// Returns this value together with the error: the copy may still be in progress. If the context is lost it is not, and dropping the
-    /// value frees the memory. An argument error if awaiting this value has already returned the memory.
+    /// Returns this value together with the error, because the copy may still be in progress. If the context is lost,
+    /// the copy has ended, and dropping the value frees the memory. An argument error if an earlier `await` has
+    /// already returned the memory.
     pub fn wait(mut self) -> Result<B, Returned<Self>> {
         match self.event.synchronize().and_then(|()| self.take_host("Pending::wait")) {
             Ok(host) => Ok(host),
@@ -114,11 +116,12 @@ impl<B> Pending<B> {
         }
     }
 
-    /// Drops the value without blocking the calling thread. The thread that serves [`Completion`] drops the memory once the copy is done.
+    /// Drops the value without blocking the calling thread. The background thread of [`Completion`] frees the memory
+    /// once the copy has completed.
     ///
-    /// Use this, or await the value, inside an executor instead of dropping it.
+    /// Inside an executor, use this or await the value instead of dropping it.
     ///
-    /// CUDA: `cuEventQuery`, on that thread.
+    /// CUDA: `cuEventQuery`, on the background thread.
     pub fn detach(self)
     where
         B: Send + Sync + 'static,
@@ -126,23 +129,23 @@ impl<B> Pending<B> {
         drop_on_completion(Detached(self));
     }
 
-    /// Takes the host memory, or returns an error if it was taken before.
+    /// Takes the host memory; an error if it was already taken.
     fn take_host(&mut self, operation: &'static str) -> Result<B> {
         self.host.take().ok_or_else(|| Error::argument(operation, "the memory was already returned"))
     }
 
-    /// Returns `true` if the copy is done. Does not wait.
+    /// Returns `true` if the copy has completed. Does not wait.
     ///
     /// CUDA: `cuEventQuery`.
     ///
     /// # Errors
     ///
-    /// An error of earlier work of the context.
+    /// An error of earlier asynchronous work in the context.
     pub fn is_finished(&self) -> Result<bool> {
         self.event.is_finished()
     }
 
-    /// Calls `enqueue` to enqueue a copy on `stream` after checking that the lengths are equal.
+    /// Enqueues a copy on `stream` with `enqueue`, after checking that the lengths are equal.
     fn begin(
         (operation, instead): (&'static str, &str),
         stream: &Stream,
@@ -160,7 +163,7 @@ impl<B> Pending<B> {
         };
         match event.record(stream) {
             Ok(()) => Ok(Self { host: Some(host), event, finished: None }),
-            // The copy is enqueued, so the memory may only be returned after it.
+            // The copy is enqueued, so the memory may be returned only after it has completed.
             Err(error) => {
                 crate::wait::until_done(stream).unwrap_or_default();
                 Err(Returned::new(host, error))
@@ -187,7 +190,7 @@ impl<B: Unpin> Future for Pending<B> {
     }
 }
 
-/// A copy that was dropped before it was done.
+/// A copy that was detached before it completed.
 struct Detached<B>(Pending<B>);
 
 impl<B> AsRef<Event> for Detached<B> {
@@ -210,7 +213,7 @@ impl<B> Drop for Pending<B> {
             Some(Ok(())) => {}
             Some(Err(error)) => {
                 report(&error);
-                // Only a lost context is certain not to use the memory.
+                // Only a lost context is certain not to access the memory.
                 if !error.is_sticky() {
                     std::mem::forget(host);
                 }

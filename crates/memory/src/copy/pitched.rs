@@ -31,7 +31,7 @@ pub(crate) struct End<'a> {
     pub(crate) place: Place,
 }
 
-/// An operand for the driver's structures.
+/// An operand of the driver's parameters.
 #[derive(Clone, Copy)]
 enum Side {
     Device(CUdeviceptr),
@@ -44,7 +44,7 @@ impl Place {
         self.width == 0 || self.height == 0 || self.depth == 0
     }
 
-    /// Returns the number of bytes from the first to the last, padding included.
+    /// Returns the number of bytes from the first to the last byte, including padding.
     pub(crate) fn span(&self) -> Option<usize> {
         if self.is_empty() {
             return Some(0);
@@ -83,7 +83,7 @@ pub(crate) fn copy(operation: &'static str, stream: &Stream, to: &End<'_>, from:
     transfer(operation, stream, &to.end, &from.end, || enqueue(stream, to, from))
 }
 
-/// Like [`copy`], with hints if the driver supports them and both operands are on the stream's device.
+/// Copies like [`copy`], with hints if the driver supports them and both operands are on the stream's device.
 pub(crate) fn copy_with(
     name: &'static str,
     stream: &Stream,
@@ -103,11 +103,11 @@ pub(crate) fn copy_with(
     transfer(name, stream, &to.end, &from.end, || {
         stream.context().entered(|driver| {
             if is_single {
-                // SAFETY: the operation is readable, both operands are live on this stream, which has waited for the work they depend on,
-                // and a context is current.
+                // SAFETY: the operation is readable, both operands are live on this stream, which has waited for
+                // conflicting accesses, and a context is current.
                 return unsafe { call!(driver, cuMemcpy3DWithAttributesAsync(single, 0, raw)) };
             }
-            // SAFETY: as above, and the list has one entry.
+            // SAFETY: as above, and the array has one entry.
             unsafe { call!(driver, cuMemcpy3DBatchAsync_v2(1, single, 0, raw)) }
         })
     })
@@ -118,10 +118,11 @@ pub(crate) fn takes_batches(stream: &Stream) -> bool {
     !stream.as_raw().is_null() && !stream.is_capture_active() && stream.driver().has(Function::cuMemcpy3DBatchAsync_v2)
 }
 
-/// Enqueues a copy on `stream`, which has waited for the work that both operands depend on.
+/// Enqueues a copy on `stream`, which has waited for conflicting accesses.
 pub(crate) fn enqueue(stream: &Stream, to: &End<'_>, from: &End<'_>) -> Result<()> {
     let sides = (Side::Device(to.end.address), Side::Device(from.end.address));
-    // A plain pitched copy of another device's memory is an invalid value, or crashes the process if no context is current.
+    // A pitched copy of another device's memory without its context is an invalid value, or crashes the process if no
+    // context is current.
     let is_reached = to.end.is_at(stream) && from.end.is_at(stream);
     if !is_reached {
         return between_devices(stream, to, from);
@@ -134,8 +135,8 @@ pub(crate) fn enqueue(stream: &Stream, to: &End<'_>, from: &End<'_>) -> Result<(
 ///
 /// # Safety
 ///
-/// `from` points to memory with this layout that nobody writes until the copy is done; the stream has waited for the work that `to` depends
-/// on.
+/// `from` points to memory with this layout that is not written until the copy has completed; the stream has waited for
+/// the accesses that conflict with writing `to`.
 pub(crate) unsafe fn from_host(stream: &Stream, to: &End<'_>, from: *const c_void, place: &Place) -> Result<()> {
     let (target, source) = (Side::Device(to.end.address), Side::Host(from.cast_mut()));
     let result = at_home(stream, &to.end, || {
@@ -149,8 +150,8 @@ pub(crate) unsafe fn from_host(stream: &Stream, to: &End<'_>, from: *const c_voi
 ///
 /// # Safety
 ///
-/// `to` points to memory with this layout that nobody uses until the copy is done; the stream has waited for the work that `from` depends
-/// on.
+/// `to` points to memory with this layout that is not accessed until the copy has completed; the stream has waited for
+/// the accesses that conflict with reading `from`.
 pub(crate) unsafe fn to_host(stream: &Stream, to: *mut c_void, place: &Place, from: &End<'_>) -> Result<()> {
     let result = at_home(stream, &from.end, || {
         // SAFETY: the caller guarantees the host operand, and the other was checked.
@@ -159,7 +160,8 @@ pub(crate) unsafe fn to_host(stream: &Stream, to: *mut c_void, place: &Place, fr
     result.map_err(|error| from.end.explain(error))
 }
 
-/// Enqueues a copy on `stream`, with its context current if the memory is on another device: drivers crash the process otherwise.
+/// Enqueues a copy on `stream`. Makes its context current if the memory is on another device, since drivers otherwise
+/// crash the process.
 fn at_home(stream: &Stream, end: &super::End<'_>, put: impl FnOnce() -> Result<()>) -> Result<()> {
     if end.is_at(stream) { put() } else { stream.context().entered(|_| put()) }
 }
@@ -168,7 +170,7 @@ fn at_home(stream: &Stream, end: &super::End<'_>, put: impl FnOnce() -> Result<(
 ///
 /// # Safety
 ///
-/// Both operands are in bounds, and are live until the copy is done.
+/// Both operands are in bounds, and are live until the copy has completed.
 unsafe fn put(stream: &Stream, (to, target): (Side, &Place), (from, source): (Side, &Place)) -> Result<()> {
     if target.depth == 1 {
         let copy = two_dimensional((to, target), (from, source));
@@ -240,7 +242,7 @@ fn between_devices(stream: &Stream, to: &End<'_>, from: &End<'_>) -> Result<()> 
     unsafe { call!(stream.driver(), cuMemcpy3DPeerAsync(&raw const copy, stream.as_raw())) }
 }
 
-/// Returns the copy as an operation of a batch.
+/// Converts the copy to an operation of a batch.
 pub(crate) fn operation(to: &End<'_>, from: &End<'_>, options: CopyOptions) -> CUDA_MEMCPY3D_BATCH_OP {
     let hints = options.to_raw();
     let operand = |end: &End<'_>, hint| CUmemcpy3DOperand {
@@ -270,6 +272,6 @@ pub(crate) fn same_extent(operation: &'static str, one: &Place, other: &Place) -
         return Ok(());
     }
     let text = |place: &Place| format!("{} × {} × {}", place.width, place.height, place.depth);
-    let reason = format!("one side has {} bytes, rows and layers, and the other {}", text(one), text(other));
+    let reason = format!("extent mismatch ({} and {} bytes, rows and layers)", text(one), text(other));
     Err(Error::argument(operation, reason))
 }

@@ -26,11 +26,11 @@ struct Waiter<'env> {
     is_used: Cell<bool>,
 }
 
-/// Runs `operation`, which enqueues copies from and to borrowed slices on `stream`, and waits for all of them before it returns, even if
-/// `operation` panics.
+/// Runs `operation`, which enqueues copies from and to borrowed slices on `stream`. Waits for all of them before it
+/// returns, even if `operation` panics.
 ///
-/// Copies of pageable memory run at the driver's pace; copies of pinned memory run while `operation` continues. The targets may be read
-/// after the scope:
+/// Copies of pinned memory run while `operation` continues; copies of pageable memory may block. The destinations can
+/// be read after the scope:
 ///
 /// ```
 /// # let driver = curium_sim::Simulator::new(curium_sim::Config::new())?.driver::<curium_driver::Driver>()?;
@@ -53,7 +53,7 @@ struct Waiter<'env> {
 ///
 /// # Errors
 ///
-/// The error of `operation`, or an error of earlier work of the context.
+/// The error of `operation`, or an error of earlier asynchronous work in the context.
 pub fn copy_scope<'env, R>(
     stream: &'env Stream,
     operation: impl for<'scope> FnOnce(&'scope CopyScope<'scope, 'env>) -> Result<R>,
@@ -72,7 +72,7 @@ impl<'scope> CopyScope<'scope, '_> {
         self.waiter.stream
     }
 
-    /// Enqueues a copy of `source` to `target`, which has the same length.
+    /// Enqueues a copy of `source` to `target`, which must have the same length.
     ///
     /// CUDA: `cuMemcpyHtoDAsync_v2`, `cuStreamIsCapturing`.
     ///
@@ -94,15 +94,15 @@ impl<'scope> CopyScope<'scope, '_> {
         }
         let mut guard = AccessGuard::blocking(self.stream())?;
         end.tracked.before_write(OPERATION, &mut guard)?;
-        // SAFETY: both operands have this many bytes, the device's is live on this stream, and the host's is borrowed until the scope has
-        // waited for the copy.
+        // SAFETY: both operands have this many bytes, the device operand is live on this stream, and the host operand
+        // is borrowed until the scope has waited for the copy.
         let result = unsafe { host::to_device(self.stream(), end.address, source.as_ptr().cast(), end.bytes) };
         result.map_err(|error| end.explain(error))?;
         end.tracked.after_partial_write(&mut guard);
         Ok(())
     }
 
-    /// Enqueues a copy of `source` to `target`, which has the same length.
+    /// Enqueues a copy of `source` to `target`, which must have the same length.
     ///
     /// CUDA: `cuMemcpyDtoHAsync_v2`, `cuStreamIsCapturing`.
     ///
@@ -124,8 +124,8 @@ impl<'scope> CopyScope<'scope, '_> {
         }
         let mut guard = AccessGuard::blocking(self.stream())?;
         end.tracked.before_read(OPERATION, &mut guard)?;
-        // SAFETY: both operands have this many bytes, the device's is live on this stream, every bit pattern is a valid element, and the
-        // host's is borrowed until the scope has waited for the copy.
+        // SAFETY: both operands have this many bytes, the device operand is live on this stream, every bit pattern is a
+        // valid element, and the host operand is borrowed until the scope has waited for the copy.
         let result = unsafe { host::to_host(self.stream(), target.as_mut_ptr().cast(), end.address, end.bytes) };
         result.map_err(|error| end.explain(error))?;
         end.tracked.after_read(&mut guard);
@@ -140,7 +140,7 @@ impl<'scope> CopyScope<'scope, '_> {
 }
 
 impl Waiter<'_> {
-    /// Waits for the copies once.
+    /// Waits for the copies, without retrying.
     fn wait(&self) -> Result<()> {
         if self.is_used.replace(false) { wait::until_done(self.stream) } else { Ok(()) }
     }

@@ -3,8 +3,8 @@
 use curium_driver::sys::CUresult;
 use curium_driver::{Result, Stream};
 
-/// Enqueues a copy or a fill on `stream`. Drivers reject ranges that span mappings as invalid values while no context is current, so such a
-/// failure is retried with the stream's context current.
+/// Enqueues a copy or a fill on `stream`. Drivers reject ranges that span several mappings as invalid values if no
+/// context is current, so a failed call is repeated with the stream's context current.
 pub(crate) fn enqueue(stream: &Stream, put: impl Fn() -> Result<()>) -> Result<()> {
     let result = put();
     match &result {

@@ -7,8 +7,9 @@ use curium_driver::{Argument, Result};
 use super::DeviceBuffer;
 use crate::resource::Resource;
 
-// SAFETY: `bind` makes the stream wait for the last write, and nobody can write the buffer while it is borrowed. Later writers wait for
-// this use, which `launched` records. The address is that of live memory, because freeing waits as well.
+// SAFETY: `bind` makes the stream wait for the last write, and the buffer cannot be written while it is borrowed. Later
+// writers wait for this access, which `launched` records. The address is that of live memory, because freeing waits
+// too.
 unsafe impl<T, R: Resource> Argument<&[T]> for &DeviceBuffer<T, R> {
     #[inline]
     unsafe fn bind(&mut self, guard: &mut AccessGuard<'_>) -> Result<CUdeviceptr> {
@@ -23,8 +24,8 @@ unsafe impl<T, R: Resource> Argument<&[T]> for &DeviceBuffer<T, R> {
     }
 }
 
-// SAFETY: `bind` makes the stream wait for every use, the buffer is borrowed exclusively, and later uses wait for this one, which
-// `launched` records. The address is that of live memory, because freeing waits as well.
+// SAFETY: `bind` makes the stream wait for every access, the buffer is borrowed exclusively, and later accesses wait
+// for this one, which `launched` records. The address is that of live memory, because freeing waits too.
 unsafe impl<T, R: Resource> Argument<&mut [T]> for &mut DeviceBuffer<T, R> {
     #[inline]
     unsafe fn bind(&mut self, guard: &mut AccessGuard<'_>) -> Result<CUdeviceptr> {

@@ -1,4 +1,4 @@
-//! Copies of whole buffers. Slices copy parts.
+//! Copies of whole buffers. Use slices to copy parts.
 
 use bytemuck::{AnyBitPattern, NoUninit};
 use curium_driver::{Result, Stream};
@@ -8,7 +8,7 @@ use crate::AsDeviceSlice;
 use crate::resource::Resource;
 
 impl<T, R: Resource> DeviceBuffer<T, R> {
-    /// Copies `source`, which has the same length, to the device. Waits until the copy is done.
+    /// Copies `source`, which must have the same length, to the device. Waits until the copy has completed.
     ///
     /// CUDA: `cuMemcpyHtoDAsync_v2`, `cuStreamSynchronize`.
     ///
@@ -23,7 +23,7 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
         self.as_slice_mut().copy_from_slice(source)
     }
 
-    /// Like [`DeviceBuffer::copy_from_slice`], on the given stream. In a capture, the graph keeps a copy of `source` and uploads it at each
+    /// Copies like [`DeviceBuffer::copy_from_slice`], on `stream`. In a capture, the graph keeps a copy of `source` and uploads it at each
     /// launch.
     ///
     /// # Errors
@@ -36,13 +36,13 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
         self.as_slice_mut().copy_from_slice_on(stream, source)
     }
 
-    /// Copies the buffer to `target`, which has the same length. Waits until the copy is done.
+    /// Copies the buffer to `target`, which must have the same length. Waits until the copy has completed.
     ///
     /// CUDA: `cuMemcpyDtoHAsync_v2`, `cuStreamSynchronize`.
     ///
     /// # Errors
     ///
-    /// An argument error if the lengths differ; an error of earlier work of the context.
+    /// An argument error if the lengths differ; an error of earlier asynchronous work in the context.
     #[doc(alias = "cuMemcpyDtoH")]
     pub fn copy_to_slice(&self, target: &mut [T]) -> Result<()>
     where
@@ -51,7 +51,7 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
         self.as_slice().copy_to_slice(target)
     }
 
-    /// Like [`DeviceBuffer::copy_to_slice`], on the given stream.
+    /// Copies like [`DeviceBuffer::copy_to_slice`], on `stream`.
     ///
     /// # Errors
     ///
@@ -63,13 +63,13 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
         self.as_slice().copy_to_slice_on(stream, target)
     }
 
-    /// Copies the buffer to a vector. Waits until the copy is done.
+    /// Copies the buffer to a vector. Waits until the copy has completed.
     ///
     /// CUDA: `cuMemcpyDtoHAsync_v2`, `cuStreamSynchronize`.
     ///
     /// # Errors
     ///
-    /// An error of earlier work of the context.
+    /// An error of earlier asynchronous work in the context.
     #[inline]
     pub fn to_vec(&self) -> Result<Vec<T>>
     where
@@ -78,7 +78,7 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
         self.as_slice().to_vec()
     }
 
-    /// Like [`DeviceBuffer::to_vec`], on the given stream.
+    /// Copies like [`DeviceBuffer::to_vec`], on `stream`.
     ///
     /// # Errors
     ///
@@ -91,7 +91,8 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
         self.as_slice().to_vec_on(stream)
     }
 
-    /// Copies `source`, which has the same length and may be on another device. Returns once the copy is enqueued on this buffer's stream.
+    /// Copies `source`, which must have the same length and may be on another device. Returns once the copy is enqueued
+    /// on this buffer's stream.
     ///
     /// CUDA: `cuMemcpyDtoDAsync_v2`, `cuMemcpyPeerAsync`.
     ///
@@ -108,7 +109,7 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
         self.as_slice_mut().copy_from_device(source)
     }
 
-    /// Like [`DeviceBuffer::copy_from_device`], on the given stream.
+    /// Copies like [`DeviceBuffer::copy_from_device`], on `stream`.
     ///
     /// CUDA: `cuMemcpyDtoDAsync_v2`, `cuMemcpyPeerAsync`.
     ///

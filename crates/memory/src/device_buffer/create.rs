@@ -12,7 +12,7 @@ use crate::capture_advice::ALLOCATE;
 use crate::copy::host;
 use crate::resource::{Resource, StreamOrdered};
 use crate::size;
-use crate::tracked::{Reach, Tracked};
+use crate::tracked::{Accessibility, Tracked};
 
 impl<T> DeviceBuffer<T> {
     /// Allocates `len` elements on `stream` with unspecified values.
@@ -21,7 +21,7 @@ impl<T> DeviceBuffer<T> {
     ///
     /// # Errors
     ///
-    /// An argument error if `len` is 0 or too large; `CUDA_ERROR_OUT_OF_MEMORY`, with the amounts of free and total memory.
+    /// An argument error if `len` is 0 or too large; `CUDA_ERROR_OUT_OF_MEMORY` with the free and the total memory.
     #[doc(alias = "cuMemAlloc")]
     #[doc(alias = "cuMemAllocAsync")]
     #[track_caller]
@@ -66,7 +66,7 @@ impl<T> DeviceBuffer<T> {
         Self::allocate_filled("DeviceBuffer::filled", stream, (len, value), StreamOrdered)
     }
 
-    /// Allocates a buffer on `stream` and copies `source` to it. Waits until the copy is done.
+    /// Allocates a buffer on `stream` and copies `source` to it. Waits until the copy has completed.
     ///
     /// CUDA: `cuMemAllocAsync`, `cuMemcpyHtoDAsync_v2`, `cuStreamSynchronize`.
     ///
@@ -82,8 +82,8 @@ impl<T> DeviceBuffer<T> {
         Self::from_slice_in(stream, source, StreamOrdered)
     }
 
-    /// Allocates `len` uninitialized elements of any type on `stream`. Call [`DeviceBuffer::assume_init`] once work on the device has
-    /// written them.
+    /// Allocates `len` uninitialized elements of any type on `stream`. Call [`DeviceBuffer::assume_init`] once device
+    /// work that initializes them is enqueued.
     ///
     /// CUDA: `cuMemAllocAsync`.
     ///
@@ -98,7 +98,7 @@ impl<T> DeviceBuffer<T> {
 }
 
 impl<T, R: Resource> DeviceBuffer<T, R> {
-    /// Like [`DeviceBuffer::uninit`], with memory from `resource`.
+    /// Allocates like [`DeviceBuffer::uninit`], with memory from `resource`.
     ///
     /// ```
     /// # let driver = curium_sim::Simulator::new(curium_sim::Config::new())?.driver::<curium_driver::Driver>()?;
@@ -121,7 +121,7 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
         Self::allocate("DeviceBuffer::uninit_in", stream, len, resource)
     }
 
-    /// Like [`DeviceBuffer::zeroed`], with memory from `resource`.
+    /// Allocates like [`DeviceBuffer::zeroed`], with memory from `resource`.
     ///
     /// # Errors
     ///
@@ -135,7 +135,7 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
         Self::allocate_zeroed("DeviceBuffer::zeroed_in", stream, len, resource)
     }
 
-    /// Like [`DeviceBuffer::filled`], with memory from `resource`.
+    /// Allocates like [`DeviceBuffer::filled`], with memory from `resource`.
     ///
     /// # Errors
     ///
@@ -149,7 +149,7 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
         Self::allocate_filled("DeviceBuffer::filled_in", stream, (len, value), resource)
     }
 
-    /// Like [`DeviceBuffer::from_slice`], with memory from `resource`.
+    /// Allocates like [`DeviceBuffer::from_slice`], with memory from `resource`.
     ///
     /// # Errors
     ///
@@ -166,7 +166,7 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
         Ok(buffer)
     }
 
-    /// Like [`DeviceBuffer::maybe_uninit`], with memory from `resource`.
+    /// Allocates like [`DeviceBuffer::maybe_uninit`], with memory from `resource`.
     ///
     /// # Errors
     ///
@@ -177,7 +177,8 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
         DeviceBuffer::allocate("DeviceBuffer::maybe_uninit_in", stream, len, resource)
     }
 
-    /// Allocates a buffer with the same elements on the same stream, from a clone of the resource. Returns once the copy is enqueued.
+    /// Allocates a buffer with the same contents on the same stream, from a clone of the resource. Returns once the
+    /// copy is enqueued.
     ///
     /// CUDA: `cuMemAllocAsync`, `cuMemcpyDtoDAsync_v2`.
     ///
@@ -232,7 +233,7 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
         } else {
             resource.allocate(stream, bytes, Self::ALIGNMENT).map_err(|error| explain(error, stream, bytes))?
         };
-        let tracked = Tracked::leasable(stream, Reach::Device).at(pointer.as_raw(), bytes);
+        let tracked = Tracked::leasable(stream, Accessibility::Device).at(pointer.as_raw(), bytes);
         Ok(Self { pointer: pointer.cast(), len, tracked, resource, _elements: PhantomData })
     }
 }
@@ -251,7 +252,7 @@ fn allocate_captured<R: Resource>(
         return Err(in_capture(operation, stream));
     }
     let pointer = resource.allocate(stream, bytes, alignment).map_err(|error| explain(error, stream, bytes))?;
-    // SAFETY: the memory was just allocated in the capture, and its buffer removes it before freeing it.
+    // SAFETY: the memory was just allocated in the capture, and its buffer deregisters it before freeing it.
     unsafe { guard.add_allocation(pointer.as_raw()) };
     Ok(pointer)
 }
@@ -268,7 +269,7 @@ fn in_capture(operation: &'static str, stream: &Stream) -> Error {
     Error::argument(operation, reason)
 }
 
-/// Adds the amounts of free and total memory to an error without them.
+/// Adds the free and the total memory to an error that lacks them.
 #[cold]
 fn explain(error: Error, stream: &Stream, bytes: usize) -> Error {
     match error {

@@ -1,4 +1,4 @@
-//! Freeing buffers that graphs use or own.
+//! Freeing of buffers that graphs lease or own.
 
 use curium_driver::hazard::{AccessGuard, Accesses};
 use curium_driver::{DevicePointer, Result, Stream};
@@ -7,7 +7,7 @@ use super::DeviceBuffer;
 use crate::resource::Resource;
 
 impl<T, R: Resource> DeviceBuffer<T, R> {
-    /// Leaves the memory to the graphs that use it.
+    /// Leaves the memory to the graphs that lease it.
     #[cold]
     pub(super) fn leave(&mut self) -> Result<()> {
         if self.stream().is_created_by_capture() {
@@ -15,8 +15,8 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
         }
         let (stream, pointer, bytes) = (self.stream().clone(), self.pointer.cast(), self.byte_len());
         if let Some(resource) = self.resource.detached() {
-            // SAFETY: the memory came from this resource or one that shares its state, and the closure runs once, when nobody has the
-            // address any more.
+            // SAFETY: the memory came from this resource or one that shares its state, and the closure runs once, when
+            // the address is no longer used.
             let end = move |accesses| unsafe { end(&resource, &stream, &accesses, (pointer, bytes, Self::ALIGNMENT)) };
             self.tracked.exclusive().leave(end);
         } else {
@@ -29,7 +29,7 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
         Ok(())
     }
 
-    /// Frees memory of a capture: by a node if the capture is still active, otherwise when its graph ends.
+    /// Frees memory allocated in a capture: with a node if the capture is still active, otherwise when its graph ends.
     fn leave_to_scope(&mut self) -> Result<()> {
         let (stream, pointer, bytes) = (self.stream().clone(), self.pointer.cast(), self.byte_len());
         let mut guard = AccessGuard::new(&stream)?;
@@ -46,20 +46,21 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
     }
 }
 
-/// Deallocates memory once every use is done.
+/// Deallocates memory once every access has completed.
 ///
 /// # Safety
 ///
-/// The memory came from the resource, or one that shares its state, with this size and alignment, and no new use starts.
+/// The memory came from the resource, or one that shares its state, with this size and alignment, and no new access
+/// starts.
 unsafe fn end<R: Resource + ?Sized>(
     resource: &R,
     stream: &Stream,
     accesses: &Accesses,
     (pointer, bytes, alignment): (DevicePointer<u8>, usize, usize),
 ) -> Result<()> {
-    // The same fallback as for buffers without graphs.
+    // The same fallback as for buffers that no graph leases.
     let waited = accesses.before_free(stream);
     waited.or_else(|error| if error.function().is_some() { accesses.synchronize() } else { Err(error) })?;
-    // SAFETY: the caller guarantees the memory, and the stream has waited for every use.
+    // SAFETY: the caller guarantees the memory, and the stream has waited for every access.
     unsafe { resource.deallocate(stream, pointer, bytes, alignment) }
 }

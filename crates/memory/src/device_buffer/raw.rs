@@ -1,4 +1,4 @@
-//! Raw parts of buffers.
+//! Conversion of buffers to and from raw parts.
 
 use std::marker::PhantomData;
 use std::mem::{ManuallyDrop, MaybeUninit};
@@ -9,14 +9,15 @@ use curium_driver::{DevicePointer, Error, Result, Returned, Stream};
 use super::DeviceBuffer;
 use crate::resource::Resource;
 use crate::size;
-use crate::tracked::{Reach, Tracked};
+use crate::tracked::{Accessibility, Tracked};
 
 impl<T, R: Resource> DeviceBuffer<T, R> {
     /// Decomposes the buffer into its address, which the caller must free, and its resource.
     ///
-    /// The buffer's stream waits for uses on other streams: the memory may be used in the order of that stream afterwards.
+    /// The buffer's stream waits for accesses on other streams. Afterwards the memory may be used in the order of that
+    /// stream.
     ///
-    /// CUDA: `cuEventRecord`, `cuStreamWaitEvent`, if there were uses on other streams.
+    /// CUDA: `cuEventRecord`, `cuStreamWaitEvent`, if other streams accessed the memory.
     ///
     /// # Errors
     ///
@@ -45,12 +46,12 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
     ///
     /// - `pointer` was returned by [`Resource::allocate`] of this resource, or of one that shares its state, on a stream of the same
     ///   context, with `len * size_of::<T>()` bytes and an alignment of 256 or that of `T`, whichever is larger.
-    /// - Work enqueued on `stream` afterwards may use the memory, and nobody else uses it.
-    /// - It holds values of `T` in the order of `stream`.
+    /// - Work enqueued on `stream` afterwards may access the memory, and no other work does.
+    /// - The memory contains valid values of `T` in the order of `stream`.
     ///
     /// # Errors
     ///
-    /// An argument error if `len` is 0 or too large, or if the pointer is null. The caller keeps the memory then.
+    /// An argument error if `len` is 0 or too large, or if the pointer is null. On error, the caller keeps the memory.
     pub unsafe fn from_raw(stream: &Stream, pointer: DevicePointer<T>, len: usize, resource: R) -> Result<Self> {
         size::bytes::<T>("DeviceBuffer::from_raw", len)?;
         if pointer.as_raw() == 0 {
@@ -59,11 +60,11 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
         if stream.is_created_by_capture() {
             return Err(Error::argument("DeviceBuffer::from_raw", "the stream belongs to a capture"));
         }
-        let tracked = Tracked::leasable(stream, Reach::Device).at(pointer.as_raw(), len * size_of::<T>());
+        let tracked = Tracked::leasable(stream, Accessibility::Device).at(pointer.as_raw(), len * size_of::<T>());
         Ok(Self { pointer, len, tracked, resource, _elements: PhantomData })
     }
 
-    /// Returns the fields without freeing anything.
+    /// Returns the fields without freeing the memory.
     fn into_parts(self) -> (DevicePointer<T>, usize, Tracked, R) {
         let buffer = ManuallyDrop::new(self);
         // SAFETY: the field is moved out of a value that is not used or dropped afterwards.
@@ -75,11 +76,11 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
 }
 
 impl<T, R: Resource> DeviceBuffer<MaybeUninit<T>, R> {
-    /// Converts into a buffer of initialized elements.
+    /// Converts the buffer into one of initialized elements.
     ///
     /// # Safety
     ///
-    /// Once the work enqueued so far is done, every element is a valid `T`.
+    /// Once the work enqueued so far has completed, every element is a valid `T`.
     #[must_use]
     pub unsafe fn assume_init(self) -> DeviceBuffer<T, R> {
         let (pointer, len, tracked, resource) = self.into_parts();

@@ -7,7 +7,7 @@ use curium_driver::{Argument, DevicePointer, Result};
 use super::{DeviceSlice, DeviceSliceMut};
 use crate::tracked::Tracked;
 
-/// A whole allocation that a kernel writes: later waits only wait for this use.
+/// A whole allocation that a kernel writes. Later accesses need to wait for this one only.
 pub(crate) struct WholeMut<'a, T> {
     pointer: DevicePointer<T>,
     tracked: &'a mut Tracked,
@@ -24,7 +24,7 @@ impl<'a, T> WholeMut<'a, T> {
 /// Implements kernel arguments for `&B` and `&mut B` through a value that borrows the buffer.
 macro_rules! argument_as {
     ([$($generics:tt)*] $buffer:ty: |$this:ident| $shared:expr, $exclusive:expr) => {
-        // SAFETY: as for the value made from the buffer, which borrows it in the same way.
+        // SAFETY: as for the value created from the buffer, which borrows it in the same way.
         unsafe impl<$($generics)*> curium_driver::Argument<&[T]> for &$buffer {
             #[inline]
             unsafe fn bind(
@@ -44,7 +44,7 @@ macro_rules! argument_as {
             }
         }
 
-        // SAFETY: as for the value made from the buffer, which borrows it in the same way.
+        // SAFETY: as for the value created from the buffer, which borrows it in the same way.
         unsafe impl<$($generics)*> curium_driver::Argument<&mut [T]> for &mut $buffer {
             #[inline]
             unsafe fn bind(
@@ -67,8 +67,8 @@ macro_rules! argument_as {
 }
 pub(crate) use argument_as;
 
-// SAFETY: `bind` makes the stream wait for every use, the memory is borrowed exclusively, and later uses wait for this one, which
-// `launched` records. The address is that of live memory, because freeing waits as well.
+// SAFETY: `bind` makes the stream wait for every access, the memory is borrowed exclusively, and later accesses wait
+// for this one, which `launched` records. The address is that of live memory, because freeing waits too.
 unsafe impl<T> Argument<&mut [T]> for WholeMut<'_, T> {
     #[inline]
     unsafe fn bind(&mut self, guard: &mut AccessGuard<'_>) -> Result<CUdeviceptr> {
@@ -83,8 +83,9 @@ unsafe impl<T> Argument<&mut [T]> for WholeMut<'_, T> {
     }
 }
 
-// SAFETY: `bind` makes the stream wait for the last writes, and nobody can write the elements while they are borrowed. Later writers wait
-// for this use, which `launched` records. The address is that of live memory, because freeing waits as well.
+// SAFETY: `bind` makes the stream wait for the last writes, and the elements cannot be written while they are borrowed.
+// Later writers wait for this access, which `launched` records. The address is that of live memory, because freeing
+// waits too.
 unsafe impl<T> Argument<&[T]> for DeviceSlice<'_, T> {
     #[inline]
     unsafe fn bind(&mut self, guard: &mut AccessGuard<'_>) -> Result<CUdeviceptr> {
@@ -99,8 +100,9 @@ unsafe impl<T> Argument<&[T]> for DeviceSlice<'_, T> {
     }
 }
 
-// SAFETY: `bind` makes the stream wait for every use, the elements are borrowed exclusively, and later uses wait for this one, which
-// `launched` records beside the uses of other parts. The address is that of live memory, because freeing waits as well.
+// SAFETY: `bind` makes the stream wait for every access, the elements are borrowed exclusively, and later accesses wait
+// for this one, which `launched` records in addition to accesses to other parts. The address is that of live memory,
+// because freeing waits too.
 unsafe impl<T> Argument<&mut [T]> for DeviceSliceMut<'_, T> {
     #[inline]
     unsafe fn bind(&mut self, guard: &mut AccessGuard<'_>) -> Result<CUdeviceptr> {
@@ -130,7 +132,7 @@ unsafe impl<T> Argument<&mut [T]> for &mut DeviceSliceMut<'_, T> {
     }
 }
 
-// SAFETY: as for a shared view, which the shared borrow of this one is.
+// SAFETY: as for a shared view, which this shared borrow is.
 unsafe impl<T> Argument<&[T]> for &DeviceSliceMut<'_, T> {
     #[inline]
     unsafe fn bind(&mut self, guard: &mut AccessGuard<'_>) -> Result<CUdeviceptr> {

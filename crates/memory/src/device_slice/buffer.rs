@@ -18,21 +18,21 @@ macro_rules! buffer_views {
                 self.tracked.stream()
             }
 
-            /// Returns a view of all elements for the device.
+            /// Returns a view of all elements.
             #[must_use]
             #[inline]
             pub fn as_slice(&self) -> $crate::DeviceSlice<'_, T> {
                 $crate::DeviceSlice::new(self.as_pointer(), self.len(), &self.tracked)
             }
 
-            /// Returns a mutable view of all elements for the device.
+            /// Returns a mutable view of all elements.
             #[must_use]
             #[inline]
             pub fn as_slice_mut(&mut self) -> $crate::DeviceSliceMut<'_, T> {
                 $crate::DeviceSliceMut::new(self.as_pointer(), self.len(), &self.tracked)
             }
 
-            /// Returns a view of the elements in `range` for the device.
+            /// Returns a view of the elements in `range`.
             ///
             /// # Errors
             ///
@@ -45,7 +45,7 @@ macro_rules! buffer_views {
                 self.as_slice().slice(range)
             }
 
-            /// Returns a mutable view of the elements in `range` for the device.
+            /// Returns a mutable view of the elements in `range`.
             ///
             /// # Errors
             ///

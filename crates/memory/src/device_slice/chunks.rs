@@ -41,7 +41,7 @@ impl<'a, T> Iterator for DeviceChunks<'a, T> {
         if self.rest.is_empty() {
             return None;
         }
-        // The middle is within the view.
+        // `middle` is within the view.
         let (part, rest) = self.rest.split_at(self.len.min(self.rest.len())).ok()?;
         self.rest = rest;
         Some(part)
@@ -59,7 +59,7 @@ impl<'a, T> Iterator for DeviceChunksMut<'a, T> {
     fn next(&mut self) -> Option<Self::Item> {
         let rest = self.rest.take().filter(|rest| !rest.is_empty())?;
         let middle = self.len.min(rest.len());
-        // The middle is within the view.
+        // `middle` is within the view.
         let (part, rest) = rest.split_at(middle).ok()?;
         self.rest = Some(rest);
         Some(part)

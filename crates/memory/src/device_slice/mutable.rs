@@ -14,8 +14,8 @@ use crate::{fill, size};
 
 /// A mutable view of consecutive elements in device-accessible memory.
 ///
-/// It may be empty. As for [`DeviceSlice`], accesses count as accesses to the whole buffer: several streams and threads may write parts of
-/// one buffer, and the writes are ordered on the device.
+/// A view may be empty. As for [`DeviceSlice`], an access counts as an access to the whole buffer: several streams and
+/// threads may write parts of one buffer, and the writes are ordered on the device.
 pub struct DeviceSliceMut<'a, T> {
     pointer: DevicePointer<T>,
     len: usize,
@@ -24,7 +24,7 @@ pub struct DeviceSliceMut<'a, T> {
 }
 
 impl<'a, T> DeviceSliceMut<'a, T> {
-    /// Creates a view of `len` elements at `pointer`, in memory of `tracked` that nobody else has borrowed for `'a`.
+    /// Creates a view of `len` elements at `pointer`, in memory of `tracked` that is borrowed exclusively for `'a`.
     #[inline]
     pub(crate) fn new(pointer: DevicePointer<T>, len: usize, tracked: &'a Tracked) -> Self {
         Self { pointer, len, tracked, _elements: PhantomData }
@@ -37,7 +37,7 @@ impl<'a, T> DeviceSliceMut<'a, T> {
         self.len
     }
 
-    /// Returns `true` if there is no element.
+    /// Returns `true` if the view is empty.
     #[must_use]
     #[inline]
     pub fn is_empty(&self) -> bool {
@@ -51,7 +51,7 @@ impl<'a, T> DeviceSliceMut<'a, T> {
         self.len * size_of::<T>()
     }
 
-    /// Returns the stream of the viewed memory, on which the view copies.
+    /// Returns the stream of the viewed memory, which operations without a stream argument use.
     #[must_use]
     #[inline]
     pub fn stream(&self) -> &'a Stream {
@@ -79,7 +79,7 @@ impl<'a, T> DeviceSliceMut<'a, T> {
         DeviceSliceMut::new(self.pointer, self.len, self.tracked)
     }
 
-    /// Returns the elements in `range`. Call [`DeviceSliceMut::reborrow`] before to keep this view.
+    /// Returns the mutable subslice in `range`. To keep this view, call [`DeviceSliceMut::reborrow`] first.
     ///
     /// # Errors
     ///
@@ -89,19 +89,20 @@ impl<'a, T> DeviceSliceMut<'a, T> {
         Ok(Self::new(self.pointer.wrapping_add(range.start), range.len(), self.tracked))
     }
 
-    /// Splits the view into the first `middle` elements and the rest. Call [`DeviceSliceMut::reborrow`] before to keep this view.
+    /// Splits the view into the first `middle` elements and the rest. To keep this view, call
+    /// [`DeviceSliceMut::reborrow`] first.
     ///
     /// # Errors
     ///
-    /// An argument error if the view has fewer elements.
+    /// An argument error if `middle` is greater than the length.
     pub fn split_at(self, middle: usize) -> Result<(Self, Self)> {
         size::split("DeviceSliceMut::split_at", self.len, middle)?;
         let rest = Self::new(self.pointer.wrapping_add(middle), self.len - middle, self.tracked);
         Ok((Self::new(self.pointer, middle, self.tracked), rest))
     }
 
-    /// Returns an iterator over mutable chunks of `len` elements. The last chunk may be shorter. Call [`DeviceSliceMut::reborrow`] before
-    /// to keep this view.
+    /// Returns an iterator over mutable chunks of `len` elements. The last chunk may be shorter. To keep this view,
+    /// call [`DeviceSliceMut::reborrow`] first.
     ///
     /// # Errors
     ///
@@ -111,7 +112,7 @@ impl<'a, T> DeviceSliceMut<'a, T> {
         DeviceChunksMut::new(self, len)
     }
 
-    /// Copies `source`, which has the same length, to the device. Waits until the copy is done.
+    /// Copies `source`, which must have the same length, to the device. Waits until the copy has completed.
     ///
     /// CUDA: `cuMemcpyHtoDAsync_v2`, `cuStreamSynchronize`.
     ///
@@ -128,7 +129,7 @@ impl<'a, T> DeviceSliceMut<'a, T> {
         self.copy_from_slice_on(stream, source)
     }
 
-    /// Like [`DeviceSliceMut::copy_from_slice`], on the given stream. In a capture, the graph keeps a copy of `source` and uploads it at
+    /// Copies like [`DeviceSliceMut::copy_from_slice`], on `stream`. In a capture, the graph keeps a copy of `source` and uploads it at
     /// each launch.
     ///
     /// # Errors
@@ -143,13 +144,13 @@ impl<'a, T> DeviceSliceMut<'a, T> {
         host::upload(OPERATION, stream, self.reborrow(), source)
     }
 
-    /// Copies the elements to `target`, which has the same length. Waits until the copy is done.
+    /// Copies the elements to `target`, which must have the same length. Waits until the copy has completed.
     ///
     /// CUDA: `cuMemcpyDtoHAsync_v2`, `cuStreamSynchronize`.
     ///
     /// # Errors
     ///
-    /// An argument error if the lengths differ; an error of earlier work of the context.
+    /// An argument error if the lengths differ; an error of earlier asynchronous work in the context.
     #[inline]
     pub fn copy_to_slice(&self, target: &mut [T]) -> Result<()>
     where
@@ -158,7 +159,7 @@ impl<'a, T> DeviceSliceMut<'a, T> {
         self.as_slice().copy_to_slice(target)
     }
 
-    /// Like [`DeviceSliceMut::copy_to_slice`], on the given stream.
+    /// Copies like [`DeviceSliceMut::copy_to_slice`], on `stream`.
     ///
     /// # Errors
     ///
@@ -171,13 +172,13 @@ impl<'a, T> DeviceSliceMut<'a, T> {
         self.as_slice().copy_to_slice_on(stream, target)
     }
 
-    /// Copies the elements to a vector. Waits until the copy is done.
+    /// Copies the elements to a vector. Waits until the copy has completed.
     ///
     /// CUDA: `cuMemcpyDtoHAsync_v2`, `cuStreamSynchronize`.
     ///
     /// # Errors
     ///
-    /// An error of earlier work of the context.
+    /// An error of earlier asynchronous work in the context.
     #[inline]
     pub fn to_vec(&self) -> Result<Vec<T>>
     where
@@ -186,7 +187,7 @@ impl<'a, T> DeviceSliceMut<'a, T> {
         self.as_slice().to_vec()
     }
 
-    /// Like [`DeviceSliceMut::to_vec`], on the given stream.
+    /// Copies like [`DeviceSliceMut::to_vec`], on `stream`.
     ///
     /// # Errors
     ///
@@ -199,10 +200,10 @@ impl<'a, T> DeviceSliceMut<'a, T> {
         self.as_slice().to_vec_on(stream)
     }
 
-    /// Copies `source`, which has the same length and may be on another device. Returns once the copy is enqueued on the stream of the
-    /// viewed memory.
+    /// Copies `source`, which must have the same length and may be on another device. Returns once the copy is enqueued
+    /// on the stream of the viewed memory.
     ///
-    /// Between devices the copy is direct if they have peer access, and staged through the host otherwise.
+    /// A copy between devices is direct if they have peer access, and staged through the host otherwise.
     ///
     /// CUDA: `cuMemcpyDtoDAsync_v2`, `cuMemcpyPeerAsync`.
     ///
@@ -219,7 +220,7 @@ impl<'a, T> DeviceSliceMut<'a, T> {
         self.copy_from_device_on(self.stream(), source)
     }
 
-    /// Like [`DeviceSliceMut::copy_from_device`], on the given stream.
+    /// Copies like [`DeviceSliceMut::copy_from_device`], on `stream`.
     ///
     /// CUDA: `cuMemcpyDtoDAsync_v2`, `cuMemcpyPeerAsync`.
     ///
@@ -235,7 +236,7 @@ impl<'a, T> DeviceSliceMut<'a, T> {
         device::copy("DeviceSliceMut::copy_from_device", stream, self.end(), source.end())
     }
 
-    /// Like [`DeviceSliceMut::copy_from_device_on`], with hints for drivers that support them.
+    /// Copies like [`DeviceSliceMut::copy_from_device_on`], with hints for drivers that support them.
     ///
     /// CUDA: `cuMemcpyWithAttributesAsync` (since 13.2) or `cuMemcpyBatchAsync_v2` (since 13.0); an older driver ignores the options.
     ///
@@ -259,14 +260,14 @@ impl<'a, T> DeviceSliceMut<'a, T> {
 
     /// Sets every element to `value`. Returns once the fill is enqueued on the stream of the viewed memory.
     ///
-    /// Elements of 1, 2 or 4 bytes take one driver call. Larger ones take one call per word that differs from a repetition, which is slower
-    /// than a kernel.
+    /// A value whose bytes repeat with a period of 1, 2 or 4 takes one driver call. Any other value takes one call per
+    /// word of up to 4 bytes, and is slower than a kernel.
     ///
     /// CUDA: `cuMemsetD8Async`, `cuMemsetD16Async`, `cuMemsetD32Async`, `cuMemsetD2D8Async`, `cuMemsetD2D16Async`, `cuMemsetD2D32Async`.
     ///
     /// # Errors
     ///
-    /// Any error of the driver.
+    /// An error returned by the driver.
     #[doc(alias = "cuMemsetD32Async")]
     #[doc(alias = "cuMemsetD16Async")]
     pub fn fill(&mut self, value: T) -> Result<()>
@@ -277,11 +278,11 @@ impl<'a, T> DeviceSliceMut<'a, T> {
         self.fill_on(self.stream(), value)
     }
 
-    /// Like [`DeviceSliceMut::fill`], on the given stream.
+    /// Fills like [`DeviceSliceMut::fill`], on `stream`.
     ///
     /// # Errors
     ///
-    /// Any error of the driver.
+    /// An error returned by the driver.
     #[inline]
     pub fn fill_on(&mut self, stream: &Stream, value: T) -> Result<()>
     where
@@ -296,7 +297,7 @@ impl<'a, T> DeviceSliceMut<'a, T> {
     ///
     /// # Errors
     ///
-    /// Any error of the driver.
+    /// An error returned by the driver.
     #[doc(alias = "cuMemsetD8Async")]
     pub fn zero(&mut self) -> Result<()>
     where
@@ -306,13 +307,13 @@ impl<'a, T> DeviceSliceMut<'a, T> {
         self.zero_on(self.stream())
     }
 
-    /// Like [`DeviceSliceMut::zero`], on the given stream.
+    /// Fills like [`DeviceSliceMut::zero`], on `stream`.
     ///
     /// CUDA: `cuMemsetD8Async`.
     ///
     /// # Errors
     ///
-    /// Any error of the driver.
+    /// An error returned by the driver.
     #[inline]
     pub fn zero_on(&mut self, stream: &Stream) -> Result<()>
     where
@@ -326,13 +327,13 @@ impl<'a, T> DeviceSliceMut<'a, T> {
         self.tracked
     }
 
-    /// Consumes the view as an operand of a copy.
+    /// Consumes the view as a copy operand.
     #[inline]
     pub(crate) fn into_end(self) -> copy::End<'a> {
         self.end()
     }
 
-    /// Returns the view as an operand of a copy; the view stays borrowed.
+    /// Returns the view as a copy operand; the view stays borrowed.
     #[inline]
     pub(crate) fn end(&self) -> copy::End<'a> {
         copy::End { address: self.pointer.as_raw(), bytes: self.byte_len(), tracked: self.tracked }

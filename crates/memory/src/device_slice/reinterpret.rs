@@ -10,7 +10,7 @@ impl<'a, T> DeviceSlice<'a, T> {
     ///
     /// # Errors
     ///
-    /// An argument error if the size is not a multiple of the element's, or the address is misaligned.
+    /// An argument error if the size is not a multiple of the size of `U`, or the address is misaligned for `U`.
     pub fn cast<U>(self) -> Result<DeviceSlice<'a, U>>
     where
         T: NoUninit,
@@ -20,7 +20,7 @@ impl<'a, T> DeviceSlice<'a, T> {
         Ok(DeviceSlice::new(self.pointer.cast(), len, self.tracked))
     }
 
-    /// Returns the bytes.
+    /// Returns a view of the bytes.
     #[must_use]
     #[inline]
     pub fn as_bytes(self) -> DeviceSlice<'a, u8>
@@ -32,11 +32,11 @@ impl<'a, T> DeviceSlice<'a, T> {
 }
 
 impl<'a, T> DeviceSliceMut<'a, T> {
-    /// Reinterprets the bytes as elements of type `U`. Call [`DeviceSliceMut::reborrow`] before to keep this view.
+    /// Reinterprets the bytes as elements of type `U`. To keep this view, call [`DeviceSliceMut::reborrow`] first.
     ///
     /// # Errors
     ///
-    /// An argument error if the size is not a multiple of the element's, or the address is misaligned.
+    /// An argument error if the size is not a multiple of the size of `U`, or the address is misaligned for `U`.
     pub fn cast<U>(self) -> Result<DeviceSliceMut<'a, U>>
     where
         T: NoUninit + AnyBitPattern,
@@ -46,7 +46,7 @@ impl<'a, T> DeviceSliceMut<'a, T> {
         Ok(DeviceSliceMut::new(self.as_pointer().cast(), len, self.tracked()))
     }
 
-    /// Returns the bytes. Call [`DeviceSliceMut::reborrow`] before to keep this view.
+    /// Returns a view of the bytes. To keep this view, call [`DeviceSliceMut::reborrow`] first.
     #[must_use]
     #[inline]
     pub fn into_bytes(self) -> DeviceSliceMut<'a, u8>

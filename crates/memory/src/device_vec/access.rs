@@ -26,7 +26,7 @@ impl<T> DeviceVec<T> {
             return Err(Error::argument(OPERATION, reason));
         }
         self.segments.allow(device)?;
-        self.tracked.let_in(device);
+        self.tracked.grant_access(device);
         Ok(())
     }
 }

@@ -1,4 +1,4 @@
-//! Copies of whole vectors. Slices copy parts.
+//! Copies of whole vectors. Use slices to copy parts.
 
 use bytemuck::{AnyBitPattern, NoUninit};
 use curium_driver::{Result, Stream};
@@ -7,7 +7,7 @@ use super::DeviceVec;
 use crate::AsDeviceSlice;
 
 impl<T> DeviceVec<T> {
-    /// Copies `source`, which has the same length, to the vector. Waits until the copy is done.
+    /// Copies `source`, which must have the same length, to the vector. Waits until the copy has completed.
     ///
     /// CUDA: `cuMemcpyHtoDAsync_v2`, `cuStreamSynchronize`.
     ///
@@ -22,7 +22,7 @@ impl<T> DeviceVec<T> {
         self.as_slice_mut().copy_from_slice(source)
     }
 
-    /// Like [`DeviceVec::copy_from_slice`], on the given stream. In a capture, the graph keeps a copy of `source` and uploads it at each
+    /// Copies like [`DeviceVec::copy_from_slice`], on `stream`. In a capture, the graph keeps a copy of `source` and uploads it at each
     /// launch.
     ///
     /// # Errors
@@ -35,13 +35,13 @@ impl<T> DeviceVec<T> {
         self.as_slice_mut().copy_from_slice_on(stream, source)
     }
 
-    /// Copies the elements to `target`, which has the same length. Waits until the copy is done.
+    /// Copies the elements to `target`, which must have the same length. Waits until the copy has completed.
     ///
     /// CUDA: `cuMemcpyDtoHAsync_v2`, `cuStreamSynchronize`.
     ///
     /// # Errors
     ///
-    /// An argument error if the lengths differ; an error of earlier work of the context.
+    /// An argument error if the lengths differ; an error of earlier asynchronous work in the context.
     #[doc(alias = "cuMemcpyDtoH")]
     pub fn copy_to_slice(&self, target: &mut [T]) -> Result<()>
     where
@@ -50,7 +50,7 @@ impl<T> DeviceVec<T> {
         self.as_slice().copy_to_slice(target)
     }
 
-    /// Like [`DeviceVec::copy_to_slice`], on the given stream.
+    /// Copies like [`DeviceVec::copy_to_slice`], on `stream`.
     ///
     /// # Errors
     ///
@@ -62,13 +62,13 @@ impl<T> DeviceVec<T> {
         self.as_slice().copy_to_slice_on(stream, target)
     }
 
-    /// Copies the elements to a vector. Waits until the copy is done.
+    /// Copies the elements to a vector. Waits until the copy has completed.
     ///
     /// CUDA: `cuMemcpyDtoHAsync_v2`, `cuStreamSynchronize`.
     ///
     /// # Errors
     ///
-    /// An error of earlier work of the context.
+    /// An error of earlier asynchronous work in the context.
     pub fn to_vec(&self) -> Result<Vec<T>>
     where
         T: AnyBitPattern,
@@ -76,7 +76,7 @@ impl<T> DeviceVec<T> {
         self.as_slice().to_vec()
     }
 
-    /// Like [`DeviceVec::to_vec`], on the given stream.
+    /// Copies like [`DeviceVec::to_vec`], on `stream`.
     ///
     /// # Errors
     ///
@@ -94,7 +94,7 @@ impl<T> DeviceVec<T> {
     ///
     /// # Errors
     ///
-    /// As for [`DeviceVec::reserve`]. The vector is unchanged then.
+    /// As for [`DeviceVec::reserve`]. On error, the vector is unchanged.
     #[doc(alias = "cuMemcpyDtoD")]
     pub fn extend_from_device(&mut self, source: &impl AsDeviceSlice<Element = T>) -> Result<()>
     where
@@ -109,7 +109,7 @@ impl<T> DeviceVec<T> {
         Ok(())
     }
 
-    /// Like [`DeviceVec::extend_from_device`], on the given stream.
+    /// Appends like [`DeviceVec::extend_from_device`], on `stream`.
     ///
     /// # Errors
     ///

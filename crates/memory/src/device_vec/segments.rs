@@ -1,4 +1,4 @@
-//! Memory that is mapped from the start of a reserved address range, without gaps.
+//! Memory that is mapped contiguously from the start of a reserved address range.
 
 use curium_driver::sys::CUdeviceptr;
 use curium_driver::{Device, Error, Result, Returned};
@@ -12,13 +12,13 @@ pub(super) struct Segments {
     mappings: Vec<Mapping>,
     mapped: usize,
     granularity: usize,
-    /// The devices with access beside the memory's own.
+    /// The devices with access, in addition to the memory's own device.
     peers: Vec<MemoryLocation>,
     range: AddressRange,
 }
 
 impl Segments {
-    /// Reserves addresses for at least `bytes` bytes without memory.
+    /// Reserves addresses for at least `bytes` bytes, without memory.
     pub(super) fn reserve(device: &Device, bytes: usize) -> Result<Self> {
         let granularity = PhysicalOptions::new(device).granularity(device.driver(), Granularity::Minimum)?;
         let padded = bytes
@@ -43,8 +43,8 @@ impl Segments {
         self.mapped
     }
 
-    /// Maps memory for at least `bytes` bytes, within the reserved range. Grows by half if memory suffices, so many small steps need few
-    /// mappings.
+    /// Maps memory for at least `bytes` bytes, within the reserved range. Grows by half if there is enough memory, to
+    /// limit the number of mappings.
     pub(super) fn grow_to(&mut self, device: &Device, bytes: usize) -> Result<()> {
         let Some(missing) = bytes.checked_sub(self.mapped).filter(|missing| *missing > 0) else { return Ok(()) };
         let missing = missing.next_multiple_of(self.granularity);
@@ -84,7 +84,7 @@ impl Segments {
         self.mappings.last().is_some_and(|last| self.mapped - last.byte_len() >= bytes)
     }
 
-    /// Unmaps the mappings beyond the first `bytes` bytes, which nobody uses any more, starting at the end.
+    /// Unmaps the mappings beyond the first `bytes` bytes, starting at the end. They must not be in use.
     pub(super) fn shrink_to(&mut self, bytes: usize) -> Result<()> {
         while self.can_shrink_to(bytes) {
             let Some(last) = self.mappings.pop() else { break };

@@ -14,8 +14,8 @@ pub use self::replay::Replay;
 pub use self::simulate_caching::CacheSample;
 pub use self::usage::UsageSample;
 
-/// A log of allocations and frees in the order in which they happened, as a
-/// [`AllocationRecorder`](crate::diagnostics::AllocationRecorder) writes it.
+/// A log of allocations and frees, in the order in which they happened, as recorded by an
+/// [`AllocationRecorder`](crate::diagnostics::AllocationRecorder).
 ///
 /// The text form has a header line and one line per event:
 ///
@@ -27,8 +27,8 @@ pub use self::usage::UsageSample;
 /// 2700 map-segment 0x7f0002000000 33554432 1 0
 /// ```
 ///
-/// The columns are: nanoseconds since the start of the log, event kind, address, requested bytes and alignment, stream number and, if
-/// known, the call site.
+/// The columns are: time in nanoseconds since the start of the log, event kind, address, requested bytes, alignment,
+/// stream number and, if known, the call site.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct AllocationLog {
     events: Vec<AllocationEvent>,

@@ -16,14 +16,16 @@ use parking_lot::Mutex;
 use crate::diagnostics::{AllocationEvent, CallSite, EventKind};
 use crate::resource::{Resource, SegmentChange};
 
-/// A resource adaptor that records every allocation and free in the order in which they happened. A failed free is followed by an
-/// allocation of the same memory. Segment changes of the inner resource precede the first event recorded after them.
+/// A resource adaptor that records every allocation and free in the order in which they happened. A failed free is
+/// followed by an allocation event for the same memory. Segment changes of the inner resource precede the next recorded
+/// event.
 ///
 /// - [`AllocationRecorder::ring`] keeps the most recent events, for a [`Snapshot`](crate::diagnostics::Snapshot).
 /// - [`AllocationRecorder::to_writer`] writes each event as a line of text, which [`AllocationLog`](crate::diagnostics::AllocationLog)
 ///   parses and replays.
 ///
-/// The call site is the caller of the buffer's constructor if the resource is a concrete type; through `dyn Resource` it is unknown.
+/// The call site is the caller of the buffer's constructor if the resource is a concrete type. It is unknown through
+/// `dyn Resource`.
 pub struct AllocationRecorder<R> {
     inner: R,
     sink: Mutex<Sink>,
@@ -38,7 +40,8 @@ enum Sink {
     Lines(Lines),
 }
 
-/// A writer of events as lines. The writer is user code: it is called without the lock, by one thread at a time, and may panic.
+/// A writer of events as lines. The writer is user code: it is called without the lock, by one thread at a time, and
+/// may panic.
 struct Lines {
     waiting: VecDeque<AllocationEvent>,
     /// `None` while a thread writes.
@@ -54,8 +57,9 @@ impl<R: Resource> AllocationRecorder<R> {
 
     /// Writes the events of `inner` to `writer`, one per line. Use a buffered writer for speed.
     ///
-    /// A line that cannot be written is [lost](AllocationRecorder::lost), even if the writer panics; the allocation itself is not affected.
-    /// The writer may allocate from the resource: those events are written after the current line.
+    /// A line that cannot be written is counted as [lost](AllocationRecorder::lost), even if the writer panics; the
+    /// allocation itself is not affected. If the writer allocates from the resource, those events are written after the
+    /// current line.
     pub fn to_writer(inner: R, mut writer: impl Write + Send + 'static) -> Self {
         let is_begun = contained(|| writeln!(writer, "{}", AllocationEvent::HEADER)).is_ok();
         let lines = Lines { waiting: VecDeque::new(), writer: Some(Box::new(writer)), writing: None };
@@ -69,7 +73,7 @@ impl<R: Resource> AllocationRecorder<R> {
         &self.inner
     }
 
-    /// Returns the events in memory, oldest first; none if they go to a writer.
+    /// Returns the recorded events, oldest first; empty if they go to a writer.
     pub fn events(&self) -> Vec<AllocationEvent> {
         match &*self.sink.lock() {
             Sink::Ring { events, .. } => events.iter().cloned().collect(),
@@ -77,7 +81,7 @@ impl<R: Resource> AllocationRecorder<R> {
         }
     }
 
-    /// Returns the number of events that were dropped for lack of space, or could not be written.
+    /// Returns the number of events that were dropped for lack of space or could not be written.
     pub fn lost(&self) -> u64 {
         self.lost.load(Ordering::Relaxed)
     }
@@ -86,7 +90,7 @@ impl<R: Resource> AllocationRecorder<R> {
     ///
     /// # Errors
     ///
-    /// The writer's error; an error if the writer panics, or if it calls this function itself.
+    /// The error of the writer; an error if the writer panics or calls this function itself.
     pub fn flush(&self) -> io::Result<()> {
         loop {
             if let Some(mut writing) = self.take_writer()? {
@@ -102,19 +106,19 @@ impl<R: Resource> AllocationRecorder<R> {
     }
 
     fn new(inner: R, sink: Sink) -> Self {
-        // Earlier changes are queried from the resource, and precede the first event.
+        // Earlier changes are queried from the resource and precede the first event.
         let next = inner.segment_changes(0).last().map_or(0, |change| change.number + 1);
         let (changes, lost) = (AtomicU64::new(next), AtomicU64::new(0));
         Self { inner, sink: Mutex::new(sink), changes, begin: Instant::now(), lost }
     }
 
-    /// Records an event. The inner resource is not called in the meantime, so its own events can be recorded as well.
+    /// Records an event. The inner resource is not called in the meantime, so that its own events can be recorded too.
     fn record(&self, kind: EventKind, stream: &Stream, figures: (u64, usize, usize), site: Option<CallSite>) {
         let (address, bytes, alignment) = figures;
         let stream = stream.identity();
         let changes = self.inner.segment_changes(self.changes.load(Ordering::Relaxed));
         let mut sink = self.sink.lock();
-        // Taken under the lock, so times are monotonic.
+        // Read under the lock, so that times are monotonic.
         let nanoseconds = u64::try_from(self.begin.elapsed().as_nanos()).unwrap_or(u64::MAX);
         self.record_changes(&mut sink, &changes, nanoseconds);
         self.push(&mut sink, AllocationEvent { kind, nanoseconds, address, bytes, alignment, stream, site });
@@ -139,7 +143,7 @@ impl<R: Resource> AllocationRecorder<R> {
         }
     }
 
-    /// Records segment changes that did not come from allocations.
+    /// Records segment changes that were not caused by allocations.
     fn catch_up(&self) {
         let changes = self.inner.segment_changes(self.changes.load(Ordering::Relaxed));
         let mut sink = self.sink.lock();
@@ -200,7 +204,7 @@ impl Writing<'_> {
     }
 }
 
-/// Runs the writer's code, and converts a panic to an error.
+/// Calls the writer and converts a panic to an error.
 fn contained(operation: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
     let mut result = Err(io::Error::other("the writer panicked"));
     contain(|| result = operation());
@@ -272,7 +276,7 @@ unsafe impl<R: Resource> Resource for AllocationRecorder<R> {
         alignment: usize,
     ) -> Result<()> {
         let figures = (pointer.as_raw(), bytes, alignment);
-        // It is recorded first: once it is free, another thread may get the same address.
+        // Recorded first: once the memory is free, another thread may allocate the same address.
         self.record(EventKind::Free, stream, figures, None);
         // SAFETY: the caller upholds the contract of the inner resource, where the memory came from.
         let freed = unsafe { self.inner.deallocate(stream, pointer, bytes, alignment) };
@@ -298,7 +302,7 @@ unsafe impl<R: Resource> Resource for AllocationRecorder<R> {
     }
 }
 
-/// Returns the number of free bytes of the device at the failure, if the error reports it.
+/// Returns the free memory of the device at the failure in bytes, if the error contains it.
 #[cold]
 fn free_bytes(error: &Error) -> u64 {
     match error {

@@ -27,7 +27,7 @@ use crate::resource::{CachingResource, LiveAllocation};
 /// let pointer = resource.allocate(&stream, 1 << 20, 256)?;
 /// let pickle = Snapshot::new(0, resource.events()).to_pickle();
 /// // std::fs::write("snapshot.pickle", pickle)?;
-/// # // SAFETY: the memory came from this resource with these figures, and nothing uses it.
+/// # // SAFETY: the memory was allocated from this resource with this size and alignment, and is not in use.
 /// # unsafe { resource.deallocate(&stream, pointer, 1 << 20, 256) }?;
 /// # assert_eq!(pickle[0], 0x80);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -41,8 +41,8 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    /// Creates a snapshot of the device with this number after `events`. Their live allocations and segments are those without a matching
-    /// free.
+    /// Creates a snapshot of the device with this ordinal from `events`. Its live allocations and segments are those
+    /// without a matching free.
     #[must_use]
     pub fn new(device: usize, events: Vec<AllocationEvent>) -> Self {
         let log = AllocationLog::new(events);
@@ -51,8 +51,8 @@ impl Snapshot {
         Self { device, events: log.events().to_vec(), live, segments }
     }
 
-    /// Sets the live allocations, such as those of [`LeakTracker`](crate::LeakTracker). This includes memory that was allocated before the
-    /// first event.
+    /// Sets the live allocations, for example those of a [`LeakTracker`](crate::LeakTracker). They include allocations
+    /// made before the first event.
     #[must_use]
     pub fn with_live(mut self, live: &[LiveAllocation]) -> Self {
         self.live = live.iter().map(Block::from).collect();
@@ -60,8 +60,8 @@ impl Snapshot {
         self
     }
 
-    /// Adds the segments of `resource`, including those from before the first event. Memory outside of all segments is shown as a segment
-    /// of its own.
+    /// Adds the segments of `resource`, including those from before the first event. Memory outside all segments is
+    /// shown as its own segment.
     #[must_use]
     pub fn with_segments(mut self, resource: &CachingResource) -> Self {
         self.segments =
@@ -78,7 +78,7 @@ impl Snapshot {
             let segments = layout::segments(&self.segments, &self.live, &self.events);
             pickle.list(&segments, |pickle, segment| self.write_segment(pickle, segment));
             pickle.key("device_traces");
-            // The viewer looks up a device's events by its number.
+            // The viewer indexes events by device ordinal.
             let traces: Vec<&[AllocationEvent]> =
                 (0..=self.device).map(|device| if device == self.device { &*self.events } else { &[] }).collect();
             pickle.list(&traces, |pickle, trace| self.write_trace(pickle, trace));
@@ -138,7 +138,7 @@ impl Snapshot {
     }
 }
 
-/// Returns the viewer's names of an event. A free is two events: requested and completed.
+/// Returns the viewer's names for an event. A free consists of two events: requested and completed.
 fn actions(kind: EventKind) -> &'static [&'static str] {
     match kind {
         EventKind::Allocate => &["alloc"],

@@ -1,14 +1,15 @@
-//! File descriptors for the driver.
+//! Transfer of file descriptors to the driver.
 
 use std::ffi::c_long;
 use std::os::fd::{AsRawFd, FromRawFd, IntoRawFd, OwnedFd, RawFd};
 
 use curium_driver::{Error, Result};
 
-/// Passes a descriptor to the driver through `import`. The driver owns it on success; on failure it is closed.
+/// Passes a descriptor to the driver through `import`. On success, the driver owns it; on failure, it is closed.
 ///
-/// Some driver functions close the descriptor on failure and some do not. By then another thread may have reused the number, so the driver
-/// gets a duplicate, which is only closed here if it is still the same file.
+/// On failure, some driver functions close the descriptor and some do not, and another thread may already have reused
+/// its number. The driver therefore receives a duplicate, which is closed here only if it still refers to the same
+/// file.
 ///
 /// # Errors
 ///
@@ -22,21 +23,21 @@ pub(super) fn give<T>(
     let given = descriptor.try_clone().map_err(refuse)?.into_raw_fd();
     let imported = import(given);
     if imported.is_err() && is_duplicate(&descriptor, given) {
-        // SAFETY: it is still the duplicate, which the driver has not taken.
+        // SAFETY: it is still the duplicate, which the driver has not closed.
         drop(unsafe { OwnedFd::from_raw_fd(given) });
     }
     drop(descriptor);
     imported
 }
 
-/// Returns `true` if `other` is open and refers to the same open file. If the system cannot tell, it returns `false`: leaking a descriptor
-/// is better than closing one of another thread.
+/// Returns `true` if `other` is open and refers to the same open file. Returns `false` if the system cannot determine
+/// it: leaking a descriptor is better than closing one of another thread.
 fn is_duplicate(descriptor: &OwnedFd, other: RawFd) -> bool {
-    // The arguments are numbers of this width.
+    // The arguments are integers of this width.
     const KCMP_FILE: c_long = 0;
     let process = std::process::id() as c_long;
     let (one, other) = (c_long::from(descriptor.as_raw_fd()), c_long::from(other));
-    // SAFETY: the call compares numbers, and accesses no memory.
+    // SAFETY: the call compares two descriptors and accesses no memory.
     COMPARE.is_some_and(|number| unsafe { syscall(number, process, process, KCMP_FILE, one, other) } == 0)
 }
 
@@ -85,7 +86,7 @@ mod tests {
             let given = give("import", descriptor, |number| {
                 assert_eq!(descriptors(&file), 3);
                 if closes {
-                    // SAFETY: the descriptor was given away, as to a driver.
+                    // SAFETY: the descriptor was passed on, as to a driver.
                     drop(unsafe { OwnedFd::from_raw_fd(number) });
                 }
                 Err::<(), _>(failure())
@@ -96,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn descriptor_that_another_file_has_by_then_is_left_alone() {
+    fn descriptor_reused_by_another_file_is_not_closed() {
         let [file, other] =
             ["/dev/null", "/dev/zero"].map(|path| OwnedFd::from(File::open(path).expect("it is there")));
         assert!(!is_duplicate(&file, other.as_raw_fd()));
@@ -108,7 +109,7 @@ mod tests {
         let file = OwnedFd::from(File::open("/dev/null").expect("it is there"));
         let other = file.try_clone().expect("there are descriptors");
         let taken = give("import", other, Ok).expect("it is taken");
-        // SAFETY: it was taken, as by a driver.
+        // SAFETY: the descriptor was received, as by a driver.
         let taken = unsafe { OwnedFd::from_raw_fd(taken) };
         assert!(COMPARE.is_none() || is_duplicate(&file, taken.as_raw_fd()));
     }

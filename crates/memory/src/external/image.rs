@@ -8,8 +8,8 @@ use crate::array::check_levels;
 use crate::{ArrayFlags, ArrayShape, MipmappedArray, Texel};
 
 impl ExternalMemory {
-    /// Maps the image at `offset` as a mipmapped array with `levels` levels, of which level 0 has this shape. It copies on `stream` and
-    /// keeps the memory alive.
+    /// Maps the image at `offset` bytes as a mipmapped array with `levels` levels, where level 0 has this shape.
+    /// `stream` is the array's stream. The array keeps the memory alive.
     ///
     /// The flags of a render target must include [`ArrayFlags::COLOR_ATTACHMENT`].
     ///
@@ -17,13 +17,13 @@ impl ExternalMemory {
     ///
     /// # Safety
     ///
-    /// - The other API has an image of this shape, element type, number of levels and flags at `offset`.
-    /// - Its accesses are ordered with those through the result, by semaphores that both sides use.
+    /// - The other API has created an image with this shape, element type, number of levels and flags at `offset`.
+    /// - Its accesses are ordered with those through the result, with semaphores that both sides use.
     ///
     /// # Errors
     ///
-    /// An argument error for a shape without elements, for 0 levels or more levels than the shape allows, if `offset` is out of bounds, or
-    /// if the stream belongs to another context; any error of the driver.
+    /// An argument error for a shape without elements, for 0 levels or more levels than the shape allows, if `offset`
+    /// is out of bounds, or if the stream belongs to another context; any error returned by the driver.
     #[doc(alias = "cuExternalMemoryGetMappedMipmappedArray")]
     pub unsafe fn map_image<T: Texel>(
         &self,

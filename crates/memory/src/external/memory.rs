@@ -15,9 +15,9 @@ use curium_driver::{Context, DevicePointer, Error, Result, Returned, call};
 #[cfg(unix)]
 use super::descriptor;
 
-/// Memory that another API has allocated and exported.
+/// Memory that another API allocated and exported.
 ///
-/// Cloning is cheap. The memory is released when no clone and no buffer in it exists.
+/// Clones are cheap and refer to the same memory, which is released with the last clone and the last mapping of it.
 #[derive(Clone)]
 pub struct ExternalMemory {
     shared: Arc<Shared>,
@@ -29,8 +29,8 @@ struct Shared {
     bytes: u64,
 }
 
-/// A range of external memory that is mapped in this process. Wrap it in a [`BorrowedBuffer`](crate::BorrowedBuffer) to use it like a
-/// buffer.
+/// A range of external memory, mapped in this process. Wrap it in a [`BorrowedBuffer`](crate::BorrowedBuffer) to use it
+/// like a buffer.
 pub struct ExternalBuffer {
     address: CUdeviceptr,
     bytes: u64,
@@ -41,7 +41,7 @@ pub struct ExternalBuffer {
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub enum ExternalMemoryKind {
-    /// An opaque descriptor or handle of the same vendor's driver: `VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT`, or
+    /// An opaque file descriptor or handle from a driver of the same vendor: `VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT`, or
     /// `VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_WIN32_BIT` on Windows.
     Opaque,
     /// A Linux dma-buf. Requires a driver for CUDA 13.0.
@@ -64,17 +64,18 @@ unsafe impl Send for Shared {}
 unsafe impl Sync for Shared {}
 
 impl ExternalMemory {
-    /// Imports `bytes` bytes of memory by a descriptor, which the driver takes. `bytes` must be the exported size.
+    /// Imports `bytes` bytes of memory from a file descriptor and takes ownership of the descriptor. `bytes` must be
+    /// the exported size.
     ///
-    /// `is_dedicated` marks a dedicated allocation for a single image or buffer.
+    /// `is_dedicated` is `true` for a dedicated allocation of a single image or buffer.
     ///
     /// CUDA: `cuImportExternalMemory`.
     ///
     /// # Errors
     ///
-    /// An argument error if `bytes` is 0; an error of the driver if the descriptor is not one of its own; `CUDA_ERROR_NOT_SUPPORTED` if
-    /// memory cannot be imported, as on the simulator. The descriptor is closed then. The driver may only detect a wrong size, or a
-    /// semaphore, when the memory is used.
+    /// An argument error if `bytes` is 0; an error returned by the driver if the descriptor does not refer to exported
+    /// memory; `CUDA_ERROR_NOT_SUPPORTED` on systems without external memory, such as the simulator. On error, the
+    /// descriptor is closed. The driver may detect a wrong size, or a semaphore, only when the memory is used.
     #[cfg(unix)]
     #[doc(alias = "cuImportExternalMemory")]
     pub fn import_fd(
@@ -105,7 +106,7 @@ impl ExternalMemory {
     ///
     /// # Errors
     ///
-    /// An argument error if `bytes` is 0; an error of the driver if the handle is not one of its own or of Direct3D;
+    /// An argument error if `bytes` is 0; an error of the driver if neither a driver nor Direct3D created the handle;
     /// `CUDA_ERROR_NOT_SUPPORTED` if memory cannot be imported, as on the simulator.
     #[cfg(windows)]
     #[doc(alias = "cuImportExternalMemory")]
@@ -139,7 +140,7 @@ impl ExternalMemory {
         &self.shared.context
     }
 
-    /// Returns the driver's handle, which this value keeps owning.
+    /// Returns the raw handle without giving up ownership.
     #[must_use]
     pub fn as_raw(&self) -> CUexternalMemory {
         self.shared.raw
@@ -151,7 +152,7 @@ impl ExternalMemory {
     ///
     /// # Errors
     ///
-    /// An argument error if the range is out of bounds; any error of the driver.
+    /// An argument error if the range is out of bounds; any error returned by the driver.
     #[doc(alias = "cuExternalMemoryGetMappedBuffer")]
     pub fn map(&self, offset: u64, bytes: u64) -> Result<ExternalBuffer> {
         let total = self.byte_len();
@@ -175,7 +176,7 @@ impl ExternalMemory {
     ///
     /// # Errors
     ///
-    /// Returns the memory together with the error if clones of it or buffers in it exist or the driver fails.
+    /// Returns the memory together with the error if clones or mappings of it still exist, or the driver call fails.
     #[doc(alias = "cuDestroyExternalMemory")]
     pub fn close(self) -> Result<(), Returned<Self>> {
         let mut shared = Arc::try_unwrap(self.shared).map_err(|shared| {

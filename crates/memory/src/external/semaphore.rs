@@ -21,15 +21,16 @@ use parking_lot::Mutex;
 #[cfg(unix)]
 use super::descriptor;
 
-/// A semaphore that another API has created and exported. It orders the queues of both sides.
+/// A semaphore that another API created and exported. It orders work of both sides.
 ///
-/// Destroying it waits on the host for the streams that signals and waits were enqueued on, and for those that graphs with it were launched
-/// on: forever if one of them waits for a signal that never comes.
+/// Destroying it waits on the host for the streams on which signals, waits and graphs with such nodes were enqueued.
+/// This never returns if one of them waits for a signal that never comes.
 pub struct ExternalSemaphore {
     context: Context,
     raw: CUexternalSemaphore,
     kind: ExternalSemaphoreKind,
-    /// The streams that signals, waits and graphs with such nodes were enqueued on. The driver's semaphore must outlive their work.
+    /// The streams on which signals, waits and graphs with such nodes were enqueued. The driver's semaphore must
+    /// outlive their work.
     streams: Mutex<Vec<Stream>>,
 }
 
@@ -56,14 +57,15 @@ unsafe impl Send for ExternalSemaphore {}
 unsafe impl Sync for ExternalSemaphore {}
 
 impl ExternalSemaphore {
-    /// Imports a semaphore by a descriptor, which the driver takes.
+    /// Imports a semaphore from a file descriptor and takes ownership of the descriptor.
     ///
     /// CUDA: `cuImportExternalSemaphore`.
     ///
     /// # Errors
     ///
-    /// An error of the driver if the descriptor is not one of its own; `CUDA_ERROR_NOT_SUPPORTED` if semaphores cannot be imported, as on
-    /// the simulator. The descriptor is closed then. The driver may only detect memory in place of a semaphore when it is used.
+    /// An error returned by the driver if the descriptor does not refer to an exported semaphore;
+    /// `CUDA_ERROR_NOT_SUPPORTED` on systems without external semaphores, such as the simulator. On error, the
+    /// descriptor is closed. The driver may detect memory in place of a semaphore only when it is used.
     #[cfg(unix)]
     #[doc(alias = "cuImportExternalSemaphore")]
     pub fn import_fd(context: &Context, descriptor: OwnedFd, kind: ExternalSemaphoreKind) -> Result<Self> {
@@ -88,7 +90,7 @@ impl ExternalSemaphore {
     ///
     /// # Errors
     ///
-    /// An error of the driver if the handle is not one of its own or of Direct3D; `CUDA_ERROR_NOT_SUPPORTED` if semaphores cannot be
+    /// An error of the driver if neither a driver nor Direct3D created the handle; `CUDA_ERROR_NOT_SUPPORTED` if semaphores cannot be
     /// imported, as on the simulator.
     #[cfg(windows)]
     #[doc(alias = "cuImportExternalSemaphore")]
@@ -112,7 +114,7 @@ impl ExternalSemaphore {
         self.kind
     }
 
-    /// Returns the driver's handle, which this value keeps owning.
+    /// Returns the raw handle without giving up ownership.
     #[must_use]
     pub fn as_raw(&self) -> CUexternalSemaphore {
         self.raw
@@ -125,7 +127,8 @@ impl ExternalSemaphore {
     ///
     /// # Errors
     ///
-    /// An argument error on a stream of a capture scope, whose graph cannot keep the semaphore; any error of the driver.
+    /// An argument error on a stream of a capture scope, whose graph cannot keep the semaphore alive; any error
+    /// returned by the driver.
     #[doc(alias = "cuSignalExternalSemaphoresAsync")]
     pub fn signal(&self, stream: &Stream, value: u64) -> Result<()> {
         self.context.driver().expect_same(stream.driver(), "ExternalSemaphore::signal")?;
@@ -133,7 +136,7 @@ impl ExternalSemaphore {
         let mut params = CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS::default();
         params.params.fence.value = value;
         let raw = self.raw;
-        // SAFETY: the semaphore is live, and the one semaphore and its parameters are valid pointers during the call.
+        // SAFETY: the semaphore is live, and the array of one semaphore and its parameters is valid during the call.
         unsafe {
             call!(
                 stream.driver(),
@@ -144,8 +147,8 @@ impl ExternalSemaphore {
         Ok(())
     }
 
-    /// Makes later work on `stream` wait until the semaphore is signaled; a timeline semaphore until it reaches `value`. Some queue must
-    /// signal it, or the stream waits forever.
+    /// Makes later work on `stream` wait until the semaphore is signaled, or until a timeline semaphore reaches
+    /// `value`. If it is never signaled, the stream waits forever.
     ///
     /// CUDA: `cuWaitExternalSemaphoresAsync`.
     ///
@@ -159,7 +162,7 @@ impl ExternalSemaphore {
         let mut params = CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS::default();
         params.params.fence.value = value;
         let raw = self.raw;
-        // SAFETY: the semaphore is live, and the one semaphore and its parameters are valid pointers during the call.
+        // SAFETY: the semaphore is live, and the array of one semaphore and its parameters is valid during the call.
         unsafe {
             call!(stream.driver(), cuWaitExternalSemaphoresAsync(&raw const raw, &raw const params, 1, stream.as_raw()))
         }?;
@@ -167,9 +170,9 @@ impl ExternalSemaphore {
         Ok(())
     }
 
-    /// Returns the semaphore for graph nodes that signal it with `value`, or wait until it reaches `value`: see
-    /// [`Graph::add_semaphore_signal`](curium_driver::Graph::add_semaphore_signal). The graphs keep it alive, and destroying it waits for
-    /// launches by [`GraphExec::launch`](curium_driver::GraphExec::launch).
+    /// Returns the semaphore as an operand of graph nodes that signal it with `value`, or wait until it reaches
+    /// `value`; see [`Graph::add_semaphore_signal`](curium_driver::Graph::add_semaphore_signal). The graphs keep it
+    /// alive, and destroying it waits for launches by [`GraphExec::launch`](curium_driver::GraphExec::launch).
     #[cfg(feature = "graphs")]
     #[must_use]
     pub fn for_graph(self: &Arc<Self>, value: u64) -> GraphSemaphore {
@@ -178,14 +181,14 @@ impl ExternalSemaphore {
         unsafe { GraphSemaphore::new(&self.context, self.raw, value, owner) }
     }
 
-    /// Destroys the semaphore, as [`Drop`] does, and returns any error. Waits on the host for the streams that it was used on, and that
-    /// graphs with it were launched on.
+    /// Destroys the semaphore, as [`Drop`] does, and returns any error. Waits on the host for the streams on which the
+    /// semaphore, and graphs that use it, were enqueued.
     ///
     /// CUDA: `cuStreamSynchronize`, `cuDestroyExternalSemaphore`.
     ///
     /// # Errors
     ///
-    /// Returns the semaphore together with the error if a stream that it was used on cannot be synchronized or the driver fails.
+    /// Returns the semaphore together with the error if such a stream cannot be synchronized or the driver call fails.
     #[doc(alias = "cuDestroyExternalSemaphore")]
     pub fn close(mut self) -> Result<(), Returned<Self>> {
         self.destroy().map_err(|error| Returned::new(self, error))
@@ -202,7 +205,8 @@ impl ExternalSemaphore {
     fn destroy(&mut self) -> Result<()> {
         self.streams.get_mut().iter().map(Stream::synchronize).fold(Ok(()), Result::and)?;
         self.context.entered(|driver| {
-            // SAFETY: the semaphore is live, no stream uses it, its context is current, and it is not used after this call.
+            // SAFETY: the semaphore is live, no stream uses it, its context is current, and it is not used after this
+            // call.
             unsafe { call!(driver, cuDestroyExternalSemaphore(self.raw)) }
         })?;
         self.raw = std::ptr::null_mut();

@@ -10,7 +10,8 @@ use crate::Resource;
 use crate::capture_advice::ALLOCATE;
 use crate::resource::{DRIVER_ALIGNMENT, Request, free_in_order, refused};
 
-// SAFETY: the driver guarantees all of it for stream-ordered memory, which lives until it is freed, even if the pool is destroyed before.
+// SAFETY: the driver upholds the contract for stream-ordered memory, which lives until it is freed, even if the pool is
+// destroyed first.
 unsafe impl Resource for MemoryPool {
     #[inline]
     fn allocate(&self, stream: &Stream, bytes: usize, alignment: usize) -> Result<DevicePointer<u8>> {

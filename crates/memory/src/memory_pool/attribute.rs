@@ -10,13 +10,14 @@ use super::{MemoryPool, PoolKind};
 use crate::MemoryLocation;
 
 impl MemoryPool {
-    /// Returns the release threshold in bytes: the memory that the pool keeps at a synchronization of a stream, an event or a context.
+    /// Returns the release threshold in bytes: the amount of memory that the pool keeps when a stream, event or context
+    /// is synchronized.
     ///
     /// CUDA: `cuMemPoolGetAttribute`.
     ///
     /// # Errors
     ///
-    /// Any error of the driver.
+    /// An error returned by the driver.
     #[doc(alias = "CU_MEMPOOL_ATTR_RELEASE_THRESHOLD")]
     pub fn release_threshold(&self) -> Result<u64> {
         self.get(CUmemPool_attribute::CU_MEMPOOL_ATTR_RELEASE_THRESHOLD)
@@ -28,53 +29,54 @@ impl MemoryPool {
     ///
     /// # Errors
     ///
-    /// Any error of the driver.
+    /// An error returned by the driver.
     pub fn set_release_threshold(&self, bytes: u64) -> Result<()> {
         self.set(CUmemPool_attribute::CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, bytes)
     }
 
-    /// Returns `true` if memory that was freed on one stream is reused on another stream that has waited for the free.
+    /// Returns `true` if memory freed on one stream can be reused on another stream that has waited for the free.
     ///
     /// CUDA: `cuMemPoolGetAttribute`.
     ///
     /// # Errors
     ///
-    /// Any error of the driver.
+    /// An error returned by the driver.
     #[doc(alias = "CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES")]
     pub fn reuse_follow_event_dependencies(&self) -> Result<bool> {
         self.get_flag(CUmemPool_attribute::CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES)
     }
 
-    /// Sets whether memory that was freed on one stream is reused on another stream that has waited for the free. Enabled by default.
+    /// Enables or disables the reuse of memory freed on one stream by another stream that has waited for the free.
+    /// Enabled by default.
     ///
     /// CUDA: `cuMemPoolSetAttribute`.
     ///
     /// # Errors
     ///
-    /// Any error of the driver.
+    /// An error returned by the driver.
     pub fn set_reuse_follow_event_dependencies(&self, reuses: bool) -> Result<()> {
         self.set_flag(CUmemPool_attribute::CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES, reuses)
     }
 
-    /// Returns `true` if memory whose free is already complete is reused on any stream.
+    /// Returns `true` if memory whose free has completed can be reused on any stream.
     ///
     /// CUDA: `cuMemPoolGetAttribute`.
     ///
     /// # Errors
     ///
-    /// Any error of the driver.
+    /// An error returned by the driver.
     #[doc(alias = "CU_MEMPOOL_ATTR_REUSE_ALLOW_OPPORTUNISTIC")]
     pub fn reuse_allow_opportunistic(&self) -> Result<bool> {
         self.get_flag(CUmemPool_attribute::CU_MEMPOOL_ATTR_REUSE_ALLOW_OPPORTUNISTIC)
     }
 
-    /// Sets whether memory whose free is already complete is reused on any stream. Enabled by default.
+    /// Enables or disables the reuse, on any stream, of memory whose free has completed. Enabled by default.
     ///
     /// CUDA: `cuMemPoolSetAttribute`.
     ///
     /// # Errors
     ///
-    /// Any error of the driver.
+    /// An error returned by the driver.
     pub fn set_reuse_allow_opportunistic(&self, reuses: bool) -> Result<()> {
         self.set_flag(CUmemPool_attribute::CU_MEMPOOL_ATTR_REUSE_ALLOW_OPPORTUNISTIC, reuses)
     }
@@ -85,19 +87,20 @@ impl MemoryPool {
     ///
     /// # Errors
     ///
-    /// Any error of the driver.
+    /// An error returned by the driver.
     #[doc(alias = "CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES")]
     pub fn reuse_allow_internal_dependencies(&self) -> Result<bool> {
         self.get_flag(CUmemPool_attribute::CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES)
     }
 
-    /// Sets whether an allocation may make its stream wait for a free on another stream to reuse the memory. Enabled by default.
+    /// Enables or disables allocations that make their stream wait for a free on another stream, to reuse the memory.
+    /// Enabled by default.
     ///
     /// CUDA: `cuMemPoolSetAttribute`.
     ///
     /// # Errors
     ///
-    /// Any error of the driver.
+    /// An error returned by the driver.
     pub fn set_reuse_allow_internal_dependencies(&self, reuses: bool) -> Result<()> {
         self.set_flag(CUmemPool_attribute::CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES, reuses)
     }
@@ -116,7 +119,7 @@ impl MemoryPool {
         Ok(if is_managed { PoolKind::Managed } else { PoolKind::Pinned })
     }
 
-    /// Returns the handle types that the pool can be exported as: none for an imported pool.
+    /// Returns the handle types that the pool can be exported as; none for an imported pool.
     ///
     /// CUDA: `cuMemPoolGetAttribute`. Requires a driver for CUDA 13.1.
     ///
@@ -129,7 +132,7 @@ impl MemoryPool {
         Ok(MemoryHandleTypes::from_bits_retain(types))
     }
 
-    /// Returns the location of the pool's memory; `None` if it has none in particular.
+    /// Returns the location of the pool's memory; `None` if it has no specific location.
     ///
     /// CUDA: `cuMemPoolGetAttribute`, twice. Requires a driver for CUDA 13.1.
     ///
@@ -148,7 +151,7 @@ impl MemoryPool {
         Ok(Some(MemoryLocation::from_raw(&raw)))
     }
 
-    /// Returns the maximum size of the pool in bytes; `None` if the system decides.
+    /// Returns the maximum size of the pool in bytes; `None` for the system default.
     ///
     /// CUDA: `cuMemPoolGetAttribute`. Requires a driver for CUDA 13.1.
     ///
@@ -173,7 +176,7 @@ impl MemoryPool {
         self.get_flag(CUmemPool_attribute::CU_MEMPOOL_ATTR_HW_DECOMPRESS_ENABLED)
     }
 
-    /// Queries an attribute. Does not invalidate captures of other threads.
+    /// Queries an attribute. Does not invalidate captures on other threads.
     pub(super) fn get<T: Number>(&self, attribute: CUmemPool_attribute) -> Result<T> {
         let mut value = T::default();
         let place = (&raw mut value).cast::<c_void>();

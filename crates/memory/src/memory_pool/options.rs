@@ -12,13 +12,15 @@ use crate::MemoryLocation;
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct PoolOptions {
-    /// The location. Managed memory may have none in particular.
+    /// The location; `None` for managed memory without a preferred location.
     pub location: Option<MemoryLocation>,
-    /// The type of memory.
+    /// The kind of memory.
     pub kind: PoolKind,
-    /// The maximum size in bytes. `None` is the size of the device's memory, or the system's choice for other locations.
+    /// The maximum size in bytes. `None` selects the size of the device's memory, or the system default for other
+    /// locations.
     pub max_bytes: Option<usize>,
-    /// Returns the release threshold in bytes: the memory that the pool keeps at a synchronization of a stream, an event or a context.
+    /// The release threshold in bytes: the amount of memory that the pool keeps when a stream, event or context is
+    /// synchronized.
     pub release_threshold: u64,
     /// The handle types for sharing with other processes.
     pub handle_types: MemoryHandleTypes,
@@ -43,16 +45,17 @@ bitflags! {
     pub struct PoolUsage: u16 {
         /// Hardware decompression. Requires a driver for CUDA 12.8.
         const HARDWARE_DECOMPRESS = sys::CU_MEM_POOL_CREATE_USAGE_HW_DECOMPRESS as u16;
-        /// Flags of newer drivers.
+        /// Flags defined by newer drivers.
         const _ = !0;
     }
 }
 
 impl PoolOptions {
-    /// Creates options for a pool at `location` that keeps all memory it allocates, up to the size of the device's memory.
+    /// Creates options for a pool at `location` that never releases memory, with the device's memory as its maximum
+    /// size.
     ///
-    /// The driver's defaults differ: a pool without a maximum reserves more addresses than there is memory, and a release threshold of 0
-    /// makes the allocation after each synchronization slow.
+    /// The driver's defaults differ: without a maximum size, a pool reserves more addresses than there is memory, and a
+    /// release threshold of 0 makes the first allocation after each synchronization slow.
     #[must_use]
     pub fn new(location: impl Into<MemoryLocation>) -> Self {
         Self {
@@ -116,7 +119,7 @@ impl PoolOptions {
         })
     }
 
-    /// Returns the maximum for the driver: 0 leaves it to the system.
+    /// Returns the raw maximum size; 0 selects the system default.
     fn most(&self, driver: &Driver) -> Result<usize> {
         match (self.max_bytes, self.location, self.kind) {
             (Some(bytes), ..) => Ok(bytes),
@@ -137,9 +140,9 @@ impl PoolKind {
     }
 }
 
-/// Returns the location for the driver, which may be none.
+/// Returns the raw location, which may be none.
 pub(super) fn raw_location(location: Option<MemoryLocation>) -> CUmemLocation {
-    // Type 0 stands for no location.
+    // Type 0 means no location.
     location.map_or_else(CUmemLocation::default, MemoryLocation::to_raw)
 }
 

@@ -17,7 +17,8 @@ use super::MemoryPool;
 use crate::virtual_memory::FabricHandle;
 
 curium_driver::shared_handle! {
-    /// A handle of memory in an exported pool, for processes that have imported the pool. It is plain bytes, and any channel can carry it.
+    /// A handle of memory in an exported pool, for processes that have imported the pool: plain bytes that any channel
+    /// can carry.
     pub struct PoolPointerHandle of CUmemPoolPtrExportData;
 }
 
@@ -46,23 +47,24 @@ impl MemoryPool {
         Ok(unsafe { OwnedFd::from_raw_fd(descriptor) })
     }
 
-    /// Imports a pool that another process exported as this descriptor. The caller keeps the descriptor. The imported pool cannot allocate,
-    /// but memory that the other process allocated can be [opened](MemoryPool::import_pointer).
+    /// Imports a pool that another process exported as this descriptor. The caller keeps the descriptor. An imported
+    /// pool cannot allocate, but [opens](MemoryPool::import_pointer) memory that the other process allocated.
     ///
     /// CUDA: `cuMemPoolImportFromShareableHandle`.
     ///
     /// # Errors
     ///
-    /// `CUDA_ERROR_INVALID_VALUE` if the descriptor is not one of a pool.
+    /// `CUDA_ERROR_INVALID_VALUE` if the descriptor does not refer to a pool.
     #[cfg(unix)]
     #[doc(alias = "cuMemPoolImportFromShareableHandle")]
     pub fn import_fd(driver: &Driver, descriptor: BorrowedFd<'_>) -> Result<Self> {
-        // The number is passed in place of a pointer.
+        // The descriptor is passed in place of a pointer.
         let passed = std::ptr::without_provenance_mut(descriptor.as_raw_fd() as usize);
         Self::import(driver, passed, CUmemAllocationHandleType::CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR)
     }
 
-    /// Exports the pool as a Win32 handle, which another process can [import](MemoryPool::import_win32) after it was duplicated for it.
+    /// Exports the pool as a Win32 handle, which another process can
+    /// [import](MemoryPool::import_win32) after it was duplicated into that process.
     ///
     /// CUDA: `cuMemPoolExportToShareableHandle`.
     ///
@@ -74,7 +76,7 @@ impl MemoryPool {
     pub fn export_win32(&self) -> Result<OwnedHandle> {
         let (mut handle, kind) = (std::ptr::null_mut::<c_void>(), CUmemAllocationHandleType::CU_MEM_HANDLE_TYPE_WIN32);
         let place = (&raw mut handle).cast::<c_void>();
-        // SAFETY: for this handle type the driver writes a `HANDLE`, for which `handle` has room; the pool is live.
+        // SAFETY: for this handle type the driver writes a `HANDLE`, which fits into `handle`; the pool is live.
         unsafe { call!(self.driver(), cuMemPoolExportToShareableHandle(place, self.as_raw(), kind, 0)) }?;
         // SAFETY: the driver opened the handle for the caller.
         Ok(unsafe { OwnedHandle::from_raw_handle(handle) })
@@ -87,14 +89,15 @@ impl MemoryPool {
     ///
     /// # Errors
     ///
-    /// `CUDA_ERROR_INVALID_VALUE` if the handle is not one of a pool.
+    /// `CUDA_ERROR_INVALID_VALUE` if the handle does not refer to a pool.
     #[cfg(windows)]
     #[doc(alias = "cuMemPoolImportFromShareableHandle")]
     pub fn import_win32(driver: &Driver, handle: BorrowedHandle<'_>) -> Result<Self> {
         Self::import(driver, handle.as_raw_handle(), CUmemAllocationHandleType::CU_MEM_HANDLE_TYPE_WIN32)
     }
 
-    /// Exports the pool as a fabric handle, which processes on all machines of the fabric can [import](MemoryPool::import_fabric).
+    /// Exports the pool as a fabric handle, which processes on all nodes of the fabric can
+    /// [import](MemoryPool::import_fabric).
     ///
     /// CUDA: `cuMemPoolExportToShareableHandle`. Requires a driver for CUDA 12.4.
     ///
@@ -104,7 +107,7 @@ impl MemoryPool {
     pub fn export_fabric(&self) -> Result<FabricHandle> {
         let mut handle = CUmemFabricHandle::default();
         let (place, kind) = ((&raw mut handle).cast(), CUmemAllocationHandleType::CU_MEM_HANDLE_TYPE_FABRIC);
-        // SAFETY: for this handle type the driver writes a fabric handle, for which `handle` has room; the pool is live.
+        // SAFETY: for this handle type the driver writes a fabric handle, which fits into `handle`; the pool is live.
         unsafe { call!(self.driver(), cuMemPoolExportToShareableHandle(place, self.as_raw(), kind, 0)) }?;
         Ok(FabricHandle::from_bytes(handle.data))
     }
@@ -121,18 +124,20 @@ impl MemoryPool {
         Self::import(driver, (&raw mut raw).cast(), CUmemAllocationHandleType::CU_MEM_HANDLE_TYPE_FABRIC)
     }
 
-    /// Exports memory of this pool for processes that have imported the pool. `pointer` is its first address. The pool must have been
-    /// exported before, as [a descriptor](MemoryPool::export_fd) or [for the fabric](MemoryPool::export_fabric).
+    /// Exports memory of this pool for processes that have imported the pool. `pointer` is the start of an allocation.
+    /// The pool must have been exported before, as [a descriptor](MemoryPool::export_fd) or [a fabric
+    /// handle](MemoryPool::export_fabric).
     ///
     /// CUDA: `cuMemPoolExportPointer`.
     ///
     /// # Errors
     ///
-    /// `CUDA_ERROR_INVALID_VALUE` if `pointer` is not the start of an allocation of an exported pool; pools of host memory cannot export.
+    /// `CUDA_ERROR_INVALID_VALUE` if `pointer` is not the start of an allocation from an exported pool, or if this is a
+    /// host pool.
     #[doc(alias = "cuMemPoolExportPointer")]
     pub fn export_pointer<T>(&self, pointer: DevicePointer<T>) -> Result<PoolPointerHandle> {
         let mut data = CUmemPoolPtrExportData::default();
-        // SAFETY: `data` is a valid pointer, and the driver looks the address up.
+        // SAFETY: `data` is a valid pointer, and the driver validates the address.
         let result = unsafe { call!(self.driver(), cuMemPoolExportPointer(&raw mut data, pointer.as_raw())) };
         result.map_err(|error| {
             let error = error.about(format!("address {pointer:?}"));
@@ -148,7 +153,7 @@ impl MemoryPool {
     ///
     /// # Errors
     ///
-    /// `CUDA_ERROR_INVALID_VALUE` if the handle is not one of this pool.
+    /// `CUDA_ERROR_INVALID_VALUE` if the handle does not belong to this pool.
     #[doc(alias = "cuMemPoolImportPointer")]
     pub fn import_pointer(&self, handle: PoolPointerHandle) -> Result<PoolMemory> {
         let (mut data, mut address) = (CUmemPoolPtrExportData { reserved: handle.0 }, 0);
@@ -161,8 +166,8 @@ impl MemoryPool {
 
     fn import(driver: &Driver, handle: *mut c_void, kind: CUmemAllocationHandleType) -> Result<Self> {
         let mut raw = std::ptr::null_mut();
-        // SAFETY: `raw` is a valid pointer, and `handle` has the form of this handle type: a descriptor in place of a pointer, a Win32
-        // handle, or a pointer to a fabric handle.
+        // SAFETY: `raw` is a valid pointer, and `handle` has the form of this handle type: a descriptor cast to a
+        // pointer, a Win32 handle, or a pointer to a fabric handle.
         unsafe { call!(driver, cuMemPoolImportFromShareableHandle(&raw mut raw, handle, kind, 0) creates raw) }?;
         Ok(Self::from_parts(driver, raw, true))
     }

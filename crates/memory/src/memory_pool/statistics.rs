@@ -5,28 +5,29 @@ use curium_driver::sys::CUmemPool_attribute;
 
 use super::MemoryPool;
 
-/// The memory use of a pool in bytes.
+/// The memory usage of a pool in bytes.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct PoolStatistics {
     /// The memory reserved from the system.
     pub reserved: u64,
-    /// The high watermark of the reserved memory since the last reset.
+    /// The high-water mark of the reserved memory since the last reset.
     pub reserved_high: u64,
     /// The memory in use.
     pub used: u64,
-    /// The high watermark of the used memory since the last reset.
+    /// The high-water mark of the memory in use since the last reset.
     pub used_high: u64,
 }
 
 impl MemoryPool {
-    /// Queries the memory use. The values are queried one by one, so concurrent calls may fall between them.
+    /// Queries the memory usage. The values are queried one by one, so concurrent operations may affect only some of
+    /// them.
     ///
     /// CUDA: `cuMemPoolGetAttribute`, four times.
     ///
     /// # Errors
     ///
-    /// Any error of the driver.
+    /// An error returned by the driver.
     #[doc(alias = "CU_MEMPOOL_ATTR_USED_MEM_CURRENT")]
     #[doc(alias = "CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT")]
     pub fn statistics(&self) -> Result<PoolStatistics> {
@@ -38,13 +39,13 @@ impl MemoryPool {
         })
     }
 
-    /// Resets the two high watermarks of [`PoolStatistics`] to the current values.
+    /// Resets the high-water marks of [`PoolStatistics`] to the current values.
     ///
     /// CUDA: `cuMemPoolSetAttribute`, twice.
     ///
     /// # Errors
     ///
-    /// Any error of the driver.
+    /// An error returned by the driver.
     #[doc(alias = "CU_MEMPOOL_ATTR_USED_MEM_HIGH")]
     #[doc(alias = "CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH")]
     pub fn reset_high_watermarks(&self) -> Result<()> {

@@ -11,19 +11,20 @@ use crate::virtual_memory::{AddressRange, Granularity, Mapping, PhysicalMemory, 
 use crate::{MemoryAccess, MemoryLocation, size};
 
 impl<T> PinnedBuffer<T> {
-    /// Allocates `len` elements on a NUMA node of the host and sets every byte to zero. `node` is the operating system's number; the device
-    /// attribute `HOST_NUMA_ID` is the node closest to a device.
+    /// Allocates `len` elements on a host NUMA node and sets every byte to zero. `node` is the operating system's
+    /// number; the device attribute `HOST_NUMA_ID` is the node closest to a device.
     ///
-    /// The other constructors use `cuMemHostAlloc`, which follows the NUMA policy of the calling thread. This one maps memory of the node,
-    /// in units of the granularity (usually 2 MiB). The context's device can access it, other devices cannot.
+    /// The other constructors use `cuMemHostAlloc`, which follows the NUMA policy of the calling thread. This
+    /// constructor maps memory of the node, in units of the granularity (usually 2 MiB). Only the context's device can
+    /// access it.
     ///
     /// CUDA: `cuMemAddressReserve`, `cuMemCreate`, `cuMemMap`, `cuMemSetAccess`. Requires a driver for CUDA 12.2.
     ///
     /// # Errors
     ///
-    /// An argument error if `len` is 0 or too large, or if the alignment of `T` exceeds the granularity; `CUDA_ERROR_INVALID_VALUE`,
-    /// `CUDA_ERROR_INVALID_DEVICE` or `CUDA_ERROR_NOT_SUPPORTED` if the node does not exist or its memory cannot be mapped;
-    /// `CUDA_ERROR_OUT_OF_MEMORY`.
+    /// An argument error if `len` is 0 or too large, or if the alignment of `T` exceeds the granularity;
+    /// `CUDA_ERROR_INVALID_VALUE`, `CUDA_ERROR_INVALID_DEVICE` or `CUDA_ERROR_NOT_SUPPORTED` if the node does not exist
+    /// or its memory cannot be mapped; `CUDA_ERROR_OUT_OF_MEMORY`.
     #[doc(alias = "CU_MEM_LOCATION_TYPE_HOST_NUMA")]
     pub fn zeroed_on_node(context: &Context, len: usize, node: u32) -> Result<Self>
     where
@@ -36,7 +37,7 @@ impl<T> PinnedBuffer<T> {
         size::aligned::<T>(OPERATION, address)?;
         let pointer = NonNull::new(std::ptr::with_exposed_provenance_mut::<T>(address as usize))
             .ok_or_else(|| Error::argument(OPERATION, "the driver mapped the memory at address 0"))?;
-        // SAFETY: the host can write the mapped bytes, which nobody else uses yet, and zero bytes are valid elements.
+        // SAFETY: the host can write the mapped bytes, which no other code uses yet, and zero bytes are valid elements.
         unsafe { pointer.write_bytes(0, len) };
         let source = Source::Node(Some(mapping));
         Ok(Self { pointer, len, context: context.clone(), source, _elements: PhantomData })
@@ -58,7 +59,7 @@ fn map_on_node(operation: &'static str, context: &Context, node: u32, bytes: usi
     Ok(mapping)
 }
 
-/// Unmaps a mapping, which stays in place if the driver fails.
+/// Unmaps a mapping, which is kept if the driver call fails.
 pub(super) fn unmap(place: &mut Option<Mapping>) -> Result<()> {
     match place.take().map(Mapping::close) {
         Some(Err(Returned { value: mapping, error })) => {

@@ -21,7 +21,7 @@ pub struct PitchedSliceMut<'a, T> {
 }
 
 impl<'a, T> DeviceSliceMut<'a, T> {
-    /// Returns the elements as a mutable pitched view. Call [`DeviceSliceMut::reborrow`] before to keep the slice.
+    /// Returns the elements as a mutable pitched view. To keep the slice, call [`DeviceSliceMut::reborrow`] first.
     ///
     /// # Errors
     ///
@@ -33,7 +33,7 @@ impl<'a, T> DeviceSliceMut<'a, T> {
 }
 
 impl<'a, T> PitchedSliceMut<'a, T> {
-    /// Creates a view from `start` on. The layout must be in bounds.
+    /// Creates a view that starts at `start`. The layout must be in bounds.
     pub(crate) fn new(start: DeviceSliceMut<'a, T>, place: Place) -> Self {
         Self { start, place }
     }
@@ -57,7 +57,7 @@ impl<'a, T> PitchedSliceMut<'a, T> {
         self.start.as_pointer()
     }
 
-    /// Returns the stream of the viewed memory, on which the view copies.
+    /// Returns the stream of the viewed memory, which operations without a stream argument use.
     #[must_use]
     #[inline]
     pub fn stream(&self) -> &'a Stream {
@@ -81,8 +81,8 @@ impl<'a, T> PitchedSliceMut<'a, T> {
         Ok(Self { start: DeviceSliceMut::new(pointer, self.start.len(), self.start.tracked()), place })
     }
 
-    /// Copies `source`, which has the same extent and may be on another device. Returns once the copy is enqueued on the stream of the
-    /// viewed memory.
+    /// Copies `source`, which must have the same extent and may be on another device. Returns once the copy is enqueued
+    /// on the stream of the viewed memory.
     ///
     /// CUDA: `cuMemcpy2DAsync_v2`, `cuMemcpy3DAsync_v2`, or `cuMemcpy3DPeerAsync` between devices.
     ///
@@ -100,7 +100,7 @@ impl<'a, T> PitchedSliceMut<'a, T> {
         self.copy_from_on(self.stream(), source)
     }
 
-    /// Like [`PitchedSliceMut::copy_from`], on the given stream.
+    /// Copies like [`PitchedSliceMut::copy_from`], on `stream`.
     ///
     /// # Errors
     ///
@@ -112,7 +112,7 @@ impl<'a, T> PitchedSliceMut<'a, T> {
         copies::copy("PitchedSliceMut::copy_from", stream, &self.end(), &source.end())
     }
 
-    /// Like [`PitchedSliceMut::copy_from_on`], with hints for drivers that support them.
+    /// Copies like [`PitchedSliceMut::copy_from_on`], with hints for drivers that support them.
     ///
     /// CUDA: `cuMemcpy3DWithAttributesAsync` (since 13.2) or `cuMemcpy3DBatchAsync_v2` (since 13.0); an older driver ignores the options.
     ///
@@ -127,7 +127,7 @@ impl<'a, T> PitchedSliceMut<'a, T> {
         copies::copy_with("PitchedSliceMut::copy_from_with", stream, (&self.end(), &source.end()), options)
     }
 
-    /// Copies `source`, which has the same extent, to the device. Waits until the copy is done.
+    /// Copies `source`, which must have the same extent, to the device. Waits until the copy has completed.
     ///
     /// CUDA: `cuMemcpy2DAsync_v2` or `cuMemcpy3DAsync_v2`, `cuStreamSynchronize`.
     ///
@@ -144,7 +144,7 @@ impl<'a, T> PitchedSliceMut<'a, T> {
         self.copy_from_host_on(self.stream(), source)
     }
 
-    /// Like [`PitchedSliceMut::copy_from_host`], on the given stream. In a capture, the graph keeps a copy of the slice of `source` and
+    /// Copies like [`PitchedSliceMut::copy_from_host`], on `stream`. In a capture, the graph keeps a copy of the slice of `source` and
     /// uploads it at each launch.
     ///
     /// # Errors
@@ -167,22 +167,23 @@ impl<'a, T> PitchedSliceMut<'a, T> {
         stream.refuse_capture(OPERATION, PASS_THE_SCOPE)?;
         let mut guard = AccessGuard::blocking(stream)?;
         end.end.tracked.before_write(OPERATION, &mut guard)?;
-        // SAFETY: the host operand has this layout, and it is borrowed until the stream has been waited for below.
+        // SAFETY: the host operand has this layout, and it is borrowed until the stream has been synchronized below.
         unsafe { copies::from_host(stream, &end, source.as_ptr().cast(), source.place()) }?;
         end.end.tracked.after_partial_write(&mut guard);
         drop(guard);
         wait::until_done(stream)
     }
 
-    /// Sets every element to `value`; padding is unchanged. Returns once the fill is enqueued on the stream of the viewed memory.
+    /// Sets every element to `value` and leaves padding unchanged. Returns once the fill is enqueued on the stream of
+    /// the viewed memory.
     ///
-    /// Elements of 1, 2 or 4 bytes take one driver call per layer; see [`DeviceSliceMut::fill`] for others.
+    /// A value of 1, 2 or 4 bytes takes one driver call per layer; see [`DeviceSliceMut::fill`] for others.
     ///
     /// CUDA: `cuMemsetD2D8Async`, `cuMemsetD2D16Async`, `cuMemsetD2D32Async`.
     ///
     /// # Errors
     ///
-    /// Any error of the driver.
+    /// An error returned by the driver.
     #[doc(alias = "cuMemsetD2D8Async")]
     #[doc(alias = "cuMemsetD2D16Async")]
     #[doc(alias = "cuMemsetD2D32Async")]
@@ -194,11 +195,11 @@ impl<'a, T> PitchedSliceMut<'a, T> {
         self.fill_on(self.stream(), value)
     }
 
-    /// Like [`PitchedSliceMut::fill`], on the given stream.
+    /// Fills like [`PitchedSliceMut::fill`], on `stream`.
     ///
     /// # Errors
     ///
-    /// Any error of the driver.
+    /// An error returned by the driver.
     pub fn fill_on(&mut self, stream: &Stream, value: T) -> Result<()>
     where
         T: NoUninit,
@@ -215,12 +216,12 @@ impl<'a, T> PitchedSliceMut<'a, T> {
         Ok(())
     }
 
-    /// Returns the view as an operand of a copy; the view stays borrowed.
+    /// Returns the view as a copy operand; the view stays borrowed.
     fn end(&self) -> copies::End<'a> {
         copies::End { end: self.start.end(), place: self.place }
     }
 
-    /// Returns the view as an operand of a copy.
+    /// Consumes the view as a copy operand.
     pub(crate) fn into_end(self) -> copies::End<'a> {
         self.end()
     }

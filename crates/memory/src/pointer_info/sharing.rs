@@ -6,7 +6,7 @@ use std::ops::Range;
 use curium_driver::sys::{CUdeviceptr, CUmemAccess_flags, CUpointer_attribute, CudaVersion};
 use curium_driver::{Context, DevicePointer, Driver, MemoryHandleTypes, Result};
 
-use super::ask;
+use super::query;
 use crate::MemoryAccess;
 
 /// Sharing attributes of a pointer.
@@ -29,7 +29,7 @@ pub struct PointerSharing {
     pub block_id: Option<u64>,
 }
 
-/// The results, as the driver's types.
+/// The results as raw values.
 #[derive(Default)]
 struct Answers {
     kind: u32,
@@ -51,7 +51,7 @@ impl PointerSharing {
     ///
     /// # Errors
     ///
-    /// Any error of the driver.
+    /// An error returned by the driver.
     #[doc(alias = "cuPointerGetAttributes")]
     pub fn of<T>(context: &Context, pointer: DevicePointer<T>) -> Result<Option<Self>> {
         let mut answers = Answers::default();
@@ -60,13 +60,13 @@ impl PointerSharing {
             let since = CudaVersion::new(major, minor);
             driver.version() >= since
         });
-        context.entered(|driver| answers.ask(driver, pointer.as_raw(), [has_mappings, has_engine]))?;
+        context.entered(|driver| answers.query(driver, pointer.as_raw(), [has_mappings, has_engine]))?;
         Ok((answers.kind != 0).then(|| answers.into_sharing([has_mappings, has_engine])))
     }
 }
 
 impl Answers {
-    fn ask(&mut self, driver: &Driver, address: CUdeviceptr, [has_mappings, has_engine]: [bool; 2]) -> Result<()> {
+    fn query(&mut self, driver: &Driver, address: CUdeviceptr, [has_mappings, has_engine]: [bool; 2]) -> Result<()> {
         use CUpointer_attribute as Attribute;
 
         let places: [(CUpointer_attribute, *mut c_void, bool); 9] = [
@@ -92,7 +92,7 @@ impl Answers {
         let (mut attributes, mut places): (Vec<_>, Vec<_>) =
             known.map(|(attribute, place, _)| (attribute, place)).unzip();
         // SAFETY: each pointer is valid for the type of its attribute.
-        unsafe { ask(driver, address, &mut attributes, &mut places) }
+        unsafe { query(driver, address, &mut attributes, &mut places) }
     }
 
     fn into_sharing(self, [has_mappings, has_engine]: [bool; 2]) -> PointerSharing {

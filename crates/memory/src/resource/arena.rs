@@ -1,4 +1,4 @@
-//! Memory in one virtual address range that grows.
+//! Memory in one growing virtual address range.
 
 use std::fmt;
 
@@ -10,37 +10,37 @@ use super::{Request, Resource};
 use crate::cache::{CentralHeap, GRANULE, StreamId};
 use crate::wait;
 
-/// Memory in one reserved virtual address range, into which physical memory is mapped as needed. Free memory coalesces across all mappings,
-/// and an allocation may be as large as all memory that is free.
+/// A resource that allocates from one reserved virtual address range, into which physical memory is mapped as needed.
+/// Free memory coalesces across all mappings, so an allocation may be as large as all free memory.
 ///
-/// Memory is aligned to 512 bytes, or to the requested alignment, up to 2 MiB. A deallocation waits for the work on the stream. The
-/// memory is available to every stream then, and is kept until [`Resource::trim`]. [`CachingResource`](super::CachingResource) is faster
-/// for many short-lived blocks.
+/// Memory is aligned to 512 bytes, or to the requested alignment, up to 2 MiB. A deallocation waits for the work on the
+/// stream. The memory is then available to every stream, and is kept until [`Resource::trim`].
+/// [`CachingResource`](super::CachingResource) is faster for many short-lived blocks.
 ///
-/// Dropping the arena unmaps the memory that is free. Memory that was never freed may be in use. It is leaked, counted by
-/// [`Driver::leaked_memory`](curium_driver::Driver::leaked_memory) and reported.
+/// Dropping the arena unmaps free memory. Memory that was never freed may be in use. It is leaked, counted by
+/// [`Driver::leaked_memory`](curium_driver::Driver::leaked_memory), and reported.
 ///
 /// CUDA: `cuMemAddressReserve`, `cuMemCreate`, `cuMemMap`, `cuMemSetAccess`, `cuMemUnmap`, `cuMemRelease`, `cuMemAddressFree`.
 pub struct Arena {
     context: Context,
     heap: CentralHeap,
-    /// Locked before the heap, over driver calls.
+    /// Locked before the heap, across driver calls.
     segments: Exclusive<Segments>,
 }
 
-/// The smallest mapping in bytes.
+/// The minimum size of a mapping in bytes.
 const STEP: u64 = 2 << 20;
-/// The largest alignment.
+/// The maximum alignment.
 const LARGEST_ALIGNMENT: usize = 2 << 20;
 
 impl Arena {
-    /// Creates an arena for the device of `context`, without memory yet.
+    /// Creates an arena for the device of `context`, without memory.
     ///
     /// CUDA: `cuMemAddressReserve`, `cuMemGetAllocationGranularity`.
     ///
     /// # Errors
     ///
-    /// Whatever the driver returns if the device does not support virtual memory management.
+    /// An error returned by the driver if the device does not support virtual memory management.
     pub fn new(context: &Context) -> Result<Self> {
         let segments = Segments::mapped(context)?;
         Ok(Self { context: context.clone(), heap: segments.heap(), segments: Exclusive::new(segments) })
@@ -58,7 +58,7 @@ impl Arena {
     fn grow(&self, length: u64, alignment: u64) -> Result<DevicePointer<u8>> {
         let mut segments = self.segments.acquire("Arena::allocate")?;
         loop {
-            // Another thread may have mapped memory, or taken what this one mapped.
+            // Another thread may have mapped memory, or allocated what this thread mapped.
             if let Some(pointer) = self.take(length, alignment) {
                 return Ok(pointer);
             }
@@ -68,15 +68,18 @@ impl Arena {
     }
 }
 
-// SAFETY: the heap has each mapped address once. Memory is freed after a wait for the work that used it. The range lives as long as the
-// arena.
+// SAFETY: the heap contains each mapped address once, memory is freed after a wait for the work that accessed it, and
+// the range lives as long as the arena.
 unsafe impl Resource for Arena {
     fn allocate(&self, stream: &Stream, bytes: usize, alignment: usize) -> Result<DevicePointer<u8>> {
         const OPERATION: &str = "Arena::allocate";
         Request::new(OPERATION, bytes, alignment, LARGEST_ALIGNMENT)?;
         self.context.driver().expect_same(stream.driver(), OPERATION)?;
         if stream.device().as_raw() != self.context.device().as_raw() {
-            return Err(Error::argument(OPERATION, format!("{stream:?} is not of the arena's device")));
+            return Err(Error::argument(
+                OPERATION,
+                format!("device mismatch ({stream:?} does not belong to the arena's device)"),
+            ));
         }
         let (length, alignment) = ((bytes as u64).next_multiple_of(GRANULE), (alignment as u64).max(GRANULE));
         let grown = |error: Error| {
@@ -114,7 +117,7 @@ impl fmt::Debug for Arena {
 impl Drop for Arena {
     fn drop(&mut self) {
         let (driver, segments) = (self.context.driver(), self.segments.get_mut());
-        // Nothing to wait for: each deallocation waited.
+        // Nothing to wait for: each deallocation has waited.
         let closed = dropping(|| with_relaxed_capture_mode_if_possible(driver, || segments.close(&self.heap)));
         if let Some(closed) = closed {
             leak_rest("Arena::drop", driver, &self.heap, closed);

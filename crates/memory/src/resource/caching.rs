@@ -16,25 +16,27 @@ pub use self::statistics::CachingStatistics;
 use super::{Request, Resource};
 use crate::cache::{GRANULE, LocalCache, StreamId};
 
-/// A caching suballocator for device memory. It keeps freed memory, and allocates it again within nanoseconds. Clones are cheap and share
-/// the memory.
+/// A caching suballocator for device memory. It keeps freed memory and allocates it again within nanoseconds. Clones
+/// are cheap and share the memory.
 ///
-/// The resource obtains memory from the device in large segments and cuts them into blocks: up to 32 MiB in eight size classes per power of
-/// two, larger ones in multiples of 2 MiB. Where the device supports virtual memory management, segments are mapped into one reserved
-/// address range, and grow in place. Segments are returned to the device by [`Resource::trim`] only.
+/// The resource obtains memory from the device in large segments and divides them into blocks: up to 32 MiB in eight
+/// size classes per power of two, larger ones in multiples of 2 MiB. If the device supports virtual memory management,
+/// segments are mapped into one reserved address range and grow in place. Segments are returned to the device by
+/// [`Resource::trim`] only.
 ///
-/// - **Threads.** Each thread caches free blocks of each stream. An allocation or a deallocation that the thread cache serves takes no
-///   shared lock and calls no driver. Surplus blocks go to a central heap, and all of them do when the thread exits.
-/// - **Streams.** Memory that was freed on a stream is available to that stream at once, and to others after the work that was on the
-///   stream has completed. Nothing waits for that: until then other streams get other memory.
-/// - **Captures.** Memory that a graph uses must not be reused as long as the graph exists. Allocate it from a
-///   [private pool](CachingResource::private_pool) that lives as long.
-/// - **Memory checkers** see whole segments, and miss out-of-bounds accesses within. [`CachingOptions::with_cache`] and the environment
-///   variable `CURIUM_NO_CACHE` send every allocation to the driver.
+/// - **Threads.** Each thread caches free blocks of each stream. An allocation or deallocation served by the thread
+///   cache takes no shared lock and makes no driver call. Surplus blocks go to a central heap, as do all blocks of a
+///   thread that exits.
+/// - **Streams.** Memory freed on a stream is available to that stream immediately, and to other streams once the work
+///   enqueued before the free has completed. No stream waits for that: until then, other streams receive other memory.
+/// - **Captures.** Memory that a graph uses must not be reused while the graph exists. Allocate it from a [private
+///   pool](CachingResource::private_pool) that lives as long as the graph.
+/// - **Memory checkers** see whole segments and miss out-of-bounds accesses within them. [`CachingOptions::with_cache`]
+///   and the environment variable `CURIUM_NO_CACHE` pass every allocation to the driver.
 ///
-/// Dropping the last clone waits for the streams that freed memory, even while other threads capture, and returns the segments that are
-/// unused then. A segment is leaked if an allocation in it was never freed, or if no wait succeeded. Leaks are counted by
-/// [`Driver::leaked_memory`](curium_driver::Driver::leaked_memory) and reported.
+/// Dropping the last clone waits for the streams that freed memory, even while other threads capture, and returns
+/// unused segments. A segment is leaked if an allocation in it was never freed, or if no wait succeeded. Leaks are
+/// counted by [`Driver::leaked_memory`](curium_driver::Driver::leaked_memory) and reported.
 ///
 /// ```
 /// # use curium_driver::Driver;
@@ -47,7 +49,7 @@ use crate::cache::{GRANULE, LocalCache, StreamId};
 /// let context = driver.device(0)?.primary_context()?;
 /// let (resource, stream) = (CachingResource::new(&context)?, context.stream()?);
 /// let pointer = resource.allocate(&stream, 1 << 20, 256)?;
-/// // SAFETY: the memory came from this resource with these figures, and nothing uses it.
+/// // SAFETY: the memory was allocated from this resource with this size and alignment, and is not in use.
 /// unsafe { resource.deallocate(&stream, pointer, 1 << 20, 256) }?;
 /// assert_eq!(resource.allocate(&stream, 1 << 20, 256)?, pointer);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -64,7 +66,7 @@ impl CachingResource {
     ///
     /// # Errors
     ///
-    /// Whatever the driver returns.
+    /// An error returned by the driver.
     pub fn new(context: &Context) -> Result<Self> {
         Self::with_options(context, &CachingOptions::new())
     }
@@ -73,17 +75,17 @@ impl CachingResource {
     ///
     /// # Errors
     ///
-    /// Whatever the driver returns.
+    /// An error returned by the driver.
     pub fn with_options(context: &Context, options: &CachingOptions) -> Result<Self> {
         Ok(Self { allocator: Arc::new(Allocator::new(context, options, None)?) })
     }
 
-    /// Creates a resource whose segments are allocations of `upstream`, such as managed memory or a memory pool. They are allocated and
-    /// freed on an internal stream, and the host waits for each allocation.
+    /// Creates a resource whose segments are allocated from `upstream`, such as managed memory or a memory pool. They
+    /// are allocated and freed on an internal stream, and the host waits for each allocation.
     ///
     /// # Errors
     ///
-    /// Whatever the driver returns.
+    /// An error returned by the driver.
     pub fn with_upstream(
         context: &Context,
         options: &CachingOptions,
@@ -92,16 +94,17 @@ impl CachingResource {
         Ok(Self { allocator: Arc::new(Allocator::new(context, options, Some(Arc::new(upstream)))?) })
     }
 
-    /// Creates a separate resource for the same device, with the same options, for the memory of a graph. Memory that is freed in it is
-    /// available to the same stream only. It records no event and queries no stream, so that captures are not disturbed.
+    /// Creates a separate resource for the same device with the same options, for the memory of a graph. Memory freed
+    /// in it is available to the same stream only. It records no event and queries no stream, so it does not disturb
+    /// captures.
     ///
-    /// Keep the pool as long as the graph: its memory is returned when the pool is dropped, and not before. Dropping the pool waits for
-    /// all work of the context, since the graph may have run on any stream. That is impossible while a thread captures. The pool's memory
-    /// is leaked then.
+    /// Keep the pool as long as the graph: its memory is returned when the pool is dropped, and not before. Dropping
+    /// the pool waits for all work in the context, since the graph may have run on any stream. This is impossible while
+    /// a thread is capturing, in which case the pool's memory is leaked.
     ///
     /// # Errors
     ///
-    /// Whatever the driver returns.
+    /// An error returned by the driver.
     pub fn private_pool(&self) -> Result<Self> {
         Ok(Self { allocator: Arc::new(self.allocator.private()?) })
     }
@@ -118,20 +121,21 @@ impl CachingResource {
         self.allocator.segments().into_iter().map(|segment| (segment.start, segment.length)).collect()
     }
 
-    /// Returns the counters, and the current use of the memory. Concurrent operations of other threads may be counted or not.
+    /// Returns the counters and the current memory usage. Concurrent operations on other threads may or may not be
+    /// included.
     #[must_use]
     pub fn statistics(&self) -> CachingStatistics {
         self.allocator.statistics()
     }
 }
 
-// SAFETY: a free block is in one thread cache or in the central heap, once, and leaves it when it is allocated. It is allocated on the
-// stream that freed it, in whose order the work before comes first, or after that work has completed. Segments live as long as the last
-// clone.
+// SAFETY: a free block is in exactly one thread cache or in the central heap, and leaves it when it is allocated. It is
+// allocated either on the stream that freed it, whose order puts earlier work first, or after that work has completed.
+// Segments live as long as the last clone.
 unsafe impl Resource for CachingResource {
     #[inline]
     fn allocate(&self, stream: &Stream, bytes: usize, alignment: usize) -> Result<DevicePointer<u8>> {
-        // A size that is refused is in no cache: 0 wraps around, and is larger than the address space then.
+        // No cache contains blocks of a rejected size: 0 wraps around to a size larger than the address space.
         if alignment <= GRANULE as usize
             && bytes.wrapping_sub(1) < isize::MAX as usize
             && alignment.is_power_of_two()

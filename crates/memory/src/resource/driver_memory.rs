@@ -1,10 +1,10 @@
-//! Parts of the resources that call the driver for each allocation.
+//! Helpers of the resources that call the driver for each allocation.
 
 use curium_driver::{DevicePointer, Error, Result, Stream, call};
 
 use crate::wait;
 
-/// Adds the requested size and the memory figures to the error of an allocation.
+/// Adds the requested size and the memory usage to the error of an allocation.
 #[cold]
 #[inline]
 pub(crate) fn refused(error: Error, stream: &Stream, bytes: usize) -> Error {
@@ -18,19 +18,20 @@ pub(crate) fn refused(error: Error, stream: &Stream, bytes: usize) -> Error {
 /// As for [`Resource::deallocate`](super::Resource::deallocate); the memory came from `cuMemAlloc` or `cuMemAllocManaged`.
 #[inline]
 pub(super) unsafe fn free_after(stream: &Stream, pointer: DevicePointer<u8>) -> Result<()> {
-    // The driver does not guarantee to wait.
+    // The driver does not guarantee that freeing waits.
     wait::before_free(stream)?;
-    // SAFETY: the caller guarantees that the memory is live and that the stream, which has completed, waited for every use.
+    // SAFETY: the caller guarantees that the memory is live and that the stream, which has completed, waited for every
+    // access.
     unsafe { call!(stream.driver(), cuMemFree_v2(pointer.as_raw())) }
 }
 
-/// Frees memory of a pool in the order of `stream`.
+/// Frees memory of a pool in stream order.
 ///
 /// # Safety
 ///
 /// As for [`Resource::deallocate`](super::Resource::deallocate); the memory came from a pool.
 #[inline]
 pub(crate) unsafe fn free_in_order(stream: &Stream, pointer: DevicePointer<u8>) -> Result<()> {
-    // SAFETY: the caller guarantees that the memory is live and that the stream waits for every use.
+    // SAFETY: the caller guarantees that the memory is live and that the stream waits for every access.
     unsafe { call!(stream.driver(), cuMemFreeAsync(pointer.as_raw(), stream.as_raw())) }
 }

@@ -7,16 +7,17 @@ use curium_driver::{DevicePointer, Error, Result, Stream};
 use super::Resource;
 use super::forward::upkeep_of_inner;
 
-/// A resource adaptor that calls a function when an allocation fails, and retries as long as the function returns `true`.
+/// A resource adaptor that calls a function when an allocation fails, and retries for as long as the function returns
+/// `true`.
 ///
-/// The function receives the error, the stream and the requested number of bytes. No lock is held during the call.
+/// The function receives the error, the stream and the requested size in bytes. No lock is held during the call.
 pub struct FailureCallback<R, F> {
     inner: R,
     callback: F,
 }
 
 impl<R: Resource, F: Fn(&Error, &Stream, usize) -> bool + Send + Sync> FailureCallback<R, F> {
-    /// Returns a resource with a failure callback.
+    /// Creates an adaptor that calls `callback` when an allocation from `inner` fails.
     #[inline]
     pub const fn new(inner: R, callback: F) -> Self {
         Self { inner, callback }

@@ -1,4 +1,4 @@
-//! Resources behind pointers, and calls that adaptors forward.
+//! Resources behind pointers, and forwarding of adaptor methods.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use curium_driver::{DevicePointer, Result, Stream};
 
 use super::Resource;
 
-/// Implements maintenance methods of an adaptor by the resource in its field `inner`.
+/// Implements maintenance methods of an adaptor by forwarding to its field `inner`.
 macro_rules! upkeep_of_inner {
     () => {
         #[inline]
@@ -37,7 +37,8 @@ pub(super) use upkeep_of_inner;
 /// Implements the trait for a pointer to a resource.
 macro_rules! forward {
     ($($pointer:ty),*) => {$(
-        // SAFETY: every call is forwarded to one resource, which upholds the contract and which the pointer keeps alive.
+        // SAFETY: every call is forwarded to one resource, which upholds the contract and which the pointer keeps
+        // alive.
         unsafe impl<R: Resource + ?Sized> Resource for $pointer {
             #[inline]
             fn allocate(&self, stream: &Stream, bytes: usize, alignment: usize) -> Result<DevicePointer<u8>> {
@@ -52,7 +53,8 @@ macro_rules! forward {
                 bytes: usize,
                 alignment: usize,
             ) -> Result<()> {
-                // SAFETY: the memory came from the resource behind the pointer, whose contract the caller upholds.
+                // SAFETY: the memory came from the resource that the pointer refers to, whose contract the caller
+                // upholds.
                 unsafe { (**self).deallocate(stream, pointer, bytes, alignment) }
             }
 

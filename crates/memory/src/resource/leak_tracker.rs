@@ -11,12 +11,12 @@ use parking_lot::Mutex;
 use super::Resource;
 use super::forward::upkeep_of_inner;
 
-/// A resource adaptor that tracks live allocations and their call sites. It reports leaks, and rejects double frees and frees with a
-/// different size or alignment.
+/// A resource adaptor that tracks live allocations and their call sites. It reports leaks, and rejects double frees and
+/// frees with a different size or alignment.
 ///
-/// Allocations that are still live when it is dropped are reported like failed drops, see
-/// [`set_drop_observer`](curium_driver::set_drop_observer). The call site is the caller of the buffer's constructor if the resource is a
-/// concrete type; through `dyn Resource` it is unknown.
+/// Allocations that are still live when it is dropped are reported like failed drops; see
+/// [`set_drop_observer`](curium_driver::set_drop_observer). The call site is the caller of the buffer's constructor if
+/// the resource is a concrete type. It is unknown through `dyn Resource`.
 #[derive(Debug)]
 pub struct LeakTracker<R> {
     inner: R,
@@ -48,7 +48,7 @@ pub struct LiveAllocation {
 }
 
 impl<R: Resource> LeakTracker<R> {
-    /// Tracks the allocations of `inner`.
+    /// Creates an adaptor that tracks the allocations of `inner`.
     #[inline]
     pub fn new(inner: R) -> Self {
         Self { inner, live: Mutex::default() }
@@ -80,14 +80,16 @@ impl Live {
         self.allocations.insert(allocation.pointer.as_raw(), LiveAllocation { number, ..allocation });
     }
 
-    /// Removes an allocation that is freed with this size and alignment.
+    /// Removes an allocation, which must have this size and alignment.
     fn remove(&mut self, pointer: DevicePointer<u8>, bytes: usize, alignment: usize) -> Result<LiveAllocation> {
         let refused = |reason: String| Err(Error::argument("LeakTracker::deallocate", reason));
         let Some(known) = self.allocations.get(&pointer.as_raw()).copied() else {
-            return refused(format!("{bytes} bytes at {pointer:?} are not in use, or not of this resource"));
+            return refused(format!("not a live allocation of this resource ({bytes} bytes at {pointer:?})"));
         };
         if (known.bytes, known.alignment) != (bytes, alignment) {
-            return refused(format!("{bytes} bytes aligned to {alignment} are freed that were allocated as {known}"));
+            return refused(format!(
+                "size or alignment mismatch (freed {bytes} bytes aligned to {alignment}, allocated {known})"
+            ));
         }
         self.allocations.remove(&pointer.as_raw());
         Ok(known)
@@ -114,7 +116,7 @@ unsafe impl<R: Resource> Resource for LeakTracker<R> {
         bytes: usize,
         alignment: usize,
     ) -> Result<()> {
-        // It is removed first: once it is free, another thread may get the same address.
+        // Removed first: once the memory is free, another thread may allocate the same address.
         let known = self.live.lock().remove(pointer, bytes, alignment)?;
         // SAFETY: the caller upholds the contract of the inner resource, where the memory came from.
         let freed = unsafe { self.inner.deallocate(stream, pointer, bytes, alignment) };
@@ -143,7 +145,7 @@ impl<R> Drop for LeakTracker<R> {
     }
 }
 
-/// The number of leaks that are reported one by one.
+/// The maximum number of leaks that are reported individually.
 const LISTED: usize = 16;
 
 #[cold]

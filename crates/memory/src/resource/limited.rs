@@ -9,8 +9,9 @@ use super::forward::upkeep_of_inner;
 
 /// A resource adaptor that limits the number of bytes in use.
 ///
-/// Requested sizes count. Beyond the limit, allocations fail with an [out-of-memory error](Error::is_out_of_memory) that reports the limit,
-/// so an enclosing [`Reclaiming`](super::Reclaiming) reclaims memory.
+/// The requested sizes are counted. If the limit would be exceeded, an allocation fails with an [out-of-memory
+/// error](Error::is_out_of_memory) that contains the limit, so an enclosing [`Reclaiming`](super::Reclaiming) starts
+/// out-of-memory recovery.
 #[derive(Debug)]
 pub struct LimitedResource<R> {
     inner: R,
@@ -19,7 +20,7 @@ pub struct LimitedResource<R> {
 }
 
 impl<R: Resource> LimitedResource<R> {
-    /// Returns a resource that has at most `limit` bytes of `inner` in use.
+    /// Creates an adaptor with at most `limit` bytes of `inner` in use.
     #[inline]
     pub const fn new(inner: R, limit: usize) -> Self {
         Self { inner, limit, used: AtomicUsize::new(0) }

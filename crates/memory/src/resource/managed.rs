@@ -9,17 +9,19 @@ use super::driver_memory::{free_after, refused};
 use super::request::DRIVER_ALIGNMENT;
 use super::{Request, Resource};
 
-/// Managed (unified) memory (`cuMemAllocManaged`): pages migrate to the processor that accesses them, so allocations may exceed the memory
-/// of the device.
+/// Managed (unified) memory (`cuMemAllocManaged`). Pages migrate to the processor that accesses them, so allocations
+/// may exceed the memory of the device.
 ///
-/// Every stream and device can access it. Freeing waits for the work on the stream. Memory is aligned to 256 bytes.
+/// It is accessible to every stream and device. Freeing waits for the work on the stream. Memory is aligned to 256
+/// bytes.
 ///
 /// CUDA: `cuMemAllocManaged`, `cuMemFree_v2`, `cuStreamQuery`, `cuStreamSynchronize`.
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
 #[doc(alias = "cuMemAllocManaged")]
 pub struct Managed;
 
-// SAFETY: the driver guarantees all of it for memory that it allocated, which lives until it is freed after the stream has been waited for.
+// SAFETY: the driver upholds the contract for memory that it allocated, which lives until it is freed, after the stream
+// has been synchronized.
 unsafe impl Resource for Managed {
     fn allocate(&self, stream: &Stream, bytes: usize, alignment: usize) -> Result<DevicePointer<u8>> {
         Request::new("Managed::allocate", bytes, alignment, DRIVER_ALIGNMENT)?;

@@ -12,7 +12,8 @@ use super::request::DRIVER_ALIGNMENT;
 use super::{Request, Resource};
 use crate::wait;
 
-/// Pinned host memory (`cuMemHostAlloc`), which every device accesses in place over the bus: slow, but plentiful.
+/// Pinned host memory (`cuMemHostAlloc`), which every device accesses in place over PCIe or NVLink: slow, but
+/// plentiful.
 ///
 /// Allocating and freeing are slow, and freeing waits for the work on the stream. Memory is aligned to 256 bytes.
 ///
@@ -22,8 +23,8 @@ use crate::wait;
 #[doc(alias = "cuMemHostGetDevicePointer")]
 pub struct Pinned;
 
-// SAFETY: the driver guarantees all of it for memory that it allocated and mapped, which lives until it is freed after the stream has been
-// waited for.
+// SAFETY: the driver upholds the contract for memory that it allocated and mapped, which lives until it is freed, after
+// the stream has been synchronized.
 unsafe impl Resource for Pinned {
     fn allocate(&self, stream: &Stream, bytes: usize, alignment: usize) -> Result<DevicePointer<u8>> {
         Request::new("Pinned::allocate", bytes, alignment, DRIVER_ALIGNMENT)?;
@@ -68,6 +69,6 @@ fn mapped(driver: &Driver, host: *mut c_void) -> Result<DevicePointer<u8>> {
 }
 
 fn free(driver: &Driver, host: *mut c_void) -> Result<()> {
-    // SAFETY: the memory is live, nothing uses it, and its address is not used after this call.
+    // SAFETY: the memory is live, not in use, and its address is not used after this call.
     unsafe { call!(driver, cuMemFreeHost(host)) }
 }

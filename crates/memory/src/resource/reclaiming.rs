@@ -17,15 +17,17 @@ pub use self::recovery_step::{RecoveryStatistics, RecoveryStep, RecoveryStepStat
 use super::forward::upkeep_of_inner;
 use super::{Resource, StreamOrdered};
 
-/// An adaptor that recovers from out-of-memory errors. It takes these steps in order and retries the allocation after each:
+/// A resource adaptor that recovers from out-of-memory errors. It takes the following steps in order, and retries the
+/// allocation after each:
 ///
 /// 1. [`RecoveryStep::Purge`] returns the blocks in thread caches to the central heap.
-/// 2. [`RecoveryStep::Synchronize`] waits for the work of the context, so that the memory it used can be reused.
+/// 2. [`RecoveryStep::Synchronize`] waits for the work in the context, so that the memory it accessed can be reused.
 /// 3. [`RecoveryStep::Trim`] returns unused memory of the resource and of the device's current pool to the driver.
-/// 4. [`RecoveryStep::Reclaim`] calls the [registered](Reclaiming::register) reclaimers, those of the highest priority first.
+/// 4. [`RecoveryStep::Reclaim`] calls the [registered](Reclaiming::register) reclaimers, in descending order of
+///    priority.
 ///
-/// A step that fails is skipped, and the final error lists it. An error that loses the context ends the recovery. Nothing is waited for on
-/// a stream that is being captured.
+/// A step that fails is skipped, and the final error lists it. An error that loses the context ends the recovery. On a
+/// stream that is being captured, no step waits.
 ///
 /// ```
 /// # use curium_driver::Driver;
@@ -47,7 +49,7 @@ pub struct Reclaiming<R> {
     inner: R,
     reclaimers: Arc<Reclaimers>,
     counters: Counters,
-    /// The threads that are recovering. An allocation in a reclaimer starts no recovery of its own.
+    /// The threads in recovery. An allocation in a reclaimer starts no recovery of its own.
     recovering: Mutex<Vec<ThreadId>>,
 }
 
@@ -58,7 +60,7 @@ struct Recovery<'a, R> {
     bytes: usize,
     alignment: usize,
     is_capturing: bool,
-    /// The error of the last attempt.
+    /// The error of the most recent attempt.
     error: Error,
     attempts: Vec<RecoveryAttempt>,
 }
@@ -76,18 +78,18 @@ impl<R: Resource> Reclaiming<R> {
         &self.inner
     }
 
-    /// Registers `reclaim` as the last step of out-of-memory recovery, until the guard is dropped. Reclaimers of higher priority are called
-    /// first.
+    /// Registers `reclaim` for the last step of out-of-memory recovery, until the guard is dropped. Reclaimers are
+    /// called in descending order of priority.
     ///
-    /// The closure receives the number of requested bytes, frees what it can, stream-ordered frees included, and returns the number of
-    /// freed bytes. If it returns 0, the next reclaimer is called without another attempt. It is called without a lock, possibly on several
-    /// threads at the same time.
+    /// The closure receives the requested size in bytes, frees what it can, including with stream-ordered frees, and
+    /// returns the number of freed bytes. If it returns 0, the next reclaimer is called without a retry in between. It
+    /// is called without a lock held, possibly by several threads concurrently.
     #[inline]
     pub fn register(&self, priority: i32, reclaim: impl Fn(usize) -> usize + Send + Sync + 'static) -> ReclaimerGuard {
         Reclaimers::register(&self.reclaimers, priority, Arc::new(reclaim))
     }
 
-    /// Returns how often each step was tried, and with which results.
+    /// Returns the statistics of each step.
     #[inline]
     pub fn statistics(&self) -> RecoveryStatistics {
         self.counters.statistics()
@@ -123,7 +125,8 @@ impl<R: Resource> Recovery<'_, R> {
         Err(self.error.with_recovery_attempts(self.attempts))
     }
 
-    /// Takes a step and retries the allocation. Returns `None` if memory is still short, and an error if recovery has to end.
+    /// Takes a step and retries the allocation. Returns `None` if it is still out of memory, and an error if the
+    /// recovery must end.
     #[track_caller]
     #[inline]
     fn attempt(&mut self, step: RecoveryStep) -> Result<Option<DevicePointer<u8>>> {
@@ -162,7 +165,7 @@ impl<R: Resource> Recovery<'_, R> {
     }
 }
 
-// SAFETY: all memory is that of the inner resource, which upholds the contract.
+// SAFETY: all memory comes from the inner resource, which upholds the contract.
 unsafe impl<R: Resource> Resource for Reclaiming<R> {
     #[inline]
     fn allocate(&self, stream: &Stream, bytes: usize, alignment: usize) -> Result<DevicePointer<u8>> {
@@ -194,14 +197,14 @@ impl<R: fmt::Debug> fmt::Debug for Reclaiming<R> {
     }
 }
 
-/// Marks the calling thread as recovering, until it is dropped, also by a panic of a reclaimer.
+/// Marks the calling thread as recovering. Dropping it, including on panic of a reclaimer, removes the mark.
 struct Recovering<'a> {
     threads: &'a Mutex<Vec<ThreadId>>,
     thread: ThreadId,
 }
 
 impl<'a> Recovering<'a> {
-    /// Returns `None` if the calling thread is recovering already.
+    /// Returns `None` if the calling thread is already recovering.
     #[inline]
     fn begin(threads: &'a Mutex<Vec<ThreadId>>) -> Option<Self> {
         let thread = thread::current().id();

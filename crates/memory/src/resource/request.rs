@@ -15,7 +15,8 @@ pub(crate) struct Request {
 pub(crate) const DRIVER_ALIGNMENT: usize = 256;
 
 impl Request {
-    /// Returns the request of `operation` if `bytes` is not 0 and the alignment is a power of two up to `largest`.
+    /// Validates the request of `operation`: `bytes` must not be 0, and the alignment must be a power of two up to
+    /// `largest`.
     pub(crate) fn new(operation: &'static str, bytes: usize, alignment: usize, largest: usize) -> Result<Self> {
         let is_size = bytes != 0 && bytes <= isize::MAX as usize;
         if is_size && alignment.is_power_of_two() && alignment <= largest {

@@ -1,4 +1,4 @@
-//! Changes of a resource's segments.
+//! Segment changes of a resource.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -8,13 +8,13 @@ use parking_lot::Mutex;
 use crate::cache::Segment;
 use crate::diagnostics::EventKind;
 
-/// A segment that a resource obtained or returned.
+/// The addition or removal of a segment.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct SegmentChange {
-    /// The number of earlier changes.
+    /// The sequence number: the number of earlier changes.
     pub number: u64,
-    /// The kind of event, which is [of a segment](EventKind::is_segment_event).
+    /// The kind of event; a [segment event](EventKind::is_segment_event).
     pub kind: EventKind,
     /// The address of the segment.
     pub address: u64,
@@ -22,15 +22,15 @@ pub struct SegmentChange {
     pub bytes: u64,
 }
 
-/// The latest changes of a resource.
+/// The most recent changes of a resource.
 #[derive(Debug, Default)]
 pub(super) struct SegmentChanges {
-    /// The number of all changes.
+    /// The total number of changes.
     count: AtomicU64,
     last: Mutex<VecDeque<SegmentChange>>,
 }
 
-/// The number of changes that are kept.
+/// The maximum number of changes that are kept.
 const KEPT: usize = 1 << 16;
 
 impl SegmentChange {
@@ -42,8 +42,8 @@ impl SegmentChange {
 }
 
 impl SegmentChanges {
-    /// Records the differences between the segments before and after an operation. `kinds` are the kinds of an added and of a removed
-    /// segment.
+    /// Records the differences between the segments before and after an operation. `kinds` are the event kinds of an
+    /// added and of a removed segment.
     pub(super) fn record(&self, before: &[Segment], after: &[Segment], kinds: [EventKind; 2]) {
         let mut last = self.last.lock();
         let removed = before.iter().filter(|segment| !after.contains(segment)).map(|segment| (kinds[1], segment));

@@ -1,4 +1,4 @@
-//! Segments: the large pieces of memory from which blocks are cut.
+//! Segments: the large ranges of memory that are divided into blocks.
 
 mod mapped;
 mod upstream;
@@ -18,14 +18,15 @@ use crate::diagnostics::EventKind;
 
 /// The source of a heap's memory. Its methods lock the heap only between driver calls.
 pub(super) enum Segments {
-    /// Physical memory that is mapped into one reserved virtual address range.
+    /// Physical memory mapped into one reserved virtual address range.
     Mapped(Mapped),
     /// Allocations of another resource.
     Upstream(Upstream),
 }
 
 impl Segments {
-    /// Uses virtual memory management where device and driver support it, otherwise the device's current pool.
+    /// Uses virtual memory management if the device and the driver support it, otherwise the device's current memory
+    /// pool.
     pub(super) fn best(context: &Context) -> Result<Self> {
         if can_map(context)? { Self::mapped(context) } else { Self::upstream(context, Arc::new(super::StreamOrdered)) }
     }
@@ -43,8 +44,8 @@ impl Segments {
         CentralHeap::new(matches!(self, Self::Mapped(_)))
     }
 
-    /// Adds a segment such that a range of `bytes` bytes is free, some of which may be free already. The segment has at least `step`
-    /// bytes if there is as much memory.
+    /// Adds a segment, so that a range of `bytes` bytes is free, part of which may already be free. The segment has at
+    /// least `step` bytes if there is enough memory.
     pub(super) fn grow(&mut self, bytes: u64, step: u64, heap: &CentralHeap) -> Result<()> {
         let segment = match self {
             Self::Mapped(mapped) => mapped.add(bytes, step, heap),
@@ -54,7 +55,7 @@ impl Segments {
         Ok(())
     }
 
-    /// Removes unused segments, as long as at least `keep` bytes are left.
+    /// Removes unused segments for as long as at least `keep` bytes are left.
     pub(super) fn trim(&mut self, keep: u64, heap: &CentralHeap) -> Result<()> {
         let (mut left, segments) = heap.with(|heap| (heap.reserved_bytes(), heap.segments()));
         for segment in segments.into_iter().rev() {
@@ -65,10 +66,10 @@ impl Segments {
         Ok(())
     }
 
-    /// Removes every unused segment. The others are leaked, since work may use them.
+    /// Removes all unused segments. The others are leaked, since work may access them.
     pub(super) fn close(&mut self, heap: &CentralHeap) -> Result<()> {
         let segments = heap.with(|heap| heap.segments()).into_iter();
-        // All segments are tried, even if one fails.
+        // Attempts every segment, even if one fails.
         let closed = segments.map(|segment| self.remove(segment, heap).map(drop)).fold(Ok(()), Result::and);
         match self {
             Self::Mapped(mapped) => closed.and(mapped.close()),
@@ -76,7 +77,7 @@ impl Segments {
         }
     }
 
-    /// The kinds of events for a segment that is added, and for one that is removed.
+    /// Returns the event kinds of an added and of a removed segment.
     #[cfg(feature = "diagnostics")]
     pub(super) fn kinds(&self) -> [EventKind; 2] {
         match self {
@@ -101,7 +102,8 @@ impl Segments {
     }
 }
 
-/// Counts and reports the segments that are left after closing with the result `closed`, whose error is reported in any case.
+/// Counts and reports the segments that remain after closing with the result `closed`. An error in it is reported in
+/// any case.
 pub(super) fn leak_rest(operation: &'static str, driver: &Driver, heap: &CentralHeap, closed: Result<()>) {
     let left = heap.with(|heap| heap.segments());
     let bytes = left.iter().map(|segment| segment.length).sum();

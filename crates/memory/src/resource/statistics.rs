@@ -7,7 +7,7 @@ use curium_driver::{DevicePointer, Result, Stream};
 use super::Resource;
 use super::forward::upkeep_of_inner;
 
-/// A resource adaptor that counts allocations over all threads: current and peak use.
+/// A resource adaptor that counts the allocations of all threads, with current and peak usage.
 #[derive(Debug, Default)]
 pub struct Statistics<R> {
     inner: R,
@@ -35,16 +35,16 @@ pub struct AllocationCounts {
     pub allocated_bytes: u64,
     /// The bytes in use.
     pub live_bytes: u64,
-    /// The peak of the bytes in use, since the start or the last reset.
+    /// The high-water mark of the bytes in use, since the start or the last reset.
     pub peak_bytes: u64,
-    /// The number of allocations in use.
+    /// The number of live allocations.
     pub live: u64,
-    /// The peak of the number of allocations in use.
+    /// The high-water mark of the number of live allocations.
     pub peak: u64,
 }
 
 impl<R: Resource> Statistics<R> {
-    /// Counts the allocations of `inner`.
+    /// Creates an adaptor that counts the allocations of `inner`.
     pub fn new(inner: R) -> Self
     where
         R: Sized,
@@ -68,7 +68,7 @@ impl<R: Resource> Statistics<R> {
         &self.inner
     }
 
-    /// Returns the current counts. Each is exact; concurrent calls may fall between them.
+    /// Returns the current counts. Each count is exact, but concurrent operations may affect only some of them.
     pub fn counts(&self) -> AllocationCounts {
         let load = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         AllocationCounts {
@@ -83,14 +83,14 @@ impl<R: Resource> Statistics<R> {
         }
     }
 
-    /// Resets the peaks to the current use.
+    /// Resets the high-water marks to the current usage.
     pub fn reset_peaks(&self) {
         self.peak_bytes.store(self.live_bytes.load(Ordering::Relaxed), Ordering::Relaxed);
         self.peak.store(self.live.load(Ordering::Relaxed), Ordering::Relaxed);
     }
 }
 
-/// Adds to a count and updates its peak.
+/// Increases a count and updates its high-water mark.
 fn rise(count: &AtomicU64, peak: &AtomicU64, by: u64) {
     let now = count.fetch_add(by, Ordering::Relaxed) + by;
     peak.fetch_max(now, Ordering::Relaxed);

@@ -21,7 +21,7 @@ use crate::capture_advice::ALLOCATE;
 #[doc(alias = "cuMemFreeAsync")]
 pub struct StreamOrdered;
 
-// SAFETY: the driver guarantees all of it for stream-ordered memory, which lives until it is freed.
+// SAFETY: the driver upholds the contract for stream-ordered memory, which lives until it is freed.
 unsafe impl Resource for StreamOrdered {
     #[inline]
     fn allocate(&self, stream: &Stream, bytes: usize, alignment: usize) -> Result<DevicePointer<u8>> {

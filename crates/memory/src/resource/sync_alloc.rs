@@ -1,4 +1,4 @@
-//! Synchronous device memory as a resource.
+//! Synchronously allocated device memory as a resource.
 
 use std::sync::Arc;
 
@@ -9,10 +9,11 @@ use super::driver_memory::{free_after, refused};
 use super::request::DRIVER_ALIGNMENT;
 use super::{Request, Resource};
 
-/// Synchronous device memory (`cuMemAlloc`), which belongs to the stream's context and to no pool.
+/// Synchronously allocated device memory (`cuMemAlloc`), which belongs to the stream's context and not to a memory
+/// pool.
 ///
-/// Allocating and freeing are slow, and freeing waits for the work on the stream. Use it for memory that lives as long as the program, is
-/// shared through CUDA IPC, or is inspected by a memory checker. Memory is aligned to 256 bytes.
+/// Allocating and freeing are slow, and freeing waits for the work on the stream. Use it for memory that lives as long
+/// as the program, is shared through CUDA IPC, or is inspected by a memory checker. Memory is aligned to 256 bytes.
 ///
 /// CUDA: `cuMemAlloc_v2`, `cuMemFree_v2`, `cuStreamQuery`, `cuStreamSynchronize`.
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
@@ -20,7 +21,8 @@ use super::{Request, Resource};
 #[doc(alias = "cuMemFree")]
 pub struct SyncAlloc;
 
-// SAFETY: the driver guarantees all of it for memory that it allocated, which lives until it is freed after the stream has been waited for.
+// SAFETY: the driver upholds the contract for memory that it allocated, which lives until it is freed, after the stream
+// has been synchronized.
 unsafe impl Resource for SyncAlloc {
     #[inline]
     fn allocate(&self, stream: &Stream, bytes: usize, alignment: usize) -> Result<DevicePointer<u8>> {

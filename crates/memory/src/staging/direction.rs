@@ -1,4 +1,4 @@
-//! The directions of copies, and how each is staged.
+//! Copy directions, and how each is staged.
 
 /// The direction of a copy.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -7,12 +7,12 @@ pub(super) enum Direction {
     ToHost,
 }
 
-/// The length of the first parts in bytes. Shorter ones keep the device from idling at the beginning, but each is a call of the driver, and
-/// the threads contend for its locks.
+/// The length of the first parts in bytes. Shorter parts keep the device busy from the start, but each is a driver
+/// call, and the threads contend for the driver's locks.
 pub(super) const FIRST_PART: usize = 1 << 20;
 
 impl Direction {
-    /// Returns the fastest number of lanes up to `most`; more lanes would contend for the driver's locks.
+    /// Returns the fastest number of lanes, up to `most`. More lanes would contend for the driver's locks.
     #[inline]
     pub(super) fn lanes(self, most: usize) -> usize {
         match self {
@@ -21,8 +21,8 @@ impl Direction {
         }
     }
 
-    /// Returns the length in bytes of the shortest parts, with which the lanes end. The device's part of a copy to the host comes first, so
-    /// that short last parts leave little to do after it.
+    /// Returns the minimum length in bytes of the last parts of each lane. In a copy to the host, the device's part
+    /// comes first, so short last parts leave little work at the end.
     #[inline]
     pub(super) fn shortest_part(self) -> usize {
         match self {
@@ -31,7 +31,7 @@ impl Direction {
         }
     }
 
-    /// Returns the smallest number of lanes that is faster than the driver's own copy.
+    /// Returns the minimum number of lanes that is faster than the driver's own copy.
     #[inline]
     pub(super) fn enough(self) -> usize {
         match self {

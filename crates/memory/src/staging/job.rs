@@ -1,14 +1,14 @@
-//! The parts of a slice that the lanes of one copy share.
+//! The parts of a slice, which the lanes of one copy share.
 
 use std::mem::MaybeUninit;
 
 use parking_lot::Mutex;
 
-/// The remainder of a slice that is being copied. Each lane takes the next part when it is free.
+/// The remainder of a slice that is being copied. Each lane takes the next part when it is ready.
 ///
-/// - The first parts are short: the device starts to copy as soon as the first of them is staged.
-/// - Each round of all lanes doubles the length: a copy of the device costs some microseconds, however short it is.
-/// - The last parts are shorter again, so that the lanes end at the same time.
+/// - The first parts are short, so that the device starts early.
+/// - Each round of all lanes doubles the length, since each device copy has a fixed cost of a few microseconds.
+/// - The last parts are shorter again, so that the lanes finish at the same time.
 pub(super) struct Job<S> {
     /// `None` once a lane has failed, which fails the copy.
     rest: Mutex<Option<Rest<S>>>,
@@ -19,11 +19,11 @@ pub(super) struct Job<S> {
 /// The lengths of the parts in bytes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Lengths {
-    /// The length of the first parts, one for each lane.
+    /// The length of the first part of each lane.
     pub(super) first: usize,
-    /// The shortest part but for the last of all.
+    /// The minimum length of a part, except for the very last one.
     pub(super) shortest: usize,
-    /// The longest part.
+    /// The maximum length of a part.
     pub(super) longest: usize,
 }
 
@@ -31,24 +31,24 @@ struct Rest<S> {
     slice: S,
     /// The offset in the whole slice.
     offset: usize,
-    /// The number of parts that were taken.
+    /// The number of parts taken so far.
     taken: usize,
 }
 
-/// A slice that parts are split off.
+/// A slice that can be split.
 pub(super) trait Split {
-    /// Its length in bytes.
+    /// Returns the length in bytes.
     fn bytes(&self) -> usize;
 
-    /// Splits off the first `bytes` bytes. The slice is at least as long.
+    /// Splits off the first `bytes` bytes. The slice must be at least as long.
     fn split_first(&mut self, bytes: usize) -> Self;
 }
 
-/// Parts begin at multiples of this many bytes.
+/// Parts start at multiples of this number of bytes.
 const PAGE: usize = 4096;
 
 impl<S: Split> Job<S> {
-    /// All of `slice`, to be copied by `lanes` lanes.
+    /// Creates a job for all of `slice`, to be copied by `lanes` lanes.
     #[inline]
     pub(super) fn new(slice: S, lanes: usize, lengths: Lengths) -> Self {
         let rest = Mutex::new(Some(Rest { slice, offset: 0, taken: 0 }));
@@ -78,7 +78,7 @@ impl<S: Split> Job<S> {
         *self.rest.lock() = None;
     }
 
-    /// Returns the length of the next part if `left` bytes are left and this many parts were taken.
+    /// Returns the length of the next part, for `left` remaining bytes and this number of parts taken.
     #[inline]
     fn length(&self, left: usize, taken: usize) -> usize {
         let round = u32::try_from(taken / self.lanes).unwrap_or(u32::MAX);

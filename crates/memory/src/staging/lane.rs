@@ -55,24 +55,24 @@ impl Lane {
         self.blocks.iter().map(|block| block.memory.len()).sum()
     }
 
-    /// Copies parts of `job` to the device until there are none left, and waits for them.
+    /// Copies parts of `job` to the device until none is left, and waits for them.
     ///
     /// # Safety
     ///
-    /// `target` is the address of as many live bytes as the parts reach, which this stream may write under `access`. No part is longer
-    /// than a block.
+    /// `target` is the address of live memory that covers all parts, which this stream may write under `access`. No
+    /// part is longer than a block.
     #[inline]
     pub(super) unsafe fn upload(&mut self, target: CUdeviceptr, job: &Job<&[u8]>, access: &impl Access) -> Result<()> {
         // SAFETY: the caller guarantees the target.
         self.work(job, |lane| unsafe { lane.upload_parts(target, job, access) })
     }
 
-    /// Copies parts of `job` from the device until there are none left, and waits for them.
+    /// Copies parts of `job` from the device until none is left, and waits for them.
     ///
     /// # Safety
     ///
-    /// `source` is the address of as many live bytes as the parts reach, which this stream may read under `access`. No part is longer than
-    /// a block.
+    /// `source` is the address of live memory that covers all parts, which this stream may read under `access`. No part
+    /// is longer than a block.
     #[inline]
     pub(super) unsafe fn download(
         &mut self,
@@ -84,12 +84,13 @@ impl Lane {
         self.work(job, |lane| unsafe { lane.download_parts(source, job, access) })
     }
 
-    /// Runs `copy`, and always waits for the stream, since the device may be using the blocks.
+    /// Runs `copy`, and always waits for the stream, since the device may be accessing the blocks.
     #[inline]
     fn work<S: Split>(&mut self, job: &Job<S>, copy: impl FnOnce(&mut Self) -> Result<()>) -> Result<()> {
         self.is_sound = false;
         let copied = catch_unwind(AssertUnwindSafe(|| copy(self)));
-        // Neither the blocks nor the device memory may be freed while the device copies, and nothing else tracks this stream.
+        // Neither the blocks nor the device memory may be freed while the device copies, and no other code tracks this
+        // stream.
         let waited = wait::until_done(&self.stream);
         let result = copied.unwrap_or_else(|payload| resume_unwind(payload)).and(waited);
         match result {
@@ -110,8 +111,8 @@ impl Lane {
             block.done.synchronize()?;
             block.memory[..part.len()].copy_from_slice(part);
             let (stream, from, to) = (&self.stream, block.memory.as_ptr().cast(), target + offset as CUdeviceptr);
-            // SAFETY: the caller guarantees the target; the block holds this many bytes, and is not touched until the event behind the
-            // copy has been waited for.
+            // SAFETY: the caller guarantees the target; the block holds this many bytes, and is not accessed until the
+            // event recorded after the copy has completed.
             access(stream, &mut || unsafe { host::to_device(stream, to, from, part.len()) })?;
             block.done.record(stream)?;
         }
@@ -134,14 +135,14 @@ impl Lane {
             if let Some(part) = pending.take() {
                 block.give(part)?;
             } else if turn >= 2 {
-                // Both blocks are empty, and there was no part left for either.
+                // Both blocks are empty, and no part was left for either.
                 break;
             }
             let Some((offset, part)) = job.next() else { continue };
             let place = block.memory[..part.len()].as_mut_ptr().cast();
             let (stream, to, from) = (&self.stream, place, source + offset as CUdeviceptr);
-            // SAFETY: the caller guarantees the source; the block has room for this many bytes, and is not touched until the event behind
-            // the copy has been waited for.
+            // SAFETY: the caller guarantees the source; the block has room for this many bytes, and is not accessed
+            // until the event recorded after the copy has completed.
             access(stream, &mut || unsafe { host::to_host(stream, to, from, part.len()) })?;
             block.done.record(stream)?;
             *pending = Some(part);

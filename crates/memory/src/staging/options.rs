@@ -1,18 +1,19 @@
-//! The options of staged copies.
+//! Options for staged copies.
 
 use std::num::NonZeroUsize;
 use std::thread;
 
-/// Options of copies from and to ordinary slices, which are staged through pinned memory. The defaults suit machines of any size.
+/// Options for copies from and to pageable slices, which are staged through pinned memory. The defaults suit machines
+/// of any size.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct StagingOptions {
-    /// The maximum number of lanes of a context, each with a thread that sleeps between copies. 0 leaves all copies to the driver; more
-    /// than 64 count as 64. The default is one for each processor, at most 12.
+    /// The maximum number of lanes of a context. A lane is a thread with two pinned blocks, which sleeps between
+    /// copies. 0 disables staging, and values above 64 count as 64. The default is one per CPU core, at most 12.
     pub lanes: usize,
-    /// The size of a pinned block in bytes; a lane has two of them. The default is 4 MiB.
+    /// The size of a pinned block in bytes. Each lane has two of them. The default is 4 MiB.
     pub block_bytes: usize,
-    /// The size in bytes from which copies are staged. The default is 8 MiB.
+    /// The minimum size in bytes of a copy that is staged. The default is 8 MiB.
     pub threshold: usize,
 }
 
@@ -33,7 +34,7 @@ impl StagingOptions {
         self
     }
 
-    /// Sets the size of a block in bytes.
+    /// Sets the size of a pinned block in bytes.
     #[must_use]
     #[inline]
     pub const fn with_block_bytes(mut self, bytes: usize) -> Self {
@@ -41,7 +42,7 @@ impl StagingOptions {
         self
     }
 
-    /// Sets the size in bytes from which copies are staged.
+    /// Sets the minimum size in bytes of a copy that is staged.
     #[must_use]
     #[inline]
     pub const fn with_threshold(mut self, bytes: usize) -> Self {

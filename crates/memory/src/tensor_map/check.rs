@@ -1,4 +1,4 @@
-//! Checks of tensor layouts before the driver call, which reports nothing but an invalid value.
+//! Checks of tensor layouts before the driver call, which would report only an invalid value.
 
 use curium_driver::{Error, Result};
 
@@ -75,7 +75,7 @@ pub(super) fn im2col(operation: Operation, layout: &TensorLayout, pixels: &Im2co
         })?;
         corner.iter().try_for_each(|offset| offset_within(operation, *offset, limit, rank))?;
     }
-    // The pixel dimensions follow the channels, or precede them if channels are interleaved.
+    // The pixel dimensions follow the channels, or precede them if the channels are interleaved.
     let first = usize::from(layout.interleave == TensorInterleave::None);
     for (extent, (lower, upper)) in layout.extents()[first..].iter().zip(pixels.lower.iter().zip(pixels.upper)) {
         not_empty(operation, *extent, *lower, *upper)?;
@@ -133,7 +133,7 @@ fn combinations(operation: Operation, layout: &TensorLayout) -> Result<()> {
     })?;
     let spans = |swizzle| match swizzle {
         TensorSwizzle::Bytes32 | TensorSwizzle::Bytes128Atom32Flip8 => false,
-        // Wide im2col maps use this mode, and every map is encoded with it.
+        // Wide im2col maps use this mode, and every map is encoded in this mode.
         TensorSwizzle::Bytes64 | TensorSwizzle::Bytes128Atom64 => data_type == TensorDataType::Packed6Align16,
         TensorSwizzle::None | TensorSwizzle::Bytes128 | TensorSwizzle::Bytes128Atom32 => true,
     };

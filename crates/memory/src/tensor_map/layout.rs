@@ -10,17 +10,18 @@ use curium_driver::sys::{
 /// The maximum number of dimensions.
 pub(super) const MAX_RANK: usize = 5;
 
-/// The layout of a tensor in device memory and the way it is copied to shared memory. The innermost dimension comes first; its elements are
-/// contiguous, so it has no stride.
+/// The layout of a tensor in device memory, and how it is copied to shared memory. The innermost dimension comes first;
+/// its elements are contiguous, so it has no stride.
 ///
-/// The accelerator requires, and every [`TensorMap`](super::TensorMap) checks:
+/// TMA requires the following, which every [`TensorMap`](super::TensorMap) checks:
 /// - 1 to 5 dimensions, 3 or more if the layout is interleaved;
-/// - an address that is a multiple of 16, or of 32 for [`TensorInterleave::Bytes32`] and packed types of 16 bytes;
-/// - extents of 1 to 2³² elements, the innermost a multiple of 128 or 2 for packed types;
+/// - an address that is a multiple of 16, or of 32 for [`TensorInterleave::Bytes32`] and for 16-byte packed types;
+/// - extents of 1 to 2³² elements, the innermost a multiple of 128 for 16-byte packed types and of 2 for other packed
+///   types;
 /// - strides that are multiples of 16 (or 32, as for the address) below 2⁴⁰ bytes;
 /// - element strides of 1 to 8;
 /// - [`TensorSwizzle::Bytes32`] with [`TensorInterleave::Bytes32`];
-/// - [`TensorFill::Nan`] only for types of floating-point numbers.
+/// - [`TensorFill::Nan`] for floating-point types only.
 #[derive(Clone, Copy, Debug)]
 pub struct TensorLayout {
     pub(super) data_type: TensorDataType,
@@ -28,9 +29,9 @@ pub struct TensorLayout {
     extents: [u64; MAX_RANK],
     strides: [u64; MAX_RANK],
     steps: [u32; MAX_RANK],
-    /// May exceed [`MAX_RANK`], which creating a map reports.
+    /// May exceed [`MAX_RANK`], which is reported when a map is created.
     rank: usize,
-    /// The number of strides and element strides that were set.
+    /// The number of strides and of element strides, if set.
     pub(super) given: [Option<usize>; 2],
     pub(super) interleave: TensorInterleave,
     pub(super) swizzle: TensorSwizzle,
@@ -66,7 +67,7 @@ pub enum TensorDataType {
     Float32FlushToZero,
     /// TF32: 32-bit floating-point numbers rounded to a 10-bit mantissa.
     TensorFloat32,
-    /// Like [`TensorDataType::TensorFloat32`]; subnormals are flushed to zero.
+    /// TF32 with subnormals flushed to zero. See [`TensorDataType::TensorFloat32`].
     TensorFloat32FlushToZero,
     /// Sixteen 4-bit numbers in 8 bytes. Requires a driver for CUDA 12.8.
     Packed4Align8,
@@ -103,13 +104,14 @@ pub enum TensorSwizzle {
     Bytes128,
     /// Spans of 128 bytes with 32-byte atoms. Requires a driver for CUDA 12.8.
     Bytes128Atom32,
-    /// Like [`TensorSwizzle::Bytes128Atom32`], with the 16-byte halves swapped in every other row. Requires a driver for CUDA 12.8.
+    /// Spans of 128 bytes with 32-byte atoms, with the 16-byte halves swapped in every other row. Requires a driver for
+    /// CUDA 12.8.
     Bytes128Atom32Flip8,
     /// Spans of 128 bytes with 64-byte atoms. Requires a driver for CUDA 12.8.
     Bytes128Atom64,
 }
 
-/// The L2 promotion: the minimum fetch of an L2 miss.
+/// The L2 promotion: the minimum fetch size of an L2 miss.
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
 pub enum TensorL2Promotion {
     /// No promotion.
@@ -159,7 +161,7 @@ impl TensorLayout {
         layout
     }
 
-    /// Sets the strides in bytes, for all dimensions but the innermost.
+    /// Sets the strides in bytes, for all dimensions except the innermost.
     #[must_use]
     pub fn with_strides(mut self, strides: &[u64]) -> Self {
         self.given[0] = Some(strides.len());
@@ -167,8 +169,8 @@ impl TensorLayout {
         self
     }
 
-    /// Sets the element stride of each dimension: only every n-th element is copied. Layouts without interleaving ignore that of the
-    /// innermost dimension.
+    /// Sets the element stride of each dimension: only every n-th element is copied. Layouts without interleaving
+    /// ignore the stride of the innermost dimension.
     #[must_use]
     pub fn with_element_strides(mut self, steps: &[u32]) -> Self {
         self.given[1] = Some(steps.len());
@@ -213,7 +215,7 @@ impl TensorLayout {
         &self.extents[..self.rank.min(MAX_RANK)]
     }
 
-    /// Returns the strides of all dimensions but the innermost.
+    /// Returns the strides of all dimensions except the innermost.
     pub(super) fn strides(&self) -> &[u64] {
         &self.strides[..self.rank.clamp(1, MAX_RANK) - 1]
     }
@@ -223,16 +225,16 @@ impl TensorLayout {
         &self.steps[..self.rank.min(MAX_RANK)]
     }
 
-    /// Returns the number of bytes from the first to the last element of a layout without interleaving. Extents and strides must be checked
-    /// before.
+    /// Returns the number of bytes from the first to the last element of a layout without interleaving. Extents and
+    /// strides must have been checked.
     pub(super) fn span(&self) -> u128 {
         let width = (u128::from(self.extents[0]) * u128::from(self.data_type.bits())).div_ceil(8);
         let outer = self.extents().iter().skip(1).zip(self.strides());
         width + outer.map(|(extent, stride)| u128::from(extent - 1) * u128::from(*stride)).sum::<u128>()
     }
 
-    /// Returns the number of bytes from the first element to the end of the accelerator's last write: rows are written in units of 16
-    /// bytes.
+    /// Returns the number of bytes from the first element to the end of the last write by TMA: rows are written in
+    /// units of 16 bytes.
     pub(super) fn written_span(&self) -> u128 {
         self.span().next_multiple_of(16)
     }
@@ -276,7 +278,7 @@ impl TensorDataType {
         )
     }
 
-    /// Returns `true` for types packed in groups of 16 bytes in shared memory.
+    /// Returns `true` for types that are padded to groups of 16 bytes in shared memory.
     pub(super) const fn is_padded(self) -> bool {
         matches!(self, Self::Packed4Align16 | Self::Packed6Align16)
     }

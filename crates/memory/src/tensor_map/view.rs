@@ -9,19 +9,20 @@ use super::{Im2col, Im2colWide, TensorInterleave, TensorLayout, TensorMap};
 use crate::copy::End;
 use crate::{DeviceSlice, DeviceSliceMut};
 
-/// In a kernel's signature, a [`TensorMap`] that the kernel only reads through. Pass a `&`[`TensorView`] for it.
+/// The kernel parameter type of a [`TensorMap`] that the kernel only reads through. Pass a `&`[`TensorView`] for it.
 #[derive(Clone, Copy, Debug)]
 pub struct TensorRead;
 
-/// In a kernel's signature, a [`TensorMap`] that the kernel reads and writes through. Pass a `&mut` [`TensorViewMut`] for it.
+/// The kernel parameter type of a [`TensorMap`] that the kernel reads and writes through. Pass a `&mut`
+/// [`TensorViewMut`] for it.
 #[derive(Clone, Copy, Debug)]
 pub struct TensorWrite;
 
 /// A [`TensorMap`] of a tensor in borrowed memory, for reading.
 ///
-/// A bare map is an address, and each launch guarantees its validity. A view stays within its memory, borrows it, and orders the launch
-/// with other uses. A kernel that only copies through its maps, which the accelerator keeps in bounds, can be [declared
-/// safe](curium_driver::Kernel::declare_safe).
+/// A bare map is only an address, whose validity each launch must guarantee. A view stays within its memory, borrows
+/// it, and orders the launch with other accesses. A kernel that copies through its maps only, which TMA keeps in
+/// bounds, can be [declared safe](curium_driver::Kernel::declare_safe).
 ///
 /// ```
 /// use curium_memory::{DeviceBuffer, TensorDataType, TensorLayout, TensorView};
@@ -43,7 +44,7 @@ pub struct TensorView<'a> {
     memory: End<'a>,
 }
 
-/// Like [`TensorView`], for writing.
+/// A [`TensorMap`] of a tensor in exclusively borrowed memory, for reading and writing. See [`TensorView`].
 pub struct TensorViewMut<'a> {
     map: TensorMap,
     memory: End<'a>,
@@ -108,7 +109,8 @@ impl<'a> TensorViewMut<'a> {
     ///
     /// # Errors
     ///
-    /// As for [`TensorView::tiled`]. The accelerator writes the last row up to a multiple of 16 bytes, which must be within the memory.
+    /// As for [`TensorView::tiled`]. TMA rounds the end of the last row up to a multiple of 16 bytes, and that end must
+    /// lie within the memory.
     pub fn tiled<T>(memory: DeviceSliceMut<'a, T>, layout: &TensorLayout, elements: &[u32]) -> Result<Self> {
         let map = TensorMap::tiled(memory.stream().context(), layout, elements)?;
         Ok(Self { map, memory: within("TensorViewMut::tiled", layout, layout.written_span(), memory.into_end())? })
@@ -133,8 +135,9 @@ impl<'a> TensorViewMut<'a> {
     }
 }
 
-// SAFETY: `bind` makes the stream wait for the last writes, and nobody can write the memory while it is borrowed. Later writers wait for
-// this use, which `launched` records. The tensor is in live memory, because freeing waits as well.
+// SAFETY: `bind` makes the stream wait for the last writes, and the memory cannot be written while it is borrowed.
+// Later writers wait for this access, which `launched` records. The tensor is in live memory, because freeing waits
+// too.
 unsafe impl Argument<TensorRead> for &TensorView<'_> {
     #[inline]
     unsafe fn bind(&mut self, guard: &mut AccessGuard<'_>) -> Result<TensorMap> {
@@ -148,8 +151,8 @@ unsafe impl Argument<TensorRead> for &TensorView<'_> {
     }
 }
 
-// SAFETY: `bind` makes the stream wait for every use, the memory is borrowed exclusively, and later uses wait for this one, which
-// `launched` records. The tensor is in live memory, because freeing waits as well.
+// SAFETY: `bind` makes the stream wait for every access, the memory is borrowed exclusively, and later accesses wait
+// for this one, which `launched` records. The tensor is in live memory, because freeing waits too.
 unsafe impl Argument<TensorWrite> for &mut TensorViewMut<'_> {
     #[inline]
     unsafe fn bind(&mut self, guard: &mut AccessGuard<'_>) -> Result<TensorMap> {
@@ -175,7 +178,7 @@ impl fmt::Debug for TensorViewMut<'_> {
     }
 }
 
-/// Returns the memory if the tensor, whose extents and strides are checked, is within it.
+/// Returns the memory if the tensor, whose extents and strides have been checked, is within it.
 fn within<'a>(operation: &'static str, layout: &TensorLayout, bytes: u128, memory: End<'a>) -> Result<End<'a>> {
     if layout.interleave != TensorInterleave::None {
         let reason = "an interleaved layout, whose place in memory is not known: launch with a TensorMap";

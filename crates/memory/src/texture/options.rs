@@ -9,7 +9,7 @@ use crate::ArrayShape;
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct TextureOptions {
-    /// The address mode of each dimension. One-dimensional textures only use the first.
+    /// The address mode of each dimension. One-dimensional textures use the first only.
     pub address_modes: [AddressMode; 3],
     /// The filter mode.
     pub filter: FilterMode,
@@ -48,10 +48,10 @@ pub enum AddressMode {
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub enum FilterMode {
-    /// Clamps to the nearest element.
+    /// Returns the nearest element.
     #[default]
     Point,
-    /// Linear interpolation. Requires floating-point results.
+    /// Interpolates linearly. Requires floating-point results.
     Linear,
 }
 
@@ -59,23 +59,23 @@ bitflags! {
     /// Flags of a texture (`CU_TRSF_…`).
     #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
     pub struct TextureFlags: u32 {
-        /// Integers are read as integers, not as numbers from 0 to 1 or -1 to 1.
+        /// Integers are returned as integers, instead of being converted to [0, 1] or [-1, 1].
         const READ_AS_INTEGER = sys::CU_TRSF_READ_AS_INTEGER;
-        /// Normalized coordinates: from 0 to 1 instead of the extent.
+        /// Coordinates are normalized to [0, 1).
         const NORMALIZED_COORDINATES = sys::CU_TRSF_NORMALIZED_COORDINATES;
         /// Elements are sRGB colors, which are converted to linear before filtering.
         const SRGB = sys::CU_TRSF_SRGB;
         /// Disables the trilinear filtering optimization.
         const DISABLE_TRILINEAR_OPTIMIZATION = sys::CU_TRSF_DISABLE_TRILINEAR_OPTIMIZATION;
-        /// Seamless cubemaps: filtering crosses the edges of faces.
+        /// Enables seamless cubemap filtering across the edges of faces.
         const SEAMLESS_CUBEMAP = sys::CU_TRSF_SEAMLESS_CUBEMAP;
-        /// Flags of newer drivers.
+        /// Flags defined by newer drivers.
         const _ = !0;
     }
 }
 
 impl TextureOptions {
-    /// Creates the default options: the nearest element without conversion, clamped coordinates.
+    /// Returns the default options: point filtering without conversion, and clamped coordinates.
     #[must_use]
     pub const fn new() -> Self {
         Self {
@@ -142,8 +142,8 @@ impl TextureOptions {
         self
     }
 
-    /// Returns the options for an array of this shape. The device reads a one-dimensional array as a single row, so a border in the second
-    /// dimension would be blended into every element.
+    /// Returns the options for an array of this shape. The device reads a one-dimensional array as a single row, so a
+    /// border in the second dimension would be blended into every element.
     pub(super) const fn within(mut self, shape: ArrayShape) -> Self {
         if shape.is_line() {
             self.address_modes = [self.address_modes[0], AddressMode::Clamp, AddressMode::Clamp];

@@ -9,9 +9,9 @@ use curium_driver::{Error, Result};
 #[derive(Clone, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct TextureView {
-    /// The format; `CU_RES_VIEW_FORMAT_NONE` stands for that of the array.
+    /// The format; `CU_RES_VIEW_FORMAT_NONE` selects that of the array.
     pub format: CUresourceViewFormat,
-    /// The elements per row, the rows and the depth, in that format.
+    /// The width, height and depth in elements of that format.
     pub extent: [usize; 3],
     /// The mipmap levels.
     pub levels: Range<u32>,
@@ -57,7 +57,7 @@ impl TextureView {
     }
 }
 
-/// Returns the range with an inclusive end, as the driver requires it, which cannot express an empty range.
+/// Converts the range to an inclusive one, as the driver requires, which cannot express an empty range.
 fn inclusive(what: &str, range: &Range<u32>) -> Result<RangeInclusive<u32>> {
     if range.is_empty() {
         return Err(Error::argument("TextureView", format!("empty range of {what} ({range:?})")));

@@ -15,11 +15,11 @@ use curium_driver::{
 use super::UnifiedBuffer;
 use crate::{MemoryLocation, size};
 
-/// Advice on the use of managed memory (`CUmem_advise`). It affects page placement, never contents.
+/// Advice about a range of managed memory (`CUmem_advise`). It affects page placement, never contents.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub enum MemoryAdvice {
-    /// Mostly read: readers get read-only copies of a page, and a write invalidates them.
+    /// The range is mostly read: readers get read-only copies of a page, and a write invalidates them.
     ReadMostly,
     /// Undoes [`MemoryAdvice::ReadMostly`].
     NotReadMostly,
@@ -27,9 +27,9 @@ pub enum MemoryAdvice {
     PreferredLocation(MemoryLocation),
     /// Removes the preferred location.
     NoPreferredLocation,
-    /// The memory is kept mapped for this location, so accesses do not fault.
+    /// The range is accessed by this location: it is kept mapped for it, so accesses do not fault.
     AccessedBy(MemoryLocation),
-    /// Undoes [`MemoryAdvice::ReadMostly`].
+    /// Undoes [`MemoryAdvice::AccessedBy`].
     NotAccessedBy(MemoryLocation),
 }
 
@@ -37,13 +37,14 @@ pub enum MemoryAdvice {
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct RangeAttributes {
-    /// `true` if all pages are mostly read.
+    /// `true` if [`MemoryAdvice::ReadMostly`] is set for all pages.
     pub is_read_mostly: bool,
-    /// The preferred location of all pages. Drivers for CUDA 13.0 accept a NUMA node but report `None` for it.
+    /// The preferred location, if it is the same for all pages. Drivers for CUDA 13.0 accept a NUMA node but report
+    /// `None` for it.
     pub preferred_location: Option<MemoryLocation>,
-    /// The last prefetch location of all pages.
+    /// The location of the last prefetch, if it is the same for all pages.
     pub last_prefetch_location: Option<MemoryLocation>,
-    /// The locations for which all pages are kept mapped.
+    /// The locations for which [`MemoryAdvice::AccessedBy`] is set for all pages.
     pub accessed_by: Vec<MemoryLocation>,
 }
 
@@ -52,7 +53,7 @@ const HOST: i32 = -1;
 const NOWHERE: i32 = -2;
 
 impl<T> UnifiedBuffer<T> {
-    /// Prefetches the elements in `range` to `location`, in the order of `stream`. Contents do not change.
+    /// Prefetches the elements in `range` to `location`, in stream order. Contents do not change.
     ///
     /// CUDA: `cuMemPrefetchAsync_v2`; `cuMemPrefetchAsync` before CUDA 12.2, for devices and the host only.
     ///
@@ -73,7 +74,7 @@ impl<T> UnifiedBuffer<T> {
         Ok(())
     }
 
-    /// Advises the driver on the use of the elements in `range`. Advice applies to whole pages.
+    /// Advises the driver about the elements in `range`. Advice applies to whole pages.
     ///
     /// CUDA: `cuMemAdvise_v2`; `cuMemAdvise` before CUDA 12.2, for devices and the host only.
     ///
@@ -128,8 +129,8 @@ impl<T> UnifiedBuffer<T> {
         let (count, attributes) = (places.len(), attributes.as_mut_ptr());
         let (places, sizes) = (places.as_mut_ptr(), sizes.as_mut_ptr());
         self.stream().context().entered(|driver| {
-            // SAFETY: the lists have `count` entries, each pointer is valid for the given size, the range is live managed memory, and a
-            // context is current.
+            // SAFETY: the arrays have `count` entries, each pointer is valid for writes of the given size, the range is
+            // live managed memory, and a context is current.
             unsafe { call!(driver, cuMemRangeGetAttributes(places, sizes, attributes, count, address, bytes)) }
         })?;
         Ok(RangeAttributes::from_raw(has_types, numbers, &users))
@@ -147,7 +148,7 @@ impl<T> UnifiedBuffer<T> {
     }
 }
 
-/// The queried attributes; the list of accessors is last.
+/// The queried attributes; the list of accessing locations is last.
 const UNTYPED: [CUmem_range_attribute; 4] = [
     CUmem_range_attribute::CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY,
     CUmem_range_attribute::CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION,
@@ -182,7 +183,7 @@ impl RangeAttributes {
 }
 
 impl MemoryAdvice {
-    /// Returns the driver's type. Without a location, the host stands in.
+    /// Returns the raw CUDA value. Advice without a location passes the host.
     fn to_raw(self) -> (CUmem_advise, MemoryLocation) {
         let host = MemoryLocation::Host;
         match self {
@@ -205,7 +206,8 @@ pub(super) fn enqueue_prefetch(
 ) -> Result<()> {
     let (driver, raw) = (stream.driver(), stream.as_raw());
     let result = if driver.has(Function::cuMemPrefetchAsync_v2) {
-        // SAFETY: the range is in managed memory that is live until the work is done, because a free waits for it.
+        // SAFETY: the range is in managed memory that is live until the work has completed, because freeing waits for
+        // it.
         unsafe { call!(driver, cuMemPrefetchAsync_v2(address, bytes, location.to_raw(), 0, raw)) }
     } else {
         let device = device_of("UnifiedBuffer::prefetch", location)?;

@@ -1,4 +1,4 @@
-//! Many ranges of managed memory in one call.
+//! Operations on several ranges of managed memory in one call.
 
 use bytemuck::AnyBitPattern;
 use curium_driver::hazard::AccessGuard;
@@ -7,12 +7,12 @@ use curium_driver::{Error, Function, Result, Stream, call};
 
 use super::advice::enqueue_prefetch;
 use crate::copy::End;
-use crate::tracked::Reach;
+use crate::tracked::Accessibility;
 use crate::{DeviceSlice, DeviceSliceMut, MemoryLocation};
 
-/// Prefetches each view of managed memory to its location, in the order of `stream`. Contents do not change.
+/// Prefetches each view of managed memory to its location, in stream order. Contents do not change.
 ///
-/// CUDA: `cuMemPrefetchBatchAsync` (since 13.0), before that a call for each.
+/// CUDA: `cuMemPrefetchBatchAsync` since 13.0; one call per view on older drivers.
 ///
 /// # Errors
 ///
@@ -27,7 +27,7 @@ pub fn prefetch<T>(stream: &Stream, ranges: &[(DeviceSlice<'_, T>, MemoryLocatio
     let mut guard = AccessGuard::new(stream)?;
     if stream.driver().has(Function::cuMemPrefetchBatchAsync) {
         let result = batch.prefetch(stream);
-        // A failed batch may have been enqueued in part.
+        // On failure, a part of the batch may have been enqueued.
         ranges.iter().for_each(|(range, _)| range.tracked().after_read(&mut guard));
         return result;
     }
@@ -38,8 +38,8 @@ pub fn prefetch<T>(stream: &Stream, ranges: &[(DeviceSlice<'_, T>, MemoryLocatio
     })
 }
 
-/// Discards the contents of views of managed memory, in the order of `stream`: they are undefined until they are written, and their pages
-/// need not migrate.
+/// Discards the contents of views of managed memory, in stream order. They are undefined until they are written, and
+/// their pages need not migrate.
 ///
 /// Requires a driver for CUDA 13.0. CUDA: `cuMemDiscardBatchAsync`.
 ///
@@ -59,7 +59,7 @@ pub fn discard<T: AnyBitPattern>(stream: &Stream, ranges: &mut [DeviceSliceMut<'
     result
 }
 
-/// Like [`discard`], and prefetches each view to its location.
+/// Discards the contents of each view like [`discard`], and prefetches it to its location.
 ///
 /// Requires a driver for CUDA 13.0. CUDA: `cuMemDiscardAndPrefetchBatchAsync`.
 ///
@@ -85,12 +85,12 @@ pub fn discard_and_prefetch<T: AnyBitPattern>(
     result
 }
 
-/// Ranges as the driver's lists. Empty ones are left out.
+/// Ranges as the driver's arrays, without empty ones.
 struct Batch {
     addresses: Vec<CUdeviceptr>,
     sizes: Vec<usize>,
     locations: Vec<CUmemLocation>,
-    /// The index of the first range of each location: one location per range.
+    /// The index of the first range of each location: every range has its own location.
     firsts: Vec<usize>,
     /// The indices of the ranges that are not empty.
     kept: Vec<usize>,
@@ -103,8 +103,8 @@ impl Batch {
         stream.expect_running(operation)?;
         for (index, end) in ends.enumerate() {
             stream.driver().expect_same(end.stream().driver(), operation)?;
-            if end.tracked.reach() != Reach::Managed {
-                let reason = format!("the memory at {:#x}, of range {index}, is not managed", end.address);
+            if end.tracked.reach() != Accessibility::Managed {
+                let reason = format!("memory at {:#x} is not managed (range {index})", end.address);
                 return Err(Error::argument(operation, reason));
             }
             if end.bytes > 0 {
@@ -132,15 +132,16 @@ impl Batch {
         let (count, raw) = (self.addresses.len(), stream.as_raw());
         let (ranges, sizes) = (self.addresses.as_mut_ptr(), self.sizes.as_mut_ptr());
         let (places, firsts) = (self.locations.as_mut_ptr(), self.firsts.as_mut_ptr());
-        // SAFETY: all lists have `count` entries, and the ranges are managed memory that is live until the work is done.
+        // SAFETY: all arrays have `count` entries, and the ranges are managed memory that is live until the work has
+        // completed.
         unsafe { call!(stream.driver(), cuMemPrefetchBatchAsync(ranges, sizes, count, places, firsts, count, 0, raw)) }
     }
 
     fn discard(&mut self, stream: &Stream) -> Result<()> {
         let (count, raw) = (self.addresses.len(), stream.as_raw());
         let (ranges, sizes) = (self.addresses.as_mut_ptr(), self.sizes.as_mut_ptr());
-        // SAFETY: both lists have `count` entries, the ranges are live managed memory that is borrowed exclusively, the stream has waited
-        // for its uses, and every bit pattern is a valid element.
+        // SAFETY: both arrays have `count` entries, the ranges are live managed memory that is borrowed exclusively,
+        // the stream has waited for conflicting accesses, and every bit pattern is a valid element.
         unsafe { call!(stream.driver(), cuMemDiscardBatchAsync(ranges, sizes, count, 0, raw)) }
     }
 

@@ -9,21 +9,20 @@ use super::UnifiedBuffer;
 use crate::tracked::Tracked;
 use crate::{HostView, HostViewMut};
 
-/// The attachment of a managed buffer: the streams, or the host, that may access it on systems without concurrent managed access.
+/// The attachment of a managed buffer: what may access it on systems without concurrent managed access.
 pub(super) enum Attachment {
     Global,
     Host,
     Stream(Stream),
 }
 
-/// Attaches a buffer to the host until it is dropped.
+/// Attaches a buffer to the host until dropped.
 pub(crate) struct HostAttachment<'a> {
     tracked: &'a Tracked,
-    pointer: DevicePointer<u8>,
 }
 
 impl<T> UnifiedBuffer<T> {
-    /// Returns a view of the elements for the host to read. Waits for the work that writes them.
+    /// Returns a host view for reading. Waits for the work that writes the elements.
     ///
     /// While the view exists, launching a graph that writes the memory is an error.
     ///
@@ -34,9 +33,10 @@ impl<T> UnifiedBuffer<T> {
     ///
     /// # Errors
     ///
-    /// - An argument error if a device of the system has no concurrent managed access and the buffer is attached to all streams.
-    /// - An argument error inside the closure of a capture, whose work has not run.
-    /// - The error of earlier work of the context.
+    /// - An argument error if a device of the system has no concurrent managed access and the buffer is attached to all
+    ///   streams.
+    /// - An argument error within a capture closure, because the captured work has not run.
+    /// - The error of earlier asynchronous work in the context.
     pub fn host_view(&self) -> Result<HostView<'_, T>>
     where
         T: AnyBitPattern,
@@ -45,28 +45,29 @@ impl<T> UnifiedBuffer<T> {
         self.expect_host_access(OPERATION)?;
         let access = self.tracked.view(OPERATION, false)?;
         self.tracked.wait_for_writes()?;
-        // SAFETY: the memory is live and holds `len` elements, for which every bit pattern is valid. The writes have been waited for, and
-        // none can start while the buffer is borrowed and the view exists. `expect_host_access` has checked that the host may read.
+        // SAFETY: the memory is live and holds `len` elements, for which every bit pattern is valid. The writes have
+        // completed, and none can start while the buffer is borrowed and the view exists. `expect_host_access` has
+        // checked that the host may read.
         let elements = unsafe { std::slice::from_raw_parts(self.host_pointer(), self.len) };
         Ok(HostView::new(elements, access))
     }
 
-    /// Returns a view of the elements for the host to read and write. Waits for the work that uses them.
+    /// Returns a host view for reading and writing. Waits for the work that accesses the elements.
     ///
-    /// While the view exists, launching a graph that uses the memory is an error.
+    /// While the view exists, launching a graph that accesses the memory is an error.
     ///
-    /// Without [concurrent managed access](UnifiedBuffer#concurrent-managed-access), the buffer is attached to the host while the view
-    /// exists. Work on other memory may run meanwhile.
-    /// A view that is forgotten, or whose driver call fails when it is dropped, leaves the buffer attached to the host. A kernel that
-    /// accesses the buffer then faults, until [`UnifiedBuffer::attach`] attaches it to all streams.
+    /// Without [concurrent managed access](UnifiedBuffer#concurrent-managed-access), the buffer is attached to the host
+    /// while the view exists. Work on other memory may run in the meantime. If the view is forgotten, or its driver call
+    /// fails when it is dropped, the next operation on the buffer ends the attachment. Graphs that use the memory cannot
+    /// be launched after a view was forgotten.
     ///
     /// CUDA: `cuStreamSynchronize` or `cuEventSynchronize`, if work is pending; `cuStreamAttachMemAsync` without concurrent managed access.
     ///
     /// # Errors
     ///
-    /// - An argument error inside the closure of a capture, whose work has not run, and without concurrent managed access while the
-    ///   buffer's stream is being captured.
-    /// - The error of earlier work of the context.
+    /// - An argument error within a capture closure, because the captured work has not run, and without concurrent
+    ///   managed access while the buffer's stream is being captured.
+    /// - The error of earlier asynchronous work in the context.
     pub fn host_view_mut(&mut self) -> Result<HostViewMut<'_, T>>
     where
         T: AnyBitPattern,
@@ -76,30 +77,31 @@ impl<T> UnifiedBuffer<T> {
         let attachment = self.attach_to_host(OPERATION)?;
         let (_, accesses) = self.tracked.stream_and_accesses();
         accesses.synchronize()?;
-        // SAFETY: the memory is live and holds `len` elements, for which every bit pattern is valid. All uses have been waited for, and
-        // none can start while the buffer is borrowed exclusively and the view exists. `attach_to_host` has made sure that the host may
-        // access it.
+        // SAFETY: the memory is live and holds `len` elements, for which every bit pattern is valid. All accesses have
+        // completed, and none can start while the buffer is borrowed exclusively and the view exists. `attach_to_host`
+        // ensures that the host may access it.
         let elements = unsafe { std::slice::from_raw_parts_mut(self.host_pointer(), self.len) };
         Ok(HostViewMut::attached(elements, access, attachment))
     }
 
-    /// Attaches the buffer to all streams, to the host or to `stream`, in the order of `stream`.
+    /// Attaches the buffer to all streams, to the host, or to `stream`, in stream order.
     ///
-    /// Only systems without [concurrent managed access](UnifiedBuffer#concurrent-managed-access) need this: the host may access a buffer
-    /// that is attached to it while devices work on other memory, and a buffer that is attached to a stream while that stream is idle.
+    /// Required only on systems without [concurrent managed access](UnifiedBuffer#concurrent-managed-access). There,
+    /// the host may access a buffer attached to the host while devices work on other memory, and a buffer attached to a
+    /// stream while that stream is idle.
     ///
     /// CUDA: `cuStreamAttachMemAsync`.
     ///
     /// # Safety
     ///
-    /// From then on, only those access the memory that `mode` names:
+    /// From then on, the memory is accessed only as `mode` allows:
     ///
-    /// - with [`AttachMode::Host`], no device;
-    /// - with [`AttachMode::Stream`], only work on `stream`, which is idle while a host view of the buffer exists.
+    /// - with [`AttachMode::Host`], by no device;
+    /// - with [`AttachMode::Stream`], only by work on `stream`, which is idle while a host view of the buffer exists.
     ///
     /// # Errors
     ///
-    /// An argument error if `stream` is being captured; any error of the driver.
+    /// An argument error if `stream` is being captured; any error returned by the driver.
     #[doc(alias = "cuStreamAttachMemAsync")]
     pub unsafe fn attach(&mut self, stream: &Stream, mode: AttachMode) -> Result<()> {
         attach("UnifiedBuffer::attach", &self.tracked, self.pointer.cast(), stream, mode)?;
@@ -111,12 +113,13 @@ impl<T> UnifiedBuffer<T> {
         Ok(())
     }
 
-    /// Returns the address of the memory for the host, which is the same as for the device.
+    /// Returns the host address of the memory, which equals the device address.
     fn host_pointer(&self) -> *mut T {
         std::ptr::with_exposed_provenance_mut(self.pointer.as_raw() as usize)
     }
 
-    /// Returns an error if the host must not read the buffer while devices work. Waits for the stream that the buffer is attached to.
+    /// Returns an error if the host must not read the buffer while devices work. Waits for the stream to which the
+    /// buffer is attached.
     fn expect_host_access(&self, operation: &'static str) -> Result<()> {
         match &self.attachment {
             _ if self.is_concurrent => Ok(()),
@@ -130,7 +133,8 @@ impl<T> UnifiedBuffer<T> {
         }
     }
 
-    /// Attaches the buffer to the host if it must be for the host to access it. Returns the attachment to undo.
+    /// Attaches the buffer to the host if that is required for host access. Returns the attachment, which must be
+    /// undone.
     fn attach_to_host(&self, operation: &'static str) -> Result<Option<HostAttachment<'_>>> {
         match &self.attachment {
             _ if self.is_concurrent => Ok(None),
@@ -144,18 +148,18 @@ impl<T> UnifiedBuffer<T> {
 impl<'a> HostAttachment<'a> {
     fn new(operation: &'static str, tracked: &'a Tracked, pointer: DevicePointer<u8>) -> Result<Self> {
         attach(operation, tracked, pointer, tracked.stream(), AttachMode::Host)?;
-        Ok(Self { tracked, pointer })
+        tracked.begin_host_attachment(pointer.as_raw());
+        Ok(Self { tracked })
     }
 }
 
 impl Drop for HostAttachment<'_> {
     fn drop(&mut self) {
-        let Self { tracked, pointer } = self;
-        release(|| attach("HostViewMut::drop", tracked, *pointer, tracked.stream(), AttachMode::Global));
+        release(|| self.tracked.end_host_attachment("HostViewMut::drop"));
     }
 }
 
-/// Attaches the managed allocation at `pointer`. It counts as a write: later uses on other streams wait for it.
+/// Attaches the managed allocation at `pointer`. This counts as a write: later accesses on other streams wait for it.
 fn attach(
     operation: &'static str,
     tracked: &Tracked,
@@ -166,8 +170,8 @@ fn attach(
     stream.expect_running(operation)?;
     let mut guard = AccessGuard::new(stream)?;
     tracked.before_write(operation, &mut guard)?;
-    // SAFETY: the address is that of a whole live allocation of managed memory. The caller of `UnifiedBuffer::attach` guarantees who
-    // accesses it; a `HostAttachment` borrows its buffer exclusively.
+    // SAFETY: the address is that of a whole live allocation of managed memory. The caller of `UnifiedBuffer::attach`
+    // guarantees which code accesses it; a `HostAttachment` borrows its buffer exclusively.
     unsafe { stream.attach_managed(pointer, 0, mode) }?;
     tracked.after_partial_write(&mut guard);
     Ok(())

@@ -10,8 +10,8 @@ use super::UnifiedBuffer;
 use crate::MemoryLocation;
 
 impl<T> UnifiedBuffer<T> {
-    /// Returns the location of most pages of each `step` elements in `range`; the last step may be shorter. `None` stands for pages that
-    /// are not populated. The driver samples pages, and concurrent work may move them.
+    /// Returns the location of most pages in each chunk of `step` elements in `range`; the last chunk may be shorter.
+    /// `None` means that the pages are not populated. The driver samples pages, and concurrent work may migrate them.
     ///
     /// CUDA: `cuMemGetLocationInfo`. Requires a driver for CUDA 13.4.
     ///
@@ -42,7 +42,7 @@ impl<T> UnifiedBuffer<T> {
 }
 
 impl MemoryLocation {
-    /// Returns the location, or `None` if it stands for no location.
+    /// Returns the location, or `None` if it means no location.
     fn somewhere(self) -> Option<Self> {
         // `CU_MEM_LOCATION_TYPE_NONE`.
         (!matches!(self, Self::Unknown(0, _))).then_some(self)

@@ -27,7 +27,8 @@ pub(super) struct Reserved {
 pub struct ReserveOptions {
     /// The alignment of the first address: a power of two, or 0 for the driver's default.
     pub alignment: usize,
-    /// The requested first address, or 0 for any. [`AddressRange::as_pointer`] returns the actual one.
+    /// The requested first address, or 0 for any address. The driver may choose another one; see
+    /// [`AddressRange::as_pointer`].
     pub address: u64,
 }
 
@@ -54,7 +55,8 @@ impl ReserveOptions {
 }
 
 impl AddressRange {
-    /// Reserves `bytes` bytes of address space: a multiple of the [granularity](super::PhysicalOptions::granularity) of the memory to map.
+    /// Reserves `bytes` bytes of address space: a multiple of the [granularity](super::PhysicalOptions::granularity) of
+    /// the memory to be mapped.
     ///
     /// CUDA: `cuMemAddressReserve`.
     ///
@@ -136,7 +138,7 @@ impl AddressRange {
     ///
     /// # Errors
     ///
-    /// Returns the range together with the error if something is mapped in it or the driver fails.
+    /// Returns the range together with the error if memory is mapped in it or the driver call fails.
     #[doc(alias = "cuMemAddressFree")]
     pub fn close(mut self) -> Result<(), Returned<Self>> {
         self.free().map_err(|error| Returned::new(self, error))

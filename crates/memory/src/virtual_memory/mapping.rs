@@ -13,8 +13,8 @@ use crate::{MemoryAccess, MemoryLocation};
 
 /// A mapping of [`PhysicalMemory`] in an [`AddressRange`](super::AddressRange), which is unmapped on drop.
 ///
-/// Unmapping does not wait: work that still uses the addresses then fails, and the context is lost. Synchronize before, or use the memory
-/// through a [`BorrowedBuffer`](crate::BorrowedBuffer), which waits.
+/// Unmapping does not wait: work that still accesses the addresses fails, and the context is lost. Synchronize first,
+/// or use the memory through a [`BorrowedBuffer`](crate::BorrowedBuffer), which waits.
 pub struct Mapping {
     address: CUdeviceptr,
     memory: PhysicalMemory,
@@ -62,13 +62,13 @@ impl Mapping {
     ///
     /// # Errors
     ///
-    /// `CUDA_ERROR_INVALID_VALUE` or `CUDA_ERROR_INVALID_DEVICE` for a location that cannot have such access: a device without peer access,
-    /// or the host for device memory.
+    /// `CUDA_ERROR_INVALID_VALUE` or `CUDA_ERROR_INVALID_DEVICE` for a location that does not support this access: a
+    /// device without peer access, or the host for device memory.
     pub fn set_access(&self, location: impl Into<MemoryLocation>, access: MemoryAccess) -> Result<()> {
         self.set_accesses(&[(location.into(), access)])
     }
 
-    /// Sets the access rights of several locations. Other locations keep theirs.
+    /// Sets the access rights of several locations. Other locations keep their rights.
     ///
     /// CUDA: `cuMemSetAccess`.
     ///
@@ -85,7 +85,7 @@ impl Mapping {
             flags: access.to_raw(),
         };
         let raw: Vec<CUmemAccessDesc> = accesses.iter().map(describe).collect();
-        // SAFETY: the mapping is live with this size, and `raw` has as many descriptors as are passed.
+        // SAFETY: the mapping is live with this size, and `raw` has the given number of descriptors.
         let result =
             unsafe { call!(self.driver(), cuMemSetAccess(self.address, self.byte_len(), raw.as_ptr(), raw.len())) };
         result.map_err(|error| {
@@ -112,7 +112,7 @@ impl Mapping {
         Ok(MemoryAccess::from_raw(CUmemAccess_flags(flags as u32)))
     }
 
-    /// Unmaps the memory, as [`Drop`] does, and returns any error. The memory stays alive through its other owners.
+    /// Unmaps the memory, as [`Drop`] does, and returns any error. Other owners keep the memory alive.
     ///
     /// CUDA: `cuMemUnmap`.
     ///

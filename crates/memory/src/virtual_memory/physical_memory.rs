@@ -10,9 +10,11 @@ use curium_driver::{Device, DevicePointer, Driver, Error, Result, Returned, call
 
 use super::{Granularity, PhysicalOptions};
 
-/// A physical memory allocation without an address. It can be mapped into [`AddressRange`](super::AddressRange)s, also several times.
+/// A physical memory allocation without an address. It can be mapped into one or more
+/// [`AddressRange`](super::AddressRange)s.
 ///
-/// It is freed when no clone and no [`Mapping`](super::Mapping) of it exists, in this process and all processes that it is shared with.
+/// It is freed with its last clone and its last [`Mapping`](super::Mapping), in this process and all processes that it
+/// is shared with.
 #[derive(Clone)]
 pub struct PhysicalMemory {
     shared: Arc<Shared>,
@@ -60,7 +62,7 @@ impl PhysicalMemory {
     /// Retains the memory of `bytes` bytes that is mapped at `pointer`.
     pub(super) fn retained(driver: &Driver, pointer: DevicePointer<u8>, bytes: usize) -> Result<Self> {
         let (address, mut raw) = (std::ptr::with_exposed_provenance_mut::<c_void>(pointer.as_raw() as usize), 0);
-        // SAFETY: `raw` is a valid pointer, and the driver looks the address up.
+        // SAFETY: `raw` is a valid pointer, and the driver validates the address.
         let result = unsafe { call!(driver, cuMemRetainAllocationHandle(&raw mut raw, address) creates raw) };
         result.map_err(|error| error.about(format!("address {pointer:?}")))?;
         Ok(Self::owning(driver, raw, bytes))
@@ -70,14 +72,14 @@ impl PhysicalMemory {
     ///
     /// # Safety
     ///
-    /// - `raw` is a live handle of this driver, of memory of this size.
-    /// - Nobody else releases this reference.
+    /// - `raw` is a live handle of this driver to memory of this size.
+    /// - No other code releases this reference.
     #[must_use]
     pub unsafe fn from_raw(driver: &Driver, raw: CUmemGenericAllocationHandle, bytes: usize) -> Self {
         Self::owning(driver, raw, bytes)
     }
 
-    /// Returns the driver's handle, which this value keeps owning.
+    /// Returns the raw handle without giving up ownership.
     #[must_use]
     pub fn as_raw(&self) -> CUmemGenericAllocationHandle {
         self.shared.raw
@@ -102,7 +104,7 @@ impl PhysicalMemory {
     ///
     /// # Errors
     ///
-    /// Any error of the driver.
+    /// An error returned by the driver.
     #[doc(alias = "cuMemGetAllocationPropertiesFromHandle")]
     pub fn options(&self) -> Result<PhysicalOptions> {
         let mut properties = CUmemAllocationProp::default();

@@ -13,7 +13,7 @@ use crate::MemoryLocation;
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct PhysicalOptions {
-    /// The location: a device or a NUMA node of the host.
+    /// The location: a device or a host NUMA node.
     pub location: MemoryLocation,
     /// The handle types for sharing with other processes.
     pub handle_types: MemoryHandleTypes,
@@ -35,7 +35,7 @@ bitflags! {
         const HARDWARE_DECOMPRESS = sys::CU_MEM_CREATE_USAGE_HW_DECOMPRESS as u16;
         /// GPUDirect RDMA over PCI Express. Requires a driver for CUDA 13.0.
         const GPU_DIRECT_RDMA_OVER_PCIE = sys::CU_MEM_CREATE_USAGE_GPU_DIRECT_RDMA_OVER_PCIE as u16;
-        /// Flags of newer drivers.
+        /// Flags defined by newer drivers.
         const _ = !0;
     }
 }
@@ -70,14 +70,14 @@ impl PhysicalOptions {
         self
     }
 
-    /// Sets whether the memory is compressible.
+    /// Enables or disables compressible memory.
     #[must_use]
     pub const fn with_compression(mut self, is_compressible: bool) -> Self {
         self.is_compressible = is_compressible;
         self
     }
 
-    /// Sets whether other PCIe devices can access the memory directly.
+    /// Enables or disables direct access by other PCIe devices (GPUDirect RDMA).
     #[must_use]
     pub const fn with_gpu_direct_rdma(mut self, is_capable: bool) -> Self {
         self.is_gpu_direct_rdma_capable = is_capable;
@@ -97,7 +97,7 @@ impl PhysicalOptions {
     ///
     /// # Errors
     ///
-    /// Any error of the driver for unsupported options.
+    /// An error returned by the driver for unsupported options.
     #[doc(alias = "cuMemGetAllocationGranularity")]
     pub fn granularity(&self, driver: &Driver, granularity: Granularity) -> Result<usize> {
         let option = match granularity {

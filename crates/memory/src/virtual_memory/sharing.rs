@@ -12,8 +12,8 @@ use curium_driver::{Driver, Result, call};
 use super::{Mapping, PhysicalMemory};
 
 curium_driver::shared_handle! {
-    /// A fabric handle of physical memory, for processes on all machines of an NVLink fabric. It is plain bytes, and any channel can carry
-    /// it.
+    /// A fabric handle of physical memory, for processes on all nodes of an NVLink fabric: plain bytes that any channel
+    /// can carry.
     pub struct FabricHandle of CUmemFabricHandle;
 }
 
@@ -43,17 +43,18 @@ impl PhysicalMemory {
     ///
     /// # Errors
     ///
-    /// `CUDA_ERROR_INVALID_VALUE` if the descriptor is not one of physical memory. If `bytes` is not its size, mapping fails.
+    /// `CUDA_ERROR_INVALID_VALUE` if the descriptor does not refer to physical memory. If `bytes` is not its size,
+    /// mapping fails.
     #[cfg(unix)]
     #[doc(alias = "cuMemImportFromShareableHandle")]
     pub fn import_fd(driver: &Driver, descriptor: BorrowedFd<'_>, bytes: usize) -> Result<Self> {
-        // The number is passed in place of a pointer.
+        // The descriptor is passed in place of a pointer.
         let passed = std::ptr::without_provenance_mut(descriptor.as_raw_fd() as usize);
         Self::import(driver, passed, CUmemAllocationHandleType::CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, bytes)
     }
 
-    /// Exports the memory as a Win32 handle, which another process can [import](PhysicalMemory::import_win32) after it was duplicated for
-    /// it. The handle keeps the memory alive.
+    /// Exports the memory as a Win32 handle, which another process can
+    /// [import](PhysicalMemory::import_win32) after it was duplicated into that process. The handle keeps the memory alive.
     ///
     /// CUDA: `cuMemExportToShareableHandle`.
     ///
@@ -65,7 +66,7 @@ impl PhysicalMemory {
     pub fn export_win32(&self) -> Result<OwnedHandle> {
         let (mut handle, kind) = (std::ptr::null_mut::<c_void>(), CUmemAllocationHandleType::CU_MEM_HANDLE_TYPE_WIN32);
         let place = (&raw mut handle).cast::<c_void>();
-        // SAFETY: for this handle type the driver writes a `HANDLE`, for which `handle` has room; the memory's handle is live.
+        // SAFETY: for this handle type the driver writes a `HANDLE`, which fits into `handle`; the memory's handle is live.
         unsafe { call!(self.driver(), cuMemExportToShareableHandle(place, self.as_raw(), kind, 0)) }?;
         // SAFETY: the driver opened the handle for the caller.
         Ok(unsafe { OwnedHandle::from_raw_handle(handle) })
@@ -77,14 +78,15 @@ impl PhysicalMemory {
     ///
     /// # Errors
     ///
-    /// `CUDA_ERROR_INVALID_VALUE` if the handle is not one of physical memory. If `bytes` is not its size, mapping fails.
+    /// `CUDA_ERROR_INVALID_VALUE` if the handle does not refer to physical memory. Mapping fails if `bytes` is not its size.
     #[cfg(windows)]
     #[doc(alias = "cuMemImportFromShareableHandle")]
     pub fn import_win32(driver: &Driver, handle: BorrowedHandle<'_>, bytes: usize) -> Result<Self> {
         Self::import(driver, handle.as_raw_handle(), CUmemAllocationHandleType::CU_MEM_HANDLE_TYPE_WIN32, bytes)
     }
 
-    /// Exports the memory as a fabric handle, which processes on all machines of the fabric can [import](PhysicalMemory::import_fabric).
+    /// Exports the memory as a fabric handle, which processes on all nodes of the fabric can
+    /// [import](PhysicalMemory::import_fabric).
     ///
     /// CUDA: `cuMemExportToShareableHandle`. Requires a driver for CUDA 12.4.
     ///
@@ -94,7 +96,7 @@ impl PhysicalMemory {
     pub fn export_fabric(&self) -> Result<FabricHandle> {
         let mut handle = CUmemFabricHandle::default();
         let (place, kind) = ((&raw mut handle).cast(), CUmemAllocationHandleType::CU_MEM_HANDLE_TYPE_FABRIC);
-        // SAFETY: for this handle type the driver writes a fabric handle, for which `handle` has room; the memory's handle is live.
+        // SAFETY: for this handle type the driver writes a fabric handle, which fits into `handle`; the memory's handle is live.
         unsafe { call!(self.driver(), cuMemExportToShareableHandle(place, self.as_raw(), kind, 0)) }?;
         Ok(FabricHandle(handle.data))
     }
@@ -113,8 +115,8 @@ impl PhysicalMemory {
 
     fn import(driver: &Driver, handle: *mut c_void, kind: CUmemAllocationHandleType, bytes: usize) -> Result<Self> {
         let mut raw = 0;
-        // SAFETY: `raw` is a valid pointer, and `handle` has the form of this handle type: a descriptor in place of a pointer, a Win32
-        // handle, or a pointer to a fabric handle.
+        // SAFETY: `raw` is a valid pointer, and `handle` has the form of this handle type: a descriptor cast to a
+        // pointer, a Win32 handle, or a pointer to a fabric handle.
         let result = unsafe { call!(driver, cuMemImportFromShareableHandle(&raw mut raw, handle, kind) creates raw) };
         result.map_err(|error| error.about(format!("memory of {bytes} bytes")))?;
         Ok(Self::owning(driver, raw, bytes))
@@ -122,13 +124,13 @@ impl PhysicalMemory {
 }
 
 impl Mapping {
-    /// Returns another reference to the mapped memory, found by its address.
+    /// Returns another reference to the mapped memory, looked up by its address.
     ///
     /// CUDA: `cuMemRetainAllocationHandle`.
     ///
     /// # Errors
     ///
-    /// Any error of the driver.
+    /// An error returned by the driver.
     #[doc(alias = "cuMemRetainAllocationHandle")]
     pub fn retain_memory(&self) -> Result<PhysicalMemory> {
         PhysicalMemory::retained(self.driver(), self.as_pointer(), self.byte_len())

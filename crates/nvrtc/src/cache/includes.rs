@@ -1,4 +1,4 @@
-//! The files that a program includes, without a preprocessor: those that it may include, whatever the conditions around them.
+//! The files that a program may include, found without a preprocessor: conditional directives are ignored.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -6,13 +6,13 @@ use std::path::{Path, PathBuf};
 use super::fingerprint::fingerprint;
 use crate::Program;
 
-/// The options that make the compiler read or write other files, by the beginning of their names.
+/// Options that make the compiler read or write other files, by prefix.
 const OTHER_FILES: [&str; 5] = ["pch", "create-pch", "use-pch", "use-bundled-headers", "time"];
 
-/// Returns the state of the files that a program may include.
+/// The state of the files that a program may include.
 #[derive(Default)]
 pub(super) struct Includes {
-    /// A line for each path that was looked at, in order: what it holds, or that it is not there.
+    /// A line for each path that was examined, in order: its hash, or that it does not exist.
     pub(super) facts: Vec<String>,
 }
 
@@ -26,7 +26,8 @@ struct Search<'a> {
 }
 
 impl Includes {
-    /// The files that `program` may include; `None` if that cannot be told, or if options make the compiler use other files.
+    /// Finds the files that `program` may include. Returns `None` if they cannot be determined, or if options make the
+    /// compiler use other files.
     pub(super) fn of(program: &Program, arguments: &[String]) -> Option<Self> {
         let is_other = |argument: &String| {
             let name = argument.trim_start_matches('-');
@@ -48,7 +49,7 @@ impl Includes {
 }
 
 impl<'a> Search<'a> {
-    /// Follows the includes of `text`, which lies in the folder `home`.
+    /// Follows the includes of `text`, which is located in the directory `home`.
     fn text(&mut self, text: &str, home: Option<&Path>) -> Option<()> {
         for directive in directives(text) {
             self.include(name(directive)?, home)?;
@@ -56,7 +57,7 @@ impl<'a> Search<'a> {
         Some(())
     }
 
-    /// Follows one include: the program's own header of the name, or every file that may be meant.
+    /// Follows one include: the program's own header of that name, or every file that it may refer to.
     fn include(&mut self, name: &str, home: Option<&Path>) -> Option<()> {
         let program: &'a Program = self.program;
         if let Some((header, text)) = program.headers.iter().find(|(header, _)| header == name) {
@@ -89,7 +90,7 @@ fn directives(text: &str) -> impl Iterator<Item = &str> {
     includes.chain(behind("__has_include").filter_map(|rest| rest.strip_prefix('(')).map(str::trim_start))
 }
 
-/// The file name between quotes or angles; `None` if it is computed.
+/// Returns the file name between quotes or angle brackets; `None` if it is computed.
 fn name(directive: &str) -> Option<&str> {
     let end = match directive.chars().next()? {
         '"' => '"',
@@ -100,7 +101,7 @@ fn name(directive: &str) -> Option<&str> {
     (!name.contains('\n')).then_some(name)
 }
 
-/// The values of the options with one of these names: `--name=value`, `-Nvalue`, or the argument behind.
+/// Returns the values of the options with one of these names: `--name=value`, `-Nvalue`, or the following argument.
 fn values<'a>(arguments: &'a [String], names: &'static [&'static str]) -> impl Iterator<Item = &'a str> {
     arguments.iter().enumerate().filter_map(move |(index, argument)| {
         let value = names.iter().find_map(|name| argument.strip_prefix(name))?;
@@ -151,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn computed_includes_and_options_with_other_files_cannot_be_told() {
+    fn computed_includes_and_options_with_other_files_are_not_cached() {
         assert!(facts(&Program::new("k.cu", "#define H \"a.h\"\n#include H\n"), &[]).is_none());
         let plain = Program::new("k.cu", "int x; // no #define or # at all\n");
         assert_eq!(facts(&plain, &["--std=c++17", "--use_fast_math"]), Some(Vec::new()));

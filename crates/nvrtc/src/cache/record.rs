@@ -1,14 +1,14 @@
-//! A compiled program as bytes.
+//! Serialization of compiled programs.
 
 use crate::{CompiledProgram, Program, diagnostic};
 
-/// Writes numbers and texts one behind the other.
+/// Writes numbers and texts consecutively.
 #[derive(Default)]
 struct Writer {
     bytes: Vec<u8>,
 }
 
-/// Reads what a [`Writer`] wrote; `None` is that it wrote something else.
+/// Reads the output of a [`Writer`]; its methods return `None` for other data.
 struct Reader<'a>(&'a [u8]);
 
 impl Writer {
@@ -55,7 +55,7 @@ impl<'a> Reader<'a> {
         String::from_utf8(self.data()?.to_vec()).ok()
     }
 
-    /// The inner `None` is that there is no such output.
+    /// Reads an optional output. The inner `None` means that the output does not exist.
     fn option(&mut self) -> Option<Option<Vec<u8>>> {
         let is_some = self.number()? == 1;
         let data = self.data()?;
@@ -63,7 +63,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// The outputs of `compiled` and its log, from which the rest follows.
+/// Serializes the outputs of `compiled` and its log, which determine the rest.
 pub(super) fn write(compiled: &CompiledProgram) -> Vec<u8> {
     let mut writer = Writer::default();
     writer.text(&compiled.log);
@@ -75,7 +75,7 @@ pub(super) fn write(compiled: &CompiledProgram) -> Vec<u8> {
     writer.bytes
 }
 
-/// Reads an entry of [`write()`] for `program`.
+/// Deserializes an entry of [`write()`] for `program`.
 pub(super) fn read(record: &[u8], program: &Program) -> Option<CompiledProgram> {
     let mut reader = Reader(record);
     let log = reader.text()?;

@@ -1,9 +1,9 @@
-//! The compiler's log, read.
+//! Parsing of the compiler's log.
 
 use super::{Diagnostic, Place, Severity};
 use crate::Program;
 
-/// The words for each severity, the longer before those that they end in.
+/// The word for each severity. A word precedes those that are suffixes of it.
 const SEVERITIES: [(&str, Severity); 6] = [
     ("catastrophic error", Severity::Error),
     ("internal error", Severity::Error),
@@ -13,10 +13,10 @@ const SEVERITIES: [(&str, Severity); 6] = [
     ("note", Severity::Note),
 ];
 
-/// The compiler shifts the source that it repeats by this many spaces.
+/// The number of spaces by which the compiler indents quoted source lines.
 const INDENTATION: usize = 2;
 
-/// The diagnostics of a compiler's log, in its order, with the lines of `program` that they are about.
+/// Parses the diagnostics of a compiler's log, in order, and adds the lines of `program` that they refer to.
 pub(crate) fn parse(log: &str, program: &Program) -> Vec<Diagnostic> {
     let mut reader = Reader::default();
     log.lines().for_each(|line| reader.read(line));
@@ -25,11 +25,11 @@ pub(crate) fn parse(log: &str, program: &Program) -> Vec<Diagnostic> {
     found
 }
 
-/// Reads a log line by line.
+/// Parses a log line by line.
 #[derive(Default)]
 struct Reader {
     found: Vec<Diagnostic>,
-    /// `true` while lines may belong to the last diagnostic: until an empty one.
+    /// `true` while lines may belong to the last diagnostic, which ends at an empty line.
     is_open: bool,
 }
 
@@ -44,7 +44,7 @@ impl Reader {
         }
     }
 
-    /// A note belongs to the diagnostic before it.
+    /// Adds a diagnostic. A note belongs to the preceding diagnostic.
     fn begin(&mut self, diagnostic: Diagnostic) {
         self.is_open = true;
         match self.found.last_mut() {
@@ -54,7 +54,7 @@ impl Reader {
     }
 }
 
-/// A line below the head of `diagnostic`: the source, a caret below it, or a note.
+/// Parses a line below the first line of `diagnostic`: the source, a caret below it, or a note.
 fn detail(diagnostic: &mut Diagnostic, line: &str) {
     let text = line.trim();
     if text == "^" {
@@ -62,7 +62,7 @@ fn detail(diagnostic: &mut Diagnostic, line: &str) {
     }
     let last = diagnostic.notes.last_mut().filter(|note| note.place.is_none());
     match last {
-        // Older compilers put the place of an instantiation into a line of its own.
+        // Older compilers write the location of an instantiation on its own line.
         Some(note) if text.ends_with("here") && text.starts_with('(') => {
             note.message.push(' ');
             note.message.push_str(text);
@@ -72,7 +72,7 @@ fn detail(diagnostic: &mut Diagnostic, line: &str) {
     }
 }
 
-/// The line before a caret was the source of whatever has a place and came last.
+/// Handles a caret. The preceding line is the source of the most recent item with a location.
 fn caret(diagnostic: &mut Diagnostic, line: &str) {
     let Some(source) = diagnostic.notes.pop_if(|note| note.place.is_none()) else { return };
     let place = match diagnostic.notes.iter_mut().rev().find_map(|note| note.place.as_mut()) {
@@ -85,7 +85,7 @@ fn caret(diagnostic: &mut Diagnostic, line: &str) {
     }
 }
 
-/// A line without a place of its own. It is trimmed when nothing follows it that makes it a source.
+/// Creates a note without a location. It is trimmed later if it does not turn out to be a source line.
 fn note(line: &str) -> Diagnostic {
     Diagnostic { severity: Severity::Note, number: None, message: line.to_owned(), place: None, notes: Vec::new() }
 }
@@ -95,7 +95,7 @@ fn column(caret: &str) -> Option<u32> {
     u32::try_from(position + 1).ok()
 }
 
-/// Trims notes, and takes the lines that places are in from the program where it has them: the log has them only in newer versions.
+/// Trims notes, and takes source lines from the program if possible: only newer versions include them in the log.
 fn with_source(diagnostic: &mut Diagnostic, program: &Program) {
     diagnostic.message = diagnostic.message.trim().to_owned();
     if let Some(place) = &mut diagnostic.place {
@@ -106,7 +106,8 @@ fn with_source(diagnostic: &mut Diagnostic, program: &Program) {
     diagnostic.notes.iter_mut().for_each(|note| with_source(note, program));
 }
 
-/// The diagnostic that begins with a line such as `a.cu(3): warning #177-D: variable "x" was declared but never referenced`,
+/// Parses the first line of a diagnostic, such as `a.cu(3): warning #177-D: variable "x" was declared but never
+/// referenced`, `nvrtc: error: unrecognized option`, or `remark: a.cu:1:90: not inlined`.
 /// `nvrtc: error: unrecognized option`, or `remark: a.cu:1:90: not inlined`.
 fn head(line: &str) -> Option<Diagnostic> {
     placed_head(line).or_else(|| optimizer_head(line)).or_else(|| {
@@ -116,7 +117,7 @@ fn head(line: &str) -> Option<Diagnostic> {
 }
 
 fn placed_head(line: &str) -> Option<Diagnostic> {
-    // A file's name may hold anything: the first place that reads like the end of one counts.
+    // A file name may contain anything: the first match of a location is used.
     line.match_indices("): ").find_map(|(end, separator)| {
         let (file, number) = line[..end].rsplit_once('(')?;
         let line_number = number.parse().ok()?;
@@ -139,7 +140,7 @@ fn diagnostic(severity: Severity, number: Option<&str>, message: &str, place: Op
     Diagnostic { severity, number, message, place, notes: Vec::new() }
 }
 
-/// Severity, number and message of `warning #177-D: variable …`.
+/// Parses severity, number and message of `warning #177-D: variable …`.
 fn kind(text: &str) -> Option<(Severity, Option<&str>, &str)> {
     let (word, severity) = SEVERITIES.into_iter().find(|(word, _)| text.starts_with(word))?;
     let (number, message) = text[word.len()..].split_once(": ")?;

@@ -6,21 +6,21 @@ use super::api::nvJitLinkInputType;
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub enum LinkInput {
-    /// Machine code for one architecture.
+    /// A cubin: machine code for one architecture.
     Cubin,
-    /// PTX text, which ends in a NUL.
+    /// PTX text, NUL-terminated.
     Ptx,
-    /// Intermediate code for link-time optimisation.
+    /// LTO IR, for link-time optimization.
     LtoIr,
-    /// A fat binary.
+    /// A fatbin.
     FatBinary,
-    /// A host object with code for devices in it.
+    /// A host object file with embedded device code.
     Object,
-    /// A host library with code for devices in it.
+    /// A host library with embedded device code.
     Library,
     /// An index file. Needs nvJitLink of CUDA 12.6.
     Index,
-    /// Whatever the linker finds it to be. Needs nvJitLink of CUDA 12.4.
+    /// An input whose kind the linker detects. Needs nvJitLink of CUDA 12.4.
     Any,
 }
 

@@ -40,7 +40,7 @@ static NVJITLINK: LibraryDescription = LibraryDescription {
     check: |_| Ok(()),
 };
 
-/// The suffixes of the symbols of nvJitLink 12.0 to 12.2, the newest first. These releases do not export the plain names.
+/// The symbol suffixes of nvJitLink 12.0 to 12.2, newest first. These releases do not export the plain names.
 const SYMBOL_VERSIONS: [&str; 3] = ["_12_2", "_12_1", "_12_0"];
 
 /// NVIDIA's run-time linker, loaded. Clones are cheap and share the library, which stays loaded until the process ends.
@@ -53,9 +53,12 @@ pub struct NvJitLink {
 impl NvJitLink {
     /// Loads the nvJitLink of this machine. Later calls return the same library.
     ///
-    /// The search is that of [`Nvrtc::load`](crate::Nvrtc::load): the environment variable is `CURIUM_NVJITLINK_PATH`, the packages are
-    /// `nvidia-nvjitlink` and `-cu12`, the names are `libnvJitLink.so.13` and `libnvJitLink.so.12`, on Windows `nvJitLink_130_0.dll`
-    /// and `nvJitLink_120_0.dll`.
+    /// Searches the same places as [`Nvrtc::load`](crate::Nvrtc::load), with these names:
+    ///
+    /// - the environment variable `CURIUM_NVJITLINK_PATH`,
+    /// - the Python packages `nvidia-nvjitlink` and `nvidia-nvjitlink-cu12`,
+    /// - the libraries `libnvJitLink.so.13` and `libnvJitLink.so.12`; on Windows `nvJitLink_130_0.dll` and
+    ///   `nvJitLink_120_0.dll`.
     ///
     /// # Errors
     ///
@@ -72,16 +75,16 @@ impl NvJitLink {
         Ok(LOADED.get_or_init(|| library).clone())
     }
 
-    /// Loads the nvJitLink at `path`, and no other.
+    /// Loads the nvJitLink at `path`.
     ///
     /// # Safety
     ///
-    /// If the library at `path` exports the names of nvJitLink's functions, it is nvJitLink: its initializers may run in this process,
-    /// and its functions have the signatures and the meaning that nvJitLink gives to their names.
+    /// A library at `path` that exports the names of nvJitLink's functions implements these functions, and its
+    /// initializers may run in this process.
     ///
     /// # Errors
     ///
-    /// [`Error::Load`](crate::Error::Load) has the reason for the rejection.
+    /// [`Error::Load`](crate::Error::Load) contains the reason for the rejection.
     pub unsafe fn load_from(path: impl AsRef<Path>) -> Result<Self> {
         // SAFETY: the caller upholds the same conditions.
         let library = unsafe { NVJITLINK.load_from(path.as_ref()) }.map_err(Box::new)?;
@@ -100,7 +103,7 @@ impl NvJitLink {
     ///
     /// # Errors
     ///
-    /// [`Error::Link`](crate::Error::Link) if an option or the architecture is not known.
+    /// [`Error::Link`](crate::Error::Link) if an option or the architecture is not supported.
     #[doc(alias = "nvJitLinkCreate")]
     pub fn linker(&self, options: &LinkOptions) -> Result<Linker> {
         Linker::new(self, options)
@@ -127,7 +130,7 @@ impl fmt::Debug for NvJitLink {
     }
 }
 
-/// Returns the reported version. Releases before CUDA 12.3 report none; their newest symbols are of their own version.
+/// Returns the reported version. Releases before CUDA 12.3 report none; the version of their newest symbols is used.
 fn version(api: &Api, library: &LoadedLibrary) -> Result<CudaVersion> {
     if api.nvJitLinkVersion.is_none() {
         let exports = |suffix: &&str| {

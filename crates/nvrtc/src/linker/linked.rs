@@ -62,7 +62,7 @@ impl LinkedProgram {
     ///
     /// # Errors
     ///
-    /// [`Error::NoOutput`] if the options request another form.
+    /// [`Error::NoOutput`] if the options request another format.
     #[doc(alias = "nvJitLinkGetLinkedCubin")]
     pub fn cubin(&self) -> Result<&[u8]> {
         some(self.cubin.as_deref(), "a cubin", "link for a real architecture, and without asking for PTX")
@@ -72,7 +72,7 @@ impl LinkedProgram {
     ///
     /// # Errors
     ///
-    /// [`Error::NoOutput`] without that option.
+    /// [`Error::NoOutput`] if the options do not request PTX.
     #[doc(alias = "nvJitLinkGetLinkedPtx")]
     pub fn ptx(&self) -> Result<&str> {
         some(self.ptx.as_deref(), "PTX", "use `LinkOptions::with_ptx`")
@@ -92,7 +92,7 @@ impl LinkedProgram {
         )
     }
 
-    /// Returns the image to load: the cubin if there is one, otherwise the PTX.
+    /// Returns the image to load: the cubin if present, otherwise the PTX.
     ///
     /// # Errors
     ///
@@ -105,7 +105,7 @@ impl LinkedProgram {
         }
     }
 
-    /// Loads the program. A driver, a device, a context and a stream all name the driver.
+    /// Loads the program as a library. `driver` can be a driver, a device, a context or a stream.
     ///
     /// CUDA: `cuLibraryLoadData`, since 12.0.
     ///
@@ -116,7 +116,7 @@ impl LinkedProgram {
         Ok(Library::from_image(driver, &self.image()?, &JitOptions::new())?)
     }
 
-    /// Returns the linker's log, such as warnings and requested times. Usually empty.
+    /// Returns the linker's log, with warnings and, if requested, timings. Usually empty.
     #[must_use]
     pub fn log(&self) -> &str {
         &self.log

@@ -16,7 +16,7 @@ pub struct LinkOptions {
 }
 
 impl LinkOptions {
-    /// Links for `architecture`: a real one, or a virtual one if the output is PTX only.
+    /// Returns options for `architecture`: a real one, or a virtual one if the output is PTX only.
     ///
     /// nvJitLink: `-arch`.
     #[must_use]
@@ -179,7 +179,8 @@ impl LinkOptions {
         self.with_option(format!("-split-compile-extended={threads}"))
     }
 
-    /// Sets the density of `switch` cases, from 0 to 101 percent, for jump tables. Requires nvJitLink of CUDA 12.3.
+    /// Sets the minimum density of `switch` cases, from 0 to 101 percent, for which a jump table is generated. Requires
+    /// nvJitLink of CUDA 12.3.
     ///
     /// nvJitLink: `-jump-table-density`.
     #[must_use]

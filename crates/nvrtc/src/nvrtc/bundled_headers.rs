@@ -85,9 +85,9 @@ impl Nvrtc {
         }))
     }
 
-    /// Installs the bundled headers into `folder`, which is created if it does not exist. Processes that install into one
-    /// folder take turns. [`CompileOptions::with_include_path`](crate::CompileOptions::with_include_path) of the folder, and of
-    /// `cccl` in it, uses them.
+    /// Installs the bundled headers into `folder`, which is created if it does not exist. Concurrent installations into
+    /// the same folder are serialized. To use the headers, pass the folder, and `cccl` in it, to
+    /// [`CompileOptions::with_include_path`](crate::CompileOptions::with_include_path).
     ///
     /// Requires NVRTC of CUDA 13.3.
     ///

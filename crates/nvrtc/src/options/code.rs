@@ -236,7 +236,7 @@ impl CompileOptions {
         self.set("--split-compile", &threads.to_string())
     }
 
-    /// Makes generated names depend on `seed` alone, so that equal programs give equal code.
+    /// Makes generated names depend on `seed` only, so that equal programs produce equal code.
     ///
     /// NVRTC: `--frandom-seed`, since 12.9.
     #[doc(alias = "frandom-seed")]

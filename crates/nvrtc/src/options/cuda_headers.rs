@@ -1,4 +1,4 @@
-//! The headers of CUDA that are installed on this machine.
+//! CUDA headers installed on this machine.
 
 use std::path::{Path, PathBuf};
 
@@ -14,31 +14,33 @@ const PACKAGES: [Package; 3] = [
     Package { name: "nvidia-cuda-cccl-cu12", folder: "nvidia/cuda_cccl/include" },
 ];
 
-/// Headers that programs include, and the packages with them: that of CUDA 13, and that of CUDA 12.
+/// Headers that programs include, and the packages that contain them, for CUDA 13 and CUDA 12.
 const NEEDED: [(&str, &str); 2] = [
     ("cuda_fp16.h", "nvidia-cuda-runtime` or `nvidia-cuda-runtime-cu12"),
     ("nv/target", "nvidia-cuda-cccl` or `nvidia-cuda-cccl-cu12"),
 ];
 
 impl CompileOptions {
-    /// Adds the folders of CUDA's own headers on this machine, such as `cuda_fp16.h`, and of the CUDA C++ Core Libraries, such as
-    /// `nv/target` and `cuda/std/array`.
+    /// Adds the folders of this machine's CUDA headers, such as `cuda_fp16.h`, and of the CUDA C++ Core Libraries, such
+    /// as `nv/target` and `cuda/std/array`.
     ///
-    /// The first folder with each of them is used, in this order: `include` in `CUDA_HOME`, `CUDA_PATH` and `CONDA_PREFIX`; the packages
-    /// `nvidia-cuda-runtime` and `nvidia-cuda-cccl` (for CUDA 12: `-cu12`) in the active Python environments; `/usr/local/cuda`,
-    /// `/opt/cuda` and `/usr`. Set-uid programs ignore the environment. Headers should be of the CUDA version of NVRTC.
-    /// [`Nvrtc::install_bundled_headers`](crate::Nvrtc::install_bundled_headers) needs none that are installed.
+    /// The first folder that contains them is used, in this order: `include` in `CUDA_HOME`, `CUDA_PATH` and
+    /// `CONDA_PREFIX`; the packages `nvidia-cuda-runtime` and `nvidia-cuda-cccl` (for CUDA 12: `-cu12`) in the active
+    /// Python environments; `/usr/local/cuda`, `/opt/cuda` and `/usr`. Set-uid programs ignore the environment. The
+    /// headers should be of the same CUDA version as NVRTC.
+    /// [`Nvrtc::install_bundled_headers`](crate::Nvrtc::install_bundled_headers) requires no installed headers.
     ///
     /// NVRTC: `--include-path`.
     ///
     /// # Errors
     ///
-    /// [`Error::Headers`] names the header that was not found, the package to install and the folders that were searched.
+    /// [`Error::Headers`] names the missing header, the package to install and the folders that were searched.
     pub fn with_cuda_headers(self) -> Result<Self> {
         self.with_headers_in(&include_folders(&PACKAGES))
     }
 
-    /// Adds the first of `folders` with each header. CUDA 13 has those of the CUDA C++ Core Libraries in a folder of their own.
+    /// Adds the first of `folders` that contains each header. CUDA 13 has the CUDA C++ Core Libraries in a separate
+    /// folder.
     fn with_headers_in(mut self, folders: &[PathBuf]) -> Result<Self> {
         let mut used: Vec<PathBuf> = Vec::new();
         for (header, package) in NEEDED {

@@ -68,7 +68,7 @@ impl CompileOptions {
         self.add("--include-path", &folder.as_ref().display().to_string())
     }
 
-    /// Installs NVRTC's bundled headers into `folder` unless they are there, and searches it for headers.
+    /// Searches `folder` for headers, after installing NVRTC's bundled headers into it if they are missing.
     ///
     /// NVRTC: `--use-bundled-headers`, since 13.3.
     #[doc(alias = "use-bundled-headers")]

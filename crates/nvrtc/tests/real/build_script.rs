@@ -1,4 +1,4 @@
-//! What a build script does.
+//! Compilation in build scripts.
 
 use std::path::Path;
 use std::process::Command;

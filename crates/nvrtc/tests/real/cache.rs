@@ -1,4 +1,4 @@
-//! The cache with a real NVRTC.
+//! The disk cache with a real NVRTC.
 
 use std::fs;
 

@@ -1,4 +1,4 @@
-//! Compiling with a real NVRTC.
+//! Compilation with a real NVRTC.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -195,8 +195,8 @@ fn precompiled_header_is_made_when_asked_for() {
 }
 
 #[test]
-fn cancelled_compilation_is_an_error_that_says_so() {
-    with_nvrtc("cancelled_compilation_is_an_error_that_says_so", |nvrtc| {
+fn cancelled_compilation_is_the_error_cancelled() {
+    with_nvrtc("cancelled_compilation_is_the_error_cancelled", |nvrtc| {
         let asked = AtomicU32::new(0);
         let count = |answer: bool| {
             asked.fetch_add(1, Ordering::Relaxed);
@@ -215,8 +215,8 @@ fn cancelled_compilation_is_an_error_that_says_so() {
 }
 
 #[test]
-fn panic_of_the_question_ends_the_compilation_and_goes_on_to_the_caller() {
-    with_nvrtc("panic_of_the_question_ends_the_compilation_and_goes_on_to_the_caller", |nvrtc| {
+fn panic_of_the_cancellation_callback_ends_the_compilation_and_resumes_in_the_caller() {
+    with_nvrtc("panic_of_the_cancellation_callback_ends_the_compilation_and_resumes_in_the_caller", |nvrtc| {
         if nvrtc.version() < CudaVersion::new(12, 8) {
             return;
         }

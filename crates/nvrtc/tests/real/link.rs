@@ -11,7 +11,7 @@ fn sm_80() -> Architecture {
     Architecture::new(8, 0).real()
 }
 
-/// Whether LTO IR of this NVRTC is older than this nvJitLink, or the same: a newer one is refused.
+/// Runs a test if both are installed and nvJitLink is not older than NVRTC, whose LTO IR it would otherwise reject.
 macro_rules! with_both {
     ($name:literal, |$nvrtc:ident, $library:ident| $body:block) => {
         with_nvrtc($name, |$nvrtc| {
@@ -67,7 +67,7 @@ fn undefined_name_is_an_error_with_the_linkers_log() {
         let error = linker.complete().expect_err("`square` is nowhere");
         let Error::Link(link) = &error else { panic!("{error:?}") };
         assert_eq!(link.call.function, "nvJitLinkComplete");
-        // nvJitLink of CUDA 12 writes the name to standard error, and only that it failed to its log.
+        // nvJitLink of CUDA 12 writes the name to standard error, and logs only that it failed.
         assert!(!link.log.is_empty() && (library.version().major() < 13 || link.log.contains("square")), "{error}");
     });
 }
@@ -91,7 +91,7 @@ fn unknown_option_and_missing_file_are_errors_that_name_them() {
     let error = library.linker(&LinkOptions::new(sm_80()).with_option("-nonsense")).expect_err("it is not known");
     assert!(error.to_string().contains("-nonsense"), "{error}");
     let mut linker = library.linker(&LinkOptions::new(sm_80())).expect("the options are known");
-    // SAFETY: there is no such file.
+    // SAFETY: the file does not exist.
     let error = unsafe { linker.add_file(LinkInput::Library, "/nowhere/lib.a") }.expect_err("there is no such file");
     assert!(error.to_string().contains("/nowhere/lib.a"), "{error}");
 }

@@ -1,4 +1,4 @@
-//! Every typed option, as the real NVRTC takes it.
+//! Every typed option, passed to the real NVRTC.
 
 use std::num::NonZero;
 
@@ -8,7 +8,7 @@ use curium_nvrtc::{Architecture, CompileOptions, FastCompile, LanguageStandard, 
 
 type With = fn(CompileOptions) -> CompileOptions;
 
-/// Options that can be taken alone, with the version that introduced each.
+/// Options that can be used alone, with the version that introduced each.
 const OPTIONS: &[((u32, u32), With)] = &[
     ((11, 8), |options| options.with_architecture(Architecture::new(8, 0))),
     ((11, 8), |options| options.with_relocatable_code(true)),

@@ -1,4 +1,4 @@
-//! From a kernel in a string to its result, on the simulator or a GPU.
+//! Complete runs, from a kernel in a string to its result, on the simulator or a GPU.
 
 use crate::library::{compiled, nvjitlink, with_nvrtc};
 use curium_driver::{CudaVersion, Device, Driver, Kernel, LaunchConfig};
@@ -6,8 +6,8 @@ use curium_memory::DeviceBuffer;
 use curium_nvrtc::{CompileOptions, LinkOptions, Nvrtc, Program};
 use curium_sim::{Config, Simulator};
 
-/// Runs `test` on this machine's driver with `CURIUM_TEST_DRIVER=cuda`, else on a simulated device of the newest driver, which knows
-/// the PTX of every NVRTC.
+/// Runs `test` on this machine's driver with `CURIUM_TEST_DRIVER=cuda`, otherwise on a simulated device with the newest
+/// driver, which accepts the PTX of every NVRTC.
 fn on_driver(test: impl FnOnce(&Driver)) {
     if uses_cuda() {
         return test(&Driver::load().expect("CURIUM_TEST_DRIVER=cuda needs a driver"));
@@ -22,7 +22,7 @@ fn uses_cuda() -> bool {
     std::env::var("CURIUM_TEST_DRIVER").is_ok_and(|driver| driver == "cuda")
 }
 
-/// PTX for the simulator, and a cubin for a real device, whose driver may be older than the NVRTC.
+/// Returns options for PTX on the simulator, and for a cubin on a real device, whose driver may be older than NVRTC.
 fn options(nvrtc: &Nvrtc, device: &Device) -> CompileOptions {
     let capability = device.compute_capability().expect("the device has one");
     let architecture = nvrtc.architecture_for(capability).expect("NVRTC compiles for the device");
@@ -125,7 +125,7 @@ fn declared_kernels_are_compiled_from_their_source_and_run() {
 
 curium_nvrtc::kernels! {
     struct Harmless source "kernels/nothing.cu" unsafe {
-        // SAFETY: the kernel returns at once.
+        // SAFETY: the kernel returns immediately.
         safe fn nothing(value: f32) = "nothing<float>";
         fn store(x: &mut [u32], at: u32);
     }
@@ -142,7 +142,7 @@ fn declared_kernels_are_safe_in_the_source_that_the_declaration_names() {
                 kernels.nothing.launch(&stream, LaunchConfig::new(1, 1), (1.0,)).expect("it runs");
             }
             let options = options(nvrtc, &device).with_macro("UNUSED");
-            // SAFETY: the options leave the kernel as it is.
+            // SAFETY: the options do not change the kernel.
             let kernels = unsafe { Harmless::from_program(&Harmless::program(), nvrtc, &device, &options) };
             let kernels = kernels.expect("the source is right");
             kernels.nothing.launch(&stream, LaunchConfig::new(1, 1), (1.0,)).expect("it runs");

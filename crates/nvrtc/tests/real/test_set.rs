@@ -1,4 +1,4 @@
-//! The kernels of the test set with every NVRTC: their results are tested of what the oldest makes of them.
+//! Compilation of the test kernels with every NVRTC. Their results are tested with the PTX of the oldest version.
 
 use std::path::{Path, PathBuf};
 
@@ -8,15 +8,15 @@ use curium_sim::{Config, DeviceModel, Simulator};
 
 use crate::library::{compiled, with_nvrtc};
 
-/// Starts the line of a kernel that adds options of NVRTC.
+/// The prefix of a line in a kernel's source that adds NVRTC options.
 const OPTIONS_LINE: &str = "// nvrtc: ";
-/// Among them, the least capability that a kernel needs.
+/// The option that states the minimum compute capability of a kernel.
 const ARCHITECTURE_OPTION: &str = "--gpu-architecture=compute_";
 
-/// Capabilities, times ten, with a simulated device of each.
+/// Compute capabilities, times ten, with a simulated device of each.
 const DEVICES: [(u32, DeviceModel); 3] = [(75, DeviceModel::T4), (80, DeviceModel::A100), (90, DeviceModel::H100)];
 
-/// The files of the test set.
+/// Returns the source files of the test kernels.
 fn sources() -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/kernels");
     let files = std::fs::read_dir(folder).expect("the folder is there");
@@ -24,7 +24,8 @@ fn sources() -> Vec<PathBuf> {
     paths.filter(|path| path.extension().is_some_and(|extension| extension == "cu")).collect()
 }
 
-/// Compiles a file for a capability and loads it, unless it needs a newer one; tells how many kernels it has.
+/// Compiles a file for a compute capability and loads it, unless it requires a newer one. Returns the number of its
+/// kernels.
 fn kernels_of(nvrtc: &Nvrtc, driver: &Driver, path: &Path, capability: u32) -> usize {
     let source = std::fs::read_to_string(path).expect("the file can be read");
     let options = source.lines().filter_map(|line| line.strip_prefix(OPTIONS_LINE)).flat_map(str::split_whitespace);
@@ -55,7 +56,7 @@ fn every_kernel_of_the_test_set_compiles_and_loads_for_each_capability() {
             let driver = simulator.driver::<Driver>().expect("the table is complete");
             sources().iter().map(|path| kernels_of(nvrtc, &driver, path, capability)).sum::<usize>()
         });
-        // The newer a device, the more kernels are for it.
+        // Newer devices support more kernels.
         assert!(counts[0] >= 60 && counts.is_sorted_by(|fewer, more| fewer < more), "{counts:?}");
     });
 }

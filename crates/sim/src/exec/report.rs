@@ -353,6 +353,11 @@ impl Report {
         Self { access: Some(access), stream_race, ..Self::outside_of_kernels(kind) }
     }
 
+    /// Creates a fault of an operation of a library, which has no threads.
+    pub(crate) fn of_operation(name: &str, kind: ReportKind, access: Access) -> Self {
+        Self { kernel: name.into(), access: Some(access), ..Self::outside_of_kernels(kind) }
+    }
+
     /// Creates a fault of a node of a graph.
     pub(crate) fn of_node(node: u32, what: Stale, access: Option<Access>) -> Self {
         Self { access, ..Self::outside_of_kernels(ReportKind::StaleNode { node, what }) }

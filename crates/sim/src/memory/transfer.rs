@@ -5,9 +5,10 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use curium_sys::CUresult;
 
-use crate::driver::Result;
-use crate::exec::Use;
-use crate::memory::{HostPtr, Memory, Purpose, READ};
+use crate::driver;
+use crate::exec::{Access, ReportKind, Use};
+use crate::library_operation::Run;
+use crate::memory::{Allocation, HostPtr, Memory, Purpose, READ};
 
 /// One end of a copy.
 #[derive(Debug)]
@@ -32,14 +33,14 @@ pub(crate) struct Fill {
 
 impl Memory {
     /// Copies `size` bytes. Memory that was freed before its turn came is an illegal address.
-    pub(crate) fn copy(&self, to: &End, from: &End, size: usize) -> Result {
+    pub(crate) fn copy(&self, to: &End, from: &End, size: usize) -> driver::Result {
         self.note("copy", from, size, Use::Read);
         self.note("copy", to, size, Use::Write);
         self.copy_unseen(to, from, size)
     }
 
     /// [`Self::copy`] that is no access as others are: it is part of how streams wait for each other.
-    pub(crate) fn copy_unseen(&self, to: &End, from: &End, size: usize) -> Result {
+    pub(crate) fn copy_unseen(&self, to: &End, from: &End, size: usize) -> driver::Result {
         self.note_copy(to, from, size as u64);
         let mut done = 0;
         while done < size {
@@ -55,7 +56,7 @@ impl Memory {
     }
 
     /// Fills memory from `address` on.
-    pub(crate) fn fill(&self, address: u64, fill: Fill) -> Result {
+    pub(crate) fn fill(&self, address: u64, fill: Fill) -> driver::Result {
         let size = fill.count * fill.width;
         self.note_write(address, size as u64);
         self.note("fill", &End::Device(address), size, Use::Write);
@@ -70,9 +71,60 @@ impl Memory {
         Ok(())
     }
 
+    /// Copies the bytes of a run, which an operation of a library reads, to `into`. Fails with the part of the run that cannot be read.
+    pub(crate) fn read_run(&self, name: &'static str, run: Run, into: &mut [u8]) -> Result<(), (ReportKind, Access)> {
+        self.note(name, &End::Device(run.address), run.bytes, Use::Read);
+        self.each_part(run, false, |place, offset, room| {
+            // SAFETY: `locate` checked that the bytes lie in the allocation, which is not freed before its work is done.
+            unsafe { ptr::copy_nonoverlapping(place.0.cast_const(), into[offset..offset + room].as_mut_ptr(), room) };
+        })?;
+        let is_unwritten = |found: &Allocation| {
+            let bytes = (found.end() - run.address).min(run.bytes as u64);
+            found.written.as_ref().is_some_and(|written| !written.covers(run.address - found.base, bytes))
+        };
+        if self.read().find(run.address).is_some_and(is_unwritten) {
+            return Err((ReportKind::Uninitialized, run.access(0, false)));
+        }
+        Ok(())
+    }
+
+    /// Copies `from` to a run, which an operation of a library writes. Fails with the part of the run that cannot be written.
+    pub(crate) fn write_run(&self, name: &'static str, run: Run, from: &[u8]) -> Result<(), (ReportKind, Access)> {
+        self.note_write(run.address, run.bytes as u64);
+        self.note(name, &End::Device(run.address), run.bytes, Use::Write);
+        self.each_part(run, true, |place, offset, room| {
+            // SAFETY: `locate` checked that the bytes lie in the allocation, which is not freed before its work is done.
+            unsafe { ptr::copy_nonoverlapping(from[offset..offset + room].as_ptr(), place.0, room) };
+        })
+    }
+
+    /// Calls `copy` with the place, the offset and the length of each part of a run that lies in one allocation.
+    fn each_part(
+        &self,
+        run: Run,
+        write: bool,
+        mut copy: impl FnMut(HostPtr, usize, usize),
+    ) -> Result<(), (ReportKind, Access)> {
+        let mut done = 0;
+        while done < run.bytes {
+            let located = self.locate(&End::Device(run.address), done, run.bytes - done);
+            let (place, room) =
+                located.map_err(|_| (ReportKind::IllegalAddress, self.past_the_end(run, done, write)))?;
+            copy(place, done, room);
+            done += room;
+        }
+        Ok(())
+    }
+
+    /// Returns the part of a run, from `done` on, that no allocation has.
+    fn past_the_end(&self, run: Run, done: usize, write: bool) -> Access {
+        let room = self.find(run.address + done as u64).map_or(0, |found| found.end() - run.address);
+        run.access((room as usize).clamp(done, run.bytes - 1), write)
+    }
+
     /// Replaces the value of `width` bytes, four or eight, at `address`, which is a multiple of that, by what `combine` makes of it, as
     /// one step.
-    pub(crate) fn combine(&self, address: u64, width: usize, combine: impl Fn(u64) -> u64) -> Result {
+    pub(crate) fn combine(&self, address: u64, width: usize, combine: impl Fn(u64) -> u64) -> driver::Result {
         let (HostPtr(place), _) = self.locate(&End::Device(address), 0, width)?;
         self.note_write(address, width as u64);
         if width == 4 {
@@ -89,7 +141,7 @@ impl Memory {
     }
 
     /// Returns where `end` has its bytes from `offset` on, and how many of `size` bytes are there in a row.
-    fn locate(&self, end: &End, offset: usize, size: usize) -> Result<(HostPtr, usize)> {
+    fn locate(&self, end: &End, offset: usize, size: usize) -> driver::Result<(HostPtr, usize)> {
         match end {
             End::Host(host) => Ok((HostPtr(host.0.wrapping_add(offset)), size)),
             // Staged bytes are only ever read.
@@ -104,6 +156,14 @@ impl Memory {
                 if is_whole { Ok((found.host_at(address), room)) } else { Err(CUresult::CUDA_ERROR_ILLEGAL_ADDRESS) }
             }
         }
+    }
+}
+
+impl Run {
+    /// Returns the access to the bytes from `offset` on.
+    fn access(self, offset: usize, write: bool) -> Access {
+        let size = u32::try_from(self.bytes - offset).unwrap_or(u32::MAX);
+        Access { address: self.address + offset as u64, size, write }
     }
 }
 

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::vec;
 use std::vec::Vec;
 
-use super::privileges::has_raised_privileges;
 use super::{LibraryDescription, Origin, Package, python};
+use crate::has_raised_privileges;
 
 /// The properties of a machine that the search depends on.
 #[derive(Clone, Copy)]
@@ -20,12 +20,12 @@ pub(super) struct Machine<'a> {
     variable: &'a dyn Fn(&str) -> Option<OsString>,
 }
 
-/// The paths to open, and the folders that are not worth it.
+/// The paths to open, and the searched folders without a match.
 #[derive(Default)]
 pub(super) struct Candidates {
     /// The paths to open, in order.
     pub(super) paths: Vec<PathBuf>,
-    /// Folders that exist and contain no such library.
+    /// Existing folders that do not contain the library.
     pub(super) folders: Vec<PathBuf>,
 }
 
@@ -115,7 +115,8 @@ impl Candidates {
         }
     }
 
-    /// Returns the bare names, and the files that exist in `folders`. Listing every name in every folder would hide the useful lines.
+    /// Returns the bare names, and the files that exist in `folders`. Listing every name in every folder would obscure
+    /// the useful lines.
     fn in_toolkits(library: &LibraryDescription, folders: impl IntoIterator<Item = PathBuf>) -> Self {
         let mut candidates = Self { paths: bare_names(library), ..Self::default() };
         for folder in folders.into_iter().filter(|folder| folder.is_dir()) {
@@ -147,18 +148,18 @@ pub fn include_folders(packages: &[Package]) -> Vec<PathBuf> {
     Machine::this().include_folders(packages)
 }
 
-/// Returns every name of the library in the folder at `path`, or `path` itself if it is no folder.
+/// Returns every name of the library in the folder at `path`, or `path` itself if it is not a folder.
 fn in_folder_or_itself(library: &LibraryDescription, path: &Path) -> Vec<PathBuf> {
     if path.is_dir() { library.files.iter().map(|file| path.join(file)).collect() } else { vec![path.to_path_buf()] }
 }
 
-/// Returns the names for which the system's loader searches. On Windows there are none: it would search the folder of the program and the
-/// current folder first.
+/// Returns the names that the system's loader searches for. There are none on Windows, whose loader would search the folder of the
+/// program and the current folder first.
 fn bare_names(library: &LibraryDescription) -> Vec<PathBuf> {
     if cfg!(windows) { Vec::new() } else { library.files.iter().map(PathBuf::from).collect() }
 }
 
-/// Returns the value of an environment variable if it is set, unless the program has raised privileges.
+/// Returns the value of an environment variable, unless the program has elevated privileges.
 fn variable(name: &str) -> Option<OsString> {
     let value = env::var_os(name).filter(|value| !value.is_empty())?;
     (!has_raised_privileges()).then_some(value)

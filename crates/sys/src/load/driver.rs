@@ -1,4 +1,4 @@
-//! The CUDA driver: the names of its library, and the check that it is a driver which Curium supports.
+//! The CUDA driver: its library names, and the check that it is a supported driver.
 #![expect(unsafe_code, reason = "the driver's functions are called through their addresses")]
 
 use core::ffi::{c_int, c_void};
@@ -23,11 +23,12 @@ pub(super) static DRIVER: LibraryDescription = LibraryDescription {
 impl Api {
     /// Loads the driver of this machine. Neither a CUDA toolkit nor an SDK is required.
     ///
-    /// `libcuda.so.1` is tried first, then the folders where WSL, Jetson, NixOS and containers keep it, then `libcuda.so` (often the
-    /// toolkit's stub, which is rejected). On Windows it is `nvcuda.dll` in the system folder. If the environment variable
-    /// `CURIUM_DRIVER_PATH` names a file, or a folder that contains one, nothing else is tried; set-uid programs ignore the variable.
+    /// `libcuda.so.1` is tried first, followed by the folders where WSL, Jetson, NixOS and containers install it, and
+    /// by `libcuda.so` (often the toolkit's stub, which is rejected). On Windows it is `nvcuda.dll` in the system
+    /// folder. If the environment variable `CURIUM_DRIVER_PATH` names a file, or a folder that contains one, no other
+    /// path is tried; set-uid programs ignore the variable.
     ///
-    /// The library stays loaded until the process ends. The driver is not initialized: `cuInit` is left to the caller.
+    /// The library stays loaded until the process ends. It is not initialized: the caller calls `cuInit`.
     ///
     /// # Errors
     ///
@@ -39,18 +40,18 @@ impl Api {
         Ok(unsafe { library.table() })
     }
 
-    /// Loads the driver library at `path`, and no other.
+    /// Loads the driver library at `path`.
     ///
-    /// The library stays loaded until the process ends. The driver is not initialized: `cuInit` is left to the caller.
+    /// The library stays loaded until the process ends. It is not initialized: the caller calls `cuInit`.
     ///
     /// # Safety
     ///
-    /// If the library at `path` exports the names of the driver's functions, it is a CUDA driver: its initializers may run in this
-    /// process, and its functions have the signatures and the meaning that CUDA gives to their names.
+    /// If the library at `path` exports the names of the driver's functions, it is a CUDA driver: its initializers may
+    /// run in this process, and its functions implement the CUDA driver API.
     ///
     /// # Errors
     ///
-    /// [`LoadError`] has the reason for the rejection.
+    /// [`LoadError`] contains the reason for the rejection.
     pub unsafe fn load_from(path: impl AsRef<Path>) -> Result<Self, LoadError> {
         // SAFETY: the caller upholds the same conditions.
         let library = unsafe { DRIVER.load_from(path.as_ref()) }?;
@@ -64,7 +65,7 @@ fn check(library: &LoadedLibrary) -> Result<(), Rejection> {
     type GetVersion = unsafe extern "C" fn(*mut c_int) -> CUresult;
 
     let address = library.address(c"cuDriverGetVersion");
-    // SAFETY: the address is not null, since the function is required, and CUDA gives this signature to the name.
+    // SAFETY: the address is not null, since the function is required, and CUDA defines this signature for the name.
     let get_version = unsafe { mem::transmute::<*const c_void, GetVersion>(address) };
     let mut raw = 0;
     // SAFETY: `raw` is valid for writes, and this function may be called before `cuInit`.

@@ -14,8 +14,8 @@ use crate::CudaVersion;
 
 /// A library could not be loaded.
 ///
-/// The text, of `Display` and `Debug` alike, has one line for each path tried, one with the folders that contain no such library, and a
-/// last line with advice.
+/// The text of `Display` and `Debug` has one line for each path tried, one line with the searched folders that do not
+/// contain the library, and a last line with a hint.
 #[derive(Error)]
 #[non_exhaustive]
 pub struct LoadError {
@@ -23,16 +23,16 @@ pub struct LoadError {
     pub library: &'static str,
     /// Every path tried, in order.
     pub attempts: Box<[Attempt]>,
-    /// The folders that were searched and contain no such library.
+    /// The folders that were searched and do not contain the library.
     pub folders: Box<[PathBuf]>,
     variable: &'static str,
     origin: Origin,
 }
 
-/// One path that was tried. The text is the path and the reason for its rejection.
+/// A path that was tried. Its text is the path and the reason for the rejection.
 #[non_exhaustive]
 pub struct Attempt {
-    /// The argument of the system's loader: a path, or a file name that it searches for.
+    /// The argument passed to the system's loader: a path, or a file name to search for.
     pub path: PathBuf,
     /// The reason.
     pub rejection: Rejection,
@@ -42,18 +42,18 @@ pub struct Attempt {
 #[derive(Error)]
 #[non_exhaustive]
 pub enum Rejection {
-    /// The file does not exist, is not a library, or depends on a library that is missing.
+    /// The file does not exist, is not a library, or depends on a missing library.
     #[error("{reason}")]
     Unloadable {
         /// The message of the system's loader.
         reason: Box<str>,
     },
-    /// The library lacks a function that every version of the described one exports.
+    /// The library lacks a function that every version of the described library exports.
     #[error("not the library of the {library} (missing function {missing})")]
     OtherLibrary {
         /// The library that was expected.
         library: &'static str,
-        /// The function that is missing.
+        /// The missing function.
         missing: &'static str,
     },
     /// The toolkit's stub library, which is for linking only.
@@ -64,7 +64,7 @@ pub enum Rejection {
     NoVersion {
         /// The function that failed.
         function: &'static str,
-        /// The code that it returned.
+        /// The result code.
         code: u32,
     },
     /// The library is older than Curium supports.
@@ -135,7 +135,7 @@ impl fmt::Display for LoadError {
 impl fmt::Display for Attempt {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (path, reason) = (format!("{}: ", self.path.display()), self.rejection.to_string());
-        // The system's message often begins with the path.
+        // The system's message often starts with the path.
         write!(formatter, "{path}{}", reason.strip_prefix(&path).unwrap_or(&reason))
     }
 }

@@ -1,4 +1,4 @@
-//! Sparse arrays: memory behind some of their tiles.
+//! Sparse arrays, with memory mapped for some of their tiles.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ fn with_sparse_arrays(test: impl Fn(&TestDriver)) {
     });
 }
 
-/// Memory for tiles.
+/// Allocates physical memory for tiles.
 fn tile_memory(test: &TestDriver) -> PhysicalMemory {
     let options = PhysicalOptions::new(&test.device()).with_usage(PhysicalUsage::TILE_POOL);
     let bytes = options.granularity(test.driver(), Granularity::Minimum).expect("there is a granularity");
@@ -28,7 +28,7 @@ fn tile_memory(test: &TestDriver) -> PhysicalMemory {
 }
 
 #[test]
-fn sparse_array_is_used_where_memory_is_mapped_behind_its_tiles() {
+fn sparse_array_is_resident_where_its_tiles_are_mapped() {
     with_sparse_arrays(|test| {
         let (stream, memory) = (test.stream(), tile_memory(test));
         let array = Array::<f32>::new(&stream, ArrayShape::new_2d(256, 256), ArrayFlags::SPARSE);
@@ -39,7 +39,7 @@ fn sparse_array_is_used_where_memory_is_mapped_behind_its_tiles() {
         let tile =
             |memory| TileMapping { level: 0, layer: 0, origin: [width, 0, 0], extent: [width, height, 1], memory };
         let mapping = tile(Some(TileMemory { memory: &memory, offset: 64 << 10 }));
-        // SAFETY: the memory lives until it is taken away again below, and no work uses the tile meanwhile.
+        // SAFETY: the memory lives until it is unmapped below, and no work uses the tile in between.
         unsafe { array.map_tiles(&stream, &[mapping]) }.expect("there is such a tile");
         let source: Vec<f32> = (0..width * height).map(|index| index as f32).collect();
         let region = ArrayRegion { origin: [width as usize, 0, 0], extent: [width as usize, height as usize, 1] };
@@ -50,17 +50,17 @@ fn sparse_array_is_used_where_memory_is_mapped_behind_its_tiles() {
         // SAFETY: as above.
         unsafe { array.map_tiles(&stream, &[tile(None)]) }.expect("there is such a tile");
         stream.synchronize().expect("the stream works");
-        // SAFETY: nothing is mapped.
+        // SAFETY: the driver rejects the call and maps nothing.
         let error = unsafe { array.map_tiles(&stream, &[]) }.expect_err("no tile");
         assert!(error.to_string().contains("0 tiles"), "{error}");
         let shifted = TileMapping { origin: [1, 0, 0], ..tile(None) };
-        // SAFETY: nothing is mapped.
+        // SAFETY: the driver rejects the call and maps nothing.
         unsafe { array.map_tiles(&stream, &[shifted]) }.expect_err("no tile begins there");
         array.close().expect("nothing uses the array");
     });
 }
 
-/// Each thread reads what is two and a half elements into a tile of its own, and says whether it is there.
+/// Each thread samples two and a half elements into a tile of its own, and stores whether the tile is resident.
 const RESIDENT: &str = "
 .version 7.1
 .target sm_60
@@ -99,7 +99,7 @@ fn tile_without_memory_is_zero_for_kernels_and_not_resident() {
         let tile =
             |memory| TileMapping { level: 0, layer: 0, origin: [width, 0, 0], extent: [width, height, 1], memory };
         let mapping = tile(Some(TileMemory { memory: &memory, offset: 0 }));
-        // SAFETY: the memory lives until it is taken away again below, and no work uses the tile meanwhile.
+        // SAFETY: the memory lives until it is unmapped below, and no work uses the tile in between.
         unsafe { array.map_tiles(&stream, &[mapping]) }.expect("there is such a tile");
         let region = ArrayRegion { origin: [width as usize, 0, 0], extent: [width as usize, height as usize, 1] };
         let ones = vec![1.0; (width * height) as usize];
@@ -109,7 +109,7 @@ fn tile_without_memory_is_zero_for_kernels_and_not_resident() {
         let kernel = library.kernel::<(u64, u32, &mut [u32])>("resident").expect("the kernel exists");
         let mut found = DeviceBuffer::<u32>::zeroed(&stream, 2).expect("memory suffices");
         let arguments = (texture.as_raw(), width, &mut found);
-        // SAFETY: the texture lives until the result is there, and each thread writes its own element.
+        // SAFETY: the texture lives until the result is read, and each thread writes its own element.
         unsafe { kernel.launch(&stream, LaunchConfig::new(1, 2), arguments) }.expect("it can be launched");
         assert_eq!(found.to_vec().expect("nothing fails"), [0, 11]);
         // SAFETY: as above.
@@ -131,7 +131,7 @@ fn level_of_a_sparse_mipmapped_array_is_mapped_by_its_number() {
         assert!(properties.tail_first_level > 1, "{properties:?}");
         let memory = Some(TileMemory { memory: &memory, offset: 0 });
         let mapping = TileMapping { level: 1, layer: 0, origin: [0; 3], extent: [256, 256, 1], memory };
-        // SAFETY: the memory lives until it is taken away again below, and no work uses the tiles meanwhile.
+        // SAFETY: the memory lives until it is unmapped below, and no work uses the tiles in between.
         unsafe { array.map_tiles(&stream, &[mapping]) }.expect("there are such tiles");
         let level = array.level(1).expect("there are four");
         level.copy_from_slice(&vec![7; 256 * 256]).expect("the level has memory");

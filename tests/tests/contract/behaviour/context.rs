@@ -1,4 +1,4 @@
-//! Contexts: what is current, what needs one, and what is left of one that is gone.
+//! Contexts: the current context, the calls that need one, and destroyed contexts.
 
 use std::ffi::c_void;
 use std::ptr;
@@ -163,7 +163,7 @@ fn objects_of_a_destroyed_context_are_refused_each_in_its_way() {
                 let [data, value, count] = &mut place;
                 let mut arguments = [(&raw mut *data).cast(), (&raw mut *value).cast(), (&raw mut *count).cast()];
                 let arguments = arguments.as_mut_ptr();
-                // A real driver says either, as it has used the memory of the event again or not.
+                // A real driver returns either code, as it may have reused the memory of the event.
                 assert!([DESTROYED, INVALID_HANDLE].contains(&returned!(driver, cuEventQuery(event))));
                 let looked_up = returned!(driver, cuModuleGetFunction(&raw mut found, module, c"fill".as_ptr()));
                 assert!([DESTROYED, INVALID_HANDLE].contains(&looked_up));
@@ -195,7 +195,8 @@ fn stream_of_another_context_is_waited_for_and_its_events_have_no_time_here() {
     });
 }
 
-/// The calls succeed, and that is all: a real driver fills the memory later, in a context that need not reach it, which ends the
+/// Only the return codes are checked: a real driver executes the fill later, in a context that may not have access to
+/// the memory, which corrupts the context and thus the process.
 /// context and with it the process.
 #[test]
 fn memory_of_another_context_is_freed_and_a_fill_of_it_is_accepted() {

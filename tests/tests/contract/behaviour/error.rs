@@ -1,4 +1,4 @@
-//! Names and texts of codes.
+//! Names and descriptions of error codes.
 
 use std::ffi::{CStr, c_char};
 use std::fmt::Write;
@@ -11,10 +11,10 @@ use curium_tests::on_driver;
 
 use super::INVALID_VALUE;
 
-/// The most that a code can be.
+/// The largest error code.
 const LAST: u32 = CUresult::CUDA_ERROR_UNKNOWN.0;
 
-/// Returns the name and the text of a code; `None` if the driver does not know it.
+/// Returns the name and the description of a code, or `None` if the driver does not define it.
 fn described(driver: &Driver, code: CUresult) -> Option<[String; 2]> {
     let (mut name, mut text): (*const c_char, *const c_char) = (ptr::null(), ptr::null());
     let returned = returned!(driver, cuGetErrorName(code, &raw mut name));
@@ -23,11 +23,12 @@ fn described(driver: &Driver, code: CUresult) -> Option<[String; 2]> {
         assert!(name.is_null() && text.is_null(), "{code:?}");
         return None;
     }
-    // SAFETY: the driver returned texts, which it keeps.
+    // SAFETY: the driver returned static strings.
     Some([name, text].map(|text| unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned()))
 }
 
-/// The simulator has the names and texts of hardware's driver. A code that only one of the two knows is newer than the other.
+/// The simulator has the names and descriptions of the hardware driver. A code that only one of the two defines is
+/// newer than the other.
 #[test]
 fn names_and_texts_of_codes_are_those_of_hardware() {
     on_driver(|test| {

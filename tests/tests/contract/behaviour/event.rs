@@ -1,4 +1,4 @@
-//! Events: the codes of what they are asked.
+//! Events: the codes of queries in every state.
 
 use std::ptr;
 
@@ -83,7 +83,7 @@ fn event_is_destroyed_once() {
             in_context(test, |driver| {
                 let event = create(driver, 0);
                 assert_eq!(returned!(driver, cuEventDestroy_v2(event)), OK);
-                // A real driver takes the process down.
+                // A real driver crashes the process.
                 if !uses_cuda() {
                     assert_eq!(returned!(driver, cuEventDestroy_v2(event)), DESTROYED);
                 }

@@ -1,4 +1,4 @@
-//! Before the driver is initialized, and what can be asked of it without a context.
+//! Calls before the driver is initialized, and queries that need no context.
 
 use std::ffi::{CStr, c_char};
 use std::ptr;
@@ -9,15 +9,15 @@ use curium_tests::{in_own_process, on_driver, uses_cuda};
 
 use super::{INVALID_VALUE, OK};
 
-/// Calls a function of a table, which must have it.
+/// Calls a function of a function table, which must contain it.
 macro_rules! direct {
     ($api:expr, $function:ident($($argument:expr),* $(,)?)) => {
-        // SAFETY: the places are valid, and the driver refuses the other arguments.
+        // SAFETY: the output pointers are valid, and the driver rejects the other arguments.
         unsafe { $api.$function.expect("the driver has it")($($argument),*) }
     };
 }
 
-/// Runs a test with a driver that nobody has initialized.
+/// Runs a test with a driver that has not been initialized.
 fn with_fresh_driver(name: &str, test: impl FnOnce(&Api)) {
     in_own_process(name, || {
         if uses_cuda() {

@@ -1,4 +1,4 @@
-//! Launches: what is refused, what an error of the device leaves behind, and the limits.
+//! Launches: rejected configurations, device errors and their effects, and limits.
 
 use std::ffi::{CString, c_void};
 use std::ptr;
@@ -10,7 +10,7 @@ use curium_tests::{TestDriver, in_own_process, kernels, on_driver, uses_cuda};
 
 use super::{INVALID_HANDLE, INVALID_VALUE, OK, in_context, loaded};
 
-/// One launch of `fill` that differs from a right one in some way.
+/// A launch of `fill` that differs from a valid one in one way.
 struct Shape {
     grid: [u32; 3],
     block: [u32; 3],
@@ -73,7 +73,7 @@ fn launch_of_no_kernel_of_no_shape_or_with_arguments_that_do_not_go_together_is_
     });
 }
 
-/// Has a kernel of the set of faulty ones fail, and tells what the first wait says.
+/// Launches a failing kernel and returns the code of the first synchronization.
 fn fail(test: &TestDriver, name: &str, arguments: &mut [*mut c_void]) -> CUresult {
     let driver = test.driver();
     let image = CString::new(kernels::FAULTS).expect("PTX has no NUL");
@@ -86,7 +86,7 @@ fn fail(test: &TestDriver, name: &str, arguments: &mut [*mut c_void]) -> CUresul
     returned!(driver, cuCtxSynchronize())
 }
 
-/// Leaves the context of an error that stays; a simulator is told to forget the error first.
+/// Ends the context after a sticky error; on a simulator, resets the error first.
 fn leave(test: &TestDriver) {
     if let Some(simulator) = test.simulator() {
         simulator.reset_errors();
@@ -95,8 +95,8 @@ fn leave(test: &TestDriver) {
 }
 
 #[test]
-fn what_touches_no_context_works_after_an_error_that_stays() {
-    in_own_process("behaviour::launch::what_touches_no_context_works_after_an_error_that_stays", || {
+fn calls_without_a_context_work_after_a_sticky_error() {
+    in_own_process("behaviour::launch::calls_without_a_context_work_after_a_sticky_error", || {
         on_driver(|test| {
             let (driver, device) = (test.driver(), test.device().as_raw());
             let mut context = ptr::null_mut();
@@ -151,7 +151,7 @@ fn arguments_that_are_longer_than_the_parameters_are_more_than_a_launch_has() {
     );
 }
 
-/// Returns what `write_at` comes to for the last word of the 2 MiB in which an allocation of four words lies.
+/// Returns the result of `write_at` for the last word of the 2 MiB that contain an allocation of four words.
 fn write_beyond(test: &TestDriver) -> CUresult {
     let mut outcome = OK;
     in_context(test, |driver| {

@@ -1,4 +1,4 @@
-//! Virtual memory: what can be mapped where.
+//! Virtual memory: valid and invalid mappings.
 
 use curium_sys::{
     CUdeviceptr, CUmemAccess_flags, CUmemAccessDesc, CUmemAllocationGranularity_flags, CUmemAllocationProp,
@@ -8,7 +8,7 @@ use curium_tests::{TestDriver, on_driver};
 
 use super::{INVALID_VALUE, OK, in_context};
 
-/// Returns the memory of the test's device.
+/// Returns the location of the test's device.
 pub(super) fn location(test: &TestDriver) -> CUmemLocation {
     let mut location =
         CUmemLocation { type_: CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE, ..CUmemLocation::default() };

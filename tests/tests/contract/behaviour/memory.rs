@@ -1,4 +1,4 @@
-//! Memory: what is refused, and what is not.
+//! Memory: accepted and rejected calls.
 
 use std::ffi::c_void;
 use std::ptr;
@@ -32,7 +32,7 @@ fn allocation_of_nothing_is_refused_for_device_memory_only() {
 }
 
 #[test]
-fn free_wants_the_beginning_of_live_device_memory() {
+fn free_requires_the_start_of_a_live_allocation() {
     on_driver(|test| {
         in_context(test, |driver| {
             let (address, mut host) = (allocate(driver, 4096), ptr::null_mut());
@@ -48,7 +48,7 @@ fn free_wants_the_beginning_of_live_device_memory() {
 }
 
 #[test]
-fn copies_and_fills_are_held_to_the_size_that_was_asked_for() {
+fn copies_and_fills_are_limited_to_the_requested_size() {
     on_driver(|test| {
         in_context(test, |driver| {
             let (address, mut host) = (allocate(driver, 1000), [0_u8; 1001]);
@@ -99,7 +99,7 @@ fn address_range_is_that_of_the_allocation_and_not_found_outside() {
 }
 
 #[test]
-fn pointer_of_nobody_is_refused_by_one_call_and_has_zeros_in_the_other() {
+fn unknown_pointer_is_rejected_by_one_call_and_has_zeros_in_the_other() {
     on_driver(|test| {
         in_context(test, |driver| {
             let (local, mut kind) = (0_u8, 9_u32);

@@ -1,4 +1,4 @@
-//! Modules: what does not load, and what is not found.
+//! Modules: images that do not load, and names that are not found.
 
 use std::ffi::{CStr, CString, c_void};
 use std::ptr;
@@ -21,7 +21,7 @@ fn load_text(driver: &Driver, text: &str) -> CUresult {
 }
 
 #[test]
-fn what_is_no_code_is_told_from_code_that_is_wrong() {
+fn unknown_images_are_distinguished_from_invalid_code() {
     on_driver(|test| {
         in_context(test, |driver| {
             let mut module = ptr::null_mut();
@@ -34,7 +34,7 @@ fn what_is_no_code_is_told_from_code_that_is_wrong() {
             let wrong = CUresult::CUDA_ERROR_INVALID_PTX;
             assert_eq!(load_text(driver, &format!("{HEADER}.entry k() {{ mov.u32 %r1, 1; ret; }}")), wrong);
             assert_eq!(load_text(driver, &HEADER.replace("sm_75", "sm_999")), wrong, "a target that is none");
-            // What is above a device of 9.0 is 10.0, and so on.
+            // The next compute capability above 9.0 is 10.0, and so on.
             let above =
                 if test.device().compute_capability().expect("a device has one").major < 10 { 100 } else { 130 };
             let above = HEADER.replace("7.8", "8.7").replace("sm_75", &format!("sm_{above}"));

@@ -1,4 +1,4 @@
-//! What kernels write for people: `printf`, and what is said of assertions that fail.
+//! Text output of kernels: `printf`, and the messages of failed assertions.
 
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::io::Write;
@@ -79,9 +79,9 @@ fn run(driver: &Driver, function: CUfunction, threads: u32, arguments: &mut [*mu
     returned!(driver, cuCtxSynchronize())
 }
 
-/// Writes what a driver has left in the buffers of the C library, which is empty then, and a line of the host behind it.
+/// Flushes the buffers of the C library, and then writes a line of the host.
 fn write_line(line: &str) {
-    // SAFETY: with null it writes what all streams hold.
+    // SAFETY: with null it flushes all streams.
     assert_eq!(unsafe { fflush(ptr::null_mut()) }, 0);
     writeln!(std::io::stdout().lock(), "{line}").expect("the output is open");
 }
@@ -114,7 +114,7 @@ fn printf_appears_when_its_kernel_ends() {
     );
 }
 
-/// Writes lines through the C library, which keeps them until its buffer is full, before and after a kernel prints.
+/// Writes lines through the C library, which buffers them, before and after a kernel prints.
 fn print_between_lines_of_c(test: &TestDriver) {
     // SAFETY: the text ends with NUL.
     let line = |text: &CStr| assert!(unsafe { puts(text.as_ptr()) } >= 0);

@@ -1,4 +1,4 @@
-//! Memory of the program that is registered with the driver.
+//! Host memory that is registered with the driver.
 
 use std::ffi::c_void;
 
@@ -7,7 +7,7 @@ use curium_tests::on_driver;
 
 use super::{INVALID_VALUE, OK, in_context};
 
-/// Two pages, as the system hands them out.
+/// Two pages with page alignment.
 #[repr(C, align(4096))]
 struct Pages([u8; 8192]);
 

@@ -1,4 +1,4 @@
-//! Streams: what waits for what, and the handles of the default ones.
+//! Streams: synchronization between streams, and the handles of the default streams.
 
 use std::ffi::c_void;
 use std::ptr;
@@ -13,12 +13,12 @@ use curium_tests::{ContextStack, Gate, TestDriver, on_driver};
 use super::{INVALID_HANDLE, INVALID_VALUE, OK, in_context, loaded};
 
 const NOT_READY: CUresult = CUresult::CUDA_ERROR_NOT_READY;
-/// Long enough for a call that does not wait to have returned.
+/// The time after which a call that does not wait has returned.
 const MOMENT: Duration = Duration::from_millis(100);
-/// How long a call that does not wait may take on a busy machine.
+/// The time that a call that does not wait may take on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Returns a thread that calls the driver with the test's context current, and whether it has returned.
+/// Starts a thread that calls the driver with the test's context current, and passes on whether it has returned.
 fn with_call<T>(
     test: &TestDriver,
     call: impl FnOnce(&Driver) -> CUresult + Send,
@@ -47,7 +47,7 @@ fn assert_waits(test: &TestDriver, gate: Gate, call: impl FnOnce(&Driver) -> CUr
     });
 }
 
-/// Asserts that a call returns while a gate is closed, which it opens then.
+/// Asserts that a call returns while a gate is closed, and then opens the gate.
 #[track_caller]
 fn assert_returns(test: &TestDriver, gate: Gate, call: impl FnOnce(&Driver) -> CUresult + Send) {
     with_call(test, call, |has_returned| {
@@ -92,7 +92,7 @@ fn legacy_stream_and_blocking_streams_wait_for_each_other_and_others_do_not() {
 }
 
 #[test]
-fn what_ends_memory_and_code_waits_for_the_device() {
+fn freeing_memory_and_unloading_code_wait_for_the_device() {
     on_driver(|test| {
         let stream = test.stream();
         let (mut address, mut host, mut code) = (0, ptr::null_mut(), (ptr::null_mut(), ptr::null_mut()));
@@ -132,14 +132,14 @@ fn allocations_and_synchronous_copies_do_not_wait_for_other_streams() {
             assert_eq!(returned!(driver, cuStreamCreate(&raw mut other, 1)), OK);
             returned!(driver, cuStreamDestroy_v2(other))
         });
-        // The fill was queued in the default stream, for which the buffer's stream does not wait.
+        // The fill was enqueued in the default stream, for which the buffer's stream does not wait.
         test.context().synchronize().expect("the context works");
         assert_eq!(buffer.to_vec().expect("the buffer can be read")[3..5], [7, 0x0101_0101]);
     });
 }
 
 #[test]
-fn copies_of_ordinary_memory_wait_unless_they_are_small_and_go_to_the_device() {
+fn copies_of_pageable_memory_wait_unless_they_are_small_and_go_to_the_device() {
     on_driver(|test| {
         let stream = test.stream();
         let buffer = DeviceBuffer::<u8>::zeroed(&stream, 4 << 20).expect("memory suffices");

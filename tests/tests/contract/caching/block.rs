@@ -3,7 +3,7 @@
 use curium_driver::{DevicePointer, Stream, call};
 use curium_memory::Resource;
 
-/// Memory of a resource that goes back there when it is dropped.
+/// A block of memory of a resource, deallocated on drop.
 pub(super) struct Block<'a> {
     pub(super) resource: &'a dyn Resource,
     pub(super) stream: &'a Stream,
@@ -35,11 +35,11 @@ impl<'a> Block<'a> {
             .expect("the block can be written");
     }
 
-    /// Returns `true` if every byte is `value`. Waits.
+    /// Waits for the stream and returns `true` if every byte is `value`.
     pub(super) fn holds(&self, value: u8) -> bool {
         let mut bytes = vec![!value; self.bytes];
         let (to, from, stream) = (bytes.as_mut_ptr().cast(), self.address(), self.stream.as_raw());
-        // A block may span parts of a segment, and such ranges are copied only while a context is current.
+        // A block may span several parts of a segment, and such ranges can be copied only while a context is current.
         let read = self.stream.context().entered(|driver| {
             // SAFETY: both sides have this many bytes, and the stream is waited for.
             unsafe { call!(driver, cuMemcpyDtoHAsync_v2(to, from, self.bytes, stream)) }
@@ -52,7 +52,8 @@ impl<'a> Block<'a> {
 
 impl Drop for Block<'_> {
     fn drop(&mut self) {
-        // SAFETY: the block came from this resource with these figures, and its work is on its stream.
+        // SAFETY: the block was allocated from this resource with this size and alignment, and its work is on its
+        // stream.
         unsafe { self.resource.deallocate(self.stream, self.pointer, self.bytes, self.alignment) }
             .expect("the block can be freed");
     }

@@ -1,4 +1,4 @@
-//! Private pools: memory that graphs use again and again.
+//! Private pools: memory that graphs reuse at every launch.
 
 use std::ptr;
 
@@ -12,20 +12,20 @@ use super::caching;
 
 const BYTES: usize = 3 << 20;
 
-/// Returns the graph of what `work` puts on a stream, in the mode that forbids most.
-fn captured(stream: &Stream, work: impl FnOnce()) -> CUgraph {
+/// Returns the graph of the work that `work` enqueues on a stream, captured in the global mode.
+pub(super) fn captured(stream: &Stream, work: impl FnOnce()) -> CUgraph {
     let mode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_GLOBAL;
     // SAFETY: the stream is live.
     unsafe { call!(stream.driver(), cuStreamBeginCapture_v2(stream.as_raw(), mode)) }.expect("a capture can begin");
     work();
     let mut graph = ptr::null_mut();
-    // SAFETY: the stream is live, and the graph is a place for one.
+    // SAFETY: the stream is live, and the address is valid for writes of a graph handle.
     unsafe { call!(stream.driver(), cuStreamEndCapture(stream.as_raw(), &raw mut graph)) }
         .expect("allocating has not ended the capture");
     graph
 }
 
-/// Puts a copy of the first bytes of one block to another on their stream.
+/// Enqueues a copy of the first bytes of one block to another on their stream.
 fn copy(to: &Block<'_>, from: &Block<'_>) {
     let stream = from.stream;
     // SAFETY: both blocks have this many bytes and are used on this stream.
@@ -34,7 +34,7 @@ fn copy(to: &Block<'_>, from: &Block<'_>) {
 }
 
 #[test]
-fn memory_that_a_graph_used_and_freed_is_nobody_elses_for_as_long_as_its_pool() {
+fn memory_freed_by_a_graph_is_not_reused_while_its_pool_exists() {
     on_driver(|test| {
         let (resource, stream) = (caching(test), test.stream());
         let pool = resource.private_pool().expect("a pool can be made");
@@ -56,7 +56,7 @@ fn memory_that_a_graph_used_and_freed_is_nobody_elses_for_as_long_as_its_pool() 
         other.fill(9);
         let mut executable = ptr::null_mut();
         let instantiate = || {
-            // SAFETY: the graph is live, the executable is a place for one, and the context is current.
+            // SAFETY: the graph is live, the address is valid for writes of an executable graph handle, and the context is current.
             unsafe { call!(stream.driver(), cuGraphInstantiateWithFlags(&raw mut executable, graph, 0)) }
         };
         let instantiated = stream.context().scoped(instantiate).expect("the context can be current");

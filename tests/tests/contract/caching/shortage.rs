@@ -1,4 +1,4 @@
-//! What is said when memory is short.
+//! Error messages when memory is exhausted.
 
 use curium_driver::Error;
 use curium_memory::{CachingOptions, CachingResource, Resource, SyncAlloc};
@@ -26,11 +26,11 @@ fn memory_is_short_only_when_there_is_none() {
 }
 
 #[test]
-fn memory_that_the_source_of_a_cache_lacks_is_told_as_it_was_asked_for() {
+fn out_of_memory_of_a_cache_reports_the_requested_size() {
     on_simulator(Config::new().with_memory_budget(48 << 20), |test, _| {
         let options = CachingOptions::new().with_cache(true);
         let resource = CachingResource::with_upstream(&test.context(), &options, SyncAlloc).expect("a resource");
-        // The source is asked for more: for a whole segment.
+        // The upstream resource receives a request for a whole segment.
         let bytes = (60 << 20) + 1000;
         let error = resource.allocate(&test.stream(), bytes, 256).expect_err("there is less memory");
         let Error::OutOfMemory(figures) = &error else { panic!("{error:?} has no figures") };

@@ -1,4 +1,4 @@
-//! Which calls a global capture forbids to its thread, and which it lets pass.
+//! The calls that a global capture forbids on its thread, and those it allows.
 
 use std::ffi::CString;
 use std::ptr;
@@ -15,13 +15,13 @@ const GLOBAL: curium_sys::CUstreamCaptureMode = Mode::CU_STREAM_CAPTURE_MODE_GLO
 
 fn loaded(driver: &Driver) -> Result<CUmodule> {
     let (image, mut module) = (CString::new(kernels::FILL).expect("PTX has no NUL"), ptr::null_mut());
-    // SAFETY: the image is PTX that ends with a NUL, and the module is a place for one.
+    // SAFETY: the image is PTX that ends with a NUL, and the address is valid for writes of a module handle.
     unsafe { call!(driver, cuModuleLoadData(&raw mut module, image.as_ptr().cast())) }?;
     Ok(module)
 }
 
 fn unload(driver: &Driver, module: CUmodule) -> Result<()> {
-    // SAFETY: the module is live, and nothing of it runs.
+    // SAFETY: the module is live, and none of its kernels runs.
     unsafe { call!(driver, cuModuleUnload(module)) }
 }
 
@@ -42,7 +42,7 @@ fn calls_that_wait_or_change_memory_and_code_lose_a_global_capture() {
         other.synchronize().expect("the stream works");
         in_context(test, |driver| {
             let (module, mut address, mut host) = (loaded(driver).expect("the PTX is right"), 0, ptr::null_mut());
-            // SAFETY: the address is a place for one.
+            // SAFETY: the address is valid for writes.
             unsafe { call!(driver, cuMemAlloc_v2(&raw mut address, 64)) }.expect("memory suffices");
             let unsupported = CUresult::CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
             let offends = |offence: &mut dyn FnMut() -> Result<()>| {
@@ -56,34 +56,34 @@ fn calls_that_wait_or_change_memory_and_code_lose_a_global_capture() {
             offends(&mut || unsafe { call!(driver, cuCtxSynchronize()) });
             // SAFETY: the event is live.
             offends(&mut || unsafe { call!(driver, cuEventQuery(unrelated.as_raw())) });
-            // SAFETY: the memory is live and nothing uses it; it stays live, as the call is refused.
+            // SAFETY: the memory is live and not in use; it stays allocated, because the driver rejects the call.
             offends(&mut || unsafe { call!(driver, cuMemFree_v2(address)) });
-            // SAFETY: the pointer is a place for one.
+            // SAFETY: the address is valid for writes.
             offends(&mut || unsafe { call!(driver, cuMemHostAlloc(&raw mut host, 64, 0)) });
             offends(&mut || unload(driver, module));
-            // SAFETY: the memory is live, and nothing uses it.
+            // SAFETY: the memory is live and not in use.
             unsafe { call!(driver, cuMemFree_v2(address)) }.expect("it was not freed");
             unload(driver, module).expect("it was not unloaded");
         });
     });
 }
 
-/// Calls that make something or ask for something, while a capture is open; what they made.
+/// Calls that create or query objects during a capture; returns the module that they loaded.
 fn make_and_ask(driver: &Driver, address: u64) -> Result<CUmodule> {
     let (mut stream, mut event, mut kind, mut bytes) = (ptr::null_mut(), ptr::null_mut(), 0_u32, [0_usize; 2]);
-    // SAFETY: the stream is a place for one.
+    // SAFETY: the address is valid for writes.
     unsafe { call!(driver, cuStreamCreate(&raw mut stream, 1)) }?;
-    // SAFETY: the stream was made above.
+    // SAFETY: the stream was created above.
     unsafe { call!(driver, cuStreamDestroy_v2(stream)) }?;
-    // SAFETY: the event is a place for one.
+    // SAFETY: the address is valid for writes.
     unsafe { call!(driver, cuEventCreate(&raw mut event, 0)) }?;
-    // SAFETY: the event was made above.
+    // SAFETY: the event was created above.
     unsafe { call!(driver, cuEventDestroy_v2(event)) }?;
     let (place, attribute) = ((&raw mut kind).cast(), CUpointer_attribute::CU_POINTER_ATTRIBUTE_MEMORY_TYPE);
-    // SAFETY: the place has room for this attribute.
+    // SAFETY: the address is valid for writes of this attribute.
     unsafe { call!(driver, cuPointerGetAttribute(place, attribute, address)) }?;
     let [free, total] = &mut bytes;
-    // SAFETY: both are places for a size.
+    // SAFETY: both addresses are valid for writes.
     unsafe { call!(driver, cuMemGetInfo_v2(&raw mut *free, &raw mut *total)) }?;
     loaded(driver)
 }
@@ -98,13 +98,13 @@ fn calls_that_make_and_ask_leave_a_global_capture_alone_and_a_stream_ordered_all
             let (mut allocated, mut count) = (0, 0);
             begin(&stream, GLOBAL).expect("a capture can begin");
             let made = make_and_ask(driver, buffer.as_pointer().as_raw());
-            // SAFETY: the address is a place for one, and the stream captures.
+            // SAFETY: the address is valid for writes, and the stream is capturing.
             let node = unsafe { call!(driver, cuMemAllocAsync(&raw mut allocated, 64, stream.as_raw())) };
-            // SAFETY: the memory is one of the capture.
+            // SAFETY: the memory was allocated by the capture.
             let freed = unsafe { call!(driver, cuMemFreeAsync(allocated, stream.as_raw())) };
             let (graph, ended) = end(&stream);
             assert_eq!([code(node), code(freed), code(ended)], [None; 3]);
-            // SAFETY: the graph is live, and the count is a place for one; with null it gives no nodes.
+            // SAFETY: the graph is live, and the count is valid for writes; with null the call returns only the count.
             unsafe { call!(driver, cuGraphGetNodes(graph, ptr::null_mut(), &raw mut count)) }.expect("it is a graph");
             assert_eq!(count, 2, "an allocation and its end");
             destroy(&stream, graph);
@@ -119,10 +119,10 @@ fn edge_is_added_once_and_a_circle_is_refused_when_the_graph_is_instantiated() {
         in_context(test, |driver| {
             let (mut graph, mut first, mut second, mut executable) =
                 (ptr::null_mut(), ptr::null_mut(), ptr::null_mut(), ptr::null_mut());
-            // SAFETY: the graph is a place for one.
+            // SAFETY: the address is valid for writes.
             unsafe { call!(driver, cuGraphCreate(&raw mut graph, 0)) }.expect("a graph can be made");
             for node in [&mut first, &mut second] {
-                // SAFETY: the graph is live, and the node is a place for one.
+                // SAFETY: the graph is live, and the address is valid for writes.
                 let added = unsafe { call!(driver, cuGraphAddEmptyNode(&raw mut *node, graph, ptr::null(), 0)) };
                 added.expect("a node can be added");
             }
@@ -134,10 +134,10 @@ fn edge_is_added_once_and_a_circle_is_refused_when_the_graph_is_instantiated() {
             assert_eq!(connect(first, second), None);
             assert_eq!(connect(first, second), Some(CUresult::CUDA_ERROR_INVALID_VALUE), "there is one");
             assert_eq!(connect(second, first), None, "a circle is noticed later");
-            // SAFETY: the graph is live, and the executable is a place for one.
+            // SAFETY: the graph is live, and the address is valid for writes.
             let refused = unsafe { call!(driver, cuGraphInstantiateWithFlags(&raw mut executable, graph, 0)) };
             assert_eq!(code(refused), Some(CUresult::CUDA_ERROR_INVALID_VALUE));
-            // SAFETY: the graph is live, and not used again.
+            // SAFETY: the graph is live, and is not used again.
             unsafe { call!(driver, cuGraphDestroy(graph)) }.expect("a graph can be destroyed");
         });
     });

@@ -1,4 +1,4 @@
-//! What captures forbid: the code of each offence, and that the capture is lost.
+//! Forbidden calls during capture: the code of each violation, and the invalidated capture.
 
 use std::ptr;
 use std::thread;
@@ -11,7 +11,7 @@ use super::{address, begin, captured, code, copy, destroy, end, event, fill, rec
 
 const UNSUPPORTED: CUresult = CUresult::CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
 
-/// Asserts that a capture was lost: its streams refuse work, and it ends without a graph.
+/// Asserts that a capture was invalidated: its streams reject work, and it ends without a graph.
 #[track_caller]
 fn assert_lost(stream: &Stream) {
     assert_eq!(status(stream), CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_INVALIDATED);
@@ -21,7 +21,7 @@ fn assert_lost(stream: &Stream) {
     assert_eq!(status(stream), CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE);
 }
 
-/// Asserts the code of an offence while a stream captures, and that the capture is lost by it.
+/// Asserts the code of a violation while a stream captures, and that it invalidates the capture.
 #[track_caller]
 pub(super) fn assert_offence(
     stream: &Stream,
@@ -48,7 +48,7 @@ fn capture_begins_once_and_ends_where_it_began() {
         record(&forked, &stream).expect("an event can be recorded in a capture");
         wait(&other, &forked).expect("another stream can join");
         assert_eq!(code(end(&other).1), Some(CUresult::CUDA_ERROR_STREAM_CAPTURE_UNMATCHED));
-        // Whether the capture is lost with that, the documentation leaves open.
+        // The documentation does not specify whether this invalidates the capture.
         let (graph, _) = end(&stream);
         if !graph.is_null() {
             destroy(&stream, graph);
@@ -67,17 +67,17 @@ fn legacy_stream_cannot_capture_and_its_work_ends_the_captures_of_blocking_strea
         let legacy: CUstream = ptr::null_mut();
         let mode = Mode::CU_STREAM_CAPTURE_MODE_RELAXED;
         let driver = test.driver();
-        // SAFETY: the default stream of the current context can be named by null.
+        // SAFETY: null is the default stream of the current context.
         let refused = unsafe { call!(driver, cuStreamBeginCapture_v2(legacy, mode)) };
         assert_eq!(code(refused), Some(UNSUPPORTED));
         let implicit = CUresult::CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;
         begin(&blocking, mode).expect("a capture can begin");
         let mut found = CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE;
-        // SAFETY: the default stream of the current context can be named by null; the status is a place.
+        // SAFETY: null is the default stream of the current context; the status is valid for writes.
         let asked = unsafe { call!(driver, cuStreamIsCapturing(legacy, &raw mut found)) };
         assert_eq!(code(asked), Some(implicit));
         assert_eq!(status(&blocking), CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_ACTIVE);
-        // SAFETY: the buffer has as many words.
+        // SAFETY: the buffer has this many words.
         let work = unsafe { call!(driver, cuMemsetD32Async(address(&buffer), 1, 4, legacy)) };
         assert_eq!(code(work), Some(implicit));
         assert_lost(&blocking);
@@ -122,7 +122,7 @@ fn work_that_cannot_be_a_node_loses_the_capture() {
         assert_offence(&stream, Mode::CU_STREAM_CAPTURE_MODE_RELAXED, UNSUPPORTED, || {
             unsafe extern "C" fn nothing(_: CUstream, _: CUresult, _: *mut std::ffi::c_void) {}
             let (raw, data) = (stream.as_raw(), ptr::null_mut());
-            // SAFETY: the callback takes any argument.
+            // SAFETY: the callback accepts any argument.
             unsafe { call!(stream.driver(), cuStreamAddCallback(raw, Some(nothing), data, 0)) }
         });
     });
@@ -162,7 +162,7 @@ fn stream_that_was_not_joined_leaves_no_graph() {
 }
 
 #[test]
-fn wait_for_what_is_outside_of_the_capture_loses_it() {
+fn wait_for_work_outside_the_capture_invalidates_it() {
     on_driver(|test| {
         let (stream, other, outside) = (test.stream(), test.stream(), event(test));
         record(&outside, &other).expect("an event can be recorded");
@@ -210,21 +210,21 @@ fn only_a_relaxed_capture_ends_on_another_thread() {
     });
 }
 
-/// Allocates and frees memory on the calling thread with a mode of its own.
+/// Allocates and frees memory on the calling thread with its own capture mode.
 fn allocate(test: &TestDriver, mode: CUstreamCaptureMode) -> Result<()> {
     let (driver, context) = (test.driver(), test.context());
     let scope = ContextStack::push(driver, &[context.as_raw()]);
     let exchange = |mut mode: CUstreamCaptureMode| {
-        // SAFETY: the mode is a place for one.
+        // SAFETY: the mode is valid for writes.
         unsafe { call!(driver, cuThreadExchangeStreamCaptureMode(&raw mut mode)) }.expect("the mode can be changed");
         mode
     };
     let before = exchange(mode);
     let mut memory = 0;
-    // SAFETY: the address is a place for one.
+    // SAFETY: the address is valid for writes.
     let allocated = unsafe { call!(driver, cuMemAlloc_v2(&raw mut memory, 16)) };
     if allocated.is_ok() {
-        // SAFETY: the memory was allocated above, and nothing uses it.
+        // SAFETY: the memory was allocated above and is not in use.
         unsafe { call!(driver, cuMemFree_v2(memory)) }.expect("memory can be freed");
     }
     exchange(before);

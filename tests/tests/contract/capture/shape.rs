@@ -1,4 +1,4 @@
-//! The graphs that captures make: forks, joins, and what callers ask for and change.
+//! Captured graphs: forks, joins, and the dependencies that callers query and change.
 
 use std::ptr;
 
@@ -10,12 +10,12 @@ use super::{
     address, begin, captured, code, copy, destroy, end, event, fill, record, run, status, values, wait, words,
 };
 
-/// Returns the number of a stream's capture, its graph, and what its next node comes after.
+/// Returns the ID of a stream's capture, its graph, and the dependencies of its next node.
 fn info(stream: &Stream) -> Result<(u64, CUgraph, Vec<CUgraphNode>)> {
     let mut status = CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE;
     let (mut number, mut graph, mut nodes, mut count) = (0, ptr::null_mut(), ptr::null(), 0);
     let (graph_place, nodes_place) = (&raw mut graph, &raw mut nodes);
-    // SAFETY: the stream is live, and the others are places.
+    // SAFETY: the stream is live, and the other addresses are valid for writes.
     unsafe {
         call!(
             stream.driver(),
@@ -36,7 +36,7 @@ fn info(stream: &Stream) -> Result<(u64, CUgraph, Vec<CUgraphNode>)> {
 
 fn node_count(stream: &Stream, graph: CUgraph) -> usize {
     let mut count = 0;
-    // SAFETY: the graph is live; no nodes are asked for.
+    // SAFETY: the graph is live; the call returns only the number of nodes.
     unsafe { call!(stream.driver(), cuGraphGetNodes(graph, ptr::null_mut(), &raw mut count)) }
         .expect("a graph can be asked");
     count
@@ -67,7 +67,7 @@ fn streams_fork_and_join_by_events() {
 }
 
 #[test]
-fn stream_tells_of_its_capture_for_as_long_as_it_lasts() {
+fn stream_reports_its_capture_until_it_ends() {
     on_driver(|test| {
         let (stream, other, buffer) = (test.stream(), test.stream(), words(test));
         assert_eq!(status(&stream), CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE);
@@ -88,7 +88,7 @@ fn stream_tells_of_its_capture_for_as_long_as_it_lasts() {
 }
 
 #[test]
-fn what_the_next_node_comes_after_can_be_changed() {
+fn dependencies_of_the_next_node_can_be_changed() {
     on_driver(|test| {
         let (stream, buffer) = (test.stream(), words(test));
         begin(&stream, Mode::CU_STREAM_CAPTURE_MODE_RELAXED).expect("a capture can begin");
@@ -96,13 +96,13 @@ fn what_the_next_node_comes_after_can_be_changed() {
         let (_, graph, mut first) = info(&stream).expect("a stream can be asked");
         let update = |nodes: &mut [CUgraphNode], flags| {
             let (raw, list, len) = (stream.as_raw(), nodes.as_mut_ptr(), nodes.len());
-            // SAFETY: the stream is live, and the nodes are of its graph.
+            // SAFETY: the stream is live, and the nodes belong to its graph.
             unsafe { call!(stream.driver(), cuStreamUpdateCaptureDependencies(raw, list, len, flags)) }
         };
         update(&mut [], 1).expect("the nodes can be set");
         assert_eq!(info(&stream).expect("a stream can be asked").2, []);
         let mut own: CUgraphNode = ptr::null_mut();
-        // SAFETY: the graph is live while it is captured; the node comes after the first.
+        // SAFETY: the graph is live during its capture; the node depends on the first.
         unsafe { call!(stream.driver(), cuGraphAddEmptyNode(&raw mut own, graph, first.as_ptr(), 1)) }
             .expect("a node can be added to a graph that is captured");
         update(&mut [own], 0).expect("a node can be added");
@@ -123,11 +123,11 @@ fn capture_into_a_graph_adds_to_what_it_has() {
         let (stream, first, second) = (test.stream(), words(test), words(test));
         let graph = captured(&stream, || fill(&stream, address(&first), 3, 4).expect("a fill can be captured"));
         let (mut node, mut count) = (ptr::null_mut(), 1);
-        // SAFETY: the graph is live, and there is a place for one node.
+        // SAFETY: the graph is live, and the address is valid for writes of one node.
         unsafe { call!(stream.driver(), cuGraphGetNodes(graph, &raw mut node, &raw mut count)) }
             .expect("a graph can be asked");
         let (raw, mode, after) = (stream.as_raw(), Mode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL, &raw const node);
-        // SAFETY: the stream and the graph are live, and the node is one of the graph.
+        // SAFETY: the stream and the graph are live, and the node belongs to the graph.
         unsafe { call!(stream.driver(), cuStreamBeginCaptureToGraph(raw, graph, after, ptr::null(), 1, mode)) }
             .expect("a capture can begin");
         copy(&stream, address(&second), address(&first), 16).expect("a copy can be captured");

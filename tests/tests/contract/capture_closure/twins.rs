@@ -1,4 +1,5 @@
-//! Each operation on a memory's own stream is refused in a capture, and its twin on a stream is captured.
+//! Each operation on a buffer's own stream returns an error in a capture, and its alternative on a given stream is
+//! captured.
 
 use curium_driver::{Error, Graph, Stream};
 use curium_memory::DeviceBuffer;
@@ -6,10 +7,11 @@ use curium_tests::{TestDriver, on_driver};
 
 use super::assert_refused;
 
-/// Each operation on the memory's own stream, and its twin on the stream of a capture.
+/// An operation on the buffer's own stream, and its alternative on the capturing stream.
 type Pair<T> = (&'static str, fn(&mut T) -> Result<(), Error>, fn(&mut T, &Stream) -> Result<(), Error>);
 
-/// Refuses the one of each pair, captures the other, and checks what `read` says after a launch, when `clear` has run before.
+/// Asserts that the first of each pair fails, captures the second, and checks the value that `read` returns after
+/// `clear` and a launch.
 fn check_pairs<T>(
     test: &TestDriver,
     memory: &mut T,

@@ -1,7 +1,7 @@
-//! The public functions of a crate, read off its source, and which of them may call the driver.
+//! Parses the public functions of a crate from its source, and finds those that may call the driver.
 //!
-//! Every call of the driver can fail. A function that may call it therefore returns a `Result` or a `Pending`, or its documentation lists
-//! the calls after `CUDA:`, or `call!` stands in its body.
+//! Every driver call can fail. A function that may call the driver therefore returns a `Result` or a `Pending`, lists
+//! the calls after `CUDA:` in its documentation, or uses `call!` in its body.
 
 mod platform;
 
@@ -18,30 +18,30 @@ use syn::{
 
 use self::platform::is_absent;
 
-/// The macros that make public functions, which `visit_item_macro` and `visit_item_impl` look into, or whose
-/// functions never call the driver (`buffer_views`).
+/// The macros that generate public functions: those that `visit_item_macro` and `visit_item_impl` expand, and those
+/// whose functions never call the driver (`buffer_views`).
 const MAKERS: [&str; 5] = ["argument_as", "attributes", "buffer_views", "forward", "upkeep_of_inner"];
 
 /// The public functions of some crates.
 #[derive(Default)]
 pub(super) struct Interface {
-    /// Every public function, as `Type::function` or `module::function`, with the reason why it may call the driver.
+    /// Every public function as `Type::function` or `module::function`, with the reason why it may call the driver.
     pub(super) functions: BTreeMap<String, Option<&'static str>>,
     /// The public traits of the crates, each with its functions.
     traits: BTreeMap<String, BTreeMap<String, Option<&'static str>>>,
     /// The public types of the crates.
     types: BTreeSet<String>,
-    /// Names that are exported, and hidden from the documentation.
+    /// Exported names that are hidden from the documentation.
     hidden: BTreeSet<String>,
-    /// The file that is read.
+    /// The module that is being parsed.
     module: String,
 }
 
-/// Collects types, traits and hidden names, which must be complete before functions are collected.
+/// Collects the types, traits and hidden names, which must be complete before the functions are collected.
 struct Names<'a>(&'a mut Interface);
 
 impl Interface {
-    /// Reads the crates in `folders`.
+    /// Parses the crates in `folders`.
     pub(super) fn of(folders: &[&Path]) -> Self {
         let files: Vec<_> = folders.iter().flat_map(|folder| present_files(&folder.join("src"))).collect();
         Self::of_files(&files)
@@ -57,7 +57,7 @@ impl Interface {
         interface
     }
 
-    /// Creates the interface of a text, which is the module `text`.
+    /// Parses a text as the module `text`.
     pub(super) fn of_text(text: &str) -> Self {
         let file = syn::parse_file(text).unwrap_or_else(|error| panic!("{error}"));
         Self::of_files(&[("text".to_owned(), file)])
@@ -166,7 +166,7 @@ impl Interface {
     }
 }
 
-/// Returns the reason why a function may call the driver, if there is one.
+/// Returns the reason why a function may call the driver, or `None`.
 fn reason(attributes: &[Attribute], signature: &Signature, block: Option<&Block>) -> Option<&'static str> {
     let has = |tokens: TokenStream, text: &str| tokens.to_string().contains(text);
     if block.is_some_and(|block| has(block.to_token_stream(), "call !")) {
@@ -182,7 +182,7 @@ fn reason(attributes: &[Attribute], signature: &Signature, block: Option<&Block>
     }
 }
 
-/// Returns the names in `tokens`, also those within groups.
+/// Returns the identifiers in `tokens`, including those in groups.
 fn idents(tokens: TokenStream) -> impl Iterator<Item = String> {
     let names = tokens.into_iter().flat_map(|token| match token {
         TokenTree::Group(group) => idents(group.stream()).collect(),
@@ -192,7 +192,7 @@ fn idents(tokens: TokenStream) -> impl Iterator<Item = String> {
     names.collect::<Vec<_>>().into_iter()
 }
 
-/// Returns the names that begin the entries of a list `#[…] name: …;`.
+/// Returns the names of the entries of a list `#[…] name: …;`.
 fn names_of_entries(tokens: TokenStream) -> Vec<String> {
     let tokens: Vec<_> = tokens.into_iter().collect();
     let entries = tokens.split(|token| matches!(token, TokenTree::Punct(mark) if mark.as_char() == ';'));
@@ -236,7 +236,7 @@ fn type_name(of: &Type) -> Option<String> {
     }
 }
 
-/// Returns the Rust files below `folder`, each with the name of its module, without those of modules that this platform lacks.
+/// Returns the Rust files below `folder`, each with its module name, without modules that this platform does not compile.
 fn present_files(folder: &Path) -> Vec<(String, File)> {
     let files = files(folder);
     let modules = files.iter().flat_map(|(_, _, file)| &file.items).filter_map(|item| match item {

@@ -1,4 +1,4 @@
-//! Images of another interface, on a simulator with functions made by hand in place of those that it lacks.
+//! Images of graphics APIs, on a simulator with hand-written functions in place of missing ones.
 
 use std::ptr;
 use std::sync::{Mutex, OnceLock, PoisonError};
@@ -16,7 +16,7 @@ use curium_tests::uses_cuda;
 use super::descriptor;
 
 static SIMULATED: OnceLock<Api> = OnceLock::new();
-/// What was called, in order.
+/// The names of the called functions, in order.
 static CALLS: Mutex<Vec<&str>> = Mutex::new(Vec::new());
 
 const BYTES: u64 = 1 << 16;
@@ -32,7 +32,7 @@ fn calls() -> Vec<&'static str> {
 }
 
 unsafe extern "C" fn import(place: *mut CUexternalMemory, _: *const CUDA_EXTERNAL_MEMORY_HANDLE_DESC) -> CUresult {
-    // SAFETY: the caller passes a valid place.
+    // SAFETY: the caller passes a pointer that is valid for writes.
     unsafe { place.write(ptr::without_provenance_mut(0x100)) };
     note("import")
 }
@@ -55,20 +55,20 @@ unsafe extern "C" fn map_image(
     note("map");
     let create = SIMULATED.get().and_then(|api| api.cuMipmappedArrayCreate).expect("the simulator has it");
     assert_eq!(description.arrayDesc.Flags, ArrayFlags::COLOR_ATTACHMENT.bits());
-    // The simulator draws nothing, and refuses images for it.
+    // The simulator supports no graphics API, and rejects its images.
     let plain = CUDA_ARRAY3D_DESCRIPTOR { Flags: 0, ..description.arrayDesc };
-    // SAFETY: both places are valid, and the caller's context is current.
+    // SAFETY: both addresses are valid for writes, and the caller's context is current.
     unsafe { create(place, &raw const plain, description.numLevels) }
 }
 
 unsafe extern "C" fn destroy_image(image: CUmipmappedArray) -> CUresult {
     note("destroy image");
     let destroy = SIMULATED.get().and_then(|api| api.cuMipmappedArrayDestroy).expect("the simulator has it");
-    // SAFETY: the caller gives the array away.
+    // SAFETY: the caller passes ownership of the array.
     unsafe { destroy(image) }
 }
 
-/// Returns the simulator with another interface beside it.
+/// Returns a driver of the simulator with the functions of a graphics API.
 fn driver(simulator: &Simulator) -> Driver {
     let mut api = simulator.api();
     assert!(SIMULATED.set(api.clone()).is_ok(), "one test uses this");
@@ -92,7 +92,7 @@ fn image_of_external_memory_is_an_array_that_keeps_the_memory() {
     let memory = ExternalMemory::import_fd(&context, descriptor(), ExternalMemoryKind::Opaque, BYTES, true);
     let memory = memory.expect("it is imported");
     let image = |offset, shape, levels| -> Result<MipmappedArray<f32>, Error> {
-        // SAFETY: the function above makes such an image, which nobody else uses.
+        // SAFETY: the function above creates such an image, which is not used elsewhere.
         unsafe { memory.map_image(&stream, offset, shape, levels, ArrayFlags::COLOR_ATTACHMENT) }
     };
     let square = ArrayShape::new_2d(8, 8);

@@ -1,4 +1,4 @@
-//! [`ExternalMemory`] on hardware: a driver takes the descriptors of its own physical memory for opaque ones.
+//! [`ExternalMemory`] on hardware: a driver imports the file descriptors of its own physical memory as opaque ones.
 
 use curium_driver::{MemoryHandleTypes, call};
 use curium_memory::MemoryAccess;
@@ -29,12 +29,12 @@ fn imported_memory_is_the_memory_of_its_descriptor_and_outlives_it() {
         mapping.set_access(&device, MemoryAccess::ReadWrite).expect("a device may use its own memory");
         let mut seen = [0_u8; 8];
         for (address, value, count) in [(mapping.as_pointer(), 3, bytes), (buffer.as_pointer(), 9, bytes - 4)] {
-            // SAFETY: the memory has these bytes, and the stream is waited for before it ends.
+            // SAFETY: the memory has these bytes, and the stream is synchronized before the memory is freed.
             unsafe { call!(driver, cuMemsetD8Async(address.as_raw(), value, count, stream.as_raw())) }
                 .expect("the memory can be filled");
         }
         let (target, address) = (seen.as_mut_ptr().cast(), mapping.as_pointer().as_raw());
-        // SAFETY: both sides have eight bytes, and the stream is waited for.
+        // SAFETY: both sides have eight bytes, and the stream is synchronized.
         unsafe { call!(driver, cuMemcpyDtoHAsync_v2(target, address, 8, stream.as_raw())) }.expect("it can be read");
         stream.synchronize().expect("the stream works");
         assert_eq!(seen, [3, 3, 3, 3, 9, 9, 9, 9]);

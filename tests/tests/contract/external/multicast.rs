@@ -1,4 +1,4 @@
-//! Multicast objects, on a simulator with functions made by hand in place of those that it lacks.
+//! Multicast objects, on a simulator with hand-written functions in place of missing ones.
 
 use std::sync::{Mutex, OnceLock, PoisonError};
 
@@ -13,7 +13,7 @@ use curium_sys::{
 use curium_tests::uses_cuda;
 
 static SIMULATED: OnceLock<Api> = OnceLock::new();
-/// What was called, in order.
+/// The names of the called functions, in order.
 static CALLS: Mutex<Vec<&str>> = Mutex::new(Vec::new());
 
 const BYTES: usize = 2 << 20;
@@ -27,7 +27,7 @@ fn calls() -> Vec<&'static str> {
     std::mem::take(&mut *CALLS.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
-/// Memory of the simulator stands for the object: the driver gives both out by one kind of handle.
+/// Creates simulated physical memory in place of the multicast object: the driver uses one handle type for both.
 unsafe extern "C" fn create(
     place: *mut CUmemGenericAllocationHandle,
     properties: *const CUmulticastObjectProp,
@@ -41,7 +41,7 @@ unsafe extern "C" fn create(
     memory.location.type_ = CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE;
     let allocate = SIMULATED.get().and_then(|api| api.cuMemCreate).expect("the simulator has it");
     note("create");
-    // SAFETY: both places are valid.
+    // SAFETY: both addresses are valid for writes.
     unsafe { allocate(place, bytes, &raw const memory, 0) }
 }
 
@@ -70,11 +70,11 @@ unsafe extern "C" fn unbind(_: CUmemGenericAllocationHandle, _: CUdevice, offset
 unsafe extern "C" fn release(handle: CUmemGenericAllocationHandle) -> CUresult {
     note("release");
     let release = SIMULATED.get().and_then(|api| api.cuMemRelease).expect("the simulator has it");
-    // SAFETY: the caller gives the handle away.
+    // SAFETY: the caller passes ownership of the handle.
     unsafe { release(handle) }
 }
 
-/// Returns the simulator with a switch beside it.
+/// Returns a driver of the simulator with multicast functions.
 fn driver(simulator: &Simulator) -> Driver {
     let mut api = simulator.api();
     assert!(SIMULATED.set(api.clone()).is_ok(), "one test uses this");

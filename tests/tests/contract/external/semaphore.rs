@@ -1,4 +1,4 @@
-//! Semaphores of another interface, on a simulator with functions made by hand in place of those that it lacks.
+//! External semaphores, on a simulator with hand-written functions in place of missing ones.
 
 use std::ptr;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -15,7 +15,7 @@ use curium_tests::{Gate, uses_cuda};
 
 use super::descriptor;
 
-/// What was called, in order.
+/// The names of the called functions, in order.
 static CALLS: Mutex<Vec<&str>> = Mutex::new(Vec::new());
 
 fn note(call: &'static str) -> CUresult {
@@ -31,7 +31,7 @@ unsafe extern "C" fn import(
     place: *mut CUexternalSemaphore,
     _: *const CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC,
 ) -> CUresult {
-    // SAFETY: the caller passes a valid place.
+    // SAFETY: the caller passes a pointer that is valid for writes.
     unsafe { place.write(ptr::without_provenance_mut(0x100)) };
     note("import")
 }
@@ -42,7 +42,7 @@ unsafe extern "C" fn signal(
     count: u32,
     _: CUstream,
 ) -> CUresult {
-    // SAFETY: the caller passes as many parameters as it says.
+    // SAFETY: the caller passes the parameters of the kernel.
     let value = unsafe { (*params).params.fence.value };
     assert_eq!((count, value), (1, 7));
     note("signal")
@@ -54,7 +54,7 @@ unsafe extern "C" fn wait(
     count: u32,
     _: CUstream,
 ) -> CUresult {
-    // SAFETY: the caller passes as many parameters as it says.
+    // SAFETY: the caller passes the parameters of the kernel.
     let value = unsafe { (*params).params.fence.value };
     assert_eq!((count, value), (1, 8));
     note("wait")
@@ -65,7 +65,7 @@ unsafe extern "C" fn destroy(semaphore: CUexternalSemaphore) -> CUresult {
     note("destroy")
 }
 
-/// Adds an empty node in place of one that signals.
+/// Adds an empty node in place of a signal node.
 unsafe extern "C" fn add_signal(
     node: *mut CUgraphNode,
     graph: CUgraph,
@@ -75,11 +75,11 @@ unsafe extern "C" fn add_signal(
 ) -> CUresult {
     let add = *ADD_EMPTY.lock().unwrap_or_else(PoisonError::into_inner);
     let add = add.expect("the driver of this test has it");
-    // SAFETY: the caller passes what a node takes.
+    // SAFETY: the caller passes valid node arguments.
     unsafe { add(node, graph, after, count) }
 }
 
-/// Has a node that exists signal another semaphore.
+/// Accepts new parameters of a signal node.
 unsafe extern "C" fn set_signal(_: CUgraphExec, _: CUgraphNode, _: *const CUDA_EXT_SEM_SIGNAL_NODE_PARAMS) -> CUresult {
     CUresult::CUDA_SUCCESS
 }
@@ -89,10 +89,10 @@ static ADD_EMPTY: Mutex<Option<AddEmpty>> = Mutex::new(None);
 
 type AddEmpty = unsafe extern "C" fn(*mut CUgraphNode, CUgraph, *const CUgraphNode, usize) -> CUresult;
 
-/// Tests here take turns: what they called is in one list.
+/// Serializes the tests of this file, which share the list of calls.
 static TURN: Mutex<()> = Mutex::new(());
 
-/// Returns the simulator with another interface beside it.
+/// Returns a driver of the simulator with external semaphores.
 fn driver(simulator: &Simulator) -> Driver {
     let mut api = simulator.api();
     *ADD_EMPTY.lock().unwrap_or_else(PoisonError::into_inner) = api.cuGraphAddEmptyNode;
@@ -106,7 +106,7 @@ fn driver(simulator: &Simulator) -> Driver {
     unsafe { Driver::from_api(api) }.expect("the simulator initialises")
 }
 
-/// Asserts that the semaphore, which is dropped, ends only when the work on `stream` has.
+/// Asserts that a dropped semaphore is destroyed only after the work on `stream`.
 fn assert_outlives_work(stream: &Stream, semaphore: impl Send, gate: Gate) {
     std::thread::scope(|scope| {
         let dropping = scope.spawn(|| drop(semaphore));
@@ -118,7 +118,7 @@ fn assert_outlives_work(stream: &Stream, semaphore: impl Send, gate: Gate) {
     assert_eq!(calls(), ["destroy"]);
 }
 
-/// Runs `test` in a context of the driver with made-up semaphores, one test after the other.
+/// Runs `test` in a context of the driver with hand-written semaphore functions, one test at a time.
 fn with_context(test: impl FnOnce(&Context)) {
     if uses_cuda() {
         return;
@@ -142,7 +142,7 @@ fn semaphore_dropped_while_streams_and_graphs_use_it_ends_after_them() {
         semaphore.wait(&other, 8).expect("the stream takes it");
         assert_eq!(calls(), ["import", "signal", "wait"]);
         assert_outlives_work(&other, semaphore, gate);
-        // Whatever stream a graph with it is launched on.
+        // On any stream that the graph is launched on.
         let (semaphore, gate) = (Arc::new(imported()), Gate::on(&other));
         let mut executable = signalling(context, &semaphore);
         executable.launch(&other).expect("it can be launched");
@@ -151,7 +151,7 @@ fn semaphore_dropped_while_streams_and_graphs_use_it_ends_after_them() {
 }
 
 #[test]
-fn semaphore_of_a_graph_dropped_while_its_context_is_captured_ends_behind_its_launches_and_leaves_the_capture() {
+fn semaphore_of_a_graph_dropped_during_a_capture_outlives_its_launches_and_keeps_the_capture_valid() {
     with_context(|context| {
         let (stream, other) = (context.stream().expect("a stream"), context.stream().expect("a stream"));
         let semaphore = Arc::new(imported(context));
@@ -169,7 +169,7 @@ fn semaphore_of_a_graph_dropped_while_its_context_is_captured_ends_behind_its_la
 }
 
 #[test]
-fn semaphore_that_a_node_was_given_later_ends_behind_the_launches_of_its_executable() {
+fn semaphore_set_later_on_a_node_outlives_the_launches_of_its_executable() {
     with_context(|context| {
         let stream = context.stream().expect("a stream");
         let (first, second) = (Arc::new(imported(context)), Arc::new(imported(context)));
@@ -192,7 +192,7 @@ fn imported(context: &Context) -> ExternalSemaphore {
     semaphore.expect("it is imported")
 }
 
-/// Returns an executable that signals the semaphore, as far as it knows.
+/// Returns an executable graph that signals the semaphore.
 fn signalling(context: &Context, semaphore: &Arc<ExternalSemaphore>) -> GraphExec {
     let mut graph = Graph::new(context).expect("a graph can be made");
     graph.add_semaphore_signal(&[], &[semaphore.for_graph(7)]).expect("a node can be added");

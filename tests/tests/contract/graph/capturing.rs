@@ -1,4 +1,4 @@
-//! Captures that add to a graph that is there.
+//! Captures into an existing graph.
 
 use std::collections::HashSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -35,7 +35,7 @@ fn error_of_work() -> Error {
 }
 
 #[test]
-fn work_captured_into_a_graph_comes_behind_the_nodes_that_are_named() {
+fn work_captured_into_a_graph_depends_on_the_named_nodes() {
     on_driver(|test| {
         let (mut x, mut y) = (zeroes(test), zeroes(test));
         let mut graph = graph(test);
@@ -50,7 +50,7 @@ fn work_captured_into_a_graph_comes_behind_the_nodes_that_are_named() {
         assert_eq!(size(&graph), (4, 3));
         let mut exec = graph.instantiate().expect("the graph is sound");
         assert_eq!(words(&y), [0; LEN], "nothing has run");
-        // The memory is leased: it is there when its owner is gone, and the launch is a use of it.
+        // The memory is leased: it outlives its owner, and the launch is an access to it.
         drop((graph, x));
         exec.launch(&test.stream()).expect("it can be launched");
         assert_eq!(words(&y), [7; LEN]);
@@ -58,7 +58,7 @@ fn work_captured_into_a_graph_comes_behind_the_nodes_that_are_named() {
 }
 
 #[test]
-fn work_captured_into_a_graph_comes_behind_what_writes_the_memory_that_it_uses() {
+fn work_captured_into_a_graph_is_ordered_after_writes_of_its_memory() {
     on_driver(|test| {
         let (mut x, mut y, mut z, source) = (zeroes(test), zeroes(test), zeroes(test), zeroes(test));
         let mut graph = graph(test);
@@ -83,7 +83,7 @@ fn work_captured_into_a_graph_comes_behind_what_writes_the_memory_that_it_uses()
 }
 
 #[test]
-fn every_branch_of_captured_work_comes_behind_what_wrote_its_memory() {
+fn every_branch_of_captured_work_is_ordered_after_the_write_of_its_memory() {
     on_driver(|test| {
         let (mut x, mut y, mut z) = (zeroes(test), zeroes(test), zeroes(test));
         let mut graph = graph(test);
@@ -113,7 +113,7 @@ fn work_that_only_reads_the_same_memory_is_captured_side_by_side() {
 }
 
 #[test]
-fn capture_into_a_graph_that_fails_or_panics_leaves_it_as_it_was() {
+fn capture_into_a_graph_that_fails_or_panics_does_not_change_it() {
     on_driver(|test| {
         let (mut x, mut y, counted) = (zeroes(test), zeroes(test), Arc::new(()));
         let mut graph = graph(test);
@@ -144,7 +144,7 @@ fn capture_into_a_graph_that_fails_or_panics_leaves_it_as_it_was() {
         await_last(&counted);
         assert!(!stream.expect("the work was called").is_capturing().expect("the stream is live"));
         let (pointer, resource) = x.into_raw().expect("no graph uses the memory");
-        // SAFETY: the memory is that of the buffer, and nothing uses it.
+        // SAFETY: the memory is that of the buffer, and no work uses it.
         let mut x = unsafe { Words::from_raw(y.stream(), pointer, LEN, resource) }.expect("it is a buffer");
         graph.capture_into(&[begin], |scope| x.as_slice_mut().fill_on(scope, 9)).expect("the next can be captured");
         run(test, &mut graph.instantiate().expect("the graph is sound"));
@@ -218,7 +218,7 @@ fn graph_that_is_captured_into_refuses_every_other_use() {
 }
 
 #[test]
-fn work_captured_into_a_body_of_a_conditional_node_runs_as_its_value_says() {
+fn work_captured_into_a_conditional_body_runs_according_to_its_value() {
     on_driver(|test| {
         for (value, expected) in [(1, [4, 0]), (0, [0, 6])] {
             let mut buffers = [zeroes(test), zeroes(test)];
@@ -238,7 +238,7 @@ fn work_captured_into_a_body_of_a_conditional_node_runs_as_its_value_says() {
 }
 
 #[test]
-fn work_that_nothing_can_order_with_work_in_another_part_is_refused_and_taken_back() {
+fn unorderable_work_in_another_part_is_rejected_and_removed() {
     on_driver(|test| {
         let (mut x, mut y) = (zeroes(test), zeroes(test));
         let mut graph = graph(test);
@@ -269,7 +269,7 @@ fn branch_of_a_capture_follows_nodes_that_the_rest_does_not_wait_for() {
         let last = own.capture_into(&[begin], |scope| {
             let branch = scope.fork()?;
             assert_refused(test, "in another graph", || scope.follow(&branch, &[foreign]));
-            assert_refused(test, "no stream of the capture", || scope.follow(&stream, &[other]));
+            assert_refused(test, "does not belong to the capture", || scope.follow(&stream, &[other]));
             scope.follow(&branch, &[other])?;
             x.as_slice_mut().fill_on(&branch, 1)?;
             y.as_slice_mut().fill_on(scope, 2)
@@ -283,7 +283,7 @@ fn branch_of_a_capture_follows_nodes_that_the_rest_does_not_wait_for() {
 }
 
 #[test]
-fn capture_behind_nodes_of_other_graphs_is_refused_before_the_driver_is_called() {
+fn capture_after_nodes_of_other_graphs_is_rejected_before_the_driver_is_called() {
     on_driver(|test| {
         let (mut own, mut other) = (graph(test), graph(test));
         let (foreign, removed) = (other.add_empty(&[]).expect("it fits"), own.add_empty(&[]).expect("it fits"));

@@ -1,4 +1,4 @@
-//! Executables that are changed, node by node and as a whole.
+//! Updates of executable graphs, by node and as a whole.
 
 use curium_driver::{
     CopyPlace, Event, EventFlags, Function, GraphCopy, GraphUpdate, InstantiateFlags, InstantiateOptions, LaunchConfig,
@@ -18,7 +18,7 @@ fn kernel_node_takes_new_arguments_with_one_call_of_its_own() {
         let mut exec = graph.instantiate().expect("the graph is sound");
         for value in 2..5 {
             test.assert_calls(Function::cuGraphExecKernelNodeSetParams_v2, 1, || {
-                // SAFETY: `fill` writes as many words as the buffer has.
+                // SAFETY: `fill` writes exactly the words of the buffer.
                 unsafe { exec.set_kernel(&node, (other.as_pointer(), value, LEN as u32)) }
             })
             .expect("the arguments fit");
@@ -48,10 +48,10 @@ fn kernel_node_takes_new_arguments_whoever_else_has_the_graph() {
             if value == 5 {
                 drop(graph.take());
             }
-            // Two look-ups of one kernel are as good as each other.
+            // Two look-ups of one kernel return equal kernels.
             let kernel = if value % 3 == 0 { &kernel } else { &again };
             let arguments = (buffer.as_pointer(), value, LEN as u32);
-            // SAFETY: `fill` writes as many words as the buffer has.
+            // SAFETY: `fill` writes exactly the words of the buffer.
             unsafe { exec.set_kernel_with(&node, kernel, config, arguments) }.expect("the kernel is the same");
             run(test, &mut exec);
             assert_eq!(words(&buffer), vec![value; LEN]);
@@ -70,7 +70,7 @@ fn kernel_that_an_update_brought_is_kept_until_the_next() {
         let (other, config) = (fill(test), node.config());
         for value in [2, 3] {
             let arguments = (buffer.as_pointer(), value, LEN as u32);
-            // SAFETY: `fill` writes as many words as the buffer has.
+            // SAFETY: `fill` writes exactly the words of the buffer.
             unsafe { exec.set_kernel_with(&node, &other, config, arguments) }.expect("it is a kernel of the driver");
         }
         drop(other);
@@ -96,7 +96,7 @@ fn change_does_not_concern_a_launch_before_it() {
         let mut exec = graph.instantiate().expect("the graph is sound");
         let gate = curium_tests::Gate::on(&stream);
         for (value, copy) in [3, 4].into_iter().zip(&copies) {
-            // SAFETY: `fill` writes as many words as the buffer has.
+            // SAFETY: `fill` writes exactly the words of the buffer.
             unsafe { exec.set_kernel(&node, (copy.as_pointer(), value, LEN as u32)) }.expect("the arguments fit");
             exec.launch(&stream).expect("it can be launched");
         }
@@ -116,7 +116,7 @@ fn copies_fills_and_events_take_new_parameters() {
         let filled = add_fill(&mut graph, &[], &first, 3);
         let copy =
             |bytes| GraphCopy::new(CopyPlace::device(bytes_of(&first)), CopyPlace::device(bytes_of(&second)), bytes);
-        // SAFETY: both buffers are as long, and outlive the launches.
+        // SAFETY: both buffers have the same length and outlive the launches.
         let copied = unsafe { graph.add_copy(&[*filled], copy(8)) }.expect("it fits");
         let recorded = graph.add_event_record(&[*copied], &events[0]).expect("the node can be added");
         let waited = graph.add_event_wait(&[], &events[0]).expect("the node can be added");
@@ -129,7 +129,7 @@ fn copies_fills_and_events_take_new_parameters() {
         exec.set_event_wait(waited, &events[1]).expect("the event is of the context");
         run(test, &mut exec);
         assert_eq!(words(&second)[..5], [4, 4, 4, 4, 0]);
-        // An event without time could not be asked for it, and one that was never recorded is no end.
+        // An event without timing has no elapsed time, and an event that was never recorded cannot be an end point.
         assert!(events[1].milliseconds_since(&events[1]).is_ok(), "the graph has recorded it");
         assert!(events[1].milliseconds_since(&events[0]).is_err(), "nothing has recorded the other");
     });
@@ -173,7 +173,7 @@ fn executable_takes_everything_from_a_graph_of_the_same_shape() {
 }
 
 #[test]
-fn graph_that_does_not_fit_says_which_node_and_why() {
+fn graph_that_does_not_match_reports_the_node_and_the_reason() {
     on_driver(|test| {
         let (kernel, buffer) = (fill(test), zeroes(test));
         let (mut original, mut longer, mut other) = (graph(test), graph(test), graph(test));

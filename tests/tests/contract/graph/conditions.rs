@@ -1,14 +1,15 @@
-//! Conditional nodes whose values kernels set. On hardware that takes the toolkit's library of the device's runtime.
+//! Conditional nodes with values set by kernels. On hardware this requires the toolkit's device runtime library.
 
 use curium_driver::{
-    Condition, ConditionalKind, Image, JitOptions, Kernel, LaunchConfig, Library, LinkInput, Linker, Result,
+    Condition, ConditionalKind, Function, Image, JitOptions, Kernel, LaunchConfig, Library, LinkInput, Linker, Result,
 };
-use curium_sim::Config;
+use curium_sim::{Config, Fault};
+use curium_sys::CUresult;
 use curium_tests::{TestDriver, on_simulator};
 
 use super::{LEN, add_fill, graph, run, words, zeroes};
 
-/// Adds one to a word, and has a conditional node see how far it is from `end`.
+/// Increments a word, and sets the conditional value to its distance from `end`.
 const COUNT: &str = "
 .version 7.8
 .target sm_75
@@ -37,25 +38,25 @@ const COUNT: &str = "
 }
 ";
 
-/// An archive that holds what tells the library of the device's runtime from others.
+/// An archive with the member that identifies the device runtime library.
 const RUNTIME: &[u8] = b"!<arch>\ncuda_device_runtime.o/ ...";
 
 type Count = (&'static mut [u32], u32, Condition);
 
-/// Returns the kernel, linked with the library of the device's runtime or without.
+/// Returns the kernel, linked with or without the device runtime library.
 fn count(test: &TestDriver, with_runtime: bool) -> Result<Kernel<Count>> {
     let (context, options) = (test.context(), JitOptions::new());
     let mut linker = Linker::new(&context, &options)?;
     linker.add_image("count", &Image::from_ptx(COUNT)?, &options)?;
     if with_runtime {
-        // SAFETY: the simulator reads an archive up to its end and no further.
+        // SAFETY: the simulator reads an archive up to its end.
         unsafe { linker.add_bytes(LinkInput::Archive, "cudadevrt", RUNTIME, &options) }?;
     }
     Library::from_image(test.driver(), &linker.complete()?.image(), &options)?.kernel("count")
 }
 
 #[test]
-fn loop_of_a_graph_ends_when_a_kernel_says_so() {
+fn loop_of_a_graph_ends_when_a_kernel_clears_its_condition() {
     on_simulator(Config::new(), |test, _| {
         let (count, buffer) = (count(test, true).expect("every name is defined"), zeroes(test));
         let mut graph = graph(test);
@@ -68,7 +69,7 @@ fn loop_of_a_graph_ends_when_a_kernel_says_so() {
         let mut exec = graph.instantiate().expect("the graph is sound");
         run(test, &mut exec);
         assert_eq!(words(&buffer)[0], 5);
-        // The value begins anew with each launch, so that the body runs at least once.
+        // The value is reset at each launch, so that the body runs at least once.
         drop(exec);
         let mut again = graph.instantiate().expect("the graph is sound");
         // SAFETY: the same kernel with another end.
@@ -105,5 +106,17 @@ fn kernel_that_sets_a_condition_takes_the_library_of_the_devices_runtime() {
     on_simulator(Config::new(), |test, _| {
         let error = count(test, false).expect_err("nothing defines the function").to_string();
         assert!(error.contains("cudaGraphSetConditional"), "{error}");
+    });
+}
+
+#[test]
+fn condition_whose_handle_is_0_is_valid_and_only_the_result_is_an_error() {
+    on_simulator(Config::new(), |test, simulator| {
+        let (mut graph, create) = (graph(test), Fault::on(Function::cuGraphConditionalHandleCreate));
+        simulator.inject(create.creates_nothing());
+        assert_eq!(graph.condition(Some(1)).expect("the driver reports success").as_raw(), 0);
+        simulator.inject(create.returns(CUresult::CUDA_ERROR_NOT_SUPPORTED));
+        let error = graph.condition(Some(1)).expect_err("the driver reports an error");
+        assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_NOT_SUPPORTED), "{error}");
     });
 }

@@ -1,4 +1,4 @@
-//! What graphs and executables keep alive, and for how long.
+//! The lifetime of objects that graphs and executable graphs keep alive.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -9,7 +9,7 @@ use curium_tests::{Gate, kernels, on_driver};
 
 use super::{LEN, add_fill, add_kernel, fill, graph, run, words, zeroes};
 
-/// Waits until nobody but the test has the value: a thread of the driver may drop it a little later.
+/// Waits until only the test holds the value: a thread of the driver may drop it a little later.
 pub(crate) fn await_last<T>(value: &Arc<T>) {
     let deadline = Instant::now() + Duration::from_secs(5);
     while Arc::strong_count(value) > 1 && Instant::now() < deadline {
@@ -56,7 +56,7 @@ fn executable_keeps_what_its_nodes_were_changed_to() {
         {
             let other = fill(test);
             let arguments = (buffer.as_pointer(), 2, LEN as u32);
-            // SAFETY: `fill` writes as many words as the buffer has.
+            // SAFETY: `fill` writes exactly the words of the buffer.
             unsafe { exec.set_kernel_with(&node, &other, node.config(), arguments) }.expect("it fits");
         }
         run(test, &mut exec);
@@ -188,7 +188,7 @@ fn object_that_a_graph_does_not_retain_cannot_be_released() {
     });
 }
 
-/// Releasing is refused before the driver is called, which would allow it.
+/// Asserts that releasing the object is an error before the driver is called, which would accept it.
 #[track_caller]
 fn assert_not_retained(graph: &mut Graph, object: &UserObject) {
     let error = graph.release_object(object).expect_err("nothing is retained");
@@ -225,7 +225,7 @@ fn closure_that_is_set_in_an_executable_lives_as_long_as_launches_that_call_it()
 }
 
 #[test]
-fn update_brings_the_closures_of_the_graph_and_lets_go_of_those_before() {
+fn update_retains_the_closures_of_the_graph_and_releases_the_previous_ones() {
     on_driver(|test| {
         let counts = [(); 3].map(|()| Arc::new(AtomicU32::new(0)));
         let [first, second, third] = counts.each_ref().map(|count| {

@@ -1,4 +1,4 @@
-//! What each kind of node does.
+//! The behavior of each kind of node.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -21,11 +21,11 @@ fn copy_of_rows_from_the_host_and_back_leaves_the_rest() {
         let source: Vec<u32> = (0..12).collect();
         let mut target = vec![0_u32; 12];
         let mut graph = graph(test);
-        // Three rows of two words, of four in the source, of eight on the device.
+        // Three rows of two words, with a pitch of four words in the source and eight on the device.
         let from = CopyPlace::host(source.as_ptr().cast_mut().cast()).with_pitch(16).with_origin(4, 0, 0);
         let device = CopyPlace::device(bytes_of(&buffer)).with_pitch(32).with_origin(8, 1, 0);
         let back = CopyPlace::host(target.as_mut_ptr().cast()).with_pitch(16);
-        // SAFETY: the rows are within all three, which outlive the launch.
+        // SAFETY: the rows lie within all three allocations, which outlive the launch.
         let up = unsafe { graph.add_copy(&[], GraphCopy::new(from, device, 8).with_rows(3)) }.expect("it fits");
         // SAFETY: as above.
         unsafe { graph.add_copy(&[*up], GraphCopy::new(device, back, 8).with_rows(3)) }.expect("it fits");
@@ -38,7 +38,7 @@ fn copy_of_rows_from_the_host_and_back_leaves_the_rest() {
             expected[(row + 1) * 8 + 2..][..2].copy_from_slice(&values);
         }
         assert_eq!(words(&buffer), expected);
-        // The host's memory is used by the driver, which no borrow shows.
+        // The driver accesses the host memory, without a borrow that shows it.
         drop((source, target));
     });
 }
@@ -55,7 +55,7 @@ fn fill_of_rows_writes_each_width() {
             GraphFill::new(at(32), FillValue::U32(5), 2).with_rows(2, 16),
         ];
         for fill in fills {
-            // SAFETY: the rows are within the buffer, which outlives the launch.
+            // SAFETY: the rows lie within the buffer, which outlives the launch.
             let node = unsafe { graph.add_fill(&[], fill) }.expect("it fits");
             let described = graph.fill(node).expect("the node is there");
             assert_eq!((described.value, described.elements, described.rows), (fill.value, fill.elements, fill.rows));
@@ -136,14 +136,14 @@ fn memory_that_a_node_allocates_is_there_until_a_node_frees_it() {
         let known = graph.allocation(*memory).expect("the node allocates");
         assert_eq!((known.address(), known.byte_len()), (memory.address(), LEN * 4));
         let arguments = (memory.address().cast(), 11, LEN as u32);
-        // SAFETY: the node comes behind the allocation of as many words.
+        // SAFETY: the node depends on the allocation of this many words.
         let filled =
             unsafe { graph.add_kernel(&[*memory], &kernel, LaunchConfig::for_elements(LEN as u32), arguments) }
                 .expect("the node can be added");
         let copy = GraphCopy::new(CopyPlace::device(memory.address()), CopyPlace::device(bytes_of(&buffer)), LEN * 4);
-        // SAFETY: both are as long; the buffer outlives the launches.
+        // SAFETY: both have the same length; the buffer outlives the launches.
         let copied = unsafe { graph.add_copy(&[*filled], copy) }.expect("the node can be added");
-        // SAFETY: the node comes behind all that use the memory.
+        // SAFETY: the node depends on all accesses to the memory.
         let freed = unsafe { graph.add_free(&[*copied], &memory) }.expect("the node can be added");
         assert_eq!(graph.freed(freed).expect("the node frees"), memory.address());
         let mut exec = graph.instantiate().expect("the graph is sound");
@@ -152,7 +152,7 @@ fn memory_that_a_node_allocates_is_there_until_a_node_frees_it() {
             assert_eq!(words(&buffer), [11; LEN]);
         }
         drop((exec, graph));
-        // The driver gives it back when it has seen that nothing uses it any more.
+        // The driver releases it after it has observed that it is no longer used.
         let deadline = Instant::now() + Duration::from_secs(5);
         while used(test) > before && Instant::now() < deadline {
             std::thread::yield_now();
@@ -162,7 +162,7 @@ fn memory_that_a_node_allocates_is_there_until_a_node_frees_it() {
     });
 }
 
-/// Returns the bytes that the device uses for graphs, once all work is done and what is not used was given back.
+/// Returns the device memory in bytes reserved for graphs, after all work has completed and unused memory was trimmed.
 fn used(test: &TestDriver) -> u64 {
     test.context().synchronize().expect("nothing is captured");
     test.device().trim_graph_memory().expect("what is kept can be given back");
@@ -176,7 +176,7 @@ fn memory_operations_write_in_order() {
         let first: DevicePointer<u32> = DevicePointer::from_raw(values.as_ptr().expose_provenance() as u64);
         let mut graph = graph(test);
         let operations = [MemoryOperation::WriteU32(first, 4), MemoryOperation::WriteU32(first.wrapping_add(1), 5)];
-        // SAFETY: the addresses are aligned and in the buffer, which outlives the launch.
+        // SAFETY: the addresses are aligned and lie in the buffer, which outlives the launch.
         let node = unsafe { graph.add_memory_operations(&[], &operations) }.expect("the device writes values");
         assert_eq!(graph.memory_operation_count(node).expect("the node is there"), 2);
         let mut exec = graph.instantiate().expect("the graph is sound");
@@ -234,7 +234,7 @@ fn graph_with_a_conditional_node_is_not_copied_and_has_one_executable_at_a_time(
 }
 
 #[test]
-fn kernel_node_tells_its_size_and_runs_with_what_it_is_given() {
+fn kernel_node_returns_its_parameters_and_runs_with_new_ones() {
     on_driver(|test| {
         let (kernel, buffer) = (fill(test), zeroes(test));
         let mut graph = graph(test);
@@ -243,7 +243,7 @@ fn kernel_node_tells_its_size_and_runs_with_what_it_is_given() {
         assert_eq!(node.kernel().name(), "fill");
         let config = LaunchConfig::new((2, 1, 1), (8, 4, 1));
         let arguments = (buffer.as_pointer(), 3, LEN as u32);
-        // SAFETY: `fill` writes as many words as the buffer has.
+        // SAFETY: `fill` writes exactly the words of the buffer.
         unsafe { graph.set_kernel(&node, &kernel, config, arguments) }.expect("the kernel is the same");
         assert_eq!(graph.kernel_config(&node).expect("the node is there"), config);
         let (mut pointer, mut value, mut len) = (buffer.as_pointer(), 2_u32, 8_u32);
@@ -260,12 +260,12 @@ fn kernel_node_tells_its_size_and_runs_with_what_it_is_given() {
 }
 
 #[test]
-fn fill_can_be_described_anew_before_it_is_instantiated() {
+fn fill_parameters_can_be_replaced_before_instantiation() {
     on_driver(|test| {
         let buffer = zeroes(test);
         let mut graph = graph(test);
         let node = add_fill(&mut graph, &[], &buffer, 1);
-        // SAFETY: the buffer is as long, and outlives the launch.
+        // SAFETY: the buffer has this length and outlives the launch.
         unsafe { graph.set_fill(node, fill_of(&buffer, 2)) }.expect("it fits");
         run(test, &mut graph.instantiate().expect("the graph is sound"));
         assert_eq!(words(&buffer), [2; LEN]);
@@ -273,13 +273,13 @@ fn fill_can_be_described_anew_before_it_is_instantiated() {
 }
 
 #[test]
-fn copy_can_be_described_anew_before_it_is_instantiated() {
+fn copy_parameters_can_be_replaced_before_instantiation() {
     on_driver(|test| {
         let (from, to) = (zeroes(test), zeroes(test));
         let mut graph = graph(test);
         let filled = add_fill(&mut graph, &[], &from, 3);
         let copy = |bytes| GraphCopy::new(CopyPlace::device(bytes_of(&from)), CopyPlace::device(bytes_of(&to)), bytes);
-        // SAFETY: the buffers are as long, and outlive the launch.
+        // SAFETY: the buffers have this length and outlive the launch.
         let node = unsafe { graph.add_copy(&[*filled], copy(LEN * 4)) }.expect("it fits");
         // SAFETY: as above.
         unsafe { graph.set_copy(node, copy(4)) }.expect("it fits");
@@ -289,13 +289,13 @@ fn copy_can_be_described_anew_before_it_is_instantiated() {
 }
 
 #[test]
-fn attributes_of_a_kernel_node_are_told_and_copied() {
+fn attributes_of_a_kernel_node_are_queried_and_copied() {
     on_driver(|test| {
         let (kernel, buffer) = (fill(test), zeroes(test));
         let mut graph = graph(test);
         let (config, arguments) = (LaunchConfig::new(1, 64), (buffer.as_pointer(), 3, LEN as u32));
         let attributes = LaunchAttributes::new().with_priority(-1);
-        // SAFETY: `fill` writes as many words as the buffer has, which outlives the launch.
+        // SAFETY: `fill` writes exactly the words of the buffer, which outlives the launch.
         let first = unsafe { graph.add_kernel_with(&[], &kernel, config, &attributes, arguments) };
         let first = first.expect("the node can be added");
         let second = add_kernel(&mut graph, &[*first], &kernel, &buffer, 4);

@@ -1,4 +1,4 @@
-//! Captured work that uses the same memory keeps an order, whatever is made of its graphs.
+//! Captured work on the same memory stays ordered in every composition of its graphs.
 
 use curium_driver::{ConditionalKind, EdgeData, Graph};
 use curium_memory::DeviceBuffer;
@@ -6,14 +6,14 @@ use curium_tests::{TestDriver, on_driver};
 
 use super::{LEN, run, words, zeroes};
 
-/// Captured work that copies `source` to `target`.
+/// Returns the captured graph of a copy from `source` to `target`.
 fn copying(test: &TestDriver, target: &mut DeviceBuffer<u32>, source: &DeviceBuffer<u32>) -> Graph {
     let work = |scope: &curium_driver::CaptureScope| target.as_slice_mut().copy_from_device_on(scope, source);
     Graph::capture(&test.context(), work).expect("a copy can be captured")
 }
 
 #[test]
-fn children_that_write_what_another_uses_come_behind_it() {
+fn child_graphs_with_conflicting_accesses_are_ordered() {
     on_driver(|test| {
         let stream = test.stream();
         let first = DeviceBuffer::from_slice(&stream, &[7_u32; LEN]).expect("memory suffices");
@@ -60,7 +60,7 @@ fn child_that_nothing_can_order_with_work_in_another_part_is_refused() {
         assert!(node.bodies[0].nodes().expect("it can be asked").is_empty());
         graph.add_dependency(*beside, node.node()).expect("it can be added");
         node.bodies[0].add_child(&[], &writes).expect("one comes before the other");
-        // What comes later is behind the body, and does not let others beside it.
+        // Later work depends on the body, and does not run concurrently with it.
         let behind = graph.add_child(&[], &writes).expect("it comes last");
         assert_eq!(graph.dependencies(*behind).expect("it can be asked"), [(node.node(), EdgeData::new())]);
         graph.add_empty(&[]).expect("it fits");

@@ -1,4 +1,4 @@
-//! What is refused, and what the errors say.
+//! Invalid operations on graphs, and their error messages.
 
 use curium_driver::{
     ContextOptions, Event, EventFlags, Function, Graph, InstantiateOptions, LaunchAttributes, LaunchConfig, Module,
@@ -15,7 +15,7 @@ fn calls(test: &TestDriver) -> Option<u64> {
     test.simulator().map(|simulator| Function::all().map(|function| simulator.calls(function)).sum())
 }
 
-/// Asserts that `operation` is refused with these words before the driver is called.
+/// Asserts that `operation` returns an error with this text before the driver is called.
 #[track_caller]
 pub(super) fn assert_refused<T: std::fmt::Debug>(
     test: &TestDriver,
@@ -43,7 +43,7 @@ fn node_of_another_graph_is_refused_before_the_driver_is_called() {
         assert_refused(test, words, || own.fill(foreign));
         let mut exec = own.instantiate().expect("the graph is sound");
         assert_refused(test, words, || exec.set_enabled(*foreign, false));
-        // SAFETY: the node is refused.
+        // SAFETY: the driver rejects the node.
         assert_refused(test, words, || unsafe { exec.set_fill(foreign, super::fill_of(&buffer, 2)) });
     });
 }
@@ -73,10 +73,10 @@ fn kernel_node_that_was_updated_before_is_refused_once_it_is_removed_or_meant_is
         let foreign = add_kernel(&mut other, &[], &kernel, &buffer, 1);
         let arguments = || (buffer.as_pointer(), 2, LEN as u32);
         let mut exec = own.instantiate().expect("the graph is sound");
-        // SAFETY: `fill` writes as many words as the buffer has.
+        // SAFETY: `fill` writes exactly the words of the buffer.
         unsafe { exec.set_kernel(&node, arguments()) }.expect("the node is there");
         own.remove(*node).expect("a kernel can be removed");
-        // SAFETY: the node is refused.
+        // SAFETY: the driver rejects the node.
         assert_refused(test, "node 0 was removed", || unsafe { exec.set_kernel(&node, arguments()) });
 
         let mut exec = other.instantiate().expect("the graph is sound");
@@ -85,7 +85,7 @@ fn kernel_node_that_was_updated_before_is_refused_once_it_is_removed_or_meant_is
             // SAFETY: as above.
             unsafe { exec.set_kernel(&foreign, arguments()) }.expect("the node is there");
         }
-        // SAFETY: the node is refused.
+        // SAFETY: the driver rejects the node.
         assert_refused(test, "another graph", || unsafe { exec.set_kernel(&node, arguments()) });
     });
 }
@@ -123,12 +123,12 @@ fn handles_of_another_context_are_refused_before_the_driver_is_called() {
         let foreign = Graph::new(&other).expect("a graph can be made");
         let buffer = zeroes(test);
         let mut own = graph(test);
-        let words = "of another context";
+        let words = "context mismatch";
         assert_refused(test, words, || own.add_event_wait(&[], &event));
         assert_refused(test, words, || own.add_event_record(&[], &event));
         assert_refused(test, "different contexts", || own.add_child(&[], &foreign));
         let arguments = (buffer.as_pointer(), 1, LEN as u32);
-        // SAFETY: the kernel is refused.
+        // SAFETY: the driver rejects the kernel.
         assert_refused(test, words, || unsafe { own.add_kernel(&[], &kernel, LaunchConfig::new(1, 64), arguments) });
         assert_refused(test, words, || own.instantiate_with(InstantiateOptions::new().with_upload(&stream)));
         let mut exec = own.instantiate().expect("the graph is sound");
@@ -152,7 +152,7 @@ fn handles_of_another_driver_are_refused_before_it_is_called() {
             assert_refused(test, words, || own.add_event_wait(&[], &event));
             assert_refused(test, words, || own.add_child(&[], &foreign));
             let arguments = (curium_driver::DevicePointer::from_raw(0), 1, 0);
-            // SAFETY: the kernel is refused.
+            // SAFETY: the driver rejects the kernel.
             assert_refused(test, words, || unsafe { own.add_kernel(&[], &kernel, LaunchConfig::new(1, 1), arguments) });
         });
     });
@@ -176,7 +176,7 @@ fn circle_is_an_error_of_instantiating_that_names_a_node() {
 }
 
 #[test]
-fn kernel_that_cannot_be_launched_is_an_error_that_says_why() {
+fn kernel_that_cannot_be_launched_is_an_error_with_the_reason() {
     on_driver(|test| {
         let (kernel, buffer) = (fill(test), zeroes(test));
         let mut graph = graph(test);

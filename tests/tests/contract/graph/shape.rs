@@ -1,4 +1,4 @@
-//! Which nodes there are and which come after which, and what is told of them.
+//! The nodes and edges of graphs, and queries about them.
 
 use curium_driver::{CudaVersion, DotFlags, EdgeData, EdgeKind, Graph, LaunchConfig, Module, NodeKind};
 use curium_sim::Config;
@@ -8,7 +8,7 @@ use curium_tests::{TestDriver, kernels, on_driver, on_simulator};
 use super::{LEN, add_fill, add_kernel, fill, graph, run, words, zeroes};
 
 #[test]
-fn edges_tell_what_comes_after_what() {
+fn edges_return_the_dependencies_of_nodes() {
     on_driver(|test| {
         let mut graph = graph(test);
         let first = graph.add_empty(&[]).expect("the node can be added");
@@ -46,7 +46,7 @@ fn empty_graph_has_nothing_and_can_be_launched() {
 }
 
 #[test]
-fn programmatic_edge_between_kernels_is_told_as_it_was_added() {
+fn programmatic_edge_between_kernels_is_returned_as_added() {
     on_driver(|test| {
         let (kernel, buffer, other) = (fill(test), zeroes(test), zeroes(test));
         let mut graph = graph(test);
@@ -72,7 +72,7 @@ fn nodes_of_a_clone_are_found_by_their_originals() {
         let found = clone.find(&graph, &node).expect("the node has a copy");
         assert_ne!(*found, *node);
         let arguments = (buffer.as_pointer(), 2, LEN as u32);
-        // SAFETY: `fill` writes as many words as the buffer has.
+        // SAFETY: `fill` writes exactly the words of the buffer.
         unsafe { clone.set_kernel(&found, &kernel, found.config(), arguments) }.expect("the node is there");
         run(test, &mut clone.instantiate().expect("the graph is sound"));
         assert_eq!(words(&buffer), [2; LEN]);
@@ -85,7 +85,7 @@ fn nodes_of_a_clone_are_found_by_their_originals() {
 }
 
 #[test]
-fn nodes_tell_their_kind() {
+fn nodes_return_their_kind() {
     on_driver(|test| {
         let (kernel, buffer) = (fill(test), zeroes(test));
         let mut graph = graph(test);
@@ -122,7 +122,7 @@ fn picture_in_dot_has_every_node_and_edge() {
 }
 
 #[test]
-fn numbers_of_graphs_and_nodes_tell_them_apart() {
+fn numbers_distinguish_graphs_and_nodes() {
     on_simulator(Config::new().with_driver_version(CudaVersion::new(13, 5)), |test, _| {
         let (mut graph, other) = (graph(test), graph(test));
         let first = graph.add_empty(&[]).expect("the node can be added");
@@ -157,7 +157,7 @@ fn drivers_before_12_build_and_launch_graphs_of_module_kernels() {
         assert_eq!(graph.dependencies(*second).expect("it can be read"), [(*first, EdgeData::new())]);
         let mut exec = graph.instantiate().expect("the graph is sound");
         exec.set_enabled(*second, false).expect("a fill can be left out");
-        // SAFETY: `fill` writes as many words as the buffer has.
+        // SAFETY: `fill` writes exactly the words of the buffer.
         unsafe { exec.set_kernel(&first, (buffer.as_pointer(), 3, LEN as u32)) }.expect("the arguments fit");
         run(test, &mut exec);
         assert_eq!(words(&buffer), [3; LEN]);
@@ -183,16 +183,16 @@ fn picture_in_svg_has_every_node_and_names_kernels() {
     });
 }
 
-/// Returns the picture of a graph that was captured: a kernel of a library and one of a module.
+/// Returns the DOT text of a captured graph with a kernel of a library and one of a module.
 fn captured_picture(test: &TestDriver) -> String {
     let library = fill(test);
     let module = Module::from_ptx(&test.context(), kernels::FILL).expect("the PTX is right");
     let module = module.kernel::<(&mut [u32], u32)>("fill_index").expect("the module has the kernel");
     let (mut buffer, config) = (zeroes(test), LaunchConfig::for_elements(LEN as u32));
     let graph = Graph::capture(&test.context(), |scope| {
-        // SAFETY: `fill` writes as many words as the buffer has.
+        // SAFETY: `fill` writes exactly the words of the buffer.
         unsafe { library.launch(scope, config, (&mut buffer, 1, LEN as u32)) }?;
-        // SAFETY: so does `fill_index`.
+        // SAFETY: `fill_index` writes exactly the words of the buffer too.
         unsafe { module.launch(scope, config, (&mut buffer, LEN as u32)) }
     });
     graph.expect("the work can be captured").to_svg().expect("it can be read")
@@ -208,7 +208,7 @@ fn picture_of_a_captured_graph_names_its_kernels() {
 }
 
 #[test]
-fn picture_of_a_captured_graph_is_drawn_by_a_driver_that_tells_no_names() {
+fn picture_of_a_captured_graph_is_drawn_without_kernel_names() {
     on_simulator(Config::new().with_driver_version(CudaVersion::new(12, 2)), |test, _| {
         let svg = captured_picture(test);
         assert_eq!(svg.matches(": kernel<").count(), 2, "{svg}");

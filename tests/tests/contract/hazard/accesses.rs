@@ -1,4 +1,4 @@
-//! The contract between the owners of memory and hazard tracking, without memory.
+//! The contract between memory owners and hazard tracking, without memory.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -24,12 +24,12 @@ fn write(accesses: &Accesses, stream: &Stream) -> Result<(), Error> {
     Ok(())
 }
 
-/// Returns a graph that leases the memory to write it.
+/// Returns a graph that leases the memory for writing.
 fn writer(test: &TestDriver, accesses: &Accesses) -> Graph {
     Graph::capture(&test.context(), |scope| write(accesses, scope)).expect("the memory can be leased")
 }
 
-/// Returns whether a read and a write need no lock.
+/// Returns whether a read and a write on this stream are begun without a lock.
 fn begins_at_home(accesses: &Accesses, stream: &Stream) -> [bool; 2] {
     [false, true].map(|is_write| {
         let mut guard = AccessGuard::new(stream).expect("the stream belongs to no capture");
@@ -73,7 +73,7 @@ fn reads_on_the_home_stream_take_no_lock_once_it_has_waited_for_the_launch_elsew
         assert_eq!(begins_at_home(&accesses, &own), [false, false], "the launch has not been waited for");
         read(&accesses, &own).expect("the owner may read");
         assert_eq!((own.inserted_waits(), begins_at_home(&accesses, &own)), (1, [true, false]));
-        // Another reader waits for the launch, and not for the reads on the home stream.
+        // A second reader waits for the launch, but not for the reads on the home stream.
         read(&accesses, &reading).expect("the owner may read");
         let home = own.inserted_waits();
         write(&accesses, &own).expect("the owner may write");
@@ -99,7 +99,7 @@ fn reads_on_the_home_stream_take_no_lock_while_an_executable_reads() {
     });
 }
 
-/// Panics at each inserted wait.
+/// A subscriber that panics at each inserted wait.
 struct Panicking;
 
 impl Subscriber for Panicking {
@@ -124,7 +124,7 @@ impl Subscriber for Panicking {
     fn exit(&self, _: &Id) {}
 }
 
-/// Has a subscriber panic while a write waits. Returns whether it did.
+/// Makes a subscriber panic while a write waits. Returns `true` if it panicked.
 fn panics_in_a_wait(test: &TestDriver, is_leased: bool) -> bool {
     let [own, reading, writing] = streams(test);
     let accesses = Accesses::leasable(&own);
@@ -147,7 +147,7 @@ fn panics_in_a_wait(test: &TestDriver, is_leased: bool) -> bool {
 fn accesses_are_still_waited_for_after_a_subscriber_has_panicked() {
     on_driver(|test| {
         for is_leased in [false, true] {
-            // `tracing` misses the first event of a place in the code that another thread meets at the same time.
+            // `tracing` misses the first event of a call site that another thread registers at the same time.
             assert!((0..10).any(|_| panics_in_a_wait(test, is_leased)), "no subscriber has panicked");
         }
     });

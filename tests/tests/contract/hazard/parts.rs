@@ -1,4 +1,4 @@
-//! Parts of one piece of memory that are borrowed apart.
+//! Disjoint borrows of one allocation.
 
 use curium_driver::Function;
 use curium_driver::hazard::Accesses;
@@ -26,7 +26,7 @@ fn writes_of_parts_on_several_streams_are_all_waited_for_once() {
 }
 
 #[test]
-fn stream_of_the_last_write_stands_for_what_it_has_waited_for() {
+fn stream_of_the_last_write_covers_the_work_it_has_waited_for() {
     on_simulator(Config::new(), |test, simulator| {
         let [own, other, late] = streams(test);
         let mut accesses = Accesses::allocated(&own);
@@ -62,7 +62,7 @@ fn write_on_another_stream_waits_for_a_download_of_a_scope() {
         let (stream, other) = (test.stream(), test.stream());
         let mut buffer = DeviceBuffer::<u32>::zeroed(&stream, 64).expect("memory suffices");
         let mut seen = PinnedBuffer::from_slice(&test.context(), &[0_u32; 64], PinnedFlags::empty()).expect("memory");
-        // From here on the other stream has waited for the first.
+        // The other stream has waited for the first from here on.
         buffer.as_slice_mut().fill_on(&other, 3).expect("the buffer can be filled");
         copy_scope(&stream, |scope| {
             scope.download(&buffer, &mut seen)?;

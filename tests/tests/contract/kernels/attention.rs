@@ -1,4 +1,4 @@
-//! Attention, and the softmax in one pass that it is made of.
+//! Attention, and the one-pass softmax it uses.
 
 use curium_driver::LaunchConfig;
 use curium_memory::{AnyBitPattern, DeviceBuffer, NoUninit};
@@ -11,14 +11,14 @@ const DEPTH: usize = 32;
 const HEADS: usize = 2;
 const QUERIES: usize = 75;
 
-/// Queries, keys and values, the same for the same seed.
+/// Returns random queries, keys and values.
 fn inputs() -> [Vec<f64>; 3] {
     [(1, 0.02), (2, 0.02), (3, 0.01)].map(|(seed, scale)| {
         floats(seed, HEADS * QUERIES * DEPTH).into_iter().map(|value| f64::from(value) * scale).collect()
     })
 }
 
-/// Returns each result, with the sum of the magnitudes that it is made of.
+/// Returns each result with the sum of the magnitudes of its terms.
 fn attention([queries, keys, values]: &[Vec<f64>; 3], causal: bool) -> Vec<(f64, f64)> {
     let heads = queries.chunks(QUERIES * DEPTH).zip(keys.chunks(QUERIES * DEPTH)).zip(values.chunks(QUERIES * DEPTH));
     let mut results = Vec::new();
@@ -37,7 +37,7 @@ fn attention([queries, keys, values]: &[Vec<f64>; 3], causal: bool) -> Vec<(f64,
     results
 }
 
-/// Returns what the kernel makes of inputs that `narrow` has made its elements of.
+/// Returns the result of the kernel for inputs converted to its element type by `narrow`.
 fn attend<T: AnyBitPattern + NoUninit>(
     test: &TestDriver,
     name: &str,
@@ -51,12 +51,13 @@ fn attend<T: AnyBitPattern + NoUninit>(
     let kernel = kernel::<(&[T], &[T], &[T], &mut [T], u32)>(test, kernels::ATTENTION, name);
     let config = LaunchConfig::new((QUERIES.div_ceil(32) as u32, HEADS as u32), 32);
     let arguments = (&queries, &keys, &values_of, &mut output, QUERIES as u32);
-    // SAFETY: the buffers have a row for each query of each head, and the kernel guards its index with their number.
+    // SAFETY: the buffers have a row for each query of each head, and the kernel compares its index with their number.
     unsafe { kernel.launch(&stream, config, arguments) }.expect("it launches");
     values(&output)
 }
 
-/// That results are as near as sums in single precision, plus a part of themselves and of the least number of their type.
+/// Asserts that results have the error of single-precision sums, plus a relative error and the smallest number of their
+/// type.
 #[track_caller]
 fn assert_attention(found: &[f64], expected: &[(f64, f64)], own: f64, least: f64) {
     assert_eq!(found.len(), expected.len());

@@ -1,4 +1,4 @@
-//! Numbers of 16 bits with the exponent of single precision.
+//! The `bf16` format.
 
 use curium_driver::LaunchConfig;
 use curium_memory::DeviceBuffer;
@@ -8,10 +8,10 @@ use super::sixteen_bits::{BF16, fused};
 use super::tensor::{on_device_of, small};
 use super::{bits, buffer, floats, integers, launch, values};
 
-/// What no number is rounded to.
+/// The canonical NaN.
 const NAN: u16 = 0x7fff;
 
-/// Bits of numbers of every kind: zeros, infinities and what is no number among them.
+/// Returns random bit patterns of every class, including zeros, infinities and NaN.
 fn every_kind(seed: u32, count: usize) -> Vec<u16> {
     let special = [0, 0x8000, 1, 0x8001, 0x7f80, 0xff80, 0x7fc0, 0xffff, 0x7f7f, 0x3f80];
     let random = integers(seed, count).into_iter();
@@ -68,8 +68,8 @@ fn pairs_of_bf16_are_multiplied_and_added_with_one_rounding() {
 }
 
 #[test]
-fn smaller_and_larger_bf16_are_told_of_every_kind_of_number() {
-    // Orders -0 below +0. What is no number gives way to the other.
+fn smaller_and_larger_bf16_of_every_class_of_number() {
+    // Orders -0 before +0. A NaN yields the other operand.
     let pick = |a: u16, b: u16, larger: bool| {
         let key = |bits: u16| if bits >> 15 == 0 { i32::from(bits) } else { -1 - i32::from(bits & 0x7fff) };
         match (is_nan(a), is_nan(b)) {
@@ -94,7 +94,7 @@ fn smaller_and_larger_bf16_are_told_of_every_kind_of_number() {
             assert_eq!(result(1), pick(a, b, true), "max {a:#06x} {b:#06x}");
             let strict = if is_nan(a) || is_nan(b) { NAN } else { pick(a, b, true) };
             assert_eq!(result(2), strict, "max.NaN {a:#06x} {b:#06x}");
-            // Which NaN comes of a NaN is left open.
+            // The payload of a resulting NaN is unspecified.
             for (form, expected) in [(3, a & 0x7fff), (4, a ^ 0x8000)] {
                 assert!(result(form) == expected || is_nan(a) && is_nan(result(form)), "{form}: {a:#06x}");
             }

@@ -1,4 +1,4 @@
-//! Blocks of a cluster, whose size is a matter of the launch.
+//! Thread block clusters with a size set by the launch.
 
 use curium_driver::{Graph, LaunchAttributes, LaunchConfig};
 use curium_memory::DeviceBuffer;

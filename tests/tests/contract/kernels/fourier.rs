@@ -1,4 +1,4 @@
-//! Fourier transforms, of floating-point numbers and of integers modulo a prime.
+//! Fourier transforms of floating-point numbers and of integers modulo a prime.
 
 use curium_driver::LaunchConfig;
 use curium_memory::{AnyBitPattern, DeviceBuffer, NoUninit};
@@ -9,7 +9,7 @@ use super::{buffer, floats, integers, kernel, launch, values};
 const POINTS: usize = 1024;
 const LINES: usize = 3;
 
-/// Returns the spectra of lines of complex numbers, by the definition.
+/// Returns the spectra of rows of complex numbers by the definition of the transform.
 fn spectra(lines: &[f64]) -> Vec<f64> {
     let roots: Vec<(f64, f64)> =
         (0..POINTS).map(|at| (-std::f64::consts::TAU * at as f64 / POINTS as f64).sin_cos()).collect();
@@ -28,7 +28,7 @@ fn spectra(lines: &[f64]) -> Vec<f64> {
     lines.chunks(2 * POINTS).flat_map(each).collect()
 }
 
-/// That each line is off by at most a part of its length.
+/// Asserts that the error of each row is at most the given part of its norm.
 #[track_caller]
 fn assert_near_its_length(found: &[f64], expected: &[f64], part: f64) {
     assert_eq!(found.len(), expected.len());
@@ -39,7 +39,7 @@ fn assert_near_its_length(found: &[f64], expected: &[f64], part: f64) {
     }
 }
 
-/// Transforms in place, forward or backward.
+/// Transforms rows in place, forward or inverse.
 fn transform<T: AnyBitPattern + NoUninit>(
     test: &TestDriver,
     name: &str,
@@ -48,7 +48,7 @@ fn transform<T: AnyBitPattern + NoUninit>(
 ) -> Vec<T> {
     let kernel = kernel::<(&mut [T], i32)>(test, kernels::FOURIER, name);
     let config = LaunchConfig::new(LINES as u32, 512);
-    // SAFETY: the buffer has as many lines as there are blocks.
+    // SAFETY: the buffer has one row for each block.
     unsafe { kernel.launch(&test.stream(), config, (&mut *data, i32::from(backward))) }.expect("it launches");
     values(data)
 }
@@ -75,7 +75,7 @@ fn spectrum_in_double_precision_is_near_the_definition_and_gives_the_line_back()
         let input = widened(&floats(2, LINES * 2 * POINTS));
         let mut data = buffer(&test.stream(), &input);
         let found = transform(test, "fourier_f64", &mut data, false);
-        // The definition itself is off by more than the kernel.
+        // The reference has a larger error than the kernel.
         assert_near_its_length(&found, &spectra(&input), 1e-13);
         let back = transform(test, "fourier_f64", &mut data, true);
         assert_near_its_length(&back, &input, 1e-15);

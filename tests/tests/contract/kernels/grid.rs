@@ -1,4 +1,4 @@
-//! Numbers on a grid, bit for bit: nothing is contracted, and every sum has the same order on the CPU.
+//! Stencils and matrices, bit for bit: no contraction, and sums in the order of the CPU.
 
 use curium_driver::LaunchConfig;
 use curium_memory::DeviceBuffer;

@@ -1,4 +1,4 @@
-//! Memory that kernels take from the heap of the device.
+//! Allocations of kernels from the device heap.
 
 use curium_driver::LaunchConfig;
 use curium_memory::DeviceBuffer;

@@ -1,4 +1,4 @@
-//! What the language can do.
+//! Language features of CUDA C++.
 
 use curium_driver::{Kernel, LaunchConfig};
 use curium_memory::DeviceBuffer;
@@ -120,7 +120,7 @@ fn lock_is_taken_by_every_thread_in_turn() {
     });
 }
 
-/// Runs the barrier with so many blocks of 64 threads, and checks what each thread read behind it.
+/// Runs the grid barrier with `blocks` blocks of 64 threads, and checks the value that each thread reads after it.
 fn assert_barrier_holds(test: &TestDriver, kernel: &BarrierKernel, blocks: u32) {
     let stream = test.stream();
     let (config, threads) = (LaunchConfig::new(blocks, 64), blocks * 64);
@@ -128,7 +128,7 @@ fn assert_barrier_holds(test: &TestDriver, kernel: &BarrierKernel, blocks: u32) 
     let mut written = DeviceBuffer::<u32>::zeroed(&stream, threads as usize).expect("memory suffices");
     let mut output = DeviceBuffer::<u32>::zeroed(&stream, threads as usize).expect("memory suffices");
     let arguments = (&mut arrived, &mut written, &mut output);
-    // SAFETY: the buffers have a word for each of the threads, and the launch is cooperative: all blocks run at once.
+    // SAFETY: the buffers have a word for each thread, and the launch is cooperative: all blocks are resident.
     unsafe { kernel.launch_cooperative(&stream, config, arguments) }.expect("it launches");
     assert_eq!(values(&output), (0..threads).map(|index| (index + 64) % threads * 3).collect::<Vec<u32>>());
 }

@@ -1,4 +1,4 @@
-//! What neural networks are made of. Elementary functions have the errors that the device's library documents.
+//! Building blocks of neural networks. Elementary functions have the errors documented by the device library.
 
 use curium_driver::LaunchConfig;
 use curium_memory::DeviceBuffer;
@@ -50,7 +50,7 @@ fn normalized_layers_have_the_mean_and_deviation_of_the_cpu() {
 
 #[test]
 fn elementary_functions_are_near_the_cpu() {
-    // An error function by its series and continued fraction is beyond a test: it is odd, and known at some points.
+    // The error function is tested only for oddness and at known points.
     let points = [(0.0, 0.0), (0.5, 0.520_499_877_8), (1.0, 0.842_700_792_9), (2.0, 0.995_322_265_0)];
     on_driver(|test| {
         let stream = test.stream();
@@ -109,7 +109,8 @@ fn directed_results_enclose_the_exact_one() {
             (&source, &mut output, 1000));
         for (pair, found) in input.chunks(2).zip(values(&output).chunks(12)) {
             let (a, b) = (f64::from(pair[0]), f64::from(pair[1]));
-            // Sums and products of f32 of like magnitude are exact in f64; quotients are checked by their product.
+            // Sums and products of `f32` of similar magnitude are exact in `f64`; quotients are checked by
+            // multiplication.
             for (results, exact) in [(&found[..4], a + b), (&found[4..8], a * b), (&found[8..], a / b)] {
                 let [nearest, zero, up, down] = [results[0], results[1], results[2], results[3]];
                 assert_eq!(nearest, exact as f32, "{pair:?}");
@@ -123,7 +124,7 @@ fn directed_results_enclose_the_exact_one() {
 
 #[test]
 fn halves_round_to_the_nearest() {
-    // Small quarters: every half and every result is exact.
+    // Small multiples of a quarter: every half and every result is exact.
     on_driver(|test| {
         let stream = test.stream();
         let input: Vec<f32> = floats(6, 200).into_iter().map(|value| (value * 0.16).round() * 0.25).collect();

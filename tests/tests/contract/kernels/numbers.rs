@@ -8,7 +8,7 @@ use super::{buffer, integers, launch, values};
 
 #[test]
 fn sha256_of_a_known_message_is_its_digest() {
-    // The standard's own example: "abc", padded to one block.
+    // The example of the standard: "abc", padded to one block.
     let mut message = [0_u32; 16];
     (message[0], message[15]) = (0x6162_6380, 24);
     let digest =

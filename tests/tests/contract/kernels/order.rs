@@ -73,7 +73,7 @@ fn odd_values_are_kept_in_their_order() {
     });
 }
 
-/// Returns the sums of all values up to and with each.
+/// Returns the inclusive prefix sums.
 fn sums(input: &[u32]) -> Vec<u32> {
     let add = |sum: &mut u32, value: &u32| {
         *sum = sum.wrapping_add(*value);
@@ -101,7 +101,7 @@ fn sums_in_one_pass_look_back_to_the_parts_before() {
 }
 
 #[test]
-fn sums_begin_anew_at_each_flag() {
+fn sums_restart_at_each_flag() {
     on_driver(|test| {
         let stream = test.stream();
         for count in [1_usize, 100, 1000, 1024] {
@@ -166,7 +166,7 @@ fn sorted_runs_are_merged_step_by_step() {
     on_driver(|test| {
         let stream = test.stream();
         for count in [1_usize, 2, 33, 1000] {
-            // Few different keys, so that many are equal.
+            // A few distinct keys, so that many are equal.
             let mut keys: Vec<u32> = integers(11, count).into_iter().map(|value| value % 50).collect();
             let mut from = buffer(&stream, &keys);
             let mut to = DeviceBuffer::<u32>::zeroed(&stream, count).expect("memory suffices");

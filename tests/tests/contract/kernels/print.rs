@@ -1,4 +1,4 @@
-//! What kernels print, read from the output of a process.
+//! Output of `printf` in kernels, read from the output of a process.
 
 use curium_driver::LaunchConfig;
 use curium_tests::{on_driver, with_output_of_new_process};
@@ -15,7 +15,7 @@ fn every_thread_prints_a_line() {
         });
     };
     with_output_of_new_process("kernels::print::every_thread_prints_a_line", run, |output, _| {
-        // The first line is behind what the test harness prints.
+        // The first line follows the output of the test harness.
         let mut found: Vec<&str> =
             output.lines().filter_map(|line| line.find("thread ").map(|at| &line[at..])).collect();
         let line = |index: u32| {

@@ -1,4 +1,4 @@
-//! Products of matrices of doubles, halves and bytes.
+//! Matrix products of `f64`, `f16` and `i8`.
 
 use curium_driver::LaunchConfig;
 use curium_memory::{AnyBitPattern, DeviceBuffer, NoUninit};
@@ -12,7 +12,7 @@ type Shape = (usize, usize, usize);
 
 const SHAPES: [Shape; 3] = [(1, 1, 1), (17, 5, 33), (20, 50, 18)];
 
-/// Returns the product of a kernel, whose elements are of one type.
+/// Returns the product computed by a kernel, with elements of one type.
 fn product<T: AnyBitPattern + NoUninit>(
     test: &TestDriver,
     name: &str,
@@ -27,12 +27,12 @@ fn product<T: AnyBitPattern + NoUninit>(
     let (left, right) = (buffer(&stream, left), buffer(&stream, right));
     let kernel = kernel::<(&[T], &[T], &mut [T], u32, u32, u32)>(test, kernels::PRODUCTS, name);
     let arguments = (&left, &right, &mut product, rows as u32, depth as u32, columns as u32);
-    // SAFETY: the kernel guards its indices with the sizes, which are those of the buffers.
+    // SAFETY: the kernel compares its indices with the sizes, which are those of the buffers.
     unsafe { kernel.launch(&stream, LaunchConfig::new(grid, (16, 16)), arguments) }.expect("it launches");
     values(&product)
 }
 
-/// Returns each element, summed along the depth by `step` of a sum and two places.
+/// Returns each element, accumulated along the depth by `step`, which receives the sum and the indices of both factors.
 fn summed<S>((rows, depth, columns): Shape, zero: impl Fn() -> S, step: impl Fn(S, usize, usize) -> S) -> Vec<S> {
     let element = |at: usize| {
         let (row, column) = (at / columns, at % columns);

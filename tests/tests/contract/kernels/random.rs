@@ -1,4 +1,4 @@
-//! Random numbers that are made of a key and a counter.
+//! Counter-based random numbers.
 
 use curium_driver::LaunchConfig;
 use curium_memory::DeviceBuffer;
@@ -6,7 +6,7 @@ use curium_tests::on_driver;
 
 use super::{assert_near, bits, buffer, integers, launch, values};
 
-/// Threefry on two words, twenty rounds.
+/// Threefry-2x32 with twenty rounds.
 fn threefry(counter: [u32; 2], key: [u32; 2]) -> [u32; 2] {
     let keys = [key[0], key[1], 0x1bd1_1bda ^ key[0] ^ key[1]];
     let [mut x, mut y] = [counter[0].wrapping_add(keys[0]), counter[1].wrapping_add(keys[1])];
@@ -24,7 +24,7 @@ fn threefry(counter: [u32; 2], key: [u32; 2]) -> [u32; 2] {
 
 const SEED: u32 = 20_260;
 
-/// Two numbers from 0 to 1 of a thread.
+/// Returns the two uniform numbers from 0 to 1 of a thread.
 fn uniform(index: u32) -> [f32; 2] {
     threefry([index, 0], [SEED, 0]).map(|word| (word >> 8) as f32 / 16_777_216.0)
 }
@@ -84,7 +84,7 @@ fn normal_numbers_are_near_the_cpu() {
             [radius * cosine, radius * sine]
         };
         let expected: Vec<f64> = (0..3000).flat_map(each).collect();
-        // The CPU's angle is rounded: near its zeros a sine is off by some 1e-15.
+        // The CPU's angle is rounded: near a zero the sine has an error of about 1e-15.
         assert_near(&values(&output), &expected, 6e-7, 1e-14, "normal");
         let deviation = (expected.iter().map(|value| value * value).sum::<f64>() / 6000.0).sqrt();
         assert!((deviation - 1.0).abs() < 0.05, "{deviation}");

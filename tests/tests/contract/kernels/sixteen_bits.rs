@@ -1,27 +1,27 @@
-//! Floating-point numbers of 16 bits, on the CPU.
+//! 16-bit floating-point formats on the CPU.
 
-/// A format of 16 bits. Infinities and what is no number are left to the tests.
+/// A 16-bit format. The tests handle infinities and NaN.
 #[derive(Clone, Copy)]
 pub(super) struct Format {
-    /// Significant bits, with the one that is not stored.
+    /// The number of significant bits, including the implicit one.
     digits: i32,
-    /// The exponent of the least number.
+    /// The exponent of the smallest positive number.
     least: i32,
 }
 
 /// Half precision.
 pub(super) const F16: Format = Format { digits: 11, least: -24 };
-/// The upper half of single precision.
+/// The upper half of single precision (`bf16`).
 pub(super) const BF16: Format = Format { digits: 8, least: -133 };
 
 impl Format {
-    /// Returns the exponent of the last digit of a number.
+    /// Returns the exponent of the last significant bit of a number.
     fn step(self, value: f64) -> i32 {
         let exponent = (value.to_bits() >> 52 & 0x7ff) as i32 - 1023;
         (exponent + 1 - self.digits).max(self.least)
     }
 
-    /// Returns the nearest number, of two the even one.
+    /// Returns the nearest number, ties to even.
     pub(super) fn round(self, value: f64) -> f64 {
         let step = 2.0_f64.powi(self.step(value));
         (value / step).round_ties_even() * step
@@ -33,11 +33,11 @@ impl Format {
         let step = self.step(rounded);
         let digits = (rounded.abs() / 2.0_f64.powi(step)) as u16;
         let exponent = (step - self.least) as u16;
-        // The digit that is not stored adds one to the exponent of all but the smallest numbers.
+        // The implicit bit adds one to the exponent of all but subnormal numbers.
         (u16::from(rounded.is_sign_negative()) << 15) | ((exponent << (self.digits - 1)) + digits)
     }
 
-    /// Returns the number of some bits.
+    /// Returns the number with the given bits.
     pub(super) fn value(self, bits: u16) -> f64 {
         let magnitude = bits & 0x7fff;
         let (exponent, digits) = (magnitude >> (self.digits - 1), magnitude & ((1 << (self.digits - 1)) - 1));
@@ -48,8 +48,8 @@ impl Format {
     }
 }
 
-/// a · b + c of numbers of 16 bits: where a double has no room for it, one with an odd last digit beside it, so that rounding it to
-/// 16 bits is the only rounding.
+/// Returns a · b + c of 16-bit numbers. If a double cannot represent it, returns a neighboring double with an odd last
+/// bit, so that the rounding to 16 bits is the only one.
 pub(super) fn fused(a: f64, b: f64, c: f64) -> f64 {
     let product = a * b;
     let sum = product + c;

@@ -1,4 +1,4 @@
-//! Surfaces: what kernels write is in the array, and what they do beyond its edges is as they say.
+//! Surfaces: writes reach the array, and writes out of bounds follow the boundary mode.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ fn array<T: curium_memory::Texel + curium_memory::NoUninit>(
 }
 
 #[test]
-fn plane_is_written_and_read_beyond_its_edges_as_the_access_says() {
+fn plane_is_accessed_out_of_bounds_by_the_boundary_mode() {
     on_driver(|test| {
         let stream = test.stream();
         let (width, height) = (5_u32, 3_u32);
@@ -80,9 +80,9 @@ fn access_beyond_the_edge_that_traps_fails_the_launch() {
         let stream = test.stream();
         let line = array(&stream, ArrayShape::new_1d(8), &[0_u32; 8]);
         let surface = Surface::new(&line).expect("the array can be written");
-        // The kernel outlives its fault: a library cannot be unloaded from a context that has failed.
+        // The kernel outlives its fault: a library cannot be unloaded from a corrupted context.
         let kernel = super::kernel::<(SurfaceObject, u32)>(test, TEXTURE, "surface_trap");
-        // SAFETY: the kernel writes to the surface only, and what is beyond its edge traps.
+        // SAFETY: the kernel writes only to the surface, and an out-of-bounds write traps.
         unsafe { kernel.launch(&stream, LaunchConfig::new(1, 1), (&surface, 8)) }.expect("it launches");
         let error = stream.synchronize().expect_err("the place is beyond the edge");
         assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_LAUNCH_FAILED));

@@ -7,7 +7,7 @@ use curium_tests::{TestDriver, on_driver};
 use super::sixteen_bits::F16;
 use super::{buffer, integers, launch, values};
 
-/// Runs a test on devices of a compute capability or newer.
+/// Runs a test on devices of at least the given compute capability.
 pub(super) fn on_device_of(major: u32, test: impl FnOnce(&TestDriver)) {
     on_driver(|driver| {
         let capability = driver.device().compute_capability().expect("the device has one");
@@ -17,12 +17,12 @@ pub(super) fn on_device_of(major: u32, test: impl FnOnce(&TestDriver)) {
     });
 }
 
-/// Integers from -20 to 20, the same for the same seed.
+/// Returns random integers from -20 to 20.
 pub(super) fn small(seed: u32, count: usize) -> Vec<i32> {
     integers(seed, count).into_iter().map(|value| (value % 41).cast_signed() - 20).collect()
 }
 
-/// Returns the product of small matrices: a by rows, b by columns.
+/// Returns the product of small matrices, the first in row-major and the second in column-major order.
 fn product(a: &[i32], b: &[i32], depth: usize, columns: usize) -> Vec<i32> {
     let element =
         |at: usize| (0..depth).map(|k| a[at / columns * depth + k] * b[at % columns * depth + k]).sum::<i32>();

@@ -1,4 +1,4 @@
-//! Textures: what a kernel reads is what the arithmetic of CUDA's documentation gives.
+//! Texture fetches match the arithmetic of the CUDA Programming Guide.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ fn array<T: curium_memory::Texel + curium_memory::NoUninit>(
     Arc::new(Array::from_slice(stream, elements, shape, ArrayFlags::empty()).expect("memory suffices"))
 }
 
-/// Returns what a kernel reads from a texture at these places, `per` coordinates each.
+/// Returns the values fetched from a texture at these coordinates, `per` components each.
 fn read<T>(
     test: &TestDriver,
     name: &str,
@@ -35,12 +35,13 @@ fn read<T>(
     let mut out = DeviceBuffer::<f32>::zeroed(&stream, count * channels).expect("memory suffices");
     let kernel = kernel::<Reading<'_>>(test, curium_tests::kernels::TEXTURE, name);
     let config = LaunchConfig::for_elements(count as u32);
-    // SAFETY: the kernel reads as many places as it has threads, and writes one element per channel for each.
+    // SAFETY: the kernel fetches one value per thread, and writes one element per channel for each.
     unsafe { kernel.launch(&stream, config, (texture, &places, &mut out, count as u32)) }.expect("it launches");
     values(&out)
 }
 
-/// Returns the place of an element that may be beyond the edges, as CUDA documents it; `None` is the border.
+/// Returns the index of an element for a coordinate that may be out of bounds, as CUDA documents it; `None` is the
+/// border.
 fn folded(mode: AddressMode, is_normalized: bool, index: i64, extent: i64) -> Option<usize> {
     let place = match mode {
         AddressMode::Border => return usize::try_from(index).ok().filter(|place| *place < extent as usize),
@@ -64,7 +65,7 @@ fn assert_near(found: &[f32], expected: &[f32], most: f32) {
 
 const MODES: [AddressMode; 4] = [AddressMode::Wrap, AddressMode::Clamp, AddressMode::Mirror, AddressMode::Border];
 
-/// Options with coordinates of one kind, and the border -1.
+/// Returns options with one kind of coordinates, and the border color -1.
 fn options(mode: AddressMode, filter: FilterMode, is_normalized: bool) -> TextureOptions {
     let flags = if is_normalized { TextureFlags::NORMALIZED_COORDINATES } else { TextureFlags::empty() };
     TextureOptions::new().with_address_mode(mode).with_filter(filter).with_flags(flags).with_border_color([-1.0; 4])
@@ -73,7 +74,7 @@ fn options(mode: AddressMode, filter: FilterMode, is_normalized: bool) -> Textur
 #[test]
 fn nearest_element_of_a_line_is_read_in_every_address_mode() {
     let elements: Vec<f32> = (0..8).map(|x| (x * x) as f32).collect();
-    // No place is at the edge of an element.
+    // No coordinate is at the boundary of an element.
     let places: Vec<f32> = (-48..48).map(|step| step as f32 / 2.0 + 0.25).collect();
     on_driver(|test| {
         let line = array(&test.stream(), ArrayShape::new_1d(8), &elements);
@@ -120,7 +121,7 @@ fn elements_of_planes_and_volumes_are_blended_in_each_direction() {
     on_driver(|test| {
         let stream = test.stream();
         let options = options(AddressMode::Clamp, FilterMode::Linear, false);
-        // A sum of the coordinates is blended to itself between the centers.
+        // Interpolation of the sum of the coordinates is exact between the centers.
         let plane: Vec<f32> = (0..8 * 6).map(|at| (at % 8 + 10 * (at / 8)) as f32).collect();
         let plane =
             Texture::from_array(&array(&stream, ArrayShape::new_2d(8, 6), &plane), &options).expect("it is read");
@@ -156,14 +157,14 @@ fn bytes_are_read_as_fractions_and_in_srgb_as_brightness() {
             bright => ((bright + 0.055) / 1.055).powf(2.4),
         };
         let expected: Vec<f32> = fractions.iter().enumerate().map(brightness).collect();
-        // How exact it is, is nowhere promised: hardware errs by half a step of a byte, which is largest next to white.
+        // The precision is unspecified: the error of hardware is half a step of a byte, which is largest near white.
         let step = 1.0 - brightness((0, &(254.0 / 255.0)));
         assert_near(&read(test, "read_colors", &texture, &at, (2, 4)), &expected, step / 2.0);
     });
 }
 
 #[test]
-fn whole_numbers_are_read_as_they_are_where_the_texture_says_so() {
+fn integers_are_fetched_unconverted_in_element_read_mode() {
     let pairs: Vec<[u16; 2]> = (0..16).map(|step| [step * 4000, 65_535 - step]).collect();
     on_driver(|test| {
         let stream = test.stream();
@@ -200,7 +201,7 @@ fn layers_are_read_apart_and_the_layer_is_clamped() {
 
 #[test]
 fn direction_into_a_cube_reads_the_face_that_it_points_to() {
-    // The two elements at the top of each face differ from those below.
+    // The top two elements of each face differ from the others.
     let face = |number: u8| [0.25, 0.25, 0.0, 0.0].map(|more| f32::from(number) + more);
     let options = options(AddressMode::Clamp, FilterMode::Point, true);
     on_driver(|test| {
@@ -248,7 +249,7 @@ fn level_is_the_one_that_is_asked_for_or_a_blend_of_two() {
         assert_near(&blended, &[0.0, 12.5, 27.5, 30.0, 0.0], 0.05);
         let clamped = read(test, "read_level", &texture(FilterMode::Linear, 2.0), &at, (3, 1));
         assert_near(&clamped, &[0.0, 12.5, 20.0, 20.0, 0.0], 0.05);
-        // A step of a quarter of the plane is two elements wide, which is the second level.
+        // A step of a quarter of the plane is two elements, which is level 1.
         let steps = [0.3, 0.6, 0.125, 0.3, 0.6, 0.25, 0.3, 0.6, 0.5];
         let found = read(test, "read_gradient", &texture(FilterMode::Point, 3.0), &steps, (3, 1));
         assert_eq!(found, [0.0, 10.0, 20.0]);

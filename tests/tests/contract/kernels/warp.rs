@@ -1,4 +1,4 @@
-//! Lanes that see one another, and atomics.
+//! Warp-level operations and atomics.
 
 use curium_driver::LaunchConfig;
 use curium_memory::DeviceBuffer;
@@ -74,7 +74,7 @@ fn atomics_of_every_kind_lose_nothing() {
             0,
             0,
             u32::MAX,
-            // Each bit of eight changes sixty times.
+            // Each of eight bits changes sixty times.
             0,
             threads % 10,
             // The counter goes from 0 to 9 and down again.

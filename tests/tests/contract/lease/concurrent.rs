@@ -1,4 +1,4 @@
-//! Launches of graphs and accesses of owners on several threads, and what call observers do in the middle of them.
+//! Graph launches and owner accesses on several threads, with call observers that run code in the middle.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
@@ -89,7 +89,7 @@ fn launch_in_the_middle_of_an_access_is_an_error() {
         let mut x = buffer(&own, 1);
         let graph = captured(test, |scope| x.as_slice_mut().fill_on(scope, 7));
         let result = Arc::new(Mutex::new(None));
-        // Another thread may keep the observer for a moment, but not the handles.
+        // Another thread may hold the observer for a moment, but not the handles.
         let launch = Arc::new(Mutex::new(Some((graph, own.clone()))));
         let guard = {
             let (launch, result) = (Arc::clone(&launch), Arc::clone(&result));
@@ -240,7 +240,7 @@ fn capture_keeps_what_other_threads_enqueue_while_it_ends() {
                 scope.spawn(move || {
                     let branch = receive.recv().expect("the capture forks");
                     while !is_over.load(Ordering::Acquire) {
-                        // What is launched here has no owner but the graph.
+                        // The memory of this launch has no owner except the graph.
                         let library = Library::from_ptx(driver, NOTHING).expect("the PTX is right");
                         let kernel = library.kernel::<()>("nothing").expect("the kernel is there");
                         // SAFETY: the kernel touches no memory.
@@ -315,7 +315,7 @@ fn inserted_waits_are_counted_on_the_stream_that_waits() {
     });
 }
 
-/// Returns a launch that is ready at once, for as many buffers.
+/// Returns an executable graph for this many buffers, ready to launch.
 fn exec_of(test: &TestDriver, buffers: &mut [DeviceBuffer<u32>]) -> GraphExec {
     captured(test, |scope| buffers.iter_mut().try_for_each(|buffer| buffer.as_slice_mut().fill_on(scope, 4)))
 }

@@ -1,5 +1,5 @@
-//! A graph outlives what it touches: each thing is dropped, and the memory that it had is asked for by others, before the graph is
-//! launched.
+//! A graph outlives its inputs: each object is dropped, and its memory is allocated again by other code, before the
+//! graph is launched.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -17,14 +17,15 @@ use curium_tests::{TestDriver, kernels, on_driver};
 
 use super::{LEN, buffer, captured, values};
 
-/// Returns a kernel that keeps within what the tests here pass.
+/// Returns a kernel declared safe for the arguments of these tests.
 fn kernel<S: Signature>(test: &TestDriver, ptx: &str, name: &str) -> SafeKernel<S> {
     let kernel = Library::from_ptx(test.driver(), ptx).and_then(|library| library.kernel(name));
-    // SAFETY: the tests pass buffers as long as the kernel's comment asks for, and the counts that it guards its indices with.
+    // SAFETY: the tests pass buffers as long as the kernel's comment requires, and the counts that the kernel compares
+    // its indices with.
     unsafe { kernel.expect("the kernel is there").declare_safe() }
 }
 
-/// Memory of all kinds that others ask for: it would be what was freed too early.
+/// Allocates memory of all kinds, which would reuse memory that was freed too early.
 fn others(test: &TestDriver) -> (Vec<DeviceBuffer<u32>>, Vec<Array<u32>>) {
     let stream = test.stream();
     let buffers = (0..16).map(|value| buffer(&stream, 100 + value)).collect();
@@ -33,7 +34,7 @@ fn others(test: &TestDriver) -> (Vec<DeviceBuffer<u32>>, Vec<Array<u32>>) {
     (buffers, (0..4).map(array).collect())
 }
 
-/// Launches the graph twice among others' memory, and checks what it writes to `result` and that it writes nothing else.
+/// Launches the graph twice, and checks that it writes `result` and none of the other allocations.
 #[track_caller]
 fn assert_replays(test: &TestDriver, executable: &mut GraphExec, result: &mut DeviceBuffer<u32>, expected: &[u32]) {
     let (buffers, arrays) = others(test);
@@ -66,7 +67,7 @@ fn vector_and_rows_outlive_their_owners() {
             executable
         };
         let expected: Vec<_> = [4; 4].into_iter().chain([3; LEN / 2 - 4]).collect();
-        // The owner's push is under what the graph writes.
+        // The owner's push overlaps the memory that the graph writes.
         assert_replays(test, &mut executable, &mut result, &expected);
     });
 }
@@ -179,7 +180,7 @@ fn events_outlive_their_owners() {
             });
             graph.and_then(|graph| graph.instantiate()).expect("the work can be captured")
         };
-        // What was freed would be handed out again here, and recorded by the graph.
+        // Freed memory would be reused here, and recorded by the graph.
         let others = [(); 4].map(|()| Event::new(&test.context(), EventFlags::empty()).expect("it can be made"));
         assert_replays(test, &mut executable, &mut result, &[8; LEN]);
         others.iter().for_each(|event| assert!(event.is_finished().expect("it was never recorded")));
@@ -221,7 +222,10 @@ fn host_function_of_a_capture_outlives_what_it_owns() {
             result.as_slice_mut().fill_on(&branch, 2)?;
             add(scope, &branch, 10)?;
             let error = add(scope, &own, 100).expect_err("the stream is no part of the capture");
-            assert!(error.function().is_none() && error.to_string().contains("no stream of the capture"), "{error}");
+            assert!(
+                error.function().is_none() && error.to_string().contains("does not belong to the capture"),
+                "{error}"
+            );
             Ok::<_, Error>(())
         });
         let graph = graph.expect("the work can be captured");

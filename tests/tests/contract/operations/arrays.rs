@@ -106,7 +106,7 @@ fn array(fixture: &Fixture) -> Result<Array<u32>> {
     Array::new(&fixture.stream, SHAPE, ArrayFlags::SURFACE)
 }
 
-/// Does something with an array, which ends later.
+/// Performs an operation on an array, which is returned to be dropped later.
 fn keep(fixture: &mut Fixture, operation: impl FnOnce(&Array<u32>, &mut Fixture) -> Result<()>) -> Result<super::Made> {
     let array = array(fixture)?;
     operation(&array, fixture)?;

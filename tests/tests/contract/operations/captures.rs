@@ -39,7 +39,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
         let Fixture { buffer, target, .. } = fixture;
         let filled = graph.capture_into(&[], |scope| buffer.as_slice_mut().fill_on(scope, 3))?;
         let begin = graph.add_empty(&[])?;
-        // Behind the fill by the memory, and not by what is named.
+        // Ordered after the fill by the memory, without a named dependency.
         let last = graph.capture_into(&[begin], |scope| {
             target.as_slice_mut().copy_from_device_on(scope, buffer)?;
             scope.add_host(scope, || {})
@@ -83,7 +83,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
         let mut replays = GraphCache::new();
         for value in [1, 1, 2] {
             let replayed = replays.run(stream, (), value, |stream| buffer.as_slice_mut().fill_on(stream, value))?;
-            // Work that cannot be captured is run as it is, and the reason is part of the answer.
+            // Work that cannot be captured runs directly, and the result contains the reason.
             if let GraphCacheOutcome::Ran(Some(error)) = replayed {
                 return Err(error);
             }

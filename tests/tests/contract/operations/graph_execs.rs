@@ -1,4 +1,4 @@
-//! The operations on executables of graphs.
+//! The operations on executable graphs.
 
 use curium_driver::{InstantiateFlags, InstantiateOptions, LaunchConfig, MemoryOperation};
 
@@ -26,7 +26,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
     ("GraphExec::set_kernel", |fixture| {
         let (graph, node) = with_kernel(fixture)?;
         let mut exec = graph.instantiate()?;
-        // SAFETY: `fill` writes no more than the buffer has, and the executable is not launched.
+        // SAFETY: `fill` writes only words of the buffer, and the executable is not launched.
         unsafe { exec.set_kernel(&node, arguments(fixture, 4)) }?;
         made(exec)
     }),
@@ -69,7 +69,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
     ("GraphExec::set_memory_operations", |fixture| {
         let mut graph = graph(fixture)?;
         let operations = [MemoryOperation::WriteU32(fixture.value_address(), 1)];
-        // SAFETY: the address is that of the pinned values, and nothing is launched.
+        // SAFETY: the address is that of the pinned values, and no graph is launched.
         let node = unsafe { graph.add_memory_operations(&[], &operations) }?;
         let mut exec = graph.instantiate()?;
         // SAFETY: as above.
@@ -100,12 +100,12 @@ pub(super) const OPERATIONS: &[Operation] = &[
     }),
 ];
 
-/// What needs a newer driver than a simulator plays unless it is told to, and what other threads make calls for.
+/// Operations that require a driver newer than the default of the simulator, or that make calls on other threads.
 pub(super) const SOLITARY: &[Operation] = &[
     ("GraphExec::id", |fixture| made(chain(fixture)?.0.instantiate()?.id()?)),
     ("GraphExec::set_raw", |fixture| {
         let (graph, [first, _]) = chain(fixture)?;
-        // SAFETY: an empty node uses nothing.
+        // SAFETY: an empty node accesses no memory.
         made(unsafe { graph.instantiate()?.set_raw(first, &mut empty()) }?)
     }),
     ("GraphExec::set_host", |fixture| {

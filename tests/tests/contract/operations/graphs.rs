@@ -9,7 +9,7 @@ use curium_sys::{CUgraphNodeParams, CUgraphNodeType, CUlaunchAttributeID};
 use super::code::Fill;
 use super::{Fixture, LEN, Operation, boxed, made};
 
-/// What `fill` takes in a node.
+/// The parameters of `fill` in a node.
 type Arguments = (DevicePointer<u32>, u32, u32);
 
 pub(super) const OPERATIONS: &[Operation] = &[
@@ -17,7 +17,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
     ("Graph::close", |fixture| graph(fixture)?.close().map_err(|returned| returned.error).map(boxed)),
     ("Graph::into_raw", |fixture| {
         let raw = graph(fixture)?.into_raw()?;
-        // SAFETY: the handle is live and nobody's.
+        // SAFETY: the handle is live and has no other owner.
         made(unsafe { Graph::from_raw(&fixture.context, raw) })
     }),
     ("Graph::add_empty", |fixture| {
@@ -29,7 +29,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
     ("Graph::set_kernel", |fixture| {
         let (mut graph, node) = with_kernel(fixture)?;
         let (config, arguments) = (LaunchConfig::new(1, 32), arguments(fixture, 3));
-        // SAFETY: `fill` writes no more than the buffer has, and the graph is not launched.
+        // SAFETY: `fill` writes only words of the buffer, and the graph is not launched.
         unsafe { graph.set_kernel(&node, &fixture.code.fill, config, arguments) }?;
         made(graph)
     }),
@@ -146,14 +146,14 @@ pub(super) const OPERATIONS: &[Operation] = &[
     ("Graph::add_free", |fixture| {
         let mut graph = graph(fixture)?;
         let allocation = graph.add_allocation(&[], 256)?;
-        // SAFETY: nothing uses the memory.
+        // SAFETY: no work uses the memory.
         let node = unsafe { graph.add_free(&[*allocation], &allocation) }?;
         made((graph.freed(node)?, graph))
     }),
     ("Graph::freed", |fixture| {
         let mut graph = graph(fixture)?;
         let allocation = graph.add_allocation(&[], 256)?;
-        // SAFETY: nothing uses the memory.
+        // SAFETY: no work uses the memory.
         let node = unsafe { graph.add_free(&[*allocation], &allocation) }?;
         made((graph.freed(node)?, graph))
     }),
@@ -174,7 +174,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
     }),
     ("Graph::add_raw", |fixture| {
         let mut graph = graph(fixture)?;
-        // SAFETY: an empty node uses nothing.
+        // SAFETY: an empty node accesses no memory.
         made((unsafe { graph.add_raw(&[], &mut empty()) }?, graph))
     }),
     ("Graph::retain_object", |fixture| {
@@ -192,7 +192,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
     ("UserObject::retain_raw and UserObject::release_raw", |fixture| {
         let object = UserObject::new(&fixture.driver, 3_u32)?;
         object.retain_raw(2)?;
-        // SAFETY: two references were added, and nobody relies on them.
+        // SAFETY: two references were added, and no other code relies on them.
         unsafe { object.release_raw(2) }?;
         made(object)
     }),
@@ -216,7 +216,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
     ("Graph::add_edge", |fixture| {
         let (mut graph, [first, _]) = chain(fixture)?;
         let third = graph.add_empty(&[])?;
-        // SAFETY: the edge is a plain one.
+        // SAFETY: the edge has default data.
         unsafe { graph.add_edge(first, third, EdgeData::new()) }?;
         made(graph)
     }),
@@ -238,7 +238,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
     ("Graph::to_svg, of a kernel that was captured", |fixture| {
         let Fixture { context, code, buffer, .. } = fixture;
         let graph = Graph::capture(context, |scope| {
-            // SAFETY: `fill` writes as many words as the buffer has.
+            // SAFETY: `fill` writes exactly the words of the buffer.
             unsafe { code.fill.launch(scope, LaunchConfig::for_elements(LEN as u32), (&mut *buffer, 6, LEN as u32)) }
         })?;
         made(graph.to_svg()?)
@@ -256,7 +256,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
         let (mut graph, config) = (graph(fixture)?, LaunchConfig::new(1, 32));
         let attributes = LaunchAttributes::new().with_priority(0);
         let arguments = arguments(fixture, 2);
-        // SAFETY: `fill` writes no more than the buffer has, and the graph is not launched.
+        // SAFETY: `fill` writes only words of the buffer, and the graph is not launched.
         made(unsafe { graph.add_kernel_with(&[], &fixture.code.fill, config, &attributes, arguments) }.map(|_| ())?)
     }),
     ("Graph::add_kernel_raw", |fixture| {
@@ -264,7 +264,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
         let (mut data, mut value, mut len) = arguments(fixture, 2);
         let values = &mut [(&raw mut data).cast(), (&raw mut value).cast(), (&raw mut len).cast()];
         let kernel = fixture.code.fill.to_untyped();
-        // SAFETY: `fill` takes these three, and the graph is not launched.
+        // SAFETY: `fill` has these three parameters, and the graph is not launched.
         made(unsafe { graph.add_kernel_raw(&[], &kernel, config, &LaunchAttributes::new(), values) }.map(|_| ())?)
     }),
     ("Graph::set_kernel_attributes", |fixture| {
@@ -285,7 +285,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
     }),
 ];
 
-/// What needs a newer driver than a simulator plays unless it is told to.
+/// Operations that require a driver newer than the default of the simulator.
 pub(super) const SOLITARY: &[Operation] = &[
     ("Graph::id", |fixture| made(chain(fixture)?.0.id()?)),
     ("Graph::local_id", |fixture| {
@@ -306,7 +306,7 @@ pub(super) const SOLITARY: &[Operation] = &[
     }),
     ("Graph::set_raw", |fixture| {
         let (mut graph, [first, _]) = chain(fixture)?;
-        // SAFETY: an empty node uses nothing.
+        // SAFETY: an empty node accesses no memory.
         made(unsafe { graph.set_raw(first, &mut empty()) }?)
     }),
 ];
@@ -321,7 +321,7 @@ pub(super) fn arguments(fixture: &Fixture, value: u32) -> Arguments {
 
 pub(super) fn with_kernel(fixture: &Fixture) -> Result<(Graph, KernelNode<Fill>)> {
     let mut graph = graph(fixture)?;
-    // SAFETY: `fill` writes no more than the buffer has, and the graph is not launched.
+    // SAFETY: `fill` writes only words of the buffer, and the graph is not launched.
     let node = unsafe { graph.add_kernel(&[], &fixture.code.fill, LaunchConfig::new(1, 32), arguments(fixture, 2)) }?;
     Ok((graph, node))
 }
@@ -333,7 +333,7 @@ pub(super) fn copy(fixture: &Fixture, words: usize) -> GraphCopy {
 
 pub(super) fn with_copy(fixture: &Fixture) -> Result<(Graph, curium_driver::CopyNode)> {
     let mut graph = graph(fixture)?;
-    // SAFETY: both buffers are as long, and the graph is not launched.
+    // SAFETY: both buffers have the same length, and the graph is not launched.
     let node = unsafe { graph.add_copy(&[], copy(fixture, LEN)) }?;
     Ok((graph, node))
 }
@@ -344,7 +344,7 @@ pub(super) fn fill(fixture: &Fixture, value: u32) -> GraphFill {
 
 pub(super) fn with_fill(fixture: &Fixture) -> Result<(Graph, curium_driver::FillNode)> {
     let mut graph = graph(fixture)?;
-    // SAFETY: the buffer is as long, idle, and outlives the launch.
+    // SAFETY: the buffer has this length, is idle, and outlives the launch.
     let node = unsafe { graph.add_fill(&[], fill(fixture, 5)) }?;
     Ok((graph, node))
 }
@@ -355,7 +355,7 @@ pub(super) fn with_child(fixture: &Fixture) -> Result<(Graph, curium_driver::Chi
     Ok((graph, node, child))
 }
 
-/// Returns a graph of two nodes, the second behind the first.
+/// Returns a graph of two nodes, the second of which depends on the first.
 pub(super) fn chain(fixture: &Fixture) -> Result<(Graph, [Node; 2])> {
     let mut graph = graph(fixture)?;
     let first = graph.add_empty(&[])?;

@@ -1,4 +1,4 @@
-//! The operations of hazard tracking, which owners of memory use.
+//! The operations of hazard tracking for owners of memory.
 
 use curium_driver::hazard::Accesses;
 use curium_tests::guard;

@@ -1,4 +1,4 @@
-//! The operations on kernels beyond launches and occupancy.
+//! The operations on kernels other than launches and occupancy.
 
 use curium_driver::{ClusterScheduling, Kernel, LaunchAttributes, LaunchConfig, SharedMemoryMode, Untyped};
 use curium_memory::DeviceBuffer;
@@ -50,18 +50,18 @@ pub(super) const OPERATIONS: &[Operation] = &[
         let (mut address, mut value, mut len) = (buffer.as_pointer().as_raw(), 7_u32, LEN as u32);
         let mut arguments = [(&raw mut address).cast(), (&raw mut value).cast(), (&raw mut len).cast()];
         let (config, attributes) = (LaunchConfig::new(1, 32), LaunchAttributes::new());
-        // SAFETY: `fill` writes as many words as the buffer has, on the buffer's own stream, which orders it.
+        // SAFETY: `fill` writes exactly the words of the buffer, on the buffer's own stream, which orders it.
         made(unsafe { kernel.launch_raw(&fixture.stream, config, &attributes, &mut arguments) }?)
     }),
     ("SafeKernel::launch", |fixture| {
         let kernel = fixture.code.library.kernel::<super::code::Fill>("fill")?;
-        // SAFETY: `fill` writes the words that its last argument says, which are those of the buffer here.
+        // SAFETY: `fill` writes the number of words in its last argument, which is the length of the buffer.
         let kernel = unsafe { kernel.declare_safe() };
         made(kernel.launch(&fixture.other, LaunchConfig::new(1, 32), (&mut fixture.buffer, 8, LEN as u32))?)
     }),
 ];
 
-/// What a simulated or a small device may refuse.
+/// Operations that a simulated or a small device may not support.
 pub(super) const SOLITARY: &[Operation] = &[
     ("Kernel::parameter_count", |fixture| made(fixture.code.fill.parameter_count()?)),
     ("Kernel::set_cluster_scheduling", |fixture| {
@@ -81,7 +81,7 @@ pub(super) const SOLITARY: &[Operation] = &[
         let (mut address, mut value, mut len) = (buffer.as_pointer().as_raw(), 7_u32, LEN as u32);
         let mut arguments = [(&raw mut address).cast(), (&raw mut value).cast(), (&raw mut len).cast()];
         let (config, attributes) = (LaunchConfig::new(1, 32), LaunchAttributes::new());
-        // SAFETY: `fill` writes as many words as the buffer has, on the buffer's own stream, which orders it.
+        // SAFETY: `fill` writes exactly the words of the buffer, on the buffer's own stream, which orders it.
         made(unsafe { kernel.launch_raw_updatable(&fixture.stream, config, &attributes, &mut arguments) }?)
     }),
 ];

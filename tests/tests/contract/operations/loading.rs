@@ -1,4 +1,4 @@
-//! The operations that load code in other ways than from a string.
+//! The operations that load code from sources other than a string.
 
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
@@ -19,7 +19,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
     ("Library::untyped_kernel", |fixture| made(fixture.code.library.untyped_kernel("fill")?)),
     ("Library::into_raw", |fixture| {
         let raw = taken(Library::from_ptx(&fixture.driver, kernels::FILL)?.into_raw());
-        // SAFETY: the library was given away, and nobody else has it.
+        // SAFETY: `into_raw` released ownership of the library, and it has no other owner.
         made(unsafe { Library::from_raw(&fixture.driver, raw) })
     }),
     ("Module::from_image", |fixture| {
@@ -32,7 +32,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
     ("Module::untyped_kernel", |fixture| made(fixture.code.module.untyped_kernel("fill")?)),
     ("Module::into_raw", |fixture| {
         let raw = taken(Module::from_ptx(&fixture.context, kernels::FILL)?.into_raw());
-        // SAFETY: the module was given away, and nobody else has it.
+        // SAFETY: `into_raw` released ownership of the module, and it has no other owner.
         made(unsafe { Module::from_raw(&fixture.context, raw) })
     }),
     ("Linker::new", |fixture| made(Linker::new(&fixture.context, &JitOptions::new())?)),
@@ -44,7 +44,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
     ("Linker::add_bytes", |fixture| {
         let mut linker = Linker::new(&fixture.context, &JitOptions::new())?;
         let text = [kernels::FILL.as_bytes(), &[0]].concat();
-        // SAFETY: the bytes are PTX that ends in a zero.
+        // SAFETY: the bytes are PTX that ends with a NUL.
         unsafe { linker.add_bytes(LinkInput::Ptx, "fill", &text, &JitOptions::new()) }?;
         made(linker)
     }),
@@ -57,13 +57,13 @@ pub(super) const OPERATIONS: &[Operation] = &[
     ("LinkedImage::close", |fixture| linked_and_closed(&fixture.context)),
 ];
 
-/// What a simulator may refuse.
+/// Operations that a simulator may not support.
 pub(super) const SOLITARY: &[Operation] = &[
     ("Library::managed", |fixture| made(fixture.code.library.managed::<u32>("word")?)),
     ("Library::unified_function", |fixture| made(fixture.code.library.unified_function("fill")?)),
 ];
 
-/// Returns a file with PTX, written once: the machine that runs the tests need not have their source.
+/// Returns the path of a PTX file, written once: the machine that runs the tests need not have the source tree.
 fn file() -> &'static Path {
     static FILE: LazyLock<PathBuf> = LazyLock::new(|| {
         let path = std::env::temp_dir().join(format!("curium-fill-{}.ptx", std::process::id()));
@@ -73,7 +73,7 @@ fn file() -> &'static Path {
     &FILE
 }
 
-/// Returns what is given away by its only owner.
+/// Returns the handle of an object released by its only owner.
 fn taken<T, H>(result: Result<T, H>) -> T {
     result.unwrap_or_else(|_| panic!("nobody else has it"))
 }

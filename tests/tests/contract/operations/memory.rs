@@ -1,4 +1,4 @@
-//! The operations on views, on memory of all kinds, and copies in all forms.
+//! The operations on views and on memory of all kinds, and all forms of copies.
 
 use curium_driver::hazard::AccessGuard;
 use curium_driver::{Argument, AttachMode, DevicePointer, Parameter, Result, Stream};
@@ -11,7 +11,7 @@ use curium_memory::{
 
 use super::{Fixture, LEN, Made, Operation, boxed, made};
 
-/// Kinds of memory that operations work on.
+/// The kinds of memory that operations use.
 pub(crate) struct Kinds {
     mapped: MappedBuffer<u32>,
     unified: UnifiedBuffer<u32>,
@@ -47,12 +47,12 @@ fn pinned(fixture: &Fixture) -> Result<PinnedBuffer<u32>> {
     PinnedBuffer::from_slice(&fixture.context, &[5; LEN], PinnedFlags::empty())
 }
 
-/// Binds and notes, as a launch does.
+/// Binds an argument and records its access, as a launch does.
 pub(super) fn pass<P: Parameter>(stream: &Stream, mut argument: impl Argument<P>) -> Result<Made> {
     let mut guard = AccessGuard::new(stream)?;
-    // SAFETY: nothing is put on the stream, and the argument is not used in between.
+    // SAFETY: no work is enqueued on the stream, and the argument is not used in between.
     unsafe { argument.bind(&mut guard) }?;
-    // SAFETY: the argument was bound to this stream above, and not used since.
+    // SAFETY: the argument was bound to this stream above and has not been used since.
     unsafe { argument.launched(&mut guard) };
     made(())
 }
@@ -79,7 +79,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
     ("DeviceBuffer::into_raw and DeviceBuffer::from_raw", |fixture| {
         let buffer = DeviceBuffer::<u32>::zeroed(&fixture.stream, LEN)?;
         let (pointer, resource) = buffer.into_raw()?;
-        // SAFETY: the memory came from this resource with this length, and nobody else has it.
+        // SAFETY: the memory was allocated from this resource with this length, and has no other owner.
         made(unsafe { DeviceBuffer::from_raw(&fixture.stream, pointer, LEN, resource) }?)
     }),
     ("DeviceBox::new", |fixture| made(DeviceBox::new(&fixture.stream, 1_u32)?)),
@@ -190,7 +190,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
     ("UnifiedBuffer::host_view_mut", |fixture| made(fixture.kinds.unified.host_view_mut()?.len())),
     ("UnifiedBuffer::bind", |fixture| pass::<&mut [u32]>(&fixture.other, &mut fixture.kinds.unified)),
     ("UnifiedBuffer::attach", |fixture| {
-        // SAFETY: everybody may use the memory, as before.
+        // SAFETY: every stream may access the memory, as before.
         made(unsafe { fixture.kinds.unified.attach(&fixture.stream, AttachMode::Global) }?)
     }),
     ("UnifiedBuffer::prefetch", |fixture| {
@@ -240,7 +240,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
     }),
 ];
 
-/// The operations that wait for a copy which they own.
+/// The operations that wait for an owned copy.
 pub(super) const PENDING: &[Operation] = &[
     ("Pending::wait", |fixture| {
         let pinned = pinned(fixture)?;

@@ -1,4 +1,4 @@
-//! The operations that are given a stream in place of the memory's own, by the names of those that are not, and `_on`.
+//! The operations on a given stream instead of the memory's own, named like those with the suffix `_on`.
 
 use curium_driver::{Result, Stream};
 use curium_memory::{
@@ -118,7 +118,7 @@ fn array(fixture: &Fixture) -> Result<Array<u32>> {
     Array::new(&fixture.stream, SHAPE, ArrayFlags::empty())
 }
 
-/// Does something with an array on another stream than its own.
+/// Performs an operation on an array on a stream other than its own.
 fn keep(
     fixture: &mut Fixture,
     operation: impl FnOnce(&Array<u32>, &Stream, &mut Fixture) -> Result<()>,
@@ -128,7 +128,7 @@ fn keep(
     made(array)
 }
 
-/// Does something with a vector without elements on another stream than its own.
+/// Performs an operation on an empty vector on a stream other than its own.
 fn vector(
     fixture: &mut Fixture,
     operation: impl FnOnce(&mut DeviceVec<u32>, &Stream, &Fixture) -> Result<()>,

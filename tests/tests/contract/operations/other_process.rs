@@ -1,11 +1,11 @@
-//! Another process, for operations on what processes share: a simulator of its own.
+//! The other process of operations that share objects between processes: a simulator of its own.
 
 use curium_driver::{Device, Driver, Result, Stream};
 use curium_sim::{Config, Simulator};
 
 use super::Fixture;
 
-/// What another process has. The simulator ends behind what was made of it.
+/// The objects of the other process. The simulator ends after every object created from it.
 pub(super) struct OtherProcess {
     pub(super) stream: Stream,
     pub(super) device: Device,
@@ -14,7 +14,7 @@ pub(super) struct OtherProcess {
 }
 
 impl OtherProcess {
-    /// Fails if the fixture's driver does not work any more.
+    /// Returns an error if the fixture's driver is unusable.
     pub(super) fn new(fixture: &Fixture) -> Result<Self> {
         fixture.driver.device_count()?;
         let simulator = Simulator::new(Config::new()).expect("a simulator can be made");

@@ -1,4 +1,4 @@
-//! The operations on pools and on memory of other processes.
+//! The operations on pools and on memory shared by other processes.
 
 #[cfg(target_os = "linux")]
 use std::os::fd::AsFd;
@@ -66,14 +66,14 @@ pub(super) const OPERATIONS: &[Operation] = &[
     #[cfg(target_os = "linux")]
     ("MemoryPool::export_pointer", |fixture| {
         let memory = block(&fixture.stream, pool(fixture)?)?;
-        // Memory has a name only once its pool was shared.
+        // Memory can be exported only after its pool was shared.
         let descriptor = memory.resource.export_fd()?;
         let name = memory.resource.export_pointer(memory.pointer)?;
         made((memory, descriptor, name))
     }),
 ];
 
-/// Those that need a driver for CUDA 13.1.
+/// The operations that require a driver of CUDA 13.1.
 pub(super) const NEWER: &[Operation] = &[
     ("MemoryPool::kind", |fixture| made(pool(fixture)?.kind()?)),
     ("MemoryPool::location", |fixture| made(pool(fixture)?.location()?)),
@@ -82,7 +82,7 @@ pub(super) const NEWER: &[Operation] = &[
     ("MemoryPool::is_for_hardware_decompression", |fixture| made(pool(fixture)?.is_for_hardware_decompression()?)),
 ];
 
-/// Those that open what another process shares: another simulator.
+/// The operations that open objects shared by another process, which is another simulator.
 pub(super) const SHARED: &[Operation] = &[
     #[cfg(target_os = "linux")]
     ("MemoryPool::import_fd", |fixture| made(import(fixture)?.imported)),
@@ -104,7 +104,7 @@ pub(super) const SHARED: &[Operation] = &[
     }),
 ];
 
-/// Those that a machine without a fabric refuses.
+/// The operations that fail on a machine without a fabric.
 pub(super) const SOLITARY: &[Operation] = &[
     ("MemoryPool::export_fabric", |fixture| made(pool(fixture)?.export_fabric()?)),
     ("MemoryPool::import_fabric", |fixture| {
@@ -114,7 +114,7 @@ pub(super) const SOLITARY: &[Operation] = &[
 
 const KIND: PoolKind = PoolKind::Pinned;
 
-/// A pool of another process, here and there.
+/// A pool of another process, on both sides.
 #[cfg(target_os = "linux")]
 struct SharedPool {
     imported: MemoryPool,

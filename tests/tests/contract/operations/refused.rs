@@ -1,4 +1,4 @@
-//! The operations that no simulated machine supports, as far as they need nothing that one would have made.
+//! The operations that no simulated machine supports, if they need no object that such a machine would create.
 
 #[cfg(unix)]
 use std::fs::File;
@@ -21,13 +21,13 @@ pub(super) const OPERATIONS: &[Operation] = &[
     ("Array::memory_requirements", |fixture| made(array(fixture)?.memory_requirements(&fixture.device)?)),
     ("Array::sparse_properties", |fixture| made(array(fixture)?.sparse_properties()?)),
     ("Array::map_tiles", |fixture| {
-        // SAFETY: no memory is mapped.
+        // SAFETY: the driver rejects the call and maps nothing.
         made(unsafe { array(fixture)?.map_tiles(&fixture.stream, &[]) }?)
     }),
     ("MipmappedArray::memory_requirements", |fixture| made(levels(fixture)?.memory_requirements(&fixture.device)?)),
     ("MipmappedArray::sparse_properties", |fixture| made(levels(fixture)?.sparse_properties()?)),
     ("MipmappedArray::map_tiles", |fixture| {
-        // SAFETY: no memory is mapped.
+        // SAFETY: the driver rejects the call and maps nothing.
         made(unsafe { levels(fixture)?.map_tiles(&fixture.stream, &[]) }?)
     }),
     ("DecompressBatch::enqueue", |fixture| {
@@ -67,7 +67,7 @@ fn levels(fixture: &Fixture) -> Result<MipmappedArray<u32>> {
     MipmappedArray::new(&fixture.stream, SHAPE, 2, ArrayFlags::empty())
 }
 
-/// Returns a file that is no memory of any device.
+/// Returns a file descriptor that is not device memory.
 #[cfg(unix)]
 fn descriptor() -> OwnedFd {
     File::open("/dev/null").expect("the system has it").into()

@@ -1,4 +1,4 @@
-//! The operations on resources. Those that try again when memory is short have tests of their own.
+//! The operations on resources. Resources with out-of-memory recovery have tests of their own.
 
 use curium_driver::Result;
 #[cfg(not(miri))]
@@ -16,7 +16,7 @@ use curium_memory::{
 
 use super::{Fixture, Made, Operation, made};
 
-/// Memory that goes back when it is dropped.
+/// A block of memory, deallocated on drop.
 #[cfg(not(miri))]
 pub(super) struct Block<R: Resource> {
     pub(super) resource: R,
@@ -30,13 +30,13 @@ const BYTES: usize = 1000;
 #[cfg(not(miri))]
 impl<R: Resource> Drop for Block<R> {
     fn drop(&mut self) {
-        // SAFETY: the block came from this resource with these figures, and nothing uses it.
+        // SAFETY: the block was allocated from this resource with this size and alignment, and is not in use.
         let freed = unsafe { self.resource.deallocate(&self.stream, self.pointer, BYTES, 256) };
         freed.expect("the driver frees the memory");
     }
 }
 
-/// Allocates, and frees when the result is dropped.
+/// Allocates a block, which is deallocated when the result is dropped.
 #[cfg(not(miri))]
 pub(super) fn allocate<R: Resource + 'static>(fixture: &Fixture, resource: R) -> Result<Made> {
     made(block(&fixture.stream, resource)?)
@@ -48,7 +48,7 @@ pub(super) fn block<R: Resource>(stream: &Stream, resource: R) -> Result<Block<R
     Ok(Block { resource, stream: stream.clone(), pointer })
 }
 
-/// Those that make up for calls that fail.
+/// Operations that recover from failed calls.
 #[cfg(not(miri))]
 pub(super) const SOLITARY: &[Operation] = &[
     ("Reclaiming::allocate and Reclaiming::deallocate", |fixture| {
@@ -59,7 +59,7 @@ pub(super) const SOLITARY: &[Operation] = &[
     }),
     ("ResourceTable::export and ExternalResource::allocate and ExternalResource::deallocate", |fixture| {
         let table = ResourceTable::export(StreamOrdered, &fixture.context);
-        // SAFETY: the table is that of a resource, and nobody else uses it.
+        // SAFETY: the table is that of a resource, and has no other owner.
         allocate_and_free(fixture, unsafe { ExternalResource::from_table(table) }?)
     }),
     ("AllocationLog::replay", |fixture| {
@@ -74,7 +74,7 @@ pub(super) const SOLITARY: &[Operation] = &[
     ("CachingResource::purge and CachingResource::trim", |fixture| {
         let resource = CachingResource::new(&fixture.context)?;
         let pointer = resource.allocate(&fixture.stream, 64, 8)?;
-        // SAFETY: the memory was just allocated here, and nothing uses it.
+        // SAFETY: the memory was just allocated here and is not in use.
         unsafe { resource.deallocate(&fixture.stream, pointer, 64, 8) }?;
         resource.purge()?;
         resource.trim(&fixture.stream, 0)?;
@@ -82,13 +82,13 @@ pub(super) const SOLITARY: &[Operation] = &[
     }),
 ];
 
-/// Allocates, and gives back what was allocated at the first or the second attempt.
+/// Allocates, and deallocates at the first or the second attempt.
 pub(super) fn allocate_and_free(fixture: &Fixture, resource: impl Resource) -> Result<Made> {
     let pointer = resource.allocate(&fixture.stream, 64, 8)?;
-    // SAFETY: the memory was just allocated here, and nothing uses it.
+    // SAFETY: the memory was just allocated here and is not in use.
     let freed = unsafe { resource.deallocate(&fixture.stream, pointer, 64, 8) };
     freed.or_else(|error| {
-        // SAFETY: the memory is still allocated, since the first attempt failed.
+        // SAFETY: the memory is still allocated, because the first attempt failed.
         unsafe { resource.deallocate(&fixture.stream, pointer, 64, 8) }?;
         Err(error)
     })?;
@@ -97,7 +97,7 @@ pub(super) fn allocate_and_free(fixture: &Fixture, resource: impl Resource) -> R
 
 #[cfg(not(miri))]
 fn caching(fixture: &Fixture) -> Result<CachingResource> {
-    // Segments of what is needed and no more: a larger one that is refused is asked for again.
+    // Segments of exactly the required size: the cache retries with that size after a larger one fails.
     let options = CachingOptions::new().with_cache(true).with_segment_bytes(1);
     CachingResource::with_options(&fixture.context, &options)
 }
@@ -175,7 +175,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
     }),
 ];
 
-/// Gives back what a resource keeps.
+/// Releases the memory that a resource caches.
 fn upkeep(fixture: &Fixture, resource: impl Resource) -> Result<Made> {
     resource.synchronize(&fixture.stream)?;
     resource.trim(&fixture.stream, 0)?;

@@ -1,5 +1,6 @@
-//! The operations that have a simulator of their own, because nothing works after them, a simulator refuses them, or other threads
-//! make calls for them, which no sweep can count. Whether they succeed is not asked, only what they leave behind.
+//! The operations that require a simulator of their own: those after which no call succeeds, those that a simulator
+//! does not support, and those with driver calls on other threads, which no sweep can count. The test checks for leaks,
+//! not for success.
 
 use std::num::NonZero;
 
@@ -18,7 +19,7 @@ use super::{Fixture, Operation, boxed, made};
 
 pub(super) const OPERATIONS: &[Operation] = &[
     ("Device::reset_primary_context", |fixture| {
-        // SAFETY: what is made in the context is only dropped.
+        // SAFETY: the objects created in the context are only dropped.
         made(unsafe { fixture.device.reset_primary_context() }?)
     }),
     ("Device::luid", |fixture| made(fixture.device.luid()?)),
@@ -57,7 +58,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
         made(())
     }),
     ("Module::from_fat_binary_record", |fixture| {
-        // SAFETY: a simulator takes no null for a record, and reads nothing of it.
+        // SAFETY: the simulator rejects null and does not dereference it.
         made(unsafe { Module::from_fat_binary_record(&fixture.context, std::ptr::null()) }?)
     }),
     ("Event::ipc_handle", |fixture| made(shared_event(fixture)?.ipc_handle()?)),
@@ -118,7 +119,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
     ("dma_buf::export_dma_buf", |fixture| {
         made(export_dma_buf(&fixture.context, fixture.buffer.as_pointer(), fixture.buffer.byte_len())?)
     }),
-    // It needs a driver newer than what the others run on.
+    // Requires a driver newer than that of the other operations.
     ("UnifiedBuffer::locations", |fixture| {
         let buffer = UnifiedBuffer::<u32>::zeroed(&fixture.stream, 4)?;
         made(buffer.locations(.., NonZero::<usize>::MIN)?)
@@ -135,7 +136,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
     }),
 ];
 
-/// Returns the settings of the fixture's context.
+/// Returns the core dump settings of the fixture's context.
 #[cfg(unix)]
 fn dump(fixture: &Fixture) -> CoreDump {
     CoreDump::of_context(&fixture.context)

@@ -1,5 +1,5 @@
-//! The operations on streams and events beyond the basic ones. Host functions and traces are missing: other threads and drops make calls
-//! for them, which no sweep can count. They have tests of their own.
+//! The operations on streams and events other than the basic ones. Host functions and traces are missing: their driver
+//! calls happen on other threads and in drops, which no sweep can count. They have tests of their own.
 
 use curium_driver::{
     AccessPolicyWindow, DevicePointer, Event, EventFlags, EventPool, MemoryOperation, MemorySyncDomain,
@@ -49,7 +49,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
         made(unsafe { fixture.stream.write_value_u64(fixture.value_address().cast(), 1) }?)
     }),
     ("Stream::wait_value_u32", |fixture| {
-        // SAFETY: as above; any value has no bit less than none.
+        // SAFETY: as above; the comparison holds for every value.
         made(unsafe { fixture.stream.wait_value_u32(fixture.value_address(), WaitCondition::Nor, 0xf000_0000) }?)
     }),
     ("Stream::wait_value_u64", |fixture| {
@@ -61,19 +61,19 @@ pub(super) const OPERATIONS: &[Operation] = &[
         let address = fixture.value_address();
         let operations =
             [MemoryOperation::WriteU32(address, 3), MemoryOperation::WaitU32(address, WaitCondition::Equal, 3)];
-        // SAFETY: as above, and the wait is for what was written.
+        // SAFETY: as above, and the stream waits for a value that was written.
         made(unsafe { fixture.stream.batch_memory_operations(&operations) }?)
     }),
     ("Stream::set_priority", |fixture| made(fixture.stream.set_priority(0)?)),
     ("Stream::set_raw_attribute", |fixture| {
         let attribute = CUstreamAttrID::CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN;
         let value = fixture.stream.raw_attribute(attribute)?;
-        // SAFETY: the value is that of this attribute.
+        // SAFETY: the value has the type of this attribute.
         made(unsafe { fixture.stream.set_raw_attribute(attribute, &value) }?)
     }),
     ("Stream::into_raw", |fixture| {
         let raw = fixture.context.stream()?.into_raw()?;
-        // SAFETY: the handle is live and nobody's.
+        // SAFETY: the handle is live and has no other owner.
         made(unsafe { Stream::from_raw(&fixture.context, raw) })
     }),
     ("HandlePool::trim", |fixture| {
@@ -95,7 +95,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
     ("Event::into_raw", |fixture| {
         let event = Event::new(&fixture.context, EventFlags::empty())?;
         let raw = event.into_raw()?;
-        // SAFETY: the handle is live and nobody's.
+        // SAFETY: the handle is live and has no other owner.
         made(unsafe { Event::from_raw(&fixture.context, raw) })
     }),
 ];

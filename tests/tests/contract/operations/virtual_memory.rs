@@ -76,7 +76,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
     ("DeviceVec::bind", |fixture| {
         let mut vector = filled(fixture)?;
         let mut argument = &mut vector;
-        // SAFETY: nothing is put on the stream.
+        // SAFETY: no work is enqueued on the stream.
         unsafe { Argument::<&mut [u32]>::bind(&mut argument, &mut AccessGuard::new(&fixture.other)?) }?;
         made(vector)
     }),
@@ -152,7 +152,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
     }),
 ];
 
-/// What a simulated machine may refuse.
+/// Operations that a simulated machine may not support.
 #[cfg(not(miri))]
 pub(super) const SOLITARY: &[Operation] = &[
     ("DeviceVec::shrink_to and DeviceVec::shrink_to_fit", |fixture| {
@@ -172,7 +172,7 @@ pub(super) const SOLITARY: &[Operation] = &[
     }),
     ("TensorMap::set_allocation_class", |fixture| {
         let mut map = map_tensor(fixture)?;
-        // SAFETY: nothing more than the tensor itself is asked for.
+        // SAFETY: only the tensor itself is encoded.
         made(unsafe { map.set_allocation_class(&fixture.context, TensorAllocationClass::Auto) }?)
     }),
     ("PhysicalMemory::export_fabric", |fixture| made(memory(fixture)?.export_fabric()?)),
@@ -214,17 +214,17 @@ fn map_tensor(fixture: &Fixture) -> Result<TensorMap> {
     TensorMap::tiled(&fixture.context, &layout, &[4, 1])
 }
 
-/// Words of a mapping.
+/// Returns a buffer of words in a mapping.
 pub(super) fn foreign(fixture: &Fixture) -> Result<BorrowedBuffer<u32, Mapping>> {
     let mapping = map(fixture)?;
     mapping.set_access(&fixture.device, MemoryAccess::ReadWrite)?;
-    // SAFETY: the mapping has as many words, is for the device to use, and nobody else uses it.
+    // SAFETY: the mapping has this many words, is accessible to the device, and is not used elsewhere.
     let mut buffer = unsafe { BorrowedBuffer::new(&fixture.stream, mapping.as_pointer().cast(), LEN, mapping) }?;
     buffer.as_slice_mut().fill(3)?;
     Ok(buffer)
 }
 
-/// One image of two by two pixels.
+/// Returns the layout of one image of two by two pixels.
 fn images(fixture: &Fixture) -> TensorLayout {
     TensorLayout::new(TensorDataType::Uint32, fixture.buffer.as_pointer(), &[4, 2, 2, 1])
 }

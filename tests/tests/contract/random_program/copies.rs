@@ -1,4 +1,4 @@
-//! The steps of a program that copy, in every form.
+//! The copy operations of a random program, in every form.
 
 use curium_memory::copy::{self, CopyBatch};
 use curium_memory::{ArrayRegion, Extent, PinnedBuffer, PinnedFlags, Pitch};
@@ -71,7 +71,7 @@ impl Program<'_> {
         });
     }
 
-    /// Ends the copies that may be under way.
+    /// Waits for the pending copies.
     pub(super) fn settle(&mut self) {
         for (pending, values) in self.pending.drain(..) {
             let pinned = pending.wait().expect("the copy ends");
@@ -79,13 +79,13 @@ impl Program<'_> {
         }
     }
 
-    /// Copies in a scope, between which another stream fills a part.
+    /// Copies in a scope, interleaved with a fill of a part on another stream.
     pub(super) fn scope(&mut self) {
         self.with_piece(|this, memory, model| {
             let (stream, other, middle) = (this.stream(), this.stream(), this.dice.below(LEN + 1));
             let [before, behind] = [this.dice.next() as u32, this.dice.next() as u32];
             let (first, second) = (this.dice.values(middle), this.dice.values(LEN - middle));
-            // The driver itself waits for a copy to memory that is not pinned.
+            // The driver itself waits for a copy to pageable memory.
             let result = PinnedBuffer::zeroed(&this.world.test.context(), LEN, PinnedFlags::empty());
             let mut result = result.expect("memory suffices");
             copy::copy_scope(&stream, |scope| {
@@ -130,7 +130,7 @@ impl Program<'_> {
         });
     }
 
-    /// A copy to the array.
+    /// Copies to the array.
     pub(super) fn store(&mut self) {
         let (stream, range) = (self.stream(), self.dice.range());
         let Piece { memory, model, .. } = &self.pieces[self.dice.below(self.pieces.len())];
@@ -150,7 +150,7 @@ impl Program<'_> {
         array_model[range.clone()].copy_from_slice(&model[range]);
     }
 
-    /// A copy from the array.
+    /// Copies from the array.
     pub(super) fn load(&mut self) {
         self.with_piece(|this, memory, model| {
             let (stream, range) = (this.stream(), this.dice.range());

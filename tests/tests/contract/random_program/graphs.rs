@@ -1,4 +1,4 @@
-//! Graphs that use pieces of memory, and outlive them.
+//! Graphs that use the allocations of a random program and outlive them.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -11,12 +11,12 @@ use super::Piece;
 #[derive(Default)]
 pub(super) struct Graphs {
     copies: Vec<Copy>,
-    /// What pieces that graphs use held when they were dropped, or hold since a graph wrote them.
+    /// The content of dropped allocations that graphs still use, updated when a graph writes them.
     left: HashMap<u64, Vec<u32>>,
     launches: usize,
 }
 
-/// A graph that copies a part of a piece to the same place of another, and may fill it then.
+/// A graph that copies a part of an allocation to the same place in another, optionally followed by a fill.
 struct Copy {
     executable: GraphExec,
     source: u64,
@@ -26,25 +26,25 @@ struct Copy {
 }
 
 impl Graphs {
-    /// Returns the number of times that graphs were launched.
+    /// Returns the number of graph launches.
     pub(super) fn launches(&self) -> usize {
         self.launches
     }
 
-    /// Returns `true` if a graph uses a piece.
+    /// Returns `true` if a graph uses the allocation.
     pub(super) fn use_piece(&self, number: u64) -> bool {
         self.copies.iter().any(|copy| copy.source == number || copy.target == number)
     }
 
-    /// Remembers what a piece holds that is about to be dropped.
+    /// Records the content of an allocation that is about to be dropped.
     pub(super) fn keep(&mut self, number: u64, model: &[u32]) {
         if self.use_piece(number) {
             self.left.insert(number, model.to_vec());
         }
     }
 
-    /// Makes a graph that copies a part of a piece to the same place of another, and then, on another branch, fills it with a value, if
-    /// there is one.
+    /// Captures a copy of a part of an allocation to the same place in another and, on a forked stream, an optional
+    /// fill.
     pub(super) fn capture(
         &mut self,
         context: &Context,
@@ -52,7 +52,7 @@ impl Graphs {
         target: &mut Piece,
         (range, then): (Range<usize>, Option<u32>),
     ) {
-        // The oldest ends.
+        // Drops the oldest graph.
         if self.copies.len() == 3 {
             self.copies.remove(0);
         }
@@ -67,14 +67,14 @@ impl Graphs {
         self.copies.push(Copy { executable, source: source.number, target: target.number, range, then });
     }
 
-    /// Ends one, if there is any, whatever it still does.
+    /// Drops one graph, if there is any, even while it runs.
     pub(super) fn end(&mut self, which: usize) {
         if !self.copies.is_empty() {
             self.copies.swap_remove(which % self.copies.len());
         }
     }
 
-    /// Launches one, if there is any: it copies what the source holds by then.
+    /// Launches one graph, if there is any, and updates the expected content.
     pub(super) fn launch(&mut self, which: usize, stream: &Stream, pieces: &mut [Piece]) {
         if self.copies.is_empty() {
             return;

@@ -1,4 +1,4 @@
-//! A piece of memory of any kind.
+//! An allocation of any kind.
 
 use curium_driver::Stream;
 use curium_memory::{
@@ -8,7 +8,7 @@ use curium_memory::{
 
 use super::{Dice, LEN};
 
-/// A piece of memory of [`LEN`] elements.
+/// An allocation of [`LEN`] elements.
 pub(super) enum Memory {
     Pooled(DeviceBuffer<u32>),
     SyncAlloc(DeviceBuffer<u32, SyncAlloc>),
@@ -62,7 +62,7 @@ impl Memory {
         }
     }
 
-    /// Returns the elements as the host reads them in place, where it can.
+    /// Returns a host view of the elements, if the memory is accessible to the host.
     pub(super) fn seen(&self) -> Option<HostView<'_, u32>> {
         match self {
             Self::Mapped(buffer) => Some(buffer.host_view().expect("the work ends")),
@@ -71,7 +71,7 @@ impl Memory {
         }
     }
 
-    /// Returns the elements as the host writes them in place, where it can.
+    /// Returns a mutable host view of the elements, if the memory is accessible to the host.
     pub(super) fn host(&mut self) -> Option<HostViewMut<'_, u32>> {
         match self {
             Self::Mapped(buffer) => Some(buffer.host_view_mut().expect("the work ends")),
@@ -80,11 +80,11 @@ impl Memory {
         }
     }
 
-    /// Has it grow and become as it was, where it can.
+    /// Grows and shrinks the memory to its original size, if it can grow.
     pub(super) fn breathe(&mut self, values: &[u32]) {
         if let Self::Growing(vector) = self {
             vector.extend_from_slice(values).expect("memory suffices");
-            // Beyond the first step of memory, which comes and goes as a whole.
+            // Beyond the first granule, which is mapped and unmapped as a whole.
             vector.resize((1 << 19) + values.len(), 7).expect("memory suffices");
             vector.truncate(LEN);
             vector.shrink_to_fit().expect("what is behind is free");

@@ -1,4 +1,4 @@
-//! That the simulator accepts no form that has no test: spellings of many kinds, right ones and wrong ones, are loaded one by one.
+//! Every form that the simulator accepts has a test: valid and invalid spellings are loaded one by one.
 
 use std::collections::BTreeSet;
 
@@ -10,10 +10,11 @@ use super::matrix::Product;
 use super::pattern::expand;
 use super::{BlockForm, forms, module};
 
-/// Types, some of which no load, store or atomic has.
+/// Types, including some that no load, store or atomic supports.
 const TYPES: &str = "{pred,b8,u8,s8,b16,u16,s16,f16,bf16,b32,u32,s32,f32,f16x2,bf16x2,tf32,b64,u64,s64,f64,b128}";
 
-/// Spellings, with the operands behind them: registers are `D` and `S`, by the type, and `A` is an address in the spelled space.
+/// Spellings with their operands: `D` and `S` are registers of the type, and `A` is an address in the spelled state
+/// space.
 const CANDIDATES: [(&str, &str); 11] = [
     ("ld{,.global,.shared,.local,.const,.param,.shared::cta,.shared::cluster}{,.v2,.v4,.v8}.TYPES", "D, [A]"),
     (
@@ -42,7 +43,7 @@ const CANDIDATES: [(&str, &str); 11] = [
     ("{shfl.sync.{up,down,bfly,idx},match.{any,all,uni}.sync}.TYPES", "D, S, 1, 31, -1"),
 ];
 
-/// Operands for a spelling.
+/// Returns the operands for a spelling.
 fn operands(spelling: &str, template: &str) -> String {
     let words: Vec<&str> = spelling.split('.').collect();
     let kind = words[words.len() - 1];
@@ -55,7 +56,7 @@ fn operands(spelling: &str, template: &str) -> String {
     };
     let count: usize = words.iter().find_map(|word| word.strip_prefix('v')?.parse().ok()).unwrap_or(1);
     let registers = |first: usize| {
-        // There are four of 128 bits.
+        // There are four 128-bit registers.
         let names: Vec<String> =
             (0..count).map(|at| format!("%{class}{}", if class == "q" { at % 2 } else { first + at })).collect();
         if count == 1 { names.concat() } else { format!("{{{}}}", names.join(", ")) }
@@ -68,7 +69,7 @@ fn operands(spelling: &str, template: &str) -> String {
             Some(_) => "table",
             None => "%work",
         };
-    // The match of a warp takes two operands only.
+    // `match` has only two operands.
     let template = if words[0] == "match" { "D, S, -1" } else { template };
     let first = if class == "p" { 0 } else { 8 };
     template
@@ -83,7 +84,7 @@ fn is_accepted(stream: &Stream, spelling: &str, operands: &str) -> bool {
     Library::from_ptx(stream, &module(&[&form])).is_ok()
 }
 
-/// Returns the operands of an access of a texture or of a surface, for a spelling with a geometry, a vector and a type.
+/// Returns the operands of a texture or surface access with the spelled geometry, vector and type.
 fn image_operands(spelling: &str) -> String {
     let words: Vec<&str> = spelling.split('.').collect();
     let has = |word: &str| words.contains(&word);
@@ -124,7 +125,7 @@ fn image_operands(spelling: &str) -> String {
 
 const GEOMETRIES: [&str; 7] = ["1d", "2d", "3d", "a1d", "a2d", "cube", "acube"];
 
-/// Spellings of accesses of textures and surfaces; `GEOMETRY` is any of them.
+/// Spellings of texture and surface accesses; `GEOMETRY` is replaced by each geometry.
 const IMAGES: [&str; 8] = [
     "tex{,.base,.level,.grad}.GEOMETRY{,.v2,.v4}.{u32,s32,f32,f16,f16x2,b32,u64}.{s32,f32,u32}",
     "tld4.{r,g,b,a}.GEOMETRY{,.v4}.{u32,s32,f32,f16}.{s32,f32}",
@@ -137,7 +138,7 @@ const IMAGES: [&str; 8] = [
     "sured.p.{add,min,max,and,or}.GEOMETRY.{b32,u32,b64}.{trap,clamp,zero}",
 ];
 
-/// Asserts that each of the spellings that are accepted with their operands is tested, and that there are so many.
+/// Asserts that each accepted spelling is tested, and that there are at least this many.
 fn assert_tested(stream: &Stream, least: usize, candidates: impl Iterator<Item = (String, String)>) {
     let forms = forms();
     let tested: BTreeSet<&str> = forms.iter().map(BlockForm::spelling).collect();
@@ -177,7 +178,7 @@ fn simulator_accepts_no_access_of_a_texture_or_a_surface_that_has_no_test() {
     });
 }
 
-/// Spellings of products: the types of A and B, and of the result and the addend.
+/// Spellings of matrix products: the types of A and B, of the result and of the addend.
 const SHAPES: &str = "{m8n8k4,m8n8k16,m8n8k32,m8n8k128,m16n8k4,m16n8k8,m16n8k16,m16n8k32,m16n8k64,m16n8k128,m16n8k256}";
 const FACTORS: &str = "{f16.f16,bf16.bf16,tf32.tf32,f64.f64,{e4m3,e5m2}.{e4m3,e5m2},{s8,u8}.{s8,u8},{s4,u4}.{s4,u4},b1.b1,f16.bf16,s8.s4}";
 

@@ -1,4 +1,4 @@
-//! Addresses and what kind they are, registers packed and unpacked, and what a thread knows of itself.
+//! Addresses and their state spaces, packed and unpacked registers, and special registers.
 
 use super::pattern::expand;
 use super::{BlockForm, Left, TABLE};
@@ -13,7 +13,7 @@ pub(super) fn forms() -> Vec<BlockForm> {
     forms
 }
 
-/// An own place, as a kernel names it in its space, with the words that are there.
+/// A location of each thread by the name a kernel uses in its state space, with its content.
 const PLACES: [(&str, &str, bool); 5] = [
     ("global", "%work", true),
     ("shared", "%l10", true),
@@ -22,7 +22,7 @@ const PLACES: [(&str, &str, bool); 5] = [
     ("param", "%l12", false),
 ];
 
-/// The addresses of `PLACES` in registers, and a word in each that can be written.
+/// Loads the addresses of `PLACES` into registers, with a writable word at each.
 const PLACED: &str = "cvt.u64.u32 %l10, %shared;
     mov.u64 %l11, words;
     mov.u64 %l12, table;
@@ -36,7 +36,7 @@ fn word(all: &[Sources], thread: usize, own: bool) -> u64 {
     if own { all[thread][0] } else { TABLE[0] }
 }
 
-/// `cvta` there and back: the generic address reads what is there, and the address in the space is the one from before.
+/// `cvta` in both directions: the generic address reads the same word, and the converted address equals the original.
 fn conversions() -> Vec<BlockForm> {
     let mut forms = Vec::new();
     for (space, place, own) in PLACES {
@@ -68,7 +68,7 @@ fn conversions() -> Vec<BlockForm> {
     forms
 }
 
-/// Which generic addresses are of which space: each of the places, asked for each space.
+/// `isspacep`: each location is tested for each state space.
 fn spaces() -> Vec<BlockForm> {
     let asked = [
         ("global", 75),
@@ -81,7 +81,7 @@ fn spaces() -> Vec<BlockForm> {
         ("param::entry", 75),
     ];
     let form = |(space, architecture): (&'static str, u32)| {
-        // Constants and parameters may lie in device memory too: they are asked for their own spaces only.
+        // Constants and parameters may lie in global memory too: they are tested only for their own state spaces.
         let places: Vec<_> = PLACES.into_iter().filter(|(it, _, own)| *own || space.starts_with(it)).collect();
         let mut code = PLACED.to_owned();
         for (index, (own, place, _)) in places.iter().enumerate() {
@@ -153,7 +153,7 @@ fn clusters() -> Vec<BlockForm> {
     all
 }
 
-/// `mov`: of each type, of vectors, and between a register and its parts.
+/// `mov`: every type, vectors, and registers to and from their parts.
 fn moves() -> Vec<BlockForm> {
     let mut forms = Vec::new();
     for (kind, class) in expand("{b16,u16,s16,b32,u32,s32,f32,b64,u64,s64,f64}").into_iter().map(|kind| {
@@ -184,7 +184,7 @@ fn moves() -> Vec<BlockForm> {
     for (name, code, value, bits) in packed {
         forms.push(BlockForm::new(name, code, move |all, thread| [value(low(all, thread, bits)), 0, 0, 0]));
     }
-    // Each part is left with the bits of its own width; a part may be thrown away, or be the register itself.
+    // Each part receives the bits of its own width; a part may be discarded, or be the register itself.
     let unpacked = [
         ("mov.b32 unpacked", "mov.b32 {%h8, %h9}, %r0;", 'h', 16, 2),
         ("mov.b64 unpacked into two", "mov.b64 {%r8, %r9}, %l0;", 'r', 32, 2),
@@ -212,7 +212,7 @@ fn moves() -> Vec<BlockForm> {
     forms
 }
 
-/// Special registers: exact where the launch determines them, else by what they must be to one another.
+/// Special registers: exact values if the launch determines them, otherwise the relations between them.
 fn knowledge() -> Vec<BlockForm> {
     type Value = fn(u64) -> u64;
     let exact: [(&str, u32, Value); 34] = [
@@ -249,7 +249,7 @@ fn knowledge() -> Vec<BlockForm> {
         ("cluster_ctarank", 90, |_| 0),
         ("cluster_nctarank", 90, |_| 1),
         ("dynamic_smem_size", 75, |_| 0),
-        // The block's own 4096 bytes, and what the device keeps for itself beside them.
+        // The 4096 bytes of the block, and the reserved bytes of the device.
         ("total_smem_size/4096*4096", 75, |_| 4096),
     ];
     let mut forms: Vec<BlockForm> = exact
@@ -266,7 +266,7 @@ fn knowledge() -> Vec<BlockForm> {
     forms
 }
 
-/// Registers of which a kernel says that they are as they must be.
+/// Special registers for which a kernel checks a relation.
 fn relations() -> Vec<BlockForm> {
     let yes = |_: &[Sources], _: usize| -> Left { [1, 0, 0, 0] };
     let leave = "selp.b64 %l8, 1, 0, %p1; st.global.b64 [%out], %l8;";

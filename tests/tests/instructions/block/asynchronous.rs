@@ -1,4 +1,4 @@
-//! Barrier objects and copies that complete later: each form with the wait that PTX wants behind it.
+//! Barrier objects and asynchronous copies: each form with the wait that PTX requires after it.
 
 use super::pattern::expand;
 use super::{BlockForm, Left};
@@ -14,7 +14,7 @@ pub(super) fn forms() -> Vec<BlockForm> {
     forms
 }
 
-/// The first thread makes a barrier object for all threads at `%r20`, which all see then.
+/// The first thread initializes a barrier object for all threads at `%r20`, visible to all of them.
 const BARRIER: &str = ".shared .align 8 .b64 object;
     mov.u32 %r20, object;
     mov.u32 %r21, 1;
@@ -29,7 +29,8 @@ WAIT:
     @!%p2 bra WAIT;
     ";
 
-/// `cp.async` of each size and way: from the own words on the device to the own place in shared memory, with zeroes behind what is read.
+/// `cp.async` of every size and form: from the thread's words in global memory to its location in shared memory,
+/// zero-filled after the source size.
 fn copies() -> Vec<BlockForm> {
     let mut patterns = Vec::new();
     for spelling in expand("cp.async.ca.shared{,::cta}.global{,.L2::64B,.L2::128B,.L2::256B,.L2::cache_hint}") {
@@ -76,7 +77,7 @@ fn copies() -> Vec<BlockForm> {
     forms
 }
 
-/// Stores that nothing waits for, and that are done when the kernel is.
+/// Asynchronous stores that are complete at the end of the kernel.
 fn later_stores() -> Vec<BlockForm> {
     let spellings = expand(
         "st.async{.weak.global,.global,{.release.{gpu,sys},.mmio.release.sys}{,.global}}.{b16,u32,s32,b64,u64,s64}",
@@ -95,7 +96,7 @@ fn later_stores() -> Vec<BlockForm> {
     spellings.into_iter().map(form).collect()
 }
 
-/// Reductions that nothing waits for. What they change is zero before.
+/// Asynchronous reductions on memory that is zero before.
 fn later_reductions() -> Vec<BlockForm> {
     let operations = "{{inc,dec}.u32,{min,max}.{u32,s32},add.{u32,s32,u64,s64},{and,or,xor}.b32}";
     let spellings =
@@ -121,7 +122,7 @@ fn later_reductions() -> Vec<BlockForm> {
     spellings.into_iter().map(form).collect()
 }
 
-/// Returns each way to wait for copies.
+/// Returns the ways to wait for asynchronous copies.
 fn waits() -> Vec<BlockForm> {
     let ways = [
         ("cp.async.wait_all", "cp.async.wait_all;"),
@@ -142,7 +143,7 @@ fn waits() -> Vec<BlockForm> {
         .into();
     for spelling in expand("cp.async.mbarrier.arrive{,.noinc}{,.shared{,::cta}}.b64") {
         let address = if spelling.contains("shared") { "[%r20]" } else { "[%l20]" };
-        // Without `.noinc`, the arrival is not one of those that are awaited.
+        // Without `.noinc`, the arrival is not counted as an expected one.
         let arrive = if spelling.contains("noinc") { "" } else { "mbarrier.arrive.shared.b64 %l21, [%r20];" };
         let code = format!(
             "{BARRIER}cvt.u64.u32 %l20, %r20; cvta.shared.u64 %l20, %l20;\n    {copy}{spelling} {address};\n    {arrive}{WAIT}{take}"
@@ -152,7 +153,7 @@ fn waits() -> Vec<BlockForm> {
     forms.into_iter().map(|form| form.needs(80)).collect()
 }
 
-/// A word of the thread's for the other warp, and the barrier object's generic address.
+/// Stores a word for the other warp, and computes the generic address of the barrier object.
 const PASS: &str = "cvt.u64.u32 %l20, %r20; cvta.shared.u64 %l20, %l20;
     st.shared.b64 [%shared], %l0;
     xor.b32 %r22, %thread, 32;
@@ -161,7 +162,7 @@ const PASS: &str = "cvt.u64.u32 %l20, %r20; cvta.shared.u64 %l20, %l20;
     ";
 const TAKE: &str = "ld.shared.b64 %l8, [%r23];\n    st.global.b64 [%out], %l8;";
 
-/// Arrivals at the barrier object, whose address is `AT`, and the fence that they need beside them.
+/// Arrivals at the barrier object at `AT`, with the fences that they require.
 const ARRIVALS: [(u32, &str, &str); 9] = [
     (80, "mbarrier.arrive{,.shared,.shared::cta}.b64 %l21, AT", ""),
     (90, "mbarrier.arrive{,.shared,.shared::cta}.b64 %l21, AT, {1,%r21}", ""),
@@ -188,12 +189,12 @@ fn other(all: &[Sources], thread: usize) -> Left {
     [all[thread ^ 32][0], 0, 0, 0]
 }
 
-/// Returns the barrier object's address, as the space that a spelling names wants it.
+/// Returns the barrier object's address in the state space that a spelling requires.
 fn placed(spelling: &str) -> String {
     spelling.replace("AT", if spelling.contains("shared") { "[%r20]" } else { "[%l20]" })
 }
 
-/// Arrivals and waits of each kind: a word passes between the warps by the barrier object.
+/// Arrivals and waits of each kind: a word passes between the warps, ordered by the barrier object.
 fn barrier_objects() -> Vec<BlockForm> {
     let mut forms = Vec::new();
     for (architecture, pattern, fence) in ARRIVALS {
@@ -215,7 +216,7 @@ AGAIN:
             forms.push(BlockForm::new(spelling.replace("AT", "[object]"), code, other).needs(architecture));
         }
     }
-    // What must not complete the phase counts as a thread of its own.
+    // An arrival that must not complete the phase is counted as an additional thread.
     let code = format!(
         "{BARRIER}{PASS}mbarrier.arrive.noComplete.shared.b64 %l21, [%r20], 1;
     mbarrier.arrive.shared.b64 %l21, [%r20];{WAIT}{TAKE}"
@@ -226,7 +227,7 @@ AGAIN:
     forms
 }
 
-/// Returns what barrier objects count: threads that are awaited, and bytes.
+/// Returns forms for the counts of barrier objects: pending arrivals and transaction bytes.
 fn counts() -> [BlockForm; 2] {
     let pending = format!(
         "{BARRIER}mbarrier.arrive.shared.b64 %l21, [%r20];
@@ -254,7 +255,7 @@ fn with_commas(spelling: &str) -> String {
     spelling.replace('+', ",")
 }
 
-/// Leaves the 32 bytes at the thread's place in shared memory.
+/// Loads the 32 bytes at the thread's location in shared memory.
 const READ: &str = "ld.shared.b64 %l8, [%shared]; ld.shared.b64 %l9, [%shared+8];
     ld.shared.b64 %l10, [%shared+16]; ld.shared.b64 %l11, [%shared+24];
     st.global.v2.b64 [%out], {%l8, %l9}; st.global.v2.b64 [%out+16], {%l10, %l11};";
@@ -264,12 +265,12 @@ fn own(all: &[Sources], thread: usize) -> Left {
     all[thread]
 }
 
-/// Returns the operand of a policy, if a spelling wants one.
+/// Returns the cache policy operand if a spelling requires one.
 fn policy(spelling: &str) -> &'static str {
     if spelling.contains("cache_hint") { ", %l31" } else { "" }
 }
 
-/// Bulk copies: each thread's own 32 bytes, into shared memory, within it, and out of it.
+/// Bulk copies of each thread's own 32 bytes: into, within and out of shared memory.
 fn bulk() -> Vec<BlockForm> {
     let mut forms = Vec::new();
     let into = "cp.async.bulk.shared::{cluster,cta}.global.mbarrier::complete_tx::bytes{,.L2::cache_hint}";
@@ -290,14 +291,14 @@ fn bulk() -> Vec<BlockForm> {
     add.u32 %r22, %shared, 32;
     {within} [%shared], [%r22], 32, [%r20];{WAIT}{READ}"
     );
-    // Between blocks of a cluster, so a kernel launched in one, be it of a single block.
+    // Between blocks of a cluster, so the kernel is launched with a cluster, even of one block.
     forms.push(BlockForm::new(within, code, own).needs(90).in_clusters([1; 3], [1; 3]));
     forms.extend(bulk_out());
     forms.extend(stores());
     forms
 }
 
-/// Bulk copies to the device, with each wait.
+/// Bulk copies to global memory, with each kind of wait.
 fn bulk_out() -> Vec<BlockForm> {
     let mut forms = Vec::new();
     for spelling in expand("cp.async.bulk.global.shared::cta.bulk_group{,.L2::cache_hint}") {

@@ -1,5 +1,5 @@
-//! Atomics and reductions: every operation, type, space, order and scope. A thread leaves what the atomic returned and what is in
-//! memory then.
+//! Atomics and reductions: every operation, type, state space, memory order and scope. A thread writes the value that
+//! the atomic returned and the value in memory after it.
 
 use super::BlockForm;
 use super::pattern::{expand, expand_named};
@@ -7,21 +7,21 @@ use crate::form::Sources;
 use crate::reference::integer::Integer;
 use crate::reference::real::{BF16, Extreme, F16, F32, F64, Format, Mode, Operation, Round, arithmetic, extreme};
 
-/// What an atomic of one number does.
+/// The scalar atomic operations.
 pub(super) const OPERATIONS: &str = "{{and,or,xor,exch,cas}.{b32,b64},add.{u32,s32,u64,f32,f64},{min,max}.{u32,s32,u64,s64},\
                           {inc,dec}.u32,add.noftz.{f16,f16x2}}";
-/// The same for reductions.
+/// The scalar reductions.
 pub(super) const REDUCTIONS: &str = "{{and,or,xor}.{b32,b64},add.{u32,s32,u64,f32,f64},{min,max}.{u32,s32,u64,s64},{inc,dec}.u32,\
                           add.noftz.{f16,f16x2}}";
-/// What newer devices have besides.
+/// The operations of newer devices.
 const NEWER: &str = "add.noftz.{bf16,bf16x2}";
-/// Vectors, of device memory.
+/// The vector operations, on global memory only.
 const VECTORS: &str = "{add.{v2,v4}.f32,{add,min,max}.noftz.{{v2,v4,v8}.{f16,bf16},{v2,v4}.{f16x2,bf16x2}}}";
 
-/// What is tried with every order.
+/// The operations tested with every memory order.
 const SOME: &str = "{add.u32,cas.b64,exch.b32,max.s64,add.f32}";
 
-/// The least compute capability, and spellings; names in capitals stand for what they name here.
+/// The minimum compute capability, and spellings; capitalized names are replaced by their definitions.
 const PATTERNS: [(u32, &str); 18] = [
     (75, "atom{,.global,.shared,.shared::cta}.OPERATIONS"),
     (75, "atom{.relaxed,.acquire,.release,.acq_rel}{.cta,.gpu,.sys}.global.OPERATIONS"),
@@ -43,7 +43,7 @@ const PATTERNS: [(u32, &str); 18] = [
     (90, "red{,.global,.release.gpu.global,.global.L2::cache_hint}.VECTORS"),
 ];
 
-/// What stands for what in them.
+/// The definitions of the names.
 const NAMES: &[(&str, &str)] =
     &[("OPERATIONS", OPERATIONS), ("REDUCTIONS", REDUCTIONS), ("NEWER", NEWER), ("VECTORS", VECTORS), ("SOME", SOME)];
 
@@ -57,11 +57,11 @@ pub(super) fn forms() -> Vec<BlockForm> {
     forms
 }
 
-/// What an atomic works on.
+/// The operand of an atomic in memory.
 pub(super) struct Target {
     pub(super) operation: String,
     kind: String,
-    /// Elements of a vector.
+    /// The number of elements of the vector.
     count: usize,
     pub(super) bits: u32,
     is_shared: bool,
@@ -92,7 +92,7 @@ impl Target {
         }
     }
 
-    /// Returns what is in memory afterwards, for one element.
+    /// Returns the value of one element in memory after the operation.
     pub(super) fn value(&self, a: u128, b: u128, c: u128) -> u128 {
         let (low, high, third) = (a as u64, b as u64, c as u64);
         let kind = self.kind.as_str();
@@ -134,7 +134,7 @@ impl Target {
         }
     }
 
-    /// Sums of f32 flush what is subnormal in device memory, and in shared memory they do not.
+    /// Sums of `f32` flush subnormal numbers in global memory, but not in shared memory.
     fn float(&self, format: Format, a: u64, b: u64) -> u64 {
         if self.operation == "add" {
             let mode = Mode { flush: format == F32 && !self.is_shared, ..Mode::new(Round::Nearest) };
@@ -144,11 +144,12 @@ impl Target {
     }
 }
 
-/// Element `index` of what a thread puts into memory, combines with it, and swaps: the words, turned a little for each.
+/// Returns element `index` of the value that a thread stores, combines or swaps: its operands, rotated differently for
+/// each.
 fn element(words: &Sources, index: usize, source: usize, bits: u32) -> u128 {
     let turned = |word: u64| word.rotate_left(7 * index as u32);
     if bits == 128 {
-        // With the word itself where it compares, so that half of the comparisons hold.
+        // Half of the comparisons use the stored word itself, so that they succeed.
         return match source {
             0 => u128::from(words[1]) << 64 | u128::from(words[0]),
             1 if words[3].is_multiple_of(2) => u128::from(words[1]) << 64 | u128::from(words[0]),
@@ -226,7 +227,7 @@ fn form(spelling: &str, generic_shared: bool) -> BlockForm {
     })
 }
 
-/// Code that puts an element into memory, and into registers what it is combined with; their names.
+/// Code that stores an element and loads its operands into registers; returns the register names.
 fn put(target: &Target, index: usize, place: &str, space: &str, operands: &mut [Vec<String>; 4]) -> String {
     let (class, bits) = (target.class(), target.bits);
     if class == 'q' {
@@ -252,8 +253,8 @@ fn put(target: &Target, index: usize, place: &str, space: &str, operands: &mut [
         let (left, right) = (7 * index, 64 - 7 * index);
         let narrow = match bits {
             64 => format!("mov.b64 {to}, %l28"),
-            // The compiler of CUDA 13.0 takes the upper half of an addend that it knows to be the low word of 64 bits from their upper
-            // word, where it makes a sum of two halves in shared memory of others.
+            // The compiler of CUDA 13.0 uses the upper half of an addend that is the low word of a 64-bit register's
+            // upper word, if it combines two half-precision sums in shared memory.
             32 if target.kind.ends_with("x2") => {
                 format!("st.global.b64 [%work+32], %l28; ld.volatile.global.b32 {to}, [%work+32]")
             }

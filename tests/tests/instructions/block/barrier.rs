@@ -1,4 +1,4 @@
-//! Barriers of a block, fences, and what changes nothing that a thread can see.
+//! Block barriers, fences, and hints without an observable effect.
 
 use super::pattern::expand;
 use super::{BlockForm, THREADS};
@@ -18,7 +18,7 @@ fn other(thread: usize) -> usize {
     (thread + 32) % THREADS
 }
 
-/// A word of the other warp's, put into shared memory before the barrier.
+/// Stores a word for the other warp in shared memory before the barrier.
 const PASS: &str = "st.shared.b64 [%shared], %l0;
     xor.b32 %r20, %thread, 32;
     mov.u32 %r21, block;
@@ -65,11 +65,11 @@ OUT:"
     spellings.map(form).collect()
 }
 
-/// Votes of the whole block.
+/// Reductions over the whole block.
 fn reductions() -> Vec<BlockForm> {
     let mut forms = Vec::new();
     for opcode in expand("{bar,bar.cta,barrier,barrier.cta}.red.{popc,and,or}{,.aligned}") {
-        // `bar` is aligned, and does not say so.
+        // `bar` is implicitly aligned.
         if opcode.starts_with("bar.") && opcode.ends_with(".aligned") {
             continue;
         }
@@ -105,7 +105,7 @@ fn reductions() -> Vec<BlockForm> {
     forms
 }
 
-/// Returns forms that pass a word between warps by a flag, with a fence between the word and the flag on both sides.
+/// Returns forms that pass a word between warps with a flag, and a fence between the word and the flag on both sides.
 fn fences() -> Vec<BlockForm> {
     let patterns = [
         (75, "membar.{cta,gl,sys}"),
@@ -119,7 +119,7 @@ fn fences() -> Vec<BlockForm> {
     for (architecture, spelling) in
         patterns.into_iter().flat_map(|(least, pattern)| expand(pattern).into_iter().map(move |it| (least, it)))
     {
-        // Fences that order nothing of this kind stand beside one that does.
+        // Fences without an effect on this pattern are combined with one that has it.
         let orders = !spelling.contains("proxy") && !spelling.contains("mbarrier");
         let fence = if orders { spelling.clone() } else { format!("{spelling}; fence.acq_rel.cta") };
         let code = format!(
@@ -136,7 +136,7 @@ GIVE:
     st.volatile.shared.b32 [%shared+8], 1;
 OUT:"
         )
-        // The flags are zero before.
+        // The flags are initially zero.
         .replacen("st.shared.b64", "st.shared.b32 [%shared+8], 0;\n    bar.sync 0;\n    st.shared.b64", 1);
         let expected = |all: &[Sources], thread: usize| [if thread < 32 { 0 } else { all[other(thread)][0] }, 0, 0, 0];
         forms.push(BlockForm::new(spelling, code, expected).needs(architecture));
@@ -144,7 +144,7 @@ OUT:"
     forms
 }
 
-/// Returns what says how to run or what will be read, and changes nothing: what a thread wrote is there behind it.
+/// Returns forms that are hints, such as prefetches: a value written before is unchanged after them.
 fn hints() -> Vec<BlockForm> {
     let patterns = [
         (75, "prefetch{,.global}.{L1,L2} [%work]"),
@@ -173,7 +173,7 @@ fn hints() -> Vec<BlockForm> {
     ld.global.b64 %l9, [%work];
     ld.local.b64 %l10, [%local];
     st.global.v2.b64 [%out], {{%l9, %l10}};",
-                // A line of 128 bytes holds the places of two threads.
+                // A line of 128 bytes contains the locations of two threads.
                 spelling.replace("%line", "%l11").replacen(
                     "applypriority",
                     "and.b64 %l11, %work, -128; applypriority",
@@ -184,7 +184,7 @@ fn hints() -> Vec<BlockForm> {
             forms.push(form.needs(architecture));
         }
     }
-    // What is discarded may be anything until it is written.
+    // Discarded memory is undefined until it is written.
     let code = "and.b64 %l11, %work, -128;
     discard.global.L2 [%l11], 128;
     bar.sync 0;

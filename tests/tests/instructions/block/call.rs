@@ -1,5 +1,5 @@
-//! Calls: direct, by a prototype and by a list of targets, with parameters of every type, structures by value, recursion, and functions
-//! that do not return.
+//! Calls: direct, with a prototype and with a list of targets; with parameters of every type, structures by value,
+//! recursion, and functions that do not return.
 
 mod function;
 
@@ -15,7 +15,7 @@ pub(super) fn forms() -> Vec<BlockForm> {
     forms
 }
 
-/// Returns a function of one word that adds a number to it.
+/// Returns a function that adds a number to its parameter.
 fn adding(name: &str, number: u64) -> String {
     format!(
         ".func (.param .b64 result) FN{name}(.param .b64 x)
@@ -30,7 +30,8 @@ fn adding(name: &str, number: u64) -> String {
     )
 }
 
-/// Calls a function of one word with `%l0`; the result is in `%l8`. `CALL` is the call without its list of targets or its prototype.
+/// Calls a function of one word with `%l0`; the result is in `%l8`. `CALL` is replaced by the call without its target
+/// list or prototype.
 fn call(callee: &str, signature: &str) -> String {
     format!(
         "{{
@@ -49,13 +50,14 @@ fn plus(number: u64) -> impl Fn(&[Sources], usize) -> Left {
     move |all, thread| [all[thread][0].wrapping_add(number), 0, 0, 0]
 }
 
-/// One parameter and one result of each type, which a function reads, turns over and gives back; narrow ones into wider registers.
+/// One parameter and one result of each type, which a function reads, inverts and returns; narrow types in wider
+/// registers.
 fn scalars() -> Vec<BlockForm> {
     let mut forms = Vec::new();
     for kind in expand("{b8,u8,s8,b16,u16,s16,b32,u32,s32,f32,b64,u64,s64,f64}") {
         let bits: u32 = kind[1..].parse().expect("a type has a width");
         let class = if bits == 64 { "b64" } else { "b32" };
-        // Parameters of fewer than 32 bits have no other types.
+        // Parameters of fewer than 32 bits support only these types.
         let declared = if bits < 32 { format!("b{bits}") } else { kind.clone() };
         let register = if kind.starts_with('f') { kind.clone() } else { class.to_owned() };
         let function = format!(
@@ -100,8 +102,8 @@ fn scalars() -> Vec<BlockForm> {
     forms
 }
 
-/// Structures by value: a function gives one back whose bytes are in the other order, and counts up one of its own copy before, which the
-/// caller does not see.
+/// Structures by value: a function returns one with reversed bytes, and increments a byte of its own copy before, which
+/// the caller does not observe.
 fn structures() -> Vec<BlockForm> {
     let mut forms = Vec::new();
     for (align, size) in [(1, 1), (1, 3), (2, 6), (4, 4), (4, 12), (8, 8), (8, 24), (16, 16), (16, 32)] {
@@ -116,7 +118,7 @@ fn structures() -> Vec<BlockForm> {
 }}
 "
         );
-        // The bytes come in by parts as wide as the alignment, and go by bytes.
+        // The bytes are loaded in units of the alignment, and stored one by one.
         let width = align.min(8);
         let register = ["%h8", "%h8", "%r8", "%l8"][usize::ilog2(width) as usize];
         let put: String = (0..size / width)
@@ -153,7 +155,7 @@ fn structures() -> Vec<BlockForm> {
     forms
 }
 
-/// Returns a parameter whose address is taken, and indexed by a number that each thread has of its own.
+/// A parameter whose address is taken, indexed by a value that differs between threads.
 fn by_address() -> BlockForm {
     let function = ".func (.param .b64 result) FNpick(.param .align 16 .b8 x[32], .param .b32 number)
 {
@@ -187,7 +189,7 @@ fn by_address() -> BlockForm {
     form.declaring(function)
 }
 
-/// Lists of parameters: of all widths, none at all, numbers, and registers in place of `.param` variables.
+/// Parameter lists: of all widths, empty, with immediate values, and with registers in place of `.param` variables.
 fn lists() -> Vec<BlockForm> {
     let many = ".func (.param .align 16 .b8 result[32]) FNspread(.param .b8 a, .param .b64 b, .param .b16 c, .param .f64 d, .param .f32 e, \
                 .param .align 2 .b8 f[6], .param .b32 g)

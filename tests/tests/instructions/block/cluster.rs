@@ -1,4 +1,5 @@
-//! Clusters of several blocks: who they are, their barrier, and accesses, atomics, arrivals and copies that reach the next block.
+//! Clusters of several blocks: special registers, cluster barriers, and accesses, atomics, arrivals and copies to the
+//! next block.
 
 mod object;
 
@@ -17,7 +18,7 @@ pub(super) fn forms() -> Vec<BlockForm> {
     forms.into_iter().map(|form| form.needs(90)).collect()
 }
 
-/// Grids and their clusters, the second three-dimensional, the third of as many blocks as every device takes.
+/// Grids and their clusters: the second is three-dimensional, and the third has the largest portable cluster size.
 const GRIDS: [([u32; 3], [u32; 3]); 5] = [
     ([4, 1, 1], [2, 1, 1]),
     ([2, 4, 2], [1, 2, 2]),
@@ -26,12 +27,12 @@ const GRIDS: [([u32; 3], [u32; 3]); 5] = [
     ([1, 2, 4], [1, 1, 4]),
 ];
 
-/// Returns the coordinates of a block in a grid, the first fastest.
+/// Returns the coordinates of a block in a grid; x varies fastest.
 fn unfold(number: u32, [x, y, _]: [u32; 3]) -> [u32; 3] {
     [number % x, number / x % y, number / x / y]
 }
 
-/// Registers that tell a block's place in its cluster, and the cluster's in the grid.
+/// Special registers for a block's position in its cluster, and the cluster's position in the grid.
 fn places() -> Vec<BlockForm> {
     let mut forms = Vec::new();
     for (grid, cluster) in GRIDS {
@@ -81,11 +82,12 @@ fn in_clusters(
     BlockForm::new(format!("{spelling} in {cluster:?} of {grid:?}"), code, left).in_clusters(grid, cluster)
 }
 
-/// Sizes of clusters in one direction, each with a grid of two of them.
+/// Cluster sizes in one dimension, each with a grid of two clusters.
 const SIZES: [u32; 3] = [2, 4, 8];
 
-/// Prepares an exchange with the next block of the cluster, around: each thread puts its operands into its own shared memory, and finds its
-/// place in the next block in `%r21`, as a generic address in `%l21`, and the next block's rank in `%r20`.
+/// Prepares an exchange with the next block of the cluster, cyclically: each thread stores its operands in its own
+/// shared memory, and computes its location in the next block in `%r21`, the generic address in `%l21`, and the rank of
+/// the next block in `%r20`.
 const NEXT: &str = "st.shared.v2.b64 [%shared], {%l0, %l1};
     st.shared.v2.b64 [%shared+16], {%l2, %l3};
     mov.u32 %r20, %cluster_ctarank;
@@ -95,10 +97,10 @@ const NEXT: &str = "st.shared.v2.b64 [%shared], {%l0, %l1};
     mapa.shared::cluster.u32 %r21, %shared, %r20;
     mapa.u64 %l21, %generic, %r20;
     ";
-/// All blocks of the cluster come together.
+/// Synchronizes all blocks of the cluster.
 const MEET: &str = "barrier.cluster.arrive.aligned;\n    barrier.cluster.wait.aligned;\n    ";
 
-/// Returns the thread with the same number in the next block of the cluster, and in the one before.
+/// Returns the thread with the same number in the next and in the previous block of the cluster.
 fn next(place: usize, size: u32) -> usize {
     around(place, size, 1)
 }
@@ -112,13 +114,13 @@ fn around(place: usize, size: u32, steps: usize) -> usize {
     (block / size * size + (block % size + steps) % size) * THREADS + thread
 }
 
-/// Returns a form in two clusters of a size.
+/// Returns a form that runs in two clusters of the given size.
 fn exchange(spelling: &str, code: String, size: u32, left: impl Fn(&[Sources], usize) -> Left + 'static) -> BlockForm {
     let form = BlockForm::new(format!("{spelling} in clusters of {size}"), code, left);
     form.in_clusters([2 * size, 1, 1], [size, 1, 1])
 }
 
-/// Returns each spelling of the cluster's barrier: a word passes to the next block through its shared memory.
+/// Returns each spelling of the cluster barrier: a word passes to the next block through its shared memory.
 fn barriers() -> Vec<BlockForm> {
     let mut forms = Vec::new();
     let arrivals = expand("barrier.cluster.arrive{,.release,.relaxed}{,.aligned}");
@@ -126,7 +128,7 @@ fn barriers() -> Vec<BlockForm> {
     for (arrive, wait) in arrivals.iter().flat_map(|arrive| waits.iter().map(move |wait| (arrive, wait))) {
         let fence = if arrive.contains("relaxed") { "fence.acq_rel.cluster;\n    " } else { "" };
         for size in SIZES {
-            // Work between the arrival and the wait, as it is meant.
+            // Work between the arrival and the wait, the intended use.
             let code = format!(
                 "{NEXT}{fence}{arrive};
     add.u64 %l9, %l0, 1;
@@ -140,7 +142,7 @@ fn barriers() -> Vec<BlockForm> {
             }));
         }
     }
-    // Threads that have ended are not waited for.
+    // Exited threads are not waited for.
     let code = format!(
         "setp.ge.u32 %p1, %thread, 40;
     @%p1 exit;
@@ -154,7 +156,7 @@ fn barriers() -> Vec<BlockForm> {
     forms.push(exchange("barrier.cluster without threads that ended", code, 2, |all, place| {
         [if place % THREADS < 40 { all[next(place, 2)][0] } else { 0 }, 0, 0, 0]
     }));
-    // A word goes on by one block in each of several phases.
+    // A word advances by one block in each of several phases.
     let turns = format!(
         "{NEXT}mov.b32 %r8, 0;
     mov.b64 %l10, %l0;
@@ -171,7 +173,7 @@ TURN:
     forms
 }
 
-/// `mapa` and `getctarank` there and back, for every block of the cluster.
+/// `mapa` and `getctarank` in both directions, for every block of the cluster.
 fn addresses() -> Vec<BlockForm> {
     let mut forms = Vec::new();
     let ways = [
@@ -181,7 +183,7 @@ fn addresses() -> Vec<BlockForm> {
     ];
     for ((map, to, from, load, rank), size) in ways.into_iter().flat_map(|way| SIZES.map(|size| (way, size))) {
         for block in ["%r20", "0", "1"] {
-            // The rank of what was mapped is the block, and mapping what was mapped leads back.
+            // The rank of a mapped address is the block, and mapping it back returns the original address.
             let code = format!(
                 "{NEXT}cvt.u64.u32 %l20, %shared;
     {map} {to}, {from}, {block};
@@ -262,7 +264,8 @@ fn accesses() -> Vec<BlockForm> {
     forms
 }
 
-/// Atomics and reductions of each operation in the next block's shared memory: what they return, and what is there then.
+/// Atomics and reductions of each operation in the next block's shared memory: the returned values and the resulting
+/// memory.
 fn atomics() -> Vec<BlockForm> {
     let names = [("OPERATIONS", OPERATIONS), ("REDUCTIONS", REDUCTIONS)];
     let mut forms = Vec::new();
@@ -274,7 +277,7 @@ fn atomics() -> Vec<BlockForm> {
     ] {
         forms.extend(expand_named(pattern, &names).iter().map(|spelling| atomic(spelling)));
     }
-    // Many threads of all blocks add to one place of the first.
+    // Many threads of all blocks add to one location in the first block.
     let code = format!(
         "mov.u32 %r8, block;
     setp.eq.u32 %p1, %thread, 0;
@@ -299,7 +302,7 @@ fn atomic(spelling: &str) -> BlockForm {
     let bits = target.bits;
     let (address, returns) = (if spelling.contains("shared") { "%r21" } else { "%l21" }, spelling.starts_with("atom"));
     let third = if target.operation == "cas" { format!(", %{class}2") } else { String::new() };
-    // Half of the comparisons hold.
+    // Half of the comparisons succeed.
     let same = if target.operation == "cas" {
         "and.b64 %l9, %l3, 1; setp.eq.u64 %p1, %l9, 0; @%p1 mov.b64 %l1, %l17; cvt.u32.u64 %r1, %l1;\n    "
     } else {
@@ -317,7 +320,7 @@ fn atomic(spelling: &str) -> BlockForm {
     let form = exchange(spelling, code, 4, move |all, place| {
         let mask = u64::MAX >> (64 - bits);
         let compares = target.operation == "cas";
-        // What a thread does to the words of the next block's.
+        // The effect of a thread on the words of the next block.
         let change = |of: &Sources, there: &Sources| {
             let operand = if compares && of[3].is_multiple_of(2) { there[0] } else { of[1] };
             target.value((there[0] & mask).into(), (operand & mask).into(), (of[2] & mask).into()) as u64

@@ -1,5 +1,5 @@
-//! Products of matrices whose elements are at the edges of their types. Of numbers with fractions each sum has one product that is not of
-//! zeroes, so that in no result is the order of the sum or its rounding in question.
+//! Matrix products with elements at the limits of their types. For floating-point types each sum has one nonzero
+//! product, so that neither the order of the sum nor its rounding affects the result.
 
 use super::matrix::{Element, Product, spellings};
 use super::pattern::expand;
@@ -25,21 +25,21 @@ pub(super) fn forms() -> Vec<BlockForm> {
     forms
 }
 
-/// Choices of the elements.
+/// The number of selections of elements.
 const VARIANTS: usize = 3;
 
-/// Edges of a format: zeroes, ones, infinities, NaNs of several payloads, the least and the largest numbers of either sign; those of B are
-/// so few that each meets each of A's.
+/// The edge values of a format: zeros, ones, infinities, NaNs with several payloads, and the smallest and largest
+/// numbers of both signs; those of B are few enough to be multiplied with each of A's.
 fn edges(format: Format) -> ([u64; 16], [u64; 8]) {
     if format == E4M3 {
-        // Without infinities.
+        // For formats without infinities.
         let a = [0, 0x80, 0x38, 0xb8, 0x7e, 0xfe, 0x7f, 0xff, 0x01, 0x84, 0x08, 0x88, 0x30, 0x40, 0x02, 0x78];
         return (a, [0x38, 0xb8, 0x00, 0x7e, 0x7f, 0x02, 0x40, 0x80]);
     }
     let (sign, infinity) = (format.sign(), format.infinity());
     let unit = 1 << (format.precision - 1);
     let one = (infinity / 2) & !(unit - 1);
-    // Of 32 bits, the products read the upper 19.
+    // The products read the upper 19 bits of 32.
     let step = if format == F32 { 1 << 13 } else { 1 };
     let (quiet, largest) = (infinity | (unit / 2), infinity - step);
     let (subnormal, normal) = (step, unit);
@@ -64,7 +64,7 @@ fn edges(format: Format) -> ([u64; 16], [u64; 8]) {
     (a, [one, sign | one, 0, infinity, quiet | step, largest, one + unit, sign])
 }
 
-/// Extremes of an integer type.
+/// Returns the extreme values of an integer type.
 fn extremes(bits: u32, signed: bool) -> Vec<u64> {
     let most = u64::MAX >> (64 - bits);
     match (bits, signed) {
@@ -74,7 +74,7 @@ fn extremes(bits: u32, signed: bool) -> Vec<u64> {
     }
 }
 
-/// Matrices by their bits, row by row, and the result that their product has by its definition.
+/// Matrices in row-major order as bits, and the product by definition.
 struct Problem {
     columns: usize,
     inner: usize,
@@ -87,10 +87,10 @@ impl Problem {
     fn new([rows, columns, inner]: [usize; 3], elements: [Element; 3], variant: usize, spelling: &str) -> Self {
         let [a, b] = match elements {
             [Element::Real(left), Element::Real(right), _] => {
-                // The one place whose product counts.
+                // The only index with a nonzero product.
                 let only = [0, inner - 1, inner / 2][variant];
                 let (left, right) = (edges(left).0, edges(right).1);
-                // Eight rows have the other half of the edges in another variant.
+                // Eight rows have the other half of the edge values in another variant.
                 let first = if rows == 8 { 8 * (variant % 2) } else { 0 };
                 let a = |row: usize, place| if place == only { left[(first + row) % 16] } else { 0 };
                 let b = |place, column: usize| if place == only { right[column % 8] } else { 0 };
@@ -116,7 +116,7 @@ impl Problem {
                 true => f64::from(u8::from(a != b)),
                 false => a * b,
             };
-            // Exact: all of them are small beside 2 to the 53rd.
+            // Exact: all of them are less than 2 to the 53rd.
             let sum = addend + pairs.map(product).sum::<f64>();
             let sum = if self.spelling.contains("satfinite") {
                 sum.clamp(f64::from(i32::MIN), f64::from(i32::MAX))
@@ -125,7 +125,8 @@ impl Problem {
             };
             return u64::from(sum as i64 as u32);
         }
-        // An H100 makes products of 8-bit numbers into f16 of those of f16, and adds the addend to their sum in f16.
+        // On an H100, products of 8-bit numbers with an f16 result are computed as f16 products, and the addend is
+        // added in f16.
         let in_halves = result == Element::Real(F16) && self.elements[0].bits() == 8;
         let sum = if in_halves {
             let product = pairs.fold(0.0, |sum, (a, b)| a.mul_add(b, sum));
@@ -143,13 +144,13 @@ impl Problem {
     }
 }
 
-/// The NaN that kernels leave for any of f64.
+/// The NaN that kernels write for any NaN of `f64`.
 const CANONICAL: u64 = 0x7fff_ffff_ffff_ffff;
 
-/// The largest number that f16 has.
+/// The largest f16 number.
 const LARGEST_HALF: f64 = 65_504.0;
 
-/// Returns a number that f16 has, or one beyond its largest.
+/// Returns a number as f16, which may overflow.
 fn narrow(value: f64) -> u64 {
     if value.is_nan() {
         return F16.nan(&[]);
@@ -166,7 +167,7 @@ fn fill(rows: usize, columns: usize, element: impl Fn(usize, usize) -> u64) -> V
     (0..rows * columns).map(|at| element(at / columns, at % columns)).collect()
 }
 
-/// Integers: each row and each column of one extreme, so that sums are as large as they can be, or of all.
+/// Integers: each row and each column has one extreme value, for the largest possible sums, or all of them.
 fn integers([rows, columns, inner]: [usize; 3], elements: [Element; 3], variant: usize) -> [Vec<u64>; 2] {
     let all = |element| match element {
         Element::Integer { bits, signed } => extremes(bits, signed),
@@ -180,14 +181,14 @@ fn integers([rows, columns, inner]: [usize; 3], elements: [Element; 3], variant:
     ]
 }
 
-/// Returns the addend at a place.
+/// Returns the addend at an index.
 fn addend(element: Element, place: usize, variant: usize) -> u64 {
     match element {
         Element::Integer { .. } => {
             let most = u64::from(i32::MAX.cast_unsigned());
             [most, most + 1, 0, 0xffff_ffff, most - 1, most + 2, 1][(place + variant) % 7]
         }
-        // Where nothing is added, the product itself is left.
+        // Without an addend, the result is the product.
         Element::Real(_) if variant == 0 => 0,
         Element::Real(format) if variant == 2 => format.sign(),
         Element::Real(format) => {
@@ -197,18 +198,18 @@ fn addend(element: Element, place: usize, variant: usize) -> u64 {
     }
 }
 
-/// Words that a variable begins with.
+/// Returns a variable with these initial words.
 fn variable(name: &str, words: &[u64], bits: u32) -> String {
     let words: Vec<String> = words.iter().map(u64::to_string).collect();
     format!(".global .align 128 .b{bits} FN{name}[{}] = {{{}}};\n", words.len(), words.join(", "))
 }
 
-/// Code that makes all NaNs of a 64-bit register one.
+/// Returns code that replaces any NaN in a 64-bit register by the canonical one.
 fn canonical(register: &str) -> String {
     format!("setp.nan.f64 %p6, {register}, {register}; @%p6 mov.b64 {register}, {CANONICAL:#x};\n    ")
 }
 
-/// `mma`: the registers of the lanes are in a variable each.
+/// `mma`: the registers of the lanes are stored in variables.
 fn by_registers(product: &Product, problem: &Problem, variant: usize) -> BlockForm {
     let counts = product.registers();
     let is_double = problem.elements[0].bits() == 64;
@@ -258,7 +259,7 @@ fn words(bytes: &[u8]) -> Left {
     std::array::from_fn(|word| u64::from_le_bytes(std::array::from_fn(|at| bytes[8 * word + at])))
 }
 
-/// `wmma`: A by rows and B by columns, from memory.
+/// `wmma`: A in row-major and B in column-major order, from memory.
 fn by_memory() -> Vec<BlockForm> {
     let shapes = "{m16n16k16,m8n32k16,m32n8k16}";
     let patterns = [
@@ -280,7 +281,7 @@ fn by_memory() -> Vec<BlockForm> {
     forms
 }
 
-/// Returns a form by its shape, the types of the result, of A and B, and of the addend, and how sums are made.
+/// Creates a form from its shape, the types of the result, A, B and the addend, and the kind of sum.
 fn tiles(words: &[&str], variant: usize) -> BlockForm {
     let [shape, result, kind, addend, how @ ..] = words else { panic!("{words:?} is no product") };
     let numbers: Vec<usize> = shape.split(char::is_alphabetic).filter_map(|number| number.parse().ok()).collect();
@@ -352,7 +353,7 @@ fn tiles(words: &[&str], variant: usize) -> BlockForm {
         .declaring(declared)
 }
 
-/// Returns a matrix in memory: elements one behind the other, in words.
+/// Returns a matrix in memory as packed words.
 fn packed(name: &str, elements: &[u64], element: Element) -> String {
     let bits = element.bits();
     if bits == 64 {

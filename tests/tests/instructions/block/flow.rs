@@ -1,4 +1,4 @@
-//! Branches, by a label and by a list of them, ends of threads, and memory of the stack that is taken while a function runs.
+//! Branches by a label and by a list of labels, exits of threads, and stack memory allocated by a function.
 
 use super::{BlockForm, Left};
 use crate::form::Sources;
@@ -11,7 +11,7 @@ pub(super) fn forms() -> Vec<BlockForm> {
     forms
 }
 
-/// `bra` forwards and backwards, of all threads and of some.
+/// `bra` forward and backward, by all threads and by some.
 fn branches() -> Vec<BlockForm> {
     let odd = "and.b32 %r8, %thread, 1;\n    setp.eq.u32 %p1, %r8, 1;\n    mov.b32 %r9, 0;\n    ";
     let leave = "st.global.b32 [%out], %r9;";
@@ -23,7 +23,7 @@ fn branches() -> Vec<BlockForm> {
             [if thread % 2 == 0 { even } else { odd }, 0, 0, 0]
         })
     };
-    // As many times as the thread's number says.
+    // Iterates as often as the thread's number.
     let turns = |branch: &str, count: &str| {
         format!(
             "mov.b32 %r9, 0;
@@ -37,7 +37,7 @@ AGAIN:
         )
     };
     let sum = |_: &[Sources], thread: usize| [(1..=thread as u64 + 1).sum(), 0, 0, 0];
-    // Two ways into a loop, neither of which is above the other.
+    // A loop with two entries, neither of which dominates the other.
     let tangled = format!(
         "{odd}mov.b32 %r10, 0;
     @%p1 bra SECOND;
@@ -73,7 +73,8 @@ INNER:
     ]
 }
 
-/// `brx.idx` by one number for all and by one of each thread, to labels that are there twice, and backwards.
+/// `brx.idx` with an index common to all threads and with one that differs, with duplicate labels and with a backward
+/// branch.
 fn indexed() -> Vec<BlockForm> {
     let list = "WAYS: .branchtargets ZERO, ONE, TWO, ONE, LAST;\n    ";
     let ways = "ZERO:
@@ -101,14 +102,14 @@ LAST:
     let each = "rem.u32 %r8, %thread, 5;";
     forms
         .push(BlockForm::new("brx.idx of each thread", code(each, "brx.idx"), |_, thread| [LEFT[thread % 5], 0, 0, 0]));
-    // Those that do not take it fall through to the first label.
+    // The other threads fall through to the first label.
     let some = "rem.u32 %r8, %thread, 5;\n    and.b32 %r10, %thread, 1;\n    setp.eq.u32 %p1, %r10, 1;";
     forms.push(BlockForm::new("@%p1 brx.idx", code(some, "@%p1 brx.idx"), |_, thread| {
         [if thread % 2 == 1 { LEFT[thread % 5] } else { LEFT[0] }, 0, 0, 0]
     }));
     let single = "mov.b32 %r9, 3;\n    mov.b32 %r8, 0;\n    WAY: .branchtargets ON;\n    brx.idx %r8, WAY;\n    mov.b32 %r9, 4;\nON:\n    st.global.b32 [%out], %r9;";
     forms.push(BlockForm::new("brx.idx to the only label", single, |_, _| [3, 0, 0, 0]));
-    // A small machine: each thread goes around until its number is zero.
+    // A small state machine: each thread loops until its number is zero.
     let around = "mov.b32 %r9, 0;
     mov.b32 %r10, %thread;
     WAYS: .branchtargets DONE, STEP;
@@ -124,7 +125,7 @@ DONE:
     forms
 }
 
-/// Threads that end before others, which do not wait for them at the block's barrier.
+/// Threads that exit before others, which do not wait for them at the block barrier.
 fn ends() -> Vec<BlockForm> {
     let odd = "and.b32 %r8, %thread, 1;\n    setp.eq.u32 %p1, %r8, 1;\n    st.global.b64 [%out], 7;\n    ";
     let rest = "\n    bar.sync 0;\n    st.global.b64 [%out], 9;";
@@ -142,13 +143,13 @@ fn ends() -> Vec<BlockForm> {
             [9 - (thread % 2) as u64, 0, 0, 0]
         }));
     }
-    // A whole warp.
+    // A whole warp exits.
     let code = format!("st.global.b64 [%out], 7;\n    setp.lt.u32 %p1, %thread, 32;\n    @%p1 exit;{rest}");
     forms.push(BlockForm::new("@%p1 exit of a warp", code, |_, thread| [if thread < 32 { 7 } else { 9 }, 0, 0, 0]));
     forms
 }
 
-/// `alloca`, `stacksave` and `stackrestore`: what is taken does not overlap, is aligned, and is there until it is given back.
+/// `alloca`, `stacksave` and `stackrestore`: allocations do not overlap, are aligned, and live until they are released.
 fn stacks() -> Vec<BlockForm> {
     let yes = |_: &[Sources], _: usize| -> Left { [1, 0, 0, 0] };
     let answer = "selp.b64 %l8, 1, 0, %p1; st.global.b64 [%out], %l8;";
@@ -179,8 +180,8 @@ fn stacks() -> Vec<BlockForm> {
         );
         forms.push(BlockForm::new(format!("alloca.u64 aligned to {align}"), code, yes));
     }
-    // Each thread takes what its number says, and fills it; a function that it calls then has variables of its own. All of it is far less
-    // than the kilobyte of stack that a thread has if nothing is said.
+    // Each thread allocates a size of its own, and fills it; a function called then has variables of its own. The total
+    // is far less than the default stack of one kilobyte per thread.
     let each = "and.b32 %r8, %thread, 7;
     add.u32 %r8, %r8, 1;
     mul.wide.u32 %l9, %r8, 8;
@@ -226,7 +227,7 @@ CLEAR:
         BlockForm::new("alloca.u64 of each thread", each, |_, thread| [(0..=thread as u64 % 8).sum(), 0, 0, 0])
             .declaring(scratch),
     );
-    // What is given back is taken again: the same place every time.
+    // Released stack memory is reused: the address is the same every time.
     let again = format!(
         "stacksave.u64 %l8;
     alloca.u64 %l9, 32;

@@ -1,23 +1,24 @@
-//! Kernels whose operands the host puts into registers and shared memory, and that leave a digest of their results' registers.
+//! Kernels whose operands the host places in registers and shared memory, and that write a digest of their result
+//! registers.
 
 use curium_memory::DeviceBuffer;
 
 use super::{BlockForm, Left, Prepared};
 
-/// What digests are multiplied with before a register is added.
+/// The multiplier of the digest.
 const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// What an instruction finds: an image of shared memory at `%tile`, and registers by their number and thread.
+/// The operands of an instruction: an image of shared memory at `%tile`, and registers by number and thread.
 pub(super) struct Held {
     pub(super) image: Vec<u8>,
     pub(super) inputs: Vec<Vec<u32>>,
-    /// What the registers of the result hold before.
+    /// The initial values of the result registers.
     pub(super) before: Vec<Vec<u32>>,
-    /// What they hold then.
+    /// Their expected values.
     pub(super) after: Vec<Vec<u32>>,
 }
 
-/// How big that is, which the kernel is written for.
+/// The sizes of the operands, for which the kernel is generated.
 #[derive(Clone, Copy)]
 pub(super) struct Sizes {
     pub(super) threads: usize,
@@ -31,7 +32,7 @@ impl Sizes {
         (self.image / 4).next_multiple_of(self.threads)
     }
 
-    /// Returns a form by its name and what is executed: inputs are in `%i0`, `%i1` …, results in `%o0` …
+    /// Returns a form by its name and its code: inputs are in `%i0`, `%i1` …, results in `%o0` …
     pub(super) fn form(
         self,
         name: impl Into<String>,
@@ -83,7 +84,7 @@ impl Sizes {
         })
     }
 
-    /// Code that copies the image into shared memory.
+    /// Returns code that copies the image to shared memory.
     fn copy(self) -> String {
         let (threads, bytes) = (self.threads, 4 * self.image_words());
         format!(
@@ -120,7 +121,7 @@ fn digests_of(registers: &[Vec<u32>], threads: usize) -> Vec<Left> {
     (0..threads).map(digest).collect()
 }
 
-/// Registers of so many threads, into which elements are put.
+/// Registers per thread, in which elements are stored.
 pub(super) struct Registers(pub(super) Vec<Vec<u32>>);
 
 impl Registers {
@@ -128,7 +129,7 @@ impl Registers {
         Self(vec![vec![0; threads]; count])
     }
 
-    /// Puts an element at a place of a thread's registers, counted in elements of `bits` bits.
+    /// Stores an element in a thread's registers at a slot, in units of `bits` bits.
     pub(super) fn put(&mut self, thread: usize, slot: usize, bits: u32, element: u64) {
         let each = (32 / bits) as usize;
         self.0[slot / each][thread] |= (element as u32) << ((slot % each) as u32 * bits);

@@ -1,4 +1,4 @@
-//! Pictures: arrays whose elements follow from their places, with what a texture of them must give.
+//! Test images: arrays with elements computed from their coordinates, and the expected results of texture fetches.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use super::Prepared;
 use super::matrix::half;
 use crate::reference::real::F16;
 
-/// What a channel of an element is.
+/// The format of a channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Channel {
     U8,
@@ -38,7 +38,7 @@ impl Channel {
         }
     }
 
-    /// Returns what PTX reads it as if it is read as it is.
+    /// Returns the PTX type of an unconverted fetch.
     pub(super) fn kind(self) -> &'static str {
         match self {
             Self::U8 | Self::U16 | Self::U32 => "u32",
@@ -47,7 +47,7 @@ impl Channel {
         }
     }
 
-    /// Returns what the bits in memory stand for.
+    /// Returns the number represented by the bits in memory.
     pub(super) fn value(self, bits: u32) -> f64 {
         match self {
             Self::F32 => f32::from_bits(bits).into(),
@@ -59,7 +59,7 @@ impl Channel {
         }
     }
 
-    /// Returns the small integer that stands for one.
+    /// Returns the small integer that represents 1.0 in a normalized fetch.
     fn one(self) -> Option<f64> {
         match self {
             Self::U8 => Some(255.0),
@@ -70,18 +70,18 @@ impl Channel {
         }
     }
 
-    /// Returns the fraction that the bits of a small integer stand for.
+    /// Returns the normalized value of a small integer.
     fn fraction(self, bits: u32) -> f64 {
         self.one().map_or(self.value(bits), |one| (self.value(bits) / one).max(-1.0))
     }
 
-    /// Returns the fraction nearest to one that a small integer stands for.
+    /// Returns the normalized value nearest to a number.
     fn nearest_fraction(self, value: f64) -> f64 {
         self.one().map_or(value, |one| (value * one).round() / one)
     }
 }
 
-/// An array, and how it is read.
+/// An array, and the options of its texture.
 #[derive(Clone, Copy)]
 pub(super) struct Picture {
     pub(super) channel: Channel,
@@ -90,12 +90,12 @@ pub(super) struct Picture {
     pub(super) levels: u32,
     pub(super) flags: ArrayFlags,
     pub(super) options: TextureOptions,
-    /// What another texture of the array, the second word of the table, is read with.
+    /// The options of a second texture of the array, which is the second word of the table.
     pub(super) sampler: Option<TextureOptions>,
 }
 
 impl Picture {
-    /// Creates a picture that is read as it is, by coordinates in elements, the nearest element beyond its edges.
+    /// Creates an image with unnormalized coordinates, element read mode and clamped addresses.
     pub(super) fn new(channel: Channel, channels: usize, shape: ArrayShape) -> Self {
         let flags = if ["u32", "s32"].contains(&channel.kind()) {
             TextureFlags::READ_AS_INTEGER
@@ -110,14 +110,14 @@ impl Picture {
         self.options.flags.contains(TextureFlags::NORMALIZED_COORDINATES)
     }
 
-    /// Returns the extents of a level, the layers not halved.
+    /// Returns the extents of a level; the number of layers is not halved.
     pub(super) fn extents(&self, level: u32, is_layered: bool) -> [usize; 3] {
         let half = |extent: usize| (extent >> level).max(1);
         let layers = self.shape.layers();
         [half(self.shape.width()), half(self.shape.rows()), if is_layered { layers } else { half(layers) }]
     }
 
-    /// Returns the bits of the channels of an element: of floating-point numbers, small ones.
+    /// Returns the channel bits of an element; floating-point channels contain small numbers.
     pub(super) fn element(&self, level: u32, [x, y, z]: [usize; 3]) -> [u32; 4] {
         std::array::from_fn(|channel| {
             let place = ((level as usize * 16 + z) * 64 + y) * 64 + x;
@@ -136,7 +136,7 @@ impl Picture {
         self.options.flags.contains(TextureFlags::READ_AS_INTEGER)
     }
 
-    /// Returns the numbers that an element is read as; channels that it lacks are zero.
+    /// Returns the result of fetching an element; missing channels are zero.
     pub(super) fn read(&self, level: u32, at: [usize; 3]) -> [f64; 4] {
         let is_srgb = self.options.flags.contains(TextureFlags::SRGB);
         let element = self.element(level, at);
@@ -152,13 +152,13 @@ impl Picture {
         })
     }
 
-    /// Returns what is beyond the edges, as an H100 gives it: of integers the low bits of the border's numbers, else the nearest number
-    /// that an element can have.
+    /// Returns the result beyond the boundary on an H100: for integers the low bits of the border color, otherwise the
+    /// nearest number of the element's format.
     fn border(&self) -> [f64; 4] {
         let number = |value: f32| match self.channel {
             Channel::U32 | Channel::S32 => self.channel.value(value.to_bits()),
             Channel::F32 => value.into(),
-            // The bits that a half lacks are cut off.
+            // The bits that `f16` lacks are truncated.
             Channel::F16 => f32::from_bits(value.clamp(-65_504.0, 65_504.0).to_bits() & !0x1fff).into(),
             _ if self.reads_integers() => self.channel.value(value.to_bits() & u32::MAX >> (32 - self.channel.bits())),
             Channel::U8 | Channel::U16 => self.channel.nearest_fraction(value.clamp(0.0, 1.0).into()),
@@ -168,7 +168,7 @@ impl Picture {
         std::array::from_fn(|channel| if channel < self.channels { number(color[channel]) } else { 0.0 })
     }
 
-    /// Returns the place of an element that may be beyond the edges; `None` is the border.
+    /// Returns the index of an element that may be out of bounds; `None` is the border.
     fn place(&self, index: i64, extent: usize) -> Option<usize> {
         let extent = extent as i64;
         let place = match self.options.address_modes[0] {
@@ -183,13 +183,14 @@ impl Picture {
         Some(place as usize)
     }
 
-    /// Returns what a texture gives at coordinates in elements, so many of which count; the third place of layered pictures is the layer.
+    /// Returns the result of a texture fetch at unnormalized coordinates; the third coordinate of a layered image is
+    /// its layer.
     pub(super) fn sample(&self, level: u32, at: &[f64], layer: Option<usize>) -> [f64; 4] {
         let extents = self.extents(level, layer.is_some());
         let layer = layer.map(|layer| layer.min(extents[2] - 1));
         let is_linear = self.options.filter == FilterMode::Linear;
         let corners = if is_linear { 1 << at.len() } else { 1 };
-        // Where the first of two elements is, in 256ths, of which the share of the second is the rest.
+        // The position of the first of two elements in units of 1/256; the remainder is the weight of the second.
         let steps: Vec<i64> = at
             .iter()
             .zip(extents)
@@ -218,7 +219,7 @@ impl Picture {
         if self.channel == Channel::F16 { sum.map(nearest_half) } else { sum }
     }
 
-    /// Returns `true` if coordinates beyond the edges are those of the edges.
+    /// Returns `true` if out-of-bounds coordinates are clamped.
     fn clamps(&self) -> bool {
         match self.options.address_modes[0] {
             AddressMode::Clamp => true,
@@ -227,7 +228,8 @@ impl Picture {
         }
     }
 
-    /// Makes the array, and its texture the first word of the table; a surface of it is the second if it can be one.
+    /// Creates the array; its texture is the first word of the table, and its surface the second if it supports
+    /// surfaces.
     pub(super) fn prepare(self) -> impl Fn(&Stream) -> Result<Prepared> {
         macro_rules! prepare {
             ($stream:ident, $($channel:ident: $number:ty),*) => {
@@ -271,9 +273,9 @@ impl Picture {
     }
 }
 
-/// Returns the share of a corner, as an H100 makes it: what falls to a layer is parted among its two columns, and what falls to a column
-/// among its two rows, in whole 256ths. The second column, the first row of the first column and the second row of the second have what is
-/// nearest to their part, and the others the rest.
+/// Returns the weight of a corner as an H100 computes it: the weight of a layer is split between its two columns, and
+/// the weight of a column between its two rows, in units of 1/256. The second column, the first row of the first column
+/// and the second row of the second are rounded to nearest, and the others receive the remainder.
 fn share(corner: i64, steps: &[i64]) -> f64 {
     let second = |axis: usize| steps.get(axis).map_or(0, |steps| steps.rem_euclid(256));
     let is_second = |axis: usize| corner >> axis & 1 == 1;
@@ -287,7 +289,7 @@ fn share(corner: i64, steps: &[i64]) -> f64 {
     parts as f64 / 256.0
 }
 
-/// Returns the half nearest to a number, of two the one farther from zero, as an H100 rounds what it blends of halves.
+/// Returns the nearest `f16` number, ties away from zero, as an H100 rounds interpolated halves.
 fn nearest_half(value: f64) -> f64 {
     let ulp = 2_f64.powi(value.abs().max(2_f64.powi(-14)).log2().floor() as i32 - 10);
     (value / ulp).round() * ulp

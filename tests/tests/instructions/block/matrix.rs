@@ -1,12 +1,12 @@
-//! Products of matrices that a warp holds, and matrices between memory and its lanes. The elements are small enough for every sum to be
-//! exact, so that no rounding is in question.
+//! Matrix products held by a warp, and matrix loads and stores. The elements are small enough for every sum to be
+//! exact, so that rounding does not affect the results.
 
 use super::pattern::expand;
 use super::{BlockForm, Left};
 use crate::form::Sources;
 use crate::reference::real::{BF16, E4M3, E5M2, F16, F32, F64, Format};
 
-/// Shapes and types, and what says how sums are made, by the least compute capability.
+/// Shapes, types and modifiers, by minimum compute capability.
 const PATTERNS: [(u32, &str); 14] = [
     (75, "m16n8k8.row.col.{f16.f16.f16.f16,f32.f16.f16.f32}"),
     (80, "m16n8k16.row.col.{f16.f16.f16.f16,f32.f16.f16.f32}"),
@@ -24,7 +24,7 @@ const PATTERNS: [(u32, &str); 14] = [
     (80, "m16n8k{128,256}.row.col.s32.b1.b1.s32.{xor,and}.popc"),
 ];
 
-/// Returns the spellings of all products, each with the least compute capability that has it.
+/// Returns the spellings of all products, each with its minimum compute capability.
 pub(super) fn spellings() -> impl Iterator<Item = (u32, String)> {
     let all = |(architecture, pattern)| expand(pattern).into_iter().map(move |rest| (architecture, rest));
     PATTERNS.into_iter().flat_map(all).map(|(architecture, rest)| (architecture, format!("mma.sync.aligned.{rest}")))
@@ -37,7 +37,7 @@ pub(super) fn forms() -> Vec<BlockForm> {
     forms
 }
 
-/// An element's type.
+/// The type of an element.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Element {
     Real(Format),
@@ -64,12 +64,12 @@ impl Element {
         }
     }
 
-    /// Elements of a register.
+    /// The number of elements in a register.
     pub(super) fn each(self) -> usize {
         (32 / self.bits()).max(1) as usize
     }
 
-    /// Returns what registers are masked with, and what is set in them then: numbers of magnitude 1 to 1.75.
+    /// Returns the mask of a register, and the bits set in it: numbers of magnitude 1 to 1.75.
     pub(super) fn bounds(self) -> Option<(u64, u64)> {
         let Self::Real(format) = self else { return None };
         let (mask, set) = match format.width {
@@ -84,11 +84,11 @@ impl Element {
         Some((spread(mask), spread(set)))
     }
 
-    /// Returns the number that an element of a register is.
+    /// Returns the number represented by an element of a register.
     pub(super) fn number(self, register: u64, at: usize) -> f64 {
         let bits = register >> (at as u32 * self.bits()) & u64::MAX >> (64 - self.bits());
         match self {
-            // The largest exponent is one like the others, but for the one NaN.
+            // The largest exponent represents numbers too, except for one NaN.
             Self::Real(E4M3) if (0x78..0x7f).contains(&(bits & 0x7f)) => {
                 let magnitude = f64::from((bits as u32 & 7 | 8) << 5);
                 if bits & 0x80 == 0 { magnitude } else { -magnitude }
@@ -131,7 +131,7 @@ impl Product {
         }
     }
 
-    /// Registers of A, B and C.
+    /// The number of registers of A, B and C.
     pub(super) fn registers(&self) -> [usize; 3] {
         let parts = self.inner / (4 * self.left.each());
         let results = if self.result.each() == 2 { self.rows / 8 } else { self.rows / 4 };
@@ -164,7 +164,7 @@ impl Product {
         BlockForm::new(self.spelling.clone(), code, move |all, thread| self.left_by(all, thread))
     }
 
-    /// Returns the bits of a lane's registers: first those of A, then of B, then of C.
+    /// Returns the bits of a lane's registers: first A, then B, then C.
     fn register(&self, lane: &Sources, matrix: usize, at: usize) -> u64 {
         let [left, right, _] = self.registers();
         let number = at + [0, left, left + right][matrix];
@@ -174,7 +174,7 @@ impl Product {
         element.bounds().map_or(bits, |(mask, set)| bits & mask | set)
     }
 
-    /// Registers for all four operands, whose contents do not matter.
+    /// Returns registers for all four operands with arbitrary contents.
     pub(super) fn operands(&self) -> String {
         let [left, right, results] = self.registers();
         let class = if self.left.bits() == 64 { 'l' } else { 'r' };
@@ -185,14 +185,14 @@ impl Product {
         format!("{}, {}, {}, {}", list(results), list(left), list(right), list(results))
     }
 
-    /// Element of A at a row and a place: the lane, the register and the place in it.
+    /// Returns the lane, the register and the slot of an element of A.
     pub(super) fn home_of_a(&self, row: usize, place: usize) -> (usize, usize, usize) {
         let each = self.left.each();
         let (part, within) = (place / (4 * each), place % (4 * each));
         (row % 8 * 4 + within / each, part * (self.rows / 8) + row / 8, within % each)
     }
 
-    /// Element of B at a place and a column.
+    /// Returns the lane, the register and the slot of an element of B.
     pub(super) fn home_of_b(&self, place: usize, column: usize) -> (usize, usize, usize) {
         let each = self.right.each();
         let (part, within) = (place / (4 * each), place % (4 * each));
@@ -209,7 +209,7 @@ impl Product {
         self.right.number(self.register(&warp[lane], 1, register), at)
     }
 
-    /// Element of C or D: the lane, the register and the place in it.
+    /// Returns the lane, the register and the slot of an element of C or D.
     pub(super) fn home(&self, row: usize, column: usize) -> (usize, usize, usize) {
         let (lane, within) = (row % 8 * 4 + column / 2, column % 2);
         if self.result.each() == 2 { (lane, row / 8, within) } else { (lane, row / 8 * 2 + within, 0) }
@@ -230,7 +230,7 @@ impl Product {
         if self.spelling.contains("satfinite") {
             return sum.clamp(f64::from(i32::MIN), f64::from(i32::MAX));
         }
-        // Sums of integers are exact here, and wrap.
+        // Integer sums are exact here, and wrap.
         f64::from(sum as i64 as i32)
     }
 
@@ -256,12 +256,12 @@ impl Product {
     }
 }
 
-/// Returns the bits that register `number` is made of, for all 64.
+/// Returns the 64 bits from which register `number` is derived.
 pub(super) fn raw(lane: &Sources, number: usize) -> u64 {
     lane[number % 4].rotate_left(11 * (number / 4) as u32)
 }
 
-/// Code that makes a register as `raw` and the element's bounds say.
+/// Returns code that initializes a register like `raw`, within the bounds of the element.
 fn fill(number: usize, register: &str, element: Element, is_double: bool) -> String {
     let (word, turn) = (number % 4, 11 * (number / 4));
     let turned = if turn == 0 {
@@ -278,14 +278,14 @@ fn fill(number: usize, register: &str, element: Element, is_double: bool) -> Str
     format!("{turned} {narrow}{bound}\n    ")
 }
 
-/// Returns a number that f16 has.
+/// Returns a number as `f16`.
 pub(super) fn half(value: f64) -> u64 {
     let bits = value.abs().to_bits();
     let sign = if value < 0.0 { 0x8000 } else { 0 };
     if bits == 0 { sign } else { sign | (bits - (1008 << 52)) >> 42 }
 }
 
-/// Matrices of 8 by 8 elements of 16 bits: rows of 16 bytes are in the places of lanes, eight for each matrix.
+/// Matrices of 8 × 8 16-bit elements: each lane's location contains one row of 16 bytes, eight rows per matrix.
 fn small_matrices() -> Vec<BlockForm> {
     let mut forms = Vec::new();
     for (count, trans) in [1, 2, 4].into_iter().flat_map(|count| ["", ".trans"].map(|trans| (count, trans))) {
@@ -312,7 +312,7 @@ fn small_matrices() -> Vec<BlockForm> {
     forms
 }
 
-/// As many registers, from `%r8` on.
+/// Returns `count` registers starting at `%r8`.
 fn eights(count: usize) -> String {
     (0..count).map(|at| format!("%r{}", 8 + at)).collect::<Vec<_>>().join(", ")
 }
@@ -354,7 +354,7 @@ fn store_small(spelling: &str, address: &str, (count, transposes): (usize, bool)
         let (warp, lane) = (&all[thread / 32 * 32..][..32], thread % 32);
         let (matrix, row) = (lane / 8, lane % 8);
         let half = |column: usize| {
-            // The lane and the half whose element this is.
+            // The lane and the half that hold this element.
             let (line, across) = if transposes { (column, row) } else { (row, column) };
             let from = &warp[line * 4 + across / 2];
             from[matrix / 2] >> (32 * (matrix % 2) + 16 * (across % 2)) & 0xffff
@@ -365,7 +365,7 @@ fn store_small(spelling: &str, address: &str, (count, transposes): (usize, bool)
     form.needs(90)
 }
 
-/// Row and column of a lane's half of an 8 by 8 matrix.
+/// Returns the row and column of a lane's half in an 8 × 8 matrix.
 fn place(lane: usize, half: usize, transposes: bool) -> (usize, usize) {
     let (row, column) = (lane / 4, lane % 4 * 2 + half);
     if transposes { (column, row) } else { (row, column) }

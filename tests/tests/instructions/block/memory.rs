@@ -1,24 +1,24 @@
-//! Loads and stores: every type, width and space, and everything that says how.
+//! Loads and stores: every type, width, state space and modifier.
 
 use super::pattern::{expand, expand_named};
 use super::{BlockForm, Left, TABLE};
 use crate::form::Sources;
 
-/// Types of loads and stores, those of 128 bits aside.
+/// The types of loads and stores, except the 128-bit ones.
 const TYPES: &str = "{b8,u8,s8,b16,u16,s16,b32,u32,s32,f32,b64,u64,s64,f64}";
 /// Vectors of at most 128 bits.
 const VECTORS: &str = "{v2.{b8,u8,s8,b16,u16,s16,b32,u32,s32,f32,b64,u64,s64,f64},\
                        v4.{b8,u8,s8,b16,u16,s16,b32,u32,s32,f32}}";
 /// Vectors of eight narrow elements.
 const NARROW: &str = "v8.{b8,u8,s8,b16,u16,s16}";
-/// Vectors of 256 bits, of device memory only.
+/// Vectors of 256 bits, in global memory only.
 const WIDE: &str = "{v4.{b64,u64,s64,f64},v8.{b32,u32,s32,f32}}";
-/// Spaces that are written and read.
+/// The writable state spaces.
 const SPACES: &str = "{,.global,.shared,.shared::cta,.local}";
-/// What is moved with each hint.
+/// The types tested with each hint.
 const SOME: &str = "{u8,s16,b32,f32,b64,v2.b32,v4.b32}";
 
-/// The least compute capability, and spellings; names in capitals stand for what they name here.
+/// The minimum compute capability, and spellings; capitalized names are replaced by their definitions.
 const PATTERNS: [(u32, &str); 34] = [
     (75, "ldSPACES.{TYPES,VECTORS}"),
     (75, "ld{.const,.param}.{TYPES,VECTORS}"),
@@ -56,7 +56,7 @@ const PATTERNS: [(u32, &str); 34] = [
     (80, "st.global{,.L1::evict_last}.L2::cache_hint.SOME"),
 ];
 
-/// What stands for what in them.
+/// The definitions of the names.
 const NAMES: &[(&str, &str)] =
     &[("TYPES", TYPES), ("VECTORS", VECTORS), ("NARROW", NARROW), ("WIDE", WIDE), ("SOME", SOME), ("SPACES", SPACES)];
 
@@ -80,7 +80,7 @@ pub(super) fn forms() -> Vec<BlockForm> {
     forms
 }
 
-/// Loads from an address of which they promise that it is the same for all.
+/// Loads with the guarantee that the address is uniform.
 fn promised() -> Vec<BlockForm> {
     let form = |spelling: String| {
         let hint = if spelling.contains("cache_hint") { ", %l31" } else { "" };
@@ -96,7 +96,7 @@ fn promised() -> Vec<BlockForm> {
     expand("ld{,.global{,.nc,.L1::evict_last,.L2::cache_hint}}.v2.b64").into_iter().map(form).collect()
 }
 
-/// Returns what a real driver makes of eight elements of 8 or 16 bits, which the assembler takes.
+/// Returns the reason why a real driver miscompiles eight elements of 8 or 16 bits, which the assembler accepts.
 fn misunderstood(spelling: &str) -> Option<&'static str> {
     let is_narrow = spelling.contains(".v8.") && !spelling.ends_with("32");
     is_narrow.then_some(if spelling.starts_with("ld") {
@@ -106,7 +106,7 @@ fn misunderstood(spelling: &str) -> Option<&'static str> {
     })
 }
 
-/// Loads of one integer into registers that are wider than it.
+/// Loads of one integer into wider registers.
 fn wider() -> Vec<BlockForm> {
     let spellings = expand("ld{,.global,.shared,.local,.param}.{b8,u8,s8,b16,u16,s16,b32,u32,s32}");
     let form = |spelling: &String, bits: u32| {
@@ -130,7 +130,7 @@ fn generic_to_shared() -> Vec<BlockForm> {
     forms
 }
 
-/// What an access moves.
+/// The data of an access.
 struct Moved {
     count: usize,
     bits: u32,
@@ -145,17 +145,17 @@ impl Moved {
         Self { count, bits, signed: last.starts_with('s') }
     }
 
-    /// Bits of the registers that are as wide.
+    /// Returns the bits of a register of this width.
     fn register(&self) -> u32 {
         self.bits.max(16)
     }
 
-    /// Bytes in memory.
+    /// Returns the size in memory in bytes.
     fn bytes(&self) -> usize {
         self.count * self.bits as usize / 8
     }
 
-    /// Returns the operand in braces if it is a vector.
+    /// Returns the operand, in braces if it is a vector.
     fn operand(&self, registers: &[String]) -> String {
         let list = registers.join(", ");
         if self.count == 1 { list } else { format!("{{{list}}}") }
@@ -171,7 +171,7 @@ fn class(bits: u32) -> char {
     }
 }
 
-/// Returns the thread's place in the space that a spelling names; its operands for loads of what no thread writes.
+/// Returns the thread's location in the spelled state space; for read-only loads, its operands.
 fn place(spelling: &str) -> &'static str {
     if spelling.starts_with("ldu") || spelling.contains(".nc.") {
         return "%in";
@@ -185,7 +185,7 @@ fn place(spelling: &str) -> &'static str {
     }
 }
 
-/// Returns the space's name for plain accesses of the thread's place.
+/// Returns the state space for ordinary accesses to the thread's location.
 fn plain(place: &str) -> &'static str {
     match place {
         "%local" => ".local",
@@ -195,7 +195,7 @@ fn plain(place: &str) -> &'static str {
     }
 }
 
-/// Returns a policy for accesses that take one.
+/// Returns the cache policy of accesses that have one.
 fn policy(spelling: &str) -> (&'static str, &'static str) {
     if spelling.contains("cache_hint") {
         return ("createpolicy.fractional.L2::evict_last.b64 %l31, 1.0;\n    ", ", %l31");
@@ -203,7 +203,7 @@ fn policy(spelling: &str) -> (&'static str, &'static str) {
     ("", "")
 }
 
-/// Words are put into memory, and the form loads them: the registers are left, one behind the other.
+/// Stores words, and loads them with the form: the result is the loaded registers.
 fn load(spelling: &str, moved: &Moved, wider: Option<u32>) -> BlockForm {
     let (place, bits) = (place(spelling), wider.unwrap_or(moved.register()));
     let (space, class, (make, hint)) = (plain(place), class(bits), policy(spelling));
@@ -235,7 +235,7 @@ fn load(spelling: &str, moved: &Moved, wider: Option<u32>) -> BlockForm {
     })
 }
 
-/// Returns the form stores registers over zeroes: what is in memory then is left.
+/// Stores registers over zeros with the form: the result is the memory after it.
 fn store(spelling: &str, moved: &Moved) -> BlockForm {
     let (place, (make, hint)) = (place(spelling), policy(spelling));
     let (space, bits) = (plain(place), moved.register());
@@ -276,7 +276,7 @@ fn bytes(words: Sources) -> Vec<u8> {
     words.iter().flat_map(|word| word.to_le_bytes()).collect()
 }
 
-/// Bytes as a thread leaves them, with zeroes behind.
+/// Returns bytes as the result of a thread, padded with zeros.
 fn words_of(bytes: &[u8]) -> Left {
     let mut all = [0; 32];
     all[..bytes.len()].copy_from_slice(bytes);

@@ -1,5 +1,5 @@
-//! Instructions by the lanes of a member mask, where the lanes of a warp name disjoint masks: tiles, and partitions at random. The
-//! lanes come together, one after the other, or to the same instruction at two places.
+//! Instructions with a member mask, where the lanes of a warp use disjoint masks: tiles and random partitions. The
+//! lanes execute the instruction together, one after the other, or at two different instructions.
 
 use super::{BlockForm, Left};
 use crate::form::Sources;
@@ -8,7 +8,7 @@ use crate::operands::Random;
 /// The mask of each lane.
 type Masks = [u32; 32];
 
-/// What a lane leaves: of the operands of its warp, its own number and its mask.
+/// The result of a lane as a function of the operands of its warp, its number and its mask.
 type Expected = fn(&[Sources], usize, u32) -> Left;
 
 pub(super) fn forms() -> Vec<BlockForm> {
@@ -30,7 +30,7 @@ pub(super) fn forms() -> Vec<BlockForm> {
     forms
 }
 
-/// Tiles of 16, 4 and 1 lanes, and groups that have no order.
+/// Tiles of 16, 4 and 1 lanes, and unordered groups.
 fn partitions() -> Vec<Masks> {
     let masks = |labels: [usize; 32]| -> Masks {
         labels.map(|label| (0..32).filter(|lane| labels[*lane] == label).fold(0, |mask, lane| mask | 1 << lane))
@@ -40,7 +40,7 @@ fn partitions() -> Vec<Masks> {
     tiles.chain([2, 3, 5, 9].map(|groups| masks(std::array::from_fn(|_| random.below(groups))))).collect()
 }
 
-/// The lane's mask in `%r20`.
+/// Loads the lane's mask into `%r20`.
 const MASK: &str = "mov.u32 %r20, %laneid;
     mul.wide.u32 %l10, %r20, 4;
     mov.u64 %l11, FNmasks;
@@ -49,7 +49,7 @@ const MASK: &str = "mov.u32 %r20, %laneid;
     and.b32 %r9, %r0, 1;
     setp.ne.u32 %p1, %r9, 0;";
 
-/// How lanes come to the instruction.
+/// The ways lanes reach the instruction.
 const PATHS: [(&str, &str); 3] = [
     ("together", "CODE"),
     (
@@ -64,7 +64,7 @@ AGAIN:
     CODE",
     ),
     (
-        // Which of the two places depends on the mask, so that a group is at one of them.
+        // The mask selects one of the two instructions, so that a group is at one of them.
         "at two places",
         "popc.b32 %r21, %r20;
     and.b32 %r21, %r21, 1;
@@ -155,7 +155,7 @@ const INSTRUCTIONS: &[(&str, u32, &str, Expected)] = &[
         |_, _, _| [1, 1, 1, 0],
     ),
     (
-        // From the highest lane of the mask, and from the lowest.
+        // From the highest and the lowest lane of the mask.
         "shfl.sync.idx.b32",
         75,
         "bfind.u32 %r8, %r20;
@@ -173,7 +173,7 @@ const INSTRUCTIONS: &[(&str, u32, &str, Expected)] = &[
         },
     ),
     (
-        // What the highest lane wrote before the barrier.
+        // The value that the highest lane wrote before the barrier.
         "bar.warp.sync",
         75,
         "st.shared.b32 [%shared], %r0;

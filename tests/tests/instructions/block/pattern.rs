@@ -1,6 +1,6 @@
-//! Spellings of instructions, many in a line: `ld{.weak,}.global.{u8,s8}` is four.
+//! Patterns for the spellings of instructions: `ld{.weak,}.global.{u8,s8}` expands to four.
 
-/// Returns the spellings that a pattern stands for. Braces hold what one of is taken, with commas between; they may be within others.
+/// Expands a pattern: braces contain comma-separated alternatives, and may be nested.
 pub(crate) fn expand(pattern: &str) -> Vec<String> {
     let Some((head, rest)) = pattern.split_once('{') else { return vec![pattern.to_owned()] };
     let (choices, tail) = choices(rest);
@@ -9,12 +9,12 @@ pub(crate) fn expand(pattern: &str) -> Vec<String> {
     heads.flat_map(|choice| tails.iter().map(move |tail| format!("{head}{choice}{tail}"))).collect()
 }
 
-/// Returns the spellings that a pattern stands for in which names stand for parts.
+/// Expands a pattern in which names are replaced by their definitions.
 pub(crate) fn expand_named(pattern: &str, names: &[(&str, &str)]) -> Vec<String> {
     expand(&names.iter().fold(pattern.to_owned(), |pattern, (name, text)| pattern.replace(name, text)))
 }
 
-/// Returns what the braces hold whose first is before this text, and what is behind them.
+/// Returns the alternatives in the braces whose opening brace precedes this text, and the text after them.
 fn choices(text: &str) -> (Vec<&str>, &str) {
     let (mut depth, mut begin, mut found) = (1, 0, Vec::new());
     for (at, character) in text.char_indices() {

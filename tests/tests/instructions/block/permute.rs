@@ -1,18 +1,18 @@
-//! `prmt` with the selectors at its edges: each mode, with the selector in the instruction and in a register, and with operands that are
-//! registers, numbers, and the same register twice.
+//! `prmt` with edge-case selectors: each mode, with an immediate and a register selector, and with registers, immediate
+//! values, and the same register twice as operands.
 
 use super::{BlockForm, Left};
 use crate::form::Sources;
 
-/// A number whose bytes begin with ones and with zeroes.
+/// A number whose bytes start with ones and zeros alternately.
 const EDGE: u64 = 0x80ff_7f01;
 
-/// Selectors by number: what is above the sixteen bits does not count.
+/// Selectors of the default mode: bits above the lowest sixteen are ignored.
 const PLAIN: [u32; 13] =
     [0x0000, 0x3210, 0x7654, 0x0123, 0x8888, 0xffff, 0xfedc, 0xba98, 0x89ab, 0xf0f8, 0x8f0c, 0xdead_3210, 0xffff_8765];
-/// Selectors of modes, of which the two lowest bits count.
+/// Selectors of the other modes, of which only the two lowest bits are used.
 const OF_MODES: [u32; 12] = [0, 1, 2, 3, 4, 5, 6, 7, 0x8000_0001, 0xffff_fffc, 0xffff_fffe, 0xffff_ffff];
-/// For each mode, the bytes that make the result for selectors 0 to 3, the highest first.
+/// For each mode, the bytes of the result for selectors 0 to 3, the highest first.
 const MODES: [(&str, [[u64; 4]; 4]); 6] = [
     ("f4e", [[3, 2, 1, 0], [4, 3, 2, 1], [5, 4, 3, 2], [6, 5, 4, 3]]),
     ("b4e", [[5, 6, 7, 0], [6, 7, 0, 1], [7, 0, 1, 2], [0, 1, 2, 3]]),
@@ -24,7 +24,7 @@ const MODES: [(&str, [[u64; 4]; 4]); 6] = [
 
 pub(super) fn forms() -> Vec<BlockForm> {
     let mut selectors = PLAIN.to_vec();
-    // Each of the sixteen values in each place, beside others.
+    // Each of the sixteen values at each position.
     selectors.extend((0..4).flat_map(|at| (0..16).map(move |value| 0x7361 & !(0xf << (4 * at)) | value << (4 * at))));
     let mut forms: Vec<BlockForm> = selectors.iter().map(|selector| by_number("prmt.b32", *selector, plain)).collect();
     forms.push(by_register("prmt.b32", plain));
@@ -40,13 +40,14 @@ pub(super) fn forms() -> Vec<BlockForm> {
     forms
 }
 
-/// One of the eight bytes of two operands.
+/// Returns one of the eight bytes of two operands.
 fn byte(a: u64, b: u64, number: u64) -> u64 {
     let operand = if number < 4 { a } else { b };
     operand >> (8 * (number % 4)) & 0xff
 }
 
-/// Without a mode, each result byte has four bits of the selector: a byte's number, and whether its sign is spread over all bits.
+/// Default mode: each byte of the result has four selector bits, the number of a source byte and a sign-replication
+/// bit.
 fn plain(a: u64, b: u64, selector: u64) -> u64 {
     let part = |at: u64| {
         let select = selector >> (4 * at) & 0xf;
@@ -57,7 +58,7 @@ fn plain(a: u64, b: u64, selector: u64) -> u64 {
     (0..4).map(part).sum()
 }
 
-/// Leaves the four results in `%r8` to `%r11`.
+/// Stores the four results in `%r8` to `%r11`.
 const LEAVE: &str = "\n    st.global.b32 [%out], %r8; st.global.b32 [%out+8], %r9; st.global.b32 [%out+16], %r10; st.global.b32 [%out+24], %r11;";
 
 fn by_number(spelling: &str, selector: u32, permute: impl Fn(u64, u64, u64) -> u64 + Copy + 'static) -> BlockForm {

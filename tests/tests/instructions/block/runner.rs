@@ -1,8 +1,9 @@
-//! Runs the forms: module by module, and kernel by kernel where a module is refused.
+//! Runs the forms: by module, and one by one if a module does not load.
 //!
-//! On this machine's driver each family has a process of its own, so that a form that ends the compiler or the context costs no
-//! other family. A form that the driver refuses to compile or to look up, or whose picture it refuses to make, is left out there, and so
-//! is one that says so, with its reason: it is printed, and stands in `FILE.left-out` if `CURIUM_INSTRUCTION_RECORD=FILE` is set.
+//! On this machine's driver each family has a process of its own, so that a form that crashes the compiler or corrupts
+//! the context does not affect other families. A form that the driver does not compile or find, or whose texture it
+//! does not create, is skipped, like a form with a declared reason: it is printed, and appended to `FILE.left-out` if
+//! `CURIUM_INSTRUCTION_RECORD=FILE` is set.
 
 use std::fs::File;
 use std::io::Write as _;
@@ -18,23 +19,23 @@ use crate::form::Sources;
 use crate::operands::words;
 use crate::program::architecture;
 
-/// Kernels of a module.
+/// The number of kernels in a module.
 const PER_MODULE: usize = 100;
 
-/// A form's kernel: `table`, the operands, what is left, and places to work in.
+/// The kernel of a form: `table`, the operands, the results, and work memory.
 type FormKernel = Kernel<([u64; 4], &'static [u64], &'static mut [u64], &'static mut [u64])>;
 
-/// What a family's forms gave.
+/// The results of a family.
 #[derive(Default)]
 struct Outcome {
     wrong: String,
-    /// Forms that the driver refuses, each with what it says.
+    /// The forms that the driver rejects, each with the error.
     left_out: Vec<String>,
     ran: usize,
 }
 
 impl Outcome {
-    /// Runs the forms, up to the first that ends the context.
+    /// Runs the forms, up to the first that corrupts the context.
     fn of(stream: &Stream, forms: &[&BlockForm]) -> Self {
         let mut outcome = Self::default();
         let (out, forms): (Vec<&BlockForm>, Vec<_>) =
@@ -57,7 +58,7 @@ impl Outcome {
         outcome
     }
 
-    /// Runs a form; whether others can run behind it.
+    /// Runs a form; returns `true` if further forms can run after it.
     fn add(&mut self, stream: &Stream, form: &BlockForm, kernel: Result<FormKernel, Error>) -> bool {
         let ready = kernel.and_then(|kernel| {
             let prepared = form.prepare.as_ref().map(|prepare| prepare(stream)).transpose()?;
@@ -81,13 +82,13 @@ impl Outcome {
         true
     }
 
-    /// Notes an error; whether others can run behind it.
+    /// Records an error; returns `true` if further forms can run after it.
     fn fail(&mut self, form: &BlockForm, error: &Error) -> bool {
         self.wrong += &format!("{}: {error}\n", form.name);
         !error.is_sticky()
     }
 
-    /// Tells which forms were left out.
+    /// Prints the skipped forms.
     #[expect(clippy::print_stdout, reason = "whoever reads the output of the tests is told which were left out")]
     fn report(&self) {
         let Some(path) = std::env::var_os("CURIUM_INSTRUCTION_RECORD").map(PathBuf::from) else {
@@ -101,7 +102,7 @@ impl Outcome {
     }
 }
 
-/// Returns the kernel of the form at this place in its module: drivers refuse some only when they are looked up.
+/// Returns the kernel of the form at this index of its module: some drivers report an error only at the lookup.
 fn kernel_at(library: &Library, index: usize) -> Result<FormKernel, Error> {
     library.kernel(&format!("f{index}"))
 }
@@ -123,13 +124,13 @@ fn results(
         .extent
         .cluster
         .map_or(LaunchAttributes::new(), |cluster| LaunchAttributes::new().with_cluster(size(cluster)));
-    // SAFETY: each thread reads its own operands, and writes its own places in the other two buffers; `table` names what the
-    // caller keeps until the results are there.
+    // SAFETY: each thread reads its own operands, and writes its own elements of the other two buffers; the caller
+    // keeps the objects in `table` alive until the results are read.
     unsafe { kernel.launch_with(stream, config, &attributes, (table, &flat, &mut left, &mut work)) }?;
     Ok(left.to_vec()?.chunks_exact(4).map(|left| [left[0], left[1], left[2], left[3]]).collect())
 }
 
-/// Returns what is wrong with what a form left, if anything.
+/// Returns a description of the mismatch of a form's results, or an empty string.
 fn judge(form: &BlockForm, sources: &[Sources], found: &[Left]) -> String {
     let expected = (form.expected)(sources);
     assert_eq!(expected.len(), found.len(), "{} expects results of all threads", form.name);
@@ -137,7 +138,7 @@ fn judge(form: &BlockForm, sources: &[Sources], found: &[Left]) -> String {
         let [expected, found] = [expected, found].map(|word| f32::from_bits(*word as u32));
         expected == found || (expected - found).abs() <= form.tolerance
     };
-    // PTX leaves the bits of a NaN of f64 open.
+    // PTX does not specify the bits of an `f64` NaN.
     let adds_doubles = form.name.contains(".add.f64");
     let is_nan = |word: &u64| f64::from_bits(*word).is_nan();
     let alike = |(expected, found): (&u64, &u64)| expected == found || is_nan(expected) && is_nan(found);
@@ -151,7 +152,7 @@ fn judge(form: &BlockForm, sources: &[Sources], found: &[Left]) -> String {
     })
 }
 
-/// Runs the forms of a family that the device has.
+/// Runs the forms of a family that the device supports.
 fn check(test: &TestDriver, family: &str) {
     let all = FAMILIES.iter().find(|(name, _)| *name == family).expect("the family is in the list").1();
     let capability = architecture(&test.device());
@@ -159,7 +160,7 @@ fn check(test: &TestDriver, family: &str) {
     let outcome = Outcome::of(&test.stream(), &forms);
     outcome.report();
     assert!(outcome.wrong.is_empty(), "{}", outcome.wrong);
-    // Most forms of each family are accepted everywhere; all of them where nothing is left out.
+    // Most forms of each family are accepted everywhere, and all of them if none is skipped.
     assert_eq!(outcome.ran + outcome.left_out.len(), forms.len());
     assert!(outcome.ran * 2 > forms.len(), "{} of {} forms ran: {:?}", outcome.ran, forms.len(), outcome.left_out);
 }
@@ -174,7 +175,7 @@ fn alone(name: &str, test: impl FnOnce()) {
     }
 }
 
-/// A test for each family, by its name.
+/// Defines a test for each family, by name.
 macro_rules! families {
     ($($family:ident)*) => {
         $(
@@ -197,7 +198,7 @@ families! { memory atomic warp partition barrier address asynchronous matrix wmm
 tensor_reduction sparse warpgroup }
 
 #[test]
-fn every_form_of_a_block_of_newer_devices_gives_what_its_definition_says() {
+fn every_block_form_of_newer_devices_matches_its_definition() {
     on_simulator(Config::new().with_device_model(DeviceModel::B200), |test, _| {
         let all = forms();
         let forms: Vec<&BlockForm> = all.iter().filter(|form| form.architecture > 90).collect();

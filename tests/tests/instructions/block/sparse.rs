@@ -1,4 +1,4 @@
-//! `mma` of sparse matrices, of which two of every four elements are there, and the first `mma`, by pairs of quads.
+//! Sparse `mma`, with two of every four elements stored, and the first-generation `mma` by pairs of quads.
 
 use super::BlockForm;
 use super::held::{Held, Registers, Sizes};
@@ -7,7 +7,7 @@ use super::tensor_core::{Dot, Kind, Maker, Random};
 
 const THREADS: usize = 64;
 
-/// Shapes and types, by the least compute capability, and how many selectors of lanes there are.
+/// Shapes and types by minimum compute capability, with the number of thread selectors.
 const SPARSE: [(u32, u32, &str); 13] = [
     (80, 4, "m16n8k16.row.col.{f16.f16.f16.f16,f32.f16.f16.f32,f32.bf16.bf16.f32}"),
     (80, 2, "m16n8k32.row.col.{f16.f16.f16.f16,f32.f16.f16.f32,f32.bf16.bf16.f32}"),
@@ -18,7 +18,7 @@ const SPARSE: [(u32, u32, &str); 13] = [
     (80, 1, "m16n8k64.row.col{,.satfinite}.s32.{s8,u8}.{s8,u8}.s32"),
     (80, 2, "m16n8k64.row.col{,.satfinite}.s32.{s4,u4}.{s4,u4}.s32"),
     (80, 1, "m16n8k128.row.col{,.satfinite}.s32.{s4,u4}.{s4,u4}.s32"),
-    // Every matrix is there, and sums are as they come.
+    // Every element is present, and the sums have any value.
     (80, 0, "m16n8k{8,16}.row.col.{f16.f16.f16.f16,f32.f16.f16.f32,f32.bf16.bf16.f32}"),
     (80, 0, "m16n8k{4,8}.row.col.f32.tf32.tf32.f32"),
     (89, 0, "m16n8k{16,32}.row.col.{f16.{e4m3,e5m2}.{e4m3,e5m2}.f16,f32.{e4m3,e5m2}.{e4m3,e5m2}.f32}"),
@@ -41,10 +41,10 @@ pub(super) fn forms() -> Vec<BlockForm> {
     forms
 }
 
-/// Which elements of a sparse matrix there are.
+/// The metadata of a sparse matrix: the indices of its nonzero elements.
 pub(super) struct Metadata {
     bits: u32,
-    /// Bits of each group of each row.
+    /// The bits of each group of each row.
     groups: Vec<Vec<u32>>,
 }
 
@@ -56,7 +56,7 @@ impl Metadata {
             _ => 4,
         };
         let mut group = || {
-            // Two different places of four, the lower first; of single precision an element has two places of its own.
+            // Two distinct indices of four, the lower first; a single-precision element uses a pair of indices.
             let all: &[u32] =
                 if bits == 32 { &[0b0100, 0b1110] } else { &[0b0100, 0b1000, 0b1100, 0b1001, 0b1101, 0b1110] };
             all[random.below(all.len())]
@@ -65,7 +65,7 @@ impl Metadata {
         Self { bits, groups }
     }
 
-    /// Returns the place of an element that there is.
+    /// Returns the column of a stored element.
     pub(super) fn place(&self, row: usize, at: usize) -> usize {
         let row = &self.groups[row];
         let of = |group: usize, second: usize| (row[group] >> (2 * second) & 3) as usize;
@@ -76,7 +76,7 @@ impl Metadata {
         }
     }
 
-    /// Puts them into a register; lanes that have none have something else there.
+    /// Stores the metadata in a register; lanes without metadata receive random bits.
     pub(super) fn put(&self, register: &mut [u32], selector: u32, random: &mut Random) {
         register.fill_with(|| random.next() as u32);
         let count = self.groups[0].len();
@@ -84,7 +84,7 @@ impl Metadata {
         for (row, groups) in self.groups.iter().enumerate() {
             for (at, bits) in groups.iter().enumerate() {
                 let first = row / 16 * 32 + row % 8 * 4 + selector as usize * lanes;
-                // A lane has eight groups of a row of bytes, and else four of either row.
+                // A lane has eight groups of a row for bytes, and otherwise four of each of two rows.
                 let (lane, shift) = if self.bits <= 8 {
                     (at / 8 * 2 + row / 8 % 2, at % 8)
                 } else {
@@ -97,15 +97,15 @@ impl Metadata {
     }
 }
 
-/// A form.
+/// One sparse form.
 #[derive(Clone)]
 struct Case {
     spelling: String,
     rows: usize,
     inner: usize,
-    /// Of the result, A, B and the addend.
+    /// The types of the result, A, B and the addend.
     kinds: [Kind; 4],
-    /// `true` if A and B lie by columns.
+    /// `true` for A and B in column-major order.
     by_columns: [bool; 2],
     selector: u32,
     is_sparse: bool,
@@ -134,12 +134,12 @@ impl Case {
         self.rows == 8
     }
 
-    /// Elements of A in a row.
+    /// Returns the number of stored elements in a row of A.
     fn held(&self) -> usize {
         if self.is_sparse { self.inner / 2 } else { self.inner }
     }
 
-    /// Registers of the result, A, B and the addend.
+    /// Returns the number of registers of the result, A, B and the addend.
     fn counts(&self) -> [usize; 4] {
         let lanes = if self.is_of_quads() { 8 } else { 32 };
         let count = |elements: usize, kind: Kind| elements * kind.bits() as usize / 32 / lanes;
@@ -168,7 +168,7 @@ impl Case {
         sizes.form(name, &code, move || self.held_data())
     }
 
-    /// Thread and slot of an element of A.
+    /// Returns the thread and slot of an element of A.
     fn home_of_a(&self, row: usize, at: usize) -> (usize, usize) {
         if self.is_of_quads() {
             return in_quads(row, at, self.by_columns[0]);
@@ -177,7 +177,7 @@ impl Case {
         (row % 8 * 4 + at / each % 4, (at / (4 * each) * 2 + row / 8) * each + at % each)
     }
 
-    /// Thread and slot of an element of B.
+    /// Returns the thread and slot of an element of B.
     fn home_of_b(&self, place: usize, column: usize) -> (usize, usize) {
         if self.is_of_quads() {
             return in_quads(column, place, !self.by_columns[1]);
@@ -186,7 +186,7 @@ impl Case {
         (column * 4 + place / each % 4, place / (4 * each) * each + place % each)
     }
 
-    /// Thread and slot of an element of the result or the addend.
+    /// Returns the thread and slot of an element of the result or the addend.
     fn home_of_end(&self, row: usize, column: usize, kind: Kind) -> (usize, usize) {
         match (self.is_of_quads(), kind.bits()) {
             (false, _) => (row % 8 * 4 + column / 2, row / 8 * 2 + column % 2),
@@ -245,7 +245,7 @@ impl Case {
     }
 }
 
-/// Thread and slot in two quads: four neighbors along the inner extent in each lane, or across.
+/// Returns the thread and slot in two quads: four neighbors along the inner dimension per lane, or across it.
 fn in_quads(across: usize, along: usize, is_turned: bool) -> (usize, usize) {
     let (lane, slot) = if is_turned { (along, across % 4) } else { (across % 4, along) };
     (lane + across / 4 * 16, slot)

@@ -1,5 +1,4 @@
-//! Surfaces by their objects: loads, stores and reductions of every width, in each geometry, with each way to treat what is beyond the
-//! edges.
+//! Surfaces: loads, stores and reductions of every width, in each geometry, with each boundary mode.
 
 mod format;
 
@@ -20,7 +19,7 @@ pub(super) fn forms() -> Vec<BlockForm> {
     forms
 }
 
-/// A geometry's name and a picture that has an element for each thread.
+/// The name of a geometry and an image with an element for each thread.
 #[derive(Clone, Copy)]
 struct Geometry {
     name: &'static str,
@@ -42,13 +41,14 @@ impl Geometry {
         self.shape.width()
     }
 
-    /// Returns the element that is a thread's.
+    /// Returns the coordinates of a thread's element.
     fn place(self, thread: usize) -> [usize; 3] {
         let (width, rows) = (self.width(), self.shape.rows());
         [thread % width, thread / width % rows, thread / width / rows]
     }
 
-    /// Code that puts the place of a thread's element into `%r16`, in `scale` bytes each, `%r17` and `%r18`.
+    /// Returns code that loads the coordinates of a thread's element into `%r16` (in units of `scale` bytes), `%r17`
+    /// and `%r18`.
     fn code(self, scale: usize) -> String {
         let (width, rows) = (self.width(), self.shape.rows());
         format!(
@@ -62,7 +62,7 @@ impl Geometry {
         )
     }
 
-    /// Returns the operand of coordinates: the layer comes first where there are layers.
+    /// Returns the coordinate operand; the layer comes first in layered geometries.
     fn operand(self) -> &'static str {
         match self.name {
             "1d" => "{%r16}",
@@ -73,7 +73,7 @@ impl Geometry {
         }
     }
 
-    /// Returns a picture of elements of so many bytes: four at most in a channel.
+    /// Returns an image with elements of this many bytes, at most four per channel.
     fn picture(self, bytes: usize, parts: usize) -> Picture {
         let (channel, channels) = match bytes {
             1 => (Channel::U8, parts),
@@ -85,7 +85,7 @@ impl Geometry {
     }
 }
 
-/// Returns the bytes of an element, as words.
+/// Returns the bytes of an element as words.
 fn element(picture: &Picture, at: [usize; 3]) -> [u64; 2] {
     let size = picture.channel.bits() as usize / 8;
     let channels = picture.element(0, at).into_iter().take(picture.channels);
@@ -94,29 +94,29 @@ fn element(picture: &Picture, at: [usize; 3]) -> [u64; 2] {
     std::array::from_fn(|word| u64::from_le_bytes(std::array::from_fn(|at| byte(8 * word + at))))
 }
 
-/// Types of an access, with the bytes of a part and the class of its registers; how many parts there may be.
+/// The access types with their size in bytes, register class, and maximum vector length.
 const PARTS: [(&str, usize, char, usize); 4] =
     [("b8", 1, 'h', 4), ("b16", 2, 'h', 4), ("b32", 4, 'r', 4), ("b64", 8, 'l', 2)];
 
-/// Returns a vector's suffix and how many parts it has, if they are not too many.
+/// Returns the vector suffixes up to the given length, with their lengths.
 fn vectors(most: usize) -> impl Iterator<Item = (&'static str, usize)> {
     [("", 1), (".v2", 2), (".v4", 4)].into_iter().filter(move |(_, count)| *count <= most)
 }
 
-/// Registers from a number on, in braces if there are several.
+/// Returns registers starting at a number, in braces if there are several.
 fn registers(class: char, first: usize, count: usize) -> String {
     let names: Vec<String> = (first..first + count).map(|number| format!("%{class}{number}")).collect();
     if count == 1 { names.concat() } else { format!("{{{}}}", names.join(", ")) }
 }
 
-/// Leaves registers, one behind the other as they are in memory.
+/// Stores registers to the result in memory order.
 fn leave(class: char, count: usize, bytes: usize, at: usize) -> String {
     (0..count)
         .map(|part| format!("st.global.b{} [%out+{}], %{class}{};\n    ", 8 * bytes, at + part * bytes, 8 + part))
         .collect()
 }
 
-/// `suld.b`: the own element, and one that is beyond the edge for some threads.
+/// `suld.b`: the thread's own element, and one out of bounds for some threads.
 fn loads() -> Vec<BlockForm> {
     let mut forms = Vec::new();
     for (geometry, (kind, bytes, class, most)) in
@@ -136,7 +136,8 @@ fn loads() -> Vec<BlockForm> {
     forms
 }
 
-/// Elements to the left for half of the threads, and to the right for the others, that a load or a store goes to where edges matter.
+/// The distance in elements, to the left for half of the threads and to the right for the others, of loads and stores
+/// that test boundaries.
 const SHIFT: usize = 5;
 
 fn load(
@@ -177,7 +178,8 @@ fn load(
     form.with(picture.prepare())
 }
 
-/// `sust.b`: into the own element, or beyond the edge: the first and the last of a row, where the nearest is the own one.
+/// `sust.b`: to the thread's own element, or out of bounds for the first and the last of a row, whose clamped
+/// coordinate is their own.
 fn stores() -> Vec<BlockForm> {
     let mut forms = Vec::new();
     for (geometry, (kind, bytes, class, most)) in
@@ -195,7 +197,7 @@ fn stores() -> Vec<BlockForm> {
     forms
 }
 
-/// Code that moves the first and the last element of a row beyond the edge.
+/// Returns code that moves the first and the last element of a row out of bounds.
 fn beyond(geometry: Geometry, size: usize) -> String {
     format!(
         "rem.u32 %r19, %thread, {width};
@@ -210,7 +212,7 @@ fn beyond(geometry: Geometry, size: usize) -> String {
     )
 }
 
-/// Returns `true` if what a thread writes there is lost.
+/// Returns `true` if the boundary mode discards a thread's store.
 fn is_lost(geometry: Geometry, thread: usize, mode: &str) -> bool {
     mode == "zero" && [0, geometry.width() - 1].contains(&(thread % geometry.width()))
 }
@@ -223,7 +225,7 @@ fn store(
     let (operand, size) = (geometry.operand(), bytes * count);
     let picture = geometry.picture(bytes, count);
     let moved = if mode == "trap" { String::new() } else { beyond(geometry, size) };
-    // The own operands are the first registers of each class.
+    // The thread's operands are the first registers of each class.
     let sources = registers(class, 0, count);
     let code = format!(
         "{}{moved}{spelling} [%l20, {operand}], {sources};
@@ -250,7 +252,7 @@ fn store(
     form.with(picture.prepare())
 }
 
-/// `sured`: the own element is changed as the operation says.
+/// `sured`: modifies the thread's own element.
 fn reductions() -> Vec<BlockForm> {
     let mut forms = Vec::new();
     for operation in expand("{add.{u32,s32,u64},{min,max}.{u32,s32,u64,s64},{and,or}.b32}") {
@@ -260,7 +262,7 @@ fn reductions() -> Vec<BlockForm> {
             forms.push(reduction(spelling, geometry, operation, (kind, false, mode)));
         }
     }
-    // By elements, whose format says whether numbers have a sign.
+    // By element (`.p`), whose format determines the signedness.
     for operation in ["add", "min", "max", "and", "or"] {
         for (geometry, mode) in GEOMETRIES[..3].iter().flat_map(|geometry| MODES.map(|mode| (*geometry, mode))) {
             for kind in ["u32", "s32"] {
@@ -315,7 +317,7 @@ fn reduction(
     form.with(picture.prepare())
 }
 
-/// `suq`: what a surface says of itself.
+/// `suq`: queries of a surface.
 fn queries() -> Vec<BlockForm> {
     let mut forms = Vec::new();
     for geometry in GEOMETRIES {

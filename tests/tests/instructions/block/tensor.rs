@@ -1,5 +1,5 @@
-//! Parts of tensors that go to shared memory and back, and reductions in bulk: maps of every rank, type, swizzle and interleaving, at
-//! places that a seed chooses, many of them beyond the edges.
+//! Tensor copies to and from shared memory, and bulk reductions: tensor maps of every rank, type, swizzle and
+//! interleave, at seeded random coordinates, many of them out of bounds.
 
 mod part;
 pub(super) mod reduction;
@@ -23,11 +23,11 @@ pub(super) fn forms() -> Vec<BlockForm> {
     forms
 }
 
-/// What shared memory holds where nothing came.
+/// The initial content of shared memory.
 const BEFORE: u8 = 0xcd;
 
-/// Returns every thread fills its 32 bytes of what is `part` in shared memory, at `%r20`, and the first makes a barrier object at `%r21`;
-/// the map is at `%l20`.
+/// Fills each thread's 32 bytes of the tile in shared memory at `%r20`; the first thread initializes a barrier object
+/// at `%r21`, and the tensor map is at `%l20`.
 fn prepared(fill: &str) -> String {
     format!(
         ".shared .align 1024 .b8 part[{ROOM}]; .shared .align 8 .b64 object;
@@ -44,11 +44,11 @@ fn prepared(fill: &str) -> String {
     )
 }
 
-/// Fills with the same everywhere, and with the thread's operands.
+/// Fills with a constant, and with the thread's operands.
 const MARK: &str = "mov.b64 %l22, 0xcdcdcdcdcdcdcdcd; st.shared.v2.b64 [%r22], {%l22, %l22}; st.shared.v2.b64 [%r22+16], {%l22, %l22};";
 const OWN: &str = "st.shared.v2.b64 [%r22], {%l0, %l1}; st.shared.v2.b64 [%r22+16], {%l2, %l3};";
 
-/// Waits for the barrier object, and leaves shared memory.
+/// Waits for the barrier object, and writes shared memory to the result.
 const LEAVE: &str = "
 WAIT:
     mbarrier.test_wait.parity.shared.b64 %p2, [%r21], 0;
@@ -56,7 +56,7 @@ WAIT:
     ld.shared.v2.b64 {%l8, %l9}, [%r22]; ld.shared.v2.b64 {%l10, %l11}, [%r22+16];
     st.global.v2.b64 [%out], {%l8, %l9}; st.global.v2.b64 [%out+16], {%l10, %l11};";
 
-/// Waits for what the first thread asked for, and leaves the tensor's first bytes.
+/// Waits for the operations of the first thread, and writes the first bytes of the tensor to the result.
 const LEAVE_TENSOR: &str = "
     @%p1 cp.async.bulk.commit_group;
     @%p1 cp.async.bulk.wait_group 0;
@@ -65,7 +65,7 @@ const LEAVE_TENSOR: &str = "
     ld.volatile.global.v2.b64 {%l8, %l9}, [%l23]; ld.volatile.global.v2.b64 {%l10, %l11}, [%l23+16];
     st.global.v2.b64 [%out], {%l8, %l9}; st.global.v2.b64 [%out+16], {%l10, %l11};";
 
-/// Coordinates in registers, as an instruction names them; the last is a number.
+/// Returns code that loads coordinates, and the operand; the last coordinate is an immediate value.
 fn coordinates(at: &[i32]) -> (String, String) {
     let registers = at.iter().enumerate().map(|(index, at)| format!("mov.b32 %r{}, {at};", 24 + index));
     let last = at.len() - 1;
@@ -73,7 +73,7 @@ fn coordinates(at: &[i32]) -> (String, String) {
     (registers.collect(), names.collect::<Vec<_>>().join(", "))
 }
 
-/// Returns the offsets of pixels in registers, and as an operand; nothing for a box.
+/// Returns code that loads im2col offsets, and the operand; both are empty for tiles.
 fn offsets(part: &Part) -> (String, String) {
     let Taken::Pixels { offsets, .. } = &part.taken else { return Default::default() };
     let registers = offsets.iter().enumerate().map(|(index, offset)| format!("mov.b16 %h{}, {offset};", 24 + index));
@@ -81,7 +81,7 @@ fn offsets(part: &Part) -> (String, String) {
     (registers.collect(), format!(", {{{}}}", names.join(", ")))
 }
 
-/// Returns a load by the first thread, with these operands behind the others.
+/// Returns a load by the first thread, with further operands after the others.
 fn load(part: &Part, spelling: &str, more: &str) -> String {
     let ((set, at), (set_offsets, offsets), bytes) = (coordinates(&part.at), offsets(part), part.bytes());
     format!(
@@ -91,7 +91,7 @@ fn load(part: &Part, spelling: &str, more: &str) -> String {
     )
 }
 
-/// Shared memory behind a load of a part whose tensor holds this.
+/// Returns shared memory after a tile was loaded from a tensor with this content.
 fn loaded(part: &Part, content: &[u8]) -> Vec<u8> {
     let mut shared = vec![BEFORE; ROOM];
     let unit = part.unit();
@@ -107,7 +107,7 @@ fn loaded(part: &Part, content: &[u8]) -> Vec<u8> {
     shared
 }
 
-/// Returns a byte of an element as it comes: of TF32 the nearest number, halfway between two the even one.
+/// Returns a byte of a loaded element: TF32 is rounded to nearest even.
 fn rounded(part: &Part, from: &[u8], byte: usize) -> u8 {
     if part.kind < 11 {
         return from[byte % 4];
@@ -122,19 +122,19 @@ fn rounded(part: &Part, from: &[u8], byte: usize) -> u8 {
     nearest.to_le_bytes()[byte % 4]
 }
 
-/// Returns what the threads leave of bytes.
+/// Returns bytes as the results of the threads.
 fn left(bytes: &[u8]) -> Vec<Left> {
     let word = |bytes: &[u8]| u64::from_le_bytes(bytes.try_into().expect("it has 8 bytes"));
     let thread = |bytes: &[u8]| std::array::from_fn(|index| word(&bytes[8 * index..8 * index + 8]));
     bytes.chunks_exact(32).map(thread).collect()
 }
 
-/// Returns the bytes of the operands of a block's threads.
+/// Returns the operands of a block's threads as bytes.
 fn operands(all: &[Sources]) -> Vec<u8> {
     all.iter().flatten().flat_map(|word| word.to_le_bytes()).collect()
 }
 
-/// Returns a form of a part, with what all threads leave.
+/// Returns a form for a tile, with the results of all threads.
 fn form(
     name: String,
     code: String,
@@ -147,14 +147,14 @@ fn form(
     BlockForm { expected: Box::new(move |all| expected(all, &own)), ..form }
 }
 
-/// Ranks, types, swizzles and interleavings, boxes and pixels, each with a seed of its own.
+/// Returns tiles of all ranks, types, swizzles, interleaves and modes, each with its own seed.
 fn parts(writes: bool, tries: u64) -> Vec<(String, Part)> {
     let mut parts = Vec::new();
     for (kind, rank) in (0..TYPES.len()).flat_map(|kind| (1..=5).map(move |rank| (kind, rank))) {
         for (swizzle, interleave) in [(0, 0), (1, 0), (2, 0), (3, 0), (0, 1), (1, 1), (3, 1), (1, 2)] {
             let wanted = Wanted { kind, rank, swizzle, interleave, writes };
             let what = format!("{:?} {rank} swizzle {swizzle} interleave {interleave}", TYPES[kind].0);
-            // All types lie alike when they are interleaved.
+            // The layout of interleaved tensors does not depend on the type.
             if interleave > 0 && (rank < 3 || (kind + rank + swizzle) % 4 != 0) {
                 continue;
             }
@@ -170,7 +170,7 @@ fn parts(writes: bool, tries: u64) -> Vec<(String, Part)> {
     parts
 }
 
-/// Loads of parts of every kind.
+/// Loads of tiles of every kind.
 fn loads() -> Vec<BlockForm> {
     let form_of = |(name, part): (String, Part)| {
         let mode = if matches!(part.taken, Taken::Box(_)) { "tile" } else { "im2col" };
@@ -186,7 +186,7 @@ fn loads() -> Vec<BlockForm> {
     parts(false, 2).into_iter().map(form_of).collect()
 }
 
-/// Returns a part of a matrix for what is not about the part.
+/// Returns a tile of a matrix, for tests that do not depend on the tile.
 fn matrix(seed: u64) -> Part {
     Part::boxed(Wanted { kind: 2, rank: 2, swizzle: 3, interleave: 0, writes: false }, hash(seed.to_le_bytes()))
 }
@@ -223,7 +223,7 @@ fn spellings() -> Vec<BlockForm> {
     forms
 }
 
-/// Loads to several blocks of a cluster, by one of them or by all in turns.
+/// Loads multicast to several blocks of a cluster, by one of them or by all in turn.
 fn multicasts() -> Vec<BlockForm> {
     let mut forms = Vec::new();
     for (size, mask, by) in [(2, 3_u32, 0), (2, 2, 0), (2, 1, 1), (4, 15, 0), (4, 10, 2), (4, 7, 3), (4, 8, 0)] {
@@ -234,7 +234,7 @@ fn multicasts() -> Vec<BlockForm> {
             );
             let ((set, at), bytes) = (coordinates(&part.at), part.bytes());
             let policy = if hint.is_empty() { "" } else { ", %l31" };
-            // Blocks that get nothing end their own phase.
+            // Blocks that receive no data complete their own phase.
             let code = format!(
                 "createpolicy.fractional.L2::evict_last.b64 %l31, 1.0;{}{set}
     mov.u32 %r8, %cluster_ctarank; mov.b16 %h24, {mask};
@@ -261,21 +261,21 @@ fn multicasts() -> Vec<BlockForm> {
     forms
 }
 
-/// Returns the first bytes of a tensor as the threads find them.
+/// Returns the first bytes of a tensor as the results of the threads.
 fn left_of_tensor(content: &[u8]) -> Vec<Left> {
     let mut bytes = content[..content.len().min(ROOM)].to_vec();
     bytes.resize(ROOM, 0);
     left(&bytes)
 }
 
-/// Returns the content of a part's tensor, so long that each thread finds 32 bytes of it.
+/// Returns the content of a tile's tensor, with at least 32 bytes for each thread.
 fn long_content(part: &Part) -> Vec<u8> {
     let mut content = part.content();
     content.resize(content.len().max(ROOM), 0);
     content
 }
 
-/// Prefetches, which leave everything as it was.
+/// Prefetches, which change nothing.
 fn prefetches() -> Vec<BlockForm> {
     let mut forms = Vec::new();
     let spellings =
@@ -301,7 +301,7 @@ fn prefetches() -> Vec<BlockForm> {
     forms
 }
 
-/// Four rows of a matrix by their numbers.
+/// Gathers of four rows of a matrix.
 fn gathers() -> Vec<BlockForm> {
     let mut forms = Vec::new();
     for seed in 0..6 {

@@ -1,11 +1,11 @@
-//! What products of matrices give, by its definition: each number is a whole number times a power of two, and sums are of whole numbers.
+//! Reference results of matrix products: each number is an integer times a power of two, and sums are integer sums.
 //!
-//! Sums of products are as an H100 makes them, bit for bit: see `tests/tests/instructions/README.md`.
+//! Sums of products match an H100 bit for bit: see `tests/tests/instructions/README.md`.
 
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash as _, Hasher as _};
 
-/// Who makes a product, which decides how its sum is made.
+/// The unit that computes a product, which determines the form of its sum.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Maker {
     QuadPair,
@@ -13,19 +13,19 @@ pub(super) enum Maker {
     Warpgroup,
 }
 
-/// A number's format.
+/// A floating-point format.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct Format {
-    /// Bits of an element, of which the lowest `unused` do not count.
+    /// The number of bits of an element, of which the lowest `unused` are ignored.
     pub(super) bits: u32,
     unused: u32,
     exponent: u32,
     fraction: u32,
-    /// `true` if the largest exponent is one like the others but for the NaN.
+    /// `true` if the largest exponent represents finite numbers and one NaN.
     is_finite: bool,
 }
 
-/// An element's type.
+/// The type of an element.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     Real(Format),
@@ -57,7 +57,8 @@ impl Kind {
         }
     }
 
-    /// Some element: of numbers with fractions now and then a zero, a subnormal, an infinity or a NaN, and as often one of a small range.
+    /// Returns a random element: for floating-point formats occasionally a zero, a subnormal, an infinity or a NaN, and
+    /// as often a number of a small range.
     pub(super) fn any(self, random: &mut Random) -> u64 {
         let bits = random.next() & u64::MAX >> (64 - self.bits());
         let Self::Real(format) = self else {
@@ -92,7 +93,7 @@ impl Kind {
     }
 }
 
-/// Numbers that a name chooses.
+/// A random number generator seeded with a name.
 pub(super) struct Random(u64);
 
 impl Random {
@@ -117,14 +118,14 @@ impl Random {
     }
 }
 
-/// A number: of a sum, how many units of a power of two it is.
+/// A number as an integer multiple of a power of two.
 #[derive(Clone, Copy, Debug)]
 enum Number {
     Nan,
     Infinite {
         is_negative: bool,
     },
-    /// So many times two to the power of `unit`; `top` is the exponent that sums are aligned by.
+    /// The integer times two to the power of `unit`; `top` is the exponent for the alignment of sums.
     Finite {
         count: i128,
         unit: i32,
@@ -149,7 +150,7 @@ impl Number {
         Self::Finite { count, unit: top - format.fraction as i32, top }
     }
 
-    /// The same as a half, which is a normal number where one of 8 bits is not.
+    /// Returns the number as f16, in which subnormal 8-bit numbers are normal.
     fn as_half(self) -> Self {
         let Self::Finite { count, unit, .. } = self else { return self };
         let first = 127 - count.unsigned_abs().max(1).leading_zeros() as i32 + unit;
@@ -174,7 +175,7 @@ impl Number {
     }
 }
 
-/// Returns a sum: of finite numbers in units of two to a power.
+/// Returns the sum of finite numbers, in units of a power of two.
 fn sum(numbers: &[Number], below: i32) -> Number {
     let mut sign = None;
     for number in numbers {
@@ -195,13 +196,13 @@ fn sum(numbers: &[Number], below: i32) -> Number {
     let top = finite.clone().map(|(_, _, top)| top).max().unwrap_or(0);
     let cut = |(count, unit, _): (i128, i32, i32)| {
         let shift = unit - (top - below);
-        // Division cuts off towards zero.
+        // Division truncates toward zero.
         if shift >= 0 { count << shift } else { count / (1_i128 << (-shift).min(100)) }
     };
     Number::Finite { count: finite.map(cut).sum(), unit: top - below, top }
 }
 
-/// Returns the bits of a sum: of half precision the nearest, ties to even, else the next towards zero with so many bits behind the first.
+/// Returns the bits of a sum: half precision rounds to nearest even, other formats truncate after `kept` bits.
 fn round(number: Number, to: Format, kept: u32) -> u64 {
     let (count, unit) = match number {
         Number::Nan => return u64::MAX >> (65 - to.bits),
@@ -220,7 +221,7 @@ fn round(number: Number, to: Format, kept: u32) -> u64 {
         let rough = at(magnitude, cut.max(last) - unit);
         at(rough, last - cut.max(last))
     };
-    // A number that is rounded up to the next power of two carries into the exponent by itself.
+    // Rounding up to the next power of two carries into the exponent.
     let field = ((last + to.fraction as i32 + bias) as u128 - 1) << to.fraction;
     let bits = (field + units).min(u128::from(infinity(to))) as u64;
     if bits == 0 { 0 } else { bits | u64::from(count < 0) << (to.bits - 1) }
@@ -230,7 +231,7 @@ fn infinity(format: Format) -> u64 {
     u64::MAX >> (64 - format.exponent) << format.fraction
 }
 
-/// Returns a number in units of two to a power, cut off.
+/// Returns a number in units of a power of two, truncated.
 fn at(number: u128, shift: i32) -> u128 {
     if shift <= 0 { number << -shift } else { number.checked_shr(shift as u32).unwrap_or(0) }
 }
@@ -245,17 +246,17 @@ fn nearest(number: u128, shift: i32) -> u128 {
     whole + u128::from(rest > half || rest == half && whole % 2 == 1)
 }
 
-/// A product of a row and a column.
+/// The product of a row and a column.
 pub(super) struct Dot<'a> {
     pub(super) maker: Maker,
     pub(super) factors: [Kind; 2],
-    /// Of the result and the addend.
+    /// The types of the result and the addend.
     pub(super) ends: [Kind; 2],
-    /// Elements that are multiplied.
+    /// The multiplied elements.
     pub(super) pairs: &'a [(u64, u64)],
     pub(super) addend: u64,
     pub(super) saturates: bool,
-    /// `true` if the signs of one factor, but not of both, change.
+    /// `true` if exactly one factor is negated.
     pub(super) is_negated: bool,
 }
 
@@ -288,7 +289,7 @@ impl Dot<'_> {
         Number::of(left, a).times(Number::of(right, b))
     }
 
-    /// Numbers of 8 bits are made halves, and multiplied in two parts; the addend comes last, by the rounding of its type.
+    /// 8-bit numbers are converted to halves and multiplied in two parts; the addend comes last, rounded to its type.
     fn in_parts(&self) -> u64 {
         let to = self.ends[0].format();
         let mut bits = 0;
@@ -308,7 +309,7 @@ impl Dot<'_> {
         single(f32::from_bits(bits as u32) + f32::from_bits(self.addend as u32))
     }
 
-    /// Four products one after the other, or two and two, in single precision.
+    /// Four products one after the other, or in two pairs, in single precision.
     fn in_steps(&self) -> u64 {
         let [half, _] = self.factors.map(Kind::format);
         let value = |format: Format, bits: u64| match Number::of(format, bits) {
@@ -340,7 +341,7 @@ impl Dot<'_> {
     }
 }
 
-/// Returns the bits of a number of single precision; all NaNs are one.
+/// Returns the bits of a single-precision number; all NaNs are equal.
 fn single(value: f32) -> u64 {
     u64::from(if value.is_nan() { 0x7fff_ffff } else { value.to_bits() })
 }

@@ -1,5 +1,5 @@
-//! Textures by their objects: each geometry, type and way to say a level, each format, and each way to treat coordinates and to filter.
-//! Coordinates are where the definition leaves no doubt: between the edges of elements, and at shares that hardware has.
+//! Textures: each geometry, type, level operand, format, address mode and filter mode. The coordinates avoid ambiguity:
+//! they lie between the boundaries of elements, at weights that hardware can represent.
 
 mod cube;
 mod mipmap;
@@ -27,7 +27,7 @@ pub(super) fn forms() -> Vec<BlockForm> {
     forms
 }
 
-/// A geometry's name, the directions it has, and a picture for it.
+/// The name of a geometry, its number of dimensions, and an image for it.
 #[derive(Clone, Copy)]
 struct Geometry {
     name: &'static str,
@@ -45,7 +45,7 @@ const GEOMETRIES: [Geometry; 5] = [
 ];
 
 impl Geometry {
-    /// Returns the operand of coordinates in these registers; the layer is in `%r20`.
+    /// Returns the coordinate operand for these registers; the layer is in `%r20`.
     fn operand(self, registers: [&str; 3]) -> String {
         let [x, y, z] = registers;
         match (self.directions, self.is_layered) {
@@ -59,17 +59,17 @@ impl Geometry {
     }
 
     fn layer(self, thread: usize) -> Option<usize> {
-        // One more than there are: the last is taken for it.
+        // One beyond the last layer, which is clamped to the last.
         self.is_layered.then_some(thread % (self.shape.layers() + 1))
     }
 
-    /// Code that puts the layer into `%r20`.
+    /// Returns code that loads the layer into `%r20`.
     fn layer_code(self) -> String {
         format!("rem.u32 %r20, %thread, {};\n    ", self.shape.layers() + 1)
     }
 }
 
-/// The place where a thread reads, in quarters of an element from an eighth on: far beyond both edges too.
+/// The coordinates of a thread in quarters of an element, with an offset of an eighth, far out of bounds on both sides.
 const STEPS: [(i64, i64, i64); 3] = [(7, 61, 20), (5, 37, 12), (3, 29, 10)];
 
 fn coordinate(axis: usize, thread: usize) -> f64 {
@@ -77,7 +77,7 @@ fn coordinate(axis: usize, thread: usize) -> f64 {
     ((thread as i64 * factor) % modulus - back) as f64 / 4.0 + 0.125
 }
 
-/// Code that puts the coordinates into `%r16` to `%r18`, times the scales.
+/// Returns code that loads the scaled coordinates into `%r16` to `%r18`.
 fn coordinates(scales: [f32; 3]) -> String {
     (0..3)
         .map(|axis| {
@@ -96,13 +96,13 @@ fn coordinates(scales: [f32; 3]) -> String {
         .collect()
 }
 
-/// Scales from elements to what a picture's coordinates are.
+/// Returns the scales from elements to the coordinates of an image.
 fn scales(picture: &Picture) -> [f32; 3] {
     let extents = [picture.shape.width(), picture.shape.rows(), picture.shape.layers()];
     extents.map(|extent| if picture.is_normalized() { 1.0 / extent as f32 } else { 1.0 })
 }
 
-/// Loads the handle, and leaves as many channels as the picture has, one a word.
+/// Loads the handle, and stores as many channels as the image has, one per word.
 const HANDLE: &str = "ld.param.b64 %l20, [table];\n    ";
 const RESULT: &str = "{%r8, %r9, %r10, %r11}";
 
@@ -110,7 +110,7 @@ fn leave(channels: usize) -> String {
     (0..channels).map(|channel| format!("st.global.b32 [%out+{}], %r{};\n    ", 8 * channel, 8 + channel)).collect()
 }
 
-/// Returns what is left of numbers: their bits, as the type of the result has them.
+/// Returns numbers as the result of a thread, with the bits of the result type.
 fn left(values: [f64; 4], kind: &str, channels: usize) -> Left {
     std::array::from_fn(|channel| match kind {
         _ if channel >= channels => 0,
@@ -119,7 +119,7 @@ fn left(values: [f64; 4], kind: &str, channels: usize) -> Left {
     })
 }
 
-/// Returns a form that reads a picture at the coordinates of all threads, with what follows the coordinates.
+/// Returns a form that fetches from an image at the coordinates of all threads; `operands` follow the coordinates.
 fn read(name: &str, geometry: Geometry, picture: Picture, kind: &'static str, tolerance: f32) -> BlockForm {
     let spelling = format!("tex.{}.v4.{kind}.f32", geometry.name);
     let code = format!(
@@ -136,7 +136,7 @@ fn read(name: &str, geometry: Geometry, picture: Picture, kind: &'static str, to
     form.with(picture.prepare()).within(tolerance)
 }
 
-/// Returns every format: as it is, as a fraction, and as a color, with what is beyond its edges.
+/// Returns every format: unconverted, normalized, and sRGB, with its border color.
 fn formats() -> Vec<BlockForm> {
     let plane = GEOMETRIES[1];
     let mut forms = Vec::new();
@@ -157,15 +157,15 @@ fn formats() -> Vec<BlockForm> {
     }
     let picture = Picture::new(Channel::U8, 4, plane.shape);
     let colors = Picture { options: picture.options.with_flags(TextureFlags::SRGB), ..picture };
-    // How exact it is, is nowhere promised: hardware errs by half a step of a byte, which is largest next to white.
+    // The precision is unspecified: the error of hardware is half a step of a byte, which is largest near white.
     forms.push(read("of 4 U8 in sRGB", plane, colors, "f32", 0.0045));
     forms
 }
 
-/// A border's color with numbers that most formats do not have.
+/// A border color with numbers that most formats cannot represent.
 const COLOR: [f32; 4] = [3.0, -2.5, 1.0 / 3.0, 1e10];
 
-/// Types of results, with elements that they are read from and the registers that they are put into.
+/// The result types, with a channel format and the register class.
 const KINDS: [(&str, Channel, &str); 5] = [
     ("v4.u32", Channel::U32, RESULT),
     ("v4.s32", Channel::S32, RESULT),
@@ -174,7 +174,7 @@ const KINDS: [(&str, Channel, &str); 5] = [
     ("v2.f16x2", Channel::F16, "{%r8, %r9}"),
 ];
 
-/// Leaves a result of one of the kinds, of a picture with four channels.
+/// Stores a result of a type, for an image with four channels.
 fn leave_kind(kind: &str) -> String {
     match kind {
         "v2.f16x2" => leave(2),
@@ -183,7 +183,7 @@ fn leave_kind(kind: &str) -> String {
     }
 }
 
-/// Returns what is left of a result of a kind.
+/// Returns the result of a thread for a result type.
 fn left_kind(values: [f64; 4], kind: &str) -> Left {
     let [red, green, blue, alpha] = values.map(half);
     match kind {
@@ -193,7 +193,7 @@ fn left_kind(values: [f64; 4], kind: &str) -> Left {
     }
 }
 
-/// Ways to say a level, with what they need and their operands for coordinates of numbers with fractions, and of whole ones.
+/// The level operands with their set-up code, and the operands for floating-point and for integer coordinates.
 fn ways(directions: usize) -> [(&'static str, String, [String; 2]); 4] {
     let step = match directions {
         1 => "{%r23}",
@@ -210,7 +210,7 @@ fn ways(directions: usize) -> [(&'static str, String, [String; 2]); 4] {
     ]
 }
 
-/// Returns each geometry, with results of each type, with each way to say a level.
+/// Returns each geometry with each result type and each level operand.
 fn geometries() -> Vec<BlockForm> {
     let mut forms = Vec::new();
     for (geometry, (kind, channel, result)) in
@@ -239,7 +239,7 @@ fn place(thread: usize) -> [f64; 3] {
     std::array::from_fn(|axis| coordinate(axis, thread))
 }
 
-/// Returns what is beyond the edges, coordinates that are normalized or not, and the nearest element or a blend.
+/// Returns out-of-bounds coordinates, normalized and unnormalized, with nearest and linear filtering.
 fn modes() -> Vec<BlockForm> {
     let mut forms = Vec::new();
     let modes = [AddressMode::Clamp, AddressMode::Wrap, AddressMode::Mirror, AddressMode::Border];
@@ -249,7 +249,7 @@ fn modes() -> Vec<BlockForm> {
             .into_iter()
             .flat_map(|way| [TextureFlags::empty(), TextureFlags::NORMALIZED_COORDINATES].map(|it| (way, it)))
         {
-            // Hardware blends the border into a line in the second direction too, which a line does not have.
+            // Hardware also interpolates with the border in the second dimension of a 1D texture.
             if geometry.directions == 1 && mode == AddressMode::Border && filter == FilterMode::Linear {
                 continue;
             }
@@ -264,12 +264,12 @@ fn modes() -> Vec<BlockForm> {
     }
     let mut bytes = Picture::new(Channel::U8, 4, GEOMETRIES[1].shape);
     bytes.options = bytes.options.with_flags(TextureFlags::empty()).with_filter(FilterMode::Linear);
-    // The sum has some 16 bits.
+    // The sum has about 16 bits.
     forms.push(read("of 4 U8, Clamp, Linear, as fractions", GEOMETRIES[1], bytes, "f32", 2e-5));
     forms
 }
 
-/// `tld4`: one channel of the four elements that would be blended, against the clock from the lower left one.
+/// `tld4`: one channel of the four elements of bilinear filtering, counterclockwise from the lower left.
 fn gathers() -> Vec<BlockForm> {
     let mut forms = Vec::new();
     let kinds = [("u32", Channel::U32), ("s32", Channel::S32), ("f32", Channel::F32)];
@@ -301,14 +301,14 @@ fn gathers() -> Vec<BlockForm> {
     forms
 }
 
-/// Returns a channel of the four elements around a place.
+/// Returns a channel of the four elements around a coordinate.
 fn gathered(picture: &Picture, at: [f64; 2], layer: Option<usize>, channel: usize) -> [f64; 4] {
     let [x, y] = at.map(|place| (place - 0.5).floor() + 0.5);
     let corners = [[0.0, 1.0], [1.0, 1.0], [1.0, 0.0], [0.0, 0.0]];
     corners.map(|[right, down]| picture.sample(0, &[x + right, y + down], layer)[channel])
 }
 
-/// `txq`: what a texture says of itself.
+/// `txq`: queries of a texture.
 fn queries() -> Vec<BlockForm> {
     let mut forms = Vec::new();
     for geometry in GEOMETRIES {

@@ -1,4 +1,4 @@
-//! What lanes of a warp see of one another: shuffles, votes, matches and reductions, by all lanes and by some.
+//! Warp-level instructions: shuffles, votes, matches and reductions, by all lanes and by some.
 
 use super::pattern::expand;
 use super::{BlockForm, Left};
@@ -13,15 +13,15 @@ pub(super) fn forms() -> Vec<BlockForm> {
     forms
 }
 
-/// Lanes that take part: all, some without the first and the last, one, and every second.
+/// Participating lanes: all, some without the first and the last, one, and every second.
 const MEMBERS: [u32; 4] = [u32::MAX, 0x0ff0_1e70, 0x0001_0000, 0x5555_5555];
 
-/// Returns the lanes of a thread's warp, by the operands of each.
+/// Returns the operands of the lanes of a thread's warp.
 fn warp(all: &[Sources], thread: usize) -> &[Sources] {
     &all[thread / 32 * 32..][..32]
 }
 
-/// `code` in the lanes of a mask only. The warp comes together behind it.
+/// Runs `code` in the lanes of a mask only. The warp reconverges after it.
 fn by(members: u32, code: &str) -> String {
     format!(
         "and.b32 %r28, %thread, 31;
@@ -34,12 +34,12 @@ OUT:"
     )
 }
 
-/// Returns what lanes that take part leave; the others leave zeroes.
+/// Returns the result of participating lanes; the others write zeros.
 fn taking_part(members: u32, thread: usize, left: impl FnOnce() -> Left) -> Left {
     if members >> (thread % 32) & 1 == 1 { left() } else { [0; 4] }
 }
 
-/// Returns the lane that a shuffle takes from, and whether there is one; as the ISA's own text has it.
+/// Returns the source lane of a shuffle, and whether it is in range, as the PTX ISA defines it.
 fn source(mode: &str, lane: u32, operand: u32, clamp: u32) -> (u32, bool) {
     let (b, c, segments) = (operand & 31, clamp & 31, clamp >> 8 & 31);
     let most = (lane & segments) | (c & !segments);
@@ -53,8 +53,8 @@ fn source(mode: &str, lane: u32, operand: u32, clamp: u32) -> (u32, bool) {
     if holds { (from.cast_unsigned(), true) } else { (lane, false) }
 }
 
-/// Shuffles of every mode, with clamps and segments, by one distance for all and by one of each lane. All lanes take part, as what
-/// comes from others is not defined.
+/// Shuffles of every mode, with clamps and segments, by a common distance and by one that differs between lanes. All
+/// lanes participate, because reading from an inactive lane is undefined.
 fn shuffles() -> Vec<BlockForm> {
     let clamps = [0, 0x1f, 7, 0x1000, 0x181f, 0x1c00, 0x1c1f, 0x1e1f, 0x1f00, 0x1f1f, 0xffff_e0ff];
     let distances = ["0", "1", "5", "16", "31", "32", "37", "%r1"];
@@ -85,7 +85,7 @@ fn shuffles() -> Vec<BlockForm> {
     forms
 }
 
-/// Votes on a bit of an operand, by masks of lanes; and on one on which all agree.
+/// Votes on a bit of an operand, by member masks, and one on which all agree.
 fn votes() -> Vec<BlockForm> {
     let mut forms = Vec::new();
     for (mode, members) in
@@ -127,12 +127,12 @@ fn votes() -> Vec<BlockForm> {
     forms
 }
 
-/// Matches of words that few or all lanes share.
+/// Matches of words shared by few or all lanes.
 fn matches() -> Vec<BlockForm> {
     let mut forms = Vec::new();
     for (bits, members) in [32, 64].into_iter().flat_map(|bits| MEMBERS.map(|it| (bits, it))) {
         let class = if bits == 32 { 'r' } else { 'l' };
-        // The upper bits are what two words of 64 bits may differ in alone.
+        // Only the upper bits of the two 64-bit words may differ.
         for (shared, mask) in [("few", 3_u64 << (bits - 2)), ("all", 0)] {
             let value = move |source: &Sources| source[0] & mask;
             for mode in ["any", "all"] {
@@ -199,7 +199,7 @@ fn reductions() -> Vec<BlockForm> {
     forms
 }
 
-/// Returns the lanes that are active, and the one that is elected: any of them, which the others leave too.
+/// Returns forms for the active mask and the elected lane, which may be any.
 fn masks() -> Vec<BlockForm> {
     let mut forms = Vec::new();
     for members in MEMBERS {
@@ -207,7 +207,7 @@ fn masks() -> Vec<BlockForm> {
         let expected =
             move |_: &[Sources], thread: usize| taking_part(members, thread, || [u64::from(members), 0, 0, 0]);
         forms.push(BlockForm::new(format!("bar.warp.sync {members:#x}"), code, expected));
-        // The mask has this lane and no lane that branched away.
+        // The mask contains this lane and no lane that branched away.
         let code = by(
             members,
             &format!(

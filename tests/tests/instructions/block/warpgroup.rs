@@ -1,4 +1,4 @@
-//! `wgmma`: products of matrices by four warps, from registers and from shared memory in every layout.
+//! `wgmma`: matrix products by four warps, from registers and from shared memory in every layout.
 
 use super::BlockForm;
 use super::held::{Held, Registers, Sizes};
@@ -6,12 +6,12 @@ use super::sparse::Metadata;
 use super::tensor_core::{Dot, Kind, Maker, Random};
 
 const THREADS: usize = 128;
-/// The place where B begins in shared memory, behind A.
+/// The offset of B in shared memory, after A.
 const B: usize = 8192;
-/// Bytes of shared memory.
+/// The size of shared memory in bytes.
 const IMAGE: usize = 40960;
 
-/// Types of the result, of A and of B.
+/// The types of the result, A and B.
 const REALS: [[&str; 3]; 12] = [
     ["f16", "f16", "f16"],
     ["f32", "f16", "f16"],
@@ -32,7 +32,7 @@ const INTEGERS: [[&str; 3]; 5] =
 pub(super) fn forms() -> Vec<BlockForm> {
     let mut forms = Vec::new();
     for (at, kinds) in REALS.into_iter().chain(INTEGERS).enumerate() {
-        // The largest sizes take turns; of products of bits, which are long, there are small ones only.
+        // The largest sizes alternate; bit products, which are slow, have only small ones.
         let largest = if kinds[1] == "b1" { 16 } else { [256, 16, 128][at % 3] };
         for (columns, is_sparse) in [(8, false), (24, false), (64, false), (largest, false), (8, true), (64, true)] {
             if is_sparse && kinds[1] == "b1" {
@@ -57,7 +57,7 @@ pub(super) fn forms() -> Vec<BlockForm> {
             }
         }
     }
-    // Rows that begin within the pattern, and patterns that begin elsewhere.
+    // Rows that start within the pattern, and patterns with another base.
     for (width, base, ahead) in
         [(1, 0, 32), (1, 0, 64), (1, 0, 96), (2, 0, 32), (1, 3, 0), (1, 6, 32), (2, 1, 0), (3, 1, 0)]
     {
@@ -72,31 +72,31 @@ pub(super) fn forms() -> Vec<BlockForm> {
     forms.into_iter().map(Case::form).collect()
 }
 
-/// How a matrix lies in shared memory.
+/// The layout of a matrix in shared memory.
 #[derive(Clone, Copy)]
 struct Mode {
-    /// As a descriptor numbers it: none, of 128, 64 or 32 bytes.
+    /// The swizzle number of the descriptor: none, 128, 64 or 32 bytes.
     number: u64,
-    /// Bytes of a row in the pattern.
+    /// The bytes of a row in the pattern.
     width: usize,
-    /// Bytes that are left out between parts.
+    /// The bytes skipped between parts.
     gap: usize,
-    /// Rows of 128 bytes before the pattern.
+    /// The 128-byte rows before the pattern.
     base: usize,
-    /// Bytes of a row that are left out in front.
+    /// The bytes skipped at the start of a row.
     ahead: usize,
 }
 
 impl Mode {
     fn of(number: usize, has_gap: bool) -> Self {
         let width = [16, 128, 64, 32][number];
-        // Patterns of 1024 bytes begin at multiples of that.
+        // 1024-byte patterns are aligned to 1024 bytes.
         let gap = if has_gap { [128, 1024, 512, 256][number] } else { 0 };
         Self { number: number as u64, width, gap, base: 0, ahead: 0 }
     }
 }
 
-/// A matrix in shared memory: of so many rows of `inner` elements of so many bytes, or of as many columns if it is turned.
+/// A matrix in shared memory, with rows of `inner` elements of this many bytes, or with columns if it is transposed.
 struct Place {
     mode: Mode,
     is_turned: bool,
@@ -105,7 +105,7 @@ struct Place {
 }
 
 impl Place {
-    /// Creates a place for a matrix of so many rows: parts lie one behind the other.
+    /// Creates a location for a matrix of this many rows; its parts are contiguous.
     fn new(mode: Mode, is_turned: bool, rows: usize) -> Self {
         let Mode { width, gap, .. } = mode;
         let core = 8 * width + gap;
@@ -113,7 +113,7 @@ impl Place {
             let groups = rows.div_ceil(8);
             return Self { mode, is_turned, leading: core * groups, stride: core };
         }
-        // Elements of two bytes, as many rows in a part as a row of the pattern holds, and eight places.
+        // Two-byte elements: a part has as many rows as a pattern row holds, and eight locations.
         let (across, along) = (core, core * (2 * rows).div_ceil(width));
         if width == 16 {
             Self { mode, is_turned, leading: along, stride: across }
@@ -122,22 +122,22 @@ impl Place {
         }
     }
 
-    /// Returns the location of a byte of an element, from the beginning of the pattern.
+    /// Returns the location of a byte of an element, relative to the start of the pattern.
     fn offset(&self, row: usize, byte: usize) -> usize {
         let Mode { width, ahead, .. } = self.mode;
         let plain = if self.is_turned {
-            // Here a row is a place of the inner extent, and bytes run across.
+            // Here a row is an index of the inner dimension, and bytes are consecutive across it.
             let (next, down) = if width == 16 { (self.stride, self.leading) } else { (self.leading, self.stride) };
             byte % width + byte / width * next + row % 8 * width + row / 8 * down
         } else {
             byte % width + byte / width * self.leading + row % 8 * width + row / 8 * self.stride
         };
         let linear = plain + ahead;
-        // Of each row of 128 bytes, the bits that number it turn those that number its pieces.
+        // In each row of 128 bytes, the bits of the row number permute the bits of the piece number.
         linear ^ (linear >> 3 & (width - 16))
     }
 
-    /// Returns the upper bits of a descriptor, and what its start is behind the beginning of the tile.
+    /// Returns the upper bits of a descriptor, and the offset of its start from the start of the tile.
     fn descriptor(&self, start: usize) -> (u64, u64) {
         let field = |bytes: usize| (bytes / 16) as u64;
         let Mode { number, base, ahead, .. } = self.mode;
@@ -146,7 +146,7 @@ impl Place {
     }
 }
 
-/// A form.
+/// One `wgmma` form.
 #[derive(Clone)]
 struct Case {
     kinds: [&'static str; 3],
@@ -155,16 +155,16 @@ struct Case {
     is_shared: bool,
     modes: [Mode; 2],
     is_turned: [bool; 2],
-    /// Of A and B, whether signs change.
+    /// The negation flags of A and B.
     signs: [bool; 2],
-    /// The operand that says whether the result is added to what was there.
+    /// The operand that selects whether the result is added to the accumulator.
     scale: &'static str,
     saturates: bool,
     selector: u32,
 }
 
 impl Case {
-    /// Creates a form whose parts that do not matter take turns.
+    /// Creates a form; variants that do not affect each other alternate with `turn`.
     fn new(kinds: [&'static str; 3], turn: usize) -> Self {
         let is_integer = matches!(Kind::of(kinds[1]), Kind::Integer { .. });
         Self {
@@ -185,7 +185,7 @@ impl Case {
         self.held() * if self.is_sparse { 2 } else { 1 }
     }
 
-    /// Elements of a row of A that there are: 32 bytes.
+    /// Returns the number of stored elements in a row of A: 32 bytes.
     fn held(&self) -> usize {
         256 / Kind::of(self.kinds[1]).bits() as usize
     }
@@ -278,7 +278,7 @@ impl Case {
         write(&mut image, &place_b, B, right.bits(), [columns, inner], |column, place| b[place * columns + column]);
         let each = 32 / left.bits() as usize;
         for (row, at) in (0..64).flat_map(|row| (0..held).map(move |at| (row, at))) {
-            // Four threads share a row, each with a register's elements of every four registers.
+            // Four threads share a row, each with the elements of every fourth register.
             let thread = row / 16 * 32 + row % 8 * 4 + at / each % 4;
             let register = at / (4 * each) * 2 + row / 8 % 2;
             inputs.put(thread, (1 + register) * each + at % each, left.bits(), a[row * held + at]);
@@ -315,7 +315,7 @@ impl Case {
     }
 }
 
-/// Puts a matrix into an image: elements by their row (of B, their column) and their place along the inner extent.
+/// Writes a matrix to an image: elements by row (for B, by column) and by index along the inner dimension.
 fn write(
     image: &mut [u8],
     to: &Place,
@@ -324,7 +324,7 @@ fn write(
     [rows, inner]: [usize; 2],
     element: impl Fn(usize, usize) -> u64,
 ) {
-    // The beginning of the pattern, which an advance does not move.
+    // The start of the pattern, which an advanced descriptor does not move.
     let start = start + 128 * to.mode.base;
     for (row, place) in (0..rows).flat_map(|row| (0..inner).map(move |place| (row, place))) {
         let value = element(row, place);

@@ -1,5 +1,5 @@
-//! `wmma`: products of matrices that come from memory and go there, in every shape, type and layout. Each warp has 1 KiB for A and as much
-//! for B in shared memory, and as much on the device for the addend, in whose place the result is put.
+//! `wmma`: matrix products from and to memory, in every shape, type and layout. Each warp has 1 KiB for A and 1 KiB for
+//! B in shared memory, and the same in global memory for the addend, which the result overwrites.
 
 use super::matrix::{Element, half, raw};
 use super::pattern::expand;
@@ -25,7 +25,7 @@ pub(super) fn forms() -> Vec<BlockForm> {
     for (architecture, pattern) in patterns {
         for spelling in expand(&pattern) {
             let (rest, kind) = spelling.split_once(' ').expect("a pattern ends with the elements of A and B");
-            // The addend lies as A does, and the result as B, so that both are tried in both layouts.
+            // The addend has the layout of A, and the result that of B, so that both are tested in both layouts.
             forms.push(Tiles::of(rest, kind).form().needs(architecture));
         }
     }
@@ -41,7 +41,7 @@ struct Tiles {
     rows: usize,
     columns: usize,
     inner: usize,
-    /// `true` if A and the addend, B and the result lie by columns.
+    /// `true` for A and the addend, and for B and the result, in column-major order.
     by_columns: [bool; 2],
     element: Element,
     addend: (String, Element),
@@ -70,11 +70,11 @@ impl Tiles {
         }
     }
 
-    /// Registers of A, B, and of an addend or a result.
+    /// Returns the number of registers of A, of B, and of the addend or the result.
     fn registers(&self) -> [usize; 3] {
         let of = |elements: usize, element: Element| (elements * element.bits() as usize / 1024).max(1);
         let both = |elements: usize| match self.kind.as_str() {
-            // Each element is in two lanes.
+            // Each element is stored in two lanes.
             "f16" => 8,
             "f64" => 1,
             _ => of(elements, self.element),
@@ -118,8 +118,8 @@ impl Tiles {
         BlockForm::new(name, code, move |all, thread| self.left_by(all, thread))
     }
 
-    /// Code that puts each lane's part of A, B and the addend into memory, and the places of the warp's into `%r30` and `%l30`; the
-    /// lane's part of the result is at `%l31` then.
+    /// Returns code that stores each lane's part of A, B and the addend in memory, and the locations of the warp in
+    /// `%r30` and `%l30`; the lane's part of the result is at `%l31`.
     fn put(&self) -> String {
         let mut code = String::from(
             "shr.u32 %r29, %thread, 5;
@@ -156,7 +156,7 @@ impl Tiles {
         code
     }
 
-    /// Returns the words of a matrix in memory, as `put` puts them there.
+    /// Returns the words of a matrix in memory, in the layout of `put`.
     fn memory(&self, warp: &[Sources], matrix: usize) -> Vec<u64> {
         let element = [self.element, self.element, self.addend.1][matrix];
         let bound = |word: u64| wide_bounds(element).map_or(word, |(mask, set)| word & mask | set);
@@ -186,7 +186,7 @@ impl Tiles {
                 Element::Real(F64) => (sum.to_bits(), 8),
                 Element::Real(F32) => (u64::from((sum as f32).to_bits()), 4),
                 Element::Real(_) => (half(sum), 2),
-                // The cast clamps.
+                // The cast saturates.
                 Element::Integer { .. } if self.spelling.contains("satfinite") => {
                     (u64::from((sum as i32).cast_unsigned()), 4)
                 }
@@ -200,7 +200,7 @@ impl Tiles {
     }
 }
 
-/// Returns an element's bounds for all of a word of 64 bits.
+/// Returns the bounds of an element for all elements of a 64-bit word.
 fn wide_bounds(element: Element) -> Option<(u64, u64)> {
     let both = |bits: u64| if element.bits() == 64 { bits } else { bits | bits << 32 };
     element.bounds().map(|(mask, set)| (both(mask), both(set)))

@@ -1,4 +1,5 @@
-//! What atomics compute, in device and in shared memory: the first source is in memory, and the result is what is left there.
+//! Atomics in global and in shared memory: the first source is in memory, and the result is the value in memory
+//! afterwards.
 
 use crate::form::Operand::{self, B16, B32, B64};
 use crate::form::{BRAIN, BRAINS, DOUBLE, Form, HALF, HALVES, SINGLE, Sources};
@@ -18,7 +19,7 @@ pub(super) fn forms() -> Vec<Form> {
     forms
 }
 
-/// Returns a form in device memory and one in shared memory.
+/// Returns a form in global memory and one in shared memory.
 fn both(
     text: &str,
     o: Operand,
@@ -93,7 +94,7 @@ fn words(bits: u32) -> Vec<Form> {
     forms
 }
 
-/// Returns the sum of one number or of both of a register.
+/// Returns the sum of one or of two packed numbers.
 fn sum(format: Format, pair: bool, flush: bool) -> impl Fn(Sources) -> u64 + Clone + 'static {
     let mode = Mode { flush, ..Mode::new(Round::Nearest) };
     let mask = format.sign() | (format.sign() - 1);
@@ -106,7 +107,7 @@ fn sum(format: Format, pair: bool, flush: bool) -> impl Fn(Sources) -> u64 + Clo
 
 fn floats() -> Vec<Form> {
     let mut forms = Vec::new();
-    // Device memory flushes what is subnormal of f32; shared memory does not.
+    // Global memory flushes subnormal f32 numbers; shared memory does not.
     let [global, _] = both("atom.SPACE.add.f32", SINGLE, 2, 75, sum(F32, false, true));
     let [_, shared] = both("atom.SPACE.add.f32", SINGLE, 2, 75, sum(F32, false, false));
     let [reduced, _] = both("red.SPACE.add.f32", SINGLE, 2, 75, sum(F32, false, true));
@@ -119,7 +120,7 @@ fn floats() -> Vec<Form> {
     forms
 }
 
-/// Returns what an atomic returns: the value before.
+/// Returns forms for the value that an atomic returns, which is the previous one.
 fn old_values() -> Vec<Form> {
     let types = [("add.u32", B32), ("exch.b64", B64), ("max.s64", B64), ("add.f64", B64), ("and.b32", B32)];
     let form = |(operation, o): (&str, Operand)| {

@@ -6,7 +6,7 @@ use crate::reference::integer::{INTEGERS, Integer, S32, U32};
 
 use super::integer::operand;
 
-/// The tables of `lop3` that are tried: each input alone, the usual compounds, and some without a name.
+/// The `lop3` tables under test: each input alone, common combinations, and some others.
 const TABLES: [u8; 20] = [
     0x00, 0xff, 0xf0, 0xcc, 0xaa, 0x80, 0xfe, 0x96, 0xe8, 0xca, 0x6a, 0x7f, 0x01, 0x3c, 0xd8, 0x1b, 0x69, 0xb2, 0x47,
     0xea,
@@ -72,7 +72,7 @@ fn counts(bits: u32) -> Vec<Form> {
     ];
     for signed in [false, true] {
         let t = Integer { bits, signed };
-        // Of a negative number, the highest bit that is clear.
+        // For a negative number, the highest clear bit.
         let searched = move |a: u64| if t.value(a) < 0 { !a & t.mask() } else { a };
         let last = u64::from(bits) - 1;
         let found = move |a: u64| (searched(a) != 0).then(|| last - zeros(searched(a)));
@@ -87,7 +87,7 @@ fn counts(bits: u32) -> Vec<Form> {
 
 fn fields(t: Integer) -> Vec<Form> {
     let o = operand(t.bits);
-    // The forms of 32 bits read the low byte of position and length.
+    // The 32-bit forms use the low byte of position and length.
     let field = move |count: u64| if t.bits == 32 { count & 0xff } else { count };
     let mut forms = vec![Form::new(format!("bfe.{}", t.name()), o, [o, Count, Count], move |[a, b, c, _]| {
         t.extract(a, field(b), field(c))
@@ -196,7 +196,7 @@ fn find_nth_set() -> Form {
     let find = |[mask, base, offset, _]: crate::form::Sources| {
         let (base, offset) = (base & 31, S32.value(offset));
         let set = |at: i128| (0..32).contains(&at) && mask >> at & 1 == 1;
-        // As measured: the distance is negated, which this one survives.
+        // As measured: the distance is negated, which this case survives.
         if offset == i128::from(i32::MIN) {
             return 0;
         }

@@ -9,7 +9,7 @@ use crate::reference::real::{BF16, F16, F32, F64, Format};
 
 use super::integer::operand;
 
-/// What holds for an ordering, which numbers that are not ordered lack.
+/// The condition on an ordering; `None` is unordered.
 type Holds = fn(Option<Ordering>) -> bool;
 
 const OF_ALL: [(&str, Holds); 6] = [
@@ -35,7 +35,7 @@ const OF_FLOATS: [(&str, Holds); 8] = [
     ("nan", |order| order.is_none()),
 ];
 
-/// What is compared.
+/// The type of the compared operands.
 #[derive(Clone, Copy)]
 enum Compared {
     Integer(Integer),
@@ -85,7 +85,7 @@ impl Compared {
         }
     }
 
-    /// Returns the compute capability that compares it.
+    /// Returns the minimum compute capability for comparing this type.
     fn architecture(self) -> u32 {
         if let Self::Float(BF16, _) = self { 90 } else { 75 }
     }
@@ -118,7 +118,7 @@ fn predicates(compared: Compared) -> Vec<Form> {
     compared.comparisons().into_iter().map(form).collect()
 }
 
-/// Comparisons that are combined with a predicate or its negation, and give both results.
+/// Comparisons combined with a predicate or its negation, with both results.
 fn combined() -> Vec<Form> {
     type Combine = fn(bool, bool) -> bool;
     let operations: [(&str, Combine); 3] = [("and", |a, b| a & b), ("or", |a, b| a | b), ("xor", |a, b| a ^ b)];
@@ -143,10 +143,10 @@ fn combined() -> Vec<Form> {
     forms
 }
 
-/// `set`, whose result is a number.
+/// `set`, with a numeric result.
 fn numbers(compared: Compared) -> Vec<Form> {
     let o = compared.operand();
-    // Halves have results of their own kind; others those of 32 bits.
+    // Half-precision comparisons have results of their own type; the others have 32-bit results.
     let results: &[(&str, Operand, u64)] = match compared {
         Compared::Float(F16, _) => &[
             ("f16", HALF, 0x3c00),
@@ -163,7 +163,7 @@ fn numbers(compared: Compared) -> Vec<Form> {
     let mut forms = Vec::new();
     for (result, d, truth) in results {
         for (comparison, holds) in compared.comparisons() {
-            // One result of each kind is tried with every comparison, the others with two.
+            // One result of each type is tested with every comparison, the others with two.
             if *result != "u32" && !matches!(comparison, "eq" | "ltu" | "gt") {
                 continue;
             }
@@ -176,7 +176,7 @@ fn numbers(compared: Compared) -> Vec<Form> {
     forms
 }
 
-/// Two comparisons at once.
+/// Two packed comparisons.
 fn halves() -> Vec<Form> {
     let mut forms = Vec::new();
     for (compared, scalar, o, one) in [

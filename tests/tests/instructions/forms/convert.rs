@@ -33,17 +33,17 @@ pub(super) fn forms() -> Vec<Form> {
     forms
 }
 
-/// Returns the compute capability that converts between a type and bf16.
+/// Returns the minimum compute capability for conversions between a type and bf16.
 fn needs(name: &str) -> u32 {
     if name.contains("bf16") { 90 } else { 75 }
 }
 
-/// Returns what a register holds of a narrower result.
+/// Returns the register content for a narrower result.
 fn extended(t: Integer, bits: u64) -> u64 {
     if t.bits == 8 { Integer { bits: 16, signed: false }.wrap(t.value(bits)) } else { bits }
 }
 
-/// Returns the register of a result.
+/// Returns the register kind of a result.
 fn register(o: Operand) -> Operand {
     if o == B8 { B16 } else { o }
 }
@@ -56,7 +56,7 @@ fn integers() -> Vec<Form> {
             forms.push(Form::new(format!("cvt.{name}"), register(d), [a], move |[a, ..]| {
                 extended(to, to.wrap(from.value(a)))
             }));
-            // Where nothing can overflow, there is no `.sat`.
+            // Without possible overflow there is no `.sat`.
             if from.least() < to.least() || from.most() > to.most() {
                 forms.push(Form::new(format!("cvt.sat.{name}"), register(d), [a], move |[a, ..]| {
                     extended(to, to.clamp(from.value(a)))
@@ -101,7 +101,7 @@ fn integral(format: Format, bits: u64, round: Round) -> Option<i128> {
         Round::Down => number.negative && rest != Rest::Nothing,
         _ => false,
     };
-    // What has more bits than an integer of 64 is beyond all of them.
+    // A number with more bits than a 64-bit integer is beyond all of them.
     let top = number.top().unwrap_or(0);
     let magnitude = if top > 100 { 1 << 100 } else { kept as i128 + i128::from(above) };
     Some(if number.negative { -magnitude } else { magnitude })
@@ -114,7 +114,7 @@ fn to_integer(to: Integer, format: Format, bits: u64, round: Round) -> u64 {
     if !format.is_nan(bits) {
         return to.wrap(if format.is_negative(bits) { to.least() } else { to.most() });
     }
-    // As measured: NaN gives zero, but the highest bit where f64 or 64 bits take part.
+    // As measured: NaN gives zero, or the highest bit if f64 or a 64-bit type is involved.
     if format == F64 || to.bits == 64 { 1 << (to.bits - 1) } else { 0 }
 }
 
@@ -143,9 +143,9 @@ fn to_integers() -> Vec<Form> {
     forms
 }
 
-/// Returns a number in another format.
+/// Converts a number to another format.
 fn reformat(to: Format, from: Format, bits: u64, mode: Mode) -> u64 {
-    // As measured, what becomes an f16 is not flushed.
+    // As measured, a conversion to f16 does not flush.
     let bits = if mode.flush && from == F32 && to != F16 { from.flush(bits) } else { bits };
     let sign = if from.is_negative(bits) { to.sign() } else { 0 };
     let result = match from.class(bits) {
@@ -162,7 +162,7 @@ fn reformat(to: Format, from: Format, bits: u64, mode: Mode) -> u64 {
     }
 }
 
-/// Returns the f64 that a NaN becomes: of f64, itself, quieted; of others, the one NaN, widened.
+/// Returns the f64 for a NaN: the quieted NaN for f64, and the widened canonical NaN for other formats.
 fn widened_nan(from: Format, bits: u64) -> u64 {
     if from == F64 { bits | 1 << 51 } else { 0x7fff_ffff_e000_0000 }
 }
@@ -200,7 +200,7 @@ fn floats() -> Vec<Form> {
     forms
 }
 
-/// Returns `true` if PTX has the conversion.
+/// Returns `true` if PTX defines the conversion.
 fn exists(to: &str, from: &str, direction: &str, flags: &str) -> bool {
     let has = |scalar| to == scalar || from == scalar;
     let relu = flags != ".relu" || matches!((to, from), ("f16" | "bf16", "f32")) && matches!(direction, "rn" | "rz");
@@ -210,7 +210,7 @@ fn exists(to: &str, from: &str, direction: &str, flags: &str) -> bool {
     relu && flush && saturate && brains
 }
 
-/// Numbers of a format that become integers of it.
+/// Rounding to an integer in the same format.
 fn integral_floats() -> Vec<Form> {
     let mut forms = Vec::new();
     for (name, format) in FLOATS {

@@ -1,4 +1,4 @@
-//! Sums, differences and products that take and pass on a carry.
+//! Sums, differences and products with carry-in and carry-out.
 
 use crate::form::Operand::Truth;
 use crate::form::{Form, Sources};
@@ -10,15 +10,15 @@ pub(super) fn forms() -> Vec<Form> {
     INTEGERS.iter().filter(|t| t.bits > 16).flat_map(|t| sums(*t).into_iter().chain(products(*t))).collect()
 }
 
-/// What is added to what: the whole of it, of which the bits above the width are the carry.
+/// The exact result, of which the bits above the width are the carry.
 type Sum = fn(Integer, Sources) -> i128;
 
-/// Returns the form's result, and the carry that it passes on.
+/// Returns a form for the result and one for the carry-out.
 fn pair(t: Integer, name: &str, code: &str, sources: usize, sum: Sum) -> [Form; 2] {
     let (o, letters) = (operand(t.bits), ["$a", "$b", "$c"]);
     let scratch = if t.bits == 32 { "%rx" } else { "%lx" };
     let operands = letters[..sources].join(", ");
-    // The last source is the carry that comes in.
+    // The last source is the carry-in.
     let carry = if code.contains("addc") || code.contains("madc") {
         format!("add.cc.u32 %ry, {}, -1;", ["$c", "$e"][sources - 2])
     } else if code.contains("subc") {
@@ -32,7 +32,7 @@ fn pair(t: Integer, name: &str, code: &str, sources: usize, sum: Sum) -> [Form; 
         _ => Form::new(name, o, [kinds[0], kinds[1], kinds[2], kinds[3]], f).code(code),
     };
     let result = format!("{carry} {code}.{} $d, {operands};", t.name());
-    // What a difference passes on, only another takes.
+    // The borrow of a difference is only used by another difference.
     let taken = if code.starts_with("sub") { "subc" } else { "addc" };
     let passed = format!("{carry} {code}.cc.{0} {scratch}, {operands}; {taken}.{0} $d, 0, 0;", t.name());
     [
@@ -60,7 +60,7 @@ fn sums(t: Integer) -> Vec<Form> {
     let mut forms = Vec::new();
     forms.extend(pair(t, &name("add"), "add", 2, |t, [a, b, ..]| unsigned(t, a) + unsigned(t, b)));
     forms.extend(pair(t, &name("addc"), "addc", 2, |t, [a, b, c, _]| unsigned(t, a) + unsigned(t, b) + i128::from(c)));
-    // A difference passes a borrow on.
+    // A difference sets a borrow.
     forms.extend(pair(t, &name("sub"), "sub", 2, |t, [a, b, ..]| unsigned(t, a) - unsigned(t, b)));
     forms.extend(pair(t, &name("subc"), "subc", 2, |t, [a, b, c, _]| unsigned(t, a) - unsigned(t, b) - i128::from(c)));
     forms

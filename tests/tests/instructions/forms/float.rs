@@ -1,10 +1,10 @@
-//! Arithmetic of f32 and f64 in all directions of rounding, and what does not round.
+//! Arithmetic of f32 and f64 in all rounding modes, and operations that do not round.
 
 use crate::form::Operand::{self, B32};
 use crate::form::{DOUBLE, Form, SINGLE, Sources};
 use crate::reference::real::{BF16, Extreme, F32, F64, Format, Mode, Operation, Round, arithmetic, extreme};
 
-/// The directions, as arithmetic writes them.
+/// The rounding modes by their suffix.
 pub(super) const ROUNDINGS: [(&str, Round); 4] =
     [("rn", Round::Nearest), ("rz", Round::Zero), ("rm", Round::Down), ("rp", Round::Up)];
 
@@ -29,7 +29,7 @@ fn operand(format: Format) -> Operand {
     Operand::Float(format)
 }
 
-/// Returns a form of arithmetic.
+/// Returns an arithmetic form.
 pub(super) fn arithmetic_form(name: String, format: Format, operation: Operation, mode: Mode) -> Form {
     let o = operand(format);
     let is_reciprocal = name.starts_with("rcp");
@@ -76,7 +76,7 @@ fn rounded(format: Format) -> Vec<Form> {
     forms
 }
 
-/// Forms that name no direction, and round to nearest.
+/// Forms without a rounding modifier, which round to nearest even.
 fn unrounded() -> Vec<Form> {
     let mode = Mode::new(Round::Nearest);
     let opcodes = [("add", Operation::Add), ("sub", Operation::Subtract), ("mul", Operation::Multiply)];
@@ -115,7 +115,7 @@ fn signs(format: Format, o: Operand) -> Vec<Form> {
     forms
 }
 
-/// `min` and `max` with all that they may do besides.
+/// `min` and `max` with all their modifiers.
 pub(super) fn extremes(scalar: &str, format: Format, o: Operand, architecture: u32) -> Vec<Form> {
     let has_flush = format != BF16;
     let mut forms = Vec::new();

@@ -1,4 +1,4 @@
-//! The approximate functions, with the bounds that PTX's documentation gives or, where it gives none, that were measured.
+//! Approximate functions, with the error bounds of the PTX documentation or, where it gives none, the measured ones.
 
 use crate::form::{Bound, DOUBLE, Form, SINGLE, Sources};
 use crate::reference::real::{BF16, F16, F32, F64};
@@ -40,7 +40,7 @@ fn singles() -> Vec<Form> {
     forms
 }
 
-/// Returns a function of a number below 2: the highest bit of the exponent is taken away.
+/// Returns a function of a number below 2: the highest exponent bit is cleared.
 fn wave(name: &str, bound: Bound, function: Function) -> Form {
     const NEAR_ZERO: u64 = 0xbfff_ffff;
     let value = move |[a, ..]: Sources| vec![function(F32.value(a & NEAR_ZERO))];
@@ -65,10 +65,10 @@ fn quotients() -> Vec<Form> {
     kinds.into_iter().map(|kind| form(format!("div.{kind}.f32"))).collect()
 }
 
-/// Returns the coarse functions of f64, which have some 20 bits.
+/// Returns the approximate functions of f64, with about 20 bits.
 fn doubles() -> [Form; 3] {
     let bound = Bound::ulps(33.0_f64.exp2());
-    // As measured, the lower half of the operand is not looked at.
+    // As measured, the lower half of the operand is ignored.
     let upper = |value: f64| f64::from_bits(value.to_bits() & !0xffff_ffff);
     let coarse = |name: &str, function: Function| {
         let value = move |[a, ..]: Sources| vec![function(upper(f64::from_bits(F64.flush(a))))];

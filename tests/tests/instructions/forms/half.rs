@@ -1,4 +1,4 @@
-//! Arithmetic of f16 and bf16, one and two in a register.
+//! Arithmetic of f16 and bf16, scalar and packed.
 
 use crate::form::{Form, Operand};
 use crate::reference::real::{BF16, F16, Format, Mode, Operation, Round, arithmetic};
@@ -12,7 +12,7 @@ pub(super) fn forms() -> Vec<Form> {
         .collect()
 }
 
-/// Applies a function to one number or to both of a register.
+/// Applies a function to one number or to both packed numbers.
 fn each(format: Format, pair: bool, sources: [u64; 4], f: impl Fn(&[u64]) -> u64) -> u64 {
     let mask = format.sign() | (format.sign() - 1);
     let at = |shift: u32| f(&sources.map(|bits| bits >> shift & mask));
@@ -98,10 +98,10 @@ fn fused(format: Format, pair: bool, scalar: &str, o: Operand) -> Vec<Form> {
     flags.iter().map(form).chain(forgetful(format, pair, scalar, o)).collect()
 }
 
-/// What copies of tensors leave beyond the edges if they are asked to, in both formats, with either sign.
+/// The out-of-bounds NaN of tensor copies, in both formats and with either sign.
 const BEYOND: u64 = 0x7ff7;
 
-/// `.oob`: the result is zero where a factor is what is beyond the edges. It is made of every other factor here.
+/// `.oob`: the result is zero if a factor is the out-of-bounds NaN, which every other factor is here.
 fn forgetful(format: Format, pair: bool, scalar: &str, o: Operand) -> Vec<Form> {
     let mut forms = Vec::new();
     for ((text, relu), factor) in [(".oob", false), (".oob.relu", true)].into_iter().flat_map(|it| [(it, 0), (it, 1)]) {

@@ -1,4 +1,4 @@
-//! Sums, products, quotients and extremes of integers.
+//! Sums, products, quotients, minima and maxima of integers.
 
 use crate::form::Form;
 use crate::form::Operand::{self, B16, B32, B64, Bytes, Halves};
@@ -22,7 +22,7 @@ pub(super) fn forms() -> Vec<Form> {
     forms
 }
 
-/// Returns what every type has.
+/// Returns the forms of every type.
 fn plain(t: Integer) -> Vec<Form> {
     let (name, o) = (t.name(), operand(t.bits));
     let binary = |opcode: &str, f: fn(Integer, i128, i128) -> i128| {
@@ -98,7 +98,7 @@ fn products_of_24_bits(t: Integer) -> Vec<Form> {
     forms
 }
 
-/// Two integers of 16 bits in a register, and extremes that are not negative.
+/// Packed 16-bit integers, and `.relu`.
 fn halves() -> Vec<Form> {
     type Function = fn(i128, i128) -> i128;
     let operations: [(&str, bool, Function); 8] = [

@@ -1,4 +1,4 @@
-//! `cvt` to and from pairs, tf32 and numbers of 8 bits, and `cvt.pack`.
+//! `cvt` to and from packed numbers, tf32 and 8-bit formats, and `cvt.pack`.
 
 use crate::form::Operand::{B16, B32};
 use crate::form::{BRAIN, BRAINS, FIVES, FOURS, Form, HALF, HALVES, SINGLE};
@@ -17,7 +17,7 @@ pub(super) fn forms() -> Vec<Form> {
     forms
 }
 
-/// Two f32 as halves of a register.
+/// Two f32 packed as halves of a register.
 fn pairs() -> Vec<Form> {
     let mut forms = Vec::new();
     for (name, format, o) in [("f16x2", F16, HALVES), ("bf16x2", BF16, BRAINS)] {
@@ -52,7 +52,7 @@ fn tensor_floats() -> Vec<Form> {
     let form = |(direction, round, relu, architecture)| {
         let f = move |[a, ..]: [u64; 4]| {
             let narrow = match F32.class(a) {
-                // As measured: what is rounded half away from zero loses its lower bits only.
+                // As measured: rounding half away from zero truncates the lower bits.
                 Class::Nan if round == Round::Away => return a & !0x1fff,
                 Class::Nan => return 0x7fff_ffff,
                 Class::Infinite => a >> 13,
@@ -65,7 +65,7 @@ fn tensor_floats() -> Vec<Form> {
     forms.into_iter().map(form).collect()
 }
 
-/// A format of 8 bits or fewer: its largest number and its NaN, or what NaN becomes.
+/// A format of at most 8 bits: its largest number, and its NaN or the result for NaN.
 #[derive(Clone, Copy)]
 struct Small {
     name: &'static str,
@@ -98,7 +98,7 @@ impl Small {
         }
     }
 
-    /// Returns the f16 of the same value.
+    /// Returns the f16 with the same value.
     fn widen(self, bits: u64, relu: bool) -> u64 {
         let bits = bits & (self.format.sign() | (self.format.sign() - 1));
         let magnitude = bits & !self.format.sign();
@@ -128,7 +128,7 @@ fn small() -> Vec<Form> {
         let is_four = format.width == 4;
         let place = if is_four { 4 } else { 8 };
         let d = if is_four { B16 } else { FOURS };
-        // The destination of four bits each is a byte.
+        // The destination of a pair of 4-bit numbers is a byte.
         let text = |code: String| {
             if is_four { format!("{{ .reg .b8 %y; {code} cvt.u16.u8 $d, %y; }}") } else { code }
         };
@@ -159,7 +159,7 @@ fn small() -> Vec<Form> {
     forms
 }
 
-/// `.satfinite` of formats that have infinities: the largest number is in their place.
+/// `.satfinite` for formats with infinities: the largest number replaces them.
 fn finite() -> Vec<Form> {
     let narrow = |bits: u64, format: Format, round: Round, relu: bool| {
         let sign = if F32.is_negative(bits) { format.sign() } else { 0 };
@@ -195,7 +195,8 @@ fn finite() -> Vec<Form> {
         ("rz.satfinite.relu", Round::Zero, true, 100),
     ] {
         let f = move |[a, ..]: [u64; 4]| match F32.class(a) {
-            // As measured: the lower bits are cut off first, and what is an infinity then is the largest number.
+            // As measured: the lower bits are truncated first, and a resulting infinity is replaced by the largest
+            // number.
             Class::Nan if round == Round::Away && a & 0x7f_e000 == 0 => a & 0x8000_0000 | 0x7f7f_e000,
             Class::Nan => 0x7fff_ffff,
             _ => narrow(a, TF32, round, relu) << 13,
@@ -205,12 +206,13 @@ fn finite() -> Vec<Form> {
     forms
 }
 
-/// Returns the random bits that a number of `cvt.rs` takes, by their places in the register from the most significant one on.
+/// Returns the random bits of one number of `cvt.rs`, by their positions in the register, starting at the most
+/// significant one.
 fn bits_at(random: u64, places: impl IntoIterator<Item = u32>) -> u64 {
     places.into_iter().fold(0, |bits, place| bits << 1 | random >> place & 1)
 }
 
-/// Returns the number below, or the one above where the random bits as a fraction and the part between make one or more.
+/// Rounds down, or up if the sum of the random bits as a fraction and the discarded part is at least one.
 fn at_random(format: Format, bits: u64, (random, width): (u64, u32)) -> u64 {
     let number = F32.wide(bits).expect("it is finite");
     let below = format.round_magnitude(&number, Round::Zero);
@@ -222,7 +224,7 @@ fn at_random(format: Format, bits: u64, (random, width): (u64, u32)) -> u64 {
     below + u64::from(between + random as f64 / f64::from(width).exp2() >= 1.0)
 }
 
-/// `cvt.rs`: rounded up or down as bits of another register say.
+/// `cvt.rs`: stochastic rounding with the bits of another register.
 fn random() -> Vec<Form> {
     let mut forms = random_pairs();
     let fp8: [Vec<u32>; 4] = [(16..32).collect(), (16..32).rev().collect(), (0..16).collect(), (0..16).rev().collect()];
@@ -295,7 +297,7 @@ fn random_pairs() -> Vec<Form> {
     forms
 }
 
-/// Powers of two as scales, of the halves of a register.
+/// Powers of two as scales, in the halves of a register.
 fn scales() -> Vec<Form> {
     let mut forms = Vec::new();
     for (direction, up) in [("rz", false), ("rp", true)] {
@@ -305,7 +307,7 @@ fn scales() -> Vec<Form> {
                 match (exponent, fraction) {
                     (0xff, 0) => 0xfe,
                     (0xff, _) => 0xff,
-                    // Subnormals reach down from 2^-127, which is scale 0.
+                    // Subnormal numbers reach down to 2^-127, which is scale 0.
                     (0, fraction) => u64::from(up && fraction > 0x40),
                     (exponent, fraction) => (exponent + u64::from(up && fraction != 0)).min(0xfe),
                 }
@@ -318,7 +320,7 @@ fn scales() -> Vec<Form> {
     forms
 }
 
-/// `cvt.pack`: two integers below the low bits of a third.
+/// `cvt.pack`: two integers next to the low bits of a third.
 fn packed_integers() -> Vec<Form> {
     let types = [(16, false), (16, true), (8, false), (8, true), (4, false), (4, true), (2, false), (2, true)];
     let form = |(bits, signed)| {

@@ -1,4 +1,4 @@
-//! The video instructions, on words, on parts of words and on lanes.
+//! Video instructions, on words, on parts of words and on packed lanes.
 
 use crate::form::Form;
 use crate::form::Operand::{B32, Bytes, Count, Halves};
@@ -14,10 +14,10 @@ const OPERATIONS: [(&str, Function); 5] = [
     ("vmax", Ord::max),
 ];
 
-/// Types of the result and the sources.
+/// The types of the result and the sources.
 const TYPES: [[Integer; 3]; 5] = [[U32, U32, U32], [S32, S32, S32], [S32, U32, S32], [U32, S32, U32], [U32, S32, S32]];
 
-/// The parts of a word that a selector names.
+/// The parts of a word by selector.
 const PARTS: [(&str, u32, u32); 6] =
     [(".b0", 0, 8), (".b1", 8, 8), (".b2", 16, 8), (".b3", 24, 8), (".h0", 0, 16), (".h1", 16, 16)];
 
@@ -35,7 +35,7 @@ fn names([to, a, b]: [Integer; 3]) -> String {
     format!("{}.{}.{}", to.name(), a.name(), b.name())
 }
 
-/// Returns what a second operation makes of the result and the third operand.
+/// Returns the result of the second operation on the result and the third operand.
 fn second(operation: &str, t: Integer, value: i128, c: u64) -> u64 {
     let (value, c) = (t.value(t.wrap(value)), t.value(c));
     t.wrap(match operation {
@@ -67,7 +67,7 @@ fn words() -> Vec<Form> {
     forms
 }
 
-/// Parts of the sources, and a result that fills a part of the third.
+/// Parts of the sources, and results that are inserted into the third operand.
 fn parts() -> Vec<Form> {
     let mut forms = Vec::new();
     for (index, (selector, shift, width)) in PARTS.into_iter().enumerate() {
@@ -126,7 +126,7 @@ fn comparisons() -> Vec<Form> {
     forms
 }
 
-/// `vmad` without a shift: what is wider than a word has no plain meaning then.
+/// `vmad` without a shift: an intermediate wider than a word is unspecified.
 fn products() -> Vec<Form> {
     let mut forms = Vec::new();
     for [to, x, y] in [TYPES[0], TYPES[1]] {
@@ -141,7 +141,7 @@ fn products() -> Vec<Form> {
     forms
 }
 
-/// Two or four lanes at once, with and without the sum of them.
+/// Two or four lanes, with and without accumulation.
 fn lanes() -> Vec<Form> {
     let average: Function = |a, b| (a + b + i128::from(a + b >= 0)) >> 1;
     let operations = OPERATIONS.into_iter().chain([("vavrg", average)]);

@@ -1,4 +1,4 @@
-//! Integers of any width and sign.
+//! Integers of any width and signedness.
 
 /// An integer type of PTX.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,7 +21,7 @@ pub(crate) const U32: Integer = INTEGERS[2];
 pub(crate) const S32: Integer = INTEGERS[3];
 
 impl Integer {
-    /// As PTX writes it.
+    /// Returns the name in PTX.
     pub(crate) fn name(self) -> String {
         format!("{}{}", if self.signed { 's' } else { 'u' }, self.bits)
     }
@@ -30,7 +30,7 @@ impl Integer {
         u64::MAX >> (64 - self.bits)
     }
 
-    /// Returns the number that these bits mean.
+    /// Returns the number represented by these bits.
     pub(crate) fn value(self, bits: u64) -> i128 {
         let unused = 64 - self.bits;
         if self.signed { i128::from((bits << unused).cast_signed() >> unused) } else { i128::from(bits & self.mask()) }
@@ -67,19 +67,19 @@ impl Integer {
         ((u128::from(a & self.mask()) * u128::from(b & self.mask())) >> self.bits) as i128
     }
 
-    /// Returns the quotient; all ones if there is none.
+    /// Returns the quotient, or all ones for a zero divisor.
     pub(crate) fn quotient(self, a: u64, b: u64) -> u64 {
         let (a, b) = (self.value(a), self.value(b));
         if b == 0 { self.mask() } else { self.wrap(a / b) }
     }
 
-    /// Returns the remainder; all ones if there is none.
+    /// Returns the remainder, or all ones for a zero divisor.
     pub(crate) fn remainder(self, a: u64, b: u64) -> u64 {
         let (a, b) = (self.value(a), self.value(b));
         if b == 0 { self.mask() } else { self.wrap(a % b) }
     }
 
-    /// Returns the bits from `position` on, `length` of them, with the sign of the highest.
+    /// Returns `length` bits starting at `position`, sign-extended for signed types.
     pub(crate) fn extract(self, a: u64, position: u64, length: u64) -> u64 {
         let last = u64::from(self.bits) - 1;
         let bit = |at: u64| a >> at & 1;
@@ -93,7 +93,7 @@ impl Integer {
             .sum()
     }
 
-    /// `b` with the low bits of `a` from `position` on.
+    /// Returns `b` with the low bits of `a` inserted at `position`.
     pub(crate) fn insert(self, a: u64, b: u64, position: u64, length: u64) -> u64 {
         (0..u64::from(self.bits))
             .map(|index| {

@@ -1,15 +1,15 @@
-//! Floating-point numbers of every format, and IEEE's arithmetic on them, from exact sums and products.
+//! Floating-point numbers of every format, and IEEE arithmetic derived from exact sums and products.
 
 use std::cmp::Ordering;
 
 use super::wide::{Rest, Wide};
 
-/// How the bits of a floating-point number are read.
+/// A binary floating-point format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Format {
-    /// Bits of a number.
+    /// The number of bits.
     pub(crate) width: u32,
-    /// Bits of the significand, the hidden one included.
+    /// The bits of the significand, including the implicit one.
     pub(crate) precision: u32,
     /// The exponent of the smallest subnormal number.
     pub(crate) least: i32,
@@ -27,11 +27,11 @@ pub(crate) const E2M3: Format = Format { width: 6, precision: 4, least: -3 };
 pub(crate) const E3M2: Format = Format { width: 6, precision: 3, least: -4 };
 pub(crate) const E2M1: Format = Format { width: 4, precision: 2, least: -1 };
 
-/// The direction of rounding.
+/// The rounding mode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Round {
     Nearest,
-    /// To nearest, halves away from zero.
+    /// To nearest, ties away from zero.
     Away,
     Zero,
     Down,
@@ -39,7 +39,7 @@ pub(crate) enum Round {
 }
 
 impl Round {
-    /// Returns `true` if the next number is taken, given the bits that are kept and what is cut off.
+    /// Returns `true` if the magnitude is incremented, given the kept bits and the discarded part.
     fn is_away_from_zero(self, negative: bool, kept: u128, rest: Rest) -> bool {
         match self {
             Self::Nearest => rest == Rest::More || rest == Rest::Half && kept & 1 == 1,
@@ -51,7 +51,7 @@ impl Round {
     }
 }
 
-/// How an instruction rounds and what it does besides.
+/// The rounding mode and the modifiers of an instruction.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Mode {
     pub(crate) round: Round,
@@ -66,7 +66,7 @@ impl Mode {
     }
 }
 
-/// A number by its bits.
+/// The class and value of a number.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Class {
     Nan,
@@ -83,7 +83,7 @@ impl Format {
         ((1 << (self.width - self.precision)) - 1) << (self.precision - 1)
     }
 
-    /// Returns the NaN that arithmetic on `operands` gives, as measured.
+    /// Returns the NaN that arithmetic on `operands` returns, as measured.
     pub(crate) fn nan(self, operands: &[u64]) -> u64 {
         if self != F64 {
             return self.sign() - 1;
@@ -108,7 +108,7 @@ impl Format {
         self.finite(bits)
     }
 
-    /// Returns the number, where the largest exponent is one like the others.
+    /// Returns the class for formats whose largest exponent represents finite numbers.
     pub(crate) fn finite(self, bits: u64) -> Class {
         let magnitude = bits & !self.sign();
         let hidden = 1 << (self.precision - 1);
@@ -129,7 +129,7 @@ impl Format {
         }
     }
 
-    /// Returns the value, exactly; every NaN is one.
+    /// Returns the exact value; all NaNs are equal.
     pub(crate) fn value(self, bits: u64) -> f64 {
         let magnitude = match self.class(bits) {
             Class::Nan => return f64::NAN,
@@ -145,7 +145,7 @@ impl Format {
         if bits & self.infinity() == 0 { bits & self.sign() } else { bits }
     }
 
-    /// Returns the magnitude of the rounded number, as if exponents had no bound.
+    /// Returns the rounded magnitude, without a bound on the exponent.
     pub(crate) fn round_magnitude(self, number: &Wide, round: Round) -> u64 {
         let Some(top) = number.top() else { return 0 };
         let lowest = (top - (self.precision as i32 - 1)).max(self.least);
@@ -170,8 +170,8 @@ impl Format {
         sign | (self.infinity() - u64::from(stays_finite))
     }
 
-    /// As a product is rounded: where subnormal numbers are flushed, zero stands for what would be less than the least normal number if
-    /// it were rounded to as many bits and exponents had no bound. As measured.
+    /// Rounds a product: if subnormal numbers are flushed, zero replaces a result that would be less than the smallest
+    /// normal number after rounding with an unbounded exponent. As measured.
     fn round_product(self, number: &Wide, mode: Mode) -> u64 {
         let least_normal = self.least + self.precision as i32 - 1;
         let is_less = |top: i32| {
@@ -198,7 +198,7 @@ impl Format {
     }
 }
 
-/// What is computed.
+/// An arithmetic operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Operation {
     Add,
@@ -279,7 +279,7 @@ fn product_sum(format: Format, mode: Mode, operands: &[u64]) -> u64 {
     }
 }
 
-/// Returns the neighbors of an exact magnitude, given one near it and the order of that one's image and the target's.
+/// Returns the neighbors of an exact magnitude, given a number near it and how its image compares with the target.
 fn between(format: Format, round: Round, negative: bool, near: u64, order: Ordering) -> u64 {
     let (below, above) = match order {
         Ordering::Less => (near, near + 1),
@@ -308,7 +308,7 @@ fn quotient(format: Format, round: Round, operands: &[u64]) -> u64 {
     if y == format.infinity() || x == 0 {
         return sign;
     }
-    // The host's quotient is the nearest; what lies on which side of the exact one, a product tells.
+    // The quotient of the host is the nearest; a product shows on which side of the exact one it lies.
     let nearest = match format {
         F32 => u64::from((f32::from_bits(x as u32) / f32::from_bits(y as u32)).to_bits()),
         _ => (f64::from_bits(x) / f64::from_bits(y)).to_bits(),
@@ -341,17 +341,17 @@ fn root(format: Format, round: Round, operands: &[u64]) -> u64 {
     between(format, round, false, near, image.compare_magnitudes(&format.wide(a).expect("it is finite")))
 }
 
-/// What `min` and `max` do besides.
+/// The modifiers of `min` and `max`.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Extreme {
     pub(crate) largest: bool,
     pub(crate) nan: bool,
     pub(crate) flush: bool,
-    /// The magnitudes, with the product of the signs.
+    /// The result has the product of the signs.
     pub(crate) signs: bool,
 }
 
-/// Returns the smaller or the larger of two numbers.
+/// Returns the minimum or the maximum of two numbers.
 pub(crate) fn extreme(format: Format, form: Extreme, a: u64, b: u64) -> u64 {
     let [mut a, mut b] = [a, b].map(|bits| if form.flush { format.flush(bits) } else { bits });
     let sign = (a ^ b) & format.sign();
@@ -364,7 +364,7 @@ pub(crate) fn extreme(format: Format, form: Extreme, a: u64, b: u64) -> u64 {
         (true, false) => b,
         (false, true) => a,
         (false, false) => {
-            // As integers, magnitudes are in order; those of negative numbers in the opposite one.
+            // The bits of positive numbers are ordered as integers; those of negative numbers in reverse.
             let key = |bits: u64| {
                 let magnitude = (bits & !format.sign()).cast_signed();
                 if format.is_negative(bits) { -magnitude - 1 } else { magnitude }

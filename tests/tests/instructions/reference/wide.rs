@@ -1,18 +1,18 @@
-//! Numbers that are wide enough to be exact: every sum and product of two floating-point numbers of any format.
+//! Fixed-point numbers wide enough to represent every sum and product of two floating-point numbers exactly.
 
 use std::cmp::Ordering;
 
-/// Words before the point.
+/// The number of words before the binary point.
 const INTEGER: usize = 35;
-/// Words behind the point.
+/// The number of words after the binary point.
 const FRACTION: usize = 35;
 const WORDS: usize = INTEGER + FRACTION;
 
-/// A fixed-point number with a sign; zero has one too.
+/// A signed fixed-point number; zero is signed too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Wide {
     pub(crate) negative: bool,
-    /// The least significant first.
+    /// The words, the least significant first.
     magnitude: [u64; WORDS],
 }
 
@@ -38,12 +38,12 @@ impl Wide {
         Self::new(value < 0, value.unsigned_abs(), 0)
     }
 
-    /// Returns the order of the magnitudes.
+    /// Compares the magnitudes.
     pub(crate) fn compare_magnitudes(&self, other: &Self) -> Ordering {
         self.magnitude.iter().rev().cmp(other.magnitude.iter().rev())
     }
 
-    /// Returns the sum. A zero that numbers of different signs make is negative if `zero_is_negative`.
+    /// Returns the sum. A zero result of numbers with different signs is negative if `zero_is_negative`.
     pub(crate) fn plus(self, other: Self, zero_is_negative: bool) -> Self {
         if self.negative == other.negative {
             return Self { negative: self.negative, magnitude: add(self.magnitude, other.magnitude) };
@@ -55,14 +55,14 @@ impl Wide {
         }
     }
 
-    /// Returns the exponent of the highest bit that is set.
+    /// Returns the exponent of the highest set bit.
     pub(crate) fn top(&self) -> Option<i32> {
         let word = self.magnitude.iter().rposition(|word| *word != 0)?;
         let bit = 63 - self.magnitude[word].leading_zeros() as i32;
         Some(64 * word as i32 + bit - 64 * FRACTION as i32)
     }
 
-    /// Returns the bits from 2^`exponent` on, and how what is below relates to half of the lowest of them.
+    /// Returns the bits starting at 2^`exponent`, and how the lower ones compare to half of the lowest of them.
     pub(crate) fn split(&self, exponent: i32) -> (u128, Rest) {
         let place = (exponent + 64 * FRACTION as i32) as usize;
         let mut kept = 0;
@@ -89,7 +89,7 @@ impl Wide {
     }
 }
 
-/// What is cut off, against half of the last place.
+/// The discarded part, compared to half a unit in the last place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Rest {
     Nothing,

@@ -39,7 +39,7 @@ fn compiler(driver: &str, nvrtc: &str) -> Finding {
     )
 }
 
-/// Reports if the driver accepts the file.
+/// Reports that the driver does not accept the file.
 fn file(driver: &str, header: &Header) -> Option<Finding> {
     let (major, minor) = header.version;
     let needed = cuda_for(header.version);

@@ -8,7 +8,7 @@ use crate::doctor::finding::Finding;
 
 const CHECK: &str = "start";
 
-/// Explains the failure of `cuInit`, the cause first.
+/// Explains the failure of `cuInit`, with the cause first.
 pub(super) fn explain(environment: &Environment, failure: &Failure) -> Vec<Finding> {
     let cause = match CUresult(failure.code) {
         CUresult::CUDA_ERROR_NO_DEVICE => return explain_no_device(environment),

@@ -74,7 +74,8 @@ fn set(environment: &mut Environment, name: &str, value: &str) {
     environment.variables.insert(name.to_owned(), value.to_owned());
 }
 
-/// Asserts that the one failure found is of `check`, that what is said holds `what`, and that some fix holds `fix`.
+/// Asserts that the only failure is of `check`, that its problem contains `what`, and that one of its fixes contains
+/// `fix`.
 #[track_caller]
 fn assert_failure(environment: &Environment, check: &str, what: &str, fix: &str) {
     let failures: Vec<_> = findings(environment).into_iter().filter(|it| it.severity == Severity::Failure).collect();
@@ -84,7 +85,7 @@ fn assert_failure(environment: &Environment, check: &str, what: &str, fix: &str)
     assert!(failure.fixes.iter().any(|it| it.contains(fix)), "{failure:#?}");
 }
 
-/// The finding of `check`, which is no failure, as none is.
+/// Returns the finding of `check`, and asserts that there is no failure.
 #[track_caller]
 fn finding(environment: &Environment, check: &str) -> Finding {
     let findings = findings(environment);
@@ -100,7 +101,7 @@ fn healthy_machine_has_nothing_to_mend() {
 }
 
 #[test]
-fn gpu_without_a_driver_is_told_to_load_the_module() {
+fn gpu_without_a_driver_is_advised_to_load_the_module() {
     assert_failure(&bare(), "kernel-module", "0000:01:00.0", "modprobe nvidia");
 }
 
@@ -112,21 +113,21 @@ fn gpu_that_nouveau_drives_needs_the_other_driver() {
 }
 
 #[test]
-fn machine_without_a_gpu_is_told_of_the_simulator() {
+fn machine_without_a_gpu_is_advised_to_use_the_simulator() {
     let mut environment = bare();
     put(&mut environment, "nvidia-pci-gpus", names(&[]));
     assert_failure(&environment, "hardware", "no NVIDIA GPU", "--device sim");
 }
 
 #[test]
-fn machine_whose_bus_cannot_be_read_is_told_to_install_a_driver() {
+fn machine_whose_bus_cannot_be_read_is_advised_to_install_a_driver() {
     let mut environment = bare();
     environment.files.remove("nvidia-pci-gpus");
     assert_failure(&environment, "library", "no NVIDIA driver", "install the NVIDIA driver");
 }
 
 #[test]
-fn module_without_its_library_is_told_which_version() {
+fn kernel_module_without_its_library_is_advised_of_the_version() {
     let environment = Environment { library: bare().library, start: None, devices: Vec::new(), ..healthy() };
     assert_failure(&environment, "library", "570.86.15", "libnvidia-compute-570");
 }
@@ -165,14 +166,14 @@ fn library_that_lacks_another_is_to_be_installed_again() {
 }
 
 #[test]
-fn library_for_another_processor_is_told_apart() {
+fn library_for_another_processor_is_detected() {
     let library =
         failed("/usr/lib/libcuda.so.1", Rejection::Unloadable, "/usr/lib/libcuda.so.1: wrong ELF class: ELFCLASS32");
     assert_failure(&Environment { library, ..bare() }, "library", "not for x86_64", "64-bit");
 }
 
 #[test]
-fn container_without_the_toolkit_is_told_of_it_for_each_engine() {
+fn container_without_the_toolkit_is_advised_for_each_engine() {
     for mark in ["/.dockerenv", "/run/.containerenv"] {
         let mut environment = bare();
         put(&mut environment, mark, Entry::Present);
@@ -182,7 +183,7 @@ fn container_without_the_toolkit_is_told_of_it_for_each_engine() {
 }
 
 #[test]
-fn container_on_a_machine_without_a_gpu_is_told_of_both() {
+fn container_on_a_machine_without_a_gpu_is_advised_of_both() {
     let mut environment = bare();
     put(&mut environment, "/.dockerenv", Entry::Present);
     put(&mut environment, "nvidia-pci-gpus", names(&[]));
@@ -190,7 +191,7 @@ fn container_on_a_machine_without_a_gpu_is_told_of_both() {
 }
 
 #[test]
-fn container_without_the_capability_to_compute_is_told_of_it() {
+fn container_without_the_compute_capability_is_advised() {
     let mut environment = bare();
     put(&mut environment, "/.dockerenv", Entry::Present);
     set(&mut environment, "NVIDIA_DRIVER_CAPABILITIES", "graphics,utility");
@@ -217,7 +218,7 @@ fn nodes_that_the_user_may_not_open_are_named() {
 }
 
 #[test]
-fn nodes_that_the_container_forbids_are_told_apart() {
+fn device_nodes_that_the_container_forbids_are_detected() {
     let mut environment = no_device();
     put(&mut environment, "/.dockerenv", Entry::Present);
     put(&mut environment, "/dev/nvidiactl", Entry::Node(Access::Forbidden));
@@ -260,7 +261,7 @@ fn jetson_and_nixos_have_packages_of_their_own() {
 }
 
 #[test]
-fn system_without_cuda_is_told_so() {
+fn system_without_cuda_is_reported() {
     assert_failure(&Environment { system: "macos".to_owned(), ..bare() }, "platform", "macos", "simulator");
 }
 
@@ -341,7 +342,7 @@ fn service_that_cannot_be_reached_is_to_be_started_or_left() {
 }
 
 #[test]
-fn failure_that_nothing_explains_is_shown_with_what_the_driver_said() {
+fn unexplained_failure_is_shown_with_the_drivers_message() {
     let environment = not_starting(999);
     assert_failure(&environment, "start", "does not initialize", "dmesg");
     assert!(findings(&environment).iter().any(|finding| finding.check == "said" && finding.what.contains("999")));

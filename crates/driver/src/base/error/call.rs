@@ -17,19 +17,20 @@ use crate::Driver;
 pub struct CallError {
     /// The function.
     pub function: Function,
-    /// The code that it returned.
+    /// The result code.
     pub code: CUresult,
-    /// The driver's name of the code, such as `CUDA_ERROR_OUT_OF_MEMORY`; empty if the driver has none.
+    /// CUDA's name of the code, such as `CUDA_ERROR_OUT_OF_MEMORY`; empty if the driver does not define it.
     pub name: Cow<'static, str>,
-    /// The driver's description of the code; empty if the driver has none.
+    /// The driver's description of the code; empty if it has none.
     pub description: Cow<'static, str>,
-    /// The operands of the call, such as `1024 bytes` or ``kernel `saxpy` ``; empty if there is nothing to add.
+    /// The operands of the call, such as `1024 bytes` or ``kernel `saxpy` ``; empty if there are none.
     pub subject: Cow<'static, str>,
-    /// The log of the driver's compiler, for calls that compile.
+    /// The log of the driver's JIT compiler, for calls that compile.
     pub log: Option<Box<str>>,
-    /// The lines of the driver's own log that add to this error, on drivers for CUDA 12.9 and newer; 4 KiB at most.
+    /// The lines of the driver's own log that add to this error, at most 4 KiB. Requires a driver for CUDA 12.9 or
+    /// newer.
     pub driver_log: Option<Box<str>>,
-    /// Advice, where the facts allow it.
+    /// A hint, if one applies.
     pub hint: Option<Cow<'static, str>>,
 }
 
@@ -42,7 +43,7 @@ impl CallError {
         Self { function, code, name, description, subject: Cow::Borrowed(""), log: None, driver_log, hint }
     }
 
-    /// Creates the error of a function that returned success and created nothing.
+    /// Creates the error of a function that succeeded but returned a null handle.
     #[inline]
     pub(crate) fn null_handle(driver: &Driver, function: Function) -> Self {
         let description = Cow::Borrowed("reported success and returned a null handle");
@@ -50,7 +51,7 @@ impl CallError {
         Self { description, hint: Some(hint), ..Self::new(driver, function, CUresult::CUDA_SUCCESS) }
     }
 
-    /// Returns the kind of failure.
+    /// Returns the class of the failure.
     #[must_use]
     #[inline]
     pub fn class(&self) -> ErrorClass {
@@ -66,7 +67,8 @@ impl CallError {
         }
     }
 
-    /// Returns `true` if earlier asynchronous work failed, such as a kernel, and [`function`](Self::function) only reported it.
+    /// Returns `true` if earlier asynchronous work, such as a kernel, failed and [`function`](Self::function) only
+    /// reported the failure.
     #[must_use]
     #[inline]
     pub fn is_from_earlier_work(&self) -> bool {

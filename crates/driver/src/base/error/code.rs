@@ -1,4 +1,4 @@
-//! The driver's error codes: their names and classes.
+//! The driver's result codes: their names and classes.
 
 use std::borrow::Cow;
 use std::ffi::{CStr, c_char};
@@ -7,24 +7,24 @@ use curium_sys::CUresult;
 
 use crate::Driver;
 
-/// The kind of failure that an error reports.
+/// The class of a failure.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub enum ErrorClass {
-    /// A wrong call: an argument, a handle, an image, an order of calls. Nothing else is affected.
+    /// Incorrect use: an invalid argument, handle, image or order of calls. Nothing else is affected.
     Usage,
-    /// A resource is exhausted: memory, address space, launch resources. A later call may succeed.
+    /// An exhausted resource: memory, address space or launch resources. A later call may succeed.
     Resource,
-    /// The context is lost, and everything in it. The process cannot recover.
+    /// The context and everything in it is lost. The process cannot recover.
     Sticky,
-    /// The machine lacks something: a driver, a device, code for its architecture.
+    /// The system lacks a driver, a device or code for the device's architecture.
     System,
     /// An unknown code.
     Unknown,
 }
 
 impl ErrorClass {
-    /// Returns the class of a code of the driver.
+    /// Returns the class of a result code.
     #[must_use]
     #[inline]
     pub fn of(code: CUresult) -> Self {
@@ -68,7 +68,7 @@ impl ErrorClass {
     }
 }
 
-/// Returns `true` if a sticky `code` is the result of work that ran on the device, and not of the call that returned it.
+/// Returns `true` if a sticky `code` results from work on the device, and not from the call that returned it.
 #[inline]
 pub(super) fn is_of_work(code: CUresult) -> bool {
     !matches!(
@@ -79,7 +79,7 @@ pub(super) fn is_of_work(code: CUresult) -> bool {
     )
 }
 
-/// Returns the driver's name and description of `code`. Both are empty if the driver has none.
+/// Returns the driver's name and description of `code`; both are empty if the driver does not define it.
 #[inline]
 pub(super) fn names(driver: &Driver, code: CUresult) -> (Cow<'static, str>, Cow<'static, str>) {
     let name = driver.api().cuGetErrorName.and_then(|function| text(function, code));
@@ -99,7 +99,7 @@ fn text(
     if result != CUresult::CUDA_SUCCESS || text.is_null() {
         return None;
     }
-    // SAFETY: the driver answers with a string that ends in NUL and lives as long as the driver; it is copied at once.
+    // SAFETY: the driver returns a NUL-terminated string that lives as long as the driver; it is copied immediately.
     let text = unsafe { CStr::from_ptr(text) };
     Some(Cow::Owned(text.to_string_lossy().into_owned()))
 }

@@ -1,4 +1,4 @@
-//! Advice for error codes. Facts are checked before advice is given.
+//! Hints for result codes. A hint is given only if the facts support it.
 
 use std::borrow::Cow;
 use std::path::Path;
@@ -7,7 +7,7 @@ use curium_sys::CUresult;
 
 use crate::Driver;
 
-/// Advice for codes whose cause does not depend on the call.
+/// Returns the hint for a code whose cause does not depend on the call.
 #[inline]
 pub(super) fn hint(driver: &Driver, code: CUresult) -> Option<Cow<'static, str>> {
     match code {
@@ -36,7 +36,7 @@ pub(super) fn hint(driver: &Driver, code: CUresult) -> Option<Cow<'static, str>>
     }
 }
 
-/// Returns `true` if `code` is the result of a kernel that went wrong.
+/// Returns `true` if `code` reports a failed kernel.
 #[inline]
 fn is_of_a_kernel(code: CUresult) -> bool {
     matches!(

@@ -1,4 +1,4 @@
-//! Out-of-memory errors, with the figures of the device and of the resource.
+//! Out-of-memory errors, with the memory usage of the device and the resource.
 
 use std::fmt;
 
@@ -6,34 +6,34 @@ use super::CallError;
 use super::report::{Note, OneLine, Report, debug_as_report};
 use crate::Error;
 
-/// An allocation that failed, with the figures of that moment. Unknown figures are `None`.
+/// A failed allocation, with the memory usage at that time. Unknown figures are `None`.
 #[derive(thiserror::Error)]
 #[error("{}", OneLine(self))]
 #[non_exhaustive]
 pub struct OutOfMemoryError {
-    /// The call that failed; `None` if a resource refused the allocation itself.
+    /// The failed call; `None` if a resource rejected the allocation.
     pub call: Option<CallError>,
     /// The limit of the resource in bytes, if it was reached.
     pub limit: Option<usize>,
-    /// The bytes requested.
+    /// The requested size in bytes.
     pub requested: usize,
-    /// The bytes in use of the resource with the limit.
+    /// The bytes in use in the resource that has the limit.
     pub used: Option<usize>,
-    /// The free bytes of the device, outside of pools and caches.
+    /// The free memory of the device in bytes, excluding pools and caches.
     pub free: Option<usize>,
-    /// The total bytes of the device.
+    /// The total memory of the device in bytes.
     pub total: Option<usize>,
-    /// The bytes in use of the device's current pool.
+    /// The bytes in use in the device's current memory pool.
     pub pool_used: Option<usize>,
-    /// The bytes that the device's current pool has reserved.
+    /// The bytes reserved by the device's current memory pool.
     pub pool_reserved: Option<usize>,
-    /// The bytes of the largest free block, of resources that cache memory.
+    /// The size in bytes of the largest free block, for resources that cache memory.
     pub largest_free: Option<usize>,
     /// The recovery steps that were tried, in order.
     pub attempts: Vec<RecoveryAttempt>,
 }
 
-/// A step of out-of-memory recovery that was tried.
+/// One recovery step that was tried.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct RecoveryAttempt {
@@ -53,7 +53,7 @@ impl RecoveryAttempt {
 }
 
 impl Error {
-    /// Creates the error of a resource that refuses `requested` bytes itself, because of its `limit` or for a reason of its own.
+    /// Creates the error of a resource that rejects `requested` bytes, because of its `limit` or for another reason.
     #[cold]
     #[must_use]
     pub fn refused_memory(requested: usize, limit: Option<usize>, used: Option<usize>) -> Self {
@@ -61,7 +61,7 @@ impl Error {
         Self::OutOfMemory(Box::new(error))
     }
 
-    /// Adds recovery steps to an out-of-memory error. Other errors stay as they are.
+    /// Adds recovery steps to an out-of-memory error. Other errors are returned unchanged.
     #[cold]
     #[must_use]
     pub fn with_recovery_attempts(mut self, attempts: Vec<RecoveryAttempt>) -> Self {
@@ -73,7 +73,7 @@ impl Error {
 }
 
 impl OutOfMemoryError {
-    /// Returns an error with the bytes requested alone.
+    /// Creates an error that contains the requested size only.
     #[inline]
     pub(crate) fn bare(requested: usize) -> Self {
         Self {
@@ -119,7 +119,8 @@ impl Report for OutOfMemoryError {
 }
 
 impl OutOfMemoryError {
-    /// Writes the operands of the call, and the bytes requested if they differ: a resource may request more than it was asked for.
+    /// Writes the operands of the call, and the requested size if it differs: a resource may allocate more than the
+    /// caller requested.
     fn write_request(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let requested = format!("{} bytes", self.requested);
         match self.call.as_ref().map(|call| &*call.subject).filter(|subject| !subject.is_empty()) {

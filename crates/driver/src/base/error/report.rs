@@ -3,28 +3,28 @@
 use std::borrow::Cow;
 use std::fmt;
 
-/// An error's text in parts.
+/// The parts of an error message.
 ///
-/// `Display` writes the problem and the notes on one line, and the logs below. `Debug`, which `unwrap` and a `main` that returns an error
-/// print, writes each note on a line of its own.
+/// `Display` writes the problem and the notes on one line, followed by the logs. `Debug`, which `unwrap` and a `main`
+/// that returns an error print, writes each note on its own line.
 pub(crate) trait Report {
     /// Writes `operation: problem (facts)`.
     fn problem(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result;
 
-    /// Advice, and attempts that failed.
+    /// Returns the hint and the failed attempts.
     fn notes(&self) -> Vec<Note<'_>>;
 
-    /// Writes logs, each beginning with a newline.
+    /// Writes the logs, each starting with a newline.
     fn logs(&self, _formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         Ok(())
     }
 }
 
-/// A part of an error's text that follows the problem.
+/// A part of an error message that follows the problem.
 pub(crate) enum Note<'a> {
-    /// Advice.
+    /// A hint.
     Hint(Cow<'a, str>),
-    /// Attempts that failed.
+    /// Failed attempts.
     Tried(String),
 }
 
@@ -44,7 +44,7 @@ pub(crate) fn split(text: &str) -> (&str, Option<&str>) {
     text.split_once("; ").map_or((text, None), |(problem, hint)| (problem, Some(hint)))
 }
 
-/// A report in its one-line form, for `#[error]` of `thiserror`.
+/// An adaptor that writes a report on one line, for `#[error]` of `thiserror`.
 pub(crate) struct OneLine<'a, R>(pub(crate) &'a R);
 
 impl<R: Report> fmt::Display for OneLine<'_, R> {

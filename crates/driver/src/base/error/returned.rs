@@ -4,10 +4,10 @@ use std::fmt;
 
 use super::Error;
 
-/// The error of an operation that consumes a value and failed, with the value.
+/// The error of a failed operation that takes ownership of a value, together with the value.
 ///
-/// `?` converts it into [`Error`] and drops the value. Match on the fields, or call [`into_parts`](Self::into_parts), to use the value
-/// again.
+/// `?` converts it into [`Error`] and drops the value. To use the value again, match on the fields or call
+/// [`into_parts`](Self::into_parts).
 ///
 /// ```
 /// # let simulator = curium_sim::Simulator::new(curium_sim::Config::new()).expect("a simulator can be created");
@@ -30,14 +30,14 @@ use super::Error;
 /// ```
 #[must_use]
 pub struct Returned<T> {
-    /// The value, as it was before the operation.
+    /// The value, unchanged by the operation.
     pub value: T,
     /// The reason for the failure.
     pub error: Error,
 }
 
 impl<T> Returned<T> {
-    /// Creates the error of an operation that returns `value`.
+    /// Creates the error of an operation that returns `value` to the caller.
     #[inline]
     pub fn new(value: T, error: Error) -> Self {
         Self { value, error }
@@ -49,7 +49,7 @@ impl<T> Returned<T> {
         (self.value, self.error)
     }
 
-    /// Replaces the value by `convert` of it.
+    /// Applies `convert` to the value.
     #[inline]
     pub fn map<U>(self, convert: impl FnOnce(T) -> U) -> Returned<U> {
         Returned { value: convert(self.value), error: self.error }
@@ -76,7 +76,7 @@ impl<T> std::error::Error for Returned<T> {
 }
 
 impl<T> From<Returned<T>> for Error {
-    /// Drops the value. A value whose release failed tries again when it is dropped.
+    /// Drops the value. If its release failed, dropping it tries again.
     #[inline]
     fn from(returned: Returned<T>) -> Self {
         returned.error

@@ -1,4 +1,4 @@
-//! The types of the attributes' values.
+//! The value types of device attributes.
 
 use bitflags::bitflags;
 use curium_sys::{
@@ -8,17 +8,17 @@ use curium_sys::{
 
 use super::AttributeValue;
 
-/// The processes that may have contexts on a device.
+/// The compute mode of a device: which processes may create contexts.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub enum ComputeMode {
     /// Any number of processes.
     Default,
-    /// None.
+    /// No process.
     Prohibited,
-    /// One at a time.
+    /// One process at a time.
     ExclusiveProcess,
-    /// A mode of a newer driver.
+    /// A mode defined by a newer driver.
     Unknown(u32),
 }
 
@@ -26,25 +26,25 @@ pub enum ComputeMode {
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub enum NumaConfig {
-    /// The memory of the device is no NUMA node of the host.
+    /// The device's memory is not a host NUMA node.
     None,
-    /// The memory of the device is a NUMA node of the host.
+    /// The device's memory is a host NUMA node.
     Node,
-    /// A configuration of a newer driver.
+    /// A configuration defined by a newer driver.
     Unknown(u32),
 }
 
-/// The observers that see GPUDirect RDMA writes to a device's memory in order without a flush.
+/// The scope in which GPUDirect RDMA writes to a device's memory are visible, in order, without a flush.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub enum RdmaWritesOrdering {
-    /// Nobody: a flush is needed.
+    /// None: a flush is required.
     None,
-    /// The device itself.
+    /// The device that owns the memory.
     Owner,
-    /// Every device of the machine.
+    /// All devices.
     AllDevices,
-    /// A scope of a newer driver.
+    /// A scope defined by a newer driver.
     Unknown(u32),
 }
 
@@ -52,39 +52,39 @@ bitflags! {
     /// The supported ways to flush GPUDirect RDMA writes.
     #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
     pub struct RdmaFlushOptions: u32 {
-        /// By the host: [`Context::flush_rdma_writes`](crate::Context::flush_rdma_writes).
+        /// A flush by the host: [`Context::flush_rdma_writes`](crate::Context::flush_rdma_writes).
         const HOST = CUflushGPUDirectRDMAWritesOptions::CU_FLUSH_GPU_DIRECT_RDMA_WRITES_OPTION_HOST.0;
-        /// By a memory operation on a stream.
+        /// A flush by a stream memory operation.
         const MEMORY_OPERATIONS = CUflushGPUDirectRDMAWritesOptions::CU_FLUSH_GPU_DIRECT_RDMA_WRITES_OPTION_MEMOPS.0;
-        /// Options of newer drivers.
+        /// Options defined by newer drivers.
         const _ = !0;
     }
 
-    /// The kinds of handle that memory can be shared with other processes by.
+    /// The handle types for sharing memory between processes.
     #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
     pub struct MemoryHandleTypes: u32 {
-        /// A file descriptor.
+        /// A POSIX file descriptor.
         const POSIX_FILE_DESCRIPTOR = CUmemAllocationHandleType::CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR.0;
-        /// An NT handle of Windows.
+        /// A Windows NT handle.
         const WIN32 = CUmemAllocationHandleType::CU_MEM_HANDLE_TYPE_WIN32.0;
-        /// A global handle of Windows.
+        /// A global (KMT) Windows handle.
         const WIN32_KMT = CUmemAllocationHandleType::CU_MEM_HANDLE_TYPE_WIN32_KMT.0;
-        /// A handle that other machines of the same fabric can open.
+        /// A fabric handle, which other nodes of the same fabric can import.
         const FABRIC = CUmemAllocationHandleType::CU_MEM_HANDLE_TYPE_FABRIC.0;
-        /// Kinds of newer drivers.
+        /// Types defined by newer drivers.
         const _ = !0;
     }
 
-    /// The kinds of handle that logical endpoints can be shared by.
+    /// The handle types for sharing logical endpoints.
     #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
     pub struct EndpointHandleTypes: u32 {
-        /// A handle that other machines of the same fabric can open.
+        /// A fabric handle, which other nodes of the same fabric can import.
         const FABRIC = CUlogicalEndpointIpcHandleType::CU_LOGICAL_ENDPOINT_IPC_HANDLE_TYPE_FABRIC.0;
-        /// Kinds of newer drivers.
+        /// Types defined by newer drivers.
         const _ = !0;
     }
 
-    /// The formats that a device's decompression engine reads.
+    /// The algorithms that a device's decompression engine supports.
     #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
     pub struct DecompressAlgorithms: u32 {
         /// Deflate.
@@ -93,7 +93,7 @@ bitflags! {
         const SNAPPY = CUmemDecompressAlgorithm::CU_MEM_DECOMPRESS_ALGORITHM_SNAPPY.0;
         /// LZ4.
         const LZ4 = CUmemDecompressAlgorithm::CU_MEM_DECOMPRESS_ALGORITHM_LZ4.0;
-        /// Formats of newer drivers.
+        /// Algorithms defined by newer drivers.
         const _ = !0;
     }
 }
@@ -126,7 +126,7 @@ impl AttributeValue for bool {
     }
 }
 
-/// An identifier for which the driver has -1 if there is none.
+/// An identifier that is -1 in the driver if it does not exist.
 impl AttributeValue for Option<u32> {
     #[inline]
     fn from_raw(raw: i32) -> Self {

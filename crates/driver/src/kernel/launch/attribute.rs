@@ -20,7 +20,8 @@ use crate::{
     SharedMemoryMode,
 };
 
-/// What a launch has beyond its size: clusters, a priority, when it may begin, and so on. Made once, it serves any number of launches.
+/// Launch attributes, such as a cluster size, a priority or programmatic dependent launch. They can be reused for any
+/// number of launches.
 ///
 /// ```
 /// use curium_driver::LaunchAttributes;
@@ -30,28 +31,28 @@ use crate::{
 /// ```
 #[derive(Clone, Copy)]
 pub struct LaunchAttributes<'a> {
-    /// The attributes as C reads them; the first `len` are set.
+    /// The raw attributes; the first `len` are set.
     raw: [CUlaunchAttribute; CAPACITY],
     len: usize,
     programmatic_event: Option<&'a Event>,
     completion_event: Option<&'a Event>,
 }
 
-// SAFETY: the raw attributes hold numbers and the handles of events, which are borrowed for as long as this value lives.
+// SAFETY: the raw attributes hold numbers, and handles of events that are borrowed for as long as this value lives.
 unsafe impl Send for LaunchAttributes<'_> {}
 // SAFETY: as for `Send`.
 unsafe impl Sync for LaunchAttributes<'_> {}
 
-/// As many attributes as a launch can have.
+/// The maximum number of attributes of a launch.
 const CAPACITY: usize = 16;
 
-/// When an event of a programmatic launch is recorded.
+/// The trigger of a programmatic event.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub enum EventTrigger {
-    /// After every block has triggered it or ended.
+    /// When every block has triggered it or exited.
     ByKernel,
-    /// After every block has started.
+    /// When every block has started.
     BlockStart,
 }
 
@@ -59,16 +60,16 @@ pub enum EventTrigger {
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub enum ClusterPortability {
-    /// As the kernel's own attribute says.
+    /// As specified by the kernel's attribute.
     Default,
-    /// No larger than every device can run.
+    /// Sizes that every device supports.
     RequirePortable,
-    /// As large as this device can run.
+    /// Sizes that this device supports.
     AllowNonPortable,
 }
 
 impl<'a> LaunchAttributes<'a> {
-    /// No attribute.
+    /// Creates an empty set of attributes.
     #[must_use]
     #[inline]
     pub const fn new() -> Self {
@@ -88,7 +89,8 @@ impl<'a> LaunchAttributes<'a> {
         self.with(CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW, value)
     }
 
-    /// Makes the launch cooperative: all blocks of the grid are resident, so that they can wait for each other.
+    /// Enables or disables a cooperative launch: all blocks of the grid are resident and can synchronize with each
+    /// other.
     #[must_use]
     #[inline]
     pub const fn with_cooperative(self, cooperative: bool) -> Self {
@@ -96,7 +98,7 @@ impl<'a> LaunchAttributes<'a> {
         self.with(CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_COOPERATIVE, value)
     }
 
-    /// Sets the cluster size in blocks, which divides the grid. Needs compute capability 9.0.
+    /// Sets the cluster size in blocks, which must divide the grid dimensions. Needs compute capability 9.0.
     #[must_use]
     #[inline]
     pub fn with_cluster(self, cluster: impl Into<Dimensions>) -> Self {
@@ -113,8 +115,9 @@ impl<'a> LaunchAttributes<'a> {
         self.with(CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE, value)
     }
 
-    /// Returns the same value with leave to begin before the kernel before it on the stream has ended, once that one allows it: the kernel
-    /// waits with `griddepcontrol.wait` before it touches what the other writes.
+    /// Allows the kernel to start before the preceding kernel on the stream has completed (programmatic dependent
+    /// launch), once that kernel triggers it. The kernel must execute `griddepcontrol.wait` before it accesses memory
+    /// that the other writes.
     #[must_use]
     #[inline]
     pub const fn with_programmatic_stream_serialization(self, allowed: bool) -> Self {
@@ -122,8 +125,7 @@ impl<'a> LaunchAttributes<'a> {
         self.with(CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION, value)
     }
 
-    /// Returns the same value with an event that is recorded while the kernel runs: work that waits for it does not wait for the kernel's
-    /// end.
+    /// Records an event while the kernel runs. Work that waits for the event does not wait for the kernel to complete.
     #[must_use]
     #[inline]
     pub fn with_programmatic_event(mut self, event: &'a Event, trigger: EventTrigger) -> Self {
@@ -134,8 +136,8 @@ impl<'a> LaunchAttributes<'a> {
         self.with(CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT, value)
     }
 
-    /// Returns the same value with an event that is recorded when every block of the kernel has begun, or nearly so. The event carries no
-    /// time ([`EventFlags::DISABLE_TIMING`](crate::EventFlags::DISABLE_TIMING)). Since 12.3.
+    /// Records an event when approximately all blocks of the kernel have started. The event must have timing disabled
+    /// ([`EventFlags::DISABLE_TIMING`](crate::EventFlags::DISABLE_TIMING)). Since 12.3.
     #[must_use]
     #[inline]
     pub fn with_launch_completion_event(mut self, event: &'a Event) -> Self {
@@ -145,7 +147,7 @@ impl<'a> LaunchAttributes<'a> {
         self.with(CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT, value)
     }
 
-    /// Sets the priority in place of the stream's. Lower numbers go first.
+    /// Sets the priority, overriding the stream's. Lower numbers have greater priority.
     #[must_use]
     #[inline]
     pub const fn with_priority(self, priority: i32) -> Self {
@@ -153,7 +155,8 @@ impl<'a> LaunchAttributes<'a> {
         self.with(CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_PRIORITY, value)
     }
 
-    /// Sets the numbers of the memory synchronization domains, each below the device's number of domains. Since 12.0.
+    /// Sets the map from logical to physical memory synchronization domains, each less than the device's number of
+    /// domains. Since 12.0.
     #[must_use]
     #[inline]
     pub const fn with_memory_sync_domain_map(self, map: MemorySyncDomainMap) -> Self {
@@ -170,7 +173,7 @@ impl<'a> LaunchAttributes<'a> {
         self.with(CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN, value)
     }
 
-    /// Sets the preferred cluster size, a multiple of that of [`LaunchAttributes::with_cluster`]. Since 12.8.
+    /// Sets the preferred cluster size, a multiple of the one set with [`LaunchAttributes::with_cluster`]. Since 12.8.
     #[must_use]
     #[inline]
     pub fn with_preferred_cluster(self, cluster: impl Into<Dimensions>) -> Self {
@@ -179,7 +182,7 @@ impl<'a> LaunchAttributes<'a> {
         self.with(CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION, value)
     }
 
-    /// Sets the division between shared memory and L1 cache. Since 12.5.
+    /// Sets the split between shared memory and L1 cache. Since 12.5.
     #[must_use]
     #[inline]
     pub const fn with_carveout(self, carveout: Carveout) -> Self {
@@ -187,7 +190,7 @@ impl<'a> LaunchAttributes<'a> {
         self.with(CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT, value)
     }
 
-    /// Enables or disables scheduling that favours the links between devices. Since 13.0.
+    /// Enables or disables NVLink-centric scheduling. Since 13.0.
     #[must_use]
     #[inline]
     pub const fn with_nvlink_centric_scheduling(self, enabled: bool) -> Self {
@@ -203,7 +206,7 @@ impl<'a> LaunchAttributes<'a> {
         self.with(CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_PORTABLE_CLUSTER_SIZE_MODE, value)
     }
 
-    /// Sets the limit of a block's shared memory. Since 13.1.
+    /// Sets the policy for the maximum shared memory of a block. Since 13.1.
     #[must_use]
     #[inline]
     pub const fn with_shared_memory_mode(self, mode: SharedMemoryMode) -> Self {
@@ -218,14 +221,14 @@ impl<'a> LaunchAttributes<'a> {
         self.len == 0
     }
 
-    /// Returns the attributes as C reads them.
+    /// Returns the raw attributes.
     #[must_use]
     #[inline]
     pub fn as_raw(&self) -> &[CUlaunchAttribute] {
         &self.raw[..self.len]
     }
 
-    /// Returns an error if an event is of another driver.
+    /// Returns an error if an event belongs to another driver.
     #[inline]
     pub(crate) fn check(&self, driver: &Driver) -> Result<()> {
         let events = [self.programmatic_event, self.completion_event];
@@ -240,14 +243,14 @@ impl<'a> LaunchAttributes<'a> {
         }
     }
 
-    /// Returns `true` if an event is to be recorded.
+    /// Returns `true` if an attribute records an event.
     #[cfg(feature = "graphs")]
     #[inline]
     pub(crate) const fn has_events(&self) -> bool {
         self.programmatic_event.is_some() || self.completion_event.is_some()
     }
 
-    /// Makes the launch a graph node that kernels can update. The driver writes the node's handle into the attribute.
+    /// Makes the launch a device-updatable graph node. The driver writes the node's handle into the attribute.
     #[inline]
     pub(crate) const fn with_device_updatable(self) -> Self {
         let node = DeviceUpdatable { deviceUpdatable: 1, devNode: std::ptr::null_mut() };
@@ -255,23 +258,24 @@ impl<'a> LaunchAttributes<'a> {
         self.with(CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE, value)
     }
 
-    /// Returns the node of a launch with [`LaunchAttributes::with_device_updatable`]; null before it.
+    /// Returns the node of a launch with [`LaunchAttributes::with_device_updatable`]; null before the launch.
     #[inline]
     pub(crate) fn device_node(&self) -> CUgraphDeviceNode {
         let id = CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE;
         let attribute = self.as_raw().iter().find(|attribute| attribute.id == id);
-        // SAFETY: an attribute of this name holds this value.
+        // SAFETY: an attribute with this identifier holds this union field.
         attribute.map_or(std::ptr::null_mut(), |attribute| unsafe { attribute.value.deviceUpdatableKernelNode }.devNode)
     }
 
-    /// Returns a launch with these attributes, which it borrows and into which the driver may write.
+    /// Returns the raw configuration of a launch with these attributes, which it borrows and into which the driver may
+    /// write.
     #[inline]
     pub(crate) fn launch_config_mut(&mut self, config: &LaunchConfig, stream: CUstream) -> CUlaunchConfig {
         let attrs = self.raw.as_mut_ptr();
         CUlaunchConfig { attrs, ..self.launch_config(config, stream) }
     }
 
-    /// Returns a launch with these attributes, which it borrows.
+    /// Returns the raw configuration of a launch with these attributes, which it borrows.
     #[inline]
     pub(crate) fn launch_config(&self, config: &LaunchConfig, stream: CUstream) -> CUlaunchConfig {
         let LaunchConfig { grid, block, shared_bytes } = *config;
@@ -284,13 +288,13 @@ impl<'a> LaunchAttributes<'a> {
             blockDimZ: block.z,
             sharedMemBytes: shared_bytes,
             hStream: stream,
-            // The driver writes to none of the attributes that the public methods set.
+            // The driver does not write to the attributes that public methods can set.
             attrs: self.raw.as_ptr().cast_mut(),
             numAttrs: self.len as u32,
         }
     }
 
-    /// Sets an attribute, in place of what it was set to before.
+    /// Sets an attribute, replacing its previous value.
     #[inline]
     const fn with(mut self, id: CUlaunchAttributeID, value: CUlaunchAttributeValue) -> Self {
         let mut index = 0;
@@ -355,7 +359,7 @@ mod tests {
     #[test]
     fn every_attribute_at_once_has_room() {
         let window = AccessPolicyWindow::persisting(DevicePointer::from_raw(64), 256);
-        // All but the two that take an event and the one that makes a node, for which there is room left.
+        // All attributes except the two that take an event and the device-updatable one, for which there is room left.
         let attributes = LaunchAttributes::new()
             .with_access_policy_window(window)
             .with_cooperative(true)

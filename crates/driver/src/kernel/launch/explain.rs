@@ -1,4 +1,4 @@
-//! Hints for launches that fail.
+//! Hints for failed launches.
 
 use std::borrow::Cow;
 
@@ -10,11 +10,11 @@ use crate::{Device, Error};
 
 type Advice = Option<Cow<'static, str>>;
 
-/// Adds to the error of a launch what was asked for, and which limit it exceeds if it does.
+/// Adds the configuration to the error of a launch, and the exceeded limit, if any.
 #[cold]
 pub(crate) fn explain(error: Error, kernel: &Inner, device: &Device, config: &LaunchConfig) -> Error {
     if error.code() == Some(CUresult::CUDA_ERROR_INVALID_VALUE) && config.is_empty() {
-        return Error::argument("Kernel::launch", format!("a dimension is zero: {config}"));
+        return Error::argument("Kernel::launch", format!("a dimension is zero ({config})"));
     }
     error.about(format!("kernel `{}`, {config}", kernel.name)).advised(|error| match error.code {
         CUresult::CUDA_ERROR_INVALID_VALUE => {
@@ -26,14 +26,14 @@ pub(crate) fn explain(error: Error, kernel: &Inner, device: &Device, config: &La
              multiprocessor takes",
         )),
         CUresult::CUDA_ERROR_INVALID_CLUSTER_SIZE => Some(Cow::Borrowed(
-            "the grid must be a multiple of the cluster: `Kernel::max_cluster_size` tells how large a cluster can be",
+            "the grid must be a multiple of the cluster; `Kernel::max_cluster_size` returns the maximum cluster size",
         )),
         CUresult::CUDA_ERROR_INVALID_HANDLE => Some(Cow::Borrowed("kernel and stream may be of different contexts")),
         _ => None,
     })
 }
 
-/// Returns the first limit of the device that `config` exceeds.
+/// Returns the first device limit that `config` exceeds.
 #[inline]
 fn exceeded_limit(device: &Device, config: &LaunchConfig) -> Advice {
     let LaunchConfig { grid, block, .. } = *config;
@@ -48,11 +48,12 @@ fn exceeded_limit(device: &Device, config: &LaunchConfig) -> Advice {
     ];
     asked.into_iter().find_map(|(asked, what, attribute)| {
         let limit = limit(device, attribute)?;
-        (asked > limit).then(|| Cow::Owned(format!("the device allows {limit} {what}, and {asked} are asked for")))
+        (asked > limit).then(|| Cow::Owned(format!("the device supports {limit} {what}, but {asked} were requested")))
     })
 }
 
-/// Returns the limit of shared memory that `config` exceeds with what the kernel has by itself, and how to raise it.
+/// Returns the shared memory limit that `config` exceeds together with the static shared memory of the kernel, and how
+/// to raise it.
 #[inline]
 fn exceeded_shared_bytes(kernel: &Inner, device: &Device, config: &LaunchConfig) -> Advice {
     let own = kernel.attribute(device, CUfunction_attribute::CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES);
@@ -65,15 +66,15 @@ fn exceeded_shared_bytes(kernel: &Inner, device: &Device, config: &LaunchConfig)
     let most = limit(device, CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)
         .filter(|most| asked <= *most);
     Some(Cow::Owned(match most {
-        None => format!("the device allows {without} bytes of shared memory in a block, and {asked} are asked for"),
+        None => format!("the device supports {without} bytes of shared memory per block, but {asked} were requested"),
         Some(most) => format!(
-            "the device allows {without} bytes of shared memory in a block, and {asked} are asked for: up to {most} with \
+            "the device supports {without} bytes of shared memory per block, but {asked} were requested: up to {most} with \
              `Kernel::set_max_dynamic_shared_bytes`"
         ),
     }))
 }
 
-/// Returns the threads that a block of this kernel can have, if `config` has more.
+/// Returns the maximum number of threads per block of this kernel, if `config` exceeds it.
 #[inline]
 fn exceeded_threads(kernel: &Inner, device: &Device, config: &LaunchConfig) -> Advice {
     let limit = kernel.attribute(device, CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK).ok()?;
@@ -81,7 +82,7 @@ fn exceeded_threads(kernel: &Inner, device: &Device, config: &LaunchConfig) -> A
     (asked > limit).then(|| {
         let registers = kernel.attribute(device, CUfunction_attribute::CU_FUNC_ATTRIBUTE_NUM_REGS).unwrap_or_default();
         Cow::Owned(format!(
-            "with the {registers} registers that each thread takes, a block has at most {limit} threads, and {asked} are asked for"
+            "with {registers} registers per thread, a block has at most {limit} threads, but {asked} were requested"
         ))
     })
 }

@@ -13,13 +13,13 @@ pub struct AllocationEvent {
     pub kind: EventKind,
     /// The time in nanoseconds since the start of the log.
     pub nanoseconds: u64,
-    /// The address. For a failure, the number of free bytes of the device, or 0 if unknown.
+    /// The address. For a failed allocation, the free memory of the device in bytes, or 0 if unknown.
     pub address: u64,
     /// The requested size, or the size of the segment, in bytes.
     pub bytes: usize,
     /// The requested alignment; 1 for segments.
     pub alignment: usize,
-    /// The number of the stream; 0 for segments, which all streams share.
+    /// The stream number; 0 for segments, which all streams share.
     pub stream: u64,
     /// The call site, if known.
     pub site: Option<CallSite>,
@@ -88,7 +88,7 @@ impl EventKind {
         ALL.into_iter().find(|kind| kind.name() == name)
     }
 
-    /// Returns `true` for events of segments, `false` for those of allocations.
+    /// Returns `true` for segment events.
     #[must_use]
     pub fn is_segment_event(self) -> bool {
         !matches!(self, Self::Allocate | Self::Free | Self::Fail)

@@ -19,13 +19,13 @@ pub struct Replay {
     pub frees: u64,
     /// The number of skipped frees, whose allocation is not in the log.
     pub unknown_frees: u64,
-    /// The number of allocations that were live at the end of the log. They were freed then.
+    /// The number of allocations that were live at the end of the log; the replay frees them.
     pub left: u64,
-    /// The peak of the bytes in use.
+    /// The high-water mark of the bytes in use.
     pub peak_bytes: u64,
 }
 
-/// Live allocations of a replay, which are freed at its end.
+/// The live allocations of a replay, which are freed at its end.
 struct Playing<'a, R: Resource> {
     resource: &'a R,
     context: &'a Context,
@@ -43,12 +43,13 @@ struct Block {
 }
 
 impl AllocationLog {
-    /// Replays the allocations and frees on `resource`, with a stream of `context` for each stream of the log, and frees the remaining
-    /// ones. Out-of-memory errors are counted, and allocations that failed in the log are retried.
+    /// Replays the allocations and frees on `resource`, with a stream of `context` for each stream of the log, and
+    /// frees the remaining allocations. Out-of-memory errors are counted, and allocations that failed in the log are
+    /// attempted.
     ///
     /// # Errors
     ///
-    /// Any other error of the resource.
+    /// Any other error returned by the resource.
     pub fn replay(&self, resource: &impl Resource, context: &Context) -> Result<Replay> {
         let mut playing = Playing {
             resource,
@@ -67,7 +68,7 @@ impl AllocationLog {
 
 impl<R: Resource> Playing<'_, R> {
     fn play(&mut self, event: &AllocationEvent) -> Result<()> {
-        // The resource has its own segments.
+        // The resource has segments of its own.
         if event.kind.is_segment_event() {
             return Ok(());
         }
@@ -100,7 +101,7 @@ impl<R: Resource> Playing<'_, R> {
         self.replay.peak_bytes = self.replay.peak_bytes.max(self.live_bytes);
         let block = Block { pointer, bytes: event.bytes, alignment: event.alignment, stream };
         match self.live.insert(event.address, block) {
-            // The log lost the free.
+            // The free is missing from the log.
             Some(before) => {
                 self.live_bytes -= before.bytes as u64;
                 self.free(&before)
@@ -109,7 +110,7 @@ impl<R: Resource> Playing<'_, R> {
         }
     }
 
-    /// Allocates memory, or returns `None` if it is out of memory.
+    /// Allocates memory; returns `None` if out of memory.
     fn attempt(&mut self, event: &AllocationEvent, stream: &Stream) -> Result<Option<DevicePointer<u8>>> {
         match self.resource.allocate(stream, event.bytes, event.alignment) {
             Ok(pointer) => Ok(Some(pointer)),
@@ -122,7 +123,7 @@ impl<R: Resource> Playing<'_, R> {
     }
 
     fn free(&self, block: &Block) -> Result<()> {
-        // SAFETY: the block came from this resource with this size and alignment on this stream, and nothing uses it.
+        // SAFETY: the block came from this resource with this size and alignment on this stream, and is not in use.
         unsafe { self.resource.deallocate(&block.stream, block.pointer, block.bytes, block.alignment) }
     }
 

@@ -1,4 +1,4 @@
-//! Simulating the caching resource on a log, without a device.
+//! Simulation of the caching resource on a log, without a device.
 
 use std::collections::HashMap;
 
@@ -15,7 +15,7 @@ pub struct CacheSample {
     pub live_bytes: u64,
     /// The rounded bytes in use.
     pub block_bytes: u64,
-    /// The bytes of all segments.
+    /// The size of all segments in bytes.
     pub reserved_bytes: u64,
 }
 
@@ -31,8 +31,8 @@ struct Imagined {
 }
 
 impl AllocationLog {
-    /// Simulates a [`CachingResource`](crate::CachingResource) with segments of at least `segment_bytes` bytes, for a single thread and
-    /// independent streams. Returns its state after each event.
+    /// Simulates a [`CachingResource`](crate::CachingResource) with a minimum segment size of `segment_bytes` bytes,
+    /// for a single thread and independent streams. Returns the state after each event.
     #[must_use]
     pub fn simulate_caching(&self, segment_bytes: usize) -> Vec<CacheSample> {
         let mut imagined = Imagined {
@@ -52,7 +52,7 @@ impl Imagined {
         match event.kind {
             EventKind::Allocate if event.bytes != 0 => self.allocate(stream, event),
             EventKind::Free => self.free(stream, event.address),
-            // Segments belong to the resource.
+            // Segments belong to the resource, not to the user of it.
             _ => {}
         }
         self.sample.nanoseconds = event.nanoseconds;
@@ -119,7 +119,7 @@ impl Imagined {
 
     /// Extends the only segment at its end.
     fn grow(&mut self, bytes: u64) {
-        // The first granule is skipped, so no address is 0.
+        // The first granule is skipped, so that no address is 0.
         let end = GRANULE + self.sample.reserved_bytes;
         let before = self.heap.free_before(end);
         let length = bytes.saturating_sub(before).max(self.step);

@@ -1,10 +1,10 @@
-//! Memory use over time.
+//! Memory usage over time.
 
 use std::collections::BTreeMap;
 
 use super::{AllocationLog, EventKind};
 
-/// The memory in use after an event.
+/// The memory usage after an event.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct UsageSample {
@@ -14,12 +14,13 @@ pub struct UsageSample {
     pub live_bytes: u64,
     /// The number of live allocations.
     pub live: u64,
-    /// The span from the first to the last byte in use: unused memory within is fragmented.
+    /// The distance in bytes from the start of the first to the end of the last live allocation. Unused memory within
+    /// it is fragmented.
     pub span_bytes: u64,
 }
 
 impl AllocationLog {
-    /// Returns the memory use after each event. Frees without an allocation in the log are ignored.
+    /// Returns the memory usage after each event. Frees without a matching allocation are ignored.
     #[must_use]
     pub fn usage(&self) -> Vec<UsageSample> {
         let mut live: BTreeMap<u64, u64> = BTreeMap::new();

@@ -70,7 +70,7 @@ impl From<&LiveAllocation> for Block {
     }
 }
 
-/// Returns the segments that are left after the events, by address.
+/// Returns the segments that exist after the events, by address.
 pub(super) fn left_by(events: &[AllocationEvent]) -> Vec<Span> {
     let mut left = Vec::new();
     for event in events {
@@ -85,8 +85,8 @@ pub(super) fn left_by(events: &[AllocationEvent]) -> Vec<Span> {
     left
 }
 
-/// Returns the segments with all blocks. `live` must be sorted by address. Memory of blocks and events outside of all known segments
-/// becomes a segment of its own, so the viewer finds a place for every event.
+/// Returns the segments with all blocks. `live` must be sorted by address. Memory of blocks and events outside all
+/// known segments becomes its own segment, so that the viewer can place every event.
 pub(super) fn segments(known: &[Span], live: &[Block], events: &[AllocationEvent]) -> Vec<Segment> {
     let used = live.iter().map(|block| Span::of(block.address, block.bytes));
     let placed = events.iter().filter(|event| matches!(event.kind, EventKind::Allocate | EventKind::Free));
@@ -108,7 +108,7 @@ pub(super) fn segments(known: &[Span], live: &[Block], events: &[AllocationEvent
     spans.into_iter().map(segment).collect()
 }
 
-/// Returns `true` if adjacent segments are one, because they are mapped.
+/// Returns `true` if adjacent segments form one, because they are mapped.
 pub(super) fn joining(events: &[AllocationEvent]) -> bool {
     events.iter().any(|event| matches!(event.kind, EventKind::MapSegment | EventKind::UnmapSegment))
 }

@@ -23,24 +23,26 @@ pub(super) struct Allocator {
     options: CachingOptions,
     is_private: bool,
     heap: Arc<CentralHeap>,
-    /// Locked before the heap, over driver calls and the upstream resource, which is user code.
+    /// Locked before the heap, across driver calls and calls to the upstream resource, which is user code.
     reserve: Exclusive<Reserve>,
-    /// How often segments were added.
+    /// The number of times that segments were added.
     growths: AtomicU64,
-    /// The source of segments, if it is not the device.
+    /// The number of times that memory stayed with its stream because no event could be recorded or queried.
+    deferrals: AtomicU64,
+    /// The source of segments; `None` for the device.
     upstream: Option<Arc<dyn Resource>>,
     #[cfg(feature = "diagnostics")]
     changes: SegmentChanges,
 }
 
-/// Where the heap gets memory when it runs out.
+/// The source of memory when the heap is exhausted.
 struct Reserve {
     segments: Segments,
     /// The streams that may free memory.
     streams: HashMap<StreamId, PendingFrees>,
 }
 
-/// An allocation that the thread cache did not serve.
+/// An allocation that no thread cache served.
 #[derive(Clone, Copy)]
 struct Need<'a> {
     stream: StreamId,
@@ -66,6 +68,7 @@ impl Allocator {
             heap: Arc::new(segments.heap()),
             reserve: Exclusive::new(Reserve { segments, streams: HashMap::new() }),
             growths: AtomicU64::new(0),
+            deferrals: AtomicU64::new(0),
             upstream,
             #[cfg(feature = "diagnostics")]
             changes: SegmentChanges::default(),
@@ -88,7 +91,7 @@ impl Allocator {
         &self.heap
     }
 
-    /// Allocates memory that the calling thread's cache does not have.
+    /// Allocates memory when the calling thread's cache has no suitable block.
     pub(super) fn allocate(&self, stream: &Stream, request: Request) -> Result<DevicePointer<u8>> {
         let Request { bytes, alignment } = request;
         if let Some(bypass) = self.bypass() {
@@ -107,7 +110,7 @@ impl Allocator {
         Ok(DevicePointer::from_raw(address))
     }
 
-    /// Frees memory that the calling thread's cache did not take.
+    /// Frees memory that the calling thread's cache did not accept.
     ///
     /// # Safety
     ///
@@ -131,39 +134,38 @@ impl Allocator {
         Ok(())
     }
 
-    /// Coalesces all free memory, that of thread caches included, and makes memory whose work has completed available to every stream.
+    /// Coalesces all free memory, including that in thread caches, and makes memory whose work has completed available
+    /// to every stream.
     pub(super) fn purge(&self) -> Result<()> {
         self.gather(&mut *self.reserve.acquire("CachingResource::purge")?)
     }
 
-    /// Waits for the work of the context, after which all free memory is available to every stream.
+    /// Waits for the work in the context, after which all free memory is available to every stream.
     pub(super) fn synchronize(&self) -> Result<()> {
         if self.is_private {
-            // The graph may be launched again, and then use what it freed.
+            // The graph may be launched again, and then access memory that it freed.
             return self.context.synchronize();
         }
+        const OPERATION: &str = "CachingResource::synchronize";
         self.heap.flush_caches();
         let freed = self.heap.with(Heap::begin_epochs);
-        // Without a lock: other threads allocate meanwhile.
+        self.reserve.acquire(OPERATION)?.of(&freed, PendingFrees::add);
+        // Without a lock, so that other threads can allocate in the meantime.
         self.context.synchronize()?;
-        let mut reserve = self.reserve.acquire("CachingResource::synchronize")?;
-        for (stream, epoch) in freed {
-            self.heap.with(|heap| heap.release(stream, epoch));
-            if let Some(pending) = reserve.streams.get_mut(&stream) {
-                pending.forget(epoch);
-            }
-        }
+        let mut reserve = self.reserve.acquire(OPERATION)?;
+        freed.iter().for_each(|(stream, epoch)| self.heap.with(|heap| heap.release(*stream, *epoch)));
+        reserve.of(&freed, PendingFrees::forget);
         Ok(())
     }
 
     /// Returns unused segments.
     pub(super) fn trim(&self, keep: u64) -> Result<()> {
         let mut reserve = self.reserve.acquire("CachingResource::trim")?;
-        self.gather(&mut reserve)?;
-        self.change(&mut reserve.segments, |segments| segments.trim(keep, &self.heap))
+        let gathered = self.gather(&mut reserve);
+        self.change(&mut reserve.segments, |segments| segments.trim(keep, &self.heap)).and(gathered)
     }
 
-    /// Returns the changes of segments from this number on.
+    /// Returns the segment changes from this number on.
     #[cfg(feature = "diagnostics")]
     pub(super) fn segment_changes(&self, since: u64) -> Vec<SegmentChange> {
         self.changes.since(since)
@@ -182,6 +184,7 @@ impl Allocator {
             free_bytes,
             longest_free_bytes,
             growths,
+            deferrals: self.deferrals.load(Ordering::Relaxed),
         }
     }
 
@@ -194,8 +197,8 @@ impl Allocator {
         self.heap.take(need.stream, need.size, need.alignment, need.cache)
     }
 
-    /// Looks for memory in this order: memory that another thread freed meanwhile, coalesced blocks of the stream, thread caches and
-    /// memory of other streams whose work has completed, and a new segment.
+    /// Searches for memory in this order: memory freed by another thread in the meantime, coalesced blocks of the
+    /// stream, thread caches and memory of other streams whose work has completed, and a new segment.
     fn search(&self, need: Need<'_>) -> Result<u64> {
         let mut reserve = self.reserve.acquire("CachingResource::allocate")?;
         if let Some(address) = self.take(need) {
@@ -205,7 +208,8 @@ impl Allocator {
         if let Some(address) = self.take(need) {
             return Ok(address);
         }
-        self.gather(&mut reserve)?;
+        // A stream that cannot be queried keeps its memory until the next time, and does not keep others from theirs.
+        let _ = self.gather(&mut reserve);
         if let Some(address) = self.take(need) {
             return Ok(address);
         }
@@ -213,14 +217,14 @@ impl Allocator {
         loop {
             self.change(&mut reserve.segments, |segments| segments.grow(need.room(), step, &self.heap))?;
             self.growths.fetch_add(1, Ordering::Relaxed);
-            // Another thread may have been faster. It has what it needs then.
+            // Another thread may have been faster, and left enough memory.
             if let Some(address) = self.take(need) {
                 return Ok(address);
             }
         }
     }
 
-    /// Has `operation` change the segments, and records the changes, even if it failed.
+    /// Calls `operation`, which changes the segments, and records the changes, even if it fails.
     fn change(&self, segments: &mut Segments, operation: impl FnOnce(&mut Segments) -> Result<()>) -> Result<()> {
         #[cfg(feature = "diagnostics")]
         let before = self.segments();
@@ -230,12 +234,13 @@ impl Allocator {
         result
     }
 
-    /// Returns the resource for all allocations if caching is off.
+    /// Returns the resource that serves all allocations if caching is disabled.
     fn bypass(&self) -> Option<&dyn Resource> {
         (!self.options.cache).then(|| self.upstream.as_deref().unwrap_or(&StreamOrdered))
     }
 
-    /// Returns the calling thread's cache, or `None` if the thread is exiting. Checks that `stream` may use this resource.
+    /// Returns the calling thread's cache, or `None` if the thread is exiting. Checks that `stream` can use this
+    /// resource.
     fn cache(&self, stream: &Stream, operation: &'static str) -> Result<Option<Arc<LocalCache>>> {
         let id = StreamId(stream.identity());
         if let Some(cache) = LocalCache::find(&self.heap, id) {
@@ -245,64 +250,70 @@ impl Allocator {
         Ok(LocalCache::add(&self.heap, id))
     }
 
-    /// Collects and coalesces all free memory, and makes memory whose work has completed available to every stream.
+    /// Collects and coalesces all free memory, and makes memory whose work has completed available to every stream. If the driver refuses
+    /// that for one stream, it is done for all others all the same.
     fn gather(&self, reserve: &mut Reserve) -> Result<()> {
         self.heap.flush_caches();
         if self.is_private {
             self.heap.with(Heap::coalesce_all);
             return Ok(());
         }
-        with_relaxed_capture_mode(self.context.driver(), || {
-            // A stream that cannot be queried counts as busy. The others are queried all the same.
+        let polled = with_relaxed_capture_mode(self.context.driver(), || {
             let streams = reserve.streams.iter_mut();
             streams.map(|(stream, pending)| self.poll(*stream, pending)).fold(Ok(()), Result::and)
-        })?;
+        });
         let is_kept = |stream: &StreamId, pending: &mut PendingFrees| !(pending.is_over() && self.heap.forget(*stream));
         reserve.streams.retain(is_kept);
-        Ok(())
+        polled
     }
 
-    /// Records an event after the work before a stream's last deallocations, and releases the memory before completed events.
+    /// Records an event after the most recent deallocations of a stream, and releases the memory covered by completed
+    /// events.
     fn poll(&self, stream: StreamId, pending: &mut PendingFrees) -> Result<()> {
         if let Some(epoch) = self.heap.with(|heap| heap.begin_epoch(stream)) {
-            pending.record(epoch)?;
+            pending.add(epoch);
         }
-        if let Some(epoch) = pending.completed()? {
-            self.heap.with(|heap| heap.release(stream, epoch));
+        let recorded = pending.record();
+        let polled = pending.completed(|epoch| self.heap.with(|heap| heap.release(stream, epoch))).and(recorded);
+        if polled.is_err() || pending.is_deferred() {
+            self.deferrals.fetch_add(1, Ordering::Relaxed);
         }
-        Ok(())
+        polled
     }
 
-    /// Adds a stream to those that may free memory, if it may use this resource.
+    /// Adds a stream to those that may free memory, if it can use this resource.
     fn admit(&self, stream: &Stream, operation: &'static str) -> Result<()> {
         let mut reserve = self.reserve.acquire(operation)?;
         let Entry::Vacant(vacant) = reserve.streams.entry(StreamId(stream.identity())) else { return Ok(()) };
         self.context.driver().expect_same(stream.driver(), operation)?;
         let (ours, theirs) = (&self.context, stream.context());
-        // Synchronizing a green context waits for its own work only, and not for that of another one.
+        // Synchronizing a green context waits for its own work only, not for that of another green context.
         let waits_for_theirs = ours.kind() == ContextKind::Primary || ours.as_raw() == theirs.as_raw();
         if !(ours.shares_objects_with(theirs) && waits_for_theirs) {
-            return Err(Error::argument(operation, format!("{stream:?} is not of the resource's {ours:?}")));
+            return Err(Error::argument(
+                operation,
+                format!("context mismatch ({stream:?} does not belong to the resource's {ours:?})"),
+            ));
         }
         vacant.insert(PendingFrees::new(stream));
         Ok(())
     }
 
-    /// Adds the figures to an out-of-memory error.
+    /// Adds the memory usage to an out-of-memory error.
     #[cold]
     fn explain(&self, error: Error, stream: &Stream, need: Need<'_>, bytes: usize) -> Error {
         let longest = self.heap.with(|heap| heap.longest(need.stream));
         error.with_memory_figures(stream, bytes, usize::try_from(longest).ok())
     }
 
-    /// Waits for the streams that freed memory, and removes the segments that are unused then.
+    /// Waits for the streams that freed memory, and removes unused segments.
     fn close(&mut self) -> Result<()> {
         self.heap.close();
         let waited = self.wait_for_streams();
         self.reserve.get_mut().segments.close(&self.heap).and(waited)
     }
 
-    /// Waits for the streams that freed memory, and releases the memory of those that succeeded.
+    /// Waits for the streams that freed memory, and releases the memory of those for which the wait succeeded.
     fn wait_for_streams(&mut self) -> Result<()> {
         if self.is_private {
             // Its graphs may have run on any stream.
@@ -322,6 +333,17 @@ impl Allocator {
     }
 }
 
+impl Reserve {
+    /// Calls `operation` for each stream that may free memory, with its epoch.
+    fn of(&mut self, epochs: &[(StreamId, Epoch)], operation: impl Fn(&mut PendingFrees, Epoch)) {
+        for (stream, epoch) in epochs {
+            if let Some(pending) = self.streams.get_mut(stream) {
+                operation(pending, *epoch);
+            }
+        }
+    }
+}
+
 impl Need<'_> {
     /// Returns the length of a range that fits at any alignment.
     fn room(&self) -> u64 {
@@ -335,7 +357,7 @@ impl Drop for Allocator {
         let closed = dropping(|| with_relaxed_capture_mode_if_possible(context.driver(), || self.close()));
         if let Some(closed) = closed {
             leak_rest("CachingResource::drop", context.driver(), &self.heap, closed);
-            // A thread may keep the heap until it exits.
+            // A thread may keep the heap alive until it exits.
             self.heap.with(|heap| *heap = Heap::default());
         }
     }

@@ -1,14 +1,14 @@
-//! Functions that free memory on demand.
+//! Callbacks that free memory on demand.
 
 use std::fmt;
 use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
 
-/// Receives the number of requested bytes, frees what it can, and returns the number of freed bytes.
+/// A reclaimer: receives the requested size in bytes, frees what it can, and returns the number of freed bytes.
 pub(super) type Reclaim = Arc<dyn Fn(usize) -> usize + Send + Sync>;
 
-/// The registered reclaimers, those of the highest priority first.
+/// The registered reclaimers, in descending order of priority.
 #[derive(Default)]
 pub(super) struct Reclaimers {
     state: Mutex<State>,
@@ -26,7 +26,7 @@ struct Registered {
     reclaim: Reclaim,
 }
 
-/// The registration of a reclaimer. Dropping it unregisters the reclaimer, and does not wait for a call that is in progress.
+/// The registration of a reclaimer. Dropping it unregisters the reclaimer, without waiting for a call in progress.
 #[must_use = "dropping the guard unregisters the reclaimer"]
 pub struct ReclaimerGuard {
     reclaimers: Weak<Reclaimers>,
@@ -65,7 +65,7 @@ impl Drop for ReclaimerGuard {
         let mut state = reclaimers.state.lock();
         let position = state.registered.iter().position(|registered| registered.number == self.number);
         let removed = position.map(|position| state.registered.remove(position));
-        // The closure's captures are user code: dropped without the lock.
+        // The captured values are user code, so they are dropped without the lock.
         drop(state);
         drop(removed);
     }

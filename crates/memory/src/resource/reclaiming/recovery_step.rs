@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub enum RecoveryStep {
     /// Returns the blocks in thread caches to the central heap.
     Purge,
-    /// Waits for the work of the context.
+    /// Waits for the work in the context.
     Synchronize,
     /// Returns unused memory of the resource and of the device's current pool to the driver.
     Trim,

@@ -1,4 +1,4 @@
-//! Segments of physical memory that is mapped into one reserved virtual address range.
+//! Segments of physical memory mapped into one reserved virtual address range.
 
 use std::collections::BTreeMap;
 
@@ -10,32 +10,33 @@ use curium_driver::{Context, Device, Error, Result, call};
 
 use crate::cache::{CentralHeap, Segment};
 
-/// A reserved virtual address range, parts of which are mapped to physical memory. Each part is a segment. A part that is mapped after free
-/// memory extends it in place.
+/// A reserved virtual address range. The parts that are mapped to physical memory are its segments. A part mapped
+/// directly after free memory extends that memory in place.
 pub(in crate::resource) struct Mapped {
-    /// Keeps the driver's state for the device alive.
+    /// Keeps the context of the device alive.
     context: Context,
-    /// The reserved range, which is empty once it was freed.
+    /// The reserved range; empty once it was freed.
     range: Segment,
     granularity: u64,
     /// The mapped parts, by address.
     parts: BTreeMap<u64, Part>,
 }
 
-/// Physical memory that is mapped.
+/// Mapped physical memory.
 struct Part {
     length: u64,
     memory: CUmemGenericAllocationHandle,
 }
 
-/// A gap between parts, and the bytes that have to be mapped at its start.
+/// A gap between parts, and the number of bytes to map at its start.
 struct Gap {
     start: u64,
     needed: u64,
     available: u64,
 }
 
-/// The length of the reserved range, as a multiple of the device's memory. Parts in use separate the gaps between them.
+/// The length of the reserved range as a multiple of the device's memory, since parts in use separate the gaps between
+/// them.
 const RANGE_PER_MEMORY: u64 = 4;
 
 impl Mapped {
@@ -56,7 +57,7 @@ impl Mapped {
 
     /// Maps a new part.
     pub(super) fn add(&mut self, bytes: u64, step: u64, heap: &CentralHeap) -> Result<Segment> {
-        // Addresses run out as memory does.
+        // Exhausted addresses are reported like exhausted memory.
         let gap = self.gap(bytes, heap).ok_or_else(|| {
             let [bytes, range] = [bytes, self.range.length].map(|bytes| usize::try_from(bytes).unwrap_or(usize::MAX));
             Error::refused_memory(bytes, Some(range), None)
@@ -71,12 +72,12 @@ impl Mapped {
         Ok(segment)
     }
 
-    /// Unmaps a part and releases its memory. The part is left if it could not be unmapped.
+    /// Unmaps a part and releases its memory. If unmapping fails, the part is kept.
     pub(super) fn remove(&mut self, start: u64) -> Result<()> {
         let Some(part) = self.parts.get(&start) else { return Ok(()) };
         let (length, memory) = (part.length, part.memory);
         self.unmap(start, length)?;
-        // Unmapped memory is of no use, even if it could not be released.
+        // Unmapped memory is not kept, even if releasing it fails.
         self.parts.remove(&start);
         self.release(memory)
     }
@@ -91,11 +92,12 @@ impl Mapped {
             return Ok(());
         }
         let Segment { start, length } = std::mem::replace(&mut self.range, Segment { start: 0, length: 0 });
-        // SAFETY: the range was reserved in one piece of this length, nothing is mapped there any more, and it is forgotten.
+        // SAFETY: the range was reserved in one piece of this length, nothing is mapped in it any more, and it is not
+        // used again.
         unsafe { call!(self.context.driver(), cuMemAddressFree(start, length as usize)) }
     }
 
-    /// Returns the gap in which the fewest bytes complete a free range of `bytes` bytes.
+    /// Returns the gap in which the fewest bytes must be mapped to obtain a free range of `bytes` bytes.
     fn gap(&self, bytes: u64, heap: &CentralHeap) -> Option<Gap> {
         let starts =
             std::iter::once(self.range.start).chain(self.parts.iter().map(|(start, part)| start + part.length));
@@ -118,13 +120,14 @@ impl Mapped {
             call!(driver, cuMemCreate(&raw mut memory, length as usize, &raw const properties, 0) creates memory)
         };
         created.map_err(|error| error.about(format!("{length} bytes")))?;
-        // SAFETY: the addresses belong to the reserved range, nothing is mapped there, and the memory is new and of this length.
+        // SAFETY: the addresses belong to the reserved range, nothing is mapped there, and the memory is new and of
+        // this length.
         let mapped = unsafe { call!(driver, cuMemMap(start, length as usize, 0, memory, 0)) };
         if let Err(error) = mapped {
             return self.release(memory).and(Err(error));
         }
         let access = access(device);
-        // SAFETY: the addresses are mapped, and `access` is one description.
+        // SAFETY: the addresses are mapped, and `access` is one descriptor.
         let allowed = unsafe { call!(driver, cuMemSetAccess(start, length as usize, &raw const access, 1)) };
         if let Err(error) = allowed {
             return self.unmap(start, length).and(self.release(memory)).and(Err(error));
@@ -133,12 +136,12 @@ impl Mapped {
     }
 
     fn unmap(&self, start: u64, length: u64) -> Result<()> {
-        // SAFETY: exactly this range was mapped, and no work uses it.
+        // SAFETY: exactly this range was mapped, and no work accesses it.
         unsafe { call!(self.context.driver(), cuMemUnmap(start, length as usize)) }
     }
 
     fn release(&self, memory: CUmemGenericAllocationHandle) -> Result<()> {
-        // SAFETY: the handle is live and ours, and it is forgotten here.
+        // SAFETY: the handle is live and owned, and it is not used again.
         unsafe { call!(self.context.driver(), cuMemRelease(memory)) }
     }
 }
@@ -146,20 +149,20 @@ impl Mapped {
 /// Reserves a virtual address range.
 fn reserve(device: &Device, length: u64) -> Result<Segment> {
     let mut start: CUdeviceptr = 0;
-    // SAFETY: `start` is valid for writes; 0 stands for any alignment and any address.
+    // SAFETY: `start` is valid for writes; 0 selects any alignment and any address.
     let result =
         unsafe { call!(device.driver(), cuMemAddressReserve(&raw mut start, length as usize, 0, 0, 0) creates start) };
     result.map_err(|error| error.about(format!("{length} addresses")))?;
     Ok(Segment { start, length })
 }
 
-/// Returns the properties of device memory that no other process shares.
+/// Returns the properties of device memory that is not shareable.
 fn properties(device: &Device) -> CUmemAllocationProp {
     let type_ = CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_PINNED;
     CUmemAllocationProp { type_, location: location(device), ..CUmemAllocationProp::default() }
 }
 
-/// Returns read and write access for the device.
+/// Returns the descriptor of read and write access for the device.
 fn access(device: &Device) -> CUmemAccessDesc {
     let flags = CUmemAccess_flags::CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
     CUmemAccessDesc { location: location(device), flags }

@@ -1,4 +1,4 @@
-//! Segments that are allocations of another resource.
+//! Segments allocated from another resource.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,11 +9,11 @@ use crate::cache::{GRANULE, Segment};
 use crate::resource::Resource;
 use crate::resource::request::DRIVER_ALIGNMENT;
 
-/// Allocations of another resource, made on a stream of their own.
+/// Allocations of another resource, made on an internal stream.
 pub(in crate::resource) struct Upstream {
     resource: Arc<dyn Resource>,
     stream: Stream,
-    /// The pieces, by the start of their segments.
+    /// The pieces, by the start address of their segment.
     pieces: BTreeMap<u64, Piece>,
 }
 
@@ -24,7 +24,7 @@ struct Piece {
     segment: Segment,
 }
 
-/// The longest piece that is allocated unless a request needs more.
+/// The maximum size of a piece, unless a request needs more.
 const MAX_STEP: u64 = 1 << 62;
 
 impl Upstream {
@@ -34,7 +34,7 @@ impl Upstream {
 
     /// Allocates a piece.
     pub(super) fn add(&mut self, bytes: u64, step: u64) -> Result<Segment> {
-        // No piece is larger than an allocation can be.
+        // The size of a piece is limited to that of an allocation.
         let step = step.min(MAX_STEP);
         let piece = match self.allocate(bytes.max(step)) {
             Err(error) if error.is_out_of_memory() && step > bytes => self.allocate(bytes)?,
@@ -45,7 +45,7 @@ impl Upstream {
         Ok(segment)
     }
 
-    /// Frees a piece, which is left if that fails.
+    /// Frees a piece. If that fails, the piece is kept.
     pub(super) fn remove(&mut self, start: u64) -> Result<()> {
         if let Some(piece) = self.pieces.get(&start) {
             self.free(piece)?;
@@ -58,14 +58,14 @@ impl Upstream {
         self.pieces.contains_key(&start)
     }
 
-    /// Keeps the resource for good if pieces are left: they are valid as long as it exists.
+    /// Leaks the resource if pieces remain, since they are valid only while it exists.
     pub(super) fn close(&self) {
         if !self.pieces.is_empty() {
             std::mem::forget(Arc::clone(&self.resource));
         }
     }
 
-    /// Allocates memory that every stream may use at once.
+    /// Allocates memory that every stream can use immediately.
     fn allocate(&self, length: u64) -> Result<Piece> {
         // The resource may align to less than a granule.
         let bytes = (length + GRANULE - DRIVER_ALIGNMENT as u64) as usize;
@@ -79,7 +79,8 @@ impl Upstream {
     }
 
     fn free(&self, piece: &Piece) -> Result<()> {
-        // SAFETY: the piece came from this resource with these figures. No work uses it: it is free for all, or new.
+        // SAFETY: the piece came from this resource with this size and alignment. No work accesses it: it is available
+        // to every stream, or new.
         unsafe { self.resource.deallocate(&self.stream, piece.pointer, piece.bytes, DRIVER_ALIGNMENT) }
     }
 }

@@ -11,16 +11,17 @@ use parking_lot::Mutex;
 use super::ResourceTable;
 use crate::resource::Resource;
 
-/// The target of the context pointer of an exported table.
+/// The target of the context pointer in an exported table.
 struct Exported<R> {
     resource: R,
     context: Context,
-    /// The streams that were passed so far by handle; they outlive the table.
+    /// The streams passed so far, by handle. They outlive the table.
     streams: Mutex<HashMap<usize, Stream>>,
 }
 
 impl ResourceTable {
-    /// Exports `resource` as a C function table for streams of `context`. The table owns the resource; C must call `release` exactly once.
+    /// Exports `resource` as a table of C functions for streams of `context`. The table owns the resource; the C code
+    /// must call `release` exactly once.
     #[must_use]
     pub fn export<R: Resource + 'static>(resource: R, context: &Context) -> Self {
         let exported = Exported { resource, context: context.clone(), streams: Mutex::default() };
@@ -34,7 +35,7 @@ impl ResourceTable {
 }
 
 impl<R: Resource> Exported<R> {
-    /// Returns the stream of a handle: the same value for the same handle.
+    /// Returns the stream with a handle. The same handle always returns the same value.
     fn stream(&self, raw: CUstream) -> Result<Stream> {
         if raw.is_null() || raw == CU_STREAM_LEGACY || raw == CU_STREAM_PER_THREAD {
             return Err(Error::argument("ResourceTable", "default streams are not supported"));
@@ -50,8 +51,8 @@ impl<R: Resource> Exported<R> {
 
 /// # Safety
 ///
-/// As [`ResourceTable`] requires: `context` belongs to a table of an `R` that was not released, `stream` is live, and `address` is valid
-/// for writes.
+/// As [`ResourceTable`] requires: `context` belongs to a table of an `R` that was not released, `stream` is live, and
+/// `address` is valid for writes.
 unsafe extern "C" fn allocate<R: Resource>(
     context: *mut c_void,
     stream: CUstream,
@@ -74,8 +75,8 @@ unsafe extern "C" fn allocate<R: Resource>(
 
 /// # Safety
 ///
-/// As [`ResourceTable`] requires: `context` belongs to a table of an `R` that was not released, `stream` is live, and the memory came from
-/// it with this size and alignment and is not used any more.
+/// As [`ResourceTable`] requires: `context` belongs to a table of an `R` that was not released, `stream` is live, and
+/// the memory was allocated from the table with this size and alignment and is no longer used.
 unsafe extern "C" fn deallocate<R: Resource>(
     context: *mut c_void,
     stream: CUstream,
@@ -94,15 +95,15 @@ unsafe extern "C" fn deallocate<R: Resource>(
 
 /// # Safety
 ///
-/// `context` belongs to a table of an `R`, and nobody uses it afterwards.
+/// `context` belongs to a table of an `R`, and is not used afterwards.
 unsafe extern "C" fn release<R: Resource>(context: *mut c_void) {
     // SAFETY: the context came from `Box::into_raw` of this type, and the caller releases it once.
     let exported = unsafe { Box::from_raw(context.cast::<Exported<R>>()) };
-    // The user's resource must not unwind into C; the panic hook has printed the message.
+    // The user's resource must not unwind into C. The panic hook has printed the message.
     drop(catch_unwind(AssertUnwindSafe(|| drop(exported))));
 }
 
-/// Converts a result to the code for C.
+/// Converts a result to a C result code.
 fn code_of(operation: impl FnOnce() -> Result<()>) -> CUresult {
     match catch_unwind(AssertUnwindSafe(operation)) {
         Ok(Ok(())) => CUresult::CUDA_SUCCESS,

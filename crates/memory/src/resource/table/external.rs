@@ -1,4 +1,4 @@
-//! A resource that C functions implement.
+//! A resource implemented by C functions.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -11,16 +11,17 @@ use parking_lot::Mutex;
 use super::{AllocateFunction, DeallocateFunction, ResourceTable};
 use crate::resource::Resource;
 
-/// A resource that C functions implement. See [`ResourceTable`].
+/// A resource implemented by C functions. See [`ResourceTable`].
 pub struct ExternalResource {
     table: ResourceTable,
     allocate: AllocateFunction,
     deallocate: DeallocateFunction,
-    /// The streams that were passed to the table, by identity; they outlive it.
+    /// The streams passed to the table, by identity. They outlive it.
     streams: Mutex<HashMap<u64, Stream>>,
 }
 
-// SAFETY: the caller of `from_table` guarantees that any thread may call the functions with the context, which nobody else uses.
+// SAFETY: the caller of `from_table` guarantees that any thread may call the functions with the context, which no other
+// code uses.
 unsafe impl Send for ExternalResource {}
 // SAFETY: as for `Send`, also for concurrent calls.
 unsafe impl Sync for ExternalResource {}
@@ -31,8 +32,8 @@ impl ExternalResource {
     /// # Safety
     ///
     /// - The functions do what [`ResourceTable`] requires and uphold the contract of [`Resource`].
-    /// - Any thread may call them, also concurrently.
-    /// - Nobody else uses the table afterwards.
+    /// - Any thread may call them, including concurrently.
+    /// - No other code uses the table afterwards.
     ///
     /// # Errors
     ///
@@ -44,7 +45,7 @@ impl ExternalResource {
         Ok(Self { table, allocate, deallocate, streams: Mutex::default() })
     }
 
-    /// Keeps a stream that is passed to the table.
+    /// Keeps a stream that is passed to the table alive.
     fn keep(&self, stream: &Stream) {
         self.streams.lock().entry(stream.identity()).or_insert_with(|| stream.clone());
     }
@@ -96,7 +97,7 @@ impl Drop for ExternalResource {
     fn drop(&mut self) {
         release(|| {
             if let Some(function) = self.table.release {
-                // SAFETY: nobody else uses the table, and this is the only release.
+                // SAFETY: no other code uses the table, and this is the only release.
                 unsafe { function(self.table.context) };
             }
             Ok(())

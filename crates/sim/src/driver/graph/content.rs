@@ -18,6 +18,7 @@ use crate::driver::launch::{Launch, Shape};
 use crate::driver::stream_memory_operation::Batch;
 use crate::driver::{Context, Driver, Event, Function, HostFunction, Result, State};
 use crate::handle::Id;
+use crate::library_operation::LibraryOperation;
 use crate::memory::{Fill, HostPtr};
 use crate::race::NOBODY;
 use crate::schedule::Work;
@@ -37,6 +38,7 @@ pub(crate) enum Content {
     Free(CUdeviceptr),
     Condition(Condition),
     Batch(Batch),
+    Library(LibraryOperation),
 }
 
 /// A launch, and the handles of its description.
@@ -75,7 +77,7 @@ impl Content {
     pub(super) fn kind(&self) -> CUgraphNodeType {
         match self {
             Self::Empty => CUgraphNodeType::CU_GRAPH_NODE_TYPE_EMPTY,
-            Self::Kernel(_) => CUgraphNodeType::CU_GRAPH_NODE_TYPE_KERNEL,
+            Self::Kernel(_) | Self::Library(_) => CUgraphNodeType::CU_GRAPH_NODE_TYPE_KERNEL,
             Self::Copy(_) => CUgraphNodeType::CU_GRAPH_NODE_TYPE_MEMCPY,
             Self::Set(_) => CUgraphNodeType::CU_GRAPH_NODE_TYPE_MEMSET,
             Self::Host(_) => CUgraphNodeType::CU_GRAPH_NODE_TYPE_HOST,
@@ -93,7 +95,7 @@ impl Content {
     pub(super) fn name(&self) -> &'static str {
         match self {
             Self::Empty => "EMPTY",
-            Self::Kernel(_) => "KERNEL",
+            Self::Kernel(_) | Self::Library(_) => "KERNEL",
             Self::Copy(_) => "MEMCPY",
             Self::Set(_) => "MEMSET",
             Self::Host(_) => "HOST",
@@ -147,6 +149,7 @@ impl Content {
             Self::Kernel(kernel) => kernel.launch.run(driver, conditions),
             Self::Copy(copy) => copy.rows.run(driver),
             Self::Set(set) => set.run(driver),
+            Self::Library(operation) => operation.run(driver),
             Self::Allocate(allocation) => {
                 driver.memory().note_fresh(allocation.address(), allocation.params.bytesize as u64);
                 driver.memory().renew(allocation.address(), NOBODY);

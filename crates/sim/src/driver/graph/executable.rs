@@ -188,7 +188,7 @@ impl Driver {
     ) -> Result {
         let mut state = self.lock();
         let step = state.step(executable, node)?;
-        if !matches!(step.content, Content::Kernel(_) | Content::Copy(_) | Content::Set(_)) {
+        if !matches!(step.content, Content::Kernel(_) | Content::Copy(_) | Content::Set(_) | Content::Library(_)) {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
         step.is_enabled = is_enabled != 0;

@@ -82,6 +82,7 @@ impl Content {
             Self::Copy(copy) => copy.touched(),
             Self::Set(set) => vec![set.touched()],
             Self::Batch(batch) => batch.touched(),
+            Self::Library(operation) => operation.touched(),
             _ => Vec::new(),
         }
     }

@@ -1,4 +1,4 @@
-//! Functions that call themselves, are called through registers, have other names, and end in many ways.
+//! Recursive functions, indirect calls, aliases, and the ways a function ends.
 
 use super::{LEAVE, adding, call, plus};
 use crate::block::BlockForm;
@@ -12,7 +12,7 @@ pub(super) fn forms() -> Vec<BlockForm> {
     forms
 }
 
-/// Functions that call themselves and one another, as deep as each thread's number says.
+/// Functions that call themselves and each other, to a depth that depends on the thread.
 fn recursions() -> Vec<BlockForm> {
     let sum = ".func (.param .b64 result) FNsum(.param .b64 x)
 {
@@ -61,7 +61,7 @@ DONE:
     };
     let ahead = ".func (.param .b64 result) FNodd(.param .b64 x);\n";
     let parity = format!("{ahead}{}{}", half("FNeven", "FNodd", 1), half("FNodd", "FNeven", 0));
-    // Few enough for the kilobyte of stack that a thread has if nothing is said.
+    // Few enough for the default stack of one kilobyte per thread.
     let depth = "and.b32 %r8, %thread, 7;\n    cvt.u64.u32 %l0, %r8;\n    ";
     let recursive =
         BlockForm::new("call of a function by itself", format!("{depth}{}{LEAVE}", call("FNsum", "")), |_, thread| {
@@ -75,7 +75,7 @@ DONE:
     vec![recursive.declaring(sum), mutual.declaring(parity)]
 }
 
-/// Calls through registers, by one address for all and by one of each thread.
+/// Indirect calls, by an address common to all threads and by one that differs between threads.
 fn pointers() -> Vec<BlockForm> {
     let functions = adding("one", 1) + &adding("ten", 10) + &adding("hundred", 100);
     let table = format!("{functions}.global .align 8 .u64 FNtable[4] = {{FNone, FNten, FNhundred, FNten}};\n");
@@ -94,7 +94,7 @@ fn pointers() -> Vec<BlockForm> {
         ];
         let known = known.map(|form| if name == "targets" { form.left_out(NO_ADDRESS) } else { form });
         forms.extend(known.map(|form| form.declaring(functions.clone())));
-        // The compiler does not know that there is a block.
+        // The compiler cannot infer that the threads form a block.
         let one_of = "mov.u32 %r8, %nctaid.x;
     setp.ne.u32 %p1, %r8, 0;
     mov.b64 %l9, FNhundred;
@@ -121,7 +121,7 @@ fn pointers() -> Vec<BlockForm> {
 
 const NO_ADDRESS: &str = "the compiler of CUDA 13.0 calls the function's place in its section as if it were an address, where nothing is (700)";
 
-/// Names: an alias, a weak function, a declaration before, and a call that some threads make.
+/// Names: an alias, a weak function, a forward declaration, and a call by some of the threads.
 fn names() -> Vec<BlockForm> {
     let alias = adding("ten", 10) + ".func (.param .b64 result) FNother(.param .b64 x);\n.alias FNother, FNten;\n";
     let weak = format!(".weak {}", adding("ten", 10));
@@ -150,7 +150,7 @@ fn names() -> Vec<BlockForm> {
     ]
 }
 
-/// Functions that some threads leave early, or do not leave.
+/// Functions that some threads leave early, or never.
 fn ends() -> Vec<BlockForm> {
     let early = ".func (.param .b64 result) FNten(.param .b64 x)
 {
@@ -172,7 +172,7 @@ LATER:
     ret;
 }
 ";
-    // The threads that end leave what they had left before; the others go on.
+    // Threads that exit keep the results they wrote before; the others continue.
     let ending = |attribute: &str, first: &str| {
         format!(
             ".func FNend(.param .b64 place){attribute}

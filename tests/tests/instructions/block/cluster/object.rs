@@ -1,4 +1,4 @@
-//! Barrier objects of the next block: arrivals at them, and stores, reductions and copies that complete on them.
+//! Barrier objects of the next block: arrivals, and stores, reductions and copies that complete on them.
 
 use super::{MEET, NEXT, before, exchange};
 use crate::block::atomic::Target;
@@ -12,7 +12,8 @@ pub(super) fn forms() -> Vec<BlockForm> {
     forms
 }
 
-/// Gives each block a barrier object at `%r10` (the next block's at `%r11`), for as many threads as a block has; then all meet.
+/// Initializes a barrier object at `%r10` in each block (the next block's is at `%r11`) for all threads of a block;
+/// then the cluster synchronizes.
 fn objects(count: usize) -> String {
     format!(
         ".shared .align 8 .b64 object;
@@ -29,17 +30,17 @@ fn objects(count: usize) -> String {
     )
 }
 
-/// Waits for the first phase of the own block's barrier object.
+/// Waits for the first phase of the block's own barrier object.
 const AWAIT: &str = "
 WAIT:
     mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 %p2, [%r10], 0;
     @!%p2 bra WAIT;
     ";
 
-/// What orders a word before an arrival that says nothing of the cluster: that one orders things within its block.
+/// Orders a word before an arrival without cluster scope, which orders accesses only within its block.
 const FENCE: &str = "fence.acq_rel.cluster;\n    ";
 
-/// Arrivals at the next block's barrier object, which a word comes with.
+/// Arrivals at the next block's barrier object, which order a word.
 fn arrivals() -> Vec<BlockForm> {
     let patterns = [
         ("mbarrier.arrive.shared::cluster.b64 _, [%r11]", FENCE, THREADS),
@@ -66,7 +67,7 @@ fn arrivals() -> Vec<BlockForm> {
             forms.push(exchange(&name, code, 4, |all, place| [all[before(place, 4)][0], 0, 0, 0]));
         }
     }
-    // Bytes that the next block's object waits for, and that come.
+    // Transaction bytes that the next block's object expects and receives.
     let code = format!(
         "{}@%p1 mbarrier.expect_tx.relaxed.cluster.shared::cluster.b64 [%r11], 640;
     {MEET}mbarrier.arrive.shared::cta.b64 _, [%r10];
@@ -138,19 +139,19 @@ fn stores() -> Vec<BlockForm> {
     forms
 }
 
-/// Leaves the 32 bytes at the thread's own place.
+/// Loads the 32 bytes at the thread's own location.
 const READ: &str = "ld.shared.v2.b64 {%l8, %l9}, [%shared];
     ld.shared.v2.b64 {%l10, %l11}, [%shared+16];
     st.global.v2.b64 [%out], {%l8, %l9};
     st.global.v2.b64 [%out+16], {%l10, %l11};
     ";
 
-/// Bulk copies to the next block, from shared memory and from the device, and to several blocks at once.
+/// Bulk copies to the next block, from shared and from global memory, and to several blocks at once.
 fn copies() -> Vec<BlockForm> {
     let object = objects(THREADS);
     let expect = "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r10], 32;\n    ";
     let within = "cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes";
-    // The own words are read where the copy of the block before does not write.
+    // The source is located where the previous block's copy does not write.
     let code = format!(
         "{object}{expect}st.shared.v2.b64 [%shared+32], {{%l0, %l1}};
     st.shared.v2.b64 [%shared+48], {{%l2, %l3}};
@@ -169,7 +170,7 @@ fn copies() -> Vec<BlockForm> {
         let spelling = format!("{from_device}{hint}");
         let code = format!("{object}{make}{expect}{spelling} [%r21], [%in], 32, [%r11]{operand};{AWAIT}{READ}{MEET}");
         forms.push(exchange(&spelling, code, 4, |all, place| all[before(place, 4)]));
-        // The first block copies its own words to the blocks of a mask; the others wait for what comes.
+        // The first block copies its words to the blocks of a mask; the others wait for the data.
         let many = format!("{from_device}.multicast::cluster{hint}");
         for mask in [0b1111_u32, 0b0001, 0b1010, 0b0110] {
             let code = format!(

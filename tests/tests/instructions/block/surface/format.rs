@@ -1,4 +1,4 @@
-//! `sust.p`: stores by elements, which convert to what the surface has.
+//! `sust.p`: formatted stores, which convert to the format of the surface.
 
 use curium_memory::ArrayFlags;
 
@@ -7,7 +7,7 @@ use crate::block::BlockForm;
 use crate::block::image::{Channel, Picture};
 use crate::block::matrix::half;
 
-/// `sust.p`: by elements, and converted to what they are. Numbers are ones that the elements have.
+/// `sust.p` with numbers that the format can represent.
 pub(super) fn forms() -> Vec<BlockForm> {
     let mut forms = Vec::new();
     let channels =
@@ -17,7 +17,7 @@ pub(super) fn forms() -> Vec<BlockForm> {
             let picture = Picture { flags: ArrayFlags::SURFACE, ..Picture::new(channel, count, geometry.shape) };
             let spelling = format!("sust.p.{}{vector}.b32.{mode}", geometry.name);
             let bits = channel.bits();
-            // A number of the channel's in 32 bits.
+            // A number of the channel in 32 bits.
             let narrow: String = (0..count)
                 .map(|part| match channel.kind() {
                     "f32" => format!(
@@ -60,7 +60,7 @@ pub(super) fn forms() -> Vec<BlockForm> {
     forms
 }
 
-/// Returns the bits in memory of the number that a form makes of a word.
+/// Returns the bits in memory after the form stores a word.
 fn stored(channel: Channel, word: u32) -> u32 {
     let small = f64::from(word.cast_signed() >> 26) / 2.0;
     match channel {

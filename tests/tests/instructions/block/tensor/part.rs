@@ -1,4 +1,4 @@
-//! Parts of tensors that a seed chooses, and where each of their elements is: in the tensor, and in shared memory.
+//! Seeded random tiles of tensors, and the location of each element in the tensor and in shared memory.
 
 use curium_driver::{Result, Stream};
 use curium_memory::{
@@ -8,10 +8,10 @@ use curium_memory::{
 use crate::block::Prepared;
 use crate::operands::Random;
 
-/// Bytes of shared memory that a part may take.
+/// The maximum size of a tile in shared memory in bytes.
 pub(super) const ROOM: usize = 2048;
 
-/// Types of elements, each with its bytes.
+/// The element types, each with its size in bytes.
 pub(super) const TYPES: [(TensorDataType, usize); 13] = [
     (TensorDataType::Uint8, 1),
     (TensorDataType::Uint16, 2),
@@ -32,24 +32,24 @@ const SWIZZLES: [TensorSwizzle; 4] =
 const INTERLEAVES: [TensorInterleave; 3] =
     [TensorInterleave::None, TensorInterleave::Bytes16, TensorInterleave::Bytes32];
 
-/// What a copy takes.
+/// The mode of a copy.
 #[derive(Clone, Debug)]
 pub(super) enum Taken {
-    /// So many elements of each dimension, before steps.
+    /// The box in elements per dimension, before element strides.
     Box(Vec<u32>),
-    /// Channels, pixels, the corners, and what is added to the pixels' places.
+    /// Im2col mode: channels, pixels, the corners of the bounding box, and the offsets.
     Pixels { channels: u32, count: u32, lower: Vec<i32>, upper: Vec<i32>, offsets: Vec<i32> },
 }
 
-/// A tensor, and a part of it.
+/// A tensor and a tile of it.
 #[derive(Clone, Debug)]
 pub(super) struct Part {
-    /// An index of [`TYPES`].
+    /// The index into [`TYPES`].
     pub(super) kind: usize,
     pub(super) extents: Vec<u64>,
     strides: Vec<u64>,
     steps: Vec<u32>,
-    /// How slices are interleaved, the swizzle, whether NaN is beyond the edges.
+    /// The interleave, the swizzle, and whether out-of-bounds elements are NaN.
     pub(super) interleave: usize,
     pub(super) swizzle: usize,
     pub(super) fills: bool,
@@ -57,22 +57,22 @@ pub(super) struct Part {
     pub(super) at: Vec<i32>,
 }
 
-/// An element of a part, or a slice of channels: its place in shared memory, and in the tensor if it is inside.
+/// An element of a tile, or a slice of channels: its location in shared memory, and in the tensor if it is in bounds.
 pub(super) struct Piece {
     pub(super) shared: usize,
     pub(super) tensor: Option<usize>,
-    /// `true` if the row of the tensor ends with it.
+    /// `true` for the last one in a row of the tensor.
     pub(super) is_last: bool,
 }
 
-/// What a part is to be.
+/// The requirements for a tile.
 #[derive(Clone, Copy)]
 pub(super) struct Wanted {
     pub(super) kind: usize,
     pub(super) rank: usize,
     pub(super) swizzle: usize,
     pub(super) interleave: usize,
-    /// `true` if it is written, which begins nowhere before the tensor.
+    /// `true` if it is stored, so that it does not start before the tensor.
     pub(super) writes: bool,
 }
 
@@ -98,11 +98,11 @@ impl Part {
         part
     }
 
-    /// Pixels of images.
+    /// Creates an im2col tile.
     pub(super) fn pixels(wanted: Wanted, seed: u64) -> Self {
         let random = &mut Random(seed);
         let mut part = Self::outline(wanted, random);
-        // Steps are along the places of pixels only.
+        // Element strides apply only to the pixel dimensions.
         let spatial = if wanted.interleave == 0 { 1..wanted.rank - 1 } else { 0..wanted.rank - 2 };
         (0..wanted.rank)
             .filter(|dimension| !spatial.contains(dimension))
@@ -117,7 +117,7 @@ impl Part {
         part.at = vec![0; wanted.rank];
         for dimension in spatial {
             let extent = part.extents[dimension] as i32;
-            // What is written begins and ends inside of the tensor, and at least one pixel is between the corners.
+            // A stored tile starts and ends within the tensor, and at least one pixel lies in the bounding box.
             let least = if wanted.writes { 0 } else { -2 };
             let low = (random.below(5) as i32 - 2).clamp(least, extent - 1);
             let high = (random.below(5) as i32 - 2).clamp(low + 1 - extent, -least);
@@ -138,7 +138,7 @@ impl Part {
         part
     }
 
-    /// Returns a row of a matrix, and the first coordinate of four such rows with their numbers behind it, in no order.
+    /// Returns a row of a matrix, and the coordinates of a gather of four such rows in random order.
     pub(super) fn four_rows(seed: u64) -> (Self, Vec<i32>) {
         let random = &mut Random(seed);
         let wanted =
@@ -152,12 +152,12 @@ impl Part {
         (part, rows)
     }
 
-    /// The same at another place.
+    /// Returns the tile at other coordinates.
     pub(super) fn beginning_at(self, at: Vec<i32>) -> Self {
         Self { at, ..self }
     }
 
-    /// The same without what is added to the places of pixels: stores have none.
+    /// Returns the tile without im2col offsets, which stores do not have.
     pub(super) fn without_offsets(mut self) -> Self {
         if let Taken::Pixels { offsets, .. } = &mut self.taken {
             offsets.fill(0);
@@ -165,12 +165,12 @@ impl Part {
         self
     }
 
-    /// Bytes from one element to the next along each dimension but the first.
+    /// Returns the strides in bytes of all dimensions except the first.
     pub(super) fn strides(&self) -> &[u64] {
         &self.strides
     }
 
-    /// Returns the elements of a box and the steps along each dimension.
+    /// Returns the box and the element stride of each dimension.
     pub(super) fn box_and_steps(&self) -> Vec<(u32, u32)> {
         let Taken::Box(boxed) = &self.taken else { return Vec::new() };
         boxed.iter().copied().zip(self.steps.iter().copied()).collect()
@@ -185,7 +185,7 @@ impl Part {
         Self { kind, extents, strides, steps, interleave, swizzle, fills, taken: Taken::Box(Vec::new()), at }
     }
 
-    /// Elements of a row, and how many rows there are along each further dimension.
+    /// Returns the number of elements in a row, and of rows along each further dimension.
     fn counts(&self, random: &mut Random) -> (usize, Vec<usize>) {
         let size = TYPES[self.kind].1;
         let most = [16, 2, 4, 8][self.swizzle].min(256 * size / 16);
@@ -213,7 +213,7 @@ impl Part {
         if wanted.writes { at.max(0) } else { at }
     }
 
-    /// Chooses how far the elements are from one another.
+    /// Chooses the strides of the tensor.
     fn spread(&mut self, random: &mut Random) {
         let unit = self.unit();
         let least = if self.interleave == 2 { 32 } else { 16 };
@@ -225,14 +225,14 @@ impl Part {
         }
     }
 
-    /// Bytes of an element, or of a slice.
+    /// Returns the size in bytes of an element or a slice.
     pub(super) fn unit(&self) -> usize {
         [TYPES[self.kind].1, 16, 32][self.interleave]
     }
 
     fn pitch_of(&self, inner: usize) -> usize {
         match (self.interleave, &self.taken) {
-            // The swizzle has room for a whole line of its own.
+            // The swizzle spans a complete line.
             (0, _) => (inner * self.unit()).max([0, 32, 64, 128][self.swizzle]),
             (_, Taken::Pixels { .. }) => self.unit(),
             _ => inner * self.unit(),
@@ -244,12 +244,12 @@ impl Part {
         if self.interleave == 0 { 1..rank - 1 } else { 0..rank - 2 }
     }
 
-    /// Bytes that come, of which a barrier object hears.
+    /// Returns the number of bytes that complete on a barrier object.
     pub(super) fn bytes(&self) -> usize {
         self.pieces().len() * self.unit()
     }
 
-    /// Bytes that the tensor takes, and what stores write beyond the last of them.
+    /// Returns the size of the tensor in bytes, including the bytes that stores write past the last element.
     fn size(&self) -> usize {
         let last: usize = self.extents[1..]
             .iter()
@@ -259,7 +259,7 @@ impl Part {
         (last + self.extents[0] as usize * self.unit()).next_multiple_of(16)
     }
 
-    /// Returns the pieces of the part, one after the other.
+    /// Returns the pieces of the tile in order.
     pub(super) fn pieces(&self) -> Vec<Piece> {
         match &self.taken {
             Taken::Box(boxed) => self.pieces_of_box(boxed),
@@ -299,7 +299,7 @@ impl Part {
         pieces
     }
 
-    /// Rows that are named one by one, behind the first coordinate.
+    /// Returns the pieces of individually selected rows, given after the first coordinate.
     fn pieces_of_rows(&self, columns: usize) -> Vec<Piece> {
         let piece = |row: usize, column: usize| {
             let place = [i64::from(self.at[0]) + column as i64, self.at[1 + row].into()];
@@ -354,23 +354,24 @@ impl Part {
         Piece { shared: linear, tensor: inside.then_some(tensor as usize), is_last }
     }
 
-    /// Returns where a byte of the part is in shared memory: sixteen change places in each line by its number.
+    /// Returns the swizzled location of a byte of the tile in shared memory: 16-byte units are permuted in each line by
+    /// its number.
     pub(super) fn swizzled(&self, linear: usize) -> usize {
         let (line, chunk) = (linear / 128, linear / 16 % 8);
         let number = [0, line % 2, line % 4, line % 8][self.swizzle];
         line * 128 + (chunk ^ number) * 16 + linear % 16
     }
 
-    /// Returns what the tensor holds before the copy.
+    /// Returns the content of the tensor before the copy.
     pub(super) fn content(&self) -> Vec<u8> {
         let mut random = Random(self.size() as u64 ^ 0x7e_5012);
         let words = (0..self.size().div_ceil(8)).map(|_| random.next());
-        // Numbers of either sign without NaN and infinities.
+        // Numbers of both signs without NaN and infinities.
         let words = words.map(|word| if self.kind < 6 { word } else { word & 0xbfff_bfff_bfff_bfff });
         words.flat_map(u64::to_le_bytes).take(self.size()).collect()
     }
 
-    /// Returns the part's map and tensor on the device.
+    /// Creates the tile's tensor map and tensor on the device.
     pub(super) fn prepare(&self, stream: &Stream, content: &[u8]) -> Result<Prepared> {
         let tensor = DeviceBuffer::from_slice(stream, content)?;
         let mut layout = TensorLayout::new(TYPES[self.kind].0, tensor.as_pointer(), &self.extents)

@@ -1,4 +1,4 @@
-//! Reductions in bulk: of bytes that lie together, and of parts of tensors.
+//! Bulk reductions: of contiguous bytes, and of tensor tiles.
 
 use super::part::{Part, ROOM, TYPES, Wanted};
 use super::store::written;
@@ -14,7 +14,8 @@ pub(in crate::block) fn forms() -> Vec<BlockForm> {
     forms
 }
 
-/// The operations, each with the types that it has in device memory, in the shared memory of a cluster, and of tensors' elements.
+/// The operations with the types they support in global memory, in the shared memory of a cluster, and for tensor
+/// elements.
 const OPERATIONS: [(&str, &str, &str, &str); 8] = [
     ("add", "u32 s32 u64 f32 f64 noftz.f16 noftz.bf16", "u32 s32 u64", "u32 s32 u64 f16 f32 f64 bf16"),
     ("min", "u32 s32 u64 s64 f16 bf16", "u32 s32", "u32 s32 u64 s64 f16 bf16"),
@@ -26,10 +27,10 @@ const OPERATIONS: [(&str, &str, &str, &str); 8] = [
     ("xor", "b32 b64", "b32", "u32 s32 u64"),
 ];
 
-/// The names of the types of tensors' elements, in the order of [`TYPES`].
+/// The names of the tensor element types, in the order of [`TYPES`].
 const NAMES: [&str; 10] = ["u8", "u16", "u32", "s32", "u64", "s64", "f16", "f32", "f64", "bf16"];
 
-/// Returns the bytes of a type's values: of floating-point numbers halves of small ones, whose sums are exact.
+/// Returns random values of a type as bytes: halves of small numbers for floating-point types, whose sums are exact.
 fn values(kind: &str, bytes: usize, seed: u64) -> Vec<u8> {
     let mut random = Random(seed);
     let mut value = || {
@@ -40,7 +41,7 @@ fn values(kind: &str, bytes: usize, seed: u64) -> Vec<u8> {
             "bf16" => ((small as f32).to_bits() >> 16).to_le_bytes()[..2].to_vec(),
             "f32" => (small as f32).to_le_bytes().to_vec(),
             "f64" => small.to_le_bytes().to_vec(),
-            // Some are small, so that they meet their bounds.
+            // Some are small, so that they reach their bounds.
             _ if bits >> 60 == 0 => (bits % 4).to_le_bytes()[..width(kind)].to_vec(),
             _ => bits.to_le_bytes()[..width(kind)].to_vec(),
         }
@@ -48,12 +49,12 @@ fn values(kind: &str, bytes: usize, seed: u64) -> Vec<u8> {
     (0..bytes / width(kind)).flat_map(|_| value()).collect()
 }
 
-/// Bytes of a type.
+/// Returns the size of a type in bytes.
 fn width(kind: &str) -> usize {
     kind.trim_start_matches(char::is_alphabetic).parse::<usize>().expect("a type ends in its bits") / 8
 }
 
-/// Returns the number that the bits of a type of floating-point numbers stand for, and back; both are exact here.
+/// Converts between the bits of a floating-point type and the number they represent; both are exact here.
 fn number(kind: &str, bits: u64) -> f64 {
     match kind {
         "f16" => F16.value(bits),
@@ -81,7 +82,7 @@ fn is_less(kind: &str, old: u64, new: u64) -> bool {
     }
 }
 
-/// Returns what an operation makes of a value in memory and another.
+/// Returns the result of an operation on a value in memory and another.
 fn reduced(operation: &str, kind: &str, old: &[u8], new: &[u8]) -> Vec<u8> {
     let word = |bytes: &[u8]| bytes.iter().rev().fold(0_u64, |word, byte| word << 8 | u64::from(*byte));
     let (old, new) = (word(old), word(new));
@@ -102,7 +103,7 @@ fn reduced(operation: &str, kind: &str, old: &[u8], new: &[u8]) -> Vec<u8> {
     result.to_le_bytes()[..width(kind)].to_vec()
 }
 
-/// Fills shared memory with what lies so far into the tensor's memory.
+/// Fills shared memory with the bytes at an offset of the tensor.
 fn fill_from(offset: usize) -> String {
     format!(
         "mul.wide.u32 %l22, %thread, 32; add.u64 %l22, %l22, %l21;
@@ -112,12 +113,12 @@ fn fill_from(offset: usize) -> String {
     )
 }
 
-/// Returns a line of bytes, for what needs no part.
+/// Returns a row of bytes for tests that need no tile.
 fn line() -> Part {
     Part::boxed(Wanted { kind: 0, rank: 1, swizzle: 0, interleave: 0, writes: true }, 1)
 }
 
-/// Into device memory.
+/// Reductions to global memory.
 fn of_bytes() -> Vec<BlockForm> {
     let mut forms = Vec::new();
     for (operation, types, ..) in OPERATIONS {
@@ -143,7 +144,7 @@ fn of_bytes() -> Vec<BlockForm> {
     forms
 }
 
-/// Into shared memory: what lies in the first half to what lies in the second, and back again.
+/// Reductions within shared memory: the first half to the second, and back.
 fn within_shared_memory() -> Vec<BlockForm> {
     let mut forms = Vec::new();
     for (operation, _, types, _) in OPERATIONS {
@@ -165,14 +166,14 @@ fn within_shared_memory() -> Vec<BlockForm> {
                 let reduced = pairs.flat_map(|(old, new)| reduced(operation, kind, old, new));
                 left(&new.iter().copied().chain(reduced).collect::<Vec<_>>())
             });
-            // Between blocks of a cluster, so a kernel launched in one.
+            // Between blocks of a cluster, so the kernel is launched with one.
             forms.push(form.in_clusters([1; 3], [1; 3]));
         }
     }
     forms
 }
 
-/// Parts of tensors of each type that an operation has.
+/// Reductions to tensor tiles, for each type that an operation supports.
 fn of_tensors() -> Vec<BlockForm> {
     let mut forms = Vec::new();
     for (operation, .., types) in OPERATIONS {

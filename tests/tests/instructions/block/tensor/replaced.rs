@@ -1,14 +1,14 @@
-//! Maps that a kernel changes in shared memory, puts where copies read them, and copies by.
+//! Tensor maps that a kernel modifies in shared memory, copies to global memory, and uses.
 
 use super::part::{Part, Wanted};
 use super::{BlockForm, LEAVE, MARK, coordinates, form, left, loaded, prepared};
 use crate::operands::hash;
 
-/// Returns what a changed map is to have: the suffix, and what stands behind the map's address.
+/// Returns the modified fields of a tensor map: the suffix, and the operands after the map's address.
 fn changes(part: &Part) -> Vec<(&'static str, String)> {
     let rank = part.extents.len();
     let mut changes = vec![("global_address", "%l21".to_owned()), ("rank", format!("{}", rank - 1))];
-    // The instruction numbers f32 that is flushed before f64 and bf16.
+    // The instruction numbers `f32` with flushed subnormals before `f64` and `bf16`.
     let number = [0, 1, 2, 3, 4, 5, 6, 7, 9, 10, 8, 11, 12][part.kind];
     changes.push(("elemtype", number.to_string()));
     changes.push(("interleave_layout", part.interleave.to_string()));
@@ -27,7 +27,7 @@ fn changes(part: &Part) -> Vec<(&'static str, String)> {
     changes
 }
 
-/// Returns the map of another tensor that becomes the part's.
+/// Replaces the tensor map of another tensor by the tile's map.
 pub(super) fn forms() -> Vec<BlockForm> {
     let mut forms = Vec::new();
     for (seed, (kind, rank)) in
@@ -46,7 +46,7 @@ pub(super) fn forms() -> Vec<BlockForm> {
                 )
             })
             .collect();
-        // The first warp copies the map's words, and the changed ones to where the map was.
+        // The first warp copies the words of the map, and the modified ones to the location of the map.
         let code = format!(
             ".shared .align 128 .b8 map[128]; mov.u32 %r23, map;
     {}{set}

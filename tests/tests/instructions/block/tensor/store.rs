@@ -1,4 +1,4 @@
-//! Parts of shared memory that go to tensors.
+//! Tensor stores from shared memory.
 
 use super::part::{Part, Piece, TYPES, Taken};
 use super::{BlockForm, LEAVE_TENSOR, OWN, coordinates, form, left_of_tensor, long_content, operands, parts, prepared};
@@ -10,13 +10,13 @@ pub(in crate::block) fn forms() -> Vec<BlockForm> {
     forms
 }
 
-/// Does to the tensor what `change` makes of each element: of one in the tensor, and one of the part. Where a part goes beyond the edge of
-/// a row, its elements are written too up to the next 16 bytes.
+/// Applies `change` to each stored element: to the old element of the tensor and the element of the tile. Stores that
+/// exceed a row write its elements up to the next multiple of 16 bytes too.
 pub(super) fn written(part: &Part, content: &[u8], shared: &[u8], change: impl Fn(&[u8], &[u8]) -> Vec<u8>) -> Vec<u8> {
     let (size, mut after) = (TYPES[part.kind].1, content.to_vec());
     for Piece { shared: linear, tensor, is_last } in part.pieces() {
         let Some(place) = tensor else { continue };
-        // The last element of a row inside takes those up to the next 16 bytes along.
+        // The last in-bounds element of a row extends to the next multiple of 16 bytes.
         let end =
             if is_last && part.interleave == 0 { (place + size).next_multiple_of(16) } else { place + part.unit() };
         for (index, at) in (place..end).step_by(size).enumerate() {
@@ -28,7 +28,7 @@ pub(super) fn written(part: &Part, content: &[u8], shared: &[u8], change: impl F
     after
 }
 
-/// Stores of parts of every kind.
+/// Stores of tiles of every kind.
 fn stores() -> Vec<BlockForm> {
     let mut forms = Vec::new();
     let (boxes, pixels): (Vec<_>, Vec<_>) =
@@ -54,7 +54,7 @@ fn stores() -> Vec<BlockForm> {
     forms
 }
 
-/// Four rows that go to places by their numbers.
+/// Scatters of four rows.
 fn scatters() -> Vec<BlockForm> {
     let mut forms = Vec::new();
     for seed in 0..6 {

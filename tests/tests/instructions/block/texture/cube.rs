@@ -1,4 +1,4 @@
-//! Textures of cubes, which are read by directions.
+//! Cubemap textures, with directions as coordinates.
 
 use curium_memory::{ArrayShape, FilterMode, TextureFlags};
 
@@ -6,14 +6,14 @@ use super::{Geometry, HANDLE, KINDS, coordinate, coordinates, gathered, leave, l
 use crate::block::image::{Channel, Picture};
 use crate::block::{BlockForm, THREADS};
 
-/// Directions into cubes, none of which is at an edge of a face or of an element.
+/// Offsets of directions, none of which is at an edge of a face or of an element.
 const SHIFTS: [f64; 3] = [16.0 / 128.0, 9.0 / 128.0, 21.0 / 128.0];
 
 fn direction(thread: usize) -> [f64; 3] {
     std::array::from_fn(|axis| coordinate(axis, thread) - 0.125 + SHIFTS[axis])
 }
 
-/// Returns the face that a direction points to, and the place on it, from 0 to 1: the table of CUDA's documentation.
+/// Returns the face of a direction, and the coordinates on it from 0 to 1: the table of the CUDA Programming Guide.
 fn face([x, y, z]: [f64; 3]) -> (usize, [f64; 2]) {
     let most = x.abs().max(y.abs()).max(z.abs());
     let (face, s, t) = match () {
@@ -32,7 +32,7 @@ const GEOMETRIES: [Geometry; 2] = [
     Geometry { name: "acube", directions: 3, shape: ArrayShape::layered_cubemap(4, 2), is_layered: true },
 ];
 
-/// Code that puts a direction of each thread into `%r16` to `%r18`, and one more than there are cubes into `%r20` for the last.
+/// Returns code that loads a direction into `%r16` to `%r18`, and one beyond the last cubemap into `%r20`.
 fn directions() -> String {
     let shift = |axis: usize| {
         let shift = (SHIFTS[axis] - 0.125) as f32;
@@ -41,7 +41,7 @@ fn directions() -> String {
     format!("rem.u32 %r20, %thread, 3;\n    {}{}", coordinates([1.0; 3]), (0..3).map(shift).collect::<String>())
 }
 
-/// Returns the place that a thread reads in a level of so many elements, and its layer.
+/// Returns the coordinates that a thread fetches in a level of this width, and its layer.
 fn spot(geometry: Geometry, thread: usize, width: usize) -> ([f64; 2], usize) {
     let (face, place) = face(direction(thread));
     let cube = if geometry.is_layered { (thread % 3).min(1) } else { 0 };
@@ -56,7 +56,7 @@ fn picture(channel: Channel, geometry: Geometry, levels: u32) -> Picture {
     picture
 }
 
-/// Cubes, alone and in layers, plainly, by a level, and by steps that are small enough for the first.
+/// Cubemaps, single and layered, with no level, with a level, and with gradients small enough for level 0.
 pub(super) fn forms() -> Vec<BlockForm> {
     let mut forms = gathers();
     for (geometry, (kind, channel, result)) in
@@ -87,7 +87,7 @@ pub(super) fn forms() -> Vec<BlockForm> {
     forms
 }
 
-/// `tld4` where all four elements are of one face; other threads leave nothing.
+/// `tld4` if all four elements lie on one face; other threads write nothing.
 fn gathers() -> Vec<BlockForm> {
     let mut forms = Vec::new();
     for (geometry, (kind, channel, result)) in

@@ -1,4 +1,4 @@
-//! Levels of textures: by number, by steps, between two, with a bias and within bounds.
+//! Mipmap levels: by number, by gradients, with linear filtering between two, with a bias and with clamping.
 
 use curium_memory::{FilterMode, TextureFlags};
 
@@ -6,7 +6,7 @@ use super::{GEOMETRIES, HANDLE, RESULT, coordinates, leave, left, place, scales}
 use crate::block::image::{Channel, Picture};
 use crate::block::{BlockForm, THREADS};
 
-/// Levels: by number, by steps, between two, with a bias and within bounds.
+/// Returns forms for levels by number, by gradients, between two levels, with a bias and with clamping.
 pub(super) fn forms() -> Vec<BlockForm> {
     let mut forms = Vec::new();
     for geometry in GEOMETRIES {
@@ -28,14 +28,14 @@ pub(super) fn forms() -> Vec<BlockForm> {
         ];
         for (name, options, level) in cases {
             let picture = Picture { options, ..picture };
-            // From -0.75 to 3 in quarters, and a sixteenth more, as no level is the nearest half way between two.
+            // From -0.75 to 3 in quarters plus a sixteenth, because no level is nearest halfway between two.
             let quarters = "and.b32 %r21, %thread, 15;
     sub.s32 %r21, %r21, 3;
     cvt.rn.f32.s32 %r21, %r21;
     fma.rn.f32 %r21, %r21, 0f3e800000, 0f3d800000;
     ";
             let whole = "rem.u32 %r21, %thread, 3;\n    cvt.rn.f32.u32 %r21, %r21;\n    ";
-            // A step of as many elements as the level's are wide, in one direction.
+            // A gradient of the level's width in one dimension.
             let steps = format!(
                 "ex2.approx.f32 %r22, %r21;\n    mul.f32 %r22, %r22, 0f{:08x};\n    mov.b32 %r23, 0;\n    ",
                 (1.0 / picture.shape.width() as f32).to_bits()
@@ -46,7 +46,7 @@ pub(super) fn forms() -> Vec<BlockForm> {
                 _ => format!("{{{first}, %r23, %r23, %r23}}"),
             };
             let grad = format!(", {}, {}", vector("%r22"), vector("%r23"));
-            // How a level follows from steps is hardware's affair, but for whole ones.
+            // The level for gradients is implementation-defined, except at integers.
             for (way, set, operand, is_whole) in [
                 (".level", quarters.to_owned(), ", %r21".to_owned(), false),
                 (".grad", whole.to_owned() + &steps, grad, true),

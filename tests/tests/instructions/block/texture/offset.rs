@@ -1,5 +1,5 @@
-//! Offsets in elements, which come to the coordinates before what is beyond the edges is looked at, and numbers that a depth would be
-//! compared with. No texture of CUDA compares, and an H100 reads what it reads without them.
+//! Texel offsets, which are added before the address mode is applied, and depth-compare operands. No CUDA texture
+//! compares, and an H100 ignores these operands.
 
 use std::sync::Arc;
 
@@ -23,13 +23,13 @@ pub(super) fn forms() -> Vec<BlockForm> {
     forms
 }
 
-/// Returns the steps of a thread in each direction, from the least to the greatest.
+/// Returns the offsets of a thread in each dimension, from the smallest to the largest.
 fn steps(thread: usize, bits: u32) -> [i64; 3] {
     let range = 1_usize << bits;
     [5, 11, 3].map(|factor| ((thread * factor) % range) as i64 - range as i64 / 2)
 }
 
-/// Code that puts the steps into `%r24` to `%r26`, with bits above those that count.
+/// Returns code that loads the offsets into `%r24` to `%r26`, with bits above the used ones.
 fn set_steps(bits: u32) -> String {
     let range = 1 << bits;
     let step = |(register, factor): (u32, u32)| {
@@ -52,13 +52,13 @@ fn operand(directions: usize) -> &'static str {
     }
 }
 
-/// Returns the coordinates of a thread with the steps added.
+/// Returns the coordinates of a thread with its offsets.
 fn moved(thread: usize, steps: [i64; 3]) -> [f64; 3] {
     let at = place(thread);
     std::array::from_fn(|axis| at[axis] + steps[axis] as f64)
 }
 
-/// Returns each geometry, with results of each type, with each way to say a level.
+/// Returns each geometry with each result type and each level operand.
 fn kinds() -> Vec<BlockForm> {
     let mut forms = Vec::new();
     for (geometry, (kind, channel, result)) in
@@ -86,13 +86,14 @@ fn kinds() -> Vec<BlockForm> {
     forms
 }
 
-/// Returns what is beyond the edges, coordinates that are normalized or not, and the nearest element or a blend.
+/// Returns out-of-bounds coordinates, normalized and unnormalized, with nearest and linear filtering.
 fn modes() -> Vec<BlockForm> {
     let mut forms = Vec::new();
     let modes = [AddressMode::Clamp, AddressMode::Wrap, AddressMode::Mirror, AddressMode::Border];
     let flags = [TextureFlags::empty(), TextureFlags::NORMALIZED_COORDINATES];
     for (geometry, mode) in GEOMETRIES.into_iter().flat_map(|geometry| modes.map(|mode| (geometry, mode))) {
-        // The compiler leaves the upper bits of a step below zero to the second direction, which a line does not have.
+        // The compiler leaves the upper bits of a negative offset in the second dimension, which a 1D texture does not
+        // have.
         if geometry.name == "1d" && mode == AddressMode::Border {
             continue;
         }
@@ -129,7 +130,7 @@ fn read(name: &str, geometry: Geometry, picture: Picture) -> BlockForm {
     form.with(picture.prepare())
 }
 
-/// Offsets that are constants: four bits of them count.
+/// Immediate offsets, of which four bits are used.
 fn constants() -> Vec<BlockForm> {
     let mut forms = Vec::new();
     for geometry in GEOMETRIES {
@@ -160,7 +161,7 @@ fn constants() -> Vec<BlockForm> {
     forms
 }
 
-/// Numbers to compare with, alone and behind an offset. Volumes have none.
+/// Depth-compare operands, alone and after an offset. 3D textures do not support them.
 fn comparisons() -> Vec<BlockForm> {
     let mut forms = Vec::new();
     for (geometry, has_offset) in GEOMETRIES.into_iter().flat_map(|geometry| [(geometry, false), (geometry, true)]) {
@@ -194,13 +195,13 @@ fn comparisons() -> Vec<BlockForm> {
     forms
 }
 
-/// Whole numbers: zeroes are beyond the edges, and the nearest element with a level.
+/// Integer coordinates: zeros out of bounds, and the nearest element for a level.
 fn elements() -> Vec<BlockForm> {
     let mut forms = Vec::new();
     for (geometry, way) in
         GEOMETRIES.into_iter().flat_map(|geometry| ["", ".base", ".level"].map(|way| (geometry, way)))
     {
-        // Lines are read so where they are plain memory.
+        // Only 1D textures of linear memory support them.
         if geometry.name == "1d" {
             continue;
         }
@@ -241,10 +242,10 @@ fn elements() -> Vec<BlockForm> {
     forms
 }
 
-/// Elements of plain memory.
+/// The number of elements of linear memory.
 const ELEMENTS: usize = 16;
 
-/// Lines of plain memory, with the offset in a vector and without.
+/// 1D textures of linear memory, with the offset in a vector and as a scalar.
 fn memory() -> Vec<BlockForm> {
     let form = |offset: &str| {
         let spelling = "tex.1d.v4.u32.s32";
@@ -271,7 +272,7 @@ fn memory() -> Vec<BlockForm> {
     ["{%r24}", "%r24"].map(form).into()
 }
 
-/// `tld4`, whose offsets have six bits, with and without a number to compare with.
+/// `tld4`, whose offsets have six bits, with and without a depth-compare operand.
 fn gathers() -> Vec<BlockForm> {
     let mut forms = Vec::new();
     let kinds = [("u32", Channel::U32), ("s32", Channel::S32), ("f32", Channel::F32)];

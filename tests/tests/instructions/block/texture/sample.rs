@@ -1,5 +1,5 @@
-//! Pictures of several samples, of which arrays have one; predicates that say whether what was read has memory, which all of an array has;
-//! and objects that are named as the samplers of others.
+//! Multisample textures, of which arrays have one sample; residency predicates, which are true for every element of an
+//! array; and independent samplers.
 
 use curium_memory::{AddressMode, ArrayFlags, FilterMode, TextureFlags, TextureOptions};
 
@@ -17,7 +17,7 @@ pub(super) fn forms() -> Vec<BlockForm> {
     forms
 }
 
-/// Returns forms whose first coordinate is the sample's number: sample 0 exists, and the others read as zero.
+/// Returns forms whose first coordinate is the sample index: sample 0 exists, and the others are zero.
 fn samples() -> Vec<BlockForm> {
     let mut forms = Vec::new();
     for ((geometry, name), way) in [(GEOMETRIES[1], "2dms"), (GEOMETRIES[4], "a2dms")]
@@ -53,12 +53,12 @@ fn samples() -> Vec<BlockForm> {
     forms
 }
 
-/// Leaves what `leave_kind` leaves, and beside the first the predicate.
+/// Stores the result like `leave_kind`, and the predicate with the first word.
 fn leave_all(kind: &str) -> String {
     format!("{}selp.b32 %r29, 1, 0, %p1;\n    st.global.b32 [%out+4], %r29;\n    ", leave_kind(kind))
 }
 
-/// Returns each geometry, with results of each type, with each way to say a level, beyond the edges too.
+/// Returns each geometry with each result type and each level operand, including out-of-bounds coordinates.
 fn residents() -> Vec<BlockForm> {
     let mut forms = Vec::new();
     for (geometry, (kind, channel, result)) in
@@ -110,7 +110,7 @@ fn gathered_residents() -> Vec<BlockForm> {
     [GEOMETRIES[1], GEOMETRIES[4]].map(form).into()
 }
 
-/// Returns the second object stands where a sampler would: the first is read as it says itself.
+/// Returns forms with a second object as the sampler: the fetch uses the options of the first.
 fn samplers() -> Vec<BlockForm> {
     let mut forms = Vec::new();
     for geometry in GEOMETRIES {

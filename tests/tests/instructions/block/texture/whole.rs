@@ -1,6 +1,6 @@
-//! Textures by whole numbers, which name elements, as an H100 reads them: beyond the edges are zeroes whatever the address mode is, and the
-//! nearest element where the instruction names a level. Lines are read so where they are plain memory, not arrays. Where it names steps,
-//! the bits of the whole numbers are taken for those of numbers with fractions, which are next to zero here.
+//! Textures with integer coordinates, as an H100 fetches them: out-of-bounds elements are zero in every address mode,
+//! and an explicit level uses the nearest element. 1D textures support them only on linear memory, not on arrays. With
+//! gradients the bits of the integers are interpreted as floating-point numbers, which are almost zero here.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use super::{GEOMETRIES, Geometry, HANDLE, KINDS, RESULT, leave, leave_kind, left
 use crate::block::image::Picture;
 use crate::block::{BlockForm, Prepared};
 
-/// Returns each geometry, with results of each type, with each way to say a level.
+/// Returns each geometry with each result type and each level operand.
 pub(super) fn forms() -> Vec<BlockForm> {
     let mut forms = lines();
     for (geometry, (kind, channel, result)) in
@@ -35,7 +35,8 @@ pub(super) fn forms() -> Vec<BlockForm> {
     forms
 }
 
-/// Code that puts the number of an element into `%r16` to `%r18`, from one before the first to one behind the last.
+/// Returns code that loads the index of an element into `%r16` to `%r18`, from one before the first to one after the
+/// last.
 fn elements([width, height, depth]: [usize; 3]) -> String {
     format!(
         "rem.u32 %r16, %thread, {};
@@ -53,7 +54,7 @@ fn elements([width, height, depth]: [usize; 3]) -> String {
     )
 }
 
-/// Returns the element that a thread reads, if it reads one.
+/// Returns the element that a thread fetches, if it is in bounds.
 fn named(picture: &Picture, geometry: Geometry, way: &str, thread: usize) -> Option<[usize; 3]> {
     let extents = picture.extents(0, geometry.is_layered);
     let [width, height, depth] = extents;
@@ -76,10 +77,10 @@ fn named(picture: &Picture, geometry: Geometry, way: &str, thread: usize) -> Opt
     Some(at)
 }
 
-/// Elements of plain memory.
+/// The number of elements of linear memory.
 const ELEMENTS: usize = 8;
 
-/// Lines of plain memory, which numbers with fractions do not read.
+/// 1D textures of linear memory, for which floating-point coordinates are unsupported.
 fn lines() -> Vec<BlockForm> {
     let mut forms = Vec::new();
     for (way, set, operands) in ways(1) {

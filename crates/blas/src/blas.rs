@@ -1,0 +1,219 @@
+//! The handle of cuBLAS on one stream.
+
+mod mode;
+
+use std::sync::Arc;
+
+use curium_driver::hazard::AccessGuard;
+use curium_driver::{Argument, Stream};
+use curium_memory::DeviceBuffer;
+
+pub use self::mode::MathMode;
+use crate::call::call;
+use crate::error::Result;
+use crate::handle::{Handle, entered};
+use crate::library::CuBlas;
+use crate::operand::Operand;
+use crate::sys::{Api, cublasHandle_t, cublasPointerMode_t};
+
+/// The state of cuBLAS on one stream: a handle, its settings and its workspace.
+///
+/// Operations are enqueued on the stream and return before they have run, except for those that return a number to the host. Operands may
+/// be in buffers of any stream: operations wait for earlier accesses on the device, and later accesses wait for them.
+///
+/// NVIDIA's handles are shared mutable state, so that operations borrow the handle exclusively. A thread that works beside others has a
+/// handle of its own.
+///
+/// In a [capture](curium_driver::Graph::capture), create the handle on the capture scope: its operations become nodes. The graph keeps the
+/// handle, the workspace and the operands for as long as it can be launched.
+///
+/// ```
+/// # let driver = curium_sim::Simulator::new(curium_sim::Config::new())?.driver::<curium_driver::Driver>()?;
+/// # let cublas = curium_sim_libraries::cublas();
+/// # /*
+/// let driver = Driver::load()?;
+/// let cublas = CuBlas::load()?;
+/// # */
+/// use curium_blas::{Blas, Matrix, MatrixMut};
+/// use curium_memory::DeviceBuffer;
+///
+/// let stream = driver.device(0)?.primary_context()?.stream()?;
+/// let mut blas = Blas::new(&cublas, &stream)?;
+/// let a = DeviceBuffer::from_slice(&stream, &[1.0_f32, 2.0, 3.0, 4.0])?;
+/// let b = DeviceBuffer::from_slice(&stream, &[5.0_f32, 6.0, 7.0, 8.0])?;
+/// let mut c = DeviceBuffer::zeroed(&stream, 4)?;
+/// let (a, b) = (Matrix::row_major(&a, 2, 2)?, Matrix::row_major(&b, 2, 2)?);
+/// blas.gemm(1.0, a, b, 0.0, &mut MatrixMut::row_major(&mut c, 2, 2)?)?;
+/// assert_eq!(c.to_vec()?, [19.0, 22.0, 43.0, 50.0]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct Blas {
+    handle: Arc<Handle>,
+    stream: Stream,
+    workspace: Option<DeviceBuffer<u8>>,
+    pointer_mode: cublasPointerMode_t,
+}
+
+impl Blas {
+    /// Creates a handle on `stream`, with a workspace of the size that NVIDIA recommends for the device: 32 MiB from compute capability 9.0
+    /// on, 4 MiB before.
+    ///
+    /// CUDA: `cublasCreate_v2`, `cublasSetStream_v2`, `cublasSetWorkspace_v2`.
+    ///
+    /// # Errors
+    ///
+    /// An error of the library or of the allocation.
+    #[doc(alias = "cublasCreate")]
+    #[doc(alias = "cublasSetStream")]
+    pub fn new(library: &CuBlas, stream: &Stream) -> Result<Self> {
+        let handle = Handle::create(library, stream.context())?;
+        let mut blas = Self::on(handle, stream)?;
+        let major = stream.device().compute_capability()?.major;
+        blas.set_workspace(if major >= 9 { 32 << 20 } else { 4 << 20 })?;
+        Ok(blas)
+    }
+
+    /// Takes over a handle that other code created in the context of `stream`, and moves it to this stream without a workspace of ours.
+    ///
+    /// # Safety
+    ///
+    /// `raw` is a live handle of `library`, which nobody else uses or destroys.
+    ///
+    /// # Errors
+    ///
+    /// An error of the library. The handle is destroyed then.
+    pub unsafe fn from_raw(library: &CuBlas, raw: cublasHandle_t, stream: &Stream) -> Result<Self> {
+        Self::on(Handle::new(raw, library, stream.context()), stream)
+    }
+
+    fn on(handle: Handle, stream: &Stream) -> Result<Self> {
+        let (api, raw) = (handle.library().api(), stream.as_raw().cast());
+        // SAFETY: the handle and the stream are live, and their context is current.
+        entered(handle.context(), || unsafe { call!(api, cublasSetStream_v2(handle.raw(), raw)) })?;
+        let (stream, pointer_mode) = (stream.clone(), cublasPointerMode_t::CUBLAS_POINTER_MODE_HOST);
+        // A handle of other code may be in the other mode.
+        // SAFETY: the handle is live, and its context is current.
+        entered(handle.context(), || unsafe { call!(api, cublasSetPointerMode_v2(handle.raw(), pointer_mode)) })?;
+        Ok(Self { handle: Arc::new(handle), stream, workspace: None, pointer_mode })
+    }
+
+    /// Replaces the workspace by one of `bytes` bytes; 0 leaves the memory to the library. Graphs keep the workspace that they captured.
+    ///
+    /// CUDA: `cublasSetWorkspace_v2`.
+    ///
+    /// # Errors
+    ///
+    /// An error of the allocation or of the library.
+    #[doc(alias = "cublasSetWorkspace")]
+    pub fn set_workspace(&mut self, bytes: usize) -> Result<()> {
+        let workspace = if bytes == 0 { None } else { Some(DeviceBuffer::<u8>::uninit(&self.stream, bytes)?) };
+        let address = workspace.as_ref().map_or(0, |workspace| workspace.as_pointer().as_raw());
+        let pointer = std::ptr::without_provenance_mut(address as usize);
+        // SAFETY: the memory lives as long as the handle uses it, and is in stream order before and after its work.
+        self.configure(|api, raw| unsafe { call!(api, cublasSetWorkspace_v2(raw, pointer, bytes)) })?;
+        self.workspace = workspace;
+        Ok(())
+    }
+
+    /// Returns the size of the workspace in bytes.
+    #[must_use]
+    pub fn workspace_bytes(&self) -> usize {
+        self.workspace.as_ref().map_or(0, DeviceBuffer::len)
+    }
+
+    /// Returns the stream.
+    #[must_use]
+    pub fn stream(&self) -> &Stream {
+        &self.stream
+    }
+
+    /// Returns the library.
+    #[must_use]
+    pub fn library(&self) -> &CuBlas {
+        self.handle.library()
+    }
+
+    /// Returns the raw handle, for calls that this crate does not make. They must leave the stream, the workspace and the pointer mode as
+    /// they are, and their accesses are not tracked.
+    #[must_use]
+    pub fn as_raw(&mut self) -> cublasHandle_t {
+        self.handle.raw()
+    }
+
+    /// Calls a function of the library that enqueues nothing.
+    pub(crate) fn configure(&mut self, set: impl FnOnce(&Api, cublasHandle_t) -> Result<()>) -> Result<()> {
+        entered(self.handle.context(), || set(self.handle.library().api(), self.handle.raw()))
+    }
+
+    pub(crate) fn set_pointer_mode(&mut self, mode: cublasPointerMode_t) -> Result<()> {
+        if self.pointer_mode != mode {
+            // SAFETY: the handle is live, and its context is current.
+            self.configure(|api, raw| unsafe { call!(api, cublasSetPointerMode_v2(raw, mode)) })?;
+            self.pointer_mode = mode;
+        }
+        Ok(())
+    }
+
+    /// Enqueues an operation on its operands.
+    pub(crate) fn enqueue(
+        &mut self,
+        operation: &'static str,
+        mode: cublasPointerMode_t,
+        operands: &mut [&mut dyn Operand],
+        call: impl FnOnce(&Api, cublasHandle_t) -> Result<()>,
+    ) -> Result<()> {
+        self.stream.expect_captured(operation, "create the handle on the capture scope")?;
+        self.set_pointer_mode(mode)?;
+        let Self { handle, stream, workspace, .. } = self;
+        let guard = AccessGuard::new(stream)?;
+        guard.keep(handle);
+        ordered(guard, workspace.as_mut(), operands, || {
+            entered(handle.context(), || call(handle.library().api(), handle.raw()))
+        })
+    }
+
+    /// Enqueues an operation that returns a number to the host, and waits for it.
+    pub(crate) fn compute(
+        &mut self,
+        operation: &'static str,
+        operands: &mut [&mut dyn Operand],
+        call: impl FnOnce(&Api, cublasHandle_t) -> Result<()>,
+    ) -> Result<()> {
+        self.stream.expect_running(operation)?;
+        self.set_pointer_mode(cublasPointerMode_t::CUBLAS_POINTER_MODE_HOST)?;
+        let Self { handle, stream, workspace, .. } = self;
+        ordered(AccessGuard::blocking(stream)?, workspace.as_mut(), operands, || {
+            entered(handle.context(), || call(handle.library().api(), handle.raw()))
+        })
+    }
+}
+
+/// Enqueues an operation between the waits for its operands and the records of its accesses.
+fn ordered(
+    mut guard: AccessGuard<'_>,
+    workspace: Option<&mut DeviceBuffer<u8>>,
+    operands: &mut [&mut dyn Operand],
+    call: impl FnOnce() -> Result<()>,
+) -> Result<()> {
+    let mut workspace = workspace.map(DeviceBuffer::as_slice_mut);
+    if let Some(workspace) = &mut workspace {
+        // SAFETY: `launched` follows the call.
+        unsafe { Argument::<&mut [u8]>::bind(workspace, &mut guard) }?;
+    }
+    for operand in operands.iter_mut() {
+        // SAFETY: `launched` follows the call.
+        unsafe { operand.bind(&mut guard) }?;
+    }
+    let called = call();
+    // A failure may come after some work was enqueued.
+    if let Some(workspace) = &mut workspace {
+        // SAFETY: `bind` succeeded with this guard.
+        unsafe { Argument::<&mut [u8]>::launched(workspace, &mut guard) };
+    }
+    for operand in operands.iter_mut() {
+        // SAFETY: `bind` succeeded with this guard.
+        unsafe { operand.launched(&mut guard) };
+    }
+    called
+}

@@ -1,0 +1,110 @@
+//! Errors: the operation that failed, the reason, and a hint.
+
+use std::fmt;
+
+use curium_driver::CudaVersion;
+use curium_driver::sys::load::LoadError;
+use thiserror::Error as ThisError;
+
+use crate::sys::cublasStatus_t;
+
+/// A `Result` of this crate.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// The reason why an operation failed. `Debug` is the text of `Display`.
+#[derive(ThisError)]
+#[non_exhaustive]
+pub enum Error {
+    /// cuBLAS could not be loaded.
+    #[error(transparent)]
+    Load(#[from] Box<LoadError>),
+    /// A function of cuBLAS returned an error.
+    #[error(transparent)]
+    Call(#[from] CallError),
+    /// The library lacks a function, usually because it is too old.
+    #[error(transparent)]
+    Missing(#[from] MissingFunction),
+    /// The operands of an operation do not fit together, or do not fit their memory.
+    #[error(transparent)]
+    Shape(#[from] Box<ShapeError>),
+    /// An operation of the driver failed.
+    #[error(transparent)]
+    Driver(#[from] curium_driver::Error),
+}
+
+/// A function of cuBLAS that returned an error.
+#[derive(Clone, Copy, Eq, PartialEq, ThisError)]
+#[error("{function}: failed ({code:?} = {})", .code.0)]
+#[non_exhaustive]
+pub struct CallError {
+    /// The function.
+    pub function: &'static str,
+    /// The code that it returned.
+    pub code: cublasStatus_t,
+}
+
+/// A function that the library lacks, usually because it is too old.
+#[derive(Clone, Copy, Eq, PartialEq, ThisError)]
+#[error("{function}: missing function (introduced in CUDA {since}{}); use {} cuBLAS", removal(*.last), advice(*.last))]
+#[non_exhaustive]
+pub struct MissingFunction {
+    /// The function.
+    pub function: &'static str,
+    /// The CUDA version that introduced it; 11.8 for what is older.
+    pub since: CudaVersion,
+    /// The last CUDA version that has it, if newer ones lack it.
+    pub last: Option<CudaVersion>,
+}
+
+/// The operands of an operation do not fit together, or do not fit their memory. The library was not called.
+#[derive(Clone, Eq, PartialEq, ThisError)]
+#[error("{operation}: {problem}")]
+#[non_exhaustive]
+pub struct ShapeError {
+    /// The operation, such as `Blas::gemm`.
+    pub operation: &'static str,
+    /// The problem with the shapes, and after `; ` advice, if any.
+    pub problem: Box<str>,
+}
+
+impl ShapeError {
+    #[cold]
+    pub(crate) fn new(operation: &'static str, problem: impl Into<Box<str>>) -> Error {
+        Error::Shape(Box::new(Self { operation, problem: problem.into() }))
+    }
+}
+
+impl fmt::Debug for ShapeError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, formatter)
+    }
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Driver(error) => fmt::Debug::fmt(error, formatter),
+            _ => fmt::Display::fmt(self, formatter),
+        }
+    }
+}
+
+impl fmt::Debug for CallError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, formatter)
+    }
+}
+
+impl fmt::Debug for MissingFunction {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, formatter)
+    }
+}
+
+fn removal(last: Option<CudaVersion>) -> String {
+    last.map(|last| format!(", removed after CUDA {last}")).unwrap_or_default()
+}
+
+fn advice(last: Option<CudaVersion>) -> &'static str {
+    if last.is_some() { "an older" } else { "a newer" }
+}

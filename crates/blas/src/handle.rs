@@ -1,0 +1,66 @@
+//! The handle of cuBLAS, which lives until its owner and every graph that captured it are gone.
+
+use std::ptr;
+
+use curium_driver::Context;
+use curium_driver::extend::{dropping, report};
+
+use crate::call::call;
+use crate::error::{Error, Result};
+use crate::library::CuBlas;
+use crate::sys::cublasHandle_t;
+
+/// A handle of cuBLAS in a context.
+#[derive(Debug)]
+pub(crate) struct Handle {
+    raw: cublasHandle_t,
+    library: CuBlas,
+    context: Context,
+}
+
+// SAFETY: a handle may be used by any thread, by one at a time: calls are made through `Blas`, which is borrowed exclusively.
+unsafe impl Send for Handle {}
+// SAFETY: as above; a shared handle is only kept.
+unsafe impl Sync for Handle {}
+
+impl Handle {
+    pub(crate) fn create(library: &CuBlas, context: &Context) -> Result<Self> {
+        let mut raw = ptr::null_mut();
+        // SAFETY: `raw` is valid for writes, and the context is current.
+        entered(context, || unsafe { call!(library.api(), cublasCreate_v2(&raw mut raw)) })?;
+        Ok(Self::new(raw, library, context))
+    }
+
+    pub(crate) fn new(raw: cublasHandle_t, library: &CuBlas, context: &Context) -> Self {
+        Self { raw, library: library.clone(), context: context.clone() }
+    }
+
+    pub(crate) fn raw(&self) -> cublasHandle_t {
+        self.raw
+    }
+
+    pub(crate) fn library(&self) -> &CuBlas {
+        &self.library
+    }
+
+    pub(crate) fn context(&self) -> &Context {
+        &self.context
+    }
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        let destroy = || {
+            // SAFETY: the handle is live, its context is current, and nobody uses it any more.
+            entered(&self.context, || unsafe { call!(self.library.api(), cublasDestroy_v2(self.raw)) })
+        };
+        if let Some(Err(Error::Driver(error))) = dropping(destroy) {
+            report(&error);
+        }
+    }
+}
+
+/// Calls the library with the handle's context current.
+pub(crate) fn entered<T>(context: &Context, operation: impl FnOnce() -> Result<T>) -> Result<T> {
+    context.entered(|_| Ok(operation()))?
+}

@@ -1,0 +1,317 @@
+//! Level 1: operations on vectors.
+
+use curium_driver::sys::CUdeviceptr;
+
+use crate::element::Element;
+use crate::error::{Result, ShapeError};
+use crate::operand::{Factor, ScalarArgument};
+use crate::sys::cublasPointerMode_t;
+use crate::vector::{Vector, VectorMut};
+use crate::{Blas, address, address_mut};
+
+const HOST: cublasPointerMode_t = cublasPointerMode_t::CUBLAS_POINTER_MODE_HOST;
+
+impl Blas {
+    /// Adds `alpha` · `x` to `y`.
+    ///
+    /// CUDA: `cublas<t>axpy`.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Shape`](crate::Error::Shape) if the lengths differ.
+    #[doc(alias = "cublasSaxpy")]
+    pub fn axpy<T: Element>(
+        &mut self,
+        alpha: impl ScalarArgument<T>,
+        x: Vector<'_, T>,
+        y: &mut VectorMut<'_, T>,
+    ) -> Result<()> {
+        const OPERATION: &str = "Blas::axpy";
+        same_len(OPERATION, x.len(), y.len())?;
+        if x.is_empty() {
+            return Ok(());
+        }
+        let (mut alpha, mut x) = (alpha, x);
+        let (factor, mode) = (alpha.pointer(), mode_of(&alpha));
+        let (n, from, to, steps) = (x.len(), x.address(), y.address(), (x.stride(), y.stride()));
+        self.enqueue(OPERATION, mode, &mut [&mut alpha, &mut x, y], |api, raw| {
+            // SAFETY: both vectors have `n` elements in live memory, and the factor is where the mode says.
+            unsafe { T::axpy(api, raw, n, factor, address(from), steps.0, address_mut(to), steps.1) }
+        })
+    }
+
+    /// Multiplies `x` by `alpha`.
+    ///
+    /// CUDA: `cublas<t>scal`.
+    ///
+    /// # Errors
+    ///
+    /// An error of the library.
+    #[doc(alias = "cublasSscal")]
+    pub fn scal<T: Element>(&mut self, alpha: impl ScalarArgument<T>, x: &mut VectorMut<'_, T>) -> Result<()> {
+        if x.is_empty() {
+            return Ok(());
+        }
+        let mut alpha = alpha;
+        let (factor, mode, n, at, step) = (alpha.pointer(), mode_of(&alpha), x.len(), x.address(), x.stride());
+        self.enqueue("Blas::scal", mode, &mut [&mut alpha, x], |api, raw| {
+            // SAFETY: the vector has `n` elements in live memory, and the factor is where the mode says.
+            unsafe { T::scal(api, raw, n, factor, address_mut(at), step) }
+        })
+    }
+
+    /// Multiplies `x` by a real number.
+    ///
+    /// CUDA: `cublas<t>scal`, `cublasCsscal`, `cublasZdscal`.
+    ///
+    /// # Errors
+    ///
+    /// An error of the library.
+    #[doc(alias = "cublasCsscal")]
+    pub fn scal_real<T: Element>(
+        &mut self,
+        alpha: impl ScalarArgument<T::Real>,
+        x: &mut VectorMut<'_, T>,
+    ) -> Result<()> {
+        if x.is_empty() {
+            return Ok(());
+        }
+        let mut alpha = alpha;
+        let (factor, mode, n, at, step) = (alpha.pointer(), mode_of(&alpha), x.len(), x.address(), x.stride());
+        self.enqueue("Blas::scal_real", mode, &mut [&mut alpha, x], |api, raw| {
+            // SAFETY: the vector has `n` elements in live memory, and the factor is where the mode says.
+            unsafe { T::scal_real(api, raw, n, factor, address_mut(at), step) }
+        })
+    }
+
+    /// Copies `x` to `y`.
+    ///
+    /// CUDA: `cublas<t>copy`.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Shape`](crate::Error::Shape) if the lengths differ.
+    #[doc(alias = "cublasScopy")]
+    pub fn copy<T: Element>(&mut self, x: Vector<'_, T>, y: &mut VectorMut<'_, T>) -> Result<()> {
+        const OPERATION: &str = "Blas::copy";
+        same_len(OPERATION, x.len(), y.len())?;
+        if x.is_empty() {
+            return Ok(());
+        }
+        let mut x = x;
+        let (n, from, to, steps) = (x.len(), x.address(), y.address(), (x.stride(), y.stride()));
+        self.enqueue(OPERATION, HOST, &mut [&mut x, y], |api, raw| {
+            // SAFETY: both vectors have `n` elements in live memory.
+            unsafe { T::copy(api, raw, n, address(from), steps.0, address_mut(to), steps.1) }
+        })
+    }
+
+    /// Exchanges the elements of `x` and `y`.
+    ///
+    /// CUDA: `cublas<t>swap`.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Shape`](crate::Error::Shape) if the lengths differ.
+    #[doc(alias = "cublasSswap")]
+    pub fn swap<T: Element>(&mut self, x: &mut VectorMut<'_, T>, y: &mut VectorMut<'_, T>) -> Result<()> {
+        const OPERATION: &str = "Blas::swap";
+        same_len(OPERATION, x.len(), y.len())?;
+        if x.is_empty() {
+            return Ok(());
+        }
+        let (n, one, other, steps) = (x.len(), x.address(), y.address(), (x.stride(), y.stride()));
+        self.enqueue(OPERATION, HOST, &mut [x, y], |api, raw| {
+            // SAFETY: both vectors have `n` elements in live memory.
+            unsafe { T::swap(api, raw, n, address_mut(one), steps.0, address_mut(other), steps.1) }
+        })
+    }
+
+    /// Rotates the points (`x`, `y`): `x` becomes `cosine` · `x` + `sine` · `y`, and `y` becomes `cosine` · `y` − conj(`sine`) · `x`.
+    ///
+    /// CUDA: `cublas<t>rot`.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Shape`](crate::Error::Shape) if the lengths differ.
+    #[doc(alias = "cublasSrot")]
+    pub fn rot<T: Element>(
+        &mut self,
+        x: &mut VectorMut<'_, T>,
+        y: &mut VectorMut<'_, T>,
+        cosine: T::Real,
+        sine: T,
+    ) -> Result<()> {
+        const OPERATION: &str = "Blas::rot";
+        same_len(OPERATION, x.len(), y.len())?;
+        if x.is_empty() {
+            return Ok(());
+        }
+        let (n, one, other, steps) = (x.len(), x.address(), y.address(), (x.stride(), y.stride()));
+        let (cosine, sine) = (cosine.pointer(), sine.pointer());
+        self.enqueue(OPERATION, HOST, &mut [x, y], |api, raw| {
+            // SAFETY: both vectors have `n` elements in live memory, and the factors are on this stack.
+            unsafe { T::rot(api, raw, n, address_mut(one), steps.0, address_mut(other), steps.1, cosine, sine) }
+        })
+    }
+
+    /// Returns the sum of the products of the elements of `x` and `y`. Waits for it.
+    ///
+    /// CUDA: `cublas<t>dot`, `cublas<t>dotu`.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Shape`](crate::Error::Shape) if the lengths differ; an argument error while the thread captures.
+    #[doc(alias = "cublasSdot")]
+    #[doc(alias = "cublasCdotu")]
+    pub fn dot<T: Element>(&mut self, x: Vector<'_, T>, y: Vector<'_, T>) -> Result<T> {
+        const OPERATION: &str = "Blas::dot";
+        same_len(OPERATION, x.len(), y.len())?;
+        let (mut x, mut y, mut result) = (x, y, T::ZERO);
+        if x.is_empty() {
+            return Ok(result);
+        }
+        let (n, one, other, steps) = (x.len(), x.address(), y.address(), (x.stride(), y.stride()));
+        let place = (&raw mut result).cast();
+        self.compute(OPERATION, &mut [&mut x, &mut y], |api, raw| {
+            // SAFETY: both vectors have `n` elements in live memory, and the call waits for the result.
+            unsafe { T::dot(api, raw, n, address(one), steps.0, address(other), steps.1, place) }
+        })?;
+        Ok(result)
+    }
+
+    /// Returns the sum of the products of the conjugated elements of `x` and those of `y`. Waits for it.
+    ///
+    /// CUDA: `cublas<t>dot`, `cublas<t>dotc`.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Blas::dot`].
+    #[doc(alias = "cublasCdotc")]
+    pub fn dot_conjugated<T: Element>(&mut self, x: Vector<'_, T>, y: Vector<'_, T>) -> Result<T> {
+        const OPERATION: &str = "Blas::dot_conjugated";
+        same_len(OPERATION, x.len(), y.len())?;
+        let (mut x, mut y, mut result) = (x, y, T::ZERO);
+        if x.is_empty() {
+            return Ok(result);
+        }
+        let (n, one, other, steps) = (x.len(), x.address(), y.address(), (x.stride(), y.stride()));
+        let place = (&raw mut result).cast();
+        self.compute(OPERATION, &mut [&mut x, &mut y], |api, raw| {
+            // SAFETY: both vectors have `n` elements in live memory, and the call waits for the result.
+            unsafe { T::dot_conjugated(api, raw, n, address(one), steps.0, address(other), steps.1, place) }
+        })?;
+        Ok(result)
+    }
+
+    /// Returns the Euclidean norm of `x`. Waits for it.
+    ///
+    /// CUDA: `cublas<t>nrm2`.
+    ///
+    /// # Errors
+    ///
+    /// An argument error while the thread captures.
+    #[doc(alias = "cublasSnrm2")]
+    pub fn nrm2<T: Element>(&mut self, x: Vector<'_, T>) -> Result<T::Real> {
+        let (mut x, mut result) = (x, T::Real::ZERO);
+        if x.is_empty() {
+            return Ok(result);
+        }
+        let (n, at, step, place) = (x.len(), x.address(), x.stride(), (&raw mut result).cast());
+        self.compute("Blas::nrm2", &mut [&mut x], |api, raw| {
+            // SAFETY: the vector has `n` elements in live memory, and the call waits for the result.
+            unsafe { T::nrm2(api, raw, n, address(at), step, place) }
+        })?;
+        Ok(result)
+    }
+
+    /// Returns the sum of the absolute values of `x`: of |re| + |im| for complex elements. Waits for it.
+    ///
+    /// CUDA: `cublas<t>asum`.
+    ///
+    /// # Errors
+    ///
+    /// An argument error while the thread captures.
+    #[doc(alias = "cublasSasum")]
+    pub fn asum<T: Element>(&mut self, x: Vector<'_, T>) -> Result<T::Real> {
+        let (mut x, mut result) = (x, T::Real::ZERO);
+        if x.is_empty() {
+            return Ok(result);
+        }
+        let (n, at, step, place) = (x.len(), x.address(), x.stride(), (&raw mut result).cast());
+        self.compute("Blas::asum", &mut [&mut x], |api, raw| {
+            // SAFETY: the vector has `n` elements in live memory, and the call waits for the result.
+            unsafe { T::asum(api, raw, n, address(at), step, place) }
+        })?;
+        Ok(result)
+    }
+
+    /// Returns the index, counted from 0, of the first element with the greatest absolute value, |re| + |im| for complex elements; `None`
+    /// for an empty vector. Waits for it.
+    ///
+    /// CUDA: `cublasI<t>amax`.
+    ///
+    /// # Errors
+    ///
+    /// An argument error while the thread captures.
+    #[doc(alias = "cublasIsamax")]
+    pub fn index_of_max<T: Element>(&mut self, x: Vector<'_, T>) -> Result<Option<usize>> {
+        self.index_of("Blas::index_of_max", x, |api, raw, n, at, step, place| {
+            // SAFETY: the vector has `n` elements in live memory, and the call waits for the result.
+            unsafe { T::amax(api, raw, n, address(at), step, place) }
+        })
+    }
+
+    /// Returns the index, counted from 0, of the first element with the least absolute value, |re| + |im| for complex elements; `None` for
+    /// an empty vector. Waits for it.
+    ///
+    /// CUDA: `cublasI<t>amin`.
+    ///
+    /// # Errors
+    ///
+    /// An argument error while the thread captures.
+    #[doc(alias = "cublasIsamin")]
+    pub fn index_of_min<T: Element>(&mut self, x: Vector<'_, T>) -> Result<Option<usize>> {
+        self.index_of("Blas::index_of_min", x, |api, raw, n, at, step, place| {
+            // SAFETY: the vector has `n` elements in live memory, and the call waits for the result.
+            unsafe { T::amin(api, raw, n, address(at), step, place) }
+        })
+    }
+
+    /// Returns an index that the library counts from 1, as 32 or 64 bits.
+    fn index_of<T: Element>(
+        &mut self,
+        operation: &'static str,
+        x: Vector<'_, T>,
+        call: impl FnOnce(
+            &crate::sys::Api,
+            crate::sys::cublasHandle_t,
+            usize,
+            CUdeviceptr,
+            usize,
+            *mut std::ffi::c_void,
+        ) -> Result<()>,
+    ) -> Result<Option<usize>> {
+        let mut x = x;
+        if x.is_empty() {
+            return Ok(None);
+        }
+        // A result of 32 bits leaves the upper half, the second on every platform of CUDA, at 0.
+        let (n, at, step, mut found) = (x.len(), x.address(), x.stride(), 0_u64);
+        let place = (&raw mut found).cast();
+        self.compute(operation, &mut [&mut x], |api, raw| call(api, raw, n, at, step, place))?;
+        Ok(usize::try_from(found).ok().and_then(|found| found.checked_sub(1)))
+    }
+}
+
+/// Returns the place of a factor.
+pub(crate) fn mode_of<S: Factor>(_: &S) -> cublasPointerMode_t {
+    S::MODE
+}
+
+pub(crate) fn same_len(operation: &'static str, x: usize, y: usize) -> Result<()> {
+    if x == y {
+        return Ok(());
+    }
+    Err(ShapeError::new(operation, format!("the lengths differ (x has {x} elements, y has {y})")))
+}

@@ -1,0 +1,32 @@
+//! Level 3: operations on matrices.
+
+mod mixed;
+mod product;
+mod triangular;
+mod update;
+
+use crate::error::{Result, ShapeError};
+use crate::stored::Stored;
+
+pub use self::mixed::Mixed;
+pub use self::product::Batches;
+
+/// Checks that `c` has the shape of the product of `a` and `b`.
+fn product_agrees(operation: &'static str, a: Stored, b: Stored, c: Stored) -> Result<()> {
+    if (a.columns(), a.rows(), b.columns()) == (b.rows(), c.rows(), c.columns()) {
+        return Ok(());
+    }
+    let problem = format!("the shapes do not agree (a is {a}, b is {b}, c is {c})");
+    Err(ShapeError::new(operation, problem))
+}
+
+/// Checks that a factor that cuBLAS takes only as it is stored has the order of the result.
+fn same_order(operation: &'static str, b: Stored, c: Stored) -> Result<()> {
+    if b.is_transposed == c.is_transposed && !b.is_conjugated {
+        return Ok(());
+    }
+    Err(ShapeError::new(
+        operation,
+        "unsupported by cuBLAS (b and c are stored in different orders); use the same order",
+    ))
+}

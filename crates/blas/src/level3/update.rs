@@ -1,0 +1,227 @@
+//! Products with symmetric matrices, and updates of them.
+
+use super::same_order;
+use super::triangular::{fits, same_shape};
+use crate::element::Element;
+use crate::error::{Result, ShapeError};
+use crate::level1::mode_of;
+use crate::level2::{is_hermitian_as_stored, is_symmetric_as_stored, square, unsupported};
+use crate::matrix::{Matrix, MatrixMut};
+use crate::operand::{Factor as _, ScalarArgument};
+use crate::stored::Stored;
+use crate::sys::cublasOperation_t;
+use crate::triangle::{Side, Triangle};
+use crate::{Blas, address, address_mut};
+
+/// Declares the products of a symmetric or Hermitian matrix, of which one triangle is accessed, and a general matrix.
+macro_rules! product {
+    ($(#[$doc:meta])* $name:ident, $operation:literal, $is_expressible:ident) => {
+        impl Blas {
+            $(#[$doc])*
+            ///
+            /// Only one triangle of `a` is accessed.
+            ///
+            /// # Errors
+            ///
+            /// [`Error::Shape`](crate::Error::Shape) if the shapes do not agree, or if cuBLAS does not support the orders.
+            #[expect(clippy::too_many_arguments, reason = "these are the operation's parameters")]
+            pub fn $name<T: Element, S: ScalarArgument<T>>(
+                &mut self,
+                alpha: S,
+                side: Side,
+                triangle: Triangle,
+                a: Matrix<'_, T>,
+                b: Matrix<'_, T>,
+                beta: S,
+                c: &mut MatrixMut<'_, T>,
+            ) -> Result<()> {
+                fits($operation, side, a.stored, b.stored)?;
+                same_shape($operation, b.stored, c.stored)?;
+                same_order($operation, b.stored, c.stored)?;
+                let (mut alpha, mut b, mut beta, result) = (alpha, b, beta, c.stored);
+                let mut a = if result.is_transposed { a.transposed() } else { a };
+                if T::IS_COMPLEX && !$is_expressible(a.stored) {
+                    return Err(unsupported($operation, a.stored));
+                }
+                if result.is_empty() {
+                    return Ok(());
+                }
+                let (factors, mode) = ((alpha.pointer(), beta.pointer()), mode_of(&alpha));
+                let triangle = if result.is_transposed { triangle.flipped() } else { triangle };
+                let (side, fill, m, n) = (side.of(result), triangle.of(a.stored), result.length, result.count);
+                let (lda, ldb, ldc) = (a.stored.leading_dimension, b.stored.leading_dimension, result.leading_dimension);
+                let (one, other, to) = (a.address(), b.address(), c.address());
+                self.enqueue($operation, mode, &mut [&mut alpha, &mut beta, &mut a, &mut b, c], |api, raw| {
+                    let (a, b, c) = (address(one), address(other), address_mut(to));
+                    // SAFETY: the operands have these shapes in live memory, and the factors are where the mode says.
+                    unsafe { T::$name(api, raw, side, fill, m, n, factors.0, a, lda, b, ldb, factors.1, c, ldc) }
+                })
+            }
+        }
+    };
+}
+
+product! {
+    /// Computes `c` = `alpha` · `a` · `b` + `beta` · `c` for a symmetric matrix `a`, or with `b` · `a` if its side is the right one.
+    ///
+    /// CUDA: `cublas<t>symm`.
+    #[doc(alias = "cublasSsymm")]
+    symm, "Blas::symm", is_symmetric_as_stored
+}
+
+product! {
+    /// Computes `c` = `alpha` · `a` · `b` + `beta` · `c` for a Hermitian matrix `a`, or with `b` · `a` if its side is the right one.
+    ///
+    /// CUDA: `cublas<t>hemm`, `cublas<t>symm`.
+    #[doc(alias = "cublasChemm")]
+    hemm, "Blas::hemm", is_hermitian_as_stored
+}
+
+/// Declares the updates of one triangle of a symmetric or Hermitian matrix by a general matrix.
+macro_rules! update {
+    ($(#[$doc:meta])* $name:ident, $operation:literal, $factor:ty, $transform:ident) => {
+        impl Blas {
+            $(#[$doc])*
+            ///
+            /// Only one triangle of `c` is accessed.
+            ///
+            /// # Errors
+            ///
+            /// [`Error::Shape`](crate::Error::Shape) if the shapes do not agree, or if cuBLAS does not support the orders.
+            pub fn $name<T: Element, S: ScalarArgument<$factor>>(
+                &mut self,
+                alpha: S,
+                a: Matrix<'_, T>,
+                beta: S,
+                triangle: Triangle,
+                c: &mut MatrixMut<'_, T>,
+            ) -> Result<()> {
+                square($operation, c.stored)?;
+                same_rows($operation, a.stored, c.stored)?;
+                let transform = $transform::<T>($operation, a.stored, c.stored)?;
+                if c.stored.is_empty() {
+                    return Ok(());
+                }
+                let (mut alpha, mut a, mut beta) = (alpha, a, beta);
+                let (factors, mode) = ((alpha.pointer(), beta.pointer()), mode_of(&alpha));
+                let (fill, n, k) = (triangle.of(c.stored), c.stored.count, a.stored.columns());
+                let (lda, ldc, from, to) =
+                    (a.stored.leading_dimension, c.stored.leading_dimension, a.address(), c.address());
+                self.enqueue($operation, mode, &mut [&mut alpha, &mut beta, &mut a, c], |api, raw| {
+                    let (a, c) = (address(from), address_mut(to));
+                    // SAFETY: the operands have these shapes in live memory, and the factors are where the mode says.
+                    unsafe { T::$name(api, raw, fill, transform, n, k, factors.0, a, lda, factors.1, c, ldc) }
+                })
+            }
+        }
+    };
+}
+
+update! {
+    /// Computes `c` = `alpha` · `a` · transposed(`a`) + `beta` · `c` for a symmetric matrix.
+    ///
+    /// CUDA: `cublas<t>syrk`.
+    #[doc(alias = "cublasSsyrk")]
+    syrk, "Blas::syrk", T, symmetric
+}
+
+update! {
+    /// Computes `c` = `alpha` · `a` · adjoint(`a`) + `beta` · `c` for a Hermitian matrix, or a symmetric one of real elements.
+    ///
+    /// CUDA: `cublas<t>herk`, `cublas<t>syrk`.
+    #[doc(alias = "cublasCherk")]
+    herk, "Blas::herk", T::Real, hermitian
+}
+
+/// Declares the updates of one triangle of a symmetric or Hermitian matrix by two general matrices.
+macro_rules! update_by_two {
+    ($(#[$doc:meta])* $name:ident, $operation:literal, $factor:ty, $transform:ident, $is_hermitian:literal) => {
+        impl Blas {
+            $(#[$doc])*
+            ///
+            /// Only one triangle of `c` is accessed.
+            ///
+            /// # Errors
+            ///
+            /// [`Error::Shape`](crate::Error::Shape) if the shapes do not agree, or if cuBLAS does not support the orders.
+            pub fn $name<T: Element>(
+                &mut self,
+                alpha: T,
+                a: Matrix<'_, T>,
+                b: Matrix<'_, T>,
+                beta: $factor,
+                triangle: Triangle,
+                c: &mut MatrixMut<'_, T>,
+            ) -> Result<()> {
+                square($operation, c.stored)?;
+                same_rows($operation, a.stored, c.stored)?;
+                same_shape($operation, b.stored, a.stored)?;
+                let transform = $transform::<T>($operation, a.stored, c.stored)?;
+                if $transform::<T>($operation, b.stored, c.stored)? != transform {
+                    return Err(ShapeError::new($operation, "unsupported by cuBLAS (a and b are stored in different orders)"));
+                }
+                // A transposed Hermitian update has the conjugated factor, which is not where the caller has it.
+                if $is_hermitian && T::IS_COMPLEX && c.stored.is_transposed {
+                    return Err(unsupported($operation, c.stored));
+                }
+                if c.stored.is_empty() {
+                    return Ok(());
+                }
+                let (mut a, mut b) = (a, b);
+                let (factors, mode) = ((alpha.pointer(), beta.pointer()), mode_of(&alpha));
+                let (fill, n, k, ldc) = (triangle.of(c.stored), c.stored.count, a.stored.columns(), c.stored.leading_dimension);
+                let (lda, ldb) = (a.stored.leading_dimension, b.stored.leading_dimension);
+                let (one, other, to) = (a.address(), b.address(), c.address());
+                self.enqueue($operation, mode, &mut [&mut a, &mut b, c], |api, raw| {
+                    let (a, b, c) = (address(one), address(other), address_mut(to));
+                    // SAFETY: the operands have these shapes in live memory, and the factors are on the host.
+                    unsafe { T::$name(api, raw, fill, transform, n, k, factors.0, a, lda, b, ldb, factors.1, c, ldc) }
+                })
+            }
+        }
+    };
+}
+
+update_by_two! {
+    /// Computes `c` = `alpha` · (`a` · transposed(`b`) + `b` · transposed(`a`)) + `beta` · `c` for a symmetric matrix.
+    ///
+    /// CUDA: `cublas<t>syr2k`.
+    #[doc(alias = "cublasSsyr2k")]
+    syr2k, "Blas::syr2k", T, symmetric, false
+}
+
+update_by_two! {
+    /// Computes `c` = `alpha` · `a` · adjoint(`b`) + conj(`alpha`) · `b` · adjoint(`a`) + `beta` · `c` for a Hermitian matrix, or a
+    /// symmetric one of real elements.
+    ///
+    /// CUDA: `cublas<t>her2k`, `cublas<t>syr2k`.
+    #[doc(alias = "cublasCher2k")]
+    her2k, "Blas::her2k", T::Real, hermitian, true
+}
+
+/// Returns cuBLAS's operation for a · transposed(a), which is its own transposition.
+fn symmetric<T: Element>(operation: &'static str, a: Stored, _c: Stored) -> Result<cublasOperation_t> {
+    match (a.is_transposed, a.is_conjugated) {
+        (false, false) => Ok(cublasOperation_t::CUBLAS_OP_N),
+        (true, false) => Ok(cublasOperation_t::CUBLAS_OP_T),
+        (_, true) => Err(unsupported(operation, a)),
+    }
+}
+
+/// Returns cuBLAS's operation for a · adjoint(a), whose transposition is that of the conjugates.
+fn hermitian<T: Element>(operation: &'static str, a: Stored, c: Stored) -> Result<cublasOperation_t> {
+    match (a.is_transposed, a.is_conjugated ^ c.is_transposed) {
+        (false, _) if !T::IS_COMPLEX => Ok(cublasOperation_t::CUBLAS_OP_N),
+        (true, _) if !T::IS_COMPLEX => Ok(cublasOperation_t::CUBLAS_OP_T),
+        (false, false) => Ok(cublasOperation_t::CUBLAS_OP_N),
+        (true, true) => Ok(cublasOperation_t::CUBLAS_OP_C),
+        _ => Err(unsupported(operation, a)),
+    }
+}
+
+fn same_rows(operation: &'static str, a: Stored, c: Stored) -> Result<()> {
+    if a.rows() == c.rows() {
+        return Ok(());
+    }
+    Err(ShapeError::new(operation, format!("the shapes do not agree (a is {a}, c is {c})")))
+}

@@ -1,0 +1,138 @@
+//! Views of vectors in device memory.
+
+use std::fmt;
+
+use curium_driver::hazard::AccessGuard;
+use curium_driver::{Argument, sys::CUdeviceptr};
+use curium_memory::{AsDeviceSlice, AsDeviceSliceMut, DeviceSlice, DeviceSliceMut};
+
+use crate::error::{Result, ShapeError};
+use crate::operand::Operand;
+
+/// A vector in device memory that an operation reads: elements at equal distances.
+pub struct Vector<'a, T> {
+    slice: DeviceSlice<'a, T>,
+    len: usize,
+    stride: usize,
+}
+
+/// A vector in device memory that an operation writes.
+pub struct VectorMut<'a, T> {
+    slice: DeviceSliceMut<'a, T>,
+    len: usize,
+    stride: usize,
+}
+
+impl<'a, T> Vector<'a, T> {
+    /// Creates a view of all elements of `memory`.
+    #[must_use]
+    pub fn new(memory: &'a impl AsDeviceSlice<Element = T>) -> Self {
+        let slice = memory.as_device_slice();
+        Self { slice, len: slice.len(), stride: 1 }
+    }
+
+    /// Creates a view of `len` elements at a distance of `stride`.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Shape`](crate::Error::Shape) if the distance is 0 or the last element is out of bounds.
+    pub fn strided(memory: &'a impl AsDeviceSlice<Element = T>, len: usize, stride: usize) -> Result<Self> {
+        let slice = memory.as_device_slice();
+        check("Vector::strided", slice.len(), len, stride)?;
+        Ok(Self { slice, len, stride })
+    }
+
+    pub(crate) fn address(&self) -> CUdeviceptr {
+        self.slice.as_pointer().as_raw()
+    }
+}
+
+impl<'a, T> VectorMut<'a, T> {
+    /// Creates a view of all elements of `memory`.
+    #[must_use]
+    pub fn new(memory: &'a mut impl AsDeviceSliceMut<Element = T>) -> Self {
+        let slice = memory.as_device_slice_mut();
+        Self { len: slice.len(), slice, stride: 1 }
+    }
+
+    /// Creates a view of `len` elements at a distance of `stride`.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Vector::strided`].
+    pub fn strided(memory: &'a mut impl AsDeviceSliceMut<Element = T>, len: usize, stride: usize) -> Result<Self> {
+        let slice = memory.as_device_slice_mut();
+        check("VectorMut::strided", slice.len(), len, stride)?;
+        Ok(Self { slice, len, stride })
+    }
+
+    pub(crate) fn address(&self) -> CUdeviceptr {
+        self.slice.as_pointer().as_raw()
+    }
+}
+
+/// Methods that both kinds of views have.
+macro_rules! vector {
+    ($view:ident, $slice:ty, $name:literal) => {
+        impl<T> $view<'_, T> {
+            /// Returns the number of elements.
+            #[must_use]
+            pub fn len(&self) -> usize {
+                self.len
+            }
+
+            /// Returns `true` if there is no element.
+            #[must_use]
+            pub fn is_empty(&self) -> bool {
+                self.len == 0
+            }
+
+            /// Returns the distance of the elements.
+            #[must_use]
+            pub fn stride(&self) -> usize {
+                self.stride
+            }
+        }
+
+        impl<T> fmt::Debug for $view<'_, T> {
+            fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(formatter, concat!($name, "({} elements, stride {})"), self.len, self.stride)
+            }
+        }
+
+        impl<T> Operand for $view<'_, T> {
+            unsafe fn bind(&mut self, guard: &mut AccessGuard<'_>) -> curium_driver::Result<()> {
+                // SAFETY: the caller calls `launched` after the operation was enqueued.
+                unsafe { Argument::<$slice>::bind(&mut self.slice, guard) }.map(|_| ())
+            }
+
+            unsafe fn launched(&mut self, guard: &mut AccessGuard<'_>) {
+                // SAFETY: `bind` succeeded with this guard.
+                unsafe { Argument::<$slice>::launched(&mut self.slice, guard) };
+            }
+        }
+    };
+}
+
+vector!(Vector, &[T], "Vector");
+vector!(VectorMut, &mut [T], "VectorMut");
+
+impl<T> Clone for Vector<'_, T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for Vector<'_, T> {}
+
+fn check(operation: &'static str, available: usize, len: usize, stride: usize) -> Result<()> {
+    if stride == 0 {
+        return Err(ShapeError::new(operation, "the stride is 0"));
+    }
+    let span = len.checked_sub(1).map_or(Some(0), |last| last.checked_mul(stride)?.checked_add(1));
+    if span.is_some_and(|span| span <= available) {
+        return Ok(());
+    }
+    let problem = format!("memory too small for the vector ({len} elements, stride {stride}, {available} available)");
+    Err(ShapeError::new(operation, problem))
+}

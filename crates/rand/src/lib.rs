@@ -1,0 +1,21 @@
+//! The functions of cuRAND, loaded at run time.
+//!
+//! [`CuRand`] finds the library of this machine, of any version since CUDA 11.8, and gives its functions under their C names ([`sys`]).
+//! Neither is required to compile or start a program.
+//!
+//! ```no_run
+//! use curium_rand::CuRand;
+//!
+//! let library = CuRand::load()?;
+//! println!("cuRAND {}", library.version());
+//! # Ok::<(), curium_rand::Error>(())
+//! ```
+
+mod call;
+mod error;
+mod generated;
+mod library;
+pub mod sys;
+
+pub use self::error::{CallError, Error, MissingFunction, Result};
+pub use self::library::{CuRand, LibraryVersion};

@@ -1,0 +1,41 @@
+//! The functions of cuBLAS.
+
+mod call;
+mod dense;
+mod handle;
+mod level1;
+mod level2;
+mod level3;
+mod mixed;
+mod number;
+mod routines;
+
+use curium_blas::sys::{Api, cublasStatus_t};
+
+use self::call::{Call, Memory, Scalar};
+use self::dense::Dense;
+use self::number::Number;
+
+/// The result of a function.
+type Result<T = ()> = std::result::Result<T, cublasStatus_t>;
+
+const INVALID: cublasStatus_t = cublasStatus_t::CUBLAS_STATUS_INVALID_VALUE;
+
+/// Returns the functions that are simulated.
+pub(crate) fn api() -> Api {
+    let mut api = <Api as curium_sys::FunctionTable>::EMPTY;
+    handle::add_to(&mut api);
+    routines::add_to(&mut api);
+    mixed::add_to(&mut api);
+    api
+}
+
+/// Converts the result of a function to the code that it returns.
+fn code(result: Result) -> cublasStatus_t {
+    result.err().unwrap_or(cublasStatus_t::CUBLAS_STATUS_SUCCESS)
+}
+
+/// Returns a size that a function got.
+fn size(value: i64) -> Result<usize> {
+    usize::try_from(value).map_err(|_| INVALID)
+}

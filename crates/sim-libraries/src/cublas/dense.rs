@@ -1,0 +1,103 @@
+//! Matrices by columns, without gaps.
+
+use curium_blas::sys::cublasOperation_t;
+
+use super::{INVALID, Number, Result};
+
+/// A matrix by columns, without gaps.
+#[derive(Clone, Debug)]
+pub(super) struct Dense<T> {
+    pub(super) rows: usize,
+    pub(super) columns: usize,
+    pub(super) elements: Vec<T>,
+}
+
+impl<T: Number> Dense<T> {
+    pub(super) fn new(rows: usize, columns: usize, elements: Vec<T>) -> Self {
+        assert_eq!(elements.len(), rows * columns, "a matrix has an element in each place");
+        Self { rows, columns, elements }
+    }
+
+    /// Returns the matrix whose elements `element` returns by row and column.
+    pub(super) fn from_fn(rows: usize, columns: usize, element: impl Fn(usize, usize) -> T) -> Self {
+        let places = (0..columns).flat_map(|column| (0..rows).map(move |row| (row, column)));
+        Self { rows, columns, elements: places.map(|(row, column)| element(row, column)).collect() }
+    }
+
+    pub(super) fn at(&self, row: usize, column: usize) -> T {
+        self.elements[column * self.rows + row]
+    }
+
+    pub(super) fn at_mut(&mut self, row: usize, column: usize) -> &mut T {
+        &mut self.elements[column * self.rows + row]
+    }
+
+    /// Returns the matrix as cuBLAS's operation uses it.
+    pub(super) fn transformed(self, transform: Transform) -> Self {
+        match transform {
+            Transform::None => self,
+            Transform::Transposition => Self::from_fn(self.columns, self.rows, |row, column| self.at(column, row)),
+            Transform::Adjoint => Self::from_fn(self.columns, self.rows, |row, column| self.at(column, row).conj()),
+        }
+    }
+
+    pub(super) fn times(&self, other: &Self) -> Self {
+        let elements = T::product(&self.elements, &other.elements, (self.rows, self.columns, other.columns));
+        Self { rows: self.rows, columns: other.columns, elements }
+    }
+
+    pub(super) fn scaled(mut self, factor: T) -> Self {
+        self.elements.iter_mut().for_each(|element| *element = *element * factor);
+        self
+    }
+
+    /// Adds `factor` · `other`, which is not used if the factor is 0.
+    pub(super) fn plus(mut self, factor: T, other: &Self) -> Self {
+        if factor != T::zero() {
+            self.elements.iter_mut().zip(&other.elements).for_each(|(element, other)| *element += factor * *other);
+        }
+        self
+    }
+
+    /// Solves `self` · x = `right` for a triangular matrix.
+    pub(super) fn solve(&self, is_upper: bool, mut right: Self) -> Self {
+        let n = self.rows;
+        for column in 0..right.columns {
+            for step in 0..n {
+                let row = if is_upper { n - 1 - step } else { step };
+                let known = if is_upper { row + 1..n } else { 0..row };
+                let sum = known.fold(T::zero(), |sum, other| sum + self.at(row, other) * right.at(other, column));
+                *right.at_mut(row, column) = (right.at(row, column) - sum) / self.at(row, row);
+            }
+        }
+        right
+    }
+}
+
+/// What an operation does to a matrix before it uses it.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Transform {
+    None,
+    Transposition,
+    Adjoint,
+}
+
+impl Transform {
+    pub(super) fn of(operation: cublasOperation_t) -> Result<Self> {
+        match operation {
+            cublasOperation_t::CUBLAS_OP_N => Ok(Self::None),
+            cublasOperation_t::CUBLAS_OP_T => Ok(Self::Transposition),
+            cublasOperation_t::CUBLAS_OP_C => Ok(Self::Adjoint),
+            _ => Err(INVALID),
+        }
+    }
+
+    /// Returns the sizes in memory of a matrix that has these sizes when it is used.
+    pub(super) fn stored(self, rows: usize, columns: usize) -> (usize, usize) {
+        if self == Self::None { (rows, columns) } else { (columns, rows) }
+    }
+
+    pub(super) fn flips(self) -> bool {
+        self != Self::None
+    }
+}

@@ -1,0 +1,81 @@
+//! Products with triangular matrices, and their solutions.
+//!
+//! Every function is `unsafe`: its caller upholds the contract of the C function.
+
+use curium_blas::sys::{cublasDiagType_t, cublasFillMode_t, cublasOperation_t, cublasSideMode_t};
+
+use super::super::call::Access::{Read, ReadWrite, Write};
+use super::super::call::Other;
+use super::super::dense::Transform;
+use super::super::{Call, Number, Result, size};
+use super::is_left;
+
+pub(in super::super) unsafe fn trmm<T: Number>(
+    mut call: Call,
+    side: cublasSideMode_t,
+    fill: cublasFillMode_t,
+    operation: cublasOperation_t,
+    diagonal: cublasDiagType_t,
+    m: i64,
+    n: i64,
+    alpha: *const T,
+    a: *const T,
+    lda: i64,
+    b: *const T,
+    ldb: i64,
+    c: *mut T,
+    ldc: i64,
+) -> Result {
+    let (is_left, transform, m, n) = (is_left(side)?, Transform::of(operation)?, size(m)?, size(n)?);
+    if m == 0 || n == 0 {
+        return Ok(());
+    }
+    // SAFETY: the caller passes a factor.
+    let alpha = unsafe { call.scalar(alpha) }?;
+    let a = call.triangle(Read, fill, diagonal, a, if is_left { m } else { n }, lda)?;
+    let b = call.matrix(Read, b, (m, n), ldb)?;
+    let c = call.matrix(Write, c.cast_const(), (m, n), ldc)?;
+    call.enqueue(move |memory| {
+        let (a, b) = (memory.triangle::<T>(a, Other::Zero).transformed(transform), memory.matrix(b));
+        let product = if is_left { a.times(&b) } else { b.times(&a) };
+        memory.set_matrix(c, &product.scaled(memory.scalar(alpha)));
+    })
+}
+
+pub(in super::super) unsafe fn trsm<T: Number>(
+    mut call: Call,
+    side: cublasSideMode_t,
+    fill: cublasFillMode_t,
+    operation: cublasOperation_t,
+    diagonal: cublasDiagType_t,
+    m: i64,
+    n: i64,
+    alpha: *const T,
+    a: *const T,
+    lda: i64,
+    b: *mut T,
+    ldb: i64,
+) -> Result {
+    let (is_left, transform, m, n) = (is_left(side)?, Transform::of(operation)?, size(m)?, size(n)?);
+    if m == 0 || n == 0 {
+        return Ok(());
+    }
+    // SAFETY: the caller passes a factor.
+    let alpha = unsafe { call.scalar(alpha) }?;
+    let a = call.triangle(Read, fill, diagonal, a, if is_left { m } else { n }, lda)?;
+    let b = call.matrix(ReadWrite, b.cast_const(), (m, n), ldb)?;
+    call.enqueue(move |memory| {
+        let is_upper = a.is_upper() != transform.flips();
+        let a = memory.triangle::<T>(a, Other::Zero).transformed(transform);
+        let right = memory.matrix::<T>(b).scaled(memory.scalar(alpha));
+        let result = if is_left {
+            a.solve(is_upper, right)
+        } else {
+            // z · a = b is transposed(a) · transposed(z) = transposed(b).
+            let transposed = right.transformed(Transform::Transposition);
+            let solved = a.transformed(Transform::Transposition).solve(!is_upper, transposed);
+            solved.transformed(Transform::Transposition)
+        };
+        memory.set_matrix(b, &result);
+    })
+}

@@ -1,0 +1,45 @@
+//! cuBLAS for simulated devices.
+//!
+//! [`cublas`] is a library for [`curium_blas`] that computes on the CPU. Its operations are enqueued on the streams of a
+//! [`Simulator`](curium_sim::Simulator) as kernels are: they run in stream order, become nodes of graphs that are captured, and their
+//! accesses are checked for bounds, lifetimes, uninitialized memory and races. Programs that use cuBLAS are tested with it without a GPU.
+//!
+//! It computes with the precision of the type, and its results agree with those of hardware within the error bounds of the operations,
+//! not bit for bit. A function that it does not have is missing from its table: calling it is an error that names the function.
+//!
+//! ```
+//! use curium_blas::{Blas, Matrix, MatrixMut};
+//! use curium_driver::Device;
+//! use curium_memory::DeviceBuffer;
+//!
+//! curium_sim::test(|device: Device| {
+//!     let stream = device.primary_context()?.stream()?;
+//!     let mut blas = Blas::new(&curium_sim_libraries::cublas(), &stream)?;
+//!     let a = DeviceBuffer::from_slice(&stream, &[1.0_f64, 2.0, 3.0, 4.0])?;
+//!     let mut c = DeviceBuffer::zeroed(&stream, 4)?;
+//!     let matrix = Matrix::column_major(&a, 2, 2)?;
+//!     blas.gemm(1.0, matrix, matrix.transposed(), 0.0, &mut MatrixMut::column_major(&mut c, 2, 2)?)?;
+//!     assert_eq!(c.to_vec()?, [10.0, 14.0, 14.0, 20.0]);
+//!     Ok::<(), curium_blas::Error>(())
+//! })?;
+//! # Ok::<(), curium_blas::Error>(())
+//! ```
+
+mod cublas;
+
+use std::sync::OnceLock;
+
+use curium_blas::CuBlas;
+
+/// Returns cuBLAS for simulated devices: version 13.10, without the functions that are not simulated.
+///
+/// # Panics
+///
+/// Never: the library reports its version.
+#[must_use]
+pub fn cublas() -> CuBlas {
+    static LIBRARY: OnceLock<CuBlas> = OnceLock::new();
+    // SAFETY: the functions are those of this crate, which implement what cuBLAS gives to their names, and live as long as the program.
+    let load = || unsafe { CuBlas::from_api(cublas::api()) };
+    LIBRARY.get_or_init(|| load().expect("the library reports its version")).clone()
+}

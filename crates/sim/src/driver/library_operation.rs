@@ -1,0 +1,75 @@
+//! Operations of libraries.
+
+use curium_sys::{CUresult, CUstream_st, Function};
+
+use crate::argument::Pointer;
+use crate::driver::graph::{Content, Touched};
+use crate::driver::{Driver, Result};
+use crate::exec::{Access, Report, ReportKind};
+use crate::library_operation::{LibraryOperation, Operand, Run};
+
+impl Driver {
+    /// Returns `true` if a handle is that of a stream of this driver; a default stream is one of the driver whose context is current.
+    pub(crate) fn has_stream(&self, stream: Pointer<CUstream_st>) -> bool {
+        let unknown = [Err(CUresult::CUDA_ERROR_INVALID_HANDLE), Err(CUresult::CUDA_ERROR_INVALID_CONTEXT)];
+        !unknown.contains(&self.stream(&mut self.lock(), stream).map(|_| ()))
+    }
+
+    /// Enqueues an operation as if it were a kernel.
+    pub(crate) fn enqueue_operation(&self, operation: LibraryOperation, stream: Pointer<CUstream_st>) -> Result {
+        self.admit(Function::cuLaunchKernel)?;
+        let mut state = self.lock();
+        let stream = self.working_stream(&mut state, stream)?;
+        self.put(&mut state, stream, Content::Library(operation))
+    }
+}
+
+impl LibraryOperation {
+    /// Returns the memory that it accesses.
+    pub(crate) fn touched(&self) -> Vec<Touched> {
+        let of = |operand: &Operand| {
+            let write = operand.is_written;
+            operand
+                .runs
+                .iter()
+                .map(move |run| Touched { address: run.address, size: run.bytes as u64, write })
+                .collect()
+        };
+        self.operands.iter().flat_map(|operand| -> Vec<_> { of(operand) }).collect()
+    }
+
+    /// Runs the operation; an access that fails becomes the sticky code of the device.
+    pub(crate) fn run(&self, driver: &Driver) -> Result {
+        let mut operands = Vec::with_capacity(self.operands.len());
+        for operand in self.operands.iter() {
+            let mut bytes = vec![0; operand.byte_len()];
+            if operand.is_read {
+                self.each(driver, operand, &mut bytes, |run, part| driver.memory().read_run(self.name, run, part))?;
+            }
+            operands.push(bytes);
+        }
+        (self.compute)(&mut operands);
+        for (operand, bytes) in self.operands.iter().zip(&mut operands).filter(|(operand, _)| operand.is_written) {
+            self.each(driver, operand, bytes, |run, part| driver.memory().write_run(self.name, run, part))?;
+        }
+        Ok(())
+    }
+
+    /// Calls `access` with each run of an operand and its part of the operand's bytes. The first failure is reported.
+    fn each(
+        &self,
+        driver: &Driver,
+        operand: &Operand,
+        mut bytes: &mut [u8],
+        access: impl Fn(Run, &mut [u8]) -> std::result::Result<(), (ReportKind, Access)>,
+    ) -> Result {
+        for run in &operand.runs {
+            let (part, rest) = bytes.split_at_mut(run.bytes);
+            if let Err((kind, access)) = access(*run, part) {
+                driver.judge(Some(Report::of_operation(self.name, kind, access)))?;
+            }
+            bytes = rest;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,171 @@
+//! Operations of libraries: how a library for simulated devices enqueues work that is no kernel of PTX.
+
+use std::fmt;
+use std::sync::Arc;
+
+use curium_sys::{CUresult, CUstream, CUstream_st, Function};
+
+use crate::argument::Pointer;
+use crate::driver::Driver;
+use crate::slot;
+
+/// An operation of a library on device memory, such as a matrix product.
+///
+/// The simulator treats it as a kernel: it runs in stream order, a capture makes a node of it, its accesses take part in race and bounds
+/// checks, and an access that fails makes the device's errors sticky. It counts as a call of `cuLaunchKernel`, and faults of that function
+/// apply to it.
+///
+/// ```
+/// use curium_driver::{Device, Error};
+/// use curium_memory::DeviceBuffer;
+/// use curium_sim::{LibraryOperation, Operand};
+///
+/// curium_sim::test(|device: Device| {
+///     let stream = device.primary_context()?.stream()?;
+///     let buffer = DeviceBuffer::from_slice(&stream, &[1_u8, 2, 3])?;
+///     let operand = Operand::read_write().with_run(buffer.as_pointer().as_raw(), 3);
+///     let reverse = LibraryOperation::new("reverse", [operand], |bytes| bytes[0].reverse());
+///     // SAFETY: the buffer lives until the operation has run.
+///     assert_eq!(unsafe { reverse.enqueue(stream.as_raw()) }, Ok(()));
+///     assert_eq!(buffer.to_vec()?, [3, 2, 1]);
+///     Ok::<(), Error>(())
+/// })?;
+/// # Ok::<(), curium_driver::Error>(())
+/// ```
+#[derive(Clone)]
+pub struct LibraryOperation {
+    pub(crate) name: &'static str,
+    pub(crate) operands: Arc<[Operand]>,
+    pub(crate) compute: Arc<Compute>,
+}
+
+/// The computation of an operation: it gets the bytes of each operand, one run after the other.
+type Compute = dyn Fn(&mut [Vec<u8>]) + Send + Sync;
+
+/// Device memory that an operation reads, writes or both: runs of consecutive bytes.
+#[derive(Clone, Debug)]
+pub struct Operand {
+    pub(crate) runs: Vec<Run>,
+    pub(crate) is_read: bool,
+    pub(crate) is_written: bool,
+}
+
+/// Consecutive bytes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Run {
+    pub(crate) address: u64,
+    pub(crate) bytes: usize,
+}
+
+impl LibraryOperation {
+    /// Creates an operation that is called `name` in reports.
+    ///
+    /// When it runs, the simulator copies the bytes of the operands that it reads, calls `compute` with the bytes of every operand, and
+    /// copies those that it writes back. Operands that are only written start as zeros. In a graph, `compute` runs at each launch.
+    pub fn new(
+        name: &'static str,
+        operands: impl IntoIterator<Item = Operand>,
+        compute: impl Fn(&mut [Vec<u8>]) + Send + Sync + 'static,
+    ) -> Self {
+        Self { name, operands: operands.into_iter().collect(), compute: Arc::new(compute) }
+    }
+
+    /// Enqueues the operation on a stream of a simulator, or adds it to the graph that the stream captures.
+    ///
+    /// # Safety
+    ///
+    /// As for a kernel: the memory is what the caller's program declares it to be, and it lives until the operation has run.
+    ///
+    /// # Errors
+    ///
+    /// The code that `cuLaunchKernel` would return; `CUDA_ERROR_INVALID_HANDLE` if no simulator has the stream.
+    pub unsafe fn enqueue(self, stream: CUstream) -> Result<(), CUresult> {
+        driver_of(stream)?.enqueue_operation(self, handle(stream))
+    }
+
+    /// Enqueues the operation, and waits until the stream has completed all its work.
+    ///
+    /// # Safety
+    ///
+    /// As for [`LibraryOperation::enqueue`].
+    ///
+    /// # Errors
+    ///
+    /// The code that `cuLaunchKernel` or `cuStreamSynchronize` would return; the latter fails for a stream that captures.
+    pub unsafe fn enqueue_and_wait(self, stream: CUstream) -> Result<(), CUresult> {
+        let driver = driver_of(stream)?;
+        driver.enqueue_operation(self, handle(stream))?;
+        driver.admit(Function::cuStreamSynchronize)?;
+        driver.cuStreamSynchronize(handle(stream))
+    }
+}
+
+/// Returns the simulator that has a stream.
+fn driver_of(stream: CUstream) -> Result<Arc<Driver>, CUresult> {
+    slot::drivers().find(|driver| driver.has_stream(handle(stream))).ok_or(CUresult::CUDA_ERROR_INVALID_HANDLE)
+}
+
+fn handle(stream: CUstream) -> Pointer<CUstream_st> {
+    // SAFETY: a stream is a handle, which is only compared.
+    unsafe { Pointer::from_raw(stream) }
+}
+
+impl Operand {
+    /// Creates an operand that is only read.
+    #[must_use]
+    pub const fn read() -> Self {
+        Self { runs: Vec::new(), is_read: true, is_written: false }
+    }
+
+    /// Creates an operand whose every byte is written without being read.
+    #[must_use]
+    pub const fn write() -> Self {
+        Self { runs: Vec::new(), is_read: false, is_written: true }
+    }
+
+    /// Creates an operand that is read and then written.
+    #[must_use]
+    pub const fn read_write() -> Self {
+        Self { runs: Vec::new(), is_read: true, is_written: true }
+    }
+
+    /// Adds `bytes` bytes at `address`, which extend the previous run if they follow it.
+    #[must_use]
+    pub fn with_run(mut self, address: u64, bytes: usize) -> Self {
+        match self.runs.last_mut() {
+            Some(last) if last.address.wrapping_add(last.bytes as u64) == address => last.bytes += bytes,
+            _ if bytes == 0 => {}
+            _ => self.runs.push(Run { address, bytes }),
+        }
+        self
+    }
+
+    /// Returns the number of bytes of all runs.
+    #[must_use]
+    pub fn byte_len(&self) -> usize {
+        self.runs.iter().map(|run| run.bytes).sum()
+    }
+}
+
+impl fmt::Debug for LibraryOperation {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { name, operands, compute: _ } = self;
+        formatter
+            .debug_struct("LibraryOperation")
+            .field("name", name)
+            .field("operands", operands)
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_that_follow_each_other_are_one() {
+        let operand = Operand::read().with_run(64, 0).with_run(64, 8).with_run(72, 8).with_run(96, 4);
+        let runs: Vec<_> = operand.runs.iter().map(|run| (run.address, run.bytes)).collect();
+        assert_eq!((runs, operand.byte_len()), (vec![(64, 16), (96, 4)], 20));
+    }
+}

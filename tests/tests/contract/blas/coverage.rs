@@ -1,0 +1,100 @@
+//! Every function of the list of routines is reached by the checks of operations, for its type of elements.
+//!
+//! In a library that lacks all of them, each check reports the function that it needs. So a routine without a check is found, and so is a
+//! function that is listed for the wrong type.
+
+use std::collections::BTreeSet;
+use std::ffi::c_void;
+
+use curium_blas::sys::Api;
+use curium_blas::{Blas, Complex32, Complex64, CuBlas, Error};
+use curium_sim::Config;
+use curium_sys::FunctionTable;
+use curium_tests::on_simulator;
+
+use super::operations::checks;
+use super::random::Random;
+use super::reference::Number;
+
+/// Returns the functions with 32-bit sizes, and those with 64-bit sizes, in the list of routines.
+fn listed() -> (BTreeSet<&'static str>, BTreeSet<&'static str>) {
+    const LIST: &str = include_str!("../../../../crates/blas/src/routines.rs");
+    let words = LIST.split(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_');
+    let functions = Api::FUNCTIONS.iter().map(curium_sys::ExportedFunction::name).collect::<BTreeSet<_>>();
+    let found: BTreeSet<_> = words.filter_map(|word| functions.get(word).copied()).collect();
+    found.into_iter().partition(|name| !name.ends_with("_64"))
+}
+
+/// Returns the functions that the checks miss.
+fn missed<T: Number>(blas: &mut Blas) -> BTreeSet<&'static str> {
+    let mut random = Random::new(7);
+    let mut missed = BTreeSet::new();
+    for (_, check) in checks::<T>() {
+        // Orders that cuBLAS does not support are refused before a function is called.
+        let found = (0..200).find_map(|_| match check(blas, &mut random) {
+            Err(Error::Missing(error)) => Some(error.function),
+            _ => None,
+        });
+        missed.extend(found);
+    }
+    missed
+}
+
+#[test]
+fn library_for_simulated_devices_has_every_listed_function() {
+    let library = curium_sim_libraries::cublas();
+    let slots = std::ptr::from_ref(library.api()).cast::<*const c_void>();
+    let (narrow, wide) = listed();
+    assert_eq!(narrow.len(), wide.len(), "each function has its 64-bit form");
+    assert!(narrow.len() > 100, "{} functions are listed", narrow.len());
+    for name in narrow.iter().chain(&wide) {
+        let index = Api::FUNCTIONS.iter().position(|function| function.name() == *name).expect("it is listed");
+        // SAFETY: the table has one slot for each function.
+        assert!(!unsafe { slots.add(index).read() }.is_null(), "{name} is not simulated");
+    }
+}
+
+#[test]
+fn every_listed_function_is_reached_by_a_check() {
+    on_simulator(Config::new(), |test, _| {
+        let (narrow, _) = listed();
+        let stream = test.stream();
+        let mut reached = BTreeSet::new();
+        let lacking = without(&narrow);
+        let mut blas = Blas::new(&lacking, &stream).expect("a handle can be created");
+        blas.set_workspace(0).expect("no memory is needed");
+        reached.extend(missed::<f32>(&mut blas));
+        reached.extend(missed::<f64>(&mut blas));
+        reached.extend(missed::<Complex32>(&mut blas));
+        reached.extend(missed::<Complex64>(&mut blas));
+        assert_eq!(narrow.difference(&reached).collect::<Vec<_>>(), Vec::<&&str>::new(), "no check reaches these");
+    });
+}
+
+/// Returns the simulated library without some functions.
+fn without(names: &BTreeSet<&'static str>) -> CuBlas {
+    let library = curium_sim_libraries::cublas();
+    let slots = std::ptr::from_ref(library.api()).cast::<*const c_void>();
+    let address = |name: &std::ffi::CStr| {
+        let index = Api::FUNCTIONS.iter().position(|function| function.c_name() == name).expect("it is listed");
+        // SAFETY: the table has one slot for each function, which is null or an address.
+        let address = unsafe { slots.add(index).read() };
+        if name.to_str().is_ok_and(|name| names.contains(name)) { std::ptr::null() } else { address }
+    };
+    // SAFETY: the functions are those of the library, which live as long as the program.
+    let api = unsafe { Api::from_resolver(address) };
+    // SAFETY: as above.
+    unsafe { CuBlas::from_api(api) }.expect("the library reports its version")
+}
+
+#[test]
+fn missing_function_is_an_error_that_names_it_and_the_version_it_came_with() {
+    on_simulator(Config::new(), |test, _| {
+        let stream = test.stream();
+        let library = without(&BTreeSet::from(["cublasSetMathMode"]));
+        let mut blas = Blas::new(&library, &stream).expect("a handle can be created");
+        let error = blas.set_math_mode(curium_blas::MathMode::Pedantic).expect_err("the function is missing");
+        let text = error.to_string();
+        assert_eq!(text, "cublasSetMathMode: missing function (introduced in CUDA 11.8); use a newer cuBLAS");
+    });
+}

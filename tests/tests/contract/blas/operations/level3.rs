@@ -1,0 +1,155 @@
+//! Checks of operations on matrices.
+
+use curium_blas::{Batches, Blas, Complex64, Diagonal, Matrix, MatrixMut, Result, Side};
+use curium_memory::DeviceBuffer;
+
+use super::super::random::{Random, RandomMatrix};
+use super::super::reference::{Host, Number};
+use super::shape::{diagonal, hermitian, is_in, symmetric, triangle, triangular};
+use super::sizes;
+
+pub(super) fn gemm<T: Number>(blas: &mut Blas, random: &mut Random) -> Result<()> {
+    let (stream, (m, n, k), alpha) = (blas.stream().clone(), sizes(random), random.number::<T>());
+    let beta = if random.flip() { random.number::<T>() } else { T::narrow(Complex64::new(0.0, 0.0)) };
+    let (a, b) = (RandomMatrix::<T>::new(random, &stream, m, k), RandomMatrix::<T>::new(random, &stream, k, n));
+    let mut c = RandomMatrix::<T>::result(random, &stream, m, n);
+    blas.gemm(alpha, a.view(), b.view(), beta, &mut c.view_mut())?;
+    let expected = a.host.times(&b.host).scaled(alpha.wide()).plus(&c.host.scaled(beta.wide()));
+    c.now().assert_is::<T>(&expected, k, "gemm");
+    Ok(())
+}
+
+pub(super) fn gemm_strided_batched<T: Number>(blas: &mut Blas, random: &mut Random) -> Result<()> {
+    let (stream, (m, n, k), count) = (blas.stream().clone(), sizes(random), 1 + random.below(3));
+    let strides = (m * k + random.below(2), k * n, m * n + random.below(2));
+    let mut elements = |len: usize| -> Vec<T> { (0..len).map(|_| random.number()).collect() };
+    let hosts = (elements(strides.0 * count), elements(strides.1 * count), elements(strides.2 * count));
+    let a = DeviceBuffer::from_slice(&stream, &hosts.0)?;
+    let b = DeviceBuffer::from_slice(&stream, &hosts.1)?;
+    let mut c = DeviceBuffer::from_slice(&stream, &hosts.2)?;
+    let batches = Batches { count, stride_a: strides.0, stride_b: strides.1, stride_c: strides.2 };
+    let one = T::narrow(Complex64::new(1.0, 0.0));
+    let (left, right) = (Matrix::row_major(&a, m, k)?, Matrix::column_major(&b, k, n)?);
+    blas.gemm_strided_batched(one, left, right, one, &mut MatrixMut::row_major(&mut c, m, n)?, batches)?;
+    let found = c.to_vec()?;
+    for batch in 0..count {
+        let left = Host::from_fn(m, k, |row, column| hosts.0[batch * strides.0 + row * k + column].wide());
+        let right = Host::from_fn(k, n, |row, column| hosts.1[batch * strides.1 + column * k + row].wide());
+        let of =
+            |elements: &[T]| Host::from_fn(m, n, |row, column| elements[batch * strides.2 + row * n + column].wide());
+        of(&found).assert_is::<T>(&left.times(&right).plus(&of(&hosts.2)), k, "gemm_strided_batched");
+    }
+    Ok(())
+}
+
+pub(super) fn geam<T: Number>(blas: &mut Blas, random: &mut Random) -> Result<()> {
+    let (stream, (m, n, _), alpha, beta) =
+        (blas.stream().clone(), sizes(random), random.number::<T>(), random.number::<T>());
+    let (a, b) = (RandomMatrix::<T>::new(random, &stream, m, n), RandomMatrix::<T>::new(random, &stream, m, n));
+    let mut c = RandomMatrix::<T>::result(random, &stream, m, n);
+    blas.geam(alpha, a.view(), beta, b.view(), &mut c.view_mut())?;
+    let expected = a.host.scaled(alpha.wide()).plus(&b.host.scaled(beta.wide()));
+    c.now().assert_is::<T>(&expected, 3, "geam");
+    Ok(())
+}
+
+/// The operands of a product with a special matrix on one side.
+fn on_side(random: &mut Random) -> (Side, usize, usize, usize) {
+    let (m, n, _) = sizes(random);
+    if random.flip() { (Side::Left, m, n, m) } else { (Side::Right, m, n, n) }
+}
+
+fn product(side: Side, a: &Host, b: &Host) -> Host {
+    if side == Side::Left { a.times(b) } else { b.times(a) }
+}
+
+pub(super) fn symm<T: Number>(blas: &mut Blas, random: &mut Random) -> Result<()> {
+    let ((side, m, n, size), stream, triangle) = (on_side(random), blas.stream().clone(), triangle(random));
+    let (alpha, beta, a) =
+        (random.number::<T>(), random.number::<T>(), RandomMatrix::<T>::new(random, &stream, size, size));
+    let (b, mut c) = (RandomMatrix::<T>::new(random, &stream, m, n), RandomMatrix::<T>::result(random, &stream, m, n));
+    blas.symm(alpha, side, triangle, a.view(), b.view(), beta, &mut c.view_mut())?;
+    let expected = product(side, &symmetric(&a.host, triangle), &b.host).scaled(alpha.wide());
+    c.now().assert_is::<T>(&expected.plus(&c.host.scaled(beta.wide())), size, "symm");
+    Ok(())
+}
+
+pub(super) fn hemm<T: Number>(blas: &mut Blas, random: &mut Random) -> Result<()> {
+    let ((side, m, n, size), stream, triangle) = (on_side(random), blas.stream().clone(), triangle(random));
+    let (alpha, beta, a) =
+        (random.number::<T>(), random.number::<T>(), RandomMatrix::<T>::new(random, &stream, size, size));
+    let (b, mut c) = (RandomMatrix::<T>::new(random, &stream, m, n), RandomMatrix::<T>::result(random, &stream, m, n));
+    blas.hemm(alpha, side, triangle, a.view(), b.view(), beta, &mut c.view_mut())?;
+    let expected = product(side, &hermitian(&a.host, triangle), &b.host).scaled(alpha.wide());
+    c.now().assert_is::<T>(&expected.plus(&c.host.scaled(beta.wide())), size, "hemm");
+    Ok(())
+}
+
+pub(super) fn syrk<T: Number>(blas: &mut Blas, random: &mut Random) -> Result<()> {
+    let (stream, (n, k, _), alpha, beta) =
+        (blas.stream().clone(), sizes(random), random.number::<T>(), random.number::<T>());
+    let (triangle, a) = (triangle(random), RandomMatrix::<T>::new(random, &stream, n, k));
+    let mut c = RandomMatrix::<T>::result(random, &stream, n, n);
+    blas.syrk(alpha, a.view(), beta, triangle, &mut c.view_mut())?;
+    let sum = a.host.times(&a.host.transposed()).scaled(alpha.wide()).plus(&c.host.scaled(beta.wide()));
+    c.now().assert_is::<T>(&sum.or(&c.host, |row, column| is_in(triangle, row, column)), k, "syrk");
+    Ok(())
+}
+
+pub(super) fn herk<T: Number>(blas: &mut Blas, random: &mut Random) -> Result<()> {
+    let (stream, (n, k, _)) = (blas.stream().clone(), sizes(random));
+    let (triangle, a) = (triangle(random), RandomMatrix::<T>::new(random, &stream, n, k));
+    let mut c = RandomMatrix::<T>::result(random, &stream, n, n);
+    blas.herk(T::real(0.5), a.view(), T::real(0.25), triangle, &mut c.view_mut())?;
+    let product = a.host.times(&a.host.adjoint()).scaled(Complex64::new(0.5, 0.0));
+    let sum = product.plus(&hermitian(&c.host, triangle).scaled(Complex64::new(0.25, 0.0)));
+    c.now().assert_is::<T>(&sum.or(&c.host, |row, column| is_in(triangle, row, column)), k, "herk");
+    Ok(())
+}
+
+pub(super) fn syr2k<T: Number>(blas: &mut Blas, random: &mut Random) -> Result<()> {
+    let (stream, (n, k, _), alpha, beta) =
+        (blas.stream().clone(), sizes(random), random.number::<T>(), random.number::<T>());
+    let (a, b) = (RandomMatrix::<T>::new(random, &stream, n, k), RandomMatrix::<T>::new(random, &stream, n, k));
+    let (triangle, mut c) = (triangle(random), RandomMatrix::<T>::result(random, &stream, n, n));
+    blas.syr2k(alpha, a.view(), b.view(), beta, triangle, &mut c.view_mut())?;
+    let both = a.host.times(&b.host.transposed()).plus(&b.host.times(&a.host.transposed()));
+    let sum = both.scaled(alpha.wide()).plus(&c.host.scaled(beta.wide()));
+    c.now().assert_is::<T>(&sum.or(&c.host, |row, column| is_in(triangle, row, column)), 2 * k, "syr2k");
+    Ok(())
+}
+
+pub(super) fn her2k<T: Number>(blas: &mut Blas, random: &mut Random) -> Result<()> {
+    let (stream, (n, k, _), alpha) = (blas.stream().clone(), sizes(random), random.number::<T>());
+    let (a, b) = (RandomMatrix::<T>::new(random, &stream, n, k), RandomMatrix::<T>::new(random, &stream, n, k));
+    let (triangle, mut c) = (triangle(random), RandomMatrix::<T>::result(random, &stream, n, n));
+    blas.her2k(alpha, a.view(), b.view(), T::real(0.25), triangle, &mut c.view_mut())?;
+    let one = a.host.times(&b.host.adjoint()).scaled(alpha.wide());
+    let sum = one.plus(&one.adjoint()).plus(&hermitian(&c.host, triangle).scaled(Complex64::new(0.25, 0.0)));
+    c.now().assert_is::<T>(&sum.or(&c.host, |row, column| is_in(triangle, row, column)), 2 * k, "her2k");
+    Ok(())
+}
+
+pub(super) fn trmm<T: Number>(blas: &mut Blas, random: &mut Random) -> Result<()> {
+    let ((side, m, n, size), stream, alpha) = (on_side(random), blas.stream().clone(), random.number::<T>());
+    let (triangle, diagonal) = (triangle(random), diagonal(random));
+    let (a, b) = (RandomMatrix::<T>::new(random, &stream, size, size), RandomMatrix::<T>::new(random, &stream, m, n));
+    let mut c = RandomMatrix::<T>::result(random, &stream, m, n);
+    blas.trmm(alpha, side, triangle, diagonal, a.view(), b.view(), &mut c.view_mut())?;
+    let expected = product(side, &triangular(&a.host, triangle, diagonal), &b.host).scaled(alpha.wide());
+    c.now().assert_is::<T>(&expected, size, "trmm");
+    Ok(())
+}
+
+/// As for `trsv`.
+pub(super) fn trsm<T: Number>(blas: &mut Blas, random: &mut Random) -> Result<()> {
+    let (stream, alpha, triangle) = (blas.stream().clone(), random.number::<T>(), triangle(random));
+    let (m, n, side) = (1 + random.below(4), 1 + random.below(4), if random.flip() { Side::Left } else { Side::Right });
+    let size = if side == Side::Left { m } else { n };
+    let a = RandomMatrix::<T>::new(random, &stream, size, size);
+    let mut b = RandomMatrix::<T>::result(random, &stream, m, n);
+    blas.trsm(alpha, side, triangle, Diagonal::Unit, a.view(), &mut b.view_mut())?;
+    let found = product(side, &triangular(&a.host, triangle, Diagonal::Unit), &b.now());
+    found.assert_is::<T>(&b.host.scaled(alpha.wide()), 16 * size, "trsm");
+    Ok(())
+}

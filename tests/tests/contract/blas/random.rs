@@ -1,0 +1,134 @@
+//! Random matrices and vectors in device memory: shapes, orders, leading dimensions, transpositions and conjugations.
+
+use curium_blas::{Complex64, Matrix, MatrixLayout, MatrixMut, Order, Vector, VectorMut};
+use curium_driver::Stream;
+use curium_memory::DeviceBuffer;
+
+use super::reference::{Host, Number};
+
+/// A source of random numbers that a seed repeats.
+pub(super) struct Random(u64);
+
+impl Random {
+    pub(super) fn new(seed: u64) -> Self {
+        Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
+    }
+
+    fn next(&mut self) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0
+    }
+
+    /// Returns a number below `end`.
+    pub(super) fn below(&mut self, end: usize) -> usize {
+        (self.next() >> 11) as usize % end
+    }
+
+    pub(super) fn flip(&mut self) -> bool {
+        self.below(2) == 1
+    }
+
+    /// Returns a number that the type represents, with parts between -1 and 1.
+    pub(super) fn number<T: Number>(&mut self) -> T {
+        let mut part = || self.below(2001) as f64 / 1000.0 - 1.0;
+        T::narrow(Complex64::new(part(), part()))
+    }
+}
+
+/// A random matrix in device memory, as a view shows it, and as it is on the host.
+pub(super) struct RandomMatrix<T> {
+    buffer: DeviceBuffer<T>,
+    layout: MatrixLayout,
+    is_transposed: bool,
+    is_conjugated: bool,
+    pub(super) host: Host,
+}
+
+impl<T: Number> RandomMatrix<T> {
+    /// Creates a matrix with these sizes in the view.
+    pub(super) fn new(random: &mut Random, stream: &Stream, rows: usize, columns: usize) -> Self {
+        Self::with(random, stream, (rows, columns), true)
+    }
+
+    /// Creates a matrix for a result, which is not conjugated.
+    pub(super) fn result(random: &mut Random, stream: &Stream, rows: usize, columns: usize) -> Self {
+        Self::with(random, stream, (rows, columns), false)
+    }
+
+    fn with(random: &mut Random, stream: &Stream, (rows, columns): (usize, usize), may_conjugate: bool) -> Self {
+        let is_transposed = random.flip();
+        let is_conjugated = may_conjugate && random.below(4) == 0;
+        let (of_layout, other) = if is_transposed { (columns, rows) } else { (rows, columns) };
+        let layout = if random.flip() {
+            MatrixLayout::row_major(of_layout, other)
+        } else {
+            MatrixLayout::column_major(of_layout, other)
+        };
+        let layout = layout.with_leading_dimension(layout.leading_dimension() + random.below(3));
+        let span = layout.span().expect("it is small");
+        let elements: Vec<T> = (0..span + random.below(3)).map(|_| random.number()).collect();
+        let host = host_of(&elements, layout, is_transposed, is_conjugated);
+        let buffer = DeviceBuffer::from_slice(stream, &elements).expect("memory suffices");
+        Self { buffer, layout, is_transposed, is_conjugated, host }
+    }
+
+    pub(super) fn view(&self) -> Matrix<'_, T> {
+        let matrix = Matrix::new(&self.buffer, self.layout).expect("it fits");
+        let matrix = if self.is_transposed { matrix.transposed() } else { matrix };
+        if self.is_conjugated { matrix.conjugated() } else { matrix }
+    }
+
+    pub(super) fn view_mut(&mut self) -> MatrixMut<'_, T> {
+        let matrix = MatrixMut::new(&mut self.buffer, self.layout).expect("it fits");
+        if self.is_transposed { matrix.transposed() } else { matrix }
+    }
+
+    /// Returns the matrix as it is on the device now.
+    pub(super) fn now(&self) -> Host {
+        let elements = self.buffer.to_vec().expect("the operation succeeded");
+        host_of(&elements, self.layout, self.is_transposed, self.is_conjugated)
+    }
+}
+
+fn host_of<T: Number>(elements: &[T], layout: MatrixLayout, is_transposed: bool, is_conjugated: bool) -> Host {
+    let ld = layout.leading_dimension();
+    let stored = Host::from_fn(layout.rows(), layout.columns(), |row, column| {
+        let place = if layout.order() == Order::ColumnMajor { column * ld + row } else { row * ld + column };
+        let value = elements[place].wide();
+        if is_conjugated { value.conj() } else { value }
+    });
+    if is_transposed { stored.transposed() } else { stored }
+}
+
+/// A random vector in device memory, as a matrix with one column on the host.
+pub(super) struct RandomVector<T> {
+    buffer: DeviceBuffer<T>,
+    len: usize,
+    stride: usize,
+    pub(super) host: Host,
+}
+
+impl<T: Number> RandomVector<T> {
+    pub(super) fn new(random: &mut Random, stream: &Stream, len: usize) -> Self {
+        let stride = 1 + random.below(3);
+        let elements: Vec<T> = (0..len * stride).map(|_| random.number()).collect();
+        let host = Host::from_fn(len, 1, |row, _| elements[row * stride].wide());
+        let buffer = DeviceBuffer::from_slice(stream, &elements).expect("memory suffices");
+        Self { buffer, len, stride, host }
+    }
+
+    pub(super) fn view(&self) -> Vector<'_, T> {
+        Vector::strided(&self.buffer, self.len, self.stride).expect("it fits")
+    }
+
+    pub(super) fn view_mut(&mut self) -> VectorMut<'_, T> {
+        VectorMut::strided(&mut self.buffer, self.len, self.stride).expect("it fits")
+    }
+
+    pub(super) fn now(&self) -> Host {
+        let elements = self.buffer.to_vec().expect("the operation succeeded");
+        Host::from_fn(self.len, 1, |row, _| elements[row * self.stride].wide())
+    }
+}

@@ -1,0 +1,130 @@
+//! Memory that stays with the stream that freed it, because no event could be recorded or queried.
+
+use curium_driver::{Function, Stream};
+use curium_memory::{CachingResource, Resource};
+use curium_sim::{Config, Fault};
+use curium_sys::CUresult;
+use curium_tests::{Gate, on_driver, on_simulator};
+
+use super::block::Block;
+use super::caching;
+use super::graph::captured;
+
+/// Each block is a segment of its own.
+const BYTES: usize = 32 << 20;
+
+fn fails(function: Function) -> Fault {
+    Fault::on(function).returns(CUresult::CUDA_ERROR_SYSTEM_NOT_READY)
+}
+
+/// Allocates one block for each stream, in different segments, and frees them. Returns the address of the last.
+fn use_and_free(resource: &CachingResource, streams: &[&Stream]) -> u64 {
+    let blocks: Vec<_> = streams.iter().map(|stream| Block::new(resource, stream, BYTES)).collect();
+    blocks.last().expect("there is a stream").address()
+}
+
+#[test]
+fn stream_that_cannot_be_queried_keeps_others_from_no_memory() {
+    for function in [Function::cuStreamQuery, Function::cuStreamIsCapturing] {
+        on_simulator(Config::new(), |test, simulator| {
+            let (resource, other) = (caching(test), test.stream());
+            let streams = [test.stream(), test.stream()];
+            use_and_free(&resource, &[&streams[0], &streams[1]]);
+            simulator.inject(fails(function));
+            let first = Block::new(&resource, &other, BYTES);
+            let statistics = resource.statistics();
+            assert_eq!((statistics.growths, statistics.deferrals), (2, 1), "the memory of one stream is available");
+            let second = Block::new(&resource, &other, BYTES);
+            assert_ne!(first.address(), second.address());
+            let statistics = resource.statistics();
+            assert_eq!((statistics.growths, statistics.deferrals), (2, 1), "the other stream can be queried again");
+        });
+    }
+}
+
+#[test]
+fn memory_whose_event_was_not_recorded_is_available_to_others_later() {
+    on_simulator(Config::new(), |test, simulator| {
+        let (resource, stream, other) = (caching(test), test.stream(), test.stream());
+        let gate = Gate::on(&stream);
+        let address = use_and_free(&resource, &[&stream]);
+        simulator.inject(fails(Function::cuEventRecord));
+        let while_pending = Block::new(&resource, &other, BYTES);
+        assert_ne!(while_pending.address(), address, "the work is not done");
+        // The next search records the event, which completes with the work.
+        resource.purge().expect("the driver refuses once");
+        let elsewhere = Block::new(&resource, &other, BYTES);
+        assert_ne!(elsewhere.address(), address, "the work is still not done");
+        gate.open();
+        stream.synchronize().expect("the stream works");
+        assert_eq!(Block::new(&resource, &other, BYTES).address(), address);
+        assert_eq!(resource.statistics().deferrals, 1);
+    });
+}
+
+#[test]
+fn refused_event_is_reported_by_purge_and_by_trim_which_does_its_work() {
+    on_simulator(Config::new(), |test, simulator| {
+        let (resource, streams) = (caching(test), [test.stream(), test.stream()]);
+        use_and_free(&resource, &[&streams[0], &streams[1]]);
+        simulator.inject(fails(Function::cuStreamQuery));
+        let error = resource.purge().expect_err("the driver refuses");
+        assert_eq!(error.function(), Some(Function::cuStreamQuery), "{error}");
+        use_and_free(&resource, &[&streams[0], &streams[1]]);
+        simulator.inject(fails(Function::cuStreamQuery));
+        resource.trim(&streams[0], 0).expect_err("the driver refuses");
+        assert_eq!(resource.statistics().reserved_bytes, 32 << 20, "the other stream's memory is given back");
+        resource.trim(&streams[0], 0).expect("the driver refuses once");
+        assert_eq!(resource.statistics().reserved_bytes, 0);
+    });
+}
+
+#[test]
+fn memory_before_a_completed_event_is_available_although_a_later_event_cannot_be_queried() {
+    on_simulator(Config::new(), |test, simulator| {
+        let (resource, stream, other) = (caching(test), test.stream(), test.stream());
+        let gate = Gate::on(&stream);
+        // The one in the middle keeps the others from coalescing.
+        let [first, _middle, second] = [(); 3].map(|()| Block::new(&resource, &stream, BYTES));
+        let address = first.address();
+        for block in [first, second] {
+            drop(block);
+            resource.purge().expect("an event can be recorded");
+        }
+        gate.open();
+        stream.synchronize().expect("the stream works");
+        simulator.inject(fails(Function::cuEventQuery).call(2));
+        assert_eq!(Block::new(&resource, &other, BYTES).address(), address);
+        assert_eq!(resource.statistics().growths, 3);
+    });
+}
+
+#[test]
+fn memory_freed_in_a_capture_is_available_to_others_after_it() {
+    on_driver(|test| {
+        let (resource, stream, other) = (caching(test), test.stream(), test.stream());
+        let mut address = 0;
+        let graph = captured(&stream, || {
+            address = use_and_free(&resource, &[&stream]);
+            assert_ne!(Block::new(&resource, &other, BYTES).address(), address, "the stream is being captured");
+        });
+        assert_eq!(resource.statistics().deferrals, 1);
+        let held = Block::new(&resource, &other, BYTES);
+        assert_eq!(Block::new(&resource, &other, BYTES).address(), address, "{:#x} is in use", held.address());
+        assert_eq!(resource.statistics().growths, 2);
+        // SAFETY: the graph is live, and not used afterwards.
+        unsafe { curium_driver::call!(stream.driver(), cuGraphDestroy(graph)) }.expect("a graph can be destroyed");
+    });
+}
+
+#[test]
+fn failed_synchronization_loses_no_memory() {
+    on_simulator(Config::new(), |test, simulator| {
+        let (resource, stream, other) = (caching(test), test.stream(), test.stream());
+        let address = use_and_free(&resource, &[&stream]);
+        let synchronize = [Function::cuCtxSynchronize, Function::cuCtxSynchronize_v2];
+        synchronize.into_iter().for_each(|function| simulator.inject(fails(function)));
+        resource.synchronize(&stream).expect_err("the driver refuses");
+        assert_eq!(Block::new(&resource, &other, BYTES).address(), address);
+    });
+}

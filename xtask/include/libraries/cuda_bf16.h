@@ -1,0 +1,1 @@
+/* The libraries' headers use nothing of this one in C. */

@@ -1,0 +1,3 @@
+/* Every header that declares functions of cuFFT. */
+#include <cufft.h>
+#include <cufftXt.h>

@@ -1,0 +1,2 @@
+/* The header that declares the functions of cuRAND. */
+#include <curand.h>

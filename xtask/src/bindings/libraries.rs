@@ -1,0 +1,259 @@
+//! The bindings of the libraries beside the driver: generated from their newest headers, and compared with those of every version.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+use anyhow::{Context as _, Result};
+
+use super::allowed::Allowed;
+use super::difference::{Difference, compare};
+use super::generate::{FIRST_LINE, render_signature, render_types, rustfmt};
+use super::header::{Clang, Header, declarations_of};
+use super::surface::{Surface, Versions};
+use crate::package::{CudaVersion, Pins};
+use crate::stale;
+use crate::version::Version;
+
+/// A library with a C interface of its own.
+struct Library {
+    /// The name of its folder.
+    name: &'static str,
+    /// The crate that calls it.
+    of: &'static str,
+    header: Declared,
+    /// The pattern of the library's own declarations.
+    items: &'static str,
+    /// The files that list functions. A function belongs to the last list whose prefix its name has.
+    lists: &'static [List],
+    pins: fn(&Pins) -> &[CudaVersion],
+}
+
+/// The header that declares a library.
+enum Declared {
+    /// This header of the package, which includes nothing of the CUDA toolkit.
+    Alone(&'static str),
+    /// Ours of this name in `xtask/include/libraries`, which includes those of the package and of the CUDA toolkit.
+    WithToolkit(&'static str),
+}
+
+/// A file that lists functions.
+struct List {
+    /// The name in the macro `for_each_NAME_function`.
+    name: &'static str,
+    file: &'static str,
+    prefix: &'static str,
+}
+
+const LIBRARIES: [Library; 5] = [
+    Library {
+        name: "nvrtc",
+        of: "nvrtc",
+        header: Declared::Alone("nvrtc.h"),
+        items: "_?(nvrtc|NVRTC)[A-Za-z_0-9]*",
+        lists: &[List { name: "nvrtc", file: "functions.rs", prefix: "" }],
+        pins: |pins| &pins.nvrtc,
+    },
+    Library {
+        name: "nvjitlink",
+        of: "nvrtc",
+        header: Declared::Alone("nvJitLink.h"),
+        items: "(__)?(nvJitLink|NVJITLINK)[A-Za-z_0-9]*",
+        lists: &[List { name: "nvjitlink", file: "functions.rs", prefix: "" }],
+        pins: |pins| &pins.nvjitlink,
+    },
+    Library {
+        name: "cublas",
+        of: "blas",
+        header: Declared::WithToolkit("cublas_all.h"),
+        items: "(cublas|CUBLAS)[A-Za-z_0-9]*",
+        lists: &[
+            List { name: "cublas", file: "functions.rs", prefix: "" },
+            List { name: "cublaslt", file: "lt_functions.rs", prefix: "cublasLt" },
+        ],
+        pins: |pins| &pins.cublas,
+    },
+    Library {
+        name: "curand",
+        of: "rand",
+        header: Declared::WithToolkit("curand_all.h"),
+        items: "(curand|CURAND)[A-Za-z_0-9]*",
+        lists: &[List { name: "curand", file: "functions.rs", prefix: "" }],
+        pins: |pins| &pins.curand,
+    },
+    Library {
+        name: "cufft",
+        of: "fft",
+        header: Declared::WithToolkit("cufft_all.h"),
+        items: "(cufft|CUFFT)[A-Za-z_0-9]*",
+        lists: &[List { name: "cufft", file: "functions.rs", prefix: "" }],
+        pins: |pins| &pins.cufft,
+    },
+];
+
+/// The headers of each of [`LIBRARIES`] by version.
+pub(crate) struct Headers(Vec<BTreeMap<Version, Header>>);
+
+/// Returns the pinned headers of `versions`, or of all if none is given.
+pub(crate) fn parse(clang: &Clang, pins: &Pins, versions: &[Version]) -> Result<Headers> {
+    let wanted = |cuda: &&CudaVersion| versions.is_empty() || versions.contains(&cuda.version);
+    let parse = |library: &Library| {
+        let pinned = (library.pins)(pins).iter().filter(wanted);
+        pinned.map(|cuda| Ok((cuda.version, library.parse(clang, pins, cuda)?))).collect()
+    };
+    Ok(Headers(LIBRARIES.iter().map(parse).collect::<Result<_>>()?))
+}
+
+/// Returns the generated files, with the text that they must have. The headers are those of all versions.
+pub(crate) fn render(headers: &Headers) -> Result<BTreeMap<PathBuf, String>> {
+    let mut files = BTreeMap::new();
+    for (library, headers) in LIBRARIES.iter().zip(&headers.0) {
+        let newest = headers.values().next_back().context("a library is pinned")?;
+        let folder = library.folder();
+        files.insert(folder.join("types.rs"), render_types(newest)?);
+        for (index, list) in library.lists.iter().enumerate() {
+            let text = list.render(headers, |name| library.list_of(name) == index)?;
+            files.insert(folder.join(list.file), text);
+        }
+    }
+    Ok(files)
+}
+
+/// Returns a line for each error in the generated files.
+pub(crate) fn check(clang: &Clang, pins: &Pins, versions: &[Version], repair: &str) -> Result<Vec<String>> {
+    let headers = parse(clang, pins, versions)?;
+    let allowed = Allowed::read(&crate::root().join("xtask/allowed-differences-libraries.toml"))?;
+    let mut reasons = Vec::new();
+    for (version, differences) in differences(&headers)? {
+        let verdict = allowed.judge(version, differences);
+        reasons.extend(verdict.not_allowed.iter().map(ToString::to_string));
+        reasons.extend(verdict.stale);
+    }
+    // The versions that introduced functions follow only from all headers together.
+    if versions.is_empty()
+        && let Err(error) = stale::check(&render(&headers)?, repair)
+    {
+        reasons.push(error.to_string());
+    }
+    for (library, headers) in LIBRARIES.iter().zip(&headers.0) {
+        println!("{}: the headers of {} versions were compared with the bindings", library.name, headers.len());
+    }
+    Ok(reasons)
+}
+
+/// Returns the differences of each version from our bindings, for all libraries.
+fn differences(headers: &Headers) -> Result<BTreeMap<Version, Vec<Difference>>> {
+    let mut found = BTreeMap::<_, Vec<_>>::new();
+    for (library, headers) in LIBRARIES.iter().zip(&headers.0) {
+        let (ours, versions) = Surface::read_generated(&library.folder())?;
+        for (version, header) in headers {
+            found.entry(*version).or_default().extend(compare(*version, &header.surface, &ours, &versions));
+        }
+    }
+    Ok(found)
+}
+
+impl Library {
+    fn folder(&self) -> PathBuf {
+        crate::root().join("crates").join(self.of).join("src/generated").join(self.name)
+    }
+
+    /// Returns the index of the list that has the function `name`.
+    fn list_of(&self, name: &str) -> usize {
+        self.lists.iter().rposition(|list| name.starts_with(list.prefix)).unwrap_or(0)
+    }
+
+    fn parse(&self, clang: &Clang, pins: &Pins, cuda: &CudaVersion) -> Result<Header> {
+        let (path, folders) = match self.header {
+            Declared::Alone(name) => (cuda.package.header(name)?, Vec::new()),
+            Declared::WithToolkit(name) => {
+                let ours = crate::root().join("xtask/include/libraries");
+                let toolkit = pins.cuda(cuda.version)?.include()?;
+                (ours.join(name), vec![ours, cuda.package.headers()?, toolkit])
+            }
+        };
+        let text = declarations_of(clang, &path, &folders, self.items)?;
+        let mut header = Header::read(text).with_context(|| format!("{} {}", self.name, cuda.version))?;
+        let functions = std::mem::take(&mut header.surface.functions);
+        header.surface.functions = functions.into_iter().map(|(name, function)| unversioned(&name, function)).collect();
+        Ok(header)
+    }
+}
+
+impl List {
+    /// Returns the list of the functions that any version has, as a macro that hands it to a callback macro.
+    fn render(&self, headers: &BTreeMap<Version, Header>, is_listed: impl Fn(&str) -> bool) -> Result<String> {
+        let functions: BTreeMap<_, _> = headers.values().flat_map(|header| &header.surface.functions).collect();
+        let macro_name = format!("for_each_{}_function", self.name);
+        let mut text = format!(
+            "{FIRST_LINE}/// Calls `$callback!` with every function of the library: `fn name(parameter: Type, …) -> Type = since;`, or\n\
+             /// `= since ..= last;` where newer versions lack it. These are CUDA versions (1000 × major + 10 × minor): the one that\n\
+             /// introduced the function, and the last one that has it.\n\
+             macro_rules! {macro_name} {{\n    ($callback:ident) => {{\n        $callback! {{\n"
+        );
+        for (name, signature) in functions.into_iter().filter(|(name, _)| is_listed(name)) {
+            let signature = render_signature(signature)?.replace("$crate::", "");
+            writeln!(text, "            {signature} = {};", Versions::of(name, headers))?;
+        }
+        write!(text, "        }}\n    }};\n}}\n\npub(crate) use {macro_name};\n")?;
+        rustfmt(&text)
+    }
+}
+
+impl Versions {
+    /// Returns the versions that have the function `name`.
+    fn of(name: &str, headers: &BTreeMap<Version, Header>) -> Self {
+        let has = |header: &Header| header.surface.functions.contains_key(name);
+        let mut versions = headers.iter().filter(|(_, header)| has(header)).map(|(version, _)| *version);
+        let since = versions.next().unwrap_or(Version::from_raw(0));
+        let last = versions.next_back().unwrap_or(since);
+        let is_newest = headers.keys().next_back() == Some(&last);
+        Self { since, last: (!is_newest).then_some(last) }
+    }
+}
+
+/// nvJitLink declares `__nvJitLinkCreate_12_4`, and exports that of each version that it is compatible with; here all are
+/// `nvJitLinkCreate`.
+fn unversioned(symbol: &str, mut signature: syn::Signature) -> (String, syn::Signature) {
+    let name = match symbol.strip_prefix("__") {
+        Some(name) => name.trim_end_matches(|letter: char| letter.is_ascii_digit() || letter == '_'),
+        None => symbol,
+    };
+    signature.ident = syn::Ident::new(name, signature.ident.span());
+    (name.to_owned(), signature)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn signature(text: &str) -> syn::Signature {
+        syn::parse_str(text).expect("it is a signature")
+    }
+
+    #[test]
+    fn version_in_a_symbol_is_taken_off() {
+        let (name, function) = unversioned("__nvJitLinkCreate_12_0", signature("fn __nvJitLinkCreate_12_0()"));
+        assert_eq!((name.as_str(), function.ident.to_string().as_str()), ("nvJitLinkCreate", "nvJitLinkCreate"));
+        assert_eq!(unversioned("nvJitLinkVersion", signature("fn nvJitLinkVersion()")).0, "nvJitLinkVersion");
+    }
+
+    #[test]
+    fn function_is_dated_by_the_first_version_that_has_it_and_the_last() {
+        let header = |text: &str| Header::read(text.to_owned()).expect("it is Rust");
+        let headers = BTreeMap::from([
+            (Version::from_raw(11080), header("unsafe extern \"C\" { pub fn old() -> u32; pub fn gone() -> u32; }")),
+            (Version::from_raw(12000), header("unsafe extern \"C\" { pub fn old() -> u32; pub fn gone() -> u32; }")),
+            (Version::from_raw(13000), header("unsafe extern \"C\" { pub fn old() -> u32; pub fn new() -> u32; }")),
+        ]);
+        let text = |name| Versions::of(name, &headers).to_string();
+        assert_eq!([text("old"), text("new"), text("gone")], ["11080", "13000", "11080 ..= 12000"]);
+    }
+
+    #[test]
+    fn function_belongs_to_the_list_of_its_prefix() {
+        let cublas = LIBRARIES.iter().find(|library| library.name == "cublas").expect("it is listed");
+        let file = |name| cublas.lists[cublas.list_of(name)].file;
+        assert_eq!((file("cublasLtCreate"), file("cublasCreate_v2")), ("lt_functions.rs", "functions.rs"));
+    }
+}
