@@ -1,12 +1,18 @@
 //! `cargo xtask outside`: other projects' programs, on the simulator's `libcuda.so.1`.
 //!
 //! Each program is a published package. First a small program in this repository computes with it and checks the results. Then the
-//! package's own tests run, if it contains them, and their results are compared with `outside/expected.toml`.
+//! package's own tests run, if it contains them, or tests in this repository. Their results are compared with `outside/expected.toml`.
 
+mod cupy;
 mod expected;
+mod numba;
 mod nvcc;
+mod pycuda;
+mod pytest;
 mod python;
 mod rust;
+mod tinygrad;
+mod warp;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -16,6 +22,8 @@ use anyhow::{Context as _, Result, bail, ensure};
 use comfy_table::{Table, presets};
 
 use self::expected::{Expected, Outcomes};
+use self::python::{CUDA_12, CUDA_13, Environment};
+use self::tinygrad::Renderer;
 use crate::{cargo, sim};
 
 #[derive(clap::Args)]
@@ -31,19 +39,47 @@ pub(crate) struct Options {
 /// A package that is run on the simulator.
 struct Program {
     name: &'static str,
+    /// The packages in Python that the program needs.
+    environment: Environment,
     /// Runs the small program of this repository.
     run: fn(&Folder) -> Result<()>,
-    /// Runs the package's own tests, if it contains any.
-    test: Option<fn(&Folder, &Expected) -> Result<Outcomes>>,
+    /// Runs the package's own tests, if it contains any, or tests of this repository.
+    test: Option<Test>,
 }
 
-static PROGRAMS: [Program; 6] = [
-    Program { name: "cuda-bindings", run: |folder| python::run(folder, "bindings.py"), test: None },
-    Program { name: "cuda-core", run: |folder| python::run(folder, "core.py"), test: None },
-    Program { name: "numba-cuda", run: |folder| python::run(folder, "arrays.py"), test: Some(python::test_numba) },
-    Program { name: "cudarc", run: |folder| rust::run(folder, "cudarc"), test: Some(rust::test_cudarc) },
-    Program { name: "cust", run: |folder| rust::run(folder, "cust"), test: Some(rust::test_cust) },
-    Program { name: "nvcc", run: nvcc::run, test: Some(nvcc::test) },
+type Test = fn(&Folder, &Expected) -> Result<Outcomes>;
+
+const fn program(
+    name: &'static str,
+    environment: Environment,
+    run: fn(&Folder) -> Result<()>,
+    test: Option<Test>,
+) -> Program {
+    Program { name, environment, run, test }
+}
+
+static PROGRAMS: [Program; 11] = [
+    program("cuda-bindings", CUDA_13, |folder| python::run(folder, "bindings.py"), None),
+    program("cuda-core", CUDA_13, |folder| python::run(folder, "core.py"), None),
+    program("numba-cuda", CUDA_13, |folder| python::run(folder, "arrays.py"), Some(numba::test)),
+    program("cudarc", CUDA_13, |folder| rust::run(folder, "cudarc"), Some(rust::test_cudarc)),
+    program("cust", CUDA_13, |folder| rust::run(folder, "cust"), Some(rust::test_cust)),
+    program("nvcc", CUDA_13, nvcc::run, Some(nvcc::test)),
+    program("pycuda", CUDA_13, pycuda::run, Some(pycuda::test)),
+    program("warp", CUDA_13, warp::run, Some(warp::test)),
+    program("cupy", CUDA_12, cupy::run, Some(cupy::test)),
+    program(
+        "tinygrad",
+        CUDA_12,
+        |folder| tinygrad::run(folder, Renderer::Cuda),
+        Some(|folder, expected| tinygrad::test(folder, expected, Renderer::Cuda)),
+    ),
+    program(
+        "tinygrad-ptx",
+        CUDA_12,
+        |folder| tinygrad::run(folder, Renderer::Ptx),
+        Some(|folder, expected| tinygrad::test(folder, expected, Renderer::Ptx)),
+    ),
 ];
 
 /// The folders that a run reads and writes.
@@ -54,24 +90,31 @@ struct Folder {
     made: PathBuf,
     /// The folder of the simulator's `libcuda.so.1`.
     driver: PathBuf,
+    /// The packages in Python.
+    environment: Environment,
 }
 
 pub(crate) fn run(options: &Options) -> Result<()> {
     let chosen = chosen(&options.names)?;
     sim::run(&sim::Options::default())?;
     let target = cargo::target_folder()?;
-    let folder =
-        Folder { sources: crate::root().join("outside"), made: target.join("outside"), driver: target.join("sim") };
-    if let Some(reason) = python::prepare(&folder)? {
-        println!("skipped: {reason}");
-        return Ok(());
-    }
-    let expected = expected::read(&folder.sources)?;
+    let folder = |environment| Folder {
+        sources: crate::root().join("outside"),
+        made: target.join("outside"),
+        driver: target.join("sim"),
+        environment,
+    };
+    let expected = expected::read(&crate::root().join("outside"))?;
     let mut table = Table::new();
     table.load_style(presets::NOTHING).set_header(["program", "version", "numbers", "own tests", "time"]);
     let mut failed = Vec::new();
     for program in chosen {
         println!("\n== {}", program.name);
+        let folder = folder(program.environment);
+        if let Some(reason) = python::prepare(&folder)? {
+            println!("skipped: {reason}");
+            continue;
+        }
         let expected = expected::of(&expected, program.name)?;
         let start = Instant::now();
         let outcome = attend(program, expected, &folder, options);

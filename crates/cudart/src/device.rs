@@ -74,6 +74,10 @@ runtime! {
         cu!(cuDeviceGetPCIBusId(place, length, device))
     }
 
+    fn cudaDeviceGetByPCIBusId(place: *mut c_int, address: *const c_char) {
+        cu!(cuDeviceGetByPCIBusId(place, address))
+    }
+
     fn cudaDeviceGetLimit(place: *mut usize, limit: c_uint) {
         enter()?;
         cu!(cuCtxGetLimit(place, CUlimit(limit)))

@@ -15,10 +15,13 @@
 //! kernels and variables that compiled programs register at startup. The other modules contain the functions, by
 //! object.
 
+mod array;
+mod copy_3d;
 mod device;
 mod error;
 mod event;
 mod graph;
+mod ipc;
 mod launch;
 mod memory;
 mod pool;

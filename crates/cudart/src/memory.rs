@@ -25,7 +25,8 @@ pub(crate) fn address(pointer: *const c_void) -> CUdeviceptr {
     pointer.expose_provenance() as CUdeviceptr
 }
 
-fn pointer(address: CUdeviceptr) -> *mut c_void {
+/// Converts a device address to a pointer.
+pub(crate) fn pointer(address: CUdeviceptr) -> *mut c_void {
     ptr::with_exposed_provenance_mut(address as usize)
 }
 

@@ -1,10 +1,12 @@
 //! Memory pools.
 
 use std::ffi::{c_int, c_uint, c_void};
-use std::ptr;
 
-use curium_sys::{CUmemAccess_flags, CUmemAccessDesc, CUmemLocation, CUmemPool_attribute, CUmemoryPool, CUstream};
+use curium_sys::{
+    CUmemAccess_flags, CUmemAccessDesc, CUmemLocation, CUmemPool_attribute, CUmemPoolProps, CUmemoryPool, CUstream,
+};
 
+use crate::memory::pointer;
 use crate::state::{enter, put};
 use crate::{cu, runtime};
 
@@ -19,6 +21,15 @@ runtime! {
 
     fn cudaDeviceSetMemPool(device: c_int, pool: CUmemoryPool) {
         cu!(cuDeviceSetMemPool(device, pool))
+    }
+
+    fn cudaMemPoolCreate(place: *mut CUmemoryPool, properties: *const CUmemPoolProps) {
+        enter()?;
+        cu!(cuMemPoolCreate(place, properties))
+    }
+
+    fn cudaMemPoolDestroy(pool: CUmemoryPool) {
+        cu!(cuMemPoolDestroy(pool))
     }
 
     fn cudaMemPoolGetAttribute(pool: CUmemoryPool, attribute: c_uint, value: *mut c_void) {
@@ -46,6 +57,6 @@ runtime! {
         let mut found = 0;
         cu!(cuMemAllocFromPoolAsync(&raw mut found, size, pool, stream))?;
         // SAFETY: the caller passes a pointer that is null or valid for writes.
-        unsafe { put(place, ptr::with_exposed_provenance_mut(found as usize)) }
+        unsafe { put(place, pointer(found)) }
     }
 }

@@ -1,16 +1,15 @@
-//! Arrays, textures and surfaces.
+//! Textures and surfaces.
 
 use std::ffi::{c_int, c_uint, c_void};
 use std::ptr;
 
 use curium_sys::{
-    CUDA_ARRAY3D_DESCRIPTOR, CUDA_MEMCPY2D, CUDA_RESOURCE_DESC, CUDA_RESOURCE_VIEW_DESC, CUDA_TEXTURE_DESC,
-    CUaddress_mode, CUarray, CUarray_format, CUfilter_mode, CUmemorytype, CUresourceViewFormat, CUresourcetype,
-    CUstream, CUsurfObject, CUtexObject,
+    CUDA_RESOURCE_DESC, CUDA_RESOURCE_VIEW_DESC, CUDA_TEXTURE_DESC, CUaddress_mode, CUarray_format, CUfilter_mode,
+    CUresourceViewFormat, CUresourcetype, CUsurfObject, CUtexObject,
 };
 
-use crate::memory::{address, begin_copy};
-use crate::state::{INVALID_VALUE, Result, enter};
+use crate::memory::{address, pointer};
+use crate::state::{INVALID_VALUE, Result, enter, put};
 use crate::{cu, forward, runtime};
 
 /// `cudaErrorInvalidChannelDescriptor`.
@@ -24,20 +23,11 @@ const WITHOUT_TRILINEAR: c_uint = 0x20;
 const SEAMLESS: c_uint = 0x40;
 
 /// `cudaChannelFormatDesc`.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
 pub(crate) struct Channels {
     bits: [c_int; 4],
     kind: c_uint,
-}
-
-/// `cudaExtent`.
-#[derive(Clone, Copy)]
-#[repr(C)]
-struct Extent {
-    width: usize,
-    height: usize,
-    depth: usize,
 }
 
 /// `cudaResourceDesc::res` of pitched memory, which begins with the fields of linear memory.
@@ -103,11 +93,15 @@ impl View {
 }
 
 impl Channels {
-    fn count(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
+        self.bits.iter().sum::<c_int>() as usize / 8
+    }
+
+    pub(crate) fn count(&self) -> usize {
         self.bits.iter().filter(|bits| **bits > 0).count()
     }
 
-    fn format(&self) -> Result<CUarray_format> {
+    pub(crate) fn format(&self) -> Result<CUarray_format> {
         Ok(match (self.kind, self.bits[0]) {
             (0, 8) => CUarray_format::CU_AD_FORMAT_SIGNED_INT8,
             (0, 16) => CUarray_format::CU_AD_FORMAT_SIGNED_INT16,
@@ -120,9 +114,54 @@ impl Channels {
             _ => return Err(INVALID_CHANNEL),
         })
     }
+
+    /// Returns the channels of a format of the driver.
+    pub(crate) fn of_driver(format: CUarray_format, count: c_uint) -> Result<Self> {
+        let (kind, bits) = match format {
+            CUarray_format::CU_AD_FORMAT_SIGNED_INT8 => (0, 8),
+            CUarray_format::CU_AD_FORMAT_SIGNED_INT16 => (0, 16),
+            CUarray_format::CU_AD_FORMAT_SIGNED_INT32 => (0, 32),
+            CUarray_format::CU_AD_FORMAT_UNSIGNED_INT8 => (1, 8),
+            CUarray_format::CU_AD_FORMAT_UNSIGNED_INT16 => (1, 16),
+            CUarray_format::CU_AD_FORMAT_UNSIGNED_INT32 => (1, 32),
+            CUarray_format::CU_AD_FORMAT_HALF => (2, 16),
+            CUarray_format::CU_AD_FORMAT_FLOAT => (2, 32),
+            _ => return Err(INVALID_CHANNEL),
+        };
+        Ok(Self { bits: [0, 1, 2, 3].map(|n| if n < count { bits } else { 0 }), kind })
+    }
 }
 
 impl Resource {
+    fn of_driver(driver: &CUDA_RESOURCE_DESC) -> Result<Self> {
+        let mut memory =
+            Memory { start: ptr::null_mut(), channels: Channels::default(), width: 0, height: 0, pitch: 0 };
+        match driver.resType {
+            // SAFETY: the type says which of the descriptions the driver wrote.
+            CUresourcetype::CU_RESOURCE_TYPE_ARRAY => memory.start = unsafe { driver.res.array.hArray }.cast(),
+            CUresourcetype::CU_RESOURCE_TYPE_MIPMAPPED_ARRAY => {
+                // SAFETY: as above.
+                memory.start = unsafe { driver.res.mipmap.hMipmappedArray }.cast();
+            }
+            CUresourcetype::CU_RESOURCE_TYPE_LINEAR => {
+                // SAFETY: as above.
+                let linear = unsafe { driver.res.linear };
+                memory.start = pointer(linear.devPtr);
+                memory.channels = Channels::of_driver(linear.format, linear.numChannels)?;
+                memory.width = linear.sizeInBytes;
+            }
+            CUresourcetype::CU_RESOURCE_TYPE_PITCH2D => {
+                // SAFETY: as above.
+                let pitched = unsafe { driver.res.pitch2D };
+                memory.start = pointer(pitched.devPtr);
+                memory.channels = Channels::of_driver(pitched.format, pitched.numChannels)?;
+                (memory.width, memory.height, memory.pitch) = (pitched.width, pitched.height, pitched.pitchInBytes);
+            }
+            _ => return Err(INVALID_VALUE),
+        }
+        Ok(Self { kind: driver.resType.0, memory })
+    }
+
     fn for_driver(&self) -> Result<CUDA_RESOURCE_DESC> {
         let mut driver = CUDA_RESOURCE_DESC { resType: CUresourcetype(self.kind), ..CUDA_RESOURCE_DESC::default() };
         let memory = &self.memory;
@@ -152,6 +191,24 @@ impl Resource {
 }
 
 impl Texture {
+    fn of_driver(driver: &CUDA_TEXTURE_DESC) -> Self {
+        let has = |flag| driver.flags & flag != 0;
+        Self {
+            address: driver.addressMode.map(|mode| mode.0),
+            filter: driver.filterMode.0,
+            read: if has(READ_AS_INTEGER) { 0 } else { NORMALIZED_FLOAT },
+            srgb: has(SRGB).into(),
+            border: driver.borderColor,
+            normalized: has(NORMALIZED_COORDINATES).into(),
+            anisotropy: driver.maxAnisotropy,
+            mip_filter: driver.mipmapFilterMode.0,
+            mip_bias: driver.mipmapLevelBias,
+            mip_levels: [driver.minMipmapLevelClamp, driver.maxMipmapLevelClamp],
+            without_trilinear: has(WITHOUT_TRILINEAR).into(),
+            seamless: has(SEAMLESS).into(),
+        }
+    }
+
     fn for_driver(&self) -> CUDA_TEXTURE_DESC {
         let flags = [
             (self.read != NORMALIZED_FLOAT, READ_AS_INTEGER),
@@ -175,44 +232,6 @@ impl Texture {
     }
 }
 
-fn create_array(place: *mut CUarray, channels: *const Channels, extent: Extent, flags: c_uint) -> Result<()> {
-    enter()?;
-    // SAFETY: the caller of the runtime's function passes a description or null.
-    let channels = unsafe { channels.as_ref() }.ok_or(INVALID_VALUE)?;
-    let description = CUDA_ARRAY3D_DESCRIPTOR {
-        Width: extent.width,
-        Height: extent.height,
-        Depth: extent.depth,
-        Format: channels.format()?,
-        NumChannels: channels.count() as c_uint,
-        Flags: flags,
-    };
-    cu!(cuArray3DCreate_v2(place, &raw const description))
-}
-
-/// Returns the parameters of a copy of rows between memory and an array.
-fn rows(width: usize, height: usize) -> CUDA_MEMCPY2D {
-    CUDA_MEMCPY2D {
-        srcMemoryType: CUmemorytype::CU_MEMORYTYPE_UNIFIED,
-        dstMemoryType: CUmemorytype::CU_MEMORYTYPE_UNIFIED,
-        WidthInBytes: width,
-        Height: height,
-        ..CUDA_MEMCPY2D::default()
-    }
-}
-
-fn to_array(to: CUarray, at: [usize; 2], from: *const c_void, pitch: usize, size: [usize; 2]) -> CUDA_MEMCPY2D {
-    CUDA_MEMCPY2D {
-        dstMemoryType: CUmemorytype::CU_MEMORYTYPE_ARRAY,
-        dstArray: to,
-        dstXInBytes: at[0],
-        dstY: at[1],
-        srcDevice: address(from),
-        srcPitch: pitch,
-        ..rows(size[0], size[1])
-    }
-}
-
 /// Describes the format of an element. C++ programs call it through a template.
 // SAFETY: no other symbol of a program that uses this runtime has this name.
 #[unsafe(no_mangle)]
@@ -221,79 +240,6 @@ extern "C" fn cudaCreateChannelDesc(x: c_int, y: c_int, z: c_int, w: c_int, kind
 }
 
 runtime! {
-    fn cudaMallocArray(
-        place: *mut CUarray,
-        channels: *const Channels,
-        width: usize,
-        height: usize,
-        flags: c_uint,
-    ) {
-        create_array(place, channels, Extent { width, height, depth: 0 }, flags)
-    }
-
-    fn cudaMalloc3DArray(place: *mut CUarray, channels: *const Channels, extent: Extent, flags: c_uint) {
-        create_array(place, channels, extent, flags)
-    }
-
-    fn cudaFreeArray(array: CUarray) {
-        enter()?;
-        if array.is_null() { Ok(()) } else { cu!(cuArrayDestroy(array)) }
-    }
-
-    fn cudaMemcpy2DToArray(
-        to: CUarray,
-        x: usize,
-        y: usize,
-        from: *const c_void,
-        pitch: usize,
-        width: usize,
-        height: usize,
-        direction: c_int,
-    ) {
-        begin_copy(direction)?;
-        let copy = to_array(to, [x, y], from, pitch, [width, height]);
-        cu!(cuMemcpy2DUnaligned_v2(&raw const copy))
-    }
-
-    fn cudaMemcpy2DToArrayAsync(
-        to: CUarray,
-        x: usize,
-        y: usize,
-        from: *const c_void,
-        pitch: usize,
-        width: usize,
-        height: usize,
-        direction: c_int,
-        stream: CUstream,
-    ) {
-        begin_copy(direction)?;
-        let copy = to_array(to, [x, y], from, pitch, [width, height]);
-        cu!(cuMemcpy2DAsync_v2(&raw const copy, stream))
-    }
-
-    fn cudaMemcpy2DFromArray(
-        to: *mut c_void,
-        pitch: usize,
-        from: CUarray,
-        x: usize,
-        y: usize,
-        width: usize,
-        height: usize,
-        direction: c_int,
-    ) {
-        begin_copy(direction)?;
-        let copy = CUDA_MEMCPY2D {
-            srcMemoryType: CUmemorytype::CU_MEMORYTYPE_ARRAY,
-            srcArray: from,
-            srcXInBytes: x,
-            srcY: y,
-            dstDevice: address(to),
-            dstPitch: pitch,
-            ..rows(width, height)
-        };
-        cu!(cuMemcpy2DUnaligned_v2(&raw const copy))
-    }
-
     fn cudaCreateTextureObject(
         place: *mut CUtexObject,
         resource: *const Resource,
@@ -309,6 +255,22 @@ runtime! {
         let view = unsafe { view.as_ref() }.map(View::for_driver);
         let view = view.as_ref().map_or(ptr::null(), ptr::from_ref);
         cu!(cuTexObjectCreate(place, &raw const resource, &raw const texture, view))
+    }
+
+    fn cudaGetTextureObjectResourceDesc(place: *mut Resource, texture: CUtexObject) {
+        enter()?;
+        let mut driver = CUDA_RESOURCE_DESC::default();
+        cu!(cuTexObjectGetResourceDesc(&raw mut driver, texture))?;
+        // SAFETY: the caller passes a pointer that is null or valid for writes.
+        unsafe { put(place, Resource::of_driver(&driver)?) }
+    }
+
+    fn cudaGetTextureObjectTextureDesc(place: *mut Texture, texture: CUtexObject) {
+        enter()?;
+        let mut driver = CUDA_TEXTURE_DESC::default();
+        cu!(cuTexObjectGetTextureDesc(&raw mut driver, texture))?;
+        // SAFETY: the caller passes a pointer that is null or valid for writes.
+        unsafe { put(place, Texture::of_driver(&driver)) }
     }
 
     fn cudaCreateSurfaceObject(place: *mut CUsurfObject, resource: *const Resource) {

@@ -6,6 +6,7 @@ mod conditions;
 pub(crate) mod keeping;
 mod kinds;
 mod order;
+mod recapturing;
 mod refusing;
 mod shape;
 

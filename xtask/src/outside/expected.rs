@@ -72,6 +72,10 @@ impl Outcomes {
 }
 
 impl Expected {
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
     /// Returns the table's summary of the outcomes, or an error if they are worse than expected or better than the list.
     pub(super) fn compare(&self, outcomes: &Outcomes) -> Result<String> {
         let run = outcomes.passed.len() + outcomes.failed.len();

@@ -1,4 +1,4 @@
-//! The programs in Python, in a virtual environment with the packages that `requirements.txt` pins.
+//! Virtual environments with the packages that a file pins, and the programs that run in them.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -6,35 +6,46 @@ use std::process::Command;
 
 use anyhow::{Context as _, Result, ensure};
 
-use super::expected::{Expected, Outcomes};
 use super::{Folder, run_all, with_driver};
 
 /// The supported interpreters in order of preference.
 const INTERPRETERS: [&str; 4] = ["python3.11", "python3.12", "python3.13", "python3"];
-/// The number of processes that run numba-cuda's test files.
-const PARTS: usize = 2;
-/// The time limit of a test in seconds, after which its process is killed. Tests that compile much take a minute on a
-/// busy machine.
-const LIMIT: u32 = 400;
 
-/// Creates the environment unless it exists with the pinned packages. Returns the reason if this machine does not
+/// A virtual environment.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) struct Environment {
+    /// The folder in the output folder.
+    name: &'static str,
+    /// The file that pins the packages.
+    requirements: &'static str,
+    /// The newest version of Python that all packages support, `3.NEWEST`.
+    newest: u32,
+}
+
+/// The compilers of CUDA 13 and the packages that use them.
+pub(super) const CUDA_13: Environment = Environment { name: "python", requirements: "requirements.txt", newest: 13 };
+/// The libraries of CUDA 12, and the packages that are linked to them.
+pub(super) const CUDA_12: Environment =
+    Environment { name: "cuda12", requirements: "requirements-cuda12.txt", newest: 12 };
+
+/// Creates an environment unless it exists with the pinned packages. Returns the reason if this machine does not
 /// support it.
 pub(super) fn prepare(folder: &Folder) -> Result<Option<String>> {
-    let requirements = folder.sources.join("requirements.txt");
+    let Environment { requirements, newest, .. } = folder.environment;
+    let requirements = folder.sources.join(requirements);
     let wanted = fs::read_to_string(&requirements).with_context(|| requirements.display().to_string())?;
     let done = environment(folder).join("requirements.txt");
     if fs::read_to_string(&done).is_ok_and(|text| text == wanted) {
         return Ok(None);
     }
-    let Some(interpreter) = interpreter() else {
-        return Ok(Some("Python 3.11, 3.12 or 3.13 is needed, and none was found".to_owned()));
+    let Some(interpreter) = interpreter(newest) else {
+        return Ok(Some(format!("Python 3.11 to 3.{newest} is needed, and none was found")));
     };
     if let Some(reason) = failure(Command::new(interpreter).args(["-m", "venv", "--clear"]).arg(environment(folder)))? {
         return Ok(Some(format!("{interpreter} cannot make a virtual environment: {reason}")));
     }
-    let mut pip = Command::new(environment(folder).join("bin/python"));
-    pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"]);
-    pip.args(["--only-binary=:all:", "--require-hashes", "-r"]).arg(&requirements);
+    let mut pip = pip(folder);
+    pip.args(["install", "--no-deps", "--only-binary=:all:", "--require-hashes", "-r"]).arg(&requirements);
     if let Some(reason) = failure(&mut pip)? {
         // A package with another version is an error, unlike a missing network.
         ensure!(!reason.contains("HASHES"), "{reason}");
@@ -42,6 +53,24 @@ pub(super) fn prepare(folder: &Folder) -> Result<Option<String>> {
     }
     fs::write(done, wanted)?;
     Ok(None)
+}
+
+/// Fetches the sources of a package that a file pins, and returns the folder in which they are unpacked.
+pub(super) fn sources(folder: &Folder, requirements: &str, name: &str, version: &str) -> Result<PathBuf> {
+    let unpacked = folder.made.join(format!("{name}-{version}"));
+    if unpacked.is_dir() {
+        return Ok(unpacked);
+    }
+    let work = folder.made.join(format!("{name}-{version}.{}", std::process::id()));
+    let mut pip = pip(folder);
+    pip.args(["download", "--no-deps", "--no-binary=:all:", "--no-build-isolation", "--require-hashes", "-d"])
+        .arg(&work);
+    run_all(pip.arg("-r").arg(folder.sources.join(requirements)))?;
+    let archive = work.join(format!("{name}-{version}.tar.gz"));
+    run_all(Command::new("tar").arg("xzf").arg(archive).arg("-C").arg(&work))?;
+    fs::rename(work.join(format!("{name}-{version}")), &unpacked)?;
+    fs::remove_dir_all(work)?;
+    Ok(unpacked)
 }
 
 /// Runs one of the Python programs of this repository.
@@ -56,55 +85,6 @@ pub(super) fn command(folder: &Folder, program: &str) -> Result<Command> {
     Ok(python)
 }
 
-/// Runs the tests in the numba-cuda package.
-pub(super) fn test_numba(folder: &Folder, expected: &Expected) -> Result<Outcomes> {
-    let parts = std::thread::scope(|scope| {
-        let run = |part| move || test_part(folder, expected, part);
-        let threads: Vec<_> = (0..PARTS).map(|part| scope.spawn(run(part))).collect();
-        threads.into_iter().map(|thread| thread.join().expect("it returns its errors")).collect::<Result<Vec<_>>>()
-    })?;
-    Ok(Outcomes::read(&parts.concat()))
-}
-
-/// Runs the tests of one part, and returns the lines of their outcomes. After a test that crashes its process, the next
-/// process continues with the following test.
-fn test_part(folder: &Folder, expected: &Expected, part: usize) -> Result<String> {
-    let path = folder.made.join(format!("numba-cuda.{part}"));
-    fs::write(&path, "")?;
-    loop {
-        let before = fs::read_to_string(&path)?.len();
-        // The exit status only reports that some test failed.
-        pytest(folder, expected, part)?.env("OUTSIDE_OUTCOMES", &path).status().context("pytest cannot be run")?;
-        let text = fs::read_to_string(&path)?;
-        let last = text.lines().last().context("pytest ran no test")?;
-        if !last.ends_with(" ... begun") {
-            return Ok(text);
-        }
-        ensure!(text.len() > before, "pytest ended before a test began");
-        println!("ended the process or took longer than {LIMIT} s: {last}");
-    }
-}
-
-fn pytest(folder: &Folder, expected: &Expected, part: usize) -> Result<Command> {
-    let package = crate::package::find(&environment(folder), |name| name == "_numba_cuda_redirector.py");
-    let package = package.context("the environment holds no numba-cuda")?;
-    let tests = package.with_file_name("numba_cuda").join("numba/cuda/tests");
-    let mut python = interpreter_of(folder)?;
-    python.args(["-m", "pytest", "--quiet", "--tb=short", "-p", "no:cacheprovider", "-p", "outcomes", "--rootdir"]);
-    // Names are those of pytest, relative to the folder of the tests.
-    python.arg(&tests).args(expected.left_out.keys().map(|name| format!("--deselect={name}")));
-    for option in [
-        "consider_namespace_packages=true",
-        "faulthandler_exit_on_timeout=true",
-        &format!("faulthandler_timeout={LIMIT}"),
-    ] {
-        python.args(["-o", option]);
-    }
-    python.arg(tests).env("PYTHONPATH", folder.sources.join("python")).env("OUTSIDE_PART", format!("{part}/{PARTS}"));
-    python.current_dir(&folder.made);
-    Ok(python)
-}
-
 /// Returns the folder of NVRTC in the environment.
 pub(super) fn nvrtc(folder: &Folder) -> Result<PathBuf> {
     let library = crate::package::find(&environment(folder), |name| name.starts_with("libnvrtc.so"));
@@ -113,21 +93,35 @@ pub(super) fn nvrtc(folder: &Folder) -> Result<PathBuf> {
 }
 
 pub(super) fn environment(folder: &Folder) -> PathBuf {
-    folder.made.join("python")
+    folder.made.join(folder.environment.name)
+}
+
+/// Returns the folder of the packages in an environment.
+pub(super) fn packages(folder: &Folder) -> Result<PathBuf> {
+    let lib = environment(folder).join("lib");
+    let python = fs::read_dir(&lib)?.next().with_context(|| format!("{} is empty", lib.display()))??;
+    Ok(python.path().join("site-packages"))
 }
 
 /// Returns the environment's interpreter, with the simulator as the driver.
-fn interpreter_of(folder: &Folder) -> Result<Command> {
+pub(super) fn interpreter_of(folder: &Folder) -> Result<Command> {
     let mut python = Command::new(environment(folder).join("bin/python"));
     // Prevents Python from writing bytecode next to the sources.
-    python.env("PYTHONDONTWRITEBYTECODE", "1");
+    python.env("PYTHONDONTWRITEBYTECODE", "1").env("PYTHONPATH", folder.sources.join("python"));
     with_driver(&mut python, folder, &[])?;
     Ok(python)
 }
 
-fn interpreter() -> Option<&'static str> {
-    let supported = "import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))";
-    let is_supported = |name: &&str| failure(Command::new(name).args(["-c", supported])).is_ok_and(|it| it.is_none());
+/// Returns the command that runs pip in the environment.
+pub(super) fn pip(folder: &Folder) -> Command {
+    let mut pip = Command::new(environment(folder).join("bin/python"));
+    pip.args(["-m", "pip", "--quiet", "--disable-pip-version-check"]);
+    pip
+}
+
+fn interpreter(newest: u32) -> Option<&'static str> {
+    let supported = format!("import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, {newest}))");
+    let is_supported = |name: &&str| failure(Command::new(name).args(["-c", &supported])).is_ok_and(|it| it.is_none());
     INTERPRETERS.into_iter().find(is_supported)
 }
 

@@ -88,7 +88,7 @@ pub(crate) fn run_free(unit: &mut Unit<'_>, op: &Op) -> Control {
     Control::Next
 }
 
-/// [`SET_CONDITION`]: each thread sets the value.
+/// `cudaGraphSetConditional(handle, value)`: each thread sets the value.
 pub(crate) fn run_condition(unit: &mut Unit<'_>, op: &Op) -> Control {
     for lane in Lanes(unit.active) {
         let (handle, value) = (unit.frame.row::<u64>(op.a)[lane], unit.frame.row::<u64>(op.b)[lane]);

@@ -174,15 +174,15 @@ impl Fill {
     ///
     /// The bytes may be written.
     unsafe fn write(self, place: HostPtr, size: usize) {
-        let (place, bytes) = (place.0, self.value.to_le_bytes());
-        let mut filled = self.width;
-        // SAFETY: there is at least one element, which the caller vouches for.
-        unsafe { ptr::copy_nonoverlapping(bytes.as_ptr(), place, self.width) };
-        while filled < size {
-            let next = filled.min(size - filled);
-            // SAFETY: as above; the part that is filled and the part behind it do not overlap.
-            unsafe { ptr::copy_nonoverlapping(place, place.wrapping_add(filled), next) };
-            filled += next;
+        // Never reads the destination, which another stream may be writing: a race must not spread the values it wrote.
+        let bytes = self.value.to_le_bytes();
+        let mut block = [0; 1 << 12];
+        let block = &mut block[..size.min(1 << 12)];
+        block.chunks_exact_mut(self.width).for_each(|element| element.copy_from_slice(&bytes[..self.width]));
+        for filled in (0..size).step_by(block.len()) {
+            let next = block.len().min(size - filled);
+            // SAFETY: the caller guarantees that `size` bytes may be written; `next` bytes are left from `filled` on.
+            unsafe { ptr::copy_nonoverlapping(block.as_ptr(), place.0.wrapping_add(filled), next) };
         }
     }
 }

@@ -4,10 +4,10 @@ use std::ptr;
 
 use curium_sys::{
     CUDA_MEM_ALLOC_NODE_PARAMS, CUdeviceptr, CUgraph, CUgraphExec, CUgraphNode, CUmemAllocationType, CUmemLocationType,
-    CUresult,
+    CUresult, CUstreamCaptureMode,
 };
 
-use crate::support::{Fixture, SUCCESS, cu, handle, ok};
+use crate::support::{Fixture, SUCCESS, cu, get, handle, ok};
 
 const INVALID: CUresult = CUresult::CUDA_ERROR_INVALID_VALUE;
 
@@ -84,6 +84,28 @@ fn orphaned_allocation_is_freed_in_stream_order() {
     gate.open();
     ok!(fixture.api, cuStreamSynchronize(stream));
     assert_eq!(fixture.simulator.live_handles().device_allocations, 0);
+}
+
+#[test]
+fn allocation_of_a_pending_launch_outlives_its_graph_and_its_executable() {
+    let fixture = Fixture::new();
+    let (api, stream, result) = (&fixture.api, fixture.stream(1), fixture.alloc(16));
+    ok!(api, cuStreamBeginCapture_v2(stream, CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED));
+    let memory = get!(api, cuMemAllocAsync(_, 16, stream));
+    ok!(api, cuMemsetD8Async(memory, 7, 16, stream));
+    ok!(api, cuMemcpyDtoDAsync_v2(result, memory, 16, stream));
+    ok!(api, cuMemFreeAsync(memory, stream));
+    let mut graph = ptr::null_mut();
+    ok!(api, cuStreamEndCapture(stream, &raw mut graph));
+    let executable = instantiate(&fixture, graph);
+    let gate = fixture.block(stream);
+    ok!(api, cuGraphLaunch(executable, stream));
+    ok!(api, cuGraphDestroy(graph));
+    ok!(api, cuGraphExecDestroy(executable));
+    gate.open();
+    ok!(api, cuStreamSynchronize(stream));
+    assert_eq!(fixture.download(result, 16), [7; 16]);
+    assert_eq!(fixture.simulator.live_handles().device_allocations, 1, "the result");
 }
 
 #[test]

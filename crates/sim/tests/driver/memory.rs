@@ -2,6 +2,8 @@
 
 use std::ffi::c_void;
 use std::ptr;
+#[cfg(not(miri))]
+use std::sync::atomic::{AtomicU32, Ordering};
 #[cfg(all(target_os = "linux", not(miri)))]
 use std::time::{Duration, Instant};
 
@@ -50,6 +52,56 @@ fn memory_that_is_not_used_costs_no_time() {
     let [before, one, two, after] = fixture.download(memory + (100 << 20) - 2, 4)[..] else { panic!("four bytes") };
     assert_eq!([before, one, two, after], [0xFD, 1, 2, 0xFD]);
     ok!(fixture.api, cuMemFree_v2(memory));
+}
+
+/// Writes ones to a word, and to the first word of the flags, until the second is set.
+const MARK: &str = ".version 8.0
+.target sm_75
+.address_size 64
+.visible .entry mark(.param .u64 memory, .param .u64 flags)
+{
+    .reg .b32 %stop;
+    .reg .b64 %memory, %flags;
+    .reg .pred %again;
+    ld.param.u64 %memory, [memory];
+    ld.param.u64 %flags, [flags];
+again:
+    st.volatile.global.u32 [%memory], 1;
+    st.volatile.global.u32 [%flags], 1;
+    ld.volatile.global.u32 %stop, [%flags+4];
+    setp.eq.u32 %again, %stop, 0;
+    @%again bra again;
+    ret;
+}
+\0";
+
+#[test]
+#[cfg(not(miri))]
+fn fill_spreads_nothing_that_a_kernel_writes_at_the_same_time() {
+    const SIZE: usize = 32 << 20;
+    let fixture = Fixture::new();
+    let api = &fixture.api;
+    let module = handle!(api, cuModuleLoadData(_, MARK.as_ptr().cast()));
+    let kernel = handle!(api, cuModuleGetFunction(_, module, c"mark".as_ptr()));
+    let (marking, filling) = (fixture.stream(1), fixture.stream(1));
+    let mut memory = fixture.alloc(SIZE);
+    let mut flags: *mut c_void = handle!(api, cuMemHostAlloc(_, 8, 0));
+    // SAFETY: the words are live and aligned, and are accessed by atomics and by the kernel only.
+    let [started, stop] = [0, 1].map(|n| unsafe { AtomicU32::from_ptr(flags.cast::<u32>().add(n)) });
+    started.store(0, Ordering::SeqCst);
+    stop.store(0, Ordering::SeqCst);
+    let mut params = [(&raw mut memory).cast(), (&raw mut flags).cast()];
+    let (params, none) = (params.as_mut_ptr(), ptr::null_mut());
+    ok!(api, cuLaunchKernel(kernel, 1, 1, 1, 1, 1, 1, 0, marking, params, none));
+    while started.load(Ordering::SeqCst) == 0 {
+        std::thread::yield_now();
+    }
+    ok!(api, cuMemsetD8Async(memory, 0, SIZE, filling));
+    ok!(api, cuStreamSynchronize(filling));
+    stop.store(1, Ordering::SeqCst);
+    ok!(api, cuStreamSynchronize(marking));
+    assert_eq!(fixture.download(memory, SIZE)[4..].iter().position(|byte| *byte != 0), None);
+    ok!(api, cuMemFreeHost(flags));
 }
 
 #[test]

@@ -5,12 +5,13 @@ use std::io::Write;
 use std::ptr;
 
 use curium_driver::Driver;
+use curium_sim::{Checks, Config};
 use curium_sys::{CUfunction, CUmodule, CUresult};
-use curium_tests::{TestDriver, on_driver, with_output_of_new_process};
+use curium_tests::{TestDriver, on_driver, on_simulator, with_output_of_new_process};
 
 use super::{OK, in_context};
 
-/// A kernel that prints a word, and one whose threads fail an assertion.
+/// A kernel that prints a word, one that traps after it, and one whose threads fail an assertion.
 const SPEAKERS: &str = "
 .version 7.8
 .target sm_75
@@ -37,6 +38,22 @@ const SPEAKERS: &str = "
         call.uni (r), vprintf, (f, v);
         ld.param.b32 %r1, [r];
     }
+    ret;
+}
+.visible .entry prints_and_traps()
+{
+    .reg .b32 %r;
+    .reg .b64 %d<2>;
+    mov.u64 %d0, word;
+    cvta.global.u64 %d1, %d0;
+    {
+        .param .b64 f; st.param.b64 [f], %d1;
+        .param .b64 v; st.param.b64 [v], 0;
+        .param .b32 r;
+        call.uni (r), vprintf, (f, v);
+        ld.param.b32 %r, [r];
+    }
+    trap;
     ret;
 }
 .visible .entry fails()
@@ -172,5 +189,26 @@ fn failed_assertion_is_an_error_of_the_first_wait_with_a_line_for_each_thread() 
                 assert_eq!(errors.matches(&line).count(), 1, "{errors}");
             }
         },
+    );
+}
+
+#[test]
+fn printf_of_a_kernel_that_fails_appears_though_nothing_waits() {
+    let name = "behaviour::output::printf_of_a_kernel_that_fails_appears_though_nothing_waits";
+    let fail = |test: &TestDriver| {
+        in_context(test, |driver| {
+            let (_, traps) = speaker(driver, "prints_and_traps");
+            let (stream, none) = (ptr::null_mut(), ptr::null_mut::<*mut c_void>());
+            assert_eq!(returned!(driver, cuLaunchKernel(traps, 1, 1, 1, 1, 1, 1, 0, stream, none, none)), OK);
+            let query = || returned!(driver, cuStreamQuery(stream));
+            let code = std::iter::repeat_with(query).find(|code| *code != CUresult::CUDA_ERROR_NOT_READY);
+            assert_eq!(code, Some(CUresult::CUDA_ERROR_LAUNCH_FAILED));
+            test.simulator().expect("this test runs on the simulator").reset_errors();
+        });
+    };
+    with_output_of_new_process(
+        name,
+        || on_simulator(Config::new().with_checks(Checks::Quiet), |test, _| fail(test)),
+        |output, _| assert!(output.contains("hello"), "{output}"),
     );
 }

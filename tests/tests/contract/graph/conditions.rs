@@ -1,8 +1,6 @@
-//! Conditional nodes with values set by kernels. On hardware this requires the toolkit's device runtime library.
+//! Conditional nodes with values set by kernels. The driver defines the function that they call.
 
-use curium_driver::{
-    Condition, ConditionalKind, Function, Image, JitOptions, Kernel, LaunchConfig, Library, LinkInput, Linker, Result,
-};
+use curium_driver::{Condition, ConditionalKind, Function, Kernel, LaunchConfig, Library};
 use curium_sim::{Config, Fault};
 use curium_sys::CUresult;
 use curium_tests::{TestDriver, on_simulator};
@@ -38,27 +36,18 @@ const COUNT: &str = "
 }
 ";
 
-/// An archive with the member that identifies the device runtime library.
-const RUNTIME: &[u8] = b"!<arch>\ncuda_device_runtime.o/ ...";
-
 type Count = (&'static mut [u32], u32, Condition);
 
-/// Returns the kernel, linked with or without the device runtime library.
-fn count(test: &TestDriver, with_runtime: bool) -> Result<Kernel<Count>> {
-    let (context, options) = (test.context(), JitOptions::new());
-    let mut linker = Linker::new(&context, &options)?;
-    linker.add_image("count", &Image::from_ptx(COUNT)?, &options)?;
-    if with_runtime {
-        // SAFETY: the simulator reads an archive up to its end.
-        unsafe { linker.add_bytes(LinkInput::Archive, "cudadevrt", RUNTIME, &options) }?;
-    }
-    Library::from_image(test.driver(), &linker.complete()?.image(), &options)?.kernel("count")
+fn count(test: &TestDriver) -> Kernel<Count> {
+    let library =
+        Library::from_ptx(test.driver(), COUNT).expect("the driver defines the function that the kernel calls");
+    library.kernel("count").expect("the library has the kernel")
 }
 
 #[test]
 fn loop_of_a_graph_ends_when_a_kernel_clears_its_condition() {
     on_simulator(Config::new(), |test, _| {
-        let (count, buffer) = (count(test, true).expect("every name is defined"), zeroes(test));
+        let (count, buffer) = (count(test), zeroes(test));
         let mut graph = graph(test);
         let condition = graph.condition(Some(1)).expect("a condition can be made");
         let mut node = graph.add_conditional(&[], condition, ConditionalKind::While).expect("the node can be added");
@@ -82,7 +71,7 @@ fn loop_of_a_graph_ends_when_a_kernel_clears_its_condition() {
 #[test]
 fn branch_of_a_graph_is_the_one_that_a_kernel_before_it_picks() {
     on_simulator(Config::new(), |test, _| {
-        let count = count(test, true).expect("every name is defined");
+        let count = count(test);
         for (end, expected) in [(1, [0, 1]), (2, [1, 0])] {
             let (word, taken) = (zeroes(test), [zeroes(test), zeroes(test)]);
             let mut graph = graph(test);
@@ -98,14 +87,6 @@ fn branch_of_a_graph_is_the_one_that_a_kernel_before_it_picks() {
             run(test, &mut graph.instantiate().expect("the graph is sound"));
             assert_eq!(taken.map(|buffer| words(&buffer)), expected.map(|value| vec![value; LEN]), "up to {end}");
         }
-    });
-}
-
-#[test]
-fn kernel_that_sets_a_condition_takes_the_library_of_the_devices_runtime() {
-    on_simulator(Config::new(), |test, _| {
-        let error = count(test, false).expect_err("nothing defines the function").to_string();
-        assert!(error.contains("cudaGraphSetConditional"), "{error}");
     });
 }
 

@@ -156,6 +156,8 @@ impl Driver {
         // The retained objects live until this launch completes, even if the executable is destroyed.
         state.retain_objects(&objects);
         let end = Work::Device(Box::new(move |driver| {
+            // Its allocations exist until here, even if the graph and the executable are destroyed.
+            drop(plan);
             freed.iter().for_each(|address| driver.memory().free(*address));
             let mut state = driver.lock();
             state.release_objects(&objects);

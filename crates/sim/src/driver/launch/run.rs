@@ -46,6 +46,8 @@ impl Launch {
         }
         let code = code_of(&fault);
         driver.report(fault);
+        // Later calls return the sticky error before they wait.
+        driver.write_printed();
         Err(code)
     }
 }

@@ -1,4 +1,4 @@
-//! The device runtime library `libcudadevrt` as PTX: its functions for grid synchronization and for conditional graphs.
+//! The device runtime library `libcudadevrt` as PTX: its functions for grid synchronization.
 //!
 //! NVIDIA's library holds machine code. A link that adds it gets these functions in its place, and any other function of it stays
 //! unresolved, which the end of the link reports by name.
@@ -70,22 +70,6 @@ ARRIVED:
 NONE:
     mov.b32 %x, 1;
     st.param.b32 [result], %x;
-    ret;
-}
-.extern .func curium_set_condition(.param .b64 handle, .param .b32 value);
-.visible .func cudaGraphSetConditional(.param .b64 handle, .param .b32 value)
-{
-    .reg .b32 %value;
-    .reg .b64 %handle;
-    ld.param.b64 %handle, [handle];
-    ld.param.b32 %value, [value];
-    {
-        .param .b64 which;
-        .param .b32 what;
-        st.param.b64 [which], %handle;
-        st.param.b32 [what], %value;
-        call.uni curium_set_condition, (which, what);
-    }
     ret;
 }
 ";

@@ -1,4 +1,4 @@
-//! Functions that the device's runtime provides: `vprintf`, `malloc`, `free`, `__assertfail`, and what its library is made of.
+//! Functions that every module may call without a definition: `vprintf`, `malloc`, `free`, `__assertfail` and `cudaGraphSetConditional`.
 
 use super::error::{Lowered, Refusal};
 use super::function::{Lowerer, Slot};
@@ -8,9 +8,6 @@ use crate::exec::op::Op;
 use crate::exec::system::{run_allocate, run_assertion, run_condition, run_free, run_print};
 use crate::ptx::{Call, Operand, ScalarType, Symbol};
 
-/// What `cudaGraphSetConditional` of the device's library calls: no program but the simulator's own knows the name.
-pub(crate) const SET_CONDITION: &str = "curium_set_condition";
-
 impl Lowerer<'_> {
     /// Returns a call of a function that the runtime provides.
     pub(super) fn system_call(&mut self, name: &str, call: &Call) -> Lowered {
@@ -18,7 +15,7 @@ impl Lowerer<'_> {
             ("vprintf", 2) => run_print,
             ("malloc", 1) => run_allocate,
             ("free", 1) => run_free,
-            (SET_CONDITION, 2) => run_condition,
+            ("cudaGraphSetConditional", 2) => run_condition,
             ("__assertfail" | "__assert_fail", 4 | 5) => run_assertion,
             _ => return Err(Refusal(format!("unresolved extern function `{name}`"))),
         };

@@ -1,0 +1,173 @@
+//! Arrays, and copies of rows between them and memory.
+
+use std::ffi::{c_int, c_uint, c_void};
+
+use curium_sys::{CUDA_ARRAY3D_DESCRIPTOR, CUDA_MEMCPY2D, CUarray, CUmemorytype, CUstream};
+
+use crate::memory::{address, begin_copy};
+use crate::state::{INVALID_VALUE, Result, enter, put};
+use crate::texture::Channels;
+use crate::{cu, runtime};
+
+/// `cudaExtent`.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub(crate) struct Extent {
+    pub(crate) width: usize,
+    pub(crate) height: usize,
+    pub(crate) depth: usize,
+}
+
+fn create_array(place: *mut CUarray, channels: *const Channels, extent: Extent, flags: c_uint) -> Result<()> {
+    enter()?;
+    // SAFETY: the caller of the runtime's function passes a description or null.
+    let channels = unsafe { channels.as_ref() }.ok_or(INVALID_VALUE)?;
+    let description = CUDA_ARRAY3D_DESCRIPTOR {
+        Width: extent.width,
+        Height: extent.height,
+        Depth: extent.depth,
+        Format: channels.format()?,
+        NumChannels: channels.count() as c_uint,
+        Flags: flags,
+    };
+    cu!(cuArray3DCreate_v2(place, &raw const description))
+}
+
+fn description(array: CUarray) -> Result<CUDA_ARRAY3D_DESCRIPTOR> {
+    enter()?;
+    let mut description = CUDA_ARRAY3D_DESCRIPTOR::default();
+    cu!(cuArray3DGetDescriptor_v2(&raw mut description, array))?;
+    Ok(description)
+}
+
+/// Returns the size of an array's elements.
+pub(crate) fn bytes_per_element(array: CUarray) -> Result<usize> {
+    let description = description(array)?;
+    let channels = Channels::of_driver(description.Format, description.NumChannels)?;
+    Ok(channels.bytes())
+}
+
+/// Returns the parameters of a copy of rows between memory and an array.
+fn rows(width: usize, height: usize) -> CUDA_MEMCPY2D {
+    CUDA_MEMCPY2D {
+        srcMemoryType: CUmemorytype::CU_MEMORYTYPE_UNIFIED,
+        dstMemoryType: CUmemorytype::CU_MEMORYTYPE_UNIFIED,
+        WidthInBytes: width,
+        Height: height,
+        ..CUDA_MEMCPY2D::default()
+    }
+}
+
+fn to_array(to: CUarray, at: [usize; 2], from: *const c_void, pitch: usize, size: [usize; 2]) -> CUDA_MEMCPY2D {
+    CUDA_MEMCPY2D {
+        dstMemoryType: CUmemorytype::CU_MEMORYTYPE_ARRAY,
+        dstArray: to,
+        dstXInBytes: at[0],
+        dstY: at[1],
+        srcDevice: address(from),
+        srcPitch: pitch,
+        ..rows(size[0], size[1])
+    }
+}
+
+fn from_array((to, pitch): (*mut c_void, usize), from: CUarray, at: [usize; 2], size: [usize; 2]) -> CUDA_MEMCPY2D {
+    CUDA_MEMCPY2D {
+        srcMemoryType: CUmemorytype::CU_MEMORYTYPE_ARRAY,
+        srcArray: from,
+        srcXInBytes: at[0],
+        srcY: at[1],
+        dstDevice: address(to),
+        dstPitch: pitch,
+        ..rows(size[0], size[1])
+    }
+}
+
+runtime! {
+    fn cudaMallocArray(
+        place: *mut CUarray,
+        channels: *const Channels,
+        width: usize,
+        height: usize,
+        flags: c_uint,
+    ) {
+        create_array(place, channels, Extent { width, height, depth: 0 }, flags)
+    }
+
+    fn cudaMalloc3DArray(place: *mut CUarray, channels: *const Channels, extent: Extent, flags: c_uint) {
+        create_array(place, channels, extent, flags)
+    }
+
+    fn cudaFreeArray(array: CUarray) {
+        enter()?;
+        if array.is_null() { Ok(()) } else { cu!(cuArrayDestroy(array)) }
+    }
+
+    fn cudaMemcpy2DToArray(
+        to: CUarray,
+        x: usize,
+        y: usize,
+        from: *const c_void,
+        pitch: usize,
+        width: usize,
+        height: usize,
+        direction: c_int,
+    ) {
+        begin_copy(direction)?;
+        let copy = to_array(to, [x, y], from, pitch, [width, height]);
+        cu!(cuMemcpy2DUnaligned_v2(&raw const copy))
+    }
+
+    fn cudaMemcpy2DToArrayAsync(
+        to: CUarray,
+        x: usize,
+        y: usize,
+        from: *const c_void,
+        pitch: usize,
+        width: usize,
+        height: usize,
+        direction: c_int,
+        stream: CUstream,
+    ) {
+        begin_copy(direction)?;
+        let copy = to_array(to, [x, y], from, pitch, [width, height]);
+        cu!(cuMemcpy2DAsync_v2(&raw const copy, stream))
+    }
+
+    fn cudaMemcpy2DFromArray(
+        to: *mut c_void,
+        pitch: usize,
+        from: CUarray,
+        x: usize,
+        y: usize,
+        width: usize,
+        height: usize,
+        direction: c_int,
+    ) {
+        begin_copy(direction)?;
+        let copy = from_array((to, pitch), from, [x, y], [width, height]);
+        cu!(cuMemcpy2DUnaligned_v2(&raw const copy))
+    }
+
+    fn cudaMemcpy2DFromArrayAsync(
+        to: *mut c_void,
+        pitch: usize,
+        from: CUarray,
+        x: usize,
+        y: usize,
+        width: usize,
+        height: usize,
+        direction: c_int,
+        stream: CUstream,
+    ) {
+        begin_copy(direction)?;
+        let copy = from_array((to, pitch), from, [x, y], [width, height]);
+        cu!(cuMemcpy2DAsync_v2(&raw const copy, stream))
+    }
+
+    fn cudaGetChannelDesc(place: *mut Channels, array: CUarray) {
+        let description = description(array)?;
+        let channels = Channels::of_driver(description.Format, description.NumChannels)?;
+        // SAFETY: the caller passes a pointer that is null or valid for writes.
+        unsafe { put(place, channels) }
+    }
+}

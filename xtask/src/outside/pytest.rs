@@ -1,0 +1,77 @@
+//! The tests of packages in Python, which pytest runs.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+use std::thread;
+
+use anyhow::{Context as _, Result, ensure};
+
+use super::Folder;
+use super::expected::{Expected, Outcomes};
+
+/// The largest number of processes that run the test files of a package.
+const MOST_PARTS: usize = 2;
+/// The time limit of a test in seconds, after which its process is killed. Tests that compile much take minutes on a busy machine.
+const LIMIT: u32 = 400;
+
+/// The tests of one package.
+pub(super) struct Suite {
+    /// The folder below which the names of tests begin.
+    pub(super) root: PathBuf,
+    /// Files or folders with tests, below the root; all of it if there are none.
+    pub(super) files: &'static [&'static str],
+    /// The plugin of this repository that prepares the package.
+    pub(super) plugin: Option<&'static str>,
+    /// Further options of pytest.
+    pub(super) options: &'static [&'static str],
+    /// Returns the interpreter, which finds the package.
+    pub(super) python: fn(&Folder) -> Result<Command>,
+}
+
+/// Runs the tests of a package.
+pub(super) fn test(folder: &Folder, expected: &Expected, suite: &Suite) -> Result<Outcomes> {
+    let parts = thread::available_parallelism().map_or(1, usize::from).min(MOST_PARTS);
+    let outcomes = thread::scope(|scope| {
+        let run = |part| move || test_part(folder, expected, suite, [part, parts]);
+        let threads: Vec<_> = (0..parts).map(|part| scope.spawn(run(part))).collect();
+        threads.into_iter().map(|thread| thread.join().expect("it returns its errors")).collect::<Result<Vec<_>>>()
+    })?;
+    Ok(Outcomes::read(&outcomes.concat()))
+}
+
+/// Runs the tests of one part, and returns the lines of their outcomes. After a test that crashes its process, the next
+/// process continues with the following test.
+fn test_part(folder: &Folder, expected: &Expected, suite: &Suite, part: [usize; 2]) -> Result<String> {
+    let path = folder.made.join(format!("{}.{}", expected.name(), part[0]));
+    fs::write(&path, "")?;
+    loop {
+        let before = fs::read_to_string(&path)?.len();
+        let mut pytest = pytest(folder, expected, suite, part)?;
+        // The exit status only reports that some test failed.
+        pytest.env("OUTSIDE_OUTCOMES", &path).status().context("pytest cannot be run")?;
+        let text = fs::read_to_string(&path)?;
+        let last = text.lines().last().context("pytest ran no test")?;
+        if !last.ends_with(" ... begun") {
+            return Ok(text);
+        }
+        ensure!(text.len() > before, "pytest ended before a test began");
+        println!("ended the process or took longer than {LIMIT} s: {last}");
+    }
+}
+
+fn pytest(folder: &Folder, expected: &Expected, suite: &Suite, [part, parts]: [usize; 2]) -> Result<Command> {
+    let mut python = (suite.python)(folder)?;
+    python.args(["-m", "pytest", "--quiet", "--tb=short", "-p", "no:cacheprovider", "-p", "outcomes"]);
+    python.args(suite.plugin.iter().flat_map(|plugin| ["-p", plugin])).arg("--rootdir").arg(&suite.root);
+    // Names are those of pytest, relative to the root.
+    python.args(expected.left_out.keys().map(|name| format!("--deselect={name}")));
+    let limits = ["faulthandler_exit_on_timeout=true".to_owned(), format!("faulthandler_timeout={LIMIT}")];
+    python.args(limits.iter().flat_map(|limit| ["-o", limit])).args(suite.options);
+    if suite.files.is_empty() {
+        python.arg(&suite.root);
+    }
+    python.args(suite.files.iter().map(|file| suite.root.join(file)));
+    python.env("OUTSIDE_PART", format!("{part}/{parts}")).current_dir(&folder.made);
+    Ok(python)
+}
