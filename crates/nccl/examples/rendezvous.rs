@@ -2,6 +2,8 @@
 //!
 //! `cargo build --example rendezvous`, then for example `mpirun -n 4 target/debug/examples/rendezvous`.
 
+#![expect(clippy::print_stdout, reason = "an example prints its result")]
+
 use curium_nccl::{Exchange as _, Rendezvous};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {

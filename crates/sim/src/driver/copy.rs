@@ -215,7 +215,7 @@ fn line(to: &CopyOperand, from: &CopyOperand, size: usize) -> CUDA_MEMCPY3D {
     let mut copy = CUDA_MEMCPY3D { WidthInBytes: size, Height: 1, Depth: 1, ..CUDA_MEMCPY3D::default() };
     match to {
         CopyOperand::Host(host) => {
-            (copy.dstMemoryType, copy.dstHost) = (CUmemorytype::CU_MEMORYTYPE_HOST, host.0.cast())
+            (copy.dstMemoryType, copy.dstHost) = (CUmemorytype::CU_MEMORYTYPE_HOST, host.0.cast());
         }
         CopyOperand::Device(address) => {
             (copy.dstMemoryType, copy.dstDevice) = (CUmemorytype::CU_MEMORYTYPE_DEVICE, *address);

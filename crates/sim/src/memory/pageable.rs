@@ -31,7 +31,7 @@ mod tests {
 
     #[test]
     fn readable_memory_of_the_host_is_found_and_other_addresses_are_not() {
-        let own = vec![7_u8; 64];
+        let own = [7_u8; 64];
         let segment = segment(own.as_ptr().expose_provenance() as u64).expect("the process has it");
         assert!(segment.writable && segment.size >= 64);
         assert!(super::segment(8).is_none());

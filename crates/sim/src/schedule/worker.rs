@@ -94,7 +94,7 @@ impl Driver {
                 }
                 Next::Run(ticket, place, Work::Device(work)) => state = self.run(state, ticket, place, work),
                 Next::Run(ticket, place, Work::Wait(is_met)) => {
-                    state = self.poll_condition(state, ticket, place, is_met)
+                    state = self.poll_condition(state, ticket, place, is_met);
                 }
             }
         }

@@ -86,8 +86,11 @@ fn fill_spreads_nothing_that_a_kernel_writes_at_the_same_time() {
     let (marking, filling) = (fixture.stream(1), fixture.stream(1));
     let mut memory = fixture.alloc(SIZE);
     let mut flags: *mut c_void = handle!(api, cuMemHostAlloc(_, 8, 0));
-    // SAFETY: the words are live and aligned, and are accessed by atomics and by the kernel only.
-    let [started, stop] = [0, 1].map(|n| unsafe { AtomicU32::from_ptr(flags.cast::<u32>().add(n)) });
+    let words = flags.cast::<u32>();
+    // SAFETY: the word is live and aligned, and is accessed by atomics and by the kernel only.
+    let started = unsafe { AtomicU32::from_ptr(words) };
+    // SAFETY: as above, for the second of two words.
+    let stop = unsafe { AtomicU32::from_ptr(words.wrapping_add(1)) };
     started.store(0, Ordering::SeqCst);
     stop.store(0, Ordering::SeqCst);
     let mut params = [(&raw mut memory).cast(), (&raw mut flags).cast()];

@@ -50,7 +50,9 @@ fn library_for_simulated_devices_has_every_listed_function() {
     for name in narrow.iter().chain(&wide) {
         let index = Api::FUNCTIONS.iter().position(|function| function.name() == *name).expect("it is listed");
         // SAFETY: the table has one slot for each function.
-        assert!(!unsafe { slots.add(index).read() }.is_null(), "{name} is not simulated");
+        let slot = unsafe { slots.add(index) };
+        // SAFETY: the slot is a live function pointer or null.
+        assert!(!unsafe { slot.read() }.is_null(), "{name} is not simulated");
     }
 }
 
@@ -77,8 +79,10 @@ fn without(names: &BTreeSet<&'static str>) -> CuBlas {
     let slots = std::ptr::from_ref(library.api()).cast::<*const c_void>();
     let address = |name: &std::ffi::CStr| {
         let index = Api::FUNCTIONS.iter().position(|function| function.c_name() == name).expect("it is listed");
-        // SAFETY: the table has one slot for each function, which is null or an address.
-        let address = unsafe { slots.add(index).read() };
+        // SAFETY: the table has one slot for each function.
+        let slot = unsafe { slots.add(index) };
+        // SAFETY: the slot is a live function pointer or null.
+        let address = unsafe { slot.read() };
         if name.to_str().is_ok_and(|name| names.contains(name)) { std::ptr::null() } else { address }
     };
     // SAFETY: the functions are those of the library, which live as long as the program.

@@ -219,7 +219,7 @@ mod tests {
         let next = || {
             let bits = random() & mask;
             let bits = if kind == 0 { bits } else { bits ^ one };
-            f32::read(element, if random() % 8 == 0 { 0 } else { bits }.into())
+            f32::read(element, if random().is_multiple_of(8) { 0 } else { bits }.into())
         };
         Matrix { values: std::iter::repeat_with(next).take(rows * columns).collect(), columns }
     }
