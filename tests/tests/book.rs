@@ -88,6 +88,27 @@ fn code_on_cudarc_is_that_of_the_example() {
     assert!(unknown.is_empty(), "the example has no {unknown:?}");
 }
 
+/// Returns each of the alternatives: `a/{b,c}.rs` is `a/b.rs` and `a/c.rs`.
+fn alternatives(path: &str) -> Vec<String> {
+    match path.split_once('{').and_then(|(before, rest)| Some((before, rest.split_once('}')?))) {
+        Some((before, (names, after))) => names.split(',').map(|name| format!("{before}{name}{after}")).collect(),
+        None => vec![path.to_owned()],
+    }
+}
+
+#[test]
+fn files_that_the_page_on_safety_names_exist() {
+    let text = read(&root().join("docs/safety.md"));
+    let quoted = text.split('`').skip(1).step_by(2);
+    let named: Vec<_> =
+        quoted.filter(|code| code.contains('/') && !code.contains(' ')).flat_map(alternatives).collect();
+    assert!(named.len() > 20, "{named:?}");
+    for path in named {
+        let places = ["", "crates", "crates/driver/src"].map(|folder| root().join(folder).join(&path));
+        assert!(places.iter().any(|place| place.exists()), "there is no {path}");
+    }
+}
+
 /// Names of other crates that appear in the migration tables.
 const FOREIGN: [&str; 7] = ["AnyBitPattern", "NoUninit", "Pod", "Zeroable", "bytemuck", "derive", "mut"];
 

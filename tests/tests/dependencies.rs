@@ -1,6 +1,8 @@
 //! The dependency graph: the allowed dependencies between the packages of the workspace, and the external dependencies
 //! of the libraries.
 
+#[path = "dependencies/inlined.rs"]
+mod inlined;
 #[path = "dependencies/modules.rs"]
 mod modules;
 

@@ -17,6 +17,11 @@
 //! [`Device::first`](driver::Device::first) or [`Driver::load`](driver::Driver::load). One program works with every
 //! driver from CUDA 11.8 on.
 //!
+//! # The book
+//!
+//! The chapters are in the folder `docs/book/src` of the repository, and `mdbook build docs/book` renders them. `quick-start.md` creates a
+//! project, `testing.md` tests it without a GPU, and `from-cudarc.md` and its neighbors list the equivalents of other crates' calls.
+//!
 //! # Features
 //!
 //! The feature `full` is on by default. To reduce compile time, disable the default features and enable those that the
@@ -86,7 +91,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! [`kernels!`] declares kernels whose code is embedded in the program or compiled at run time.
+//! [`kernels!`] declares kernels whose code is embedded in the program or, with the feature `nvrtc`, compiled at run time.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 

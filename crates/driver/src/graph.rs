@@ -25,6 +25,7 @@ mod object_reference;
 mod order;
 mod picture;
 mod raw;
+mod recapture;
 mod replace;
 mod semaphore;
 mod tree;

@@ -285,7 +285,7 @@ mod tests {
             assert!(from_bytes(text.as_bytes()).is_err(), "{text:?}");
         }
         let error = Image::from_ptx(".version 7.8\0.target").expect_err("there is a NUL");
-        assert!(error.to_string().contains("a NUL at byte 12 of 20"), "{error}");
+        assert!(error.to_string().contains("NUL at byte 12 of 20"), "{error}");
         let error = from_bytes(&[0xfe, 0xed, 0xfa]).expect_err("this is no image");
         assert!(error.to_string().contains("unknown image format (3 bytes, starting with [fe, ed, fa])"), "{error}");
     }
@@ -304,7 +304,7 @@ mod tests {
         let mut wrapper = 0x4662_43b1_u32.to_le_bytes().to_vec();
         wrapper.resize(24, 0);
         let error = from_bytes(&wrapper).expect_err("the record holds a pointer");
-        assert!(error.to_string().contains("points to a fat binary"), "{error}");
+        assert!(error.to_string().contains("a fat binary record is not valid outside its program"), "{error}");
     }
 
     #[test]

@@ -29,6 +29,11 @@
 //! (`interop`); `CoreDump`, `CheckpointProcess`, `Trace`, `NvtxRange` (`diagnostics`). Device memory and copies are in the crate
 //! `curium-memory`.
 //!
+//! # The book
+//!
+//! The chapters of the book are in the folder `docs/book/src` of the repository: `loading.md` explains modules and libraries, `graphs.md`
+//! capture and updates, `waits.md` the waits that hazard tracking inserts.
+//!
 //! # Contracts
 //!
 //! - **Ownership.** An event, a stream or a module keeps its context alive, and a context keeps its driver alive.

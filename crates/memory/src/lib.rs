@@ -19,6 +19,11 @@
 //! An access on the buffer's own stream costs no driver call, and reads on different streams run concurrently. Writes,
 //! and the deallocation, wait for conflicting accesses on the device, not on the host.
 //!
+//! # The book
+//!
+//! The chapters of the book are in the folder `docs/book/src` of the repository: `memory.md` compares the kinds of memory, `waits.md`
+//! explains the waits that hazard tracking inserts, `unified-memory.md` the platforms.
+//!
 //! # Element types
 //!
 //! Lengths are in elements; sizes are in bytes and have `bytes` in their name. The bounds are `bytemuck`'s traits:

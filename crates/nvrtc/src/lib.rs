@@ -7,6 +7,11 @@
 //! NVRTC generates PTX of its own version, and an older driver rejects it. To support older drivers, use an NVRTC
 //! that is no newer than the oldest driver, or compile to a cubin.
 //!
+//! # The book
+//!
+//! The chapters of the book are in the folder `docs/book/src` of the repository: `loading.md` explains how compiled code is loaded,
+//! `recipes.md` has programs.
+//!
 //! # Example
 //!
 //! ```no_run

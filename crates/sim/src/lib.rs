@@ -25,6 +25,11 @@
 //! It never pretends to be hardware: its devices are named as simulated, and a function that it does not implement returns
 //! `CUDA_ERROR_NOT_SUPPORTED` and is counted ([`Simulator::unsupported_calls`]).
 //!
+//! # The book
+//!
+//! The chapters of the book are in the folder `docs/book/src` of the repository: `testing.md` explains how to test with the simulator,
+//! `found-bugs.md` shows what it reports.
+//!
 //! # Checks
 //!
 //! A [`Report`] names the kernel, the block, the thread, the line of the PTX, the address, and the allocation at or near it. Reports are

@@ -6,6 +6,7 @@ mod conditions;
 pub(crate) mod keeping;
 mod kinds;
 mod order;
+mod recapturing;
 mod refusing;
 mod shape;
 
@@ -179,6 +180,6 @@ fn raw_handles_go_out_and_come_back() {
         let mut exec = unsafe { curium_driver::GraphExec::from_raw(&test.context(), exec) };
         run(test, &mut exec);
         let error = exec.set_enabled(same, false).expect_err("the graph is not known");
-        assert!(error.to_string().contains("taken over"), "{error}");
+        assert!(error.to_string().contains("source graph is unknown"), "{error}");
     });
 }

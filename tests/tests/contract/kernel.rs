@@ -148,9 +148,9 @@ fn launch_beyond_a_limit_is_an_error_with_the_limit_and_the_request() {
         let shared = limit(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK);
         let rows = limit(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y);
         for (config, text) in [
-            (LaunchConfig::new(1, threads + 1), format!("{threads} threads in a block, and {} are", threads + 1)),
-            (LaunchConfig::new(1, (threads, 2)), format!("{threads} threads in a block, and {} are", threads * 2)),
-            (LaunchConfig::new((1, rows + 1), 1), format!("{rows} blocks along y, and {} are", rows + 1)),
+            (LaunchConfig::new(1, threads + 1), format!("{threads} threads in a block, but {} were", threads + 1)),
+            (LaunchConfig::new(1, (threads, 2)), format!("{threads} threads in a block, but {} were", threads * 2)),
+            (LaunchConfig::new((1, rows + 1), 1), format!("{rows} blocks along y, but {} were", rows + 1)),
             (LaunchConfig::new(1, 1).with_shared_bytes(shared + 1), format!("{shared} bytes of shared memory")),
         ] {
             // SAFETY: `fill` writes one word, which the buffer has.

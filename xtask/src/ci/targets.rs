@@ -17,8 +17,20 @@ const TARGETS: &[&str] = &[
 ];
 
 /// The crates that a user builds. None of them compiles C, so cross-compilation requires no C compiler.
-const LIBRARIES: &[&str] =
-    &["curium-sys", "curium-driver", "curium-memory", "curium-nvrtc", "curium-derive", "curium-sim", "curium"];
+const LIBRARIES: &[&str] = &[
+    "curium-sys",
+    "curium-driver",
+    "curium-memory",
+    "curium-nvrtc",
+    "curium-blas",
+    "curium-rand",
+    "curium-fft",
+    "curium-nccl",
+    "curium-derive",
+    "curium-sim",
+    "curium-sim-libraries",
+    "curium",
+];
 
 /// The program, which requires a newer Rust than the libraries.
 const PROGRAM: &str = "curium-cli";

@@ -175,7 +175,6 @@ impl Error {
     #[doc(hidden)]
     #[cold]
     #[must_use]
-    #[inline]
     pub fn about_handle(self, kind: &str, handle: impl fmt::Debug, device: CUdevice) -> Self {
         self.about(format!("{kind} {handle:?} of device {device}"))
     }

@@ -306,6 +306,15 @@ impl State {
         self.inherited.entry(graph).or_default().extend(kept);
     }
 
+    /// Keeps this for the nodes of the outermost graph, which were captured again, and returns what was kept before. It may be dropped only
+    /// after the lock is released.
+    #[must_use]
+    pub(super) fn replace_kept(&mut self, kept: Kept) -> (Option<Kept>, Vec<Resource>) {
+        let own = self.nodes.iter_mut().flatten().filter(|entry| entry.graph == ROOT);
+        let replaced = own.filter_map(|entry| entry.kept.take()).collect();
+        (self.inherited.insert(ROOT, kept), replaced)
+    }
+
     /// Returns the objects that all nodes of the tree keep.
     #[inline]
     pub(super) fn kept(&self) -> Kept {

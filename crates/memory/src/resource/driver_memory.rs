@@ -6,7 +6,6 @@ use crate::wait;
 
 /// Adds the requested size and the memory usage to the error of an allocation.
 #[cold]
-#[inline]
 pub(crate) fn refused(error: Error, stream: &Stream, bytes: usize) -> Error {
     error.about(format!("{bytes} bytes")).with_memory_figures(stream, bytes, None)
 }

@@ -97,7 +97,6 @@ impl<R: Resource> Reclaiming<R> {
 
     #[track_caller]
     #[cold]
-    #[inline]
     fn recover(&self, stream: &Stream, bytes: usize, alignment: usize, error: Error) -> Result<DevicePointer<u8>> {
         let Some(_recovering) = Recovering::begin(&self.recovering) else { return Err(error) };
         let is_capturing = stream.is_capturing()?;

@@ -3,7 +3,7 @@
 use crate::library::{compiled, nvjitlink, with_nvrtc};
 use curium_driver::{CudaVersion, Device, Driver, Kernel, LaunchConfig};
 use curium_memory::DeviceBuffer;
-use curium_nvrtc::{CompileOptions, LinkOptions, Nvrtc, Program};
+use curium_nvrtc::{Compile as _, CompileOptions, Error, LinkOptions, Nvrtc, Program};
 use curium_sim::{Config, Simulator};
 
 /// Runs `test` on this machine's driver with `CURIUM_TEST_DRIVER=cuda`, otherwise on a simulated device with the newest
@@ -50,6 +50,35 @@ fn template_from_a_string_runs_with_its_arguments() {
             let wrong = compiled.kernel::<(f64, &[f32], &mut [f32], u32)>(&library, "saxpy<float>");
             let error = wrong.expect_err("the first parameter is a float").to_string();
             assert!(error.contains("has 4 bytes, and `f64` has 8"), "{error}");
+        });
+    });
+}
+
+#[test]
+fn source_that_a_device_compiles_runs() {
+    with_nvrtc("source_that_a_device_compiles_runs", |nvrtc| {
+        on_driver(|driver| {
+            let device = driver.device(0).expect("there is one");
+            let stream = device.primary_context().expect("it can be retained").stream().expect("it can be created");
+            let compile = |source: &str| match uses_cuda() {
+                true => device.compile_with(nvrtc, source, &options(nvrtc, &device)),
+                false => device.compile(source),
+            };
+            let program = compile("extern \"C\" __global__ void scale(float* x, float by) { x[threadIdx.x] *= by; }");
+            let program = program.expect("the source is correct");
+            let scale = program.kernel::<(&mut [f32], f32)>("scale").expect("its parameters are these");
+            let mut x = DeviceBuffer::from_slice(&stream, &[1.0, 2.0, 3.0]).expect("there is memory");
+            // SAFETY: the kernel changes the element of each of its threads, and x has as many.
+            unsafe { scale.launch(&stream, LaunchConfig::new(1, 3), (&mut x, 2.0)) }.expect("it runs");
+            assert_eq!(x.to_vec().expect("it can be read"), [2.0, 4.0, 6.0]);
+            let Err(Error::Compile(error)) = compile("\n__global__ void scale(float* x { }") else {
+                panic!("the source has a syntax error")
+            };
+            assert_eq!(
+                error.errors().next().and_then(|error| error.place.as_ref()).map(|place| place.line),
+                Some(2),
+                "{error}"
+            );
         });
     });
 }

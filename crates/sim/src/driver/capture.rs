@@ -8,8 +8,9 @@ mod conflict;
 mod dependencies;
 mod event;
 mod mode;
+mod recapture;
 
-use std::collections::HashSet;
+use std::collections::{HashSet, VecDeque};
 use std::sync::atomic::Ordering;
 
 use curium_sys::{
@@ -36,6 +37,8 @@ pub(crate) struct Capture {
     thread: u64,
     origin: Id<Stream>,
     is_valid: bool,
+    /// The nodes of a graph that is captured again which have no new work yet, in the order of their creation.
+    left: Option<VecDeque<Id<Node>>>,
     members: Vec<Member>,
 }
 
@@ -143,8 +146,9 @@ impl Driver {
 impl Capture {
     fn new(graph: Id<Graph>, origin: Id<Stream>, mode: CUstreamCaptureMode) -> Self {
         let thread = this_thread();
+        let (left, members) = (None, Vec::new());
         let mut capture =
-            Self { number: 0, graph, is_of_caller: false, mode, thread, origin, is_valid: true, members: Vec::new() };
+            Self { number: 0, graph, is_of_caller: false, mode, thread, origin, is_valid: true, left, members };
         capture.join(origin, Vec::new());
         capture
     }
@@ -159,6 +163,11 @@ impl Capture {
         } else {
             CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_INVALIDATED
         }
+    }
+
+    /// Returns `true` if nodes of a graph that is captured again have no new work.
+    fn is_incomplete(&self) -> bool {
+        self.left.as_ref().is_some_and(|left| !left.is_empty())
     }
 
     fn member(&self, stream: Id<Stream>) -> Option<&Member> {
@@ -227,7 +236,10 @@ impl State {
             return Err(CUresult::CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
         }
         let after = capture.member(stream).map(|member| member.tips.clone()).unwrap_or_default();
-        let node = self.add_node(capture.graph, content, after);
+        let node = match capture.left {
+            Some(_) => self.recapture(stream, content, &after)?,
+            None => self.add_node(capture.graph, content, after),
+        };
         if let Some(member) = self.capture_mut(stream).and_then(|capture| capture.member_mut(stream)) {
             member.tips = vec![Edge::from(node)];
         }
@@ -241,6 +253,7 @@ impl State {
         let outcome = match (capture.is_valid, self.is_joined(&capture)) {
             (false, _) => Err(CUresult::CUDA_ERROR_STREAM_CAPTURE_INVALIDATED),
             (true, false) => Err(CUresult::CUDA_ERROR_STREAM_CAPTURE_UNJOINED),
+            (true, true) if capture.is_incomplete() => Err(CUresult::CUDA_ERROR_GRAPH_RECAPTURE_FAILURE),
             (true, true) => Ok(capture.graph),
         };
         if outcome.is_err() {

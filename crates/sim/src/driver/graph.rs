@@ -30,7 +30,7 @@ pub(crate) use self::content::{Content, Copy3D, Set};
 pub(crate) use self::edge::Edge;
 pub(crate) use self::executable::Executable;
 pub(super) use self::memory::Freed;
-pub(crate) use self::memory::GraphMemory;
+pub(crate) use self::memory::{Allocation, GraphMemory};
 pub(crate) use self::object::UserObject;
 pub(crate) use self::plan::{SharedConditions, lock};
 pub(crate) use self::stale::Touched;
@@ -224,7 +224,7 @@ impl State {
         Ok(())
     }
 
-    fn replace(&mut self, node: Id<Node>, content: Content) {
+    pub(super) fn replace(&mut self, node: Id<Node>, content: Content) {
         if let Some(node) = self.nodes.get_mut(node) {
             node.content = content;
         }

@@ -54,7 +54,10 @@ impl Driver {
             return Ok(());
         }
         if let Some(graph) = state.captured_graph(stream) {
-            let content = self.free_content(&state, graph, address)?;
+            let content = match state.is_freed_again(stream, address) {
+                true => Content::Free(address),
+                false => self.free_content(&state, graph, address)?,
+            };
             return state.add_captured(stream, content);
         }
         if self.is_of_graph(address) && self.free_of_graph(address)? == Freed::ForReuse {
@@ -253,7 +256,10 @@ impl Driver {
         }
         let owner = self.owner_of(state, stream)?;
         if state.is_capturing(stream) {
-            let allocation = self.graph_allocation(owner, pool, size)?;
+            let allocation = match state.recaptured_allocation(stream, size) {
+                Some(allocation) => allocation,
+                None => self.graph_allocation(owner, pool, size)?,
+            };
             place.write(allocation.address())?;
             return state.add_captured(stream, Content::Allocate(allocation));
         }

@@ -54,18 +54,23 @@ versions! {
 }
 
 versions! {
+    /// [`load`] for an instruction that may reuse the runs of its address register.
+    load_again() = run_load_again [T, D; WIDE] where T: Load, D: InFile
+}
+
+versions! {
+    /// The same for [`store`].
+    store_again() = run_store_again [T, S; WIDE] where T: Word, S: InFile
+}
+
+versions! {
     /// `d = [imm]` in the kernel's parameters, the same in every lane.
     load_param() = run_load_param [T, D] where T: Load, D: InFile
 }
 
-/// `d = [a + imm]; [a + imm] = f(d, b)`, atomically.
-pub(crate) fn atomic<T, R, F>(_operation: F) -> Handler
-where
-    T: Word,
-    R: InFile,
-    F: Fn(T, T, T) -> T + Copy + 'static,
-{
-    run_atomic::<T, R, F>
+versions! {
+    /// `d = [a + imm]; [a + imm] = f(d, b, c)`, atomically.
+    atomic(_operation: F) = run_atomic [T, R, F] where T: Word, R: InFile, F: Fn(T, T, T) -> T + Copy + 'static
 }
 
 #[inline(always)]
@@ -73,15 +78,33 @@ fn run_load<T: Load, D: InFile, const WIDE: bool>(unit: &mut Unit<'_>, op: &Op) 
     if let Some(offset) = local::offset(unit, op) {
         return local::load::<T, D>(unit, op, offset);
     }
-    if runs::load::<T, D, WIDE>(unit, op) || gather::load::<T, D>(unit, op) {
-        return Control::Next;
-    }
-    scattered_load::<T, D>(unit, op)
+    if runs::load::<T, D, WIDE>(unit, op) { Control::Next } else { scattered_load::<T, D>(unit, op) }
 }
 
-/// Loads lane by lane.
+#[inline(always)]
+fn run_load_again<T: Load, D: InFile, const WIDE: bool>(unit: &mut Unit<'_>, op: &Op) -> Control {
+    if runs::load_again::<T, D, WIDE>(unit, op) {
+        return Control::Next;
+    }
+    // SAFETY: `load` picks the handler by the features of the processor.
+    unsafe { load::<T, D>()(unit, op) }
+}
+
+#[inline(always)]
+fn run_store_again<T: Word, S: InFile, const WIDE: bool>(unit: &mut Unit<'_>, op: &Op) -> Control {
+    if runs::store_again::<T, S, WIDE>(unit, op) {
+        return Control::Next;
+    }
+    // SAFETY: `store` picks the handler by the features of the processor.
+    unsafe { store::<T, S>()(unit, op) }
+}
+
+/// Loads from places that are not in runs.
 #[inline(never)]
 fn scattered_load<T: Load, D: InFile>(unit: &mut Unit<'_>, op: &Op) -> Control {
+    if gather::load::<T, D>(unit, op) {
+        return Control::Next;
+    }
     let addresses = addresses(unit, op);
     for lane in Lanes(unit.active) {
         let value = match place(unit, op, lane, addresses[lane], T::Word::SIZE, false) {
@@ -111,15 +134,15 @@ fn run_store<T: Word, S: InFile, const WIDE: bool>(unit: &mut Unit<'_>, op: &Op)
     if let Some(offset) = local::offset(unit, op) {
         return local::store::<T, S>(unit, op, offset);
     }
-    if runs::store::<T, S, WIDE>(unit, op) || gather::store::<T, S>(unit, op) {
-        return Control::Next;
-    }
-    scattered_store::<T, S>(unit, op)
+    if runs::store::<T, S, WIDE>(unit, op) { Control::Next } else { scattered_store::<T, S>(unit, op) }
 }
 
-/// Stores lane by lane.
+/// Stores to places that are not in runs.
 #[inline(never)]
 fn scattered_store<T: Word, S: InFile>(unit: &mut Unit<'_>, op: &Op) -> Control {
+    if gather::store::<T, S>(unit, op) {
+        return Control::Next;
+    }
     let addresses = addresses(unit, op);
     for lane in Lanes(unit.active) {
         let value = T::truncate(unit.frame.row::<S>(op.b)[lane].extend());
@@ -131,6 +154,7 @@ fn scattered_store<T: Word, S: InFile>(unit: &mut Unit<'_>, op: &Op) -> Control 
     Control::Next
 }
 
+#[inline(always)]
 fn run_atomic<T, R, F>(unit: &mut Unit<'_>, op: &Op) -> Control
 where
     T: Word,
@@ -142,11 +166,20 @@ where
     if let Some(places) = gather::places_in_shared::<T>(unit, op) {
         let [b, c] = [op.b, op.c].map(|row| values(unit, row));
         let mut olds = [R::default(); LANES];
-        for lane in Lanes(unit.active) {
-            // Only this worker accesses the block's shared memory, so that nothing comes in between.
-            let old = places.load(lane);
-            places.store(lane, f(old, b[lane], c[lane]));
-            olds[lane] = R::truncate(old.extend());
+        // Only this worker accesses the block's shared memory, so that nothing comes in between.
+        if places.are_one(0, LANES) {
+            let mut value = places.load(0);
+            for lane in Lanes(unit.active) {
+                olds[lane] = R::truncate(value.extend());
+                value = f(value, b[lane], c[lane]);
+            }
+            places.store(0, value);
+        } else {
+            for lane in Lanes(unit.active) {
+                let old = places.load(lane);
+                places.store(lane, f(old, b[lane], c[lane]));
+                olds[lane] = R::truncate(old.extend());
+            }
         }
         unit.frame.row_mut::<R>(op.d).merge(&olds, unit.active);
         return Control::Next;

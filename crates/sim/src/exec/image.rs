@@ -13,7 +13,6 @@ pub(crate) use self::element::{Channels, Texel};
 pub(crate) use self::sample::{Point, Query};
 pub(crate) use self::surface::Beyond;
 pub(crate) use self::tiles::Tiles;
-pub(crate) use self::together::Together;
 use std::sync::Arc;
 
 use super::report::Trap;

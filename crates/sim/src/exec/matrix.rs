@@ -1,12 +1,15 @@
 //! Matrices spread over the lanes of a warp: which lane holds which element.
 
 pub(crate) mod descriptor;
+mod fixed_point;
 pub(crate) mod multiply;
 pub(crate) mod number;
 pub(crate) mod product;
 pub(crate) mod registers;
 mod rounding;
 pub(crate) mod sparsity;
+
+use smallvec::SmallVec;
 
 /// What the elements of a matrix are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -96,8 +99,14 @@ impl Fragment {
         (0..self.rows).flat_map(move |row| (0..columns).map(move |column| (row, column)))
     }
 
+    /// Returns the index of a location among the elements of all registers.
+    fn slot_of(&self, home: Home) -> usize {
+        let each = self.per_register();
+        ((home.register * 32 + home.lane) * each + home.shift / self.element.bits()) as usize
+    }
+
     /// Elements in a register.
-    fn per_register(&self) -> u32 {
+    pub(crate) fn per_register(&self) -> u32 {
         if self.element == Element::F64 { 1 } else { 32 / self.element.bits() }
     }
 
@@ -160,16 +169,33 @@ impl Fragment {
     }
 }
 
-/// A fragment, and where its elements are, row by row.
+/// Elements that [`Numbers`] hold without an allocation: more than any matrix of a warp's 16-bit product has.
+const INLINE: usize = 512;
+
+/// Elements of a matrix or of registers.
+pub(crate) type Numbers<T> = SmallVec<[T; INLINE]>;
+
+/// A fragment, and the locations of its elements, row by row.
 #[derive(Clone, Debug)]
 pub(crate) struct Placed {
     pub(crate) fragment: Fragment,
-    pub(crate) homes: Vec<Home>,
+    /// Of each element its index among the elements of the registers, which are ordered by register, lane and bit.
+    pub(crate) slots: Vec<u16>,
+    /// `true` if every eight neighbors in a row are neighbors in the registers.
+    pub(crate) is_in_octets: bool,
 }
+
+/// Elements that are copied together where they are neighbors.
+pub(crate) const OCTET: usize = 8;
 
 impl Placed {
     pub(crate) fn new(fragment: Fragment) -> Self {
-        Self { fragment, homes: fragment.places().map(|(row, column)| fragment.home(row, column)).collect() }
+        let slot = |(row, column)| fragment.slot_of(fragment.home(row, column)) as u16;
+        let slots: Vec<u16> = fragment.places().map(slot).collect();
+        let (octets, rest) = slots.as_chunks::<OCTET>();
+        let is_run = |octet: &[u16; OCTET]| octet.windows(2).all(|pair| pair[0] + 1 == pair[1]);
+        let is_in_octets = rest.is_empty() && octets.iter().all(is_run);
+        Self { fragment, slots, is_in_octets }
     }
 }
 

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::lane::HALF;
+use super::lane::{HALF, Raw};
 use super::launch_shadow::PageCache;
 use super::unwritten::WrittenCache;
 use super::watch::Watcher;
@@ -152,6 +152,24 @@ impl HostBytes {
         let to = self.half::<T>();
         // SAFETY: as for `load_half`.
         unsafe { T::store_half::<WIDE>(to, values) }
+    }
+
+    /// Reads a register's value for each lane of half a warp. The address must be aligned. With `WIDE` the processor has AVX2.
+    #[inline(always)]
+    pub(crate) fn load_half_as<T: Word, R: Raw, const WIDE: bool>(self, register: &mut [R; HALF]) {
+        assert!(size_of::<T>() == size_of::<R>(), "the register is as wide as the word");
+        let from = self.half::<T>();
+        // SAFETY: as for `load_half`; registers have 32 or 64 bits, of which any are a value, and are as wide as the words.
+        unsafe { T::copy_half::<WIDE>((&raw mut *register).cast(), from) };
+    }
+
+    /// Writes a register's value of each lane of half a warp. The address must be aligned. With `WIDE` the processor has AVX2.
+    #[inline(always)]
+    pub(crate) fn store_half_as<T: Word, R: Raw, const WIDE: bool>(self, register: &[R; HALF]) {
+        assert!(size_of::<T>() == size_of::<R>(), "the register is as wide as the word");
+        let to = self.half::<T>();
+        // SAFETY: as for `load_half_as`.
+        unsafe { T::copy_half::<WIDE>(to, (&raw const *register).cast()) };
     }
 
     #[inline(always)]

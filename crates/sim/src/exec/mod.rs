@@ -34,6 +34,7 @@ mod handler;
 mod image;
 mod image_query;
 mod integer;
+mod kept_runs;
 mod lane;
 mod launch_control;
 mod launch_race;

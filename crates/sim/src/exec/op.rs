@@ -40,6 +40,8 @@ pub(crate) struct Op {
     pub(crate) narrow_address: bool,
     /// Bytes to which the address must be aligned, less one.
     pub(crate) align_mask: u8,
+    /// Where the runs of the address register are kept, for memory instructions.
+    pub(crate) runs: RunsSlot,
 }
 
 impl Op {
@@ -60,8 +62,23 @@ impl Op {
             splits: false,
             narrow_address: false,
             align_mask: 0,
+            runs: RunsSlot::None,
         }
     }
+}
+
+/// The number of address registers of a function whose runs are kept at a time.
+pub(crate) const KEPT_RUNS: usize = 4;
+
+/// Where a memory instruction finds the runs of its address register, or leaves them to those that follow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum RunsSlot {
+    /// Nowhere.
+    None,
+    /// It finds them itself and keeps them in this slot.
+    Keep(u8),
+    /// They are in this slot, unless the fragment began to execute after the instruction that keeps them.
+    Reuse(u8),
 }
 
 /// What a fragment does after an instruction.

@@ -1,16 +1,19 @@
 //! Accesses of a whole warp in runs: each half begins somewhere and goes on in equal steps.
 //!
 //! That covers what kernels do most: consecutive elements, one address for all, and both for the sixteen columns of a tile. It
-//! takes one comparison of all addresses with what they should be, and one look at the bounds for each half.
+//! takes one comparison of all addresses with what they should be, and one look at the bounds for each half. Instructions that follow
+//! with the same address register reuse the comparison's result (see [`KeptRuns`]).
 
 use std::hint::black_box;
 use std::ops::Range;
 
-use super::access::{Load, addresses, segment};
+use super::access::{Load, segment};
 use super::frame::InFile;
+#[cfg(doc)]
+use super::kept_runs::KeptRuns;
 use super::lane::{FULL, HALF, LANES};
 use super::memory::{HostBytes, Word};
-use super::op::Op;
+use super::op::{Op, RunsSlot};
 use super::unit::Unit;
 
 /// The addresses of a warp's access.
@@ -35,6 +38,16 @@ static RAMPS: [[u64; LANES]; 7] = {
 };
 
 impl Runs {
+    /// Returns the runs that the 32-bit addresses in a register make, which wrap.
+    #[inline(always)]
+    fn find_narrow(row: &[u32; LANES], width: u64) -> Option<Self> {
+        let mut addresses = [0; LANES];
+        for lane in 0..LANES {
+            addresses[lane] = row[lane].into();
+        }
+        Self::find(&addresses, width)
+    }
+
     /// Returns the runs that addresses make, of steps of 0 or `width` bytes.
     #[inline(always)]
     fn find(addresses: &[u64; LANES], width: u64) -> Option<Self> {
@@ -55,12 +68,34 @@ impl Runs {
     /// Returns the runs of an instruction's addresses.
     #[inline(always)]
     fn of(unit: &Unit<'_>, op: &Op) -> Option<Self> {
+        match unit.runs.of(op) {
+            Some(runs) => runs,
+            None => Self::of_register(unit, op),
+        }?
+        .moved(op)
+    }
+
+    /// Returns the runs of the address register.
+    #[inline(always)]
+    fn of_register(unit: &Unit<'_>, op: &Op) -> Option<Self> {
         let width = u64::from(op.align_mask) + 1;
         if op.narrow_address {
-            return Self::find(&addresses(unit, op), width);
+            Self::find_narrow(unit.frame.row::<u32>(op.a), width)
+        } else {
+            Self::find(unit.frame.row::<u64>(op.a), width)
         }
-        let runs = Self::find(unit.frame.row::<u64>(op.a), width)?;
-        Some(Self { starts: runs.starts.map(|start| start.wrapping_add(op.imm)), ..runs })
+    }
+
+    /// Adds the offset of an instruction. Returns `None` if addresses of 32 bits wrap within a run.
+    #[inline(always)]
+    fn moved(self, op: &Op) -> Option<Self> {
+        let starts = self.starts.map(|start| start.wrapping_add(op.imm));
+        if !op.narrow_address {
+            return Some(Self { starts, ..self });
+        }
+        let starts = starts.map(|start| u64::from(start as u32));
+        let last = starts[0].max(starts[1]) + (HALF as u64 - 1) * self.step;
+        (last <= u32::MAX.into()).then_some(Self { starts, ..self })
     }
 
     /// Returns the addresses that lanes access which access so many bytes each: one range for both halves where they are one, and an empty
@@ -85,7 +120,15 @@ impl Runs {
         if unit.active != FULL {
             return None;
         }
-        let Self { starts: [low, high], step } = Self::of(unit, op)?;
+        let register = match unit.runs.of(op) {
+            Some(runs) => runs,
+            None => Self::of_register(unit, op),
+        };
+        if let RunsSlot::Keep(slot) = op.runs {
+            unit.runs.keep(slot, register);
+        }
+        let register = register?;
+        let Self { starts: [low, high], step } = register.moved(op)?;
         // An element of a vector is where the vector is aligned, plus its offset in the vector.
         let element = u64::from(op.e);
         let vectors = low.wrapping_sub(element) | high.wrapping_sub(element);
@@ -94,6 +137,9 @@ impl Runs {
         }
         let length = (HALF as u64 - 1) * step + T::SIZE;
         let segment = segment(unit, op.space, low, write)?;
+        if let RunsSlot::Keep(slot) = op.runs {
+            unit.runs.keep_segment(slot, register, op.align_mask, &segment);
+        }
         Some((step, [segment.place(low, length)?, segment.place(high, length)?]))
     }
 }
@@ -117,9 +163,27 @@ pub(crate) fn load<T: Load, D: InFile, const WIDE: bool>(unit: &mut Unit<'_>, op
     let Some((step, places)) = Runs::places::<T::Word>(unit, op, false) else {
         return false;
     };
+    load_places::<T, D, WIDE>(unit, op, step, places);
+    true
+}
+
+/// The same for an instruction whose runs are kept; also false if they are not, or not in a segment.
+#[inline(always)]
+pub(crate) fn load_again<T: Load, D: InFile, const WIDE: bool>(unit: &mut Unit<'_>, op: &Op) -> bool {
+    let Some((step, places)) = unit.runs.places::<T::Word>(op, unit.active, false) else {
+        return false;
+    };
+    load_places::<T, D, WIDE>(unit, op, step, places);
+    true
+}
+
+#[inline(always)]
+fn load_places<T: Load, D: InFile, const WIDE: bool>(unit: &mut Unit<'_>, op: &Op, step: u64, places: [HostBytes; 2]) {
     let row = &mut unit.frame.row_mut::<D>(op.d).0;
     for (target, bytes) in row.as_chunks_mut::<HALF>().0.iter_mut().zip(places) {
-        if step == T::Word::SIZE {
+        if step == T::Word::SIZE && T::Word::SIZE == size_of::<D>() as u64 {
+            bytes.load_half_as::<T::Word, D, WIDE>(target);
+        } else if step == T::Word::SIZE {
             *target = bytes.load_half::<T::Word, WIDE>().map(|word| D::truncate(T::extend(word)));
         } else if step == 0 {
             *target = [D::truncate(T::extend(bytes.load(0))); HALF];
@@ -129,7 +193,6 @@ pub(crate) fn load<T: Load, D: InFile, const WIDE: bool>(unit: &mut Unit<'_>, op
             }
         }
     }
-    true
 }
 
 /// Stores each lane's value, the lowest lane first; false if the addresses are not such runs.
@@ -138,8 +201,28 @@ pub(crate) fn store<T: Word, S: InFile, const WIDE: bool>(unit: &mut Unit<'_>, o
     let Some((step, places)) = Runs::places::<T>(unit, op, true) else {
         return false;
     };
+    store_places::<T, S, WIDE>(unit, op, step, places);
+    true
+}
+
+/// The same for an instruction whose runs are kept; also false if they are not, or not in a segment.
+#[inline(always)]
+pub(crate) fn store_again<T: Word, S: InFile, const WIDE: bool>(unit: &mut Unit<'_>, op: &Op) -> bool {
+    let Some((step, places)) = unit.runs.places::<T>(op, unit.active, true) else {
+        return false;
+    };
+    store_places::<T, S, WIDE>(unit, op, step, places);
+    true
+}
+
+#[inline(always)]
+fn store_places<T: Word, S: InFile, const WIDE: bool>(unit: &Unit<'_>, op: &Op, step: u64, places: [HostBytes; 2]) {
     let row = unit.frame.row::<S>(op.b);
     for (source, bytes) in row.as_chunks::<HALF>().0.iter().zip(places) {
+        if step == T::SIZE && T::SIZE == size_of::<S>() as u64 {
+            bytes.store_half_as::<T, S, WIDE>(source);
+            continue;
+        }
         let values = source.map(|value| T::truncate(value.extend()));
         if step == T::SIZE {
             bytes.store_half::<T, WIDE>(&values);
@@ -149,7 +232,6 @@ pub(crate) fn store<T: Word, S: InFile, const WIDE: bool>(unit: &mut Unit<'_>, o
             }
         }
     }
-    true
 }
 
 #[cfg(test)]

@@ -3,14 +3,87 @@
 use std::sync::Arc;
 
 use super::access::{update_at, write_at};
+use super::frame::InFile;
+use super::handler::versions;
 use super::image::{Beyond, Element, Surface, SurfaceAccess};
-use super::lane::Lanes;
-use super::op::{Control, Op, Space};
+use super::lane::{LANES, Lanes, lanes_where};
+use super::memory::{Segment, Word};
+use super::op::{Control, Handler, Op, Space};
+use super::places::Places;
 use super::report::{ReportKind, Trap};
 use super::texture::read_bytes;
 use super::unit::Unit;
 
-pub(crate) fn run_load(unit: &mut Unit<'_>, op: &Op) -> Control {
+versions! {
+    /// The handler of `suld`.
+    load() = run_load []
+}
+
+#[inline(always)]
+fn run_load(unit: &mut Unit<'_>, op: &Op) -> Control {
+    if load_together(unit, op).is_some() { Control::Next } else { load_one_by_one(unit, op) }
+}
+
+/// Reads a surface for all lanes. Returns `None`, with nothing read, if it is not the same for all, or if a lane's access traps.
+#[inline(always)]
+fn load_together(unit: &mut Unit<'_>, op: &Op) -> Option<()> {
+    let program = unit.launch.program;
+    let access = &program.functions[unit.frame.function as usize].surfaces[op.imm as usize];
+    let handles = unit.frame.row::<u64>(op.a);
+    let handle = handles[unit.leader()];
+    let others = lanes_where(|lane| handles[lane] != handle) & unit.active;
+    if others != 0 || program.checking.unwritten {
+        return None;
+    }
+    let surface = unit.objects.surface(unit.launch.runtime, handle)?;
+    let words = |row: u32| unit.frame.row::<u32>(row);
+    let (layers, at) = (words(access.spot.layer), access.spot.at.map(words));
+    let bytes = access.bytes * access.registers.len() as u64;
+    let clamps = access.beyond == Beyond::Clamp;
+    let (mut addresses, inside) = surface.places(access.spot.geometry, layers, at, bytes, clamps);
+    if access.beyond == Beyond::Trap && unit.active & !inside != 0 {
+        return None;
+    }
+    let segment = unit.cache.segment(unit.launch.memory, surface.image.base, false)?;
+    // Where the last byte and the first part are, the other parts are too: nothing is read before all can be.
+    Places::<u8>::new(&segment, &addresses.map(|address| address + bytes - 1))?;
+    for (part, &row) in access.registers.iter().enumerate() {
+        if part > 0 {
+            addresses.iter_mut().for_each(|address| *address += access.bytes);
+        }
+        match access.bytes {
+            1 => load_part::<u8, u32>(unit, &segment, &addresses, inside, row)?,
+            2 => load_part::<u16, u32>(unit, &segment, &addresses, inside, row)?,
+            4 => load_part::<u32, u32>(unit, &segment, &addresses, inside, row)?,
+            _ => load_part::<u64, u64>(unit, &segment, &addresses, inside, row)?,
+        }
+    }
+    Some(())
+}
+
+/// Loads one register of all active lanes; zeros for those that are not `inside`.
+#[inline(always)]
+fn load_part<T: Word, R: InFile>(
+    unit: &mut Unit<'_>,
+    segment: &Segment,
+    addresses: &[u64; LANES],
+    inside: u32,
+    row: u32,
+) -> Option<()> {
+    let places = Places::<T>::new(segment, addresses)?;
+    let mut values = [R::default(); LANES];
+    for (lane, value) in values.iter_mut().enumerate() {
+        *value = R::truncate(places.load(lane).extend());
+    }
+    let target = unit.frame.row_mut::<R>(row);
+    target.merge(&values, unit.active & inside);
+    target.merge(&[R::default(); LANES], unit.active & !inside);
+    Some(())
+}
+
+/// Reads surfaces lane by lane.
+#[inline(never)]
+fn load_one_by_one(unit: &mut Unit<'_>, op: &Op) -> Control {
     each_lane(unit, op, |unit, access, lane, place| {
         let place = place.map(|place| place.address);
         for (index, row) in (0..).zip(&access.registers) {

@@ -4,9 +4,8 @@ use std::sync::Arc;
 
 use super::access::read_at;
 use super::handler::versions;
-use super::image::{Channels, Detail, Places, Point, Texel, Texture, TextureAccess, Together};
+use super::image::{Channels, Detail, Places, Point, Texel, Texture, TextureAccess};
 use super::lane::{Lanes, lanes_where};
-use super::memory::HostBytes;
 use super::op::{Control, Handler, Op, Space};
 use super::report::{ReportKind, Trap};
 use super::unit::Unit;
@@ -21,15 +20,14 @@ fn run_texture(unit: &mut Unit<'_>, op: &Op) -> Control {
     let program = unit.launch.program;
     let access = &program.functions[unit.frame.function as usize].textures[op.imm as usize];
     match read_together(unit, access, op) {
-        Some(Ok(())) => Control::Next,
-        Some(Err(trap)) => unit.fault(trap),
+        Some(()) => Control::Next,
         None => read_one_by_one(unit, access, op),
     }
 }
 
-/// Reads a texture for all lanes, if it is one and can be read so.
+/// Reads a texture for all lanes. Returns `None`, with nothing read, if it is not the same for all or cannot be read so.
 #[inline(always)]
-fn read_together(unit: &mut Unit<'_>, access: &TextureAccess, op: &Op) -> Option<Result<(), Trap>> {
+fn read_together(unit: &mut Unit<'_>, access: &TextureAccess, op: &Op) -> Option<()> {
     let TextureAccess { spot, places: Places::Between, detail: Detail::Base, offset: None, sample: None, .. } = access
     else {
         return None;
@@ -41,38 +39,19 @@ fn read_together(unit: &mut Unit<'_>, access: &TextureAccess, op: &Op) -> Option
         return None;
     }
     let texture = unit.objects.texture(unit.launch.runtime, handle)?;
-    if !texture.can_be_read_together(spot.geometry) {
-        return None;
-    }
-    let segment = unit.cache.segment(unit.launch.memory, texture.levels[0].base, false)?;
-    let [across, down] = [spot.at[0], spot.at[1]].map(|row| *unit.frame.row::<u32>(row));
-    let (active, coordinates) = (unit.active, [&across, &down]);
-    let read = |lane, address: u64, bytes: u64| match segment.place(address, bytes) {
-        Some(place) if address & (bytes - 1) == 0 => Ok(load(place, bytes)),
-        _ => read_bytes(unit, lane, address, bytes),
-    };
-    let texels = match texture.sample_together(spot.geometry, Together { coordinates, active, read }) {
-        Ok(texels) => texels,
-        Err(trap) => return Some(Err(trap)),
-    };
+    let span = texture.span_read_together(spot.geometry)?;
+    let segment = unit.cache.segment(unit.launch.memory, span.start, false)?;
+    let memory = segment.place(span.start, span.end - span.start)?;
+    let [across, down] = [spot.at[0], spot.at[1]].map(|row| unit.frame.row::<u32>(row));
+    let texels = texture.sample_together(spot.geometry, [across, down], memory);
+    let active = unit.active;
     for (row, values) in access.destinations.iter().zip(&texels) {
         unit.frame.row_mut::<u32>(*row).merge(values, active);
     }
     if let Some(predicate) = access.resident {
         unit.frame.set_predicate(predicate, active, active);
     }
-    Some(Ok(()))
-}
-
-/// 1, 2, 4 or 8 bytes, which are aligned.
-#[inline(always)]
-fn load(place: HostBytes, bytes: u64) -> u64 {
-    match bytes {
-        1 => place.load::<u8>(0).into(),
-        2 => place.load::<u16>(0).into(),
-        4 => place.load::<u32>(0).into(),
-        _ => place.load::<u64>(0),
-    }
+    Some(())
 }
 
 /// Reads textures lane by lane.

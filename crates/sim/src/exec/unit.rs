@@ -3,6 +3,7 @@
 use super::block::BlockState;
 use super::frame::Frame;
 use super::grid::Prepared;
+use super::kept_runs::KeptRuns;
 use super::memory::SegmentCache;
 use super::objects::Objects;
 use super::op::Control;
@@ -35,6 +36,8 @@ pub(crate) struct Unit<'r> {
     pub(crate) wait: Wait,
     /// With `Control::Fault`: the cause.
     pub(crate) trap: Option<Trap>,
+    /// The runs of address registers, as found by the last instructions that used them.
+    pub(crate) runs: &'r mut KeptRuns,
 }
 
 /// An arrival at a barrier.

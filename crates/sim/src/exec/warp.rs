@@ -267,20 +267,20 @@ impl Warp {
         let mut executed = 0u64;
         let outcome = loop {
             let op = &code[pc as usize];
-            if unit.frame.undefined.is_some()
-                && let Some(control) = definedness::check_guard(&mut unit, op, mask)
-            {
+            let finds_undefined = unit.frame.undefined.is_some();
+            if finds_undefined && let Some(control) = definedness::check_guard(&mut unit, op, mask) {
                 break Outcome::Control(control, unit.active);
             }
-            let active = mask & (unit.frame.predicate(op.guard) ^ op.negate);
             executed += 1;
+            // Most instructions have no guard.
+            let active = if op.guard == 0 { mask } else { mask & (unit.frame.predicate(op.guard) ^ op.negate) };
             if active != mask && active == 0 {
                 pc += 1;
             } else if active != mask && op.splits {
                 break Outcome::Split(active);
             } else {
                 unit.active = active;
-                if unit.frame.undefined.is_some()
+                if finds_undefined
                     && let Some(flow) = Worker::flow(function, pc)
                     && let Some(control) = definedness::follow(&mut unit, op, flow)
                 {

@@ -10,9 +10,9 @@ use super::handler::versions;
 use super::matrix::descriptor::{Descriptor, PIECE};
 use super::matrix::multiply::{Manner, Matrix, Multiply, Problem};
 use super::matrix::number::Number;
-use super::matrix::registers::{clear, read, write};
+use super::matrix::registers::{Results, read};
 use super::matrix::sparsity::Sparsity;
-use super::matrix::{Element, Placed};
+use super::matrix::{Element, Numbers, Placed};
 use super::op::{Control, Handler, Op, Space};
 use super::report::Trap;
 use super::unit::{Unit, Wait};
@@ -115,32 +115,33 @@ where
     let (to_rows, left_rows) = rows.split_at(to.fragment.registers as usize);
     let leader = unit.leader();
     let [a, b] = [op.a, op.b].map(|row| Descriptor::from_bits(unit.frame.row::<u64>(row)[leader]));
-    let left = match &product.left {
-        Left::Registers(placed, is_negative) => signed(read::<T, WIDE>(unit, placed, left_rows, 0), *is_negative),
+    let mut problem = Problem::default();
+    match &product.left {
+        Left::Registers(placed, is_negative) => {
+            read::<T, WIDE>(unit, placed, left_rows, 0, &mut problem.a);
+            problem.a = signed(problem.a, *is_negative);
+        }
         &Left::Shared(side) => {
             let held = if product.sparsity.is_some() { inner / 2 } else { inner };
             let first = unit.warp.index % WARPS * ROWS;
             let across = load::<T>(unit, a, side, Part { first, count: ROWS, inner: held })?;
-            turned(&across)
+            problem.a = turned(&across);
         }
-    };
-    let right = load::<T>(unit, b, product.right, Part { first: 0, count: to.fragment.columns, inner })?;
-    let is_added = (unit.frame.predicate(op.c) ^ op.e) >> leader & 1 == 1;
-    let problem = Problem {
-        a: left,
-        b: right,
-        addend: if is_added {
-            read::<T, WIDE>(unit, to, to_rows, 0)
-        } else {
-            Matrix::zeroes(ROWS as usize, to.fragment.columns as usize)
-        },
-        places: product
-            .sparsity
-            .map(|sparsity| sparsity.places(unit.frame.row::<u32>(sparsity.metadata), product.left.element(), inner)),
-    };
-    let results = problem.multiply(product.manner);
-    clear(unit, &to.fragment, to_rows);
-    write(unit, to, to_rows, 0, &results);
+    }
+    problem.b = load::<T>(unit, b, product.right, Part { first: 0, count: to.fragment.columns, inner })?;
+    if (unit.frame.predicate(op.c) ^ op.e) >> leader & 1 == 1 {
+        read::<T, WIDE>(unit, to, to_rows, 0, &mut problem.addend);
+    } else {
+        problem.addend = Matrix::zeroes(ROWS as usize, to.fragment.columns as usize);
+    }
+    problem.places = product
+        .sparsity
+        .map(|sparsity| sparsity.places(unit.frame.row::<u32>(sparsity.metadata), product.left.element(), inner));
+    let mut bits = Numbers::new();
+    problem.multiply(product.manner, &mut bits);
+    let mut results = Results::new(to);
+    results.set(unit, to_rows, 0, &bits);
+    results.write(unit, to_rows);
     Ok(())
 }
 

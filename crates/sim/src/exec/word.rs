@@ -38,6 +38,13 @@ pub(crate) trait Word: Copy + PartialEq + 'static {
     /// `pointer` is aligned and valid for writes of 16 values, and concurrent accesses are atomic. With `WIDE` the processor has
     /// AVX2.
     unsafe fn store_half<const WIDE: bool>(pointer: *mut Self, values: &[Self; HALF]);
+    /// Copies a value for each lane of half a warp, each read and written atomically.
+    ///
+    /// # Safety
+    ///
+    /// Both pointers are aligned, `from` is valid for reads and `to` for writes of 16 values, which do not overlap, and concurrent accesses
+    /// are atomic. With `WIDE` the processor has AVX2.
+    unsafe fn copy_half<const WIDE: bool>(to: *mut Self, from: *const Self);
     /// Changes atomically and returns the value before.
     ///
     /// # Safety
@@ -101,6 +108,22 @@ macro_rules! words {
                 for (lane, value) in values.iter().enumerate() {
                     // SAFETY: the caller vouches for 16 values.
                     unsafe { Self::store(pointer.wrapping_add(lane), *value) };
+                }
+            }
+
+            #[inline(always)]
+            unsafe fn copy_half<const WIDE: bool>(to: *mut Self, from: *const Self) {
+                #[cfg(all(target_arch = "x86_64", not(miri)))]
+                // SAFETY: the caller upholds the same contract.
+                unsafe {
+                    copy::<WIDE>(to.cast(), from.cast(), size_of::<[Self; HALF]>());
+                };
+                #[cfg(not(all(target_arch = "x86_64", not(miri))))]
+                for lane in 0..HALF {
+                    // SAFETY: the caller vouches for 16 values.
+                    let value = unsafe { Self::load(from.wrapping_add(lane).cast_mut()) };
+                    // SAFETY: as for the load.
+                    unsafe { Self::store(to.wrapping_add(lane), value) };
                 }
             }
 

@@ -9,6 +9,7 @@ use super::cluster::Cluster;
 use super::definedness::Flow;
 use super::frame::Frame;
 use super::grid::{Prepared, Statistics};
+use super::kept_runs::KeptRuns;
 use super::memory::SegmentCache;
 use super::objects::Objects;
 use super::op::{Op, Space};
@@ -31,6 +32,8 @@ pub(crate) struct Worker<'l> {
     pub(crate) launch: &'l Prepared<'l>,
     cache: SegmentCache,
     objects: Objects,
+    /// The runs of address registers that the fragment at hand has found.
+    runs: KeptRuns,
     watcher: Option<Box<dyn Watcher + 'l>>,
     statistics: Statistics,
 }
@@ -43,6 +46,7 @@ impl<'l> Worker<'l> {
             launch,
             cache: SegmentCache::default(),
             objects: Objects::default(),
+            runs: KeptRuns::default(),
             watcher,
             statistics: Statistics::default(),
         }
@@ -178,6 +182,7 @@ impl<'l> Worker<'l> {
             needed: 0,
             wait: Wait::default(),
             trap: None,
+            runs: self.runs.restart(),
         }
     }
 

@@ -296,6 +296,12 @@ pub(super) const SOLITARY: &[Operation] = &[
         let (graph, [first, _]) = chain(fixture)?;
         made(graph.tools_id(first)?)
     }),
+    ("Graph::recapture", |fixture| {
+        let Fixture { context, buffer, .. } = fixture;
+        let mut graph = Graph::capture(context, |scope| buffer.as_slice_mut().fill_on(scope, 3))?;
+        graph.recapture(|scope| buffer.as_slice_mut().fill_on(scope, 4))?;
+        made(graph)
+    }),
     ("Graph::contains", |fixture| {
         let (graph, [first, _]) = chain(fixture)?;
         made(graph.contains(first)?)

@@ -114,6 +114,15 @@ impl Content {
         matches!(self, Self::Allocate(_) | Self::Free(_))
     }
 
+    /// Returns `true` if a recapture can replace this content by another.
+    pub(in crate::driver) fn can_become(&self, new: &Self) -> bool {
+        match (self, new) {
+            (Self::Allocate(old), Self::Allocate(new)) => old.address() == new.address(),
+            (Self::Free(old), Self::Free(new)) => old == new,
+            _ => self.kind() == new.kind(),
+        }
+    }
+
     pub(super) fn is_condition(&self) -> bool {
         matches!(self, Self::Condition(_))
     }

@@ -213,6 +213,10 @@ impl Allocation {
     pub(crate) fn address(&self) -> CUdeviceptr {
         self.params.dptr
     }
+
+    pub(crate) fn size(&self) -> usize {
+        self.params.bytesize
+    }
 }
 
 impl Driver {

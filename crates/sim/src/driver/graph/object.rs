@@ -4,6 +4,7 @@ use std::ffi::c_void;
 
 use curium_sys::{CUgraph_st, CUhostFn, CUresult, CUuserObject, CUuserObject_st};
 
+use super::Graph;
 use crate::argument::Pointer;
 use crate::driver::{Driver, HostFunction, Result, State};
 use crate::handle::{Id, Kind, Object};
@@ -123,6 +124,12 @@ impl State {
     }
 
     /// Removes references. Destructors of objects that lose the last one are left to [`Driver::call_destructors`].
+    /// Releases all that a graph retains.
+    pub(in crate::driver) fn release_objects_of(&mut self, graph: Id<Graph>) {
+        let objects = self.graphs.get_mut(graph).map(|graph| std::mem::take(&mut graph.objects));
+        self.release_objects(&objects.unwrap_or_default());
+    }
+
     pub(super) fn release_objects(&mut self, objects: &[(Id<UserObject>, u32)]) {
         for (id, count) in objects {
             let Some(object) = self.objects.get_mut(*id) else { continue };

@@ -70,7 +70,7 @@ impl Axis {
             let first = if LINEAR { (steps / parts).floor() } else { place.floor() };
             let second = if LINEAR { first + 1.0 } else { first };
             let has_share = LINEAR && (!is_clamped | ((first >= 0.0) & (first < last)));
-            pairs.shares[lane] = if has_share { (steps - first * parts) as u32 } else { 0 };
+            pairs.shares[lane] = if has_share { ((steps - first * parts) as i32).cast_unsigned() } else { 0 };
             for (places, place) in pairs.places.iter_mut().zip([first, second]) {
                 let is_inside = is_clamped | ((place >= 0.0) & (place <= last));
                 places[lane] = if is_inside { place.max(0.0).min(last) as i32 } else { -1 };

@@ -2,6 +2,7 @@
 
 use super::Read;
 use crate::exec::exact::{self, Rounding};
+use crate::exec::lane::LANES;
 use crate::exec::narrow::Half;
 use crate::exec::report::Trap;
 
@@ -33,6 +34,14 @@ pub(super) struct Reading {
     /// Small integers as they are, and not as fractions.
     pub(super) integers: bool,
     pub(super) is_srgb: bool,
+}
+
+impl Reading {
+    /// Returns how a channel is read: the fourth is no color.
+    #[inline(always)]
+    pub(super) fn of_channel(self, channel: usize) -> Self {
+        Self { is_srgb: self.is_srgb && channel < 3, ..self }
+    }
 }
 
 /// The channels of an element as registers hold them.
@@ -88,8 +97,7 @@ impl Element {
         let mut texel = [0; 4];
         for (index, channel) in (0..u64::from(self.channels)).zip(&mut texel) {
             let bits = read(address + index * self.channel.bytes(), self.channel.bytes())? as u32;
-            let is_color = index < 3;
-            *channel = self.channel.value(bits, Reading { is_srgb: reading.is_srgb && is_color, ..reading });
+            *channel = self.channel.value(bits, reading.of_channel(index as usize));
         }
         Ok(texel)
     }
@@ -104,8 +112,7 @@ impl Element {
     pub(super) fn border(self, color: [f32; 4], reading: Reading) -> Texel {
         let mut texel = [0; 4];
         for (index, channel) in texel.iter_mut().enumerate().take(self.channels as usize) {
-            let reading = Reading { is_srgb: reading.is_srgb && index < 3, ..reading };
-            *channel = self.channel.border(color[index], reading);
+            *channel = self.channel.border(color[index], reading.of_channel(index));
         }
         texel
     }
@@ -161,6 +168,20 @@ impl Channel {
             Self::U8 | Self::I8 => 1,
             Self::U16 | Self::I16 | Self::F16 => 2,
             Self::U32 | Self::I32 | Self::F32 => 4,
+        }
+    }
+
+    /// Replaces the bits in memory by what registers hold for them, in all lanes.
+    #[inline(always)]
+    pub(super) fn values(self, row: &mut [u32; LANES], reading: Reading) {
+        match self {
+            Self::U32 | Self::I32 | Self::F32 => {}
+            Self::F16 => *row = row.map(|bits| Half(bits as u16).to_f32().to_bits()),
+            _ => {
+                for bits in row {
+                    *bits = self.value(*bits, reading);
+                }
+            }
         }
     }
 

@@ -8,10 +8,10 @@ use super::module::Place;
 use super::race::may_order;
 use super::used_bytes::runs_of_used_bytes;
 use super::variables::Home;
-use crate::exec::access::{load, load_param, store};
+use crate::exec::access::{load, load_again, load_param, store, store_again};
 use crate::exec::flow::run_fence;
 use crate::exec::handler::moves::{add_doubles, copy};
-use crate::exec::op::{Handler, Op, Space};
+use crate::exec::op::{Handler, Op, RunsSlot, Space};
 use crate::exec::program::Late;
 use crate::exec::stack::run_frame_address;
 use crate::exec::window::{LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW};
@@ -66,8 +66,15 @@ impl Lowerer<'_> {
                 continue;
             }
             let uniform = target.row == NO_ROW;
-            let run = load_handler(scalar, double, uniform).ok_or_else(|| Refusal::scalar(instruction, scalar))?;
-            self.access(run, target, offset, align).d = d;
+            let runs = self.runs_slot(target, align);
+            let manner = match runs {
+                _ if uniform => Manner::Uniform,
+                RunsSlot::Reuse(_) => Manner::Again,
+                _ => Manner::Anywhere,
+            };
+            let run = load_handler(scalar, double, manner).ok_or_else(|| Refusal::scalar(instruction, scalar))?;
+            let op = self.access(run, target, offset, align);
+            (op.d, op.runs) = (d, runs);
         }
         self.fence_after(instruction);
         if may_order(instruction) {
@@ -96,8 +103,11 @@ impl Lowerer<'_> {
         for (index, slot) in elements.into_iter().enumerate() {
             let offset = index as u64 * scalar.bytes();
             let (b, double) = row(slot)?;
-            let run = store_handler(scalar, double).ok_or_else(|| Refusal::scalar(instruction, scalar))?;
-            self.access(run, target, offset, align).b = b;
+            let runs = self.runs_slot(target, align);
+            let again = matches!(runs, RunsSlot::Reuse(_));
+            let run = store_handler(scalar, double, again).ok_or_else(|| Refusal::scalar(instruction, scalar))?;
+            let op = self.access(run, target, offset, align);
+            (op.b, op.runs) = (b, runs);
         }
         Ok(())
     }
@@ -233,6 +243,7 @@ impl Lowerer<'_> {
 
     /// Appends an access to an element of a memory operand.
     pub(super) fn access(&mut self, run: Handler, target: Target, element: u64, align: u64) -> &mut Op {
+        let runs = self.kept_runs.reuse(target, align);
         self.push(Op {
             imm: target.offset.wrapping_add(element),
             a: target.row,
@@ -240,8 +251,17 @@ impl Lowerer<'_> {
             space: target.space,
             narrow_address: target.narrow,
             align_mask: (align - 1) as u8,
+            runs,
             ..Op::new(run)
         })
+    }
+
+    /// Returns how a load or a store finds the runs of its address register. It keeps them if no other access did.
+    fn runs_slot(&mut self, target: Target, align: u64) -> RunsSlot {
+        match self.kept_runs.reuse(target, align) {
+            RunsSlot::None if !self.is_guarded() => self.kept_runs.keep(target, align),
+            slot => slot,
+        }
     }
 
     pub(super) fn fence_after(&mut self, instruction: &Instruction) {
@@ -285,14 +305,26 @@ pub(super) fn scalar(instruction: &Instruction) -> Lowered<ScalarType> {
     instruction.types().next().ok_or_else(|| Refusal::form(instruction))
 }
 
-fn load_handler(scalar: ScalarType, double: bool, uniform: bool) -> Option<Handler> {
+/// How a load finds its places.
+#[derive(Clone, Copy)]
+enum Manner {
+    /// It is of a kernel's parameters, the same in every lane.
+    Uniform,
+    /// By runs that are kept.
+    Again,
+    Anywhere,
+}
+
+fn load_handler(scalar: ScalarType, double: bool, manner: Manner) -> Option<Handler> {
     macro_rules! pick {
         ($ty:ty) => {
-            match (double, uniform) {
-                (false, false) => load::<$ty, u32>(),
-                (true, false) => load::<$ty, u64>(),
-                (false, true) => load_param::<$ty, u32>(),
-                (true, true) => load_param::<$ty, u64>(),
+            match (double, manner) {
+                (false, Manner::Anywhere) => load::<$ty, u32>(),
+                (true, Manner::Anywhere) => load::<$ty, u64>(),
+                (false, Manner::Again) => load_again::<$ty, u32>(),
+                (true, Manner::Again) => load_again::<$ty, u64>(),
+                (false, Manner::Uniform) => load_param::<$ty, u32>(),
+                (true, Manner::Uniform) => load_param::<$ty, u64>(),
             }
         };
     }
@@ -309,16 +341,22 @@ fn load_handler(scalar: ScalarType, double: bool, uniform: bool) -> Option<Handl
     })
 }
 
-fn store_handler(scalar: ScalarType, double: bool) -> Option<Handler> {
-    Some(match (scalar.bits(), double) {
-        (8, false) => store::<u8, u32>(),
-        (8, true) => store::<u8, u64>(),
-        (16, false) => store::<u16, u32>(),
-        (16, true) => store::<u16, u64>(),
-        (32, false) => store::<u32, u32>(),
-        (32, true) => store::<u32, u64>(),
-        (64, false) => store::<u64, u32>(),
-        (64, true) => store::<u64, u64>(),
+fn store_handler(scalar: ScalarType, double: bool, again: bool) -> Option<Handler> {
+    macro_rules! pick {
+        ($ty:ty) => {
+            match (double, again) {
+                (false, false) => store::<$ty, u32>(),
+                (true, false) => store::<$ty, u64>(),
+                (false, true) => store_again::<$ty, u32>(),
+                (true, true) => store_again::<$ty, u64>(),
+            }
+        };
+    }
+    Some(match scalar.bits() {
+        8 => pick!(u8),
+        16 => pick!(u16),
+        32 => pick!(u32),
+        64 => pick!(u64),
         _ => return None,
     })
 }

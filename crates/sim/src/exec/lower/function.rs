@@ -3,7 +3,9 @@
 use std::collections::HashMap;
 
 use super::error::{LowerError, Lowered, Refusal};
+use super::kept_runs::KeptRuns;
 use super::module::Context;
+use super::registers::entries;
 use super::variables::Home;
 use crate::exec::handler::moves::{lower_word, sign_extend, zero_extend};
 use crate::exec::op::{Handler, Op};
@@ -55,6 +57,8 @@ pub(super) struct Lowerer<'m> {
     pub(super) moved_at: Option<usize>,
     /// Index in the code of each instruction of the source.
     starts: Vec<u32>,
+    /// The address registers whose runs are kept.
+    pub(super) kept_runs: KeptRuns,
 }
 
 impl<'m> Lowerer<'m> {
@@ -82,6 +86,7 @@ impl<'m> Lowerer<'m> {
             fixups: Vec::new(),
             moved_at: None,
             starts: Vec::new(),
+            kept_runs: KeptRuns::default(),
         };
         // Predicate 0 is always true.
         lowerer.out.layout.predicates = 1;
@@ -94,7 +99,10 @@ impl<'m> Lowerer<'m> {
         let (function, context) = (self.function, self.context);
         let place = |refusal| LowerError::new(function.span, refusal);
         self.load_register_parameters().map_err(place)?;
-        for instruction in function.body.iter().flatten() {
+        let body = function.body.as_deref().unwrap_or_default();
+        let entries = entries(function, body);
+        for (instruction, is_entry) in body.iter().zip(entries) {
+            self.kept_runs.enter(is_entry);
             self.starts.push(self.out.code.len() as u32);
             self.line = instruction.span.line;
             self.guard = self.guard_of(instruction).map_err(place)?;
@@ -105,6 +113,7 @@ impl<'m> Lowerer<'m> {
             }
             let pending = std::mem::take(&mut self.pending);
             self.out.code.extend(pending);
+            self.forget_runs_of_results(instruction);
         }
         self.starts.push(self.out.code.len() as u32);
         self.guard = (0, 0);
@@ -117,6 +126,11 @@ impl<'m> Lowerer<'m> {
     /// Index of the first op of the instruction that was lowered last.
     pub(super) fn starts_at(&self) -> usize {
         self.starts.last().map_or(0, |start| *start as usize)
+    }
+
+    /// Returns `true` if the instruction has a guard.
+    pub(super) fn is_guarded(&self) -> bool {
+        self.guard != (0, 0)
     }
 
     fn guard_of(&self, instruction: &Instruction) -> Lowered<(u32, u32)> {

@@ -44,12 +44,16 @@ impl Lowerer<'_> {
         }
         let sparsity = metadata.map(|it| self.sparsity(instruction, it, product.elements[1], k)).transpose()?;
         let rows = self.row_list(rows.concat());
-        let is_of_integers = product.elements[1].is_integer();
         let fragments = fragments.into_iter().map(Placed::new).collect::<Vec<_>>();
         let fragments = <[Placed; 4]>::try_from(fragments).map_err(|_| refused())?;
         self.out.products.push(Product { fragments, rows, manner: product.manner(), sparsity });
         let number = self.out.products.len() as u64 - 1;
-        self.diverging(if is_of_integers { multiply::<i32>() } else { multiply::<f64>() }).imm = number;
+        self.diverging(match product.elements[1] {
+            left if left.is_integer() => multiply::<i32>(),
+            Element::F64 => multiply::<f64>(),
+            _ => multiply::<f32>(),
+        })
+        .imm = number;
         Ok(())
     }
 

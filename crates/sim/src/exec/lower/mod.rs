@@ -18,6 +18,7 @@ mod flow;
 mod function;
 mod instruction;
 mod integer;
+mod kept_runs;
 mod launch_control;
 mod matrix;
 mod matrix_memory;

@@ -86,7 +86,7 @@ fn has_row(register: &Register) -> bool {
 }
 
 /// Returns whether an instruction can come after another than the one above it.
-fn entries(function: &Function, body: &[Instruction]) -> Vec<bool> {
+pub(super) fn entries(function: &Function, body: &[Instruction]) -> Vec<bool> {
     let mut entries = vec![false; body.len() + 1];
     let direct = body.iter().flat_map(|instruction| &instruction.operands).filter_map(|operand| match operand {
         Operand::Label(label) => Some(label),
@@ -134,6 +134,18 @@ fn writes_its_first_operand(opcode: Opcode) -> bool {
         matches!(opcode, O::And | O::Or | O::Xor | O::Not | O::Shl | O::Shr | O::Shf | O::Lop3 | O::Bfe | O::Bfi)
             || matches!(opcode, O::Popc | O::Clz | O::Brev | O::Bfind | O::Cnot | O::Bmsk);
     moves || arithmetic || bits
+}
+
+/// Visits all registers that an instruction may write.
+pub(super) fn each_result(instruction: &Instruction, visit: &mut impl FnMut(RegisterId)) {
+    match instruction.opcode {
+        // Predicates hold no addresses.
+        Opcode::St | Opcode::Setp => {}
+        opcode if writes_its_first_operand(opcode) => {
+            instruction.operands.first().iter().for_each(|operand| each_register_of(operand, visit));
+        }
+        _ => each_register(instruction, visit),
+    }
 }
 
 /// Every register that an instruction names, but for its guard.

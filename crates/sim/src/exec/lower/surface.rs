@@ -5,7 +5,7 @@ use super::function::{Lowerer, Slot};
 use super::texture::geometry;
 use crate::exec::image::{Beyond, Change, SurfaceAccess};
 use crate::exec::op::{Handler, Op};
-use crate::exec::surface::{run_load, run_reduce, run_store, run_store_formatted};
+use crate::exec::surface::{load, run_reduce, run_store, run_store_formatted};
 use crate::ptx::{Instruction, Keyword, Modifier, Operand, Operation, ScalarType, Tensor};
 
 /// Bytes that an access moves at most.
@@ -17,7 +17,7 @@ impl Lowerer<'_> {
         moved_bits(instruction)?;
         match &instruction.operands[..] {
             [destination, Operand::Tensor(tensor)] if !is_formatted(instruction) => {
-                self.surface(instruction, tensor, destination, run_load)
+                self.surface(instruction, tensor, destination, load())
             }
             _ => Err(Refusal::form(instruction)),
         }

@@ -57,7 +57,7 @@ impl Lowerer<'_> {
         };
         let rows = self.row_list(rows);
         let to = Placed::new(to);
-        let run = if right.is_integer() { multiply::<i32>() } else { multiply::<f64>() };
+        let run = if right.is_integer() { multiply::<i32>() } else { multiply::<f32>() };
         self.out.warpgroup_products.push(WarpgroupProduct { to, rows, left, right: second, inner, manner, sparsity });
         let imm = self.out.warpgroup_products.len() as u64 - 1;
         let op = self.diverging(run);

@@ -1,23 +1,26 @@
 //! Products of matrices of numbers, and what becomes of their sums.
 
+use smallvec::smallvec;
+
 use super::number::Number;
 use super::rounding::{Rounding, aligned};
-use super::{Accumulation, Element};
+use super::{Accumulation, Element, Numbers};
 use crate::exec::float::canonical;
+use crate::exec::frame::InFile;
 use crate::exec::fused::Fused as _;
 use crate::exec::narrow::Half;
 
 /// A matrix by rows.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Matrix<T> {
-    pub(crate) values: Vec<T>,
+    pub(crate) values: Numbers<T>,
     pub(crate) columns: usize,
 }
 
 impl<T: Number> Matrix<T> {
     /// Creates a matrix of zeroes.
     pub(crate) fn zeroes(rows: usize, columns: usize) -> Self {
-        Self { values: vec![T::default(); rows * columns], columns }
+        Self { values: smallvec![T::default(); rows * columns], columns }
     }
 
     /// Changes all signs.
@@ -27,7 +30,7 @@ impl<T: Number> Matrix<T> {
 }
 
 /// What is multiplied and added up.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Problem<T> {
     /// The elements that A has, which are all or, where `places` says so, some.
     pub(crate) a: Matrix<T>,
@@ -104,82 +107,94 @@ pub(crate) enum Maker {
 
 /// Products whose results have bits.
 pub(crate) trait Multiply {
-    /// Returns the bits of the results, row by row.
-    fn multiply(&self, how: Manner) -> Vec<u64>;
+    /// The bits of a result.
+    type Bits: InFile;
+    /// Computes the bits of the results, row by row, into an empty buffer.
+    fn multiply(&self, how: Manner, bits: &mut Numbers<Self::Bits>);
 }
 
 impl Multiply for Problem<f64> {
+    type Bits = u64;
+
     #[inline(always)]
-    fn multiply(&self, how: Manner) -> Vec<u64> {
-        if how.result == Element::F64 {
-            let mut sums = self.addend.values.clone();
-            self.add(&mut sums, |sum, a, b| a.fused(b, sum));
-            return sums.into_iter().map(f64::to_bits).collect();
-        }
+    fn multiply(&self, _how: Manner, bits: &mut Numbers<u64>) {
+        let mut sums = self.addend.values.clone();
+        self.add(&mut sums, |sum, a, b| a.fused(b, sum));
+        bits.extend(sums.into_iter().map(f64::to_bits));
+    }
+}
+
+impl Multiply for Problem<f32> {
+    type Bits = u32;
+
+    #[inline(always)]
+    fn multiply(&self, how: Manner, bits: &mut Numbers<u32>) {
         match how.maker {
-            Maker::QuadPair => return self.multiply_in_steps(how),
-            Maker::Warp if how.factors[0].bits() == 8 => return self.multiply_in_parts(how),
+            Maker::QuadPair => return self.multiply_in_steps(how, bits),
+            Maker::Warp if how.factors[0].bits() == 8 => return self.multiply_in_parts(how, bits),
             _ => {}
         }
         let rounding = Rounding::of(how);
-        let mut sums = self.addend.values.clone();
-        aligned(self, &mut sums, Part::All, rounding);
-        let mut bits = vec![0; sums.len()];
-        for (bits, sum) in bits.iter_mut().zip(&sums) {
-            *bits = rounding.bits(*sum);
-        }
-        bits
+        let mut sums: Numbers<f64> = Numbers::new();
+        sums.resize(self.addend.values.len(), 0.0);
+        aligned(self, &self.addend.values, &mut sums, Part::All, rounding);
+        rounding.round(&sums, bits);
     }
 }
 
-impl Problem<f64> {
+impl Problem<f32> {
     /// Returns what the driver makes of `mma` of numbers of 8 bits: two products of halves, of the first two of every four elements of A
     /// and of the others, and in the end a sum with the addend.
     #[inline(always)]
-    fn multiply_in_parts(&self, how: Manner) -> Vec<u64> {
+    fn multiply_in_parts(&self, how: Manner, bits: &mut Numbers<u32>) {
         let rounding = Rounding::of(Manner { factors: [Element::F16; 2], ..how });
-        let read = |bits: u64| f64::read(how.result, bits);
-        let mut sums = vec![0.0; self.addend.values.len()];
+        let (mut sums, mut rounded) = (Numbers::<f64>::new(), Numbers::<f32>::new());
+        sums.resize(self.addend.values.len(), 0.0);
+        rounded.resize(self.addend.values.len(), 0.0);
         for part in [Part::First, Part::Last] {
-            aligned(self, &mut sums, part, rounding);
-            sums.iter_mut().for_each(|sum| *sum = read(rounding.bits(*sum)));
+            aligned(self, &rounded, &mut sums, part, rounding);
+            rounding.round(&sums, bits);
+            for (rounded, bits) in rounded.iter_mut().zip(bits.drain(..)) {
+                *rounded = f32::read(how.result, bits.into());
+            }
         }
-        let total = |(&sum, &addend): (&f64, &f64)| match how.result {
+        let total = |(&sum, &addend): (&f32, &f32)| match how.result {
             // The sum of two halves is exact, and rounded once.
-            Element::F16 => Half::nearest(sum + addend),
-            _ => u64::from(canonical(sum as f32 + addend as f32).to_bits()),
+            Element::F16 => Half::nearest(f64::from(sum) + f64::from(addend)) as u32,
+            _ => canonical(sum + addend).to_bits(),
         };
-        sums.iter().zip(&self.addend.values).map(total).collect()
+        bits.extend(rounded.iter().zip(&self.addend.values).map(total));
     }
-}
 
-impl Problem<f64> {
     /// Returns what the driver makes of the first `mma`: sums of single precision, to which the addend is added in the end.
-    fn multiply_in_steps(&self, how: Manner) -> Vec<u64> {
+    #[inline(always)]
+    fn multiply_in_steps(&self, how: Manner, bits: &mut Numbers<u32>) {
         let columns = self.b.columns;
         let product = |row: usize, column: usize, place: usize, sum: f32| {
             let (a, b) = (self.a.values[row * self.a.columns + place], self.b.values[place * columns + column]);
-            (a as f32).fused(b as f32, sum)
+            a.fused(b, sum)
         };
-        let element = |(at, &addend): (usize, &f64)| {
+        let element = |(at, &addend): (usize, &f32)| {
             let step = |place, sum| product(at / columns, at % columns, place, sum);
             if how.result == Element::F16 {
                 // The product that is first keeps the sign of a zero.
                 let sum = step(1, step(0, -0.0)) + step(3, step(2, -0.0));
-                return Half::nearest(f64::from(sum) + addend);
+                return Half::nearest(f64::from(sum) + f64::from(addend)) as u32;
             }
             let sum = (0..self.a.columns).fold(0.0, |sum, place| step(place, sum));
-            u64::from(canonical(sum + addend as f32).to_bits())
+            canonical(sum + addend).to_bits()
         };
-        self.addend.values.iter().enumerate().map(element).collect()
+        bits.extend(self.addend.values.iter().enumerate().map(element));
     }
 }
 
 impl Multiply for Problem<i32> {
+    type Bits = u32;
+
     #[inline(always)]
-    fn multiply(&self, how: Manner) -> Vec<u64> {
+    fn multiply(&self, how: Manner, bits: &mut Numbers<u32>) {
         // No sum of products leaves 32 bits.
-        let mut sums = vec![0; self.addend.values.len()];
+        let mut sums: Numbers<i32> = smallvec![0; self.addend.values.len()];
         match how.accumulation {
             Accumulation::Sum => self.add(&mut sums, |sum: i32, a, b| sum + a * b),
             Accumulation::PopulationOfAnd => self.add(&mut sums, |sum: i32, a, b| sum + (a & b)),
@@ -188,7 +203,7 @@ impl Multiply for Problem<i32> {
         let total = |(sum, addend): (i32, &i32)| {
             if how.saturates { sum.saturating_add(*addend) } else { sum.wrapping_add(*addend) }
         };
-        sums.into_iter().zip(&self.addend.values).map(|it| u64::from(total(it).cast_unsigned())).collect()
+        bits.extend(sums.into_iter().zip(&self.addend.values).map(|it| total(it).cast_unsigned()));
     }
 }
 
@@ -201,22 +216,31 @@ mod tests {
         Manner { factors: [element; 2], result, accumulation, saturates: false, maker: Maker::Warp }
     }
 
+    fn results<T>(problem: &Problem<T>, how: Manner) -> Numbers<<Problem<T> as Multiply>::Bits>
+    where
+        Problem<T>: Multiply,
+    {
+        let mut bits = Numbers::new();
+        problem.multiply(how, &mut bits);
+        bits
+    }
+
     #[test]
     fn integer_sums_wrap_or_saturate() {
-        let matrix = |value| Matrix { values: vec![value], columns: 1 };
+        let matrix = |value| Matrix { values: smallvec![value], columns: 1 };
         let problem = Problem { a: matrix(127), b: matrix(127), addend: matrix(i32::MAX), places: None };
-        let result = |saturates| problem.multiply(Manner { saturates, ..manner(Element::S8, Element::S32) })[0] as i32;
+        let result = |saturates| results(&problem, Manner { saturates, ..manner(Element::S8, Element::S32) })[0] as i32;
         assert_eq!([result(true), result(false)], [i32::MAX, i32::MIN + 127 * 127 - 1]);
     }
 
     #[test]
     fn what_a_sparse_matrix_lacks_is_not_multiplied() {
         let problem = Problem {
-            a: Matrix { values: vec![2.0, 3.0], columns: 2 },
-            b: Matrix { values: vec![f64::NAN, 10.0, f64::INFINITY, 1.0], columns: 1 },
-            addend: Matrix { values: vec![0.5], columns: 1 },
+            a: Matrix { values: smallvec![2.0_f32, 3.0], columns: 2 },
+            b: Matrix { values: smallvec![f32::NAN, 10.0, f32::INFINITY, 1.0], columns: 1 },
+            addend: Matrix { values: smallvec![0.5], columns: 1 },
             places: Some(vec![1, 3]),
         };
-        assert_eq!(problem.multiply(manner(Element::F16, Element::F32)), [u64::from(23.5_f32.to_bits())]);
+        assert_eq!(results(&problem, manner(Element::F16, Element::F32))[..], [23.5_f32.to_bits()]);
     }
 }

@@ -1,67 +1,71 @@
 //! The numbers that the elements of matrices are computed as.
 
 use super::Element;
-use crate::exec::float::Real;
 use crate::exec::lane::LANES;
 use crate::exec::narrow::rows::Narrow;
 use crate::exec::narrow::{Bfloat, Half};
 
 /// A number that products are made of.
 pub(crate) trait Number: Copy + Default + 'static {
-    /// Creates the number that the bits of an element are.
+    /// Returns the value of an element's bits.
     fn read(element: Element, bits: u64) -> Self;
-    /// Returns the numbers that the bits of some elements are.
+    /// Reads the elements of a register, lane by lane.
     #[inline(always)]
-    fn read_row<const WIDE: bool>(element: Element, bits: &[u32; LANES]) -> [Self; LANES] {
-        bits.map(|bits| Self::read(element, bits.into()))
+    fn unpack<const WIDE: bool>(element: Element, register: &[u32; LANES], numbers: &mut [Self]) {
+        let bits = element.bits();
+        let mask = u32::MAX >> (32 - bits);
+        for (numbers, &word) in numbers.chunks_exact_mut((32 / bits) as usize).zip(register) {
+            for (number, at) in numbers.iter_mut().zip(0..) {
+                *number = Self::read(element, u64::from(word >> (at * bits) & mask));
+            }
+        }
     }
     /// Returns the number with the other sign.
     fn negative(self) -> Self;
 }
 
-impl Number for f64 {
+/// Numbers of single precision hold the elements of all floating-point formats but F64.
+impl Number for f32 {
+    #[inline(always)]
     fn read(element: Element, bits: u64) -> Self {
         match element {
-            Element::F16 => Self::from(Half(bits as u16).to_f32()),
-            Element::Bf16 => Bfloat(bits as u16).to_f64(),
+            Element::F16 => Half(bits as u16).to_f32(),
+            Element::Bf16 => Bfloat(bits as u16).to_f32(),
             // The low bits of the fraction do not count.
-            Element::Tf32 => Self::from(f32::from_bits(bits as u32 & !0x1fff)),
-            Element::F64 => Self::from_bits(bits),
+            Element::Tf32 => Self::from_bits(bits as u32 & !0x1fff),
             Element::E4m3 => of_e4m3(bits as u16),
             // The upper half of an f16.
-            Element::E5m2 => Self::from(Half((bits << 8) as u16).to_f32()),
-            _ => Self::from(f32::from_bits(bits as u32)),
+            Element::E5m2 => Half((bits << 8) as u16).to_f32(),
+            _ => Self::from_bits(bits as u32),
         }
     }
 
-    /// Returns the formats of 16 bits and more, for which there are vectors.
     #[inline(always)]
-    fn read_row<const WIDE: bool>(element: Element, bits: &[u32; LANES]) -> [Self; LANES] {
-        let mut numbers = [0.0; LANES];
-        let mask = match element {
-            Element::F16 | Element::Bf16 => 0,
-            Element::Tf32 => !0x1fff,
-            Element::F32 => u32::MAX,
-            _ => {
-                for lane in 0..LANES {
-                    numbers[lane] = Self::read(element, bits[lane].into());
+    fn unpack<const WIDE: bool>(element: Element, register: &[u32; LANES], numbers: &mut [Self]) {
+        match element {
+            Element::F16 => numbers.copy_from_slice(&Half::unpack::<WIDE>(register)),
+            Element::Bf16 => numbers.copy_from_slice(&Bfloat::unpack::<WIDE>(register)),
+            Element::E4m3 | Element::E5m2 => {
+                for (numbers, word) in numbers.as_chunks_mut::<4>().0.iter_mut().zip(register) {
+                    *numbers = word.to_le_bytes().map(|bits| Self::read(element, bits.into()));
                 }
-                return numbers;
             }
-        };
-        let mut singles = match element {
-            Element::F16 => Half::widen::<WIDE>(bits),
-            _ => Bfloat::widen::<WIDE>(bits),
-        };
-        if mask != 0 {
-            for lane in 0..LANES {
-                singles[lane] = f32::from_bits(bits[lane] & mask);
+            _ => {
+                for (number, &bits) in numbers.iter_mut().zip(register) {
+                    *number = Self::read(element, bits.into());
+                }
             }
         }
-        for lane in 0..LANES {
-            numbers[lane] = Self::from(singles[lane]);
-        }
-        numbers
+    }
+
+    fn negative(self) -> Self {
+        -self
+    }
+}
+
+impl Number for f64 {
+    fn read(_element: Element, bits: u64) -> Self {
+        Self::from_bits(bits)
     }
 
     fn negative(self) -> Self {
@@ -70,6 +74,7 @@ impl Number for f64 {
 }
 
 impl Number for i32 {
+    #[inline(always)]
     fn read(element: Element, bits: u64) -> Self {
         match element {
             Element::S8 => Self::from(bits as i8),
@@ -84,11 +89,12 @@ impl Number for i32 {
 }
 
 /// Converts E4M3: its fields, shifted to those of an f16, represent the value divided by 2^8.
-fn of_e4m3(bits: u16) -> f64 {
+#[inline(always)]
+fn of_e4m3(bits: u16) -> f32 {
     if bits & 0x7f == 0x7f {
-        return f64::NAN;
+        return f32::NAN;
     }
-    f64::from(Half((bits & 0x80) << 8 | (bits & 0x7f) << 7).to_f32()) * 256.0
+    Half((bits & 0x80) << 8 | (bits & 0x7f) << 7).to_f32() * 256.0
 }
 
 #[cfg(test)]
@@ -100,7 +106,7 @@ mod tests {
     fn small_numbers_have_the_values_of_their_formats() {
         for bits in 0..256 {
             for (element, format) in [(Element::E4m3, E4M3), (Element::E5m2, E5M2)] {
-                let (found, expected) = (f64::read(element, u64::from(bits)), format.widen(bits));
+                let (found, expected) = (f64::from(f32::read(element, u64::from(bits))), format.widen(bits));
                 let alike = found.to_bits() == expected.to_bits() || found.is_nan() && expected.is_nan();
                 assert!(alike, "{element:?} {bits:#x}: {found}, not {expected}");
             }

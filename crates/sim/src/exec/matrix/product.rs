@@ -2,8 +2,8 @@
 
 use super::multiply::{Multiply, Problem};
 use super::number::Number;
-use super::registers::{clear, read, write};
-use super::{Placed, Spread};
+use super::registers::{Results, read};
+use super::{Numbers, Placed, Spread};
 use crate::exec::handler::versions;
 use crate::exec::op::{Control, Handler, Op};
 use crate::exec::unit::Unit;
@@ -37,19 +37,16 @@ where
         product.sparsity.map(|sparsity| sparsity.places(unit.frame.row::<u32>(sparsity.metadata), element, inner));
     // Each pair of quads has a product of its own, in lanes that are four apart.
     let pairs = if matches!(to.fragment.spread, Spread::QuadPair { .. }) { 4 } else { 1 };
-    let mut results = Vec::with_capacity(pairs as usize);
+    let mut results = Results::new(to);
     for pair in 0..pairs {
-        let problem = Problem::<T> {
-            a: read::<T, WIDE>(unit, left, left_rows, 4 * pair),
-            b: read::<T, WIDE>(unit, right, right_rows, 4 * pair),
-            addend: read::<T, WIDE>(unit, addend, addend_rows, 4 * pair),
-            places: places.clone(),
-        };
-        results.push(problem.multiply(product.manner));
+        let mut problem = Problem::<T> { places: places.clone(), ..Problem::default() };
+        read::<T, WIDE>(unit, left, left_rows, 4 * pair, &mut problem.a);
+        read::<T, WIDE>(unit, right, right_rows, 4 * pair, &mut problem.b);
+        read::<T, WIDE>(unit, addend, addend_rows, 4 * pair, &mut problem.addend);
+        let mut bits = Numbers::new();
+        problem.multiply(product.manner, &mut bits);
+        results.set(unit, to_rows, 4 * pair, &bits);
     }
-    clear(unit, &to.fragment, to_rows);
-    for (pair, result) in (0..).zip(&results) {
-        write(unit, to, to_rows, 4 * pair, result);
-    }
+    results.write(unit, to_rows);
     Control::Next
 }

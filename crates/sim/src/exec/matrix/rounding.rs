@@ -6,13 +6,13 @@
 //! bits below the largest exponent, and in products of numbers of 8 bits by a warpgroup with 13, to which sums of single precision
 //! are cut off too. Other generations are not known to do otherwise, and are simulated alike.
 
-use super::Element;
 use super::multiply::{Manner, Part, Problem};
+use super::{Element, Numbers, fixed_point};
 use crate::exec::float::canonical;
 use crate::exec::narrow::Half;
 
 /// Exponents below those of all products, zeroes' excepted.
-const LOWEST: i32 = -500;
+pub(super) const LOWEST: i32 = -500;
 /// An exponent above those of all finite products.
 const HIGHEST: i32 = 500;
 
@@ -20,12 +20,12 @@ const HIGHEST: i32 = 500;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rounding {
     /// The least exponents of normal numbers: of A and B, and of the addend.
-    least: [i32; 3],
+    pub(super) least: [i32; 3],
     /// Bits that are kept below the largest exponent.
-    fraction: i32,
+    pub(super) fraction: i32,
     /// Bits that are kept below the exponent of a sum of single precision.
-    kept: u32,
-    is_half: bool,
+    pub(super) kept: u32,
+    pub(super) is_half: bool,
 }
 
 impl Rounding {
@@ -36,16 +36,46 @@ impl Rounding {
         Self { least, fraction, kept, is_half: how.result == Element::F16 }
     }
 
-    /// Returns the bits of a rounded sum.
+    /// Computes the bits of rounded sums into an empty buffer.
     #[inline(always)]
-    pub(super) fn bits(self, sum: f64) -> u64 {
-        let (bits, sign) = if self.is_half { (Half::nearest(sum), 1 << 15) } else { (self.single(sum), 1 << 31) };
-        if bits == sign { 0 } else { bits }
+    pub(super) fn round(self, sums: &[f64], bits: &mut Numbers<u32>) {
+        bits.resize(sums.len(), 0);
+        let (blocks, rest) = sums.as_chunks::<TOGETHER>();
+        let (bits_of_blocks, bits_of_rest) = bits.as_chunks_mut::<TOGETHER>();
+        for (bits, sums) in bits_of_blocks.iter_mut().zip(blocks) {
+            *bits = self.block(sums);
+        }
+        for (bits, sum) in bits_of_rest.iter_mut().zip(rest) {
+            [*bits] = self.block(&[*sum]);
+        }
+    }
+
+    /// The same for sums that are rounded together.
+    #[inline(always)]
+    fn block<const N: usize>(self, sums: &[f64; N]) -> [u32; N] {
+        let mut bits = [0; N];
+        if self.is_half {
+            for lane in 0..N {
+                bits[lane] = Half::nearest(sums[lane]) as u32;
+                bits[lane] = if bits[lane] == 1 << 15 { 0 } else { bits[lane] };
+            }
+        } else if are_normal(sums) {
+            for lane in 0..N {
+                // The sum with zero has no negative zero.
+                let cut = f64::from_bits(sums[lane].to_bits() & u64::MAX << (52 - self.kept)) + 0.0;
+                bits[lane] = (cut as f32).to_bits();
+            }
+        } else {
+            for lane in 0..N {
+                bits[lane] = self.single(sums[lane]);
+            }
+        }
+        bits
     }
 
     /// Returns the bits of the next number of single precision towards zero.
-    #[inline(always)]
-    fn single(self, sum: f64) -> u64 {
+    #[inline(never)]
+    fn single(self, sum: f64) -> u32 {
         /// The least subnormal number.
         const UNIT: f64 = f64::from_bits((1023 - 149) << 52);
         let cut = if sum.abs() < f64::from(f32::MIN_POSITIVE) {
@@ -55,8 +85,19 @@ impl Rounding {
         } else {
             sum
         };
-        u64::from(canonical(cut as f32).to_bits())
+        canonical(cut as f32 + 0.0).to_bits()
     }
+}
+
+/// Returns `true` if all sums are zero or finite and not subnormal in single precision.
+#[inline(always)]
+fn are_normal<const N: usize>(sums: &[f64; N]) -> bool {
+    let mut are_normal = true;
+    for sum in sums {
+        let size = sum.abs();
+        are_normal &= (size == 0.0) | (size >= f64::from(f32::MIN_POSITIVE)) & (size < f64::INFINITY);
+    }
+    are_normal
 }
 
 /// Returns the least exponent of an element's normal numbers.
@@ -68,10 +109,19 @@ fn least_exponent(element: Element) -> i32 {
     }
 }
 
-/// Adds some products to addends, without rounding the sums.
+/// Computes the sums of some products and addends, without rounding them.
 #[inline(always)]
-pub(super) fn aligned(problem: &Problem<f64>, sums: &mut [f64], part: Part, how: Rounding) {
+pub(super) fn aligned(problem: &Problem<f32>, addends: &[f32], sums: &mut [f64], part: Part, how: Rounding) {
+    if !fixed_point::add(problem, addends, sums, part, how) {
+        add_widely(problem, addends, sums, part, how);
+    }
+}
+
+/// The same in double precision, for factors of any exponents.
+#[inline(never)]
+pub(super) fn add_widely(problem: &Problem<f32>, addends: &[f32], sums: &mut [f64], part: Part, how: Rounding) {
     let columns = problem.b.columns;
+    sums.iter_mut().zip(addends).for_each(|(sum, &addend)| *sum = addend.into());
     let left = exponents(&problem.a.values, how.least[0]);
     let right = exponents(&problem.b.values, how.least[1]);
     for (row, sums) in sums.chunks_exact_mut(columns).enumerate() {
@@ -87,21 +137,17 @@ pub(super) fn aligned(problem: &Problem<f64>, sums: &mut [f64], part: Part, how:
 }
 
 #[inline(always)]
-fn exponents(values: &[f64], least: i32) -> Vec<i32> {
-    let mut exponents = vec![0; values.len()];
-    for (result, value) in exponents.iter_mut().zip(values) {
-        *result = exponent(*value, least);
-    }
-    exponents
+fn exponents(values: &[f32], least: i32) -> Vec<i32> {
+    values.iter().map(|&value| exponent(value.into(), least)).collect()
 }
 
 /// Columns that are computed together.
-const TOGETHER: usize = 8;
+pub(super) const TOGETHER: usize = 8;
 
 /// Adds to the sums of neighboring columns of a row. Plain loops, so that they are compiled with the instructions of the handler.
 #[inline(always)]
 fn add<const N: usize>(
-    problem: &Problem<f64>,
+    problem: &Problem<f32>,
     [left, right]: [&[i32]; 2],
     (row, column): (usize, usize),
     part: Part,
@@ -134,9 +180,9 @@ fn add<const N: usize>(
         if part.has(number)
             && let Some(b) = problem.b.values[problem.place(at, number) * columns + column..].first_chunk::<N>()
         {
-            let a = problem.a.values[at];
+            let a = f64::from(problem.a.values[at]);
             for lane in 0..N {
-                scaled[lane] += (a * b[lane] * scales[lane]).trunc();
+                scaled[lane] += (a * f64::from(b[lane]) * scales[lane]).trunc();
             }
         }
     }
@@ -150,11 +196,12 @@ fn add<const N: usize>(
 
 /// Returns a sum of which a part is infinite or NaN.
 #[cold]
-fn special(problem: &Problem<f64>, (row, column): (usize, usize), part: Part, addend: f64) -> f64 {
+pub(super) fn special(problem: &Problem<f32>, (row, column): (usize, usize), part: Part, addend: f64) -> f64 {
     let each = problem.a.columns;
     (0..each).filter(|number| part.has(*number)).fold(addend, |sum, number| {
         let at = row * each + number;
-        problem.a.values[at] * problem.b.values[problem.place(at, number) * problem.b.columns + column] + sum
+        let b = problem.b.values[problem.place(at, number) * problem.b.columns + column];
+        f64::from(problem.a.values[at]) * f64::from(b) + sum
     })
 }
 
@@ -168,6 +215,6 @@ fn exponent(value: f64, least: i32) -> i32 {
 
 /// Returns a power of two; infinities and NaN are multiplied with none that matters.
 #[inline(always)]
-fn power(exponent: i32) -> f64 {
+pub(super) fn power(exponent: i32) -> f64 {
     f64::from_bits(((exponent.clamp(LOWEST, HIGHEST) + 1023) as u64) << 52)
 }

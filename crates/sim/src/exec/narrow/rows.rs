@@ -17,6 +17,9 @@ const NUMBERS: usize = 2 * LANES;
 ///
 /// Rows are computed in plain loops: a closure that is handed to a function is not compiled with the instructions of the handler.
 pub(crate) trait Narrow: Real + Lane<Raw = u32> {
+    /// `true` if values widen and narrow in the loop that computes with them, and so stay in registers of the processor.
+    const CONVERTS_IN_LOOPS: bool;
+
     /// Returns the value.
     fn single(self) -> f32;
     /// Creates the nearest number.
@@ -55,6 +58,17 @@ pub(crate) trait Narrow: Real + Lane<Raw = u32> {
         for lane in 0..LANES {
             values[lane] = Self::from_raw(row[lane]).single();
             values[LANES + lane] = Self::from_raw(row[lane] >> 16).single();
+        }
+        values
+    }
+
+    /// Returns the values of a row of pairs, the lower one of each first.
+    #[inline(always)]
+    fn unpack<const WIDE: bool>(row: &[u32; LANES]) -> [f32; NUMBERS] {
+        let mut values = [0.0; NUMBERS];
+        for lane in 0..LANES {
+            values[2 * lane] = Self::from_raw(row[lane]).single();
+            values[2 * lane + 1] = Self::from_raw(row[lane] >> 16).single();
         }
         values
     }
@@ -101,6 +115,8 @@ pub(crate) fn odd_single(value: f64) -> f32 {
 }
 
 impl Narrow for Half {
+    const CONVERTS_IN_LOOPS: bool = false;
+
     #[inline(always)]
     fn single(self) -> f32 {
         self.to_f32()
@@ -174,6 +190,12 @@ impl Narrow for Half {
 
     #[cfg(target_arch = "x86_64")]
     #[inline(always)]
+    fn unpack<const WIDE: bool>(row: &[u32; LANES]) -> [f32; NUMBERS] {
+        Self::widen_pairs::<WIDE>(row)
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[inline(always)]
     fn narrow_pairs<const WIDE: bool>(values: &[f32; NUMBERS]) -> [u32; LANES] {
         if WIDE {
             // SAFETY: as for `widen`.
@@ -187,6 +209,8 @@ impl Narrow for Half {
 }
 
 impl Narrow for Bfloat {
+    const CONVERTS_IN_LOOPS: bool = true;
+
     #[inline(always)]
     fn single(self) -> f32 {
         self.to_f32()
@@ -265,22 +289,71 @@ fn run_binary_of_pairs<T: Narrow, F: Fn(f32, f32) -> f32 + Copy + 'static, const
 
 #[inline(always)]
 fn run_fused<T: Narrow, const WIDE: bool>(unit: &mut Unit<'_>, op: &Op) -> Control {
-    let a = T::widen::<WIDE>(unit.frame.row::<u32>(op.a));
-    let b = T::widen::<WIDE>(unit.frame.row::<u32>(op.b));
-    let c = T::widen::<WIDE>(unit.frame.row::<u32>(op.c));
-    let result = T::narrow::<WIDE>(&multiply_add::<T, LANES, WIDE>(&a, &b, &c));
+    let a = unit.frame.row::<u32>(op.a);
+    let b = unit.frame.row::<u32>(op.b);
+    let c = unit.frame.row::<u32>(op.c);
+    let result = fused_numbers::<T, WIDE>(a, b, c);
     unit.frame.row_mut::<u32>(op.d).merge(&result, unit.active);
     Control::Next
 }
 
 #[inline(always)]
 fn run_fused_of_pairs<T: Narrow, const WIDE: bool>(unit: &mut Unit<'_>, op: &Op) -> Control {
-    let a = T::widen_pairs::<WIDE>(unit.frame.row::<u32>(op.a));
-    let b = T::widen_pairs::<WIDE>(unit.frame.row::<u32>(op.b));
-    let c = T::widen_pairs::<WIDE>(unit.frame.row::<u32>(op.c));
-    let result = T::narrow_pairs::<WIDE>(&multiply_add::<T, NUMBERS, WIDE>(&a, &b, &c));
+    let a = unit.frame.row::<u32>(op.a);
+    let b = unit.frame.row::<u32>(op.b);
+    let c = unit.frame.row::<u32>(op.c);
+    let result = fused_pairs::<T, WIDE>(a, b, c);
     unit.frame.row_mut::<u32>(op.d).merge(&result, unit.active);
     Control::Next
+}
+
+/// Returns the value in the lower half of a word.
+#[inline(always)]
+fn low<T: Narrow>(bits: u32) -> f32 {
+    T::from_raw(bits).single()
+}
+
+/// Returns the value in the upper half of a word.
+#[inline(always)]
+fn high<T: Narrow>(bits: u32) -> f32 {
+    T::from_raw(bits >> 16).single()
+}
+
+/// `a * b + c` of rows.
+#[inline(always)]
+fn fused_numbers<T: Narrow, const WIDE: bool>(a: &[u32; LANES], b: &[u32; LANES], c: &[u32; LANES]) -> [u32; LANES] {
+    if WIDE && T::CONVERTS_IN_LOOPS {
+        let (mut row, mut between) = ([0; LANES], 0);
+        for lane in 0..LANES {
+            let value = low::<T>(a[lane]).mul_add(low::<T>(b[lane]), low::<T>(c[lane]));
+            between |= u32::from(T::is_between(value));
+            row[lane] = T::of_single(value).into_raw();
+        }
+        if between == 0 {
+            return row;
+        }
+    }
+    let (a, b, c) = (T::widen::<WIDE>(a), T::widen::<WIDE>(b), T::widen::<WIDE>(c));
+    T::narrow::<WIDE>(&multiply_add::<T, LANES, WIDE>(&a, &b, &c))
+}
+
+/// `a * b + c` of rows of pairs.
+#[inline(always)]
+fn fused_pairs<T: Narrow, const WIDE: bool>(a: &[u32; LANES], b: &[u32; LANES], c: &[u32; LANES]) -> [u32; LANES] {
+    if WIDE && T::CONVERTS_IN_LOOPS {
+        let (mut row, mut between) = ([0; LANES], 0);
+        for lane in 0..LANES {
+            let first = low::<T>(a[lane]).mul_add(low::<T>(b[lane]), low::<T>(c[lane]));
+            let second = high::<T>(a[lane]).mul_add(high::<T>(b[lane]), high::<T>(c[lane]));
+            between |= u32::from(T::is_between(first) | T::is_between(second));
+            row[lane] = T::of_single(second).into_raw() << 16 | T::of_single(first).into_raw();
+        }
+        if between == 0 {
+            return row;
+        }
+    }
+    let (a, b, c) = (T::widen_pairs::<WIDE>(a), T::widen_pairs::<WIDE>(b), T::widen_pairs::<WIDE>(c));
+    T::narrow_pairs::<WIDE>(&multiply_add::<T, NUMBERS, WIDE>(&a, &b, &c))
 }
 
 #[inline(always)]
@@ -345,17 +418,34 @@ mod tests {
     type Rows<'r> = [&'r [u32; LANES]; 3];
 
     fn results<T: Narrow, const WIDE: bool>(a: &[u32; 32], b: &[u32; 32], c: &[u32; 32]) -> [[u32; LANES]; 4] {
-        let [a, b, c] = [a, b, c].map(|row| T::widen::<WIDE>(row));
-        let fused = multiply_add::<T, LANES, WIDE>(&a, &b, &c);
-        let exact = [each(&a, &b, |a, b| a + b), each(&a, &b, |a, b| a - b), each(&a, &b, |a, b| a * b), fused];
-        exact.map(|values| T::narrow::<WIDE>(&values))
+        let fused = fused_numbers::<T, WIDE>(a, b, c);
+        let [a, b] = [a, b].map(|row| T::widen::<WIDE>(row));
+        let exact = [each(&a, &b, |a, b| a + b), each(&a, &b, |a, b| a - b), each(&a, &b, |a, b| a * b)];
+        let [sum, difference, product] = exact.map(|values| T::narrow::<WIDE>(&values));
+        [sum, difference, product, fused]
     }
 
     fn results_of_pairs<T: Narrow, const WIDE: bool>(a: &[u32; 32], b: &[u32; 32], c: &[u32; 32]) -> [[u32; LANES]; 4] {
-        let [a, b, c] = [a, b, c].map(|row| T::widen_pairs::<WIDE>(row));
-        let fused = multiply_add::<T, NUMBERS, WIDE>(&a, &b, &c);
-        let exact = [each(&a, &b, |a, b| a + b), each(&a, &b, |a, b| a - b), each(&a, &b, |a, b| a * b), fused];
-        exact.map(|values| T::narrow_pairs::<WIDE>(&values))
+        let fused = fused_pairs::<T, WIDE>(a, b, c);
+        let [a, b] = [a, b].map(|row| T::widen_pairs::<WIDE>(row));
+        let exact = [each(&a, &b, |a, b| a + b), each(&a, &b, |a, b| a - b), each(&a, &b, |a, b| a * b)];
+        let [sum, difference, product] = exact.map(|values| T::narrow_pairs::<WIDE>(&values));
+        [sum, difference, product, fused]
+    }
+
+    #[test]
+    fn unpacked_pairs_are_in_their_order() {
+        fn check<T: Narrow, const WIDE: bool>() {
+            let row = std::array::from_fn(|lane| 0x3c01_3c00 + 0x0002_0002 * lane as u32);
+            let expected: Vec<f32> = (0..NUMBERS).map(|at| T::from_raw(0x3c00 + at as u32).single()).collect();
+            assert_eq!(T::unpack::<WIDE>(&row)[..], expected);
+        }
+        check::<Half, false>();
+        check::<Bfloat, false>();
+        if wide_vectors() {
+            check::<Half, true>();
+            check::<Bfloat, true>();
+        }
     }
 
     fn check<T: Narrow + PartialEq + std::fmt::Debug>(rows: Rows<'_>, shift: u32, found: [[u32; LANES]; 4]) {

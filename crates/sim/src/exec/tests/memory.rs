@@ -273,3 +273,71 @@ fn bytes_that_a_load_does_not_use_race_with_nothing() {
     let fault = launch("used_bytes_mask 0xffff").expect_err("a race");
     assert!(matches!(fault.kind, ReportKind::Race { .. }), "{fault}");
 }
+
+#[test]
+fn addresses_that_change_between_accesses_are_found_again() {
+    // Each thread loads by one register, in runs and not, before and after it changes, on every turn of a loop.
+    let bench = Bench::body(
+        "
+    mov.u32 %r2, 0;
+    mov.u32 %r3, 0;
+    mov.u64 %d1, %at4;
+L:
+    ld.global.u32 %r4, [%d1];
+    ld.global.u32 %r5, [%d1+4];
+    add.u32 %r3, %r3, %r4;
+    mad.lo.u32 %r3, %r5, 3, %r3;
+    setp.eq.u32 %p1, %r2, 1;
+    @%p1 add.u64 %d1, %p, 8;
+    ld.global.u32 %r6, [%d1];
+    mad.lo.u32 %r3, %r6, 5, %r3;
+    and.b32 %r7, %t, 3;
+    mad.wide.u32 %d1, %r7, 12, %p;
+    ld.global.u32 %r8, [%d1+8];
+    mad.lo.u32 %r3, %r8, 7, %r3;
+    add.u32 %r2, %r2, 1;
+    setp.lt.u32 %p2, %r2, 3;
+    @%p2 bra L;
+    st.global.u32 [%at4+1024], %r3;",
+        4096,
+    );
+    let numbers: Vec<u32> = (0..64).map(|number: u32| number * number + 1).collect();
+    bench.memory.write(0, &numbers);
+    bench.launch(1, 32).unwrap_or_else(|fault| panic!("{fault}"));
+    let sum = |thread: usize| {
+        let mut at = thread;
+        let mut sum = 0;
+        for turn in 0..3 {
+            sum += numbers[at] + 3 * numbers[at + 1];
+            at = if turn == 1 { 2 } else { at };
+            sum += 5 * numbers[at];
+            at = thread % 4 * 3;
+            sum += 7 * numbers[at + 2];
+        }
+        sum
+    };
+    assert_eq!(bench.memory.read::<u32>(1024, 32), (0..32).map(sum).collect::<Vec<_>>());
+}
+
+#[test]
+fn offsets_wrap_addresses_of_32_bits() {
+    // Of one register all lanes hold a negative address, of the other eight lanes.
+    let bench = Bench::body(
+        "
+    .shared .align 4 .b8 s[512];
+    mov.u32 %r2, s;
+    mad.lo.u32 %r2, %t, 4, %r2;
+    st.shared.u32 [%r2], %t;
+    st.shared.u32 [%r2+128], %t;
+    sub.u32 %r3, %r2, 256;
+    ld.shared.u32 %r4, [%r3+256];
+    ld.shared.u32 %r5, [%r3+384];
+    sub.u32 %r6, %r2, 32;
+    ld.shared.u32 %r7, [%r6+32];
+    mad.lo.u32 %r4, %r5, 100, %r4;
+    mad.lo.u32 %r4, %r7, 10000, %r4;
+    st.global.u32 [%at4], %r4;",
+        4096,
+    );
+    assert_eq!(bench.results::<u32>(32), (0..32).map(|thread| thread * 10_101).collect::<Vec<_>>());
+}

@@ -73,6 +73,30 @@ fn cost_of_checks() {
     compare("mandelbrot", || mandelbrot(1024, 768, 500));
 }
 
+/// Reading and lowering ten thousand lines of kernels as a compiler writes them.
+#[test]
+#[ignore = "a measurement"]
+#[expect(clippy::print_stderr, reason = "it reports what it measured")]
+fn time_of_a_long_module() {
+    const LINES: usize = 10_000;
+    let kernel = include_str!("matmul.ptx");
+    let mut text = ".version 8.8\n.target sm_90\n.address_size 64\n".to_owned();
+    for number in 0.. {
+        if text.lines().count() >= LINES {
+            break;
+        }
+        text += &kernel.replace("main", &format!("main{number}"));
+    }
+    let mut best = f64::INFINITY;
+    for _ in 0..15 {
+        let begin = processor_time();
+        let module = crate::ptx::parse(&text).expect("a compiler wrote it");
+        super::super::lower(&module).expect("a compiler wrote it");
+        best = best.min((processor_time() - begin).as_secs_f64());
+    }
+    eprintln!("{} lines of PTX: {:.1} ms", text.lines().count(), best * 1e3);
+}
+
 #[test]
 #[ignore = "a measurement"]
 fn throughput_of_saxpy() {

@@ -2,7 +2,7 @@
 
 use std::process::Command;
 use std::sync::Arc;
-use std::{env, fs, process};
+use std::{env, fs, iter, process};
 
 use super::super::{BASE, Bench, kernels};
 use super::processor_time;
@@ -52,7 +52,8 @@ fn product(name: &'static str, shape: [u32; 3], registers: [usize; 3], text: &st
     let (a, b, c) = (list(10, of_a), list(20, of_b), list(30, of_c));
     // Halves and numbers of single precision between one and two.
     let factors = (10..10 + of_a).chain(20..20 + of_b);
-    let before = factors.map(|number| format!("mad.lo.u32 %r{number}, %t, {number}, 0x3f803d00;\n")).collect();
+    let factors = factors.map(|number| format!("mad.lo.u32 %r{number}, %r2, {number}, 0x3f803d00;\n"));
+    let before = iter::once("and.b32 %r2, %t, 7;\n".to_owned()).chain(factors).collect();
     let body = format!("{text} {c}, {a}, {b}, {c};");
     let operations = f64::from(shape.iter().product::<u32>()) / 32.0;
     Work { name, before, body, operations, is_linear: false }

@@ -1,0 +1,129 @@
+//! Which accesses reuse the runs of an address register that an access before has found.
+//!
+//! Accesses to neighboring elements mostly name the same register, with different offsets. Between two of them nothing may write to the
+//! register, and no branch may lead there.
+
+use super::address::Target;
+use super::function::{Lowerer, Slot};
+use super::registers::each_result;
+use crate::exec::op::{KEPT_RUNS, RunsSlot, Space};
+use crate::ptx::Instruction;
+
+/// The address registers whose runs are kept, by slots.
+#[derive(Debug, Default)]
+pub(super) struct KeptRuns {
+    registers: [Option<Kept>; KEPT_RUNS],
+    /// The slot that is filled next.
+    next: usize,
+}
+
+/// An address register, the space that it is for, and the alignment of accesses, which is the step that runs may have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Kept {
+    register: Slot,
+    space: Space,
+    align: u64,
+}
+
+impl Kept {
+    /// Returns the register of a target. `None` where accesses may be to the thread's own memory, which has no runs.
+    fn of(target: Target, align: u64) -> Option<Self> {
+        let register = if target.narrow { Slot::Word(target.row) } else { Slot::Double(target.row) };
+        let is_for_warps = matches!(target.space, Space::Global | Space::Shared);
+        is_for_warps.then_some(Self { register, space: target.space, align })
+    }
+}
+
+impl KeptRuns {
+    /// Returns the slot in which the runs of a target are kept.
+    pub(super) fn reuse(&self, target: Target, align: u64) -> RunsSlot {
+        let kept = Kept::of(target, align);
+        let slot = self.registers.iter().position(|it| it.is_some() && *it == kept);
+        slot.map_or(RunsSlot::None, |slot| RunsSlot::Reuse(slot as u8))
+    }
+
+    /// Returns the slot in which an access keeps the runs of its target.
+    pub(super) fn keep(&mut self, target: Target, align: u64) -> RunsSlot {
+        let Some(kept) = Kept::of(target, align) else { return RunsSlot::None };
+        let slot = self.next;
+        self.registers[slot] = Some(kept);
+        self.next = (slot + 1) % KEPT_RUNS;
+        RunsSlot::Keep(slot as u8)
+    }
+
+    /// Begins an instruction. Ends the reuse of all registers if another than the one above it may come before.
+    pub(super) fn enter(&mut self, is_entry: bool) {
+        if is_entry {
+            self.forget_all();
+        }
+    }
+
+    fn forget_all(&mut self) {
+        self.registers = [None; KEPT_RUNS];
+    }
+
+    fn forget(&mut self, register: Slot) {
+        for kept in &mut self.registers {
+            *kept = kept.filter(|it| it.register != register);
+        }
+    }
+}
+
+impl Lowerer<'_> {
+    /// Ends the reuse of the registers that an instruction may have written.
+    pub(super) fn forget_runs_of_results(&mut self, instruction: &Instruction) {
+        each_result(instruction, &mut |register| {
+            if self.function.registers[register.0 as usize].vector > 1 {
+                self.kept_runs.forget_all();
+            } else {
+                self.kept_runs.forget(self.slot(register));
+            }
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::exec::lower;
+    use crate::ptx;
+
+    /// Returns how the accesses to memory of a kernel find their runs.
+    fn runs_of(body: &str) -> Vec<RunsSlot> {
+        let text = format!(
+            ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry main(.param .u64 p)\n{{\n
+             .reg .pred %p;\n.reg .b32 %r<8>;\n.reg .f32 %f<8>;\n.reg .b64 %d<8>;\n{body}\nret;\n}}"
+        );
+        let module = ptx::parse(&text).unwrap_or_else(|error| panic!("{error}"));
+        let program = lower(&module).unwrap_or_else(|error| panic!("{error}"));
+        let code = &program.functions[0].code;
+        code.iter().filter(|op| op.align_mask != 0).map(|op| op.runs).collect()
+    }
+
+    #[test]
+    fn accesses_by_one_register_reuse_its_runs() {
+        use RunsSlot::{Keep, None, Reuse};
+        let body = "ld.shared.f32 %f0, [%d1]; ld.shared.f32 %f1, [%d2+4]; ld.shared.f32 %f2, [%d1+8];
+            fma.rn.f32 %f3, %f0, %f1, %f2; st.shared.f32 [%d2], %f3; setp.eq.f32 %p, %f3, %f0; ld.shared.f32 %f4, [%d1];";
+        assert_eq!(runs_of(body), [Keep(0), Keep(1), Reuse(0), Reuse(1), Reuse(0)]);
+        assert_eq!(runs_of("ld.f32 %f0, [%d1]; ld.f32 %f1, [%d1];"), [None, None], "they may be local");
+        assert_eq!(runs_of("ld.global.v2.f32 {%f0, %f1}, [%d1];"), [Keep(0), Reuse(0)]);
+    }
+
+    #[test]
+    fn runs_are_found_again_where_the_register_may_have_changed() {
+        use RunsSlot::{Keep, None, Reuse};
+        for change in [
+            "add.u64 %d1, %d1, 4;",
+            "ld.global.u64 %d1, [%d1];",
+            "L: setp.eq.u32 %p, %r0, 1; @%p bra L;",
+            "@%p mov.u64 %d1, 0;",
+        ] {
+            let body = format!("ld.global.u32 %r0, [%d1]; {change} ld.global.u32 %r1, [%d1];");
+            assert!(matches!(runs_of(&body)[..], [Keep(0), .., Keep(_)]), "{change}");
+        }
+        assert_eq!(runs_of("@%p ld.global.u32 %r0, [%d1]; ld.global.u32 %r1, [%d1];"), [None, Keep(0)]);
+        assert_eq!(runs_of("ld.global.u32 %r0, [%d1]; @%p ld.global.u32 %r1, [%d1];"), [Keep(0), Reuse(0)]);
+        assert_eq!(runs_of("ld.global.u32 %r0, [%d1]; ld.global.u16 %r1, [%d1];"), [Keep(0), Keep(1)], "other steps");
+    }
+}
