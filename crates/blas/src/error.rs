@@ -69,7 +69,7 @@ pub struct ShapeError {
 
 impl ShapeError {
     #[cold]
-    pub(crate) fn new(operation: &'static str, problem: impl Into<Box<str>>) -> Error {
+    pub(crate) fn refused(operation: &'static str, problem: impl Into<Box<str>>) -> Error {
         Error::Shape(Box::new(Self { operation, problem: problem.into() }))
     }
 }

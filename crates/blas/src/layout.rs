@@ -95,7 +95,7 @@ impl MatrixLayout {
         let length = self.stored().0;
         if self.leading_dimension < length.max(1) {
             let problem = format!("leading dimension too small ({self}); it must be at least {}", length.max(1));
-            return Err(ShapeError::new(operation, problem));
+            return Err(ShapeError::refused(operation, problem));
         }
         match self.span() {
             Some(span) if span <= available => Ok(span),
@@ -103,7 +103,7 @@ impl MatrixLayout {
                 let required = span.map_or_else(|| "too many".to_owned(), |span| span.to_string());
                 let problem =
                     format!("memory too small for the matrix ({self}: {required} elements, {available} available)");
-                Err(ShapeError::new(operation, problem))
+                Err(ShapeError::refused(operation, problem))
             }
         }
     }

@@ -313,5 +313,5 @@ pub(crate) fn same_len(operation: &'static str, x: usize, y: usize) -> Result<()
     if x == y {
         return Ok(());
     }
-    Err(ShapeError::new(operation, format!("the lengths differ (x has {x} elements, y has {y})")))
+    Err(ShapeError::refused(operation, format!("the lengths differ (x has {x} elements, y has {y})")))
 }

@@ -363,14 +363,14 @@ pub(crate) fn unsupported(operation: &'static str, stored: Stored) -> Error {
     let order = if stored.is_transposed { "by rows or transposed" } else { "by columns" };
     let problem =
         format!("unsupported by cuBLAS (a complex matrix of {stored}, {order} and {is_adjoint}); use the other order");
-    ShapeError::new(operation, problem)
+    ShapeError::refused(operation, problem)
 }
 
 pub(crate) fn square(operation: &'static str, stored: Stored) -> Result<()> {
     if stored.length == stored.count {
         return Ok(());
     }
-    Err(ShapeError::new(operation, format!("the matrix is not square ({stored})")))
+    Err(ShapeError::refused(operation, format!("the matrix is not square ({stored})")))
 }
 
 /// Checks the lengths of the factor and of the product of a matrix.
@@ -380,5 +380,5 @@ fn agree(operation: &'static str, a: Stored, columns: usize, rows: usize) -> Res
     }
     let problem =
         format!("the shapes do not agree (the matrix is {a}, its vectors have {rows} and {columns} elements)");
-    Err(ShapeError::new(operation, problem))
+    Err(ShapeError::refused(operation, problem))
 }

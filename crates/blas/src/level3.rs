@@ -17,7 +17,7 @@ fn product_agrees(operation: &'static str, a: Stored, b: Stored, c: Stored) -> R
         return Ok(());
     }
     let problem = format!("the shapes do not agree (a is {a}, b is {b}, c is {c})");
-    Err(ShapeError::new(operation, problem))
+    Err(ShapeError::refused(operation, problem))
 }
 
 /// Checks that a factor that cuBLAS takes only as it is stored has the order of the result.
@@ -25,7 +25,7 @@ fn same_order(operation: &'static str, b: Stored, c: Stored) -> Result<()> {
     if b.is_transposed == c.is_transposed && !b.is_conjugated {
         return Ok(());
     }
-    Err(ShapeError::new(
+    Err(ShapeError::refused(
         operation,
         "unsupported by cuBLAS (b and c are stored in different orders); use the same order",
     ))

@@ -55,7 +55,7 @@ impl<'a, T> DeviceScalar<'a, T> {
     pub fn new(memory: &'a impl AsDeviceSlice<Element = T>) -> Result<Self> {
         let slice = memory.as_device_slice();
         if slice.is_empty() {
-            return Err(ShapeError::new("DeviceScalar::new", "the memory is empty"));
+            return Err(ShapeError::refused("DeviceScalar::new", "the memory is empty"));
         }
         Ok(Self(slice))
     }

@@ -74,7 +74,6 @@ macro_rules! routines {
 
 macro_rules! implement {
     ($ty:ty: $($name:ident($($parameter:ident: $kind:ident),*) $narrow:ident $wide:ident;)*) => {
-        #[expect(clippy::too_many_arguments, reason = "these are C's signatures")]
         impl Routines for $ty {
             $(
                 unsafe fn $name(api: &Api, handle: cublasHandle_t, $($parameter: kind!($kind)),*) -> Result<()> {

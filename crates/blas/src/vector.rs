@@ -127,12 +127,12 @@ impl<T> Copy for Vector<'_, T> {}
 
 fn check(operation: &'static str, available: usize, len: usize, stride: usize) -> Result<()> {
     if stride == 0 {
-        return Err(ShapeError::new(operation, "the stride is 0"));
+        return Err(ShapeError::refused(operation, "the stride is 0"));
     }
     let span = len.checked_sub(1).map_or(Some(0), |last| last.checked_mul(stride)?.checked_add(1));
     if span.is_some_and(|span| span <= available) {
         return Ok(());
     }
     let problem = format!("memory too small for the vector ({len} elements, stride {stride}, {available} available)");
-    Err(ShapeError::new(operation, problem))
+    Err(ShapeError::refused(operation, problem))
 }

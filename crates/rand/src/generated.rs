@@ -5,7 +5,6 @@ pub(crate) mod curand {
     #[expect(
         missing_docs,
         non_camel_case_types,
-        clippy::undocumented_unsafe_blocks,
         reason = "these are C's names and layouts, generated from the header, whose comments are not copied"
     )]
     pub(crate) mod types;

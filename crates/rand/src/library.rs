@@ -5,8 +5,8 @@ use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use curium_driver::CudaVersion;
-use curium_driver::sys::FunctionTable as _;
 use curium_driver::sys::load::{LibraryDescription, LoadedLibrary, Origin, Package};
+use curium_driver::sys::{ExportedFunction, FunctionTable as _};
 
 use crate::call::call;
 use crate::error::{CallError, Error, MissingFunction, Result};
@@ -160,8 +160,8 @@ impl Api {
     #[cold]
     pub(crate) fn missing(&self, function: &'static str) -> Error {
         let found = Self::function(function);
-        let since = found.map_or(CudaVersion::OLDEST_SUPPORTED, |found| found.since());
-        Error::Missing(MissingFunction { function, since, last: found.and_then(|found| found.last()) })
+        let since = found.map_or(CudaVersion::OLDEST_SUPPORTED, ExportedFunction::since);
+        Error::Missing(MissingFunction { function, since, last: found.and_then(ExportedFunction::last) })
     }
 }
 

@@ -121,5 +121,5 @@ fn granular(operation: &'static str, stored: Stored, granularity: usize) -> Resu
         "leading dimension {} of a matrix of {stored} is no multiple of {granularity}, as cuBLAS requires for this type",
         stored.leading_dimension
     );
-    Err(ShapeError::new(operation, problem))
+    Err(ShapeError::refused(operation, problem))
 }

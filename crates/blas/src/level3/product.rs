@@ -102,7 +102,7 @@ impl Blas {
         }
         if count > 1 && c.stored.span() > stride_c {
             let problem = format!("the results overlap (stride {stride_c}, each has {} elements)", c.stored.span());
-            return Err(ShapeError::new(OPERATION, problem));
+            return Err(ShapeError::refused(OPERATION, problem));
         }
         for (name, stored, stride, available) in [
             ("a", a.stored, stride_a, a.available()),
@@ -151,7 +151,7 @@ impl Blas {
         let shape = |stored: Stored| (stored.rows(), stored.columns());
         if shape(a.stored) != shape(c.stored) || shape(b.stored) != shape(c.stored) {
             let problem = format!("the shapes differ (a is {}, b is {}, c is {})", a.stored, b.stored, c.stored);
-            return Err(ShapeError::new(OPERATION, problem));
+            return Err(ShapeError::refused(OPERATION, problem));
         }
         if c.stored.is_empty() {
             return Ok(());
@@ -191,5 +191,5 @@ fn in_memory(
     let problem = format!(
         "memory too small for the batches of {name} ({count} of {stored}, stride {stride}, {available} elements available)"
     );
-    Err(ShapeError::new(operation, problem))
+    Err(ShapeError::refused(operation, problem))
 }

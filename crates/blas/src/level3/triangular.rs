@@ -98,12 +98,12 @@ pub(super) fn fits(operation: &'static str, side: Side, a: Stored, b: Stored) ->
     if a.length == size {
         return Ok(());
     }
-    Err(ShapeError::new(operation, format!("the shapes do not agree (a is {a}, b is {b}, side {side:?})")))
+    Err(ShapeError::refused(operation, format!("the shapes do not agree (a is {a}, b is {b}, side {side:?})")))
 }
 
 pub(super) fn same_shape(operation: &'static str, b: Stored, c: Stored) -> Result<()> {
     if (b.rows(), b.columns()) == (c.rows(), c.columns()) {
         return Ok(());
     }
-    Err(ShapeError::new(operation, format!("the shapes differ (b is {b}, c is {c})")))
+    Err(ShapeError::refused(operation, format!("the shapes differ (b is {b}, c is {c})")))
 }

@@ -98,7 +98,7 @@ macro_rules! update {
             ) -> Result<()> {
                 square($operation, c.stored)?;
                 same_rows($operation, a.stored, c.stored)?;
-                let transform = $transform::<T>($operation, a.stored, c.stored)?;
+                let transform = $transform($operation, a.stored, c.stored, T::IS_COMPLEX)?;
                 if c.stored.is_empty() {
                     return Ok(());
                 }
@@ -156,9 +156,9 @@ macro_rules! update_by_two {
                 square($operation, c.stored)?;
                 same_rows($operation, a.stored, c.stored)?;
                 same_shape($operation, b.stored, a.stored)?;
-                let transform = $transform::<T>($operation, a.stored, c.stored)?;
-                if $transform::<T>($operation, b.stored, c.stored)? != transform {
-                    return Err(ShapeError::new($operation, "unsupported by cuBLAS (a and b are stored in different orders)"));
+                let transform = $transform($operation, a.stored, c.stored, T::IS_COMPLEX)?;
+                if $transform($operation, b.stored, c.stored, T::IS_COMPLEX)? != transform {
+                    return Err(ShapeError::refused($operation, "unsupported by cuBLAS (a and b are stored in different orders)"));
                 }
                 // A transposed Hermitian update has the conjugated factor, which is not where the caller has it.
                 if $is_hermitian && T::IS_COMPLEX && c.stored.is_transposed {
@@ -200,7 +200,7 @@ update_by_two! {
 }
 
 /// Returns cuBLAS's operation for a · transposed(a), which is its own transposition.
-fn symmetric<T: Element>(operation: &'static str, a: Stored, _c: Stored) -> Result<cublasOperation_t> {
+fn symmetric(operation: &'static str, a: Stored, _c: Stored, _is_complex: bool) -> Result<cublasOperation_t> {
     match (a.is_transposed, a.is_conjugated) {
         (false, false) => Ok(cublasOperation_t::CUBLAS_OP_N),
         (true, false) => Ok(cublasOperation_t::CUBLAS_OP_T),
@@ -209,10 +209,10 @@ fn symmetric<T: Element>(operation: &'static str, a: Stored, _c: Stored) -> Resu
 }
 
 /// Returns cuBLAS's operation for a · adjoint(a), whose transposition is that of the conjugates.
-fn hermitian<T: Element>(operation: &'static str, a: Stored, c: Stored) -> Result<cublasOperation_t> {
+fn hermitian(operation: &'static str, a: Stored, c: Stored, is_complex: bool) -> Result<cublasOperation_t> {
     match (a.is_transposed, a.is_conjugated ^ c.is_transposed) {
-        (false, _) if !T::IS_COMPLEX => Ok(cublasOperation_t::CUBLAS_OP_N),
-        (true, _) if !T::IS_COMPLEX => Ok(cublasOperation_t::CUBLAS_OP_T),
+        (false, _) if !is_complex => Ok(cublasOperation_t::CUBLAS_OP_N),
+        (true, _) if !is_complex => Ok(cublasOperation_t::CUBLAS_OP_T),
         (false, false) => Ok(cublasOperation_t::CUBLAS_OP_N),
         (true, true) => Ok(cublasOperation_t::CUBLAS_OP_C),
         _ => Err(unsupported(operation, a)),
@@ -223,5 +223,5 @@ fn same_rows(operation: &'static str, a: Stored, c: Stored) -> Result<()> {
     if a.rows() == c.rows() {
         return Ok(());
     }
-    Err(ShapeError::new(operation, format!("the shapes do not agree (a is {a}, c is {c})")))
+    Err(ShapeError::refused(operation, format!("the shapes do not agree (a is {a}, c is {c})")))
 }

@@ -162,7 +162,7 @@ pub(super) unsafe fn nrm2<T: Number>(
 ) -> Result {
     let x = call.vector(Read, x, n.max(0), incx)?;
     let compute = move |memory: &mut super::Memory<'_>| {
-        let sizes: Vec<_> = memory.vector::<T>(x).into_iter().map(|element| element.abs()).collect();
+        let sizes: Vec<_> = memory.vector::<T>(x).into_iter().map(T::abs).collect();
         let zero = <T::Absolute as num_traits::Zero>::zero();
         let greatest =
             sizes.iter().fold(zero, |greatest, size| if greater(*size, greatest) { *size } else { greatest });

@@ -57,7 +57,6 @@ struct Product {
 
 macro_rules! function {
     ($name:ident, $size:ty) => {
-        #[expect(clippy::too_many_arguments, reason = "this is C's signature")]
         unsafe extern "C" fn $name(
             handle: cublasHandle_t,
             on_a: cublasOperation_t,
@@ -117,27 +116,16 @@ unsafe fn gemm(call: Call, product: &Product) -> Result {
     if of != other {
         return Err(cublasStatus_t::CUBLAS_STATUS_NOT_SUPPORTED);
     }
+    let enqueue = match (of, result, product.compute) {
+        (Type::CUDA_R_8I, Type::CUDA_R_32I, Compute::CUBLAS_COMPUTE_32I) => enqueue::<i8, i32, i32>,
+        (Type::CUDA_R_16F, Type::CUDA_R_16F, Compute::CUBLAS_COMPUTE_32F) => enqueue::<f16, f16, f32>,
+        (Type::CUDA_R_16F, Type::CUDA_R_32F, Compute::CUBLAS_COMPUTE_32F) => enqueue::<f16, f32, f32>,
+        (Type::CUDA_R_16BF, Type::CUDA_R_16BF, Compute::CUBLAS_COMPUTE_32F) => enqueue::<bf16, bf16, f32>,
+        (Type::CUDA_R_16BF, Type::CUDA_R_32F, Compute::CUBLAS_COMPUTE_32F) => enqueue::<bf16, f32, f32>,
+        _ => return Err(cublasStatus_t::CUBLAS_STATUS_NOT_SUPPORTED),
+    };
     // SAFETY: the caller upholds the contract, and the types are those of the elements.
-    unsafe {
-        match (of, result, product.compute) {
-            (Type::CUDA_R_8I, Type::CUDA_R_32I, Compute::CUBLAS_COMPUTE_32I) => {
-                enqueue::<i8, i32, i32>(call, product, 4)
-            }
-            (Type::CUDA_R_16F, Type::CUDA_R_16F, Compute::CUBLAS_COMPUTE_32F) => {
-                enqueue::<f16, f16, f32>(call, product, 1)
-            }
-            (Type::CUDA_R_16F, Type::CUDA_R_32F, Compute::CUBLAS_COMPUTE_32F) => {
-                enqueue::<f16, f32, f32>(call, product, 1)
-            }
-            (Type::CUDA_R_16BF, Type::CUDA_R_16BF, Compute::CUBLAS_COMPUTE_32F) => {
-                enqueue::<bf16, bf16, f32>(call, product, 1)
-            }
-            (Type::CUDA_R_16BF, Type::CUDA_R_32F, Compute::CUBLAS_COMPUTE_32F) => {
-                enqueue::<bf16, f32, f32>(call, product, 1)
-            }
-            _ => Err(cublasStatus_t::CUBLAS_STATUS_NOT_SUPPORTED),
-        }
-    }
+    unsafe { enqueue(call, product, if of == Type::CUDA_R_8I { 4 } else { 1 }) }
 }
 
 /// Enqueues a product of matrices of `T` in elements of `C`, with factors of type `S`.
