@@ -8,7 +8,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let scale = library.kernel::<(&mut [f32], f32, u32)>("scale")?;
 
     let mut x = DeviceBuffer::from_slice(&stream, &[1.0, 2.0, 3.0])?;
-    // SAFETY: `scale` changes the first n elements of x, and guards its index with n, the length of x.
+    // SAFETY: `scale` accesses the first n elements of x, and compares its index with n, the length of x.
     unsafe { scale.launch(&stream, LaunchConfig::for_elements(3), (&mut x, 2.0, 3)) }?;
     let result = x.to_vec()?;
     println!("{}: {result:?}", device.name()?);

@@ -18,6 +18,7 @@ chapters! {
     memory = "memory.md";
     waits = "waits.md";
     unified_memory = "unified-memory.md";
+    platforms = "platforms.md";
     loading = "loading.md";
     devices = "devices.md";
     priorities = "priorities.md";

@@ -11,6 +11,7 @@ mod context_stack;
 mod during;
 #[cfg(target_os = "linux")]
 mod fork;
+mod fused;
 mod gate;
 mod idle_driver;
 pub mod kernels;
@@ -28,6 +29,7 @@ pub use self::context_stack::{ContextStack, CreatedContext};
 pub use self::during::{During, assert_reentrant};
 #[cfg(target_os = "linux")]
 pub use self::fork::in_fork;
+pub use self::fused::Fused;
 pub use self::gate::Gate;
 pub use self::idle_driver::idle_driver;
 #[cfg(unix)]

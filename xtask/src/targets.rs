@@ -101,7 +101,9 @@ fn test(emulator: &Emulator, options: &Options) -> Vec<Row> {
 fn run_tests(emulator: &Emulator, options: &Options, kind: &str, [packages, selection]: &[&[&str]; 2]) -> Vec<Row> {
     let packages = packages.iter().flat_map(|package| ["-p", package]);
     let command = ["test", "--no-run", "--all-features", "--target", emulator.target];
-    let arguments: Vec<_> = command.into_iter().chain(packages).chain(selection.iter().copied()).collect();
+    let settings = emulator.linker.iter().flat_map(|linker| ["--config", *linker]);
+    let arguments: Vec<_> =
+        command.into_iter().chain(settings).chain(packages).chain(selection.iter().copied()).collect();
     let programs = match build(&arguments, &[]) {
         Ok(programs) => programs,
         Err(error) => return vec![Row::failed(emulator.target, kind, error)],
@@ -127,6 +129,7 @@ fn run_program(emulator: &Emulator, options: &Options, kind: &str, program: &Art
 fn examples(emulator: &Emulator) -> Result<Outcome> {
     let mut command = cargo();
     command.args(["test", "--doc", "--all-features", "--target", emulator.target]);
+    command.args(emulator.linker.iter().flat_map(|linker| ["--config", *linker]));
     command.args(LIBRARIES.iter().flat_map(|package| ["-p", package])).args(["-p", "curium"]);
     emulator.make_runner(&mut command)?;
     Outcome::of(&mut command)
@@ -134,7 +137,9 @@ fn examples(emulator: &Emulator) -> Result<Outcome> {
 
 /// Runs the demonstration of the program on the simulator.
 fn program(emulator: &Emulator) -> Result<Outcome> {
-    let programs = build(&["build", "-p", "curium-cli", "--target", emulator.target], &[])?;
+    let settings = emulator.linker.iter().flat_map(|linker| ["--config", *linker]);
+    let command = ["build", "-p", "curium-cli", "--target", emulator.target];
+    let programs = build(&command.into_iter().chain(settings).collect::<Vec<_>>(), &[])?;
     let program = programs.iter().find(|artifact| artifact.kind == "bin").context("the program was not built")?;
     for arguments in [["demo"].as_slice(), &["info", "--help"], &["doctor", "--help"]] {
         let status = emulator.command(&program.file)?.args(arguments).status()?;

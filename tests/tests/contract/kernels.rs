@@ -22,7 +22,7 @@ mod warp;
 
 use curium_driver::{Kernel, LaunchConfig, Library, Signature, Stream};
 use curium_memory::DeviceBuffer;
-use curium_tests::{TestDriver, kernels, on_driver};
+use curium_tests::{Fused as _, TestDriver, kernels, on_driver};
 
 fn kernel<S: Signature>(test: &TestDriver, ptx: &str, name: &str) -> Kernel<S> {
     let library = Library::from_ptx(test.driver(), ptx).expect("the PTX is right");
@@ -96,7 +96,7 @@ fn saxpy_equals_a_fused_multiply_add_bit_for_bit() {
             let config = LaunchConfig::for_elements(count as u32);
             // SAFETY: `saxpy` guards its index with the length of both buffers.
             unsafe { saxpy.launch(&stream, config, (1.5, &x, &mut y, count as u32)) }.expect("it launches");
-            let expected: Vec<_> = left.iter().zip(&right).map(|(x, y)| 1.5_f32.mul_add(*x, *y)).collect();
+            let expected: Vec<_> = left.iter().zip(&right).map(|(x, y)| 1.5_f32.fused(*x, *y)).collect();
             assert_eq!(bits(&values(&y)), bits(&expected), "{count} elements");
             assert_eq!(values(&x), left, "the input is left alone");
         }
@@ -217,7 +217,7 @@ fn matmul_equals_the_cpu_bit_for_bit() {
             unsafe { matmul.launch(&stream, LaunchConfig::new(grid, (16, 16)), arguments) }.expect("it launches");
             let element = |at: usize| {
                 let (row, column) = (at / columns, at % columns);
-                (0..depth).fold(0.0_f32, |sum, k| left[row * depth + k].mul_add(right[k * columns + column], sum))
+                (0..depth).fold(0.0_f32, |sum, k| left[row * depth + k].fused(right[k * columns + column], sum))
             };
             let expected: Vec<_> = (0..rows * columns).map(element).collect();
             assert_eq!(bits(&values(&product)), bits(&expected), "{rows}×{depth}×{columns}");

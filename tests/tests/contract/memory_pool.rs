@@ -3,13 +3,15 @@
 #[cfg(target_os = "linux")]
 use std::os::fd::AsFd;
 
-use curium_driver::{Error, Function, MemoryHandleTypes, Result, Stream, call};
+#[cfg(target_os = "linux")]
+use curium_driver::MemoryHandleTypes;
+use curium_driver::{Error, Function, Result, Stream, call};
 use curium_memory::{
     DeviceBuffer, MemoryAccess, MemoryLocation, MemoryPool, PoolKind, PoolOptions, PoolPointerHandle, Resource,
 };
 use curium_sim::{Config, Fault};
 use curium_sys::{CUresult, CudaVersion};
-use curium_tests::{TestDriver, on_driver, on_simulator};
+use curium_tests::{TestDriver, on_driver, on_simulator, shared_handle_types};
 
 const INVALID: Option<CUresult> = Some(CUresult::CUDA_ERROR_INVALID_VALUE);
 
@@ -70,13 +72,11 @@ fn attributes_are_what_they_were_set_to() {
 fn pool_of_a_newer_driver_returns_its_options() {
     on_simulator(Config::new().with_driver_version(CudaVersion::new(13, 1)), |test, _| {
         let device = test.device();
-        let options = PoolOptions::new(&device)
-            .with_max_bytes(64 << 20)
-            .with_handle_types(MemoryHandleTypes::POSIX_FILE_DESCRIPTOR);
+        let options = PoolOptions::new(&device).with_max_bytes(64 << 20).with_handle_types(shared_handle_types());
         let pool = MemoryPool::with_options(test.driver(), &options).expect("the device has pools");
         assert_eq!(pool.kind().expect("it is told"), PoolKind::Pinned);
         assert_eq!(pool.location().expect("it is told"), Some(MemoryLocation::from(&device)));
-        assert_eq!(pool.handle_types().expect("it is told"), MemoryHandleTypes::POSIX_FILE_DESCRIPTOR);
+        assert_eq!(pool.handle_types().expect("it is told"), shared_handle_types());
         assert_eq!(pool.max_bytes().expect("it is told"), Some(64 << 20));
         assert!(!pool.is_for_hardware_decompression().expect("it is told"));
         let managed =

@@ -3,12 +3,14 @@
 #[cfg(target_os = "linux")]
 use std::os::fd::AsFd;
 
-use curium_driver::{Driver, Error, Function, MemoryHandleTypes, Result, call};
+#[cfg(target_os = "linux")]
+use curium_driver::{Driver, MemoryHandleTypes};
+use curium_driver::{Error, Function, Result, call};
 use curium_memory::virtual_memory::{AddressRange, Granularity, PhysicalMemory, PhysicalOptions, ReserveOptions};
 use curium_memory::{Mapping, MemoryAccess, MemoryLocation};
 use curium_sim::{Config, Fault};
 use curium_sys::CUresult;
-use curium_tests::{TestDriver, on_driver, on_simulator};
+use curium_tests::{TestDriver, on_driver, on_simulator, shared_handle_types};
 
 const INVALID: Option<CUresult> = Some(CUresult::CUDA_ERROR_INVALID_VALUE);
 
@@ -62,7 +64,7 @@ fn mapped_memory_is_used_at_its_address_and_outlives_the_other_handles() {
 fn options_of_memory_are_returned_by_the_driver() {
     on_driver(|test| {
         let device = test.device();
-        let options = PhysicalOptions::new(&device).with_handle_types(MemoryHandleTypes::POSIX_FILE_DESCRIPTOR);
+        let options = PhysicalOptions::new(&device).with_handle_types(shared_handle_types());
         let memory = PhysicalMemory::with_options(test.driver(), granularity(test), &options).expect("memory suffices");
         let told = memory.options().expect("the memory has options");
         assert_eq!((told.location, told.handle_types), (MemoryLocation::from(&device), options.handle_types));

@@ -13,7 +13,7 @@ use curium_sim::{Config, Simulator};
 use curium_sys::{
     CUDA_EXTERNAL_MEMORY_HANDLE_DESC, CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC, CUexternalMemory,
     CUexternalMemoryHandleType, CUexternalSemaphore, CUmemAllocationHandleType, CUmemAllocationProp,
-    CUmemGenericAllocationHandle, CUmemPoolProps, CUmemoryPool, CUresult,
+    CUmemGenericAllocationHandle, CUmemPool_attribute, CUmemPoolProps, CUmemoryPool, CUresult,
 };
 
 const OK: CUresult = CUresult::CUDA_SUCCESS;
@@ -93,6 +93,10 @@ unsafe extern "C" fn destroy_pool(_: CUmemoryPool) -> CUresult {
     OK
 }
 
+unsafe extern "C" fn set_pool(_: CUmemoryPool, _: CUmemPool_attribute, _: *mut std::ffi::c_void) -> CUresult {
+    OK
+}
+
 unsafe extern "C" fn import_memory(
     memory: *mut CUexternalMemory,
     description: *const CUDA_EXTERNAL_MEMORY_HANDLE_DESC,
@@ -136,6 +140,7 @@ fn handles_are_passed_to_the_driver_and_stay_the_callers() {
     api.cuMemImportFromShareableHandle = Some(import);
     api.cuMemPoolCreate = Some(create_pool);
     api.cuMemPoolDestroy = Some(destroy_pool);
+    api.cuMemPoolSetAttribute = Some(set_pool);
     api.cuImportExternalMemory = Some(import_memory);
     api.cuDestroyExternalMemory = Some(destroy_memory);
     api.cuImportExternalSemaphore = Some(import_semaphore);

@@ -12,6 +12,8 @@ use crate::cargo::target_folder;
 /// An emulator for the programs of one target.
 pub(crate) struct Emulator {
     pub(crate) target: &'static str,
+    /// The setting of cargo for the linker, if the compiler does not choose the right one.
+    pub(crate) linker: Option<&'static str>,
     kind: Kind,
 }
 
@@ -52,8 +54,12 @@ __declspec(dllexport) int __stdcall ProcessPrng(unsigned char *bytes, unsigned l
 
 impl Emulator {
     pub(crate) const ALL: &[Self] = &[
-        Self { target: "aarch64-unknown-linux-gnu", kind: Kind::Qemu },
-        Self { target: "x86_64-pc-windows-gnu", kind: Kind::Wine },
+        Self {
+            target: "aarch64-unknown-linux-gnu",
+            linker: Some("target.aarch64-unknown-linux-gnu.linker = 'aarch64-linux-gnu-gcc'"),
+            kind: Kind::Qemu,
+        },
+        Self { target: "x86_64-pc-windows-gnu", linker: None, kind: Kind::Wine },
     ];
 
     /// Installs what is missing: the standard library of the target, a linker and the emulator.

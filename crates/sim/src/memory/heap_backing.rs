@@ -33,6 +33,9 @@ pub(crate) const LABEL_WORDS: usize = 8;
 /// The start of reserved addresses, after the windows of kernels.
 const FIRST_ADDRESS: u64 = 1 << 52;
 
+/// The most addresses of one reservation: all that a process of the host has.
+const MOST_ADDRESSES: u64 = 1 << 47;
+
 impl Backing {
     /// Creates memory that is filled with [`POISON`](super::POISON). It cannot be shared.
     pub(crate) fn new(label: Label, is_shared: bool) -> io::Result<Self> {
@@ -75,6 +78,9 @@ impl Reservation {
     /// Reserves `size` addresses at a multiple of `alignment`, a power of two.
     pub(crate) fn new(size: u64, alignment: u64, _hint: u64) -> io::Result<Self> {
         static NEXT: AtomicU64 = AtomicU64::new(FIRST_ADDRESS);
+        if size > MOST_ADDRESSES {
+            return Err(io::ErrorKind::OutOfMemory.into());
+        }
         let start = |next: u64| next.checked_next_multiple_of(alignment);
         let end = |next: u64| start(next)?.checked_add(size);
         let before = NEXT.fetch_update(Ordering::Relaxed, Ordering::Relaxed, end);

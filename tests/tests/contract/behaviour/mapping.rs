@@ -50,6 +50,7 @@ fn memory_is_made_and_mapped_in_steps_once_and_ends_as_a_whole() {
     });
 }
 
+#[cfg(target_os = "linux")]
 #[test]
 fn memory_is_not_opened_in_the_process_that_exports_it() {
     on_driver(|test| {

@@ -2,6 +2,7 @@
 
 use curium_driver::LaunchConfig;
 use curium_memory::DeviceBuffer;
+use curium_tests::Fused as _;
 
 use super::sixteen_bits::{BF16, fused};
 use super::tensor::{on_device_of, small};
@@ -117,7 +118,7 @@ fn product_of_bf16_is_summed_in_single_precision() {
                 LaunchConfig::new(grid, (16, 16)), (&a, &b, &mut product, rows as u32, depth as u32, columns as u32));
             let element = |at: usize| {
                 let (row, column) = (at / columns, at % columns);
-                let step = |sum: f32, k| widen(left[row * depth + k]).mul_add(widen(right[k * columns + column]), sum);
+                let step = |sum: f32, k| widen(left[row * depth + k]).fused(widen(right[k * columns + column]), sum);
                 BF16.bits((0..depth).fold(0.0_f32, step).into())
             };
             let expected: Vec<_> = (0..rows * columns).map(element).collect();

@@ -2,7 +2,7 @@
 
 use curium_driver::LaunchConfig;
 use curium_memory::{AnyBitPattern, DeviceBuffer, NoUninit};
-use curium_tests::{TestDriver, kernels, on_driver};
+use curium_tests::{Fused as _, TestDriver, kernels, on_driver};
 
 use super::sixteen_bits::{F16, fused};
 use super::{buffer, floats, integers, kernel, values};
@@ -52,7 +52,7 @@ fn product_of_doubles_equals_the_cpu_bit_for_bit() {
             let doubles = |seed, count| floats(seed, count).into_iter().map(|value| f64::from(value) / 3.0).collect();
             let (left, right): (Vec<f64>, Vec<f64>) = (doubles(1, rows * depth), doubles(2, depth * columns));
             let found = product(test, "matmul_f64", shape, &left, &right);
-            let expected = summed(shape, || 0.0_f64, |sum, a, b| left[a].mul_add(right[b], sum));
+            let expected = summed(shape, || 0.0_f64, |sum, a, b| left[a].fused(right[b], sum));
             let bits = |values: Vec<f64>| values.into_iter().map(f64::to_bits).collect::<Vec<_>>();
             assert_eq!(bits(found), bits(expected), "{shape:?}");
         }
@@ -66,7 +66,7 @@ fn product_of_halves_is_summed_in_single_precision() {
             let (left, right) = (halves(3, rows * depth), halves(4, depth * columns));
             let found = product(test, "matmul_f16", shape, &left, &right);
             let widen = |bits: u16| F16.value(bits) as f32;
-            let expected = summed(shape, || 0.0_f32, |sum, a, b| widen(left[a]).mul_add(widen(right[b]), sum));
+            let expected = summed(shape, || 0.0_f32, |sum, a, b| widen(left[a]).fused(widen(right[b]), sum));
             assert_eq!(found, expected.into_iter().map(|sum| F16.bits(sum.into())).collect::<Vec<_>>(), "{shape:?}");
         }
     });
