@@ -37,8 +37,7 @@ use crate::{Context, Device, Driver, Error, Event, EventFlags, EventPool, Pooled
 /// A CUDA stream: a queue of device work. Work on one stream executes in order, and different streams execute
 /// concurrently. Clones are cheap and refer to the same stream.
 ///
-/// The stream is destroyed with the last clone; work still enqueued completes. Buffers keep the streams alive that they
-/// were used on.
+/// The stream is destroyed with the last clone; enqueued work still completes. Buffers keep the streams alive that use them.
 #[derive(Clone)]
 pub struct Stream {
     shared: Arc<Shared>,
