@@ -7,9 +7,9 @@
 //! Operations are generic: `f32`, `f64`, [`Complex32`] and [`Complex64`] have the same methods. Where the reference BLAS has two
 //! operations that are one for real elements, such as `symv` and `hemv`, both exist for every type.
 //!
-//! Every operation checks its operands before the library is called: the shapes agree, each last element is in its memory, and outputs alias
-//! no input, which the borrow checker guarantees. Sizes beyond 32 bits call the 64-bit functions of CUDA 12.0. Operations on empty
-//! matrices do nothing.
+//! Every operation checks its operands before the library is called: the shapes agree, and each last element is in its memory. The borrow
+//! checker guarantees that outputs alias no input. Sizes beyond 32 bits call the 64-bit functions of CUDA 12.0. Operations on
+//! empty matrices do nothing.
 //!
 //! # Features
 //!

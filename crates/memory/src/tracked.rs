@@ -15,8 +15,8 @@ use crate::copy::peer;
 pub(crate) struct Tracked {
     accesses: Accesses,
     reach: Accessibility,
-    /// The devices with access to the memory, as a bit set of the first 64. For managed memory, which all devices can access: the address of
-    /// the allocation while it is attached to the host for a view, and 0 otherwise.
+    /// The devices with access to the memory, as a bit set of the first 64. For managed memory, which all devices can access: the address
+    /// of the allocation while it is attached to the host for a view, and 0 otherwise.
     reached: AtomicU64,
 }
 

@@ -270,7 +270,7 @@ fn stream_of_another_context_is_refused() {
         let stream = context.stream().expect("the context gives a stream");
         let error = resource.allocate(&stream, 16, 16).expect_err("the memory is another context's");
         assert!(matches!(error, Error::Argument(_)), "{error}");
-        assert!(error.to_string().starts_with("CachingResource::allocate: Stream("), "{error}");
+        assert!(error.to_string().starts_with("CachingResource::allocate: context mismatch (Stream("), "{error}");
     });
 }
 

@@ -61,7 +61,7 @@ pub(super) fn test(folder: &Folder, expected: &Expected) -> Result<Outcomes> {
         root: python::packages(folder)?.join("warp/tests"),
         files: FILES,
         plugin: Some("warp_tests"),
-        // Warp reads what kernels print from the standard output itself. Its test functions are methods, and are named as if they were none.
+        // Warp captures the output of kernels itself. Its test functions are methods, although their names are those of functions.
         options: &["-s", "-o", "python_functions=none"],
         python: |folder| warp(folder, python::interpreter_of(folder)?),
     };
