@@ -54,7 +54,7 @@ fn program_sees_the_device_and_the_memory_of_the_environment() {
 fn variable_that_makes_no_sense_is_named_on_stderr() {
     let (output, text) = summary("nonsense", &[("CURIUM_SIM_FAULTS", "cuInit@0=1")]);
     let error = String::from_utf8_lossy(&output.stderr);
-    assert!(!output.status.success() && error.contains("CURIUM_SIM_FAULTS is `cuInit@0=1`"), "{error}");
+    assert!(!output.status.success() && error.contains("CURIUM_SIM_FAULTS: invalid value `cuInit@0=1`"), "{error}");
     assert_eq!(text, "");
 }
 
