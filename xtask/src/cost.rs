@@ -50,7 +50,7 @@ const COSTS: &[Cost] = &[
         example: EXAMPLES[0],
         base: "c_graph_launches",
         counted: "curium_graph_launches",
-        bound: 45,
+        bound: 62,
     },
     Cost {
         what: "allocation and deallocation of the caching resource",

@@ -97,7 +97,7 @@ mod tests {
     #[test]
     fn documentation_of_each_library_is_built_for_its_platforms() {
         for manifest in Manifest::all().expect("the manifests are readable") {
-            let listed = manifest.at(&["package", "metadata", "docs.rs", "targets"]).and_then(toml::Value::as_array);
+            let listed = manifest.at(&["package", "metadata", "docs", "rs", "targets"]).and_then(toml::Value::as_array);
             let listed: Vec<_> = listed.into_iter().flatten().filter_map(toml::Value::as_str).collect();
             if LIBRARIES.contains(&manifest.name()) {
                 let is_known = |target: &&&str| TARGETS.contains(*target) || **target == "x86_64-unknown-linux-gnu";

@@ -53,10 +53,12 @@ impl Texture {
         let mut sums = [[0.0; LANES]; 4];
         for [column, row] in [[0, 0], [1, 0], [0, 1], [1, 1]] {
             let texels = self.texels_together(memory, &columns.places[column], &rows.places[row]);
-            let shares: [f64; LANES] = std::array::from_fn(|lane| {
+            let mut shares = [0.0; LANES];
+            #[expect(clippy::needless_range_loop, reason = "the compiler vectorizes this form")]
+            for lane in 0..LANES {
                 let share = share([columns.shares[lane], rows.shares[lane], 0], [column, row, 0]);
-                f64::from(share.cast_signed()) / f64::from(SHARES)
-            });
+                shares[lane] = f64::from(share.cast_signed()) / f64::from(SHARES);
+            }
             for (sums, texels) in sums.iter_mut().zip(&texels).take(self.element.channels as usize) {
                 for lane in 0..LANES {
                     let part = shares[lane] * f64::from(f32::from_bits(texels[lane]));
