@@ -57,14 +57,14 @@ const COSTS: &[Cost] = &[
         example: EXAMPLES[1],
         base: "no_allocations",
         counted: "cache_allocations",
-        bound: 200,
+        bound: 180,
     },
     Cost {
         what: "buffer from the caching resource, and its drop, beyond the resource's",
         example: EXAMPLES[1],
         base: "cache_allocations",
         counted: "buffer_allocations",
-        bound: 200,
+        bound: 168,
     },
 ];
 
