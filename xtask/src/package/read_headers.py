@@ -10,6 +10,7 @@ import zipfile
 
 from pip._internal.index.collector import LinkCollector
 from pip._internal.index.package_finder import PackageFinder
+from pip._internal.models.index import PyPI
 from pip._internal.models.search_scope import SearchScope
 from pip._internal.models.selection_prefs import SelectionPreferences
 from pip._internal.network.lazy_wheel import LazyZipOverHTTP
@@ -19,7 +20,7 @@ PACKAGE, RELEASE, SHA256, FOLDER = sys.argv[1:]
 NOT_DECLARATIONS = ("cublas.h", "cublasXt.h", "nvblas.h", "cufftw.h")
 
 session = PipSession()
-index = os.environ.get("PIP_INDEX_URL", "https://pypi.org/simple")
+index = os.environ.get("PIP_INDEX_URL", PyPI.simple_url)
 collector = LinkCollector(session=session, search_scope=SearchScope.create([], [index], False))
 finder = PackageFinder.create(link_collector=collector, selection_prefs=SelectionPreferences(allow_yanked=True))
 links = [candidate.link for candidate in finder.find_all_candidates(PACKAGE) if str(candidate.version) == RELEASE]
