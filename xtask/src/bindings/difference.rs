@@ -125,10 +125,18 @@ impl Comparison<'_> {
         for (name, dated) in versions {
             let present = self.theirs.functions.contains_key(name);
             if present && !dated.contain(self.version) {
-                self.report(Kind::Since, name, format!("dated to {dated}, but CUDA {} has it", self.version));
+                self.report(
+                    Kind::Since,
+                    name,
+                    format!("dated to {}, but CUDA {} has it", dated.in_words(), self.version),
+                );
             }
             if !present && dated.contain(self.version) {
-                self.report(Kind::Since, name, format!("dated to {dated}, but CUDA {} lacks it", self.version));
+                self.report(
+                    Kind::Since,
+                    name,
+                    format!("dated to {}, but CUDA {} lacks it", dated.in_words(), self.version),
+                );
             }
         }
     }

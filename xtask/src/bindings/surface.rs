@@ -62,6 +62,11 @@ impl Versions {
     pub(crate) fn contain(self, version: Version) -> bool {
         self.since <= version && self.last.is_none_or(|last| version <= last)
     }
+
+    /// Returns the versions as messages name them: `12.0`, or `11.8 to 12.9`.
+    pub(crate) fn in_words(self) -> String {
+        self.last.map_or_else(|| self.since.to_string(), |last| format!("{} to {last}", self.since))
+    }
 }
 
 impl fmt::Display for Versions {
