@@ -35,7 +35,7 @@ impl Blas {
         let (factor, mode) = (alpha.pointer(), mode_of(&alpha));
         let (n, from, to, steps) = (x.len(), x.address(), y.address(), (x.stride(), y.stride()));
         self.enqueue(OPERATION, mode, &mut [&mut alpha, &mut x, y], |api, raw| {
-            // SAFETY: both vectors have `n` elements in live memory, and the factor is where the mode says.
+            // SAFETY: both vectors have `n` elements in live memory, and the factor is where the mode requires.
             unsafe { T::axpy(api, raw, n, factor, address(from), steps.0, address_mut(to), steps.1) }
         })
     }
@@ -55,7 +55,7 @@ impl Blas {
         let mut alpha = alpha;
         let (factor, mode, n, at, step) = (alpha.pointer(), mode_of(&alpha), x.len(), x.address(), x.stride());
         self.enqueue("Blas::scal", mode, &mut [&mut alpha, x], |api, raw| {
-            // SAFETY: the vector has `n` elements in live memory, and the factor is where the mode says.
+            // SAFETY: the vector has `n` elements in live memory, and the factor is where the mode requires.
             unsafe { T::scal(api, raw, n, factor, address_mut(at), step) }
         })
     }
@@ -79,7 +79,7 @@ impl Blas {
         let mut alpha = alpha;
         let (factor, mode, n, at, step) = (alpha.pointer(), mode_of(&alpha), x.len(), x.address(), x.stride());
         self.enqueue("Blas::scal_real", mode, &mut [&mut alpha, x], |api, raw| {
-            // SAFETY: the vector has `n` elements in live memory, and the factor is where the mode says.
+            // SAFETY: the vector has `n` elements in live memory, and the factor is where the mode requires.
             unsafe { T::scal_real(api, raw, n, factor, address_mut(at), step) }
         })
     }

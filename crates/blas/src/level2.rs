@@ -40,7 +40,7 @@ impl Blas {
         let (at, from, to, steps) = (a.address(), x.address(), y.address(), (x.stride(), y.stride()));
         self.enqueue(OPERATION, mode, &mut [&mut alpha, &mut beta, &mut a, &mut x, y], |api, raw| {
             let (a, x, y) = (address(at), address(from), address_mut(to));
-            // SAFETY: the operands have these shapes in live memory, and the factors are where the mode says.
+            // SAFETY: the operands have these shapes in live memory, and the factors are where the mode requires.
             unsafe { T::gemv(api, raw, transform, m, n, factors.0, a, lda, x, steps.0, factors.1, y, steps.1) }
         })
     }
@@ -75,7 +75,7 @@ impl Blas {
         let (one, other, steps) = (x.address(), y.address(), (x.stride(), y.stride()));
         self.enqueue(OPERATION, mode, &mut [&mut alpha, &mut x, &mut y, a], |api, raw| {
             let (x, y, a) = (address(one), address(other), address_mut(at));
-            // SAFETY: the operands have these shapes in live memory, and the factor is where the mode says.
+            // SAFETY: the operands have these shapes in live memory, and the factor is where the mode requires.
             unsafe { T::ger(api, raw, m, n, factor, x, steps.0, y, steps.1, a, lda) }
         })
     }
@@ -112,7 +112,7 @@ impl Blas {
         let (one, other, steps) = (x.address(), y.address(), (x.stride(), y.stride()));
         self.enqueue(OPERATION, mode, &mut [&mut alpha, &mut x, &mut y, a], |api, raw| {
             let (x, y, a) = (address(one), address(other), address_mut(at));
-            // SAFETY: the operands have these shapes in live memory, and the factor is where the mode says.
+            // SAFETY: the operands have these shapes in live memory, and the factor is where the mode requires.
             unsafe { T::ger_conjugated(api, raw, m, n, factor, x, steps.0, y, steps.1, a, lda) }
         })
     }
@@ -152,7 +152,7 @@ macro_rules! product {
                 let (at, from, to, steps) = (a.address(), x.address(), y.address(), (x.stride(), y.stride()));
                 self.enqueue($operation, mode, &mut [&mut alpha, &mut beta, &mut a, &mut x, y], |api, raw| {
                     let (a, x, y) = (address(at), address(from), address_mut(to));
-                    // SAFETY: the operands have these shapes in live memory, and the factors are where the mode says.
+                    // SAFETY: the operands have these shapes in live memory, and the factors are where the mode requires.
                     unsafe { T::$name(api, raw, fill, n, factors.0, a, lda, x, steps.0, factors.1, y, steps.1) }
                 })
             }
@@ -207,7 +207,7 @@ macro_rules! update {
                 let (fill, n, lda, at) = (triangle.of(a.stored), x.len(), a.stored.leading_dimension, a.address());
                 let (from, step) = (x.address(), x.stride());
                 self.enqueue($operation, mode, &mut [&mut alpha, &mut x, a], |api, raw| {
-                    // SAFETY: the operands have these shapes in live memory, and the factor is where the mode says.
+                    // SAFETY: the operands have these shapes in live memory, and the factor is where the mode requires.
                     unsafe { T::$name(api, raw, fill, n, factor, address(from), step, address_mut(at), lda) }
                 })
             }
@@ -264,7 +264,7 @@ macro_rules! update_by_two {
                 let (one, other, steps) = (x.address(), y.address(), (x.stride(), y.stride()));
                 self.enqueue($operation, mode, &mut [&mut alpha, &mut x, &mut y, a], |api, raw| {
                     let (x, y, a) = (address(one), address(other), address_mut(at));
-                    // SAFETY: the operands have these shapes in live memory, and the factor is where the mode says.
+                    // SAFETY: the operands have these shapes in live memory, and the factor is where the mode requires.
                     unsafe { T::$name(api, raw, fill, n, factor, x, steps.0, y, steps.1, a, lda) }
                 })
             }

@@ -31,7 +31,7 @@ pub trait Operand {
     unsafe fn launched(&mut self, guard: &mut AccessGuard<'_>);
 }
 
-/// A factor of an operation, whose type says where it is.
+/// A factor of an operation, in host or device memory according to its type.
 pub trait Factor: Operand {
     #[doc(hidden)]
     const MODE: cublasPointerMode_t;

@@ -24,7 +24,7 @@ pub enum Error {
     MissingVariable {
         /// The variable.
         variable: &'static str,
-        /// What the variable contains, and who sets it.
+        /// The meaning of the variable, and the programs that set it.
         hint: &'static str,
     },
     /// An environment variable has a value that its meaning excludes.

@@ -109,7 +109,7 @@ fn rank_with_another_token_is_rejected_and_the_right_one_is_awaited() {
 #[test]
 fn rank_0_with_another_token_is_not_believed() {
     let port = free_port();
-    // A rank 0 that knows the protocol, but not the token, cannot give this rank its bytes.
+    // A rank 0 that follows the protocol without the token cannot give this rank its bytes.
     let impostor = thread::spawn(move || {
         broadcast(place(0, 2, port).with_token(Token::default()).with_timeout(Duration::from_secs(2)))
     });

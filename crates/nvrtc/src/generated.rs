@@ -1,4 +1,4 @@
-//! What `cargo xtask bindings generate` writes.
+//! The output of `cargo xtask bindings generate`.
 
 pub(crate) mod nvjitlink {
     pub(crate) mod functions;

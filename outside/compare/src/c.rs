@@ -146,7 +146,7 @@ fn missing() -> String {
     "the driver lacks a function".to_owned()
 }
 
-/// What a C program does with a code: it looks whether it is success.
+/// Checks a code as a C program does.
 #[inline]
 fn checked(function: Function, code: CUresult) -> Result<()> {
     if code == CUresult::CUDA_SUCCESS { Ok(()) } else { Err(format!("{function} returned {}", code.0).into()) }

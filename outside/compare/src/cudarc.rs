@@ -11,7 +11,7 @@ use cudarc::nvrtc::Ptx;
 use crate::measure::each;
 use crate::{COUNT, Copy, NOTHING, Result, Source, Subject};
 
-/// Whether each slice has events that other streams wait for: what it does unless a program, in unsafe code, ends it.
+/// The event tracking of slices, which is on unless a program disables it in unsafe code.
 #[derive(Clone, Copy, Eq, PartialEq)]
 pub(crate) enum Tracking {
     On,

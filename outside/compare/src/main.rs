@@ -1,5 +1,5 @@
-//! What Curium costs beside the crates that a user would otherwise pick: the same work by each, in turns, on one device and its primary
-//! context, through the driver that the system's loader finds.
+//! Compares Curium with other CUDA crates: the same work by each, in turns, on one device and its primary context, through the driver that
+//! the system's loader finds.
 //!
 //! ```text
 //! compare [--quick] [FILTER]

@@ -7,7 +7,7 @@ use curium_bench::Samples;
 use crate::Result;
 use crate::subject::Subject;
 
-/// What is measured, and how often.
+/// The selected operations, and the number of rounds.
 pub(crate) struct Plan {
     filter: String,
     rounds: usize,
@@ -17,7 +17,7 @@ pub(crate) struct Plan {
     pub(crate) copies: &'static [usize],
 }
 
-/// What is printed of nanoseconds.
+/// The unit in which times are printed.
 #[derive(Clone, Copy)]
 pub(crate) enum Unit {
     Nanoseconds,
@@ -46,7 +46,7 @@ impl Plan {
         Ok(plan)
     }
 
-    /// What shows in seconds, on the simulator too, that everything works.
+    /// Returns a plan that takes seconds, on the simulator too, and runs everything once.
     fn quick() -> Self {
         Self { filter: String::new(), rounds: 3, count: 20, allocations: &[1 << 20], copies: &[4 << 10, 4 << 20] }
     }
@@ -119,7 +119,7 @@ fn row(unit: Unit, times: &[f64], first: &[f64]) -> String {
     let ratio: Samples = times.iter().zip(first).map(|(time, first)| unit.of(*time) / unit.of(*first)).collect();
     let [low, median, high] = [0.25, 0.5, 0.75].map(|part| unit.text(values.quantile(part)));
     let quartiles = format!("[{low} {high}]");
-    // What is a hundred times faster has no ratio of two places.
+    // Two decimal places would round the ratio of something a hundred times faster to 0.
     let places = if ratio.median() < 0.1 { 4 } else { 2 };
     format!("{median:>12} {:<4} {quartiles:<24} ratio {:.places$}", unit.symbol(), ratio.median())
 }

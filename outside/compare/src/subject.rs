@@ -1,4 +1,4 @@
-//! What is asked of each crate.
+//! The operations that every crate is measured with.
 
 use crate::Result;
 

@@ -1,4 +1,4 @@
-//! What the programs share: the numbers to compute with, small integers, so that every result is exact in any order.
+//! The input of all programs: small integers, so that every result is exact in any order.
 
 /// Elements of the vectors.
 pub const COUNT: usize = 10_000;

@@ -96,7 +96,7 @@ impl Blas {
                 (T::TYPE, T::RESULT, T::COMPUTE, cublasGemmAlgo_t::CUBLAS_GEMM_DEFAULT);
             macro_rules! gemm {
                 ($function:ident) => {
-                    // SAFETY: the operands have these shapes and types in live memory, and the factors are where the mode says.
+                    // SAFETY: the operands have these shapes and types in live memory, and the factors are where the mode requires.
                     unsafe {
                         call!(
                             api,

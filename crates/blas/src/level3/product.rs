@@ -70,7 +70,7 @@ impl Blas {
         self.enqueue(OPERATION, mode, &mut [&mut alpha, &mut beta, &mut a, &mut b, c], |api, raw| {
             let (a, b, c, (lda, ldb, ldc)) = (address(left), address(right), address_mut(to), leading);
             let (on_a, on_b) = operations;
-            // SAFETY: the operands have these shapes in live memory, and the factors are where the mode says.
+            // SAFETY: the operands have these shapes in live memory, and the factors are where the mode requires.
             unsafe { T::gemm(api, raw, on_a, on_b, m, n, k, factors.0, a, lda, b, ldb, factors.1, c, ldc) }
         })
     }
@@ -121,7 +121,7 @@ impl Blas {
         self.enqueue(OPERATION, mode, &mut [&mut alpha, &mut beta, &mut a, &mut b, c], |api, raw| {
             let (a, b, c, (lda, ldb, ldc)) = (address(left), address(right), address_mut(to), leading);
             let (on_a, on_b) = operations;
-            // SAFETY: every matrix has this shape in live memory, and the factors are where the mode says.
+            // SAFETY: every matrix has this shape in live memory, and the factors are where the mode requires.
             unsafe {
                 T::gemm_strided_batched(
                     api, raw, on_a, on_b, m, n, k, factors.0, a, lda, stride_a, b, ldb, stride_b, factors.1, c, ldc,
@@ -167,7 +167,7 @@ impl Blas {
         let (lda, ldb) = (a.stored.leading_dimension, b.stored.leading_dimension);
         self.enqueue(OPERATION, mode, &mut [&mut alpha, &mut beta, &mut a, &mut b, c], |api, raw| {
             let (a, b, c) = (address(one), address(other), address_mut(to));
-            // SAFETY: the operands have these shapes in live memory, and the factors are where the mode says.
+            // SAFETY: the operands have these shapes in live memory, and the factors are where the mode requires.
             unsafe { T::geam(api, raw, on_a, on_b, m, n, factors.0, a, lda, factors.1, b, ldb, c, ldc) }
         })
     }

@@ -48,7 +48,7 @@ impl Blas {
         let (left, right, to) = (a.address(), b.address(), c.address());
         self.enqueue(OPERATION, mode, &mut [&mut alpha, &mut a, &mut b, c], |api, raw| {
             let (a, b, c) = (address(left), address(right), address_mut(to));
-            // SAFETY: the operands have these shapes in live memory, and the factor is where the mode says.
+            // SAFETY: the operands have these shapes in live memory, and the factor is where the mode requires.
             unsafe { T::trmm(api, raw, side, fill, transform, diagonal, m, n, factor, a, lda, b, ldb, c, ldc) }
         })
     }
@@ -85,7 +85,7 @@ impl Blas {
         let (lda, ldb, at, to) = (a.stored.leading_dimension, result.leading_dimension, a.address(), b.address());
         self.enqueue(OPERATION, mode, &mut [&mut alpha, &mut a, b], |api, raw| {
             let (a, b) = (address(at), address_mut(to));
-            // SAFETY: the operands have these shapes in live memory, and the factor is where the mode says.
+            // SAFETY: the operands have these shapes in live memory, and the factor is where the mode requires.
             unsafe { T::trsm(api, raw, side, fill, transform, diagonal, m, n, factor, a, lda, b, ldb) }
         })
     }

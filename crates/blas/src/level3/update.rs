@@ -53,7 +53,7 @@ macro_rules! product {
                 let (one, other, to) = (a.address(), b.address(), c.address());
                 self.enqueue($operation, mode, &mut [&mut alpha, &mut beta, &mut a, &mut b, c], |api, raw| {
                     let (a, b, c) = (address(one), address(other), address_mut(to));
-                    // SAFETY: the operands have these shapes in live memory, and the factors are where the mode says.
+                    // SAFETY: the operands have these shapes in live memory, and the factors are where the mode requires.
                     unsafe { T::$name(api, raw, side, fill, m, n, factors.0, a, lda, b, ldb, factors.1, c, ldc) }
                 })
             }
@@ -109,7 +109,7 @@ macro_rules! update {
                     (a.stored.leading_dimension, c.stored.leading_dimension, a.address(), c.address());
                 self.enqueue($operation, mode, &mut [&mut alpha, &mut beta, &mut a, c], |api, raw| {
                     let (a, c) = (address(from), address_mut(to));
-                    // SAFETY: the operands have these shapes in live memory, and the factors are where the mode says.
+                    // SAFETY: the operands have these shapes in live memory, and the factors are where the mode requires.
                     unsafe { T::$name(api, raw, fill, transform, n, k, factors.0, a, lda, factors.1, c, ldc) }
                 })
             }

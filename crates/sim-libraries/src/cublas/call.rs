@@ -10,7 +10,7 @@ use super::dense::Dense;
 use super::handle::{self, Handle};
 use super::{INVALID, Number, Result, size};
 
-/// How an operation accesses an operand.
+/// The kind of access of an operation to an operand.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Access {
     Read,
@@ -53,7 +53,7 @@ pub(super) enum Scalar<T> {
     Device(usize),
 }
 
-/// What the other triangle of a matrix is.
+/// The contents of the triangle that an operand does not store.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Other {
     Zero,

@@ -74,7 +74,7 @@ impl<T: Number> Dense<T> {
     }
 }
 
-/// What an operation does to a matrix before it uses it.
+/// The transformation of a matrix before an operation uses it.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Transform {
     None,

@@ -1,18 +1,18 @@
 //! The runs of address registers, kept from one access to the next.
 //!
-//! Neighboring accesses mostly name the same register with different offsets. The first one finds the runs and the segment, and those that
-//! follow only check that their own offset is in bounds. `lower` finds out which accesses may do so.
+//! Neighboring accesses mostly use the same register with different offsets. The first access finds the runs and the segment; the following
+//! ones only check that their own offset is in bounds. `lower` determines which accesses may do so.
 
 use super::lane::{FULL, HALF};
 use super::memory::{HostBytes, Segment, Word};
 use super::op::{KEPT_RUNS, Op, RunsSlot};
 use super::runs::Runs;
 
-/// What is known of address registers since the fragment began to execute.
+/// The runs of address registers that were found since the fragment began to execute.
 #[derive(Debug, Default)]
 pub(crate) struct KeptRuns {
     kept: [Kept; KEPT_RUNS],
-    /// A bit for each slot of which it is known whether there are runs.
+    /// A bit for each slot whose runs were searched for.
     known: u8,
     /// A bit for each slot whose runs are aligned and begin in a segment.
     placed: u8,
@@ -28,13 +28,13 @@ struct Kept {
 }
 
 impl KeptRuns {
-    /// Returns the same storage, with nothing known.
+    /// Forgets all runs, and returns the storage.
     pub(crate) fn restart(&mut self) -> &mut Self {
         (self.known, self.placed) = (0, 0);
         self
     }
 
-    /// Returns the runs of an instruction's address register if they are known: `None` in it if there are none.
+    /// Returns the runs of an instruction's address register: `None` if they were not searched for, `Some(None)` if there are none.
     #[inline(always)]
     pub(crate) fn of(&self, op: &Op) -> Option<Option<Runs>> {
         match op.runs {

@@ -11,7 +11,7 @@ pub(crate) mod sparsity;
 
 use smallvec::SmallVec;
 
-/// What the elements of a matrix are.
+/// The format of a matrix's elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Element {
     F16,

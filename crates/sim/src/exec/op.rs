@@ -81,7 +81,7 @@ pub(crate) enum RunsSlot {
     Reuse(u8),
 }
 
-/// What a fragment does after an instruction.
+/// The next step of a fragment after an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Control {
     /// Goes to the next instruction.

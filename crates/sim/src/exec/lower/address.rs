@@ -305,7 +305,7 @@ pub(super) fn scalar(instruction: &Instruction) -> Lowered<ScalarType> {
     instruction.types().next().ok_or_else(|| Refusal::form(instruction))
 }
 
-/// How a load finds its places.
+/// The way in which a load computes its addresses.
 #[derive(Clone, Copy)]
 enum Manner {
     /// It is of a kernel's parameters, the same in every lane.

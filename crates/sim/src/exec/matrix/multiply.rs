@@ -29,7 +29,7 @@ impl<T: Number> Matrix<T> {
     }
 }
 
-/// What is multiplied and added up.
+/// The operands of a product.
 #[derive(Debug, Default)]
 pub(crate) struct Problem<T> {
     /// The elements of A: all, or the selected ones if A is sparse.
