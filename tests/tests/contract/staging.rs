@@ -284,7 +284,8 @@ fn copy_fits_the_staging_buffer_of_options_that_change_while_it_begins() {
 #[test]
 fn copy_that_an_observer_makes_during_a_staged_copy_is_the_drivers() {
     on_driver(|test| {
-        let (stream, other) = (test.stream(), test.stream());
+        let stream = test.stream();
+        let other = stream.context().stream().expect("the context gives a stream");
         stage_small_copies(stream.context());
         let source = words(LEN, 12);
         let buffer = DeviceBuffer::from_slice(&stream, &source).expect("memory suffices");
