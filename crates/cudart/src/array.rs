@@ -171,3 +171,42 @@ runtime! {
         unsafe { put(place, channels) }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::ptr;
+
+    use super::*;
+    use crate::tests::{call, code, simulate};
+
+    #[test]
+    fn rows_of_an_array_are_copied_in_and_out() {
+        let _turn = simulate();
+        let channels = Channels::new([32, 32, 0, 0], 0);
+        let mut array = CUarray::default();
+        call!(cudaMallocArray(&raw mut array, &raw const channels, 3, 2, 0));
+        let source: [i32; 12] = std::array::from_fn(|index| index as i32);
+        call!(cudaMemcpy2DToArray(array, 0, 0, source.as_ptr().cast(), 24, 24, 2, 1));
+        let mut found = [0_i32; 4];
+        // From the second element of the second row.
+        call!(cudaMemcpy2DFromArray(found.as_mut_ptr().cast(), 16, array, 8, 1, 16, 1, 2));
+        assert_eq!(found, [8, 9, 10, 11]);
+        let mut described = Channels::default();
+        call!(cudaGetChannelDesc(&raw mut described, array));
+        assert_eq!((described.count(), described.bytes()), (2, 8));
+        call!(cudaFreeArray(array));
+    }
+
+    #[test]
+    fn array_without_a_description_or_with_an_odd_one_is_refused() {
+        let _turn = simulate();
+        let mut array = CUarray::default();
+        assert_eq!(code!(cudaMallocArray(&raw mut array, ptr::null(), 3, 2, 0)), INVALID_VALUE);
+        let odd = Channels::new([7, 0, 0, 0], 0);
+        assert_eq!(
+            code!(cudaMallocArray(&raw mut array, &raw const odd, 3, 2, 0)),
+            20,
+            "cudaErrorInvalidChannelDescriptor"
+        );
+    }
+}

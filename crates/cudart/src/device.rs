@@ -135,3 +135,46 @@ runtime! {
         cu!(cuProfilerStop())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::ptr;
+
+    use super::*;
+    use crate::tests::{call, code, simulate};
+
+    #[test]
+    fn device_is_found_by_its_address_on_the_bus() {
+        let _turn = simulate();
+        let (mut count, mut device) = (0, -1);
+        call!(cudaGetDeviceCount(&raw mut count));
+        assert_eq!(count, 1);
+        let mut address = [0 as c_char; 32];
+        call!(cudaDeviceGetPCIBusId(address.as_mut_ptr(), 32, 0));
+        call!(cudaDeviceGetByPCIBusId(&raw mut device, address.as_ptr()));
+        assert_eq!(device, 0);
+    }
+
+    #[test]
+    fn device_that_is_not_there_is_refused_and_the_thread_keeps_its_own() {
+        let _turn = simulate();
+        let mut device = -1;
+        call!(cudaSetDevice(0));
+        assert_eq!(code!(cudaSetDevice(7)), INVALID_DEVICE);
+        call!(cudaGetDevice(&raw mut device));
+        assert_eq!(device, 0);
+    }
+
+    #[test]
+    fn limit_is_set_and_priorities_have_a_range() {
+        let _turn = simulate();
+        let (mut limit, mut least, mut greatest) = (0, 9, 9);
+        // cudaLimitStackSize
+        call!(cudaDeviceSetLimit(0, 2048));
+        call!(cudaDeviceGetLimit(&raw mut limit, 0));
+        assert!(limit >= 2048, "{limit}");
+        call!(cudaDeviceGetStreamPriorityRange(&raw mut least, &raw mut greatest));
+        assert!(least == 0 && greatest < 0);
+        assert_eq!(code!(cudaDeviceGetLimit(ptr::null_mut(), 0)), 1);
+    }
+}

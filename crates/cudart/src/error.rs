@@ -90,3 +90,29 @@ fn of_driver(code: Code, which: Text) -> *const c_char {
     let returned = unsafe { function(CUresult(code.cast_unsigned()), &raw mut text) };
     if returned == CUresult::CUDA_SUCCESS && !text.is_null() { text } else { unknown }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::CStr;
+    use std::ptr;
+
+    use super::*;
+    use crate::tests::simulate;
+
+    #[test]
+    fn last_error_is_kept_until_it_is_taken() {
+        let _turn = simulate();
+        let name = |code| {
+            // SAFETY: the name is one of the runtime, and ends with NUL.
+            unsafe { CStr::from_ptr(cudaGetErrorName(code)) }.to_str().expect("names are in ASCII")
+        };
+        let refused = crate::device::cudaGetDevice;
+        assert_eq!(crate::tests::code!(refused(ptr::null_mut())), 1);
+        assert_eq!(
+            (name(cudaPeekAtLastError()), cudaGetLastError(), cudaGetLastError()),
+            ("cudaErrorInvalidValue", 1, 0)
+        );
+        assert_eq!(name(0), "cudaSuccess");
+        assert_eq!(name(123_456), "unrecognized error code");
+    }
+}

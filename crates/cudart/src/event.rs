@@ -48,3 +48,32 @@ runtime! {
         cu!(cuEventDestroy_v2(event))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tests::{call, code, simulate};
+
+    #[test]
+    fn time_between_two_events_is_measured_and_not_with_one_that_has_no_time() {
+        let _turn = simulate();
+        let [mut begin, mut end, mut untimed] = [CUevent::default(); 3];
+        call!(cudaEventCreate(&raw mut begin));
+        call!(cudaEventCreateWithFlags(&raw mut end, 0));
+        call!(cudaEventCreateWithFlags(&raw mut untimed, 2));
+        let mut time = -1.0;
+        let stream = CUstream::default();
+        assert_eq!(code!(cudaEventElapsedTime(&raw mut time, begin, end)), 400, "neither is recorded");
+        call!(cudaEventRecord(begin, stream));
+        call!(cudaEventRecordWithFlags(end, stream, 0));
+        call!(cudaEventRecord(untimed, stream));
+        call!(cudaEventSynchronize(end));
+        call!(cudaEventQuery(end));
+        call!(cudaEventElapsedTime(&raw mut time, begin, end));
+        assert!(time >= 0.0, "{time}");
+        assert_eq!(code!(cudaEventElapsedTime(&raw mut time, begin, untimed)), 400);
+        for event in [begin, end, untimed] {
+            call!(cudaEventDestroy(event));
+        }
+    }
+}

@@ -16,7 +16,7 @@ use crate::{cu, forward, runtime};
 
 /// `cudaKernelNodeParams`.
 #[repr(C)]
-struct KernelNodeParams {
+pub(crate) struct KernelNodeParams {
     host: *const c_void,
     grid: Dim3,
     block: Dim3,
@@ -217,4 +217,57 @@ forward! {
     fn cudaGraphRetainUserObject(graph: CUgraph, object: CUuserObject, count: c_uint, flags: c_uint) = cuGraphRetainUserObject;
 
     fn cudaDeviceGraphMemTrim(device: c_int) = cuDeviceGraphMemTrim;
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ptr;
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    use super::*;
+    use crate::tests::{call, simulate};
+
+    extern "C" fn count(counter: *mut c_void) {
+        // SAFETY: the test passes a counter.
+        unsafe { &*counter.cast::<AtomicU32>() }.fetch_add(1, Ordering::Relaxed);
+    }
+
+    #[test]
+    fn graph_of_a_fill_a_copy_and_a_host_function_runs_and_its_copy_is_changed() {
+        use crate::memory::{cudaFree, cudaMalloc};
+        use crate::stream::{
+            cudaGraphCreate, cudaGraphDestroy, cudaGraphExecDestroy, cudaGraphInstantiateWithFlags, cudaGraphLaunch,
+        };
+
+        let _turn = simulate();
+        let (mut graph, mut executable, mut memory) = (CUgraph::default(), CUgraphExec::default(), ptr::null_mut());
+        call!(cudaGraphCreate(&raw mut graph, 0));
+        call!(cudaMalloc(&raw mut memory, 16));
+        let fill = CUDA_MEMSET_NODE_PARAMS {
+            dst: address(memory),
+            value: 6,
+            elementSize: 4,
+            width: 4,
+            height: 1,
+            ..CUDA_MEMSET_NODE_PARAMS::default()
+        };
+        let [mut filled, mut copied, mut called] = [CUgraphNode::default(); 3];
+        call!(cudaGraphAddMemsetNode(&raw mut filled, graph, ptr::null(), 0, &raw const fill));
+        let [mut first, mut second] = [[0_u32; 4]; 2];
+        let (to, filled) = (first.as_mut_ptr().cast(), &raw const filled);
+        call!(cudaGraphAddMemcpyNode1D(&raw mut copied, graph, filled, 1, to, memory, 16, 2));
+        let counter = AtomicU32::new(0);
+        let host = CUDA_HOST_NODE_PARAMS { fn_: Some(count), userData: (&raw const counter).cast_mut().cast() };
+        call!(cudaGraphAddHostNode(&raw mut called, graph, &raw const copied, 1, &raw const host));
+        call!(cudaGraphInstantiateWithFlags(&raw mut executable, graph, 0));
+        call!(cudaGraphLaunch(executable, ptr::null_mut()));
+        crate::tests::synchronize();
+        call!(cudaGraphExecMemcpyNodeSetParams1D(executable, copied, second.as_mut_ptr().cast(), memory, 16, 2));
+        call!(cudaGraphLaunch(executable, ptr::null_mut()));
+        crate::tests::synchronize();
+        assert_eq!((first, second, counter.into_inner()), ([6; 4], [6; 4], 2));
+        call!(cudaGraphExecDestroy(executable));
+        call!(cudaGraphDestroy(graph));
+        call!(cudaFree(memory));
+    }
 }

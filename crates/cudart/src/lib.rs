@@ -41,7 +41,7 @@ macro_rules! runtime {
             $(#[$attribute])*
             // SAFETY: no other symbol of a program that uses this runtime has this name.
             #[unsafe(no_mangle)]
-            unsafe extern "C" fn $name($($parameter: $ty),*) -> $crate::state::Code {
+            pub(crate) unsafe extern "C" fn $name($($parameter: $ty),*) -> $crate::state::Code {
                 let body = || -> $crate::state::Result<()> { $body };
                 $crate::state::record(body())
             }

@@ -275,3 +275,73 @@ fn device_of_location(location: u64) -> c_int {
     const HOST: c_int = -1;
     if location as u32 == DEVICE { (location >> 32) as c_int } else { HOST }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tests::{call, code, simulate};
+
+    const TO_DEVICE: c_int = 1;
+    const TO_HOST: c_int = 2;
+
+    #[test]
+    fn rows_of_pitched_memory_are_set_and_copied() {
+        let _turn = simulate();
+        let (mut memory, mut pitch) = (ptr::null_mut(), 0);
+        call!(cudaMallocPitch(&raw mut memory, &raw mut pitch, 5, 3));
+        assert!(pitch >= 5);
+        call!(cudaMemset2D(memory, pitch, 9, 5, 3));
+        let source = [1_u8, 2, 3, 4];
+        call!(cudaMemcpy2D(memory, pitch, source.as_ptr().cast(), 2, 2, 2, TO_DEVICE));
+        let mut found = [0_u8; 15];
+        call!(cudaMemcpy2D(found.as_mut_ptr().cast(), 5, memory, pitch, 5, 3, TO_HOST));
+        assert_eq!(found, [1, 2, 9, 9, 9, 3, 4, 9, 9, 9, 9, 9, 9, 9, 9]);
+        call!(cudaFree(memory));
+        assert_eq!(code!(cudaFree(memory)), crate::state::INVALID_VALUE, "it is free");
+    }
+
+    #[test]
+    fn attributes_tell_device_pinned_managed_and_other_memory_apart() {
+        let _turn = simulate();
+        let [mut device, mut pinned, mut managed] = [ptr::null_mut(); 3];
+        call!(cudaMalloc(&raw mut device, 64));
+        call!(cudaHostAlloc(&raw mut pinned, 64, 0));
+        call!(cudaMallocManaged(&raw mut managed, 64, 1));
+        let mut other = 0_u8;
+        let kind = |memory: *mut c_void| {
+            let mut found =
+                PointerAttributes { kind: 9, device: 9, on_device: ptr::null_mut(), on_host: ptr::null_mut() };
+            call!(cudaPointerGetAttributes(&raw mut found, memory));
+            (found.kind, found.on_device.is_null(), found.on_host.is_null())
+        };
+        assert_eq!(kind(device), (2, false, true));
+        assert_eq!(kind(pinned), (1, false, false));
+        assert_eq!(kind(managed), (3, false, false));
+        assert_eq!(kind((&raw mut other).cast()), (0, true, false));
+        call!(cudaFree(device));
+        call!(cudaFreeHost(pinned));
+        call!(cudaFree(managed));
+    }
+
+    #[test]
+    fn registered_memory_has_a_device_address() {
+        let _turn = simulate();
+        let mut memory = vec![3_u8; 8192];
+        let (start, mut mapped) = (memory.as_mut_ptr().cast::<c_void>(), ptr::null_mut());
+        call!(cudaHostRegister(start, 8192, 2));
+        call!(cudaHostGetDevicePointer(&raw mut mapped, start, 0));
+        let mut found = [0_u8; 4];
+        call!(cudaMemcpy(found.as_mut_ptr().cast(), mapped, 4, TO_HOST));
+        assert_eq!(found, [3; 4]);
+        call!(cudaHostUnregister(start));
+        assert_ne!(code!(cudaHostUnregister(start)), 0);
+    }
+
+    #[test]
+    fn copy_in_an_unknown_direction_is_refused() {
+        let _turn = simulate();
+        let (mut to, from) = (0_u8, 1_u8);
+        let code = code!(cudaMemcpy((&raw mut to).cast(), (&raw const from).cast(), 1, 7));
+        assert_eq!((code, to), (INVALID_DIRECTION, 0));
+    }
+}

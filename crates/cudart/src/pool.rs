@@ -60,3 +60,36 @@ runtime! {
         unsafe { put(place, pointer(found)) }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::ptr;
+
+    use super::*;
+    use crate::tests::{call, code, simulate};
+
+    #[test]
+    fn pool_allocates_keeps_its_threshold_and_is_destroyed() {
+        let _turn = simulate();
+        let mut properties = CUmemPoolProps::default();
+        properties.allocType = curium_sys::CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_PINNED;
+        properties.location.type_ = curium_sys::CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE;
+        let (mut pool, stream) = (CUmemoryPool::default(), CUstream::default());
+        call!(cudaMemPoolCreate(&raw mut pool, &raw const properties));
+        let threshold = CUmemPool_attribute::CU_MEMPOOL_ATTR_RELEASE_THRESHOLD.0;
+        let (mut value, mut found) = (1_u64 << 20, 0_u64);
+        call!(cudaMemPoolSetAttribute(pool, threshold, (&raw mut value).cast()));
+        call!(cudaMemPoolGetAttribute(pool, threshold, (&raw mut found).cast()));
+        assert_eq!(found, 1 << 20);
+        let mut memory = ptr::null_mut();
+        call!(cudaMallocFromPoolAsync(&raw mut memory, 256, pool, stream));
+        let used = CUmemPool_attribute::CU_MEMPOOL_ATTR_USED_MEM_CURRENT.0;
+        call!(cudaMemPoolGetAttribute(pool, used, (&raw mut found).cast()));
+        assert!(found >= 256, "{found}");
+        let free = crate::memory::cudaFreeAsync;
+        call!(free(memory, stream));
+        call!(cudaMemPoolTrimTo(pool, 0));
+        call!(cudaMemPoolDestroy(pool));
+        assert_eq!(code!(cudaMemPoolCreate(&raw mut pool, ptr::null())), 1);
+    }
+}

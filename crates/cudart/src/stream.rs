@@ -132,3 +132,58 @@ runtime! {
         cu!(cuGraphDestroy(graph))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::ptr;
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    use super::*;
+    use crate::tests::{call, code, simulate};
+
+    extern "C" fn count(counter: *mut c_void) {
+        // SAFETY: the tests pass a counter.
+        unsafe { &*counter.cast::<AtomicU32>() }.fetch_add(1, Ordering::Relaxed);
+    }
+
+    #[test]
+    fn stream_reports_its_flags_priority_and_id() {
+        let _turn = simulate();
+        let (mut stream, mut flags, mut priority, mut ids) = (CUstream::default(), 9, 9, [0_u64; 2]);
+        call!(cudaStreamCreateWithPriority(&raw mut stream, 1, -1));
+        call!(cudaStreamGetFlags(stream, &raw mut flags));
+        call!(cudaStreamGetPriority(stream, &raw mut priority));
+        call!(cudaStreamGetId(stream, &raw mut ids[0]));
+        assert_eq!((flags, priority), (1, -1));
+        call!(cudaStreamSynchronize(stream));
+        call!(cudaStreamQuery(stream));
+        call!(cudaStreamDestroy(stream));
+        assert_ne!(code!(cudaStreamQuery(stream)), 0, "it is destroyed");
+    }
+
+    #[test]
+    fn captured_host_function_runs_with_each_launch_of_its_graph() {
+        let _turn = simulate();
+        let counter = AtomicU32::new(0);
+        let data = (&raw const counter).cast_mut().cast();
+        let (mut stream, mut graph, mut executable) = (CUstream::default(), CUgraph::default(), CUgraphExec::default());
+        call!(cudaStreamCreate(&raw mut stream));
+        call!(cudaStreamBeginCapture(stream, 0));
+        let mut status = CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE;
+        call!(cudaStreamIsCapturing(stream, &raw mut status));
+        assert_eq!(status, CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_ACTIVE);
+        call!(cudaLaunchHostFunc(stream, Some(count), data));
+        call!(cudaStreamEndCapture(stream, &raw mut graph));
+        let mut nodes = 0;
+        call!(cudaGraphGetNodes(graph, ptr::null_mut(), &raw mut nodes));
+        call!(cudaGraphInstantiateWithFlags(&raw mut executable, graph, 0));
+        for _ in 0..3 {
+            call!(cudaGraphLaunch(executable, stream));
+        }
+        call!(cudaStreamSynchronize(stream));
+        assert_eq!((nodes, counter.load(Ordering::Relaxed)), (1, 3));
+        call!(cudaGraphExecDestroy(executable));
+        call!(cudaGraphDestroy(graph));
+        call!(cudaStreamDestroy(stream));
+    }
+}

@@ -2,11 +2,48 @@
 
 use std::ffi::{c_char, c_int, c_void};
 use std::ptr;
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use curium_sim::{Config, Simulator};
 
 use crate::launch::Dim3;
 use crate::state;
+
+/// Calls a function of the runtime, and returns its code.
+macro_rules! code {
+    ($function:ident($($argument:expr),* $(,)?)) => {
+        // SAFETY: the arguments have the values that the function requires; pointers are null or to variables of the
+        // test, which live until the work has completed.
+        unsafe { $function($($argument),*) }
+    };
+}
+
+/// Calls a function of the runtime, which succeeds.
+macro_rules! call {
+    ($function:ident($($argument:expr),* $(,)?)) => {
+        assert_eq!($crate::tests::code!($function($($argument),*)), 0, stringify!($function))
+    };
+}
+
+pub(crate) use {call, code};
+
+/// Uses a simulator as the driver of this process's runtime. One test at a time runs: they share the primary context,
+/// where a capture forbids other calls.
+#[must_use]
+pub(crate) fn simulate() -> MutexGuard<'static, ()> {
+    static TURN: Mutex<()> = Mutex::new(());
+    static SIMULATOR: OnceLock<Simulator> = OnceLock::new();
+    let simulator = SIMULATOR.get_or_init(|| Simulator::new(Config::new()).expect("there is room for a simulator"));
+    state::install(simulator.api());
+    TURN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Waits for all work of the device.
+pub(crate) fn synchronize() {
+    use crate::device::cudaDeviceSynchronize;
+
+    call!(cudaDeviceSynchronize());
+}
 
 /// The runtime's functions as declared by a program.
 mod program {
@@ -79,8 +116,7 @@ fn text(code: c_int) -> String {
 
 #[test]
 fn program_of_the_runtime_runs_its_kernel() {
-    let simulator = Simulator::new(Config::new()).expect("there is room for a simulator");
-    state::install(simulator.api());
+    let _turn = simulate();
     let record = Record { magic: 0x4662_43b1, version: 1, binary: BINARY.as_ptr().cast(), unused: ptr::null() };
     // The host stub of a kernel is identified by its address.
     let stub: c_char = 0;
@@ -134,5 +170,4 @@ fn program_of_the_runtime_runs_its_kernel() {
     assert_eq!(text(700), "an illegal memory access was encountered");
     // SAFETY: the memory is no longer used.
     assert_eq!(unsafe { program::cudaFree(memory) }, 0);
-    drop(simulator);
 }

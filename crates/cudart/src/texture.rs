@@ -45,14 +45,14 @@ struct Memory {
 
 /// The first fields of `cudaResourceDesc`, which are the same in all versions.
 #[repr(C)]
-struct Resource {
+pub(crate) struct Resource {
     kind: c_uint,
     memory: Memory,
 }
 
 /// `cudaTextureDesc`.
 #[repr(C)]
-struct Texture {
+pub(crate) struct Texture {
     address: [c_uint; 3],
     filter: c_uint,
     read: c_uint,
@@ -69,7 +69,7 @@ struct Texture {
 
 /// `cudaResourceViewDesc`, which lacks the reserved fields of the driver's structure.
 #[repr(C)]
-struct View {
+pub(crate) struct View {
     format: c_uint,
     size: [usize; 3],
     levels: [c_uint; 2],
@@ -93,6 +93,11 @@ impl View {
 }
 
 impl Channels {
+    #[cfg(test)]
+    pub(crate) fn new(bits: [c_int; 4], kind: c_uint) -> Self {
+        Self { bits, kind }
+    }
+
     pub(crate) fn bytes(&self) -> usize {
         self.bits.iter().sum::<c_int>() as usize / 8
     }
@@ -285,4 +290,60 @@ forward! {
     fn cudaDestroyTextureObject(texture: CUtexObject) = cuTexObjectDestroy;
 
     fn cudaDestroySurfaceObject(surface: CUsurfObject) = cuSurfObjectDestroy;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tests::{call, code, simulate};
+
+    fn texture() -> Texture {
+        Texture {
+            address: [1, 2, 0],
+            filter: 1,
+            read: NORMALIZED_FLOAT,
+            srgb: 0,
+            border: [0.0, 0.25, 0.5, 1.0],
+            normalized: 1,
+            anisotropy: 4,
+            mip_filter: 0,
+            mip_bias: 0.5,
+            mip_levels: [0.0, 2.0],
+            without_trilinear: 0,
+            seamless: 0,
+        }
+    }
+
+    #[test]
+    fn descriptions_of_a_texture_come_back() {
+        let _turn = simulate();
+        let channels = cudaCreateChannelDesc(8, 8, 8, 8, 1);
+        let mut array = Default::default();
+        let (allocate, free) = (crate::array::cudaMallocArray, crate::array::cudaFreeArray);
+        call!(allocate(&raw mut array, &raw const channels, 16, 8, 0));
+        let start = array.cast();
+        let resource = Resource { kind: 0, memory: Memory { start, channels, width: 0, height: 0, pitch: 0 } };
+        let (described, mut object) = (texture(), 0);
+        call!(cudaCreateTextureObject(&raw mut object, &raw const resource, &raw const described, ptr::null()));
+        let mut found = texture();
+        found.address = [9; 3];
+        call!(cudaGetTextureObjectTextureDesc(&raw mut found, object));
+        let fields =
+            |it: &Texture| (it.address, it.filter, it.read, it.border, it.normalized, it.anisotropy, it.mip_levels);
+        assert_eq!(fields(&found), fields(&described));
+        let mut of_array = Resource { kind: 9, memory: Memory { start: ptr::null_mut(), ..resource.memory } };
+        call!(cudaGetTextureObjectResourceDesc(&raw mut of_array, object));
+        assert_eq!((of_array.kind, of_array.memory.start), (0, start));
+        call!(cudaDestroyTextureObject(object));
+        assert_ne!(code!(cudaDestroyTextureObject(object)), 0, "it is destroyed");
+        call!(free(array));
+    }
+
+    #[test]
+    fn texture_without_a_description_is_refused() {
+        let _turn = simulate();
+        let (mut object, described) = (0, texture());
+        let code = code!(cudaCreateTextureObject(&raw mut object, ptr::null(), &raw const described, ptr::null()));
+        assert_eq!(code, INVALID_VALUE);
+    }
 }
