@@ -1,11 +1,12 @@
-//! cuBLAS for simulated devices.
+//! cuBLAS, cuRAND and cuFFT for simulated devices.
 //!
-//! [`cublas`] is a library for [`curium_blas`] that computes on the CPU. Its operations are enqueued on the streams of a
+//! [`cublas`], [`curand`] and [`cufft`] are libraries for [`curium_blas`], [`curium_rand`] and [`curium_fft`] that compute on the CPU. Their
+//! operations are enqueued on the streams of a
 //! [`Simulator`](curium_sim::Simulator) as kernels are: they run in stream order, become nodes of graphs that are captured, and their
-//! accesses are checked for bounds, lifetimes, uninitialized memory and races. Programs that use cuBLAS are tested with it without a GPU.
+//! accesses are checked for bounds, lifetimes, uninitialized memory and races. Programs that use these libraries are tested without a GPU.
 //!
-//! It computes with the precision of the type, and its results agree with those of hardware within the error bounds of the operations,
-//! not bit for bit. A function that it does not have is missing from its table: calling it is an error that names the function.
+//! They compute with the precision of the type, and their results agree with those of hardware within the error bounds of the operations,
+//! not bit for bit; random numbers have the right distributions and not the sequences of cuRAND. A missing function is absent from the table: calling it is an error that names the function.
 //!
 //! ```
 //! use curium_blas::{Blas, Matrix, MatrixMut};
@@ -26,10 +27,14 @@
 //! ```
 
 mod cublas;
+mod cufft;
+mod curand;
 
 use std::sync::OnceLock;
 
 use curium_blas::CuBlas;
+use curium_fft::CuFft;
+use curium_rand::CuRand;
 
 /// Returns cuBLAS for simulated devices: version 13.10, without the functions that are not simulated.
 ///
@@ -41,5 +46,36 @@ pub fn cublas() -> CuBlas {
     static LIBRARY: OnceLock<CuBlas> = OnceLock::new();
     // SAFETY: the functions are those of this crate, which implement what cuBLAS gives to their names, and live as long as the program.
     let load = || unsafe { CuBlas::from_api(cublas::api()) };
+    LIBRARY.get_or_init(|| load().expect("the library reports its version")).clone()
+}
+
+/// Returns cuRAND for simulated devices: version 10.4, without the functions that are not simulated.
+///
+/// The algorithms are the published ones, except that MTGP32 is MT19937. The numbers are **not the sequences of cuRAND**, which has its own
+/// seeding and order.
+///
+/// # Panics
+///
+/// Never: the library reports its version.
+#[must_use]
+pub fn curand() -> CuRand {
+    static LIBRARY: OnceLock<CuRand> = OnceLock::new();
+    // SAFETY: the functions are those of this crate, which implement what cuRAND gives to their names, and live as long as the program.
+    let load = || unsafe { CuRand::from_api(curand::api()) };
+    LIBRARY.get_or_init(|| load().expect("the library reports its version")).clone()
+}
+
+/// Returns cuFFT for simulated devices: version 12.0, without the functions that are not simulated.
+///
+/// Transforms are not normalized, as those of cuFFT. A transform from complex to real numbers overwrites its input.
+///
+/// # Panics
+///
+/// Never: the library reports its version.
+#[must_use]
+pub fn cufft() -> CuFft {
+    static LIBRARY: OnceLock<CuFft> = OnceLock::new();
+    // SAFETY: the functions are those of this crate, which implement what cuFFT gives to their names, and live as long as the program.
+    let load = || unsafe { CuFft::from_api(cufft::api()) };
     LIBRARY.get_or_init(|| load().expect("the library reports its version")).clone()
 }
