@@ -48,6 +48,7 @@ mod level1;
 mod level2;
 mod level3;
 mod library;
+pub mod lt;
 mod matrix;
 mod operand;
 mod routines;

@@ -26,10 +26,12 @@
 //! ```
 
 mod cublas;
+mod cublaslt;
 
 use std::sync::OnceLock;
 
 use curium_blas::CuBlas;
+use curium_blas::lt::CuBlasLt;
 
 /// Returns cuBLAS for simulated devices: version 13.10, without the functions that are not simulated.
 ///
@@ -41,5 +43,20 @@ pub fn cublas() -> CuBlas {
     static LIBRARY: OnceLock<CuBlas> = OnceLock::new();
     // SAFETY: the functions are those of this crate, which implement what cuBLAS gives to their names, and live as long as the program.
     let load = || unsafe { CuBlas::from_api(cublas::api()) };
+    LIBRARY.get_or_init(|| load().expect("the library reports its version")).clone()
+}
+
+/// Returns cuBLASLt for simulated devices: version 13.10, without the functions that are not simulated.
+///
+/// It offers up to three algorithms for a product, one of which needs a workspace.
+///
+/// # Panics
+///
+/// Never: the library reports its version.
+#[must_use]
+pub fn cublaslt() -> CuBlasLt {
+    static LIBRARY: OnceLock<CuBlasLt> = OnceLock::new();
+    // SAFETY: the functions are those of this crate, which implement what cuBLASLt gives to their names, and live as long as the program.
+    let load = || unsafe { CuBlasLt::from_api(cublaslt::api()) };
     LIBRARY.get_or_init(|| load().expect("the library reports its version")).clone()
 }
