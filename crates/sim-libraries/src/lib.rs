@@ -1,11 +1,11 @@
-//! cuBLAS for simulated devices.
+//! cuBLAS and cuBLASLt for simulated devices.
 //!
-//! [`cublas`] is a library for [`curium_blas`] that computes on the CPU. Its operations are enqueued on the streams of a
+//! [`cublas`] and [`cublaslt`] are libraries for [`curium_blas`] that compute on the CPU. Their operations are enqueued on the streams of a
 //! [`Simulator`](curium_sim::Simulator) as kernels are: they run in stream order, become nodes of graphs that are captured, and their
 //! accesses are checked for bounds, lifetimes, uninitialized memory and races. Programs that use cuBLAS are tested with it without a GPU.
 //!
-//! It computes with the precision of the type, and its results agree with those of hardware within the error bounds of the operations,
-//! not bit for bit. A function that it does not have is missing from its table: calling it is an error that names the function.
+//! They compute with at least the precision of the type, and their results agree with those of hardware within the error bounds of the operations,
+//! not bit for bit. A function that is not simulated is missing from the table: calling it is an error that names the function.
 //!
 //! ```
 //! use curium_blas::{Blas, Matrix, MatrixMut};

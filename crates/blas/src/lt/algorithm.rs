@@ -4,12 +4,12 @@ use std::fmt;
 
 use super::descriptor::{Descriptors, Limits};
 use super::{BlasLt, Matmul};
-use crate::call::call;
 use crate::error::{Error, Result};
 use crate::sys::{
     cublasLtMatmulAlgo_t, cublasLtMatmulAlgoConfigAttributes_t as Configuration, cublasLtMatmulHeuristicResult_t,
     cublasStatus_t,
 };
+use curium_driver::sys::call;
 
 /// An algorithm of cuBLASLt with its configuration, for one product and one version of the library.
 #[derive(Clone, Copy, Eq, PartialEq)]
@@ -43,7 +43,10 @@ impl Algorithm {
         // The number is for reports; without it, the algorithm works.
         // SAFETY: the places are valid for writes, and the algorithm is one of the library.
         let _ = unsafe {
-            call!(api, cublasLtMatmulAlgoConfigGetAttribute(&raw const result.algo, attribute, place, 4, &raw mut written))
+            call!(
+                api,
+                cublasLtMatmulAlgoConfigGetAttribute(&raw const result.algo, attribute, place, 4, &raw mut written)
+            )
         };
         Self { raw: result.algo.data, workspace_bytes: result.workspaceSize, id }
     }
@@ -67,13 +70,24 @@ impl Algorithm {
                 call!(
                     api,
                     cublasLtMatmulAlgoGetHeuristic(
-                        raw, operation.raw(), a.raw(), b.raw(), c.raw(), d.raw(), limits.raw(), wanted, place, &raw mut found,
+                        raw,
+                        operation.raw(),
+                        a.raw(),
+                        b.raw(),
+                        c.raw(),
+                        d.raw(),
+                        limits.raw(),
+                        wanted,
+                        place,
+                        &raw mut found,
                     )
                 )
             }
         });
         match searched {
-            Err(Error::Call(error)) if error.code == cublasStatus_t::CUBLAS_STATUS_NOT_SUPPORTED => return Ok(Vec::new()),
+            Err(Error::Call(error)) if error.code == cublasStatus_t::CUBLAS_STATUS_NOT_SUPPORTED => {
+                return Ok(Vec::new());
+            }
             other => other?,
         }
         let is_usable = |result: &&cublasLtMatmulHeuristicResult_t| {
@@ -98,7 +112,14 @@ impl Algorithm {
                 call!(
                     api,
                     cublasLtMatmulAlgoCheck(
-                        handle, operation.raw(), a.raw(), b.raw(), c.raw(), d.raw(), &raw const algorithm, &raw mut result,
+                        handle,
+                        operation.raw(),
+                        a.raw(),
+                        b.raw(),
+                        c.raw(),
+                        d.raw(),
+                        &raw const algorithm,
+                        &raw mut result,
                     )
                 )
             }

@@ -6,7 +6,6 @@ use std::{fmt, ptr};
 use super::matmul::{Matmul, Problem, StoredMatrix};
 use super::role::{ByRole, Role};
 use super::{BlasLt, CuBlasLt};
-use crate::call::call;
 use crate::error::Result;
 use crate::stored::Stored;
 use crate::sys::{
@@ -14,6 +13,7 @@ use crate::sys::{
     cublasLtMatmulPreferenceAttributes_t as Preference, cublasLtMatrixLayout_t,
     cublasLtMatrixLayoutAttribute_t as LayoutAttribute, cublasLtPointerMode_t, cublasOperation_t,
 };
+use curium_driver::sys::call;
 
 /// Declares the owner of a descriptor.
 macro_rules! descriptor {

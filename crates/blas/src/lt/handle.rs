@@ -4,15 +4,15 @@ use std::fmt;
 use std::ptr;
 use std::sync::Arc;
 
-use curium_driver::{ComputeCapability, Context};
 use curium_driver::extend::{dropping, report};
+use curium_driver::{ComputeCapability, Context};
 
 use super::CuBlasLt;
-use crate::call::call;
 use crate::error::{Error, Result};
 use crate::handle::entered;
 use crate::sys::cublasLtHandle_t;
 use crate::sys::lt::Api;
+use curium_driver::sys::call;
 
 /// A handle of cuBLASLt in a context, which plans are created with. Clones are cheap and share it, also between threads.
 #[derive(Clone)]

@@ -285,7 +285,9 @@ impl Matmul {
     pub const fn bias_type(&self) -> ElementType {
         match self.bias {
             Some(element) => element,
-            None if self.d.element.is_fp8() || self.a.element.is_fp8() && matches!(self.d.element, ElementType::F32) => {
+            None if self.d.element.is_fp8()
+                || self.a.element.is_fp8() && matches!(self.d.element, ElementType::F32) =>
+            {
                 ElementType::Bf16
             }
             None => self.d.element,

@@ -148,7 +148,8 @@ impl<'a> Operands<'a> {
         let factors = Factors { alpha: 1.0, beta: 0.0 };
         let mut operands = Self { slots: ByRole(std::array::from_fn(|_| None)), factors };
         for (role, requirement, buffer) in buffers {
-            let (element, access) = requirement.map_or((ElementType::U8, Use::Write), |known| (known.element, known.access));
+            let (element, access) =
+                requirement.map_or((ElementType::U8, Use::Write), |known| (known.element, known.access));
             let memory = match access {
                 Use::Read => Memory::Read(buffer.as_slice()),
                 Use::Write => Memory::Write(buffer.as_slice_mut()),
@@ -193,7 +194,10 @@ impl<'a> Operands<'a> {
     }
 
     /// Returns the operands that the plan uses.
-    pub(super) fn used(&mut self, requirements: &ByRole<Option<Requirement>>) -> impl Iterator<Item = &mut dyn Operand> {
+    pub(super) fn used(
+        &mut self,
+        requirements: &ByRole<Option<Requirement>>,
+    ) -> impl Iterator<Item = &mut dyn Operand> {
         self.slots.0.iter_mut().zip(&requirements.0).filter_map(|(slot, requirement)| {
             requirement.as_ref()?;
             slot.as_mut().map(|slot| &mut slot.memory as &mut dyn Operand)

@@ -12,7 +12,7 @@ use super::descriptor::Descriptors;
 use super::epilogue::Use;
 use super::role::{ByRole, Requirement, Role};
 use super::{Algorithm, BlasLt, ElementType, Matmul};
-use crate::error::{Result, ShapeError};
+use crate::error::{PlanError, Result};
 
 /// A product with an algorithm of cuBLASLt, chosen once: the plan computes with it for as long as it lives, also in graphs, whatever
 /// memory is free.
@@ -88,12 +88,12 @@ impl MatmulPlan {
     ///
     /// # Errors
     ///
-    /// [`Error::Shape`](crate::Error::Shape) if the layouts do not agree, or if the library has no algorithm; an error while the thread
-    /// captures.
+    /// [`Error::Shape`](crate::Error::Shape) if the layouts do not agree; [`Error::Plan`](crate::Error::Plan) if the library has no
+    /// algorithm; an error while the thread captures.
     #[doc(alias = "cublasLtMatmulAlgoGetHeuristic")]
     pub fn new(lt: &BlasLt, matmul: &Matmul, options: PlanOptions) -> Result<Self> {
         let found = Self::candidates(lt, matmul, options, 1)?;
-        found.into_iter().next().ok_or_else(|| no_algorithm(lt, matmul, options))
+        found.into_iter().next().ok_or_else(|| no_algorithm(NEW, lt, matmul, options))
     }
 
     /// Creates plans with at most `count` algorithms, the one first that the library expects to be the fastest. See
@@ -143,13 +143,13 @@ impl MatmulPlan {
         Ok(Self::with(&self.lt, &self.matmul, prepared))
     }
 
-    /// Allocates a workspace for the plan on `stream`.
+    /// Allocates a workspace for the plan on `stream`: [`MatmulPlan::workspace_bytes`] bytes, or a few if the plan requires none.
     ///
     /// # Errors
     ///
     /// An error of the allocation.
     pub fn workspace(&self, stream: &Stream) -> Result<DeviceBuffer<u8>> {
-        Ok(DeviceBuffer::uninit(stream, self.workspace_bytes())?)
+        Ok(DeviceBuffer::uninit(stream, self.workspace_bytes().max(256))?)
     }
 
     /// Returns the number of bytes of workspace that the plan requires.
@@ -181,8 +181,16 @@ impl MatmulPlan {
 const MOST_CANDIDATES: usize = 1 << 10;
 
 #[cold]
-fn no_algorithm(lt: &BlasLt, matmul: &Matmul, options: PlanOptions) -> crate::Error {
+pub(super) fn no_algorithm(
+    operation: &'static str,
+    lt: &BlasLt,
+    matmul: &Matmul,
+    options: PlanOptions,
+) -> crate::Error {
     let (library, limit) = (lt.library(), options.workspace_limit_for(lt));
-    let problem = format!("{library:?} has no algorithm ({matmul}, alignment {}, workspace of at most {limit} bytes)", matmul.alignment());
-    ShapeError::refused(NEW, problem)
+    let problem = format!(
+        "{library:?} has no algorithm ({matmul}, alignment {}, workspace of at most {limit} bytes)",
+        matmul.alignment()
+    );
+    PlanError::refused(operation, problem)
 }

@@ -5,10 +5,10 @@ use std::time::Duration;
 use curium_driver::{CacheKey, DeviceAttribute, DiskCache, Event, EventFlags, Stream};
 use curium_memory::DeviceBuffer;
 
-use super::plan::Target;
+use super::plan::{Target, no_algorithm};
 use super::role::{ByRole, Role};
 use super::{Algorithm, BlasLt, Matmul, MatmulPlan, Operands, PlanOptions};
-use crate::error::{Result, ShapeError};
+use crate::error::Result;
 
 /// Creates plans with the fastest of several algorithms, each measured on the device.
 ///
@@ -122,11 +122,10 @@ impl Tuner {
             return Ok(TunedPlan { plan, measurements: Vec::new() });
         }
         let mut plans = MatmulPlan::candidates(lt, matmul, self.options, self.candidates)?;
-        let measurements = if plans.len() < 2 { Vec::new() } else { self.measure(stream, &mut plans)? };
+        let measurements = if plans.len() < 2 { Vec::new() } else { self.measure(stream, *matmul, &mut plans)? };
         let fastest = (0..measurements.len()).min_by_key(|index| measurements[*index].time).unwrap_or(0);
-        if fastest >= plans.len() {
-            // The error names the product.
-            return Ok(TunedPlan { plan: MatmulPlan::new(lt, matmul, self.options)?, measurements });
+        if plans.is_empty() {
+            return Err(no_algorithm(OPERATION, lt, matmul, self.options));
         }
         let plan = plans.swap_remove(fastest);
         if let Some(cache) = &self.cache {
@@ -160,8 +159,8 @@ impl Tuner {
         (plan.matmul() == matmul).then_some(plan)
     }
 
-    fn measure(&self, stream: &Stream, plans: &mut [MatmulPlan]) -> Result<Vec<Measurement>> {
-        let mut memory = Scratch::new(stream, plans)?;
+    fn measure(&self, stream: &Stream, matmul: Matmul, plans: &mut [MatmulPlan]) -> Result<Vec<Measurement>> {
+        let mut memory = Scratch::new(stream, matmul, plans)?;
         let mut measurements = Vec::with_capacity(plans.len());
         for plan in plans {
             let Some(&algorithm) = plan.algorithm() else { continue };
@@ -198,8 +197,7 @@ struct Scratch {
 
 impl Scratch {
     /// Allocates memory for any of these plans of one product.
-    fn new(stream: &Stream, plans: &[MatmulPlan]) -> Result<Self> {
-        let matmul = *plans.first().ok_or_else(|| ShapeError::refused(OPERATION, "there is no algorithm"))?.matmul();
+    fn new(stream: &Stream, matmul: Matmul, plans: &[MatmulPlan]) -> Result<Self> {
         let requirements = matmul.requirements();
         let mut buffers = ByRole([const { None }; Role::ALL.len()]);
         for role in Role::ALL {
@@ -209,7 +207,7 @@ impl Scratch {
                 (_, None) => continue,
             };
             // In each type, this byte repeated is a number of moderate size.
-            buffers[role] = Some(DeviceBuffer::filled(stream, bytes, 0x3c)?);
+            buffers[role] = Some(DeviceBuffer::filled(stream, bytes.max(1), 0x3c)?);
         }
         Ok(Self { buffers, matmul })
     }

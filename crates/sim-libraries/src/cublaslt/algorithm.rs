@@ -95,9 +95,8 @@ unsafe extern "C" fn get_heuristic(
         let limit = descriptor::look_up(Kind::Limits, limits)?;
         let limit: u64 = limit.get(Limit::CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES.0).unwrap_or(0);
         let requested = usize::try_from(requested).ok().filter(|requested| *requested > 0).ok_or(INVALID)?;
-        let fits = |algorithm: &Algorithm| {
-            algorithm.supports(&problem) && algorithm.workspace(&problem) as u64 <= limit
-        };
+        let fits =
+            |algorithm: &Algorithm| algorithm.supports(&problem) && algorithm.workspace(&problem) as u64 <= limit;
         let mut count = 0;
         for algorithm in Algorithm::ALL.into_iter().filter(fits).take(requested) {
             // SAFETY: the caller passes as many places as it requests.

@@ -108,8 +108,7 @@ unsafe extern "C" fn matmul(
         if algorithm.workspace(&problem) > workspace_bytes {
             return Err(INVALID);
         }
-        let addresses =
-            Addresses { a: a.addr() as u64, b: b.addr() as u64, c: c.addr() as u64, d: d.addr() as u64 };
+        let addresses = Addresses { a: a.addr() as u64, b: b.addr() as u64, c: c.addr() as u64, d: d.addr() as u64 };
         let mut operands = Operands::default();
         // As on hardware, work that uses one workspace on two streams races.
         operands.add(Operand::write().with_run(workspace.addr() as u64, algorithm.workspace(&problem)));
@@ -359,9 +358,8 @@ fn product(problem: &Problem, algorithm: Algorithm, a: &[f64], b: &[f64]) -> Vec
             let steps = strides(problem);
             for (at, value) in result.iter_mut().enumerate() {
                 let (row, column) = (at % m, at / m);
-                let term = |inner: usize| {
-                    a[row * steps.0.0 + inner * steps.0.1] * b[inner * steps.1.0 + column * steps.1.1]
-                };
+                let term =
+                    |inner: usize| a[row * steps.0.0 + inner * steps.0.1] * b[inner * steps.1.0 + column * steps.1.1];
                 *value = (0..k).map(term).sum();
             }
         }

@@ -64,7 +64,9 @@ impl Matrix {
             return Err(UNSUPPORTED);
         }
         let matrix = Self {
-            element: Element::of(cudaDataType_t(attributes.get(Layout::CUBLASLT_MATRIX_LAYOUT_TYPE.0).ok_or(INVALID)?))?,
+            element: Element::of(cudaDataType_t(
+                attributes.get(Layout::CUBLASLT_MATRIX_LAYOUT_TYPE.0).ok_or(INVALID)?,
+            ))?,
             rows: size(Layout::CUBLASLT_MATRIX_LAYOUT_ROWS).ok_or(INVALID)?,
             columns: size(Layout::CUBLASLT_MATRIX_LAYOUT_COLS).ok_or(INVALID)?,
             leading: size(Layout::CUBLASLT_MATRIX_LAYOUT_LD).ok_or(INVALID)?,
@@ -81,10 +83,7 @@ impl Matrix {
 
 impl Problem {
     /// Reads the descriptors, and checks that the product exists.
-    pub(super) fn new(
-        operation: cublasLtMatmulDesc_t,
-        [a, b, c, d]: [cublasLtMatrixLayout_t; 4],
-    ) -> Result<Self> {
+    pub(super) fn new(operation: cublasLtMatmulDesc_t, [a, b, c, d]: [cublasLtMatrixLayout_t; 4]) -> Result<Self> {
         let attributes = descriptor::look_up(Kind::Operation, operation)?;
         let (a, b, c, d) = (Matrix::new(a)?, Matrix::new(b)?, Matrix::new(c)?, Matrix::new(d)?);
         let is_a_transposed = is_transposed(&attributes, Operation::CUBLASLT_MATMUL_DESC_TRANSA)?;

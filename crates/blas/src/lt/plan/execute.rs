@@ -6,13 +6,13 @@ use curium_driver::Stream;
 use curium_driver::hazard::AccessGuard;
 
 use super::MatmulPlan;
-use crate::call::call;
 use crate::error::{Result, ShapeError};
 use crate::lt::descriptor::Descriptors;
 use crate::lt::operands::Factors;
 use crate::lt::role::{ByRole, Requirement, Role};
 use crate::lt::{ElementType, Operands};
 use crate::{address, address_mut};
+use curium_driver::sys::call;
 
 const OPERATION: &str = "MatmulPlan::execute";
 
@@ -65,8 +65,22 @@ impl MatmulPlan {
                     call!(
                         api,
                         cublasLtMatmul(
-                            handle, operation.raw(), alpha, address(a), of_a.raw(), address(b), of_b.raw(), beta, address(c),
-                            of_c.raw(), address_mut(d), of_d.raw(), &raw const raw, address_mut(workspace), bytes, on,
+                            handle,
+                            operation.raw(),
+                            alpha,
+                            address(a),
+                            of_a.raw(),
+                            address(b),
+                            of_b.raw(),
+                            beta,
+                            address(c),
+                            of_c.raw(),
+                            address_mut(d),
+                            of_d.raw(),
+                            &raw const raw,
+                            address_mut(workspace),
+                            bytes,
+                            on,
                         )
                     )
                 }
@@ -101,7 +115,9 @@ fn factor(value: f64, ty: ElementType) -> Result<Factor> {
     let mut bytes = [0; 8];
     match ty {
         ElementType::F64 => bytes = value.to_ne_bytes(),
-        ElementType::I32 if f64::from(value as i32) == value => bytes[..4].copy_from_slice(&(value as i32).to_ne_bytes()),
+        ElementType::I32 if f64::from(value as i32) == value => {
+            bytes[..4].copy_from_slice(&(value as i32).to_ne_bytes())
+        }
         ElementType::I32 => return Err(ShapeError::refused(OPERATION, format!("the factor is no i32 ({value})"))),
         _ => bytes[..4].copy_from_slice(&(value as f32).to_ne_bytes()),
     }

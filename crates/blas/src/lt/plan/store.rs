@@ -1,7 +1,7 @@
 //! Plans as bytes, for later runs of a program.
 
 use super::MatmulPlan;
-use crate::error::{Result, ShapeError};
+use crate::error::{PlanError, Result};
 use crate::lt::descriptor::Descriptors;
 use crate::lt::matmul::Reader;
 use crate::lt::{Algorithm, BlasLt, Matmul};
@@ -54,12 +54,12 @@ impl MatmulPlan {
     ///
     /// # Errors
     ///
-    /// [`Error::Shape`](crate::Error::Shape) if the bytes are damaged, or the plan is for another version of the library or another device;
+    /// [`Error::Plan`](crate::Error::Plan) if the bytes are damaged, or the plan is for another version of the library or another device;
     /// create it anew then. An error while the thread captures.
     #[doc(alias = "cublasLtMatmulAlgoCheck")]
     pub unsafe fn from_bytes(lt: &BlasLt, bytes: &[u8]) -> Result<Self> {
         curium_driver::extend::refuse_wait(OPERATION)?;
-        let damaged = || ShapeError::refused(OPERATION, format!("the bytes are no plan ({} bytes)", bytes.len()));
+        let damaged = || PlanError::refused(OPERATION, format!("the bytes are no plan ({} bytes)", bytes.len()));
         let (record, sum) = bytes.split_last_chunk().ok_or_else(damaged)?;
         if checksum(record) != u64::from_le_bytes(*sum) {
             return Err(damaged());
@@ -79,7 +79,8 @@ impl MatmulPlan {
         let descriptors = Descriptors::new(lt, &matmul)?;
         // SAFETY: the caller guarantees that the bytes are those of a plan, and the version is that of the library.
         let found = unsafe { Algorithm::check(lt, &descriptors, raw) }?;
-        let problem = || ShapeError::refused(OPERATION, format!("the library does not support the algorithm ({matmul})"));
+        let problem =
+            || PlanError::refused(OPERATION, format!("the library does not support the algorithm ({matmul})"));
         Ok(Self::with(lt, &matmul, Some((descriptors, found.ok_or_else(problem)?))))
     }
 }
@@ -110,7 +111,7 @@ fn other_target(stored: Target, here: Target) -> crate::Error {
         format!("cuBLASLt {major}.{minor}.{patch} and compute capability {capability}.{of}")
     };
     let problem = format!("the plan is for {}, this is {}; create it anew", text(stored), text(here));
-    ShapeError::refused(OPERATION, problem)
+    PlanError::refused(OPERATION, problem)
 }
 
 /// Returns the FNV-1a hash of bytes.
