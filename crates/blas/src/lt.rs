@@ -32,6 +32,7 @@ mod operands;
 mod plan;
 mod role;
 mod tuner;
+mod typed_layout;
 
 pub use self::algorithm::Algorithm;
 pub use self::compute::Compute;
@@ -39,7 +40,8 @@ pub use self::element::{ElementType, MatmulElement};
 pub use self::epilogue::Epilogue;
 pub use self::handle::BlasLt;
 pub use self::library::CuBlasLt;
-pub use self::matmul::{Matmul, Scales, TypedLayout};
+pub use self::matmul::{Matmul, Scales};
 pub use self::operands::Operands;
 pub use self::plan::{MatmulPlan, PlanOptions};
 pub use self::tuner::{Measurement, TunedPlan, Tuner};
+pub use self::typed_layout::TypedLayout;

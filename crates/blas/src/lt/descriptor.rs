@@ -3,8 +3,9 @@
 use std::ffi::c_void;
 use std::{fmt, ptr};
 
-use super::matmul::{Matmul, Problem, StoredMatrix};
+use super::matmul::{Matmul, Problem};
 use super::role::{ByRole, Role};
+use super::typed_layout::StoredMatrix;
 use super::{BlasLt, CuBlasLt};
 use crate::error::Result;
 use crate::stored::Stored;

@@ -112,9 +112,11 @@ unsafe extern "C" fn matmul(
         let mut operands = Operands::default();
         // As on hardware, work that uses one workspace on two streams races.
         operands.add(Operand::write().with_run(workspace.addr() as u64, algorithm.workspace(&problem)));
-        // SAFETY: the caller passes factors of the type of the operation, on the host or on the device.
-        let factors = unsafe { (factor(&problem, &mut operands, alpha)?, factor(&problem, &mut operands, beta)?) };
-        let places = operands.add_all(&problem, addresses, factors)?;
+        // SAFETY: the caller passes a factor of the type of the operation, on the host or on the device.
+        let alpha = unsafe { factor(&problem, &mut operands, alpha) }?;
+        // SAFETY: as above.
+        let beta = unsafe { factor(&problem, &mut operands, beta) }?;
+        let places = operands.add_all(&problem, addresses, (alpha, beta))?;
         let compute = move |memory: &mut [Vec<u8>]| run(&problem, algorithm, &places, memory);
         let operation = LibraryOperation::new("cublasLtMatmul", operands.all, compute);
         // SAFETY: the caller of the library guarantees the operands, as those of a kernel.

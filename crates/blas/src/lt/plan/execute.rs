@@ -116,7 +116,7 @@ fn factor(value: f64, ty: ElementType) -> Result<Factor> {
     match ty {
         ElementType::F64 => bytes = value.to_ne_bytes(),
         ElementType::I32 if f64::from(value as i32) == value => {
-            bytes[..4].copy_from_slice(&(value as i32).to_ne_bytes())
+            bytes[..4].copy_from_slice(&(value as i32).to_ne_bytes());
         }
         ElementType::I32 => return Err(ShapeError::refused(OPERATION, format!("the factor is no i32 ({value})"))),
         _ => bytes[..4].copy_from_slice(&(value as f32).to_ne_bytes()),
