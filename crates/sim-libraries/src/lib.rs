@@ -1,12 +1,13 @@
-//! cuBLAS, cuRAND and cuFFT for simulated devices.
+//! cuBLAS, cuBLASLt, cuRAND and cuFFT for simulated devices.
 //!
-//! [`cublas`], [`curand`] and [`cufft`] are libraries for [`curium_blas`], [`curium_rand`] and [`curium_fft`] that compute on the CPU. Their
-//! operations are enqueued on the streams of a
+//! [`cublas`], [`cublaslt`], [`curand`] and [`cufft`] are libraries for [`curium_blas`], [`curium_rand`] and [`curium_fft`] that compute on
+//! the CPU. Their operations are enqueued on the streams of a
 //! [`Simulator`](curium_sim::Simulator) as kernels are: they run in stream order, become nodes of graphs that are captured, and their
 //! accesses are checked for bounds, lifetimes, uninitialized memory and races. Programs that use these libraries are tested without a GPU.
 //!
-//! They compute with the precision of the type, and their results agree with those of hardware within the error bounds of the operations,
-//! not bit for bit; random numbers have the right distributions and not the sequences of cuRAND. A missing function is absent from the table: calling it is an error that names the function.
+//! They compute with at least the precision of the type, and their results agree with those of hardware within the error bounds of the
+//! operations, not bit for bit; random numbers have the right distributions and not the sequences of cuRAND. A function that is not simulated
+//! is missing from the table: calling it is an error that names the function.
 //!
 //! ```
 //! use curium_blas::{Blas, Matrix, MatrixMut};
@@ -27,12 +28,14 @@
 //! ```
 
 mod cublas;
+mod cublaslt;
 mod cufft;
 mod curand;
 
 use std::sync::OnceLock;
 
 use curium_blas::CuBlas;
+use curium_blas::lt::CuBlasLt;
 use curium_fft::CuFft;
 use curium_rand::CuRand;
 
@@ -46,6 +49,21 @@ pub fn cublas() -> CuBlas {
     static LIBRARY: OnceLock<CuBlas> = OnceLock::new();
     // SAFETY: the functions are those of this crate, which implement what cuBLAS gives to their names, and live as long as the program.
     let load = || unsafe { CuBlas::from_api(cublas::api()) };
+    LIBRARY.get_or_init(|| load().expect("the library reports its version")).clone()
+}
+
+/// Returns cuBLASLt for simulated devices: version 13.10, without the functions that are not simulated.
+///
+/// It offers up to three algorithms for a product, one of which needs a workspace.
+///
+/// # Panics
+///
+/// Never: the library reports its version.
+#[must_use]
+pub fn cublaslt() -> CuBlasLt {
+    static LIBRARY: OnceLock<CuBlasLt> = OnceLock::new();
+    // SAFETY: the functions are those of this crate, which implement what cuBLASLt gives to their names, and live as long as the program.
+    let load = || unsafe { CuBlasLt::from_api(cublaslt::api()) };
     LIBRARY.get_or_init(|| load().expect("the library reports its version")).clone()
 }
 
