@@ -27,6 +27,7 @@ chapters! {
     found_bugs = "found-bugs.md";
     graphs = "graphs.md";
     blas = "blas.md";
+    libraries = "libraries.md";
     asynchronous = "async.md";
     errors = "errors.md";
     testing = "testing.md";
