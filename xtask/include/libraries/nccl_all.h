@@ -1,0 +1,3 @@
+/* The header that declares the functions of NCCL. Older ones declare the types of elements that the compiler has. */
+#define __CUDA_BF16_TYPES_EXIST__ 1
+#include <nccl.h>
