@@ -5,11 +5,11 @@ mod mode;
 use std::sync::Arc;
 
 use curium_driver::hazard::AccessGuard;
+use curium_driver::sys::call;
 use curium_driver::{Argument, Stream};
 use curium_memory::DeviceBuffer;
 
 pub use self::mode::MathMode;
-use crate::call::call;
 use crate::error::Result;
 use crate::handle::{Handle, entered};
 use crate::library::CuBlas;

@@ -4,8 +4,8 @@ use std::ptr;
 
 use curium_driver::Context;
 use curium_driver::extend::{dropping, report};
+use curium_driver::sys::call;
 
-use crate::call::call;
 use crate::error::{Error, Result};
 use crate::library::CuBlas;
 use crate::sys::cublasHandle_t;

@@ -38,7 +38,6 @@
 //! ```
 
 mod blas;
-mod call;
 mod element;
 mod error;
 mod generated;
@@ -56,14 +55,15 @@ pub mod sys;
 mod triangle;
 mod vector;
 
+pub use curium_driver::sys::load::{LibraryVersion, MissingFunction};
 pub use num_complex::{Complex32, Complex64};
 
 pub use self::blas::{Blas, MathMode};
 pub use self::element::Element;
-pub use self::error::{CallError, Error, MissingFunction, Result, ShapeError};
+pub use self::error::{CallError, Error, Result, ShapeError};
 pub use self::layout::{MatrixLayout, Order};
 pub use self::level3::{Batches, Mixed};
-pub use self::library::{CuBlas, LibraryVersion};
+pub use self::library::CuBlas;
 pub use self::matrix::{Matrix, MatrixMut};
 pub use self::operand::{DeviceScalar, Factor, Operand, ScalarArgument};
 pub use self::triangle::{Diagonal, Side, Triangle};

@@ -2,9 +2,9 @@
 
 use std::ffi::c_void;
 
+use curium_driver::sys::call;
 use num_complex::{Complex32, Complex64};
 
-use crate::call::call;
 use crate::error::Result;
 use crate::sys::{Api, cublasDiagType_t, cublasFillMode_t, cublasHandle_t, cublasOperation_t, cublasSideMode_t};
 

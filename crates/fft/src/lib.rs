@@ -11,11 +11,12 @@
 //! # Ok::<(), curium_fft::Error>(())
 //! ```
 
-mod call;
 mod error;
 mod generated;
 mod library;
 pub mod sys;
 
-pub use self::error::{CallError, Error, MissingFunction, Result};
-pub use self::library::{CuFft, LibraryVersion};
+pub use curium_driver::sys::load::{LibraryVersion, MissingFunction};
+
+pub use self::error::{CallError, Error, Result};
+pub use self::library::CuFft;

@@ -3,8 +3,8 @@
 use std::fmt;
 use std::path::PathBuf;
 
-use curium_driver::sys::load::LoadError;
-use curium_driver::{ComputeCapability, CudaVersion};
+use curium_driver::ComputeCapability;
+use curium_driver::sys::load::{LoadError, MissingFunction};
 use thiserror::Error as ThisError;
 
 use crate::{Diagnostic, Severity};
@@ -138,19 +138,6 @@ pub struct CallError {
     pub name: Box<str>,
 }
 
-/// A function that the library lacks, usually because it is too old.
-#[derive(Clone, Copy, Eq, PartialEq, ThisError)]
-#[error("{function}: missing function (introduced in CUDA {since}); use a newer {library}")]
-#[non_exhaustive]
-pub struct MissingFunction {
-    /// `NVRTC` or `nvJitLink`.
-    pub library: &'static str,
-    /// The function.
-    pub function: &'static str,
-    /// The CUDA version that introduced it; 11.8 for older functions.
-    pub since: CudaVersion,
-}
-
 impl CompileError {
     /// Returns the errors among the diagnostics.
     pub fn errors(&self) -> impl Iterator<Item = &Diagnostic> {
@@ -223,11 +210,5 @@ impl fmt::Debug for LinkError {
 impl fmt::Debug for CallError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, formatter)
-    }
-}
-
-impl fmt::Debug for MissingFunction {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write_lines(formatter, self)
     }
 }

@@ -49,7 +49,6 @@
 //!   |   ^^^^^^^^
 //! ```
 
-mod api;
 mod architecture;
 pub mod build;
 mod cache;
@@ -68,11 +67,12 @@ mod unit;
 
 #[doc(hidden)]
 pub use curium_driver as __driver;
+pub use curium_driver::sys::load::MissingFunction;
 
 pub use self::architecture::Architecture;
 pub use self::compiled::{CompiledProgram, PrecompiledHeader};
 pub use self::diagnostic::{Diagnostic, Place, Severity};
-pub use self::error::{CallError, CompileError, Error, LinkError, MissingFunction, Result};
+pub use self::error::{CallError, CompileError, Error, LinkError, Result};
 #[doc(hidden)]
 pub use self::kernels::{__load, __program};
 pub use self::linker::{LinkInput, LinkOptions, LinkedProgram, Linker, NvJitLink};

@@ -12,6 +12,7 @@ use std::fs::File;
 use std::path::Path;
 use std::ptr;
 
+use curium_driver::sys::call;
 use curium_driver::{Image, ImageKind};
 
 use self::api::{Api, nvJitLinkHandle};
@@ -19,7 +20,6 @@ pub use self::input::LinkInput;
 pub use self::library::NvJitLink;
 pub use self::linked::LinkedProgram;
 pub use self::options::LinkOptions;
-use crate::api::call;
 use crate::text::{Texts, c_text, text};
 use crate::{CompiledProgram, Error, LinkError, Result};
 

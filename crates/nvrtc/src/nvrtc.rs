@@ -7,12 +7,12 @@ use std::fmt;
 use std::path::Path;
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
+use curium_driver::sys::call;
 use curium_driver::sys::load::{LibraryDescription, LoadedLibrary, Origin, Package, Rejection};
 use curium_driver::{ComputeCapability, CudaVersion, DiskCache};
 
 use self::api::Api;
 pub use self::bundled_headers::{BundledHeaders, InstallFlags};
-use crate::api::call;
 use crate::cache;
 use crate::unit::{Cancellation, Unit};
 use crate::{Architecture, CallError, CompileOptions, CompiledProgram, Error, Program, Result};

@@ -6,7 +6,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::ptr;
 use std::sync::{Mutex, PoisonError};
 
-use crate::api::call;
+use curium_driver::sys::call;
+
 use crate::nvrtc::api::{Api, nvrtcProgram, nvrtcResult};
 use crate::text::{Texts, bytes, c_text, text};
 use crate::{

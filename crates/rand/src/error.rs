@@ -2,8 +2,7 @@
 
 use std::fmt;
 
-use curium_driver::CudaVersion;
-use curium_driver::sys::load::LoadError;
+use curium_driver::sys::load::{self, LoadError, MissingFunction};
 use thiserror::Error as ThisError;
 
 use crate::sys::curandStatus_t;
@@ -30,28 +29,7 @@ pub enum Error {
 }
 
 /// A function of cuRAND that returned an error.
-#[derive(Clone, Copy, Eq, PartialEq, ThisError)]
-#[error("{function}: failed ({code:?} = {})", .code.0)]
-#[non_exhaustive]
-pub struct CallError {
-    /// The function.
-    pub function: &'static str,
-    /// The code that it returned.
-    pub code: curandStatus_t,
-}
-
-/// A function that the library lacks, usually because it is too old.
-#[derive(Clone, Copy, Eq, PartialEq, ThisError)]
-#[error("{function}: missing function (introduced in CUDA {since}{}); use {} cuRAND", removal(*.last), advice(*.last))]
-#[non_exhaustive]
-pub struct MissingFunction {
-    /// The function.
-    pub function: &'static str,
-    /// The CUDA version that introduced it; 11.8 for what is older.
-    pub since: CudaVersion,
-    /// The last CUDA version that has it, if newer ones lack it.
-    pub last: Option<CudaVersion>,
-}
+pub type CallError = load::CallError<curandStatus_t>;
 
 impl fmt::Debug for Error {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -60,24 +38,4 @@ impl fmt::Debug for Error {
             _ => fmt::Display::fmt(self, formatter),
         }
     }
-}
-
-impl fmt::Debug for CallError {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, formatter)
-    }
-}
-
-impl fmt::Debug for MissingFunction {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, formatter)
-    }
-}
-
-fn removal(last: Option<CudaVersion>) -> String {
-    last.map(|last| format!(", removed after CUDA {last}")).unwrap_or_default()
-}
-
-fn advice(last: Option<CudaVersion>) -> &'static str {
-    if last.is_some() { "an older" } else { "a newer" }
 }

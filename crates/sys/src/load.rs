@@ -37,11 +37,16 @@
 //! # load()?;
 //! # Ok::<(), LoadError>(())
 //! ```
+//!
+//! The crates for cuBLAS, cuRAND and the like declare the type of the loaded library with [`declare_library!`](crate::declare_library), and
+//! call its functions with [`call!`](crate::call).
 #![expect(unsafe_code, reason = "opening a library runs its initializers, and its symbols are C functions")]
 
+mod call;
 mod candidates;
 mod driver;
 mod error;
+mod library;
 mod python;
 mod symbols;
 
@@ -58,9 +63,11 @@ use std::{format, vec};
 
 use libloading::Library;
 
+pub use self::call::{CallError, MissingFunction};
 pub use self::candidates::include_folders;
 use self::candidates::{Candidates, Machine};
 pub use self::error::{Attempt, LoadError, Rejection};
+pub use self::library::LibraryVersion;
 use self::symbols::Symbols;
 use crate::FunctionTable;
 

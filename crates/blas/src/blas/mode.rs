@@ -1,7 +1,8 @@
 //! The arithmetic of a handle.
 
+use curium_driver::sys::call;
+
 use crate::Blas;
-use crate::call::call;
 use crate::error::Result;
 use crate::sys::{cublasAtomicsMode_t, cublasMath_t};
 

@@ -1,10 +1,10 @@
 //! Products of matrices of 8 and 16 bits.
 
 use bytemuck::Pod;
+use curium_driver::sys::call;
 
 use super::product::{Product, as_stored};
 use super::product_agrees;
-use crate::call::call;
 use crate::error::{Result, ShapeError};
 use crate::level1::mode_of;
 use crate::matrix::{Matrix, MatrixMut};

@@ -1,9 +1,9 @@
 //! The functions of nvJitLink.
 
-use curium_driver::CudaVersion;
-use curium_driver::sys::{FunctionTable as _, declare_api};
+use curium_driver::sys::declare_api;
+use curium_driver::sys::load::MissingFunction;
 
-use crate::error::{CallError, Error, MissingFunction, Result};
+use crate::error::{CallError, Error, Result};
 use crate::generated::nvjitlink::functions::for_each_nvjitlink_function;
 pub(crate) use crate::generated::nvjitlink::types::*;
 
@@ -44,11 +44,7 @@ impl Api {
 
     #[cold]
     pub(crate) fn missing(&self, function: &'static str) -> Error {
-        Error::Missing(MissingFunction {
-            library: "nvJitLink",
-            function,
-            since: Self::since(function).unwrap_or(CudaVersion::OLDEST_SUPPORTED),
-        })
+        Error::Missing(MissingFunction::new::<Self>("nvJitLink", function))
     }
 }
 

@@ -7,12 +7,12 @@ use std::sync::{Arc, OnceLock};
 use std::ffi::CString;
 
 use curium_driver::CudaVersion;
+use curium_driver::sys::call;
 use curium_driver::sys::load::{LibraryDescription, LoadedLibrary, Origin, Package};
 
 use super::api::Api;
 use super::{LinkOptions, Linker};
 use crate::Result;
-use crate::api::call;
 
 /// The library of nvJitLink.
 static NVJITLINK: LibraryDescription = LibraryDescription {

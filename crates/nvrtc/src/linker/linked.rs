@@ -1,10 +1,10 @@
 //! The result of a link.
 
+use curium_driver::sys::call;
 use curium_driver::{Driver, Image, JitOptions, Library};
 
 use super::Linker;
 use super::api::{Api, nvJitLinkHandle, nvJitLinkResult};
-use crate::api::call;
 use crate::text::{bytes, text};
 use crate::{Error, Result};
 

@@ -3,10 +3,10 @@
 use std::ffi::CStr;
 
 use curium_driver::CudaVersion;
-use curium_driver::sys::{FunctionTable as _, declare_api};
+use curium_driver::sys::load::MissingFunction;
+use curium_driver::sys::{call, declare_api};
 
-use crate::api::call;
-use crate::error::{CallError, Error, MissingFunction, Result};
+use crate::error::{CallError, Error, Result};
 use crate::generated::nvrtc::functions::for_each_nvrtc_function;
 pub(crate) use crate::generated::nvrtc::types::*;
 
@@ -23,11 +23,7 @@ impl Api {
 
     #[cold]
     pub(crate) fn missing(&self, function: &'static str) -> Error {
-        Error::Missing(MissingFunction {
-            library: "NVRTC",
-            function,
-            since: Self::since(function).unwrap_or(CudaVersion::OLDEST_SUPPORTED),
-        })
+        Error::Missing(MissingFunction::new::<Self>("NVRTC", function))
     }
 
     /// Returns the CUDA version of this NVRTC.

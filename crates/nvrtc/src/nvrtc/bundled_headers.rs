@@ -5,10 +5,10 @@ use std::path::Path;
 use std::ptr;
 
 use curium_driver::CudaVersion;
+use curium_driver::sys::call;
 
 use super::Nvrtc;
 use super::api::{NVRTC_INSTALL_HEADERS_FORCE_OVERWRITE, NVRTC_INSTALL_HEADERS_NO_WAIT, nvrtcBundledHeadersInfo};
-use crate::api::call;
 use crate::text::c_text;
 use crate::{Error, Result};
 

@@ -1,0 +1,150 @@
+//! Calls of library functions, and their errors.
+
+use core::fmt;
+use std::format;
+use std::string::String;
+
+use thiserror::Error;
+
+use crate::{CudaVersion, ExportedFunction, FunctionTable};
+
+/// Calls one function of a library: `call!(api, curandGetVersion(version))` is a `Result<(), Error>`. Returns an error if the library lacks
+/// the function.
+///
+/// The table `api` has two methods: `check` converts the function's name and its result, and `missing` converts the name of a function
+/// that is `None`. [`declare_library!`](crate::declare_library) writes both.
+#[macro_export]
+macro_rules! call {
+    ($api:expr, $function:ident($($argument:expr),* $(,)?)) => {{
+        let api = $api;
+        match api.$function {
+            Some(function) => api.check(stringify!($function), function($($argument),*)),
+            None => Err(api.missing(stringify!($function))),
+        }
+    }};
+}
+
+/// A library function that returned an error. `C` is the type of the library's codes.
+#[derive(Clone, Copy, Eq, Error, PartialEq)]
+#[error("{function}: failed ({code:?} = {number})")]
+#[non_exhaustive]
+pub struct CallError<C: fmt::Debug> {
+    /// The function.
+    pub function: &'static str,
+    /// The code that it returned.
+    pub code: C,
+    /// The code as a number.
+    pub number: u32,
+}
+
+/// A function that the library lacks, usually because it is too old.
+#[derive(Clone, Copy, Eq, Error, PartialEq)]
+#[error("{function}: missing function (introduced in {versions_of} {since}{}); use {} {library}", self.removal(), self.advice())]
+#[non_exhaustive]
+pub struct MissingFunction {
+    /// The library, such as `cuRAND`.
+    pub library: &'static str,
+    /// The function.
+    pub function: &'static str,
+    /// The product that the versions belong to: `CUDA`, or a library with releases of its own.
+    pub versions_of: &'static str,
+    /// The version that introduced the function; the oldest that Curium supports for older functions.
+    pub since: CudaVersion,
+    /// The last version with the function, if newer ones lack it.
+    pub last: Option<CudaVersion>,
+}
+
+impl<C: fmt::Debug> CallError<C> {
+    /// Creates the error of a call that returned `code`, which is `number`.
+    #[cold]
+    pub fn new(function: &'static str, code: C, number: u32) -> Self {
+        Self { function, code, number }
+    }
+}
+
+impl MissingFunction {
+    /// Creates the error of a call of `function`, which is `None` in the table of `library`.
+    #[cold]
+    #[must_use]
+    pub fn new<T: FunctionTable>(library: &'static str, function: &'static str) -> Self {
+        let found = T::function(function);
+        let since = found.map_or(CudaVersion::OLDEST_SUPPORTED, ExportedFunction::since);
+        Self { library, function, versions_of: "CUDA", since, last: found.and_then(ExportedFunction::last) }
+    }
+
+    /// Sets the product that the versions belong to.
+    #[must_use]
+    pub fn with_versions_of(self, versions_of: &'static str) -> Self {
+        Self { versions_of, ..self }
+    }
+
+    fn removal(&self) -> String {
+        let Self { versions_of, last, .. } = self;
+        last.map(|last| format!(", removed after {versions_of} {last}")).unwrap_or_default()
+    }
+
+    fn advice(&self) -> &'static str {
+        if self.last.is_some() { "an older" } else { "a newer" }
+    }
+}
+
+impl<C: fmt::Debug> fmt::Debug for CallError<C> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, formatter)
+    }
+}
+
+impl fmt::Debug for MissingFunction {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, formatter)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::string::ToString as _;
+
+    use self::example::Api;
+    use super::*;
+
+    #[expect(unreachable_pub, reason = "the macro declares a public table")]
+    mod example {
+        crate::declare_api! {
+            fn exampleNew() -> u32 = 12080;
+            fn exampleOld() -> u32 = 11080 ..= 12090;
+        }
+    }
+
+    impl Api {
+        fn check(&self, function: &'static str, code: u32) -> Result<(), String> {
+            if code == 0 { Ok(()) } else { Err(CallError::new(function, code, code).to_string()) }
+        }
+
+        fn missing(&self, function: &'static str) -> String {
+            MissingFunction::new::<Self>("cuExample", function).to_string()
+        }
+    }
+
+    unsafe extern "C" fn fails() -> u32 {
+        7
+    }
+
+    #[test]
+    fn errors_name_function_code_and_version() {
+        let api = Api { exampleNew: Some(fails), ..FunctionTable::EMPTY };
+        // SAFETY: `fails` has no precondition.
+        let error = unsafe { call!(&api, exampleNew()) };
+        assert_eq!(error, Err("exampleNew: failed (7 = 7)".into()));
+        // SAFETY: as above.
+        let error = unsafe { call!(&api, exampleOld()) };
+        let expected =
+            "exampleOld: missing function (introduced in CUDA 11.8, removed after CUDA 12.9); use an older cuExample";
+        assert_eq!(error, Err(expected.into()));
+    }
+
+    #[test]
+    fn versions_may_be_those_of_the_library() {
+        let error = MissingFunction::new::<Api>("NCCL", "exampleNew").with_versions_of("NCCL").to_string();
+        assert_eq!(error, "exampleNew: missing function (introduced in NCCL 12.8); use a newer NCCL");
+    }
+}

@@ -1,0 +1,250 @@
+//! The type of a loaded library: one declaration for each of NVIDIA's libraries.
+
+use core::ffi::c_int;
+use core::fmt;
+
+/// A version of a library, whose numbers are its own and not those of CUDA.
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub struct LibraryVersion {
+    /// The major version, which the name of the library has.
+    pub major: u32,
+    /// The minor version.
+    pub minor: u32,
+    /// The patch level.
+    pub patch: u32,
+}
+
+impl LibraryVersion {
+    /// Reads the version of a library with a function such as `curandGetProperty`. `get` passes its arguments, the number of a
+    /// `libraryPropertyType` and a place that is valid for writes, to this function.
+    ///
+    /// # Errors
+    ///
+    /// The error of `get`.
+    pub fn from_properties<E>(get: impl Fn(u32, *mut c_int) -> Result<(), E>) -> Result<Self, E> {
+        let number = |property| {
+            let mut value = 0;
+            get(property, &raw mut value)?;
+            Ok(value.try_into().unwrap_or_default())
+        };
+        Ok(Self { major: number(0)?, minor: number(1)?, patch: number(2)? })
+    }
+}
+
+impl fmt::Display for LibraryVersion {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}.{}.{}", self.major, self.minor, self.patch)
+    }
+}
+
+/// Returns the [`Origin`](crate::load::Origin) of a library in the CUDA toolkit whose Python packages are `nvidia-NAME`, `nvidia-NAME-cu12`
+/// and `nvidia-NAME-cu11`.
+#[macro_export]
+macro_rules! toolkit_packages {
+    ($name:literal) => {
+        $crate::load::Origin::Toolkit(if cfg!(windows) {
+            $crate::toolkit_packages!(@in r"nvidia\cu13\bin\x86_64", concat!(r"nvidia\", $name, r"\bin"), $name)
+        } else {
+            $crate::toolkit_packages!(@in "nvidia/cu13/lib", concat!("nvidia/", $name, "/lib"), $name)
+        })
+    };
+    (@in $newest:expr, $older:expr, $name:literal) => {
+        &[
+            $crate::load::Package { name: concat!("nvidia-", $name), folder: $newest },
+            $crate::load::Package { name: concat!("nvidia-", $name, "-cu12"), folder: $older },
+            $crate::load::Package { name: concat!("nvidia-", $name, "-cu11"), folder: $older },
+        ]
+    };
+}
+
+/// Declares the type of a loaded library, with the methods `load`, `load_from`, `from_api`, `version` and `api`, and the methods of its table
+/// that [`call!`](crate::call) requires.
+///
+/// `unsafe` stands for the precondition of the loader: the description is correct, and the table declares the signatures of the library's
+/// functions. The error type converts from `Box<LoadError>`, [`CallError`](crate::load::CallError) of the status type and
+/// [`MissingFunction`](crate::load::MissingFunction). `version` is a function from the table to a `Result` with the
+/// [`LibraryVersion`](crate::load::LibraryVersion). A library whose functions are numbered by its own releases adds `versions_of: "NAME"`.
+///
+/// ```
+/// # mod example {
+/// use curium_sys::load::{CallError, LibraryDescription, LibraryVersion, LoadError, MissingFunction};
+/// use curium_sys::{call, declare_api, declare_library, toolkit_packages};
+///
+/// #[derive(Clone, Copy, Debug, PartialEq)]
+/// pub struct Status(pub u32);
+///
+/// impl Status {
+///     pub const SUCCESS: Self = Self(0);
+/// }
+///
+/// declare_api! {
+///     fn exampleGetProperty(property: u32, value: *mut i32) -> Status = 11080;
+/// }
+///
+/// #[derive(Debug, thiserror::Error)]
+/// pub enum Error {
+///     #[error(transparent)]
+///     Load(#[from] Box<LoadError>),
+///     #[error(transparent)]
+///     Call(#[from] CallError<Status>),
+///     #[error(transparent)]
+///     Missing(#[from] MissingFunction),
+/// }
+///
+/// static DESCRIPTION: LibraryDescription = LibraryDescription {
+///     name: "cuExample",
+///     variable: "CURIUM_EXAMPLE_PATH",
+///     files: &["libcuexample.so.13"],
+///     origin: toolkit_packages!("cuexample"),
+///     companions: &[],
+///     required: &[c"exampleGetProperty"],
+///     symbol_versions: &[],
+///     check: |_| Ok(()),
+/// };
+///
+/// declare_library! {
+///     /// cuExample, loaded.
+///     pub struct CuExample {
+///         // SAFETY: these are the names under which cuExample is installed, and the table declares its functions.
+///         description: unsafe { DESCRIPTION },
+///         functions: Api,
+///         version: version,
+///         success: Status::SUCCESS,
+///         error: Error,
+///     }
+/// }
+///
+/// fn version(api: &Api) -> Result<LibraryVersion, Error> {
+///     // SAFETY: `value` is valid for writes.
+///     LibraryVersion::from_properties(|property, value| unsafe { call!(api, exampleGetProperty(property, value)) })
+/// }
+/// # }
+///
+/// let error = example::CuExample::load().expect_err("it does not exist").to_string();
+/// assert!(error.contains("pip install nvidia-cuexample"), "{error}");
+/// ```
+#[macro_export]
+macro_rules! declare_library {
+    (
+        $(#[$attribute:meta])*
+        pub struct $library:ident {
+            description: unsafe { $description:path },
+            functions: $api:ty,
+            version: $version:path,
+            success: $status:ident::$success:ident,
+            error: $error:ty,
+            $(versions_of: $versions_of:literal,)?
+        }
+    ) => {
+        $(#[$attribute])*
+        #[derive(Clone)]
+        pub struct $library {
+            api: ::std::sync::Arc<$api>,
+            version: $crate::load::LibraryVersion,
+        }
+
+        impl $library {
+            /// Loads the library of this machine. Later calls return the same library.
+            ///
+            /// If the environment variable of the library names a file, or a folder that contains one, nothing else is tried. Otherwise the
+            /// system's loader searches for each name, the newest version first, and then the folders of CUDA toolkits and of the Python
+            /// packages are searched. Set-uid programs ignore the environment.
+            ///
+            /// # Errors
+            ///
+            /// `Error::Load` lists the paths tried and the packages to install. The next call tries again.
+            pub fn load() -> ::std::result::Result<Self, $error> {
+                static LOADED: ::std::sync::OnceLock<$library> = ::std::sync::OnceLock::new();
+                if let Some(library) = LOADED.get() {
+                    return Ok(library.clone());
+                }
+                // SAFETY: the declaration guarantees the description.
+                let library = unsafe { $description.load() }.map_err(::std::boxed::Box::new)?;
+                // SAFETY: the library is the described one.
+                let library = unsafe { Self::from_library(&library) }?;
+                Ok(LOADED.get_or_init(|| library).clone())
+            }
+
+            /// Loads the library at `path`, and no other.
+            ///
+            /// # Safety
+            ///
+            /// If the library at `path` exports the names of the functions, it is this library: its initializers may run in this process,
+            /// and its functions have the signatures and the meaning that NVIDIA gives to their names.
+            ///
+            /// # Errors
+            ///
+            /// `Error::Load` has the reason for the rejection.
+            pub unsafe fn load_from(
+                path: impl ::core::convert::AsRef<::std::path::Path>,
+            ) -> ::std::result::Result<Self, $error> {
+                // SAFETY: the caller upholds the same conditions.
+                let library = unsafe { $description.load_from(path.as_ref()) }.map_err(::std::boxed::Box::new)?;
+                // SAFETY: the caller guarantees that the library is the described one.
+                unsafe { Self::from_library(&library) }
+            }
+
+            /// Uses the functions of a table, such as those of a simulated library.
+            ///
+            /// # Safety
+            ///
+            /// The functions have the meaning that NVIDIA gives to their names, and stay callable until the process ends.
+            ///
+            /// # Errors
+            ///
+            /// `Error::Call` if the library does not report its version.
+            pub unsafe fn from_api(api: $api) -> ::std::result::Result<Self, $error> {
+                let version = $version(&api)?;
+                Ok(Self { api: ::std::sync::Arc::new(api), version })
+            }
+
+            /// # Safety
+            ///
+            /// The library is the described one.
+            unsafe fn from_library(library: &$crate::load::LoadedLibrary) -> ::std::result::Result<Self, $error> {
+                // SAFETY: the caller guarantees the library, whose functions the table declares.
+                let api = unsafe { library.table() };
+                // SAFETY: the functions are those of the library, which stays loaded.
+                unsafe { Self::from_api(api) }
+            }
+
+            /// Returns the version of the library.
+            #[must_use]
+            pub fn version(&self) -> $crate::load::LibraryVersion {
+                self.version
+            }
+
+            /// Returns the functions, each `None` if this version lacks it.
+            #[must_use]
+            pub fn api(&self) -> &$api {
+                &self.api
+            }
+        }
+
+        impl ::core::fmt::Debug for $library {
+            fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
+                ::core::write!(formatter, "{} {}", $description.name, self.version)
+            }
+        }
+
+        impl $api {
+            /// Converts the code that `function` returned into a result.
+            #[inline]
+            pub(crate) fn check(&self, function: &'static str, code: $status) -> ::std::result::Result<(), $error> {
+                if code == $status::$success {
+                    Ok(())
+                } else {
+                    Err($crate::load::CallError::new(function, code, code.0).into())
+                }
+            }
+
+            /// Returns the error of a call of `function`, which the library lacks.
+            #[cold]
+            pub(crate) fn missing(&self, function: &'static str) -> $error {
+                $crate::load::MissingFunction::new::<Self>($description.name, function)
+                    $(.with_versions_of($versions_of))?
+                    .into()
+            }
+        }
+    };
+}
