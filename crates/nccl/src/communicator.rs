@@ -20,7 +20,6 @@ use curium_driver::{Context, Stream};
 pub use self::abort::AbortHandle;
 pub use self::connecting::Connecting;
 pub use self::options::CommunicatorOptions;
-use self::outstanding::Outstanding;
 use self::shared::{Shared, entered};
 use crate::error::{ArgumentError, Result};
 use crate::group;
@@ -73,15 +72,13 @@ const MAX_PAUSE: Duration = Duration::from_millis(1);
 /// ```
 pub struct Communicator {
     shared: Arc<Shared>,
-    outstanding: Outstanding,
     /// Makes the type `!Sync`: NCCL allows one thread at a time.
     _not_sync: std::marker::PhantomData<std::cell::Cell<()>>,
 }
 
 impl Communicator {
     fn from_shared(shared: Arc<Shared>) -> Self {
-        let outstanding = Outstanding::new(shared.timeout.is_some());
-        Self { shared, outstanding, _not_sync: std::marker::PhantomData }
+        Self { shared, _not_sync: std::marker::PhantomData }
     }
 
     /// Uses a communicator that other code has created, and still owns, on the device of `context`. It is neither destroyed nor aborted.
@@ -146,10 +143,6 @@ impl Communicator {
         &self.shared
     }
 
-    pub(crate) fn outstanding(&mut self) -> &mut Outstanding {
-        &mut self.outstanding
-    }
-
     /// Enqueues an operation on a stream of the device.
     ///
     /// # Errors
@@ -171,13 +164,12 @@ impl Communicator {
         // SAFETY: `launched` follows the call.
         unsafe { operation.bind(&mut guard) }?;
         let api = self.shared.api();
-        let call =
-            Call { api, communicator: using.raw(), stream: stream.as_raw().cast(), place: self.place(), count };
+        let call = Call { api, communicator: using.raw(), stream: stream.as_raw().cast(), place: self.place(), count };
         let called = entered(&self.shared.context, || {
             // SAFETY: the communicator is in use, the stream is live and of its device, and the memory is bound.
             let created = unsafe { operation.call(call) }?;
             // SAFETY: the call with the operator has returned.
-            created.map_or(Ok(()), |created| unsafe { created.destroy(api, call.communicator) })
+            unsafe { created.destroy(api, call.communicator) }
         });
         // A failure may come after some work was enqueued.
         // SAFETY: `bind` succeeded with this guard.
@@ -187,7 +179,7 @@ impl Communicator {
         let settled = called.and_then(|()| self.shared.settle(name));
         drop(using);
         self.ended_by_timeout(settled)?;
-        if is_captured { Ok(()) } else { self.outstanding.add(stream, name, count) }
+        if is_captured { Ok(()) } else { self.shared.record(stream, name, count) }
     }
 
     /// Waits until the stream has completed its work, and the operations of this communicator on it have.
@@ -209,18 +201,18 @@ impl Communicator {
         let waited = self.wait(stream);
         drop(using);
         self.ended_by_timeout(waited)?;
-        self.outstanding.clear();
+        self.shared.outstanding().clear();
         Ok(stream.synchronize()?)
     }
 
-    fn wait(&mut self, stream: &Stream) -> Result<()> {
+    fn wait(&self, stream: &Stream) -> Result<()> {
         let (start, mut pause) = (Instant::now(), Duration::from_micros(5));
         while !stream.is_finished()? {
             self.shared.is_settled()?;
             let waited = start.elapsed();
             if self.shared.timeout.is_some_and(|timeout| waited > timeout) {
                 self.shared.fail();
-                let outstanding = self.outstanding.first()?;
+                let outstanding = self.shared.outstanding().first()?;
                 return Err(self.shared.timed_out("Communicator::synchronize", outstanding, waited));
             }
             thread::sleep(pause);

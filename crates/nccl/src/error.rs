@@ -6,10 +6,10 @@ use std::fmt;
 use std::io;
 use std::time::Duration;
 
-use curium_driver::sys::load::LoadError;
+use curium_driver::sys::load::{LoadError, MissingFunction};
 use thiserror::Error as ThisError;
 
-pub use self::library::{ArgumentError, CallError, MissingFunction, TimeoutError};
+pub use self::library::{ArgumentError, CallError, TimeoutError};
 
 /// A `Result` of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -164,7 +164,9 @@ pub enum Error {
     #[error(transparent)]
     Timeout(#[from] Box<TimeoutError>),
     /// The communicator was aborted before.
-    #[error("{operation}: the communicator was aborted (rank {rank} of {size}); create another among the remaining ranks")]
+    #[error(
+        "{operation}: the communicator was aborted (rank {rank} of {size}); create another among the remaining ranks"
+    )]
     Aborted {
         /// The operation.
         operation: &'static str,

@@ -7,13 +7,13 @@ use curium_driver::Stream;
 use curium_driver::extend::PASS_THE_SCOPE;
 use curium_driver::hazard::AccessGuard;
 
-use crate::call::call;
 use crate::communicator::Communicator;
 use crate::communicator::shared::{Shared, Using, entered};
 use crate::error::{ArgumentError, Error, Result};
 use crate::library::Nccl;
 use crate::operation::{Call, Operation};
 use crate::reduction::CreatedOperator;
+use curium_driver::sys::call;
 
 thread_local! {
     /// `true` while this thread is in a group, whose operations NCCL starts at its end.
@@ -36,7 +36,7 @@ struct Added<'a> {
     operation: Operation<'a>,
     guard: AccessGuard<'a>,
     using: Using,
-    operator: Option<CreatedOperator>,
+    operator: CreatedOperator,
 }
 
 impl Nccl {
@@ -113,18 +113,12 @@ impl<'a> Group<'a> {
         guard.keep(shared);
         // SAFETY: `launched` follows the end of the group.
         unsafe { operation.bind(&mut guard) }?;
-        let call = Call {
-            api: shared.api(),
-            communicator: using.raw(),
-            stream: stream.as_raw().cast(),
-            place,
-            count,
-        };
+        let call = Call { api: shared.api(), communicator: using.raw(), stream: stream.as_raw().cast(), place, count };
         // SAFETY: the communicator is in use, the stream is live and of its device, and the memory is bound, until the group has ended.
         let called = entered(&shared.context, || unsafe { operation.call(call) });
         let (operator, result) = match called {
             Ok(operator) => (operator, Ok(())),
-            Err(error) => (None, Err(error)),
+            Err(error) => (CreatedOperator::NONE, Err(error)),
         };
         // A failure may come after some work was added.
         self.operations.push(Added { operation, guard, using, operator });
@@ -139,24 +133,39 @@ impl<'a> Group<'a> {
         let api = self.library.api();
         // SAFETY: the group was started on this thread, and what its operations use is borrowed or kept.
         let end = || unsafe { call!(api, ncclGroupEnd()) };
-        let ended = match self.operations.first() {
-            Some(first) => entered(&first.using.shared().context, end),
-            None => end(),
-        };
+        let mut ended = None;
+        if let Some(first) = self.operations.first() {
+            // Without the context, the group ends as well.
+            let _ = entered(&first.using.shared().context, || {
+                ended = Some(end());
+                Ok(())
+            });
+        }
+        let mut result = ended.unwrap_or_else(end);
         IS_OPEN.set(false);
         let mut used: Vec<Arc<Shared>> = Vec::new();
-        for Added { mut operation, mut guard, using, operator } in self.operations.drain(..) {
-            // SAFETY: `bind` succeeded with this guard.
-            unsafe { operation.launched(&mut guard) };
-            if let Some(operator) = operator {
-                // SAFETY: the group has ended, and the communicator is in use.
-                unsafe { operator.destroy(api, using.raw()) }?;
-            }
-            if !used.iter().any(|known| Arc::ptr_eq(known, using.shared())) {
-                used.push(Arc::clone(using.shared()));
+        for added in self.operations.drain(..) {
+            let shared = Arc::clone(added.using.shared());
+            result = result.and(added.finish());
+            if !used.iter().any(|known| Arc::ptr_eq(known, &shared)) {
+                used.push(shared);
             }
         }
-        ended.and_then(|()| used.iter().try_for_each(settled))
+        result.and_then(|()| used.iter().try_for_each(settled))
+    }
+}
+
+impl Added<'_> {
+    /// Records the accesses of the operation, after the group has ended.
+    fn finish(mut self) -> Result<()> {
+        // SAFETY: `bind` succeeded with this guard.
+        unsafe { self.operation.launched(&mut self.guard) };
+        let shared = self.using.shared();
+        if !self.guard.is_captured() {
+            shared.record(self.guard.stream(), self.operation.name(), self.operation.len())?;
+        }
+        // SAFETY: the group has ended, and the communicator is in use.
+        unsafe { self.operator.destroy(shared.api(), self.using.raw()) }
     }
 }
 
@@ -180,7 +189,10 @@ fn settled(shared: &Arc<Shared>) -> Result<()> {
 /// Returns an error if the calling thread is in a group.
 pub(crate) fn expect_none(operation: &'static str) -> Result<()> {
     if IS_OPEN.get() {
-        return Err(ArgumentError::refused(operation, "called within a group; use the group's own method, or end it first"));
+        return Err(ArgumentError::refused(
+            operation,
+            "called within a group; use the group's own method, or end it first",
+        ));
     }
     Ok(())
 }

@@ -23,7 +23,6 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-mod call;
 mod communicator;
 mod element;
 mod error;
@@ -36,11 +35,13 @@ mod rendezvous;
 pub mod sys;
 mod unique_id;
 
+pub use curium_driver::sys::load::{LibraryVersion, MissingFunction};
+
 pub use self::communicator::{AbortHandle, Communicator, CommunicatorOptions, Connecting};
 pub use self::element::Element;
-pub use self::error::{ArgumentError, CallError, Error, MissingFunction, Result, TimeoutError};
+pub use self::error::{ArgumentError, CallError, Error, Result, TimeoutError};
 pub use self::group::Group;
-pub use self::library::{Nccl, NcclVersion};
+pub use self::library::Nccl;
 pub use self::operation::Operation;
 pub use self::reduction::Reduction;
 pub use self::rendezvous::{Exchange, Launcher, Rendezvous, Token};

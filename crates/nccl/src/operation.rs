@@ -61,7 +61,11 @@ impl<'a> Operation<'a> {
         target: &'a mut impl AsDeviceSliceMut<Element = T>,
         reduction: Reduction<T>,
     ) -> Self {
-        Self::new(Kind::AllReduce(reduction.erased()), Some(source.as_device_slice()), Some(target.as_device_slice_mut()))
+        Self::new(
+            Kind::AllReduce(reduction.erased()),
+            Some(source.as_device_slice()),
+            Some(target.as_device_slice_mut()),
+        )
     }
 
     /// Reduces the elements of all ranks in place.
@@ -250,6 +254,12 @@ impl<'a> Operation<'a> {
         }
     }
 
+    /// Returns the larger of the numbers of elements of the source and of the target.
+    pub(crate) fn len(&self) -> usize {
+        let (source, target) = self.lengths();
+        source.max(target)
+    }
+
     /// Returns the numbers of elements of the source and of the target; in place, both are those of the target.
     fn lengths(&self) -> (usize, usize) {
         let source = self.source.as_ref().map(|source| source.len() / self.width);
@@ -268,7 +278,9 @@ impl<'a> Operation<'a> {
         let is_in_place = self.source.is_none();
         match self.kind {
             Kind::AllReduce(_) | Kind::Reduce(..) => self.expect(source == target, place).map(|()| source),
-            Kind::Broadcast(_) | Kind::Send(_) | Kind::Receive(_) | Kind::Gather(Some(_)) | Kind::Scatter(Some(_)) => Ok(source),
+            Kind::Broadcast(_) | Kind::Send(_) | Kind::Receive(_) | Kind::Gather(Some(_)) | Kind::Scatter(Some(_)) => {
+                Ok(source)
+            }
             Kind::AllGather if is_in_place => self.part(target, place),
             Kind::AllGather | Kind::Gather(None) => {
                 self.expect(source.checked_mul(place.size) == Some(target), place).map(|()| source)
@@ -307,7 +319,9 @@ impl<'a> Operation<'a> {
             return Ok(());
         }
         let size = place.size;
-        Err(self.refused(format!("the lengths do not fit ({source} elements of the source, {target} of the target, {size} ranks)")))
+        Err(self.refused(format!(
+            "the lengths do not fit ({source} elements of the source, {target} of the target, {size} ranks)"
+        )))
     }
 
     /// Returns the length of the part of each rank.

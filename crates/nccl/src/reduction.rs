@@ -2,10 +2,10 @@
 
 use std::ffi::c_void;
 
-use crate::call::call;
 use crate::element::Element;
 use crate::error::Result;
 use crate::sys::{Api, ncclComm_t, ncclDataType_t, ncclRedOp_t, ncclScalarResidence_t};
+use curium_driver::sys::call;
 
 /// The operator of a reduction over the ranks.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -65,8 +65,12 @@ impl Operator {
     /// # Safety
     ///
     /// The communicator is live.
-    pub(crate) unsafe fn create(mut self, api: &Api, communicator: ncclComm_t) -> Result<(ncclRedOp_t, CreatedOperator)> {
-        let Some(factor) = &mut self.factor else { return Ok((self.raw, CreatedOperator(None))) };
+    pub(crate) unsafe fn create(
+        mut self,
+        api: &Api,
+        communicator: ncclComm_t,
+    ) -> Result<(ncclRedOp_t, CreatedOperator)> {
+        let Some(factor) = &mut self.factor else { return Ok((self.raw, CreatedOperator::NONE)) };
         let (mut raw, factor) = (ncclRedOp_t(0), factor.as_mut_ptr().cast::<c_void>());
         let residence = ncclScalarResidence_t::ncclScalarHostImmediate;
         // SAFETY: the communicator is live, `raw` is valid for writes, and the factor has the type and is read during the call.
@@ -76,6 +80,9 @@ impl Operator {
 }
 
 impl CreatedOperator {
+    /// No operator, for operations without one and for those of NCCL.
+    pub(crate) const NONE: Self = Self(None);
+
     /// Destroys the operator, if it was created for this call.
     ///
     /// # Safety

@@ -2,11 +2,11 @@
 
 use std::fmt;
 
-use crate::call::call;
 use crate::error::Result;
 use crate::library::Nccl;
 use crate::rendezvous::Exchange;
 use crate::sys::ncclUniqueId;
+use curium_driver::sys::call;
 
 /// The identifier of a communicator, which one rank creates and sends to the others.
 ///

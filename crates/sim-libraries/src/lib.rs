@@ -1,4 +1,4 @@
-//! cuBLAS for simulated devices.
+//! cuBLAS and NCCL for simulated devices.
 //!
 //! [`cublas`] is a library for [`curium_blas`] that computes on the CPU. Its operations are enqueued on the streams of a
 //! [`Simulator`](curium_sim::Simulator) as kernels are: they run in stream order, become nodes of graphs that are captured, and their
@@ -26,10 +26,14 @@
 //! ```
 
 mod cublas;
+mod nccl;
 
 use std::sync::OnceLock;
 
 use curium_blas::CuBlas;
+use curium_nccl::Nccl;
+
+pub use self::nccl::{NcclFault, live_communicators};
 
 /// Returns cuBLAS for simulated devices: version 13.10, without the functions that are not simulated.
 ///
@@ -41,5 +45,22 @@ pub fn cublas() -> CuBlas {
     static LIBRARY: OnceLock<CuBlas> = OnceLock::new();
     // SAFETY: the functions are those of this crate, which implement what cuBLAS gives to their names, and live as long as the program.
     let load = || unsafe { CuBlas::from_api(cublas::api()) };
+    LIBRARY.get_or_init(|| load().expect("the library reports its version")).clone()
+}
+
+/// Returns NCCL for simulated devices: version 2.32, for ranks that are threads of one process, or the devices of one thread, without the
+/// functions that are not simulated.
+///
+/// Operations are matched by their number, as NCCL requires. A rank that calls another operation than the others, or one with another
+/// length, gets an error that names both, and the others get it as an asynchronous error. [`NcclFault`] makes a rank fail.
+///
+/// # Panics
+///
+/// Never: the library reports its version.
+#[must_use]
+pub fn nccl() -> Nccl {
+    static LIBRARY: OnceLock<Nccl> = OnceLock::new();
+    // SAFETY: the functions are those of this crate, which implement what NCCL gives to their names, and live as long as the program.
+    let load = || unsafe { Nccl::from_api(nccl::api()) };
     LIBRARY.get_or_init(|| load().expect("the library reports its version")).clone()
 }

@@ -10,7 +10,6 @@ use curium_driver::{Context, ContextKind};
 use super::options::CommunicatorOptions;
 use super::shared::{Shared, entered};
 use super::{Communicator, Connecting};
-use crate::call::call;
 use crate::error::{ArgumentError, Result};
 use crate::group;
 use crate::library::Nccl;
@@ -18,6 +17,7 @@ use crate::operation::Place;
 use crate::rendezvous::Exchange;
 use crate::sys::{Api, ncclComm_t};
 use crate::unique_id::UniqueId;
+use curium_driver::sys::call;
 
 impl Communicator {
     /// Creates rank `rank` of `size` on the device of `context`, and waits for the other ranks. They are other processes or other threads.
@@ -96,15 +96,15 @@ impl Communicator {
     #[doc(alias = "ncclCommInitAll")]
     pub fn all(library: &Nccl, contexts: &[Context]) -> Result<Vec<Self>> {
         const OPERATION: &str = "Communicator::all";
-        let Some(first) = contexts.first() else { return Err(ArgumentError::refused(OPERATION, "there is no context")) };
+        let Some(first) = contexts.first() else {
+            return Err(ArgumentError::refused(OPERATION, "there is no context"));
+        };
         contexts.iter().try_for_each(|context| expect_usable(OPERATION, context))?;
         let size = contexts.len();
         let devices: Vec<c_int> = contexts.iter().map(|context| context.device().as_raw()).collect();
         let (mut raw, count) = (vec![ptr::null_mut(); size], number(OPERATION, size)?);
         // SAFETY: both lists have one element for each device.
-        entered(first, || unsafe {
-            call!(library.api(), ncclCommInitAll(raw.as_mut_ptr(), count, devices.as_ptr()))
-        })?;
+        entered(first, || unsafe { call!(library.api(), ncclCommInitAll(raw.as_mut_ptr(), count, devices.as_ptr())) })?;
         let ranks = raw.into_iter().zip(contexts).enumerate().map(|(rank, (raw, context))| {
             Self::from_shared(Shared::new(raw, library, context, Place { rank, size }, None, true))
         });

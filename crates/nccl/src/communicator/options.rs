@@ -3,11 +3,12 @@
 use std::ffi::c_int;
 use std::time::Duration;
 
-use crate::library::NcclVersion;
+use crate::library::encode;
 use crate::sys::{NCCL_API_MAGIC, ncclConfig_t};
+use curium_driver::sys::load::LibraryVersion;
 
 /// The newest version whose configuration is known.
-const NEWEST: NcclVersion = NcclVersion { major: 2, minor: 32, patch: 3 };
+const NEWEST: LibraryVersion = LibraryVersion { major: 2, minor: 32, patch: 3 };
 
 /// The value of a setting that NCCL chooses.
 const UNSET: c_int = c_int::MIN;
@@ -57,13 +58,13 @@ impl CommunicatorOptions {
     }
 
     /// Returns the configuration for a version of the library.
-    pub(crate) fn to_raw(self, version: NcclVersion, is_blocking: bool) -> ncclConfig_t {
+    pub(crate) fn to_raw(self, version: LibraryVersion, is_blocking: bool) -> ncclConfig_t {
         let number = |value: Option<u32>| value.map_or(UNSET, |value| value.try_into().unwrap_or(c_int::MAX));
         let (min, max) = (self.ctas.map(|ctas| ctas.0), self.ctas.map(|ctas| ctas.1));
         ncclConfig_t {
             size: size(version),
             magic: NCCL_API_MAGIC,
-            version: version.min(NEWEST).code(),
+            version: encode(version.min(NEWEST)),
             blocking: if is_blocking { UNSET } else { 0 },
             cgaClusterSize: number(self.cluster_size),
             minCTAs: number(min),
@@ -74,7 +75,7 @@ impl CommunicatorOptions {
 }
 
 /// Returns the size of the configuration in a version; that of the newest known for newer ones.
-fn size(version: NcclVersion) -> usize {
+fn size(version: LibraryVersion) -> usize {
     let known = SIZES.iter().rev().find(|(minor, _)| (2, *minor) <= (version.major, version.minor));
     known.unwrap_or(&SIZES[0]).1
 }
@@ -115,8 +116,8 @@ fn unset() -> ncclConfig_t {
 mod tests {
     use super::*;
 
-    fn version(minor: u32) -> NcclVersion {
-        NcclVersion { major: 2, minor, patch: 1 }
+    fn version(minor: u32) -> LibraryVersion {
+        LibraryVersion { major: 2, minor, patch: 1 }
     }
 
     #[test]

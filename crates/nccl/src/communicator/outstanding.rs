@@ -7,9 +7,8 @@ use curium_driver::{PooledEvent, Stream};
 use crate::error::Result;
 
 /// The operations of a communicator with a timeout, in the order of their calls.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Outstanding {
-    is_recorded: bool,
     /// The number of operations so far.
     number: u64,
     operations: VecDeque<Recorded>,
@@ -25,16 +24,9 @@ struct Recorded {
 }
 
 impl Outstanding {
-    pub(super) fn new(is_recorded: bool) -> Self {
-        Self { is_recorded, number: 0, operations: VecDeque::new() }
-    }
-
     /// Records an operation that was enqueued on a stream. Those that have completed are forgotten.
     pub(crate) fn add(&mut self, stream: &Stream, name: &'static str, count: usize) -> Result<()> {
         self.number += 1;
-        if !self.is_recorded {
-            return Ok(());
-        }
         while let Some(first) = self.operations.front()
             && first.event.is_finished()?
         {

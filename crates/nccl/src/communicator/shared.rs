@@ -5,15 +5,16 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 use std::{ptr, thread};
 
-use curium_driver::Context;
 use curium_driver::extend::{contain, dropping, report};
-use parking_lot::{Condvar, Mutex};
+use curium_driver::{Context, Stream};
+use parking_lot::{Condvar, Mutex, MutexGuard};
 
-use crate::call::call;
+use super::outstanding::Outstanding;
 use crate::error::{Error, Result, TimeoutError};
-use crate::library::Nccl;
+use crate::library::{Nccl, failed};
 use crate::operation::Place;
 use crate::sys::{Api, ncclComm_t, ncclResult_t};
+use curium_driver::sys::call;
 
 /// The longest pause between queries of a communicator's state.
 const MAX_PAUSE: Duration = Duration::from_millis(1);
@@ -30,6 +31,8 @@ pub(crate) struct Shared {
     is_owned: bool,
     /// `true` if an operation has failed: the communicator is aborted instead of destroyed.
     has_failed: AtomicBool,
+    /// The operations that may not have completed.
+    outstanding: Mutex<Outstanding>,
     state: Mutex<State>,
     unused: Condvar,
 }
@@ -68,6 +71,7 @@ impl Shared {
             timeout,
             is_owned,
             has_failed: AtomicBool::new(false),
+            outstanding: Mutex::default(),
             state: Mutex::default(),
             unused: Condvar::new(),
         })
@@ -153,7 +157,7 @@ impl Shared {
                 }
                 code => {
                     self.fail();
-                    return Err(self.api().failed(operation, code));
+                    return Err(failed(self.api(), operation, code));
                 }
             }
             thread::sleep(pause);
@@ -168,9 +172,18 @@ impl Shared {
             ncclResult_t::ncclInProgress => Ok(false),
             code => {
                 self.fail();
-                Err(self.api().failed("ncclCommGetAsyncError", code))
+                Err(failed(self.api(), "ncclCommGetAsyncError", code))
             }
         }
+    }
+
+    /// Records an operation that was enqueued on a stream, if waits have a time limit.
+    pub(crate) fn record(&self, stream: &Stream, name: &'static str, count: usize) -> Result<()> {
+        if self.timeout.is_some() { self.outstanding.lock().add(stream, name, count) } else { Ok(()) }
+    }
+
+    pub(crate) fn outstanding(&self) -> MutexGuard<'_, Outstanding> {
+        self.outstanding.lock()
     }
 
     /// Returns `true` if an operation has failed.

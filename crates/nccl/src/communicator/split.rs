@@ -5,10 +5,10 @@ use std::ptr;
 
 use super::shared::{Shared, entered};
 use super::{Communicator, create};
-use crate::call::call;
 use crate::error::{ArgumentError, Result};
 use crate::group;
 use crate::sys::{Api, NCCL_SHRINK_ABORT, NCCL_SHRINK_DEFAULT, NCCL_SPLIT_NOCOLOR, ncclComm_t};
+use curium_driver::sys::call;
 
 impl Communicator {
     /// Splits the communicator into one for each color, whose ranks are ordered by `key`, and by rank where keys are equal. Every rank

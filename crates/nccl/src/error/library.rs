@@ -6,7 +6,6 @@ use std::time::Duration;
 use thiserror::Error as ThisError;
 
 use super::{Error, seconds};
-use crate::library::NcclVersion;
 use crate::sys::ncclResult_t;
 
 /// A function of NCCL that returned an error.
@@ -20,19 +19,6 @@ pub struct CallError {
     pub code: ncclResult_t,
     /// NCCL's message, empty if there is none.
     pub message: Box<str>,
-}
-
-/// A function that the library lacks, usually because it is too old.
-#[derive(Clone, Copy, Eq, PartialEq, ThisError)]
-#[error("{function}: missing function (introduced in NCCL {}.{}{}); use {} NCCL", .since.major, .since.minor, removal(*.last), advice(*.last))]
-#[non_exhaustive]
-pub struct MissingFunction {
-    /// The function.
-    pub function: &'static str,
-    /// The version of NCCL that introduced it; 2.18 for what is older.
-    pub since: NcclVersion,
-    /// The last version of NCCL that has it, if newer ones lack it.
-    pub last: Option<NcclVersion>,
 }
 
 /// Arguments that do not fit together, or do not fit the communicator. NCCL was not called.
@@ -84,16 +70,8 @@ macro_rules! debug_as_display {
     };
 }
 
-debug_as_display!(CallError, MissingFunction, ArgumentError, TimeoutError);
+debug_as_display!(CallError, ArgumentError, TimeoutError);
 
 fn separated(message: &str) -> String {
     if message.is_empty() { String::new() } else { format!(": {message}") }
-}
-
-fn removal(last: Option<NcclVersion>) -> String {
-    last.map(|last| format!(", removed after NCCL {}.{}", last.major, last.minor)).unwrap_or_default()
-}
-
-fn advice(last: Option<NcclVersion>) -> &'static str {
-    if last.is_some() { "an older" } else { "a newer" }
 }

@@ -4,10 +4,10 @@ use std::ffi::{c_int, c_void};
 use std::ptr;
 
 use super::{Kind, Operation, Place};
-use crate::call::call;
 use crate::error::Result;
 use crate::reduction::{CreatedOperator, Operator};
 use crate::sys::{Api, cudaStream_t, ncclComm_t, ncclRedOp_t};
+use curium_driver::sys::call;
 
 /// The call of an operation: the library, the communicator and the stream.
 #[derive(Clone, Copy)]
@@ -27,41 +27,60 @@ impl Operation<'_> {
     ///
     /// The communicator and the stream are live, `count` is the one that the lengths were checked for, and the memory is bound until the
     /// operation has run.
-    pub(crate) unsafe fn call(&self, call: Call<'_>) -> Result<Option<CreatedOperator>> {
-        let (own, count) = (call.place.rank, call.count);
-        let (source, target) = self.addresses(call.place, count);
-        let Call { api, communicator, stream, .. } = call;
+    pub(crate) unsafe fn call(&self, call: Call<'_>) -> Result<CreatedOperator> {
+        let Call { api, communicator, .. } = call;
+        let Some(operator) = self.operator() else {
+            // SAFETY: as the caller guarantees; the operation has no operator.
+            return unsafe { self.start(call, ncclRedOp_t::ncclSum) }.map(|()| CreatedOperator::NONE);
+        };
+        // SAFETY: the caller guarantees the communicator.
+        let (raw, created) = unsafe { operator.create(api, communicator) }?;
+        // SAFETY: as the caller guarantees, and the operator exists.
+        if let Err(error) = unsafe { self.start(call, raw) } {
+            // SAFETY: the only call with the operator has failed.
+            unsafe { created.destroy(api, communicator) }?;
+            return Err(error);
+        }
+        Ok(created)
+    }
+
+    /// # Safety
+    ///
+    /// As for [`Operation::call`], and `operator` is one of the communicator.
+    unsafe fn start(&self, call: Call<'_>, operator: ncclRedOp_t) -> Result<()> {
+        let Call { api, communicator, stream, place, count } = call;
+        let (source, target) = self.addresses(place, count);
         let element = self.element;
-        let root = |root: Option<usize>| rank(root.unwrap_or(own));
+        let root = |root: Option<usize>| rank(root.unwrap_or(place.rank));
         match self.kind {
-            Kind::AllReduce(operator) => {
-                // SAFETY: both memories have `count` elements, and the rest is as the caller guarantees.
-                return unsafe { reduced(call, operator, |raw| call!(api, ncclAllReduce(source, target, count, element, raw, communicator, stream))) };
-            }
-            Kind::Reduce(operator, to) => {
-                // SAFETY: as above; only the root writes.
-                return unsafe {
-                    reduced(call, operator, |raw| {
-                        call!(api, ncclReduce(source, target, count, element, raw, root(to), communicator, stream))
-                    })
-                };
-            }
-            Kind::ReduceScatter(operator) => {
-                // SAFETY: the source has `count` elements for each rank, and the target for one.
-                return unsafe {
-                    reduced(call, operator, |raw| {
-                        call!(api, ncclReduceScatter(source, target, count, element, raw, communicator, stream))
-                    })
-                };
-            }
+            // SAFETY: both memories have `count` elements, and the rest is as the caller guarantees.
+            Kind::AllReduce(_) => unsafe {
+                call!(api, ncclAllReduce(source, target, count, element, operator, communicator, stream))
+            },
+            // SAFETY: as above; only the root writes.
+            Kind::Reduce(_, to) => unsafe {
+                call!(api, ncclReduce(source, target, count, element, operator, root(to), communicator, stream))
+            },
+            // SAFETY: the source has `count` elements for each rank, and the target for one.
+            Kind::ReduceScatter(_) => unsafe {
+                call!(api, ncclReduceScatter(source, target, count, element, operator, communicator, stream))
+            },
             // SAFETY: the memory has `count` elements; that of the root is only read, because both addresses are the same.
-            Kind::Broadcast(from) => unsafe { call!(api, ncclBroadcast(source, target, count, element, root(from), communicator, stream)) },
+            Kind::Broadcast(from) => unsafe {
+                call!(api, ncclBroadcast(source, target, count, element, root(from), communicator, stream))
+            },
             // SAFETY: the source has `count` elements, and the target for each rank.
-            Kind::AllGather => unsafe { call!(api, ncclAllGather(source, target, count, element, communicator, stream)) },
+            Kind::AllGather => unsafe {
+                call!(api, ncclAllGather(source, target, count, element, communicator, stream))
+            },
             // SAFETY: both memories have `count` elements for each rank.
-            Kind::AllToAll if api.ncclAlltoAll.is_some() => unsafe { call!(api, ncclAlltoAll(source, target, count, element, communicator, stream)) },
+            Kind::AllToAll if api.ncclAlltoAll.is_some() => unsafe {
+                call!(api, ncclAlltoAll(source, target, count, element, communicator, stream))
+            },
             // SAFETY: the target of the root has `count` elements for each rank, and the source for one.
-            Kind::Gather(to) if api.ncclGather.is_some() => unsafe { call!(api, ncclGather(source, target, count, element, root(to), communicator, stream)) },
+            Kind::Gather(to) if api.ncclGather.is_some() => unsafe {
+                call!(api, ncclGather(source, target, count, element, root(to), communicator, stream))
+            },
             // SAFETY: the source of the root has `count` elements for each rank, and the target for one.
             Kind::Scatter(from) if api.ncclScatter.is_some() => unsafe {
                 call!(api, ncclScatter(source, target, count, element, root(from), communicator, stream))
@@ -69,11 +88,21 @@ impl Operation<'_> {
             // SAFETY: as above.
             Kind::AllToAll | Kind::Gather(_) | Kind::Scatter(_) => unsafe { self.transfers(call, source, target) },
             // SAFETY: the source has `count` elements.
-            Kind::Send(peer) => unsafe { call!(api, ncclSend(source, count, element, rank(peer), communicator, stream)) },
+            Kind::Send(peer) => unsafe {
+                call!(api, ncclSend(source, count, element, rank(peer), communicator, stream))
+            },
             // SAFETY: the target has `count` elements.
-            Kind::Receive(peer) => unsafe { call!(api, ncclRecv(target, count, element, rank(peer), communicator, stream)) },
-        }?;
-        Ok(None)
+            Kind::Receive(peer) => unsafe {
+                call!(api, ncclRecv(target, count, element, rank(peer), communicator, stream))
+            },
+        }
+    }
+
+    fn operator(&self) -> Option<Operator> {
+        match self.kind {
+            Kind::AllReduce(operator) | Kind::Reduce(operator, _) | Kind::ReduceScatter(operator) => Some(operator),
+            _ => None,
+        }
     }
 
     /// Returns the addresses of the source and of the target. In place, one of them is within the other.
@@ -122,27 +151,6 @@ impl Operation<'_> {
         let ended = unsafe { call!(api, ncclGroupEnd()) };
         enqueued.and(ended)
     }
-}
-
-/// Calls a reduction with its operator.
-///
-/// # Safety
-///
-/// The communicator is live.
-unsafe fn reduced(
-    call: Call<'_>,
-    operator: Operator,
-    enqueue: impl FnOnce(ncclRedOp_t) -> Result<()>,
-) -> Result<Option<CreatedOperator>> {
-    // SAFETY: the caller guarantees the communicator.
-    let (raw, created) = unsafe { operator.create(call.api, call.communicator) }?;
-    let enqueued = enqueue(raw);
-    if let Err(error) = enqueued {
-        // SAFETY: the only call with the operator has failed.
-        unsafe { created.destroy(call.api, call.communicator) }?;
-        return Err(error);
-    }
-    Ok(Some(created))
 }
 
 /// Converts a rank, which is below the number of ranks that NCCL was given.
